@@ -1,0 +1,120 @@
+/** Who may import whom. Each rule says why; docs/architecture.md draws the picture. */
+const CAPABILITIES = 'audio|chat|messages|models|realtime|video|image|document|health'
+const UPSTREAMS = 'p1|p2|p3|p4|m1|vidgen|imggen|reader'
+
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-circles',
+      comment: 'A circle has no first reader. Move what both need to where both may look.',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'no-orphans',
+      comment: 'Nothing uses this file: delete it, or wire it up.',
+      severity: 'error',
+      from: { orphan: true, path: '^src/', pathNot: '\\.spec\\.ts$|^src/main\\.ts$' },
+      to: {},
+    },
+    {
+      name: 'capabilities-do-not-know-each-other',
+      comment: 'A capability that needs another one needs a contract in common or tasks instead.',
+      severity: 'error',
+      from: { path: `^src/(${CAPABILITIES})/` },
+      to: { path: `^src/(${CAPABILITIES})/`, pathNot: '^src/$1/' },
+    },
+    {
+      name: 'capabilities-know-the-router-only',
+      comment: 'A capability sees providers through ProviderRouter and the contracts, never a vendor or the routing.',
+      severity: 'error',
+      from: { path: `^src/(${CAPABILITIES})/` },
+      to: { path: '^src/providers/', pathNot: '^src/providers/(provider-router\\.ts|contracts/|providers\\.module\\.ts)' },
+    },
+    {
+      name: 'only-modules-name-the-providers-module',
+      comment: 'Concrete classes cross a border in *.module.ts alone.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '\\.module\\.ts$' },
+      to: { path: '^src/providers/providers\\.module\\.ts$' },
+    },
+    {
+      name: 'upstreams-do-not-know-each-other',
+      comment: 'What two upstreams share belongs into common, under the name of the dialect.',
+      severity: 'error',
+      from: { path: `^src/providers/(${UPSTREAMS})/` },
+      to: { path: `^src/providers/(${UPSTREAMS})/`, pathNot: '^src/providers/$1/' },
+    },
+    {
+      name: 'upstreams-know-contracts-common-and-config-only',
+      comment: 'A provider translates; it knows no capability and no routing.',
+      severity: 'error',
+      from: { path: `^src/providers/(${UPSTREAMS})/`, pathNot: '\\.spec\\.ts$' },
+      to: { path: '^src/', pathNot: `^src/(providers/(contracts|${UPSTREAMS})|common|config)/` },
+    },
+    {
+      name: 'contracts-are-types',
+      comment: 'A contract describes; it may name types of common and config, nothing else.',
+      severity: 'error',
+      from: { path: '^src/providers/contracts/' },
+      to: { path: '^src/', pathNot: '^src/(providers/contracts|common|config)/' },
+    },
+    {
+      name: 'common-knows-common-and-config-only',
+      comment: 'The foundation does not lean on what stands on it.',
+      severity: 'error',
+      from: { path: '^src/common/', pathNot: '\\.spec\\.ts$' },
+      to: { path: '^src/', pathNot: '^src/(common|config)/' },
+    },
+    {
+      name: 'config-knows-itself-only',
+      comment: 'The configuration is read before anything else exists.',
+      severity: 'error',
+      from: { path: '^src/config/', pathNot: '\\.spec\\.ts$' },
+      to: { path: '^src/', pathNot: '^src/config/' },
+    },
+    {
+      name: 'sandbox-is-a-stranger',
+      comment: 'Simulators share no code with the adapters they judge, and nothing but main and tests starts them.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(sandbox/|main\\.ts$)|\\.spec\\.ts$' },
+      to: { path: '^src/sandbox/' },
+    },
+    {
+      name: 'simulators-know-nothing-of-the-gateway',
+      comment: 'A simulator that borrows from the gateway repeats its mistakes instead of finding them.',
+      severity: 'error',
+      from: { path: '^src/sandbox/', pathNot: '\\.spec\\.ts$|^src/sandbox/sandbox\\.module\\.ts$' },
+      to: { path: '^src/', pathNot: '^src/sandbox/' },
+    },
+    {
+      name: 'http-clients-behind-the-door',
+      comment: 'Upstream calls go through common/http or a provider; services and controllers have no HTTP.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: `^src/(common|sandbox|providers/(${UPSTREAMS}))/|\\.spec\\.ts$` },
+      to: { path: 'node_modules/(undici|axios|ws)/' },
+    },
+    {
+      name: 'express-in-controllers-and-common',
+      comment: 'A service knows calls and answers, not requests and responses.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/common/|\\.(controller|decorator)\\.ts$|\\.spec\\.ts$' },
+      to: { path: 'node_modules/(@types/)?express/' },
+    },
+    {
+      name: 'no-unlisted-packages',
+      comment: 'Import only what package.json names; transitive packages come and go.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '\\.spec\\.ts$' },
+      to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown', 'npm-dev'], dependencyTypesNot: ['type-only'] },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: true,
+    combinedDependencies: true,
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default', 'types'] },
+  },
+}

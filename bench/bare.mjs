@@ -1,0 +1,74 @@
+/**
+ * The yardstick: the least a Node proxy can do and still be a gateway. A bare node:http server, the caller's key looked
+ * up by its SHA-256, the body read, parsed and minimally checked, its bytes sent on with undici, the answer piped back.
+ * Uploads are piped through unread. Environment: PORT, UPSTREAM.
+ */
+import { createHash } from 'node:crypto'
+import { createServer } from 'node:http'
+import { Pool } from 'undici'
+import { CALLER_KEY, UPSTREAM_KEY } from './wire.mjs'
+
+const sha256 = (text) => createHash('sha256').update(text).digest('hex')
+const callers = new Map([[sha256(CALLER_KEY), { id: 'bench' }]])
+const pool = new Pool(process.env.UPSTREAM ?? '')
+
+const isChat = (body) => typeof body.model === 'string' && Array.isArray(body.messages) && body.messages.length > 0
+const isSpeech = (body) => typeof body.model === 'string' && typeof body.input === 'string' && body.input !== ''
+const CHECKS = { '/v1/chat/completions': isChat, '/v1/audio/speech': isSpeech }
+
+function refuse(response, status, message) {
+  const type = status === 401 ? 'authentication_error' : status < 500 ? 'invalid_request_error' : 'upstream_error'
+  response.writeHead(status, { 'Content-Type': 'application/json' })
+  response.end(JSON.stringify({ error: { message, type, param: null, code: null } }))
+}
+
+async function relay(request, response, body, contentLength) {
+  const headers = { authorization: `Bearer ${UPSTREAM_KEY}`, 'content-type': request.headers['content-type'] }
+  if (contentLength !== undefined) headers['content-length'] = contentLength
+  const answer = await pool.request({ method: 'POST', path: request.url, headers, body })
+  const answerHeaders = { 'Content-Type': answer.headers['content-type'] }
+  const length = answer.headers['content-length']
+  if (length !== undefined) answerHeaders['Content-Length'] = length
+  response.writeHead(answer.statusCode, answerHeaders)
+  response.on('close', () => {
+    if (!response.writableFinished) answer.body.destroy()
+  })
+  answer.body.on('error', () => response.destroy())
+  answer.body.pipe(response)
+}
+
+function sendOn(request, response, body, contentLength) {
+  relay(request, response, body, contentLength).catch((error) => {
+    if (response.headersSent) response.destroy()
+    else refuse(response, 502, String(error))
+  })
+}
+
+function relayJson(request, response, check) {
+  const parts = []
+  request.on('data', (bytes) => parts.push(bytes))
+  request.on('end', () => {
+    const body = parts.length === 1 ? parts[0] : Buffer.concat(parts)
+    try {
+      if (!check(JSON.parse(body.toString()))) return refuse(response, 400, 'A required field is missing.')
+    } catch {
+      return refuse(response, 400, 'The body is not JSON.')
+    }
+    sendOn(request, response, body)
+  })
+}
+
+const server = createServer((request, response) => {
+  if (request.url === '/health/ready') return response.writeHead(200).end()
+  const key = (request.headers.authorization ?? '').slice('Bearer '.length)
+  if (callers.get(sha256(key)) === undefined) return refuse(response, 401, 'The key is not known.')
+  const check = CHECKS[request.url]
+  if (check) return relayJson(request, response, check)
+  if (request.url === '/v1/audio/transcriptions') {
+    return sendOn(request, response, request, request.headers['content-length'])
+  }
+  refuse(response, 404, 'Unknown path.')
+})
+server.keepAliveTimeout = 60_000
+server.listen(Number(process.env.PORT), '127.0.0.1')
+process.stdin.on('end', () => process.exit(0)).resume()

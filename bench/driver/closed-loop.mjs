@@ -1,0 +1,43 @@
+import { Connection } from './connection.mjs'
+import { checkAnswer, DRAIN_LIMIT_MS } from './answer-check.mjs'
+
+/**
+ * `concurrency` callers that each send the next request when the last is answered, for `durationMs` or `limit` requests.
+ * Resolves when every request that was sent is answered.
+ * @returns {Promise<{ completed: number, bodyBytes: number }>}
+ */
+export function closedLoop({ port, request, expectedBytes, concurrency, durationMs, limit = Infinity }) {
+  const connections = Array.from({ length: concurrency }, () => new Connection(port))
+  const end = performance.now() + durationMs
+  const total = { started: 0, completed: 0, bodyBytes: 0 }
+  let active = concurrency
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error('a slot did not drain')), durationMs + DRAIN_LIMIT_MS)
+    const next = (connection, exchange) => {
+      if (performance.now() < end && total.started < limit) {
+        total.started += 1
+        return connection.send(request, exchange)
+      }
+      active -= 1
+      if (active === 0) {
+        clearTimeout(timer)
+        resolve(total)
+      }
+    }
+    for (const connection of connections) {
+      const exchange = {
+        onDone: (status, bodyBytes) => {
+          checkAnswer(status, bodyBytes, expectedBytes)
+          total.completed += 1
+          total.bodyBytes += bodyBytes
+          next(connection, exchange)
+        },
+        onError: (error) => {
+          clearTimeout(timer)
+          reject(error)
+        },
+      }
+      next(connection, exchange)
+    }
+  }).finally(() => connections.forEach((connection) => connection.close()))
+}

@@ -1,0 +1,24 @@
+import { stringify } from 'yaml'
+import { CALLER_KEY, MODELS, UPSTREAM_KEY } from './wire.mjs'
+
+/** The YAML the measured gateway runs on: one key, one p1 channel to the upstream, one model of each class used. */
+export function gatewayConfig(upstreamUrl) {
+  return stringify({
+    server: { metricsPort: 0 },
+    auth: { keys: [{ id: 'bench', key: CALLER_KEY }] },
+    channels: [
+      {
+        id: 'bench-upstream',
+        provider: 'p1',
+        baseUrl: upstreamUrl,
+        credentials: UPSTREAM_KEY,
+        models: Object.values(MODELS),
+      },
+    ],
+    models: [
+      { id: MODELS.chat, class: 'chat', providers: ['p1'] },
+      { id: MODELS.speech, class: 'tts', providers: ['p1'] },
+      { id: MODELS.transcription, class: 'stt-standard', providers: ['p1'] },
+    ],
+  })
+}

@@ -1,0 +1,116 @@
+import { spawn } from 'node:child_process'
+import { openSync, closeSync, mkdtempSync, readFileSync, rmSync, truncateSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const READY_LIMIT_MS = 30_000
+const STOP_LIMIT_MS = 5_000
+/** What a child may see of our environment: nothing that could configure it by accident. */
+const KEPT_VARIABLES = ['PATH', 'HOME', 'TMPDIR', 'TZ', 'LOG_LEVEL']
+/** The kernel counts CPU time in /proc in hundredths of a second on every Linux Node runs on. */
+const MICROSECONDS_PER_TICK = 10_000
+const PAGE_BYTES = 4096
+
+const running = new Set()
+let scratch
+
+/** A directory for logs and data of the children; gone when the run ends. */
+export function scratchDirectory() {
+  scratch ??= mkdtempSync(join(tmpdir(), 'gateway-bench-'))
+  return scratch
+}
+
+/** Ends what is still running at once, whatever the reason the run ends for. */
+process.on('exit', () => {
+  for (const service of running) service.child.kill('SIGKILL')
+  if (scratch) rmSync(scratch, { recursive: true, force: true })
+})
+
+async function freePort() {
+  const server = createServer()
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+/**
+ * Starts `node <script>` on a free port and waits until `readyPath` answers 200.
+ * @returns {Promise<Service>}
+ * @throws when it exits or is not ready within 30 s; the end of its log is in the message
+ */
+export async function startService({ name, script, environment = {}, readyPath }) {
+  const port = await freePort()
+  const logFile = join(scratchDirectory(), `${name}-${port}.log`)
+  const log = openSync(logFile, 'a')
+  const kept = Object.fromEntries(KEPT_VARIABLES.flatMap((key) => (process.env[key] ? [[key, process.env[key]]] : [])))
+  const child = spawn(process.execPath, [script], {
+    cwd: scratchDirectory(),
+    env: { ...kept, NODE_ENV: 'production', ...environment, PORT: String(port), HOST: '127.0.0.1' },
+    stdio: ['pipe', log, log],
+  })
+  closeSync(log)
+  const service = new Service(name, child, port, logFile)
+  await service.untilReady(readyPath)
+  return service
+}
+
+/** A child process that serves on a port of 127.0.0.1. */
+class Service {
+  constructor(name, child, port, logFile) {
+    Object.assign(this, { name, child, port, logFile, pid: child.pid })
+    running.add(this)
+    this.exited = new Promise((resolve) => {
+      child.on('exit', () => resolve(running.delete(this)))
+      child.on('error', () => resolve(running.delete(this)))
+    })
+  }
+
+  async untilReady(path) {
+    const deadline = performance.now() + READY_LIMIT_MS
+    while (running.has(this) && performance.now() < deadline) {
+      const status = await fetch(`http://127.0.0.1:${this.port}${path}`).then(
+        (answer) => answer.text().then(() => answer.status),
+        () => 0,
+      )
+      if (status === 200) return
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    const how = running.has(this) ? 'was not ready in time' : 'ended while starting'
+    throw new Error(`${this.name} ${how}:\n${this.logTail()}`)
+  }
+
+  logTail() {
+    return readFileSync(this.logFile, 'utf8').slice(-2000)
+  }
+
+  /** The log is opened for appending, so it may be cut while the child writes; keeps a long run from filling a disk. */
+  cutLog() {
+    truncateSync(this.logFile)
+  }
+
+  /** User and system time of the whole process, all threads, in microseconds (steps of 10 ms). */
+  cpuMicroseconds() {
+    const stat = readFileSync(`/proc/${this.pid}/stat`, 'latin1')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return (Number(fields[11]) + Number(fields[12])) * MICROSECONDS_PER_TICK
+  }
+
+  residentBytes() {
+    return Number(readFileSync(`/proc/${this.pid}/statm`, 'latin1').split(' ')[1]) * PAGE_BYTES
+  }
+
+  async stop() {
+    if (!running.has(this)) return
+    this.child.kill('SIGTERM')
+    const timer = setTimeout(() => this.child.kill('SIGKILL'), STOP_LIMIT_MS)
+    await this.exited
+    clearTimeout(timer)
+  }
+}
+
+/** Ends all children, politely first. */
+export async function stopAll() {
+  await Promise.all([...running].map((service) => service.stop()))
+}

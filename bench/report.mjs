@@ -1,0 +1,105 @@
+const pad = (cells, widths) =>
+  cells.map((cell, index) => (index === 0 ? cell.padEnd(widths[index]) : cell.padStart(widths[index]))).join('  ')
+
+function table(rows) {
+  const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)))
+  const lines = rows.map((row) => `  ${pad(row, widths)}`)
+  lines.splice(1, 0, `  ${widths.map((width) => '-'.repeat(width)).join('  ')}`)
+  return lines.join('\n')
+}
+
+const fixed = (value, digits) => (value === undefined ? '' : value.toFixed(digits))
+const megabytes = (bytes) => fixed(bytes / 1_000_000, 1)
+const percent = (share) => `${Math.round(share * 100)} %`
+const verdict = (met) => (met === undefined ? '' : met ? 'ok' : 'MISSED')
+
+function cpuTable(cpu) {
+  const head = [
+    '',
+    'gateway µs',
+    'yardstick µs',
+    'each',
+    'RATIO',
+    'lowest',
+    'highest',
+    'target',
+    '',
+    'driver',
+    'upstream',
+  ]
+  const rows = Object.values(cpu).map((one) => [
+    one.title,
+    fixed(one.gatewayUs, 0),
+    fixed(one.yardstickUs, 0),
+    one.per ? `${fixed(one.gatewayUsPer, 2)} / ${fixed(one.yardstickUsPer, 2)} µs per ${one.per}` : '',
+    fixed(one.ratio, 2),
+    fixed(one.lowestRatio, 2),
+    fixed(one.highestRatio, 2),
+    one.target === undefined ? '' : `<= ${fixed(one.target, 1)}`,
+    verdict(one.met),
+    percent(one.driverShare),
+    percent(one.upstreamShare),
+  ])
+  return table([head, ...rows])
+}
+
+function latencyTable({ chat, stream }) {
+  const head = ['ms', 'direct', 'yardstick', 'gateway', 'yardstick adds', 'GATEWAY ADDS', 'over yardstick']
+  const named = {
+    [`chat answer, ${chat.ratePerSecond}/s`]: chat.answer,
+    [`first byte of a stream, ${stream.ratePerSecond}/s`]: stream.firstByte,
+    [`age of a frame, one per ${stream.paceMs} ms`]: stream.frameAge,
+  }
+  const rows = Object.entries(named).flatMap(([title, figure]) =>
+    Object.entries(figure).map(([level, one]) => [
+      `${title}, ${level}`,
+      ...[
+        one.directMs,
+        one.yardstickMs,
+        one.gatewayMs,
+        one.yardstickAddsMs,
+        one.gatewayAddsMs,
+        one.overYardstickMs,
+      ].map((value) => fixed(value, 2)),
+    ]),
+  )
+  return table([head, ...rows])
+}
+
+function memoryTable(memory) {
+  const { speechBytes, slowBytesPerSecond, openStreams } = memory.plan
+  const size = `${Math.round(speechBytes / 1_000_000)} MB of speech`
+  const titles = {
+    openStreams: `${openStreams.streams} open streams`,
+    speechSlow: `${size}, read at ${Math.round(slowBytesPerSecond / 1_000_000)} MB/s`,
+    speechFast: `${size}, read at once`,
+    upload: 'upload of 25 MB',
+  }
+  const head = ['RSS, MB', 'gateway before', 'highest', 'GROWTH', 'yardstick before', 'highest', 'GROWTH']
+  const cells = (one) => [megabytes(one.beforeBytes), megabytes(one.peakBytes), megabytes(one.growthBytes)]
+  const rows = Object.entries(titles)
+    .filter(([name]) => memory[name])
+    .map(([name, title]) => [title, ...cells(memory[name].gateway), ...cells(memory[name].yardstick)])
+  return table([head, ...rows])
+}
+
+/** The whole run as text for a terminal. */
+export function report(results) {
+  const { cpu, latency, memory, machine, voids, changedAnswers } = results
+  const missed = Object.values(cpu).filter((one) => one.met === false)
+  return [
+    `${machine.cpu} x ${machine.cores}, Node ${machine.node}, load ${machine.loadBefore} before, ${results.mode} run, ${fixed(results.tookSeconds, 0)} s`,
+    ...(results.selfTest ? ['SELF TEST: the yardstick runs in the place of the gateway; ratios must be about 1.'] : []),
+    `\nCPU per request (whole process, medians of ${cpu.chat.pairs.length} pairs of slots)\n${cpuTable(cpu)}`,
+    `\nLatency, open loop, counted from when a request was due\n${latencyTable(latency)}`,
+    `\nMemory\n${memoryTable(memory)}`,
+    `\nDriver: at most ${percent(results.driverShare)} of a core (void above 80 %). Answers were counted at both ends.`,
+    changedAnswers.length === 0
+      ? 'Every answer had the bytes of the upstream.'
+      : `Answers with other bytes than the upstream's: ${changedAnswers.join('; ')}.`,
+    ...(missed.length === 0
+      ? ['All targets met.']
+      : missed.map((one) => `MISSED: ${one.title}: ${fixed(one.ratio, 2)}, target ${fixed(one.target, 1)}`)),
+    ...voids.map((reason) => `VOID: ${reason}`),
+  ].join('\n')
+}

@@ -1,0 +1,133 @@
+/**
+ * `node bench/run.mjs [--quick] [--self-test] [--out <file>]`: see README.md beside this file.
+ * Exit code 0 when the figures are valid (targets missed or not), 1 when the run is void or broken.
+ */
+import { existsSync, writeFileSync } from 'node:fs'
+import { cpus, loadavg } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { measureCpu } from './measure/cpu.mjs'
+import { measureLatency } from './measure/latency.mjs'
+import { measureMemory } from './measure/memory.mjs'
+import { stopAll } from './processes.mjs'
+import { report } from './report.mjs'
+import { SCENARIOS } from './scenarios.mjs'
+import { GATEWAY_SCRIPT, Session } from './session.mjs'
+
+const FULL = {
+  limitMs: 240_000,
+  cpu: { pairs: 9, slotMs: 1_100, warmUpMs: 1_500 },
+  upload: { pairs: 3, slotMs: 2_000, warmUpMs: 500 },
+  latency: { rounds: 3, durationMs: 3_000, ratePerSecond: 400 },
+  firstByte: { rounds: 3, durationMs: 2_500, ratePerSecond: 40, frames: 20, paceMs: 5 },
+  memory: {
+    cases: ['openStreams', 'speechSlow', 'speechFast', 'upload'],
+    speechBytes: 200_000_000,
+    slowBytesPerSecond: 50_000_000,
+    openStreams: { streams: 200, frames: 30, paceMs: 100 },
+  },
+}
+
+const QUICK = {
+  limitMs: 90_000,
+  cpu: { pairs: 2, slotMs: 350, warmUpMs: 250 },
+  upload: { pairs: 1, slotMs: 400, warmUpMs: 100 },
+  latency: { rounds: 1, durationMs: 1_000, ratePerSecond: 200 },
+  firstByte: { rounds: 1, durationMs: 1_000, ratePerSecond: 30, frames: 10, paceMs: 5 },
+  memory: {
+    cases: ['openStreams', 'speechSlow'],
+    speechBytes: 50_000_000,
+    slowBytesPerSecond: 50_000_000,
+    openStreams: { streams: 200, frames: 10, paceMs: 100 },
+  },
+}
+
+const { values: options } = parseArgs({
+  options: { quick: { type: 'boolean' }, 'self-test': { type: 'boolean' }, out: { type: 'string' } },
+})
+const quick = options.quick === true
+const selfTest = options['self-test'] === true
+
+/** Only a valid full run of the gateway itself replaces the figures that are kept. */
+function outFile({ voids }) {
+  const keep = !quick && !selfTest && voids.length === 0
+  return options.out ?? fileURLToPath(new URL(keep ? 'results.json' : 'results.local.json', import.meta.url))
+}
+
+async function end(code) {
+  await stopAll()
+  process.exit(code)
+}
+
+function machine() {
+  const [first] = cpus()
+  return {
+    cpu: first?.model ?? 'unknown',
+    cores: cpus().length,
+    platform: `${process.platform} ${process.arch}`,
+    node: process.version,
+    loadBefore: loadavg()[0].toFixed(2),
+  }
+}
+
+function changedAnswers({ yardstick, gateway }) {
+  return [yardstick, gateway].flatMap((target) =>
+    Object.entries(target.identical).flatMap(([name, same]) =>
+      same ? [] : [`${target.name}, ${SCENARIOS[name].title}`],
+    ),
+  )
+}
+
+async function measure(plan) {
+  const about = { date: new Date().toISOString(), mode: quick ? 'quick' : 'full', selfTest, machine: machine() }
+  const session = new Session({ selfTest })
+  const step = async (title, work) => {
+    const start = performance.now()
+    const result = await work()
+    console.error(`${title}: ${((performance.now() - start) / 1000).toFixed(1)} s`)
+    return result
+  }
+  await step('start and check', () => session.start())
+  const cpu = await step('CPU', () => measureCpu(session, plan))
+  const latency = await step('latency', () => measureLatency(session, plan))
+  const memory = await step('memory', () => measureMemory(session, plan))
+  const { voids, driverShare } = session
+  const tookSeconds = performance.now() / 1000
+  return {
+    ...about,
+    tookSeconds,
+    driverShare,
+    voids,
+    changedAnswers: changedAnswers(session),
+    cpu,
+    latency,
+    memory,
+    plan,
+  }
+}
+
+async function main() {
+  if (!selfTest && !existsSync(GATEWAY_SCRIPT)) {
+    console.error('dist/main.js is missing: run `npm run build` first.')
+    return 1
+  }
+  try {
+    const results = await measure(quick ? QUICK : FULL)
+    writeFileSync(outFile(results), `${JSON.stringify(results, null, 2)}\n`)
+    console.log(report(results))
+    return results.voids.length === 0 ? 0 : 1
+  } catch (error) {
+    console.error(`BROKEN: ${error.stack}`)
+    return 1
+  }
+}
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => end(1))
+setTimeout(
+  () => {
+    console.error('BROKEN: the run took too long')
+    void end(1)
+  },
+  (quick ? QUICK : FULL).limitMs,
+).unref()
+await end(await main())

@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto'
+import {
+  CALLER_KEY,
+  chatAnswer,
+  MODELS,
+  orderText,
+  SPEECH_BYTES,
+  STREAM_CHUNKS,
+  streamText,
+  UPLOAD_BYTES,
+  UPSTREAM_KEY,
+  wavFile,
+} from './wire.mjs'
+
+const FILLER =
+  'Explain in one paragraph why a relay should forward the bytes it was given and not what it made of them. '
+
+function chatBody(extra, orders) {
+  const order = orders ? orderText(orders) : ''
+  const messages = [
+    { role: 'system', content: 'You are a concise assistant.' },
+    { role: 'user', content: order + FILLER.repeat(8) },
+  ]
+  return JSON.stringify({ model: MODELS.chat, messages, max_tokens: 256, temperature: 0.7, ...extra })
+}
+
+const json = (path, body) => ({ path, contentType: 'application/json', body: Buffer.from(body) })
+
+function uploadRequest() {
+  const boundary = '----benchboundary7d93a1c0'
+  const head = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="speech.wav"\r\nContent-Type: audio/wav\r\n\r\n`
+  const tail = `\r\n--${boundary}\r\nContent-Disposition: form-data; name="model"\r\n\r\n${MODELS.transcription}\r\n--${boundary}--\r\n`
+  const file = wavFile(UPLOAD_BYTES)
+  return {
+    path: '/v1/audio/transcriptions',
+    contentType: `multipart/form-data; boundary=${boundary}`,
+    body: Buffer.concat([Buffer.from(head), file, Buffer.from(tail)]),
+    fileSha256: createHash('sha256').update(file).digest('hex'),
+  }
+}
+
+function checkChat(body) {
+  const contentOf = (bytes) => JSON.parse(bytes.toString()).choices[0].message.content
+  if (contentOf(body) !== contentOf(chatAnswer())) throw new Error('the answer says something else')
+}
+
+function checkStream(body, withUsage) {
+  const frames = body.toString().split('\n\n')
+  if (frames.pop() !== '' || frames.pop() !== 'data: [DONE]') throw new Error('the stream does not end in [DONE]')
+  const chunks = frames.filter((text) => text.startsWith('data: ')).map((text) => JSON.parse(text.slice(6)))
+  const text = chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('')
+  const expected = STREAM_CHUNKS + (withUsage ? 1 : 0)
+  if (chunks.length !== expected) throw new Error(`the stream has ${chunks.length} chunks, expected ${expected}`)
+  if (text !== streamText(STREAM_CHUNKS)) throw new Error('the stream spells another text')
+  if (withUsage && chunks.at(-1).usage?.total_tokens === undefined) throw new Error('the usage chunk is missing')
+}
+
+const speechRequest = (orders) => {
+  const input = orderText(orders) + FILLER.repeat(8)
+  const body = { model: MODELS.speech, input, voice: 'alloy', response_format: 'mp3' }
+  return json('/v1/audio/speech', JSON.stringify(body))
+}
+
+/**
+ * What is sent, which counter of the upstream it moves, what a right answer is, and how a CPU slot drives it.
+ * `target` is the highest accepted ratio gateway / yardstick.
+ */
+export const SCENARIOS = {
+  chat: {
+    title: 'chat JSON, 1 KB',
+    counter: 'chat',
+    request: json('/v1/chat/completions', chatBody({})),
+    check: checkChat,
+    concurrency: 32,
+    target: 1.5,
+  },
+  stream: {
+    title: `chat SSE, ${STREAM_CHUNKS} chunks`,
+    counter: 'stream',
+    request: json('/v1/chat/completions', chatBody({ stream: true, stream_options: { include_usage: true } })),
+    check: (body) => checkStream(body, true),
+    concurrency: 32,
+    chunks: STREAM_CHUNKS,
+    target: 1.3,
+  },
+  streamPlain: {
+    title: 'same, usage not asked',
+    counter: 'stream',
+    request: json('/v1/chat/completions', chatBody({ stream: true })),
+    check: (body) => checkStream(body, false),
+    concurrency: 32,
+    chunks: STREAM_CHUNKS,
+    target: 1.3,
+  },
+  speech: {
+    title: 'speech, 200 KB',
+    counter: 'speech',
+    request: speechRequest({ bytes: SPEECH_BYTES }),
+    check: (body) => {
+      if (body.length !== SPEECH_BYTES) throw new Error(`${body.length} bytes of speech, expected ${SPEECH_BYTES}`)
+    },
+    concurrency: 32,
+    target: 1.3,
+  },
+  upload: {
+    title: 'upload, 25 MB',
+    counter: 'upload',
+    request: uploadRequest(),
+    check: (body) => {
+      if (typeof JSON.parse(body.toString()).text !== 'string') throw new Error('the transcript has no text')
+    },
+    concurrency: 2,
+    limit: 40,
+    megabytes: UPLOAD_BYTES / 1_000_000,
+  },
+}
+
+/** A stream of `frames` frames, one every `paceMs`. */
+export const pacedStream = (frames, paceMs) =>
+  json('/v1/chat/completions', chatBody({ stream: true, stream_options: { include_usage: true } }, { frames, paceMs }))
+
+/** A speech answer of any size. */
+export const longSpeech = (bytes) => speechRequest({ bytes })
+
+/** The request's bytes as they go to `target`; the upstream itself is asked with its own key. */
+export function wireBytes({ path, contentType, body }, target) {
+  const key = target.direct ? UPSTREAM_KEY : CALLER_KEY
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    `Host: 127.0.0.1:${target.port}`,
+    `Authorization: Bearer ${key}`,
+    'Accept: */*',
+    'User-Agent: gateway-bench',
+    `Content-Type: ${contentType}`,
+    `Content-Length: ${body.length}`,
+  ]
+  return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body])
+}

@@ -1,0 +1,148 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { gatewayConfig } from './gateway-config.mjs'
+import { scratchDirectory, startService } from './processes.mjs'
+import { exchangeOnce } from './driver/connection.mjs'
+import { SCENARIOS, wireBytes } from './scenarios.mjs'
+
+/** Above this share of one core the driver may be what is measured. */
+export const DRIVER_LIMIT = 0.8
+
+const here = (file) => fileURLToPath(new URL(file, import.meta.url))
+export const GATEWAY_SCRIPT = here('../dist/main.js')
+const YARDSTICK_SCRIPT = here('bare.mjs')
+
+/** One run: the upstream, the targets that are measured against it, and what makes the run void. */
+export class Session {
+  voids = []
+  /** Highest share of one core the driver needed in any slot. */
+  driverShare = 0
+
+  /** @param {{ selfTest: boolean }} options `selfTest` runs the yardstick in the gateway's place: ratios must be 1 */
+  constructor({ selfTest }) {
+    this.selfTest = selfTest
+  }
+
+  async start() {
+    this.upstream = await startService({
+      name: 'upstream',
+      script: here('upstream.mjs'),
+      readyPath: '/__bench/counters',
+    })
+    this.upstreamUrl = `http://127.0.0.1:${this.upstream.port}`
+    this.direct = { ...asTarget('direct', this.upstream), direct: true, bodies: {} }
+    this.yardstick = await this.startYardstick()
+    this.gateway = await this.startGateway()
+    for (const target of [this.direct, this.yardstick, this.gateway]) await this.probe(target)
+  }
+
+  async startYardstick(name = 'yardstick') {
+    const environment = { UPSTREAM: this.upstreamUrl }
+    return asTarget(
+      name,
+      await startService({ name, script: YARDSTICK_SCRIPT, environment, readyPath: '/health/ready' }),
+    )
+  }
+
+  async startGateway() {
+    if (this.selfTest) return this.startYardstick('gateway')
+    if (!existsSync(GATEWAY_SCRIPT)) throw new Error('dist/main.js is missing: run `npm run build` first')
+    const config = join(scratchDirectory(), 'gateway.yaml')
+    writeFileSync(config, gatewayConfig(this.upstreamUrl))
+    const data = join(scratchDirectory(), `data-${Date.now()}`)
+    mkdirSync(data)
+    const environment = { GATEWAY_CONFIG: config, GATEWAY_DATA: data }
+    const service = await startService({
+      name: 'gateway',
+      script: GATEWAY_SCRIPT,
+      environment,
+      readyPath: '/health/ready',
+    })
+    return asTarget('gateway', service)
+  }
+
+  /** Asks for each scenario once, judges the answer in full and remembers its length for the slots. */
+  async probe(target) {
+    for (const [name, scenario] of Object.entries(SCENARIOS)) {
+      if (name === 'upload') await this.control('verify-next-upload')
+      const answer = await exchangeOnce(target.port, wireBytes(scenario.request, target))
+      const where = `${target.name}, ${scenario.title}`
+      if (answer.status !== 200)
+        throw new Error(`${where}: answered ${answer.status} ${answer.body.toString().slice(0, 500)}`)
+      try {
+        scenario.check(answer.body)
+      } catch (error) {
+        throw new Error(`${where}: ${error.message}`, { cause: error })
+      }
+      if (name === 'upload') await this.checkUpload(scenario, where)
+      target.expected[name] = answer.bodyBytes
+      target.identical[name] = answer.body.equals((this.direct.bodies[name] ??= answer.body))
+    }
+  }
+
+  async checkUpload(scenario, where) {
+    const last = await this.control('last-upload')
+    if (last.sha256 !== scenario.request.fileSha256) {
+      throw new Error(`${where}: the upstream received another file (${last.bytes} bytes)`)
+    }
+  }
+
+  async control(name) {
+    return (await fetch(`${this.upstreamUrl}/__bench/${name}`)).json()
+  }
+
+  /**
+   * Runs one slot against a target and accounts for it: CPU of target, upstream and driver, answers at both ends.
+   * @param {(() => Promise<{ completed: number, bodyBytes: number }>)} run resolves when all it sent is answered
+   */
+  async slot(target, counter, run) {
+    const before = (await this.control('counters')).counters[counter]
+    const start = this.#readings(target)
+    const result = await run().catch((error) => {
+      throw new Error(`${target.name}, ${counter}: ${error.message}\n${target.service.logTail()}`, { cause: error })
+    })
+    const end = this.#readings(target)
+    const after = (await this.control('counters')).counters[counter]
+    target.service.cutLog()
+    const wallMs = end.atMs - start.atMs
+    const share = (name) => (end[name] - start[name]) / (wallMs * 1000)
+    const account = {
+      targetUs: end.target - start.target,
+      driver: share('driver'),
+      upstream: share('upstream'),
+      wallMs,
+    }
+    this.#judge(`${target.name}, ${counter}`, result, before, after, account)
+    return { ...result, ...account }
+  }
+
+  #readings(target) {
+    const driver = process.cpuUsage()
+    return {
+      atMs: performance.now(),
+      target: target.service.cpuMicroseconds(),
+      upstream: this.upstream.cpuMicroseconds(),
+      driver: driver.user + driver.system,
+    }
+  }
+
+  #judge(where, result, before, after, account) {
+    const asked = after.requests - before.requests
+    const answered = after.answers - before.answers
+    if (asked !== result.completed || answered !== result.completed) {
+      this.voids.push(
+        `${where}: driver got ${result.completed} answers, upstream had ${asked} requests, ${answered} answers`,
+      )
+    }
+    if (after.aborted !== before.aborted) this.voids.push(`${where}: ${after.aborted - before.aborted} answers cut off`)
+    this.driverShare = Math.max(this.driverShare, account.driver)
+    if (account.driver > DRIVER_LIMIT) {
+      this.voids.push(`${where}: the driver needed ${Math.round(account.driver * 100)} % of a core`)
+    }
+  }
+}
+
+function asTarget(name, service) {
+  return { name, service, port: service.port, expected: {}, identical: {} }
+}

@@ -1,0 +1,27 @@
+import { type DynamicModule, Module } from '@nestjs/common'
+import { AudioModule } from './audio/audio.module.js'
+import { ChatModule } from './chat/chat.module.js'
+import { ObservabilityModule } from './common/observability/observability.module.js'
+import { ConfigurationModule, type ConfigurationOptions } from './config/config.module.js'
+import { HealthModule } from './health/health.module.js'
+import { MessagesModule } from './messages/messages.module.js'
+import { ModelsModule } from './models/models.module.js'
+
+/** The whole gateway: one module per capability, on one configuration. */
+@Module({})
+export class AppModule {
+  static forRoot(configuration: ConfigurationOptions): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [
+        ConfigurationModule.forRoot(configuration),
+        ObservabilityModule,
+        HealthModule,
+        AudioModule,
+        ChatModule,
+        MessagesModule,
+        ModelsModule,
+      ],
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common'
+import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger'
+import { AUDIO_FORMATS } from '../../common/audio-dialect/audio-formats.js'
+import { KeyGuard } from '../../common/auth/key.guard.js'
+import { ApiAudioErrors } from '../../common/errors/api-errors.decorator.js'
+import type { Call } from '../../common/http/call.js'
+import type { JsonBody } from '../../common/http/json-body.js'
+import { CurrentCall, JsonRequest } from '../../common/http/json-request.decorator.js'
+import type { UpstreamAnswer } from '../../common/http/upstream-answer.js'
+import { SpeechRequestDto } from './speech-request.dto.js'
+import { SpeechService } from './speech.service.js'
+
+const AUDIO = { schema: { type: 'string', format: 'binary' } } as const
+const CONTENT = Object.fromEntries(Object.values(AUDIO_FORMATS).map((type) => [type, AUDIO]))
+
+@ApiTags('audio')
+@ApiBearerAuth()
+@Controller('v1/audio/speech')
+@UseGuards(KeyGuard)
+export class SpeechController {
+  constructor(private readonly speech: SpeechService) {}
+
+  @Post()
+  @HttpCode(200)
+  @ApiOperation({ summary: 'Text to speech' })
+  @ApiOkResponse({
+    description: 'Raw audio in the format asked for, or events with stream_format sse',
+    content: { ...CONTENT, 'text/event-stream': { schema: { type: 'string' } } },
+  })
+  @ApiAudioErrors()
+  speak(@JsonRequest(SpeechRequestDto) body: JsonBody<SpeechRequestDto>, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
+    return this.speech.speak(body, call)
+  }
+}

@@ -1,0 +1,95 @@
+import { Field } from '../common/validation/field.decorator.js'
+import {
+  anyOf,
+  decimal,
+  type FieldRule,
+  flag,
+  integer,
+  isRecord,
+  list,
+  oneOf,
+  optional,
+  record,
+  required,
+  text,
+} from '../common/validation/field-rules.js'
+import type { ChatFields } from '../providers/contracts/chat.contract.js'
+import { inputAudio } from './input-audio.rule.js'
+
+const AUDIO_OUTPUT_FORMATS = ['wav', 'aac', 'mp3', 'flac', 'opus', 'pcm16']
+
+/** Only what cannot be right is refused here; roles, part types and extra fields are the upstream's business. */
+const contentPart: FieldRule = (value, path) => {
+  const shape = record({ type: required(text()) })(value, path)
+  if (shape !== undefined || !isRecord(value) || value['type'] !== 'input_audio') return shape
+  return required(inputAudio)(value['input_audio'], `${path}.input_audio`)
+}
+
+const content: FieldRule = (value, path) =>
+  Array.isArray(value) ? list(contentPart)(value, path) : anyOf('a string or an array', text())(value, path)
+
+const message = record({ role: required(text({ allowBlank: false })), content: optional(content) })
+
+const toolFunction = record({
+  name: required(text({ allowBlank: false })),
+  description: optional(text()),
+  parameters: optional(record()),
+})
+
+/** `custom` tools exist upstream beside the specification's `function`; they travel on unread. */
+const tool: FieldRule = (value, path) => {
+  const shape = record({ type: required(text({ allowBlank: false })) })(value, path)
+  if (shape !== undefined || !isRecord(value) || value['type'] !== 'function') return shape
+  return required(toolFunction)(value['function'], `${path}.function`)
+}
+
+const voice = anyOf('a string or an object {id}', text({ allowBlank: false }), record({ id: required(text()) }))
+
+const object = { type: 'object', additionalProperties: true } as const
+
+/** The specification's chat completion; everything it does not list travels on. */
+export class ChatRequestDto implements ChatFields {
+  @Field(required(text({ allowBlank: false })), { type: 'string', description: 'Model identifier', example: 'gpt-4o-mini' })
+  readonly model!: string
+
+  @Field(required(list(message, { minimumItems: 1 })), {
+    type: 'array',
+    minItems: 1,
+    items: { ...object, required: ['role'], properties: { role: { type: 'string' }, content: {} } },
+  })
+  readonly messages!: readonly unknown[]
+
+  @Field(optional(list(tool)), {
+    type: 'array',
+    items: { ...object, required: ['type'], properties: { type: { type: 'string', example: 'function' }, function: object } },
+  })
+  readonly tools?: readonly unknown[] | null
+
+  @Field(optional(flag), { type: 'boolean', default: false })
+  readonly stream?: boolean | null
+
+  @Field(optional(record({ include_usage: optional(flag) })), {
+    ...object,
+    properties: { include_usage: { type: 'boolean' } },
+  })
+  readonly stream_options?: Readonly<Record<string, unknown>> | null
+
+  @Field(optional(integer({ minimum: 1 })), { type: 'integer', minimum: 1 })
+  readonly max_tokens?: number | null
+
+  @Field(optional(decimal({ minimum: 0, maximum: 2 })), { type: 'number', minimum: 0, maximum: 2 })
+  readonly temperature?: number | null
+
+  @Field(optional(list(text())), {
+    type: 'array', items: { type: 'string' },
+    description: 'Requests audio output together with audio',
+  })
+  readonly modalities?: readonly string[] | null
+
+  @Field(optional(record({ voice: required(voice), format: required(oneOf(AUDIO_OUTPUT_FORMATS, 'invalid_audio_format')) })), {
+    ...object,
+    description: 'Voice and format of audio output',
+    properties: { voice: {}, format: { type: 'string', enum: AUDIO_OUTPUT_FORMATS } },
+  })
+  readonly audio?: Readonly<Record<string, unknown>> | null
+}

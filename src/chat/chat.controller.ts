@@ -1,0 +1,33 @@
+import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common'
+import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger'
+import { KeyGuard } from '../common/auth/key.guard.js'
+import { ApiChatErrors } from '../common/errors/api-errors.decorator.js'
+import type { Call } from '../common/http/call.js'
+import type { JsonBody } from '../common/http/json-body.js'
+import { CurrentCall, JsonRequest } from '../common/http/json-request.decorator.js'
+import type { UpstreamAnswer } from '../common/http/upstream-answer.js'
+import { ChatRequestDto } from './chat-request.dto.js'
+import { ChatService } from './chat.service.js'
+
+@ApiTags('chat')
+@ApiBearerAuth()
+@Controller('v1/chat/completions')
+@UseGuards(KeyGuard)
+export class ChatController {
+  constructor(private readonly chat: ChatService) {}
+
+  @Post()
+  @HttpCode(200)
+  @ApiOperation({ summary: 'Chat completion: text, tools, audio in and out' })
+  @ApiOkResponse({
+    description: 'A chat.completion, or chat.completion.chunk events with stream true',
+    content: {
+      'application/json': { schema: { type: 'object', additionalProperties: true } },
+      'text/event-stream': { schema: { type: 'string' } },
+    },
+  })
+  @ApiChatErrors()
+  complete(@JsonRequest(ChatRequestDto) body: JsonBody<ChatRequestDto>, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
+    return this.chat.complete(body, call)
+  }
+}

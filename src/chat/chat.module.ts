@@ -1,0 +1,9 @@
+import { Module } from '@nestjs/common'
+import { AuthModule } from '../common/auth/auth.module.js'
+import { ProvidersModule } from '../providers/providers.module.js'
+import { ChatController } from './chat.controller.js'
+import { ChatService } from './chat.service.js'
+
+/** Chat completions (specification: Chat completion). */
+@Module({ imports: [AuthModule, ProvidersModule], controllers: [ChatController], providers: [ChatService] })
+export class ChatModule {}

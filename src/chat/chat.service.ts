@@ -1,0 +1,40 @@
+import { Injectable } from '@nestjs/common'
+import { GatewayError } from '../common/errors/gateway-error.js'
+import type { Call } from '../common/http/call.js'
+import type { JsonBody } from '../common/http/json-body.js'
+import type { UpstreamAnswer } from '../common/http/upstream-answer.js'
+import { ProviderRouter } from '../providers/provider-router.js'
+import type { ChatRequestDto } from './chat-request.dto.js'
+
+/** The only audio format that can be streamed in chat (upstream's rule, known before anyone pays). */
+const STREAMED_AUDIO_FORMAT = 'pcm16'
+
+/** Chat completions on whatever provider serves the model. */
+@Injectable()
+export class ChatService {
+  constructor(private readonly router: ProviderRouter) {}
+
+  complete(body: JsonBody<ChatRequestDto>, call: Call): Promise<UpstreamAnswer> {
+    const { model } = body.fields
+    call.log.model = model
+    assertAudioOutput(body.fields)
+    const route = this.router.chat(model, call.caller)
+    return route.attempt(call, { repeatableOnceSent: true }, (provider, context) => provider.complete(body, context))
+  }
+}
+
+function assertAudioOutput({ modalities, audio, stream }: ChatRequestDto): void {
+  if (modalities?.includes('audio') !== true) return
+  if (audio == null) {
+    throw new GatewayError('invalid_request', "Missing required parameter: 'audio' (modalities asks for audio).", {
+      param: 'audio',
+      code: 'missing_required_parameter',
+    })
+  }
+  if (stream !== true || audio['format'] === STREAMED_AUDIO_FORMAT) return
+  throw new GatewayError(
+    'invalid_request',
+    `Unsupported value: 'audio.format' must be '${STREAMED_AUDIO_FORMAT}' when stream is true.`,
+    { param: 'audio.format', code: 'unsupported_value' },
+  )
+}

@@ -1,0 +1,19 @@
+/** The specification's table of audio formats: `response_format` → Content-Type. A test compares it with docs/spec.md. */
+export const AUDIO_FORMATS = {
+  mp3: 'audio/mpeg',
+  wav: 'audio/wav',
+  aac: 'audio/aac',
+  flac: 'audio/flac',
+  opus: 'audio/opus',
+  pcm: 'audio/pcm',
+} as const satisfies Record<string, string>
+
+export type AudioFormat = keyof typeof AUDIO_FORMATS
+
+export const DEFAULT_AUDIO_FORMAT: AudioFormat = 'mp3'
+
+export const isAudioFormat = (format: string): format is AudioFormat => Object.hasOwn(AUDIO_FORMATS, format)
+
+/** The Content-Type of a requested format; the default format's when none was asked for. */
+export const audioContentType = (format: string | null | undefined): string =>
+  AUDIO_FORMATS[format != null && isAudioFormat(format) ? format : DEFAULT_AUDIO_FORMAT]

@@ -1,0 +1,77 @@
+import type { GatewayError } from '../errors/gateway-error.js'
+import type { ByteSink, ByteSource } from '../http/byte-source.js'
+import { KEEP_ALIVE_MS } from '../http/sse-relay.js'
+import { codePoints } from '../validation/field-rules.js'
+
+/** Token counts as `speech.audio.done` carries them. */
+export interface SpeechUsage extends Readonly<Record<string, number>> {
+  readonly input_tokens: number
+  readonly output_tokens: number
+  readonly total_tokens: number
+}
+
+const CHARACTERS_PER_TOKEN = 4
+const CHARACTERS_PER_SECOND = 15
+/** The specification: audio costs about 1,000 audio tokens per minute. */
+const AUDIO_TOKENS_PER_SECOND = 1000 / 60
+
+/** What a speech probably cost, for upstreams that report nothing. */
+export function estimateSpeechUsage(input: string): SpeechUsage {
+  const characters = codePoints(input)
+  const inputTokens = Math.ceil(characters / CHARACTERS_PER_TOKEN)
+  const outputTokens = Math.ceil((characters / CHARACTERS_PER_SECOND) * AUDIO_TOKENS_PER_SECOND)
+  return { input_tokens: inputTokens, output_tokens: outputTokens, total_tokens: inputTokens + outputTokens }
+}
+
+/**
+ * Raw audio as the one event form of speech: `speech.audio.delta` … `speech.audio.done`, CRLF, `[DONE]`.
+ * Each piece is base64 of its own, so that a client may decode it on arrival.
+ */
+export class SpeechEventSource implements ByteSource, ByteSink {
+  private sink!: ByteSink
+  private keepAlive: NodeJS.Timeout | undefined
+
+  constructor(
+    private readonly audio: ByteSource,
+    private readonly usage: SpeechUsage,
+  ) {}
+
+  start(sink: ByteSink): void {
+    this.sink = sink
+    this.keepAlive = setInterval(() => {
+      sink.data(Buffer.from(': keep-alive\r\n\r\n'))
+    }, KEEP_ALIVE_MS)
+    this.audio.start(this)
+  }
+
+  pause(): void {
+    this.audio.pause()
+  }
+
+  resume(): void {
+    this.audio.resume()
+  }
+
+  cancel(): void {
+    clearInterval(this.keepAlive)
+    this.audio.cancel()
+  }
+
+  data(chunk: Buffer): void {
+    this.keepAlive?.refresh()
+    this.sink.data(Buffer.from(`data: {"type":"speech.audio.delta","audio":"${chunk.toString('base64')}"}\r\n\r\n`))
+  }
+
+  end(): void {
+    clearInterval(this.keepAlive)
+    // The figures are the gateway's own, and say so.
+    const usage = JSON.stringify({ ...this.usage, estimated: true })
+    this.sink.data(Buffer.from(`data: {"type":"speech.audio.done","usage":${usage}}\r\n\r\ndata: [DONE]\r\n\r\n`))
+    this.sink.end()
+  }
+
+  fail(error: GatewayError): void {
+    clearInterval(this.keepAlive)
+    this.sink.fail(error)
+  }
+}

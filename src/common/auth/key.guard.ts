@@ -1,0 +1,30 @@
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common'
+import type { Request } from 'express'
+import { GatewayError } from '../errors/gateway-error.js'
+import { callOf } from '../http/call.js'
+import { readKey } from './bearer.js'
+import { callerOfKey, callerWithOwnBearer, type Caller } from './caller.js'
+import { KeyTable } from './key-table.js'
+
+/**
+ * Decides from the headers alone, before a byte of the body is read, who calls.
+ * Synchronous on purpose: an asynchronous guard costs a tenth of a relayed call.
+ */
+@Injectable()
+export class KeyGuard implements CanActivate {
+  constructor(private readonly keys: KeyTable) {}
+
+  canActivate(context: ExecutionContext): boolean {
+    const request = context.switchToHttp().getRequest<Request>()
+    const call = callOf(request)
+    call.caller = this.identify(readKey(request.headers, call.path.startsWith('/v1/messages')))
+    return true
+  }
+
+  private identify(token: string): Caller {
+    const key = this.keys.find(token)
+    if (key !== undefined) return callerOfKey(key)
+    if (this.keys.acceptsUnknownKeys) return callerWithOwnBearer(token)
+    throw new GatewayError('unauthorized', 'The API key is not valid.')
+  }
+}

@@ -1,0 +1,64 @@
+import { applyDecorators } from '@nestjs/common'
+import { ApiResponse } from '@nestjs/swagger'
+
+const NULLABLE_TEXT = { type: ['string', 'null'] } as const
+
+const AUDIO_ERROR = {
+  type: 'object',
+  required: ['error'],
+  properties: {
+    error: {
+      type: 'object',
+      required: ['message', 'type', 'param', 'code'],
+      properties: { message: { type: 'string' }, type: { type: 'string' }, param: NULLABLE_TEXT, code: NULLABLE_TEXT },
+    },
+  },
+}
+
+const MESSAGES_ERROR = {
+  type: 'object',
+  required: ['type', 'error', 'request_id'],
+  properties: {
+    type: { type: 'string', enum: ['error'] },
+    error: {
+      type: 'object',
+      required: ['type', 'message'],
+      properties: { type: { type: 'string' }, message: { type: 'string' } },
+    },
+    request_id: { type: 'string' },
+  },
+}
+
+const CASES: Readonly<Record<string, string>> = {
+  400: 'The request is not valid; param names the field',
+  401: 'No API key, or one that is not valid',
+  403: 'The key has no access to the model',
+  404: 'The model does not exist here',
+  413: 'The body is larger than the limit of the route',
+  415: 'The body is of the wrong media type',
+  429: 'Too many requests; Retry-After says when to come back',
+  500: 'The upstream provider failed',
+  502: 'The upstream provider failed',
+  503: 'The gateway is full or draining; Retry-After says when to come back',
+  504: 'The upstream provider did not answer in time',
+  529: 'The gateway is full or draining; Retry-After says when to come back',
+}
+
+const responses = (schema: object, statuses: readonly number[]): MethodDecorator =>
+  applyDecorators(
+    ...statuses.map((status) =>
+      ApiResponse({ status, description: CASES[status] ?? '', content: { 'application/json': { schema } } }),
+    ),
+  )
+
+/** The failures of `/v1/audio/*` in the OpenAPI document. */
+export const ApiAudioErrors = (): MethodDecorator =>
+  responses(AUDIO_ERROR, [400, 401, 403, 413, 415, 429, 500, 503])
+
+/** The failures of chat and models, which render the audio body under their own statuses. */
+export const ApiChatErrors = (): MethodDecorator =>
+  responses(AUDIO_ERROR, [400, 401, 403, 404, 413, 415, 429, 502, 503, 504])
+
+/** The failures of the messages family. */
+export const ApiMessagesErrors = (): MethodDecorator =>
+  responses(MESSAGES_ERROR, [400, 401, 403, 404, 413, 415, 429, 502, 504, 529])

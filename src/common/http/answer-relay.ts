@@ -1,0 +1,98 @@
+import type { ServerResponse } from 'node:http'
+import { envelopeFor } from '../errors/envelope-choice.js'
+import type { GatewayError } from '../errors/gateway-error.js'
+import type { ByteSink, ByteSource } from './byte-source.js'
+import type { Call } from './call.js'
+import type { UpstreamAnswer } from './upstream-answer.js'
+
+/** Writes an answer to the caller. What fails later is shown the way the answer says; the call's log learns of it. */
+export function relayAnswer(answer: UpstreamAnswer, response: ServerResponse, call: Call): void {
+  const { body, headers } = answer
+  if (Buffer.isBuffer(body)) {
+    headers['content-length'] = String(body.length)
+    response.writeHead(answer.status, headers)
+    response.end(body)
+    call.log.bytesOut += body.length
+    return
+  }
+  response.writeHead(answer.status, headers)
+  const sink = new ResponseSink(body, response, call, answer.onFailure)
+  body.start(sink)
+  // A client that waits for headers must not wait for the first chunk; with a chunk at hand they leave together.
+  if (!sink.isBusy) response.flushHeaders()
+}
+
+/**
+ * Bytes to the caller's socket. Pieces that arrived in one turn of the event loop are written at once; a slow reader
+ * pauses the upstream; a reader who left cancels it.
+ */
+class ResponseSink implements ByteSink {
+  private waiting: Buffer[] = []
+  private flushPlanned = false
+  private closing: (() => void) | undefined
+
+  constructor(
+    private readonly source: ByteSource,
+    private readonly response: ServerResponse,
+    private readonly call: Call,
+    private readonly onFailure: UpstreamAnswer['onFailure'],
+  ) {
+    response.on('drain', () => {
+      source.resume()
+    })
+  }
+
+  get isBusy(): boolean {
+    return this.flushPlanned
+  }
+
+  data(chunk: Buffer): void {
+    this.waiting.push(chunk)
+    this.call.log.bytesOut += chunk.length
+    this.planFlush()
+  }
+
+  end(): void {
+    this.closing = () => {
+      this.response.end()
+    }
+    this.planFlush()
+  }
+
+  fail(error: GatewayError): void {
+    this.call.log.failure = error
+    this.closing = () => {
+      this.showFailure(error)
+    }
+    this.planFlush()
+  }
+
+  private planFlush(): void {
+    if (this.flushPlanned) return
+    this.flushPlanned = true
+    process.nextTick(() => {
+      this.flush()
+    })
+  }
+
+  private flush(): void {
+    this.flushPlanned = false
+    if (this.call.departure.left) return
+    const [first] = this.waiting
+    if (first !== undefined) {
+      const chunk = this.waiting.length === 1 ? first : Buffer.concat(this.waiting)
+      this.waiting = []
+      if (!this.response.write(chunk)) this.source.pause()
+    }
+    this.closing?.()
+  }
+
+  private showFailure(error: GatewayError): void {
+    if (this.onFailure === 'cut') {
+      this.response.destroy()
+      return
+    }
+    const frame = envelopeFor(this.call.path).frame(error, this.call.requestId)
+    this.response.end(frame)
+  }
+}

@@ -1,0 +1,95 @@
+import { GatewayError } from '../errors/gateway-error.js'
+import type { ByteSource } from './byte-source.js'
+import { allowedHeaders, type HeaderAllowList, RELAYED_RESPONSE_HEADERS } from './header-names.js'
+import { hold } from './held-source.js'
+import { KEEP_ALIVE_MS, type RegionFilter, type SseDialect, SseRelay } from './sse-relay.js'
+import { UpstreamAnswer } from './upstream-answer.js'
+import type { UpstreamResponse } from './upstream-exchange.js'
+
+/** Answers up to this size are checked as a whole before the caller sees a byte; larger ones are relayed as they come. */
+const CHECKED_ANSWER_BYTES = 1024 * 1024
+
+export const contentTypeOf = (response: UpstreamResponse): string =>
+  String(response.headers['content-type'] ?? '').toLowerCase()
+
+export const callerHeaders = (
+  response: UpstreamResponse,
+  extra: HeaderAllowList = [],
+): Record<string, string> => allowedHeaders(response.headers, [...RELAYED_RESPONSE_HEADERS, ...extra])
+
+/** Refuses an answer of the wrong kind and lets go of its body. */
+export function assertContentType(response: UpstreamResponse, expected: RegExp): void {
+  if (expected.test(contentTypeOf(response))) return
+  response.body.cancel()
+  throw malformedAnswer('The upstream answered with an unexpected content type.')
+}
+
+export interface JsonAnswer {
+  readonly answer: UpstreamAnswer
+  /** The parsed answer, unless it was too large to look at. */
+  readonly value?: Record<string, unknown>
+}
+
+/** A JSON answer, byte for byte. Broken JSON and a cut are the upstream's failure, found before the caller sees a byte. */
+export async function jsonAnswer(response: UpstreamResponse, extraHeaders: HeaderAllowList): Promise<JsonAnswer> {
+  assertContentType(response, /^application\/(?:json|[\w.-]+\+json)/)
+  const headers = callerHeaders(response, extraHeaders)
+  const held = await hold(response.body, { bytes: CHECKED_ANSWER_BYTES })
+  const { complete } = held
+  if (complete === undefined) return { answer: new UpstreamAnswer(response.status, headers, held) }
+  const value = parseAnswer(complete)
+  return { answer: new UpstreamAnswer(response.status, headers, complete), value }
+}
+
+function parseAnswer(bytes: Buffer): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(bytes.toString())
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+  } catch {
+    // Falls through: whatever is not a JSON object is a broken answer.
+  }
+  throw malformedAnswer('The upstream answered with broken JSON.')
+}
+
+/** An event stream in its dialect, begun: the first frames have arrived, or the upstream has been silent for a while. */
+export async function eventStreamAnswer(
+  response: UpstreamResponse,
+  extraHeaders: HeaderAllowList,
+  dialect: SseDialect,
+  filter?: RegionFilter,
+): Promise<UpstreamAnswer> {
+  assertContentType(response, /^text\/event-stream/)
+  return await eventAnswer(response, extraHeaders, new SseRelay(response.body, dialect, filter))
+}
+
+/** Wraps a source of complete event frames into an answer with the headers of an event stream. */
+export async function eventAnswer(
+  response: UpstreamResponse,
+  extraHeaders: HeaderAllowList,
+  events: ByteSource,
+): Promise<UpstreamAnswer> {
+  const held = await hold(events, { bytes: 1, graceMs: KEEP_ALIVE_MS })
+  const headers = {
+    ...callerHeaders(response, extraHeaders),
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-cache',
+    // Proxies in front of the gateway must not buffer events.
+    'x-accel-buffering': 'no',
+  }
+  return new UpstreamAnswer(response.status, headers, held, 'frame')
+}
+
+/** Bytes of a file, relayed from the first one on; an empty body is the upstream's failure. */
+export async function fileAnswer(
+  response: UpstreamResponse,
+  extraHeaders: HeaderAllowList,
+  contentType: string,
+): Promise<UpstreamAnswer> {
+  const held = await hold(response.body, { bytes: 1 })
+  if (held.complete?.length === 0) throw malformedAnswer('The upstream answered without content.')
+  const headers = { ...callerHeaders(response, extraHeaders), 'content-type': contentType }
+  return new UpstreamAnswer(response.status, headers, held)
+}
+
+export const malformedAnswer = (message: string): GatewayError =>
+  new GatewayError('upstream_failed', message, { attempt: { phase: 'answered', channelFault: true } })

@@ -1,0 +1,70 @@
+import type { IncomingMessage } from 'node:http'
+import type { Caller } from '../auth/caller.js'
+import { GatewayError } from '../errors/gateway-error.js'
+import { Departure } from './departure.js'
+
+/** What the one log line of a request will say; filled in by whoever learns it. Times in milliseconds. */
+export interface CallLog {
+  model?: string
+  channelId?: string
+  attempts: number
+  /** Spent reading the caller's body. */
+  receiveMs: number
+  /** Spent with upstreams, from dispatch to the end of their answers, over all attempts. */
+  upstreamMs: number
+  /** From the last dispatch to the first byte of its answer. */
+  firstByteMs?: number
+  bytesOut: number
+  upstreamRequestId?: string
+  upstreamStatus?: number
+  usage?: Usage
+  failure?: unknown
+}
+
+/** Units as the upstream reported them, or as the gateway counted them (`estimated`). */
+export interface Usage {
+  readonly units: Readonly<Record<string, number>>
+  readonly estimated: boolean
+}
+
+/** One request of a caller, from its first header to its last byte. Passed as an argument, never ambient. */
+export class Call {
+  /** Set by the key guard; routes without a guard never read it. */
+  caller: Caller = { keyId: '-' }
+  readonly departure = new Departure()
+  readonly log: CallLog = { attempts: 0, receiveMs: 0, upstreamMs: 0, bytesOut: 0 }
+
+  constructor(
+    readonly requestId: string,
+    readonly method: string,
+    /** Without query. */
+    readonly path: string,
+    readonly startedAtMs: number,
+  ) {}
+
+  /** Throws when the caller has left; called before work that nobody would read. */
+  assertPresent(): void {
+    if (this.departure.left) throw callerLeft()
+  }
+}
+
+export const callerLeft = (): GatewayError => new GatewayError('caller_left', 'The caller closed the connection.')
+
+const CALL = Symbol('call')
+
+interface CallHolder {
+  [CALL]?: Call
+}
+
+export function attachCall(request: IncomingMessage, call: Call): void {
+  ;(request as IncomingMessage & CallHolder)[CALL] = call
+}
+
+/** The call a request belongs to; every request gets one before anything else happens. */
+export function callOf(request: IncomingMessage): Call {
+  const call = findCall(request)
+  if (call === undefined) throw new GatewayError('internal', 'The request has not been started.')
+  return call
+}
+
+export const findCall = (request: IncomingMessage): Call | undefined => (request as IncomingMessage & CallHolder)[CALL]

@@ -1,0 +1,28 @@
+import type { Application } from 'express'
+
+/** What this reads of Express' router: its layers, each with a route or none. */
+interface RouterLayer {
+  readonly route?: { readonly path: string; readonly methods: Readonly<Record<string, boolean>> }
+}
+
+/** The methods that exist for a path, upper case; empty for a path that no route knows. */
+export function methodsOf(app: Application, path: string): readonly string[] {
+  const layers = (app.router as unknown as { readonly stack: readonly RouterLayer[] }).stack
+  const methods = new Set<string>()
+  for (const { route } of layers) {
+    if (route === undefined || !matches(route.path, path)) continue
+    for (const method of Object.keys(route.methods)) methods.add(method.toUpperCase())
+  }
+  if (methods.has('GET')) methods.add('HEAD')
+  return [...methods].sort()
+}
+
+/** Our routes are literal segments and `:parameters`, nothing else. */
+function matches(pattern: string, path: string): boolean {
+  const expected = pattern.split('/')
+  const segments = path.split('/')
+  return (
+    expected.length === segments.length &&
+    expected.every((segment, index) => (segment.startsWith(':') ? segments[index] !== '' : segment === segments[index]))
+  )
+}

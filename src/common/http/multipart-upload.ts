@@ -1,0 +1,186 @@
+import type { Request, Response } from 'express'
+import type { IncomingMessage } from 'node:http'
+import { finished, type Readable, type Writable } from 'node:stream'
+import multer from 'multer'
+import { GatewayError } from '../errors/gateway-error.js'
+import { callerLeft } from './call.js'
+import { SpooledFile } from './spooled-file.js'
+import { boundaryOf, UploadBody } from './upload-body.js'
+import { asGatewayError, fileTooLarge, malformed, storageFailed } from './upload-faults.js'
+import { faultOfFieldName, faultOfFilePart, safeFileName } from './upload-names.js'
+
+const MAX_FIELDS = 64
+const MAX_FIELD_BYTES = 64 * 1024
+/** The parser builds nested objects from bracketed names; a huge index would make a sparse array it then walks. */
+const MAX_NESTING = 4
+const MAX_ARRAY_INDEX = 63
+
+export interface MultipartLimits {
+  /** Bytes of the whole request body. */
+  readonly bodyBytes: number
+  /** Bytes of the file part. */
+  readonly fileBytes: number
+  /** Within which the whole body must have arrived. */
+  readonly bodyTimeoutMs: number
+  /** Where large files are spooled; default: the system's directory for temporary files. */
+  readonly spoolDirectory?: string
+}
+
+export interface UploadedFile {
+  readonly spool: SpooledFile
+  /** Base name as the client gave it, made safe to log and store. */
+  readonly filename: string
+  /** Media type the client gave the part; a claim, not a finding. */
+  readonly contentType: string
+  /** How many text fields came before the file. */
+  readonly fieldIndex: number
+}
+
+export interface MultipartField {
+  readonly name: string
+  readonly value: string
+}
+
+export interface MultipartUpload {
+  readonly file?: UploadedFile
+  /** In the order received, with their raw names (`include[]`, `chunking_strategy[type]`). */
+  readonly fields: readonly MultipartField[]
+  /** Gives the file's bytes back; must be called, may be called again. */
+  remove(): Promise<void>
+}
+
+/**
+ * Reads a multipart/form-data request with at most one file part, named `file`. After a refusal nothing is left on
+ * disk and the rest of the body is unread: the caller answers and closes the connection.
+ * @throws GatewayError `unsupported_media_type`, `payload_too_large`, `request_timeout`, `invalid_request`, `caller_left`, `internal`
+ */
+export async function receiveMultipart(request: IncomingMessage, limits: MultipartLimits): Promise<MultipartUpload> {
+  return new MultipartReceiver(limits).receive(request, boundaryOf(request, limits.bodyBytes))
+}
+
+class MultipartReceiver implements multer.StorageEngine {
+  readonly #limits: MultipartLimits
+  readonly #fields: MultipartField[] = []
+  readonly #names = new Set<string>()
+  #parts = 0
+  #file: UploadedFile | undefined
+  #refuse: (reason: Error) => void = () => undefined
+
+  constructor(limits: MultipartLimits) {
+    this.#limits = limits
+  }
+
+  async receive(request: IncomingMessage, boundary: string): Promise<MultipartUpload> {
+    const body = new UploadBody(boundary, this.#limits.bodyBytes)
+    const timer = setTimeout(() => {
+      this.#refuse(
+        new GatewayError('request_timeout', `The body did not arrive within ${this.#limits.bodyTimeoutMs} ms.`),
+      )
+    }, this.#limits.bodyTimeoutMs)
+    try {
+      await this.#parse(request, body)
+      if (body.framing.parts !== this.#parts) throw malformed('a part has unusable headers')
+      const file = this.#file
+      return { ...(file && { file }), fields: this.#fields, remove: () => this._removeSpool() }
+    } catch (error) {
+      request.unpipe(body).pause()
+      body.destroy()
+      await this._removeSpool()
+      throw asGatewayError(error)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  _handleFile(_request: Request, file: Express.Multer.File, callback: (error?: unknown) => void): void {
+    const { spoolDirectory, fileBytes } = this.#limits
+    const spool = new SpooledFile(spoolDirectory === undefined ? {} : { directory: spoolDirectory })
+    this.#file = {
+      spool,
+      filename: safeFileName(file.originalname),
+      contentType: file.mimetype,
+      fieldIndex: this.#fields.length,
+    }
+    // The parser would read the body to its end before it tells.
+    file.stream.once('limit', () => {
+      this.#refuse(fileTooLarge(fileBytes, fileBytes + 1))
+    })
+    store(file.stream, spool).then(() => {
+      callback()
+    }, callback)
+  }
+
+  _removeFile(_request: Request, _file: Express.Multer.File, callback: (error: Error | null) => void): void {
+    // receive() owns the spool and removes it on every way out.
+    callback(null)
+  }
+
+  async _removeSpool(): Promise<void> {
+    await this.#file?.spool.remove()
+  }
+
+  #parse(request: IncomingMessage, body: UploadBody): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#refuse = reject
+      body.once('error', reject)
+      finished(request, { writable: false }, (error) => {
+        if (error) reject(callerLeft())
+      })
+      // Multer asks of its request only what every readable stream with headers has.
+      const middleware = this.#multer(body).single('file')
+      void middleware(body as unknown as Request, {} as unknown as Response, (error?: unknown) => {
+        if (error === undefined || error === null) resolve()
+        else reject(asGatewayError(error))
+      })
+      request.pipe(body)
+    })
+  }
+
+  #multer(body: UploadBody): multer.Multer {
+    const options: multer.Options & { streamHandler: (request: unknown, parser: Writable) => void } = {
+      storage: this,
+      defParamCharset: 'utf8',
+      limits: {
+        fieldSize: MAX_FIELD_BYTES,
+        fields: MAX_FIELDS,
+        parts: MAX_FIELDS + 1,
+        fileSize: this.#limits.fileBytes,
+        fieldNestingDepth: MAX_NESTING,
+        fieldArrayIndexLimit: MAX_ARRAY_INDEX,
+      },
+      streamHandler: (_request, parser) => {
+        this.#listen(parser)
+        // Multer lets go of its request when it is done; on a failure it would first drain it.
+        parser.once('unpipe', () => body.destroy())
+        body.pipe(parser)
+      },
+    }
+    return multer(options)
+  }
+
+  #listen(parser: Writable): void {
+    parser.on('field', (name: string | undefined, value: string | undefined) => {
+      this.#parts += 1
+      if (name !== undefined) this.#takeField(name, value)
+    })
+    parser.on('file', (name: string | undefined, _stream: Readable, info: { filename?: string }) => {
+      this.#parts += 1
+      const fault = faultOfFilePart(name ?? '', info.filename, !this.#names.has('file'))
+      this.#names.add('file')
+      if (fault) this.#refuse(fault)
+    })
+  }
+
+  #takeField(name: string, value: string | undefined): void {
+    const fault = faultOfFieldName(name, this.#names)
+    if (fault) this.#refuse(fault)
+    else if (value === undefined) this.#refuse(malformed('a field has an unknown charset', name))
+    this.#names.add(name)
+    this.#fields.push({ name, value: value ?? '' })
+  }
+}
+
+async function store(stream: Readable, spool: SpooledFile): Promise<void> {
+  for await (const chunk of stream as AsyncIterable<Buffer>) await spool.append(chunk).catch(storageFailed)
+  await spool.finish().catch(storageFailed)
+}

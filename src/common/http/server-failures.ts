@@ -1,0 +1,25 @@
+import type { Socket } from 'node:net'
+import { STATUS_CODES } from 'node:http'
+import type { ErrorKind } from '../errors/error-kinds.js'
+import { renderError } from '../errors/envelope-choice.js'
+import { GatewayError } from '../errors/gateway-error.js'
+import { newRequestId } from './request-id.js'
+
+const FAILURES: Readonly<Record<string, readonly [ErrorKind, string]>> = {
+  HPE_HEADER_OVERFLOW: ['header_fields_too_large', 'The request headers are too large.'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not arrive in time.'],
+}
+
+/** Answers what never became a request (broken HTTP, oversized headers, a client too slow) as JSON, then closes. */
+export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy()
+    return
+  }
+  const [kind, message] = FAILURES[error.code ?? ''] ?? ['invalid_request', 'The request is not valid HTTP.']
+  // The path is unknown here, so the dialect is the one of unknown paths.
+  const { status, headers, body } = renderError(new GatewayError(kind, message), '', newRequestId())
+  const lines = Object.entries({ ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' })
+  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${head}\r\n${body}`)
+}

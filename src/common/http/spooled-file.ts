@@ -1,0 +1,172 @@
+import { randomUUID } from 'node:crypto'
+import { open, unlink, type FileHandle } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+
+const KIBIBYTE = 1024
+const HEAD_BYTES = 64 * KIBIBYTE
+const READ_BYTES = 64 * KIBIBYTE
+const INITIAL_BUFFER_BYTES = 64 * KIBIBYTE
+const DEFAULT_MEMORY_BYTES = 1024 * KIBIBYTE
+
+export interface SpooledFileOptions {
+  /** Where the temporary file is made once memory is full; default: the system's directory for temporary files. */
+  readonly directory?: string
+  /** Bytes kept in memory before the file is made, and the size of every write to it; default 1 MiB. */
+  readonly memoryBytes?: number
+}
+
+/**
+ * Bytes of an upload: up to `memoryBytes` in memory, the rest in a temporary file that nobody else can open.
+ * Life: `append`… → `finish` → any number of reads → `remove`.
+ */
+export class SpooledFile {
+  readonly #directory: string
+  readonly #memoryBytes: number
+  #buffer: Buffer
+  #buffered = 0
+  #written = 0
+  #head: Buffer | undefined
+  #handle: FileHandle | undefined
+  /** Set only where the name could not be taken away while the file is open. */
+  #path: string | undefined
+  #working: Promise<void> = Promise.resolve()
+  #removal: Promise<void> | undefined
+  #finished = false
+
+  constructor(options: SpooledFileOptions = {}) {
+    this.#directory = options.directory ?? tmpdir()
+    this.#memoryBytes = options.memoryBytes ?? DEFAULT_MEMORY_BYTES
+    this.#buffer = Buffer.allocUnsafe(Math.min(INITIAL_BUFFER_BYTES, this.#memoryBytes))
+  }
+
+  /** Bytes received so far. */
+  get size(): number {
+    return this.#written + this.#buffered
+  }
+
+  /** The first 64 KiB, or all when there are fewer; complete once finished. */
+  get head(): Buffer {
+    return this.#head ?? this.#buffer.subarray(0, Math.min(this.#buffered, HEAD_BYTES))
+  }
+
+  /** Adds bytes; resolves when the next chunk may come (that is when the disk has kept up). Rejects with the disk's own error. */
+  append(chunk: Buffer): Promise<void> {
+    return this.#enqueue(() => this.#store(chunk))
+  }
+
+  /** Ends the writing. Reads are allowed from here on. */
+  finish(): Promise<void> {
+    return this.#enqueue(async () => {
+      if (this.#handle !== undefined) {
+        await this.#flush(this.#handle)
+        this.#buffer = Buffer.alloc(0)
+        this.#head = await readFully(this.#handle, 0, Math.min(this.size, HEAD_BYTES))
+      }
+      this.#finished = true
+    })
+  }
+
+  /** Up to `length` bytes from `position`; fewer at the end of the file. */
+  async read(position: number, length: number): Promise<Buffer> {
+    if (!this.#finished || this.#removal !== undefined) throw new Error('the spooled file cannot be read now')
+    const end = Math.min(position + length, this.size)
+    if (position >= end) return Buffer.alloc(0)
+    if (this.#handle === undefined) return this.#buffer.subarray(position, end)
+    return readFully(this.#handle, position, end - position)
+  }
+
+  /** The whole content from its start; may be called again for another attempt. */
+  createReadStream(): Readable {
+    return Readable.from(this.#chunks(), { objectMode: false })
+  }
+
+  /** Gives the bytes back to the system. Later reads fail; calling again does nothing. */
+  remove(): Promise<void> {
+    this.#removal ??= this.#release()
+    return this.#removal
+  }
+
+  async *#chunks(): AsyncGenerator<Buffer> {
+    for (let position = 0; position < this.size; position += READ_BYTES) yield await this.read(position, READ_BYTES)
+  }
+
+  #enqueue(work: () => Promise<void>): Promise<void> {
+    if (this.#finished || this.#removal !== undefined) {
+      return Promise.reject(new Error('the spooled file takes no more bytes'))
+    }
+    const done = this.#working.then(work)
+    // The chain only orders the work; the caller of each step sees its failure.
+    this.#working = done.catch(() => undefined)
+    return done
+  }
+
+  // Bytes are copied: a chunk of one byte may hold a whole network buffer alive.
+  async #store(chunk: Buffer): Promise<void> {
+    let offset = 0
+    while (offset < chunk.length) {
+      if (this.#buffered === this.#memoryBytes) await this.#spill()
+      this.#makeRoom(chunk.length - offset)
+      const copied = chunk.copy(this.#buffer, this.#buffered, offset)
+      this.#buffered += copied
+      offset += copied
+    }
+  }
+
+  #makeRoom(wanted: number): void {
+    const needed = Math.min(this.#buffered + wanted, this.#memoryBytes)
+    if (needed <= this.#buffer.length) return
+    const larger = Buffer.allocUnsafe(Math.min(Math.max(needed, this.#buffer.length * 2), this.#memoryBytes))
+    this.#buffer.copy(larger, 0, 0, this.#buffered)
+    this.#buffer = larger
+  }
+
+  async #spill(): Promise<void> {
+    this.#handle ??= await this.#openUnnamed()
+    await this.#flush(this.#handle)
+  }
+
+  async #flush(handle: FileHandle): Promise<void> {
+    let offset = 0
+    while (offset < this.#buffered) {
+      const { bytesWritten } = await handle.write(this.#buffer, offset, this.#buffered - offset, this.#written + offset)
+      offset += bytesWritten
+    }
+    this.#written += this.#buffered
+    this.#buffered = 0
+  }
+
+  // Without a name the file vanishes with its descriptor, even when the process is killed.
+  async #openUnnamed(): Promise<FileHandle> {
+    const path = join(this.#directory, `gateway-upload-${randomUUID()}`)
+    const handle = await open(path, 'wx+', 0o600)
+    try {
+      await unlink(path)
+    } catch {
+      this.#path = path
+    }
+    return handle
+  }
+
+  async #release(): Promise<void> {
+    await this.#working
+    const [handle, path] = [this.#handle, this.#path]
+    this.#buffer = Buffer.alloc(0)
+    this.#head = Buffer.alloc(0)
+    // Closing waits for reads under way, so none of them can hit a descriptor that was given to another file.
+    await handle?.close()
+    if (path !== undefined) await unlink(path)
+  }
+}
+
+async function readFully(handle: FileHandle, position: number, length: number): Promise<Buffer> {
+  const buffer = Buffer.allocUnsafe(length)
+  let filled = 0
+  while (filled < length) {
+    const { bytesRead } = await handle.read(buffer, filled, length - filled, position + filled)
+    if (bytesRead === 0) throw new Error('the spooled file is shorter than what was written')
+    filled += bytesRead
+  }
+  return buffer
+}

@@ -1,0 +1,54 @@
+const LF = 0x0a
+const CR = 0x0d
+
+/**
+ * The position behind the last complete frame in the bytes, or 0. A frame ends with an empty line: LF LF, CRLF CRLF,
+ * or a mix of the two.
+ */
+export function lastFrameEnd(bytes: Buffer): number {
+  for (let end = bytes.lastIndexOf(LF); end > 0; end = bytes.lastIndexOf(LF, end - 1)) {
+    if (isEmptyLineEnd(bytes, end)) return end + 1
+  }
+  return 0
+}
+
+/** Whether the LF at `position` closes an empty line. */
+function isEmptyLineEnd(bytes: Buffer, position: number): boolean {
+  const before = bytes[position - 1]
+  return before === LF || (before === CR && bytes[position - 2] === LF)
+}
+
+/** The frames of a region of whole frames, each with its closing empty line. */
+export function* framesOf(region: Buffer): Generator<Buffer> {
+  let start = 0
+  for (let end = region.indexOf(LF); end !== -1; end = region.indexOf(LF, end + 1)) {
+    if (end === start || !isEmptyLineEnd(region, end)) continue
+    yield region.subarray(start, end + 1)
+    start = end + 1
+  }
+  if (start < region.length) yield region.subarray(start)
+}
+
+/** The data of a frame (several `data:` lines joined by LF), or undefined for comments and other fields alone. */
+export function dataOf(frame: Buffer): string | undefined {
+  const lines = frame
+    .toString()
+    .split(/\r?\n/)
+    .filter((line) => line.startsWith('data:'))
+    .map((line) => line.slice(line[5] === ' ' ? 6 : 5))
+  return lines.length === 0 ? undefined : lines.join('\n')
+}
+
+/** A frame's data as an object, or undefined when it is not one (`[DONE]`, broken JSON). */
+export function jsonOf(frame: Buffer): Record<string, unknown> | undefined {
+  const data = dataOf(frame)
+  if (data === undefined) return undefined
+  try {
+    const value: unknown = JSON.parse(data)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined
+  } catch {
+    return undefined
+  }
+}

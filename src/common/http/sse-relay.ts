@@ -1,0 +1,176 @@
+import { GatewayError } from '../errors/gateway-error.js'
+import { scrubMessage } from '../errors/message-text.js'
+import type { ByteSink, ByteSource } from './byte-source.js'
+import { framesOf, jsonOf, lastFrameEnd } from './sse-frames.js'
+
+/** What one event-stream dialect looks like to the relay. */
+export interface SseDialect {
+  /**
+   * Any of these means that the upstream finished what it had to say. A mark that begins with a field name (`data:`,
+   * `event:`) counts at the beginning of a line only, where no text of a model can stand; others are JSON fragments
+   * with an unescaped quote, which no text of a model can contain.
+   */
+  readonly completionMarks: readonly string[]
+  /** Begins the frame with which the upstream reports a failure after the first byte. */
+  readonly errorMark: string
+  /** Appended at the end of a complete stream that lacks it. */
+  readonly terminator?: string
+}
+
+/** Looks at, and may shorten, a region of whole frames before it travels on. */
+export type RegionFilter = (region: Buffer) => Buffer
+
+export const KEEP_ALIVE_MS = 15_000
+const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
+
+/** A single frame larger than this is not an event stream any more. */
+const MAXIMUM_FRAME_BYTES = 16 * 1024 * 1024
+
+const EMPTY: Buffer = Buffer.alloc(0)
+
+/**
+ * Relays an event stream in whole frames: a cut can therefore never leave half a frame behind, keep-alive comments and
+ * the final error frame always stand on a boundary, and a stream that stops without its dialect's completion mark
+ * becomes a failure, however politely the connection was closed.
+ */
+export class SseRelay implements ByteSource, ByteSink {
+  private sink!: ByteSink
+  private rest: Buffer = EMPTY
+  private complete = false
+  private terminated = false
+  private delivered = false
+  private over = false
+  private keepAlive: NodeJS.Timeout | undefined
+
+  constructor(
+    private readonly source: ByteSource,
+    private readonly dialect: SseDialect,
+    private readonly filter: RegionFilter = (region) => region,
+  ) {}
+
+  start(sink: ByteSink): void {
+    this.sink = sink
+    this.keepAlive = setInterval(() => {
+      sink.data(KEEP_ALIVE)
+    }, KEEP_ALIVE_MS)
+    this.source.start(this)
+  }
+
+  pause(): void {
+    this.source.pause()
+  }
+
+  resume(): void {
+    this.source.resume()
+  }
+
+  cancel(): void {
+    this.finish()
+    this.source.cancel()
+  }
+
+  data(chunk: Buffer): void {
+    if (this.over) return
+    const bytes = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk])
+    const end = lastFrameEnd(bytes)
+    this.rest = end === bytes.length ? EMPTY : bytes.subarray(end)
+    if (end > 0) this.forward(end === bytes.length ? bytes : bytes.subarray(0, end))
+    if (this.rest.length > MAXIMUM_FRAME_BYTES) this.abandon(unreadable())
+  }
+
+  end(): void {
+    if (this.over) return
+    // The last frame of a finished stream may lack its empty line.
+    if (this.rest.length > 0) {
+      const region = Buffer.concat([this.rest, Buffer.from('\n\n')])
+      this.rest = EMPTY
+      if (this.completes(region)) this.forward(region)
+    }
+    if (!this.complete) {
+      this.fail(cutShort())
+      return
+    }
+    if (this.dialect.terminator !== undefined && !this.terminated) this.sink.data(Buffer.from(this.dialect.terminator))
+    this.finish()
+    this.sink.end()
+  }
+
+  fail(error: GatewayError): void {
+    if (this.over) return
+    this.finish()
+    // Whatever happens to the connection after the last event, the caller has everything.
+    if (this.complete && (this.dialect.terminator === undefined || this.terminated)) this.sink.end()
+    else this.sink.fail(error)
+  }
+
+  private forward(region: Buffer): void {
+    if (region.includes(this.dialect.errorMark) && this.forwardError(region)) return
+    this.complete ||= this.completes(region)
+    if (this.dialect.terminator !== undefined) this.terminated ||= hasMark(region, this.dialect.terminator.trimEnd())
+    this.keepAlive?.refresh()
+    const filtered = this.filter(region)
+    if (filtered.length === 0) return
+    this.delivered = true
+    this.sink.data(filtered)
+  }
+
+  private completes(region: Buffer): boolean {
+    return this.dialect.completionMarks.some((mark) => hasMark(region, mark))
+  }
+
+  /** Passes the upstream's own error frame on, scrubbed, and nothing after it; true when there was one. */
+  private forwardError(region: Buffer): boolean {
+    for (const frame of framesOf(region)) {
+      if (!frame.toString('utf8', 0, this.dialect.errorMark.length + 8).startsWith(this.dialect.errorMark)) continue
+      const before = region.subarray(0, frame.byteOffset - region.byteOffset)
+      if (before.length > 0) this.forward(before)
+      const error = reportedError(frame)
+      if (error === undefined) return false
+      if (!this.delivered) {
+        this.abandon(error)
+        return true
+      }
+      this.finish()
+      this.source.cancel()
+      this.sink.data(Buffer.from(scrubMessage(frame.toString())))
+      this.sink.end()
+      return true
+    }
+    return false
+  }
+
+  private abandon(error: GatewayError): void {
+    this.finish()
+    this.source.cancel()
+    this.sink.fail(error)
+  }
+
+  private finish(): void {
+    this.over = true
+    clearInterval(this.keepAlive)
+  }
+}
+
+const hasMark = (region: Buffer, mark: string): boolean =>
+  /^(?:data|event):/.test(mark)
+    ? region.toString('utf8', 0, mark.length) === mark || region.includes(`\n${mark}`)
+    : region.includes(mark)
+
+function reportedError(frame: Buffer): GatewayError | undefined {
+  const error = jsonOf(frame)?.['error']
+  if (typeof error !== 'object' || error === null) return undefined
+  const message = 'message' in error ? error.message : undefined
+  const text = typeof message === 'string' ? scrubMessage(message) : 'The upstream reported an error.'
+  return new GatewayError('upstream_failed', text, { attempt: { phase: 'answered', channelFault: true } })
+}
+
+const cutShort = (): GatewayError =>
+  new GatewayError('upstream_failed', 'The upstream ended its answer before it was complete.', {
+    attempt: { phase: 'sent', channelFault: true },
+    retryable: false,
+  })
+
+const unreadable = (): GatewayError =>
+  new GatewayError('upstream_failed', 'The upstream sent something that is not an event stream.', {
+    attempt: { phase: 'answered', channelFault: true },
+  })

@@ -1,0 +1,145 @@
+import type { Dispatcher } from 'undici'
+import { GatewayError } from '../errors/gateway-error.js'
+import type { ByteSink, ByteSource } from './byte-source.js'
+import { type Call, callerLeft } from './call.js'
+import { classifyFailure } from './upstream-failure.js'
+
+export interface UpstreamResponse {
+  readonly status: number
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: ByteSource
+}
+
+/** Bytes that may wait for a sink before the upstream is paused. */
+const UNREAD_BYTES = 65_536
+
+/**
+ * One request to one upstream: the handler undici drives, and the source of the answer's body.
+ * Ends the upstream call at once when the caller leaves or the total deadline passes.
+ */
+export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource {
+  private controller: Dispatcher.DispatchController | undefined
+  private sink: ByteSink | undefined
+  private unread: Buffer[] = []
+  private unreadBytes = 0
+  private answered = false
+  private outcome: { readonly error?: GatewayError } | undefined
+  private readonly startedAtMs = performance.now()
+  private readonly forgetDeparture: () => void
+  private readonly totalTimer: NodeJS.Timeout
+
+  constructor(
+    private readonly call: Call,
+    remainingMs: number,
+    private readonly onAnswer: (response: UpstreamResponse) => void,
+    private readonly onFailure: (error: GatewayError) => void,
+  ) {
+    this.totalTimer = setTimeout(() => {
+      this.abandon(
+        new GatewayError('upstream_timeout', 'The upstream did not finish within the total time allowed.', {
+          attempt: { phase: 'sent' },
+        }),
+      )
+    }, remainingMs)
+    this.forgetDeparture = call.departure.onLeave(() => {
+      this.abandon(callerLeft())
+    })
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.controller = controller
+    if (this.outcome !== undefined) controller.abort(this.outcome.error ?? callerLeft())
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    // Informational answers (1xx) announce another one.
+    if (status < 200 || this.outcome !== undefined) return
+    this.answered = true
+    this.noteAnswer(status, headers)
+    this.onAnswer({ status, headers, body: this })
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.outcome !== undefined) return
+    if (this.sink !== undefined) {
+      this.sink.data(chunk)
+      return
+    }
+    this.unread.push(chunk)
+    this.unreadBytes += chunk.length
+    if (this.unreadBytes > UNREAD_BYTES) this.controller?.pause()
+  }
+
+  onResponseEnd(): void {
+    this.finish({})
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.finish({ error: classifyFailure(error, this.controller !== undefined) })
+  }
+
+  start(sink: ByteSink): void {
+    this.sink = sink
+    for (const chunk of this.unread) sink.data(chunk)
+    const hadToWait = this.unreadBytes > UNREAD_BYTES
+    this.unread = []
+    if (this.outcome !== undefined) this.deliver(this.outcome)
+    else if (hadToWait) this.controller?.resume()
+  }
+
+  pause(): void {
+    this.controller?.pause()
+  }
+
+  resume(): void {
+    this.controller?.resume()
+  }
+
+  cancel(): void {
+    this.abandon(callerLeft())
+  }
+
+  /** Ends the exchange from our side; undici's own report of the abort then finds it finished. */
+  private abandon(error: GatewayError): void {
+    if (this.outcome !== undefined) return
+    this.finish({ error })
+    this.controller?.abort(error)
+  }
+
+  private finish(outcome: { readonly error?: GatewayError }): void {
+    if (this.outcome !== undefined) return
+    this.outcome = outcome
+    clearTimeout(this.totalTimer)
+    this.forgetDeparture()
+    this.call.log.upstreamMs += performance.now() - this.startedAtMs
+    if (this.answered) {
+      if (this.sink !== undefined) this.deliver(outcome)
+      return
+    }
+    this.onFailure(outcome.error ?? noAnswer())
+  }
+
+  private deliver(outcome: { readonly error?: GatewayError }): void {
+    if (outcome.error === undefined) this.sink?.end()
+    else this.sink?.fail(outcome.error)
+  }
+
+  private noteAnswer(status: number, headers: UpstreamResponse['headers']): void {
+    const { log } = this.call
+    log.firstByteMs = performance.now() - this.startedAtMs
+    log.upstreamStatus = status
+    const requestId = headers['x-request-id'] ?? headers['request-id']
+    if (typeof requestId === 'string') log.upstreamRequestId = requestId
+  }
+}
+
+const noAnswer = (): GatewayError =>
+  new GatewayError('upstream_failed', 'The upstream closed the connection without an answer.', {
+    attempt: { phase: 'sent' },
+    retryable: false,
+  })

@@ -1,0 +1,110 @@
+import type { ErrorKind } from '../errors/error-kinds.js'
+import { GatewayError } from '../errors/gateway-error.js'
+import { scrubMessage } from '../errors/message-text.js'
+import { collect } from './byte-source.js'
+import type { UpstreamResponse } from './upstream-exchange.js'
+
+/** What an upstream's error body says, read by that upstream's own reader; undefined = not its dialect. */
+export interface RefusalBody {
+  readonly message: string
+  readonly code?: string
+  readonly param?: string
+  /** The account behind the channel has run dry: the channel's fault, whatever the status says. */
+  readonly quota?: boolean
+  /** The whole body, already in the dialect of the routes this upstream serves; relayed instead of rendering anew. */
+  readonly relayable?: string
+}
+
+export interface RefusalRules {
+  readonly read: (body: Record<string, unknown>) => RefusalBody | undefined
+  /** True when the caller's own key was sent upstream, so that a refused key is the caller's. */
+  readonly callersKey: boolean
+  /** Statuses a route's dialect does not know, and what it says instead. */
+  readonly statusMap?: Readonly<Record<number, number>>
+}
+
+const MAXIMUM_ERROR_BODY_BYTES = 262_144
+
+/** The caller's own faults: relayed with the upstream's words. */
+const CALLER_FAULTS: Readonly<Record<number, ErrorKind>> = {
+  400: 'invalid_request',
+  404: 'unknown_model',
+  409: 'conflict',
+  413: 'payload_too_large',
+  422: 'unprocessable',
+}
+
+/** Reads an upstream's error answer and says whose fault it is; always a `GatewayError`, whatever the body holds. */
+export async function readRefusal(response: UpstreamResponse, rules: RefusalRules): Promise<GatewayError> {
+  const bytes = await collect(response.body, MAXIMUM_ERROR_BODY_BYTES, unreadableRefusal).catch(() => Buffer.alloc(0))
+  const body = parseRefusal(bytes, rules)
+  const { status } = response
+  if (rules.callersKey && (status === 401 || status === 403)) return refusedCallersKey(status)
+  if (body?.quota === true || status === 401 || status === 402 || status === 403) return channelRefused()
+  if (status === 429) return rateLimited(response)
+  const kind = CALLER_FAULTS[status]
+  return kind === undefined ? upstreamFailed(response) : callersFault(kind, status, body, rules)
+}
+
+function parseRefusal(bytes: Buffer, rules: RefusalRules): RefusalBody | undefined {
+  try {
+    const value: unknown = JSON.parse(bytes.toString())
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+    return rules.read(value as Record<string, unknown>)
+  } catch {
+    return undefined
+  }
+}
+
+function callersFault(
+  kind: ErrorKind,
+  status: number,
+  body: RefusalBody | undefined,
+  { statusMap = {} }: RefusalRules,
+): GatewayError {
+  const relayed =
+    body?.relayable === undefined ? undefined : { status: statusMap[status] ?? status, body: body.relayable }
+  return new GatewayError(kind, scrubMessage(body?.message ?? 'The upstream refused the request.'), {
+    attempt: { phase: 'answered' },
+    ...(body?.code === undefined ? {} : { code: body.code }),
+    ...(body?.param === undefined ? {} : { param: body.param }),
+    ...(relayed === undefined ? {} : { relayed }),
+  })
+}
+
+const refusedCallersKey = (status: number): GatewayError =>
+  status === 401
+    ? new GatewayError('unauthorized', 'The upstream does not accept this API key.', { attempt: { phase: 'answered' } })
+    : new GatewayError('forbidden_model', 'This API key has no access to the model at the upstream.', {
+        attempt: { phase: 'answered' },
+      })
+
+/** The channel's credentials or balance are at fault: never shown as the caller's, and no retry by the caller helps. */
+const channelRefused = (): GatewayError =>
+  new GatewayError('upstream_failed', 'The upstream does not serve this gateway at the moment.', {
+    attempt: { phase: 'answered', channelFault: true },
+    retryable: false,
+  })
+
+const rateLimited = (response: UpstreamResponse): GatewayError =>
+  new GatewayError('rate_limited', 'The upstream is busy. Please try again later.', {
+    attempt: { phase: 'answered', channelFault: true },
+    retryAfterSeconds: retryAfterSeconds(response.headers),
+  })
+
+const upstreamFailed = (response: UpstreamResponse): GatewayError =>
+  new GatewayError('upstream_failed', `The upstream failed with status ${response.status}.`, {
+    attempt: { phase: 'answered', channelFault: true },
+  })
+
+/** Clamped to 1–60 s, whatever form the upstream chose: milliseconds, seconds or a date. */
+function retryAfterSeconds(headers: UpstreamResponse['headers']): number {
+  const milliseconds = Number(headers['retry-after-ms'])
+  const text = String(headers['retry-after'] ?? '')
+  const seconds = text === '' ? NaN : Number(text)
+  const fromDate = (Date.parse(text) - Date.now()) / 1000
+  const wish = [milliseconds / 1000, seconds, fromDate].find((value) => Number.isFinite(value)) ?? 1
+  return Math.min(60, Math.max(1, Math.ceil(wish)))
+}
+
+const unreadableRefusal = (): GatewayError => new GatewayError('upstream_failed', 'The error answer is too large.')

@@ -1,0 +1,153 @@
+/** What is wrong with a value: `path` names the field as the caller wrote it (`messages[2].role`). */
+export interface FieldFault {
+  readonly path: string
+  readonly code: string
+  readonly message: string
+}
+
+/** Judges one value; undefined = nothing wrong. Rules never change a value. */
+export type FieldRule = (value: unknown, path: string) => FieldFault | undefined
+
+export const fault = (path: string, code: string, message: string): FieldFault => ({ path, code, message })
+
+/** The kind of a JSON value, for messages. */
+export function kindOf(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'an array'
+  switch (typeof value) {
+    case 'string':
+      return 'a string'
+    case 'number':
+      return 'a number'
+    case 'boolean':
+      return 'a boolean'
+    default:
+      return 'an object'
+  }
+}
+
+const wrongType = (path: string, expected: string, value: unknown): FieldFault =>
+  fault(path, 'invalid_type', `Invalid type for '${path}': expected ${expected}, but got ${kindOf(value)} instead.`)
+
+export const missing = (path: string): FieldFault =>
+  fault(path, 'missing_required_parameter', `Missing required parameter: '${path}'.`)
+
+/** A required value: absent and null are the same fault. */
+export const required =
+  (rule: FieldRule): FieldRule =>
+  (value, path) =>
+    value === undefined || value === null ? missing(path) : rule(value, path)
+
+/** An optional value: absent and null pass, as upstreams accept both. */
+export const optional =
+  (rule: FieldRule): FieldRule =>
+  (value, path) =>
+    value === undefined || value === null ? undefined : rule(value, path)
+
+export const anyOf =
+  (expected: string, ...rules: readonly FieldRule[]): FieldRule =>
+  (value, path) =>
+    rules.some((rule) => rule(value, path) === undefined) ? undefined : wrongType(path, expected, value)
+
+interface TextRule {
+  readonly allowBlank?: boolean
+  /** In code points, as the specification counts characters. */
+  readonly maximumCharacters?: number
+}
+
+export const text =
+  ({ allowBlank = true, maximumCharacters = Infinity }: TextRule = {}): FieldRule =>
+  (value, path) => {
+    if (typeof value !== 'string') return wrongType(path, 'a string', value)
+    if (!allowBlank && value.trim() === '') {
+      return fault(path, 'empty_string', `Invalid '${path}': empty string. Expected a string with at least 1 character.`)
+    }
+    // UTF-16 units are never fewer than code points, so most texts are decided without counting.
+    if (value.length <= maximumCharacters || codePoints(value) <= maximumCharacters) return undefined
+    return fault(
+      path,
+      'string_above_max_length',
+      `Invalid '${path}': string too long. Expected a string with at most ${maximumCharacters} characters.`,
+    )
+  }
+
+export function codePoints(value: string): number {
+  let count = 0
+  for (const _character of value) count++
+  return count
+}
+
+interface RangeRule {
+  readonly minimum?: number
+  readonly maximum?: number
+}
+
+const inRange =
+  (kind: 'decimal' | 'integer', { minimum = -Infinity, maximum = Infinity }: RangeRule) =>
+  (value: number, path: string): FieldFault | undefined => {
+    if (value < minimum) {
+      return fault(
+        path,
+        `${kind}_below_min_value`,
+        `Invalid '${path}': ${kind} below minimum value. Expected a value >= ${minimum}, but got ${value} instead.`,
+      )
+    }
+    if (value <= maximum) return undefined
+    return fault(
+      path,
+      `${kind}_above_max_value`,
+      `Invalid '${path}': ${kind} above maximum value. Expected a value <= ${maximum}, but got ${value} instead.`,
+    )
+  }
+
+export const decimal = (range: RangeRule = {}): FieldRule => {
+  const ranged = inRange('decimal', range)
+  return (value, path) =>
+    typeof value === 'number' && Number.isFinite(value) ? ranged(value, path) : wrongType(path, 'a decimal', value)
+}
+
+export const integer = (range: RangeRule = {}): FieldRule => {
+  const ranged = inRange('integer', range)
+  return (value, path) => (Number.isInteger(value) ? ranged(Number(value), path) : wrongType(path, 'an integer', value))
+}
+
+export const flag: FieldRule = (value, path) =>
+  typeof value === 'boolean' ? undefined : wrongType(path, 'a boolean', value)
+
+export const oneOf = (allowed: readonly string[], code = 'invalid_value'): FieldRule => {
+  const set = new Set(allowed)
+  const list = allowed.map((word) => `'${word}'`).join(', ')
+  return (value, path) => {
+    if (typeof value !== 'string') return wrongType(path, 'a string', value)
+    return set.has(value) ? undefined : fault(path, code, `Invalid value for '${path}'. Supported values are: ${list}.`)
+  }
+}
+
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** An object whose named members are judged; members without a rule travel on unjudged. */
+export const record =
+  (members: Readonly<Record<string, FieldRule>> = {}): FieldRule =>
+  (value, path) => {
+    if (!isRecord(value)) return wrongType(path, 'an object', value)
+    for (const name in members) {
+      const found = members[name]?.(value[name], `${path}.${name}`)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+
+export const list =
+  (item: FieldRule, { minimumItems = 0 }: { readonly minimumItems?: number } = {}): FieldRule =>
+  (value, path) => {
+    if (!Array.isArray(value)) return wrongType(path, 'an array', value)
+    if (value.length < minimumItems) {
+      return fault(path, 'empty_array', `Invalid '${path}': empty array. Expected at least ${minimumItems} item.`)
+    }
+    for (let index = 0; index < value.length; index++) {
+      const found = item(value[index], `${path}[${index}]`)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }

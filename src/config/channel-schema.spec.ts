@@ -1,0 +1,180 @@
+import { describe, expect, it } from '@jest/globals'
+import { ConfigError } from './config-fault.js'
+import { parseConfig } from './config-loader.js'
+import { PROVIDER_NAMES, type ChannelConfig } from './gateway-config.js'
+
+const MINIMAL = { id: 'main', provider: 'p1', baseUrl: 'https://x.example', credentials: 'secret' }
+
+function channel(settings: object, root: object = {}): ChannelConfig | undefined {
+  return parseConfig(JSON.stringify({ ...root, channels: [{ ...MINIMAL, ...settings }] }), {}).channels[0]
+}
+
+function faultsOf(...channels: unknown[]): string[] {
+  try {
+    parseConfig(JSON.stringify({ channels }), {})
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults.map(({ path, message }) => `${path}: ${message}`)
+    throw error
+  }
+  return []
+}
+
+const faultsWith = (settings: object): string[] => faultsOf({ ...MINIMAL, ...settings })
+
+describe('a channel', () => {
+  it('needs four settings and has defaults for the rest', () => {
+    expect(channel({})).toEqual({
+      id: 'main',
+      provider: 'p1',
+      baseUrl: 'https://x.example',
+      credentials: { kind: 'own', secret: 'secret' },
+      modelMap: {},
+      priority: 0,
+      weight: 1,
+      options: { realtimeDialect: 'ga' },
+      timeouts: { connectMs: 5000, firstByteMs: 120_000, idleMs: 60_000, totalMs: 570_000 },
+    })
+    expect(faultsOf({})).toEqual([
+      'channels[0].id: is required',
+      'channels[0].provider: is required',
+      'channels[0].baseUrl: is required',
+      'channels[0].credentials: is required',
+    ])
+  })
+
+  it('lays its own timeouts over the gateway ones', () => {
+    const timeouts = { connectMs: 1, idleMs: 3 }
+    expect(channel({ timeouts: { idleMs: 7 } }, { timeouts })?.timeouts).toEqual({
+      connectMs: 1,
+      firstByteMs: 120_000,
+      idleMs: 7,
+      totalMs: 570_000,
+    })
+    expect(faultsWith({ timeouts: { totalMs: 0, shutdownGraceMs: 1 } })).toHaveLength(2)
+  })
+
+  it.each([
+    ['http://h', 'http://h'],
+    ['https://H:443/', 'https://h'],
+    ['https://h/a/b//', 'https://h/a/b'],
+    ['ws://h:81/x', 'ws://h:81/x'],
+    ['wss://[::1]:9/', 'wss://[::1]:9'],
+  ])('takes the address %s as %s', (given, expected) => {
+    expect(channel({ baseUrl: given })?.baseUrl).toBe(expected)
+  })
+
+  it.each([
+    'ftp://h',
+    'h',
+    '//h',
+    'http://',
+    'http://h?',
+    'http://h?a=b',
+    'http://h#',
+    'http://u@h',
+    'http://@h',
+    'http://h\\x',
+    ' http://h',
+    'http://h:99999',
+    5,
+    '',
+  ])('refuses the address %j', (baseUrl) => {
+    expect(faultsWith({ baseUrl })).toEqual([expect.stringMatching(/^channels\[0\]\.baseUrl: must be a/)])
+  })
+
+  it.each([
+    ['p1', 'caller', { kind: 'caller' }],
+    ['p2', 'caller', { kind: 'caller' }],
+    ['p2', 'APP|TOKEN', { kind: 'own', secret: 'APP|TOKEN' }],
+    ['p2', 'single', { kind: 'own', secret: 'single' }],
+    ['vidgen', 'AK|SK', { kind: 'own', secret: 'AK|SK' }],
+    ['p3', 'a|b|c', { kind: 'own', secret: 'a|b|c' }],
+  ])('of %s takes the credentials %s', (provider, credentials, expected) => {
+    expect(channel({ provider, credentials })?.credentials).toEqual(expected)
+  })
+
+  it.each([
+    ['p2', '|TOKEN'],
+    ['p2', 'APP|'],
+    ['p2', 'a|b|c'],
+    ['p2', 'APP|to ken'],
+    ['vidgen', 'AK|'],
+    ['vidgen', 'a|b|c'],
+    ['p1', 'two words'],
+    ['p1', 'line\nbreak'],
+    ['p1', 'ключ'],
+    ['p1', ''],
+    ['p1', 12345],
+  ])('of %s refuses the credentials %j', (provider, credentials) => {
+    expect(faultsWith({ provider, credentials })).toEqual([
+      expect.stringMatching(/^channels\[0\]\.credentials: must be/),
+    ])
+  })
+
+  it.each([
+    ['p1', { realtimeDialect: 'beta' }],
+    ['p2', { voices: { alloy: 'preset' } }],
+    ['p3', { voices: { alloy: 'Calm Woman' } }],
+    ['vidgen', { unknownTasks: 'refuse', pathPrefix: '/v2' }],
+    ['imggen', { pathPrefix: '/api/mj' }],
+  ])('of %s takes the options %j', (provider, options) => {
+    expect(channel({ provider, options })?.options).toEqual(options)
+  })
+
+  it('drops the trailing slash of a path prefix', () => {
+    expect(channel({ provider: 'imggen', options: { pathPrefix: '/' } })?.options).toEqual({ pathPrefix: '' })
+  })
+
+  it.each([
+    ['p1', { realtimeDialect: 'old' }, 'realtimeDialect: must be one of ga, beta'],
+    ['p2', { voices: ['alloy'] }, 'voices: must be a map'],
+    ['p3', { voices: { alloy: 7 } }, 'voices.alloy: must be a string; put it in quotes'],
+    ['vidgen', { unknownTasks: true }, 'unknownTasks: must be a string; put it in quotes'],
+    ['vidgen', { pathPrefix: 'v1' }, 'pathPrefix: must be a path'],
+    ['imggen', { pathPrefix: '/a/../b' }, 'pathPrefix: must be a path'],
+  ])('of %s refuses the options %j', (provider, options, fault) => {
+    expect(faultsWith({ provider, options })).toEqual([expect.stringContaining(`channels[0].options.${fault}`)])
+  })
+
+  it.each(PROVIDER_NAMES)('of %s names the allowed options when one is unknown', (provider) => {
+    const [fault] = faultsWith({ provider, options: { zzzzzzzzzz: 1 } })
+    expect(fault).toMatch(/^channels\[0\]\.options: unknown key "zzzzzzzzzz"; (?:allowed: \w|none is allowed)/)
+  })
+
+  it('reports every fault of every channel with its place', () => {
+    const faults = faultsOf(
+      MINIMAL,
+      { ...MINIMAL, provider: 'p9', options: { anything: 1 }, models: ['ok', 5] },
+      { ...MINIMAL, id: 'third', priority: -1, weight: 0, modelMap: { a: '', 'b c': 'x*', 'gpt-4.1': 3 } },
+      { ...MINIMAL, id: 'fourth', priority: 1.5, weight: 'heavy', modelMap: [], options: [], basUrl: 'x' },
+    )
+    expect(faults.map((fault) => fault.replace(/: .*/s, ''))).toEqual([
+      'channels[1].id',
+      'channels[1].provider',
+      'channels[1].models[1]',
+      'channels[2].modelMap.a',
+      'channels[2].modelMap["…"]',
+      'channels[2].modelMap["gpt-4.1"]',
+      'channels[2].priority',
+      'channels[2].weight',
+      'channels[3]',
+      'channels[3].modelMap',
+      'channels[3].priority',
+      'channels[3].weight',
+      'channels[3].options',
+    ])
+    expect(faults).toContain('channels[2].priority: must be an integer ≥ 0')
+    expect(faults).toContain('channels[1].id: is the same as channels[0].id')
+  })
+
+  it('has maps in which a name that every object knows is not found', () => {
+    const { modelMap } = channel({ modelMap: { a: 'b' } }) ?? {}
+    expect(modelMap?.['a']).toBe('b')
+    expect(modelMap?.['constructor']).toBeUndefined()
+  })
+
+  it('may be one of a thousand', () => {
+    const channels = Array.from({ length: 1000 }, (_, index) => ({ ...MINIMAL, id: `c-${index}` }))
+    expect(parseConfig(JSON.stringify({ channels }), {}).channels).toHaveLength(1000)
+  })
+})

@@ -1,0 +1,85 @@
+import {
+  PROVIDER_NAMES,
+  type ChannelConfig,
+  type ChannelCredentials,
+  type ProviderName,
+  type UpstreamTimeouts,
+} from './gateway-config.js'
+import { bySibling, listOf, mapOf, recordOf } from './schema/collection-schemas.js'
+import { address, glob, identifier, modelName, pathPrefix, voiceName } from './schema/format-schemas.js'
+import { integer, oneOf, positiveNumber, textAs } from './schema/scalar-schemas.js'
+import { optional, required, withDefault, type Schema } from './schema/schema.js'
+
+/** Node's timers fire at once beyond 2^31 - 1 ms. */
+export const durationMs = integer({ min: 1, max: 2_147_483_647 })
+
+export const globs = listOf(glob, { nonEmpty: 'must hold at least one glob; leave it out for every model' })
+
+/** A channel as the file gives it; the gateway's own timeouts are laid under `timeouts` afterwards. */
+export type ChannelEntry = Omit<ChannelConfig, 'timeouts'> & { readonly timeouts: Partial<UpstreamTimeouts> }
+
+const timeoutOverrides = mapOf<Partial<UpstreamTimeouts>>({
+  connectMs: optional(durationMs),
+  firstByteMs: optional(durationMs),
+  idleMs: optional(durationMs),
+  totalMs: optional(durationMs),
+})
+
+const noOptions = mapOf<Record<string, never>>({})
+const voiceOptions = mapOf<{ voices?: Readonly<Record<string, string>> }>({ voices: optional(recordOf(voiceName)) })
+
+/** A new option is declared here, under every provider that reads it. */
+const OPTIONS: Readonly<Record<ProviderName, Schema<Readonly<Record<string, unknown>>>>> = {
+  p1: mapOf<{ realtimeDialect: string }>({ realtimeDialect: withDefault(oneOf(['ga', 'beta']), 'ga') }),
+  p2: voiceOptions,
+  p3: voiceOptions,
+  p4: noOptions,
+  m1: noOptions,
+  vidgen: mapOf<{ unknownTasks: string; pathPrefix?: string }>({
+    unknownTasks: withDefault(oneOf(['relay', 'refuse']), 'relay'),
+    pathPrefix: optional(pathPrefix),
+  }),
+  imggen: mapOf<{ pathPrefix?: string }>({ pathPrefix: optional(pathPrefix) }),
+  reader: noOptions,
+}
+
+/** Credentials travel in headers: printable ASCII, no spaces. */
+const PRINTABLE = /^[\x21-\x7e]{1,4096}$/
+const PRINTABLE_RULE = 'must be 1 to 4096 printable ASCII characters without spaces, or "caller"'
+
+const credentials = textAs(PRINTABLE_RULE, readCredentials)
+
+const pairOrKey = (rule: string): Schema<ChannelCredentials> =>
+  textAs(rule, (text) => {
+    const parts = text.split('|')
+    return parts.length <= 2 && !parts.includes('') ? readCredentials(text) : undefined
+  })
+
+function readCredentials(text: string): ChannelCredentials | undefined {
+  if (text === 'caller') return { kind: 'caller' }
+  return PRINTABLE.test(text) ? { kind: 'own', secret: text } : undefined
+}
+
+const CREDENTIALS: Readonly<Record<ProviderName, Schema<ChannelCredentials>>> = {
+  p1: credentials,
+  p2: pairOrKey('must be APP_ID|ACCESS_TOKEN with two printable parts, a single key, or "caller"'),
+  p3: credentials,
+  p4: credentials,
+  m1: credentials,
+  vidgen: pairOrKey('must be AK|SK with two printable parts, a bearer, or "caller"'),
+  imggen: credentials,
+  reader: credentials,
+}
+
+export const channelSchema = mapOf<ChannelEntry>({
+  id: required(identifier),
+  provider: required(oneOf(PROVIDER_NAMES)),
+  baseUrl: required(address(['http', 'https', 'ws', 'wss'])),
+  credentials: required(bySibling('provider', CREDENTIALS)),
+  models: optional(globs),
+  modelMap: withDefault(recordOf(modelName), {}),
+  priority: withDefault(integer({ min: 0 }), 0),
+  weight: withDefault(positiveNumber, 1),
+  options: withDefault(bySibling('provider', OPTIONS), {}),
+  timeouts: withDefault(timeoutOverrides, {}),
+})

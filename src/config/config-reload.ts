@@ -1,0 +1,33 @@
+import type { ConfigStore, ReloadOutcome } from './config-store.js'
+
+export interface ReloadLog {
+  info(message: string): void
+  error(message: string): void
+}
+
+/** Reloads the configuration at every SIGHUP and logs the outcome; returns the way to stop. */
+export function reloadOnSighup(store: Pick<ConfigStore, 'reload'>, log: ReloadLog): () => void {
+  const reload = (): void => {
+    void store.reload().then((outcome) => {
+      report(outcome, log)
+    })
+  }
+  process.on('SIGHUP', reload)
+  return () => {
+    process.off('SIGHUP', reload)
+  }
+}
+
+function report(outcome: ReloadOutcome, log: ReloadLog): void {
+  if (!outcome.applied) {
+    log.error(`configuration not reloaded, the old one stays in force: ${outcome.faults.join('; ')}`)
+    return
+  }
+  log.info('configuration reloaded')
+  if (outcome.needsRestart.length > 0) log.info(`changed, but needs a restart: ${outcome.needsRestart.join(', ')}`)
+  for (const error of outcome.listenerErrors) {
+    // The error's own text may quote a setting.
+    const name = error instanceof Error ? error.name : 'unknown error'
+    log.error(`configuration reloaded, but a part did not take it over: ${name}`)
+  }
+}

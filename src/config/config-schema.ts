@@ -1,0 +1,121 @@
+import { channelSchema, durationMs, globs, type ChannelEntry } from './channel-schema.js'
+import {
+  LOG_LEVELS,
+  MODEL_CLASSES,
+  PROVIDER_NAMES,
+  type CallbacksSection,
+  type GatewayConfig,
+  type LimitsSection,
+  type ModelRow,
+  type ServerSection,
+  type TasksSection,
+  type TimeoutsSection,
+} from './gateway-config.js'
+import { listOf, mapOf } from './schema/collection-schemas.js'
+import {
+  accessKey,
+  address,
+  connectionUrl,
+  hostAndPort,
+  hostName,
+  identifier,
+  keyHash,
+  modelName,
+  webhookSecret,
+} from './schema/format-schemas.js'
+import { integer, oneOf } from './schema/scalar-schemas.js'
+import { optional, required, withDefault, type PresentField, type Schema } from './schema/schema.js'
+
+/** An access key as the file gives it, but hashed already. */
+export interface KeyEntry {
+  readonly id: string
+  readonly key: string
+  readonly models?: readonly string[]
+}
+
+/** The file's own shape; `GatewayConfig` follows from it without a further check. */
+export interface ConfigDocument extends Omit<GatewayConfig, 'auth' | 'channels'> {
+  readonly auth: { readonly keys: readonly KeyEntry[] }
+  readonly channels: readonly ChannelEntry[]
+}
+
+const bytes = integer({ min: 1 })
+const asText = (raw: unknown): string | undefined => (typeof raw === 'string' ? raw : undefined)
+
+const section = <T>(schema: Schema<T>): PresentField<T> => withDefault(schema, {})
+
+const server = mapOf<ServerSection>(
+  {
+    host: withDefault(hostName, '0.0.0.0'),
+    port: withDefault(integer({ min: 0, max: 65_535 }), 8080),
+    publicUrl: optional(address(['http', 'https'])),
+    metricsPort: withDefault(integer({ min: 0, max: 65_535 }), 9090),
+  },
+  ({ port, metricsPort }, at) => {
+    if (port !== undefined && port === metricsPort && port !== 0)
+      at.field('metricsPort').fault('must differ from server.port (0 switches it off)')
+  },
+)
+
+const limits = mapOf<LimitsSection>({
+  jsonBodyBytes: withDefault(bytes, 10_485_760),
+  imageBodyBytes: withDefault(bytes, 62_914_560),
+  audioFileBytes: withDefault(bytes, 26_214_400),
+  audioBodyBytes: withDefault(bytes, 28_311_552),
+})
+
+const timeouts = mapOf<TimeoutsSection>({
+  connectMs: withDefault(durationMs, 5000),
+  firstByteMs: withDefault(durationMs, 120_000),
+  idleMs: withDefault(durationMs, 60_000),
+  totalMs: withDefault(durationMs, 570_000),
+  shutdownGraceMs: withDefault(durationMs, 30_000),
+})
+
+const keys = listOf(mapOf<KeyEntry>({ id: required(identifier), key: required(accessKey), models: optional(globs) }), {
+  unique: [
+    { field: 'id', identity: asText },
+    { field: 'key', identity: keyHash },
+  ],
+})
+
+const modelRow = mapOf<ModelRow>({
+  id: required(modelName),
+  class: required(oneOf(MODEL_CLASSES)),
+  providers: required(listOf(oneOf(PROVIDER_NAMES), { nonEmpty: 'must name at least one provider' })),
+})
+
+const ssrf = mapOf<{ allow: readonly string[] }>({ allow: withDefault(listOf(hostAndPort), []) }, ({ allow }, at) => {
+  if (at.context.production && allow !== undefined && allow.length > 0)
+    at.field('allow').fault('must be empty when NODE_ENV is production')
+})
+
+const tasks = mapOf<TasksSection>({
+  pollIntervalMs: withDefault(durationMs, 5000),
+  maxAgeMs: withDefault(integer({ min: 1 }), 86_400_000),
+})
+
+const callbacks = mapOf<CallbacksSection>({
+  secret: optional(webhookSecret),
+  scheduleMs: withDefault(
+    listOf(integer({ min: 0, max: 2_147_483_647 }), { nonEmpty: 'must hold at least one delay' }),
+    [0, 5000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 36_000_000],
+  ),
+  timeoutMs: withDefault(durationMs, 15_000),
+})
+
+/** Everything the configuration file may hold, with every default (docs/operations.md, configuration contract). */
+export const configSchema = mapOf<ConfigDocument>({
+  server: section(server),
+  limits: section(limits),
+  timeouts: section(timeouts),
+  auth: section(mapOf<{ keys: readonly KeyEntry[] }>({ keys: withDefault(keys, []) })),
+  channels: withDefault(listOf(channelSchema, { unique: [{ field: 'id', identity: asText }] }), []),
+  models: withDefault(listOf(modelRow, { unique: [{ field: 'id', identity: asText }] }), []),
+  ssrf: section(ssrf),
+  tasks: section(tasks),
+  callbacks: section(callbacks),
+  database: section(mapOf<{ url?: string }>({ url: optional(connectionUrl(['postgres', 'postgresql'])) })),
+  redis: section(mapOf<{ url?: string }>({ url: optional(connectionUrl(['redis', 'rediss'])) })),
+  logging: section(mapOf<{ level: (typeof LOG_LEVELS)[number] }>({ level: withDefault(oneOf(LOG_LEVELS), 'info') })),
+})

@@ -1,0 +1,107 @@
+import { isDeepStrictEqual } from 'node:util'
+import { ConfigError } from './config-fault.js'
+import type { LoadedConfig } from './config-loader.js'
+import { deepFreeze } from './deep-freeze.js'
+import type { GatewayConfig } from './gateway-config.js'
+
+/** Reads the configuration anew; undefined when its file is gone. Throws `ConfigError` on a fault. */
+export type ConfigSource = () => Promise<LoadedConfig | undefined>
+
+export type ConfigListener = (next: GatewayConfig, previous: GatewayConfig) => void
+
+export type ReloadOutcome =
+  | {
+      readonly applied: true
+      /** Settings that changed in the file but keep their running values until the process starts again. */
+      readonly needsRestart: readonly string[]
+      /** What listeners threw; the new configuration is in force all the same. */
+      readonly listenerErrors: readonly unknown[]
+    }
+  | {
+      readonly applied: false
+      /** One text per fault, by path and name, never by value. */
+      readonly faults: readonly string[]
+    }
+
+/** The configuration in force. A request takes `current` once and finishes on what it took. */
+export class ConfigStore {
+  #current: GatewayConfig
+  #lastReload: Promise<unknown> = Promise.resolve()
+  readonly #listeners = new Set<ConfigListener>()
+
+  constructor(
+    initial: GatewayConfig,
+    private readonly source?: ConfigSource,
+  ) {
+    this.#current = initial
+  }
+
+  get current(): GatewayConfig {
+    return this.#current
+  }
+
+  /** Calls `listener` after every swap, in order of registration; returns the way to stop it. */
+  onChange(listener: ConfigListener): () => void {
+    const registered: ConfigListener = (next, previous) => {
+      listener(next, previous)
+    }
+    this.#listeners.add(registered)
+    return () => {
+      this.#listeners.delete(registered)
+    }
+  }
+
+  /** Validates, then swaps at once; keeps the old configuration on any fault. One reload after the other; never rejects. */
+  reload(): Promise<ReloadOutcome> {
+    const outcome = this.#lastReload.then(() => this.#reloadNow())
+    this.#lastReload = outcome
+    return outcome
+  }
+
+  async #reloadNow(): Promise<ReloadOutcome> {
+    if (this.source === undefined) return refused('there is no configuration file to reload')
+    try {
+      const loaded = await this.source()
+      if (loaded === undefined) return refused('the configuration file does not exist any more')
+      return this.#swap(loaded.config)
+    } catch (error) {
+      if (error instanceof ConfigError)
+        return refused(...error.faults.map(({ path, message }) => `${path}: ${message}`))
+      // The error's own text may quote the file.
+      return refused('the configuration could not be read')
+    }
+  }
+
+  #swap(loaded: GatewayConfig): ReloadOutcome {
+    const previous = this.#current
+    const { next, needsRestart } = keepFixedSettings(loaded, previous)
+    this.#current = next
+    const listenerErrors: unknown[] = []
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(next, previous)
+      } catch (error) {
+        listenerErrors.push(error)
+      }
+    }
+    return { applied: true, needsRestart, listenerErrors }
+  }
+}
+
+function refused(...faults: string[]): ReloadOutcome {
+  return { applied: false, faults }
+}
+
+/** A port is bound and a pool is open once per process: `current` says what runs, so these keep their running values. */
+function keepFixedSettings(loaded: GatewayConfig, running: GatewayConfig) {
+  const needsRestart = [
+    ...(['host', 'port', 'metricsPort'] as const)
+      .filter((setting) => loaded.server[setting] !== running.server[setting])
+      .map((setting) => `server.${setting}`),
+    ...(['database', 'redis'] as const).filter((section) => !isDeepStrictEqual(loaded[section], running[section])),
+  ]
+  if (needsRestart.length === 0) return { next: loaded, needsRestart }
+  const { host, port, metricsPort } = running.server
+  const server = { ...loaded.server, host, port, metricsPort }
+  return { next: deepFreeze({ ...loaded, server, database: running.database, redis: running.redis }), needsRestart }
+}

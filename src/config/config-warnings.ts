@@ -1,0 +1,11 @@
+import type { GatewayConfig } from './gateway-config.js'
+
+/** What is allowed but probably not meant, for the log at start and after a reload; never a value. */
+export function configWarnings(config: GatewayConfig): string[] {
+  const warnings: string[] = []
+  if (config.callbacks.secret === undefined) warnings.push('callbacks.secret is not set: callbacks are sent unsigned')
+  if (config.channels.length === 0) warnings.push('channels is empty: no request can be served')
+  const passesCallers = config.channels.some(({ credentials }) => credentials.kind === 'caller')
+  if (config.auth.keys.length === 0 && !passesCallers) warnings.push('auth.keys is empty: every request is refused')
+  return warnings
+}

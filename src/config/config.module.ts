@@ -1,0 +1,26 @@
+import { Module, type DynamicModule } from '@nestjs/common'
+import { ConfigModule } from '@nestjs/config'
+import { ConfigStore, type ConfigSource } from './config-store.js'
+import { environmentConfig } from './environment.config.js'
+import type { GatewayConfig } from './gateway-config.js'
+
+export interface ConfigurationOptions {
+  /** What the process starts with. */
+  readonly config: GatewayConfig
+  /** Where a reload reads; absent in sandbox mode, where a reload is refused. */
+  readonly reloadFrom?: ConfigSource
+}
+
+/** Gives `ConfigStore` and the environment (`environmentConfig.KEY`) to every module. */
+@Module({})
+export class ConfigurationModule {
+  static forRoot({ config, reloadFrom }: ConfigurationOptions): DynamicModule {
+    return {
+      module: ConfigurationModule,
+      global: true,
+      imports: [ConfigModule.forFeature(environmentConfig)],
+      providers: [{ provide: ConfigStore, useFactory: () => new ConfigStore(config, reloadFrom) }],
+      exports: [ConfigStore, ConfigModule],
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import { describe, expect, it } from '@jest/globals'
+import { environmentConfig, readEnvironment } from './environment.config.js'
+
+describe('readEnvironment', () => {
+  it('gives the defaults when nothing is set', () => {
+    expect(readEnvironment({})).toEqual({
+      configFile: './gateway.yaml',
+      configFileNamed: false,
+      dataDirectory: './data',
+      production: false,
+      overrides: [],
+    })
+  })
+
+  it('counts an empty variable as not set', () => {
+    const empty = { GATEWAY_CONFIG: '', GATEWAY_DATA: '', NODE_ENV: '', PORT: '', HOST: '', LOG_LEVEL: '' }
+    expect(readEnvironment(empty)).toEqual(readEnvironment({}))
+  })
+
+  it('reads every variable of the gateway', () => {
+    const environment = readEnvironment({
+      GATEWAY_CONFIG: '/etc/gateway.yaml',
+      GATEWAY_DATA: '/var/lib/gateway',
+      NODE_ENV: 'production',
+      PORT: '8081',
+      HOST: '127.0.0.1',
+      DATABASE_URL: 'postgres://db/gateway',
+      REDIS_URL: 'redis://cache',
+      LOG_LEVEL: 'debug',
+    })
+    expect(environment).toMatchObject({
+      configFile: '/etc/gateway.yaml',
+      configFileNamed: true,
+      dataDirectory: '/var/lib/gateway',
+      production: true,
+    })
+    expect(environment.overrides.map(({ section, setting, value }) => [`${section}.${setting}`, value])).toEqual([
+      ['server.port', '8081'],
+      ['server.host', '127.0.0.1'],
+      ['database.url', 'postgres://db/gateway'],
+      ['redis.url', 'redis://cache'],
+      ['logging.level', 'debug'],
+    ])
+  })
+
+  it('is what Nest injects for the process', () => {
+    expect(environmentConfig()).toEqual(readEnvironment(process.env))
+  })
+})

@@ -1,0 +1,57 @@
+import { registerAs } from '@nestjs/config'
+
+/** Environment variables as Node gives them: text or nothing. */
+export type Variables = Readonly<Record<string, string | undefined>>
+
+/** The variables that win over the file, and the setting each of them stands for. */
+export const ENVIRONMENT_OVERRIDES = [
+  { variable: 'PORT', section: 'server', setting: 'port' },
+  { variable: 'HOST', section: 'server', setting: 'host' },
+  { variable: 'DATABASE_URL', section: 'database', setting: 'url' },
+  { variable: 'REDIS_URL', section: 'redis', setting: 'url' },
+  { variable: 'LOG_LEVEL', section: 'logging', setting: 'level' },
+] as const
+
+export type EnvironmentOverride = (typeof ENVIRONMENT_OVERRIDES)[number] & { readonly value: string }
+
+export interface Environment {
+  /** GATEWAY_CONFIG, a path; default `./gateway.yaml`. */
+  readonly configFile: string
+  /** True when GATEWAY_CONFIG named the file: then its absence is a fault in production. */
+  readonly configFileNamed: boolean
+  /** GATEWAY_DATA, the folder of the embedded store; default `./data`. */
+  readonly dataDirectory: string
+  /** True when NODE_ENV is `production`. */
+  readonly production: boolean
+  /** What wins over the file, not checked yet; the checked values are in `GatewayConfig`. */
+  readonly overrides: readonly EnvironmentOverride[]
+}
+
+/** Reads the gateway's own variables. An empty variable counts as not set. Never fails. */
+export function readEnvironment(env: Variables): Environment {
+  const configFile = readVariable(env, 'GATEWAY_CONFIG')
+  return {
+    configFile: configFile ?? './gateway.yaml',
+    configFileNamed: configFile !== undefined,
+    dataDirectory: readVariable(env, 'GATEWAY_DATA') ?? './data',
+    production: readVariable(env, 'NODE_ENV') === 'production',
+    overrides: ENVIRONMENT_OVERRIDES.flatMap((override) => {
+      const value = readVariable(env, override.variable)
+      return value === undefined ? [] : [{ ...override, value }]
+    }),
+  }
+}
+
+/** The value of one variable, or undefined when it is not set or empty. */
+export function readVariable(env: Variables, name: string): string | undefined {
+  const value = env[name]
+  return value === '' ? undefined : value
+}
+
+/** The process's own variables, for `main`: nothing outside this folder touches `process.env`. */
+export function processEnvironment(): NodeJS.ProcessEnv {
+  return process.env
+}
+
+/** Injectable in Nest code as `@Inject(environmentConfig.KEY) environment: Environment`. */
+export const environmentConfig = registerAs('environment', (): Environment => readEnvironment(processEnvironment()))

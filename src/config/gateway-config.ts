@@ -1,0 +1,116 @@
+/**
+ * The whole configuration as the rest of the house sees it: validated, complete with defaults, frozen.
+ * Source: docs/operations.md (configuration contract). Only `src/config` builds one.
+ */
+export const PROVIDER_NAMES = ['p1', 'p2', 'p3', 'p4', 'm1', 'vidgen', 'imggen', 'reader'] as const
+export type ProviderName = (typeof PROVIDER_NAMES)[number]
+
+export const MODEL_CLASSES = [
+  'tts',
+  'tts-style',
+  'stt-standard',
+  'stt-generation',
+  'stt-diarize',
+  'chat',
+  'chat-audio',
+  'messages',
+  'realtime',
+  'video',
+  'image',
+] as const
+export type ModelClass = (typeof MODEL_CLASSES)[number]
+
+/** Four separate deadlines of one upstream call, all in milliseconds. */
+export interface UpstreamTimeouts {
+  readonly connectMs: number
+  readonly firstByteMs: number
+  readonly idleMs: number
+  readonly totalMs: number
+}
+
+export interface ServerSection {
+  readonly host: string
+  readonly port: number
+  readonly publicUrl?: string
+  /** 0 switches the metrics port off. */
+  readonly metricsPort: number
+}
+
+export interface LimitsSection {
+  readonly jsonBodyBytes: number
+  readonly imageBodyBytes: number
+  readonly audioFileBytes: number
+  readonly audioBodyBytes: number
+}
+
+export interface TimeoutsSection extends UpstreamTimeouts {
+  readonly shutdownGraceMs: number
+}
+
+export interface AccessKey {
+  /** Shown in logs, metrics and usage; never the key itself. */
+  readonly id: string
+  /** SHA-256 of the whole key, 64 lower-case hex digits. The key itself is forgotten at load. */
+  readonly sha256: string
+  /** Globs; absent = every model. */
+  readonly models?: readonly string[]
+}
+
+/** What a channel authenticates with: a secret of its own, or the caller's own bearer passed on. */
+export type ChannelCredentials = { readonly kind: 'own'; readonly secret: string } | { readonly kind: 'caller' }
+
+export interface ChannelConfig {
+  readonly id: string
+  readonly provider: ProviderName
+  /** http(s) or ws(s), may carry a path prefix; never ends in a slash. */
+  readonly baseUrl: string
+  readonly credentials: ChannelCredentials
+  /** Globs; absent = every catalogue model of the provider. */
+  readonly models?: readonly string[]
+  readonly modelMap: Readonly<Record<string, string>>
+  /** Lower is tried first. */
+  readonly priority: number
+  /** Draw within one priority; greater than 0. */
+  readonly weight: number
+  readonly options: Readonly<Record<string, unknown>>
+  /** The gateway's timeouts with this channel's overrides already laid over them. */
+  readonly timeouts: UpstreamTimeouts
+}
+
+export interface ModelRow {
+  readonly id: string
+  readonly class: ModelClass
+  readonly providers: readonly ProviderName[]
+}
+
+export interface TasksSection {
+  readonly pollIntervalMs: number
+  readonly maxAgeMs: number
+}
+
+export interface CallbacksSection {
+  /** `whsec_<base64>`; absent = deliveries are unsigned. */
+  readonly secret?: string
+  /** One delay per attempt. */
+  readonly scheduleMs: readonly number[]
+  readonly timeoutMs: number
+}
+
+export interface GatewayConfig {
+  readonly server: ServerSection
+  readonly limits: LimitsSection
+  readonly timeouts: TimeoutsSection
+  readonly auth: { readonly keys: readonly AccessKey[] }
+  readonly channels: readonly ChannelConfig[]
+  /** Rows added to the built-in catalogue. */
+  readonly models: readonly ModelRow[]
+  readonly ssrf: { readonly allow: readonly string[] }
+  readonly tasks: TasksSection
+  readonly callbacks: CallbacksSection
+  readonly database: { readonly url?: string }
+  readonly redis: { readonly url?: string }
+  readonly logging: { readonly level: LogLevel }
+}
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]

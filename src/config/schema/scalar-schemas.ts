@@ -1,0 +1,49 @@
+import type { Schema } from './schema.js'
+
+/** A string that `parse` accepts; `parse` returns undefined for one it refuses. `rule` says what would be right. */
+export function textAs<T>(rule: string, parse: (text: string) => T | undefined): Schema<T> {
+  return {
+    read(value, at) {
+      if (typeof value === 'number' || typeof value === 'boolean') return at.fault('must be a string; put it in quotes')
+      if (typeof value !== 'string') return at.fault('must be a string')
+      return parse(value) ?? at.fault(rule)
+    },
+  }
+}
+
+/** A string that matches the whole of `pattern`. */
+export function textMatching(pattern: RegExp, rule: string): Schema<string> {
+  return textAs(rule, (text) => (pattern.test(text) ? text : undefined))
+}
+
+/** One word of a closed list. */
+export function oneOf<const T extends string>(words: readonly T[]): Schema<T> {
+  return textAs(`must be one of ${words.join(', ')}`, (text) => words.find((word) => word === text))
+}
+
+/** An integer; also one that came as decimal text from the environment. */
+export function integer({ min, max }: { readonly min: number; readonly max?: number }): Schema<number> {
+  const rule = max === undefined ? `must be an integer ≥ ${min}` : `must be an integer from ${min} to ${max}`
+  return {
+    read(value, at) {
+      const number = toNumber(value)
+      const fits = Number.isSafeInteger(number) && number >= min && number <= (max ?? Number.MAX_SAFE_INTEGER)
+      return fits ? number : at.fault(rule)
+    },
+  }
+}
+
+/** A finite number greater than 0; also one that came as decimal text from the environment. */
+export const positiveNumber: Schema<number> = {
+  read(value, at) {
+    const number = toNumber(value)
+    return Number.isFinite(number) && number > 0 ? number : at.fault('must be a number > 0')
+  },
+}
+
+const DECIMAL = /^-?\d{1,16}(?:\.\d{1,16})?$/
+
+function toNumber(value: unknown): number {
+  if (typeof value === 'string' && DECIMAL.test(value)) return Number(value)
+  return typeof value === 'number' ? value : Number.NaN
+}

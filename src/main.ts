@@ -1,0 +1,69 @@
+import 'reflect-metadata'
+import type { AddressInfo } from 'node:net'
+import { createApplication } from './app.setup.js'
+import { createLogger } from './common/observability/logger.js'
+import { Readiness } from './common/observability/readiness.js'
+import { ConfigError } from './config/config-fault.js'
+import { loadConfigFile } from './config/config-loader.js'
+import { reloadOnSighup } from './config/config-reload.js'
+import { ConfigStore } from './config/config-store.js'
+import { processEnvironment, readEnvironment } from './config/environment.config.js'
+import { type Sandbox, startSandbox } from './sandbox/sandbox.module.js'
+import { drainOnSignal } from './shutdown.js'
+
+async function main(): Promise<void> {
+  const variables = processEnvironment()
+  const { configFile } = readEnvironment(variables)
+  const readConfig = () => loadConfigFile(configFile, variables)
+  const loaded = await readConfig()
+  const sandbox: Sandbox | undefined = loaded === undefined ? await startSandbox(variables) : undefined
+  const config = loaded?.config ?? sandbox?.config
+  if (config === undefined) throw new Error('there is neither a configuration nor a sandbox')
+  const logger = createLogger(config.logging.level)
+  const application = await createApplication({
+    config,
+    logger,
+    sandbox: sandbox !== undefined,
+    ...(sandbox === undefined ? { reloadFrom: readConfig } : {}),
+  })
+  const store = application.get(ConfigStore)
+  reloadOnSighup(store, {
+    info: (message) => {
+      logger.info(message)
+    },
+    error: (message) => {
+      logger.error(message)
+    },
+  })
+  drainOnSignal(application, {
+    logger,
+    graceMs: () => store.current.timeouts.shutdownGraceMs,
+    closeOthers: async () => sandbox?.close(),
+  })
+  await application.listen(config.server.port, config.server.host)
+  application.get(Readiness).announceReady()
+  announce(application.getHttpServer() as { address(): AddressInfo }, config.server.host, sandbox)
+}
+
+function announce(server: { address(): AddressInfo }, host: string, sandbox: Sandbox | undefined): void {
+  const shown = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host
+  const address = `http://${shown.includes(':') ? `[${shown}]` : shown}:${server.address().port}`
+  process.stdout.write(sandbox === undefined ? `Multi-Model Gateway listens at ${address}\n` : sandbox.banner(address))
+}
+
+function explain(error: unknown): string {
+  if (error instanceof ConfigError) return error.message
+  if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
+    return 'The port is in use. Choose another with PORT=<number>.'
+  }
+  return `The gateway could not start: ${error instanceof Error ? (error.stack ?? error.message) : 'unknown error'}`
+}
+
+try {
+  await main()
+} catch (error) {
+  process.stderr.write(`${explain(error)}\n`)
+  process.exitCode = 1
+  // Simulators or a half-started server must not keep a failed process alive.
+  process.exit()
+}

@@ -1,0 +1,52 @@
+import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common'
+import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiSecurity, ApiTags } from '@nestjs/swagger'
+import { KeyGuard } from '../common/auth/key.guard.js'
+import { ApiMessagesErrors } from '../common/errors/api-errors.decorator.js'
+import type { Call } from '../common/http/call.js'
+import type { JsonBody } from '../common/http/json-body.js'
+import { CurrentCall, JsonRequest } from '../common/http/json-request.decorator.js'
+import type { UpstreamAnswer } from '../common/http/upstream-answer.js'
+import { MessagesDialect, type MessagesHeaders } from './messages-headers.decorator.js'
+import { CountTokensRequestDto, MessagesRequestDto } from './messages-request.dto.js'
+import { MessagesService } from './messages.service.js'
+
+@ApiTags('messages')
+@ApiBearerAuth()
+@ApiSecurity('x-api-key')
+@Controller('v1/messages')
+@UseGuards(KeyGuard)
+export class MessagesController {
+  constructor(private readonly messages: MessagesService) {}
+
+  @Post()
+  @HttpCode(200)
+  @ApiOperation({ summary: 'Messages-style chat: text, thinking, tools' })
+  @ApiOkResponse({
+    description: 'A message, or its named events with stream true',
+    content: {
+      'application/json': { schema: { type: 'object', additionalProperties: true } },
+      'text/event-stream': { schema: { type: 'string' } },
+    },
+  })
+  @ApiMessagesErrors()
+  create(
+    @JsonRequest(MessagesRequestDto) body: JsonBody<MessagesRequestDto>,
+    @MessagesDialect() headers: MessagesHeaders,
+    @CurrentCall() call: Call,
+  ): Promise<UpstreamAnswer> {
+    return this.messages.create(body, headers, call)
+  }
+
+  @Post('count_tokens')
+  @HttpCode(200)
+  @ApiOperation({ summary: 'How many input tokens a messages request would take' })
+  @ApiOkResponse({ schema: { type: 'object', properties: { input_tokens: { type: 'integer' } } } })
+  @ApiMessagesErrors()
+  countTokens(
+    @JsonRequest(CountTokensRequestDto) body: JsonBody<CountTokensRequestDto>,
+    @MessagesDialect() headers: MessagesHeaders,
+    @CurrentCall() call: Call,
+  ): Promise<UpstreamAnswer> {
+    return this.messages.countTokens(body, headers, call)
+  }
+}

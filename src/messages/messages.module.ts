@@ -1,0 +1,9 @@
+import { Module } from '@nestjs/common'
+import { AuthModule } from '../common/auth/auth.module.js'
+import { ProvidersModule } from '../providers/providers.module.js'
+import { MessagesController } from './messages.controller.js'
+import { MessagesService } from './messages.service.js'
+
+/** Messages-style chat (specification: Messages-style chat). */
+@Module({ imports: [AuthModule, ProvidersModule], controllers: [MessagesController], providers: [MessagesService] })
+export class MessagesModule {}

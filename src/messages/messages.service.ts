@@ -1,0 +1,38 @@
+import { Injectable } from '@nestjs/common'
+import type { Call } from '../common/http/call.js'
+import type { JsonBody } from '../common/http/json-body.js'
+import type { UpstreamAnswer } from '../common/http/upstream-answer.js'
+import type { MessagesProvider } from '../providers/contracts/messages.contract.js'
+import { ProviderRouter, type Route } from '../providers/provider-router.js'
+import type { MessagesHeaders } from './messages-headers.decorator.js'
+import type { CountTokensRequestDto, MessagesRequestDto } from './messages-request.dto.js'
+import { assertThinkingBudget } from './thinking-budget.js'
+
+const POLICY = { repeatableOnceSent: true } as const
+
+/** Messages-style chat; one model family only (specification: Messages-style chat). */
+@Injectable()
+export class MessagesService {
+  constructor(private readonly router: ProviderRouter) {}
+
+  create(body: JsonBody<MessagesRequestDto>, headers: MessagesHeaders, call: Call): Promise<UpstreamAnswer> {
+    const { model, thinking, max_tokens: maximumTokens } = body.fields
+    assertThinkingBudget(thinking, maximumTokens, headers.beta)
+    return this.route(model, call).attempt(call, POLICY, (provider, context) =>
+      provider.create({ body, ...headers }, context),
+    )
+  }
+
+  countTokens(body: JsonBody<CountTokensRequestDto>, headers: MessagesHeaders, call: Call): Promise<UpstreamAnswer> {
+    const { model, thinking } = body.fields
+    assertThinkingBudget(thinking, undefined, headers.beta)
+    return this.route(model, call).attempt(call, POLICY, (provider, context) =>
+      provider.countTokens({ body, ...headers }, context),
+    )
+  }
+
+  private route(model: string, call: Call): Route<MessagesProvider> {
+    call.log.model = model
+    return this.router.messages(model, call.caller)
+  }
+}

@@ -1,0 +1,17 @@
+import type { JsonBody } from '../../common/http/json-body.js'
+import type { UpstreamAnswer } from '../../common/http/upstream-answer.js'
+import type { CallContext } from './call-context.js'
+
+/** The fields of a chat completion that the gateway reads; everything else travels on unread. */
+export interface ChatFields {
+  readonly model: string
+  readonly messages: readonly unknown[]
+  readonly stream?: boolean | null
+  readonly stream_options?: Readonly<Record<string, unknown>> | null
+  readonly modalities?: readonly string[] | null
+  readonly audio?: Readonly<Record<string, unknown>> | null
+}
+
+export interface ChatProvider {
+  complete(body: JsonBody<ChatFields>, context: CallContext): Promise<UpstreamAnswer>
+}

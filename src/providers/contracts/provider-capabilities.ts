@@ -1,0 +1,16 @@
+import type { ChatProvider } from './chat.contract.js'
+import type { MessagesProvider } from './messages.contract.js'
+import type { SpeechProvider } from './speech.contract.js'
+import type { TranscriptionProvider, TranslationProvider } from './transcription.contract.js'
+
+/** What an upstream can do. An absent member is an absent capability; there is no method that only refuses. */
+export interface ProviderCapabilities {
+  readonly speech?: SpeechProvider
+  readonly transcription?: TranscriptionProvider
+  readonly translation?: TranslationProvider
+  readonly chat?: ChatProvider
+  readonly messages?: MessagesProvider
+}
+
+export type Capability = keyof ProviderCapabilities
+export type ProviderOf<C extends Capability> = NonNullable<ProviderCapabilities[C]>

@@ -1,0 +1,72 @@
+import { Injectable } from '@nestjs/common'
+import { eventStreamAnswer, jsonAnswer } from '../../common/http/answers.js'
+import type { HeaderAllowList } from '../../common/http/header-names.js'
+import type { SseDialect } from '../../common/http/sse-relay.js'
+import type { UpstreamAnswer } from '../../common/http/upstream-answer.js'
+import { UpstreamClient } from '../../common/http/upstream-client.js'
+import type { UpstreamResponse } from '../../common/http/upstream-exchange.js'
+import { reportedUsage } from '../../common/http/usage.js'
+import type { CallContext } from '../contracts/call-context.js'
+import type { MessagesCall, MessagesProvider } from '../contracts/messages.contract.js'
+import { m1Refusal } from './m1-refusal.js'
+import { MessagesUsage } from './messages-usage.js'
+
+/** The classic interface; the specification's clients send no version. */
+const DEFAULT_VERSION = '2023-06-01'
+
+/** The organisation id stays inside. */
+const RESPONSE_HEADERS: HeaderAllowList = [/^anthropic-(?:ratelimit|priority)-/]
+
+/** Named events, LF, no `[DONE]`. */
+const MESSAGES_EVENTS: SseDialect = { completionMarks: ['event: message_stop'], errorMark: 'event: error' }
+
+/** The messages-style family: bytes in, bytes out. */
+@Injectable()
+export class M1MessagesProvider implements MessagesProvider {
+  constructor(private readonly client: UpstreamClient) {}
+
+  async create(messages: MessagesCall, context: CallContext): Promise<UpstreamAnswer> {
+    const { call } = context
+    const response = await this.send('/v1/messages', messages, context)
+    if (messages.body.fields.stream === true) {
+      const usage = new MessagesUsage((found) => {
+        call.log.usage = found
+      })
+      return await eventStreamAnswer(response, RESPONSE_HEADERS, MESSAGES_EVENTS, usage.filter)
+    }
+    const { answer, value } = await jsonAnswer(response, RESPONSE_HEADERS)
+    const usage = reportedUsage(value?.['usage'])
+    if (usage !== undefined) call.log.usage = usage
+    return answer
+  }
+
+  async countTokens(messages: MessagesCall, context: CallContext): Promise<UpstreamAnswer> {
+    const response = await this.send('/v1/messages/count_tokens', messages, context)
+    return (await jsonAnswer(response, RESPONSE_HEADERS)).answer
+  }
+
+  private async send(path: string, messages: MessagesCall, context: CallContext): Promise<UpstreamResponse> {
+    const { body } = messages
+    const edits = context.upstreamModel === body.fields.model ? {} : { model: JSON.stringify(context.upstreamModel) }
+    const response = await this.client.send(
+      {
+        method: 'POST',
+        path: messages.betaQuery ? `${path}?beta=true` : path,
+        headers: requestHeaders(messages, context),
+        body: body.edited(edits),
+      },
+      context.target,
+      context.call,
+      context.deadlineAtMs,
+    )
+    if (response.status === 200) return response
+    throw await m1Refusal(response, context)
+  }
+}
+
+function requestHeaders(messages: MessagesCall, { credentials }: CallContext): string[] {
+  const headers = ['x-api-key', credentials, 'anthropic-version', messages.version ?? DEFAULT_VERSION]
+  headers.push('content-type', 'application/json', 'accept', 'application/json')
+  if (messages.beta !== undefined) headers.push('anthropic-beta', messages.beta)
+  return headers
+}

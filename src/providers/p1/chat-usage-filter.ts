@@ -1,0 +1,70 @@
+import type { Usage } from '../../common/http/call.js'
+import { framesOf, jsonOf } from '../../common/http/sse-frames.js'
+import { reportedUsage } from '../../common/http/usage.js'
+
+const KEY = Buffer.from('"usage"')
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN_BRACE = 0x7b
+const NULL = Buffer.from('null')
+
+/**
+ * Reads the usage that passes in a chat stream and, for a caller who did not ask for it, takes every trace of the
+ * gateway's own asking away: the `"usage":null` of each chunk and the extra chunk at the end. Only bytes around the
+ * key are looked at; the one frame that carries figures is parsed. Text of a model cannot be mistaken for the key:
+ * its quotes are escaped.
+ */
+export class ChatUsageFilter {
+  constructor(
+    private readonly callerAsked: boolean,
+    private readonly found: (usage: Usage) => void,
+  ) {}
+
+  readonly filter = (region: Buffer): Buffer => {
+    const pieces: Buffer[] = []
+    let position = 0
+    let figures = false
+    for (let key = region.indexOf(KEY); key !== -1; key = region.indexOf(KEY, key + KEY.length)) {
+      const value = valueStart(region, key + KEY.length)
+      if (region[value] === OPEN_BRACE) figures = true
+      if (this.callerAsked || !isNull(region, value)) continue
+      const cut = cutWithComma(region, key, value + NULL.length)
+      pieces.push(region.subarray(position, cut.start))
+      position = cut.end
+    }
+    const rest = position === 0 ? region : Buffer.concat([...pieces, region.subarray(position)])
+    return figures ? this.readFigures(rest) : rest
+  }
+
+  private readFigures(region: Buffer): Buffer {
+    const kept: Buffer[] = []
+    for (const frame of framesOf(region)) {
+      const chunk = frame.includes(KEY) ? jsonOf(frame) : undefined
+      const usage = reportedUsage(chunk?.['usage'])
+      if (usage !== undefined) this.found(usage)
+      const isExtra = usage !== undefined && Array.isArray(chunk?.['choices']) && chunk['choices'].length === 0
+      if (this.callerAsked || !isExtra) kept.push(frame)
+    }
+    return Buffer.concat(kept)
+  }
+}
+
+const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x09
+
+function valueStart(region: Buffer, afterKey: number): number {
+  let position = afterKey
+  while (isSpace(region[position]) || region[position] === COLON) position++
+  return position
+}
+
+const isNull = (region: Buffer, start: number): boolean => region.subarray(start, start + NULL.length).equals(NULL)
+
+/** The member leaves with the comma before it, or with the one behind it when it stands first. */
+function cutWithComma(region: Buffer, keyStart: number, valueEnd: number): { start: number; end: number } {
+  let start = keyStart
+  while (isSpace(region[start - 1])) start--
+  if (region[start - 1] === COMMA) return { start: start - 1, end: valueEnd }
+  let end = valueEnd
+  while (isSpace(region[end])) end++
+  return { start: keyStart, end: region[end] === COMMA ? end + 1 : valueEnd }
+}

@@ -1,0 +1,92 @@
+import { Injectable } from '@nestjs/common'
+import { AUDIO_STATUS_MAP, audioRefusal } from '../../common/audio-dialect/audio-refusal.js'
+import { SPEECH_EVENTS } from '../../common/audio-dialect/audio-events.js'
+import { DoneUsage } from '../../common/audio-dialect/done-usage.js'
+import { estimateSpeechUsage, SpeechEventSource } from '../../common/audio-dialect/speech-event-source.js'
+import { audioContentType } from '../../common/audio-dialect/audio-formats.js'
+import { GatewayError } from '../../common/errors/gateway-error.js'
+import { contentTypeOf, eventAnswer, eventStreamAnswer, fileAnswer, malformedAnswer } from '../../common/http/answers.js'
+import type { JsonEdits } from '../../common/http/json-body.js'
+import type { UpstreamAnswer } from '../../common/http/upstream-answer.js'
+import { UpstreamClient } from '../../common/http/upstream-client.js'
+import type { UpstreamResponse } from '../../common/http/upstream-exchange.js'
+import { codePoints } from '../../common/validation/field-rules.js'
+import type { CallContext } from '../contracts/call-context.js'
+import type { SpeechCall, SpeechProvider } from '../contracts/speech.contract.js'
+import { P1_RESPONSE_HEADERS, p1Headers } from './p1.headers.js'
+
+/** P1 refuses longer texts; characters are code points (design: Speech). */
+const MAXIMUM_INPUT_CHARACTERS = 4096
+
+/** `POST /v1/audio/speech` at P1: the caller's bytes, less what is this product's own. */
+@Injectable()
+export class P1SpeechProvider implements SpeechProvider {
+  constructor(private readonly client: UpstreamClient) {}
+
+  async speak(speech: SpeechCall, context: CallContext): Promise<UpstreamAnswer> {
+    assertSpeakable(speech)
+    const response = await this.client.send(
+      {
+        method: 'POST',
+        path: '/v1/audio/speech',
+        headers: p1Headers(context, 'application/json', 'application/octet-stream'),
+        body: speech.body.edited(editsFor(speech, context)),
+      },
+      context.target,
+      context.call,
+      context.deadlineAtMs,
+    )
+    if (response.status !== 200) throw await audioRefusal(response, context.callersKey, AUDIO_STATUS_MAP)
+    return speech.body.fields.stream_format === 'sse'
+      ? await this.eventAnswer(response, speech, context)
+      : await audioAnswer(response, speech, context)
+  }
+
+  /** P1 ignores `sse` for some models and sends raw audio; then the events are built here, so that one form remains. */
+  private async eventAnswer(response: UpstreamResponse, speech: SpeechCall, context: CallContext): Promise<UpstreamAnswer> {
+    const { log } = context.call
+    if (contentTypeOf(response).startsWith('text/event-stream')) {
+      const usage = new DoneUsage('speech.audio.done', (found) => {
+        log.usage = found
+      })
+      return await eventStreamAnswer(response, P1_RESPONSE_HEADERS, SPEECH_EVENTS, usage.filter)
+    }
+    assertAudio(response)
+    const usage = estimateSpeechUsage(speech.body.fields.input)
+    log.usage = { units: usage, estimated: true }
+    return await eventAnswer(response, P1_RESPONSE_HEADERS, new SpeechEventSource(response.body, usage))
+  }
+}
+
+function assertSpeakable({ body }: SpeechCall): void {
+  if (codePoints(body.fields.input) <= MAXIMUM_INPUT_CHARACTERS) return
+  throw new GatewayError(
+    'invalid_request',
+    `Invalid 'input': string too long. Expected a string with at most ${MAXIMUM_INPUT_CHARACTERS} characters.`,
+    { param: 'input', code: 'string_above_max_length' },
+  )
+}
+
+function editsFor({ body, modelClass }: SpeechCall, { upstreamModel }: CallContext): JsonEdits {
+  return {
+    ...(upstreamModel === body.fields.model ? {} : { model: JSON.stringify(upstreamModel) }),
+    // This product's own field; P1's schema forbids additional properties.
+    metadata: undefined,
+    // Honoured by the style-capable class alone (specification: Speech request).
+    ...(modelClass === 'tts-style' ? {} : { instructions: undefined }),
+  }
+}
+
+async function audioAnswer(response: UpstreamResponse, speech: SpeechCall, { call }: CallContext): Promise<UpstreamAnswer> {
+  assertAudio(response)
+  const { input, response_format: format } = speech.body.fields
+  call.log.usage = { units: { input_characters: codePoints(input) }, estimated: true }
+  const type = contentTypeOf(response)
+  return await fileAnswer(response, P1_RESPONSE_HEADERS, type.startsWith('audio/') ? type : audioContentType(format))
+}
+
+function assertAudio(response: UpstreamResponse): void {
+  if (/^(?:audio\/|application\/octet-stream)/.test(contentTypeOf(response))) return
+  response.body.cancel()
+  throw malformedAnswer('The upstream answered with something that is not audio.')
+}

@@ -1,0 +1,50 @@
+import type { Caller } from '../common/auth/caller.js'
+import type { Call } from '../common/http/call.js'
+import type { ModelClass } from '../config/gateway-config.js'
+import type { CallContext } from './contracts/call-context.js'
+import type { ChatProvider } from './contracts/chat.contract.js'
+import type { MessagesProvider } from './contracts/messages.contract.js'
+import type { SpeechProvider } from './contracts/speech.contract.js'
+import type { TranscriptionProvider, TranslationProvider } from './contracts/transcription.contract.js'
+
+/** How a call may be repeated on another channel (design: Reliability rules). */
+export interface AttemptPolicy {
+  /** False for calls whose request must not be sent twice once it was sent: paid creates, uploads over 10 MB. */
+  readonly repeatableOnceSent: boolean
+}
+
+/** The channels that can serve one call, best first. */
+export interface Route<Provider> {
+  readonly modelClass: ModelClass
+  /**
+   * Runs the call on the best channel and, when that fails before a byte reached the caller and the policy, the
+   * deadline and the retry budget allow it, once more on another. Rejects with the last attempt's `GatewayError`.
+   */
+  attempt<Result>(
+    call: Call,
+    policy: AttemptPolicy,
+    run: (provider: Provider, context: CallContext) => Promise<Result>,
+  ): Promise<Result>
+}
+
+/** A model as `GET /v1/models` shows it. */
+export interface ListedModel {
+  readonly id: string
+  readonly class: ModelClass
+  readonly providers: readonly string[]
+}
+
+/**
+ * Finds the provider for a model; the token under which capabilities inject it. Every method throws `forbidden_model`
+ * when the caller's key may not use the model, `unknown_model` when no channel serves it in that capability, and
+ * `unauthorized` when only channels that pass the caller's key on could serve it and the key cannot be passed.
+ */
+export abstract class ProviderRouter {
+  abstract speech(model: string, caller: Caller): Route<SpeechProvider>
+  abstract transcription(model: string, caller: Caller): Route<TranscriptionProvider>
+  abstract translation(model: string, caller: Caller): Route<TranslationProvider>
+  abstract chat(model: string, caller: Caller): Route<ChatProvider>
+  abstract messages(model: string, caller: Caller): Route<MessagesProvider>
+  /** The models the caller's key may use and some channel serves, by id. */
+  abstract models(caller: Caller): readonly ListedModel[]
+}

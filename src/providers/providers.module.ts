@@ -1,0 +1,27 @@
+import { Module } from '@nestjs/common'
+import { HttpModule } from '../common/http/http.module.js'
+import { M1Capabilities, M1Module } from './m1/m1.module.js'
+import { P1Capabilities, P1Module } from './p1/p1.module.js'
+import { P4Capabilities, P4Module } from './p4/p4.module.js'
+import { ProviderRouter } from './provider-router.js'
+import { ChannelMarks } from './routing/channel-marks.js'
+import { ChannelRouter } from './routing/channel-router.js'
+import { ProviderRegistry } from './routing/provider-registry.js'
+import { RetryBudget } from './routing/retry-budget.js'
+
+/** Every upstream, behind the one token capabilities know: `ProviderRouter`. */
+@Module({
+  imports: [HttpModule, P1Module, P4Module, M1Module],
+  providers: [
+    ChannelMarks,
+    RetryBudget,
+    {
+      provide: ProviderRegistry,
+      inject: [P1Capabilities, P4Capabilities, M1Capabilities],
+      useFactory: (p1: P1Capabilities, p4: P4Capabilities, m1: M1Capabilities) => new ProviderRegistry({ p1, p4, m1 }),
+    },
+    { provide: ProviderRouter, useClass: ChannelRouter },
+  ],
+  exports: [ProviderRouter],
+})
+export class ProvidersModule {}

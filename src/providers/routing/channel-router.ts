@@ -1,0 +1,154 @@
+import { Injectable } from '@nestjs/common'
+import type { Caller } from '../../common/auth/caller.js'
+import { globMatcher } from '../../common/auth/model-access.js'
+import { GatewayError } from '../../common/errors/gateway-error.js'
+import { quoted } from '../../common/errors/message-text.js'
+import { UpstreamClient } from '../../common/http/upstream-client.js'
+import { ConfigStore } from '../../config/config-store.js'
+import type { GatewayConfig, ModelRow } from '../../config/gateway-config.js'
+import type { Capability, ProviderOf } from '../contracts/provider-capabilities.js'
+import { type ListedModel, ProviderRouter, type Route } from '../provider-router.js'
+import { Channel } from './channel.js'
+import { ChannelMarks } from './channel-marks.js'
+import { channelOrder } from './channel-order.js'
+import { classOn, classServes, ModelCatalogue } from './model-catalogue.js'
+import { ProviderRegistry } from './provider-registry.js'
+import { RetryBudget } from './retry-budget.js'
+import { type Candidate, RoutedCall } from './routed-call.js'
+
+interface RoutingTable {
+  readonly catalogue: ModelCatalogue
+  readonly channels: readonly Channel[]
+  /** Access globs compiled once per caller of this configuration. */
+  readonly access: WeakMap<readonly string[], (model: string) => boolean>
+}
+
+/** Routes by the model catalogue and the channels of the current configuration; rebuilt at once on reload. */
+@Injectable()
+export class ChannelRouter extends ProviderRouter {
+  private table: RoutingTable
+
+  constructor(
+    store: ConfigStore,
+    client: UpstreamClient,
+    private readonly registry: ProviderRegistry,
+    private readonly marks: ChannelMarks,
+    private readonly budget: RetryBudget,
+  ) {
+    super()
+    this.table = tableOf(store.current)
+    store.onChange((next) => {
+      this.table = tableOf(next)
+      client.retain(new Set(this.table.channels.map((channel) => channel.target.poolKey)))
+    })
+  }
+
+  speech(model: string, caller: Caller): Route<ProviderOf<'speech'>> {
+    return this.route('speech', model, caller)
+  }
+
+  transcription(model: string, caller: Caller): Route<ProviderOf<'transcription'>> {
+    return this.route('transcription', model, caller)
+  }
+
+  translation(model: string, caller: Caller): Route<ProviderOf<'translation'>> {
+    return this.route('translation', model, caller)
+  }
+
+  chat(model: string, caller: Caller): Route<ProviderOf<'chat'>> {
+    return this.route('chat', model, caller)
+  }
+
+  messages(model: string, caller: Caller): Route<ProviderOf<'messages'>> {
+    return this.route('messages', model, caller)
+  }
+
+  models(caller: Caller): readonly ListedModel[] {
+    const { catalogue, channels } = this.table
+    const listed: ListedModel[] = []
+    for (const row of [...catalogue.rows, ...this.rowsOfPlainGlobs()]) {
+      const serving = channels.filter((channel) => this.isServed(channel, row.id, catalogue.find(row.id), caller))
+      if (serving.length === 0 || !this.mayUse(caller, row.id)) continue
+      listed.push({ id: row.id, class: row.class, providers: [...new Set(serving.map(({ provider }) => provider))] })
+    }
+    return listed.sort((a, b) => (a.id < b.id ? -1 : 1))
+  }
+
+  private route<C extends Capability>(capability: C, model: string, caller: Caller): Route<ProviderOf<C>> {
+    if (!this.mayUse(caller, model)) {
+      throw new GatewayError('forbidden_model', `This API key has no access to the model ${quoted(model)}.`, {
+        param: 'model',
+      })
+    }
+    const row = this.table.catalogue.find(model)
+    const serving = this.table.channels.filter((channel) => channel.serves(model, row))
+    const able = serving.filter(
+      (channel) =>
+        classServes(capability, classOn(channel, row)) && this.registry.find(channel.provider)[capability] !== undefined,
+    )
+    const usable = able.filter((channel) => acceptsCaller(channel, caller))
+    if (usable.length === 0 && (able.length > 0 || caller.bearer !== undefined)) throw keyNotAccepted()
+    const [first, ...others] = channelOrder(usable, (channel) => this.marks.isMarked(channel.id))
+    if (first === undefined) throw unknownModel(capability, model, row)
+    const candidate = (channel: Channel): Candidate<ProviderOf<C>> => ({
+      channel,
+      provider: this.registry.find(channel.provider)[capability] as ProviderOf<C>,
+    })
+    return new RoutedCall(
+      classOn(first, row),
+      model,
+      [candidate(first), ...others.map(candidate)],
+      this.marks,
+      this.budget,
+    )
+  }
+
+  private isServed(channel: Channel, model: string, row: ModelRow | undefined, caller: Caller): boolean {
+    const capabilities = this.registry.find(channel.provider)
+    const modelClass = classOn(channel, row)
+    const capable = (Object.keys(capabilities) as Capability[]).some(
+      (capability) => capabilities[capability] !== undefined && classServes(capability, modelClass),
+    )
+    return capable && channel.serves(model, row) && acceptsCaller(channel, caller)
+  }
+
+  /** Models that only a channel's glob without a wildcard names. */
+  private rowsOfPlainGlobs(): ModelRow[] {
+    const { catalogue, channels } = this.table
+    const rows = new Map<string, ModelRow>()
+    for (const channel of channels) {
+      for (const id of channel.config.models ?? []) {
+        if (id.includes('*') || catalogue.find(id) !== undefined) continue
+        rows.set(id, { id, class: classOn(channel, undefined), providers: [channel.provider] })
+      }
+    }
+    return [...rows.values()]
+  }
+
+  private mayUse(caller: Caller, model: string): boolean {
+    if (caller.models === undefined) return true
+    const known = this.table.access.get(caller.models) ?? globMatcher(caller.models)
+    this.table.access.set(caller.models, known)
+    return known(model)
+  }
+}
+
+const tableOf = (config: GatewayConfig): RoutingTable => ({
+  catalogue: new ModelCatalogue(config.models),
+  channels: config.channels.map((channel) => new Channel(channel)),
+  access: new WeakMap(),
+})
+
+/** A key of the gateway's own is never passed on; a caller's own key is good for nothing else. */
+const acceptsCaller = (channel: Channel, caller: Caller): boolean =>
+  (channel.config.credentials.kind === 'caller') === (caller.bearer !== undefined)
+
+const keyNotAccepted = (): GatewayError => new GatewayError('unauthorized', 'The API key is not valid for this model.')
+
+function unknownModel(capability: Capability, model: string, row: ModelRow | undefined): GatewayError {
+  const message =
+    row === undefined || classServes(capability, row.class)
+      ? `The model ${quoted(model)} does not exist or is not served here.`
+      : `The model ${quoted(model)} does not serve ${capability} requests.`
+  return new GatewayError('unknown_model', message, { param: 'model' })
+}

@@ -1,0 +1,94 @@
+import { GatewayError } from '../../common/errors/gateway-error.js'
+import type { Call } from '../../common/http/call.js'
+import type { ModelClass } from '../../config/gateway-config.js'
+import type { CallContext } from '../contracts/call-context.js'
+import type { AttemptPolicy, Route } from '../provider-router.js'
+import type { Channel } from './channel.js'
+import type { ChannelMarks } from './channel-marks.js'
+import type { RetryBudget } from './retry-budget.js'
+
+/** A refused key or an empty account does not mend itself in seconds; other faults may. */
+const REFUSED_MARK_MS = 60_000
+const FAILED_MARK_MS = 5_000
+
+export interface Candidate<Provider> {
+  readonly channel: Channel
+  readonly provider: Provider
+}
+
+/** The candidates of one call, in order; makes at most two attempts, never two on one channel. */
+export class RoutedCall<Provider> implements Route<Provider> {
+  constructor(
+    readonly modelClass: ModelClass,
+    private readonly model: string,
+    private readonly candidates: readonly [Candidate<Provider>, ...Candidate<Provider>[]],
+    private readonly marks: ChannelMarks,
+    private readonly budget: RetryBudget,
+  ) {}
+
+  attempt<Result>(
+    call: Call,
+    policy: AttemptPolicy,
+    run: (provider: Provider, context: CallContext) => Promise<Result>,
+  ): Promise<Result> {
+    const [first, second] = this.candidates
+    const deadlineAtMs = performance.now() + first.channel.target.timeouts.totalMs
+    const tryOn = ({ channel, provider }: Candidate<Provider>): Promise<Result> =>
+      this.tryOnce(channel, call, () => run(provider, this.contextFor(channel, call, deadlineAtMs)))
+    return this.budget.spend(async () => {
+      try {
+        return await tryOn(first)
+      } catch (error) {
+        if (second === undefined || !mayTryAnother(error, policy, call)) throw error
+        return await this.budget.retry(error, () => tryOn(second))
+      }
+    })
+  }
+
+  private async tryOnce<Result>(channel: Channel, call: Call, run: () => Promise<Result>): Promise<Result> {
+    call.log.attempts++
+    call.log.channelId = channel.id
+    try {
+      const result = await run()
+      this.marks.clear(channel.id)
+      return result
+    } catch (error) {
+      this.markIfAtFault(channel, error)
+      throw error
+    }
+  }
+
+  private markIfAtFault(channel: Channel, error: unknown): void {
+    if (!(error instanceof GatewayError) || error.details.attempt?.channelFault !== true) return
+    const { retryAfterSeconds, attempt, retryable } = error.details
+    const refused = attempt.phase === 'answered' && retryable === false
+    const fallback = refused ? REFUSED_MARK_MS : FAILED_MARK_MS
+    this.marks.mark(channel.id, retryAfterSeconds === undefined ? fallback : retryAfterSeconds * 1000)
+  }
+
+  private contextFor(channel: Channel, call: Call, deadlineAtMs: number): CallContext {
+    const { credentials, options } = channel.config
+    return {
+      call,
+      channelId: channel.id,
+      target: channel.target,
+      credentials: credentials.kind === 'own' ? credentials.secret : (call.caller.bearer ?? ''),
+      callersKey: credentials.kind === 'caller',
+      upstreamModel: channel.upstreamModel(this.model),
+      options,
+      deadlineAtMs,
+    }
+  }
+}
+
+/**
+ * Only failures of the upstream are worth another channel: the caller's own fault would be refused there as well, and a
+ * request that was sent and not answered may already have been done.
+ */
+function mayTryAnother(error: unknown, policy: AttemptPolicy, call: Call): boolean {
+  if (!(error instanceof GatewayError) || call.departure.left) return false
+  const { attempt } = error.details
+  if (attempt === undefined) return false
+  if (attempt.phase === 'sent') return policy.repeatableOnceSent
+  return attempt.phase === 'unsent' || attempt.channelFault === true
+}
