@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { format } from 'node:util'
 
 const { createApplication } = await import('../dist/app.setup.js')
-const { createLogger } = await import('../dist/common/observability/logger.js')
+const { createLogging } = await import('../dist/common/observability/logger.js')
 const { parseConfig } = await import('../dist/config/config-loader.js')
 const { openApiDocument } = await import('../dist/openapi.js')
 
@@ -11,7 +11,7 @@ const FILE = 'openapi.json'
 
 const application = await createApplication({
   config: parseConfig('{}', {}),
-  logger: createLogger('silent'),
+  logging: createLogging('silent'),
   sandbox: false,
 })
 const document = `${JSON.stringify(openApiDocument(application), null, 2)}\n`

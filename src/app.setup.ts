@@ -8,26 +8,26 @@ import { attachCall, Call } from './common/http/call.js'
 import { GatewayHttpAdapter, type RequestStart } from './common/http/gateway-http.adapter.js'
 import { requestIdOf } from './common/http/request-id.js'
 import { logCall } from './common/observability/call-log.js'
-import type { Logger } from './common/observability/logger.js'
+import type { Logging } from './common/observability/logger.js'
 import { NestLogger } from './common/observability/nest-logger.js'
 import { Readiness } from './common/observability/readiness.js'
 import type { ConfigurationOptions } from './config/config.module.js'
 import { serveDocumentation } from './openapi.js'
 
 export interface ApplicationOptions extends ConfigurationOptions {
-  readonly logger: Logger
+  readonly logging: Logging
   /** Marks every answer with `x-gateway-sandbox: true`. */
   readonly sandbox: boolean
 }
 
 /** The application as it runs in production and in every e2e test; not listening yet. */
 export async function createApplication(options: ApplicationOptions): Promise<INestApplication> {
-  const { logger, sandbox, ...configuration } = options
+  const { logging, sandbox, ...configuration } = options
   let readiness: Readiness | undefined
-  const adapter = new GatewayHttpAdapter(requestStart(logger, sandbox, () => readiness?.isDraining === true))
+  const adapter = new GatewayHttpAdapter(requestStart(logging, sandbox, () => readiness?.isDraining === true))
   const application = await NestFactory.create(AppModule.forRoot(configuration), adapter, {
     bodyParser: false,
-    logger: new NestLogger(logger),
+    logger: new NestLogger(logging.logger),
   })
   readiness = application.get(Readiness)
   application.useGlobalFilters(new GatewayExceptionFilter())
@@ -37,20 +37,19 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
 }
 
 /** Gives every request its id, its call and, when its response is over, its log line. */
-function requestStart(logger: Logger, sandbox: boolean, isDraining: () => boolean): RequestStart {
+function requestStart(logging: Logging, sandbox: boolean, isDraining: () => boolean): RequestStart {
   return (request: IncomingMessage, response: ServerResponse): void => {
     const [path = ''] = (request.url ?? '').split('?', 1)
     const call = new Call(requestIdOf(request), request.method ?? '', path, performance.now())
     attachCall(request, call)
-    response.setHeader('x-request-id', call.requestId)
     const { requestIdHeader } = envelopeFor(path)
-    if (requestIdHeader !== undefined) response.setHeader(requestIdHeader, call.requestId)
-    if (sandbox) response.setHeader('x-gateway-sandbox', 'true')
+    if (requestIdHeader !== undefined) call.answerHeaders[requestIdHeader] = call.requestId
+    if (sandbox) call.answerHeaders['x-gateway-sandbox'] = 'true'
     // Clients with kept-alive connections must find another replica for their next request.
-    if (isDraining()) response.setHeader('connection', 'close')
+    if (isDraining()) call.answerHeaders['connection'] = 'close'
     response.once('close', () => {
       if (!response.writableFinished) call.departure.announce()
-      logCall(call, response, logger)
+      logCall(call, response, logging)
     })
   }
 }

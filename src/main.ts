@@ -1,7 +1,7 @@
 import 'reflect-metadata'
 import type { AddressInfo } from 'node:net'
 import { createApplication } from './app.setup.js'
-import { createLogger } from './common/observability/logger.js'
+import { createLogging } from './common/observability/logger.js'
 import { Readiness } from './common/observability/readiness.js'
 import { ConfigError } from './config/config-fault.js'
 import { loadConfigFile } from './config/config-loader.js'
@@ -19,10 +19,11 @@ async function main(): Promise<void> {
   const sandbox: Sandbox | undefined = loaded === undefined ? await startSandbox(variables) : undefined
   const config = loaded?.config ?? sandbox?.config
   if (config === undefined) throw new Error('there is neither a configuration nor a sandbox')
-  const logger = createLogger(config.logging.level)
+  const logging = createLogging(config.logging.level)
+  const { logger } = logging
   const application = await createApplication({
     config,
-    logger,
+    logging,
     sandbox: sandbox !== undefined,
     ...(sandbox === undefined ? { reloadFrom: readConfig } : {}),
   })

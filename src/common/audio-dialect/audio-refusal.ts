@@ -1,10 +1,14 @@
-import { scrubMessage } from '../errors/message-text.js'
+import { scrubbedJson } from '../errors/message-text.js'
 import { readRefusal, type RefusalBody } from '../http/upstream-refusal.js'
 import type { UpstreamResponse } from '../http/upstream-exchange.js'
 import type { GatewayError } from '../errors/gateway-error.js'
 
 /** Codes with which upstreams of this dialect say that the account behind the key has run dry. */
-const QUOTA_CODES: ReadonlySet<string> = new Set(['insufficient_quota', 'credit_balance_exhausted', 'billing_not_active'])
+const QUOTA_CODES: ReadonlySet<string> = new Set([
+  'insufficient_quota',
+  'credit_balance_exhausted',
+  'billing_not_active',
+])
 
 /** The specification's audio table knows no 404: an unknown model is a bad request there. */
 export const AUDIO_STATUS_MAP = { 404: 400 } as const
@@ -23,12 +27,11 @@ function readBody(body: Record<string, unknown>): RefusalBody | undefined {
   if (typeof error !== 'object' || error === null) return undefined
   const { message, code, param, type } = error as Record<string, unknown>
   if (typeof message !== 'string') return undefined
-  const scrubbed = scrubMessage(message)
   // All four keys always stand in this dialect, whatever the upstream left out; siblings of `error` stay.
-  const relayed = { ...body, error: { ...error, message: scrubbed, type: type ?? null, param: param ?? null, code: code ?? null } }
+  const relayed = { ...body, error: { ...error, type: type ?? null, param: param ?? null, code: code ?? null } }
   return {
     message,
-    relayable: JSON.stringify(relayed),
+    relayable: scrubbedJson(relayed),
     quota: QUOTA_CODES.has(String(code)) || QUOTA_CODES.has(String(type)),
     ...(typeof code === 'string' ? { code } : {}),
     ...(typeof param === 'string' ? { param } : {}),

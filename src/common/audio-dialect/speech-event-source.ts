@@ -1,4 +1,5 @@
 import type { GatewayError } from '../errors/gateway-error.js'
+import { malformedAnswer } from '../http/answers.js'
 import type { ByteSink, ByteSource } from '../http/byte-source.js'
 import { KEEP_ALIVE_MS } from '../http/sse-relay.js'
 import { codePoints } from '../validation/field-rules.js'
@@ -13,13 +14,13 @@ export interface SpeechUsage extends Readonly<Record<string, number>> {
 const CHARACTERS_PER_TOKEN = 4
 const CHARACTERS_PER_SECOND = 15
 /** The specification: audio costs about 1,000 audio tokens per minute. */
-const AUDIO_TOKENS_PER_SECOND = 1000 / 60
+const AUDIO_TOKENS_PER_MINUTE = 1000
 
 /** What a speech probably cost, for upstreams that report nothing. */
 export function estimateSpeechUsage(input: string): SpeechUsage {
   const characters = codePoints(input)
   const inputTokens = Math.ceil(characters / CHARACTERS_PER_TOKEN)
-  const outputTokens = Math.ceil((characters / CHARACTERS_PER_SECOND) * AUDIO_TOKENS_PER_SECOND)
+  const outputTokens = Math.ceil((characters * AUDIO_TOKENS_PER_MINUTE) / (CHARACTERS_PER_SECOND * 60))
   return { input_tokens: inputTokens, output_tokens: outputTokens, total_tokens: inputTokens + outputTokens }
 }
 
@@ -30,6 +31,7 @@ export function estimateSpeechUsage(input: string): SpeechUsage {
 export class SpeechEventSource implements ByteSource, ByteSink {
   private sink!: ByteSink
   private keepAlive: NodeJS.Timeout | undefined
+  private spoke = false
 
   constructor(
     private readonly audio: ByteSource,
@@ -58,11 +60,16 @@ export class SpeechEventSource implements ByteSource, ByteSink {
   }
 
   data(chunk: Buffer): void {
+    this.spoke = true
     this.keepAlive?.refresh()
     this.sink.data(Buffer.from(`data: {"type":"speech.audio.delta","audio":"${chunk.toString('base64')}"}\r\n\r\n`))
   }
 
   end(): void {
+    if (!this.spoke) {
+      this.fail(malformedAnswer('The upstream answered without content.'))
+      return
+    }
     clearInterval(this.keepAlive)
     // The figures are the gateway's own, and say so.
     const usage = JSON.stringify({ ...this.usage, estimated: true })

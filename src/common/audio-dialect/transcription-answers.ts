@@ -1,4 +1,4 @@
-import { assertContentType, callerHeaders, jsonAnswer } from '../http/answers.js'
+import { assertContentType, jsonAnswer } from '../http/answers.js'
 import type { Call, Usage } from '../http/call.js'
 import { hold } from '../http/held-source.js'
 import type { HeaderAllowList } from '../http/header-names.js'
@@ -20,7 +20,7 @@ const CHARACTERS_PER_TOKEN = 4
 export async function textTranscript(response: UpstreamResponse, headers: HeaderAllowList): Promise<UpstreamAnswer> {
   assertContentType(response, /^(?:text\/(?!html)|application\/x-subrip)/)
   const held = await hold(response.body, { bytes: CHECKED_TEXT_BYTES })
-  const kept = { ...callerHeaders(response, headers), 'content-type': PLAIN_TEXT }
+  const kept = { ...headers.pick(response.headers), 'content-type': PLAIN_TEXT }
   return new UpstreamAnswer(response.status, kept, held.complete ?? held)
 }
 
@@ -72,6 +72,16 @@ function withUsage(answer: UpstreamAnswer, bytes: Buffer, estimate: TokenEstimat
     output_tokens: estimate.output_tokens,
     estimated: true,
   }
-  const body = JsonBody.parse(bytes).edited({ usage: JSON.stringify(usage) })
+  const body = edited(bytes, JSON.stringify(usage))
+  if (body === undefined) return answer
   return new UpstreamAnswer(answer.status, { ...answer.headers, 'x-gateway-usage': 'estimated' }, body)
+}
+
+/** Undefined for an answer outside the house's rules for request bodies: a paid transcript is not lost over a usage. */
+function edited(bytes: Buffer, usage: string): Buffer | undefined {
+  try {
+    return JsonBody.parse(bytes).edited({ usage })
+  } catch {
+    return undefined
+  }
 }

@@ -6,6 +6,9 @@ import { readKey } from './bearer.js'
 import { callerOfKey, callerWithOwnBearer, type Caller } from './caller.js'
 import { KeyTable } from './key-table.js'
 
+/** Clients of the messages family send `x-api-key`, to list models as well. */
+const API_KEY_HEADER_PATHS = /^\/v1\/(?:messages|models)(?:\/|$)/
+
 /**
  * Decides from the headers alone, before a byte of the body is read, who calls.
  * Synchronous on purpose: an asynchronous guard costs a tenth of a relayed call.
@@ -17,7 +20,7 @@ export class KeyGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const request = context.switchToHttp().getRequest<Request>()
     const call = callOf(request)
-    call.caller = this.identify(readKey(request.headers, call.path.startsWith('/v1/messages')))
+    call.caller = this.identify(readKey(request.headers, API_KEY_HEADER_PATHS.test(call.path)))
     return true
   }
 

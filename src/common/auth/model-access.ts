@@ -3,10 +3,22 @@ export function globMatcher(globs: readonly string[] | undefined): (name: string
   if (globs === undefined) return () => true
   const exact = new Set(globs.filter((glob) => !glob.includes('*')))
   const patterns = globs.filter((glob) => glob.includes('*')).map(globPattern)
-  return (name) => exact.has(name) || patterns.some((pattern) => pattern.test(name))
+  return (name) => exact.has(name) || patterns.some((matches) => matches(name))
 }
 
-function globPattern(glob: string): RegExp {
-  const literal = glob.split(/\*+/).map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
-  return new RegExp(`^${literal.join('.*')}$`, 's')
+/** Linear in the name, which is as long as a caller makes it; a regular expression with several `.*` is not. */
+function globPattern(glob: string): (name: string) => boolean {
+  const [first = '', ...middle] = glob.split(/\*+/)
+  const last = middle.pop() ?? ''
+  return (name) => {
+    const end = name.length - last.length
+    if (end < first.length || !name.startsWith(first) || !name.endsWith(last)) return false
+    let position = first.length
+    for (const part of middle) {
+      const found = name.indexOf(part, position)
+      if (found === -1 || found + part.length > end) return false
+      position = found + part.length
+    }
+    return true
+  }
 }

@@ -26,6 +26,8 @@ export interface GatewayErrorDetails {
   readonly attempt?: FailedAttempt
   /** An upstream's own error answer already in the caller's dialect, relayed instead of a rendered one. */
   readonly relayed?: { readonly status: number; readonly body: string }
+  /** An upstream's own error frame, shown after the first byte instead of a rendered one. */
+  readonly frame?: string
 }
 
 /** The one error of the house. What a status, type and body it becomes is decided by `error-kinds` and the envelopes. */

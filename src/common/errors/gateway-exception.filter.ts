@@ -47,7 +47,8 @@ function gatewayErrorOf(exception: unknown, request: Request): GatewayError {
   }
   const kind = HTTP_KINDS[exception.getStatus()]
   if (kind === 'not_found') return unknownRoute(request)
-  if (kind === undefined) return new GatewayError('internal', 'The gateway failed to answer this request.', { cause: exception })
+  if (kind === undefined)
+    return new GatewayError('internal', 'The gateway failed to answer this request.', { cause: exception })
   return new GatewayError(kind, 'The request is not valid.', { cause: exception })
 }
 
@@ -65,6 +66,8 @@ function stopListening(request: Request, response: Response): void {
     const timer = setTimeout(() => {
       request.destroy()
     }, LINGER_MS)
+    // A socket that dies after the answer is not reported to the request any more; shutdown must not wait for it.
+    timer.unref()
     request.once('close', () => {
       clearTimeout(timer)
     })

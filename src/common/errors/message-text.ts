@@ -2,11 +2,18 @@ const MAXIMUM_MESSAGE_CHARACTERS = 512
 
 /** Hosts, addresses, keys, organisation and project ids that an upstream's text may carry. */
 const SECRETS: readonly (readonly [RegExp, string])[] = [
-  [/\b(?:https?|wss?):\/\/[^\s"'<>)]+/gi, '[address]'],
+  [/\b(?:https?|wss?):\/\/[^\s"'<>)\\]+/gi, '[address]'],
   [/\b(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?\b/g, '[address]'],
-  [/\b(?:[a-z0-9-]+\.)+(?:com|net|org|io|ai|dev|cloud|internal|local|cn)(?::\d{1,5})?\b/gi, '[host]'],
-  [/\b(?:org|proj)[-_][A-Za-z0-9_-]{3,}/g, '[account]'],
+  // A match begins at a whole name only: one that may begin at each label takes quadratic time on a long text.
+  [
+    /(?<![a-z0-9-]|[a-z0-9-]\.)(?:[a-z0-9-]+\.)+(?:com|net|org|io|ai|dev|cloud|internal|local|cn)(?::\d{1,5})?\b/gi,
+    '[host]',
+  ],
+  // How Node and undici name the address they could not reach, whatever its domain.
+  [/\b((?:getaddrinfo|connect) [A-Z_]{3,} |attempted address(?:es)?: )[^\s,)]+/g, '$1[host]'],
+  // Before accounts: the key of a project names it.
   [/\b(?:sk|pk|rk|key|whsec)[-_][A-Za-z0-9*_-]{4,}/gi, '[key]'],
+  [/\b(?:org|proj)[-_][A-Za-z0-9_-]{3,}/g, '[account]'],
   [/\bBearer\s+[^\s"\\]+/gi, 'Bearer [key]'],
 ]
 
@@ -17,9 +24,18 @@ export function scrubMessage(text: string): string {
   return scrubbed
 }
 
+/** JSON text of an upstream's value, all its words scrubbed; identifiers stay as they are. */
+export function scrubbedJson(value: unknown): string {
+  return JSON.stringify(value, (name, member: unknown) =>
+    typeof member === 'string' && !IDENTIFIERS.has(name) ? scrubMessage(member) : member,
+  )
+}
+
+const IDENTIFIERS: ReadonlySet<string> = new Set(['code', 'type', 'param', 'request_id'])
+
 /** At most 512 characters, without control characters, safe to show in a terminal or a log line. */
 export function presentableMessage(text: string): string {
-  const clean = text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
+  const clean = text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
   return clean.length <= MAXIMUM_MESSAGE_CHARACTERS ? clean : clipped(clean)
 }
 

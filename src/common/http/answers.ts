@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors/gateway-error.js'
 import type { ByteSource } from './byte-source.js'
-import { allowedHeaders, type HeaderAllowList, RELAYED_RESPONSE_HEADERS } from './header-names.js'
+import type { HeaderAllowList } from './header-names.js'
 import { hold } from './held-source.js'
 import { KEEP_ALIVE_MS, type RegionFilter, type SseDialect, SseRelay } from './sse-relay.js'
 import { UpstreamAnswer } from './upstream-answer.js'
@@ -11,11 +11,6 @@ const CHECKED_ANSWER_BYTES = 1024 * 1024
 
 export const contentTypeOf = (response: UpstreamResponse): string =>
   String(response.headers['content-type'] ?? '').toLowerCase()
-
-export const callerHeaders = (
-  response: UpstreamResponse,
-  extra: HeaderAllowList = [],
-): Record<string, string> => allowedHeaders(response.headers, [...RELAYED_RESPONSE_HEADERS, ...extra])
 
 /** Refuses an answer of the wrong kind and lets go of its body. */
 export function assertContentType(response: UpstreamResponse, expected: RegExp): void {
@@ -31,9 +26,9 @@ export interface JsonAnswer {
 }
 
 /** A JSON answer, byte for byte. Broken JSON and a cut are the upstream's failure, found before the caller sees a byte. */
-export async function jsonAnswer(response: UpstreamResponse, extraHeaders: HeaderAllowList): Promise<JsonAnswer> {
+export async function jsonAnswer(response: UpstreamResponse, allowed: HeaderAllowList): Promise<JsonAnswer> {
   assertContentType(response, /^application\/(?:json|[\w.-]+\+json)/)
-  const headers = callerHeaders(response, extraHeaders)
+  const headers = allowed.pick(response.headers)
   const held = await hold(response.body, { bytes: CHECKED_ANSWER_BYTES })
   const { complete } = held
   if (complete === undefined) return { answer: new UpstreamAnswer(response.status, headers, held) }
@@ -54,23 +49,23 @@ function parseAnswer(bytes: Buffer): Record<string, unknown> {
 /** An event stream in its dialect, begun: the first frames have arrived, or the upstream has been silent for a while. */
 export async function eventStreamAnswer(
   response: UpstreamResponse,
-  extraHeaders: HeaderAllowList,
+  allowed: HeaderAllowList,
   dialect: SseDialect,
   filter?: RegionFilter,
 ): Promise<UpstreamAnswer> {
   assertContentType(response, /^text\/event-stream/)
-  return await eventAnswer(response, extraHeaders, new SseRelay(response.body, dialect, filter))
+  return await eventAnswer(response, allowed, new SseRelay(response.body, dialect, filter))
 }
 
 /** Wraps a source of complete event frames into an answer with the headers of an event stream. */
 export async function eventAnswer(
   response: UpstreamResponse,
-  extraHeaders: HeaderAllowList,
+  allowed: HeaderAllowList,
   events: ByteSource,
 ): Promise<UpstreamAnswer> {
   const held = await hold(events, { bytes: 1, graceMs: KEEP_ALIVE_MS })
   const headers = {
-    ...callerHeaders(response, extraHeaders),
+    ...allowed.pick(response.headers),
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache',
     // Proxies in front of the gateway must not buffer events.
@@ -82,12 +77,12 @@ export async function eventAnswer(
 /** Bytes of a file, relayed from the first one on; an empty body is the upstream's failure. */
 export async function fileAnswer(
   response: UpstreamResponse,
-  extraHeaders: HeaderAllowList,
+  allowed: HeaderAllowList,
   contentType: string,
 ): Promise<UpstreamAnswer> {
   const held = await hold(response.body, { bytes: 1 })
   if (held.complete?.length === 0) throw malformedAnswer('The upstream answered without content.')
-  const headers = { ...callerHeaders(response, extraHeaders), 'content-type': contentType }
+  const headers = { ...allowed.pick(response.headers), 'content-type': contentType }
   return new UpstreamAnswer(response.status, headers, held)
 }
 

@@ -29,8 +29,9 @@ export function collect(source: ByteSource, maximumBytes: number, tooLarge: () =
         received += chunk.length
         chunks.push(chunk)
         if (received <= maximumBytes) return
-        source.cancel()
+        // First the verdict: cancelling reports a failure of its own.
         reject(tooLarge())
+        source.cancel()
       },
       end: () => {
         resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, received))

@@ -32,6 +32,8 @@ export class Call {
   /** Set by the key guard; routes without a guard never read it. */
   caller: Caller = { keyId: '-' }
   readonly departure = new Departure()
+  /** Written with the head of the answer, whoever answers. */
+  readonly answerHeaders: Record<string, string>
   readonly log: CallLog = { attempts: 0, receiveMs: 0, upstreamMs: 0, bytesOut: 0 }
 
   constructor(
@@ -40,7 +42,9 @@ export class Call {
     /** Without query. */
     readonly path: string,
     readonly startedAtMs: number,
-  ) {}
+  ) {
+    this.answerHeaders = { 'x-request-id': requestId }
+  }
 
   /** Throws when the caller has left; called before work that nobody would read. */
   assertPresent(): void {

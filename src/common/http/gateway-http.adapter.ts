@@ -1,9 +1,11 @@
 import { createServer, IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import express, { type Express } from 'express'
 import { relayAnswer } from './answer-relay.js'
 import { callOf } from './call.js'
 import { answerClientError } from './server-failures.js'
+import { stampResponses } from './stamped-response.js'
 import { UpstreamAnswer } from './upstream-answer.js'
 
 export interface ServerLimits {
@@ -40,10 +42,10 @@ export class GatewayHttpAdapter extends ExpressAdapter {
   override initHttpServer(): void {
     const app = this.getInstance<Express>()
     const handle = app as unknown as RequestListener
+    const responses = new WeakMap<Duplex, ServerResponse>()
     const server = createServer(
       {
-        IncomingMessage: withPrototype(IncomingMessage, app.request),
-        ServerResponse: withPrototype(ServerResponse, app.response),
+        ...expressMessages(app),
         headersTimeout: SERVER_LIMITS.headersTimeoutMs,
         requestTimeout: SERVER_LIMITS.requestTimeoutMs,
         keepAliveTimeout: SERVER_LIMITS.keepAliveTimeoutMs,
@@ -51,15 +53,19 @@ export class GatewayHttpAdapter extends ExpressAdapter {
         maxHeaderSize: SERVER_LIMITS.headerBytes,
       },
       (request, response) => {
+        responses.set(request.socket, response)
         this.startRequest(request, response)
         handle(request, response)
       },
     )
+    stampResponses(app.response)
     // `100 Continue` is the decision of whoever reads the body: key and length are judged before.
     server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
       server.emit('request', request, response)
     })
-    server.on('clientError', answerClientError)
+    server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+      answerClientError(error, socket, responses.get(socket))
+    })
     this.setHttpServer(server)
   }
 
@@ -81,11 +87,26 @@ function relayExpress(): Express {
   return app
 }
 
-/** A constructor like `base` whose instances have `prototype` from the start. */
-function withPrototype<Base extends typeof IncomingMessage | typeof ServerResponse>(base: Base, prototype: object): Base {
-  function Instance(this: object, ...args: unknown[]): object {
-    return Reflect.construct(base, args, Instance) as object
-  }
-  Instance.prototype = prototype
-  return Instance as unknown as Base
+interface MessageClasses {
+  readonly IncomingMessage: typeof IncomingMessage
+  readonly ServerResponse: typeof ServerResponse
+}
+
+/**
+ * Message classes whose prototypes are the very ones Express wants, so that its `setPrototypeOf` finds them in place.
+ * They are real subclasses: V8 then lays out an instance's properties as Node's own constructors would, while a plain
+ * function applied to a bare object costs ten times as much for each message (bench/README.md says how to measure).
+ */
+function expressMessages(app: Express): MessageClasses {
+  class GatewayRequest extends IncomingMessage {}
+  class GatewayResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {}
+  app.request = adopt(app, GatewayRequest.prototype, express.request) as Express['request']
+  app.response = adopt(app, GatewayResponse.prototype, express.response) as Express['response']
+  return { IncomingMessage: GatewayRequest, ServerResponse: GatewayResponse }
+}
+
+/** What Express does to the prototypes it creates: its methods behind them, and the way back to the application. */
+function adopt(app: Express, prototype: object, methods: object): object {
+  Object.setPrototypeOf(prototype, methods)
+  return Object.defineProperty(prototype, 'app', { value: app, configurable: true, enumerable: true, writable: true })
 }

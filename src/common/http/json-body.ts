@@ -33,6 +33,7 @@ export class JsonBody<Fields extends object = Record<string, unknown>> {
 
   /** The caller's bytes with only the named members changed; all other bytes, their order and spelling stay. */
   edited(edits: JsonEdits): Buffer {
+    if (Object.keys(edits).length === 0) return this.bytes
     const cuts: Cut[] = []
     let appended = ''
     const removed = new Set(Object.keys(edits).filter((name) => edits[name] === undefined))
@@ -42,7 +43,7 @@ export class JsonBody<Fields extends object = Record<string, unknown>> {
       else if (span !== undefined) cuts.push(this.removalOf(name, removed))
       else if (text !== undefined) appended += `,${JSON.stringify(name)}:${text}`
     }
-    if (appended !== '') cuts.push(this.appendix(appended))
+    if (appended !== '') cuts.push(this.appendix(appended, removed))
     return cuts.length === 0 ? this.bytes : splice(this.bytes, cuts)
   }
 
@@ -65,11 +66,11 @@ export class JsonBody<Fields extends object = Record<string, unknown>> {
     return { start: span.keyStart, end: spans[index + 1]?.keyStart ?? span.valueEnd, text: '' }
   }
 
-  private appendix(appended: string): Cut {
+  private appendix(appended: string, removed: ReadonlySet<string>): Cut {
     const last = [...this.members.values()].at(-1)
-    if (last !== undefined) return { start: last.valueEnd, end: last.valueEnd, text: appended }
-    const inside = this.bytes.indexOf('{') + 1
-    return { start: inside, end: inside, text: appended.slice(1) }
+    const end = last?.valueEnd ?? this.bytes.indexOf('{') + 1
+    const isAlone = [...this.members.keys()].every((name) => removed.has(name))
+    return { start: end, end, text: isAlone ? appended.slice(1) : appended }
   }
 }
 

@@ -10,6 +10,11 @@ export interface MemberSpan {
 
 export const MAXIMUM_JSON_DEPTH = 64
 
+/** A key may be as long as the body; what is said about it, and logged, is not. */
+const MAXIMUM_SHOWN_CHARACTERS = 64
+
+const NEARBY_BYTES = 32
+
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COLON = 0x3a
@@ -20,6 +25,7 @@ const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
+const FORBIDDEN_LENGTHS: ReadonlySet<number> = new Set([...FORBIDDEN_KEYS].map((key) => key.length + 2))
 
 /**
  * One pass over the bytes of a JSON object: where its top-level members stand, so that a value can be replaced without
@@ -46,7 +52,7 @@ export function scanJsonObject(bytes: Buffer): Map<string, MemberSpan> {
       const next = skipSpace(bytes, end)
       // Only a key is followed by a colon.
       if (bytes[next] === COLON) {
-        const name = keyText(bytes, position, end, depth)
+        const name = depth === 1 || mayBeForbidden(bytes, position, end) ? keyText(bytes, position, end) : ''
         if (depth === 1) member = { name, keyStart: position, valueStart: skipSpace(bytes, next + 1) }
       }
       position = end
@@ -67,6 +73,17 @@ export function scanJsonObject(bytes: Buffer): Map<string, MemberSpan> {
 
 /** The position behind the closing quote of the string that opens at `start`; the end of the bytes when unclosed. */
 function stringEnd(bytes: Buffer, start: number): number {
+  // Most strings are short: a search in native code costs more to call than these few steps.
+  const nearby = Math.min(bytes.length, start + 1 + NEARBY_BYTES)
+  for (let position = start + 1; position < nearby; position++) {
+    const byte = bytes[position]
+    if (byte === QUOTE) return position + 1
+    if (byte === BACKSLASH) position++
+  }
+  return distantStringEnd(bytes, start)
+}
+
+function distantStringEnd(bytes: Buffer, start: number): number {
   let quote = bytes.indexOf(QUOTE, start + 1)
   while (quote !== -1) {
     let backslashes = 0
@@ -77,12 +94,16 @@ function stringEnd(bytes: Buffer, start: number): number {
   return bytes.length
 }
 
-/** A key's text; below the top level only keys that could be forbidden are decoded at all. */
-function keyText(bytes: Buffer, start: number, end: number, depth: number): string {
-  const raw = bytes.toString('latin1', start + 1, end - 1)
-  const escaped = raw.includes('\\')
-  if (depth > 1 && !escaped && !FORBIDDEN_KEYS.has(raw)) return raw
-  const name = escaped ? unescaped(bytes.toString('utf8', start, end)) : bytes.toString('utf8', start + 1, end - 1)
+/** Whether a key below the top level is worth decoding: by its length with quotes, or because it has escapes. */
+function mayBeForbidden(bytes: Buffer, start: number, end: number): boolean {
+  if (FORBIDDEN_LENGTHS.has(end - start)) return true
+  for (let position = start + 1; position < end; position++) if (bytes[position] === BACKSLASH) return true
+  return false
+}
+
+function keyText(bytes: Buffer, start: number, end: number): string {
+  const literal = bytes.toString('utf8', start, end)
+  const name = literal.includes('\\') ? unescaped(literal) : literal.slice(1, -1)
   if (FORBIDDEN_KEYS.has(name)) {
     throw new GatewayError('invalid_request', `The key ${quoted(name)} is not allowed in the request body.`, {
       param: name,
@@ -116,7 +137,7 @@ const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte ===
 
 const duplicateKey = (name: string): GatewayError =>
   new GatewayError('invalid_request', `The key ${quoted(name)} stands twice in the request body.`, {
-    param: name,
+    param: name.slice(0, MAXIMUM_SHOWN_CHARACTERS),
     code: 'duplicate_key',
   })
 

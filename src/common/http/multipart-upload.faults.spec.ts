@@ -31,8 +31,9 @@ async function start(limits: Partial<MultipartLimits> = {}): Promise<void> {
   server = await startUploadServer(limits)
 }
 afterEach(async () => {
-  expect(server.leftovers()).toEqual([])
+  const leftovers = server.leftovers()
   await server.close()
+  expect(leftovers).toEqual([])
 })
 
 describe('limits on an upload', () => {

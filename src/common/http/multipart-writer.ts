@@ -22,7 +22,7 @@ export interface EncodedMultipart {
   /** Bytes; some upstreams refuse a chunked upload. */
   readonly contentLength: number
   /** The body from its start; call again for another attempt. */
-  body(): Readable
+  readonly body: () => Readable
 }
 
 /** Encodes the parts in their order. The files stay in their spools until the body is read. */

@@ -1,5 +1,5 @@
-import type { Socket } from 'node:net'
-import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { ErrorKind } from '../errors/error-kinds.js'
 import { renderError } from '../errors/envelope-choice.js'
 import { GatewayError } from '../errors/gateway-error.js'
@@ -10,9 +10,16 @@ const FAILURES: Readonly<Record<string, readonly [ErrorKind, string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not arrive in time.'],
 }
 
-/** Answers what never became a request (broken HTTP, oversized headers, a client too slow) as JSON, then closes. */
-export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
+/**
+ * Answers what never became a request (broken HTTP, oversized headers, a client too slow) as JSON, then closes.
+ * `current` is the connection's last response: one that has begun must not get a second head into its body.
+ */
+export function answerClientError(
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+  current: ServerResponse | undefined,
+): void {
+  if (!socket.writable || error.code === 'ECONNRESET' || (current !== undefined && hasBegun(current))) {
     socket.destroy()
     return
   }
@@ -23,3 +30,7 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${head}\r\n${body}`)
 }
+
+/** A finished response has begun as well while its request still arrives: the failure is that request's. */
+const hasBegun = (response: ServerResponse): boolean =>
+  response.headersSent && !(response.writableFinished && response.req.complete)

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors/gateway-error.js'
-import { scrubMessage } from '../errors/message-text.js'
+import { scrubbedJson, scrubMessage } from '../errors/message-text.js'
 import type { ByteSink, ByteSource } from './byte-source.js'
 import { framesOf, jsonOf, lastFrameEnd } from './sse-frames.js'
 
@@ -75,7 +75,7 @@ export class SseRelay implements ByteSource, ByteSink {
     const end = lastFrameEnd(bytes)
     this.rest = end === bytes.length ? EMPTY : bytes.subarray(end)
     if (end > 0) this.forward(end === bytes.length ? bytes : bytes.subarray(0, end))
-    if (this.rest.length > MAXIMUM_FRAME_BYTES) this.abandon(unreadable())
+    if (this.rest.length > MAXIMUM_FRAME_BYTES && !this.isOver) this.abandon(unreadable())
   }
 
   end(): void {
@@ -84,7 +84,8 @@ export class SseRelay implements ByteSource, ByteSink {
     if (this.rest.length > 0) {
       const region = Buffer.concat([this.rest, Buffer.from('\n\n')])
       this.rest = EMPTY
-      if (this.completes(region)) this.forward(region)
+      if (this.completes(region) || hasMark(region, this.dialect.errorMark)) this.forward(region)
+      if (this.isOver) return
     }
     if (!this.complete) {
       this.fail(cutShort())
@@ -121,19 +122,15 @@ export class SseRelay implements ByteSource, ByteSink {
   /** Passes the upstream's own error frame on, scrubbed, and nothing after it; true when there was one. */
   private forwardError(region: Buffer): boolean {
     for (const frame of framesOf(region)) {
-      if (!frame.toString('utf8', 0, this.dialect.errorMark.length + 8).startsWith(this.dialect.errorMark)) continue
+      const error = hasMark(frame, this.dialect.errorMark) ? reportedError(frame) : undefined
+      if (error === undefined) continue
       const before = region.subarray(0, frame.byteOffset - region.byteOffset)
       if (before.length > 0) this.forward(before)
-      const error = reportedError(frame)
-      if (error === undefined) return false
       if (!this.delivered) {
         this.abandon(error)
         return true
       }
-      this.finish()
-      this.source.cancel()
-      this.sink.data(Buffer.from(scrubMessage(frame.toString())))
-      this.sink.end()
+      this.abandon(new GatewayError(error.kind, error.message, { ...error.details, frame: scrubbedFrame(frame) }))
       return true
     }
     return false
@@ -143,6 +140,11 @@ export class SseRelay implements ByteSource, ByteSink {
     this.finish()
     this.source.cancel()
     this.sink.fail(error)
+  }
+
+  /** As a method call: what `forward` may have ended is not known to whoever looked before. */
+  private get isOver(): boolean {
+    return this.over
   }
 
   private finish(): void {
@@ -156,12 +158,21 @@ const hasMark = (region: Buffer, mark: string): boolean =>
     ? region.toString('utf8', 0, mark.length) === mark || region.includes(`\n${mark}`)
     : region.includes(mark)
 
+/** The error a frame reports; some upstreams send its text alone. */
 function reportedError(frame: Buffer): GatewayError | undefined {
   const error = jsonOf(frame)?.['error']
-  if (typeof error !== 'object' || error === null) return undefined
-  const message = 'message' in error ? error.message : undefined
+  if (typeof error !== 'string' && (typeof error !== 'object' || error === null)) return undefined
+  const message = typeof error === 'object' && 'message' in error ? error.message : error
   const text = typeof message === 'string' ? scrubMessage(message) : 'The upstream reported an error.'
   return new GatewayError('upstream_failed', text, { attempt: { phase: 'answered', channelFault: true } })
+}
+
+/** The frame anew from its parsed data: replacing words in its text could break an escape. */
+function scrubbedFrame(frame: Buffer): string {
+  const text = frame.toString()
+  const [eventLine] = /^event:[^\r\n]*\r?\n/m.exec(text) ?? ['']
+  const newline = text.includes('\r\n') ? '\r\n' : '\n'
+  return `${eventLine}data: ${scrubbedJson(jsonOf(frame))}${newline}${newline}`
 }
 
 const cutShort = (): GatewayError =>

@@ -99,12 +99,16 @@ const upstreamFailed = (response: UpstreamResponse): GatewayError =>
 
 /** Clamped to 1–60 s, whatever form the upstream chose: milliseconds, seconds or a date. */
 function retryAfterSeconds(headers: UpstreamResponse['headers']): number {
-  const milliseconds = Number(headers['retry-after-ms'])
+  const milliseconds = numberOf(headers['retry-after-ms'])
   const text = String(headers['retry-after'] ?? '')
-  const seconds = text === '' ? NaN : Number(text)
+  const seconds = numberOf(text)
   const fromDate = (Date.parse(text) - Date.now()) / 1000
   const wish = [milliseconds / 1000, seconds, fromDate].find((value) => Number.isFinite(value)) ?? 1
   return Math.min(60, Math.max(1, Math.ceil(wish)))
 }
+
+/** NaN for an absent or empty text, which `Number` would read as zero. */
+const numberOf = (text: string | string[] | undefined): number =>
+  typeof text === 'string' && text.trim() !== '' ? Number(text) : NaN
 
 const unreadableRefusal = (): GatewayError => new GatewayError('upstream_failed', 'The error answer is too large.')

@@ -1,29 +1,35 @@
 import type { ServerResponse } from 'node:http'
 import { GatewayError } from '../errors/gateway-error.js'
 import type { Call } from '../http/call.js'
-import { describeError, type Logger } from './logger.js'
+import { describeError, type Logging } from './logger.js'
 
 /** nginx's word for a caller who left before the answer was complete; there is no status on the wire then. */
 const CALLER_LEFT = 499
+
+const MAXIMUM_WORD_CHARACTERS = 128
 
 /** Paths that probes ask every few seconds; their lines would drown the others. */
 const QUIET_PATHS: ReadonlySet<string> = new Set(['/health/live', '/health/ready'])
 
 /** The one line of a request: what it was, who asked, where it went, how long each part took. Never a body or a key. */
-export function logCall(call: Call, response: ServerResponse, logger: Logger): void {
+export function logCall(call: Call, response: ServerResponse, { logger, sink }: Logging): void {
   const { log } = call
-  const level = levelOf(call, response.statusCode)
+  const left = callerLeft(call)
+  const level = levelOf(call, response.statusCode, left)
+  if (!logger.isLevelEnabled(level)) return
   const totalMs = performance.now() - call.startedAtMs
-  logger[level](
-    {
+  sink.write(
+    `${JSON.stringify({
+      level: logger.levels.values[level],
+      time: new Date().toISOString(),
       requestId: call.requestId,
       keyId: call.caller.keyId,
       method: call.method,
       route: call.path,
-      model: log.model,
+      model: clipped(log.model),
       channel: log.channelId,
       attempts: log.attempts,
-      status: call.departure.left ? CALLER_LEFT : response.statusCode,
+      status: left ? CALLER_LEFT : response.statusCode,
       upstreamStatus: log.upstreamStatus,
       upstreamRequestId: log.upstreamRequestId,
       totalMs: rounded(totalMs),
@@ -34,15 +40,20 @@ export function logCall(call: Call, response: ServerResponse, logger: Logger): v
       bytesOut: log.bytesOut,
       usage: log.usage,
       failure: describeFailure(log.failure),
-    },
-    'request',
+      msg: 'request',
+    })}\n`,
   )
 }
 
-function levelOf(call: Call, status: number): 'debug' | 'info' | 'warn' | 'error' {
+/** An answer the gateway itself cut, to show that its upstream failed, closes like one whose caller left. */
+function callerLeft({ departure, log: { failure } }: Call): boolean {
+  return departure.left && (!(failure instanceof GatewayError) || failure.kind === 'caller_left')
+}
+
+function levelOf(call: Call, status: number, left: boolean): 'debug' | 'info' | 'warn' | 'error' {
   const { failure } = call.log
   if (failure instanceof GatewayError && failure.kind === 'internal') return 'error'
-  if (status >= 500 || (failure !== undefined && status < 400 && !call.departure.left)) return 'warn'
+  if (status >= 500 || (failure !== undefined && status < 400 && !left)) return 'warn'
   return QUIET_PATHS.has(call.path) ? 'debug' : 'info'
 }
 
@@ -52,10 +63,13 @@ function describeFailure(failure: unknown): Record<string, unknown> | undefined 
   const { cause, code, param } = failure.details
   return {
     kind: failure.kind,
-    code,
-    param,
+    code: clipped(code),
+    param: clipped(param),
     ...(cause === undefined ? {} : { cause: describeError(cause) }),
   }
 }
 
 const rounded = (milliseconds: number): number => Math.round(milliseconds * 100) / 100
+
+/** Words of callers and upstreams, as long as these made them. */
+const clipped = (text: string | undefined): string | undefined => text?.slice(0, MAXIMUM_WORD_CHARACTERS)

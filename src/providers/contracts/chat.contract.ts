@@ -6,6 +6,8 @@ import type { CallContext } from './call-context.js'
 export interface ChatFields {
   readonly model: string
   readonly messages: readonly unknown[]
+  /** How many choices were asked for; not judged here. */
+  readonly n?: unknown
   readonly stream?: boolean | null
   readonly stream_options?: Readonly<Record<string, unknown>> | null
   readonly modalities?: readonly string[] | null

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common'
 import { eventStreamAnswer, jsonAnswer } from '../../common/http/answers.js'
-import type { HeaderAllowList } from '../../common/http/header-names.js'
+import { HeaderAllowList } from '../../common/http/header-names.js'
 import type { SseDialect } from '../../common/http/sse-relay.js'
 import type { UpstreamAnswer } from '../../common/http/upstream-answer.js'
 import { UpstreamClient } from '../../common/http/upstream-client.js'
@@ -15,7 +15,7 @@ import { MessagesUsage } from './messages-usage.js'
 const DEFAULT_VERSION = '2023-06-01'
 
 /** The organisation id stays inside. */
-const RESPONSE_HEADERS: HeaderAllowList = [/^anthropic-(?:ratelimit|priority)-/]
+const RESPONSE_HEADERS = new HeaderAllowList('anthropic-ratelimit-*', 'anthropic-priority-*')
 
 /** Named events, LF, no `[DONE]`. */
 const MESSAGES_EVENTS: SseDialect = { completionMarks: ['event: message_stop'], errorMark: 'event: error' }

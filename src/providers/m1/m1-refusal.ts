@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../common/errors/gateway-error.js'
-import { scrubMessage } from '../../common/errors/message-text.js'
+import { scrubbedJson } from '../../common/errors/message-text.js'
 import type { UpstreamResponse } from '../../common/http/upstream-exchange.js'
 import { readRefusal, type RefusalBody } from '../../common/http/upstream-refusal.js'
 import type { CallContext } from '../contracts/call-context.js'
@@ -17,11 +17,6 @@ function readBody(body: Record<string, unknown>, requestId: string): RefusalBody
   if (typeof error !== 'object' || error === null) return undefined
   const { message } = error as Record<string, unknown>
   if (typeof message !== 'string') return undefined
-  const relayed = {
-    ...body,
-    type: 'error',
-    error: { ...error, message: scrubMessage(message) },
-    request_id: requestId,
-  }
-  return { message, relayable: JSON.stringify(relayed), quota: EMPTY_BALANCE.test(message) }
+  const relayed = { ...body, type: 'error', request_id: requestId }
+  return { message, relayable: scrubbedJson(relayed), quota: EMPTY_BALANCE.test(message) }
 }

@@ -2,10 +2,13 @@ import { Injectable } from '@nestjs/common'
 import { CHAT_EVENTS } from '../../common/audio-dialect/audio-events.js'
 import { audioRefusal } from '../../common/audio-dialect/audio-refusal.js'
 import { eventStreamAnswer, jsonAnswer } from '../../common/http/answers.js'
-import type { JsonBody, JsonEdits } from '../../common/http/json-body.js'
+import type { Usage } from '../../common/http/call.js'
+import { JsonBody, type JsonEdits } from '../../common/http/json-body.js'
+import type { SseDialect } from '../../common/http/sse-relay.js'
 import type { UpstreamAnswer } from '../../common/http/upstream-answer.js'
 import { UpstreamClient } from '../../common/http/upstream-client.js'
 import { reportedUsage } from '../../common/http/usage.js'
+import { withUsageFromTail } from '../../common/http/usage-tail.js'
 import type { CallContext } from '../contracts/call-context.js'
 import type { ChatFields, ChatProvider } from '../contracts/chat.contract.js'
 import { ChatUsageFilter } from './chat-usage-filter.js'
@@ -23,34 +26,46 @@ export class P1ChatProvider implements ChatProvider {
         method: 'POST',
         path: '/v1/chat/completions',
         headers: p1Headers(context, 'application/json', 'application/json'),
-        body: body.edited(editsFor(body.fields, context)),
+        body: body.edited(editsFor(body, context)),
       },
       context.target,
       call,
       context.deadlineAtMs,
     )
     if (response.status !== 200) throw await audioRefusal(response, context.callersKey)
+    const found = (usage: Usage): void => {
+      call.log.usage = usage
+    }
     if (body.fields.stream === true) {
-      const usage = new ChatUsageFilter(asksForUsage(body.fields), (found) => {
-        call.log.usage = found
-      })
-      return await eventStreamAnswer(response, P1_RESPONSE_HEADERS, CHAT_EVENTS, usage.filter)
+      const usage = new ChatUsageFilter(asksForUsage(body.fields), found)
+      return await eventStreamAnswer(response, P1_RESPONSE_HEADERS, eventsFor(body.fields), usage.filter)
     }
     const { answer, value } = await jsonAnswer(response, P1_RESPONSE_HEADERS)
-    const usage = reportedUsage(value?.['usage'])
-    if (usage !== undefined) call.log.usage = usage
+    // Spoken answers soon pass the size that is looked at as a whole.
+    if (value === undefined) return withUsageFromTail(answer, found)
+    const usage = reportedUsage(value['usage'])
+    if (usage !== undefined) found(usage)
     return answer
   }
 }
 
+/** The finish reason of one choice says nothing about the others. */
+const eventsFor = ({ n }: ChatFields): SseDialect =>
+  typeof n === 'number' && n > 1 ? { ...CHAT_EVENTS, completionMarks: ['data: [DONE]'] } : CHAT_EVENTS
+
 const asksForUsage = ({ stream_options: options }: ChatFields): boolean => options?.['include_usage'] === true
 
 /** The usage of a stream is reported only on demand, and the gateway always accounts for what it relayed. */
-function editsFor(fields: ChatFields, { upstreamModel }: CallContext): JsonEdits {
+function editsFor(body: JsonBody<ChatFields>, { upstreamModel }: CallContext): JsonEdits {
+  const { fields } = body
   const edits: Record<string, string> = {}
   if (upstreamModel !== fields.model) edits['model'] = JSON.stringify(upstreamModel)
-  if (fields.stream === true && !asksForUsage(fields)) {
-    edits['stream_options'] = JSON.stringify({ ...fields.stream_options, include_usage: true })
-  }
+  if (fields.stream === true && !asksForUsage(fields)) edits['stream_options'] = optionsWithUsage(body)
   return edits
+}
+
+/** The caller's other stream options keep their spelling. */
+function optionsWithUsage(body: JsonBody<ChatFields>): string {
+  const given = body.fields.stream_options == null ? '{}' : (body.textOf('stream_options') ?? '{}')
+  return JsonBody.parse(Buffer.from(given)).edited({ include_usage: 'true' }).toString()
 }

@@ -1,8 +1,8 @@
-import type { HeaderAllowList } from '../../common/http/header-names.js'
+import { HeaderAllowList } from '../../common/http/header-names.js'
 import type { CallContext } from '../contracts/call-context.js'
 
 /** What P1 may tell the caller beyond the common list; its organisation, project and cookies stay inside. */
-export const P1_RESPONSE_HEADERS: HeaderAllowList = ['openai-processing-ms', 'openai-version', /^x-ratelimit-/]
+export const P1_RESPONSE_HEADERS = new HeaderAllowList('openai-processing-ms', 'openai-version', 'x-ratelimit-*')
 
 /** Request headers for P1: the whole list, as nothing of the caller's own headers travels on. */
 export function p1Headers({ credentials }: CallContext, contentType: string, accept: string): string[] {

@@ -8,8 +8,9 @@ import {
   textTranscript,
 } from '../../common/audio-dialect/transcription-answers.js'
 import { type FormEdits, transcriptionForm } from '../../common/audio-dialect/transcription-form.js'
-import { assertContentType, callerHeaders, malformedAnswer } from '../../common/http/answers.js'
+import { assertContentType, malformedAnswer } from '../../common/http/answers.js'
 import { collect } from '../../common/http/byte-source.js'
+import { HeaderAllowList } from '../../common/http/header-names.js'
 import { UpstreamAnswer } from '../../common/http/upstream-answer.js'
 import { UpstreamClient } from '../../common/http/upstream-client.js'
 import type { UpstreamResponse } from '../../common/http/upstream-exchange.js'
@@ -20,7 +21,7 @@ import type {
   TranslationProvider,
 } from '../contracts/transcription.contract.js'
 
-const RESPONSE_HEADERS = [/^x-ratelimit-/]
+const RESPONSE_HEADERS = new HeaderAllowList('x-ratelimit-*')
 
 /** Transcripts with segments of any file this product accepts stay far below this. */
 const MAXIMUM_TRANSCRIPT_BYTES = 16 * 1024 * 1024
@@ -81,7 +82,7 @@ async function subtitleAnswer(response: UpstreamResponse, format: SubtitleFormat
   const bytes = await collect(response.body, MAXIMUM_TRANSCRIPT_BYTES, () =>
     malformedAnswer('The transcript of the upstream is too large.'),
   )
-  const headers = { ...callerHeaders(response, RESPONSE_HEADERS), 'content-type': PLAIN_TEXT }
+  const headers = { ...RESPONSE_HEADERS.pick(response.headers), 'content-type': PLAIN_TEXT }
   return new UpstreamAnswer(200, headers, Buffer.from(renderSubtitles(format, parsed(bytes))))
 }
 

@@ -33,23 +33,27 @@ export class RoutedCall<Provider> implements Route<Provider> {
   ): Promise<Result> {
     const [first, second] = this.candidates
     const deadlineAtMs = performance.now() + first.channel.target.timeouts.totalMs
-    const tryOn = ({ channel, provider }: Candidate<Provider>): Promise<Result> =>
-      this.tryOnce(channel, call, () => run(provider, this.contextFor(channel, call, deadlineAtMs)))
     return this.budget.spend(async () => {
       try {
-        return await tryOn(first)
+        return await this.tryOn(first, call, deadlineAtMs, run)
       } catch (error) {
-        if (second === undefined || !mayTryAnother(error, policy, call)) throw error
-        return await this.budget.retry(error, () => tryOn(second))
+        const isLate = performance.now() >= deadlineAtMs
+        if (second === undefined || isLate || !mayTryAnother(error, policy, call)) throw error
+        return await this.budget.retry(error, () => this.tryOn(second, call, deadlineAtMs, run))
       }
     })
   }
 
-  private async tryOnce<Result>(channel: Channel, call: Call, run: () => Promise<Result>): Promise<Result> {
+  private async tryOn<Result>(
+    { channel, provider }: Candidate<Provider>,
+    call: Call,
+    deadlineAtMs: number,
+    run: (provider: Provider, context: CallContext) => Promise<Result>,
+  ): Promise<Result> {
     call.log.attempts++
     call.log.channelId = channel.id
     try {
-      const result = await run()
+      const result = await run(provider, this.contextFor(channel, call, deadlineAtMs))
       this.marks.clear(channel.id)
       return result
     } catch (error) {

@@ -1,0 +1,21 @@
+import { type OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { findCall } from './call.js'
+
+/**
+ * Makes every response of a server carry its call's own headers (request id and such), whoever writes it: the relay,
+ * the exception filter, Nest, the documentation pages. They are added where the head is written, because Node takes a
+ * slower path for a response that had single headers set before.
+ */
+export function stampResponses(prototype: object): void {
+  const writeHead = function (this: ServerResponse, status: number, ...rest: unknown[]): ServerResponse {
+    const stamp = findCall(this.req)?.answerHeaders
+    const last = rest.at(-1)
+    if (stamp !== undefined && isHeaderObject(last)) Object.assign(last, stamp)
+    else if (stamp !== undefined) for (const name in stamp) this.setHeader(name, stamp[name] ?? '')
+    return Reflect.apply(ServerResponse.prototype.writeHead, this, [status, ...rest]) as ServerResponse
+  }
+  Object.defineProperty(prototype, 'writeHead', { value: writeHead, writable: true, configurable: true })
+}
+
+const isHeaderObject = (value: unknown): value is OutgoingHttpHeaders =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

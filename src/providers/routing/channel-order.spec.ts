@@ -1,0 +1,113 @@
+import { describe, expect, it } from '@jest/globals'
+import type { ChannelConfig } from '../../config/gateway-config.js'
+import { Channel } from './channel.js'
+import { channelOrder } from './channel-order.js'
+
+const TIMEOUTS = { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1 }
+
+const channel = (id: string, changes: Partial<ChannelConfig> = {}): Channel =>
+  new Channel({
+    id,
+    provider: 'p1',
+    baseUrl: 'http://127.0.0.1:1',
+    credentials: { kind: 'own', secret: 's' },
+    modelMap: {},
+    priority: 0,
+    weight: 1,
+    options: {},
+    timeouts: TIMEOUTS,
+    ...changes,
+  })
+
+/** Numbers in [0, 1) that are the same in every run (a linear congruential generator). */
+function seeded(seed = 42): () => number {
+  let state = seed
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state / 2 ** 32
+  }
+}
+
+const unmarked = (): boolean => false
+const ids = (channels: readonly Channel[]): string => channels.map(({ id }) => id).join('')
+
+/** How often each channel came first in ten thousand draws, as shares. */
+function shares(channels: readonly Channel[], place = 0): Record<string, number> {
+  const random = seeded()
+  const counts: Record<string, number> = {}
+  for (let draw = 0; draw < 10_000; draw++) {
+    const id = channelOrder(channels, unmarked, random)[place]?.id ?? ''
+    counts[id] = (counts[id] ?? 0) + 1 / 10_000
+  }
+  return counts
+}
+
+describe('The order of channels', () => {
+  it('puts lower priorities first, whatever the weights', () => {
+    const channels = [
+      channel('c', { priority: 2 }),
+      channel('a', { weight: 0.001 }),
+      channel('b', { priority: 1, weight: 99 }),
+    ]
+    const random = seeded()
+    for (let draw = 0; draw < 100; draw++) expect(ids(channelOrder(channels, unmarked, random))).toBe('abc')
+  })
+
+  it('draws by weight within one priority', () => {
+    const { a, b, c } = shares([channel('a', { weight: 1 }), channel('b', { weight: 3 }), channel('c', { weight: 6 })])
+    expect(a).toBeCloseTo(0.1, 1)
+    expect(b).toBeCloseTo(0.3, 1)
+    expect(c).toBeCloseTo(0.6, 1)
+  })
+
+  it('draws the second by weight among those that are left', () => {
+    const { a, b } = shares(
+      [channel('a', { weight: 1 }), channel('b', { weight: 3 }), channel('z', { weight: 1e9 })],
+      1,
+    )
+    expect(a).toBeCloseTo(0.25, 1)
+    expect(b).toBeCloseTo(0.75, 1)
+  })
+
+  it('puts marked channels behind all others, in their own order, and leaves none out', () => {
+    const channels = [
+      channel('a'),
+      channel('b', { priority: 1 }),
+      channel('c', { priority: 2 }),
+      channel('d', { priority: 3 }),
+    ]
+    expect(ids(channelOrder(channels, ({ id }) => id === 'a' || id === 'c'))).toBe('bdac')
+    expect(ids(channelOrder(channels, () => true))).toBe('abcd')
+  })
+
+  it('is defined for the extremes of the draw', () => {
+    const channels = [channel('a'), channel('b')]
+    for (const number of [0, 1 - 2 ** -53]) expect(channelOrder(channels, unmarked, () => number)).toHaveLength(2)
+    expect(channelOrder([], unmarked)).toEqual([])
+  })
+})
+
+describe('A channel', () => {
+  it('maps the models its operator maps, and no word of JavaScript', () => {
+    const mapped = channel('a', { modelMap: { 'tts-1': 'upstream-tts' } })
+    expect(mapped.upstreamModel('tts-1')).toBe('upstream-tts')
+    for (const model of ['tts-2', 'constructor', '__proto__', 'toString'])
+      expect(mapped.upstreamModel(model)).toBe(model)
+  })
+
+  it.each([
+    ['https://api.example.com', 'https://api.example.com', ''],
+    ['https://api.example.com/a/b/', 'https://api.example.com', '/a/b'],
+    ['wss://api.example.com:8443/x', 'https://api.example.com:8443', '/x'],
+    ['ws://127.0.0.1:1', 'http://127.0.0.1:1', ''],
+  ])('with the address %s sends to %s behind %j', (baseUrl, origin, pathPrefix) => {
+    expect(channel('a', { baseUrl }).target).toMatchObject({ origin, pathPrefix })
+  })
+
+  it('keeps its connections through a reload that does not move it', () => {
+    const { poolKey } = channel('a').target
+    expect(channel('a', { priority: 9, weight: 2 }).target.poolKey).toBe(poolKey)
+    expect(channel('a', { baseUrl: 'http://127.0.0.1:2' }).target.poolKey).not.toBe(poolKey)
+    expect(channel('b').target.poolKey).not.toBe(poolKey)
+  })
+})

@@ -1,0 +1,67 @@
+import type { Exchange } from '../exchange.js'
+import { recordHeaderViolations } from '../forwarded-headers.js'
+import { openAiFaults, renderRejection, type OpenAiFaultOptions } from '../openai-faults.js'
+import { judgeBearer, OpenAiRejection } from '../openai-rejection.js'
+import { startSimulator, type Simulator, type SimulatorOptions } from '../simulator-server.js'
+import { serveChat } from './chat/chat.simulator.js'
+import type { P1Context } from './p1-context.js'
+import { p1Headers } from './p1-headers.js'
+import { serveModels } from './p1-models.simulator.js'
+import { serveSpeech } from './speech/speech.simulator.js'
+import { serveTranscription, serveTranslation } from './transcription/transcription.simulator.js'
+
+export interface P1SimulatorOptions extends SimulatorOptions {
+  /** The only accepted key. Default: every key but `bad`. */
+  readonly apiKey?: string
+  /** Answer chat requests with unknown top-level fields instead of refusing them with 400. Default false. */
+  readonly acceptUnknownFields?: boolean
+}
+
+type Route = (exchange: Exchange, context: P1Context) => Promise<void>
+
+const ROUTES: readonly { readonly method: string; readonly path: RegExp; readonly serve: Route }[] = [
+  { method: 'POST', path: /^\/v1\/chat\/completions$/, serve: serveChat },
+  { method: 'POST', path: /^\/v1\/audio\/speech$/, serve: serveSpeech },
+  { method: 'POST', path: /^\/v1\/audio\/transcriptions$/, serve: serveTranscription },
+  { method: 'POST', path: /^\/v1\/audio\/translations$/, serve: serveTranslation },
+  { method: 'GET', path: /^\/v1\/models(\/[^/]+)?$/, serve: serveModels },
+]
+
+/** Starts the OpenAI-like upstream P1: chat, speech, transcription, translation and the model list under `/v1`. */
+export function startP1Simulator(options: P1SimulatorOptions = {}): Promise<Simulator> {
+  const context: P1Context = {
+    apiKey: options.apiKey,
+    acceptUnknownFields: options.acceptUnknownFields ?? false,
+    audioAnswers: new Map(),
+  }
+  return startSimulator((exchange) => serve(exchange, context), options)
+}
+
+async function serve(exchange: Exchange, context: P1Context): Promise<void> {
+  recordHeaderViolations(exchange.request, 'authorization')
+  try {
+    const route = routeOf(exchange)
+    judgeBearer(exchange.request.headers['authorization'], context.apiKey)
+    await route(exchange, context)
+  } catch (error) {
+    if (!(error instanceof OpenAiRejection) || exchange.response.headersSent) throw error
+    await exchange.drain()
+    // Audio errors are compact, all others printed with indent.
+    const isAudio = exchange.request.path.startsWith('/v1/audio/')
+    const render = (body: object): string => (isAudio ? JSON.stringify(body) : `${JSON.stringify(body, null, 2)}\n`)
+    const options: OpenAiFaultOptions = { headers: p1Headers(exchange, { tokenLimits: false }), render, lineEnd: '\n' }
+    if (await exchange.answeredByFault(openAiFaults(options), undefined)) return
+    const refusal = renderRejection(error, options)
+    await exchange.send(refusal.status, refusal.headers, refusal.body)
+  }
+}
+
+function routeOf(exchange: Exchange): Route {
+  const { method, path } = exchange.request
+  const candidates = ROUTES.filter((route) => route.path.test(path))
+  const route = candidates.find((candidate) => candidate.method === method)
+  if (route !== undefined) return route.serve
+  if (candidates.length === 0) throw new OpenAiRejection(404, `Invalid URL (${method} ${path})`)
+  const hint = '(HINT: Perhaps you meant to use a different HTTP method?)'
+  throw new OpenAiRejection(405, `Not allowed to ${method} on ${path}. ${hint}`, { code: 'method_not_supported' })
+}

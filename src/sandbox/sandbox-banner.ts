@@ -1,0 +1,25 @@
+/** What the terminal shows when there is no configuration: where, with which key, and three calls to try. */
+export function sandboxBanner(address: string, key: string): string {
+  const header = `-H 'Authorization: Bearer ${key}'`
+  const json = `-H 'Content-Type: application/json'`
+  return `
+Multi-Model Gateway listens at ${address}
+SANDBOX MODE: no gateway.yaml was found. Every upstream is a simulator inside this process; nothing leaves this machine.
+
+  base URL  ${address}/v1
+  API key   ${key}
+
+Try:
+  curl ${address}/v1/chat/completions ${header} ${json} \\
+    -d '{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hello!"}]}'
+
+  curl ${address}/v1/audio/speech ${header} ${json} \\
+    -d '{"model":"tts-1","voice":"alloy","input":"Hello from the gateway."}' -o hello.mp3
+
+  curl ${address}/v1/audio/transcriptions ${header} \\
+    -F file=@hello.mp3 -F model=whisper-1
+
+Copy gateway.example.yaml to gateway.yaml to serve real upstreams.
+
+`
+}

@@ -1,0 +1,44 @@
+import { parseConfig } from '../config/config-loader.js'
+import type { Variables } from '../config/environment.config.js'
+import type { GatewayConfig } from '../config/gateway-config.js'
+import { startM1Simulator } from './m1/m1.simulator.js'
+import { startP1Simulator } from './p1/p1.simulator.js'
+import { startP4Simulator } from './p4/p4.simulator.js'
+import { sandboxBanner } from './sandbox-banner.js'
+
+/** The one key of the sandbox; it opens nothing but the simulators of this process. */
+export const SANDBOX_KEY = 'sandbox-demo-key'
+
+/** Credentials the simulators demand of the gateway, so that the sandbox shows the same separation as production. */
+const UPSTREAM_KEY = 'sandbox-upstream-key'
+
+export interface Sandbox {
+  readonly config: GatewayConfig
+  readonly banner: (address: string) => string
+  readonly close: () => Promise<void>
+}
+
+/** Starts every simulator on a loopback port and gives the configuration with one channel to each. */
+export async function startSandbox(variables: Variables): Promise<Sandbox> {
+  const options = { apiKey: UPSTREAM_KEY }
+  const [p1, p4, m1] = await Promise.all([
+    startP1Simulator(options),
+    startP4Simulator(options),
+    startM1Simulator(options),
+  ])
+  const channels = [
+    { id: 'sandbox-p1', provider: 'p1', baseUrl: p1.url, credentials: UPSTREAM_KEY },
+    // P1 serves the shared standard model first, as its subtitles and words come from the upstream itself.
+    { id: 'sandbox-p4', provider: 'p4', baseUrl: `${p4.url}/openai`, credentials: UPSTREAM_KEY, priority: 1 },
+    { id: 'sandbox-m1', provider: 'm1', baseUrl: m1.url, credentials: UPSTREAM_KEY },
+  ]
+  // JSON is YAML: the sandbox is configured through the same door as everyone else.
+  const text = JSON.stringify({ auth: { keys: [{ id: 'sandbox', key: SANDBOX_KEY }] }, channels })
+  return {
+    config: parseConfig(text, variables),
+    banner: (address) => sandboxBanner(address, SANDBOX_KEY),
+    close: async () => {
+      await Promise.all([p1.close(), p4.close(), m1.close()])
+    },
+  }
+}

@@ -1,0 +1,89 @@
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
+import type { Simulator } from '../../src/sandbox/simulator-server.js'
+import { CHAT_PATH, chatText, SPEECH_PATH, speechText } from '../support/chat-bodies.js'
+import { startCountingProxy, type CountingProxy } from '../support/counting-proxy.js'
+import { startGateway, type TestGateway } from '../support/gateway.js'
+import { p1Channel, UPSTREAM_KEY } from '../support/p1-gateway.js'
+import { openRaw } from '../support/raw-http.js'
+
+const MEGABYTE = 1_000_000
+const ANSWER_BYTES = 200 * MEGABYTE
+/** Gateway, simulator, proxy and reader share this process, and garbage waits for its collection. */
+const GROWTH_BYTES = 60 * MEGABYTE
+/** What the kernel's buffers of three loopback hops may hold for a reader who does not read. */
+const IN_FLIGHT_BYTES = 64 * MEGABYTE
+
+let simulator: Simulator
+let proxy: CountingProxy
+let gateway: TestGateway
+
+beforeAll(async () => {
+  simulator = await startP1Simulator({ apiKey: UPSTREAM_KEY })
+  proxy = await startCountingProxy(simulator.port)
+  gateway = await startGateway({ channels: [p1Channel('first', simulator, { baseUrl: proxy.url })] })
+})
+afterAll(async () => {
+  await gateway.close()
+  await proxy.close()
+  await simulator.close()
+})
+
+const audio = (bytes: number, more: object = {}): Promise<IncomingMessage> =>
+  openRaw(gateway.url, { path: SPEECH_PATH, body: speechText(`#bytes=${bytes}`, { response_format: 'pcm', ...more }) })
+
+interface Reading {
+  readonly bytes: number
+  /** The largest growth of the whole process while reading. */
+  readonly growthBytes: number
+}
+
+/** Reads to the end, a turn of the event loop between two chunks, and watches the memory of the process. */
+async function readWatching(response: IncomingMessage): Promise<Reading> {
+  const baseline = process.memoryUsage().rss
+  let bytes = 0
+  let growthBytes = 0
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    growthBytes = Math.max(growthBytes, process.memoryUsage.rss() - baseline)
+  }
+  return { bytes, growthBytes }
+}
+
+describe('an answer of 200 MB', () => {
+  it('passes without being held, and a reader who stalls beside it pauses the upstream', async () => {
+    await readWatching(await audio(20 * MEGABYTE))
+    const opened = proxy.sentBytes.length
+    const stalled = await audio(ANSWER_BYTES)
+    // The stalled call cannot reuse the connection of the one before only if that is busy; either way it is one of these.
+    const stalledConnection = proxy.sentBytes.length === opened ? opened - 1 : opened
+    const before = proxy.sentBytes[stalledConnection] ?? 0
+    const { bytes, growthBytes } = await readWatching(await audio(ANSWER_BYTES))
+    expect(bytes).toBe(ANSWER_BYTES)
+    expect(growthBytes).toBeLessThan(GROWTH_BYTES)
+    const sent = (proxy.sentBytes[stalledConnection] ?? 0) - before
+    expect(sent).toBeGreaterThan(0)
+    expect(sent).toBeLessThan(IN_FLIGHT_BYTES)
+    // Read on, the stalled answer arrives whole.
+    expect((await readWatching(stalled)).bytes).toBe(ANSWER_BYTES)
+  })
+
+  it('passes as events the gateway builds without being held', async () => {
+    const { bytes, growthBytes } = await readWatching(await audio(ANSWER_BYTES, { stream_format: 'sse' }))
+    expect(bytes).toBeGreaterThan((ANSWER_BYTES * 4) / 3)
+    expect(growthBytes).toBeLessThan(GROWTH_BYTES)
+  })
+})
+
+describe('a chat stream of 100,000 events', () => {
+  it('passes without being held', async () => {
+    const body = chatText('#chunks=100000', { stream: true })
+    const response = await openRaw(gateway.url, { path: CHAT_PATH, body })
+    await once(response, 'readable')
+    const { bytes, growthBytes } = await readWatching(response)
+    expect(bytes).toBeGreaterThan(20 * MEGABYTE)
+    expect(growthBytes).toBeLessThan(GROWTH_BYTES)
+  })
+})

@@ -1,0 +1,88 @@
+import Anthropic, { type ClientOptions } from '@anthropic-ai/sdk'
+import Anthropic1 from 'anthropic-sdk-1'
+import { startM1Simulator } from '../../src/sandbox/m1/m1.simulator.js'
+import type { Simulator } from '../../src/sandbox/simulator-server.js'
+import { startGateway, TEST_KEY, type TestGateway, type TestGatewayOptions } from './gateway.js'
+import { UPSTREAM_KEY } from './p1-gateway.js'
+
+export const MESSAGES = '/v1/messages'
+export const COUNT_TOKENS = '/v1/messages/count_tokens'
+
+export interface M1Gateway {
+  readonly gateway: TestGateway
+  readonly simulator: Simulator
+  /** The simulator of the channel `second`; the same as `simulator` when there is only one channel. */
+  readonly second: Simulator
+  readonly close: () => Promise<void>
+}
+
+export interface M1GatewayOptions extends Omit<TestGatewayOptions, 'channels'> {
+  /** Laid over every channel. */
+  readonly channel?: object
+  /** Adds a channel `second` of lower priority, on a simulator of its own. */
+  readonly withSecond?: boolean
+}
+
+/** A gateway whose channel `first` (and `second`, tried after it) leads to an M1 simulator. */
+export async function startM1Gateway({
+  channel,
+  withSecond = false,
+  ...rest
+}: M1GatewayOptions = {}): Promise<M1Gateway> {
+  const simulator = await startM1Simulator({ apiKey: UPSTREAM_KEY })
+  const second = withSecond ? await startM1Simulator({ apiKey: UPSTREAM_KEY }) : simulator
+  const entry = (id: string, { url }: Simulator, priority: number): object => ({
+    id,
+    provider: 'm1',
+    baseUrl: url,
+    credentials: UPSTREAM_KEY,
+    priority,
+    ...channel,
+  })
+  const channels = [entry('first', simulator, 0), ...(withSecond ? [entry('second', second, 1)] : [])]
+  const gateway = await startGateway({ channels, ...rest })
+  return {
+    gateway,
+    simulator,
+    second,
+    close: async () => {
+      await gateway.close()
+      await simulator.close()
+      if (withSecond) await second.close()
+    },
+  }
+}
+
+export type MakeAnthropic = (gateway: Pick<TestGateway, 'url'>, options?: ClientOptions) => Anthropic
+
+const settings = ({ url }: Pick<TestGateway, 'url'>, options: ClientOptions = {}): ClientOptions => ({
+  apiKey: TEST_KEY,
+  baseURL: url,
+  maxRetries: 0,
+  ...options,
+})
+
+export const anthropic0: MakeAnthropic = (gateway, options) => new Anthropic(settings(gateway, options))
+
+/** The new client; the calls used here have the same shape, so that one test can speak for both. */
+export const anthropic1: MakeAnthropic = (gateway, options) =>
+  new Anthropic1(settings(gateway, options) as ConstructorParameters<typeof Anthropic1>[0]) as unknown as Anthropic
+
+/** Rows for `describe.each`: the client, the version it speaks and the header in which it sends its key. */
+export const ANTHROPIC_CLIENTS = [
+  ['@anthropic-ai/sdk 0.137.0', anthropic0, '2023-06-01', 'x-api-key'],
+  ['@anthropic-ai/sdk 1.11.0', anthropic1, '2026-10-21', 'authorization'],
+] as const
+
+/** A messages request with one user message. */
+export const message = (
+  text: string,
+  more: object = {},
+): { model: string; max_tokens: number; messages: { role: 'user'; content: string }[] } => ({
+  model: 'claude-sonnet-4-5',
+  max_tokens: 200,
+  messages: [{ role: 'user', content: text }],
+  ...more,
+})
+
+export const messageText = (text: string, more: object = {}): string => JSON.stringify(message(text, more))

@@ -1,0 +1,52 @@
+import { UpstreamClient } from '../../src/common/http/upstream-client.js'
+import { parseConfig } from '../../src/config/config-loader.js'
+import { ConfigStore } from '../../src/config/config-store.js'
+import type { ProviderCapabilities } from '../../src/providers/contracts/provider-capabilities.js'
+import { ChannelMarks } from '../../src/providers/routing/channel-marks.js'
+import { ChannelRouter } from '../../src/providers/routing/channel-router.js'
+import { ProviderRegistry } from '../../src/providers/routing/provider-registry.js'
+import { RetryBudget } from '../../src/providers/routing/retry-budget.js'
+
+const unused = (): Promise<never> => Promise.reject(new Error('no request is sent in these tests'))
+
+/** Providers that can what the real ones can, and are never called: routing decides before. */
+const P1: ProviderCapabilities = {
+  speech: { speak: unused },
+  transcription: { transcribe: unused },
+  translation: { translate: unused },
+  chat: { complete: unused },
+}
+const P4: ProviderCapabilities = { transcription: { transcribe: unused }, translation: { translate: unused } }
+const M1: ProviderCapabilities = { messages: { create: unused, countTokens: unused } }
+
+export interface TestRouting {
+  readonly router: ChannelRouter
+  readonly marks: ChannelMarks
+  readonly store: ConfigStore
+}
+
+export interface RoutingDocument {
+  readonly channels: readonly object[]
+  readonly models?: readonly object[]
+  readonly timeouts?: object
+}
+
+/** A channel entry with an address and a secret; what is given replaces the defaults. */
+export const channelEntry = (id: string, changes: object = {}): object => ({
+  id,
+  provider: 'p1',
+  baseUrl: 'http://127.0.0.1:1',
+  credentials: `secret-of-${id}`,
+  ...changes,
+})
+
+/** The router on a configuration as an operator would write it; `reloads` are what the file holds afterwards. */
+export function routingOf(document: RoutingDocument, ...reloads: RoutingDocument[]): TestRouting {
+  const parse = (source: RoutingDocument) => parseConfig(JSON.stringify(source), {})
+  const store = new ConfigStore(parse(document), () =>
+    Promise.resolve({ config: parse(reloads.shift() ?? document), file: '' }),
+  )
+  const marks = new ChannelMarks()
+  const registry = new ProviderRegistry({ p1: P1, p4: P4, m1: M1 })
+  return { router: new ChannelRouter(store, new UpstreamClient(), registry, marks, new RetryBudget()), marks, store }
+}

@@ -1,0 +1,66 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { TRANSCRIPTIONS } from './audio-uploads.js'
+import { TEST_KEY } from './gateway.js'
+import { fieldPart, MULTIPART, multipartBytes } from './upload-server.js'
+
+/** An upload on a socket of the caller's own, sent piece by piece. */
+export interface SlowUpload {
+  readonly socket: Socket
+  /** What has come back so far. */
+  readonly answer: () => string
+  /** Resolves when the socket is closed, by whichever side. */
+  readonly closed: Promise<void>
+  send(piece: Buffer): Promise<void>
+}
+
+/** Connects and sends the head; `contentLength` undefined sends a chunked body, whose framing `send` does not write. */
+export async function openUpload(url: string, contentLength: number, headers: object = {}): Promise<SlowUpload> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  socket.on('error', () => undefined)
+  let received = ''
+  socket.on('data', (chunk: Buffer) => {
+    received += chunk.toString('latin1')
+  })
+  const closed = new Promise<void>((resolve) => {
+    socket.once('close', () => {
+      resolve()
+    })
+  })
+  await once(socket, 'connect')
+  const all = {
+    host: 'gateway',
+    authorization: `Bearer ${TEST_KEY}`,
+    'content-length': String(contentLength),
+    ...MULTIPART,
+    ...headers,
+  }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${String(value)}\r\n`)
+  socket.write(`POST ${TRANSCRIPTIONS} HTTP/1.1\r\n${lines.join('')}\r\n`)
+  return {
+    socket,
+    answer: () => received,
+    closed,
+    send: async (piece) => {
+      if (!socket.write(piece) && !socket.destroyed) await Promise.race([once(socket, 'drain'), closed])
+      await nextTurn()
+    },
+  }
+}
+
+const MARK = Buffer.from('the file goes here')
+const FORM = multipartBytes([
+  fieldPart('model', 'whisper-1'),
+  {
+    head: 'Content-Disposition: form-data; name="file"; filename="a.wav"\r\nContent-Type: audio/wav',
+    content: MARK,
+  },
+])
+
+/** What stands before the file's bytes, and what behind them. */
+export const FORM_HEAD = FORM.subarray(0, FORM.indexOf(MARK))
+export const FORM_TAIL = FORM.subarray(FORM.indexOf(MARK) + MARK.length)
+
+/** The length of the whole body with a file of this size. */
+export const formBytes = (fileBytes: number): number => FORM_HEAD.length + fileBytes + FORM_TAIL.length
