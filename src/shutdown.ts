@@ -45,7 +45,5 @@ async function drain(application: INestApplication, signal: string, options: Shu
   await application.close()
   await options.closeOthers()
   logger.info('stopped')
-  logger.flush(() => {
-    process.exit(0)
-  })
+  process.exit(0)
 }

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { toFile } from 'openai'
 import { form, sha1, TRANSCRIPTIONS, TRANSLATIONS, upload, wavOfSeconds } from '../support/audio-uploads.js'
 import { expectRefused } from '../support/bad-requests.js'
+import { lastRequest } from '../support/last-request.js'
 import { OPENAI_CLIENTS } from '../support/openai-clients.js'
 import type { P1Gateway } from '../support/p1-gateway.js'
 import { startP4Gateway } from '../support/p4-gateway.js'
@@ -104,7 +105,7 @@ describe('a transcription by P4', () => {
 
   it('is sent with a length to a prefixed path', async () => {
     expect((await ask([])).status).toBe(200)
-    const { path, headers, receivedBytes } = lab.simulator.lastRequest ?? { headers: {} }
+    const { path, headers, receivedBytes } = lastRequest(lab.simulator)
     expect(path).toBe(`/openai${TRANSCRIPTIONS}`)
     expect(headers['content-length']).toBe(String(receivedBytes))
     expect(headers).not.toHaveProperty('transfer-encoding')

@@ -6,7 +6,8 @@ const PATIENCE_MS = 5_000
 export async function eventually(condition: () => boolean | Promise<boolean>): Promise<void> {
   const deadlineAtMs = performance.now() + PATIENCE_MS
   while (!(await condition())) {
-    if (performance.now() > deadlineAtMs) throw new Error(`did not come true within ${PATIENCE_MS} ms: ${condition}`)
+    if (performance.now() > deadlineAtMs)
+      throw new Error(`did not come true within ${PATIENCE_MS} ms: ${String(condition)}`)
     await nextTurn()
   }
 }

@@ -79,7 +79,7 @@ export const message = (
   text: string,
   more: object = {},
 ): { model: string; max_tokens: number; messages: { role: 'user'; content: string }[] } => ({
-  model: 'claude-sonnet-4-5',
+  model: 'claude-sonnet-4-6',
   max_tokens: 200,
   messages: [{ role: 'user', content: text }],
   ...more,

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { TRANSCRIPTIONS } from './audio-uploads.js'
+import { TRANSCRIPTIONS, wavOf } from './audio-uploads.js'
 import { TEST_KEY } from './gateway.js'
 import { fieldPart, MULTIPART, multipartBytes } from './upload-server.js'
 
@@ -15,8 +15,12 @@ export interface SlowUpload {
   send(piece: Buffer): Promise<void>
 }
 
-/** Connects and sends the head; `contentLength` undefined sends a chunked body, whose framing `send` does not write. */
-export async function openUpload(url: string, contentLength: number, headers: object = {}): Promise<SlowUpload> {
+/** Connects and sends the head. */
+export async function openUpload(
+  url: string,
+  contentLength: number,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<SlowUpload> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   socket.on('error', () => undefined)
   let received = ''
@@ -36,7 +40,7 @@ export async function openUpload(url: string, contentLength: number, headers: ob
     ...MULTIPART,
     ...headers,
   }
-  const lines = Object.entries(all).map(([name, value]) => `${name}: ${String(value)}\r\n`)
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.write(`POST ${TRANSCRIPTIONS} HTTP/1.1\r\n${lines.join('')}\r\n`)
   return {
     socket,
@@ -64,3 +68,17 @@ export const FORM_TAIL = FORM.subarray(FORM.indexOf(MARK) + MARK.length)
 
 /** The length of the whole body with a file of this size. */
 export const formBytes = (fileBytes: number): number => FORM_HEAD.length + fileBytes + FORM_TAIL.length
+
+const PIECE_BYTES = 65_536
+
+/** Sends a file of this size piece by piece, and goes on however the other side answers, until the socket is closed. */
+export async function sendFile(target: SlowUpload, bytes: number): Promise<void> {
+  const file = wavOf(Math.min(bytes, PIECE_BYTES))
+  await target.send(FORM_HEAD)
+  await target.send(file)
+  const filler = Buffer.alloc(PIECE_BYTES, 7)
+  for (let sent = file.length; sent < bytes && !target.socket.destroyed; sent += filler.length) {
+    await target.send(filler.subarray(0, bytes - sent))
+  }
+  if (!target.socket.destroyed) await target.send(FORM_TAIL)
+}

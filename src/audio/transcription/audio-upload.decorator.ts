@@ -3,8 +3,14 @@ import { ApiBody, ApiConsumes } from '@nestjs/swagger'
 import type { Request, Response } from 'express'
 import { GatewayError } from '../../common/errors/gateway-error.js'
 import { callOf } from '../../common/http/call.js'
-import { type MultipartField, type MultipartUpload, receiveMultipart, type UploadedFile } from '../../common/http/multipart-upload.js'
-import { assertReadable, continueIfAsked } from '../../common/http/request-body.js'
+import {
+  type MultipartField,
+  type MultipartUpload,
+  receiveMultipart,
+  type UploadedFile,
+} from '../../common/http/multipart-upload.js'
+import { continueIfAsked } from '../../common/http/request-body.js'
+import { boundaryOf } from '../../common/http/upload-body.js'
 import { DtoCheck } from '../../common/validation/dto-check.js'
 import { ConfigStore } from '../../config/config-store.js'
 
@@ -37,7 +43,8 @@ function audioUploadPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform
 
     async transform({ request, response }: Exchange): Promise<AudioUpload<Dto>> {
       const { audioBodyBytes, audioFileBytes } = this.store.current.limits
-      assertReadable(request, audioBodyBytes)
+      // Whatever the headers alone tell is judged before a client that waits is told to send.
+      boundaryOf(request, audioBodyBytes)
       continueIfAsked(request, response)
       const upload = await timed(request, () =>
         receiveMultipart(request, {

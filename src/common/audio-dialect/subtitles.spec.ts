@@ -1,12 +1,23 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { readVerboseSegments, renderSrt, renderVtt, type SubtitleSegment } from './subtitles.js'
+import { GatewayError } from '../errors/gateway-error.js'
+import { readVerboseSegments, renderSrt, renderSubtitles, renderVtt, type SubtitleSegment } from './subtitles.js'
 
 const hello: SubtitleSegment = { start: 0, end: 2, text: ' Hello, world! This is a test.' }
 const twoSegments: readonly SubtitleSegment[] = [
   { start: 0, end: 1.4, text: ' Hello there.' },
   { start: 1.4, end: 3.2, text: ' How are you?' },
 ]
+
+/** The kind of the gateway's error that the work throws. */
+function kindOf(work: () => unknown): string | undefined {
+  try {
+    work()
+  } catch (error) {
+    if (error instanceof GatewayError) return error.kind
+  }
+  return undefined
+}
 
 describe('renderSrt', () => {
   it('writes one block as the upstream does, ending in two blank lines', () => {
@@ -110,6 +121,25 @@ describe('readVerboseSegments', () => {
     [{ segments: [{ start: 0, end: Infinity, text: 'x' }] }],
     [{ segments: [{ start: 0, end: 1 }] }],
   ])('tells that the upstream failed for %j', (json) => {
-    expect(() => readVerboseSegments(json)).toThrow(expect.objectContaining({ kind: 'upstream_failed' }) as Error)
+    expect(() => readVerboseSegments(json)).toThrow(GatewayError)
+    expect(kindOf(() => readVerboseSegments(json))).toBe('upstream_failed')
+  })
+})
+
+describe('renderSubtitles', () => {
+  const answer = { task: 'transcribe', text: 'Hello there. How are you?', segments: twoSegments }
+
+  it('makes the form that was asked for out of an answer of verbose_json', () => {
+    expect(renderSubtitles('srt', answer)).toBe(renderSrt(twoSegments))
+    expect(renderSubtitles('vtt', answer)).toBe(renderVtt(twoSegments))
+  })
+
+  it('makes empty subtitles of an answer in which nobody speaks', () => {
+    expect(renderSubtitles('srt', { segments: [] })).toBe('\n')
+    expect(renderSubtitles('vtt', { segments: [] })).toBe('WEBVTT\n\n')
+  })
+
+  it('tells that the upstream failed when there are no segments', () => {
+    expect(kindOf(() => renderSubtitles('srt', { text: 'Hello there.' }))).toBe('upstream_failed')
   })
 })

@@ -42,7 +42,8 @@ export async function jsonTranscript(
   if (usage !== undefined) call.log.usage = usage
   const lacksUsage = needsTokenUsage && value !== undefined && value['usage'] == null
   if (!lacksUsage || durationSeconds === undefined || !Buffer.isBuffer(answer.body)) return answer
-  const estimate = estimatedTokens(durationSeconds, String(value['text'] ?? ''))
+  const { text } = value
+  const estimate = estimatedTokens(durationSeconds, typeof text === 'string' ? text : '')
   call.log.usage = { units: { ...estimate }, estimated: true }
   return withUsage(answer, answer.body, estimate)
 }

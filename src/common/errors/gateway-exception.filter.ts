@@ -35,8 +35,8 @@ export class GatewayExceptionFilter implements ExceptionFilter {
     }
     const { status, headers, body } = renderError(error, call.path, call.requestId)
     response.writeHead(status, { ...headers, 'content-length': String(Buffer.byteLength(body)) })
-    response.end(body)
-    if (!request.complete) stopListening(request, response)
+    if (request.complete) response.end(body)
+    else answerWhileListening(body, request, response)
   }
 }
 
@@ -59,17 +59,22 @@ function unknownRoute(request: Request): GatewayError {
   return new GatewayError('method_not_allowed', `The method ${method} is not allowed at this path.`, { allow })
 }
 
-/** Node discards the rest of the body after the answer; a body without end must not keep the connection for ever. */
-function stopListening(request: Request, response: Response): void {
-  response.once('finish', () => {
-    if (request.complete) return
-    const timer = setTimeout(() => {
-      request.destroy()
-    }, LINGER_MS)
-    // A socket that dies after the answer is not reported to the request any more; shutdown must not wait for it.
-    timer.unref()
-    request.once('close', () => {
-      clearTimeout(timer)
-    })
-  })
+/**
+ * Answers a client that may still be sending. The answer is whole by its length, but it is ended only after the request:
+ * Node closes a connection that is not kept alive as soon as its response ends, and the reset would overtake the answer.
+ * A body without end must not keep the connection for ever.
+ */
+function answerWhileListening(body: string, request: Request, response: Response): void {
+  response.write(body)
+  const end = (): void => {
+    clearTimeout(timer)
+    response.end()
+  }
+  const timer = setTimeout(() => {
+    end()
+    request.destroy()
+  }, LINGER_MS)
+  // Shutdown must not wait for it.
+  timer.unref()
+  request.once('end', end).once('close', end).resume()
 }

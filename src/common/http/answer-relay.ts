@@ -5,18 +5,13 @@ import type { ByteSink, ByteSource } from './byte-source.js'
 import type { Call } from './call.js'
 import type { UpstreamAnswer } from './upstream-answer.js'
 
-/** Up to this size copying an answer behind its header is cheaper than a gathering write. */
-const ONE_WRITE_BYTES = 16_384
-
 /** Writes an answer to the caller. What fails later is shown the way the answer says; the call's log learns of it. */
 export function relayAnswer(answer: UpstreamAnswer, response: ServerResponse, call: Call): void {
   const { body, headers } = answer
   if (Buffer.isBuffer(body)) {
     headers['content-length'] = String(body.length)
     response.writeHead(answer.status, headers)
-    // As latin1 text the bytes join the header's text and leave in one plain write; latin1 keeps every byte.
-    if (body.length <= ONE_WRITE_BYTES) response.end(body.toString('latin1'), 'latin1')
-    else response.end(body)
+    response.end(body)
     call.log.bytesOut += body.length
     return
   }

@@ -15,7 +15,10 @@ export interface BodyLimits {
 export function assertReadable(request: IncomingMessage, maximumBytes: number): void {
   const encoding = request.headers['content-encoding']
   if (encoding !== undefined && encoding !== 'identity') {
-    throw new GatewayError('unsupported_media_type', 'Compressed request bodies are not accepted: send no Content-Encoding.')
+    throw new GatewayError(
+      'unsupported_media_type',
+      'Compressed request bodies are not accepted: send no Content-Encoding.',
+    )
   }
   if (Number(request.headers['content-length'] ?? 0) > maximumBytes) throw bodyTooLarge(maximumBytes)
 }

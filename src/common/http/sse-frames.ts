@@ -12,6 +12,14 @@ export function lastFrameEnd(bytes: Buffer): number {
   return 0
 }
 
+/** The position behind the first frame that ends after `from`; the end of the bytes when none does. */
+export function firstFrameEnd(bytes: Buffer, from: number): number {
+  for (let end = bytes.indexOf(LF, from); end !== -1; end = bytes.indexOf(LF, end + 1)) {
+    if (isEmptyLineEnd(bytes, end)) return end + 1
+  }
+  return bytes.length
+}
+
 /** Whether the LF at `position` closes an empty line. */
 function isEmptyLineEnd(bytes: Buffer, position: number): boolean {
   const before = bytes[position - 1]

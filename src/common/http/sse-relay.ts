@@ -2,6 +2,7 @@ import { GatewayError } from '../errors/gateway-error.js'
 import { scrubbedJson, scrubMessage } from '../errors/message-text.js'
 import type { ByteSink, ByteSource } from './byte-source.js'
 import { framesOf, jsonOf, lastFrameEnd } from './sse-frames.js'
+import { StreamTail } from './stream-tail.js'
 
 /** What one event-stream dialect looks like to the relay. */
 export interface SseDialect {
@@ -15,6 +16,8 @@ export interface SseDialect {
   readonly errorMark: string
   /** Appended at the end of a complete stream that lacks it. */
   readonly terminator?: string
+  /** Laid over the members of the upstream's own error frame: what in it names the upstream's request instead of ours. */
+  readonly errorMembers?: Readonly<Record<string, unknown>>
 }
 
 /** Looks at, and may shorten, a region of whole frames before it travels on. */
@@ -36,8 +39,9 @@ const EMPTY: Buffer = Buffer.alloc(0)
 export class SseRelay implements ByteSource, ByteSink {
   private sink!: ByteSink
   private rest: Buffer = EMPTY
-  private complete = false
-  private terminated = false
+  private readonly tail = new StreamTail()
+  /** Searched for in everything that passes; beginning with LF it is found fastest, as LF is rare in events. */
+  private readonly errorLine: Buffer
   private delivered = false
   private over = false
   private keepAlive: NodeJS.Timeout | undefined
@@ -46,7 +50,9 @@ export class SseRelay implements ByteSource, ByteSink {
     private readonly source: ByteSource,
     private readonly dialect: SseDialect,
     private readonly filter: RegionFilter = (region) => region,
-  ) {}
+  ) {
+    this.errorLine = Buffer.from(`\n${dialect.errorMark}`)
+  }
 
   start(sink: ByteSink): void {
     this.sink = sink
@@ -84,14 +90,15 @@ export class SseRelay implements ByteSource, ByteSink {
     if (this.rest.length > 0) {
       const region = Buffer.concat([this.rest, Buffer.from('\n\n')])
       this.rest = EMPTY
-      if (this.completes(region) || hasMark(region, this.dialect.errorMark)) this.forward(region)
+      const { completionMarks, errorMark } = this.dialect
+      if ([...completionMarks, errorMark].some((mark) => hasMark(region, mark))) this.forward(region)
       if (this.isOver) return
     }
-    if (!this.complete) {
+    if (!this.isComplete) {
       this.fail(cutShort())
       return
     }
-    if (this.dialect.terminator !== undefined && !this.terminated) this.sink.data(Buffer.from(this.dialect.terminator))
+    if (!this.isTerminated) this.sink.data(Buffer.from(this.dialect.terminator ?? ''))
     this.finish()
     this.sink.end()
   }
@@ -100,14 +107,13 @@ export class SseRelay implements ByteSource, ByteSink {
     if (this.over) return
     this.finish()
     // Whatever happens to the connection after the last event, the caller has everything.
-    if (this.complete && (this.dialect.terminator === undefined || this.terminated)) this.sink.end()
+    if (this.isComplete && this.isTerminated) this.sink.end()
     else this.sink.fail(error)
   }
 
   private forward(region: Buffer): void {
-    if (region.includes(this.dialect.errorMark) && this.forwardError(region)) return
-    this.complete ||= this.completes(region)
-    if (this.dialect.terminator !== undefined) this.terminated ||= hasMark(region, this.dialect.terminator.trimEnd())
+    if (this.mayReportError(region) && this.forwardError(region)) return
+    this.tail.add(region)
     this.keepAlive?.refresh()
     const filtered = this.filter(region)
     if (filtered.length === 0) return
@@ -115,8 +121,18 @@ export class SseRelay implements ByteSource, ByteSink {
     this.sink.data(filtered)
   }
 
-  private completes(region: Buffer): boolean {
-    return this.dialect.completionMarks.some((mark) => hasMark(region, mark))
+  private mayReportError(region: Buffer): boolean {
+    const { errorMark } = this.dialect
+    return region.includes(this.errorLine) || region.toString('latin1', 0, errorMark.length) === errorMark
+  }
+
+  private get isComplete(): boolean {
+    return this.dialect.completionMarks.some((mark) => hasMark(this.tail.bytes, mark))
+  }
+
+  private get isTerminated(): boolean {
+    const { terminator } = this.dialect
+    return terminator === undefined || hasMark(this.tail.bytes, terminator.trimEnd())
   }
 
   /** Passes the upstream's own error frame on, scrubbed, and nothing after it; true when there was one. */
@@ -130,7 +146,12 @@ export class SseRelay implements ByteSource, ByteSink {
         this.abandon(error)
         return true
       }
-      this.abandon(new GatewayError(error.kind, error.message, { ...error.details, frame: scrubbedFrame(frame) }))
+      this.abandon(
+        new GatewayError(error.kind, error.message, {
+          ...error.details,
+          frame: scrubbedFrame(frame, this.dialect.errorMembers),
+        }),
+      )
       return true
     }
     return false
@@ -168,11 +189,11 @@ function reportedError(frame: Buffer): GatewayError | undefined {
 }
 
 /** The frame anew from its parsed data: replacing words in its text could break an escape. */
-function scrubbedFrame(frame: Buffer): string {
+function scrubbedFrame(frame: Buffer, members: SseDialect['errorMembers']): string {
   const text = frame.toString()
   const [eventLine] = /^event:[^\r\n]*\r?\n/m.exec(text) ?? ['']
   const newline = text.includes('\r\n') ? '\r\n' : '\n'
-  return `${eventLine}data: ${scrubbedJson(jsonOf(frame))}${newline}${newline}`
+  return `${eventLine}data: ${scrubbedJson({ ...jsonOf(frame), ...members })}${newline}${newline}`
 }
 
 const cutShort = (): GatewayError =>

@@ -66,13 +66,14 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.outcome !== undefined) return
-    if (this.sink !== undefined) {
-      this.sink.data(chunk)
-      return
-    }
     this.unread.push(chunk)
     this.unreadBytes += chunk.length
-    if (this.unreadBytes > UNREAD_BYTES) this.controller?.pause()
+    if (this.sink === undefined) {
+      if (this.unreadBytes > UNREAD_BYTES) this.controller?.pause()
+    } else if (this.unread.length === 1) {
+      // Whatever else arrives in this turn of the event loop is looked at, and written, together with it.
+      process.nextTick(this.passOn)
+    }
   }
 
   onResponseEnd(): void {
@@ -85,9 +86,8 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
 
   start(sink: ByteSink): void {
     this.sink = sink
-    for (const chunk of this.unread) sink.data(chunk)
     const hadToWait = this.unreadBytes > UNREAD_BYTES
-    this.unread = []
+    this.passOn()
     if (this.outcome !== undefined) this.deliver(this.outcome)
     else if (hadToWait) this.controller?.resume()
   }
@@ -124,7 +124,17 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
     this.onFailure(outcome.error ?? noAnswer())
   }
 
+  private readonly passOn = (): void => {
+    const [first] = this.unread
+    if (first === undefined || this.sink === undefined) return
+    const bytes = this.unread.length === 1 ? first : Buffer.concat(this.unread, this.unreadBytes)
+    this.unread = []
+    this.unreadBytes = 0
+    this.sink.data(bytes)
+  }
+
   private deliver(outcome: { readonly error?: GatewayError }): void {
+    this.passOn()
     if (outcome.error === undefined) this.sink?.end()
     else this.sink?.fail(outcome.error)
   }

@@ -12,7 +12,7 @@ export function reportedUsage(usage: unknown): Usage | undefined {
 }
 
 function collectUnits(value: object, prefix: string, units: Record<string, number>): void {
-  for (const [name, member] of Object.entries(value)) {
+  for (const [name, member] of Object.entries(value) as [string, unknown][]) {
     if (typeof member === 'number') units[prefix + name] = member
     else if (typeof member === 'object' && member !== null && prefix === '') collectUnits(member, `${name}.`, units)
   }

@@ -1,12 +1,11 @@
-import { destination, type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
+import { type Logger, pino, stdTimeFunctions } from 'pino'
 import type { LogLevel } from '../../config/gateway-config.js'
 import { scrubMessage } from '../errors/message-text.js'
+import { BatchedOutput } from './batched-output.js'
 
 export type { Logger } from 'pino'
 
-/** Lines are written in batches: one write per line would cost more than the rest of a relayed call's log. */
-const BATCH_BYTES = 16_000
-const FLUSH_INTERVAL_MS = 250
+const STANDARD_OUTPUT = 1
 
 /** Where finished lines go; anything that writes text. */
 export interface LineSink {
@@ -19,15 +18,12 @@ export interface Logging {
   readonly sink: LineSink
 }
 
-const standardOutput = (): DestinationStream =>
-  destination({ dest: 1, sync: false, minLength: BATCH_BYTES, periodicFlush: FLUSH_INTERVAL_MS })
-
 /**
  * JSON lines, by default on standard output. No secret is ever handed in: lines have fixed fields, configurations and
  * headers are never logged, and error texts, the one thing from outside, are scrubbed by `describeError`. (Redaction by
  * listed paths would miss what stands elsewhere and costs a tenth of a relayed call.)
  */
-export function createLogging(level: LogLevel, sink: DestinationStream = standardOutput()): Logging {
+export function createLogging(level: LogLevel, sink: LineSink = new BatchedOutput(STANDARD_OUTPUT)): Logging {
   const logger = pino(
     { level, base: null, timestamp: stdTimeFunctions.isoTime, serializers: { err: describeError } },
     sink,

@@ -32,7 +32,8 @@ export class M1MessagesProvider implements MessagesProvider {
       const usage = new MessagesUsage((found) => {
         call.log.usage = found
       })
-      return await eventStreamAnswer(response, RESPONSE_HEADERS, MESSAGES_EVENTS, usage.filter)
+      const dialect = { ...MESSAGES_EVENTS, errorMembers: { request_id: call.requestId } }
+      return await eventStreamAnswer(response, RESPONSE_HEADERS, dialect, usage.filter)
     }
     const { answer, value } = await jsonAnswer(response, RESPONSE_HEADERS)
     const usage = reportedUsage(value?.['usage'])

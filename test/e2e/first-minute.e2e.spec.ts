@@ -1,0 +1,147 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { emptyDirectory, runGateway, type GatewayProcess } from '../support/gateway-process.js'
+import { sendRaw } from '../support/raw-http.js'
+
+let gateway: GatewayProcess
+let url: string
+
+beforeAll(async () => {
+  gateway = runGateway(await emptyDirectory())
+  url = await gateway.listening()
+})
+afterAll(() => gateway.close())
+
+/** The commands of the banner, as a reader would copy them. */
+async function commands(): Promise<string[]> {
+  await gateway.said(/Copy gateway\.example\.yaml/)
+  const unfolded = gateway.output().replaceAll('\\\n', ' ')
+  return unfolded.split('\n').flatMap((line) => /^\s*(curl .*)$/.exec(line)?.[1] ?? [])
+}
+
+interface Copied {
+  readonly url: string
+  readonly headers: Headers
+  readonly body: string | undefined
+  readonly output: string | undefined
+  readonly fields: readonly string[]
+}
+
+/** The words of a command of the banner, whose quotes are single ones only. */
+function copied(command: string): Copied {
+  const words = [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
+  const after = (flag: string): string[] => words.flatMap((word, at) => (words[at - 1] === flag ? [word] : []))
+  const headers = after('-H').map((header): [string, string] => {
+    const colon = header.indexOf(':')
+    return [header.slice(0, colon), header.slice(colon + 1).trim()]
+  })
+  return {
+    url: words.find((word) => word.startsWith('http')) ?? '',
+    headers: new Headers(headers),
+    body: after('-d')[0],
+    output: after('-o')[0],
+    fields: after('-F'),
+  }
+}
+
+async function formOf(fields: readonly string[]): Promise<FormData> {
+  const form = new FormData()
+  for (const field of fields) {
+    const equals = field.indexOf('=')
+    const [name, value] = [field.slice(0, equals), field.slice(equals + 1)]
+    if (value.startsWith('@'))
+      form.set(name, new Blob([await readFile(join(gateway.directory, value.slice(1)))]), value.slice(1))
+    else form.set(name, value)
+  }
+  return form
+}
+
+const hasCurl = await promisify(execFile)('curl', ['--version']).then(
+  () => true,
+  () => false,
+)
+
+/** What the command prints; the same request without curl where there is none. */
+async function run(command: string): Promise<string> {
+  if (hasCurl) {
+    const { stdout } = await promisify(execFile)('sh', ['-c', command], { cwd: gateway.directory })
+    return stdout
+  }
+  const { url: address, headers, body, fields, output } = copied(command)
+  const response = await fetch(address, { method: 'POST', headers, body: body ?? (await formOf(fields)) })
+  const bytes = Buffer.from(await response.arrayBuffer())
+  if (output === undefined) return bytes.toString()
+  await writeFile(join(gateway.directory, output), bytes)
+  return ''
+}
+
+describe('started in an empty directory, the gateway', () => {
+  it('says where it listens, that it is a sandbox, with which key, and what to try', async () => {
+    await gateway.said(/Copy gateway\.example\.yaml/)
+    const banner = gateway.output()
+    expect(banner).toMatch(/SANDBOX MODE/)
+    expect(banner).toContain(`base URL  ${url}/v1`)
+    expect(banner).toMatch(/API key {3}sandbox-demo-key/)
+    expect(await commands()).toHaveLength(3)
+    expect((await commands()).every((command) => command.startsWith(`curl ${url}/v1/`))).toBe(true)
+  })
+
+  it('answers the three commands as they are printed', async () => {
+    const [chat = '', speech = '', transcription = ''] = await commands()
+    expect(JSON.parse(await run(chat))).toMatchObject({
+      object: 'chat.completion',
+      choices: [{ message: { role: 'assistant', content: expect.stringContaining('Hello!') } }],
+    })
+    await run(speech)
+    const mp3 = await readFile(join(gateway.directory, 'hello.mp3'))
+    expect(mp3.length).toBeGreaterThan(1000)
+    expect(mp3.readUInt16BE(0) & 0xffe0).toBe(0xffe0)
+    // The transcript proves that the very bytes of the speech were heard.
+    const heard = JSON.parse(await run(transcription)) as { text: string }
+    expect(heard.text).toContain(createHash('sha1').update(mp3).digest('hex').slice(0, 12))
+  })
+
+  it('marks every answer, good or bad, as one of the sandbox', async () => {
+    const headers = { authorization: 'Bearer sandbox-demo-key' }
+    const requests = [
+      { method: 'GET', path: '/health/live', status: 200 },
+      { method: 'GET', path: '/health/ready', status: 200 },
+      { method: 'GET', path: '/v1/models', status: 200, headers },
+      { method: 'GET', path: '/v1/models', status: 401, headers: { authorization: undefined } },
+      { method: 'GET', path: '/nowhere', status: 404, headers },
+      { method: 'DELETE', path: '/v1/chat/completions', status: 405, headers },
+      { method: 'POST', path: '/v1/chat/completions', status: 400, headers, body: '{' },
+      { method: 'POST', path: '/v1/messages', status: 400, headers, body: '{}' },
+      { method: 'POST', path: '/v1/audio/speech', status: 413, headers, body: Buffer.alloc(11_000_000) },
+    ]
+    for (const { status, ...request } of requests) {
+      const answer = await sendRaw(url, request)
+      expect({ request: request.path, status: answer.status, sandbox: answer.headers['x-gateway-sandbox'] }).toEqual({
+        request: request.path,
+        status,
+        sandbox: 'true',
+      })
+    }
+  })
+
+  it('streams messages and chat', async () => {
+    const headers = { authorization: 'Bearer sandbox-demo-key' }
+    const body = { max_tokens: 50, messages: [{ role: 'user', content: 'Hello!' }] }
+    for (const [path, model, word] of [
+      ['/v1/messages', 'claude-sonnet-4-6', 'event: message_stop'],
+      ['/v1/chat/completions', 'gpt-4o-mini', 'data: [DONE]'],
+    ] as const) {
+      const answer = await sendRaw(url, { path, headers, body: JSON.stringify({ ...body, model, stream: true }) })
+      expect([answer.status, answer.headers['x-gateway-sandbox']]).toEqual([200, 'true'])
+      expect(answer.text).toContain(word)
+    }
+  })
+
+  it('writes nothing into its directory that it was not asked for', async () => {
+    expect((await readdir(gateway.directory)).filter((name) => name !== 'data')).toEqual(['hello.mp3'])
+  })
+})

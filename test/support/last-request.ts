@@ -1,0 +1,8 @@
+import type { RecordedRequest } from '../../src/sandbox/recorded-request.js'
+import type { Simulator } from '../../src/sandbox/simulator-server.js'
+
+/** What the simulator received last. Throws when it received nothing. */
+export function lastRequest(simulator: Simulator): RecordedRequest {
+  if (simulator.lastRequest === undefined) throw new Error('nothing reached the simulator')
+  return simulator.lastRequest
+}
