@@ -1,4 +1,6 @@
 import 'reflect-metadata'
+import { once } from 'node:events'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createApplication } from './app.setup.js'
 import { createLogging } from './common/observability/logger.js'
@@ -7,6 +9,7 @@ import { ConfigError } from './config/config-fault.js'
 import { loadConfigFile } from './config/config-loader.js'
 import { reloadOnSighup } from './config/config-reload.js'
 import { ConfigStore } from './config/config-store.js'
+import { configWarnings } from './config/config-warnings.js'
 import { processEnvironment, readEnvironment } from './config/environment.config.js'
 import { type Sandbox, startSandbox } from './sandbox/sandbox.module.js'
 import { drainOnSignal } from './shutdown.js'
@@ -28,6 +31,11 @@ async function main(): Promise<void> {
     ...(sandbox === undefined ? { reloadFrom: readConfig } : {}),
   })
   const store = application.get(ConfigStore)
+  for (const warning of configWarnings(config)) logger.warn(warning)
+  store.onChange((next) => {
+    logger.level = next.logging.level
+    for (const warning of configWarnings(next)) logger.warn(warning)
+  })
   reloadOnSighup(store, {
     info: (message) => {
       logger.info(message)
@@ -41,14 +49,17 @@ async function main(): Promise<void> {
     graceMs: () => store.current.timeouts.shutdownGraceMs,
     closeOthers: async () => sandbox?.close(),
   })
-  await application.listen(config.server.port, config.server.host)
+  const server = application.getHttpServer() as Server
+  // By hand: Nest would log a port in use with its stack before the sentence below explains it.
+  server.listen(config.server.port, config.server.host)
+  await once(server, 'listening')
   application.get(Readiness).announceReady()
-  announce(application.getHttpServer() as { address(): AddressInfo }, config.server.host, sandbox)
+  announce(server, config.server.host, sandbox)
 }
 
-function announce(server: { address(): AddressInfo }, host: string, sandbox: Sandbox | undefined): void {
+function announce(server: Server, host: string, sandbox: Sandbox | undefined): void {
   const shown = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host
-  const address = `http://${shown.includes(':') ? `[${shown}]` : shown}:${server.address().port}`
+  const address = `http://${shown.includes(':') ? `[${shown}]` : shown}:${(server.address() as AddressInfo).port}`
   process.stdout.write(sandbox === undefined ? `Multi-Model Gateway listens at ${address}\n` : sandbox.banner(address))
 }
 

@@ -3,6 +3,8 @@ import type { INestApplication } from '@nestjs/common'
 import type { Logger } from './common/observability/logger.js'
 import { Readiness } from './common/observability/readiness.js'
 
+const IDLE_SWEEP_MS = 50
+
 export interface ShutdownOptions {
   readonly graceMs: () => number
   readonly logger: Logger
@@ -35,6 +37,10 @@ async function drain(application: INestApplication, signal: string, options: Shu
       resolve()
     })
   })
+  // A connection whose answer began before the drain is kept alive by its client; it is closed once it falls idle.
+  const sweep = setInterval(() => {
+    server.closeIdleConnections()
+  }, IDLE_SWEEP_MS)
   server.closeIdleConnections()
   // What is still running after the grace time is cut: visibly, and the upstreams with it.
   const grace = setTimeout(() => {
@@ -42,6 +48,7 @@ async function drain(application: INestApplication, signal: string, options: Shu
   }, options.graceMs())
   await closed
   clearTimeout(grace)
+  clearInterval(sweep)
   await application.close()
   await options.closeOthers()
   logger.info('stopped')

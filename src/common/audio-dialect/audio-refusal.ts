@@ -22,16 +22,18 @@ export function audioRefusal(
   return readRefusal(response, { read: readBody, callersKey, statusMap })
 }
 
-function readBody(body: Record<string, unknown>): RefusalBody | undefined {
+function readBody(body: Record<string, unknown>, text: string): RefusalBody | undefined {
   const { error } = body
   if (typeof error !== 'object' || error === null) return undefined
   const { message, code, param, type } = error as Record<string, unknown>
   if (typeof message !== 'string') return undefined
   // All four keys always stand in this dialect, whatever the upstream left out; siblings of `error` stay.
   const relayed = { ...body, error: { ...error, type: type ?? null, param: param ?? null, code: code ?? null } }
+  const scrubbed = scrubbedJson(relayed)
   return {
     message,
-    relayable: scrubbedJson(relayed),
+    // An answer with nothing to hide and nothing to add is relayed as it is, layout and all.
+    relayable: scrubbed === JSON.stringify(body) ? text : scrubbed,
     quota: QUOTA_CODES.has(String(code)) || QUOTA_CODES.has(String(type)),
     ...(typeof code === 'string' ? { code } : {}),
     ...(typeof param === 'string' ? { param } : {}),

@@ -52,8 +52,7 @@ const responses = (schema: object, statuses: readonly number[]): MethodDecorator
   )
 
 /** The failures of `/v1/audio/*` in the OpenAPI document. */
-export const ApiAudioErrors = (): MethodDecorator =>
-  responses(AUDIO_ERROR, [400, 401, 403, 413, 415, 429, 500, 503])
+export const ApiAudioErrors = (): MethodDecorator => responses(AUDIO_ERROR, [400, 401, 403, 413, 415, 429, 500, 503])
 
 /** The failures of chat and models, which render the audio body under their own statuses. */
 export const ApiChatErrors = (): MethodDecorator =>

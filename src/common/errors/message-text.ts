@@ -12,7 +12,7 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
   // How Node and undici name the address they could not reach, whatever its domain.
   [/\b((?:getaddrinfo|connect) [A-Z_]{3,} |attempted address(?:es)?: )[^\s,)]+/g, '$1[host]'],
   // Before accounts: the key of a project names it.
-  [/\b(?:sk|pk|rk|key|whsec)[-_][A-Za-z0-9*_-]{4,}/gi, '[key]'],
+  [/\b(?:sk|pk|rk|whsec)[-_][A-Za-z0-9*_-]{4,}|\bkey[-_][A-Za-z0-9*_-]{12,}/gi, '[key]'],
   [/\b(?:org|proj)[-_][A-Za-z0-9_-]{3,}/g, '[account]'],
   [/\bBearer\s+[^\s"\\]+/gi, 'Bearer [key]'],
 ]
@@ -24,11 +24,13 @@ export function scrubMessage(text: string): string {
   return scrubbed
 }
 
-/** JSON text of an upstream's value, all its words scrubbed; identifiers stay as they are. */
+/** JSON text of an upstream's value, all its words scrubbed and no message too long; identifiers stay as they are. */
 export function scrubbedJson(value: unknown): string {
-  return JSON.stringify(value, (name, member: unknown) =>
-    typeof member === 'string' && !IDENTIFIERS.has(name) ? scrubMessage(member) : member,
-  )
+  return JSON.stringify(value, (name, member: unknown) => {
+    if (typeof member !== 'string' || IDENTIFIERS.has(name)) return member
+    const scrubbed = scrubMessage(member)
+    return name === 'message' && scrubbed.length > MAXIMUM_MESSAGE_CHARACTERS ? clipped(scrubbed) : scrubbed
+  })
 }
 
 const IDENTIFIERS: ReadonlySet<string> = new Set(['code', 'type', 'param', 'request_id'])

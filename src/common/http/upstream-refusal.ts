@@ -16,7 +16,8 @@ export interface RefusalBody {
 }
 
 export interface RefusalRules {
-  readonly read: (body: Record<string, unknown>) => RefusalBody | undefined
+  /** Given the parsed body and its text as it came. */
+  readonly read: (body: Record<string, unknown>, text: string) => RefusalBody | undefined
   /** True when the caller's own key was sent upstream, so that a refused key is the caller's. */
   readonly callersKey: boolean
   /** Statuses a route's dialect does not know, and what it says instead. */
@@ -48,9 +49,10 @@ export async function readRefusal(response: UpstreamResponse, rules: RefusalRule
 
 function parseRefusal(bytes: Buffer, rules: RefusalRules): RefusalBody | undefined {
   try {
-    const value: unknown = JSON.parse(bytes.toString())
+    const text = bytes.toString()
+    const value: unknown = JSON.parse(text)
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
-    return rules.read(value as Record<string, unknown>)
+    return rules.read(value as Record<string, unknown>, text)
   } catch {
     return undefined
   }

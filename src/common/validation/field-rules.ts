@@ -60,7 +60,11 @@ export const text =
   (value, path) => {
     if (typeof value !== 'string') return wrongType(path, 'a string', value)
     if (!allowBlank && value.trim() === '') {
-      return fault(path, 'empty_string', `Invalid '${path}': empty string. Expected a string with at least 1 character.`)
+      return fault(
+        path,
+        'empty_string',
+        `Invalid '${path}': empty string. Expected a string with at least 1 character.`,
+      )
     }
     // UTF-16 units are never fewer than code points, so most texts are decided without counting.
     if (value.length <= maximumCharacters || codePoints(value) <= maximumCharacters) return undefined
