@@ -30,7 +30,10 @@ module.exports = {
       comment: 'A capability sees providers through ProviderRouter and the contracts, never a vendor or the routing.',
       severity: 'error',
       from: { path: `^src/(${CAPABILITIES})/` },
-      to: { path: '^src/providers/', pathNot: '^src/providers/(provider-router\\.ts|contracts/|providers\\.module\\.ts)' },
+      to: {
+        path: '^src/providers/',
+        pathNot: '^src/providers/(provider-router\\.ts|contracts/|providers\\.module\\.ts)',
+      },
     },
     {
       name: 'only-modules-name-the-providers-module',
@@ -115,6 +118,9 @@ module.exports = {
     tsConfig: { fileName: 'tsconfig.json' },
     tsPreCompilationDeps: true,
     combinedDependencies: true,
-    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default', 'types'] },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+    },
   },
 }

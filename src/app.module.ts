@@ -2,6 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common'
 import { AudioModule } from './audio/audio.module.js'
 import { ChatModule } from './chat/chat.module.js'
 import { ObservabilityModule } from './common/observability/observability.module.js'
+import type { Readiness } from './common/observability/readiness.js'
 import { ConfigurationModule, type ConfigurationOptions } from './config/config.module.js'
 import { HealthModule } from './health/health.module.js'
 import { MessagesModule } from './messages/messages.module.js'
@@ -10,17 +11,18 @@ import { ModelsModule } from './models/models.module.js'
 /** The whole gateway: one module per capability, on one configuration. */
 @Module({})
 export class AppModule {
-  static forRoot(configuration: ConfigurationOptions): DynamicModule {
+  static forRoot(configuration: ConfigurationOptions, readiness: Readiness): DynamicModule {
     return {
       module: AppModule,
       imports: [
         ConfigurationModule.forRoot(configuration),
-        ObservabilityModule,
-        HealthModule,
-        AudioModule,
+        ObservabilityModule.forRoot(readiness),
+        // Express looks at routes in this order: the busiest first.
         ChatModule,
         MessagesModule,
+        AudioModule,
         ModelsModule,
+        HealthModule,
       ],
     }
   }

@@ -23,21 +23,21 @@ export interface ApplicationOptions extends ConfigurationOptions {
 /** The application as it runs in production and in every e2e test; not listening yet. */
 export async function createApplication(options: ApplicationOptions): Promise<INestApplication> {
   const { logging, sandbox, ...configuration } = options
-  let readiness: Readiness | undefined
-  const adapter = new GatewayHttpAdapter(requestStart(logging, sandbox, () => readiness?.isDraining === true))
-  const application = await NestFactory.create(AppModule.forRoot(configuration), adapter, {
+  const readiness = new Readiness()
+  const adapter = new GatewayHttpAdapter(requestStart(logging, sandbox, readiness), () => {
+    serveDocumentation(application)
+  })
+  const application: INestApplication = await NestFactory.create(AppModule.forRoot(configuration, readiness), adapter, {
     bodyParser: false,
     logger: new NestLogger(logging.logger),
   })
-  readiness = application.get(Readiness)
   application.useGlobalFilters(new GatewayExceptionFilter())
-  serveDocumentation(application)
   await application.init()
   return application
 }
 
 /** Gives every request its id, its call and, when its response is over, its log line. */
-function requestStart(logging: Logging, sandbox: boolean, isDraining: () => boolean): RequestStart {
+function requestStart(logging: Logging, sandbox: boolean, readiness: Readiness): RequestStart {
   return (request: IncomingMessage, response: ServerResponse): void => {
     const [path = ''] = (request.url ?? '').split('?', 1)
     const call = new Call(requestIdOf(request), request.method ?? '', path, performance.now())
@@ -46,7 +46,7 @@ function requestStart(logging: Logging, sandbox: boolean, isDraining: () => bool
     if (requestIdHeader !== undefined) call.answerHeaders[requestIdHeader] = call.requestId
     if (sandbox) call.answerHeaders['x-gateway-sandbox'] = 'true'
     // Clients with kept-alive connections must find another replica for their next request.
-    if (isDraining()) call.answerHeaders['connection'] = 'close'
+    if (readiness.isDraining) call.answerHeaders['connection'] = 'close'
     response.once('close', () => {
       if (!response.writableFinished) call.departure.announce()
       logCall(call, response, logging)

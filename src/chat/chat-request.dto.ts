@@ -49,7 +49,11 @@ const object = { type: 'object', additionalProperties: true } as const
 
 /** The specification's chat completion; everything it does not list travels on. */
 export class ChatRequestDto implements ChatFields {
-  @Field(required(text({ allowBlank: false })), { type: 'string', description: 'Model identifier', example: 'gpt-4o-mini' })
+  @Field(required(text({ allowBlank: false })), {
+    type: 'string',
+    description: 'Model identifier',
+    example: 'gpt-4o-mini',
+  })
   readonly model!: string
 
   @Field(required(list(message, { minimumItems: 1 })), {
@@ -61,7 +65,11 @@ export class ChatRequestDto implements ChatFields {
 
   @Field(optional(list(tool)), {
     type: 'array',
-    items: { ...object, required: ['type'], properties: { type: { type: 'string', example: 'function' }, function: object } },
+    items: {
+      ...object,
+      required: ['type'],
+      properties: { type: { type: 'string', example: 'function' }, function: object },
+    },
   })
   readonly tools?: readonly unknown[] | null
 
@@ -81,15 +89,19 @@ export class ChatRequestDto implements ChatFields {
   readonly temperature?: number | null
 
   @Field(optional(list(text())), {
-    type: 'array', items: { type: 'string' },
+    type: 'array',
+    items: { type: 'string' },
     description: 'Requests audio output together with audio',
   })
   readonly modalities?: readonly string[] | null
 
-  @Field(optional(record({ voice: required(voice), format: required(oneOf(AUDIO_OUTPUT_FORMATS, 'invalid_audio_format')) })), {
-    ...object,
-    description: 'Voice and format of audio output',
-    properties: { voice: {}, format: { type: 'string', enum: AUDIO_OUTPUT_FORMATS } },
-  })
+  @Field(
+    optional(record({ voice: required(voice), format: required(oneOf(AUDIO_OUTPUT_FORMATS, 'invalid_audio_format')) })),
+    {
+      ...object,
+      description: 'Voice and format of audio output',
+      properties: { voice: {}, format: { type: 'string', enum: AUDIO_OUTPUT_FORMATS } },
+    },
+  )
   readonly audio?: Readonly<Record<string, unknown>> | null
 }

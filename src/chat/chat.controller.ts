@@ -2,9 +2,7 @@ import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger'
 import { KeyGuard } from '../common/auth/key.guard.js'
 import { ApiChatErrors } from '../common/errors/api-errors.decorator.js'
-import type { Call } from '../common/http/call.js'
-import type { JsonBody } from '../common/http/json-body.js'
-import { CurrentCall, JsonRequest } from '../common/http/json-request.decorator.js'
+import { type JsonCall, JsonRequest } from '../common/http/json-request.decorator.js'
 import type { UpstreamAnswer } from '../common/http/upstream-answer.js'
 import { ChatRequestDto } from './chat-request.dto.js'
 import { ChatService } from './chat.service.js'
@@ -27,7 +25,7 @@ export class ChatController {
     },
   })
   @ApiChatErrors()
-  complete(@JsonRequest(ChatRequestDto) body: JsonBody<ChatRequestDto>, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
+  complete(@JsonRequest(ChatRequestDto) { body, call }: JsonCall<ChatRequestDto>): Promise<UpstreamAnswer> {
     return this.chat.complete(body, call)
   }
 }

@@ -24,7 +24,9 @@ const thinkingDocumentation = {
   properties: { type: { type: 'string', example: 'enabled' }, budget_tokens: { type: 'integer', minimum: 1024 } },
 } as const
 
-const thinkingRule = optional(record({ type: required(text({ allowBlank: false })), budget_tokens: optional(integer()) }))
+const thinkingRule = optional(
+  record({ type: required(text({ allowBlank: false })), budget_tokens: optional(integer()) }),
+)
 
 export interface Thinking {
   readonly type: string

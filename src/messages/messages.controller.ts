@@ -2,9 +2,7 @@ import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiSecurity, ApiTags } from '@nestjs/swagger'
 import { KeyGuard } from '../common/auth/key.guard.js'
 import { ApiMessagesErrors } from '../common/errors/api-errors.decorator.js'
-import type { Call } from '../common/http/call.js'
-import type { JsonBody } from '../common/http/json-body.js'
-import { CurrentCall, JsonRequest } from '../common/http/json-request.decorator.js'
+import { type JsonCall, JsonRequest } from '../common/http/json-request.decorator.js'
 import type { UpstreamAnswer } from '../common/http/upstream-answer.js'
 import { MessagesDialect, type MessagesHeaders } from './messages-headers.decorator.js'
 import { CountTokensRequestDto, MessagesRequestDto } from './messages-request.dto.js'
@@ -30,9 +28,8 @@ export class MessagesController {
   })
   @ApiMessagesErrors()
   create(
-    @JsonRequest(MessagesRequestDto) body: JsonBody<MessagesRequestDto>,
+    @JsonRequest(MessagesRequestDto) { body, call }: JsonCall<MessagesRequestDto>,
     @MessagesDialect() headers: MessagesHeaders,
-    @CurrentCall() call: Call,
   ): Promise<UpstreamAnswer> {
     return this.messages.create(body, headers, call)
   }
@@ -43,9 +40,8 @@ export class MessagesController {
   @ApiOkResponse({ schema: { type: 'object', properties: { input_tokens: { type: 'integer' } } } })
   @ApiMessagesErrors()
   countTokens(
-    @JsonRequest(CountTokensRequestDto) body: JsonBody<CountTokensRequestDto>,
+    @JsonRequest(CountTokensRequestDto) { body, call }: JsonCall<CountTokensRequestDto>,
     @MessagesDialect() headers: MessagesHeaders,
-    @CurrentCall() call: Call,
   ): Promise<UpstreamAnswer> {
     return this.messages.countTokens(body, headers, call)
   }

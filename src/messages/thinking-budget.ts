@@ -13,7 +13,8 @@ export function assertThinkingBudget(
 ): void {
   if (thinking?.type !== 'enabled') return
   const budget = thinking.budget_tokens
-  if (budget == null) throw refused('missing_required_parameter', "Missing required parameter: 'thinking.budget_tokens'.")
+  if (budget == null)
+    throw refused('missing_required_parameter', "Missing required parameter: 'thinking.budget_tokens'.")
   if (budget < MINIMUM_BUDGET_TOKENS) {
     throw refused(
       'integer_below_min_value',

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { writeFile, readdir } from 'node:fs/promises'
+import { readdir, rm, writeFile } from 'node:fs/promises'
 import { Agent, request, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -176,6 +176,8 @@ describe('kill -9', () => {
     gateway.child.kill('SIGKILL')
     expect((await gateway.exited).signal).toBe('SIGKILL')
     await upload.closed
-    expect(await readdir(temporary)).toEqual([])
+    const left = await readdir(temporary)
+    await rm(temporary, { recursive: true })
+    expect(left).toEqual([])
   })
 })

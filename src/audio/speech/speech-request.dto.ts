@@ -7,17 +7,33 @@ const FORMATS = Object.keys(AUDIO_FORMATS)
 
 /** The specification's speech request. Fields it does not list travel on to the upstream. */
 export class SpeechRequestDto implements SpeechFields {
-  @Field(required(text({ allowBlank: false })), { type: 'string', description: 'TTS model identifier', example: 'tts-1' })
+  @Field(required(text({ allowBlank: false })), {
+    type: 'string',
+    description: 'TTS model identifier',
+    example: 'tts-1',
+  })
   readonly model!: string
 
-  @Field(required(text({ allowBlank: false })), { type: 'string', description: 'Text to synthesize; white space alone is empty' })
+  @Field(required(text({ allowBlank: false })), {
+    type: 'string',
+    description: 'Text to synthesize; white space alone is empty',
+  })
   readonly input!: string
 
-  @Field(required(anyOf('a string or an object {id}', text({ allowBlank: false }), record({ id: required(text({ allowBlank: false })) }))), {
-    oneOf: [{ type: 'string' }, { type: 'object', required: ['id'], properties: { id: { type: 'string' } } }],
-    description: 'Voice ID: alloy, echo, fable, onyx, nova, shimmer, or one the provider knows',
-    example: 'alloy',
-  })
+  @Field(
+    required(
+      anyOf(
+        'a string or an object {id}',
+        text({ allowBlank: false }),
+        record({ id: required(text({ allowBlank: false })) }),
+      ),
+    ),
+    {
+      oneOf: [{ type: 'string' }, { type: 'object', required: ['id'], properties: { id: { type: 'string' } } }],
+      description: 'Voice ID: alloy, echo, fable, onyx, nova, shimmer, or one the provider knows',
+      example: 'alloy',
+    },
+  )
   readonly voice!: string | { readonly id: string }
 
   @Field(optional(text()), {

@@ -3,9 +3,7 @@ import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swa
 import { AUDIO_FORMATS } from '../../common/audio-dialect/audio-formats.js'
 import { KeyGuard } from '../../common/auth/key.guard.js'
 import { ApiAudioErrors } from '../../common/errors/api-errors.decorator.js'
-import type { Call } from '../../common/http/call.js'
-import type { JsonBody } from '../../common/http/json-body.js'
-import { CurrentCall, JsonRequest } from '../../common/http/json-request.decorator.js'
+import { type JsonCall, JsonRequest } from '../../common/http/json-request.decorator.js'
 import type { UpstreamAnswer } from '../../common/http/upstream-answer.js'
 import { SpeechRequestDto } from './speech-request.dto.js'
 import { SpeechService } from './speech.service.js'
@@ -28,7 +26,7 @@ export class SpeechController {
     content: { ...CONTENT, 'text/event-stream': { schema: { type: 'string' } } },
   })
   @ApiAudioErrors()
-  speak(@JsonRequest(SpeechRequestDto) body: JsonBody<SpeechRequestDto>, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
+  speak(@JsonRequest(SpeechRequestDto) { body, call }: JsonCall<SpeechRequestDto>): Promise<UpstreamAnswer> {
     return this.speech.speak(body, call)
   }
 }

@@ -18,7 +18,8 @@ export const DEFAULT_RESPONSE_FORMAT = 'json'
 
 /** Throws `unsupported_value` for a format the model's class cannot give. */
 export function assertFormat(format: string, model: string, modelClass: ModelClass): void {
-  const allowed: readonly string[] = modelClass in CLASS_FORMATS ? CLASS_FORMATS[modelClass as keyof typeof CLASS_FORMATS] : []
+  const allowed: readonly string[] =
+    modelClass in CLASS_FORMATS ? CLASS_FORMATS[modelClass as keyof typeof CLASS_FORMATS] : []
   if (allowed.includes(format)) return
   const suggestions = allowed.map((name) => `'${name}'`).join(' or ')
   throw new GatewayError(

@@ -5,12 +5,17 @@ import { RESPONSE_FORMATS } from './response-formats.js'
 
 /** Form fields are text; the specification's range is checked on the number they spell. */
 const temperature: FieldRule = (value, path) => {
-  const number = typeof value === 'string' && /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?\s*$/i.test(value) ? Number(value) : NaN
+  const number =
+    typeof value === 'string' && /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?\s*$/i.test(value) ? Number(value) : NaN
   if (Number.isNaN(number)) {
     return fault(path, 'invalid_type', `Invalid type for '${path}': expected a decimal.`)
   }
   if (number < 0) {
-    return fault(path, 'decimal_below_min_value', `Invalid '${path}': decimal below minimum value. Expected a value >= 0.`)
+    return fault(
+      path,
+      'decimal_below_min_value',
+      `Invalid '${path}': decimal below minimum value. Expected a value >= 0.`,
+    )
   }
   return number <= 1
     ? undefined
@@ -33,7 +38,11 @@ const booleanText: FieldRule = (value, path) =>
 
 const responseFormat = optional(oneOf(RESPONSE_FORMATS, 'unsupported_value'))
 
-const fileDocumentation = { type: 'string', format: 'binary', description: 'mp3, mp4, mpeg, mpga, m4a, wav, webm, ogg, flac; at most 25 MB' } as const
+const fileDocumentation = {
+  type: 'string',
+  format: 'binary',
+  description: 'mp3, mp4, mpeg, mpga, m4a, wav, webm, ogg, flac; at most 25 MB',
+} as const
 const anything: FieldRule = () => undefined
 
 /** The specification's translation request; other upstream fields travel on in their order. */
@@ -61,7 +70,11 @@ export class TranscriptionRequestDto {
   @Field(anything, fileDocumentation)
   readonly file!: unknown
 
-  @Field(required(text({ allowBlank: false })), { type: 'string', description: 'STT model identifier', example: 'whisper-1' })
+  @Field(required(text({ allowBlank: false })), {
+    type: 'string',
+    description: 'STT model identifier',
+    example: 'whisper-1',
+  })
   readonly model!: string
 
   @Field(optional(language), { type: 'string', description: 'ISO 639-1 or 639-3 code', example: 'en' })

@@ -11,7 +11,12 @@ import { TranscriptionService } from './transcription.service.js'
 
 const TRANSCRIPT = {
   'application/json': {
-    schema: { type: 'object', required: ['text'], additionalProperties: true, properties: { text: { type: 'string' } } },
+    schema: {
+      type: 'object',
+      required: ['text'],
+      additionalProperties: true,
+      properties: { text: { type: 'string' } },
+    },
   },
   'text/plain': { schema: { type: 'string' } },
 }

@@ -25,7 +25,9 @@ export class TranscriptionService {
     call.log.model = model
     const route = this.router.transcription(model, call.caller)
     const transcription = await callFor(upload, model, route.modelClass, upload.named.stream === 'true')
-    return await route.attempt(call, policyFor(upload), (provider, context) => provider.transcribe(transcription, context))
+    return await route.attempt(call, policyFor(upload), (provider, context) =>
+      provider.transcribe(transcription, context),
+    )
   }
 
   async translate(upload: AudioUpload<TranslationRequestDto>, call: Call): Promise<UpstreamAnswer> {

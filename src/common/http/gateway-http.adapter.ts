@@ -35,8 +35,18 @@ export type RequestStart = (request: IncomingMessage, response: ServerResponse) 
  * on every request, and V8 drops its optimised shapes: on Node 20 that is two thirds of a relayed call.
  */
 export class GatewayHttpAdapter extends ExpressAdapter {
-  constructor(private readonly startRequest: RequestStart) {
+  /** `registerLast` adds the routes that may wait: Express looks at routes in the order they were registered. */
+  constructor(
+    private readonly startRequest: RequestStart,
+    private readonly registerLast: () => void = () => undefined,
+  ) {
     super(relayExpress())
+  }
+
+  /** Nest calls this once all routes of the application are in place. */
+  override setNotFoundHandler(...parameters: Parameters<ExpressAdapter['setNotFoundHandler']>): unknown {
+    this.registerLast()
+    return super.setNotFoundHandler(...parameters)
   }
 
   override initHttpServer(): void {

@@ -4,12 +4,18 @@ import type { Request, Response } from 'express'
 import { ConfigStore } from '../../config/config-store.js'
 import { GatewayError } from '../errors/gateway-error.js'
 import { DtoCheck } from '../validation/dto-check.js'
-import { callOf } from './call.js'
+import { type Call, callOf } from './call.js'
 import { JsonBody } from './json-body.js'
 import { assertReadable, continueIfAsked, readBody } from './request-body.js'
 
 /** JSON requests are small: a body that takes longer is a stalled or hostile client. */
 const JSON_BODY_TIMEOUT_MS = 30_000
+
+/** A JSON request as a controller receives it: what was sent, and by whom. One parameter, as Nest charges for each. */
+export interface JsonCall<Dto extends object> {
+  readonly body: JsonBody<Dto>
+  readonly call: Call
+}
 
 interface Exchange {
   readonly request: Request
@@ -22,23 +28,25 @@ const exchangeDecorator = createParamDecorator((_data, context): Exchange => {
   return { request: http.getRequest<Request>(), response: http.getResponse<Response>() }
 })
 
-function jsonBodyPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform<Exchange, Promise<JsonBody<Dto>>>> {
+function jsonBodyPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform<Exchange, Promise<JsonCall<Dto>>>> {
   @Injectable()
-  class JsonBodyPipe implements PipeTransform<Exchange, Promise<JsonBody<Dto>>> {
+  class JsonBodyPipe implements PipeTransform<Exchange, Promise<JsonCall<Dto>>> {
     private readonly check = new DtoCheck(dto)
 
     constructor(private readonly store: ConfigStore) {}
 
-    async transform({ request, response }: Exchange): Promise<JsonBody<Dto>> {
+    async transform({ request, response }: Exchange): Promise<JsonCall<Dto>> {
       const maximumBytes = this.store.current.limits.jsonBodyBytes
       assertJson(request)
       assertReadable(request, maximumBytes)
       continueIfAsked(request, response)
+      const call = callOf(request)
       const startedAtMs = performance.now()
       const bytes = await readBody(request, { maximumBytes, timeoutMs: JSON_BODY_TIMEOUT_MS })
-      callOf(request).log.receiveMs = performance.now() - startedAtMs
+      call.log.receiveMs = performance.now() - startedAtMs
       const body = JsonBody.parse(bytes)
-      return body.as(this.check.accepts(body.fields) ? (body.fields as Dto) : await this.check.assert(body.fields))
+      const fields = this.check.accepts(body.fields) ? (body.fields as Dto) : await this.check.assert(body.fields)
+      return { body: body.as(fields), call }
     }
   }
   return mixin(JsonBodyPipe)

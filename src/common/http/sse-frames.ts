@@ -20,6 +20,27 @@ export function firstFrameEnd(bytes: Buffer, from: number): number {
   return bytes.length
 }
 
+/**
+ * Whether a line begins with these bytes. Walks from line to line: a search for a single byte is so much cheaper than
+ * one for a word that this beats searching for the word itself in everything that passes.
+ */
+export function hasLine(bytes: Buffer, beginning: Buffer): boolean {
+  for (let start = 0; start < bytes.length;) {
+    if (beginsAt(bytes, start, beginning)) return true
+    const end = bytes.indexOf(LF, start)
+    if (end === -1) return false
+    start = end + 1
+  }
+  return false
+}
+
+function beginsAt(bytes: Buffer, start: number, beginning: Buffer): boolean {
+  for (let index = 0; index < beginning.length; index++) {
+    if (bytes[start + index] !== beginning[index]) return false
+  }
+  return true
+}
+
 /** Whether the LF at `position` closes an empty line. */
 function isEmptyLineEnd(bytes: Buffer, position: number): boolean {
   const before = bytes[position - 1]

@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors/gateway-error.js'
 import { scrubbedJson, scrubMessage } from '../errors/message-text.js'
 import type { ByteSink, ByteSource } from './byte-source.js'
-import { framesOf, jsonOf, lastFrameEnd } from './sse-frames.js'
+import { framesOf, hasLine, jsonOf, lastFrameEnd } from './sse-frames.js'
 import { StreamTail } from './stream-tail.js'
 
 /** What one event-stream dialect looks like to the relay. */
@@ -20,7 +20,7 @@ export interface SseDialect {
   readonly errorMembers?: Readonly<Record<string, unknown>>
 }
 
-/** Looks at, and may shorten, a region of whole frames before it travels on. */
+/** Looks at, and may shorten, a region of whole frames before it travels on; the region's memory is its to reuse. */
 export type RegionFilter = (region: Buffer) => Buffer
 
 export const KEEP_ALIVE_MS = 15_000
@@ -40,8 +40,7 @@ export class SseRelay implements ByteSource, ByteSink {
   private sink!: ByteSink
   private rest: Buffer = EMPTY
   private readonly tail = new StreamTail()
-  /** Searched for in everything that passes; beginning with LF it is found fastest, as LF is rare in events. */
-  private readonly errorLine: Buffer
+  private readonly errorMark: Buffer
   private delivered = false
   private over = false
   private keepAlive: NodeJS.Timeout | undefined
@@ -51,7 +50,7 @@ export class SseRelay implements ByteSource, ByteSink {
     private readonly dialect: SseDialect,
     private readonly filter: RegionFilter = (region) => region,
   ) {
-    this.errorLine = Buffer.from(`\n${dialect.errorMark}`)
+    this.errorMark = Buffer.from(dialect.errorMark)
   }
 
   start(sink: ByteSink): void {
@@ -112,18 +111,13 @@ export class SseRelay implements ByteSource, ByteSink {
   }
 
   private forward(region: Buffer): void {
-    if (this.mayReportError(region) && this.forwardError(region)) return
+    if (hasLine(region, this.errorMark) && this.forwardError(region)) return
     this.tail.add(region)
     this.keepAlive?.refresh()
     const filtered = this.filter(region)
     if (filtered.length === 0) return
     this.delivered = true
     this.sink.data(filtered)
-  }
-
-  private mayReportError(region: Buffer): boolean {
-    const { errorMark } = this.dialect
-    return region.includes(this.errorLine) || region.toString('latin1', 0, errorMark.length) === errorMark
   }
 
   private get isComplete(): boolean {

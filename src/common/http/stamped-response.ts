@@ -7,12 +7,13 @@ import { findCall } from './call.js'
  * slower path for a response that had single headers set before.
  */
 export function stampResponses(prototype: object): void {
+  const plain = Object.getOwnPropertyDescriptor(ServerResponse.prototype, 'writeHead')?.value as () => ServerResponse
   const writeHead = function (this: ServerResponse, status: number, ...rest: unknown[]): ServerResponse {
     const stamp = findCall(this.req)?.answerHeaders
     const last = rest.at(-1)
     if (stamp !== undefined && isHeaderObject(last)) Object.assign(last, stamp)
     else if (stamp !== undefined) for (const name in stamp) this.setHeader(name, stamp[name] ?? '')
-    return Reflect.apply(ServerResponse.prototype.writeHead, this, [status, ...rest]) as ServerResponse
+    return Reflect.apply(plain, this, [status, ...rest]) as ServerResponse
   }
   Object.defineProperty(prototype, 'writeHead', { value: writeHead, writable: true, configurable: true })
 }

@@ -1,7 +1,4 @@
-import { Injectable } from '@nestjs/common'
-
 /** Whether this process should get traffic: not before it listens, not once it drains. */
-@Injectable()
 export class Readiness {
   private state: 'starting' | 'ready' | 'draining' = 'starting'
 

@@ -14,16 +14,8 @@ export const fault = (path: string, code: string, message: string): FieldFault =
 export function kindOf(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'an array'
-  switch (typeof value) {
-    case 'string':
-      return 'a string'
-    case 'number':
-      return 'a number'
-    case 'boolean':
-      return 'a boolean'
-    default:
-      return 'an object'
-  }
+  const kind = typeof value
+  return kind === 'object' ? 'an object' : `a ${kind}`
 }
 
 const wrongType = (path: string, expected: string, value: unknown): FieldFault =>
@@ -76,10 +68,16 @@ export const text =
   }
 
 export function codePoints(value: string): number {
-  let count = 0
-  for (const _character of value) count++
+  let count = value.length
+  // The second half of a surrogate pair is no character of its own.
+  for (let position = 1; position < value.length; position++) {
+    if (isLowSurrogate(value, position) && isHighSurrogate(value, position - 1)) count--
+  }
   return count
 }
+
+const isHighSurrogate = (value: string, position: number): boolean => (value.charCodeAt(position) & 0xfc00) === 0xd800
+const isLowSurrogate = (value: string, position: number): boolean => (value.charCodeAt(position) & 0xfc00) === 0xdc00
 
 interface RangeRule {
   readonly minimum?: number

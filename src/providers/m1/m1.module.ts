@@ -1,23 +1,17 @@
-import { Module } from '@nestjs/common'
+import { Injectable, Module } from '@nestjs/common'
 import { HttpModule } from '../../common/http/http.module.js'
 import type { ProviderCapabilities } from '../contracts/provider-capabilities.js'
 import { M1MessagesProvider } from './m1-messages.provider.js'
 
 /** M1, the one vendor family of messages-style chat. */
-export abstract class M1Capabilities implements ProviderCapabilities {
-  abstract readonly messages: M1MessagesProvider
+@Injectable()
+export class M1Capabilities implements ProviderCapabilities {
+  constructor(readonly messages: M1MessagesProvider) {}
 }
 
 @Module({
   imports: [HttpModule],
-  providers: [
-    M1MessagesProvider,
-    {
-      provide: M1Capabilities,
-      inject: [M1MessagesProvider],
-      useFactory: (messages: M1MessagesProvider): M1Capabilities => ({ messages }),
-    },
-  ],
+  providers: [M1MessagesProvider, M1Capabilities],
   exports: [M1Capabilities],
 })
 export class M1Module {}

@@ -5,7 +5,13 @@ import { DoneUsage } from '../../common/audio-dialect/done-usage.js'
 import { estimateSpeechUsage, SpeechEventSource } from '../../common/audio-dialect/speech-event-source.js'
 import { audioContentType } from '../../common/audio-dialect/audio-formats.js'
 import { GatewayError } from '../../common/errors/gateway-error.js'
-import { contentTypeOf, eventAnswer, eventStreamAnswer, fileAnswer, malformedAnswer } from '../../common/http/answers.js'
+import {
+  contentTypeOf,
+  eventAnswer,
+  eventStreamAnswer,
+  fileAnswer,
+  malformedAnswer,
+} from '../../common/http/answers.js'
 import type { JsonEdits } from '../../common/http/json-body.js'
 import type { UpstreamAnswer } from '../../common/http/upstream-answer.js'
 import { UpstreamClient } from '../../common/http/upstream-client.js'
@@ -43,7 +49,11 @@ export class P1SpeechProvider implements SpeechProvider {
   }
 
   /** P1 ignores `sse` for some models and sends raw audio; then the events are built here, so that one form remains. */
-  private async eventAnswer(response: UpstreamResponse, speech: SpeechCall, context: CallContext): Promise<UpstreamAnswer> {
+  private async eventAnswer(
+    response: UpstreamResponse,
+    speech: SpeechCall,
+    context: CallContext,
+  ): Promise<UpstreamAnswer> {
     const { log } = context.call
     if (contentTypeOf(response).startsWith('text/event-stream')) {
       const usage = new DoneUsage('speech.audio.done', (found) => {
@@ -77,7 +87,11 @@ function editsFor({ body, modelClass }: SpeechCall, { upstreamModel }: CallConte
   }
 }
 
-async function audioAnswer(response: UpstreamResponse, speech: SpeechCall, { call }: CallContext): Promise<UpstreamAnswer> {
+async function audioAnswer(
+  response: UpstreamResponse,
+  speech: SpeechCall,
+  { call }: CallContext,
+): Promise<UpstreamAnswer> {
   assertAudio(response)
   const { input, response_format: format } = speech.body.fields
   call.log.usage = { units: { input_characters: codePoints(input) }, estimated: true }

@@ -46,7 +46,11 @@ export class P1TranscriptionProvider implements TranscriptionProvider, Translati
   }
 }
 
-function answerOf(response: UpstreamResponse, asked: TranscriptionCall, { call }: CallContext): Promise<UpstreamAnswer> {
+function answerOf(
+  response: UpstreamResponse,
+  asked: TranscriptionCall,
+  { call }: CallContext,
+): Promise<UpstreamAnswer> {
   const seconds = durationUsage(asked.durationSeconds)
   if (seconds !== undefined) call.log.usage = seconds
   // Class S ignores `stream` and answers as if it had not been asked.

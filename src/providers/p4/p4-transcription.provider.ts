@@ -68,7 +68,11 @@ function editsFor(model: string, subtitles: SubtitleFormat | undefined): FormEdi
   return { model, response_format: 'verbose_json', 'timestamp_granularities[]': undefined }
 }
 
-function transcript(response: UpstreamResponse, asked: TranscriptionCall, { call }: CallContext): Promise<UpstreamAnswer> {
+function transcript(
+  response: UpstreamResponse,
+  asked: TranscriptionCall,
+  { call }: CallContext,
+): Promise<UpstreamAnswer> {
   if (asked.responseFormat === 'text') return textTranscript(response, RESPONSE_HEADERS)
   return jsonTranscript(response, RESPONSE_HEADERS, {
     call,

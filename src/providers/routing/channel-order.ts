@@ -13,8 +13,6 @@ export function channelOrder(
   // Exponential draws by weight (Efraimidis and Spirakis): sorting by them is a draw without replacement.
   return channels
     .map((channel) => ({ channel, marked: isMarked(channel), draw: -Math.log(1 - random()) / channel.weight }))
-    .sort(
-      (a, b) => Number(a.marked) - Number(b.marked) || a.channel.priority - b.channel.priority || a.draw - b.draw,
-    )
+    .sort((a, b) => Number(a.marked) - Number(b.marked) || a.channel.priority - b.channel.priority || a.draw - b.draw)
     .map(({ channel }) => channel)
 }

@@ -84,7 +84,8 @@ export class ChannelRouter extends ProviderRouter {
     const serving = this.table.channels.filter((channel) => channel.serves(model, row))
     const able = serving.filter(
       (channel) =>
-        classServes(capability, classOn(channel, row)) && this.registry.find(channel.provider)[capability] !== undefined,
+        classServes(capability, classOn(channel, row)) &&
+        this.registry.find(channel.provider)[capability] !== undefined,
     )
     const usable = able.filter((channel) => acceptsCaller(channel, caller))
     if (usable.length === 0 && (able.length > 0 || caller.bearer !== undefined)) throw keyNotAccepted()
