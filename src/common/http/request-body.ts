@@ -26,8 +26,6 @@ export function assertReadable(request: IncomingMessage, maximumBytes: number): 
 export const bodyTooLarge = (maximumBytes: number): GatewayError =>
   new GatewayError('payload_too_large', `The request body is larger than ${maximumBytes} bytes.`)
 
-const EMPTY = Buffer.alloc(0)
-
 /** Tells a client that sent `Expect: 100-continue` to go on; the server leaves that decision to whoever reads. */
 export function continueIfAsked(request: IncomingMessage, response: ServerResponse): void {
   if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
@@ -38,9 +36,11 @@ export function continueIfAsked(request: IncomingMessage, response: ServerRespon
  * Throws `payload_too_large`, `request_timeout` or `caller_left`; what is still coming is discarded by the server.
  */
 export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> | Buffer {
-  // A small body has arrived together with its headers; it needs no listeners and no deadline.
-  if (!request.complete) return readArrivingBody(request, limits)
-  const body = (request.read() as Buffer | null) ?? EMPTY
+  // A small body has arrived together with its headers; it needs no listeners and no deadline. (`request.complete` is
+  // not yet true at this point: Node runs our code between the last byte and the end of the message.)
+  const isHere = request.readableLength > 0 && request.headers['content-length'] === String(request.readableLength)
+  const body = isHere ? (request.read() as Buffer | null) : null
+  if (body === null) return readArrivingBody(request, limits)
   if (body.length > limits.maximumBytes) throw bodyTooLarge(limits.maximumBytes)
   return body
 }

@@ -6,6 +6,7 @@ const KEY_TEXT = '"usage"'
 const KEY = Buffer.from(KEY_TEXT)
 /** As upstream writes it into every chunk. */
 const USUAL_NULL = /,"usage":null/g
+const FIGURES_WINDOW_BYTES = 8192
 const FIGURES = [Buffer.from('"usage":{'), Buffer.from('"usage": {')]
 const COMMA = 0x2c
 const COLON = 0x3a
@@ -25,7 +26,11 @@ export class ChatUsageFilter {
   ) {}
 
   readonly filter = (region: Buffer): Buffer => {
-    if (this.callerAsked) return FIGURES.some((mark) => region.includes(mark)) ? this.readFigures(region, 0) : region
+    if (this.callerAsked) {
+      // Figures come with the last frames; the caller's bytes pass whether they are found or not.
+      const end = region.subarray(-FIGURES_WINDOW_BYTES)
+      return FIGURES.some((mark) => end.includes(mark)) ? this.readFigures(region, region.length - end.length) : region
+    }
     if (!region.includes(KEY)) return region
     // As latin1 text, byte for byte: a global pattern without alternatives is removed in one native pass. What is left
     // goes back into the region's own memory, which nobody else reads: an allocation per stream costs more than this.
