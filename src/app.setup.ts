@@ -39,7 +39,7 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
 /** Gives every request its id, its call and, when its response is over, its log line. */
 function requestStart(logging: Logging, sandbox: boolean, readiness: Readiness): RequestStart {
   return (request: IncomingMessage, response: ServerResponse): void => {
-    const [path = ''] = (request.url ?? '').split('?', 1)
+    const path = pathOf(request.url ?? '')
     const call = new Call(requestIdOf(request), request.method ?? '', path, performance.now())
     attachCall(request, call)
     const { requestIdHeader } = envelopeFor(path)
@@ -52,4 +52,9 @@ function requestStart(logging: Logging, sandbox: boolean, readiness: Readiness):
       logCall(call, response, logging)
     })
   }
+}
+
+function pathOf(url: string): string {
+  const query = url.indexOf('?')
+  return query === -1 ? url : url.slice(0, query)
 }

@@ -28,7 +28,7 @@ export interface UploadServer {
   close(): Promise<void>
 }
 
-const defaults: MultipartLimits = { bodyBytes: 28_311_552, fileBytes: 26_214_400, bodyTimeoutMs: 10_000 }
+const defaults: MultipartLimits = { bodyBytes: 28_311_552, fileBytes: 26_214_400, bodyTimeoutMs: 60_000 }
 
 /** A real HTTP server that receives uploads with `receiveMultipart`, reads the file back and removes the upload. */
 export async function startUploadServer(limits: Partial<MultipartLimits> = {}): Promise<UploadServer> {

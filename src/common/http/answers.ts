@@ -29,11 +29,16 @@ export interface JsonAnswer {
 export async function jsonAnswer(response: UpstreamResponse, allowed: HeaderAllowList): Promise<JsonAnswer> {
   assertContentType(response, /^application\/(?:json|[\w.-]+\+json)/)
   const headers = allowed.pick(response.headers)
+  // A short answer arrives together with its headers.
+  const { complete } = response.body
+  if (complete !== undefined) return checkedAnswer(response.status, headers, complete)
   const held = await hold(response.body, { bytes: CHECKED_ANSWER_BYTES })
-  const { complete } = held
-  if (complete === undefined) return { answer: new UpstreamAnswer(response.status, headers, held) }
-  const value = parseAnswer(complete)
-  return { answer: new UpstreamAnswer(response.status, headers, complete), value }
+  if (held.complete === undefined) return { answer: new UpstreamAnswer(response.status, headers, held) }
+  return checkedAnswer(response.status, headers, held.complete)
+}
+
+function checkedAnswer(status: number, headers: Record<string, string>, bytes: Buffer): JsonAnswer {
+  return { answer: new UpstreamAnswer(status, headers, bytes), value: parseAnswer(bytes) }
 }
 
 function parseAnswer(bytes: Buffer): Record<string, unknown> {

@@ -13,6 +13,8 @@ export interface ByteSink {
  * costs one function call.
  */
 export interface ByteSource {
+  /** The whole body, when all of it has arrived before anyone asked for it; `start` is then not needed. */
+  readonly complete?: Buffer | undefined
   start(sink: ByteSink): void
   pause(): void
   resume(): void

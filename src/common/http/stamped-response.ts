@@ -7,16 +7,22 @@ import { findCall } from './call.js'
  * slower path for a response that had single headers set before.
  */
 export function stampResponses(prototype: object): void {
-  const plain = Object.getOwnPropertyDescriptor(ServerResponse.prototype, 'writeHead')?.value as () => ServerResponse
-  const writeHead = function (this: ServerResponse, status: number, ...rest: unknown[]): ServerResponse {
+  const plain = Object.getOwnPropertyDescriptor(ServerResponse.prototype, 'writeHead')?.value as WriteHead
+  const writeHead = function (
+    this: ServerResponse,
+    status: number,
+    reason?: unknown,
+    headers: unknown = reason,
+  ): ServerResponse {
     const stamp = findCall(this.req)?.answerHeaders
-    const last = rest.at(-1)
-    if (stamp !== undefined && isHeaderObject(last)) Object.assign(last, stamp)
+    if (stamp !== undefined && isHeaderObject(headers)) Object.assign(headers, stamp)
     else if (stamp !== undefined) for (const name in stamp) this.setHeader(name, stamp[name] ?? '')
-    return Reflect.apply(plain, this, [status, ...rest]) as ServerResponse
+    return plain.call(this, status, reason, headers)
   }
   Object.defineProperty(prototype, 'writeHead', { value: writeHead, writable: true, configurable: true })
 }
+
+type WriteHead = (this: ServerResponse, status: number, reason?: unknown, headers?: unknown) => ServerResponse
 
 const isHeaderObject = (value: unknown): value is OutgoingHttpHeaders =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -11,6 +11,8 @@ export interface UpstreamResponse {
   readonly body: ByteSource
 }
 
+const EMPTY = Buffer.alloc(0)
+
 /** Bytes that may wait for a sink before the upstream is paused. */
 const UNREAD_BYTES = 65_536
 
@@ -82,6 +84,12 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     this.finish({ error: classifyFailure(error, this.controller !== undefined) })
+  }
+
+  get complete(): Buffer | undefined {
+    if (this.outcome === undefined || this.outcome.error !== undefined || this.sink !== undefined) return undefined
+    const [first = EMPTY] = this.unread
+    return this.unread.length <= 1 ? first : Buffer.concat(this.unread, this.unreadBytes)
   }
 
   start(sink: ByteSink): void {
