@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { INestApplication } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import { AppModule } from './app.module.js'
@@ -11,8 +11,11 @@ import { logCall } from './common/observability/call-log.js'
 import type { Logging } from './common/observability/logger.js'
 import { NestLogger } from './common/observability/nest-logger.js'
 import { Readiness } from './common/observability/readiness.js'
+import { ConfigStore } from './config/config-store.js'
 import type { ConfigurationOptions } from './config/config.module.js'
 import { serveDocumentation } from './openapi.js'
+
+const STUCK_MARGIN_MS = 30_000
 
 export interface ApplicationOptions extends ConfigurationOptions {
   readonly logging: Logging
@@ -33,13 +36,25 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
   })
   application.useGlobalFilters(new GatewayExceptionFilter())
   await application.init()
+  endStuckConnections(application)
   return application
+}
+
+/**
+ * A caller who neither reads nor leaves holds an answer in memory. Nothing legitimate is silent for longer than the total
+ * time of a call: streams carry keep-alives, and waiting for an upstream ends with it.
+ */
+function endStuckConnections(application: INestApplication): void {
+  const { totalMs } = application.get(ConfigStore).current.timeouts
+  const server = application.getHttpServer() as Server
+  server.setTimeout(totalMs + STUCK_MARGIN_MS)
 }
 
 /** Gives every request its id, its call and, when its response is over, its log line. */
 function requestStart(logging: Logging, sandbox: boolean, readiness: Readiness): RequestStart {
   return (request: IncomingMessage, response: ServerResponse): void => {
-    const path = pathOf(request.url ?? '')
+    request.url = originForm(request.url ?? '')
+    const path = pathOf(request.url)
     const call = new Call(requestIdOf(request), request.method ?? '', path, performance.now())
     attachCall(request, call)
     const { requestIdHeader } = envelopeFor(path)
@@ -47,12 +62,20 @@ function requestStart(logging: Logging, sandbox: boolean, readiness: Readiness):
     if (sandbox) call.answerHeaders['x-gateway-sandbox'] = 'true'
     // Clients with kept-alive connections must find another replica for their next request.
     if (readiness.isDraining) call.answerHeaders['connection'] = 'close'
-    response.once('close', () => {
+    const finish = (): void => {
+      response.removeListener('close', finish)
+      request.socket.removeListener('close', finish)
       if (!response.writableFinished) call.departure.announce()
       logCall(call, response, logging)
-    })
+    }
+    response.once('close', finish)
+    // A pipelined request waits for its turn without a socket of its own, and is never told that the caller left.
+    if (response.socket === null) request.socket.once('close', finish)
   }
 }
+
+/** A proxy's `GET http://host/path` as the `GET /path` it means: routes, dialects and keys are all judged by path. */
+const originForm = (url: string): string => (url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '') || '/')
 
 function pathOf(url: string): string {
   const query = url.indexOf('?')

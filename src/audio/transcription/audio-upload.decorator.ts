@@ -1,8 +1,9 @@
-import { createParamDecorator, Injectable, mixin, type PipeTransform, type Type } from '@nestjs/common'
+import { Injectable, mixin, type PipeTransform, type Type } from '@nestjs/common'
 import { ApiBody, ApiConsumes } from '@nestjs/swagger'
 import type { Request, Response } from 'express'
 import { GatewayError } from '../../common/errors/gateway-error.js'
-import { callOf } from '../../common/http/call.js'
+import { type Call, callOf } from '../../common/http/call.js'
+import { type Exchange, HttpExchange } from '../../common/http/exchange.decorator.js'
 import {
   type MultipartField,
   type MultipartUpload,
@@ -24,16 +25,6 @@ export interface AudioUpload<Dto> {
   readonly named: Dto
 }
 
-interface Exchange {
-  readonly request: Request
-  readonly response: Response
-}
-
-const exchangeDecorator = createParamDecorator((_data, context): Exchange => {
-  const http = context.switchToHttp()
-  return { request: http.getRequest<Request>(), response: http.getResponse<Response>() }
-})
-
 function audioUploadPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform<Exchange, Promise<AudioUpload<Dto>>>> {
   @Injectable()
   class AudioUploadPipe implements PipeTransform<Exchange, Promise<AudioUpload<Dto>>> {
@@ -53,7 +44,7 @@ function audioUploadPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform
           bodyTimeoutMs: UPLOAD_TIMEOUT_MS,
         }),
       )
-      removeWhenDone(upload, response)
+      removeWhenDone(upload, callOf(request), response)
       const named = await this.check.assert(namedFields(upload.fields))
       return { file: fileOf(upload), fields: upload.fields, named }
     }
@@ -63,7 +54,7 @@ function audioUploadPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform
 
 /** A controller's multipart body with one audio file; the file is gone when the response is, however it ended. */
 export function AudioUploadRequest(dto: Type<object>): ParameterDecorator {
-  const parameter = exchangeDecorator(audioUploadPipe(dto))
+  const parameter = HttpExchange(audioUploadPipe(dto))
   return (target, key, index) => {
     parameter(target, key, index)
     const descriptor = key === undefined ? undefined : Object.getOwnPropertyDescriptor(target, key)
@@ -82,12 +73,15 @@ async function timed<Result>(request: Request, work: () => Promise<Result>): Pro
   }
 }
 
-function removeWhenDone(upload: MultipartUpload, response: Response): void {
+/** Removing twice does no harm; a removal that fails is the operating system's to clean up, and must not end the process. */
+function removeWhenDone(upload: MultipartUpload, call: Call, response: Response): void {
   const remove = (): void => {
-    void upload.remove()
+    upload.remove().catch((error: unknown) => {
+      call.log.failure ??= error
+    })
   }
-  if (response.closed) remove()
-  else response.once('close', remove)
+  response.once('close', remove)
+  call.departure.onLeave(remove)
 }
 
 function namedFields(fields: readonly MultipartField[]): Record<string, unknown> {

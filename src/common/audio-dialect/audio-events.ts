@@ -1,6 +1,6 @@
 import type { SseDialect } from '../http/sse-relay.js'
 
-const ERROR_MARK = 'data: {"error"'
+const ERROR_MARK = 'data: { "error"'
 
 /** Streamed chat: LF, `[DONE]`; recorded audio streams carry no finish reason, other upstreams no `[DONE]`. */
 export const CHAT_EVENTS: SseDialect = {

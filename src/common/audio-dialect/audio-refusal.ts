@@ -3,6 +3,12 @@ import { readRefusal, type RefusalBody } from '../http/upstream-refusal.js'
 import type { UpstreamResponse } from '../http/upstream-exchange.js'
 import type { GatewayError } from '../errors/gateway-error.js'
 
+/** What was sent upstream, and whose it was. */
+export interface SentCredentials {
+  readonly credentials: string
+  readonly callersKey: boolean
+}
+
 /** Codes with which upstreams of this dialect say that the account behind the key has run dry. */
 const QUOTA_CODES: ReadonlySet<string> = new Set([
   'insufficient_quota',
@@ -16,10 +22,10 @@ export const AUDIO_STATUS_MAP = { 404: 400 } as const
 /** Reads `{error: {message, type, param, code}}`, the body of the audio and chat dialect. */
 export function audioRefusal(
   response: UpstreamResponse,
-  callersKey: boolean,
+  { callersKey, credentials }: SentCredentials,
   statusMap: Readonly<Record<number, number>> = {},
 ): Promise<GatewayError> {
-  return readRefusal(response, { read: readBody, callersKey, statusMap })
+  return readRefusal(response, { read: readBody, callersKey, secret: credentials, statusMap })
 }
 
 function readBody(body: Record<string, unknown>, text: string): RefusalBody | undefined {

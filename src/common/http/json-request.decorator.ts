@@ -1,10 +1,11 @@
 import { createParamDecorator, Injectable, mixin, type PipeTransform, type Type } from '@nestjs/common'
 import { ApiBody } from '@nestjs/swagger'
-import type { Request, Response } from 'express'
+import type { Request } from 'express'
 import { ConfigStore } from '../../config/config-store.js'
 import { GatewayError } from '../errors/gateway-error.js'
 import { DtoCheck } from '../validation/dto-check.js'
 import { type Call, callOf } from './call.js'
+import { type Exchange, HttpExchange } from './exchange.decorator.js'
 import { JsonBody } from './json-body.js'
 import { assertReadable, continueIfAsked, readBody } from './request-body.js'
 
@@ -16,17 +17,6 @@ export interface JsonCall<Dto extends object> {
   readonly body: JsonBody<Dto>
   readonly call: Call
 }
-
-interface Exchange {
-  readonly request: Request
-  readonly response: Response
-}
-
-/** Request and response for pipes that read bodies; pipes run after guards, so no body is read for an unknown key. */
-const exchangeDecorator = createParamDecorator((_data, context): Exchange => {
-  const http = context.switchToHttp()
-  return { request: http.getRequest<Request>(), response: http.getResponse<Response>() }
-})
 
 function jsonBodyPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform<Exchange, Promise<JsonCall<Dto>>>> {
   @Injectable()
@@ -54,7 +44,7 @@ function jsonBodyPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform<Ex
 
 /** A controller's JSON body: read within the limits, checked against the DTO, kept as the caller's bytes. */
 export function JsonRequest(dto: Type<object>): ParameterDecorator {
-  const parameter = exchangeDecorator(jsonBodyPipe(dto))
+  const parameter = HttpExchange(jsonBodyPipe(dto))
   return (target, key, index) => {
     parameter(target, key, index)
     if (key === undefined) return

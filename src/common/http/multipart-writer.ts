@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
+import { GatewayError } from '../errors/gateway-error.js'
 import type { SpooledFile } from './spooled-file.js'
 
 export interface MultipartFieldPart {
@@ -44,9 +45,18 @@ export function encodeMultipart(parts: readonly MultipartPart[]): EncodedMultipa
 
 async function* bytesOf(pieces: readonly (Buffer | SpooledFile)[]): AsyncGenerator<Buffer> {
   for (const piece of pieces) {
-    if (!Buffer.isBuffer(piece)) yield* piece.createReadStream() as AsyncIterable<Buffer>
+    if (!Buffer.isBuffer(piece)) yield* spooledBytes(piece)
     // An empty chunk would read as the end of a byte stream.
     else if (piece.length > 0) yield piece
+  }
+}
+
+/** A disk that fails is no fault of the upstream that waits for the file. */
+async function* spooledBytes(file: SpooledFile): AsyncGenerator<Buffer> {
+  try {
+    yield* file.createReadStream() as AsyncIterable<Buffer>
+  } catch (cause) {
+    throw new GatewayError('internal', 'The uploaded file could not be read back.', { cause })
   }
 }
 

@@ -5,6 +5,9 @@ import { renderError } from '../errors/envelope-choice.js'
 import { GatewayError } from '../errors/gateway-error.js'
 import { newRequestId } from './request-id.js'
 
+const LINGER_MS = 1_000
+const REQUEST_LINE_BYTES = 2_048
+
 const FAILURES: Readonly<Record<string, readonly [ErrorKind, string]>> = {
   HPE_HEADER_OVERFLOW: ['header_fields_too_large', 'The request headers are too large.'],
   ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not arrive in time.'],
@@ -24,11 +27,18 @@ export function answerClientError(
     return
   }
   const [kind, message] = FAILURES[error.code ?? ''] ?? ['invalid_request', 'The request is not valid HTTP.']
-  // The path is unknown here, so the dialect is the one of unknown paths.
-  const { status, headers, body } = renderError(new GatewayError(kind, message), '', newRequestId())
+  const { status, headers, body } = renderError(new GatewayError(kind, message), pathOf(error), newRequestId())
   const lines = Object.entries({ ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' })
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  // A client that never ends its side must not keep the connection.
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${head}\r\n${body}`)
+}
+
+/** The path as far as the request line was understood; unknown paths have a dialect of their own. */
+function pathOf(error: NodeJS.ErrnoException): string {
+  const packet = 'rawPacket' in error && Buffer.isBuffer(error.rawPacket) ? error.rawPacket : Buffer.alloc(0)
+  return /^[A-Z]+ ([^ ?]+)[ ?]/.exec(packet.toString('latin1', 0, REQUEST_LINE_BYTES))?.[1] ?? ''
 }
 
 /** A finished response has begun as well while its request still arrives: the failure is that request's. */

@@ -1,5 +1,7 @@
 const LF = 0x0a
 const CR = 0x0d
+const SPACE = 0x20
+const TAB = 0x09
 
 /**
  * The position behind the last complete frame in the bytes, or 0. A frame ends with an empty line: LF LF, CRLF CRLF,
@@ -21,7 +23,8 @@ export function firstFrameEnd(bytes: Buffer, from: number): number {
 }
 
 /**
- * Whether a line begins with these bytes. Walks from line to line: a search for a single byte is so much cheaper than
+ * Whether a line begins with these bytes; a space in them stands for any white space or none, as both event streams and
+ * JSON leave it to the sender. Walks from line to line: a search for a single byte is so much cheaper than
  * one for a word that this beats searching for the word itself in everything that passes.
  */
 export function hasLine(bytes: Buffer, beginning: Buffer): boolean {
@@ -35,8 +38,13 @@ export function hasLine(bytes: Buffer, beginning: Buffer): boolean {
 }
 
 function beginsAt(bytes: Buffer, start: number, beginning: Buffer): boolean {
-  for (let index = 0; index < beginning.length; index++) {
-    if (bytes[start + index] !== beginning[index]) return false
+  let position = start
+  for (const expected of beginning) {
+    if (expected !== SPACE) {
+      if (bytes[position++] !== expected) return false
+      continue
+    }
+    while (bytes[position] === SPACE || bytes[position] === TAB) position++
   }
   return true
 }

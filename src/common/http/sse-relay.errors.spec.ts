@@ -25,6 +25,30 @@ function shown({ text, ending }: RecordingSink): string {
   return text + (ending.details.frame ?? '')
 }
 
+describe('White space', () => {
+  it.each([
+    ['data:{"error":{"message":"m"}}\n\n', CHAT_EVENTS],
+    ['data: { "error" : {"message":"m"}}\n\n', CHAT_EVENTS],
+    ['event:error\ndata:{"type":"error","error":{"message":"m"}}\n\n', MESSAGES_EVENTS],
+  ])('is as optional in a failure as in any event (%s)', (frame, dialect) => {
+    expect(relayed(dialect, frame).sink.ending).toMatchObject({ kind: 'upstream_failed', message: 'm' })
+  })
+
+  it('is optional in the events that complete a stream', () => {
+    const stream = 'event:message_stop\ndata:{"type":"message_stop"}\n\n'
+    expect(relayed(MESSAGES_EVENTS, stream).sink).toMatchObject({ text: stream, ending: 'end' })
+  })
+})
+
+describe('The credential that was sent', () => {
+  it('is not named by a failure that quotes it back, whatever its shape', () => {
+    const secret = 'opaque+channel.credential'
+    const { sink } = relayed({ ...CHAT_EVENTS, secret }, CHUNK, errorFrame(`The key ${secret} is odd.`))
+    expect(shown(sink)).toContain('The key [key] is odd.')
+    expect(shown(sink)).not.toContain(secret)
+  })
+})
+
 describe('An error frame of the upstream', () => {
   it.each([
     ['chat', CHAT_EVENTS, errorFrame(SECRETS)],

@@ -1,7 +1,8 @@
 import { GatewayError } from '../errors/gateway-error.js'
 import { scrubbedJson, scrubMessage } from '../errors/message-text.js'
 import type { ByteSink, ByteSource } from './byte-source.js'
-import { framesOf, hasLine, jsonOf, lastFrameEnd } from './sse-frames.js'
+import { FrameAssembler } from './frame-assembler.js'
+import { framesOf, hasLine, jsonOf } from './sse-frames.js'
 import { StreamTail } from './stream-tail.js'
 
 /** What one event-stream dialect looks like to the relay. */
@@ -9,13 +10,15 @@ export interface SseDialect {
   /**
    * Any of these means that the upstream finished what it had to say. A mark that begins with a field name (`data:`,
    * `event:`) counts at the beginning of a line only, where no text of a model can stand; others are JSON fragments
-   * with an unescaped quote, which no text of a model can contain.
+   * with an unescaped quote, which no text of a model can contain. In a line a space stands for any or none.
    */
   readonly completionMarks: readonly string[]
-  /** Begins the frame with which the upstream reports a failure after the first byte. */
+  /** Begins the frame with which the upstream reports a failure after the first byte; a space stands for any or none. */
   readonly errorMark: string
   /** Appended at the end of a complete stream that lacks it. */
   readonly terminator?: string
+  /** The credential that was sent upstream: it may be quoted back in an error frame. */
+  readonly secret?: string
   /** Laid over the members of the upstream's own error frame: what in it names the upstream's request instead of ours. */
   readonly errorMembers?: Readonly<Record<string, unknown>>
 }
@@ -29,8 +32,6 @@ const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
 /** A single frame larger than this is not an event stream any more. */
 const MAXIMUM_FRAME_BYTES = 16 * 1024 * 1024
 
-const EMPTY: Buffer = Buffer.alloc(0)
-
 /**
  * Relays an event stream in whole frames: a cut can therefore never leave half a frame behind, keep-alive comments and
  * the final error frame always stand on a boundary, and a stream that stops without its dialect's completion mark
@@ -38,7 +39,7 @@ const EMPTY: Buffer = Buffer.alloc(0)
  */
 export class SseRelay implements ByteSource, ByteSink {
   private sink!: ByteSink
-  private rest: Buffer = EMPTY
+  private readonly frames = new FrameAssembler()
   private readonly tail = new StreamTail()
   private readonly errorMark: Buffer
   private delivered = false
@@ -76,19 +77,16 @@ export class SseRelay implements ByteSource, ByteSink {
 
   data(chunk: Buffer): void {
     if (this.over) return
-    const bytes = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk])
-    const end = lastFrameEnd(bytes)
-    this.rest = end === bytes.length ? EMPTY : bytes.subarray(end)
-    if (end > 0) this.forward(end === bytes.length ? bytes : bytes.subarray(0, end))
-    if (this.rest.length > MAXIMUM_FRAME_BYTES && !this.isOver) this.abandon(unreadable())
+    const region = this.frames.add(chunk)
+    if (region !== undefined) this.forward(region)
+    if (this.frames.waitingBytes > MAXIMUM_FRAME_BYTES && !this.isOver) this.abandon(unreadable())
   }
 
   end(): void {
     if (this.over) return
     // The last frame of a finished stream may lack its empty line.
-    if (this.rest.length > 0) {
-      const region = Buffer.concat([this.rest, Buffer.from('\n\n')])
-      this.rest = EMPTY
+    if (this.frames.waitingBytes > 0) {
+      const region = Buffer.concat([this.frames.takeRest(), Buffer.from('\n\n')])
       const { completionMarks, errorMark } = this.dialect
       if ([...completionMarks, errorMark].some((mark) => hasMark(region, mark))) this.forward(region)
       if (this.isOver) return
@@ -132,7 +130,7 @@ export class SseRelay implements ByteSource, ByteSink {
   /** Passes the upstream's own error frame on, scrubbed, and nothing after it; true when there was one. */
   private forwardError(region: Buffer): boolean {
     for (const frame of framesOf(region)) {
-      const error = hasMark(frame, this.dialect.errorMark) ? reportedError(frame) : undefined
+      const error = hasMark(frame, this.dialect.errorMark) ? reportedError(this.withoutSecret(frame)) : undefined
       if (error === undefined) continue
       const before = region.subarray(0, frame.byteOffset - region.byteOffset)
       if (before.length > 0) this.forward(before)
@@ -143,12 +141,17 @@ export class SseRelay implements ByteSource, ByteSink {
       this.abandon(
         new GatewayError(error.kind, error.message, {
           ...error.details,
-          frame: scrubbedFrame(frame, this.dialect.errorMembers),
+          frame: scrubbedFrame(this.withoutSecret(frame), this.dialect.errorMembers),
         }),
       )
       return true
     }
     return false
+  }
+
+  private withoutSecret(frame: Buffer): Buffer {
+    const { secret } = this.dialect
+    return secret === undefined ? frame : Buffer.from(frame.toString().replaceAll(secret, '[key]'))
   }
 
   private abandon(error: GatewayError): void {
@@ -169,9 +172,7 @@ export class SseRelay implements ByteSource, ByteSink {
 }
 
 const hasMark = (region: Buffer, mark: string): boolean =>
-  /^(?:data|event):/.test(mark)
-    ? region.toString('utf8', 0, mark.length) === mark || region.includes(`\n${mark}`)
-    : region.includes(mark)
+  /^(?:data|event):/.test(mark) ? hasLine(region, Buffer.from(mark)) : region.includes(mark)
 
 /** The error a frame reports; some upstreams send its text alone. */
 function reportedError(frame: Buffer): GatewayError | undefined {

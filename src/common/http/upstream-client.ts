@@ -57,7 +57,8 @@ export class UpstreamClient implements OnApplicationShutdown {
     for (const [key, pool] of this.pools) {
       if (poolKeys.has(key)) continue
       this.pools.delete(key)
-      void pool.close()
+      // A pool that cannot close in good order is destroyed with its process.
+      pool.close().catch(() => undefined)
     }
   }
 

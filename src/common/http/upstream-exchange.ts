@@ -26,6 +26,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
   private unread: Buffer[] = []
   private unreadBytes = 0
   private answered = false
+  private isPaused = false
   private outcome: { readonly error?: GatewayError } | undefined
   private readonly startedAtMs = performance.now()
   private readonly forgetDeparture: () => void
@@ -97,14 +98,16 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
     const hadToWait = this.unreadBytes > UNREAD_BYTES
     this.passOn()
     if (this.outcome !== undefined) this.deliver(this.outcome)
-    else if (hadToWait) this.controller?.resume()
+    else if (hadToWait && !this.isPaused) this.controller?.resume()
   }
 
   pause(): void {
+    this.isPaused = true
     this.controller?.pause()
   }
 
   resume(): void {
+    this.isPaused = false
     this.controller?.resume()
   }
 

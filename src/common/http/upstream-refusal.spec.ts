@@ -20,14 +20,37 @@ async function refusal({
   statusMap,
 }: Answer): Promise<GatewayError> {
   const source = new ManualSource()
-  const reading = audioRefusal({ status, headers, body: source }, callersKey, statusMap)
+  const reading = audioRefusal({ status, headers, body: source }, { callersKey, credentials: SENT }, statusMap)
   source.data(Buffer.from(body))
   source.end()
   return await reading
 }
 
+const SENT = 'opaque+channel.credential'
+
 const bodyOf = (message: string, code: string | null = null, type = 'invalid_request_error'): string =>
   JSON.stringify({ error: { message, type, param: null, code } })
+
+describe('The account behind a key', () => {
+  it.each<[number, string | null, ErrorKind]>([
+    [401, null, 'unauthorized'],
+    [402, null, 'rate_limited'],
+    [403, null, 'forbidden_model'],
+    [429, null, 'rate_limited'],
+    [429, 'insufficient_quota', 'rate_limited'],
+    [400, 'insufficient_quota', 'rate_limited'],
+  ])("is the caller's when the key is (%i, %s), and never the channel's fault", async (status, code, kind) => {
+    const error = await refusal({ status, body: bodyOf('No.', code), callersKey: true })
+    expect(error.kind).toBe(kind)
+    expect(error.details.attempt?.channelFault).toBeUndefined()
+  })
+
+  it('is not named by a refusal that quotes the credential back, whatever its shape', async () => {
+    const error = await refusal({ status: 400, body: bodyOf(`The key ${SENT} is odd.`, SENT) })
+    expect(JSON.stringify([error.message, error.details])).not.toContain(SENT)
+    expect(error.details.relayed?.body).toContain('The key [key] is odd.')
+  })
+})
 
 describe('A refusal of the upstream', () => {
   it.each<[number, ErrorKind]>([

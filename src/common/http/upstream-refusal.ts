@@ -20,11 +20,16 @@ export interface RefusalRules {
   readonly read: (body: Record<string, unknown>, text: string) => RefusalBody | undefined
   /** True when the caller's own key was sent upstream, so that a refused key is the caller's. */
   readonly callersKey: boolean
+  /** The credential that was sent: it may be quoted back, in whatever shape it has. */
+  readonly secret: string
   /** Statuses a route's dialect does not know, and what it says instead. */
   readonly statusMap?: Readonly<Record<number, number>>
 }
 
 const MAXIMUM_ERROR_BODY_BYTES = 262_144
+
+/** Statuses that speak about the account behind the key that was sent. */
+const CALLERS_ACCOUNT: ReadonlySet<number> = new Set([401, 402, 403, 429])
 
 /** The caller's own faults: relayed with the upstream's words. */
 const CALLER_FAULTS: Readonly<Record<number, ErrorKind>> = {
@@ -40,7 +45,9 @@ export async function readRefusal(response: UpstreamResponse, rules: RefusalRule
   const bytes = await collect(response.body, MAXIMUM_ERROR_BODY_BYTES, unreadableRefusal).catch(() => Buffer.alloc(0))
   const body = parseRefusal(bytes, rules)
   const { status } = response
-  if (rules.callersKey && (status === 401 || status === 403)) return refusedCallersKey(status)
+  if (rules.callersKey && (body?.quota === true || CALLERS_ACCOUNT.has(status))) {
+    return refusedCallersKey(status, response)
+  }
   if (body?.quota === true || status === 401 || status === 402 || status === 403) return channelRefused()
   if (status === 429) return rateLimited(response)
   const kind = CALLER_FAULTS[status]
@@ -49,7 +56,7 @@ export async function readRefusal(response: UpstreamResponse, rules: RefusalRule
 
 function parseRefusal(bytes: Buffer, rules: RefusalRules): RefusalBody | undefined {
   try {
-    const text = bytes.toString()
+    const text = bytes.toString().replaceAll(rules.secret, '[key]')
     const value: unknown = JSON.parse(text)
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
     return rules.read(value as Record<string, unknown>, text)
@@ -74,12 +81,23 @@ function callersFault(
   })
 }
 
-const refusedCallersKey = (status: number): GatewayError =>
-  status === 401
-    ? new GatewayError('unauthorized', 'The upstream does not accept this API key.', { attempt: { phase: 'answered' } })
-    : new GatewayError('forbidden_model', 'This API key has no access to the model at the upstream.', {
-        attempt: { phase: 'answered' },
-      })
+/** With the caller's own key, its account's limits are the caller's as well and say nothing about the channel. */
+function refusedCallersKey(status: number, response: UpstreamResponse): GatewayError {
+  const attempt = { phase: 'answered' } as const
+  if (status === 401) return new GatewayError('unauthorized', 'The upstream does not accept this API key.', { attempt })
+  if (status === 403) {
+    return new GatewayError('forbidden_model', 'This API key has no access to the model at the upstream.', { attempt })
+  }
+  if (status === 429) {
+    const retryAfter = { retryAfterSeconds: retryAfterSeconds(response.headers) }
+    return new GatewayError('rate_limited', 'The upstream limits this API key.', { attempt, ...retryAfter })
+  }
+  return new GatewayError('rate_limited', 'The account behind this API key has no quota left at the upstream.', {
+    attempt,
+    code: 'insufficient_quota',
+    retryable: false,
+  })
+}
 
 /** The channel's credentials or balance are at fault: never shown as the caller's, and no retry by the caller helps. */
 const channelRefused = (): GatewayError =>

@@ -32,7 +32,8 @@ export class M1MessagesProvider implements MessagesProvider {
       const usage = new MessagesUsage((found) => {
         call.log.usage = found
       })
-      const dialect = { ...MESSAGES_EVENTS, errorMembers: { request_id: call.requestId } }
+      const errorMembers = { request_id: call.requestId }
+      const dialect = { ...MESSAGES_EVENTS, errorMembers, secret: context.credentials }
       return await eventStreamAnswer(response, RESPONSE_HEADERS, dialect, usage.filter)
     }
     const { answer, value } = await jsonAnswer(response, RESPONSE_HEADERS)

@@ -8,8 +8,11 @@ import type { CallContext } from '../contracts/call-context.js'
 const EMPTY_BALANCE = /^Your credit balance is too low/
 
 /** Reads `{type: "error", error: {type, message}, request_id}`; the request id becomes ours. */
-export function m1Refusal(response: UpstreamResponse, { call, callersKey }: CallContext): Promise<GatewayError> {
-  return readRefusal(response, { read: (body) => readBody(body, call.requestId), callersKey })
+export function m1Refusal(
+  response: UpstreamResponse,
+  { call, callersKey, credentials }: CallContext,
+): Promise<GatewayError> {
+  return readRefusal(response, { read: (body) => readBody(body, call.requestId), callersKey, secret: credentials })
 }
 
 function readBody(body: Record<string, unknown>, requestId: string): RefusalBody | undefined {

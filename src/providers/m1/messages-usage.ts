@@ -12,13 +12,13 @@ export class MessagesUsage {
   constructor(private readonly found: (usage: Usage) => void) {}
 
   readonly filter = (region: Buffer): Buffer => {
-    if (region.includes('event: message_')) this.read(region)
+    if (region.includes('message_')) this.read(region)
     return region
   }
 
   private read(region: Buffer): void {
     for (const frame of framesOf(region)) {
-      if (!/^event: message_(?:start|delta)\r?$/m.test(frame.toString('utf8', 0, 32))) continue
+      if (!/^event: ?message_(?:start|delta)\r?$/m.test(frame.toString('utf8', 0, 32))) continue
       const event = jsonOf(frame)
       const message = event?.['message'] as Record<string, unknown> | undefined
       const usage = reportedUsage(event?.['usage'] ?? message?.['usage'])

@@ -32,13 +32,14 @@ export class P1ChatProvider implements ChatProvider {
       call,
       context.deadlineAtMs,
     )
-    if (response.status !== 200) throw await audioRefusal(response, context.callersKey)
+    if (response.status !== 200) throw await audioRefusal(response, context)
     const found = (usage: Usage): void => {
       call.log.usage = usage
     }
     if (body.fields.stream === true) {
       const usage = new ChatUsageFilter(asksForUsage(body.fields), found)
-      return await eventStreamAnswer(response, P1_RESPONSE_HEADERS, eventsFor(body.fields), usage.filter)
+      const events = { ...eventsFor(body.fields), secret: context.credentials }
+      return await eventStreamAnswer(response, P1_RESPONSE_HEADERS, events, usage.filter)
     }
     const { answer, value } = await jsonAnswer(response, P1_RESPONSE_HEADERS)
     // Spoken answers soon pass the size that is looked at as a whole.

@@ -42,7 +42,7 @@ export class P1SpeechProvider implements SpeechProvider {
       context.call,
       context.deadlineAtMs,
     )
-    if (response.status !== 200) throw await audioRefusal(response, context.callersKey, AUDIO_STATUS_MAP)
+    if (response.status !== 200) throw await audioRefusal(response, context, AUDIO_STATUS_MAP)
     return speech.body.fields.stream_format === 'sse'
       ? await this.eventAnswer(response, speech, context)
       : await audioAnswer(response, speech, context)
@@ -59,7 +59,8 @@ export class P1SpeechProvider implements SpeechProvider {
       const usage = new DoneUsage('speech.audio.done', (found) => {
         log.usage = found
       })
-      return await eventStreamAnswer(response, P1_RESPONSE_HEADERS, SPEECH_EVENTS, usage.filter)
+      const events = { ...SPEECH_EVENTS, secret: context.credentials }
+      return await eventStreamAnswer(response, P1_RESPONSE_HEADERS, events, usage.filter)
     }
     assertAudio(response)
     const usage = estimateSpeechUsage(speech.body.fields.input)

@@ -41,7 +41,7 @@ export class P1TranscriptionProvider implements TranscriptionProvider, Translati
       context.call,
       context.deadlineAtMs,
     )
-    if (response.status !== 200) throw await audioRefusal(response, context.callersKey, AUDIO_STATUS_MAP)
+    if (response.status !== 200) throw await audioRefusal(response, context, AUDIO_STATUS_MAP)
     return await answerOf(response, call, context)
   }
 }
@@ -49,7 +49,7 @@ export class P1TranscriptionProvider implements TranscriptionProvider, Translati
 function answerOf(
   response: UpstreamResponse,
   asked: TranscriptionCall,
-  { call }: CallContext,
+  { call, credentials }: CallContext,
 ): Promise<UpstreamAnswer> {
   const seconds = durationUsage(asked.durationSeconds)
   if (seconds !== undefined) call.log.usage = seconds
@@ -58,7 +58,8 @@ function answerOf(
     const usage = new DoneUsage('transcript.text.done', (found) => {
       call.log.usage = found
     })
-    return eventStreamAnswer(response, P1_RESPONSE_HEADERS, TRANSCRIPTION_EVENTS, usage.filter)
+    const events = { ...TRANSCRIPTION_EVENTS, secret: credentials }
+    return eventStreamAnswer(response, P1_RESPONSE_HEADERS, events, usage.filter)
   }
   if (TEXT_FORMATS.has(asked.responseFormat)) return textTranscript(response, P1_RESPONSE_HEADERS)
   return jsonTranscript(response, P1_RESPONSE_HEADERS, {

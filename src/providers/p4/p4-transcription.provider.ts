@@ -50,7 +50,7 @@ export class P4TranscriptionProvider implements TranscriptionProvider, Translati
       context.call,
       context.deadlineAtMs,
     )
-    if (response.status !== 200) throw await audioRefusal(response, context.callersKey, AUDIO_STATUS_MAP)
+    if (response.status !== 200) throw await audioRefusal(response, context, AUDIO_STATUS_MAP)
     const seconds = durationUsage(asked.durationSeconds)
     if (seconds !== undefined) context.call.log.usage = seconds
     return subtitles === undefined

@@ -39,9 +39,22 @@ export class RoutedCall<Provider> implements Route<Provider> {
       } catch (error) {
         const isLate = performance.now() >= deadlineAtMs
         if (second === undefined || isLate || !mayTryAnother(error, policy, call)) throw error
-        return await this.budget.retry(error, () => this.tryOn(second, call, deadlineAtMs, run))
+        return await this.budget.retry(error, () => this.tryAgain(error, second, call, deadlineAtMs, run))
       }
     })
+  }
+
+  /** A first channel's 429 says when to come back; a second channel's failure says less. */
+  private async tryAgain<Result>(
+    firstError: unknown,
+    ...attempt: Parameters<typeof this.tryOn<Result>>
+  ): Promise<Result> {
+    try {
+      return await this.tryOn(...attempt)
+    } catch (error) {
+      const isFault = error instanceof GatewayError && error.details.attempt?.channelFault === true
+      throw isFault && firstError instanceof GatewayError && firstError.kind === 'rate_limited' ? firstError : error
+    }
   }
 
   private async tryOn<Result>(

@@ -1,0 +1,94 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { type Simulator } from '../../src/sandbox/simulator-server.js'
+import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
+import { startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
+
+let simulator: Simulator
+let gateway: TestGateway
+
+beforeAll(async () => {
+  simulator = await startP1Simulator()
+  gateway = await startGateway({
+    channels: [{ id: 'p1', provider: 'p1', baseUrl: simulator.url, credentials: 'upstream-key' }],
+  })
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await simulator.close()
+})
+
+beforeEach(() => {
+  simulator.reset()
+})
+
+const BODY = JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: '#hang' }] })
+const chat = (requestId: string, target = '/v1/chat/completions', body = BODY): string =>
+  `POST ${target} HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${TEST_KEY}\r\nx-request-id: ${requestId}\r\n` +
+  `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+
+function open(): Socket {
+  const { port } = new URL(gateway.url)
+  return connect(Number(port), '127.0.0.1').on('error', () => undefined)
+}
+
+async function answerTo(text: string): Promise<string> {
+  const socket = open()
+  socket.write(text)
+  const [chunk] = (await once(socket, 'data')) as [Buffer]
+  socket.destroy()
+  return chunk.toString()
+}
+
+describe('Requests one behind the other on one connection', () => {
+  it('all end upstream, and all get their log line, when their caller leaves', async () => {
+    const socket = open()
+    const started = new Promise<void>((resolve) => {
+      let seen = 0
+      const count = (): void => {
+        if (++seen < 2) return
+        simulator.off('received', count)
+        resolve()
+      }
+      simulator.on('received', count)
+    })
+    socket.write(chat('pipelined-1') + chat('pipelined-2'))
+    await started
+    const leftAtMs = performance.now()
+    socket.destroy()
+    await simulator.idle()
+    expect(performance.now() - leftAtMs).toBeLessThan(1000)
+    expect(await gateway.logLine('pipelined-1')).toMatchObject({ status: 499 })
+    expect(await gateway.logLine('pipelined-2')).toMatchObject({ status: 499 })
+  })
+})
+
+describe('A request in the form a proxy sends', () => {
+  it('is judged by the path it names', async () => {
+    const answer = await answerTo(`GET http://gateway/v1/messages HTTP/1.1\r\nHost: gateway\r\n\r\n`)
+    expect(answer).toMatch(/^HTTP\/1.1 405 /)
+    expect(answer).toContain('"type":"error"')
+  })
+
+  it('is served like any other', async () => {
+    const body = BODY.replace('#hang', 'hello')
+    expect(await answerTo(chat('absolute', 'http://gateway/v1/chat/completions', body))).toMatch(/^HTTP\/1.1 200 /)
+  })
+})
+
+describe('What never becomes a request', () => {
+  it('is refused in the dialect of the path it named', async () => {
+    const answer = await answerTo('GET /v1/messages HTTP/1.1\r\nHost: gateway\r\nbroken header\r\n\r\n')
+    expect(answer).toMatch(/^HTTP\/1.1 400 /)
+    expect(answer).toContain('{"type":"error","error":{"type":"invalid_request_error"')
+  })
+
+  it('does not keep its connection when its client never ends it', async () => {
+    const socket = open()
+    socket.write('GARBAGE\r\n\r\n')
+    socket.resume()
+    await once(socket, 'close')
+  })
+})
