@@ -49,6 +49,12 @@ describe('the multipart reader', () => {
   it('keeps no more than 64 KiB of a file', () => {
     expect(read(bodyOf(Buffer.alloc(1024 * 1024)), 4096)[0]?.head.length).toBe(64 * 1024)
   })
+
+  it.each([10, 65_536, 65_537, 300_000])('keeps the last 64 KiB of a file of %i bytes, however it is cut', (size) => {
+    const content = Buffer.from(Uint8Array.from({ length: size }, (_, index) => 97 + (index % 23)))
+    for (const pieceBytes of [97, 4096, 1_000_000])
+      expect(read(bodyOf(content), pieceBytes)[0]?.tail.equals(content.subarray(-65_536))).toBe(true)
+  })
 })
 
 describe('the headers of a part', () => {

@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 
 import { parseDisposition } from './multipart-disposition.js'
+import { TailBytes } from './tail-bytes.js'
 
 /** One part of a multipart body, in the order received. Content is hashed while it streams, not collected. */
 export interface ReceivedPart {
@@ -16,6 +17,8 @@ export interface ReceivedPart {
   readonly value: string | undefined
   /** The first 64 KiB of the content. */
   readonly head: Buffer
+  /** The last 64 KiB of the content. */
+  readonly tail: Buffer
   /** Where the content begins in the whole body, in bytes. */
   readonly offset: number
 }
@@ -24,6 +27,7 @@ export interface ReceivedPart {
 export class MultipartError extends Error {}
 
 const HEAD_BYTES = 64 * 1024
+const TAIL_BYTES = 64 * 1024
 const MAX_PART_HEADER_BYTES = 16 * 1024
 const MAX_TEXT_BYTES = 1024 * 1024
 const CRLF = '\r\n'
@@ -36,6 +40,7 @@ interface OpenPart {
   readonly offset: number
   readonly hash: Hash
   readonly kept: Buffer[]
+  readonly tail: TailBytes
   keptBytes: number
   size: number
 }
@@ -143,6 +148,7 @@ export class MultipartReader {
       offset: this.#consumedBytes,
       hash: createHash('sha1'),
       kept: [],
+      tail: new TailBytes(TAIL_BYTES),
       keptBytes: 0,
       size: 0,
     }
@@ -167,6 +173,7 @@ export class MultipartReader {
     const part = this.#open
     if (part === undefined) return
     part.hash.update(bytes)
+    part.tail.push(bytes)
     part.size += bytes.length
     const limit = part.filename === undefined ? MAX_TEXT_BYTES : HEAD_BYTES
     if (part.filename === undefined && part.size > limit) throw new MultipartError(`field '${part.name}' is too large`)
@@ -190,6 +197,7 @@ export class MultipartReader {
       size,
       offset,
       head,
+      tail: part.tail.take(),
       value,
       sha1: part.hash.digest('hex'),
     })

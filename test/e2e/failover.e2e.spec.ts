@@ -39,6 +39,16 @@ describe.each(ALL)('%s with a second channel', (_name, path, body) => {
     },
   )
 
+  it('is told when to come back when the first is busy and the second fails', async () => {
+    await withP1Gateway(TWO, async ({ gateway, simulator, second }) => {
+      simulator.queueFault('429')
+      second.queueFault('500')
+      const answer = await sendRaw(gateway.url, { path, body })
+      expect(answer.status).toBe(429)
+      expect(answer.headers['retry-after']).toBe('2')
+    })
+  })
+
   it('is served by it when nobody listens at the first, which is then left alone for a while', async () => {
     await withP1Gateway(TWO, async ({ gateway, simulator, second }) => {
       await simulator.close()

@@ -78,6 +78,19 @@ describe('A request in the form a proxy sends', () => {
   })
 })
 
+describe('A request with oddities that do not concern the gateway', () => {
+  it.each([
+    ['no Host', 'GET /health/live HTTP/1.1\r\n\r\n', 200],
+    ['an unknown expectation', 'GET /health/live HTTP/1.1\r\nHost: gateway\r\nExpect: miracles\r\n\r\n', 200],
+    ['the method CONNECT', 'CONNECT elsewhere:443 HTTP/1.1\r\nHost: elsewhere:443\r\n\r\n', 400],
+  ])('gets an answer with a body and a request id (%s)', async (_name, text, status) => {
+    const answer = await answerTo(text)
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+    expect(answer).toMatch(/x-request-id: req_[0-9a-f]{32}/)
+    expect(answer).toMatch(/\r\n\r\n\{/)
+  })
+})
+
 describe('What never becomes a request', () => {
   it('is refused in the dialect of the path it named', async () => {
     const answer = await answerTo('GET /v1/messages HTTP/1.1\r\nHost: gateway\r\nbroken header\r\n\r\n')
@@ -86,9 +99,13 @@ describe('What never becomes a request', () => {
   })
 
   it('does not keep its connection when its client never ends it', async () => {
-    const socket = open()
+    const accepted = once(gateway.server, 'connection') as Promise<[Socket]>
+    const { port } = new URL(gateway.url)
+    const socket = connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true }).on('error', () => undefined)
     socket.write('GARBAGE\r\n\r\n')
     socket.resume()
-    await once(socket, 'close')
+    const [connection] = await accepted
+    await once(connection, 'close')
+    socket.destroy()
   })
 })

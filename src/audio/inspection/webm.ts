@@ -1,7 +1,7 @@
 import { notAudio, undecodable, type AudioFacts } from './audio-facts.js'
 import type { ByteWindow } from './byte-window.js'
+import { ElementBudget } from './element-budget.js'
 
-const MAX_ELEMENTS = 4096
 const ID = {
   ebml: 0x1a45dfa3,
   docType: 0x4282,
@@ -17,22 +17,28 @@ const AUDIO_TRACK = 2
 interface Element {
   readonly id: number
   readonly content: number
-  /** That of its parent when a live writer did not know the size. */
+  /** Never beyond its parent's, which it is when a live writer did not know the size. */
   readonly end: number
+}
+
+interface ElementFile {
+  readonly bytes: ByteWindow
+  readonly budget: ElementBudget
 }
 
 /** Looks for an audio track and for a block of media. */
 export async function inspectWebm(bytes: ByteWindow, extension: string): Promise<AudioFacts> {
-  const docType = await readDocType(bytes)
+  const file = { bytes, budget: new ElementBudget() }
+  const docType = await readDocType(file)
   // Some recorders write the general type into files they call WebM.
   if (docType !== 'webm' && !(docType === 'matroska' && extension === 'webm')) throw notAudio()
   let hasAudio: boolean | undefined
-  for await (const top of elements(bytes, 0, bytes.size)) {
+  for await (const top of elements(file, 0, bytes.size)) {
     if (top.id !== ID.segment) continue
-    for await (const element of elements(bytes, top.content, top.end)) {
-      if (element.id === ID.tracks) hasAudio = await hasAudioTrack(bytes, element)
+    for await (const element of elements(file, top.content, top.end)) {
+      if (element.id === ID.tracks) hasAudio = await hasAudioTrack(file, element)
       if (hasAudio === false) throw undecodable('the WebM file has no audio track')
-      if (hasAudio && element.id === ID.cluster && (await hasBlock(bytes, element))) {
+      if (hasAudio && element.id === ID.cluster && (await hasBlock(file, element))) {
         return { container: 'webm', extension: 'webm', contentType: 'audio/webm' }
       }
     }
@@ -40,42 +46,43 @@ export async function inspectWebm(bytes: ByteWindow, extension: string): Promise
   throw undecodable('the WebM file holds no media')
 }
 
-async function readDocType(bytes: ByteWindow): Promise<string | undefined> {
-  for await (const top of elements(bytes, 0, bytes.size)) {
+async function readDocType(file: ElementFile): Promise<string | undefined> {
+  for await (const top of elements(file, 0, file.bytes.size)) {
     if (top.id !== ID.ebml) return undefined
-    for await (const { id, content, end } of elements(bytes, top.content, top.end)) {
-      if (id === ID.docType) return (await bytes.bytes(content, Math.min(end - content, 16))).toString('latin1')
+    for await (const { id, content, end } of elements(file, top.content, top.end)) {
+      if (id === ID.docType) return (await file.bytes.bytes(content, Math.min(end - content, 16))).toString('latin1')
     }
   }
   return undefined
 }
 
-async function hasAudioTrack(bytes: ByteWindow, tracks: Element): Promise<boolean> {
-  for await (const entry of elements(bytes, tracks.content, tracks.end)) {
+async function hasAudioTrack(file: ElementFile, tracks: Element): Promise<boolean> {
+  for await (const entry of elements(file, tracks.content, tracks.end)) {
     if (entry.id !== ID.trackEntry) continue
-    for await (const { id, content, end } of elements(bytes, entry.content, entry.end)) {
-      if (id === ID.trackType && (await bytes.bytes(end - 1, 1))[0] === AUDIO_TRACK && end > content) return true
+    for await (const { id, content, end } of elements(file, entry.content, entry.end)) {
+      if (id === ID.trackType && (await file.bytes.bytes(end - 1, 1))[0] === AUDIO_TRACK && end > content) return true
     }
   }
   return false
 }
 
-async function hasBlock(bytes: ByteWindow, cluster: Element): Promise<boolean> {
-  for await (const { id, content } of elements(bytes, cluster.content, cluster.end)) {
-    if (BLOCKS.has(id)) return content < bytes.size
+async function hasBlock(file: ElementFile, cluster: Element): Promise<boolean> {
+  for await (const { id, content } of elements(file, cluster.content, cluster.end)) {
+    if (BLOCKS.has(id)) return content < file.bytes.size
   }
   return false
 }
 
-async function* elements(bytes: ByteWindow, start: number, end: number): AsyncGenerator<Element> {
+async function* elements({ bytes, budget }: ElementFile, start: number, end: number): AsyncGenerator<Element> {
   let position = start
-  for (let count = 0; count < MAX_ELEMENTS && position < Math.min(end, bytes.size); count += 1) {
+  while (position < Math.min(end, bytes.size) && budget.spend()) {
     const header = await bytes.bytes(position, 12)
     const id = vint(header, 0, 4)
     const size = id && vint(header, id.length, 8)
     if (id === undefined || size === undefined) return
     const content = position + id.length + size.length
-    const element = { id: id.raw, content, end: size.isUnknown ? end : content + size.value }
+    const claimedEnd = size.isUnknown ? end : content + size.value
+    const element = { id: id.raw, content, end: Math.min(claimedEnd, end) }
     yield element
     position = element.end
   }

@@ -61,6 +61,8 @@ export class GatewayHttpAdapter extends ExpressAdapter {
         keepAliveTimeout: SERVER_LIMITS.keepAliveTimeoutMs,
         connectionsCheckingInterval: SERVER_LIMITS.checkIntervalMs,
         maxHeaderSize: SERVER_LIMITS.headerBytes,
+        // Node would refuse a missing Host with an empty body; the gateway does not ask under which name it was found.
+        requireHostHeader: false,
       },
       (request, response) => {
         responses.set(request.socket, response)
@@ -72,6 +74,13 @@ export class GatewayHttpAdapter extends ExpressAdapter {
     // `100 Continue` is the decision of whoever reads the body: key and length are judged before.
     server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
       server.emit('request', request, response)
+    })
+    // An expectation nobody knows changes nothing about the request.
+    server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+      server.emit('request', request, response)
+    })
+    server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
+      answerClientError(new Error('CONNECT'), socket, undefined)
     })
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
       answerClientError(error, socket, responses.get(socket))

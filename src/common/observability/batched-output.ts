@@ -6,6 +6,15 @@ const FLUSH_INTERVAL_MS = 100
 /** A reader of the log that stands still must not fill the memory: lines beyond this are counted instead of kept. */
 const MAXIMUM_WAITING_CHARACTERS = 8 * 1024 * 1024
 
+/** When a full pipe is tried again. */
+const RETRY_INTERVAL_MS = 50
+
+/** At the end of the process a full pipe is tried this often before its reader is taken for dead: about a second. */
+const NAP_MS = 10
+const MAXIMUM_NAPS = 100
+
+const NOTHING = Buffer.alloc(0)
+
 /**
  * Lines to a file descriptor in batches: one system call, one encoding and one turn of the thread pool for all lines of
  * a tenth of a second. Whoever logs never waits. Writing each line by itself, or in the small batches of a general
@@ -15,8 +24,11 @@ export class BatchedOutput {
   private waiting: string[] = []
   private waitingCharacters = 0
   private dropped = 0
-  private isWriting = false
+  /** What a full pipe left of the last batch, until it is tried again. */
+  private unwritten: Buffer = NOTHING
+  private isCallRunning = false
   private timer: NodeJS.Timeout | undefined
+  private retryTimer: NodeJS.Timeout | undefined
 
   constructor(private readonly fileDescriptor: number) {
     process.on('exit', () => {
@@ -33,36 +45,49 @@ export class BatchedOutput {
     this.waitingCharacters += line.length
     this.timer ??= setTimeout(() => {
       this.timer = undefined
-      if (!this.isWriting) this.writeBatch()
+      if (!this.isCallRunning && this.unwritten.length === 0) this.writeBatch(this.takeBatch())
     }, FLUSH_INTERVAL_MS).unref()
   }
 
-  /** For the end of the process: what still waits is written before this returns. */
+  /**
+   * For the end of the process: what still waits is written before this returns, unless the reader of a full pipe stands
+   * still for about a second.
+   */
   flushSync(): void {
-    let batch = this.takeBatch()
-    while (batch.length > 0) {
+    // Node ends a running system call before it exits, so its batch is not written again. It was first, so it goes first.
+    if (this.isCallRunning) nap()
+    clearTimeout(this.retryTimer)
+    let batch = Buffer.concat([this.unwritten, this.takeBatch()])
+    this.unwritten = NOTHING
+    for (let naps = 0; batch.length > 0;) {
       try {
         batch = batch.subarray(writeSync(this.fileDescriptor, batch))
       } catch (error) {
         // A full pipe asks to try again; a closed one has no reader left.
-        if (!isBusy(error)) return
+        if (!isBusy(error) || naps === MAXIMUM_NAPS) return
+        naps++
+        nap()
       }
     }
   }
 
-  private writeBatch(rest = this.takeBatch()): void {
-    if (rest.length === 0) return
-    this.isWriting = true
-    write(this.fileDescriptor, rest, (error, written) => {
-      this.isWriting = false
-      if (error !== null && !isBusy(error)) return
-      const unwritten = rest.subarray(error === null ? written : 0)
-      if (unwritten.length > 0)
-        setImmediate(() => {
-          this.writeBatch(unwritten)
-        })
-      else if (this.timer === undefined) this.writeBatch()
+  private writeBatch(batch: Buffer): void {
+    if (batch.length === 0) return
+    this.isCallRunning = true
+    write(this.fileDescriptor, batch, (error, written) => {
+      this.isCallRunning = false
+      if (isBusy(error)) this.retryLater(batch)
+      else if (error === null && written < batch.length) this.writeBatch(batch.subarray(written))
+      else if (this.timer === undefined) this.writeBatch(this.takeBatch())
     })
+  }
+
+  private retryLater(batch: Buffer): void {
+    this.unwritten = batch
+    this.retryTimer = setTimeout(() => {
+      this.unwritten = NOTHING
+      this.writeBatch(batch)
+    }, RETRY_INTERVAL_MS).unref()
   }
 
   private takeBatch(): Buffer {
@@ -79,3 +104,8 @@ export class BatchedOutput {
 }
 
 const isBusy = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EAGAIN'
+
+/** Holds the whole process: for its very end alone. */
+function nap(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, NAP_MS)
+}

@@ -1,4 +1,5 @@
 import type { ReceivedPart } from '../multipart-reader.js'
+import { flacSeconds, mpegSeconds, oggOpusSeconds } from './compressed-duration.js'
 
 export type Container = 'wav' | 'flac' | 'ogg' | 'mp3' | 'webm' | 'mp4'
 
@@ -10,14 +11,32 @@ export interface AudioFacts {
   readonly sha1: string
 }
 
-/** Compressed audio is taken for 128 kbit/s. */
-const COMPRESSED_BYTES_PER_SECOND = 16_000
+/** Audio that does not tell its length is taken for 128 kbit/s. */
+const ESTIMATED_BYTES_PER_SECOND = 16_000
 
-/** What can be known of an uploaded file: the duration is exact for WAV (from its byte count) and estimated otherwise. */
+/**
+ * What can be known of an uploaded file. The duration is exact for WAV (from its byte count), MP3 of a constant bit rate,
+ * Ogg Opus and FLAC that counts its samples, and estimated from the size otherwise.
+ */
 export function audioFacts(file: ReceivedPart): AudioFacts {
   const container = containerOf(file.head)
-  const seconds = container === 'wav' ? wavSeconds(file.head, file.size) : file.size / COMPRESSED_BYTES_PER_SECOND
+  const seconds = secondsOf(file, container) ?? file.size / ESTIMATED_BYTES_PER_SECOND
   return { container, seconds, sha1: file.sha1 }
+}
+
+function secondsOf({ head, tail, size }: ReceivedPart, container: Container | undefined): number | undefined {
+  switch (container) {
+    case 'wav':
+      return wavSeconds(head, size)
+    case 'mp3':
+      return mpegSeconds(head, size)
+    case 'ogg':
+      return oggOpusSeconds(head, tail)
+    case 'flac':
+      return flacSeconds(head)
+    default:
+      return undefined
+  }
 }
 
 function containerOf(head: Buffer): Container | undefined {
