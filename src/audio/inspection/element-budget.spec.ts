@@ -34,7 +34,7 @@ async function inspect(content: Buffer, inspector: Inspector): Promise<{ reads: 
 const repeat = (piece: Buffer, count: number): Buffer => Buffer.concat(Array<Buffer>(count).fill(piece))
 
 /** An MP4 box; `size` is what it claims. */
-function box(type: string, content = Buffer.alloc(0), size = content.length + 8): Buffer {
+function box(type: string, content: Buffer = Buffer.alloc(0), size = content.length + 8): Buffer {
   const header = Buffer.alloc(8)
   header.writeUInt32BE(size)
   header.write(type, 4, 'latin1')
@@ -42,7 +42,7 @@ function box(type: string, content = Buffer.alloc(0), size = content.length + 8)
 }
 
 /** An EBML element with a size of eight bytes; `size` is what it claims. */
-function element(id: string, content = Buffer.alloc(0), size = content.length): Buffer {
+function element(id: string, content: Buffer = Buffer.alloc(0), size = content.length): Buffer {
   const header = Buffer.alloc(8)
   header.writeBigUInt64BE(BigInt(size))
   header.writeUInt8(0x01, 0)

@@ -103,7 +103,8 @@ export class BatchedOutput {
   }
 }
 
-const isBusy = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EAGAIN'
+const isBusy = (error: unknown): boolean =>
+  typeof error === 'object' && error !== null && 'code' in error && error.code === 'EAGAIN'
 
 /** Holds the whole process: for its very end alone. */
 function nap(): void {

@@ -34,7 +34,9 @@ function secondsOf({ head, tail, size }: ReceivedPart, container: Container | un
       return oggOpusSeconds(head, tail)
     case 'flac':
       return flacSeconds(head)
-    default:
+    case 'webm':
+    case 'mp4':
+    case undefined:
       return undefined
   }
 }
