@@ -33,35 +33,21 @@ export class RoutedCall<Provider> implements Route<Provider> {
   ): Promise<Result> {
     const [first, second] = this.candidates
     const deadlineAtMs = performance.now() + first.channel.target.timeouts.totalMs
-    return this.budget.spend(async () => {
-      try {
-        return await this.tryOn(first, call, deadlineAtMs, run)
-      } catch (error) {
-        const isLate = performance.now() >= deadlineAtMs
-        if (second === undefined || isLate || !mayTryAnother(error, policy, call)) throw error
-        return await this.budget.retry(error, () => this.tryAgain(error, second, call, deadlineAtMs, run))
-      }
-    })
-  }
-
-  /** A first channel's 429 says when to come back; a second channel's failure says less. */
-  private async tryAgain<Result>(
-    firstError: unknown,
-    ...attempt: Parameters<typeof this.tryOn<Result>>
-  ): Promise<Result> {
-    try {
-      return await this.tryOn(...attempt)
-    } catch (error) {
-      const isFault = error instanceof GatewayError && error.details.attempt?.channelFault === true
-      throw isFault && firstError instanceof GatewayError && firstError.kind === 'rate_limited' ? firstError : error
+    const recover = (error: unknown): Promise<Result> => {
+      const isLate = performance.now() >= deadlineAtMs
+      if (second === undefined || isLate || !mayTryAnother(error, policy, call)) throw error
+      return this.budget.retry(error, () => this.tryOn(second, call, deadlineAtMs, run, preferRateLimit(error)))
     }
+    return this.budget.spend(() => this.tryOn(first, call, deadlineAtMs, run, recover))
   }
 
+  /** One attempt; what it fails with goes to `recover`, which throws or answers in its place. */
   private async tryOn<Result>(
     { channel, provider }: Candidate<Provider>,
     call: Call,
     deadlineAtMs: number,
     run: (provider: Provider, context: CallContext) => Promise<Result>,
+    recover: (error: unknown) => Promise<Result>,
   ): Promise<Result> {
     call.log.attempts++
     call.log.channelId = channel.id
@@ -71,7 +57,7 @@ export class RoutedCall<Provider> implements Route<Provider> {
       return result
     } catch (error) {
       this.markIfAtFault(channel, error)
-      throw error
+      return await recover(error)
     }
   }
 
@@ -109,3 +95,11 @@ function mayTryAnother(error: unknown, policy: AttemptPolicy, call: Call): boole
   if (attempt.phase === 'sent') return policy.repeatableOnceSent
   return attempt.phase === 'unsent' || attempt.channelFault === true
 }
+
+/** A first channel's 429 says when to come back; a second channel's failure says less. */
+const preferRateLimit =
+  (firstError: unknown) =>
+  (error: unknown): never => {
+    const isFault = error instanceof GatewayError && error.details.attempt?.channelFault === true
+    throw isFault && firstError instanceof GatewayError && firstError.kind === 'rate_limited' ? firstError : error
+  }
