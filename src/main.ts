@@ -2,7 +2,6 @@ import 'reflect-metadata'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setFlagsFromString } from 'node:v8'
 import { createApplication } from './app.setup.js'
 import { createLogging } from './common/observability/logger.js'
 import { Readiness } from './common/observability/readiness.js'
@@ -14,9 +13,6 @@ import { configWarnings } from './config/config-warnings.js'
 import { processEnvironment, readEnvironment } from './config/environment.config.js'
 import { type Sandbox, startSandbox } from './sandbox/sandbox.module.js'
 import { drainOnSignal } from './shutdown.js'
-
-// A relay's young heap is small: the helper threads of a parallel scavenge cost a tenth of a relayed call and save nothing.
-setFlagsFromString('--no-parallel-scavenge')
 
 async function main(): Promise<void> {
   const variables = processEnvironment()

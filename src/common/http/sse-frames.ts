@@ -39,7 +39,9 @@ export function hasLine(bytes: Buffer, beginning: Buffer): boolean {
 
 function beginsAt(bytes: Buffer, start: number, beginning: Buffer): boolean {
   let position = start
-  for (const expected of beginning) {
+  // By index: this runs for every line that passes, and an iterator costs ten times as much.
+  for (let index = 0; index < beginning.length; index++) {
+    const expected = beginning[index]
     if (expected !== SPACE) {
       if (bytes[position++] !== expected) return false
       continue
