@@ -4,7 +4,11 @@ import { write, writeSync } from 'node:fs'
 const FLUSH_INTERVAL_MS = 100
 
 /** A reader of the log that stands still must not fill the memory: lines beyond this are counted instead of kept. */
-const MAXIMUM_WAITING_CHARACTERS = 8 * 1024 * 1024
+const MAXIMUM_WAITING_BYTES = 8 * 1024 * 1024
+
+const PAGE_BYTES = 65_536
+/** UTF-8 needs at most this for one unit of a JavaScript string. */
+const BYTES_PER_UNIT = 3
 
 /** When a full pipe is tried again. */
 const RETRY_INTERVAL_MS = 50
@@ -21,8 +25,11 @@ const NOTHING = Buffer.alloc(0)
  * stream, costs more than the rest of a relayed call's log.
  */
 export class BatchedOutput {
-  private waiting: string[] = []
-  private waitingCharacters = 0
+  /** Lines wait as bytes: as strings they would be copied by every collection of the young heap they survive. */
+  private fullPages: Buffer[] = []
+  private page = Buffer.allocUnsafeSlow(PAGE_BYTES)
+  private pageUsed = 0
+  private waitingBytes = 0
   private dropped = 0
   /** What a full pipe left of the last batch, until it is tried again. */
   private unwritten: Buffer = NOTHING
@@ -37,12 +44,11 @@ export class BatchedOutput {
   }
 
   write(line: string): void {
-    if (this.waitingCharacters > MAXIMUM_WAITING_CHARACTERS) {
+    if (this.waitingBytes > MAXIMUM_WAITING_BYTES) {
       this.dropped++
       return
     }
-    this.waiting.push(line)
-    this.waitingCharacters += line.length
+    this.append(line)
     this.timer ??= setTimeout(() => {
       this.timer = undefined
       if (!this.isCallRunning && this.unwritten.length === 0) this.writeBatch(this.takeBatch())
@@ -90,15 +96,29 @@ export class BatchedOutput {
     }, RETRY_INTERVAL_MS).unref()
   }
 
+  private append(line: string): void {
+    const mostBytes = line.length * BYTES_PER_UNIT
+    if (mostBytes > this.page.length - this.pageUsed) {
+      this.fullPages.push(this.page.subarray(0, this.pageUsed))
+      this.page = Buffer.allocUnsafeSlow(Math.max(PAGE_BYTES, mostBytes))
+      this.pageUsed = 0
+    }
+    const written = this.page.write(line, this.pageUsed)
+    this.pageUsed += written
+    this.waitingBytes += written
+  }
+
   private takeBatch(): Buffer {
     if (this.dropped > 0) {
       const time = new Date().toISOString()
-      this.waiting.push(`${JSON.stringify({ level: 40, time, dropped: this.dropped, msg: 'log lines dropped' })}\n`)
+      this.append(`${JSON.stringify({ level: 40, time, dropped: this.dropped, msg: 'log lines dropped' })}\n`)
       this.dropped = 0
     }
-    const batch = Buffer.from(this.waiting.join(''))
-    this.waiting = []
-    this.waitingCharacters = 0
+    // A copy, as the page is used again at once.
+    const batch = Buffer.concat([...this.fullPages, this.page.subarray(0, this.pageUsed)], this.waitingBytes)
+    this.fullPages = []
+    this.pageUsed = 0
+    this.waitingBytes = 0
     return batch
   }
 }
