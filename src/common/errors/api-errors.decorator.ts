@@ -34,14 +34,13 @@ const CASES: Readonly<Record<string, string>> = {
   401: 'No API key, or one that is not valid',
   403: 'The key has no access to the model',
   404: 'The model does not exist here',
+  408: 'The body did not arrive in time',
   413: 'The body is larger than the limit of the route',
   415: 'The body is of the wrong media type',
   429: 'Too many requests; Retry-After says when to come back',
   500: 'The upstream provider failed',
   502: 'The upstream provider failed',
-  503: 'The gateway is full or draining; Retry-After says when to come back',
   504: 'The upstream provider did not answer in time',
-  529: 'The gateway is full or draining; Retry-After says when to come back',
 }
 
 const responses = (schema: object, statuses: readonly number[]): MethodDecorator =>
@@ -52,12 +51,12 @@ const responses = (schema: object, statuses: readonly number[]): MethodDecorator
   )
 
 /** The failures of `/v1/audio/*` in the OpenAPI document. */
-export const ApiAudioErrors = (): MethodDecorator => responses(AUDIO_ERROR, [400, 401, 403, 413, 415, 429, 500, 503])
+export const ApiAudioErrors = (): MethodDecorator => responses(AUDIO_ERROR, [400, 401, 403, 408, 413, 415, 429, 500])
 
 /** The failures of chat and models, which render the audio body under their own statuses. */
 export const ApiChatErrors = (): MethodDecorator =>
-  responses(AUDIO_ERROR, [400, 401, 403, 404, 413, 415, 429, 502, 503, 504])
+  responses(AUDIO_ERROR, [400, 401, 403, 404, 408, 413, 415, 429, 502, 504])
 
 /** The failures of the messages family. */
 export const ApiMessagesErrors = (): MethodDecorator =>
-  responses(MESSAGES_ERROR, [400, 401, 403, 404, 413, 415, 429, 502, 504, 529])
+  responses(MESSAGES_ERROR, [400, 401, 403, 404, 408, 413, 415, 429, 502, 504])
