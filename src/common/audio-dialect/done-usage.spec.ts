@@ -17,7 +17,9 @@ describe('DoneUsage', () => {
   it('reads the usage of the last event and lets every byte pass', () => {
     const delta = 'data: {"type":"transcript.text.delta","delta":"\\"transcript.text.done\\" {}"}\r\n\r\n'
     const { found, passed } = read(delta, delta + DONE + 'data: [DONE]\r\n\r\n')
-    expect(found).toEqual([{ units: { total_tokens: 28, 'input_token_details.audio_tokens': 17 }, estimated: false }])
+    expect(found).toEqual([
+      { units: { total_tokens: 28, input_token_details: { audio_tokens: 17 } }, estimated: false },
+    ])
     expect(passed).toBe(delta + delta + DONE + 'data: [DONE]\r\n\r\n')
   })
 

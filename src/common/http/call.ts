@@ -21,9 +21,14 @@ export interface CallLog {
   failure?: unknown
 }
 
+/** Counts by name, nested as the upstream nests them. */
+export interface Units {
+  readonly [name: string]: number | Units
+}
+
 /** Units as the upstream reported them, or as the gateway counted them (`estimated`). */
 export interface Usage {
-  readonly units: Readonly<Record<string, number>>
+  readonly units: Units
   readonly estimated: boolean
 }
 

@@ -35,7 +35,7 @@ describe('the usage at the end of a large answer', () => {
     const text = `{"choices": "${FILLER}", ${USAGE}, "service_tier": "default"}\n`
     const { passed, usages } = relay(text, pieceBytes)
     expect(passed).toBe(text)
-    expect(usages).toEqual([{ units: { prompt_tokens: 3, 'details.cached_tokens': 1 }, estimated: false }])
+    expect(usages).toEqual([{ units: { prompt_tokens: 3, details: { cached_tokens: 1 } }, estimated: false }])
   })
 
   it.each([

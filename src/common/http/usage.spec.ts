@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { reportedUsage } from './usage.js'
 
 describe('reportedUsage', () => {
-  it('keeps the numbers of an upstream by their path, explicit zeros too', () => {
+  it('keeps the numbers of an upstream as it nests them, explicit zeros too, and nothing else', () => {
     const usage = {
       prompt_tokens: 11,
       total_tokens: 0,
@@ -11,7 +11,7 @@ describe('reportedUsage', () => {
       x: null,
     }
     expect(reportedUsage(usage)).toEqual({
-      units: { prompt_tokens: 11, total_tokens: 0, 'details.cached_tokens': 0, 'details.audio': 2.5 },
+      units: { prompt_tokens: 11, total_tokens: 0, details: { cached_tokens: 0, audio: 2.5 } },
       estimated: false,
     })
   })

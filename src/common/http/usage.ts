@@ -1,19 +1,30 @@
-import type { Usage } from './call.js'
+import type { Units, Usage } from './call.js'
+
+/** Deeper members of a usage object are not counts of any upstream known. */
+const MAXIMUM_DEPTH = 3
 
 /**
- * An upstream's usage object as flat units: numbers by their path (`prompt_tokens_details.cached_tokens`). The
- * upstream's figures are the truth; explicit zeros stay zeros.
+ * The counts of an upstream's usage object, nested as it nests them, and nothing but numbers: whatever else stands there
+ * has no place in a log. The upstream's figures are the truth; explicit zeros stay zeros. (Flat names made of paths would
+ * turn every one of these objects into a dictionary, which costs a twentieth of a relayed call.)
  */
 export function reportedUsage(usage: unknown): Usage | undefined {
-  if (typeof usage !== 'object' || usage === null) return undefined
-  const units: Record<string, number> = {}
-  collectUnits(usage, '', units)
-  return Object.keys(units).length === 0 ? undefined : { units, estimated: false }
+  const units = typeof usage === 'object' && usage !== null ? countsOf(usage, 1) : undefined
+  return units === undefined ? undefined : { units, estimated: false }
 }
 
-function collectUnits(value: object, prefix: string, units: Record<string, number>): void {
-  for (const [name, member] of Object.entries(value) as [string, unknown][]) {
-    if (typeof member === 'number') units[prefix + name] = member
-    else if (typeof member === 'object' && member !== null && prefix === '') collectUnits(member, `${name}.`, units)
+function countsOf(value: object, depth: number): Units | undefined {
+  const counts: Record<string, number | Units> = {}
+  let isEmpty = true
+  for (const name in value) {
+    const member = (value as Record<string, unknown>)[name]
+    const count = typeof member === 'number' ? member : nestedCounts(member, depth)
+    if (count === undefined) continue
+    counts[name] = count
+    isEmpty = false
   }
+  return isEmpty ? undefined : counts
 }
+
+const nestedCounts = (member: unknown, depth: number): Units | undefined =>
+  typeof member === 'object' && member !== null && depth < MAXIMUM_DEPTH ? countsOf(member, depth + 1) : undefined

@@ -1,4 +1,4 @@
-import type { Usage } from '../../common/http/call.js'
+import type { Units, Usage } from '../../common/http/call.js'
 import { framesOf, jsonOf } from '../../common/http/sse-frames.js'
 import { reportedUsage } from '../../common/http/usage.js'
 
@@ -7,7 +7,7 @@ import { reportedUsage } from '../../common/http/usage.js'
  * `message_delta`, whose figures are cumulative totals and replace the earlier ones. Frames pass untouched.
  */
 export class MessagesUsage {
-  private units: Readonly<Record<string, number>> = {}
+  private units: Units = {}
 
   constructor(private readonly found: (usage: Usage) => void) {}
 

@@ -33,7 +33,7 @@ describe('The usage of a chat stream', () => {
     const { text, found } = filtered(false, chunk + EXTRA + DONE)
     expect(text).toBe(frame('{"choices":[{"delta":{"content":"a"}}]}') + DONE)
     expect(found).toEqual([
-      { units: { prompt_tokens: 11, 'prompt_tokens_details.cached_tokens': 0 }, estimated: false },
+      { units: { prompt_tokens: 11, prompt_tokens_details: { cached_tokens: 0 } }, estimated: false },
     ])
   })
 
