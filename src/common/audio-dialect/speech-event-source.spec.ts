@@ -9,7 +9,7 @@ const USAGE = { input_tokens: 3, output_tokens: 5, total_tokens: 8 }
 function started(): { source: ManualSource; sink: RecordingSink; events: SpeechEventSource } {
   const source = new ManualSource()
   const sink = new RecordingSink()
-  const events = new SpeechEventSource(source, USAGE)
+  const events = new SpeechEventSource(source, () => USAGE)
   events.start(sink)
   return { source, sink, events }
 }
@@ -68,6 +68,20 @@ describe('Speech events built from raw audio', () => {
 describe('estimateSpeechUsage', () => {
   it('counts characters as code points', () => {
     expect(estimateSpeechUsage('🎉🎉🎉🎉')).toEqual(estimateSpeechUsage('abcd'))
-    expect(estimateSpeechUsage('a'.repeat(900))).toEqual({ input_tokens: 225, output_tokens: 1000, total_tokens: 1225 })
+    expect(estimateSpeechUsage('a'.repeat(900))).toEqual({
+      input_tokens: 225,
+      output_tokens: 1000,
+      total_tokens: 1225,
+      input_characters: 900,
+    })
+  })
+
+  it('prefers what the provider said itself: its characters and its milliseconds', () => {
+    expect(estimateSpeechUsage('abcd', { characters: 8, audioMs: 60_000 })).toEqual({
+      input_tokens: 1,
+      output_tokens: 1000,
+      total_tokens: 1001,
+      input_characters: 8,
+    })
   })
 })

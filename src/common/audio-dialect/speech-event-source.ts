@@ -1,27 +1,42 @@
 import type { GatewayError } from '../errors/gateway-error.js'
 import { malformedAnswer } from '../http/answers.js'
 import type { ByteSink, ByteSource } from '../http/byte-source.js'
+import type { Units } from '../http/call.js'
 import { KEEP_ALIVE_MS } from '../http/sse-relay.js'
 import { codePoints } from '../validation/field-rules.js'
 
-/** Token counts as `speech.audio.done` carries them. */
-export interface SpeechUsage extends Readonly<Record<string, number>> {
+/** What `speech.audio.done` says a speech took. The token figures of other providers than P1 are estimates and say so. */
+export interface SpeechUsage extends Units {
   readonly input_tokens: number
   readonly output_tokens: number
   readonly total_tokens: number
 }
 
+/** What a provider said itself about the speech it made. */
+export interface SpeechFigures {
+  /** Characters billed, by the provider's own way of counting. */
+  readonly characters?: number
+  readonly audioMs?: number
+}
+
 const CHARACTERS_PER_TOKEN = 4
 const CHARACTERS_PER_SECOND = 15
+const MS_PER_MINUTE = 60_000
 /** The specification: audio costs about 1,000 audio tokens per minute. */
 const AUDIO_TOKENS_PER_MINUTE = 1000
 
-/** What a speech probably cost, for upstreams that report nothing. */
-export function estimateSpeechUsage(input: string): SpeechUsage {
+/** What a speech probably cost in tokens, for upstreams that count none. */
+export function estimateSpeechUsage(input: string, figures: SpeechFigures = {}): SpeechUsage {
   const characters = codePoints(input)
+  const { audioMs = (characters / CHARACTERS_PER_SECOND) * 1000, characters: billed = characters } = figures
   const inputTokens = Math.ceil(characters / CHARACTERS_PER_TOKEN)
-  const outputTokens = Math.ceil((characters * AUDIO_TOKENS_PER_MINUTE) / (CHARACTERS_PER_SECOND * 60))
-  return { input_tokens: inputTokens, output_tokens: outputTokens, total_tokens: inputTokens + outputTokens }
+  const outputTokens = Math.ceil((audioMs * AUDIO_TOKENS_PER_MINUTE) / MS_PER_MINUTE)
+  return {
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
+    input_characters: billed,
+  }
 }
 
 /**
@@ -35,7 +50,7 @@ export class SpeechEventSource implements ByteSource, ByteSink {
 
   constructor(
     private readonly audio: ByteSource,
-    private readonly usage: SpeechUsage,
+    private readonly usage: () => SpeechUsage,
   ) {}
 
   start(sink: ByteSink): void {
@@ -72,7 +87,7 @@ export class SpeechEventSource implements ByteSource, ByteSink {
     }
     clearInterval(this.keepAlive)
     // The figures are the gateway's own, and say so.
-    const usage = JSON.stringify({ ...this.usage, estimated: true })
+    const usage = JSON.stringify({ ...this.usage(), estimated: true })
     this.sink.data(Buffer.from(`data: {"type":"speech.audio.done","usage":${usage}}\r\n\r\ndata: [DONE]\r\n\r\n`))
     this.sink.end()
   }

@@ -59,36 +59,36 @@ export async function eventStreamAnswer(
   filter?: RegionFilter,
 ): Promise<UpstreamAnswer> {
   assertContentType(response, /^text\/event-stream/)
-  return await eventAnswer(response, allowed, new SseRelay(response.body, dialect, filter))
+  const relay = new SseRelay(response.body, dialect, filter)
+  return await eventAnswer(response.status, allowed.pick(response.headers), relay)
 }
 
 /** Wraps a source of complete event frames into an answer with the headers of an event stream. */
 export async function eventAnswer(
-  response: UpstreamResponse,
-  allowed: HeaderAllowList,
+  status: number,
+  passedHeaders: Readonly<Record<string, string>>,
   events: ByteSource,
 ): Promise<UpstreamAnswer> {
   const held = await hold(events, { bytes: 1, graceMs: KEEP_ALIVE_MS })
   const headers = {
-    ...allowed.pick(response.headers),
+    ...passedHeaders,
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache',
     // Proxies in front of the gateway must not buffer events.
     'x-accel-buffering': 'no',
   }
-  return new UpstreamAnswer(response.status, headers, held, 'frame')
+  return new UpstreamAnswer(status, headers, held, 'frame')
 }
 
 /** Bytes of a file, relayed from the first one on; an empty body is the upstream's failure. */
 export async function fileAnswer(
-  response: UpstreamResponse,
-  allowed: HeaderAllowList,
-  contentType: string,
+  status: number,
+  headers: Record<string, string>,
+  body: ByteSource,
 ): Promise<UpstreamAnswer> {
-  const held = await hold(response.body, { bytes: 1 })
+  const held = await hold(body, { bytes: 1 })
   if (held.complete?.length === 0) throw malformedAnswer('The upstream answered without content.')
-  const headers = { ...allowed.pick(response.headers), 'content-type': contentType }
-  return new UpstreamAnswer(response.status, headers, held)
+  return new UpstreamAnswer(status, headers, held)
 }
 
 export const malformedAnswer = (message: string): GatewayError =>

@@ -65,7 +65,8 @@ export class P1SpeechProvider implements SpeechProvider {
     assertAudio(response)
     const usage = estimateSpeechUsage(speech.body.fields.input)
     log.usage = { units: usage, estimated: true }
-    return await eventAnswer(response, P1_RESPONSE_HEADERS, new SpeechEventSource(response.body, usage))
+    const events = new SpeechEventSource(response.body, () => usage)
+    return await eventAnswer(200, P1_RESPONSE_HEADERS.pick(response.headers), events)
   }
 }
 
@@ -97,7 +98,11 @@ async function audioAnswer(
   const { input, response_format: format } = speech.body.fields
   call.log.usage = { units: { input_characters: codePoints(input) }, estimated: true }
   const type = contentTypeOf(response)
-  return await fileAnswer(response, P1_RESPONSE_HEADERS, type.startsWith('audio/') ? type : audioContentType(format))
+  const headers = {
+    ...P1_RESPONSE_HEADERS.pick(response.headers),
+    'content-type': type.startsWith('audio/') ? type : audioContentType(format),
+  }
+  return await fileAnswer(response.status, headers, response.body)
 }
 
 function assertAudio(response: UpstreamResponse): void {
