@@ -53,6 +53,18 @@ describe('a channel', () => {
     expect(faultsWith({ timeouts: { totalMs: 0, shutdownGraceMs: 1 } })).toHaveLength(2)
   })
 
+  it('of p2 waits as long as its vendor’s client, where neither the file nor the channel says otherwise', () => {
+    const timeoutsOf = (own: object, shared?: object | null) =>
+      channel({ provider: 'p2', credentials: 'a|b', timeouts: own }, { timeouts: shared })?.timeouts
+    const p2 = { connectMs: 12_000, firstByteMs: 120_000, idleMs: 8000, totalMs: 570_000 }
+    expect(timeoutsOf({})).toEqual(p2)
+    expect(timeoutsOf({}, null)).toEqual(p2)
+    expect(timeoutsOf({}, { connectMs: null, firstByteMs: 7 })).toEqual({ ...p2, firstByteMs: 7 })
+    // A default that stands in the file is a setting.
+    expect(timeoutsOf({}, { connectMs: 5000 })).toEqual({ ...p2, connectMs: 5000 })
+    expect(timeoutsOf({ idleMs: 2 }, { connectMs: 1, idleMs: 3 })).toEqual({ ...p2, connectMs: 1, idleMs: 2 })
+  })
+
   it.each([
     ['http://h', 'http://h'],
     ['https://H:443/', 'https://h'],
@@ -86,7 +98,7 @@ describe('a channel', () => {
     ['p1', 'caller', { kind: 'caller' }],
     ['p2', 'caller', { kind: 'caller' }],
     ['p2', 'APP|TOKEN', { kind: 'own', secret: 'APP|TOKEN' }],
-    ['p2', 'single', { kind: 'own', secret: 'single' }],
+    ['vidgen', 'single', { kind: 'own', secret: 'single' }],
     ['vidgen', 'AK|SK', { kind: 'own', secret: 'AK|SK' }],
     ['p3', 'a|b|c', { kind: 'own', secret: 'a|b|c' }],
   ])('of %s takes the credentials %s', (provider, credentials, expected) => {
@@ -94,6 +106,8 @@ describe('a channel', () => {
   })
 
   it.each([
+    ['p2', 'single'],
+    ['p2', 'caller|'],
     ['p2', '|TOKEN'],
     ['p2', 'APP|'],
     ['p2', 'a|b|c'],
@@ -113,12 +127,20 @@ describe('a channel', () => {
 
   it.each([
     ['p1', { realtimeDialect: 'beta' }],
-    ['p2', { voices: { alloy: 'preset' } }],
-    ['p3', { voices: { alloy: 'Calm Woman' } }],
+    ['p2', { voices: { alloy: 'preset' }, cluster: 'volcano_icl', speedRange: { minimum: 0.1, maximum: 3 } }],
+    ['p3', { voices: { alloy: 'Calm Woman' }, groupId: '1234567890123456789' }],
+    ['p3', {}],
     ['vidgen', { unknownTasks: 'refuse', pathPrefix: '/v2' }],
     ['imggen', { pathPrefix: '/api/mj' }],
   ])('of %s takes the options %j', (provider, options) => {
-    expect(channel({ provider, options })?.options).toEqual(options)
+    expect(channel({ provider, options, credentials: 'a|b' })?.options).toEqual(options)
+  })
+
+  it('of p2 has the upstream’s cluster and range of speeds, unless it is told others', () => {
+    const p2 = { provider: 'p2', credentials: 'a|b' }
+    expect(channel(p2)?.options).toEqual({ cluster: 'volcano_tts', speedRange: { minimum: 0.8, maximum: 2 } })
+    const narrower = channel({ ...p2, options: { speedRange: { maximum: 1.5 } } })
+    expect(narrower?.options['speedRange']).toEqual({ minimum: 0.8, maximum: 1.5 })
   })
 
   it('drops the trailing slash of a path prefix', () => {
@@ -128,16 +150,30 @@ describe('a channel', () => {
   it.each([
     ['p1', { realtimeDialect: 'old' }, 'realtimeDialect: must be one of ga, beta'],
     ['p2', { voices: ['alloy'] }, 'voices: must be a map'],
+    ['p2', { cluster: '' }, 'cluster: must be 1 to 64 printable'],
+    ['p2', { cluster: 'two words' }, 'cluster: must be 1 to 64 printable'],
+    ['p2', { speedRange: { minimum: 0 } }, 'speedRange.minimum: must be a number > 0'],
+    [
+      'p2',
+      { speedRange: { minimum: 2 } },
+      'speedRange.maximum: must be greater than channels[0].options.speedRange.min',
+    ],
+    ['p2', { speedRange: { maximum: 0.8 } }, 'speedRange.maximum: must be greater than'],
+    ['p2', { speedRange: { least: 1 } }, 'speedRange: unknown key "least"'],
+    ['p3', { groupId: 'a&b' }, 'groupId: must be 1 to 64 letters'],
+    ['p3', { groupId: 1234567890 }, 'groupId: must be a string; put it in quotes'],
     ['p3', { voices: { alloy: 7 } }, 'voices.alloy: must be a string; put it in quotes'],
     ['vidgen', { unknownTasks: true }, 'unknownTasks: must be a string; put it in quotes'],
     ['vidgen', { pathPrefix: 'v1' }, 'pathPrefix: must be a path'],
     ['imggen', { pathPrefix: '/a/../b' }, 'pathPrefix: must be a path'],
   ])('of %s refuses the options %j', (provider, options, fault) => {
-    expect(faultsWith({ provider, options })).toEqual([expect.stringContaining(`channels[0].options.${fault}`)])
+    expect(faultsWith({ provider, options, credentials: 'a|b' })).toEqual([
+      expect.stringContaining(`channels[0].options.${fault}`),
+    ])
   })
 
   it.each(PROVIDER_NAMES)('of %s names the allowed options when one is unknown', (provider) => {
-    const [fault] = faultsWith({ provider, options: { zzzzzzzzzz: 1 } })
+    const [fault] = faultsWith({ provider, credentials: 'a|b', options: { zzzzzzzzzz: 1 } })
     expect(fault).toMatch(/^channels\[0\]\.options: unknown key "zzzzzzzzzz"; (?:allowed: \w|none is allowed)/)
   })
 

@@ -6,7 +6,7 @@ import {
   type UpstreamTimeouts,
 } from './gateway-config.js'
 import { bySibling, listOf, mapOf, recordOf } from './schema/collection-schemas.js'
-import { address, glob, identifier, modelName, pathPrefix, voiceName } from './schema/format-schemas.js'
+import { address, clusterName, glob, identifier, modelName, pathPrefix, voiceName } from './schema/format-schemas.js'
 import { integer, oneOf, positiveNumber, textAs } from './schema/scalar-schemas.js'
 import { optional, required, withDefault, type Schema } from './schema/schema.js'
 
@@ -15,7 +15,7 @@ export const durationMs = integer({ min: 1, max: 2_147_483_647 })
 
 export const globs = listOf(glob, { nonEmpty: 'must hold at least one glob; leave it out for every model' })
 
-/** A channel as the file gives it; the gateway's own timeouts are laid under `timeouts` afterwards. */
+/** A channel as the file gives it; `timeouts` are completed afterwards (`channelTimeouts`). */
 export type ChannelEntry = Omit<ChannelConfig, 'timeouts'> & { readonly timeouts: Partial<UpstreamTimeouts> }
 
 const timeoutOverrides = mapOf<Partial<UpstreamTimeouts>>({
@@ -26,13 +26,30 @@ const timeoutOverrides = mapOf<Partial<UpstreamTimeouts>>({
 })
 
 const noOptions = mapOf<Record<string, never>>({})
-const voiceOptions = mapOf<{ voices?: Readonly<Record<string, string>> }>({ voices: optional(recordOf(voiceName)) })
+const voices = optional(recordOf(voiceName))
+
+interface SpeedRange {
+  readonly minimum: number
+  readonly maximum: number
+}
+
+const speedRange = mapOf<SpeedRange>(
+  { minimum: withDefault(positiveNumber, 0.8), maximum: withDefault(positiveNumber, 2) },
+  ({ minimum, maximum }, at) => {
+    if (minimum !== undefined && maximum !== undefined && minimum >= maximum)
+      at.field('maximum').fault(`must be greater than ${at.field('minimum').path}`)
+  },
+)
 
 /** A new option is declared here, under every provider that reads it. */
 const OPTIONS: Readonly<Record<ProviderName, Schema<Readonly<Record<string, unknown>>>>> = {
   p1: mapOf<{ realtimeDialect: string }>({ realtimeDialect: withDefault(oneOf(['ga', 'beta']), 'ga') }),
-  p2: voiceOptions,
-  p3: voiceOptions,
+  p2: mapOf<{ voices?: Readonly<Record<string, string>>; cluster: string; speedRange: SpeedRange }>({
+    voices,
+    cluster: withDefault(clusterName, 'volcano_tts'),
+    speedRange: withDefault(speedRange, {}),
+  }),
+  p3: mapOf<{ voices?: Readonly<Record<string, string>>; groupId?: string }>({ voices, groupId: optional(identifier) }),
   p4: noOptions,
   m1: noOptions,
   vidgen: mapOf<{ unknownTasks: string; pathPrefix?: string }>({
@@ -49,10 +66,12 @@ const PRINTABLE_RULE = 'must be 1 to 4096 printable ASCII characters without spa
 
 const credentials = textAs(PRINTABLE_RULE, readCredentials)
 
-const pairOrKey = (rule: string): Schema<ChannelCredentials> =>
+/** A pair `A|B`; one key without `|`, too, where `allowed` says so. */
+const pair = (allowed: 'pair' | 'pair or key', rule: string): Schema<ChannelCredentials> =>
   textAs(rule, (text) => {
     const parts = text.split('|')
-    return parts.length <= 2 && !parts.includes('') ? readCredentials(text) : undefined
+    const isKey = parts.length === 1 && (allowed === 'pair or key' || text === 'caller')
+    return isKey || (parts.length === 2 && !parts.includes('')) ? readCredentials(text) : undefined
   })
 
 function readCredentials(text: string): ChannelCredentials | undefined {
@@ -62,11 +81,11 @@ function readCredentials(text: string): ChannelCredentials | undefined {
 
 const CREDENTIALS: Readonly<Record<ProviderName, Schema<ChannelCredentials>>> = {
   p1: credentials,
-  p2: pairOrKey('must be APP_ID|ACCESS_TOKEN with two printable parts, a single key, or "caller"'),
+  p2: pair('pair', 'must be APP_ID|ACCESS_TOKEN with two printable parts, or "caller"'),
   p3: credentials,
   p4: credentials,
   m1: credentials,
-  vidgen: pairOrKey('must be AK|SK with two printable parts, a bearer, or "caller"'),
+  vidgen: pair('pair or key', 'must be AK|SK with two printable parts, a bearer, or "caller"'),
   imggen: credentials,
   reader: credentials,
 }

@@ -4,8 +4,9 @@ import { ConfigError, FAULTED, FaultList, isMap } from './config-fault.js'
 import { configSchema, type ConfigDocument } from './config-schema.js'
 import { deepFreeze } from './deep-freeze.js'
 import { readEnvironment, type EnvironmentOverride, type Variables } from './environment.config.js'
-import type { GatewayConfig, UpstreamTimeouts } from './gateway-config.js'
+import type { GatewayConfig } from './gateway-config.js'
 import { interpolate } from './interpolation.js'
+import { channelTimeouts } from './provider-timeouts.js'
 import { Cursor } from './schema/schema.js'
 import { readYaml } from './yaml-document.js'
 
@@ -71,7 +72,7 @@ export function parseConfig(yamlText: string, env: Variables): GatewayConfig {
   const checked = configSchema.read(withOverrides(document, overrides), new Cursor('', { faults, production }))
   faults.throwIfAny()
   if (checked === FAULTED) throw new Error('a configuration was refused without a fault')
-  return deepFreeze(complete(checked))
+  return deepFreeze(complete(checked, document))
 }
 
 function withoutOverridden(document: unknown, overrides: readonly EnvironmentOverride[]): unknown {
@@ -92,12 +93,13 @@ function withOverrides(document: unknown, overrides: readonly Override[]): unkno
   }, document)
 }
 
-function complete(document: ConfigDocument): GatewayConfig {
-  const { connectMs, firstByteMs, idleMs, totalMs } = document.timeouts
-  const shared: UpstreamTimeouts = { connectMs, firstByteMs, idleMs, totalMs }
+function complete(checked: ConfigDocument, document: unknown): GatewayConfig {
   return {
-    ...document,
-    auth: { keys: document.auth.keys.map(({ key, ...entry }) => ({ ...entry, sha256: key })) },
-    channels: document.channels.map((channel) => ({ ...channel, timeouts: { ...shared, ...channel.timeouts } })),
+    ...checked,
+    auth: { keys: checked.auth.keys.map(({ key, ...entry }) => ({ ...entry, sha256: key })) },
+    channels: checked.channels.map((channel) => ({
+      ...channel,
+      timeouts: channelTimeouts(channel.provider, channel.timeouts, checked.timeouts, document),
+    })),
   }
 }

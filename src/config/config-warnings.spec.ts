@@ -1,10 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
+import { BUILT_IN_MODELS } from '../providers/routing/models.table.js'
 import { parseConfig } from './config-loader.js'
 import { configWarnings } from './config-warnings.js'
 
 const SECRET = `whsec_${Buffer.alloc(32).toString('base64')}`
 const channel = (credentials: string): string =>
-  `{id: a, provider: p2, baseUrl: "http://h", credentials: ${credentials}}`
+  `{id: a, provider: p1, baseUrl: "http://h", credentials: ${credentials}}`
+const complete = (rest: object): string =>
+  JSON.stringify({ callbacks: { secret: SECRET }, auth: { keys: [{ id: 'a', key: 'k' }] }, ...rest })
 
 describe('configWarnings', () => {
   it('names what a bare configuration lacks', () => {
@@ -23,5 +26,18 @@ describe('configWarnings', () => {
   it('needs no key when a channel passes its callers on', () => {
     const yaml = `{callbacks: {secret: "${SECRET}"}, channels: [${channel('caller')}]}`
     expect(configWarnings(parseConfig(yaml, {}))).toEqual([])
+  })
+
+  it('tells of a p2 channel that serves nothing, for lack of models that are p2’s', () => {
+    const p1 = { id: 'a', provider: 'p1', baseUrl: 'http://h', credentials: 'k' }
+    const p2 = { id: 'b', provider: 'p2', baseUrl: 'http://h', credentials: 'k|t' }
+    const row = { id: 'p2-tts', class: 'tts', providers: ['p2'] }
+    expect(configWarnings(parseConfig(complete({ channels: [p1, p2] }), {}))).toEqual([
+      expect.stringMatching(/^channels\[1\]\.models is not set: /),
+    ])
+    const channels = [p1, { ...p2, models: ['*'] }]
+    expect(configWarnings(parseConfig(complete({ channels }), {}))).toEqual([])
+    expect(configWarnings(parseConfig(complete({ channels: [p2], models: [row] }), {}))).toEqual([])
+    expect(BUILT_IN_MODELS.filter(({ providers }) => providers.includes('p2'))).toEqual([])
   })
 })

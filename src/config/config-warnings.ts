@@ -5,6 +5,13 @@ export function configWarnings(config: GatewayConfig): string[] {
   const warnings: string[] = []
   if (config.callbacks.secret === undefined) warnings.push('callbacks.secret is not set: callbacks are sent unsigned')
   if (config.channels.length === 0) warnings.push('channels is empty: no request can be served')
+  const hasOwnRows = config.models.some(({ providers }) => providers.includes('p2'))
+  config.channels.forEach(({ provider, models }, index) => {
+    if (provider !== 'p2' || models !== undefined || hasOwnRows) return
+    warnings.push(
+      `channels[${index}].models is not set: the catalogue has no models for p2, so the channel serves none`,
+    )
+  })
   const passesCallers = config.channels.some(({ credentials }) => credentials.kind === 'caller')
   if (config.auth.keys.length === 0 && !passesCallers) warnings.push('auth.keys is empty: every request is refused')
   return warnings

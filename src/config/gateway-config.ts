@@ -73,7 +73,7 @@ export interface ChannelConfig {
   /** Draw within one priority; greater than 0. */
   readonly weight: number
   readonly options: Readonly<Record<string, unknown>>
-  /** The gateway's timeouts with this channel's overrides already laid over them. */
+  /** Complete: the gateway's, the provider's and this channel's own, already laid over each other. */
   readonly timeouts: UpstreamTimeouts
 }
 

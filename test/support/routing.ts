@@ -15,7 +15,9 @@ const P1: ProviderCapabilities = {
   transcription: { transcribe: unused },
   translation: { translate: unused },
   chat: { complete: unused },
+  realtime: { open: unused },
 }
+const P2: ProviderCapabilities = { speech: { speak: unused } }
 const P4: ProviderCapabilities = { transcription: { transcribe: unused }, translation: { translate: unused } }
 const M1: ProviderCapabilities = { messages: { create: unused, countTokens: unused } }
 
@@ -47,6 +49,6 @@ export function routingOf(document: RoutingDocument, ...reloads: RoutingDocument
     Promise.resolve({ config: parse(reloads.shift() ?? document), file: '' }),
   )
   const marks = new ChannelMarks()
-  const registry = new ProviderRegistry({ p1: P1, p4: P4, m1: M1 })
+  const registry = new ProviderRegistry({ p1: P1, p2: P2, p4: P4, m1: M1 })
   return { router: new ChannelRouter(store, new UpstreamClient(), registry, marks, new RetryBudget()), marks, store }
 }

@@ -22,6 +22,11 @@ export const glob = textMatching(
 
 export const voiceName = textMatching(/^[^\p{Cc}]{1,256}$/u, 'must be a voice of 1 to 256 printable characters')
 
+export const clusterName = textMatching(
+  /^[\x21-\x7e]{1,64}$/,
+  'must be 1 to 64 printable ASCII characters without spaces',
+)
+
 /** A path laid between the base address and the provider's own path; the trailing slash is dropped. */
 export const pathPrefix = textAs(
   'must be a path that starts with / and holds no query, fragment, space or ..',

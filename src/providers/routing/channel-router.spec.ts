@@ -77,13 +77,18 @@ describe('A model that no row names', () => {
     },
   )
 
-  it('is chat where a glob of a channel names it, and messages where the channel can nothing else', () => {
+  it('is chat where a glob of a channel names it, and the one thing the channel can where it can nothing else', () => {
     const { router } = routingOf({
       channels: [
         channelEntry('a', { models: ['llama-*', 'constructor'] }),
         channelEntry('m', { provider: 'm1', models: ['sonnet-*'] }),
+        channelEntry('s', { provider: 'p2', credentials: 'a|b', models: ['voice-*'] }),
+        channelEntry('t', { provider: 'p4', models: ['listen-*'] }),
       ],
     })
+    expect(router.speech('voice-1', CALLER).modelClass).toBe('tts')
+    expect(router.transcription('listen-1', CALLER).modelClass).toBe('stt-standard')
+    expect(router.translation('listen-1', CALLER).modelClass).toBe('stt-standard')
     expect(router.chat('llama-3', CALLER).modelClass).toBe('chat')
     expect(router.chat('constructor', CALLER).modelClass).toBe('chat')
     expect(router.messages('sonnet-x', CALLER).modelClass).toBe('messages')
@@ -122,6 +127,38 @@ describe('A key', () => {
   })
 })
 
+describe('A model that a channel names in full', () => {
+  const p2 = (changes: object) => channelEntry('p2', { provider: 'p2', credentials: 'a|b', ...changes })
+
+  it('is served there although its row names other providers, by the upstream’s own name for it', async () => {
+    const { router } = routingOf({
+      channels: [channelEntry('p1', { priority: 1 }), p2({ models: ['tts-1'], modelMap: { 'tts-1': 'preset' } })],
+    })
+    const route = router.speech('tts-1', CALLER)
+    const context = await route.attempt(newCall(), { repeatableOnceSent: true }, (_provider, one) =>
+      Promise.resolve(one),
+    )
+    expect(context).toMatchObject({ channelId: 'p2', upstreamModel: 'preset' })
+    expect(route.modelClass).toBe('tts')
+    expect(router.models(CALLER).find(({ id }) => id === 'tts-1')?.providers).toEqual(['p1', 'p2'])
+    expect(router.models(CALLER).find(({ id }) => id === 'tts-1-hd')?.providers).toEqual(['p1'])
+  })
+
+  it('keeps its class, so that a channel is not asked for what it cannot do', () => {
+    const { router } = routingOf({ channels: [p2({ models: ['gpt-4o-mini', 'gpt-4o-mini-tts'] })] })
+    expect(router.speech('gpt-4o-mini-tts', CALLER).modelClass).toBe('tts-style')
+    for (const capability of ['chat', 'speech'] as const) {
+      expect(() => router[capability]('gpt-4o-mini', CALLER)).toThrow(refusal('unknown_model'))
+    }
+  })
+
+  it.each([['*'], ['tts-*'], ['tts-1*']])('is another thing than one that a glob only matches: %s', (glob) => {
+    const { router } = routingOf({ channels: [p2({ models: [glob] })] })
+    expect(() => router.speech('tts-1', CALLER)).toThrow(refusal('unknown_model'))
+    expect(router.models(CALLER)).toEqual([])
+  })
+})
+
 describe('The map of a channel', () => {
   it('renames models for the upstream, and nothing else', async () => {
     const routing = routingOf({
@@ -140,10 +177,10 @@ describe('The list of models', () => {
     const ids = router.models(CALLER).map(({ id }) => id)
     expect(ids).toEqual([...new Set(ids)].sort())
     expect(ids).toEqual(
-      expect.arrayContaining(['tts-1', 'whisper-1', 'whisper-large-v3', 'claude-opus-5', 'gpt-audio']),
+      expect.arrayContaining(['tts-1', 'whisper-1', 'whisper-large-v3', 'claude-opus-5', 'gpt-audio', 'gpt-realtime']),
     )
     // No provider of this build serves these.
-    for (const id of ['speech-02-hd', 'vidgen-v1-6', 'gpt-realtime']) expect(ids).not.toContain(id)
+    for (const id of ['speech-02-hd', 'vidgen-v1-6']) expect(ids).not.toContain(id)
     expect(router.models(CALLER).find(({ id }) => id === 'whisper-1')?.providers).toEqual(['p1', 'p4'])
     expect(router.models({ keyId: 'limited', models: ['whisper-*'] }).map(({ id }) => id)).toEqual([
       'whisper-1',

@@ -10,6 +10,8 @@ export class Channel {
   readonly weight: number
   readonly target: UpstreamTarget
   private readonly allows: (model: string) => boolean
+  /** Entries of `models` without a wildcard. */
+  private readonly named: ReadonlySet<string>
 
   constructor(readonly config: ChannelConfig) {
     this.id = config.id
@@ -18,10 +20,15 @@ export class Channel {
     this.weight = config.weight
     this.target = targetOf(config)
     this.allows = globMatcher(config.models)
+    this.named = new Set(config.models?.filter((glob) => !glob.includes('*')))
   }
 
-  /** A catalogue row names its providers; a model without a row is served where a glob of the operator names it. */
+  /**
+   * A model whose whole name stands in the channel's `models` is served whatever the catalogue says of its providers
+   * (docs/decisions/0007). A glob serves what it matches: rows that name this provider, and models without a row.
+   */
   serves(model: string, row: ModelRow | undefined): boolean {
+    if (this.named.has(model)) return true
     if (row === undefined) return this.config.models !== undefined && this.allows(model)
     return row.providers.includes(this.provider) && this.allows(model)
   }

@@ -1,4 +1,4 @@
-import type { ModelClass, ModelRow } from '../../config/gateway-config.js'
+import type { ModelClass, ModelRow, ProviderName } from '../../config/gateway-config.js'
 import type { Capability } from '../contracts/provider-capabilities.js'
 import type { Channel } from './channel.js'
 import { BUILT_IN_MODELS } from './models.table.js'
@@ -29,12 +29,17 @@ export class ModelCatalogue {
   }
 }
 
-/**
- * The class a model has on a channel. One that no row names is `chat`, except on a channel whose upstream only speaks
- * the messages dialect: there it can be nothing else.
- */
+/** What a model without a row is on upstreams that can nothing else (docs/decisions/0005); everywhere else it is `chat`. */
+const UNLISTED_CLASSES: Readonly<Partial<Record<ProviderName, ModelClass>>> = {
+  m1: 'messages',
+  p2: 'tts',
+  p3: 'tts',
+  p4: 'stt-standard',
+}
+
+/** The class a model has on a channel: its row's, or the one of the channel's provider. */
 export function classOn(channel: Channel, row: ModelRow | undefined): ModelClass {
-  return row?.class ?? (channel.provider === 'm1' ? 'messages' : 'chat')
+  return row?.class ?? UNLISTED_CLASSES[channel.provider] ?? 'chat'
 }
 
 export const classServes = (capability: Capability, modelClass: ModelClass): boolean =>

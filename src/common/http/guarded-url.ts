@@ -1,0 +1,47 @@
+import { AddressRefused } from './address-guard.js'
+import type { UpstreamResponse } from './upstream-exchange.js'
+
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+
+/** What another origin may see of a request's headers; anything else could be a credential. */
+const HARMLESS_HEADERS: ReadonlySet<string> = new Set(['accept', 'accept-language', 'range', 'user-agent'])
+
+/**
+ * An http or https URL without user, in the spelling of WHATWG: whatever form an IPv4 address was written in, its host
+ * is dotted decimal. Throws `AddressRefused`.
+ */
+export function readUrl(text: string, base?: URL): URL {
+  if (!URL.canParse(text, base?.href)) throw new AddressRefused('it is not a URL')
+  const url = new URL(text, base)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new AddressRefused('it is neither http nor https')
+  if (url.username !== '' || url.password !== '') throw new AddressRefused('it holds a user')
+  return url
+}
+
+/** Host and port as `ssrf.allow` has them, the port never left out. */
+export const hostAndPort = (url: URL): string =>
+  `${url.hostname}:${url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port}`
+
+/** What an answer says about where to go on; undefined when it is no redirect or does not say. */
+export function redirectLocation({
+  status,
+  headers,
+}: Pick<UpstreamResponse, 'status' | 'headers'>): string | undefined {
+  const { location } = headers
+  return REDIRECTS.has(status) && typeof location === 'string' ? location : undefined
+}
+
+/** Throws `AddressRefused` for a target that is no URL to fetch, and for one that gives up the encryption of `from`. */
+export function redirectTarget(location: string, from: URL): URL {
+  const url = readUrl(location, from)
+  if (from.protocol === 'https:' && url.protocol === 'http:') throw new AddressRefused('a redirect leaves https')
+  return url
+}
+
+/** The headers (names and values in turn) that may follow a redirect. */
+export function carriedHeaders(headers: readonly string[], from: URL, to: URL): readonly string[] {
+  if (from.origin === to.origin) return headers
+  return headers.flatMap((name, index) =>
+    index % 2 === 0 && HARMLESS_HEADERS.has(name.toLowerCase()) ? [name, headers[index + 1] ?? ''] : [],
+  )
+}
