@@ -2,6 +2,8 @@ import { Module } from '@nestjs/common'
 import { HttpModule } from '../common/http/http.module.js'
 import { M1Capabilities, M1Module } from './m1/m1.module.js'
 import { P1Capabilities, P1Module } from './p1/p1.module.js'
+import { P2Capabilities, P2Module } from './p2/p2.module.js'
+import { P3Capabilities, P3Module } from './p3/p3.module.js'
 import { P4Capabilities, P4Module } from './p4/p4.module.js'
 import { ProviderRouter } from './provider-router.js'
 import { ChannelMarks } from './routing/channel-marks.js'
@@ -11,14 +13,20 @@ import { RetryBudget } from './routing/retry-budget.js'
 
 /** Every upstream, behind the one token capabilities know: `ProviderRouter`. */
 @Module({
-  imports: [HttpModule, P1Module, P4Module, M1Module],
+  imports: [HttpModule, P1Module, P2Module, P3Module, P4Module, M1Module],
   providers: [
     ChannelMarks,
     RetryBudget,
     {
       provide: ProviderRegistry,
-      inject: [P1Capabilities, P4Capabilities, M1Capabilities],
-      useFactory: (p1: P1Capabilities, p4: P4Capabilities, m1: M1Capabilities) => new ProviderRegistry({ p1, p4, m1 }),
+      inject: [P1Capabilities, P2Capabilities, P3Capabilities, P4Capabilities, M1Capabilities],
+      useFactory: (
+        p1: P1Capabilities,
+        p2: P2Capabilities,
+        p3: P3Capabilities,
+        p4: P4Capabilities,
+        m1: M1Capabilities,
+      ) => new ProviderRegistry({ p1, p2, p3, p4, m1 }),
     },
     { provide: ProviderRouter, useClass: ChannelRouter },
   ],

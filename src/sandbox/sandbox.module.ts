@@ -3,6 +3,8 @@ import type { Variables } from '../config/environment.config.js'
 import type { GatewayConfig } from '../config/gateway-config.js'
 import { startM1Simulator } from './m1/m1.simulator.js'
 import { startP1Simulator } from './p1/p1.simulator.js'
+import { startP2Simulator } from './p2/p2.simulator.js'
+import { startP3Simulator } from './p3/p3.simulator.js'
 import { startP4Simulator } from './p4/p4.simulator.js'
 import { sandboxBanner } from './sandbox-banner.js'
 
@@ -11,6 +13,10 @@ export const SANDBOX_KEY = 'sandbox-demo-key'
 
 /** Credentials the simulators demand of the gateway, so that the sandbox shows the same separation as production. */
 const UPSTREAM_KEY = 'sandbox-upstream-key'
+const P2_KEY = 'sandbox-app|sandbox-upstream-key'
+
+/** The catalogue knows no models of P2; any name will do. */
+const P2_MODEL = 'p2-tts'
 
 export interface Sandbox {
   readonly config: GatewayConfig
@@ -21,24 +27,34 @@ export interface Sandbox {
 /** Starts every simulator on a loopback port and gives the configuration with one channel to each. */
 export async function startSandbox(variables: Variables): Promise<Sandbox> {
   const options = { apiKey: UPSTREAM_KEY }
-  const [p1, p4, m1] = await Promise.all([
+  const [p1, p2, p3, p4, m1] = await Promise.all([
     startP1Simulator(options),
+    startP2Simulator({ apiKey: P2_KEY }),
+    startP3Simulator(options),
     startP4Simulator(options),
     startM1Simulator(options),
   ])
   const channels = [
     { id: 'sandbox-p1', provider: 'p1', baseUrl: p1.url, credentials: UPSTREAM_KEY },
+    { id: 'sandbox-p2', provider: 'p2', baseUrl: p2.url, credentials: P2_KEY, models: [P2_MODEL] },
+    { id: 'sandbox-p3', provider: 'p3', baseUrl: p3.url, credentials: UPSTREAM_KEY },
     // P1 serves the shared standard model first, as its subtitles and words come from the upstream itself.
     { id: 'sandbox-p4', provider: 'p4', baseUrl: `${p4.url}/openai`, credentials: UPSTREAM_KEY, priority: 1 },
     { id: 'sandbox-m1', provider: 'm1', baseUrl: m1.url, credentials: UPSTREAM_KEY },
   ]
   // JSON is YAML: the sandbox is configured through the same door as everyone else.
-  const text = JSON.stringify({ auth: { keys: [{ id: 'sandbox', key: SANDBOX_KEY }] }, channels })
+  const text = JSON.stringify({
+    auth: { keys: [{ id: 'sandbox', key: SANDBOX_KEY }] },
+    channels,
+    // Some simulators answer with URLs of their own, which are as private as they are.
+    ssrf: { allow: [p1, p2, p3, p4, m1].map(({ url }) => new URL(url).host) },
+  })
   return {
-    config: parseConfig(text, variables),
+    // Production forbids such exemptions to operators; these open nothing but this process itself.
+    config: parseConfig(text, { ...variables, NODE_ENV: undefined }),
     banner: (address) => sandboxBanner(address, SANDBOX_KEY),
     close: async () => {
-      await Promise.all([p1.close(), p4.close(), m1.close()])
+      await Promise.all([p1, p2, p3, p4, m1].map((simulator) => simulator.close()))
     },
   }
 }

@@ -19,6 +19,7 @@ export interface SpeechFigures {
   readonly audioMs?: number
 }
 
+const NOTHING = Buffer.alloc(0)
 const CHARACTERS_PER_TOKEN = 4
 const CHARACTERS_PER_SECOND = 15
 const MS_PER_MINUTE = 60_000
@@ -47,10 +48,14 @@ export class SpeechEventSource implements ByteSource, ByteSink {
   private sink!: ByteSink
   private keepAlive: NodeJS.Timeout | undefined
   private spoke = false
+  /** The beginning of a sample whose rest has not arrived. */
+  private begun: Buffer = NOTHING
 
   constructor(
     private readonly audio: ByteSource,
     private readonly usage: () => SpeechUsage,
+    /** Samples are not parted: a client may play each piece when it arrives. */
+    private readonly sampleBytes = 1,
   ) {}
 
   start(sink: ByteSink): void {
@@ -77,7 +82,14 @@ export class SpeechEventSource implements ByteSource, ByteSink {
   data(chunk: Buffer): void {
     this.spoke = true
     this.keepAlive?.refresh()
-    this.sink.data(Buffer.from(`data: {"type":"speech.audio.delta","audio":"${chunk.toString('base64')}"}\r\n\r\n`))
+    const audio = this.begun.length === 0 ? chunk : Buffer.concat([this.begun, chunk])
+    const whole = audio.length - (audio.length % this.sampleBytes)
+    this.begun = audio.subarray(whole)
+    if (whole > 0) this.say(audio.subarray(0, whole))
+  }
+
+  private say(audio: Buffer): void {
+    this.sink.data(Buffer.from(`data: {"type":"speech.audio.delta","audio":"${audio.toString('base64')}"}\r\n\r\n`))
   }
 
   end(): void {
@@ -86,6 +98,7 @@ export class SpeechEventSource implements ByteSource, ByteSink {
       return
     }
     clearInterval(this.keepAlive)
+    if (this.begun.length > 0) this.say(this.begun)
     // The figures are the gateway's own, and say so.
     const usage = JSON.stringify({ ...this.usage(), estimated: true })
     this.sink.data(Buffer.from(`data: {"type":"speech.audio.done","usage":${usage}}\r\n\r\ndata: [DONE]\r\n\r\n`))

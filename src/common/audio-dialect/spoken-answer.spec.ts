@@ -64,6 +64,17 @@ describe('A spoken answer', () => {
     await expect(answer).rejects.toMatchObject({ kind: 'upstream_failed' })
   })
 
+  it('never parts a sample between two events, however the upstream cut its bytes', async () => {
+    const { source, answer } = spoken({ format: 'pcm', sentAs: 'pcm' }, 'sse')
+    source.data(Buffer.from([1, 0, 2]))
+    const sink = bytesOf(await answer)
+    source.data(Buffer.from([0]), Buffer.from([3]), Buffer.from([0, 4, 0]))
+    source.end()
+    const pieces = [...sink.text.matchAll(/"audio":"([^"]*)"/g)].map(([, audio]) => Buffer.from(audio ?? '', 'base64'))
+    expect(pieces.map(({ length }) => length)).toEqual([2, 2, 4])
+    expect([...Buffer.concat(pieces)]).toEqual([1, 0, 2, 0, 3, 0, 4, 0])
+  })
+
   it('is events when they were asked for, with the figures known at the end', async () => {
     const { source, answer } = spoken({ usage: () => estimateSpeechUsage('hello', { characters: 10 }) }, 'sse')
     source.data('x')

@@ -19,6 +19,9 @@ export interface SpokenAudio {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** 16 bits, one channel; the header of a WAV stream has an even length as well. */
+const PCM_SAMPLE_BYTES = 2
+
 /**
  * The one answer of speech, whoever spoke: raw bytes whose Content-Type says what they are, or the events of
  * `stream_format: sse`. What fails before the first byte of audio rejects, so that another channel may be tried.
@@ -28,6 +31,6 @@ export function spokenAnswer(audio: SpokenAudio, streamFormat: string | null | u
   const headers = { ...audio.headers, ...(fallback === undefined ? {} : { 'x-gateway-audio-fallback': fallback }) }
   const sent = format === 'pcm' && sentAs === 'wav' ? new WavSource(source) : source
   return streamFormat === 'sse'
-    ? eventAnswer(200, headers, new SpeechEventSource(sent, audio.usage))
+    ? eventAnswer(200, headers, new SpeechEventSource(sent, audio.usage, format === 'pcm' ? PCM_SAMPLE_BYTES : 1))
     : fileAnswer(200, { ...headers, 'content-type': AUDIO_FORMATS[sentAs] }, sent)
 }

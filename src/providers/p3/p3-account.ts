@@ -1,0 +1,62 @@
+import { estimateSpeechUsage, type SpeechUsage } from '../../common/audio-dialect/speech-event-source.js'
+import { codePoints } from '../../common/validation/field-rules.js'
+import type { CallContext } from '../contracts/call-context.js'
+import type { P3Envelope } from './p3-envelope.js'
+import { p3Failure } from './p3-refusal.js'
+
+/** A longer header would be refused on the way by servers and clients alike. */
+const MAXIMUM_LINK_CHARACTERS = 4096
+
+/** What P3 says about one speech besides its audio, for the log, the last event and the headers. */
+export class P3Account {
+  private billedCharacters: number | undefined
+  private audioMs: number | undefined
+  private traceId: string | undefined
+  private subtitleFile: string | undefined
+
+  constructor(
+    private readonly input: string,
+    private readonly context: CallContext,
+  ) {}
+
+  /** Takes in what an answer or an event says. Throws the failure that it reports, if it does. */
+  readonly read = (envelope: P3Envelope): void => {
+    this.traceId = envelope.traceId ?? this.traceId
+    this.billedCharacters = envelope.billedCharacters ?? this.billedCharacters
+    this.audioMs = envelope.audioMs ?? this.audioMs
+    this.subtitleFile = envelope.subtitleFile ?? this.subtitleFile
+    this.noteTrace()
+    if (envelope.code !== 0) throw p3Failure(envelope, this.context)
+    if (this.billedCharacters !== undefined) this.record()
+  }
+
+  /** Writes to the call's log what the speech has cost, by P3's own count or by ours as long as it has said nothing. */
+  record(): void {
+    this.noteTrace()
+    const characters = this.billedCharacters ?? codePoints(this.input)
+    this.context.call.log.usage = {
+      units: { input_characters: characters },
+      estimated: this.billedCharacters === undefined,
+    }
+  }
+
+  readonly usage = (): SpeechUsage =>
+    estimateSpeechUsage(this.input, {
+      ...(this.billedCharacters === undefined ? {} : { characters: this.billedCharacters }),
+      ...(this.audioMs === undefined ? {} : { audioMs: this.audioMs }),
+    })
+
+  /** The link to the subtitles, where there is one that a header can carry. */
+  get headers(): Readonly<Record<string, string>> {
+    const { subtitleFile = '' } = this
+    if (!URL.canParse(subtitleFile)) return {}
+    const { protocol, href } = new URL(subtitleFile)
+    const isLink = (protocol === 'https:' || protocol === 'http:') && href.length <= MAXIMUM_LINK_CHARACTERS
+    return isLink ? { 'x-subtitle-url': href } : {}
+  }
+
+  /** P3's own id of the request stands above those of the storage that its links lead to. */
+  private noteTrace(): void {
+    if (this.traceId !== undefined) this.context.call.log.upstreamRequestId = this.traceId
+  }
+}

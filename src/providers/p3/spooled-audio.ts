@@ -1,0 +1,100 @@
+import type { Readable } from 'node:stream'
+import { GatewayError } from '../../common/errors/gateway-error.js'
+import type { ByteSink, ByteSource } from '../../common/http/byte-source.js'
+import { type Call, callerLeft } from '../../common/http/call.js'
+import { SpooledFile } from '../../common/http/spooled-file.js'
+
+/** Reads a source to its end into memory and, beyond a mebibyte, a temporary file, no faster than the disk takes it. */
+export async function spool(source: ByteSource, file = new SpooledFile()): Promise<SpooledFile> {
+  try {
+    await fill(file, source)
+    return file
+  } catch (error) {
+    await file.remove()
+    throw error
+  }
+}
+
+function fill(file: SpooledFile, source: ByteSource): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let writing = 0
+    const giveUp = (cause: unknown): void => {
+      // First the verdict: cancelling reports a failure of its own.
+      reject(diskFailure(cause))
+      source.cancel()
+    }
+    source.start({
+      data: (chunk) => {
+        if (++writing === 1) source.pause()
+        file.append(chunk).then(() => {
+          if (--writing === 0) source.resume()
+        }, giveUp)
+      },
+      end: () => {
+        file.finish().then(resolve, giveUp)
+      },
+      fail: reject,
+    })
+  })
+}
+
+/** A finished spool as a body. Its bytes are given back as soon as it was read, given up, or its caller has left. */
+export class SpooledSource implements ByteSource {
+  private sink: ByteSink | undefined
+  private stream: Readable | undefined
+  private over = false
+  private readonly forgetDeparture: (() => void) | undefined
+
+  constructor(
+    private readonly file: SpooledFile,
+    call: Call,
+  ) {
+    // Called back at once when the caller has left already.
+    this.forgetDeparture = call.departure.onLeave(() => {
+      this.cancel()
+    })
+  }
+
+  start(sink: ByteSink): void {
+    if (this.over) {
+      sink.fail(callerLeft())
+      return
+    }
+    this.sink = sink
+    this.stream = this.file.createReadStream()
+    this.stream.on('data', (chunk: Buffer) => {
+      if (!this.over) sink.data(chunk)
+    })
+    this.stream.on('end', () => {
+      this.finish()
+    })
+    this.stream.on('error', (cause) => {
+      this.finish(diskFailure(cause))
+    })
+  }
+
+  pause(): void {
+    this.stream?.pause()
+  }
+
+  resume(): void {
+    this.stream?.resume()
+  }
+
+  cancel(): void {
+    this.finish(callerLeft())
+  }
+
+  private finish(error?: GatewayError): void {
+    if (this.over) return
+    this.over = true
+    this.stream?.destroy()
+    this.file.remove().catch(() => undefined)
+    this.forgetDeparture?.()
+    if (error === undefined) this.sink?.end()
+    else this.sink?.fail(error)
+  }
+}
+
+const diskFailure = (cause: unknown): GatewayError =>
+  new GatewayError('internal', 'The gateway could not keep the audio.', { cause })

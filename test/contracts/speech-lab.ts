@@ -1,0 +1,158 @@
+import type { IncomingMessage } from 'node:http'
+import { SPEECH_PATH } from '../support/chat-bodies.js'
+import { startCountingProxy, type CountingProxy } from '../support/counting-proxy.js'
+import { startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
+import { openRaw, sendRaw, type RawAnswer } from '../support/raw-http.js'
+
+export const SPEECH_FORMATS = ['mp3', 'wav', 'aac', 'flac', 'opus', 'pcm'] as const
+export type SpeechFormat = (typeof SPEECH_FORMATS)[number]
+
+/** The two forms of one answer: raw bytes, and events. */
+export const SPEECH_FORMS = ['audio', 'sse'] as const
+
+/**
+ * What befalls the next call at an upstream, whatever its protocol calls it:
+ * - `callersFault`, `refusedKey`, `busy`, `failure`: a refusal, before any audio
+ * - `quotesKey`: a refusal whose words repeat the key it was asked with
+ * - `hang`: no answer at all
+ * - `cut`: the connection is destroyed in the middle of the audio; `shortEnd`: the answer ends properly there
+ * - `stall`: silence in the middle of the audio
+ */
+export type SpeechFault =
+  'callersFault' | 'refusedKey' | 'busy' | 'failure' | 'quotesKey' | 'hang' | 'cut' | 'shortEnd' | 'stall'
+
+/** A simulator as the contract sees it. */
+export interface SpeechUpstream {
+  readonly port: number
+  /** Calls received since the last reset, refused ones included. */
+  readonly calls: () => number
+  /** Calls to which something is still owed. */
+  readonly speaking: () => number
+  /** What the gateway must not have sent. */
+  readonly violations: () => readonly string[]
+  /** Resolves when the next call has arrived. */
+  readonly nextCall: () => Promise<unknown>
+  /** Resolves when the next call is given up by the gateway while something is owed to it. */
+  readonly nextDeparture: () => Promise<unknown>
+  readonly queueFault: (fault: SpeechFault) => void
+  readonly reset: () => void
+  readonly close: () => Promise<void>
+}
+
+export interface SpeechMetadata {
+  /** Taken by the provider. */
+  readonly accepted: object
+  /** Refused, each with the `param` that is named. Empty where metadata never leaves the gateway. */
+  readonly refused: readonly (readonly [metadata: object, param: string])[]
+}
+
+/** One provider: how to start its simulator, and what of the contract is particular to it. */
+export interface SpeechSetup {
+  readonly provider: 'p1' | 'p2' | 'p3'
+  readonly model: string
+  /** What the channel holds; planted canaries that nobody may ever see, in no form that a scrubber knows as a key. */
+  readonly credentials: string
+  /** The format whose bytes are really sent for each one asked for; another one is announced as a fallback. */
+  readonly sentAs: Readonly<Record<SpeechFormat, SpeechFormat>>
+  readonly maximumCharacters: number
+  /** Whether an answer that ends properly too early can be told from a whole one, by form. */
+  readonly seesShortEnd: Readonly<Record<(typeof SPEECH_FORMS)[number], boolean>>
+  readonly metadata: SpeechMetadata
+  readonly start: (options: { readonly paceMs?: number }) => Promise<SpeechUpstream>
+}
+
+export interface LabOptions {
+  /** Pause of the simulators between two pieces of audio. */
+  readonly paceMs?: number
+  /** Laid over every channel. */
+  readonly channel?: object
+  /** Adds a channel `second`, tried after the first, on a simulator of its own. */
+  readonly withSecond?: boolean
+  /** Puts a counter between the gateway and the first upstream. */
+  readonly isCounted?: boolean
+}
+
+export interface SpeechLab {
+  readonly gateway: TestGateway
+  readonly upstream: SpeechUpstream
+  /** The same as `upstream` where there is one channel only. */
+  readonly second: SpeechUpstream
+  /** Counts what the first upstream sends, where that was asked for. */
+  readonly counter: CountingProxy | undefined
+  readonly speak: (input: string, fields?: object) => Promise<RawAnswer>
+  /** The same with a key of the caller's own. */
+  readonly speakWith: (key: string, input: string) => Promise<RawAnswer>
+  /** The answer's head; its body is not read. */
+  readonly open: (input: string, fields?: object) => Promise<IncomingMessage>
+  /** Rejects when the caller leaves by the signal before the answer has begun. */
+  readonly ask: (input: string, fields: object, signal: AbortSignal) => Promise<Response>
+  readonly close: () => Promise<void>
+}
+
+/** All that callers and the log were ever told, for the search for canaries. */
+export type Witness = string[]
+
+/** Longer answers are audio. */
+const WITNESSED_BYTES = 100_000
+
+/** A gateway whose channels lead to simulators of the provider. */
+export async function startLab(setup: SpeechSetup, witness: Witness, options: LabOptions = {}): Promise<SpeechLab> {
+  const { paceMs, channel = {}, withSecond = false, isCounted = false } = options
+  const start = (): Promise<SpeechUpstream> => setup.start(paceMs === undefined ? {} : { paceMs })
+  const upstream = await start()
+  const second = withSecond ? await start() : upstream
+  const counter = isCounted ? await startCountingProxy(upstream.port) : undefined
+  const common = { provider: setup.provider, credentials: setup.credentials, models: [setup.model], ...channel }
+  const channels: object[] = [{ id: 'first', baseUrl: counter?.url ?? addressOf(upstream), ...common }]
+  if (withSecond) channels.push({ id: 'second', baseUrl: addressOf(second), priority: 1, ...common })
+  const gateway = await startGateway({ channels })
+  const request = (input: string, fields: object): { path: string; body: string } => ({
+    path: SPEECH_PATH,
+    body: JSON.stringify({ model: setup.model, input, voice: 'alloy', ...fields }),
+  })
+  const witnessed = (answer: RawAnswer): RawAnswer => {
+    witness.push(JSON.stringify(answer.headers), answer.body.toString('latin1', 0, WITNESSED_BYTES))
+    return answer
+  }
+  return {
+    gateway,
+    upstream,
+    second,
+    counter,
+    speak: async (input, fields = {}) => witnessed(await sendRaw(gateway.url, request(input, fields))),
+    speakWith: async (key, input) => {
+      const headers = { authorization: `Bearer ${key}` }
+      return witnessed(await sendRaw(gateway.url, { ...request(input, {}), headers }))
+    },
+    open: (input, fields = {}) => openRaw(gateway.url, request(input, fields)),
+    ask: (input, fields, signal) => {
+      const { path, body } = request(input, fields)
+      const headers = { authorization: `Bearer ${TEST_KEY}`, 'content-type': 'application/json' }
+      return fetch(new URL(path, gateway.url), { method: 'POST', headers, body, signal })
+    },
+    close: async () => {
+      await gateway.close()
+      await counter?.close()
+      await upstream.close()
+      if (withSecond) await second.close()
+      witness.push(gateway.logText())
+    },
+  }
+}
+
+const addressOf = ({ port }: SpeechUpstream): string => `http://127.0.0.1:${port}`
+
+/** A lab for one test: what it marks and leaves behind ends with it. */
+export async function withLab(
+  setup: SpeechSetup,
+  witness: Witness,
+  options: LabOptions,
+  run: (lab: SpeechLab) => Promise<void>,
+): Promise<void> {
+  const lab = await startLab(setup, witness, options)
+  try {
+    await run(lab)
+  } finally {
+    await lab.close()
+  }
+}
