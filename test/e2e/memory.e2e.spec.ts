@@ -1,22 +1,16 @@
-import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
 import type { Simulator } from '../../src/sandbox/simulator-server.js'
 import { CHAT_PATH, chatText, SPEECH_PATH, speechText } from '../support/chat-bodies.js'
 import { startCountingProxy, type CountingProxy } from '../support/counting-proxy.js'
 import { startGateway, type TestGateway } from '../support/gateway.js'
+import { HELD_GROWTH_BYTES, readWatching } from '../support/held-memory.js'
 import { p1Channel, UPSTREAM_KEY } from '../support/p1-gateway.js'
 import { openRaw } from '../support/raw-http.js'
 
 const MEGABYTE = 1_000_000
 const ANSWER_BYTES = 200 * MEGABYTE
-/** Gateway, simulator, proxy and reader share this process; each has a buffer or two in its hands. */
-const GROWTH_BYTES = 32 * MEGABYTE
-/** Every look is a full collection of a heap that holds the whole test process: a dozen of them find a leak as well as fifty. */
-const LOOK_EVERY_BYTES = 16 * MEGABYTE
 /** What the kernel's buffers of three loopback hops may hold for a reader who does not read. */
 const IN_FLIGHT_BYTES = 64 * MEGABYTE
 
@@ -41,48 +35,17 @@ afterAll(async () => {
 const audio = (bytes: number, more: object = {}): Promise<IncomingMessage> =>
   openRaw(gateway.url, { path: SPEECH_PATH, body: speechText(`#bytes=${bytes}`, { response_format: 'pcm', ...more }) })
 
-interface Reading {
-  readonly bytes: number
-  /** The largest growth of what the whole process holds on to while reading. */
-  readonly growthBytes: number
-}
-
-setFlagsFromString('--expose-gc')
-const collectGarbage = runInNewContext('gc') as () => void
-
-/** Memory in use once garbage is gone: what is left is held by somebody. (RSS would show when the engine last cleaned up.) */
-function heldBytes(): number {
-  collectGarbage()
-  const { heapUsed, external } = process.memoryUsage()
-  return heapUsed + external
-}
-
-/** Reads to the end, and looks at the memory held after every few megabytes. */
-async function readWatching(response: IncomingMessage): Promise<Reading> {
-  const baseline = heldBytes()
-  let bytes = 0
-  let lookedAt = 0
-  let growthBytes = 0
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes - lookedAt < LOOK_EVERY_BYTES) continue
-    lookedAt = bytes
-    growthBytes = Math.max(growthBytes, heldBytes() - baseline)
-  }
-  return { bytes, growthBytes }
-}
-
 describe('an answer of 200 MB', () => {
   it('passes without being held, and a reader who stalls beside it pauses the upstream', async () => {
-    await readWatching(await audio(20 * MEGABYTE))
+    await readWatching(() => audio(20 * MEGABYTE))
     const opened = proxy.sentBytes.length
     const stalled = await audio(ANSWER_BYTES)
     // The stalled call cannot reuse the connection of the one before only if that is busy; either way it is one of these.
     const stalledConnection = proxy.sentBytes.length === opened ? opened - 1 : opened
     const before = proxy.sentBytes[stalledConnection] ?? 0
-    const { bytes, growthBytes } = await readWatching(await audio(ANSWER_BYTES))
+    const { bytes, growthBytes } = await readWatching(() => audio(ANSWER_BYTES))
     expect(bytes).toBe(ANSWER_BYTES)
-    expect(growthBytes).toBeLessThan(GROWTH_BYTES)
+    expect(growthBytes).toBeLessThan(HELD_GROWTH_BYTES)
     const sent = (proxy.sentBytes[stalledConnection] ?? 0) - before
     expect(sent).toBeGreaterThan(0)
     expect(sent).toBeLessThan(IN_FLIGHT_BYTES)
@@ -93,19 +56,17 @@ describe('an answer of 200 MB', () => {
   })
 
   it('passes as events the gateway builds without being held', async () => {
-    const { bytes, growthBytes } = await readWatching(await audio(ANSWER_BYTES, { stream_format: 'sse' }))
+    const { bytes, growthBytes } = await readWatching(() => audio(ANSWER_BYTES, { stream_format: 'sse' }))
     expect(bytes).toBeGreaterThan((ANSWER_BYTES * 4) / 3)
-    expect(growthBytes).toBeLessThan(GROWTH_BYTES)
+    expect(growthBytes).toBeLessThan(HELD_GROWTH_BYTES)
   })
 })
 
 describe('a chat stream of 100,000 events', () => {
   it('passes without being held', async () => {
     const body = chatText('#chunks=100000', { stream: true })
-    const response = await openRaw(gateway.url, { path: CHAT_PATH, body })
-    await once(response, 'readable')
-    const { bytes, growthBytes } = await readWatching(response)
+    const { bytes, growthBytes } = await readWatching(() => openRaw(gateway.url, { path: CHAT_PATH, body }))
     expect(bytes).toBeGreaterThan(20 * MEGABYTE)
-    expect(growthBytes).toBeLessThan(GROWTH_BYTES)
+    expect(growthBytes).toBeLessThan(HELD_GROWTH_BYTES)
   })
 })

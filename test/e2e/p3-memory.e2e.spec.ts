@@ -1,7 +1,5 @@
 import { readdirSync, readlinkSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { startP3Simulator } from '../../src/sandbox/p3/p3.simulator.js'
 import type { Simulator } from '../../src/sandbox/simulator-server.js'
@@ -9,6 +7,7 @@ import { SPEECH_PATH } from '../support/chat-bodies.js'
 import { startCountingProxy, type CountingProxy } from '../support/counting-proxy.js'
 import { eventually } from '../support/eventually.js'
 import { startGateway, type TestGateway } from '../support/gateway.js'
+import { HELD_GROWTH_BYTES, readWatching } from '../support/held-memory.js'
 import { UPSTREAM_KEY } from '../support/p1-gateway.js'
 import { p3Channel, p3Text } from '../support/p3-gateway.js'
 import { openRaw } from '../support/raw-http.js'
@@ -16,11 +15,6 @@ import { openRaw } from '../support/raw-http.js'
 const MEGABYTE = 1_000_000
 /** Twice as much travels as hexadecimal digits. */
 const AUDIO_BYTES = 48 * MEGABYTE
-/** Gateway, simulator, proxy and reader share this process; each has a buffer or two in its hands. */
-const GROWTH_BYTES = 32 * MEGABYTE
-/** For what happens before the first byte. Every look is a full collection. */
-const LOOK_EVERY_MS = 500
-const LOOK_EVERY_BYTES = 12 * MEGABYTE
 /** What the kernel's buffers of three loopback hops may hold for a reader who does not read. */
 const IN_FLIGHT_BYTES = 64 * MEGABYTE
 
@@ -54,41 +48,6 @@ const audio = (
     body: p3Text(`${words} #bytes=${bytes}`, { response_format: 'pcm', ...more }),
   })
 
-setFlagsFromString('--expose-gc')
-const collectGarbage = runInNewContext('gc') as () => void
-
-/** Memory in use once garbage is gone: what is left is held by somebody. */
-function heldBytes(): number {
-  collectGarbage()
-  const { heapUsed, external } = process.memoryUsage()
-  return heapUsed + external
-}
-
-/** Reads to the end; resolves to the bytes read and the largest growth of what the whole process held meanwhile. */
-async function readWatching(
-  open: () => Promise<IncomingMessage>,
-): Promise<{ readonly bytes: number; readonly growthBytes: number }> {
-  const baseline = heldBytes()
-  const timer = setInterval(look, LOOK_EVERY_MS)
-  let growthBytes = 0
-  let bytes = 0
-  let lookedAt = 0
-  function look(): void {
-    growthBytes = Math.max(growthBytes, heldBytes() - baseline)
-  }
-  try {
-    for await (const chunk of (await open()) as AsyncIterable<Buffer>) {
-      bytes += chunk.length
-      if (bytes - lookedAt < LOOK_EVERY_BYTES) continue
-      lookedAt = bytes
-      look()
-    }
-  } finally {
-    clearInterval(timer)
-  }
-  return { bytes, growthBytes }
-}
-
 /** Temporary files without a name that this process holds open. */
 const openSpools = (): number =>
   readdirSync('/proc/self/fd').filter((descriptor) => {
@@ -110,14 +69,14 @@ describe('a speech of 48 MB by P3', () => {
   ])('%s passes without being held', async (_name, word, more) => {
     const { bytes, growthBytes } = await readWatching(() => audio(word, more))
     expect(bytes).toBe(AUDIO_BYTES)
-    expect(growthBytes).toBeLessThan(GROWTH_BYTES)
+    expect(growthBytes).toBeLessThan(HELD_GROWTH_BYTES)
     if (process.platform === 'linux') await eventually(() => openSpools() === 0)
   })
 
   it('passes as events without being held', async () => {
     const { bytes, growthBytes } = await readWatching(() => audio('', { stream_format: 'sse' }))
     expect(bytes).toBeGreaterThan((AUDIO_BYTES * 4) / 3)
-    expect(growthBytes).toBeLessThan(GROWTH_BYTES)
+    expect(growthBytes).toBeLessThan(HELD_GROWTH_BYTES)
   })
 
   it('waits at the upstream for a reader who does not read', async () => {
