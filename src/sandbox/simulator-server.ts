@@ -41,7 +41,7 @@ export interface Simulator {
   /** Newest last, at most 1,000. */
   readonly requests: readonly RecordedRequest[]
   readonly lastRequest: RecordedRequest | undefined
-  /** The violations of all remembered requests. */
+  /** The violations of all remembered requests, and of the WebSocket sessions when there can be any. */
   readonly violations: readonly string[]
   /** Sockets open now, idle keep-alive ones included. */
   readonly openConnections: number
@@ -64,9 +64,24 @@ export interface Simulator {
   close(): Promise<void>
 }
 
-/** Starts a server on the loopback interface that records each request and lets the handler judge and answer it. */
-export async function startSimulator(handler: SimulatorHandler, options: SimulatorOptions = {}): Promise<Simulator> {
-  const simulator = new SimulatorServer(handler, options)
+/** The part of a simulator that holds its WebSocket sessions. */
+export interface UpgradeHandler {
+  readonly violations: readonly string[]
+  upgrade(message: IncomingMessage, head: Buffer): void
+  reset(): void
+  breakOff(): void
+}
+
+/**
+ * Starts a server on the loopback interface that records each request and lets the handler judge and answer it. Upgrade
+ * requests are ordinary ones unless there is a handler for them.
+ */
+export async function startSimulator(
+  handler: SimulatorHandler,
+  options: SimulatorOptions = {},
+  upgrades?: UpgradeHandler,
+): Promise<Simulator> {
+  const simulator = new SimulatorServer(handler, options, upgrades)
   await simulator.listen()
   return simulator
 }
@@ -84,6 +99,7 @@ class SimulatorServer extends EventEmitter<SimulatorEvents & { idle: [] }> imple
   constructor(
     private readonly handler: SimulatorHandler,
     private readonly options: SimulatorOptions,
+    private readonly upgrades: UpgradeHandler | undefined,
   ) {
     super()
     this.setMaxListeners(0)
@@ -92,6 +108,11 @@ class SimulatorServer extends EventEmitter<SimulatorEvents & { idle: [] }> imple
     })
     // Longer than any pool keeps a socket, so that a reused connection is never closed under the caller's next request.
     this.#server.keepAliveTimeout = 65_000
+    if (upgrades !== undefined) {
+      this.#server.on('upgrade', (message: IncomingMessage, _socket, head: Buffer) => {
+        upgrades.upgrade(message, head)
+      })
+    }
     this.#server.on('connection', (socket) => {
       this.#sockets.add(socket)
       socket.once('close', () => this.#sockets.delete(socket))
@@ -120,7 +141,7 @@ class SimulatorServer extends EventEmitter<SimulatorEvents & { idle: [] }> imple
   }
 
   get violations(): readonly string[] {
-    return this.#requests.flatMap((request) => request.violations)
+    return [...this.#requests.flatMap((request) => request.violations), ...(this.upgrades?.violations ?? [])]
   }
 
   get openConnections(): number {
@@ -153,10 +174,12 @@ class SimulatorServer extends EventEmitter<SimulatorEvents & { idle: [] }> imple
   reset(): void {
     this.#requests = []
     this.#faults = []
+    this.upgrades?.reset()
   }
 
   async close(): Promise<void> {
     for (const exchange of this.#active) exchange.brokenOff = true
+    this.upgrades?.breakOff()
     const closed = [once(this.#server, 'close'), ...[...this.#sockets].map((socket) => once(socket, 'close'))]
     this.#server.close()
     for (const socket of this.#sockets) socket.destroy()

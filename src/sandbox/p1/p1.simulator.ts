@@ -2,7 +2,11 @@ import type { Exchange } from '../exchange.js'
 import { recordHeaderViolations } from '../forwarded-headers.js'
 import { openAiFaults, renderRejection, type OpenAiFaultOptions } from '../openai-faults.js'
 import { judgeBearer, OpenAiRejection } from '../openai-rejection.js'
+import type { RealtimeDialect } from '../realtime/realtime-dialect.js'
+import { MAXIMUM_EVENT_BYTES, realtimeProtocol, type RealtimeRecords } from '../realtime/realtime.simulator.js'
 import { startSimulator, type Simulator, type SimulatorOptions } from '../simulator-server.js'
+import type { SocketSessions } from '../socket-protocol.js'
+import { SocketReception } from '../socket-reception.js'
 import { serveChat } from './chat/chat.simulator.js'
 import type { P1Context } from './p1-context.js'
 import { p1Headers } from './p1-headers.js'
@@ -15,6 +19,13 @@ export interface P1SimulatorOptions extends SimulatorOptions {
   readonly apiKey?: string
   /** Answer chat requests with unknown top-level fields instead of refusing them with 400. Default false. */
   readonly acceptUnknownFields?: boolean
+  /** What `/v1/realtime` speaks. Default `ga`, as the real one does since May 2026. */
+  readonly realtimeDialect?: RealtimeDialect
+}
+
+export interface P1Simulator extends Simulator {
+  /** The WebSocket sessions on `/v1/realtime`, with their own queue of faults. */
+  readonly realtime: SocketSessions & RealtimeRecords
 }
 
 type Route = (exchange: Exchange, context: P1Context) => Promise<void>
@@ -27,14 +38,20 @@ const ROUTES: readonly { readonly method: string; readonly path: RegExp; readonl
   { method: 'GET', path: /^\/v1\/models(\/[^/]+)?$/, serve: serveModels },
 ]
 
-/** Starts the OpenAI-like upstream P1: chat, speech, transcription, translation and the model list under `/v1`. */
-export function startP1Simulator(options: P1SimulatorOptions = {}): Promise<Simulator> {
+/**
+ * Starts the OpenAI-like upstream P1: chat, speech, transcription, translation, the model list and realtime voice under
+ * `/v1`.
+ */
+export async function startP1Simulator(options: P1SimulatorOptions = {}): Promise<P1Simulator> {
   const context: P1Context = {
     apiKey: options.apiKey,
     acceptUnknownFields: options.acceptUnknownFields ?? false,
     audioAnswers: new Map(),
   }
-  return startSimulator((exchange) => serve(exchange, context), options)
+  const protocol = realtimeProtocol({ ...options, dialect: options.realtimeDialect ?? 'ga' })
+  const reception = new SocketReception(protocol, MAXIMUM_EVENT_BYTES)
+  const simulator = await startSimulator((exchange) => serve(exchange, context), options, reception)
+  return Object.assign(simulator, { realtime: Object.assign(reception, { recordOf: protocol.recordOf }) })
 }
 
 async function serve(exchange: Exchange, context: P1Context): Promise<void> {

@@ -1,0 +1,60 @@
+import { fieldOf, isObject, parseJsonObject, type JsonObject } from '../json-value.js'
+import type { SocketMessage } from '../socket-session.js'
+import type { RealtimeDialect } from './realtime-dialect.js'
+import { RealtimeRejection } from './realtime-rejection.js'
+import { anything, integer, nullable, objectOf, oneOf, text, type Check } from './value-checks.js'
+
+const LONGEST_EVENT_ID = 512
+const LONGEST_AUDIO_MS = 24 * 3_600_000
+const common = { type: anything, event_id: text(LONGEST_EVENT_ID) }
+const itemId = text()
+
+const RULES = {
+  'session.update': objectOf({ ...common, session: anything }, ['session']),
+  'input_audio_buffer.append': objectOf({ ...common, audio: anything }, ['audio']),
+  'input_audio_buffer.commit': objectOf(common),
+  'input_audio_buffer.clear': objectOf(common),
+  'conversation.item.create': objectOf({ ...common, item: anything, previous_item_id: nullable(text()) }, ['item']),
+  'conversation.item.retrieve': objectOf({ ...common, item_id: itemId }, ['item_id']),
+  'conversation.item.truncate': objectOf(
+    { ...common, item_id: itemId, content_index: integer(0, 1000), audio_end_ms: integer(0, LONGEST_AUDIO_MS) },
+    ['item_id', 'content_index', 'audio_end_ms'],
+  ),
+  'conversation.item.delete': objectOf({ ...common, item_id: itemId }, ['item_id']),
+  'response.create': objectOf({ ...common, response: anything }),
+  'response.cancel': objectOf({ ...common, response_id: text() }),
+  'output_audio_buffer.clear': objectOf(common),
+  'transcription_session.update': objectOf({ ...common, session: anything }, ['session']),
+} as const satisfies Readonly<Record<string, Check>>
+
+export type ClientEventType = keyof typeof RULES
+
+const TYPES = Object.keys(RULES) as ClientEventType[]
+
+export interface ClientEvent {
+  readonly type: ClientEventType
+  readonly fields: JsonObject
+}
+
+/** Parses a frame. Throws RealtimeRejection for what is no JSON object in a text frame. */
+export function parseEvent(message: SocketMessage): JsonObject {
+  const event = message.isBinary ? undefined : parseJsonObject(message.data)
+  if (event !== undefined) return event
+  const found = message.isBinary ? 'a binary frame' : 'something else'
+  throw new RealtimeRejection('invalid_json', `Expected one JSON object in a text frame, but got ${found}.`)
+}
+
+/** Judges an event by its type, as far as its top level goes. Throws RealtimeRejection. */
+export function checkEvent(event: JsonObject, dialect: RealtimeDialect): ClientEvent {
+  const type = event['type']
+  if (type === undefined) throw new RealtimeRejection('invalid_event', "The 'type' field is missing.", 'type')
+  const known = TYPES.filter((name) => dialect === 'beta' || name !== 'transcription_session.update')
+  oneOf(...known)(type, 'type')
+  const fields = RULES[type as ClientEventType](event, '')
+  return { type: type as ClientEventType, fields: isObject(fields) ? fields : {} }
+}
+
+export function eventIdOf(event: JsonObject | undefined): string | null {
+  const eventId = fieldOf(event, 'event_id')
+  return typeof eventId === 'string' ? eventId : null
+}
