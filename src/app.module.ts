@@ -2,25 +2,28 @@ import { type DynamicModule, Module } from '@nestjs/common'
 import { AudioModule } from './audio/audio.module.js'
 import { ChatModule } from './chat/chat.module.js'
 import { ObservabilityModule } from './common/observability/observability.module.js'
+import type { Logger } from './common/observability/logger.js'
 import type { Readiness } from './common/observability/readiness.js'
 import { ConfigurationModule, type ConfigurationOptions } from './config/config.module.js'
 import { HealthModule } from './health/health.module.js'
 import { MessagesModule } from './messages/messages.module.js'
 import { ModelsModule } from './models/models.module.js'
+import { RealtimeModule } from './realtime/realtime.module.js'
 
 /** The whole gateway: one module per capability, on one configuration. */
 @Module({})
 export class AppModule {
-  static forRoot(configuration: ConfigurationOptions, readiness: Readiness): DynamicModule {
+  static forRoot(configuration: ConfigurationOptions, readiness: Readiness, logger: Logger): DynamicModule {
     return {
       module: AppModule,
       imports: [
         ConfigurationModule.forRoot(configuration),
-        ObservabilityModule.forRoot(readiness),
+        ObservabilityModule.forRoot(readiness, logger),
         // Express looks at routes in this order: the busiest first.
         ChatModule,
         MessagesModule,
         AudioModule,
+        RealtimeModule,
         ModelsModule,
         HealthModule,
       ],

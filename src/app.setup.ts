@@ -7,15 +7,18 @@ import { GatewayExceptionFilter } from './common/errors/gateway-exception.filter
 import { attachCall, Call } from './common/http/call.js'
 import { GatewayHttpAdapter, type RequestStart } from './common/http/gateway-http.adapter.js'
 import { requestIdOf } from './common/http/request-id.js'
+import { originForm, pathOf } from './common/http/request-target.js'
 import { logCall } from './common/observability/call-log.js'
 import type { Logging } from './common/observability/logger.js'
 import { NestLogger } from './common/observability/nest-logger.js'
 import { Readiness } from './common/observability/readiness.js'
+import { GatewayWsAdapter, type SocketLimits } from './common/websocket/gateway-ws.adapter.js'
 import { ConfigStore } from './config/config-store.js'
 import type { ConfigurationOptions } from './config/config.module.js'
 import { serveDocumentation } from './openapi.js'
 
 const STUCK_MARGIN_MS = 30_000
+const SWITCHING_PROTOCOLS = 101
 
 export interface ApplicationOptions extends ConfigurationOptions {
   readonly logging: Logging
@@ -30,14 +33,25 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
   const adapter = new GatewayHttpAdapter(requestStart(logging, sandbox, readiness), () => {
     serveDocumentation(application)
   })
-  const application: INestApplication = await NestFactory.create(AppModule.forRoot(configuration, readiness), adapter, {
-    bodyParser: false,
-    logger: new NestLogger(logging.logger),
-  })
+  const application: INestApplication = await NestFactory.create(
+    AppModule.forRoot(configuration, readiness, logging.logger),
+    adapter,
+    {
+      bodyParser: false,
+      logger: new NestLogger(logging.logger),
+    },
+  )
+  application.useWebSocketAdapter(new GatewayWsAdapter(adapter, () => socketLimits(application)))
   application.useGlobalFilters(new GatewayExceptionFilter())
   await application.init()
   endStuckConnections(application)
   return application
+}
+
+/** As the configuration has them now; sockets that are open keep what they opened with. */
+function socketLimits(application: INestApplication): SocketLimits {
+  const { realtimeFrameBytes, realtimeFragments } = application.get(ConfigStore).current.limits
+  return { messageBytes: realtimeFrameBytes, fragments: realtimeFragments }
 }
 
 /**
@@ -65,19 +79,11 @@ function requestStart(logging: Logging, sandbox: boolean, readiness: Readiness):
     const finish = (): void => {
       response.removeListener('close', finish)
       request.socket.removeListener('close', finish)
-      if (!response.writableFinished) call.departure.announce()
+      if (!response.writableFinished && response.statusCode !== SWITCHING_PROTOCOLS) call.departure.announce()
       logCall(call, response, logging)
     }
     response.once('close', finish)
     // A pipelined request waits for its turn without a socket of its own, and is never told that the caller left.
     if (response.socket === null) request.socket.once('close', finish)
   }
-}
-
-/** A proxy's `GET http://host/path` as the `GET /path` it means: routes, dialects and keys are all judged by path. */
-const originForm = (url: string): string => (url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '') || '/')
-
-function pathOf(url: string): string {
-  const query = url.indexOf('?')
-  return query === -1 ? url : url.slice(0, query)
 }

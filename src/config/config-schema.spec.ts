@@ -18,6 +18,7 @@ const json = JSON.stringify
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 const whsec = (bytes: number): string => `whsec_${Buffer.alloc(bytes, 7).toString('base64')}`
 const BYTES = { min: 1, max: Number.MAX_SAFE_INTEGER }
+const COUNT = { min: 1, max: 1_000_000 }
 const DURATION = { min: 1, max: 2_147_483_647 }
 const PORT = { min: 0, max: 65_535 }
 
@@ -30,8 +31,26 @@ describe('the configuration', () => {
         imageBodyBytes: 62_914_560,
         audioFileBytes: 26_214_400,
         audioBodyBytes: 28_311_552,
+        realtimeSessions: 1000,
+        realtimeAudioBytes: 15_728_640,
+        realtimeFrameBytes: 22_020_096,
+        realtimeFragments: 1024,
+        realtimeEventsPerSecond: 500,
+        realtimePingsPerSecond: 20,
+        realtimePauseBytes: 1_048_576,
+        realtimeCloseBytes: 4_194_304,
       },
-      timeouts: { connectMs: 5000, firstByteMs: 120_000, idleMs: 60_000, totalMs: 570_000, shutdownGraceMs: 30_000 },
+      timeouts: {
+        connectMs: 5000,
+        firstByteMs: 120_000,
+        idleMs: 60_000,
+        totalMs: 570_000,
+        shutdownGraceMs: 30_000,
+        realtimeStuckMs: 10_000,
+        realtimePingMs: 20_000,
+        realtimeIdleMs: 300_000,
+        realtimeAgeMs: 3_480_000,
+      },
       auth: { keys: [] },
       channels: [],
       models: [],
@@ -58,11 +77,21 @@ describe('the configuration', () => {
     ['limits', 'imageBodyBytes', BYTES],
     ['limits', 'audioFileBytes', BYTES],
     ['limits', 'audioBodyBytes', BYTES],
+    ['limits', 'realtimeSessions', COUNT],
+    ['limits', 'realtimeAudioBytes', BYTES],
+    ['limits', 'realtimeFrameBytes', { min: 1, max: 1_073_741_824 }],
+    ['limits', 'realtimeFragments', COUNT],
+    ['limits', 'realtimeEventsPerSecond', COUNT],
+    ['limits', 'realtimePingsPerSecond', COUNT],
     ['timeouts', 'connectMs', DURATION],
     ['timeouts', 'firstByteMs', DURATION],
     ['timeouts', 'idleMs', DURATION],
     ['timeouts', 'totalMs', DURATION],
     ['timeouts', 'shutdownGraceMs', DURATION],
+    ['timeouts', 'realtimeStuckMs', DURATION],
+    ['timeouts', 'realtimePingMs', DURATION],
+    ['timeouts', 'realtimeIdleMs', DURATION],
+    ['timeouts', 'realtimeAgeMs', DURATION],
     ['tasks', 'pollIntervalMs', DURATION],
     ['tasks', 'maxAgeMs', BYTES],
     ['callbacks', 'timeoutMs', DURATION],
@@ -83,6 +112,21 @@ describe('the configuration', () => {
       ['https://x.example', 'http://x:8080/base/'],
       ['wss://x', 'https://x?y', 'https://u:p@x', 'x'],
     ],
+    [
+      'server.allowedOrigins',
+      [['https://app.example.com', 'http://localhost:3000/'], ['*']],
+      [
+        [],
+        '*',
+        ['https://*.example.com'],
+        ['https://x.example.com/x'],
+        ['null'],
+        ['app.example.com'],
+        ['wss://x'],
+        ['https://x?y'],
+        ['https://u@x'],
+      ],
+    ],
     ['database.url', ['postgres://u:p#w@h/db', 'postgresql:///db?host=/run'], ['mysql://h/db', 'postgres://', 'h', 5]],
     ['redis.url', ['redis://h:6379/1', 'rediss://:p@h'], ['http://h', 'redis://a b']],
     ['logging.level', ['trace', 'silent'], ['verbose', 'INFO', 3]],
@@ -100,6 +144,19 @@ describe('the configuration', () => {
       const faults = faultsOf(json({ [section]: { [setting]: bad } }))
       expect([bad, faults]).toEqual([bad, [expect.stringContaining(path)]])
     }
+  })
+
+  it('closes a session for a slow reader only above the point where it is waited for', () => {
+    const limits = (realtimePauseBytes: number, realtimeCloseBytes: number): string[] =>
+      faultsOf(json({ limits: { realtimePauseBytes, realtimeCloseBytes } }))
+    expect(limits(100, 101)).toEqual([])
+    const fault = 'limits.realtimeCloseBytes: must be greater than limits.realtimePauseBytes'
+    expect([limits(100, 100), limits(101, 100)]).toEqual([[fault], [fault]])
+  })
+
+  it('knows origins by the spelling browsers have for them', () => {
+    const { server } = parseConfig('{server: {allowedOrigins: ["HTTPS://App.Example:443/", "*"]}}', {})
+    expect(server.allowedOrigins).toEqual(['https://app.example', '*'])
   })
 
   it('brings addresses into one spelling', () => {

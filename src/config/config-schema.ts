@@ -22,6 +22,7 @@ import {
   keyHash,
   modelName,
   webhookSecret,
+  webOrigin,
 } from './schema/format-schemas.js'
 import { integer, oneOf } from './schema/scalar-schemas.js'
 import { optional, required, withDefault, type PresentField, type Schema } from './schema/schema.js'
@@ -40,6 +41,7 @@ export interface ConfigDocument extends Omit<GatewayConfig, 'auth' | 'channels'>
 }
 
 const bytes = integer({ min: 1 })
+const count = integer({ min: 1, max: 1_000_000 })
 const asText = (raw: unknown): string | undefined => (typeof raw === 'string' ? raw : undefined)
 
 const section = <T>(schema: Schema<T>): PresentField<T> => withDefault(schema, {})
@@ -50,6 +52,7 @@ const server = mapOf<ServerSection>(
     port: withDefault(integer({ min: 0, max: 65_535 }), 8080),
     publicUrl: optional(address(['http', 'https'])),
     metricsPort: withDefault(integer({ min: 0, max: 65_535 }), 9090),
+    allowedOrigins: optional(listOf(webOrigin, { nonEmpty: 'must hold at least one origin; leave it out for none' })),
   },
   ({ port, metricsPort }, at) => {
     if (port !== undefined && port === metricsPort && port !== 0)
@@ -57,12 +60,30 @@ const server = mapOf<ServerSection>(
   },
 )
 
-const limits = mapOf<LimitsSection>({
-  jsonBodyBytes: withDefault(bytes, 10_485_760),
-  imageBodyBytes: withDefault(bytes, 62_914_560),
-  audioFileBytes: withDefault(bytes, 26_214_400),
-  audioBodyBytes: withDefault(bytes, 28_311_552),
-})
+const limits = mapOf<LimitsSection>(
+  {
+    jsonBodyBytes: withDefault(bytes, 10_485_760),
+    imageBodyBytes: withDefault(bytes, 62_914_560),
+    audioFileBytes: withDefault(bytes, 26_214_400),
+    audioBodyBytes: withDefault(bytes, 28_311_552),
+    realtimeSessions: withDefault(count, 1000),
+    realtimeAudioBytes: withDefault(bytes, 15_728_640),
+    realtimeFrameBytes: withDefault(integer({ min: 1, max: 1_073_741_824 }), 22_020_096),
+    realtimeFragments: withDefault(count, 1024),
+    realtimeEventsPerSecond: withDefault(count, 500),
+    realtimePingsPerSecond: withDefault(count, 20),
+    realtimePauseBytes: withDefault(bytes, 1_048_576),
+    realtimeCloseBytes: withDefault(bytes, 4_194_304),
+  },
+  ({ realtimePauseBytes, realtimeCloseBytes }, at) => {
+    if (
+      realtimePauseBytes !== undefined &&
+      realtimeCloseBytes !== undefined &&
+      realtimePauseBytes >= realtimeCloseBytes
+    )
+      at.field('realtimeCloseBytes').fault('must be greater than limits.realtimePauseBytes')
+  },
+)
 
 const timeouts = mapOf<TimeoutsSection>({
   connectMs: withDefault(durationMs, 5000),
@@ -70,6 +91,10 @@ const timeouts = mapOf<TimeoutsSection>({
   idleMs: withDefault(durationMs, 60_000),
   totalMs: withDefault(durationMs, 570_000),
   shutdownGraceMs: withDefault(durationMs, 30_000),
+  realtimeStuckMs: withDefault(durationMs, 10_000),
+  realtimePingMs: withDefault(durationMs, 20_000),
+  realtimeIdleMs: withDefault(durationMs, 300_000),
+  realtimeAgeMs: withDefault(durationMs, 3_480_000),
 })
 
 const keys = listOf(mapOf<KeyEntry>({ id: required(identifier), key: required(accessKey), models: optional(globs) }), {

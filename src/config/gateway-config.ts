@@ -34,16 +34,49 @@ export interface ServerSection {
   readonly publicUrl?: string
   /** 0 switches the metrics port off. */
   readonly metricsPort: number
+  /** Origins whose pages may open sockets, or `*`; absent = no page at all. */
+  readonly allowedOrigins?: readonly string[]
 }
 
-export interface LimitsSection {
+/** What one realtime session may take before it is refused something, slowed down or closed. */
+export interface RealtimeSizes {
+  /** Decoded audio of one append. */
+  readonly realtimeAudioBytes: number
+  /** One message of a client. */
+  readonly realtimeFrameBytes: number
+  /** Of one message of a client. */
+  readonly realtimeFragments: number
+  readonly realtimeEventsPerSecond: number
+  readonly realtimePingsPerSecond: number
+  /** Waiting for a slow reader: from here on the other side is not read any more. */
+  readonly realtimePauseBytes: number
+  /** Waiting for a slow reader: held for `realtimeStuckMs`, the session is closed. */
+  readonly realtimeCloseBytes: number
+}
+
+export interface RealtimeTimes {
+  readonly realtimeStuckMs: number
+  /** Between two pings; two without an answer end the connection. */
+  readonly realtimePingMs: number
+  /** Without an event in either direction. */
+  readonly realtimeIdleMs: number
+  /** Of a session as a whole. */
+  readonly realtimeAgeMs: number
+}
+
+/** Everything a session obeys: parts of the sections `limits` and `timeouts`, under the names they have there. */
+export type RealtimeLimits = RealtimeSizes & RealtimeTimes
+
+export interface LimitsSection extends RealtimeSizes {
   readonly jsonBodyBytes: number
   readonly imageBodyBytes: number
   readonly audioFileBytes: number
   readonly audioBodyBytes: number
+  /** Open at once, those being dialled included. */
+  readonly realtimeSessions: number
 }
 
-export interface TimeoutsSection extends UpstreamTimeouts {
+export interface TimeoutsSection extends UpstreamTimeouts, RealtimeTimes {
   readonly shutdownGraceMs: number
 }
 

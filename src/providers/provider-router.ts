@@ -4,6 +4,7 @@ import type { ModelClass } from '../config/gateway-config.js'
 import type { CallContext } from './contracts/call-context.js'
 import type { ChatProvider } from './contracts/chat.contract.js'
 import type { MessagesProvider } from './contracts/messages.contract.js'
+import type { RealtimeProvider } from './contracts/realtime.contract.js'
 import type { SpeechProvider } from './contracts/speech.contract.js'
 import type { TranscriptionProvider, TranslationProvider } from './contracts/transcription.contract.js'
 
@@ -45,6 +46,7 @@ export abstract class ProviderRouter {
   abstract translation(model: string, caller: Caller): Route<TranslationProvider>
   abstract chat(model: string, caller: Caller): Route<ChatProvider>
   abstract messages(model: string, caller: Caller): Route<MessagesProvider>
+  abstract realtime(model: string, caller: Caller): Route<RealtimeProvider>
   /** The models the caller's key may use and some channel serves, by id. */
   abstract models(caller: Caller): readonly ListedModel[]
 }

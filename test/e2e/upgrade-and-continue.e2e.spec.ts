@@ -58,7 +58,7 @@ const bodyOf = (answer: string): unknown => JSON.parse(answer.slice(answer.index
 
 describe('an upgrade', () => {
   it.each([
-    ['to realtime', '/v1/realtime?model=gpt-realtime', [bearer]],
+    ['to realtime without a model', '/v1/realtime', [bearer]],
     ['to an unknown path', '/v1/nowhere', [bearer]],
     ['to an unknown path without a key', '/nowhere', []],
     ['to a path of plain requests', '/v1/models', [bearer]],

@@ -31,7 +31,8 @@ function bearerKey(authorization: string): string {
   return key
 }
 
-function plainKey(key: string): string {
+/** A key that stands alone. Throws `key_malformed` when it cannot be one. */
+export function plainKey(key: string): string {
   if (key.length > MAXIMUM_KEY_CHARACTERS || !PRINTABLE.test(key)) throw malformedKey()
   return key
 }

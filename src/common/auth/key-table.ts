@@ -2,6 +2,8 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../../config/config-store.js'
 import type { AccessKey, GatewayConfig } from '../../config/gateway-config.js'
+import { GatewayError } from '../errors/gateway-error.js'
+import { type Caller, callerOfKey, callerWithOwnBearer } from './caller.js'
 
 interface TableEntry {
   readonly key: AccessKey
@@ -29,6 +31,14 @@ export class KeyTable {
     const entry = this.entries.get(digest)
     if (entry === undefined) return undefined
     return timingSafeEqual(entry.digest, Buffer.from(digest, 'latin1')) ? entry.key : undefined
+  }
+
+  /** Who calls with a token. Throws `unauthorized` when nobody can. */
+  identify(token: string): Caller {
+    const key = this.find(token)
+    if (key !== undefined) return callerOfKey(key)
+    if (this.acceptsUnknownKeys) return callerWithOwnBearer(token)
+    throw new GatewayError('unauthorized', 'The API key is not valid.')
   }
 
   /** Whether some channel passes the caller's own key on, so that an unknown key may still be served. */

@@ -1,9 +1,7 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common'
 import type { Request } from 'express'
-import { GatewayError } from '../errors/gateway-error.js'
 import { callOf } from '../http/call.js'
 import { readKey } from './bearer.js'
-import { callerOfKey, callerWithOwnBearer, type Caller } from './caller.js'
 import { KeyTable } from './key-table.js'
 
 /** Clients of the messages family send `x-api-key`, to list models as well. */
@@ -20,14 +18,7 @@ export class KeyGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const request = context.switchToHttp().getRequest<Request>()
     const call = callOf(request)
-    call.caller = this.identify(readKey(request.headers, API_KEY_HEADER_PATHS.test(call.path)))
+    call.caller = this.keys.identify(readKey(request.headers, API_KEY_HEADER_PATHS.test(call.path)))
     return true
-  }
-
-  private identify(token: string): Caller {
-    const key = this.keys.find(token)
-    if (key !== undefined) return callerOfKey(key)
-    if (this.keys.acceptsUnknownKeys) return callerWithOwnBearer(token)
-    throw new GatewayError('unauthorized', 'The API key is not valid.')
   }
 }

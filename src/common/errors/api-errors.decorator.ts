@@ -37,9 +37,11 @@ const CASES: Readonly<Record<string, string>> = {
   408: 'The body did not arrive in time',
   413: 'The body is larger than the limit of the route',
   415: 'The body is of the wrong media type',
+  426: 'The request does not ask for WebSocket version 13',
   429: 'Too many requests; Retry-After says when to come back',
   500: 'The upstream provider failed',
   502: 'The upstream provider failed',
+  503: 'The gateway is full or shuts down; Retry-After says when to come back',
   504: 'The upstream provider did not answer in time',
 }
 
@@ -56,6 +58,10 @@ export const ApiAudioErrors = (): MethodDecorator => responses(AUDIO_ERROR, [400
 /** The failures of chat and models, which render the audio body under their own statuses. */
 export const ApiChatErrors = (): MethodDecorator =>
   responses(AUDIO_ERROR, [400, 401, 403, 404, 408, 413, 415, 429, 502, 504])
+
+/** The failures of an upgrade, all of them before the 101. */
+export const ApiUpgradeErrors = (): MethodDecorator =>
+  responses(AUDIO_ERROR, [400, 401, 403, 404, 426, 429, 502, 503, 504])
 
 /** The failures of the messages family. */
 export const ApiMessagesErrors = (): MethodDecorator =>

@@ -35,7 +35,11 @@ export function renderError(error: GatewayError, path: string, requestId: string
 
 function errorHeaders(error: GatewayError, envelope: Envelope, requestId: string): Record<string, string> {
   const { details } = error
-  const headers: Record<string, string> = { 'content-type': 'application/json', 'x-request-id': requestId }
+  const headers: Record<string, string> = {
+    ...details.headers,
+    'content-type': 'application/json',
+    'x-request-id': requestId,
+  }
   if (envelope.requestIdHeader !== undefined) headers[envelope.requestIdHeader] = requestId
   if (details.retryAfterSeconds !== undefined) headers['retry-after'] = String(details.retryAfterSeconds)
   if (details.allow !== undefined) headers['allow'] = details.allow.join(', ')

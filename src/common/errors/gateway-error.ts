@@ -22,6 +22,8 @@ export interface GatewayErrorDetails {
   readonly retryable?: boolean
   /** Rendered as `Allow`; only with kind `method_not_allowed`. */
   readonly allow?: readonly string[]
+  /** Rendered as they are; only with kind `upgrade_required`, where they say what to upgrade to. */
+  readonly headers?: Readonly<Record<string, string>>
   /** Set on upstream failures: how far the attempt went, which decides whether another channel may be tried. */
   readonly attempt?: FailedAttempt
   /** An upstream's own error answer already in the caller's dialect, relayed instead of a rendered one. */

@@ -1,11 +1,15 @@
-import { createServer, IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
+import { type IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import express, { type Express } from 'express'
 import { relayAnswer } from './answer-relay.js'
 import { callOf } from './call.js'
+import { attachUpgrade, findUpgrade, PendingUpgrade } from './pending-upgrade.js'
 import { answerClientError } from './server-failures.js'
 import { stampResponses } from './stamped-response.js'
+import { UpgradableServer, upgradableRequests } from './upgradable-server.js'
+import { UpgradeAnswer, type UpgradeTaker } from './upgrade-answer.js'
 import { UpstreamAnswer } from './upstream-answer.js'
 
 export interface ServerLimits {
@@ -35,6 +39,8 @@ export type RequestStart = (request: IncomingMessage, response: ServerResponse) 
  * on every request, and V8 drops its optimised shapes: on Node 20 that is two thirds of a relayed call.
  */
 export class GatewayHttpAdapter extends ExpressAdapter {
+  private upgradeTaker: UpgradeTaker | undefined
+
   /** `registerLast` adds the routes that may wait: Express looks at routes in the order they were registered. */
   constructor(
     private readonly startRequest: RequestStart,
@@ -49,13 +55,27 @@ export class GatewayHttpAdapter extends ExpressAdapter {
     return super.setNotFoundHandler(...parameters)
   }
 
+  /** Whoever serves sockets says so here; until then every offer to leave HTTP is passed over. */
+  serveUpgrades(taker: UpgradeTaker): void {
+    this.upgradeTaker = taker
+  }
+
   override initHttpServer(): void {
     const app = this.getInstance<Express>()
     const handle = app as unknown as RequestListener
     const responses = new WeakMap<Duplex, ServerResponse>()
-    const server = createServer(
+    const messages = expressMessages(
+      app,
+      (request) => isFree(responses.get(request.socket)) && this.upgradeTaker?.wants(request) === true,
+    )
+    const serve = (request: IncomingMessage, response: ServerResponse): void => {
+      responses.set(request.socket, response)
+      this.startRequest(request, response)
+      handle(request, response)
+    }
+    const server = new UpgradableServer(
       {
-        ...expressMessages(app),
+        ...messages,
         headersTimeout: SERVER_LIMITS.headersTimeoutMs,
         requestTimeout: SERVER_LIMITS.requestTimeoutMs,
         keepAliveTimeout: SERVER_LIMITS.keepAliveTimeoutMs,
@@ -64,13 +84,15 @@ export class GatewayHttpAdapter extends ExpressAdapter {
         // Node would refuse a missing Host with an empty body; the gateway does not ask under which name it was found.
         requireHostHeader: false,
       },
-      (request, response) => {
-        responses.set(request.socket, response)
-        this.startRequest(request, response)
-        handle(request, response)
-      },
+      serve,
     )
     stampResponses(app.response)
+    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      const response = new messages.ServerResponse(request)
+      server.adopt(socket)
+      attachUpgrade(request, new PendingUpgrade(request, response, socket as Socket, head))
+      serve(request, response)
+    })
     // `100 Continue` is the decision of whoever reads the body: key and length are judged before.
     server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
       server.emit('request', request, response)
@@ -89,11 +111,20 @@ export class GatewayHttpAdapter extends ExpressAdapter {
   }
 
   override reply(response: express.Response, body: unknown, statusCode?: number): unknown {
-    if (!(body instanceof UpstreamAnswer)) return super.reply(response, body, statusCode)
-    relayAnswer(body, response, callOf(response.req))
+    if (body instanceof UpstreamAnswer) {
+      relayAnswer(body, response, callOf(response.req))
+      return undefined
+    }
+    const upgrade = body instanceof UpgradeAnswer ? findUpgrade(response.req) : undefined
+    if (upgrade === undefined) return super.reply(response, body, statusCode)
+    this.upgradeTaker?.take(upgrade, body as UpgradeAnswer)
     return undefined
   }
 }
+
+/** A socket whose last answer is still being sent cannot be given away; an upgrade that does not wait is a request. */
+const isFree = (last: ServerResponse | undefined): boolean =>
+  last === undefined || (last.writableFinished && last.socket === null)
 
 function relayExpress(): Express {
   const app = express()
@@ -116,8 +147,8 @@ interface MessageClasses {
  * They are real subclasses: V8 then lays out an instance's properties as Node's own constructors would, while a plain
  * function applied to a bare object costs ten times as much for each message (bench/README.md says how to measure).
  */
-function expressMessages(app: Express): MessageClasses {
-  class GatewayRequest extends IncomingMessage {}
+function expressMessages(app: Express, wantsUpgrade: UpgradeTaker['wants']): MessageClasses {
+  const GatewayRequest = upgradableRequests(wantsUpgrade)
   class GatewayResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {}
   app.request = adopt(app, GatewayRequest.prototype, express.request) as Express['request']
   app.response = adopt(app, GatewayResponse.prototype, express.response) as Express['response']

@@ -1,6 +1,7 @@
 /** Whether this process should get traffic: not before it listens, not once it drains. */
 export class Readiness {
   private state: 'starting' | 'ready' | 'draining' = 'starting'
+  private readonly listeners: (() => void)[] = []
 
   get isReady(): boolean {
     return this.state === 'ready'
@@ -20,5 +21,11 @@ export class Readiness {
 
   announceDraining(): void {
     this.state = 'draining'
+    for (const listener of this.listeners) listener()
+  }
+
+  /** Calls back when the drain begins: what would not end by itself ends then. */
+  onDraining(listener: () => void): void {
+    this.listeners.push(listener)
   }
 }

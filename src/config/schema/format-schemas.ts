@@ -84,3 +84,10 @@ export const webhookSecret = textAs('must be whsec_ followed by the base64 of 24
   const bytes = Buffer.from(encoded, 'base64')
   return bytes.toString('base64') === encoded && bytes.length >= 24 && bytes.length <= 64 ? text : undefined
 })
+
+/** An origin as browsers send it, or `*`; comes out in the spelling they use. `null` is what any sandboxed page sends. */
+export const webOrigin = textAs('must be * or an origin such as https://app.example.com, without a path', (text) => {
+  if (text === '*') return text
+  if (!/^https?:\/\/[^\s/\\?#@*]+\/?$/i.test(text) || !URL.canParse(text)) return undefined
+  return new URL(text).origin
+})

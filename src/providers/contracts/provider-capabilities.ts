@@ -1,5 +1,6 @@
 import type { ChatProvider } from './chat.contract.js'
 import type { MessagesProvider } from './messages.contract.js'
+import type { RealtimeProvider } from './realtime.contract.js'
 import type { SpeechProvider } from './speech.contract.js'
 import type { TranscriptionProvider, TranslationProvider } from './transcription.contract.js'
 
@@ -10,6 +11,7 @@ export interface ProviderCapabilities {
   readonly translation?: TranslationProvider
   readonly chat?: ChatProvider
   readonly messages?: MessagesProvider
+  readonly realtime?: RealtimeProvider
 }
 
 export type Capability = keyof ProviderCapabilities

@@ -1,11 +1,13 @@
 import { Injectable, Module } from '@nestjs/common'
 import { HttpModule } from '../../common/http/http.module.js'
+import { WebSocketModule } from '../../common/websocket/websocket.module.js'
 import type { ProviderCapabilities } from '../contracts/provider-capabilities.js'
 import { P1ChatProvider } from './p1-chat.provider.js'
+import { P1RealtimeProvider } from './p1-realtime.provider.js'
 import { P1SpeechProvider } from './p1-speech.provider.js'
 import { P1TranscriptionProvider } from './p1-transcription.provider.js'
 
-/** P1, the general upstream: speech, transcription, translation and chat over HTTP. */
+/** P1, the general upstream: speech, transcription, translation and chat over HTTP, realtime over WebSocket. */
 @Injectable()
 export class P1Capabilities implements ProviderCapabilities {
   readonly translation: P1TranscriptionProvider
@@ -14,14 +16,15 @@ export class P1Capabilities implements ProviderCapabilities {
     readonly speech: P1SpeechProvider,
     readonly transcription: P1TranscriptionProvider,
     readonly chat: P1ChatProvider,
+    readonly realtime: P1RealtimeProvider,
   ) {
     this.translation = transcription
   }
 }
 
 @Module({
-  imports: [HttpModule],
-  providers: [P1SpeechProvider, P1TranscriptionProvider, P1ChatProvider, P1Capabilities],
+  imports: [HttpModule, WebSocketModule],
+  providers: [P1SpeechProvider, P1TranscriptionProvider, P1ChatProvider, P1RealtimeProvider, P1Capabilities],
   exports: [P1Capabilities],
 })
 export class P1Module {}

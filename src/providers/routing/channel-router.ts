@@ -63,6 +63,10 @@ export class ChannelRouter extends ProviderRouter {
     return this.route('messages', model, caller)
   }
 
+  realtime(model: string, caller: Caller): Route<ProviderOf<'realtime'>> {
+    return this.route('realtime', model, caller)
+  }
+
   models(caller: Caller): readonly ListedModel[] {
     const { catalogue, channels } = this.table
     const listed: ListedModel[] = []

@@ -10,6 +10,7 @@ const CLASSES: Readonly<Record<Capability, readonly ModelClass[]>> = {
   translation: ['stt-standard'],
   chat: ['chat', 'chat-audio'],
   messages: ['messages'],
+  realtime: ['realtime'],
 }
 
 /** The built-in rows with the operator's laid over them. */

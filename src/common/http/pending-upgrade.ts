@@ -1,0 +1,99 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/** What an eager client may send before it was told to; the rest waits in its own socket. */
+const EARLY_BYTES = 65_536
+
+/** A refused client that still sends is listened to this long, so that no reset overtakes the refusal. */
+const LINGER_MS = 1_000
+
+const SWITCHING_PROTOCOLS = 101
+
+/**
+ * A request to leave HTTP, while it is decided. Node has given its socket away already; here it gets an ordinary
+ * response back, so that routes, guards and the exception filter judge and answer it like any other request.
+ */
+export class PendingUpgrade {
+  private readonly early: Buffer[] = []
+  private earlyBytes = 0
+
+  constructor(
+    readonly request: IncomingMessage,
+    private readonly response: ServerResponse,
+    private readonly socket: Socket,
+    head: Buffer,
+  ) {
+    response.shouldKeepAlive = false
+    response.assignSocket(socket)
+    response.once('finish', this.onAnswered)
+    // Whoever reads no socket never learns that its client has left.
+    socket.on('error', ignore).on('end', this.onEnd).on('data', this.onEarlyData)
+    if (head.length > 0) this.onEarlyData(head)
+  }
+
+  /** True once there is nobody left to talk to. */
+  get isGone(): boolean {
+    return this.socket.destroyed || !this.socket.writable
+  }
+
+  /** Gives the socket and what the client sent early to whoever speaks the new protocol from here on. */
+  release(): { readonly socket: Socket; readonly early: Buffer } {
+    const { socket } = this
+    this.letGo()
+    this.response.removeListener('finish', this.onAnswered)
+    this.response.statusCode = SWITCHING_PROTOCOLS
+    // It may have been paused; its next reader starts in this very turn.
+    socket.removeListener('error', ignore).resume()
+    return { socket, early: Buffer.concat(this.early) }
+  }
+
+  /** The conversation in the new protocol is over, and the call with it. */
+  finish(): void {
+    this.response.emit('close')
+  }
+
+  private readonly onEarlyData = (chunk: Buffer): void => {
+    this.early.push(chunk)
+    this.earlyBytes += chunk.length
+    if (this.earlyBytes > EARLY_BYTES) this.socket.pause()
+  }
+
+  /** Half a connection carries no conversation. */
+  private readonly onEnd = (): void => {
+    this.socket.destroy()
+  }
+
+  /** Refused: the connection ends as Node would end it, but for the client's early bytes, which are read and dropped. */
+  private readonly onAnswered = (): void => {
+    const { socket } = this
+    this.letGo()
+    this.early.length = 0
+    this.response.emit('close')
+    const timer = setTimeout(() => socket.destroy(), LINGER_MS)
+    socket.once('close', () => {
+      clearTimeout(timer)
+    })
+    socket.resume().end()
+  }
+
+  private letGo(): void {
+    this.socket.removeListener('data', this.onEarlyData).removeListener('end', this.onEnd)
+    this.response.detachSocket(this.socket)
+  }
+}
+
+const ignore = (): void => undefined
+
+const UPGRADE = Symbol('upgrade')
+
+interface UpgradeHolder {
+  [UPGRADE]?: PendingUpgrade
+}
+
+export function attachUpgrade(request: IncomingMessage, upgrade: PendingUpgrade): void {
+  ;(request as IncomingMessage & UpgradeHolder)[UPGRADE] = upgrade
+}
+
+/** The upgrade that a request asks for; undefined for a request that is only a request. */
+export const findUpgrade = (request: IncomingMessage): PendingUpgrade | undefined =>
+  (request as IncomingMessage & UpgradeHolder)[UPGRADE]

@@ -1,0 +1,37 @@
+import { IncomingMessage, Server } from 'node:http'
+import type { Duplex } from 'node:stream'
+
+/** Node forgets sockets that left HTTP; this one still counts them among its connections when it closes all. */
+export class UpgradableServer extends Server {
+  private readonly upgraded = new Set<Duplex>()
+
+  /** The server is answerable for a socket from here on, whoever speaks what over it. */
+  adopt(socket: Duplex): void {
+    this.upgraded.add(socket)
+    socket.once('close', () => this.upgraded.delete(socket))
+  }
+
+  override closeAllConnections(): void {
+    super.closeAllConnections()
+    for (const socket of this.upgraded) socket.destroy()
+  }
+}
+
+/**
+ * Requests that leave HTTP only where somebody waits for them. A Node server that listens to upgrades is given every
+ * request with such an offer as a bare socket, its body unread: also the plain POST of a client that would rather have
+ * spoken HTTP/2 (`Upgrade: h2c`). The parser decides by this property; later versions of Node have an option instead.
+ */
+export function upgradableRequests(wants: (request: IncomingMessage) => boolean): typeof IncomingMessage {
+  return class UpgradableRequest extends IncomingMessage {
+    declare private offersUpgrade: boolean
+
+    get upgrade(): boolean {
+      return this.offersUpgrade && (this.method === 'CONNECT' || wants(this))
+    }
+
+    set upgrade(offered: boolean | null) {
+      this.offersUpgrade = offered === true
+    }
+  }
+}

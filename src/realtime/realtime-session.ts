@@ -1,0 +1,124 @@
+import { checkClientEvent, type ClientEventLimits, isEventRefusal } from '../common/realtime-dialect/client-events.js'
+import { RealtimeTranslator } from '../common/realtime-dialect/realtime-translator.js'
+import type { RealtimeUpstream } from '../providers/contracts/realtime.contract.js'
+import { errorEvent, type RealtimeError } from './error-event.js'
+import { RateLimit } from './rate-limit.js'
+import type { RealtimeTerms } from './realtime-terms.js'
+import { SessionClock } from './session-clock.js'
+import { SessionClosing } from './session-closing.js'
+import * as endings from './session-endings.js'
+import { type SessionSocket, SocketSide } from './socket-side.js'
+import { UpstreamEvents } from './upstream-events.js'
+
+export type { RealtimeTerms } from './realtime-terms.js'
+
+const NOT_TEXT: RealtimeError = {
+  type: 'invalid_request_error',
+  code: 'invalid_event',
+  message: 'Events are text messages; binary messages are not accepted.',
+}
+
+/**
+ * A client and its upstream, joined: events are checked, translated and forwarded in order until either side, a limit
+ * or a drain ends it. Both sockets are handed over open and paused. Nothing of a conversation is kept.
+ */
+export class RealtimeSession {
+  private readonly client: SocketSide
+  private readonly upstream: SocketSide
+  private readonly translator: RealtimeTranslator
+  private readonly upstreamEvents: UpstreamEvents
+  private readonly eventLimits: ClientEventLimits
+  private readonly eventRate: RateLimit
+  private readonly pingRate: RateLimit
+  private readonly clock: SessionClock
+  private readonly closing: SessionClosing
+
+  constructor(
+    client: SessionSocket,
+    { socket, dialect }: RealtimeUpstream,
+    private readonly terms: RealtimeTerms,
+  ) {
+    const { limits, clientDialect, model } = terms
+    this.client = new SocketSide(client, limits.realtimePauseBytes)
+    this.upstream = new SocketSide(socket, limits.realtimePauseBytes)
+    this.translator = new RealtimeTranslator({ client: clientDialect, upstream: dialect })
+    this.upstreamEvents = new UpstreamEvents(terms, this.translator)
+    this.eventLimits = { maximumAudioBytes: limits.realtimeAudioBytes, model }
+    this.eventRate = new RateLimit(limits.realtimeEventsPerSecond)
+    this.pingRate = new RateLimit(limits.realtimePingsPerSecond)
+    this.closing = new SessionClosing(this.client, this.upstream, terms, this.onEnding)
+    this.clock = new SessionClock(limits, this.client, this.upstream, this.closing.end)
+  }
+
+  /** Resolves, never rejects, when both connections are gone and nothing of the session is left. */
+  get ended(): Promise<void> {
+    return this.closing.done
+  }
+
+  /** Why the session ended, in a word for the log; undefined while it runs. */
+  get endCause(): string | undefined {
+    return this.closing.ending?.cause
+  }
+
+  /** Listens to both sides and lets them speak. */
+  start(): void {
+    const { client, upstream } = this
+    client.socket.on('message', this.onClientMessage).on('ping', this.onClientPing).on('pong', this.onClientPing)
+    upstream.socket.on('message', this.onUpstreamMessage)
+    this.clock.start()
+    this.closing.watch()
+    client.socket.resume()
+    upstream.socket.resume()
+  }
+
+  /** Ends the session because the process does. */
+  drain(): void {
+    this.closing.end(endings.drained)
+  }
+
+  private readonly onClientMessage = (message: unknown, isBinary: boolean): void => {
+    if (!this.eventRate.take()) {
+      this.closing.end(endings.tooManyEvents)
+      return
+    }
+    this.clock.noteMessage()
+    try {
+      if (isBinary) this.refuse(NOT_TEXT)
+      else this.forward(message as Buffer)
+    } catch (error) {
+      this.closing.end(endings.gatewayFailed(error))
+    }
+  }
+
+  private forward(message: Buffer): void {
+    const event = checkClientEvent(message, this.terms.clientDialect.dialect, this.eventLimits)
+    if (isEventRefusal(event)) {
+      this.refuse(event)
+      return
+    }
+    for (const frame of this.translator.toUpstream(event)) this.upstream.send(frame, this.client)
+  }
+
+  private refuse(error: RealtimeError): void {
+    this.terms.call.log.bytesOut += this.client.send(errorEvent(error), this.client)
+  }
+
+  private readonly onUpstreamMessage = (message: unknown, isBinary: boolean): void => {
+    this.clock.noteMessage()
+    for (const frame of this.upstreamEvents.read(message as Buffer, isBinary)) {
+      this.terms.call.log.bytesOut += this.client.send(frame, this.upstream)
+    }
+  }
+
+  /** Pongs nobody asked for are counted like pings: either costs the same. */
+  private readonly onClientPing = (): void => {
+    if (!this.pingRate.take()) this.closing.end(endings.tooManyPings)
+  }
+
+  private readonly onEnding = (): void => {
+    const { client, upstream } = this
+    this.clock.stop()
+    client.socket.off('message', this.onClientMessage).off('ping', this.onClientPing).off('pong', this.onClientPing)
+    upstream.socket.off('message', this.onUpstreamMessage)
+  }
+}

@@ -1,0 +1,62 @@
+import type { IncomingMessage } from 'node:http'
+import { Inject } from '@nestjs/common'
+import { type OnGatewayConnection, WebSocketGateway } from '@nestjs/websockets'
+import type { WebSocket } from 'ws'
+import type { Logger } from '../common/observability/logger.js'
+import { LOGGER } from '../common/observability/observability.module.js'
+import { ClientDialect } from '../common/realtime-dialect/client-dialect.js'
+import { UsageRecorder } from '../common/usage/usage-recorder.js'
+import type { SocketGatewayOptions } from '../common/websocket/gateway-ws.adapter.js'
+import { offeredSubprotocols } from '../common/websocket/subprotocols.js'
+import { ConfigStore } from '../config/config-store.js'
+import { RealtimeSession } from './realtime-session.js'
+import type { RealtimeTerms } from './realtime-terms.js'
+import type { OpenedSession } from './realtime.service.js'
+
+/** Holds the sessions (specification: Realtime voice); who gets here was let in by `RealtimeController`. */
+@WebSocketGateway<SocketGatewayOptions>({ path: '/v1/realtime', subprotocol: 'realtime' })
+export class RealtimeGateway implements OnGatewayConnection<WebSocket> {
+  constructor(
+    private readonly store: ConfigStore,
+    private readonly recorder: UsageRecorder,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {}
+
+  /** `finish` writes the call's log line. */
+  handleConnection(client: WebSocket, request: IncomingMessage, opened: OpenedSession, finish: () => void): void {
+    client.pause()
+    const { seat, upstream } = opened
+    const session = new RealtimeSession(client, upstream, this.termsFor(request, opened))
+    void session.ended.then(() => {
+      seat.leave()
+      finish()
+    })
+    session.start()
+    seat.occupy(session)
+  }
+
+  private termsFor(request: IncomingMessage, opened: OpenedSession): RealtimeTerms {
+    const { call, channelId, credentials, model } = opened
+    const { limits, timeouts } = this.store.current
+    return {
+      call,
+      channelId,
+      credentials,
+      model,
+      requestId: call.requestId,
+      keyId: call.caller.keyId,
+      clientDialect: ClientDialect.ofHandshake({
+        betaHeader: betaHeaderOf(request),
+        protocols: offeredSubprotocols(request),
+      }),
+      limits: { ...limits, ...timeouts },
+      recorder: this.recorder,
+      logger: this.logger,
+    }
+  }
+}
+
+function betaHeaderOf({ headers }: IncomingMessage): string | undefined {
+  const header = headers['openai-beta']
+  return typeof header === 'string' ? header : header?.join(',')
+}

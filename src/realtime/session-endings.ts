@@ -1,0 +1,115 @@
+import { GatewayError } from '../common/errors/gateway-error.js'
+import { closeReason } from './close-reason.js'
+import type { RealtimeError } from './error-event.js'
+
+export interface Close {
+  readonly code: number
+  readonly reason: string
+}
+
+/** Why a session ends, and what each side is told. A side without a close is cut off: it would not hear it. */
+export interface Ending {
+  /** A stable word for the log. */
+  readonly cause: string
+  readonly client?: Close
+  readonly upstream?: Close
+  /** Said to the client before its close. */
+  readonly event?: RealtimeError
+  /** For the log: set when it was not the client's doing. */
+  readonly failure?: GatewayError
+}
+
+const NORMAL: Close = { code: 1000, reason: '' }
+const LOST: Close = { code: 1011, reason: 'upstream connection lost' }
+const SLOW: Close = { code: 1013, reason: 'slow reader' }
+
+const goingAway = (reason: string): Close => ({ code: 1001, reason })
+const policy = (reason: string): Close => ({ code: 1008, reason })
+
+const upstreamFailure = (message: string): GatewayError => new GatewayError('upstream_failed', message)
+
+export const clientClosed: Ending = { cause: 'client_closed', client: NORMAL, upstream: NORMAL }
+/** Without a close of its own, or by one that cannot be answered. */
+export const clientLost: Ending = { cause: 'client_lost', upstream: NORMAL }
+export const clientSilent: Ending = { cause: 'client_silent', upstream: NORMAL }
+/** What the client broke is told by the close that the library has already sent. */
+export const clientBroken: Ending = { cause: 'client_broke_protocol', client: NORMAL, upstream: NORMAL }
+export const clientSlow: Ending = { cause: 'client_slow', client: SLOW, upstream: NORMAL }
+export const tooManyEvents: Ending = {
+  cause: 'too_many_events',
+  client: policy('too many events per second'),
+  upstream: NORMAL,
+}
+export const tooManyPings: Ending = {
+  cause: 'too_many_pings',
+  client: policy('too many pings per second'),
+  upstream: NORMAL,
+}
+export const drained: Ending = {
+  cause: 'drained',
+  client: goingAway('the gateway is restarting'),
+  upstream: goingAway(''),
+}
+export const upstreamSlow: Ending = {
+  cause: 'upstream_slow',
+  client: goingAway('the upstream does not keep up'),
+  upstream: SLOW,
+  failure: upstreamFailure('The upstream did not take what waited for it.'),
+}
+
+const upstreamGone = (cause: string, message: string): Ending => ({
+  cause,
+  client: LOST,
+  event: { type: 'server_error', code: 'upstream_failed', message },
+  failure: upstreamFailure(message),
+})
+export const upstreamLost = upstreamGone('upstream_lost', 'The connection to the upstream was lost.')
+export const upstreamSilent = upstreamGone('upstream_silent', 'The upstream does not answer any more.')
+
+export const gatewayFailed = (error: unknown): Ending => ({
+  cause: 'gateway_failed',
+  client: { code: 1011, reason: 'internal error' },
+  upstream: NORMAL,
+  event: { type: 'server_error', code: 'internal_error', message: 'The gateway failed.' },
+  failure: new GatewayError('internal', 'The session failed.', { cause: error }),
+})
+
+const MINUTE_MS = 60_000
+const minutes = (milliseconds: number): string => `${Math.round((milliseconds / MINUTE_MS) * 10) / 10} minutes`
+
+/** In the words with which the upstream ends a session that is too old. */
+export function expired(ageMs: number): Ending {
+  const message = `Your session hit the maximum duration of ${minutes(ageMs)}.`
+  return {
+    cause: 'expired',
+    client: goingAway(message),
+    upstream: NORMAL,
+    event: { type: 'invalid_request_error', code: 'session_expired', message },
+  }
+}
+
+export function idle(idleMs: number): Ending {
+  const message = `Your session was idle for ${minutes(idleMs)}.`
+  return {
+    cause: 'idle',
+    client: goingAway('idle timeout'),
+    upstream: NORMAL,
+    event: { type: 'invalid_request_error', code: 'session_idle', message },
+  }
+}
+
+const NO_CODE = 1005
+const LAST_HARMLESS_CODE = 1001
+
+/** Codes that may stand in a close frame; the others say how a connection was lost, or nothing that is defined. */
+const maySend = (code: number): boolean =>
+  (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) || (code >= 3000 && code <= 4999)
+
+/** An upstream's close as the client gets it; `secret` is the channel's, which no reason may show. */
+export function upstreamClosed(code: number, reason: Buffer, secret: string): Ending {
+  if (code === NO_CODE) return { cause: 'upstream_closed', client: NORMAL, upstream: NORMAL }
+  if (!maySend(code)) return upstreamLost
+  const ending = { cause: 'upstream_closed', client: { code, reason: closeReason(reason, secret) }, upstream: NORMAL }
+  if (code <= LAST_HARMLESS_CODE) return ending
+  return { ...ending, failure: upstreamFailure(`The upstream closed the session with code ${code}.`) }
+}

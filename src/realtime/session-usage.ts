@@ -1,0 +1,51 @@
+import type { Units } from '../common/http/call.js'
+import { usageOf } from '../common/realtime-dialect/event-usage.js'
+import type { UsageEntry } from '../common/usage/usage-recorder.js'
+import type { RealtimeTerms } from './realtime-terms.js'
+import { sumOfUnits } from './unit-sums.js'
+
+type Kind = UsageEntry['kind']
+
+const TRANSCRIPTION_COMPLETED = 'conversation.item.input_audio_transcription.completed'
+
+/** What a server event of this type bills; both dialects use the same two. */
+export function billedKind(type: string): Kind | undefined {
+  if (type === 'response.done') return 'response'
+  return type === TRANSCRIPTION_COMPLETED ? 'input_transcription' : undefined
+}
+
+/**
+ * The units of a session: one entry per billed event, and their sums for the log line of the call. Nothing that goes
+ * wrong here reaches the session.
+ */
+export class SessionUsage {
+  private responses: Units | undefined
+  /** Billed by the prices of another model, so they are not mixed with the others. */
+  private transcriptions: Units | undefined
+
+  constructor(private readonly terms: RealtimeTerms) {}
+
+  /** `event` is of that kind; one without usage (a failed answer) bills nothing. */
+  note(kind: Kind, event: Buffer): void {
+    const { call, requestId, keyId, channelId, model, recorder, logger } = this.terms
+    try {
+      const units = usageOf(event)
+      if (units === undefined) return
+      this.add(kind, units)
+      call.log.usage = { units: this.sums(), estimated: false }
+      recorder.record({ callId: requestId, keyId, channelId, model, kind, units, estimated: false })
+    } catch (err) {
+      logger.warn({ requestId, err }, 'usage not recorded')
+    }
+  }
+
+  private add(kind: Kind, units: Units): void {
+    if (kind === 'response') this.responses = sumOfUnits(this.responses, units)
+    else this.transcriptions = sumOfUnits(this.transcriptions, units)
+  }
+
+  private sums(): Units {
+    if (this.transcriptions === undefined) return { ...this.responses }
+    return { ...this.responses, input_transcription: this.transcriptions }
+  }
+}

@@ -1,0 +1,74 @@
+import type { RealtimeTranslator } from '../common/realtime-dialect/realtime-translator.js'
+import { FrameScan } from '../common/realtime-dialect/frame-scan.js'
+import { isRecord } from '../common/validation/field-rules.js'
+import { scrubUpstreamText } from './close-reason.js'
+import type { RealtimeTerms } from './realtime-terms.js'
+import { billedKind, SessionUsage } from './session-usage.js'
+
+const NOTHING: readonly Buffer[] = []
+
+/**
+ * What a session does with each message of its upstream. Only the few that bill something or report an error are
+ * parsed; the others, audio above all, are passed to the translation as they are.
+ */
+export class UpstreamEvents {
+  private readonly usage: SessionUsage
+  private hasWarned = false
+
+  constructor(
+    private readonly terms: RealtimeTerms,
+    private readonly translator: RealtimeTranslator,
+  ) {
+    this.usage = new SessionUsage(terms)
+  }
+
+  /**
+   * The messages for the client. None for what is no event (binary, not a JSON object): no client could read it, and
+   * the log tells of the first of a session. Never throws.
+   */
+  read(message: Buffer, isBinary: boolean): readonly Buffer[] {
+    if (isBinary) return this.drop('a binary message')
+    const scan = FrameScan.of(message)
+    if (scan === undefined) return this.drop('not a JSON object')
+    try {
+      return this.translator.toClient(this.noted(message, scan.type()?.type))
+    } catch (error) {
+      return this.drop(error)
+    }
+  }
+
+  private noted(message: Buffer, type = ''): Buffer {
+    const kind = billedKind(type)
+    if (kind !== undefined) this.usage.note(kind, message)
+    return mayReportError(type) ? this.withoutSecrets(message) : message
+  }
+
+  /** The very same message when the text of its error, if it reports one, may be seen as it is. */
+  private withoutSecrets(message: Buffer): Buffer {
+    const event: unknown = JSON.parse(message.toString())
+    const error = isRecord(event) ? errorOf(event) : undefined
+    if (error === undefined || typeof error['message'] !== 'string') return message
+    const clean = scrubUpstreamText(error['message'], this.terms.credentials)
+    if (clean === error['message']) return message
+    error['message'] = clean
+    return Buffer.from(JSON.stringify(event))
+  }
+
+  private drop(fault: unknown): readonly Buffer[] {
+    const { requestId, channelId, logger } = this.terms
+    if (!this.hasWarned) logger.warn({ requestId, channel: channelId, err: fault }, 'upstream message dropped')
+    this.hasWarned = true
+    return NOTHING
+  }
+}
+
+const mayReportError = (type: string): boolean =>
+  type === 'error' || type === 'response.done' || type.endsWith('.failed')
+
+/** Of an `error` event, of a failed input transcription, or of a failed response. */
+function errorOf(event: Readonly<Record<string, unknown>>): Record<string, unknown> | undefined {
+  const response = event['response']
+  const details = isRecord(response) ? response['status_details'] : undefined
+  const error = event['error'] ?? (isRecord(details) ? details['error'] : undefined)
+  return isRecord(error) ? error : undefined
+}

@@ -1,0 +1,144 @@
+import { Call } from '../../src/common/http/call.js'
+import { ClientDialect } from '../../src/common/realtime-dialect/client-dialect.js'
+import type { RealtimeDialect } from '../../src/common/realtime-dialect/dialect.js'
+import { type UsageEntry, UsageRecorder } from '../../src/common/usage/usage-recorder.js'
+import type { RealtimeLimits } from '../../src/config/gateway-config.js'
+import { RealtimeSession } from '../../src/realtime/realtime-session.js'
+import type { SessionSocket } from '../../src/realtime/socket-side.js'
+import { type SocketPairs, startSocketPairs } from './socket-pairs.js'
+
+export const SECRET = 'channel-secret-1234'
+
+export const DEFAULT_LIMITS: RealtimeLimits = {
+  realtimeAudioBytes: 15_728_640,
+  realtimeFrameBytes: 22_020_096,
+  realtimeFragments: 1024,
+  realtimeEventsPerSecond: 500,
+  realtimePingsPerSecond: 20,
+  realtimePauseBytes: 1_048_576,
+  realtimeCloseBytes: 4_194_304,
+  realtimeStuckMs: 10_000,
+  realtimePingMs: 20_000,
+  realtimeIdleMs: 300_000,
+  realtimeAgeMs: 3_480_000,
+}
+
+export interface SessionOptions {
+  readonly limits?: Partial<RealtimeLimits>
+  /** `undefined` = not known from the handshake. */
+  readonly clientDialect?: RealtimeDialect | undefined
+  readonly upstreamDialect?: RealtimeDialect
+  readonly record?: (entry: UsageEntry) => void
+  /** Answering pings, at the far ends. */
+  readonly clientPongs?: boolean
+  readonly upstreamPongs?: boolean
+  /** Something that happens to the gateway's ends before the session has them. */
+  readonly beforeStart?: (near: NearEnds) => Promise<void>
+}
+
+/** The gateway's own ends. */
+export interface NearEnds {
+  readonly client: SessionSocket
+  readonly upstream: SessionSocket
+}
+
+/** What came to a far end. */
+export interface FarEnd {
+  readonly socket: SessionSocket
+  readonly received: Buffer[]
+  readonly closed: Promise<{ readonly code: number; readonly reason: string }>
+  /** The events so far, parsed. */
+  events(): Record<string, unknown>[]
+  /** Resolves when that many messages have come. */
+  count(messages: number): Promise<void>
+  send(event: unknown): void
+}
+
+export interface TestSession {
+  readonly session: RealtimeSession
+  readonly call: Call
+  readonly client: FarEnd
+  readonly upstream: FarEnd
+  readonly near: NearEnds
+  readonly entries: UsageEntry[]
+  readonly warnings: unknown[]
+}
+
+export interface TestSessions {
+  open(options?: SessionOptions): Promise<TestSession>
+  close(): Promise<void>
+}
+
+class CollectingRecorder extends UsageRecorder {
+  constructor(readonly record: (entry: UsageEntry) => void) {
+    super()
+  }
+}
+
+/** Sessions over real sockets: the far ends belong to the test. */
+export async function startSessions(pairsWith: Parameters<typeof startSocketPairs>[0] = {}): Promise<TestSessions> {
+  const pairs = await startSocketPairs(pairsWith)
+  return { open: (options = {}) => openSession(pairs, options), close: () => pairs.close() }
+}
+
+async function openSession(pairs: SocketPairs, options: SessionOptions): Promise<TestSession> {
+  const { limits = {}, clientDialect, upstreamDialect = 'beta', clientPongs = true, upstreamPongs = true } = options
+  const clientPair = await pairs.open({ near: 'server', autoPong: clientPongs })
+  const upstreamPair = await pairs.open({ near: 'client', autoPong: upstreamPongs })
+  const call = new Call('req_1', 'GET', '/v1/realtime', performance.now())
+  const entries: UsageEntry[] = []
+  const warnings: unknown[] = []
+  const session = new RealtimeSession(
+    clientPair.server,
+    { socket: upstreamPair.client, dialect: upstreamDialect },
+    {
+      call,
+      requestId: call.requestId,
+      clientDialect:
+        clientDialect === undefined
+          ? ClientDialect.ofHandshake({ betaHeader: undefined, protocols: [] })
+          : ClientDialect.of(clientDialect),
+      limits: { ...DEFAULT_LIMITS, ...limits },
+      recorder: new CollectingRecorder(options.record ?? ((entry) => entries.push(entry))),
+      keyId: 'team-a',
+      model: 'gpt-realtime',
+      channelId: 'p1-main',
+      credentials: SECRET,
+      logger: { info: () => undefined, warn: (fields: unknown) => void warnings.push(fields) },
+    },
+  )
+  const near = { client: clientPair.server, upstream: upstreamPair.client }
+  const client = farEnd(clientPair.client)
+  const upstream = farEnd(upstreamPair.server)
+  await options.beforeStart?.(near)
+  session.start()
+  return { session, call, client, upstream, near, entries, warnings }
+}
+
+function farEnd(socket: SessionSocket): FarEnd {
+  const received: Buffer[] = []
+  let waiting: { readonly messages: number; readonly resolve: () => void } | undefined
+  socket.on('message', (data) => {
+    received.push(data as Buffer)
+    if (waiting !== undefined && received.length >= waiting.messages) waiting.resolve()
+  })
+  const closed = new Promise<{ code: number; reason: string }>((resolve) => {
+    socket.once('close', (code, reason) => {
+      resolve({ code, reason: reason.toString() })
+    })
+  })
+  return {
+    socket,
+    received,
+    closed,
+    events: () => received.map((message) => JSON.parse(message.toString()) as Record<string, unknown>),
+    count: (messages) =>
+      new Promise((resolve) => {
+        if (received.length >= messages) resolve()
+        else waiting = { messages, resolve }
+      }),
+    send: (event) => {
+      socket.send(typeof event === 'string' ? event : JSON.stringify(event))
+    },
+  }
+}
