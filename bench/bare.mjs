@@ -1,16 +1,19 @@
 /**
  * The yardstick: the least a Node proxy can do and still be a gateway. A bare node:http server, the caller's key looked
  * up by its SHA-256, the body read, parsed and minimally checked, its bytes sent on with undici, the answer piped back.
- * Uploads are piped through unread. Environment: PORT, UPSTREAM.
+ * Uploads are piped through unread, sockets are joined (bare-realtime.mjs). Environment: PORT, UPSTREAM.
  */
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import { Pool } from 'undici'
+import { pipeSockets } from './bare-realtime.mjs'
 import { CALLER_KEY, UPSTREAM_KEY } from './wire.mjs'
 
 const sha256 = (text) => createHash('sha256').update(text).digest('hex')
 const callers = new Map([[sha256(CALLER_KEY), { id: 'bench' }]])
 const pool = new Pool(process.env.UPSTREAM ?? '')
+
+const isKnown = ({ headers }) => callers.has(sha256((headers.authorization ?? '').slice('Bearer '.length)))
 
 const isChat = (body) => typeof body.model === 'string' && Array.isArray(body.messages) && body.messages.length > 0
 const isSpeech = (body) => typeof body.model === 'string' && typeof body.input === 'string' && body.input !== ''
@@ -60,8 +63,7 @@ function relayJson(request, response, check) {
 
 const server = createServer((request, response) => {
   if (request.url === '/health/ready') return response.writeHead(200).end()
-  const key = (request.headers.authorization ?? '').slice('Bearer '.length)
-  if (callers.get(sha256(key)) === undefined) return refuse(response, 401, 'The key is not known.')
+  if (!isKnown(request)) return refuse(response, 401, 'The key is not known.')
   const check = CHECKS[request.url]
   if (check) return relayJson(request, response, check)
   if (request.url === '/v1/audio/transcriptions') {
@@ -70,5 +72,6 @@ const server = createServer((request, response) => {
   refuse(response, 404, 'Unknown path.')
 })
 server.keepAliveTimeout = 60_000
+pipeSockets(server, process.env.UPSTREAM ?? '', isKnown)
 server.listen(Number(process.env.PORT), '127.0.0.1')
 process.stdin.on('end', () => process.exit(0)).resume()

@@ -19,6 +19,7 @@ export function gatewayConfig(upstreamUrl) {
       { id: MODELS.chat, class: 'chat', providers: ['p1'] },
       { id: MODELS.speech, class: 'tts', providers: ['p1'] },
       { id: MODELS.transcription, class: 'stt-standard', providers: ['p1'] },
+      { id: MODELS.realtime, class: 'realtime', providers: ['p1'] },
     ],
   })
 }

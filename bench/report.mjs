@@ -83,16 +83,64 @@ function memoryTable(memory) {
   return table([head, ...rows])
 }
 
+function realtimeTable({ paths }) {
+  const head = [
+    '',
+    'µs per frame',
+    'RATIO',
+    'lowest',
+    'highest',
+    'target',
+    '',
+    'frames',
+    'LOST',
+    'DISORDERED',
+    'driver',
+  ]
+  const rows = Object.values(paths).map((one) => [
+    one.title,
+    fixed(one.usPerFrame, 1),
+    fixed(one.ratio, 2),
+    fixed(one.lowestRatio, 2),
+    fixed(one.highestRatio, 2),
+    one.target === undefined ? '' : `<= ${fixed(one.target, 1)}`,
+    verdict(one.met),
+    ...[one.frames, one.lost, one.outOfOrder + one.changed].map(String),
+    percent(one.driverShare),
+  ])
+  return table([head, ...rows])
+}
+
+function realtimeMemoryTable({ paths, memory }) {
+  const head = ['RSS, MB', 'without sessions', 'at the start', 'at the end', 'GROWTH', 'highest']
+  const rows = Object.entries(memory).map(([name, one]) => [
+    paths[name].title,
+    ...[one.idleBytes, one.startBytes, one.endBytes, one.growthBytes, one.peakBytes].map(megabytes),
+  ])
+  return table([head, ...rows])
+}
+
+function realtimeText(realtime) {
+  const { sessions, framesPerSecond, slotMs, memoryMs } = realtime.plan
+  return [
+    `\nRealtime: ${sessions} sessions, each ${framesPerSecond} frames a second each way, CPU per forwarded frame (slots of ${fixed(slotMs / 1000, 1)} s)`,
+    realtimeTable(realtime),
+    `\nRealtime memory, ${fixed(memoryMs / 1000, 1)} s of the same`,
+    realtimeMemoryTable(realtime),
+  ].join('\n')
+}
+
 /** The whole run as text for a terminal. */
 export function report(results) {
-  const { cpu, latency, memory, machine, voids, changedAnswers } = results
-  const missed = Object.values(cpu).filter((one) => one.met === false)
+  const { cpu, latency, memory, realtime, machine, voids, changedAnswers } = results
+  const missed = [...Object.values(cpu), ...Object.values(realtime.paths)].filter((one) => one.met === false)
   return [
     `${machine.cpu} x ${machine.cores}, Node ${machine.node}, load ${machine.loadBefore} before, ${results.mode} run, ${fixed(results.tookSeconds, 0)} s`,
     ...(results.selfTest ? ['SELF TEST: the yardstick runs in the place of the gateway; ratios must be about 1.'] : []),
     `\nCPU per request (whole process, medians of ${cpu.chat.pairs.length} pairs of slots)\n${cpuTable(cpu)}`,
     `\nLatency, open loop, counted from when a request was due\n${latencyTable(latency)}`,
     `\nMemory\n${memoryTable(memory)}`,
+    realtimeText(realtime),
     `\nDriver: at most ${percent(results.driverShare)} of a core (void above 80 %). Answers were counted at both ends.`,
     changedAnswers.length === 0
       ? 'Every answer had the bytes of the upstream.'

@@ -9,13 +9,14 @@ import { parseArgs } from 'node:util'
 import { measureCpu } from './measure/cpu.mjs'
 import { measureLatency } from './measure/latency.mjs'
 import { measureMemory } from './measure/memory.mjs'
+import { measureRealtime } from './measure/realtime.mjs'
 import { stopAll } from './processes.mjs'
 import { report } from './report.mjs'
 import { SCENARIOS } from './scenarios.mjs'
 import { GATEWAY_SCRIPT, Session } from './session.mjs'
 
 const FULL = {
-  limitMs: 240_000,
+  limitMs: 330_000,
   cpu: { pairs: 9, slotMs: 1_100, warmUpMs: 1_500 },
   upload: { pairs: 3, slotMs: 2_000, warmUpMs: 500 },
   latency: { rounds: 3, durationMs: 3_000, ratePerSecond: 400 },
@@ -26,10 +27,20 @@ const FULL = {
     slowBytesPerSecond: 50_000_000,
     openStreams: { streams: 200, frames: 30, paceMs: 100 },
   },
+  realtime: {
+    sessions: 200,
+    framesPerSecond: 25,
+    rounds: 5,
+    warmUpMs: 700,
+    slotMs: 2_000,
+    memoryPaths: ['bare', 'untranslated', 'translated'],
+    memoryWarmUpMs: 3_000,
+    memoryMs: 8_000,
+  },
 }
 
 const QUICK = {
-  limitMs: 90_000,
+  limitMs: 120_000,
   cpu: { pairs: 2, slotMs: 350, warmUpMs: 250 },
   upload: { pairs: 1, slotMs: 400, warmUpMs: 100 },
   latency: { rounds: 1, durationMs: 1_000, ratePerSecond: 200 },
@@ -39,6 +50,16 @@ const QUICK = {
     speechBytes: 50_000_000,
     slowBytesPerSecond: 50_000_000,
     openStreams: { streams: 200, frames: 10, paceMs: 100 },
+  },
+  realtime: {
+    sessions: 200,
+    framesPerSecond: 25,
+    rounds: 1,
+    warmUpMs: 300,
+    slotMs: 600,
+    memoryPaths: ['translated'],
+    memoryWarmUpMs: 1_000,
+    memoryMs: 1_500,
   },
 }
 
@@ -91,6 +112,7 @@ async function measure(plan) {
   const cpu = await step('CPU', () => measureCpu(session, plan))
   const latency = await step('latency', () => measureLatency(session, plan))
   const memory = await step('memory', () => measureMemory(session, plan))
+  const realtime = await step('realtime', () => measureRealtime(session, plan))
   const { voids, driverShare } = session
   const tookSeconds = performance.now() / 1000
   return {
@@ -102,6 +124,7 @@ async function measure(plan) {
     cpu,
     latency,
     memory,
+    realtime,
     plan,
   }
 }

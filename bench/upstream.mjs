@@ -6,6 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
+import { serveRealtime } from './upstream-realtime.mjs'
 import {
   chatAnswer,
   closingFrames,
@@ -25,7 +26,14 @@ const TRANSCRIPT = Buffer.from(JSON.stringify({ text: 'The gateway relays what i
 const SSE_HEADERS = { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-store' }
 
 const newCounter = () => ({ requests: 0, answers: 0, aborted: 0, bytesIn: 0, bytesOut: 0 })
-const counters = { chat: newCounter(), stream: newCounter(), speech: newCounter(), upload: newCounter() }
+const counters = {
+  chat: newCounter(),
+  stream: newCounter(),
+  speech: newCounter(),
+  upload: newCounter(),
+  realtime: newCounter(),
+}
+const realtime = { open: 0, outOfOrder: 0, changed: 0 }
 const open = { now: 0, peak: 0 }
 const upload = { verifyNext: false, last: null }
 
@@ -135,7 +143,7 @@ function watch(response, counter, bytesIn) {
 function answerControl(request, response) {
   if (request.url === '/__bench/verify-next-upload') upload.verifyNext = true
   if (request.url === '/__bench/reset-peak') open.peak = open.now
-  const state = request.url === '/__bench/last-upload' ? upload.last : { counters, open }
+  const state = request.url === '/__bench/last-upload' ? upload.last : { counters, open, realtime }
   response.writeHead(200, { 'Content-Type': 'application/json' })
   response.end(JSON.stringify(state))
 }
@@ -155,5 +163,6 @@ const server = createServer((request, response) => {
   response.writeHead(404).end()
 })
 server.keepAliveTimeout = 60_000
+serveRealtime(server, counters.realtime, realtime)
 server.listen(Number(process.env.PORT), '127.0.0.1')
 process.stdin.on('end', () => process.exit(0)).resume()

@@ -4,7 +4,12 @@
  */
 export const UPSTREAM_KEY = 'bench-upstream-key'
 export const CALLER_KEY = 'bench-caller-key'
-export const MODELS = { chat: 'bench-chat', speech: 'bench-tts', transcription: 'bench-stt' }
+export const MODELS = {
+  chat: 'bench-chat',
+  speech: 'bench-tts',
+  transcription: 'bench-stt',
+  realtime: 'bench-realtime',
+}
 
 export const STREAM_CHUNKS = 100
 export const SPEECH_BYTES = 204_800

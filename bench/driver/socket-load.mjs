@@ -1,0 +1,101 @@
+import { SocketSession } from './socket-session.mjs'
+
+const OPEN_LIMIT_MS = 20_000
+const CLOSE_LIMIT_MS = 10_000
+/** When nothing has arrived for so long, what is still missing is lost. A busy machine may take longer for all of it. */
+const SILENCE_LIMIT_MS = 5_000
+const DRAIN_LIMIT_MS = 30_000
+
+const sum = (values) => values.reduce((total, value) => total + value, 0)
+
+/** Sessions that stream at once: each sends audio at a steady rate, their turns spread evenly over the gap. */
+export class SocketLoad {
+  sessions = []
+  #failed
+  #fail
+  #onAudio = () => undefined
+
+  constructor() {
+    this.#failed = new Promise((_, reject) => (this.#fail = reject))
+    this.#failed.catch(() => undefined)
+  }
+
+  /** Opens `count` sessions. Rejects when one is refused or not open in time. */
+  async open({ port, dialect, count }) {
+    const onAudio = () => this.#onAudio()
+    const onError = (error) => this.#fail(error)
+    this.sessions = Array.from({ length: count }, () => new SocketSession({ port, dialect, onAudio, onError }))
+    await this.#within(OPEN_LIMIT_MS, Promise.all(this.sessions.map((session) => session.opened)))
+  }
+
+  /**
+   * Every session sends `framesPerSecond` for `durationMs`, catching up when the driver is late, then waits until all
+   * frames are back or given up.
+   * @returns {Promise<{ completed: number, sent: number, lost: number, outOfOrder: number, changed: number }>}
+   *   frames that came back; `lost` never did
+   */
+  async stream({ framesPerSecond, durationMs }) {
+    const before = this.#totals()
+    await this.#within(durationMs + OPEN_LIMIT_MS, this.#sendAll(framesPerSecond, durationMs))
+    await this.#allBack()
+    const after = this.#totals()
+    const result = Object.fromEntries(Object.keys(after).map((name) => [name, after[name] - before[name]]))
+    return { ...result, completed: result.received, lost: result.sent - result.received }
+  }
+
+  async close() {
+    await this.#within(CLOSE_LIMIT_MS, Promise.all(this.sessions.map((session) => session.close())))
+  }
+
+  #totals() {
+    const { sessions } = this
+    return {
+      sent: sum(sessions.map((session) => session.sent)),
+      received: sum(sessions.map((session) => session.received)),
+      outOfOrder: sum(sessions.map((session) => session.faults.outOfOrder)),
+      changed: sum(sessions.map((session) => session.faults.changed)),
+    }
+  }
+
+  #sendAll(framesPerSecond, durationMs) {
+    const { sessions } = this
+    const gapMs = 1000 / framesPerSecond / sessions.length
+    const total = Math.round((durationMs / 1000) * framesPerSecond) * sessions.length
+    const start = performance.now()
+    let sent = 0
+    return new Promise((resolve) => {
+      const tick = () => {
+        const due = Math.min(total, Math.floor((performance.now() - start) / gapMs) + 1)
+        while (sent < due) sessions[sent++ % sessions.length].sendAudio()
+        if (sent === total) resolve()
+        else setTimeout(tick, 1)
+      }
+      tick()
+    })
+  }
+
+  async #allBack() {
+    let silence
+    const back = new Promise((resolve) => {
+      silence = setTimeout(resolve, SILENCE_LIMIT_MS)
+      this.#onAudio = () => {
+        silence.refresh()
+        if (this.sessions.every((session) => session.received >= session.sent)) resolve()
+      }
+      this.#onAudio()
+    })
+    await this.#within(DRAIN_LIMIT_MS, back).finally(() => clearTimeout(silence))
+    this.#onAudio = () => undefined
+  }
+
+  /** What was asked for, unless a session fails first or the time is up. */
+  async #within(limitMs, work) {
+    let timer
+    const late = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error('took too long')), limitMs)))
+    try {
+      return await Promise.race([work, this.#failed, late])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
