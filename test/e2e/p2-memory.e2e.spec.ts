@@ -5,8 +5,8 @@ import { type P2Gateway, p2Text, startP2Gateway } from '../support/p2-gateway.js
 import { openRaw } from '../support/raw-http.js'
 
 const BYTES_PER_SECOND = 48_000
-/** Ten minutes of speech, and more than may be held. */
-const AUDIO_BYTES = 15 * 60 * BYTES_PER_SECOND
+/** Many times the ten minutes that anybody has asked for, so that holding it would show. */
+const AUDIO_BYTES = 60 * 60 * BYTES_PER_SECOND
 
 jest.setTimeout(180_000)
 
@@ -19,12 +19,11 @@ afterAll(async () => {
   await lab.close()
 })
 
-describe('a speech of fifteen minutes from P2', () => {
+describe('an hour of speech from P2', () => {
   it.each([
     ['pcm', 'audio', AUDIO_BYTES],
     ['wav', 'audio', AUDIO_BYTES + 44],
     ['mp3', 'audio', AUDIO_BYTES],
-    ['opus', 'audio', AUDIO_BYTES],
     ['pcm', 'sse', (AUDIO_BYTES * 4) / 3],
   ])('passes as %s, %s without being held', async (format, form, leastBytes) => {
     const body = p2Text(`#bytes=${AUDIO_BYTES}`, { response_format: format, stream_format: form })

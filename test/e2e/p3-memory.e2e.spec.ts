@@ -14,7 +14,7 @@ import { openRaw } from '../support/raw-http.js'
 
 const MEGABYTE = 1_000_000
 /** Twice as much travels as hexadecimal digits. */
-const AUDIO_BYTES = 48 * MEGABYTE
+const AUDIO_BYTES = 96 * MEGABYTE
 /** What the kernel's buffers of three loopback hops may hold for a reader who does not read. */
 const IN_FLIGHT_BYTES = 64 * MEGABYTE
 
