@@ -21,4 +21,6 @@ export default {
   },
   testTimeout: 30_000,
   maxWorkers: 2,
+  // Modules of the ESM loader are never given back: a worker that has seen fifty suites spends its time collecting garbage.
+  workerIdleMemoryLimit: '700MB',
 }
