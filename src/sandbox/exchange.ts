@@ -116,9 +116,11 @@ export class Exchange {
     await this.#deliver(frames, dialect?.errorFrames() ?? [])
   }
 
-  /** True when the answer about to be sent as plain JSON must become a failure instead. */
-  get wantsErrorFrame(): boolean {
-    return this.#fault === 'errorframe'
+  /** True when the answer about to be sent as plain JSON must become a failure instead; that failure is then sent whole. */
+  takeErrorFrame(): boolean {
+    const wanted = this.#fault === 'errorframe'
+    if (wanted) this.#fault = undefined
+    return wanted
   }
 
   #head(status: number, headers: HeaderMap): void {

@@ -204,7 +204,9 @@ describe('the faults a caller can ask for', () => {
       error: { type: 'server_error', param: null, code: null },
     })
     expect(frames[3]).toBe('data: [DONE]')
-    expect((await chat('#errorframe')).status).toBe(500)
+    const plain = await chat('#errorframe')
+    expect(plain.status).toBe(500)
+    expect(await plain.json()).toMatchObject({ error: { type: 'server_error' } })
   })
 
   it('a slow answer arrives in pieces 50 ms apart', async () => {

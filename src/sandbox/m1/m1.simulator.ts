@@ -74,7 +74,7 @@ async function answer(
 }
 
 async function sendJson(exchange: Exchange, headers: Record<string, string>, body: object): Promise<void> {
-  if (exchange.wantsErrorFrame) throw new M1Rejection(500, 'Internal server error')
+  if (exchange.takeErrorFrame()) throw new M1Rejection(500, 'Internal server error')
   await exchange.send(200, { ...headers, 'content-type': 'application/json' }, JSON.stringify(body))
 }
 

@@ -108,7 +108,7 @@ async function speak(call: P3Call, request: P3Request): Promise<void> {
     return
   }
   const headers = { ...call.headers, 'content-type': JSON_TYPE }
-  if (exchange.wantsErrorFrame) {
+  if (exchange.takeErrorFrame()) {
     const refusal = new P3Rejection(words.codeOf('errmid')).body(traceId)
     await exchange.stream(200, headers, [], { ...faultsOf(call), errorFrames: () => [refusal] })
     return

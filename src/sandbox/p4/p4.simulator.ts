@@ -67,7 +67,7 @@ async function answer(
   options: OpenAiFaultOptions,
 ): Promise<void> {
   const request = judgeP4Form(form, task, context.mode)
-  if (exchange.wantsErrorFrame) throw new OpenAiRejection(500, 'Internal server error', { type: 'server_error' })
+  if (exchange.takeErrorFrame()) throw new OpenAiRejection(500, 'Internal server error', { type: 'server_error' })
   const body = p4Body(request, transcribe(request.facts, task), context.mode)
   const type = typeof body === 'string' ? 'text/plain; charset=utf-8' : 'application/json'
   const text = typeof body === 'string' ? body : JSON.stringify(body)

@@ -49,7 +49,7 @@ async function answer(
   const format = request.audioFormat ?? 'pcm16'
   const speak = (words: string): SpokenAnswer => speakAnswer(context, words, format)
   if (!request.stream) {
-    if (exchange.wantsErrorFrame)
+    if (exchange.takeErrorFrame())
       throw new OpenAiRejection(500, 'The server had an error while processing your request.', { type: 'server_error' })
     const completion = chatCompletion(request, decided, speak)
     await exchange.send(200, { ...options.headers, 'content-type': 'application/json' }, pretty(completion))

@@ -43,7 +43,7 @@ async function answer(exchange: Exchange, request: TranscriptionRequest, options
     await exchange.stream(200, { ...headers, ...streamHeaders }, frames, openAiFaults(options))
     return
   }
-  if (exchange.wantsErrorFrame)
+  if (exchange.takeErrorFrame())
     throw new OpenAiRejection(500, 'The server had an error while processing your request.', { type: 'server_error' })
   const body = transcriptionBody(request, transcript)
   const type = typeof body === 'string' ? 'text/plain; charset=utf-8' : 'application/json'
