@@ -109,8 +109,7 @@ async function speak(call: P3Call, request: P3Request): Promise<void> {
   }
   const headers = { ...call.headers, 'content-type': JSON_TYPE }
   if (exchange.takeErrorFrame()) {
-    const refusal = new P3Rejection(words.codeOf('errmid')).body(traceId)
-    await exchange.stream(200, headers, [], { ...faultsOf(call), errorFrames: () => [refusal] })
+    await exchange.send(200, headers, new P3Rejection(words.codeOf('errmid')).body(traceId))
     return
   }
   const file = { contentType: AUDIO_TYPES[request.format], frames: audio.pieces, flat: audio.flat }
