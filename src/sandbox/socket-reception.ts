@@ -183,6 +183,6 @@ export class SocketReception extends EventEmitter<SocketSimulatorEvents & { idle
 }
 
 /** A fault of the simulator itself must be seen by whoever runs the test. */
-export function failureText(error: unknown): string {
+function failureText(error: unknown): string {
   return `simulator failure: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`
 }

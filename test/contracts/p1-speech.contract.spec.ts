@@ -1,5 +1,6 @@
 import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
 import type { Fault } from '../../src/sandbox/faults.js'
+import { httpUpstream } from './http-upstream.js'
 import type { SpeechFault, SpeechSetup } from './speech-lab.js'
 import { describeSpeechProvider } from './speech-provider.contract.js'
 
@@ -32,24 +33,7 @@ const P1: Omit<SpeechSetup, 'model' | 'seesShortEnd'> = {
   sentAs: { mp3: 'mp3', wav: 'wav', aac: 'aac', flac: 'flac', opus: 'opus', pcm: 'pcm' },
   maximumCharacters: 4096,
   metadata: { accepted: { audio: { volume: 11 }, model: 'another' }, refused: [] },
-  start: async (options) => {
-    const simulator = await startP1Simulator({ apiKey: KEY, ...options })
-    return {
-      port: simulator.port,
-      calls: () => simulator.requests.length,
-      speaking: () => simulator.activeRequests,
-      violations: () => simulator.violations,
-      nextCall: () => simulator.nextRequest(),
-      nextDeparture: () => simulator.nextAbort(),
-      queueFault: (fault) => {
-        simulator.queueFault(FAULTS[fault])
-      },
-      reset: () => {
-        simulator.reset()
-      },
-      close: () => simulator.close(),
-    }
-  },
+  start: async (options) => httpUpstream(await startP1Simulator({ apiKey: KEY, ...options }), FAULTS),
 }
 
 // The upstream streams raw audio for this class whatever was asked for, and raw audio has no end of its own.

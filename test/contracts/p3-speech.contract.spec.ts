@@ -1,5 +1,6 @@
 import type { Fault } from '../../src/sandbox/faults.js'
 import { startP3Simulator } from '../../src/sandbox/p3/p3.simulator.js'
+import { httpUpstream } from './http-upstream.js'
 import type { SpeechFault } from './speech-lab.js'
 import { describeSpeechProvider } from './speech-provider.contract.js'
 
@@ -45,22 +46,5 @@ describeSpeechProvider('P3', {
       [{ audio_setting: { format: 'wav' } }, 'metadata.audio_setting'],
     ],
   },
-  start: async (options) => {
-    const simulator = await startP3Simulator({ apiKey: KEY, ...options })
-    return {
-      port: simulator.port,
-      calls: () => simulator.requests.length,
-      speaking: () => simulator.activeRequests,
-      violations: () => simulator.violations,
-      nextCall: () => simulator.nextRequest(),
-      nextDeparture: () => simulator.nextAbort(),
-      queueFault: (fault) => {
-        simulator.queueFault(FAULTS[fault])
-      },
-      reset: () => {
-        simulator.reset()
-      },
-      close: () => simulator.close(),
-    }
-  },
+  start: async (options) => httpUpstream(await startP3Simulator({ apiKey: KEY, ...options }), FAULTS),
 })

@@ -1,11 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
-import { MESSAGES, messageText, startM1Gateway, type M1Gateway, type M1GatewayOptions } from '../support/m1-gateway.js'
+import { MESSAGES, messageText, startM1Gateway, type M1Gateway } from '../support/m1-gateway.js'
+import type { ProviderLabOptions } from '../support/provider-lab.js'
 import { sendRaw, type RawAnswer } from '../support/raw-http.js'
 
 const send = ({ gateway }: M1Gateway, more: object = {}): Promise<RawAnswer> =>
   sendRaw(gateway.url, { path: MESSAGES, body: messageText('Hi', more) })
 
-async function withTwo(options: M1GatewayOptions, run: (two: M1Gateway) => Promise<void>): Promise<void> {
+async function withTwo(options: ProviderLabOptions, run: (two: M1Gateway) => Promise<void>): Promise<void> {
   const two = await startM1Gateway({ withSecond: true, ...options })
   try {
     await run(two)

@@ -55,33 +55,28 @@ function plainClient(url: string, requestId: string): Client {
 
 function openai4Client(url: string, requestId: string): Client {
   const api = new OpenAI4({ apiKey: TEST_KEY, baseURL: `${url}/v1` })
-  const realtime = new BetaRealtimeWS({ model: 'gpt-realtime', options: options(requestId) }, api)
-  return {
-    dialect: 'beta',
-    socket: realtime.socket,
-    send: (event) => {
-      realtime.send(event as Parameters<typeof realtime.send>[0])
-    },
-    onEvent: (listener) => {
-      realtime.on('event', listener)
-      realtime.on('error', (error) => {
-        throw error
-      })
-    },
-    close: () => {
-      realtime.close()
-    },
-  }
+  return sdkClient('beta', new BetaRealtimeWS({ model: 'gpt-realtime', options: options(requestId) }, api))
 }
 
 function openai6Client(url: string, requestId: string): Client {
   const api = new OpenAI({ apiKey: TEST_KEY, baseURL: `${url}/v1` })
-  const realtime = new OpenAIRealtimeWS({ model: 'gpt-realtime', options: options(requestId) }, api)
+  return sdkClient('ga', new OpenAIRealtimeWS({ model: 'gpt-realtime', options: options(requestId) }, api))
+}
+
+/** The clients of both SDKs have the same methods; the events are typed, and here they are plain objects. */
+function sdkClient(dialect: Client['dialect'], client: BetaRealtimeWS | OpenAIRealtimeWS): Client {
+  const realtime = client as unknown as {
+    readonly socket: Client['socket']
+    send(event: object): void
+    on(name: 'event', listener: (event: object) => void): void
+    on(name: 'error', listener: (error: Error) => void): void
+    close(): void
+  }
   return {
-    dialect: 'ga',
+    dialect,
     socket: realtime.socket,
     send: (event) => {
-      realtime.send(event as Parameters<typeof realtime.send>[0])
+      realtime.send(event)
     },
     onEvent: (listener) => {
       realtime.on('event', listener)

@@ -2,56 +2,25 @@ import Anthropic, { type ClientOptions } from '@anthropic-ai/sdk'
 import Anthropic1 from 'anthropic-sdk-1'
 import { startM1Simulator } from '../../src/sandbox/m1/m1.simulator.js'
 import type { Simulator } from '../../src/sandbox/simulator-server.js'
-import { startGateway, TEST_KEY, type TestGateway, type TestGatewayOptions } from './gateway.js'
+import { TEST_KEY, type TestGateway } from './gateway.js'
 import { UPSTREAM_KEY } from './p1-gateway.js'
+import { type ProviderLab, type ProviderLabOptions, startProviderLab } from './provider-lab.js'
 
 export const MESSAGES = '/v1/messages'
 export const COUNT_TOKENS = '/v1/messages/count_tokens'
 
-export interface M1Gateway {
-  readonly gateway: TestGateway
-  readonly simulator: Simulator
-  /** The simulator of the channel `second`; the same as `simulator` when there is only one channel. */
-  readonly second: Simulator
-  readonly close: () => Promise<void>
-}
+export type M1Gateway = ProviderLab<Simulator>
 
-export interface M1GatewayOptions extends Omit<TestGatewayOptions, 'channels'> {
-  /** Laid over every channel. */
-  readonly channel?: object
-  /** Adds a channel `second` of lower priority, on a simulator of its own. */
-  readonly withSecond?: boolean
-}
+const m1Channel = (id: string, { url }: Simulator, overrides: object = {}): object => ({
+  id,
+  provider: 'm1',
+  baseUrl: url,
+  credentials: UPSTREAM_KEY,
+  ...overrides,
+})
 
-/** A gateway whose channel `first` (and `second`, tried after it) leads to an M1 simulator. */
-export async function startM1Gateway({
-  channel,
-  withSecond = false,
-  ...rest
-}: M1GatewayOptions = {}): Promise<M1Gateway> {
-  const simulator = await startM1Simulator({ apiKey: UPSTREAM_KEY })
-  const second = withSecond ? await startM1Simulator({ apiKey: UPSTREAM_KEY }) : simulator
-  const entry = (id: string, { url }: Simulator, priority: number): object => ({
-    id,
-    provider: 'm1',
-    baseUrl: url,
-    credentials: UPSTREAM_KEY,
-    priority,
-    ...channel,
-  })
-  const channels = [entry('first', simulator, 0), ...(withSecond ? [entry('second', second, 1)] : [])]
-  const gateway = await startGateway({ channels, ...rest })
-  return {
-    gateway,
-    simulator,
-    second,
-    close: async () => {
-      await gateway.close()
-      await simulator.close()
-      if (withSecond) await second.close()
-    },
-  }
-}
+export const startM1Gateway = (options: ProviderLabOptions = {}): Promise<M1Gateway> =>
+  startProviderLab({ start: () => startM1Simulator({ apiKey: UPSTREAM_KEY }), channel: m1Channel }, options)
 
 export type MakeAnthropic = (gateway: Pick<TestGateway, 'url'>, options?: ClientOptions) => Anthropic
 

@@ -1,27 +1,21 @@
 import { type P4SimulatorOptions, startP4Simulator } from '../../src/sandbox/p4/p4.simulator.js'
-import { startGateway, type TestGatewayOptions } from './gateway.js'
-import { type P1Gateway, UPSTREAM_KEY } from './p1-gateway.js'
+import type { Simulator } from '../../src/sandbox/simulator-server.js'
+import { UPSTREAM_KEY } from './p1-gateway.js'
+import { type ProviderLab, type ProviderLabOptions, startProviderLab } from './provider-lab.js'
 
-export interface P4GatewayOptions extends Omit<TestGatewayOptions, 'channels'> {
+export interface P4GatewayOptions extends ProviderLabOptions {
   readonly simulator?: P4SimulatorOptions
-  /** Laid over the channel, e.g. `modelMap`. */
-  readonly channel?: object
 }
 
-/** A gateway whose only channel leads to a P4 simulator. */
-export async function startP4Gateway(options: P4GatewayOptions = {}): Promise<P1Gateway> {
-  const { simulator: simulatorOptions, channel, ...rest } = options
-  const simulator = await startP4Simulator({ apiKey: UPSTREAM_KEY, ...simulatorOptions })
-  const prefix = simulatorOptions?.mode === 'openai' ? '' : '/openai'
-  const only = { id: 'p4', provider: 'p4', baseUrl: simulator.url + prefix, credentials: UPSTREAM_KEY, ...channel }
-  const gateway = await startGateway({ channels: [only], ...rest })
-  return {
-    gateway,
-    simulator,
-    second: simulator,
-    close: async () => {
-      await gateway.close()
-      await simulator.close()
-    },
-  }
+export function startP4Gateway({ simulator, ...options }: P4GatewayOptions = {}): Promise<ProviderLab<Simulator>> {
+  const prefix = simulator?.mode === 'openai' ? '' : '/openai'
+  const start = (): Promise<Simulator> => startP4Simulator({ apiKey: UPSTREAM_KEY, ...simulator })
+  const channel = (id: string, { url }: Simulator, overrides: object = {}): object => ({
+    id,
+    provider: 'p4',
+    baseUrl: url + prefix,
+    credentials: UPSTREAM_KEY,
+    ...overrides,
+  })
+  return startProviderLab({ start, channel }, options)
 }

@@ -1,0 +1,20 @@
+import type { Fault } from '../../src/sandbox/faults.js'
+import type { Simulator } from '../../src/sandbox/simulator-server.js'
+import type { SpeechFault, SpeechUpstream } from './speech-lab.js'
+
+/** A simulator that is called over HTTP, as the contract sees it. */
+export const httpUpstream = (simulator: Simulator, faults: Readonly<Record<SpeechFault, Fault>>): SpeechUpstream => ({
+  port: simulator.port,
+  calls: () => simulator.requests.length,
+  speaking: () => simulator.activeRequests,
+  violations: () => simulator.violations,
+  nextCall: () => simulator.nextRequest(),
+  nextDeparture: () => simulator.nextAbort(),
+  queueFault: (fault) => {
+    simulator.queueFault(faults[fault])
+  },
+  reset: () => {
+    simulator.reset()
+  },
+  close: () => simulator.close(),
+})
