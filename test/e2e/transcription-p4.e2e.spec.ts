@@ -115,7 +115,7 @@ describe('a transcription by P4', () => {
     for (const format of ['json', 'text', 'srt']) {
       const answer = await ask([['response_format', format]])
       const line = await lab.gateway.logLine(String(answer.headers['x-request-id']))
-      expect(line).toMatchObject({ channel: 'p4', usage: { units: { audio_seconds: 3 }, estimated: false } })
+      expect(line).toMatchObject({ channel: 'first', usage: { units: { audio_seconds: 3 }, estimated: false } })
     }
   })
 })
