@@ -10,8 +10,8 @@ interface SpeechEvent {
 
 /** An answer as events, taken apart. */
 export interface SpeechEvents {
-  /** The bytes of all deltas, joined. */
-  readonly audio: Buffer
+  /** The bytes of each delta, in order. */
+  readonly deltas: readonly Buffer[]
   /** Each event's type in order; `error` for an error frame, `[DONE]` for the terminator. */
   readonly types: readonly string[]
   readonly usage: Readonly<Record<string, unknown>> | undefined
@@ -28,7 +28,7 @@ export function speechEvents({ text, headers }: RawAnswer): SpeechEvents {
   const data = frames.filter((frame) => !frame.startsWith(':')).map(dataOf)
   const events = data.filter((one) => one !== '[DONE]').map((one) => JSON.parse(one) as SpeechEvent)
   return {
-    audio: Buffer.concat(events.map(({ audio = '' }) => Buffer.from(audio, 'base64'))),
+    deltas: events.flatMap(({ audio }) => (audio === undefined ? [] : [Buffer.from(audio, 'base64')])),
     types: data.map((one) => (one === '[DONE]' ? one : typeOf(JSON.parse(one) as SpeechEvent))),
     usage: events.find(({ usage }) => usage !== undefined)?.usage,
     error: events.find(({ error }) => error !== undefined)?.error,
@@ -44,15 +44,27 @@ const typeOf = ({ type, error }: SpeechEvent): string => (error === undefined ? 
 
 /** The bytes of speech in either form. */
 export const speechBytes = (answer: RawAnswer, form: string): Buffer =>
-  form === 'sse' ? speechEvents(answer).audio : answer.body
+  form === 'sse' ? Buffer.concat(speechEvents(answer).deltas) : answer.body
 
-/** Reads to the end; false where the connection was cut. */
-export async function drained(response: IncomingMessage): Promise<{ bytes: number; complete: boolean }> {
-  let bytes = 0
-  try {
-    for await (const chunk of response as AsyncIterable<Buffer>) bytes += chunk.length
-  } catch {
-    // A cut connection; `complete` says so.
-  }
-  return { bytes, complete: response.complete }
+/** What came of `#bytes=N`, where byte i of the audio is i modulo 251. */
+export interface FlatAudio {
+  readonly bytes: number
+  /** Each byte is the one that belongs in its place: nothing is lost, repeated or put before another. */
+  readonly isTrue: boolean
+  /** False when the connection was cut before the answer's end, or events ended without their terminator. */
+  readonly complete: boolean
+}
+
+const FLAT_PERIOD = 251
+
+/** Reads the speech to its end, in either form. */
+export async function flatAudio(response: IncomingMessage, form: string): Promise<FlatAudio> {
+  const chunks: Buffer[] = []
+  for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk)
+  const body = Buffer.concat(chunks)
+  const answer = { status: response.statusCode ?? 0, headers: response.headers, complete: response.complete }
+  const text = form === 'sse' ? body.toString('latin1') : ''
+  const audio = speechBytes({ ...answer, body, text }, form)
+  const complete = response.complete && (form !== 'sse' || text.endsWith('data: [DONE]\r\n\r\n'))
+  return { bytes: audio.length, isTrue: audio.every((byte, index) => byte === index % FLAT_PERIOD), complete }
 }

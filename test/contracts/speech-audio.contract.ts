@@ -5,13 +5,23 @@ import { decode, type DecodedAudio } from '../support/audio-decoders.js'
 import { openai6 } from '../support/openai-clients.js'
 import type { RawAnswer } from '../support/raw-http.js'
 import { speechBytes, speechEvents } from './speech-answers.js'
-import { SPEECH_FORMATS, SPEECH_FORMS, startLab, type SpeechLab, type SpeechSetup, type Witness } from './speech-lab.js'
+import {
+  SPEECH_FORMATS,
+  SPEECH_FORMS,
+  startLab,
+  withLab,
+  type SpeechLab,
+  type SpeechSetup,
+  type Witness,
+} from './speech-lab.js'
 
 const SENTENCE = 'The kettle is on the stove, and the tea is not far away. '
 /** More than some upstreams take at a time. */
 const MANY = 20
 /** The contract's own tolerance; upstreams pause between sentences as they like. */
 const TOLERANCE = 0.25
+
+const SAMPLE_BYTES = 2
 
 const VOICES = ['alloy', 'echo', 'fable', 'onyx', 'nova', 'shimmer'] as const
 
@@ -89,6 +99,16 @@ export function describeAudio(setup: SpeechSetup, witness: Witness): void {
         total_tokens: Number(usage?.['input_tokens']) + Number(usage?.['output_tokens']),
       })
       expect(error).toBeUndefined()
+    })
+  })
+
+  describe('speech events in pcm', () => {
+    it('never part a sample, however the bytes of the upstream arrive', async () => {
+      await withLab(setup, witness, { isCut: true }, async ({ speak }) => {
+        const { deltas } = speechEvents(await speak(SENTENCE, { response_format: 'pcm', stream_format: 'sse' }))
+        expect(deltas.length).toBeGreaterThan(10)
+        expect(deltas.filter(({ length }) => length % SAMPLE_BYTES !== 0)).toEqual([])
+      })
     })
   })
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { SPEECH_PATH } from '../support/chat-bodies.js'
+import { startCuttingProxy } from './cutting-proxy.js'
 import { startCountingProxy, type CountingProxy } from '../support/counting-proxy.js'
 import { startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
 import { openRaw, sendRaw, type RawAnswer } from '../support/raw-http.js'
@@ -70,6 +71,8 @@ export interface LabOptions {
   readonly withSecond?: boolean
   /** Puts a counter between the gateway and the first upstream. */
   readonly isCounted?: boolean
+  /** Cuts what the first upstream sends into pieces of an odd length. */
+  readonly isCut?: boolean
 }
 
 export interface SpeechLab {
@@ -97,13 +100,14 @@ const WITNESSED_BYTES = 100_000
 
 /** A gateway whose channels lead to simulators of the provider. */
 export async function startLab(setup: SpeechSetup, witness: Witness, options: LabOptions = {}): Promise<SpeechLab> {
-  const { paceMs, channel = {}, withSecond = false, isCounted = false } = options
+  const { paceMs, channel = {}, withSecond = false, isCounted = false, isCut = false } = options
   const start = (): Promise<SpeechUpstream> => setup.start(paceMs === undefined ? {} : { paceMs })
   const upstream = await start()
   const second = withSecond ? await start() : upstream
   const counter = isCounted ? await startCountingProxy(upstream.port) : undefined
+  const cutter = isCut ? await startCuttingProxy(upstream.port) : undefined
   const common = { provider: setup.provider, credentials: setup.credentials, models: [setup.model], ...channel }
-  const channels: object[] = [{ id: 'first', baseUrl: counter?.url ?? addressOf(upstream), ...common }]
+  const channels: object[] = [{ id: 'first', baseUrl: counter?.url ?? cutter?.url ?? addressOf(upstream), ...common }]
   if (withSecond) channels.push({ id: 'second', baseUrl: addressOf(second), priority: 1, ...common })
   const gateway = await startGateway({ channels })
   const request = (input: string, fields: object): { path: string; body: string } => ({
@@ -133,6 +137,7 @@ export async function startLab(setup: SpeechSetup, witness: Witness, options: La
     close: async () => {
       await gateway.close()
       await counter?.close()
+      await cutter?.close()
       await upstream.close()
       if (withSecond) await second.close()
       witness.push(gateway.logText())

@@ -73,6 +73,16 @@ export function describeRefusals(setup: SpeechSetup, witness: Witness): void {
       expect(answer.headers['x-should-retry']).not.toBe('false')
     })
 
+    it.each(['callersFault', 'refusedKey', 'busy', 'failure'] as const)(
+      'a refusal (%s) is no speech that anybody is charged for',
+      async (fault) => {
+        const answer = await after(fault)
+        const line = await lab.gateway.logLine(String(answer.headers['x-request-id']))
+        expect(line).toMatchObject({ status: answer.status, channel: 'first' })
+        expect(line).not.toHaveProperty('usage')
+      },
+    )
+
     it('a refusal that quotes the key does not pass it on', async () => {
       const answer = await after('quotesKey')
       expect(answer.status).toBeGreaterThanOrEqual(400)

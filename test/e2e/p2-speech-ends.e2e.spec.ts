@@ -91,8 +91,9 @@ describe('a caller of P2 who reads slowly', () => {
       expect(session.sentBytes).toBeLessThan(40_000_000)
       let received = 0
       for await (const chunk of response) received += (chunk as Buffer).length
-      expect(received).toBeGreaterThanOrEqual(60_000_000)
       if (stream_format === 'audio') expect(received).toBe(60_000_000)
+      // Base64 takes a third more, and each event a little around it.
+      else expect(received).toBeGreaterThan(80_000_000)
     })
   })
 })

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import type { JsonObject } from '../../src/sandbox/json-value.js'
 import type { SocketFault } from '../../src/sandbox/socket-protocol.js'
 import { SPEECH_PATH } from '../support/chat-bodies.js'
 import {
@@ -119,7 +120,19 @@ describe('a P2 that fails in the middle of its audio', () => {
     expect(answer.body.length).toBeGreaterThan(0)
     const line = await lab.gateway.logLine(String(answer.headers['x-request-id']))
     expect(line).toMatchObject({ status: 200, failure: { kind } })
+    // A piece that was not spoken to its end is no speech that anybody is charged for.
+    expect(line).not.toHaveProperty('usage')
     await lab.simulator.idle()
+  })
+
+  it.each(FORMS)('charges for the pieces before the one that broke, asked for %s', async (stream_format) => {
+    const text = `${SENTENCE} `.repeat(20) + '#cut in the middle of this.'
+    const body = p2Text(text, { stream_format, response_format: 'pcm' })
+    const answer = await sendRaw(lab.gateway.url, { path: SPEECH_PATH, body })
+    const pieces = lab.simulator.sessions.map(({ decoded }) => String(requestOf(decoded[0])['text']))
+    expect([pieces.length, pieces.join('')]).toEqual([2, text])
+    const line = await lab.gateway.logLine(String(answer.headers['x-request-id']))
+    expect(line['usage']).toEqual({ units: { input_characters: pieces[0]?.length }, estimated: true })
   })
 
   it.each(MIDDLE)('(%s) ends events with one error and nothing after it', async (fault) => {
@@ -131,6 +144,8 @@ describe('a P2 that fails in the middle of its audio', () => {
     expect(answer.text).not.toMatch(/speech\.audio\.done|\[DONE\]/)
   })
 })
+
+const requestOf = (sent: JsonObject | undefined): JsonObject => sent?.['request'] as JsonObject
 
 describe('the odd ways of P2', () => {
   it.each(['#noack', '#bareack', '#flag2', '#flag2bare', '#merge', '#emptylast'])(

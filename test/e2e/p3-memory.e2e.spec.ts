@@ -58,7 +58,7 @@ const openSpools = (): number =>
     }
   }).length
 
-describe('a speech of 48 MB by P3', () => {
+describe('a speech of 96 MB by P3', () => {
   it.each([
     ['in many events', '', {}],
     ['in one event alone', '#oneshot', {}],

@@ -27,8 +27,7 @@ const speak = (body: string, of = lab): Promise<RawAnswer> => sendRaw(of.gateway
 const CALLERS = [1026, 1027, 1042, 1043, 1044, 2013, 2037, 2039, 2042, 2048, 2054, 20132]
 const BUSY = [1002, 1039, 1041, 2045, 2056]
 
-const statusOf = (code: number): number =>
-  code === 2038 ? 403 : CALLERS.includes(code) ? 400 : BUSY.includes(code) ? 429 : 500
+const statusOf = (code: number): number => (CALLERS.includes(code) ? 400 : BUSY.includes(code) ? 429 : 500)
 
 const CODES = Object.keys(STATUS_MESSAGES).map((code) => [Number(code), statusOf(Number(code))] as const)
 /** Ways to ask, and the ways in which the upstream answers them. */
@@ -47,7 +46,7 @@ describe('a refusal with HTTP 200', () => {
       expect(answer.headers['content-type']).toBe('application/json')
       expect(answer.headers['retry-after']).toBe(status === 429 ? (code === 2056 ? '60' : '1') : undefined)
       // The upstream's words reach whoever can do something about it.
-      expect(answer.text.includes(STATUS_MESSAGES[code] ?? '-')).toBe(status === 400 || status === 403)
+      expect(answer.text.includes(STATUS_MESSAGES[code] ?? '-')).toBe(status === 400)
     }
     const first = await speak(p3Text(`#errfirst=${code} Hello`))
     expect([first.status, errorOf(first).code]).toEqual([status, errorOf(await speak(p3Text(`#${code} Hello`))).code])
@@ -74,6 +73,20 @@ describe('a refusal with HTTP 200', () => {
     }
   })
 
+  it.each([
+    [2038, 403, 'permission_error'],
+    [1008, 429, 'rate_limit_error'],
+    [1004, 401, 'authentication_error'],
+  ])('of the code %s is %s where the caller’s own key was sent', async (code, status, type) => {
+    const own = await startP3Gateway({ simulator: { apiKey: TEST_KEY }, channel: { credentials: 'caller' }, keys: [] })
+    try {
+      const answer = await speak(p3Text(`#${code} Hello`), own)
+      expect([answer.status, errorOf(answer).type]).toEqual([status, type])
+    } finally {
+      await own.close()
+    }
+  })
+
   it('of the caller’s own key is the caller’s to know', async () => {
     const own = await startP3Gateway({ simulator: { apiKey: 'another' }, channel: { credentials: 'caller' }, keys: [] })
     try {
@@ -82,6 +95,27 @@ describe('a refusal with HTTP 200', () => {
       expect(own.simulator.lastRequest?.headers['authorization']).toBe(`Bearer ${TEST_KEY}`)
     } finally {
       await own.close()
+    }
+  })
+})
+
+describe('an answer with HTTP 200 whose verdict is', () => {
+  it.each([-1, '0', '1004', null])('the status code %j is no speech, whatever else it holds', async (status_code) => {
+    for (const [index, way] of WAYS.entries()) {
+      lab.simulator.queueFault({
+        kind: 'status',
+        status: 200,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ data: { audio: 'fff364c4', status: 2 }, base_resp: { status_code, status_msg: 'x' } }),
+      })
+      const requestId = `verdict-${status_code}-${index}`
+      const headers = { 'x-request-id': requestId }
+      // The verdict comes behind the audio, so that a cut may be all that is left to say.
+      const answer = await sendRaw(lab.gateway.url, { path: SPEECH_PATH, body: p3Text('Hello', way), headers }).catch(
+        () => undefined,
+      )
+      expect(answer?.status === 200 && answer.complete && !answer.text.includes('"error"')).toBe(false)
+      expect(await lab.gateway.logLine(requestId)).toMatchObject({ failure: { kind: 'upstream_failed' } })
     }
   })
 })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { SPEECH_PATH } from '../support/chat-bodies.js'
-import { p3Text, startP3Gateway, type P3Gateway } from '../support/p3-gateway.js'
+import { UPSTREAM_KEY } from '../support/p1-gateway.js'
+import { P3_MODEL, p3Text, startP3Gateway, type P3Gateway } from '../support/p3-gateway.js'
 import { errorOf, eventsOf, sendRaw, type RawAnswer } from '../support/raw-http.js'
 
 let lab: P3Gateway
@@ -19,6 +20,25 @@ const LINK = { output_format: 'url' }
 
 const speak = (more: object, text = TEXT, of = lab): Promise<RawAnswer> =>
   sendRaw(of.gateway.url, { path: SPEECH_PATH, body: p3Text(text, more) })
+
+interface LinkedAnswer {
+  readonly data: { readonly audio: string }
+  readonly extra_info: { readonly audio_size: number }
+}
+
+/** What the upstream itself answers with a link to the samples of this text. */
+async function linkedUpstream(text: string): Promise<LinkedAnswer> {
+  const body = {
+    model: P3_MODEL,
+    text,
+    voice_setting: { voice_id: 'Calm_Woman' },
+    audio_setting: { format: 'pcm', sample_rate: 24_000 },
+    ...LINK,
+  }
+  const headers = { authorization: `Bearer ${UPSTREAM_KEY}` }
+  const answer = await sendRaw(lab.simulator.url, { path: '/v1/t2a_v2', body: JSON.stringify(body), headers })
+  return JSON.parse(answer.text) as LinkedAnswer
+}
 
 interface Subtitle {
   readonly text: string
@@ -104,6 +124,21 @@ describe('a link to the audio', () => {
       expect(pair.second.requests.map(({ method }) => method)).toEqual(['POST', 'GET'])
     } finally {
       await pair.close()
+    }
+  })
+
+  it('to less audio than the upstream says it made is a visible cut', async () => {
+    const made = await linkedUpstream(`${TEXT} `.repeat(20))
+    const bytes = (await (await fetch(made.data.audio)).arrayBuffer()).byteLength
+    expect(made.extra_info.audio_size).toBe(bytes)
+    for (const complete of [true, false]) {
+      const answered = { ...made, extra_info: { audio_size: complete ? bytes : bytes + 1 } }
+      lab.simulator.queueFault({ kind: 'status', status: 200, body: JSON.stringify(answered) })
+      const raw = await speak({ metadata: LINK, response_format: 'pcm' })
+      expect([raw.status, raw.complete]).toEqual([200, complete])
+      lab.simulator.queueFault({ kind: 'status', status: 200, body: JSON.stringify(answered) })
+      const events = await speak({ metadata: LINK, response_format: 'pcm', stream_format: 'sse' })
+      expect(eventsOf(events.text).at(-1) === '[DONE]').toBe(complete)
     }
   })
 

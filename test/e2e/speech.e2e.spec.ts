@@ -124,7 +124,9 @@ describe('speech as events', () => {
   it('is refused when the upstream sends audio without a byte in it', async () => {
     for (const stream_format of ['sse', 'audio']) {
       lab.simulator.queueFault({ kind: 'status', status: 200, headers: { 'content-type': 'audio/mpeg' }, body: '' })
-      expect((await speak(speechText('Hello', { stream_format }))).status).toBe(500)
+      const answer = await speak(speechText('Hello', { stream_format }))
+      expect(answer.status).toBe(500)
+      expect(await lab.gateway.logLine(String(answer.headers['x-request-id']))).not.toHaveProperty('usage')
     }
   })
 })

@@ -12,8 +12,8 @@ export type AudioFormat = keyof typeof AUDIO_FORMATS
 
 export const DEFAULT_AUDIO_FORMAT: AudioFormat = 'mp3'
 
-export const isAudioFormat = (format: string): format is AudioFormat => Object.hasOwn(AUDIO_FORMATS, format)
+/** The format that `response_format` asks for; the default when it asks for none, or for one that does not exist. */
+export const requestedFormat = (format: string | null | undefined): AudioFormat =>
+  format != null && isAudioFormat(format) ? format : DEFAULT_AUDIO_FORMAT
 
-/** The Content-Type of a requested format; the default format's when none was asked for. */
-export const audioContentType = (format: string | null | undefined): string =>
-  AUDIO_FORMATS[format != null && isAudioFormat(format) ? format : DEFAULT_AUDIO_FORMAT]
+const isAudioFormat = (format: string): format is AudioFormat => Object.hasOwn(AUDIO_FORMATS, format)

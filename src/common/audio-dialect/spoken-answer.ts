@@ -20,7 +20,7 @@ export interface SpokenAudio {
 }
 
 /** 16 bits, one channel; the header of a WAV stream has an even length as well. */
-const PCM_SAMPLE_BYTES = 2
+export const PCM_SAMPLE_BYTES = 2
 
 /**
  * The one answer of speech, whoever spoke: raw bytes whose Content-Type says what they are, or the events of

@@ -18,7 +18,8 @@ export interface SpooledFileOptions {
 }
 
 /**
- * Bytes of an upload: up to `memoryBytes` in memory, the rest in a temporary file that nobody else can open.
+ * Bytes kept for a while, received or made: up to `memoryBytes` in memory, the rest in a temporary file that nobody
+ * else can open.
  * Life: `append`… → `finish` → any number of reads → `remove`.
  */
 export class SpooledFile {

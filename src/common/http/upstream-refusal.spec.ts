@@ -43,6 +43,8 @@ describe('The account behind a key', () => {
     const error = await refusal({ status, body: bodyOf('No.', code), callersKey: true })
     expect(error.kind).toBe(kind)
     expect(error.details.attempt?.channelFault).toBeUndefined()
+    // An account that has run dry is not helped by waiting.
+    if (code !== null) expect(error.details).toMatchObject({ code, retryable: false })
   })
 
   it('is not named by a refusal that quotes the credential back, whatever its shape', async () => {

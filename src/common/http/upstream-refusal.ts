@@ -1,6 +1,7 @@
 import type { ErrorKind } from '../errors/error-kinds.js'
 import { GatewayError } from '../errors/gateway-error.js'
 import { scrubMessage } from '../errors/message-text.js'
+import { type AccountFault, accountRefusal } from './account-refusal.js'
 import { collect } from './byte-source.js'
 import type { UpstreamResponse } from './upstream-exchange.js'
 
@@ -29,7 +30,7 @@ export interface RefusalRules {
 const MAXIMUM_ERROR_BODY_BYTES = 262_144
 
 /** Statuses that speak about the account behind the key that was sent. */
-const CALLERS_ACCOUNT: ReadonlySet<number> = new Set([401, 402, 403, 429])
+const ACCOUNT_FAULTS: Readonly<Record<number, AccountFault>> = { 401: 'key', 402: 'quota', 403: 'access', 429: 'busy' }
 
 /** The caller's own faults: relayed with the upstream's words. */
 const CALLER_FAULTS: Readonly<Record<number, ErrorKind>> = {
@@ -45,11 +46,10 @@ export async function readRefusal(response: UpstreamResponse, rules: RefusalRule
   const bytes = await collect(response.body, MAXIMUM_ERROR_BODY_BYTES, unreadableRefusal).catch(() => Buffer.alloc(0))
   const body = parseRefusal(bytes, rules)
   const { status } = response
-  if (rules.callersKey && (body?.quota === true || CALLERS_ACCOUNT.has(status))) {
-    return refusedCallersKey(status, response)
+  const fault = body?.quota === true ? 'quota' : ACCOUNT_FAULTS[status]
+  if (fault !== undefined) {
+    return accountRefusal(fault, rules.callersKey, { retryAfterSeconds: retryAfterSeconds(response.headers) })
   }
-  if (body?.quota === true || status === 401 || status === 402 || status === 403) return channelRefused()
-  if (status === 429) return rateLimited(response)
   const kind = CALLER_FAULTS[status]
   return kind === undefined ? upstreamFailed(response) : callersFault(kind, status, body, rules)
 }
@@ -80,37 +80,6 @@ function callersFault(
     ...(relayed === undefined ? {} : { relayed }),
   })
 }
-
-/** With the caller's own key, its account's limits are the caller's as well and say nothing about the channel. */
-function refusedCallersKey(status: number, response: UpstreamResponse): GatewayError {
-  const attempt = { phase: 'answered' } as const
-  if (status === 401) return new GatewayError('unauthorized', 'The upstream does not accept this API key.', { attempt })
-  if (status === 403) {
-    return new GatewayError('forbidden_model', 'This API key has no access to the model at the upstream.', { attempt })
-  }
-  if (status === 429) {
-    const retryAfter = { retryAfterSeconds: retryAfterSeconds(response.headers) }
-    return new GatewayError('rate_limited', 'The upstream limits this API key.', { attempt, ...retryAfter })
-  }
-  return new GatewayError('rate_limited', 'The account behind this API key has no quota left at the upstream.', {
-    attempt,
-    code: 'insufficient_quota',
-    retryable: false,
-  })
-}
-
-/** The channel's credentials or balance are at fault: never shown as the caller's, and no retry by the caller helps. */
-const channelRefused = (): GatewayError =>
-  new GatewayError('upstream_failed', 'The upstream does not serve this gateway at the moment.', {
-    attempt: { phase: 'answered', channelFault: true },
-    retryable: false,
-  })
-
-const rateLimited = (response: UpstreamResponse): GatewayError =>
-  new GatewayError('rate_limited', 'The upstream is busy. Please try again later.', {
-    attempt: { phase: 'answered', channelFault: true },
-    retryAfterSeconds: retryAfterSeconds(response.headers),
-  })
 
 const upstreamFailed = (response: UpstreamResponse): GatewayError =>
   new GatewayError('upstream_failed', `The upstream failed with status ${response.status}.`, {

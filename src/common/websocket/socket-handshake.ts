@@ -15,7 +15,7 @@ export type SocketAnswer = { readonly headers: IncomingHttpHeaders } & (
   | { readonly refusal: UpstreamResponse; readonly socket?: undefined }
 )
 
-/** What is longer is no refusal that anybody could show; its beginning has to do. */
+/** Readers of refusals look at no more: of a longer one the status alone counts, and the rest need not be waited for. */
 const MAXIMUM_REFUSAL_BYTES = 262_144
 
 /**

@@ -2,16 +2,11 @@ import { Injectable } from '@nestjs/common'
 import { AUDIO_STATUS_MAP, audioRefusal } from '../../common/audio-dialect/audio-refusal.js'
 import { SPEECH_EVENTS } from '../../common/audio-dialect/audio-events.js'
 import { DoneUsage } from '../../common/audio-dialect/done-usage.js'
-import { estimateSpeechUsage, SpeechEventSource } from '../../common/audio-dialect/speech-event-source.js'
-import { audioContentType } from '../../common/audio-dialect/audio-formats.js'
-import { GatewayError } from '../../common/errors/gateway-error.js'
-import {
-  contentTypeOf,
-  eventAnswer,
-  eventStreamAnswer,
-  fileAnswer,
-  malformedAnswer,
-} from '../../common/http/answers.js'
+import { assertInputLength } from '../../common/audio-dialect/input-too-long.js'
+import { estimateSpeechUsage } from '../../common/audio-dialect/speech-event-source.js'
+import { spokenAnswer } from '../../common/audio-dialect/spoken-answer.js'
+import { AUDIO_FORMATS, requestedFormat } from '../../common/audio-dialect/audio-formats.js'
+import { contentTypeOf, eventStreamAnswer, fileAnswer, malformedAnswer } from '../../common/http/answers.js'
 import type { JsonEdits } from '../../common/http/json-body.js'
 import type { UpstreamAnswer } from '../../common/http/upstream-answer.js'
 import { UpstreamClient } from '../../common/http/upstream-client.js'
@@ -21,7 +16,7 @@ import type { CallContext } from '../contracts/call-context.js'
 import type { SpeechCall, SpeechProvider } from '../contracts/speech.contract.js'
 import { P1_RESPONSE_HEADERS, p1Headers } from './p1.headers.js'
 
-/** P1 refuses longer texts; characters are code points (design: Speech). */
+/** P1 refuses longer texts. */
 const MAXIMUM_INPUT_CHARACTERS = 4096
 
 /** `POST /v1/audio/speech` at P1: the caller's bytes, less what is this product's own. */
@@ -30,7 +25,7 @@ export class P1SpeechProvider implements SpeechProvider {
   constructor(private readonly client: UpstreamClient) {}
 
   async speak(speech: SpeechCall, context: CallContext): Promise<UpstreamAnswer> {
-    assertSpeakable(speech)
+    assertInputLength(speech.body.fields.input, MAXIMUM_INPUT_CHARACTERS)
     const response = await this.client.send(
       {
         method: 'POST',
@@ -63,20 +58,17 @@ export class P1SpeechProvider implements SpeechProvider {
       return await eventStreamAnswer(response, P1_RESPONSE_HEADERS, events, usage.filter)
     }
     assertAudio(response)
-    const usage = estimateSpeechUsage(speech.body.fields.input)
+    const { input, response_format: format } = speech.body.fields
+    const usage = estimateSpeechUsage(input)
+    const sentAs = requestedFormat(format)
+    const headers = P1_RESPONSE_HEADERS.pick(response.headers)
+    const answer = await spokenAnswer(
+      { source: response.body, format: sentAs, sentAs, usage: () => usage, headers },
+      'sse',
+    )
     log.usage = { units: usage, estimated: true }
-    const events = new SpeechEventSource(response.body, () => usage)
-    return await eventAnswer(200, P1_RESPONSE_HEADERS.pick(response.headers), events)
+    return answer
   }
-}
-
-function assertSpeakable({ body }: SpeechCall): void {
-  if (codePoints(body.fields.input) <= MAXIMUM_INPUT_CHARACTERS) return
-  throw new GatewayError(
-    'invalid_request',
-    `Invalid 'input': string too long. Expected a string with at most ${MAXIMUM_INPUT_CHARACTERS} characters.`,
-    { param: 'input', code: 'string_above_max_length' },
-  )
 }
 
 function editsFor({ body, modelClass }: SpeechCall, { upstreamModel }: CallContext): JsonEdits {
@@ -96,13 +88,15 @@ async function audioAnswer(
 ): Promise<UpstreamAnswer> {
   assertAudio(response)
   const { input, response_format: format } = speech.body.fields
-  call.log.usage = { units: { input_characters: codePoints(input) }, estimated: true }
   const type = contentTypeOf(response)
   const headers = {
     ...P1_RESPONSE_HEADERS.pick(response.headers),
-    'content-type': type.startsWith('audio/') ? type : audioContentType(format),
+    'content-type': type.startsWith('audio/') ? type : AUDIO_FORMATS[requestedFormat(format)],
   }
-  return await fileAnswer(response.status, headers, response.body)
+  const answer = await fileAnswer(response.status, headers, response.body)
+  // Nothing was spoken where this was not reached.
+  call.log.usage = { units: { input_characters: codePoints(input) }, estimated: true }
+  return answer
 }
 
 function assertAudio(response: UpstreamResponse): void {

@@ -1,4 +1,4 @@
-import { type AudioFormat, DEFAULT_AUDIO_FORMAT, isAudioFormat } from '../../common/audio-dialect/audio-formats.js'
+import { type AudioFormat, requestedFormat } from '../../common/audio-dialect/audio-formats.js'
 
 export interface P2Format {
   /** What the upstream is asked for; it does not stream wav. */
@@ -21,5 +21,4 @@ const P2_FORMATS = {
 } as const satisfies Readonly<Record<AudioFormat, P2Format>>
 
 /** How a requested `response_format` is spoken; the default when none was asked for. */
-export const p2Format = (requested: string | null | undefined): P2Format =>
-  P2_FORMATS[requested != null && isAudioFormat(requested) ? requested : DEFAULT_AUDIO_FORMAT]
+export const p2Format = (requested: string | null | undefined): P2Format => P2_FORMATS[requestedFormat(requested)]

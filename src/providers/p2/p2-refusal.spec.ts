@@ -54,7 +54,9 @@ describe('An error frame', () => {
     const busy = { kind: 'rate_limited', details: { retryAfterSeconds: 1, attempt: CHANNELS } }
     expect(p2Refusal(3003, 'too many', OURS)).toMatchObject(busy)
     expect(p2Refusal(3001, CONCURRENCY, OURS)).toMatchObject(busy)
-    expect(p2Refusal(3003, 'too many', CALLERS).details.attempt?.channelFault).toBe(false)
+    expect(p2Refusal(3003, 'too many', CALLERS).details.attempt).toEqual({ phase: 'answered' })
+    expect(p2Refusal(3001, CONCURRENCY, CALLERS).details.attempt).toEqual({ phase: 'answered' })
+    expect(causeOf(p2Refusal(3003, CONCURRENCY, OURS))).toContain('more syntheses at a time')
   })
 })
 
@@ -103,6 +105,18 @@ describe('The words of an upstream', () => {
         const error = p2Refusal(code, words, sent)
         expect(`${error.message} ${causeOf(error)}`).not.toMatch(/canary|1234567890|internal|10\.0/)
       }
+    }
+  })
+
+  it('carry no rest of a token that holds the app id', async () => {
+    const nested: SentCredentials = { credentials: 'app7|token-of-app7-canary', callersKey: false }
+    const words = 'token-of-app7-canary of app7 is unknown'
+    const told = [p2Refusal(3001, words, nested), p2Refusal(3031, words, nested)]
+    const body = new BytesSource(Buffer.from(JSON.stringify({ message: words })))
+    told.push(await handshakeRefusal({ status: 401, headers: {}, body }, nested))
+    for (const error of told) {
+      expect(causeOf(error)).toContain('[key] of [key] is unknown')
+      expect(`${error.message} ${causeOf(error)}`).not.toMatch(/canary|token-of|app7/)
     }
   })
 

@@ -1,25 +1,27 @@
 import type { SentCredentials } from '../../common/audio-dialect/audio-refusal.js'
 import type { ErrorKind } from '../../common/errors/error-kinds.js'
-import { GatewayError, type GatewayErrorDetails } from '../../common/errors/gateway-error.js'
+import { GatewayError } from '../../common/errors/gateway-error.js'
 import { presentableMessage, scrubMessage } from '../../common/errors/message-text.js'
+import { type AccountFault, accountRefusal } from '../../common/http/account-refusal.js'
 import type { UpstreamResponse } from '../../common/http/upstream-exchange.js'
 import { readRefusal } from '../../common/http/upstream-refusal.js'
 
-interface CodeRow {
+interface FailureRow {
   readonly kind: ErrorKind
   readonly code?: string
   readonly param?: string
   /** Shown where the upstream's own words are not, or say nothing. */
   readonly message: string
 }
+type CodeRow = FailureRow | { readonly account: AccountFault }
 
-const FAILED = { kind: 'upstream_failed', message: 'The upstream failed to speak.' } as const
-const TIMED_OUT = { kind: 'upstream_timeout', message: 'The upstream took too long to speak.' } as const
+const FAILED: FailureRow = { kind: 'upstream_failed', message: 'The upstream failed to speak.' }
+const TIMED_OUT: FailureRow = { kind: 'upstream_timeout', message: 'The upstream took too long to speak.' }
 
 /** Codes of error frames, and what becomes of them; one that is not here is a failure of the upstream. */
-export const P2_CODES = {
+const P2_CODES: Readonly<Record<number, CodeRow>> = {
   3001: { kind: 'invalid_request', message: 'The upstream refused the request.' },
-  3003: { kind: 'rate_limited', message: 'The upstream is busy. Please try again later.' },
+  3003: { account: 'busy' },
   3005: FAILED,
   3006: FAILED,
   3010: {
@@ -44,15 +46,13 @@ export const P2_CODES = {
     code: 'voice_not_found',
     message: "Invalid 'voice': the upstream does not know it.",
   },
-} as const satisfies Readonly<Record<number, CodeRow>>
-
-type Account = 'key' | 'access' | 'quota' | 'concurrency'
+}
 
 /** Words about the account behind the key; they come with several codes and then decide. The hint is the operator's. */
-const ACCOUNT_WORDS: readonly (readonly [RegExp, Account, hint: string])[] = [
+const ACCOUNT_WORDS: readonly (readonly [RegExp, AccountFault, hint: string])[] = [
   [/requested grant not found/i, 'key', 'app id and access token do not belong to an app with this service'],
   [/get resource id|access denied/i, 'access', 'the app has not bought this voice or service'],
-  [/quota exceeded for types: *concurrency/i, 'concurrency', 'more syntheses at a time than the app has bought'],
+  [/quota exceeded for types: *concurrency/i, 'busy', 'more syntheses at a time than the app has bought'],
   [/quota exceeded for types:/i, 'quota', 'the trial or package of the app is used up'],
 ]
 
@@ -64,13 +64,14 @@ const OPERATOR_HINTS: readonly (readonly [RegExp, hint: string])[] = [
 /** What an error frame means and whose fault it is. Never throws; `text` may hold anything. */
 export function p2Refusal(code: number, text: string, sent: SentCredentials): GatewayError {
   const words = withoutKey(text, sent.credentials)
-  const row: CodeRow = Object.hasOwn(P2_CODES, code) ? P2_CODES[code as keyof typeof P2_CODES] : FAILED
+  const row = P2_CODES[code] ?? FAILED
   // A code that names a field is about the request, and its words may repeat what the caller wrote there.
-  const account = row.param === undefined ? ACCOUNT_WORDS.find(([pattern]) => pattern.test(words)) : undefined
-  if (account !== undefined) return refusedAccount(account[1], sent.callersKey, causeOf(code, words, account[2]))
-  const hint = OPERATOR_HINTS.find(([pattern]) => pattern.test(`${code}: ${words}`))?.[1]
+  const isOfField = 'param' in row
+  const [, fault, accountHint] = (isOfField ? undefined : ACCOUNT_WORDS.find(([pattern]) => pattern.test(words))) ?? []
+  const hint = accountHint ?? OPERATOR_HINTS.find(([pattern]) => pattern.test(`${code}: ${words}`))?.[1]
   const cause = causeOf(code, words, hint)
-  if (row.kind === 'rate_limited') return busy(sent.callersKey, cause)
+  if (fault !== undefined) return accountRefusal(fault, sent.callersKey, { cause })
+  if ('account' in row) return accountRefusal(row.account, sent.callersKey, { cause })
   if (row.kind === 'invalid_request') return callersFault(row, words, cause)
   const attempt = { phase: 'answered', channelFault: true } as const
   // The upstream itself has given up, so that nothing runs on that a second request would pay for again.
@@ -100,40 +101,7 @@ const KEY_KINDS: ReadonlySet<ErrorKind> = new Set([
   'upstream_failed',
 ])
 
-function refusedAccount(account: Account, callersKey: boolean, cause: Error): GatewayError {
-  if (account === 'concurrency') return busy(callersKey, cause)
-  if (!callersKey) {
-    return new GatewayError('upstream_failed', 'The upstream does not serve this gateway at the moment.', {
-      cause,
-      attempt: { phase: 'answered', channelFault: true },
-      retryable: false,
-    })
-  }
-  const [kind, message, more] = CALLERS_ACCOUNT[account]
-  return new GatewayError(kind, message, { cause, attempt: { phase: 'answered' }, ...more })
-}
-
-/** With the caller's own key, its account is the caller's business and says nothing about the channel. */
-const CALLERS_ACCOUNT = {
-  key: ['unauthorized', 'The upstream does not accept this API key.', {}],
-  access: ['forbidden_model', 'This API key has no access to the voice or the model at the upstream.', {}],
-  quota: [
-    'rate_limited',
-    'The account behind this API key has no quota left at the upstream.',
-    { code: 'insufficient_quota', retryable: false },
-  ],
-} as const satisfies Readonly<
-  Record<Exclude<Account, 'concurrency'>, readonly [ErrorKind, string, GatewayErrorDetails]>
->
-
-const busy = (callersKey: boolean, cause: Error): GatewayError =>
-  new GatewayError('rate_limited', callersKey ? 'The upstream limits this API key.' : P2_CODES[3003].message, {
-    cause,
-    attempt: { phase: 'answered', channelFault: !callersKey },
-    retryAfterSeconds: 1,
-  })
-
-const callersFault = ({ kind, message, code, param }: CodeRow, words: string, cause: Error): GatewayError =>
+const callersFault = ({ kind, message, code, param }: FailureRow, words: string, cause: Error): GatewayError =>
   new GatewayError(kind, words.trim() === '' ? message : words, {
     cause,
     attempt: { phase: 'answered' },
@@ -148,5 +116,7 @@ const causeOf = (code: number, words: string, hint?: string): Error =>
 /** The upstream's words without the parts of the key, which it may quote. */
 function withoutKey(text: string, credentials: string): string {
   const parts = [credentials, ...credentials.split('|')].filter((part) => part !== '')
+  // The longest first: the app id may stand within the token.
+  parts.sort((one, other) => other.length - one.length)
   return scrubMessage(parts.reduce((words, part) => words.replaceAll(part, '[key]'), text))
 }

@@ -40,10 +40,17 @@ interface Begun {
   readonly ended: () => Promise<void>
 }
 
+interface BeginOptions {
+  readonly timeouts?: object
+  readonly totalMs?: number
+  readonly call?: Call
+  readonly sampleBytes?: number
+}
+
 /** A session on an upstream that sends these messages in answer to the request, or does what it likes. */
 async function begin(
   answer: readonly Buffer[] | ((socket: WebSocket) => void),
-  { timeouts = {}, totalMs = 20_000, call = newCall() }: { timeouts?: object; totalMs?: number; call?: Call } = {},
+  { timeouts = {}, totalMs = 20_000, call = newCall(), ...terms }: BeginOptions = {},
 ): Promise<Begun> {
   upstream = await startP2Upstream((socket) => {
     if (typeof answer === 'function') answer(socket)
@@ -60,6 +67,7 @@ async function begin(
     deadlineAtMs,
     timeouts: { ...GENEROUS_TIMEOUTS, ...timeouts },
     refusal: (code, text) => new GatewayError('conflict', `${code} ${text}`),
+    ...terms,
   })
   const sink = new RecordingSink()
   session.start(sink)
@@ -94,6 +102,12 @@ describe('A synthesis', () => {
     const { sink, ended } = await begin(messages)
     await ended()
     expect([sink.ending, sink.text]).toEqual(['end', text])
+  })
+
+  it('of samples is whole when its last sample is, wherever the frames part them', async () => {
+    const { sink, ended } = await begin([audio('a'), audio('bc'), lastAudio('d')], { sampleBytes: 2 })
+    await ended()
+    expect([sink.ending, sink.text]).toEqual(['end', 'abcd'])
   })
 
   it('is not kept open by an upstream that does not agree to the end', async () => {
@@ -154,6 +168,14 @@ describe('A synthesis fails', () => {
     const begun = await begin(answer)
     await begun.ended()
     expect(begun.sink.ending).toMatchObject({ kind: 'upstream_failed', ...CHANNEL_FAULT })
+    await expectNothingLeft(begun)
+  })
+
+  it('when its last frame ends within a sample', async () => {
+    const begun = await begin([audio('ab'), lastAudio('c')], { sampleBytes: 2 })
+    await begun.ended()
+    expect([begun.sink.failure, begun.sink.text]).toEqual(['upstream_failed', 'abc'])
+    expect(begun.sink.ending).toMatchObject(CHANNEL_FAULT)
     await expectNothingLeft(begun)
   })
 

@@ -16,6 +16,8 @@ export interface P2SessionTerms {
   readonly deadlineAtMs: number
   /** What the code and the words of an error frame mean. */
   readonly refusal: (code: number, text: string) => GatewayError
+  /** The audio is samples of so many bytes each; absent = audio of any length is whole. */
+  readonly sampleBytes?: number
 }
 
 const NORMAL_CLOSURE = 1000
@@ -105,6 +107,11 @@ export class P2Session implements ByteSource {
     if (this.isOver) return
     if (this.audioBytes === 0) {
       this.abandon(malformedAnswer('The upstream answered without content.'))
+      return
+    }
+    // Half a sample would turn all that is laid behind it into noise.
+    if (this.audioBytes % (this.terms.sampleBytes ?? 1) !== 0) {
+      this.abandon(malformedAnswer('The upstream ended its audio within a sample.'))
       return
     }
     this.settle()

@@ -14,9 +14,12 @@ import { P2SpeechSource, type P2SpeechPlan } from './p2-speech-source.js'
 let sockets: UpstreamSockets
 let upstream: P2Upstream
 let dials: number
+/** Pieces that were said to have been spoken. */
+let spoken: string[]
 beforeEach(() => {
   sockets = new UpstreamSockets()
   dials = 0
+  spoken = []
 })
 afterEach(async () => {
   sockets.onApplicationShutdown()
@@ -43,6 +46,7 @@ async function planFor(
     refusal: (code, text) => new GatewayError('conflict', `${code} ${text}`),
     pieces,
     requestFor: (piece) => Buffer.from(piece),
+    onSpoken: (piece) => spoken.push(piece),
     dial: async () => {
       dials++
       const request = { path: '/', headers: {}, maximumMessageBytes: 1_000_000 }
@@ -72,6 +76,7 @@ describe('A text in several pieces', () => {
     const { sink } = await started(plan)
     await ended(sink)
     expect([sink.ending, sink.text]).toEqual(['end', '<One.><Two.><Three.>'])
+    expect(spoken).toEqual(['One.', 'Two.', 'Three.'])
     expect(upstream.received.map(String)).toEqual(['One.', 'Two.', 'Three.'])
     expect(plan.call.log.firstByteMs).toBeGreaterThan(0)
     await eventually(() => upstream.closeCodes.length === 3)
@@ -101,6 +106,31 @@ describe('A text in several pieces', () => {
     await ended(sink)
     expect([sink.failure, sink.text]).toEqual(['conflict', '<One.>'])
     expect(upstream.received).toHaveLength(2)
+    expect(spoken).toEqual(['One.'])
+  })
+
+  it('was not spoken where the upstream hung up in the middle of it, nor what came behind', async () => {
+    const plan = await planFor(['One.', 'Two.', 'Three.'], (socket, message, index) => {
+      if (index === 0) speakBack(socket, message)
+      else {
+        socket.send(audio('<Tw'))
+        socket.close()
+      }
+    })
+    const { sink } = await started(plan)
+    await ended(sink)
+    expect([sink.failure, sink.text]).toEqual(['upstream_failed', '<One.><Tw'])
+    expect(spoken).toEqual(['One.'])
+  })
+
+  it('fails with a piece that ends within a sample: the rest would be noise', async () => {
+    const plan = await planFor(['One.', 'Two.'], (socket, message, index) => {
+      socket.send(lastAudio(index === 0 ? 'abc' : message.toString()))
+    })
+    const { sink } = await started({ ...plan, sampleBytes: 2 })
+    await ended(sink)
+    expect([sink.failure, sink.text, spoken]).toEqual(['upstream_failed', 'abc', []])
+    expect(upstream.received).toHaveLength(1)
   })
 
   it('fails as a whole when a later piece finds no connection', async () => {

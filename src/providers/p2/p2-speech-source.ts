@@ -11,6 +11,8 @@ export interface P2SpeechPlan extends P2SessionTerms {
   readonly pieces: readonly string[]
   /** The one binary message that asks for a piece; a new one, with an id of its own, each time. */
   readonly requestFor: (piece: string) => Buffer
+  /** Told of each piece that was spoken to its end. */
+  readonly onSpoken: (piece: string) => void
   /** A fresh connection, paused; rejects with a `GatewayError`. */
   readonly dial: () => Promise<WebSocket>
   /** Makes one stream of several, where a format cannot simply be laid end to end. */
@@ -79,6 +81,7 @@ export class P2SpeechSource implements ByteSource {
     },
     end: () => {
       this.session = undefined
+      this.plan.onSpoken(this.plan.pieces[this.spokenPieces] ?? '')
       this.spokenPieces++
       const isLast = this.spokenPieces === this.plan.pieces.length
       this.pass(() => this.plan.joiner?.endOfLink(isLast) ?? EMPTY)

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
 import type { WebSocket } from 'ws'
 import { estimateSpeechUsage } from '../../common/audio-dialect/speech-event-source.js'
-import { spokenAnswer } from '../../common/audio-dialect/spoken-answer.js'
+import { PCM_SAMPLE_BYTES, spokenAnswer } from '../../common/audio-dialect/spoken-answer.js'
 import { type P2Key, parseP2Key } from '../../common/auth/p2-key.js'
-import { GatewayError } from '../../common/errors/gateway-error.js'
+import { accountRefusal } from '../../common/http/account-refusal.js'
 import type { UpstreamAnswer } from '../../common/http/upstream-answer.js'
 import { codePoints } from '../../common/validation/field-rules.js'
 import { UpstreamSockets } from '../../common/websocket/upstream-sockets.js'
@@ -52,18 +52,24 @@ export class P2SpeechProvider implements SpeechProvider {
     const wish = wishOf(fields, context)
     const { format, pieces } = wish
     const { call, deadlineAtMs, target } = context
+    // A refused or broken piece is no speech that anybody should be charged for.
+    let characters = 0
     const source = await P2SpeechSource.open({
       call,
       deadlineAtMs,
       timeouts: target.timeouts,
       pieces,
       requestFor: requestFor(fields, wish, context),
+      onSpoken: (piece) => {
+        characters += codePoints(piece)
+        call.log.usage = { units: { input_characters: characters }, estimated: true }
+      },
       dial: () => this.dial(wish.key, context),
       refusal: (code, text) => p2Refusal(code, text, context),
+      ...(format.encoding === 'pcm' ? { sampleBytes: PCM_SAMPLE_BYTES } : {}),
       ...(format.encoding === 'ogg_opus' && pieces.length > 1 ? { joiner: new OggJoiner() } : {}),
     })
-    call.log.usage = { units: { input_characters: codePoints(fields.input) }, estimated: true }
-    const usage = () => estimateSpeechUsage(fields.input)
+    const usage = () => estimateSpeechUsage(fields.input, { characters })
     return await spokenAnswer({ ...format, source, usage }, fields.stream_format)
   }
 
@@ -97,11 +103,7 @@ function keyOf({ credentials, callersKey }: CallContext): P2Key {
     return parseP2Key(credentials)
   } catch (cause) {
     if (callersKey) throw cause
-    throw new GatewayError('upstream_failed', 'The upstream does not serve this gateway at the moment.', {
-      cause,
-      attempt: { phase: 'unsent', channelFault: true },
-      retryable: false,
-    })
+    throw accountRefusal('key', false, { cause, phase: 'unsent' })
   }
 }
 

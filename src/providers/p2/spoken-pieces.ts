@@ -1,5 +1,4 @@
-import { GatewayError } from '../../common/errors/gateway-error.js'
-import { codePoints } from '../../common/validation/field-rules.js'
+import { assertInputLength, inputTooLong } from '../../common/audio-dialect/input-too-long.js'
 import { isSpeakable, textPieces } from './text-pieces.js'
 
 /** In code points; what is longer than one synthesis takes is spoken in pieces. */
@@ -12,18 +11,12 @@ const MAXIMUM_SSML_BYTES = 1024
  * says nothing at all stays, so that the upstream is the judge of it. Throws `invalid_request` for a text too long.
  */
 export function spokenPieces(input: string, isSsml: boolean): readonly string[] {
-  if (codePoints(input) > MAXIMUM_CHARACTERS) throw tooLong(`${MAXIMUM_CHARACTERS} characters`)
+  assertInputLength(input, MAXIMUM_CHARACTERS)
   if (isSsml) {
-    if (Buffer.byteLength(input) > MAXIMUM_SSML_BYTES) throw tooLong(`${MAXIMUM_SSML_BYTES} bytes of SSML`)
+    if (Buffer.byteLength(input) > MAXIMUM_SSML_BYTES) throw inputTooLong(`${MAXIMUM_SSML_BYTES} bytes of SSML`)
     return [input]
   }
   const pieces = textPieces(input)
   const spoken = pieces.filter(isSpeakable)
   return spoken.length > 0 ? spoken : pieces
 }
-
-const tooLong = (limit: string): GatewayError =>
-  new GatewayError('invalid_request', `Invalid 'input': string too long. Expected a string with at most ${limit}.`, {
-    param: 'input',
-    code: 'string_above_max_length',
-  })

@@ -84,6 +84,10 @@ describe('the audio of an event stream', () => {
     ['data: {"data":{"audio":"ff","status":2},}\n\n', 'The upstream answered with broken JSON.'],
     ['data: {"data":{"audio":"ff\n\n', 'The upstream answered with broken JSON.'],
     ['data: 7\n\n', 'The upstream answered with broken JSON.'],
+    [
+      event('one', 2, { base_resp: { status_code: '1004' } }),
+      'The upstream answered without a status that can be read.',
+    ],
   ])('is broken in %j', (stream, message) => {
     const heard = hear([stream])
     expect(heard.ending).toBe(message)
@@ -157,6 +161,26 @@ describe('the audio of an event stream', () => {
     source.pause()
     source.resume()
     expect(body.asked).toEqual(['pause', 'resume'])
+  })
+
+  it('holds no connection once it is whole, whether its reader paused before its end or pauses after it', () => {
+    for (const pausesAt of ['data', 'end'] as const) {
+      const body = new ManualSource()
+      const source = new P3AudioSource(body, () => undefined)
+      source.start({
+        data: () => {
+          if (pausesAt === 'data') source.pause()
+        },
+        end: () => {
+          if (pausesAt === 'end') source.pause()
+        },
+        fail: () => undefined,
+      })
+      body.data(event('one') + event('', 2))
+      expect(body.asked.at(-1)).toBe('resume')
+      source.pause()
+      expect(body.asked.at(-1)).toBe('resume')
+    }
   })
 })
 

@@ -59,8 +59,9 @@ export class P3AudioSource implements ByteSource, ByteSink {
     this.body.start(this)
   }
 
+  /** After the end a pause would hold the connection for nobody: a response that has ended asks for nothing any more. */
   pause(): void {
-    this.body.pause()
+    if (!this.over) this.body.pause()
   }
 
   resume(): void {
@@ -122,6 +123,8 @@ export class P3AudioSource implements ByteSource, ByteSink {
     if (!this.spoke) throw malformedAnswer('The upstream answered without audio.')
     this.over = true
     this.sink.end()
+    // What the upstream still says is read and dropped, also where the reader was slow until now.
+    this.body.resume()
   }
 
   private read(piece: Buffer): void {

@@ -6,7 +6,7 @@ export const COMPLETE = 2
 
 /** What P3 says around the audio, in a plain answer and in each event of a stream alike. */
 export interface P3Envelope {
-  /** `base_resp.status_code`; 0 = success, whatever the HTTP status says. */
+  /** `base_resp.status_code`; 0 = success, whatever the HTTP status says, and where there is no `base_resp`. */
   readonly code: number
   readonly message: string
   /** 1 = in progress, 2 = complete. */
@@ -16,24 +16,25 @@ export interface P3Envelope {
   readonly subtitleFile?: string
   readonly billedCharacters?: number
   readonly audioMs?: number
+  /** All of the audio, wherever it is. */
+  readonly audioBytes?: number
   readonly traceId?: string
 }
 
-/** Throws `upstream_failed` for anything but one JSON object. */
+/** Throws `upstream_failed` for anything but one JSON object, and for one whose verdict cannot be read. */
 export function readEnvelope(text: string): P3Envelope {
   const answer = parsed(text)
   const data = recordAt(answer, 'data')
   const figures = recordAt(answer, 'extra_info')
-  const verdict = recordAt(answer, 'base_resp')
   return {
-    code: count(verdict['status_code']) ?? 0,
-    message: word(verdict['status_msg']) ?? '',
+    ...verdictOf(answer),
     audio: word(data['audio']) ?? '',
     ...present('status', count(data['status'])),
     ...present('subtitleFile', word(data['subtitle_file'])),
     // Nobody speaks for nothing: a zero is a figure that is missing.
     ...present('billedCharacters', count(figures['usage_characters']) || undefined),
     ...present('audioMs', count(figures['audio_length'])),
+    ...present('audioBytes', count(figures['audio_size'])),
     ...present('traceId', word(answer['trace_id'])),
   }
 }
@@ -46,6 +47,14 @@ function parsed(text: string): Record<string, unknown> {
     // Falls through: whatever is not a JSON object is a broken answer.
   }
   throw malformedAnswer('The upstream answered with broken JSON.')
+}
+
+/** An answer without a verdict is judged by its audio; a verdict that says something unheard of is no success. */
+function verdictOf({ base_resp: verdict }: Record<string, unknown>): Pick<P3Envelope, 'code' | 'message'> {
+  if (verdict == null) return { code: 0, message: '' }
+  const { status_code: code, status_msg: message } = isRecord(verdict) ? verdict : {}
+  if (!Number.isInteger(code)) throw malformedAnswer('The upstream answered without a status that can be read.')
+  return { code: code as number, message: word(message) ?? '' }
 }
 
 function recordAt(holder: Record<string, unknown>, name: string): Record<string, unknown> {

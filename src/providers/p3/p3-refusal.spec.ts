@@ -45,7 +45,7 @@ const ROWS: readonly Row[] = [
   { code: 1044, ...invalid },
   { code: 2013, ...invalid },
   { code: 2037, ...invalid },
-  { code: 2038, kind: 'forbidden_model', fault: 'caller', word: 'voice_not_permitted', param: 'voice' },
+  { code: 2038, ...account, own: { kind: 'forbidden_model' } },
   { code: 2039, ...invalid },
   { code: 2042, ...invalid, word: 'voice_not_permitted', param: 'voice' },
   { code: 2045, ...busy },
@@ -120,7 +120,8 @@ describe('an answer of P3 with another HTTP status than 200', () => {
     [404, '404 page not found', 'unknown_model'],
     [500, reported(1002), 'rate_limited'],
     [400, reported(1004), 'upstream_failed'],
-    [400, reported(2038), 'forbidden_model'],
+    [400, reported(2038), 'upstream_failed'],
+    [403, reported(2038), 'upstream_failed'],
     // What the status says is more precise here.
     [413, reported(2013), 'payload_too_large'],
     [422, reported(2013), 'unprocessable'],

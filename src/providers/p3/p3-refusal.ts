@@ -1,39 +1,33 @@
 import type { ErrorKind } from '../../common/errors/error-kinds.js'
 import { GatewayError, type GatewayErrorDetails } from '../../common/errors/gateway-error.js'
 import { scrubMessage } from '../../common/errors/message-text.js'
+import { type AccountFault, accountRefusal } from '../../common/http/account-refusal.js'
 import { readRefusal } from '../../common/http/upstream-refusal.js'
 import type { UpstreamResponse } from '../../common/http/upstream-exchange.js'
 import { isRecord } from '../../common/validation/field-rules.js'
 import type { SentCredentials } from '../../common/audio-dialect/audio-refusal.js'
 
 /**
- * Whose fault a status code is. `caller` = the request would be refused on every channel; `key` and `quota` = the
- * account behind the channel's key, never shown as the caller's unless the key is the caller's own; `busy` = that
- * account's limits for the moment; `upstream` = P3 itself.
+ * Whose fault a status code is. `caller` = the request would be refused on every channel; `upstream` = P3 itself; the
+ * others = the account behind the key.
  */
 type StatusRow =
-  | {
-      readonly fault: 'caller'
-      readonly kind: ErrorKind
-      readonly named: Pick<GatewayErrorDetails, 'code' | 'param'>
-    }
-  | { readonly fault: 'busy'; readonly retryAfterSeconds: number }
+  | { readonly fault: 'caller'; readonly named: Pick<GatewayErrorDetails, 'code' | 'param'> }
   | { readonly fault: 'upstream'; readonly kind: ErrorKind }
-  | { readonly fault: 'key' | 'quota' }
+  | { readonly fault: AccountFault; readonly retryAfterSeconds?: number }
 
-const caller = (code?: string, param?: string, kind: ErrorKind = 'invalid_request'): StatusRow => ({
+const caller = (code?: string, param?: string): StatusRow => ({
   fault: 'caller',
-  kind,
   named: { ...(code === undefined ? {} : { code }), ...(param === undefined ? {} : { param }) },
 })
-const busy = (retryAfterSeconds = 1): StatusRow => ({ fault: 'busy', retryAfterSeconds })
+const BUSY: StatusRow = { fault: 'busy' }
 const FAILED: StatusRow = { fault: 'upstream', kind: 'upstream_failed' }
 
 /** Every documented `base_resp.status_code` but 0, which is success. A code that is not here is P3's own failure. */
 export const P3_STATUS_CODES: Readonly<Record<number, StatusRow>> = {
   1000: FAILED,
   1001: { fault: 'upstream', kind: 'upstream_timeout' },
-  1002: busy(),
+  1002: BUSY,
   1004: { fault: 'key' },
   1008: { fault: 'quota' },
   1013: FAILED,
@@ -41,22 +35,22 @@ export const P3_STATUS_CODES: Readonly<Record<number, StatusRow>> = {
   1026: caller('content_policy_violation', 'input'),
   1027: caller('content_policy_violation'),
   1033: FAILED,
-  1039: busy(),
-  1041: busy(),
+  1039: BUSY,
+  1041: BUSY,
   1042: caller('invalid_characters', 'input'),
   1043: caller(),
   1044: caller(),
   2013: caller(),
   2037: caller(),
-  2038: caller('voice_not_permitted', 'voice', 'forbidden_model'),
+  2038: { fault: 'access' },
   2039: caller(),
   2042: caller('voice_not_permitted', 'voice'),
-  2045: busy(),
+  2045: BUSY,
   2048: caller(),
   2049: { fault: 'key' },
   2054: caller('voice_not_found', 'voice'),
   // A window of five hours: the longest wait that a Retry-After of this house names.
-  2056: busy(60),
+  2056: { fault: 'busy', retryAfterSeconds: 60 },
   20132: caller('invalid_voice', 'voice'),
 }
 
@@ -71,47 +65,17 @@ export function p3Failure({ code, message }: P3Verdict, sent: SentCredentials): 
   const row = P3_STATUS_CODES[code] ?? FAILED
   const words = scrubMessage(message.replaceAll(sent.credentials, '[key]'))
   const cause = `status_code ${code}: ${words}`
-  switch (row.fault) {
-    case 'caller': {
-      const text = words === '' ? `The upstream refused the request (${code}).` : words
-      return new GatewayError(row.kind, text, { ...row.named, cause, ...AT_CALLER })
-    }
-    case 'busy':
-      return busyFailure(sent, { cause, retryAfterSeconds: row.retryAfterSeconds })
-    case 'upstream':
-      return new GatewayError(row.kind, `The upstream failed with status code ${code}.`, { cause, ...AT_CHANNEL })
-    case 'key':
-      return sent.callersKey
-        ? new GatewayError('unauthorized', 'The upstream does not accept this API key.', { cause, ...AT_CALLER })
-        : channelRefused(cause)
-    case 'quota':
-      return sent.callersKey ? quotaOfCaller(cause) : channelRefused(cause)
+  if (row.fault === 'caller') {
+    const text = words === '' ? `The upstream refused the request (${code}).` : words
+    return new GatewayError('invalid_request', text, { ...row.named, cause, attempt: { phase: 'answered' } })
   }
+  if (row.fault === 'upstream') {
+    const attempt = { phase: 'answered', channelFault: true } as const
+    return new GatewayError(row.kind, `The upstream failed with status code ${code}.`, { cause, attempt })
+  }
+  const { fault, retryAfterSeconds = 1 } = row
+  return accountRefusal(fault, sent.callersKey, { cause, retryAfterSeconds })
 }
-
-const AT_CHANNEL = { attempt: { phase: 'answered', channelFault: true } } as const
-const AT_CALLER = { attempt: { phase: 'answered' } } as const
-
-const busyFailure = ({ callersKey }: SentCredentials, details: GatewayErrorDetails): GatewayError =>
-  callersKey
-    ? new GatewayError('rate_limited', 'The upstream limits this API key.', { ...details, ...AT_CALLER })
-    : new GatewayError('rate_limited', 'The upstream is busy. Please try again later.', { ...details, ...AT_CHANNEL })
-
-/** The channel's key or balance: no retry by the caller helps. */
-const channelRefused = (cause: string): GatewayError =>
-  new GatewayError('upstream_failed', 'The upstream does not serve this gateway at the moment.', {
-    cause,
-    ...AT_CHANNEL,
-    retryable: false,
-  })
-
-const quotaOfCaller = (cause: string): GatewayError =>
-  new GatewayError('rate_limited', 'The account behind this API key has no quota left at the upstream.', {
-    cause,
-    ...AT_CALLER,
-    code: 'insufficient_quota',
-    retryable: false,
-  })
 
 /** Reads an answer whose HTTP status is not 200; P3's own word counts where its body has one that says more than that. */
 export async function p3Refusal(response: UpstreamResponse, sent: SentCredentials): Promise<GatewayError> {

@@ -1,12 +1,11 @@
 import type { AudioFormat } from '../../common/audio-dialect/audio-formats.js'
-import { DEFAULT_AUDIO_FORMAT, isAudioFormat } from '../../common/audio-dialect/audio-formats.js'
-import { GatewayError } from '../../common/errors/gateway-error.js'
-import { codePoints, isRecord } from '../../common/validation/field-rules.js'
+import { requestedFormat } from '../../common/audio-dialect/audio-formats.js'
+import { assertInputLength } from '../../common/audio-dialect/input-too-long.js'
+import { upstreamVoice, type VoiceTable } from '../../common/audio-dialect/upstream-voice.js'
 import type { SpeechFields } from '../contracts/speech.contract.js'
 import { readP3Metadata } from './p3-metadata.js'
 import { P3_VOICES } from './p3-voices.table.js'
 
-/** Characters are code points (design: Speech). */
 const MAXIMUM_INPUT_CHARACTERS = 10_000
 const MINIMUM_SPEED = 0.5
 const MAXIMUM_SPEED = 2
@@ -21,7 +20,6 @@ export interface P3Request {
   readonly streamed: boolean
   /** The JSON object holds a link instead of audio. */
   readonly linked: boolean
-  readonly subtitles: boolean
   /** Format of the bytes P3 makes. */
   readonly format: AudioFormat
   /** Format the caller receives. */
@@ -37,9 +35,11 @@ export interface P3ChannelSettings {
 
 /** P3's request for a speech. Throws `invalid_request` for what P3 cannot honour. */
 export function p3Request(fields: SpeechFields, { upstreamModel, options }: P3ChannelSettings): P3Request {
-  assertSpeakable(fields.input)
+  assertInputLength(fields.input, MAXIMUM_INPUT_CHARACTERS)
   const { voiceSetting, subtitles, outputFormat, others } = readP3Metadata(fields.metadata)
   const formats = formatsFor(fields.response_format)
+  // The configuration has checked it.
+  const voiceId = upstreamVoice(fields.voice, P3_VOICES, options['voices'] as VoiceTable | undefined)
   // Subtitles and links come at the end of a plain answer; everything else is streamed, for raw audio as well.
   const streamed = !subtitles && outputFormat === 'hex'
   const request = {
@@ -47,28 +47,19 @@ export function p3Request(fields: SpeechFields, { upstreamModel, options }: P3Ch
     text: fields.input,
     stream: streamed,
     ...(streamed ? { stream_options: { exclude_aggregated_audio: true } } : {}),
-    voice_setting: { ...speedOf(fields.speed), ...voiceSetting, voice_id: voiceFor(fields.voice, options) },
+    voice_setting: { ...speedOf(fields.speed), ...voiceSetting, voice_id: voiceId },
     audio_setting: formats.format === 'pcm' ? PCM_SETTING : { format: formats.format },
     ...others,
     ...(subtitles ? { subtitle_enable: true } : {}),
     output_format: outputFormat,
   }
   const body = Buffer.from(JSON.stringify(request))
-  return { body, streamed, linked: outputFormat === 'url', subtitles, ...formats }
-}
-
-function assertSpeakable(input: string): void {
-  if (codePoints(input) <= MAXIMUM_INPUT_CHARACTERS) return
-  throw new GatewayError(
-    'invalid_request',
-    `Invalid 'input': string too long. Expected a string with at most ${MAXIMUM_INPUT_CHARACTERS} characters.`,
-    { param: 'input', code: 'string_above_max_length' },
-  )
+  return { body, streamed, linked: outputFormat === 'url', ...formats }
 }
 
 /** wav cannot be streamed by P3, so that its header is written here; aac has no form at P3 at all. */
 function formatsFor(asked: string | null | undefined): Pick<P3Request, 'format' | 'sentAs' | 'fallback'> {
-  const wanted = asked != null && isAudioFormat(asked) ? asked : DEFAULT_AUDIO_FORMAT
+  const wanted = requestedFormat(asked)
   if (wanted === 'wav') return { format: 'pcm', sentAs: 'wav' }
   if (wanted === 'aac') return { format: 'mp3', sentAs: 'mp3', fallback: 'mp3' }
   return { format: wanted, sentAs: wanted }
@@ -77,11 +68,3 @@ function formatsFor(asked: string | null | undefined): Pick<P3Request, 'format' 
 /** The specification allows more than P3: the nearest speed it speaks at is taken. */
 const speedOf = (speed: number | null | undefined): { readonly speed?: number } =>
   speed == null ? {} : { speed: Math.min(MAXIMUM_SPEED, Math.max(MINIMUM_SPEED, speed)) }
-
-/** A standard voice by the channel's table or the default one; any other name, and every id, is P3's own. */
-function voiceFor(voice: SpeechFields['voice'], { voices }: P3ChannelSettings['options']): string {
-  if (typeof voice !== 'string') return voice.id
-  const table: Readonly<Record<string, unknown>> = { ...P3_VOICES, ...(isRecord(voices) ? voices : {}) }
-  const mapped = Object.hasOwn(table, voice) ? table[voice] : undefined
-  return typeof mapped === 'string' ? mapped : voice
-}

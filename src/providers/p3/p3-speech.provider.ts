@@ -14,6 +14,7 @@ import { P3AudioSource } from './p3-audio-source.js'
 import { readEnvelope } from './p3-envelope.js'
 import { p3Refusal } from './p3-refusal.js'
 import { type P3Request, p3Request } from './p3-request.js'
+import { MeasuredSource } from './measured-source.js'
 import { spool, SpooledSource } from './spooled-audio.js'
 
 /** An answer with a link in the place of its audio. */
@@ -84,18 +85,21 @@ export class P3SpeechProvider implements SpeechProvider {
     const source = new P3AudioSource(body, account.read)
     if (request.streamed) return { source }
     // The link to the subtitles stands behind the audio and leaves before it.
-    const file = await spool(source)
+    const file = await spool(source, MAXIMUM_AUDIO_BYTES)
     return { source: new SpooledSource(file, context.call), size: file.size }
   }
 
   private async linkedAudio(body: ByteSource, account: P3Account, context: CallContext): Promise<ByteSource> {
-    const bytes = await collect(body, MAXIMUM_LINK_ANSWER_BYTES, () =>
-      malformedAnswer('The upstream did not answer with a link to the audio.'),
-    )
-    const envelope = readEnvelope(bytes.toString())
+    const envelope = readEnvelope((await collect(body, MAXIMUM_LINK_ANSWER_BYTES, noLink)).toString())
     account.read(envelope)
-    const response = await this.fetchLink(envelope.audio, context)
-    if (response.status === 200 && !isText(response)) return response.body
+    const { audio: link, audioBytes = 0 } = envelope
+    if (link === '') throw noLink()
+    const response = await this.fetchLink(link, context)
+    if (response.status === 200 && !isText(response)) {
+      const tooShort = (bytes: number): GatewayError =>
+        linkFailed(new Error(`the link gave ${bytes} bytes of ${audioBytes}`))
+      return new MeasuredSource(response.body, audioBytes, tooShort)
+    }
     response.body.cancel()
     throw linkFailed(new Error(`the link answered with status ${response.status}`))
   }
@@ -113,6 +117,8 @@ export class P3SpeechProvider implements SpeechProvider {
 /** Storage that has lost a file answers with a page or a document of its own, some with status 200. */
 const isText = ({ headers }: UpstreamResponse): boolean =>
   /^(?:text\/|application\/(?:json|xml))/i.test(String(headers['content-type'] ?? ''))
+
+const noLink = (): GatewayError => malformedAnswer('The upstream did not answer with a link to the audio.')
 
 const linkFailed = (cause: unknown): GatewayError =>
   new GatewayError('upstream_failed', 'The audio that the upstream made could not be fetched.', {

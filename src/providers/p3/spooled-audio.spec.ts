@@ -12,6 +12,7 @@ import { SpooledFile } from '../../common/http/spooled-file.js'
 import { spool, SpooledSource } from './spooled-audio.js'
 
 const MEMORY_BYTES = 1000
+const MAXIMUM_BYTES = 400_000
 const AUDIO = Buffer.from(Array.from({ length: 200_000 }, (_, index) => index % 251))
 
 let directory: string
@@ -41,7 +42,7 @@ const gone = (): Promise<void> => eventually(() => leftovers().length === 0)
 
 async function spooled(bytes = AUDIO): Promise<SpooledFile> {
   const body = new ManualSource()
-  const done = spool(body, file())
+  const done = spool(body, MAXIMUM_BYTES, file())
   body.data(bytes)
   body.end()
   return await done
@@ -60,7 +61,7 @@ describe('spooled audio', () => {
 
   it('arrives no faster than the disk takes it', async () => {
     const body = new ManualSource()
-    const done = spool(body, file())
+    const done = spool(body, MAXIMUM_BYTES, file())
     body.data(AUDIO, AUDIO)
     expect(body.asked).toEqual(['pause'])
     await eventually(() => body.asked.length === 2)
@@ -71,7 +72,7 @@ describe('spooled audio', () => {
 
   it('is gone when its source fails', async () => {
     const body = new ManualSource()
-    const done = spool(body, file())
+    const done = spool(body, MAXIMUM_BYTES, file())
     const cut = new GatewayError('upstream_failed', 'cut')
     body.data(AUDIO)
     if (process.platform === 'linux') await eventually(() => leftovers().length === 1)
@@ -80,10 +81,24 @@ describe('spooled audio', () => {
     await gone()
   })
 
+  it('is refused, and gone, once it is longer than any speech', async () => {
+    const body = new ManualSource()
+    const done = spool(body, MAXIMUM_BYTES, file())
+    body.data(AUDIO, AUDIO)
+    expect(body.asked).not.toContain('cancel')
+    body.data('x', 'late')
+    expect(body.asked).toContain('cancel')
+    await expect(done).rejects.toMatchObject({
+      kind: 'upstream_failed',
+      details: { attempt: { phase: 'answered', channelFault: true } },
+    })
+    await gone()
+  })
+
   it('that the disk refuses ends the upstream call and is the gateway’s fault', async () => {
     await rm(directory, { recursive: true })
     const body = new ManualSource()
-    const done = spool(body, file())
+    const done = spool(body, MAXIMUM_BYTES, file())
     body.data(AUDIO)
     await expect(done).rejects.toMatchObject({ kind: 'internal' })
     expect(body.asked).toContain('cancel')

@@ -1,13 +1,17 @@
 import type { Readable } from 'node:stream'
 import { GatewayError } from '../../common/errors/gateway-error.js'
+import { malformedAnswer } from '../../common/http/answers.js'
 import type { ByteSink, ByteSource } from '../../common/http/byte-source.js'
 import { type Call, callerLeft } from '../../common/http/call.js'
 import { SpooledFile } from '../../common/http/spooled-file.js'
 
-/** Reads a source to its end into memory and, beyond a mebibyte, a temporary file, no faster than the disk takes it. */
-export async function spool(source: ByteSource, file = new SpooledFile()): Promise<SpooledFile> {
+/**
+ * Reads a source to its end into memory and, beyond a mebibyte, a temporary file, no faster than the disk takes it.
+ * Rejects with `upstream_failed` when more than `maximumBytes` come.
+ */
+export async function spool(source: ByteSource, maximumBytes: number, file = new SpooledFile()): Promise<SpooledFile> {
   try {
-    await fill(file, source)
+    await fill(file, source, maximumBytes)
     return file
   } catch (error) {
     await file.remove()
@@ -15,23 +19,32 @@ export async function spool(source: ByteSource, file = new SpooledFile()): Promi
   }
 }
 
-function fill(file: SpooledFile, source: ByteSource): Promise<void> {
+function fill(file: SpooledFile, source: ByteSource, maximumBytes: number): Promise<void> {
   return new Promise((resolve, reject) => {
+    let received = 0
     let writing = 0
-    const giveUp = (cause: unknown): void => {
+    const giveUp = (error: GatewayError): void => {
       // First the verdict: cancelling reports a failure of its own.
-      reject(diskFailure(cause))
+      reject(error)
       source.cancel()
+    }
+    const onDiskFailure = (cause: unknown): void => {
+      giveUp(diskFailure(cause))
     }
     source.start({
       data: (chunk) => {
+        received += chunk.length
+        if (received > maximumBytes) {
+          giveUp(malformedAnswer('The upstream sent more audio than any text makes.'))
+          return
+        }
         if (++writing === 1) source.pause()
         file.append(chunk).then(() => {
           if (--writing === 0) source.resume()
-        }, giveUp)
+        }, onDiskFailure)
       },
       end: () => {
-        file.finish().then(resolve, giveUp)
+        file.finish().then(resolve, onDiskFailure)
       },
       fail: reject,
     })
