@@ -13,6 +13,8 @@ afterEach(() => pairs.close())
 const PAUSE_BYTES = 1000
 /** More than the buffers of the system take, so that something waits in the process. */
 const LARGE = Buffer.alloc(64_000_000, 0x20)
+/** More than the system takes off the reader's hands at once. */
+const PIECE_BYTES = 6_000_000
 
 async function sideOf(autoPong: boolean): Promise<{ readonly side: SocketSide; readonly pair: SocketPair }> {
   const pair = await pairs.open({ near: 'server', autoPong })
@@ -111,6 +113,26 @@ describe('A side that takes nothing', () => {
       await heard
     }
     expect(verdicts).toEqual([true, true, false, false])
+  })
+
+  it('lives while it takes a long message piece by piece, as over a slow line', async () => {
+    const { side, pair } = await sideOf(false)
+    const heart = new Heartbeat(side)
+    const far = Reflect.get(pair.client, '_socket') as { readonly bytesRead: number }
+    pair.client.pause()
+    side.send(LARGE, side)
+    side.readOn()
+    for (let beats = 0; beats < 6; beats++) {
+      expect(heart.beat()).toBe(true)
+      const readBefore = far.bytesRead
+      pair.client.resume()
+      await eventually(() => far.bytesRead > readBefore + PIECE_BYTES)
+      pair.client.pause()
+    }
+    expect(side.waitingBytes).toBeGreaterThan(0)
+    // Now it takes nothing any more.
+    expect(heart.beat()).toBe(true)
+    await eventually(() => !heart.beat())
   })
 
   it('lives as soon as it takes something', async () => {

@@ -12,6 +12,7 @@ export class Heartbeat {
   private isPingTaken = true
   private bytesRead = 0
   private taken = 0
+  private unsentBytes = 0
 
   constructor(private readonly side: SocketSide) {}
 
@@ -22,6 +23,7 @@ export class Heartbeat {
     this.isFirst = false
     this.bytesRead = this.side.bytesRead
     this.taken = this.side.taken
+    this.unsentBytes = this.side.unsentBytes
     if (this.isPingTaken) this.ping()
     return true
   }
@@ -29,7 +31,7 @@ export class Heartbeat {
   private showsLife(): boolean {
     const { side } = this
     const wasHeld = side.takeWasHeld()
-    if (side.taken !== this.taken) return true
+    if (side.taken !== this.taken || side.unsentBytes < this.unsentBytes) return true
     // Who sends but takes nothing for a whole interval will not read what it asks for either.
     return this.isPingTaken && (wasHeld || side.bytesRead !== this.bytesRead)
   }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { SECRET, startSessions, type TestSessions } from '../../test/support/realtime-session.js'
+import { SECRET, startSessions, type TestSession, type TestSessions } from '../../test/support/realtime-session.js'
 
 let sessions: TestSessions
 beforeEach(async () => {
@@ -176,6 +176,41 @@ describe('What a session uses', () => {
         input_transcription: { seconds: 2 },
       },
     })
+  })
+
+  it.each<[string, (socket: TestSession['client']['socket']) => void]>([
+    [
+      'without a word',
+      (socket) => {
+        socket.terminate()
+      },
+    ],
+    [
+      'with a close',
+      (socket) => {
+        socket.close(1000)
+      },
+    ],
+  ])('is recorded for an answer that is on its way when the client leaves %s', async (_name, leave) => {
+    const { call, client, entries, near, session, upstream } = await sessions.open()
+    // The upstream has not heard of it yet.
+    near.client.once('close', () => {
+      upstream.send(DONE)
+    })
+    leave(client.socket)
+    await session.ended
+    expect(entries).toMatchObject([{ kind: 'response', units: DONE.response.usage }])
+    expect(call.log.usage?.units).toEqual(DONE.response.usage)
+    expect(near.upstream.listenerCount('message')).toBe(0)
+  })
+
+  it('is recorded for an answer that is on its way when the gateway drains, though nobody hears it', async () => {
+    const { client, entries, session, upstream } = await sessions.open()
+    upstream.send(DONE)
+    session.drain()
+    await Promise.all([session.ended, client.closed])
+    expect(entries).toHaveLength(1)
+    expect(client.received).toEqual([])
   })
 
   it('never ends the session when it cannot be recorded', async () => {

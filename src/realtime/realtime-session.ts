@@ -64,7 +64,10 @@ export class RealtimeSession {
   start(): void {
     const { client, upstream } = this
     client.socket.on('message', this.onClientMessage).on('ping', this.onClientPing).on('pong', this.onClientPing)
-    upstream.socket.on('message', this.onUpstreamMessage)
+    // Listened to until it is gone: what it has billed counts, though nobody hears it any more.
+    upstream.socket.on('message', this.onUpstreamMessage).once('close', () => {
+      upstream.socket.off('message', this.onUpstreamMessage)
+    })
     this.clock.start()
     this.closing.watch()
     client.socket.resume()
@@ -116,9 +119,8 @@ export class RealtimeSession {
   }
 
   private readonly onEnding = (): void => {
-    const { client, upstream } = this
+    const { socket } = this.client
     this.clock.stop()
-    client.socket.off('message', this.onClientMessage).off('ping', this.onClientPing).off('pong', this.onClientPing)
-    upstream.socket.off('message', this.onUpstreamMessage)
+    socket.off('message', this.onClientMessage).off('ping', this.onClientPing).off('pong', this.onClientPing)
   }
 }

@@ -30,6 +30,7 @@ export class RealtimeGateway implements OnGatewayConnection<WebSocket> {
     void session.ended.then(() => {
       seat.leave()
       finish()
+      this.logger.info({ requestId: opened.call.requestId, cause: session.endCause }, 'session ended')
     })
     session.start()
     seat.occupy(session)

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { eventually } from '../../test/support/eventually.js'
 import { SECRET, startSessions, type TestSession, type TestSessions } from '../../test/support/realtime-session.js'
 
 let sessions: TestSessions
@@ -214,6 +215,25 @@ describe('A drain', () => {
     upstream.send({ type: 'input_audio_buffer.cleared' })
     await session.ended
     expect([client.received, upstream.received]).toEqual([[], []])
+  })
+})
+
+describe('An upstream that is not read when the session ends, as the client takes nothing', () => {
+  it('is heard to the end: it agrees to the close, and its last answer counts', async () => {
+    const { client, entries, near, session, upstream } = await sessions.open({ clientDialect: 'beta' })
+    client.socket.pause()
+    const speech = { type: 'response.audio.delta', delta: 'A'.repeat(16_000_000) }
+    upstream.send(speech)
+    await eventually(() => near.upstream.isPaused)
+    // More than Node reads of a connection that is paused.
+    upstream.send(speech)
+    upstream.send({ type: 'response.done', response: { usage: { total_tokens: 3 } } })
+    const closed = once(near.upstream, 'close')
+    session.drain()
+    expect((await closed)[0]).toBe(1001)
+    expect(entries).toMatchObject([{ units: { total_tokens: 3 } }])
+    client.socket.resume()
+    await session.ended
   })
 })
 

@@ -47,8 +47,17 @@ export class SocketSide {
    * a long message on a slow line before its end.
    */
   get bytesRead(): number {
-    const connection: unknown = Reflect.get(this.socket, '_socket')
-    return connection instanceof Socket ? connection.bytesRead : 0
+    return this.connection?.bytesRead ?? 0
+  }
+
+  /**
+   * What the system has not taken of the write that is under way. Unlike `waitingBytes` it shrinks while a long message
+   * goes out over a slow line, of which the library tells nothing before its end either.
+   */
+  get unsentBytes(): number {
+    const handle: unknown = this.connection === undefined ? undefined : Reflect.get(this.connection, '_handle')
+    const bytes: unknown = typeof handle === 'object' && handle !== null ? Reflect.get(handle, 'writeQueueSize') : 0
+    return typeof bytes === 'number' ? bytes : 0
   }
 
   /** Sends one text message because of something that `from` sent. Returns its bytes, none when the side has closed. */
@@ -76,6 +85,11 @@ export class SocketSide {
   readOn(): void {
     this.heldBy.clear()
     this.socket.resume()
+  }
+
+  private get connection(): Socket | undefined {
+    const connection: unknown = Reflect.get(this.socket, '_socket')
+    return connection instanceof Socket ? connection : undefined
   }
 
   private readonly onTaken = (): void => {

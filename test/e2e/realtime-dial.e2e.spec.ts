@@ -222,6 +222,39 @@ describe('the sessions of a gateway', () => {
   })
 })
 
+it.each<[string, (client: WebSocket, upstream: WebSocket) => void]>([
+  [
+    'client_closed',
+    (client) => {
+      client.close(1000)
+    },
+  ],
+  [
+    'too_many_pings',
+    (client) => {
+      for (let pings = 0; pings < 50; pings++) client.ping()
+    },
+  ],
+  [
+    'upstream_lost',
+    (_client, upstream) => {
+      upstream.terminate()
+    },
+  ],
+])('a session tells the log that it ended for the reason %s', async (cause, end) => {
+  const upstream = await upstreamThat()
+  const gateway = await gatewayTo([realtimeChannel(upstream)])
+  const client = connect(gateway)
+  await once(client, 'open')
+  end(client, upstream.sockets[0] as WebSocket)
+  await eventually(() => gateway.logText().includes('"msg":"session ended"'))
+  const line = gateway
+    .logText()
+    .split('\n')
+    .find((text) => text.includes('session ended'))
+  expect(JSON.parse(line ?? '')).toMatchObject({ level: 30, requestId: 'mine', cause })
+})
+
 it('a session that is open when the process stops is in the log all the same', async () => {
   const upstream = await upstreamThat()
   const gateway = await startGateway({ channels: [realtimeChannel(upstream)] })

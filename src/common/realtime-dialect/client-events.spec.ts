@@ -63,6 +63,25 @@ describe('A client event that is no event', () => {
     expect(accepted(text).toString()).toBe(text)
   })
 
+  it.each([
+    ['objects', '{},'],
+    ['arrays', '[],'],
+    ['numbers', '0,'],
+    ['texts', '"",'],
+  ])('is refused before it is parsed when a parser would make millions of %s of it', (_, value) => {
+    const values = value.repeat(20_000_000 / value.length)
+    const frame = Buffer.from(`{"event_id":"e7","type":"response.create","response":{"metadata":{"a":[${values}0]}}}`)
+    const before = process.memoryUsage().heapUsed
+    expect(refused(frame)).toMatchObject({ code: 'invalid_event', param: null, eventId: 'e7' })
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(20_000_000)
+  })
+
+  it('65,536 values are still an event, and commas in texts are none', () => {
+    const values = `${'0,'.repeat(65_530)}"${','.repeat(100_000)}"`
+    expect(accepted(`{"type":"response.create","x":[${values}]}`).length).toBeGreaterThan(200_000)
+    expect(refused(`{"type":"response.create","x":[${'0,'.repeat(10)}${values}]}`).code).toBe('invalid_event')
+  })
+
   it('is refused with its own event_id wherever one can be read', () => {
     expect(refused('{"event_id":"e7","type":"nothing"}').eventId).toBe('e7')
     expect(refused('{"event_id":"e7"}').eventId).toBe('e7')
@@ -191,11 +210,14 @@ describe('The model of a session', () => {
   })
 
   it.each(['"other"', 'null', '1', '["voice-alias"]'])('cannot become %s', (other) => {
-    expect(refused(update(`{"model":${other}}`), 'beta', { model })).toMatchObject({
-      code: 'invalid_value',
-      param: 'session.model',
-      eventId: 'ev_1',
-    })
+    for (const type of ['session.update', 'transcription_session.update']) {
+      const text = `{"type":"${type}","event_id":"ev_1","session":{"model":${other}}}`
+      expect(refused(text, 'beta', { model })).toMatchObject({
+        code: 'invalid_value',
+        param: 'session.model',
+        eventId: 'ev_1',
+      })
+    }
   })
 })
 

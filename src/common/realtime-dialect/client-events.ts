@@ -9,7 +9,7 @@ import { clientEventTypes, MAXIMUM_EVENT_ID_CHARACTERS, rulesOf } from './client
 import type { RealtimeDialect } from './dialect.js'
 import { type EventRefusal, refusal } from './event-refusal.js'
 import { FrameScan } from './frame-scan.js'
-import { isAt } from './json-spans.js'
+import { hasMoreValuesThan, isAt } from './json-spans.js'
 import { judgeSessionModel } from './session-model.js'
 import { decodedLength } from './strict-base64.js'
 
@@ -25,18 +25,25 @@ export interface ClientEvent {
 export interface ClientEventLimits {
   /** In decoded bytes; absent = 15 MiB. */
   readonly maximumAudioBytes?: number
-  /** The model the caller opened the session with; a `session.update` may not name another. */
+  /** The model the caller opened the session with; no update may name another. */
   readonly model?: string
 }
+
+/** In GA the two are one event. */
+const MODEL_BEARERS: ReadonlySet<string> = new Set(['session.update', 'transcription_session.update'])
 
 type Fields = Readonly<Record<string, unknown>>
 
 const MAXIMUM_AUDIO_BYTES = 15 * 1024 * 1024
 
+/** A parser takes seconds and half a gigabyte for the millions of them that fit into one message. */
+const MAXIMUM_VALUES = 65_536
+
 /** The house's words for what a parser would quietly accept, said of an event. */
 const UNREADABLE: Readonly<Record<string, string>> = {
   duplicate_key: 'A key stands twice in the event.',
   forbidden_key: 'The event holds a key that is not allowed.',
+  invalid_event: `The event holds more than ${MAXIMUM_VALUES} values.`,
   json_too_deep: 'The event is nested deeper than 64 levels.',
 }
 
@@ -69,6 +76,9 @@ export function checkClientEvent(
 /** Throws for anything but one UTF-8 JSON object within the house's JSON rules. */
 function fieldsOf(frame: Buffer): Fields {
   if (!isUtf8(frame)) throw new SyntaxError('The frame is not UTF-8.')
+  if (hasMoreValuesThan(frame, MAXIMUM_VALUES)) {
+    throw new GatewayError('invalid_request', 'The frame holds too many values.', { code: 'invalid_event' })
+  }
   scanJsonObject(frame)
   const value: unknown = JSON.parse(frame.toString())
   if (!isRecord(value)) throw new SyntaxError('The frame is not an object.')
@@ -105,7 +115,7 @@ function checkParsed(
     const { maximumAudioBytes } = limits
     if (decodedLength(bytes, 0, bytes.length) > maximumAudioBytes) return tooMuchAudio(maximumAudioBytes, eventId)
   }
-  const judged = type === 'session.update' ? judgeSessionModel(frame, fields['session'], limits.model, eventId) : frame
+  const judged = MODEL_BEARERS.has(type) ? judgeSessionModel(frame, fields['session'], limits.model, eventId) : frame
   if (!Buffer.isBuffer(judged)) return judged
   return shows === undefined ? { type, frame: judged } : { type, frame: judged, shows }
 }

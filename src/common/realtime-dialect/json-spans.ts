@@ -74,6 +74,22 @@ export function elementSpans(bytes: Buffer): Span[] | undefined {
   return undefined
 }
 
+/** Whether the JSON holds more than so many values, those within others included; looks no further than that. */
+export function hasMoreValuesThan(bytes: Buffer, maximum: number): boolean {
+  let values = 1
+  let position = 0
+  while (position < bytes.length) {
+    const byte = bytes[position]
+    if (byte === QUOTE) {
+      position = stringEnd(bytes, position)
+      continue
+    }
+    if ((byte === COMMA || byte === OPEN_BRACE || byte === OPEN_BRACKET) && ++values > maximum) return true
+    position++
+  }
+  return false
+}
+
 /** Whether the bytes `[start, end)` are exactly this ASCII text. */
 export function isAt(bytes: Buffer, start: number, end: number, text: string): boolean {
   if (end - start !== text.length) return false

@@ -39,6 +39,11 @@ const member = (event: Fields | undefined, name: string): Fields => {
   if (!isRecord(value)) throw new Error(`no ${name}`)
   return value
 }
+/** Keys that reach a prototype are refused, and a generator of odd values likes them. */
+const allowedJson = fc
+  .jsonValue()
+  .filter((value) => !/"(?:__proto__|constructor|prototype)":/.test(JSON.stringify(value)))
+
 const beta = (): Session => new Session(ClientDialect.of('beta'), 'ga')
 
 /** What a GA upstream answers: what it was told, as it understood it. */
@@ -62,7 +67,7 @@ describe('A beta client of a GA upstream', () => {
         speed: fc.constantFrom(1, 1.5),
         tool_choice: fc.constantFrom('auto', { type: 'function', name: 'f' }),
         tools: fc.array(
-          fc.record({ name: fc.string(), parameters: fc.dictionary(fc.constantFrom('a', 'b'), fc.jsonValue()) }),
+          fc.record({ name: fc.string(), parameters: fc.dictionary(fc.constantFrom('a', 'b'), allowedJson) }),
         ),
       },
       { requiredKeys: [] },
