@@ -36,6 +36,30 @@ module.exports = {
       },
     },
     {
+      name: 'tasks-through-their-contract',
+      comment: 'Who needs durable tasks knows the Tasks contract and its types, not the engine or the store behind it.',
+      severity: 'error',
+      from: { path: `^src/(?!tasks/)`, pathNot: '\\.spec\\.ts$' },
+      to: { path: '^src/tasks/', pathNot: '^src/tasks/(tasks|task|callback\\.repository|tasks\\.module)\\.ts$' },
+    },
+    {
+      name: 'tasks-know-no-capability',
+      comment: 'Tasks serve capabilities; they reach upstreams through ProviderRouter, like a capability.',
+      severity: 'error',
+      from: { path: '^src/tasks/', pathNot: '\\.spec\\.ts$' },
+      to: {
+        path: '^src/',
+        pathNot: '^src/(tasks|common|config)/|^src/providers/(provider-router\\.ts|contracts/|providers\\.module\\.ts)',
+      },
+    },
+    {
+      name: 'sql-in-repositories',
+      comment: 'Whoever needs a row asks a repository in the words of the domain.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/common/database/|\\.repository\\.ts$|\\.spec\\.ts$' },
+      to: { path: 'node_modules/(kysely|pg|@electric-sql)/' },
+    },
+    {
       name: 'only-modules-name-the-providers-module',
       comment: 'Concrete classes cross a border in *.module.ts alone.',
       severity: 'error',

@@ -31,6 +31,7 @@ describe('the configuration', () => {
         imageBodyBytes: 62_914_560,
         audioFileBytes: 26_214_400,
         audioBodyBytes: 28_311_552,
+        imageBodiesInFlightBytes: 314_572_800,
         realtimeSessions: 1000,
         realtimeAudioBytes: 15_728_640,
         realtimeFrameBytes: 22_020_096,
@@ -55,12 +56,19 @@ describe('the configuration', () => {
       channels: [],
       models: [],
       ssrf: { allow: [] },
-      tasks: { pollIntervalMs: 5000, maxAgeMs: 86_400_000 },
+      tasks: {
+        pollIntervalMs: 5000,
+        maxAgeMs: 86_400_000,
+        reconcileMs: 600_000,
+        retentionMs: 2_592_000_000,
+        pollsPerChannel: 16,
+      },
       callbacks: {
         scheduleMs: [0, 5000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 36_000_000],
         timeoutMs: 15_000,
+        perHost: 2,
       },
-      database: {},
+      database: { maxConnections: 10 },
       redis: {},
       logging: { level: 'info' },
     })
@@ -77,6 +85,7 @@ describe('the configuration', () => {
     ['limits', 'imageBodyBytes', BYTES],
     ['limits', 'audioFileBytes', BYTES],
     ['limits', 'audioBodyBytes', BYTES],
+    ['limits', 'imageBodiesInFlightBytes', BYTES],
     ['limits', 'realtimeSessions', COUNT],
     ['limits', 'realtimeAudioBytes', BYTES],
     ['limits', 'realtimeFrameBytes', { min: 1, max: 1_073_741_824 }],
@@ -94,7 +103,12 @@ describe('the configuration', () => {
     ['timeouts', 'realtimeAgeMs', DURATION],
     ['tasks', 'pollIntervalMs', DURATION],
     ['tasks', 'maxAgeMs', BYTES],
+    ['tasks', 'reconcileMs', BYTES],
+    ['tasks', 'retentionMs', BYTES],
+    ['tasks', 'pollsPerChannel', { min: 1, max: 1000 }],
     ['callbacks', 'timeoutMs', DURATION],
+    ['callbacks', 'perHost', { min: 1, max: 1000 }],
+    ['database', 'maxConnections', { min: 1, max: 1000 }],
   ])('accepts only whole numbers within range for %s.%s', (section, setting, { min, max }) => {
     for (const good of [min, max, String(min)]) expect(faultsOf(json({ [section]: { [setting]: good } }))).toEqual([])
     for (const bad of [min - 1, max + 1, min + 0.5, '1e3', '0x10', ' 1', 'ten', '', true, [1], {}]) {

@@ -4,6 +4,7 @@ import {
   MODEL_CLASSES,
   PROVIDER_NAMES,
   type CallbacksSection,
+  type DatabaseSection,
   type GatewayConfig,
   type LimitsSection,
   type ModelRow,
@@ -66,6 +67,7 @@ const limits = mapOf<LimitsSection>(
     imageBodyBytes: withDefault(bytes, 62_914_560),
     audioFileBytes: withDefault(bytes, 26_214_400),
     audioBodyBytes: withDefault(bytes, 28_311_552),
+    imageBodiesInFlightBytes: withDefault(bytes, 314_572_800),
     realtimeSessions: withDefault(count, 1000),
     realtimeAudioBytes: withDefault(bytes, 15_728_640),
     realtimeFrameBytes: withDefault(integer({ min: 1, max: 1_073_741_824 }), 22_020_096),
@@ -118,6 +120,9 @@ const ssrf = mapOf<{ allow: readonly string[] }>({ allow: withDefault(listOf(hos
 const tasks = mapOf<TasksSection>({
   pollIntervalMs: withDefault(durationMs, 5000),
   maxAgeMs: withDefault(integer({ min: 1 }), 86_400_000),
+  reconcileMs: withDefault(integer({ min: 1 }), 600_000),
+  retentionMs: withDefault(integer({ min: 1 }), 2_592_000_000),
+  pollsPerChannel: withDefault(integer({ min: 1, max: 1000 }), 16),
 })
 
 const callbacks = mapOf<CallbacksSection>({
@@ -127,6 +132,12 @@ const callbacks = mapOf<CallbacksSection>({
     [0, 5000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 36_000_000],
   ),
   timeoutMs: withDefault(durationMs, 15_000),
+  perHost: withDefault(integer({ min: 1, max: 1000 }), 2),
+})
+
+const database = mapOf<DatabaseSection>({
+  url: optional(connectionUrl(['postgres', 'postgresql'])),
+  maxConnections: withDefault(integer({ min: 1, max: 1000 }), 10),
 })
 
 /** Everything the configuration file may hold, with every default (docs/operations.md, configuration contract). */
@@ -140,7 +151,7 @@ export const configSchema = mapOf<ConfigDocument>({
   ssrf: section(ssrf),
   tasks: section(tasks),
   callbacks: section(callbacks),
-  database: section(mapOf<{ url?: string }>({ url: optional(connectionUrl(['postgres', 'postgresql'])) })),
+  database: section(database),
   redis: section(mapOf<{ url?: string }>({ url: optional(connectionUrl(['redis', 'rediss'])) })),
   logging: section(mapOf<{ level: (typeof LOG_LEVELS)[number] }>({ level: withDefault(oneOf(LOG_LEVELS), 'info') })),
 })

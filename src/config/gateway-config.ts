@@ -72,6 +72,8 @@ export interface LimitsSection extends RealtimeSizes {
   readonly imageBodyBytes: number
   readonly audioFileBytes: number
   readonly audioBodyBytes: number
+  /** Bodies with images that are in memory at once; beyond it creates wait for nobody: 503. */
+  readonly imageBodiesInFlightBytes: number
   /** Open at once, those being dialled included. */
   readonly realtimeSessions: number
 }
@@ -116,9 +118,18 @@ export interface ModelRow {
   readonly providers: readonly ProviderName[]
 }
 
+/** Times in milliseconds. */
 export interface TasksSection {
+  /** In a task's first minute; three times as long afterwards. */
   readonly pollIntervalMs: number
+  /** A task that has not ended by then is closed as failed. */
   readonly maxAgeMs: number
+  /** How long a create whose answer was lost is looked for at its upstream. */
+  readonly reconcileMs: number
+  /** Ended tasks are forgotten afterwards, as the media is. */
+  readonly retentionMs: number
+  /** Polls under way at once on one channel. */
+  readonly pollsPerChannel: number
 }
 
 export interface CallbacksSection {
@@ -127,6 +138,15 @@ export interface CallbacksSection {
   /** One delay per attempt. */
   readonly scheduleMs: readonly number[]
   readonly timeoutMs: number
+  /** Deliveries under way at once to one host. */
+  readonly perHost: number
+}
+
+export interface DatabaseSection {
+  /** PostgreSQL; absent = the embedded store. */
+  readonly url?: string
+  /** Connections to PostgreSQL at once. */
+  readonly maxConnections: number
 }
 
 export interface GatewayConfig {
@@ -140,7 +160,7 @@ export interface GatewayConfig {
   readonly ssrf: { readonly allow: readonly string[] }
   readonly tasks: TasksSection
   readonly callbacks: CallbacksSection
-  readonly database: { readonly url?: string }
+  readonly database: DatabaseSection
   readonly redis: { readonly url?: string }
   readonly logging: { readonly level: LogLevel }
 }

@@ -18,7 +18,7 @@ export class HealthController {
   }
 
   @Get('ready')
-  @ApiOperation({ summary: '200 once the gateway can serve; 503 while it starts or drains' })
+  @ApiOperation({ summary: '200 once the gateway can serve; 503 while it starts, drains or has lost its store' })
   @ApiResponse({ status: 200, schema: STATUS_SCHEMA })
   @ApiResponse({ status: 503, schema: STATUS_SCHEMA })
   ready(@Res({ passthrough: true }) response: Response): { status: string } {

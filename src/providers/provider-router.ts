@@ -3,10 +3,12 @@ import type { Call } from '../common/http/call.js'
 import type { ModelClass } from '../config/gateway-config.js'
 import type { CallContext } from './contracts/call-context.js'
 import type { ChatProvider } from './contracts/chat.contract.js'
+import type { ImageProvider } from './contracts/image.contract.js'
 import type { MessagesProvider } from './contracts/messages.contract.js'
 import type { RealtimeProvider } from './contracts/realtime.contract.js'
 import type { SpeechProvider } from './contracts/speech.contract.js'
 import type { TranscriptionProvider, TranslationProvider } from './contracts/transcription.contract.js'
+import type { VideoProvider } from './contracts/video.contract.js'
 
 /** How a call may be repeated on another channel (design: Reliability rules). */
 export interface AttemptPolicy {
@@ -28,6 +30,12 @@ export interface Route<Provider> {
   ): Promise<Result>
 }
 
+/** One channel by itself, for tasks that live on it. */
+export interface PinnedRoute<Provider> extends Route<Provider> {
+  readonly channelId: string
+  readonly options: Readonly<Record<string, unknown>>
+}
+
 /** A model as `GET /v1/models` shows it. */
 export interface ListedModel {
   readonly id: string
@@ -47,6 +55,11 @@ export abstract class ProviderRouter {
   abstract chat(model: string, caller: Caller): Route<ChatProvider>
   abstract messages(model: string, caller: Caller): Route<MessagesProvider>
   abstract realtime(model: string, caller: Caller): Route<RealtimeProvider>
+  abstract video(model: string, caller: Caller): Route<VideoProvider>
+  /** Every video channel that accepts the caller, whatever the model, best first. Never throws. */
+  abstract videoChannels(caller: Caller): readonly PinnedRoute<VideoProvider>[]
+  /** The same for image tasks, which have no model. */
+  abstract imageChannels(caller: Caller): readonly PinnedRoute<ImageProvider>[]
   /** The models the caller's key may use and some channel serves, by id. */
   abstract models(caller: Caller): readonly ListedModel[]
 }

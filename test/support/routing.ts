@@ -20,6 +20,8 @@ const P1: ProviderCapabilities = {
 const P2: ProviderCapabilities = { speech: { speak: unused } }
 const P4: ProviderCapabilities = { transcription: { transcribe: unused }, translation: { translate: unused } }
 const M1: ProviderCapabilities = { messages: { create: unused, countTokens: unused } }
+const VIDGEN: ProviderCapabilities = { video: { create: unused, read: unused } }
+const IMGGEN: ProviderCapabilities = { image: { fetch: unused, seed: unused } }
 
 export interface TestRouting {
   readonly router: ChannelRouter
@@ -49,6 +51,6 @@ export function routingOf(document: RoutingDocument, ...reloads: RoutingDocument
     Promise.resolve({ config: parse(reloads.shift() ?? document), file: '' }),
   )
   const marks = new ChannelMarks()
-  const registry = new ProviderRegistry({ p1: P1, p2: P2, p4: P4, m1: M1 })
+  const registry = new ProviderRegistry({ p1: P1, p2: P2, p4: P4, m1: M1, vidgen: VIDGEN, imggen: IMGGEN })
   return { router: new ChannelRouter(store, new UpstreamClient(), registry, marks, new RetryBudget()), marks, store }
 }

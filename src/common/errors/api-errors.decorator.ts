@@ -29,6 +29,16 @@ const MESSAGES_ERROR = {
   },
 }
 
+const TASK_ERROR = {
+  type: 'object',
+  required: ['code', 'message', 'request_id'],
+  properties: {
+    code: { type: 'integer', description: 'Never 0' },
+    message: { type: 'string' },
+    request_id: { type: 'string' },
+  },
+}
+
 const CASES: Readonly<Record<string, string>> = {
   400: 'The request is not valid; param names the field',
   401: 'No API key, or one that is not valid',
@@ -45,10 +55,19 @@ const CASES: Readonly<Record<string, string>> = {
   504: 'The upstream provider did not answer in time',
 }
 
-const responses = (schema: object, statuses: readonly number[]): MethodDecorator =>
+/** Where the task dialect means something else by a status. */
+const TASK_CASES: Readonly<Record<string, string>> = {
+  ...CASES,
+  400: 'The request is not valid; the message names the field',
+  404: 'The caller has no such task',
+  409: 'A request under the same Idempotency-Key has not ended',
+  422: 'Another body was sent under the same Idempotency-Key',
+}
+
+const responses = (schema: object, statuses: readonly number[], cases = CASES): MethodDecorator =>
   applyDecorators(
     ...statuses.map((status) =>
-      ApiResponse({ status, description: CASES[status] ?? '', content: { 'application/json': { schema } } }),
+      ApiResponse({ status, description: cases[status] ?? '', content: { 'application/json': { schema } } }),
     ),
   )
 
@@ -66,3 +85,11 @@ export const ApiUpgradeErrors = (): MethodDecorator =>
 /** The failures of the messages family. */
 export const ApiMessagesErrors = (): MethodDecorator =>
   responses(MESSAGES_ERROR, [400, 401, 403, 404, 408, 413, 415, 429, 502, 504])
+
+/** The failures of creating a task: video. */
+export const ApiTaskCreateErrors = (): MethodDecorator =>
+  responses(TASK_ERROR, [400, 401, 403, 408, 409, 413, 415, 422, 429, 502, 503, 504], TASK_CASES)
+
+/** The failures of asking for tasks and what belongs to them. */
+export const ApiTaskErrors = (): MethodDecorator =>
+  responses(TASK_ERROR, [400, 401, 404, 429, 502, 503, 504], TASK_CASES)

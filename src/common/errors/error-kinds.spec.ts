@@ -31,6 +31,7 @@ const TABLE: Readonly<Record<ErrorKind, readonly [Audio, Messages, Task, discour
   request_timeout: [[408, 408, INVALID, 'request_timeout'], [408, INVALID], [408, 1200], false],
   header_fields_too_large: [[431, 431, INVALID, 'header_fields_too_large'], [431, INVALID], [431, 1200], true],
   conflict: [[409, 409, INVALID, 'conflict'], [409, 'conflict_error'], [400, 1201], true],
+  idempotency_running: [[409, 409, INVALID, 'idempotency_running'], [409, 'conflict_error'], [409, 1303], false],
   unprocessable: [[422, 422, INVALID, 'unprocessable'], [422, INVALID], [422, 1201], true],
   payload_too_large: [[413, 413, INVALID, 'payload_too_large'], [413, 'request_too_large'], [413, 1200], true],
   rate_limited: [[429, 429, 'rate_limit_error', 'rate_limit_exceeded'], [429, 'rate_limit_error'], [429, 1302], false],
@@ -87,6 +88,17 @@ describe('The table of errors', () => {
     const image = rendered(kind, '/imggen/task/1/fetch')
     expect([image.status, JSON.parse(image.body)]).toEqual([status, { ...body, description: 'Words.' }])
     expect(code).not.toBe(0)
+  })
+
+  it.each([
+    ['rate_limited', 'concurrency_limit_exceeded', 429, 1303],
+    ['rate_limited', undefined, 429, 1302],
+    ['invalid_request', 'content_policy_violation', 400, 1301],
+    ['invalid_request', 'empty_string', 400, 1201],
+  ] as const)('%s with the code %s has status %s and the task code %s', (kind, code, status, expected) => {
+    const error = new GatewayError(kind, 'Words.', code === undefined ? {} : { code })
+    const answer = renderError(error, '/vidgen/v1/videos/text2video', 'req_1')
+    expect([answer.status, JSON.parse(answer.body)]).toMatchObject([status, { code: expected }])
   })
 
   it.each(KINDS)('%s tells SDKs not to retry exactly where a retry cannot help or may be billed twice', (kind) => {

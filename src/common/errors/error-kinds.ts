@@ -57,6 +57,7 @@ export const ERROR_KINDS = {
   request_timeout: row([408, INVALID, 'request_timeout'], [408, INVALID], [408, 1200], null),
   header_fields_too_large: row([431, INVALID, 'header_fields_too_large'], [431, INVALID], [431, 1200]),
   conflict: row([409, INVALID, 'conflict'], [409, 'conflict_error'], [400, 1201]),
+  idempotency_running: row([409, INVALID, 'idempotency_running'], [409, 'conflict_error'], [409, 1303], null),
   unprocessable: row([422, INVALID, 'unprocessable'], [422, INVALID], [422, 1201]),
   payload_too_large: row([413, INVALID, 'payload_too_large'], [413, 'request_too_large'], [413, 1200]),
   rate_limited: row([429, 'rate_limit_error', 'rate_limit_exceeded'], [429, 'rate_limit_error'], [429, 1302], null),

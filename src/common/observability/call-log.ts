@@ -11,6 +11,9 @@ const MAXIMUM_WORD_CHARACTERS = 128
 /** Paths that probes ask every few seconds; their lines would drown the others. */
 const QUIET_PATHS: ReadonlySet<string> = new Set(['/health/live', '/health/ready'])
 
+/** What follows in such a path is all that protects it: whoever knows it may call. */
+const SECRET_PATHS = '/vidgen/callbacks/'
+
 /** The one line of a request: what it was, who asked, where it went, how long each part took. Never a body or a key. */
 export function logCall(call: Call, response: ServerResponse, { logger, sink }: Logging): void {
   const { log } = call
@@ -24,7 +27,7 @@ export function logCall(call: Call, response: ServerResponse, { logger, sink }: 
       word('requestId', call.requestId) +
       word('keyId', call.caller.keyId) +
       word('method', call.method) +
-      word('route', call.path) +
+      word('route', shownPath(call.path)) +
       word('model', log.model) +
       word('channel', log.channelId) +
       count('attempts', log.attempts) +
@@ -42,6 +45,8 @@ export function logCall(call: Call, response: ServerResponse, { logger, sink }: 
       ',"msg":"request"}\n',
   )
 }
+
+const shownPath = (path: string): string => (path.startsWith(SECRET_PATHS) ? `${SECRET_PATHS}:token` : path)
 
 /** An answer the gateway itself cut, to show that its upstream failed, closes like one whose caller left. */
 function callerLeft({ departure, log: { failure } }: Call): boolean {

@@ -1,10 +1,11 @@
-/** Whether this process should get traffic: not before it listens, not once it drains. */
+/** Whether this process should get traffic: not before it listens, not once it drains, not without its store. */
 export class Readiness {
   private state: 'starting' | 'ready' | 'draining' = 'starting'
+  private isStoreLost = false
   private readonly listeners: (() => void)[] = []
 
   get isReady(): boolean {
-    return this.state === 'ready'
+    return this.state === 'ready' && !this.isStoreLost
   }
 
   get isDraining(): boolean {
@@ -12,7 +13,7 @@ export class Readiness {
   }
 
   get word(): string {
-    return this.state
+    return this.state === 'ready' && this.isStoreLost ? 'store_unreachable' : this.state
   }
 
   announceReady(): void {
@@ -27,5 +28,14 @@ export class Readiness {
   /** Calls back when the drain begins: what would not end by itself ends then. */
   onDraining(listener: () => void): void {
     this.listeners.push(listener)
+  }
+
+  /** The store was asked for and does not answer. */
+  announceStoreLost(): void {
+    this.isStoreLost = true
+  }
+
+  announceStoreBack(): void {
+    this.isStoreLost = false
   }
 }

@@ -13,10 +13,12 @@ const ALL = {
     channelEntry('p4', { provider: 'p4' }),
     channelEntry('m1', { provider: 'm1' }),
     channelEntry('vidgen', { provider: 'vidgen' }),
+    channelEntry('imggen', { provider: 'imggen' }),
   ],
 }
 
-type Capability = Exclude<keyof ProviderRouter, 'models'>
+/** The capabilities that are routed by a model. */
+type Capability = Exclude<keyof ProviderRouter, 'models' | 'videoChannels' | 'imageChannels'>
 
 /** The context of the attempt on the first channel. */
 async function contextOf({ router }: TestRouting, model: string, caller = CALLER): Promise<CallContext> {
@@ -41,6 +43,8 @@ describe('The class of a model', () => {
     ['chat', 'gpt-4o-mini', 'chat'],
     ['chat', 'gpt-audio', 'chat-audio'],
     ['messages', 'claude-sonnet-4-5', 'messages'],
+    ['video', 'vidgen-v1-6', 'video'],
+    ['video', 'vidgen-v3', 'video'],
   ])('lets %s be served by %s', (capability, model, modelClass) => {
     expect(routingOf(ALL).router[capability](model, CALLER).modelClass).toBe(modelClass)
   })
@@ -52,6 +56,9 @@ describe('The class of a model', () => {
     ['messages', 'gpt-4o-mini'],
     ['chat', 'claude-sonnet-4-5'],
     ['chat', 'gpt-realtime'],
+    ['chat', 'vidgen-v1-6'],
+    ['video', 'gpt-4o-mini'],
+    ['video', 'tts-1'],
   ])('does not let %s be served by %s', (capability, model) => {
     expect(() => routingOf(ALL).router[capability](model, CALLER)).toThrow(refusal('unknown_model', 'does not serve'))
   })
@@ -84,6 +91,7 @@ describe('A model that no row names', () => {
         channelEntry('m', { provider: 'm1', models: ['sonnet-*'] }),
         channelEntry('s', { provider: 'p2', credentials: 'a|b', models: ['voice-*'] }),
         channelEntry('t', { provider: 'p4', models: ['listen-*'] }),
+        channelEntry('v', { provider: 'vidgen', models: ['film-*'] }),
       ],
     })
     expect(router.speech('voice-1', CALLER).modelClass).toBe('tts')
@@ -92,6 +100,7 @@ describe('A model that no row names', () => {
     expect(router.chat('llama-3', CALLER).modelClass).toBe('chat')
     expect(router.chat('constructor', CALLER).modelClass).toBe('chat')
     expect(router.messages('sonnet-x', CALLER).modelClass).toBe('messages')
+    expect(router.video('film-9', CALLER).modelClass).toBe('video')
     expect(() => router.chat('gpt-4o-mini', CALLER)).toThrow(refusal('unknown_model'))
   })
 })
@@ -179,8 +188,9 @@ describe('The list of models', () => {
     expect(ids).toEqual(
       expect.arrayContaining(['tts-1', 'whisper-1', 'whisper-large-v3', 'claude-opus-5', 'gpt-audio', 'gpt-realtime']),
     )
-    // No provider of this build serves these.
-    for (const id of ['speech-02-hd', 'vidgen-v1-6']) expect(ids).not.toContain(id)
+    expect(ids).toEqual(expect.arrayContaining(['vidgen-v1', 'vidgen-v1-6', 'vidgen-v3']))
+    // No channel leads to the provider that serves it.
+    expect(ids).not.toContain('speech-02-hd')
     expect(router.models(CALLER).find(({ id }) => id === 'whisper-1')?.providers).toEqual(['p1', 'p4'])
     expect(router.models({ keyId: 'limited', models: ['whisper-*'] }).map(({ id }) => id)).toEqual([
       'whisper-1',

@@ -7,14 +7,14 @@ import { UpstreamClient } from '../../common/http/upstream-client.js'
 import { ConfigStore } from '../../config/config-store.js'
 import type { GatewayConfig, ModelRow } from '../../config/gateway-config.js'
 import type { Capability, ProviderOf } from '../contracts/provider-capabilities.js'
-import { type ListedModel, ProviderRouter, type Route } from '../provider-router.js'
+import { type ListedModel, type PinnedRoute, ProviderRouter, type Route } from '../provider-router.js'
 import { Channel } from './channel.js'
 import { ChannelMarks } from './channel-marks.js'
 import { channelOrder } from './channel-order.js'
 import { classOn, classServes, ModelCatalogue } from './model-catalogue.js'
 import { ProviderRegistry } from './provider-registry.js'
 import { RetryBudget } from './retry-budget.js'
-import { type Candidate, RoutedCall } from './routed-call.js'
+import { type Candidate, ChannelRoute, RoutedCall } from './routed-call.js'
 
 interface RoutingTable {
   readonly catalogue: ModelCatalogue
@@ -67,6 +67,18 @@ export class ChannelRouter extends ProviderRouter {
     return this.route('realtime', model, caller)
   }
 
+  video(model: string, caller: Caller): Route<ProviderOf<'video'>> {
+    return this.route('video', model, caller)
+  }
+
+  videoChannels(caller: Caller): readonly PinnedRoute<ProviderOf<'video'>>[] {
+    return this.pinnedRoutes('video', caller)
+  }
+
+  imageChannels(caller: Caller): readonly PinnedRoute<ProviderOf<'image'>>[] {
+    return this.pinnedRoutes('image', caller)
+  }
+
   models(caller: Caller): readonly ListedModel[] {
     const { catalogue, channels } = this.table
     const listed: ListedModel[] = []
@@ -105,6 +117,21 @@ export class ChannelRouter extends ProviderRouter {
       [candidate(first), ...others.map(candidate)],
       this.marks,
       this.budget,
+    )
+  }
+
+  private pinnedRoutes<C extends Capability>(capability: C, caller: Caller): readonly PinnedRoute<ProviderOf<C>>[] {
+    const able = this.table.channels.filter(
+      (channel) => this.registry.find(channel.provider)[capability] !== undefined && acceptsCaller(channel, caller),
+    )
+    return channelOrder(able, (channel) => this.marks.isMarked(channel.id)).map(
+      (channel) =>
+        new ChannelRoute(
+          channel,
+          this.registry.find(channel.provider)[capability] as ProviderOf<C>,
+          this.marks,
+          this.budget,
+        ),
     )
   }
 

@@ -11,6 +11,8 @@ const CLASSES: Readonly<Record<Capability, readonly ModelClass[]>> = {
   chat: ['chat', 'chat-audio'],
   messages: ['messages'],
   realtime: ['realtime'],
+  video: ['video'],
+  image: ['image'],
 }
 
 /** The built-in rows with the operator's laid over them. */
@@ -36,6 +38,8 @@ const UNLISTED_CLASSES: Readonly<Partial<Record<ProviderName, ModelClass>>> = {
   p2: 'tts',
   p3: 'tts',
   p4: 'stt-standard',
+  vidgen: 'video',
+  imggen: 'image',
 }
 
 /** The class a model has on a channel: its row's, or the one of the channel's provider. */

@@ -117,5 +117,17 @@ export const BUILT_IN_MODELS: readonly ModelRow[] = [
       'gpt-realtime-mini-2025-12-15',
     ],
   ),
-  ...rows('video', ['vidgen'], ['vidgen-v1-6']),
+  ...rows(
+    'video',
+    ['vidgen'],
+    [
+      'vidgen-v1',
+      'vidgen-v1-6',
+      'vidgen-v2-master',
+      'vidgen-v2-1-master',
+      'vidgen-v2-5-turbo',
+      'vidgen-v2-6',
+      'vidgen-v3',
+    ],
+  ),
 ]

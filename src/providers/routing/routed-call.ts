@@ -2,9 +2,10 @@ import { GatewayError } from '../../common/errors/gateway-error.js'
 import type { Call } from '../../common/http/call.js'
 import type { ModelClass } from '../../config/gateway-config.js'
 import type { CallContext } from '../contracts/call-context.js'
-import type { AttemptPolicy, Route } from '../provider-router.js'
+import type { AttemptPolicy, PinnedRoute, Route } from '../provider-router.js'
 import type { Channel } from './channel.js'
 import type { ChannelMarks } from './channel-marks.js'
+import { classOn } from './model-catalogue.js'
 import type { RetryBudget } from './retry-budget.js'
 
 /** A refused key or an empty account does not mend itself in seconds; other faults may. */
@@ -22,7 +23,7 @@ export class RoutedCall<Provider> implements Route<Provider> {
     readonly modelClass: ModelClass,
     private readonly model: string,
     private readonly candidates: readonly [Candidate<Provider>, ...Candidate<Provider>[]],
-    private readonly marks: ChannelMarks,
+    private readonly marks: Pick<ChannelMarks, 'mark' | 'clear'>,
     private readonly budget: RetryBudget,
   ) {}
 
@@ -81,6 +82,25 @@ export class RoutedCall<Provider> implements Route<Provider> {
       options,
       deadlineAtMs,
     }
+  }
+}
+
+/** One channel by itself: there is no other that knows the task. */
+export class ChannelRoute<Provider> extends RoutedCall<Provider> implements PinnedRoute<Provider> {
+  readonly channelId: string
+  readonly options: Readonly<Record<string, unknown>>
+
+  constructor(channel: Channel, provider: Provider, marks: ChannelMarks, budget: RetryBudget) {
+    // An account that answers questions may still refuse new work: only new work shows that it is well again.
+    const readMarks: Pick<ChannelMarks, 'mark' | 'clear'> = {
+      mark: (channelId, durationMs) => {
+        marks.mark(channelId, durationMs)
+      },
+      clear: () => undefined,
+    }
+    super(classOn(channel, undefined), '', [{ channel, provider }], readMarks, budget)
+    this.channelId = channel.id
+    this.options = channel.config.options
   }
 }
 

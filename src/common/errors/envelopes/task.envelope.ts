@@ -3,9 +3,15 @@ import type { GatewayError } from '../gateway-error.js'
 import { presentableMessage } from '../message-text.js'
 import type { Envelope } from './envelope.js'
 
+/** Where the family has a finer word than the kind's: our code → its code (design: Errors, rate_limited; upstream's table). */
+const FINER_CODES: Readonly<Record<string, number>> = {
+  concurrency_limit_exceeded: 1303,
+  content_policy_violation: 1301,
+}
+
 function taskBody(error: GatewayError, requestId: string): { code: number; message: string; request_id: string } {
   return {
-    code: ERROR_KINDS[error.kind].task.code,
+    code: FINER_CODES[error.details.code ?? ''] ?? ERROR_KINDS[error.kind].task.code,
     message: presentableMessage(error.message),
     request_id: requestId,
   }

@@ -1,0 +1,23 @@
+import { describe, expect, it } from '@jest/globals'
+import { Readiness } from './readiness.js'
+
+describe('Readiness', () => {
+  it('is ready once it is announced, and not any more once the drain begins', () => {
+    const readiness = new Readiness()
+    expect(readiness).toMatchObject({ isReady: false, word: 'starting' })
+    readiness.announceReady()
+    expect(readiness).toMatchObject({ isReady: true, word: 'ready' })
+    readiness.announceDraining()
+    expect(readiness).toMatchObject({ isReady: false, isDraining: true, word: 'draining' })
+  })
+
+  it('is not ready without its store, and says so unless there is a better reason', () => {
+    const readiness = new Readiness()
+    readiness.announceStoreLost()
+    expect(readiness).toMatchObject({ isReady: false, word: 'starting' })
+    readiness.announceReady()
+    expect(readiness).toMatchObject({ isReady: false, word: 'store_unreachable' })
+    readiness.announceStoreBack()
+    expect(readiness).toMatchObject({ isReady: true, word: 'ready' })
+  })
+})
