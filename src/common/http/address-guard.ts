@@ -95,7 +95,8 @@ export const checkedLookup =
     )
   }
 
-async function resolveChecked(
+/** Every address of a host, asked for once and checked. Rejects with `AddressRefused`, or as the resolver does. */
+export async function resolveChecked(
   host: string,
   resolve: ResolveHost,
   isAccepted: (address: string) => boolean,

@@ -1,18 +1,21 @@
-import { Inject, Injectable, Optional, type OnApplicationShutdown } from '@nestjs/common'
+import { Inject, Injectable, Optional, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common'
 import { Client } from 'undici'
 import { ConfigStore } from '../../config/config-store.js'
 import type { UpstreamTimeouts } from '../../config/gateway-config.js'
-import { GatewayError } from '../errors/gateway-error.js'
+import type { GatewayError } from '../errors/gateway-error.js'
 import {
   AddressRefused,
   checkedLookup,
-  isPublicAddress,
   literalAddress,
+  resolveChecked,
   resolveHost,
   type ResolveHost,
 } from './address-guard.js'
+import type { ByteSource } from './byte-source.js'
 import type { Call } from './call.js'
-import { carriedHeaders, hostAndPort, readUrl, redirectLocation, redirectTarget } from './guarded-url.js'
+import { explained, refusalWithin } from './guarded-client-refusal.js'
+import { assertGuardHolds } from './guarded-client-self-test.js'
+import { admit, carriedHeaders, readUrl, redirectLocation, redirectTarget } from './guarded-url.js'
 import { UpstreamExchange, type UpstreamResponse } from './upstream-exchange.js'
 
 export interface GuardedRequest {
@@ -31,6 +34,19 @@ export interface GuardedRequest {
   readonly callersField?: string
 }
 
+export interface GuardedPost extends Omit<GuardedRequest, 'maximumRedirects' | 'maximumBytes'> {
+  readonly body: Buffer
+}
+
+/** The receiver's own words are not wanted; so many of them are read, so that it need not see its connection cut. */
+const DROPPED_BYTES = 65_536
+
+interface Outgoing {
+  readonly method: 'GET' | 'POST'
+  readonly headers: readonly string[]
+  readonly body: Buffer | null
+}
+
 /** Injected by tests only. */
 export const RESOLVE_HOST = Symbol('resolve host')
 
@@ -43,7 +59,7 @@ export const RESOLVE_HOST = Symbol('resolve host')
  * channel; its `cause` is an `AddressRefused`. Failures of the transport are those of `UpstreamClient`.
  */
 @Injectable()
-export class GuardedClient implements OnApplicationShutdown {
+export class GuardedClient implements OnModuleInit, OnApplicationShutdown {
   private readonly running = new Set<Client>()
 
   constructor(
@@ -51,14 +67,41 @@ export class GuardedClient implements OnApplicationShutdown {
     @Optional() @Inject(RESOLVE_HOST) private readonly resolve: ResolveHost = resolveHost,
   ) {}
 
+  /** Rejects, so that nothing starts, when the guard lets something through that it must refuse. */
+  async onModuleInit(): Promise<void> {
+    await assertGuardHolds()
+  }
+
   /** An answer of any status but a redirect that says where to; its body has not been read. */
-  async get(url: string, request: GuardedRequest): Promise<UpstreamResponse> {
-    try {
-      return await this.follow(readUrl(url), request)
-    } catch (error) {
-      const refusal = refusalIn(error)
-      throw refusal === undefined ? error : notAllowed(refusal, request.callersField)
-    }
+  get(url: string, request: GuardedRequest): Promise<UpstreamResponse> {
+    return explained(request.callersField, () => this.follow(readUrl(url), request))
+  }
+
+  /**
+   * Sends a body once. An answer of any status, redirects included, which are not followed; its own body is dropped. The
+   * answer counts from its head on: a body that breaks off, or goes on too long, changes nothing.
+   */
+  async post(url: string, request: GuardedPost): Promise<Pick<UpstreamResponse, 'status' | 'headers'>> {
+    const { body, headers = [], callersField } = request
+    const outgoing = { method: 'POST', headers, body } as const
+    const response = await explained(callersField, () =>
+      this.send(readUrl(url), outgoing, { ...request, maximumBytes: DROPPED_BYTES }),
+    )
+    await ended(response.body)
+    return { status: response.status, headers: response.headers }
+  }
+
+  /**
+   * Judges a caller's URL before it is used: rejects as `get` would. A host that no name server knows within `resolveMs`
+   * passes, as one may later; whatever passes here is judged again when it is used.
+   */
+  async assertAllowed(url: string, callersField: string, resolveMs: number): Promise<void> {
+    await explained(callersField, async () => {
+      const target = readUrl(url)
+      const isAccepted = admit(target, this.store.current.ssrf.allow)
+      if (literalAddress(target) !== undefined) return
+      await refusalWithin(resolveMs, resolveChecked(target.hostname, this.resolve, isAccepted))
+    })
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -70,7 +113,7 @@ export class GuardedClient implements OnApplicationShutdown {
     let url = first
     let headers = request.headers ?? []
     for (let redirects = 0; ; redirects++) {
-      const response = await this.send(url, headers, request)
+      const response = await this.send(url, { method: 'GET', headers, body: null }, request)
       const location = redirectLocation(response)
       if (location === undefined) return response
       response.body.cancel()
@@ -81,7 +124,7 @@ export class GuardedClient implements OnApplicationShutdown {
     }
   }
 
-  private send(url: URL, headers: readonly string[], request: GuardedRequest): Promise<UpstreamResponse> {
+  private send(url: URL, outgoing: Outgoing, request: GuardedRequest): Promise<UpstreamResponse> {
     const { call, timeouts, deadlineAtMs } = request
     call.assertPresent()
     const client = this.clientFor(url, request)
@@ -94,9 +137,10 @@ export class GuardedClient implements OnApplicationShutdown {
       const exchange = new UpstreamExchange(call, Math.max(1, deadlineAtMs - performance.now()), resolve, fail)
       client.dispatch(
         {
-          method: 'GET',
+          method: outgoing.method,
           path: url.pathname + url.search,
-          headers: headers as string[],
+          headers: outgoing.headers as string[],
+          body: outgoing.body,
           headersTimeout: timeouts.firstByteMs,
           bodyTimeout: timeouts.idleMs,
           reset: true,
@@ -109,10 +153,7 @@ export class GuardedClient implements OnApplicationShutdown {
 
   /** One connection for one request: a kept one would outlive its check, and could be found by another caller. */
   private clientFor(url: URL, { timeouts, maximumBytes }: GuardedRequest): Client {
-    const isExempt = this.store.current.ssrf.allow.includes(hostAndPort(url))
-    const isAccepted = isExempt ? () => true : isPublicAddress
-    const literal = literalAddress(url)
-    if (literal !== undefined && !isAccepted(literal)) throw new AddressRefused('the address is not public')
+    const isAccepted = admit(url, this.store.current.ssrf.allow)
     return new Client(url.origin, {
       connect: { timeout: timeouts.connectMs, lookup: checkedLookup(this.resolve, isAccepted) },
       ...(maximumBytes === undefined ? {} : { maxResponseSize: maximumBytes }),
@@ -129,20 +170,15 @@ export class GuardedClient implements OnApplicationShutdown {
   }
 }
 
-function refusalIn(error: unknown): AddressRefused | undefined {
-  if (error instanceof AddressRefused) return error
-  const cause = error instanceof GatewayError ? error.details.cause : undefined
-  return cause instanceof AddressRefused ? cause : undefined
+/** Waits for the rest of an answer that nobody reads; how it ends makes no difference. */
+function ended(body: ByteSource): Promise<void> {
+  return new Promise((resolve) => {
+    body.start({
+      data: () => undefined,
+      end: resolve,
+      fail: () => {
+        resolve()
+      },
+    })
+  })
 }
-
-const notAllowed = (cause: AddressRefused, callersField: string | undefined): GatewayError =>
-  callersField === undefined
-    ? new GatewayError('upstream_failed', 'The upstream answered with a URL that may not be fetched.', {
-        cause,
-        attempt: { phase: 'answered', channelFault: true },
-      })
-    : new GatewayError('invalid_request', 'The URL must lead to a public address by http or https.', {
-        cause,
-        code: 'url_not_allowed',
-        param: callersField,
-      })

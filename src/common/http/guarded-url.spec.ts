@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { AddressRefused } from './address-guard.js'
-import { carriedHeaders, hostAndPort, readUrl, redirectLocation, redirectTarget } from './guarded-url.js'
+import { admit, carriedHeaders, hostAndPort, readUrl, redirectLocation, redirectTarget } from './guarded-url.js'
 
 describe('A URL to fetch', () => {
   it.each([
@@ -33,6 +33,38 @@ describe('A URL to fetch', () => {
     ['http:\\\\files.test\\a', 'files.test:80'],
   ])('has a host and a port in one spelling: %s', (text, expected) => {
     expect(hostAndPort(readUrl(text))).toBe(expected)
+  })
+})
+
+describe('A URL that was read', () => {
+  const judge = (text: string, allow: readonly string[] = []) => admit(readUrl(text), allow)
+
+  it.each(['http://8.8.8.8/', 'https://8.8.8.8/', 'http://8.8.8.8:8080/', 'https://[2620:fe::fe]:8443/'])(
+    'is admitted with a public address and a port of the web: %s',
+    (text) => {
+      expect(() => judge(text)).not.toThrow()
+    },
+  )
+
+  it.each([0, 7, 19, 21, 22, 23, 25, 53, 110, 111, 143, 389, 465, 587, 993, 2049, 5060, 6667, 10_080])(
+    'is refused on the port of another protocol: %i',
+    (port) => {
+      expect(() => judge(`http://files.test:${port}/`)).toThrow(AddressRefused)
+    },
+  )
+
+  it.each([3306, 5432, 6379, 11_211, 27_017])('is refused on the port of a store: %i', (port) => {
+    expect(() => judge(`https://files.test:${port}/`)).toThrow(AddressRefused)
+  })
+
+  it('is exempt as host and port stand in the configuration, and then all its addresses are', () => {
+    const allow = ['127.0.0.1:25', 'files.test:9000']
+    expect(judge('http://127.0.0.1:25/', allow)('127.0.0.1')).toBe(true)
+    expect(judge('http://2130706433:25/', allow)('127.0.0.1')).toBe(true)
+    expect(judge('https://files.test:9000/x', allow)('10.0.0.1')).toBe(true)
+    expect(judge('https://files.test/x', allow)('10.0.0.1')).toBe(false)
+    expect(judge('https://files.test.:9000/x', allow)('10.0.0.1')).toBe(false)
+    expect(() => judge('http://127.0.0.1:26/', allow)).toThrow(AddressRefused)
   })
 })
 

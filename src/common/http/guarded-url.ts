@@ -1,4 +1,5 @@
-import { AddressRefused } from './address-guard.js'
+import { AddressRefused, isPublicAddress, literalAddress } from './address-guard.js'
+import { isOtherProtocol } from './guarded-url-ports.js'
 import type { UpstreamResponse } from './upstream-exchange.js'
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
@@ -19,8 +20,21 @@ export function readUrl(text: string, base?: URL): URL {
 }
 
 /** Host and port as `ssrf.allow` has them, the port never left out. */
-export const hostAndPort = (url: URL): string =>
-  `${url.hostname}:${url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port}`
+export const hostAndPort = (url: URL): string => `${url.hostname}:${portOf(url)}`
+
+const portOf = ({ port, protocol }: URL): string => (port !== '' ? port : protocol === 'https:' ? '443' : '80')
+
+/**
+ * Judges a URL by its port and by the address it names itself, and hands over the test that every address of its host
+ * must pass. `allow` holds the operator's exemptions. Throws `AddressRefused`.
+ */
+export function admit(url: URL, allow: readonly string[]): (address: string) => boolean {
+  if (allow.includes(hostAndPort(url))) return () => true
+  if (isOtherProtocol(Number(portOf(url)))) throw new AddressRefused('the port belongs to another protocol')
+  const literal = literalAddress(url)
+  if (literal !== undefined && !isPublicAddress(literal)) throw new AddressRefused('the address is not public')
+  return isPublicAddress
+}
 
 /** What an answer says about where to go on; undefined when it is no redirect or does not say. */
 export function redirectLocation({
