@@ -12,6 +12,10 @@ WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
+COPY migrations ./migrations
+# The embedded store: a volume of its own outlives the container. With DATABASE_URL nothing is written here.
+RUN mkdir data && chown node:node data
+VOLUME /app/data
 USER node
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s \

@@ -1,0 +1,23 @@
+import { Global, Module } from '@nestjs/common'
+import { ConfigStore } from '../../config/config-store.js'
+import { type Environment, environmentConfig } from '../../config/environment.config.js'
+import type { Logger } from '../observability/logger.js'
+import { LOGGER } from '../observability/observability.module.js'
+import { Readiness } from '../observability/readiness.js'
+import { Database } from './database.js'
+import { createDatabase } from './create-database.js'
+
+/** Gives `Database` to the repositories of every module. Nothing is opened before somebody asks. */
+@Global()
+@Module({
+  providers: [
+    {
+      provide: Database,
+      inject: [ConfigStore, environmentConfig.KEY, Readiness, LOGGER],
+      useFactory: (store: ConfigStore, environment: Environment, readiness: Readiness, logger: Logger): Database =>
+        createDatabase(store.current.database, environment.dataDirectory, readiness, logger),
+    },
+  ],
+  exports: [Database],
+})
+export class DatabaseModule {}

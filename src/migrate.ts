@@ -1,0 +1,28 @@
+import { createDatabase } from './common/database/create-database.js'
+import { createLogging } from './common/observability/logger.js'
+import { Readiness } from './common/observability/readiness.js'
+import { loadConfigFile, parseConfig } from './config/config-loader.js'
+import { processEnvironment, readEnvironment } from './config/environment.config.js'
+
+/** `npm run migrate`: brings the store to this version without starting the gateway; what is there already is left alone. */
+async function main(): Promise<void> {
+  const variables = processEnvironment()
+  const { configFile, dataDirectory } = readEnvironment(variables)
+  const loaded = await loadConfigFile(configFile, variables)
+  const config = loaded?.config ?? parseConfig('{}', variables)
+  const { logger } = createLogging(config.logging.level)
+  const database = createDatabase(config.database, dataDirectory, new Readiness(), logger)
+  try {
+    await database.open()
+    process.stdout.write('The store is up to date.\n')
+  } finally {
+    await database.onApplicationShutdown()
+  }
+}
+
+try {
+  await main()
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = 1
+}
