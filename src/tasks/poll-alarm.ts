@@ -1,0 +1,51 @@
+import { Injectable } from '@nestjs/common'
+import { Clock } from './clock.js'
+
+/** How whoever gives a task an early next poll tells the poller, which may be asleep for longer. */
+@Injectable()
+export class PollAlarm {
+  /** The earliest poll somebody has rung for and nobody has risen for. */
+  private expectedAtMs = Infinity
+  private isOff = false
+  private isWoken = false
+  private rearm: () => void = () => undefined
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Something will be due at a time (Unix milliseconds). One that comes while nobody rests is kept. */
+  ring(atMs: number): void {
+    this.expectedAtMs = Math.min(this.expectedAtMs, atMs)
+    this.rearm()
+  }
+
+  /** Ends the rest under way, or the next one, at once. */
+  wake(): void {
+    this.isWoken = true
+    this.rearm()
+  }
+
+  /** Ends the rest under way and every later one at once. */
+  switchOff(): void {
+    this.isOff = true
+    this.rearm()
+  }
+
+  /** Rests at most `longestMs`, less when the alarm is rung for an earlier time, but never less than `shortestMs`. */
+  async rest(longestMs: number, shortestMs: number): Promise<void> {
+    const startedAtMs = performance.now()
+    let timer: NodeJS.Timeout | undefined
+    await new Promise<void>((resolve) => {
+      this.rearm = () => {
+        clearTimeout(timer)
+        const restedMs = performance.now() - startedAtMs
+        const remainingMs = Math.min(longestMs - restedMs, this.expectedAtMs - this.clock.nowMs())
+        const isOver = this.isOff || this.isWoken
+        timer = setTimeout(resolve, isOver ? 0 : Math.max(remainingMs, shortestMs - restedMs, 0))
+      }
+      this.rearm()
+    })
+    this.rearm = () => undefined
+    this.isWoken = false
+    if (this.expectedAtMs <= this.clock.nowMs()) this.expectedAtMs = Infinity
+  }
+}

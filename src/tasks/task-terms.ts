@@ -1,0 +1,27 @@
+import { Injectable } from '@nestjs/common'
+import type { Call } from '../common/http/call.js'
+import { ConfigStore } from '../config/config-store.js'
+import { Clock } from './clock.js'
+import type { Terms } from './task-change.js'
+
+/** What changes of tasks are made under at this moment. */
+@Injectable()
+export class TaskTerms {
+  constructor(
+    private readonly store: ConfigStore,
+    private readonly clock: Clock,
+  ) {}
+
+  for(call: Call): Terms {
+    const { tasks, callbacks } = this.store.current
+    return {
+      nowMs: this.clock.nowMs(),
+      chance: Math.random(),
+      pollIntervalMs: tasks.pollIntervalMs,
+      reconcileMs: tasks.reconcileMs,
+      maxAgeMs: tasks.maxAgeMs,
+      firstCallbackMs: callbacks.scheduleMs[0] ?? 0,
+      requestId: call.requestId,
+    }
+  }
+}

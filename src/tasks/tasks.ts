@@ -1,0 +1,63 @@
+import type { Caller } from '../common/auth/caller.js'
+import type { Call } from '../common/http/call.js'
+import type { CallContext } from '../providers/contracts/call-context.js'
+import type { UpstreamVideoTask, VideoKind, VideoProvider } from '../providers/contracts/video.contract.js'
+import type { Route } from '../providers/provider-router.js'
+import type { CallbackDelivery } from './callback.repository.js'
+import type { Task } from './task.js'
+
+/** A create as its capability has checked it. */
+export interface TaskOrder {
+  readonly kind: VideoKind
+  readonly model: string
+  readonly route: Route<VideoProvider>
+  readonly externalTaskId?: string
+  readonly callbackUrl?: string
+  /** The caller's `Idempotency-Key`. */
+  readonly idempotencyKey?: string
+  /** SHA-256 of the body as it came, hex. */
+  readonly fingerprint: string
+  /** Asks the upstream once, under the ids the engine has recorded. */
+  readonly send: (provider: VideoProvider, context: CallContext, ids: TaskIds) => Promise<UpstreamVideoTask>
+}
+
+export interface TaskIds {
+  /** Sent instead of the caller's `external_task_id`. */
+  readonly externalId: string
+  /** Sent instead of the caller's `callback_url`; absent when the gateway has no public address. */
+  readonly callbackUrl?: string
+}
+
+/** The answer to a create: complete JSON text, and whether it was stored before. */
+export interface CreateAnswer {
+  readonly status: number
+  readonly body: string
+  readonly replayed: boolean
+}
+
+/** Durable tasks, as capabilities see them; also the injection token. */
+export abstract class Tasks {
+  /**
+   * Records the intent, asks the upstream, records what came of it. Rejects with `conflict` (external id in use, or a
+   * create under the same key is running), `unprocessable` (same key, other body), `overloaded` (no store: the upstream
+   * was not asked), or the upstream's refusal; `upstream_failed` or `upstream_timeout`, not to be retried, when the
+   * outcome is unknown: then the task is found again by its external id.
+   */
+  abstract create(order: TaskOrder, call: Call): Promise<CreateAnswer>
+  /**
+   * The caller's own task, asked for at its upstream first unless it has ended; the stored one when the upstream does not
+   * answer. undefined when this gateway never saw the id; rejects with `not_found` when it is somebody else's.
+   */
+  abstract find(kind: VideoKind, id: string, call: Call): Promise<Task | undefined>
+  abstract list(
+    kind: VideoKind,
+    page: { readonly offset: number; readonly limit: number },
+    caller: Caller,
+  ): Promise<readonly Task[]>
+  /** Calls back at every change of the task until it has ended or the caller leaves; the first time at once. */
+  abstract watch(task: Task, call: Call, onChange: (task: Task) => void): Promise<void>
+  /** The events sent, or to be sent, to the task's callback address. */
+  abstract deliveries(task: Task): Promise<readonly CallbackDelivery[]>
+  /** Sends one event of the caller again; false when it has none of that id. */
+  abstract redeliver(webhookId: string, caller: Caller): Promise<boolean>
+}

@@ -1,0 +1,25 @@
+import { Controller, HttpCode, Param, Post } from '@nestjs/common'
+import { ApiExcludeController } from '@nestjs/swagger'
+import { type Exchange, HttpExchange } from '../common/http/exchange.decorator.js'
+import { assertReadable, continueIfAsked, readBody } from '../common/http/request-body.js'
+import { UpstreamCallbacksService } from './upstream-callbacks.service.js'
+
+/** A task object is a few kilobytes; more is not from an upstream. */
+const BODY_LIMITS = { maximumBytes: 65_536, timeoutMs: 5000 }
+
+/** Where upstreams announce that a task has changed; no key, but a path that nobody else knows. */
+@ApiExcludeController()
+@Controller('vidgen/callbacks')
+export class UpstreamCallbacksController {
+  constructor(private readonly callbacks: UpstreamCallbacksService) {}
+
+  @Post(':token')
+  @HttpCode(200)
+  async receive(@Param('token') token: string, @HttpExchange() { request, response }: Exchange): Promise<object> {
+    assertReadable(request, BODY_LIMITS.maximumBytes)
+    continueIfAsked(request, response)
+    await readBody(request, BODY_LIMITS)
+    await this.callbacks.hasten(token)
+    return {}
+  }
+}

@@ -1,0 +1,169 @@
+import { describe, expect, it } from '@jest/globals'
+import type { CallbackClaim, CallbackDelivery } from '../../src/tasks/callback.repository.js'
+import { someSubmitted, someTask, START_MS, submitted } from '../support/task-rows.js'
+import type { Repositories } from './task-repository.contract.js'
+
+const LEASE_MS = 30_000
+
+const claim = (given: Partial<CallbackClaim> = {}): CallbackClaim => {
+  const nowMs = given.nowMs ?? START_MS + 10_000
+  return { nowMs, lockedUntilMs: nowMs + LEASE_MS, limit: 10, exceptHosts: [], ...given }
+}
+
+const idsOf = (rows: readonly CallbackDelivery[]): string[] => rows.map(({ webhookId }) => webhookId)
+
+let count = 0
+
+/** A task that calls back, with one event written; resolves with both ids. */
+async function someEvent(
+  { tasks }: Repositories,
+  { url = 'https://caller.example/hook', dueAtMs = START_MS + 1_000, ownerId = 'key-a' } = {},
+): Promise<{ readonly taskId: string; readonly webhookId: string }> {
+  const webhookId = `msg_${(count += 1)}`
+  const event = { webhookId, body: `{"n":${count}}`, nextAttemptAtMs: dueAtMs }
+  return { webhookId, taskId: await someSubmitted(tasks, { callbackUrl: url, ownerId }, { event }) }
+}
+
+/** What every outbox does, wherever its rows lie; `repositories` is asked anew in each test. */
+export function describeCallbackRepository(name: string, repositories: () => Repositories): void {
+  describe(`callbacks in ${name}`, () => {
+    it('writes an event with the change it is about, and keeps every field of it', async () => {
+      const { tasks, callbacks } = repositories()
+      const body = '{"task_id":"1","n":12345678901234567890,"x":1.0}'
+      const event = { webhookId: 'msg_a', body, nextAttemptAtMs: START_MS + 1_000 }
+      const url = 'https://user.caller.example:8443/hook?x=1'
+      const taskId = await someSubmitted(tasks, { callbackUrl: url }, { event, updatedAtMs: START_MS + 7 })
+      const delivery = {
+        webhookId: 'msg_a',
+        taskId,
+        ownerId: 'key-a',
+        url,
+        body,
+        attempts: 0,
+        createdAtMs: START_MS + 7,
+        nextAttemptAtMs: START_MS + 1_000,
+      }
+      expect(await callbacks.ofTask('key-a', taskId)).toEqual([delivery])
+      expect(await callbacks.claimDue(claim())).toEqual([delivery])
+    })
+
+    it('writes no event of a change that did not come about, or for a task that calls nobody', async () => {
+      const { tasks, callbacks } = repositories()
+      const event = { webhookId: 'msg_none', body: '{}', nextAttemptAtMs: START_MS }
+      const ended = await someSubmitted(tasks, { callbackUrl: 'https://caller.example' }, { state: 'failed' })
+      expect(await tasks.change(ended, submitted({ from: ['submitted'], event }))).toBe(false)
+      const silent = await someSubmitted(tasks, {}, { event })
+      expect([...(await callbacks.ofTask('key-a', ended)), ...(await callbacks.ofTask('key-a', silent))]).toEqual([])
+      expect(await callbacks.countOpen()).toEqual({ waiting: 0, exhausted: 0 })
+    })
+
+    it('undoes the change when its event cannot be written', async () => {
+      const { tasks } = repositories()
+      const { webhookId } = await someEvent(repositories())
+      const task = someTask({ callbackUrl: 'https://caller.example' })
+      await tasks.recordIntent(task)
+      const event = { webhookId, body: '{}', nextAttemptAtMs: START_MS }
+      await expect(tasks.change(task.id, submitted({ event }))).rejects.toThrow()
+      expect(await tasks.byId(task.id)).toMatchObject({ state: 'creating' })
+    })
+
+    it('gives out what is due, the longest due first, and only once', async () => {
+      const { callbacks } = repositories()
+      const late = await someEvent(repositories(), { dueAtMs: START_MS + 2_000 })
+      const later = await someEvent(repositories(), { dueAtMs: START_MS + 1_000 })
+      const same = await someEvent(repositories(), { dueAtMs: START_MS + 2_000 })
+      await someEvent(repositories(), { dueAtMs: START_MS + 10_001 })
+      expect(idsOf(await callbacks.claimDue(claim()))).toEqual([later, late, same].map(({ webhookId }) => webhookId))
+      expect(await callbacks.claimDue(claim())).toEqual([])
+      expect(await callbacks.nextDueAtMs()).toBe(START_MS + 10_001)
+    })
+
+    it('gives no delivery to two of ten that ask at once, and to nobody more than asked for', async () => {
+      const { callbacks } = repositories()
+      for (let index = 0; index < 20; index += 1) await someEvent(repositories())
+      const claims = await Promise.all(Array.from({ length: 10 }, () => callbacks.claimDue(claim({ limit: 3 }))))
+      expect(Math.max(...claims.map((claimed) => claimed.length))).toBe(3)
+      const ids = claims.flatMap(idsOf)
+      expect(new Set(ids).size).toBe(ids.length)
+    })
+
+    it('passes over hosts that are busy, telling ports apart', async () => {
+      const { callbacks } = repositories()
+      await someEvent(repositories(), { url: 'https://busy.example/a' })
+      const other = await someEvent(repositories(), { url: 'https://busy.example:8443/a' })
+      expect(idsOf(await callbacks.claimDue(claim({ exceptHosts: ['busy.example'] })))).toEqual([other.webhookId])
+    })
+
+    it('gives out again what somebody took and never settled, once the lease has run out', async () => {
+      const { callbacks } = repositories()
+      const { webhookId } = await someEvent(repositories())
+      await callbacks.claimDue(claim())
+      const lockedUntilMs = START_MS + 10_000 + LEASE_MS
+      expect(await callbacks.nextDueAtMs()).toBe(lockedUntilMs)
+      expect(await callbacks.claimDue(claim({ nowMs: lockedUntilMs - 1 }))).toEqual([])
+      expect(idsOf(await callbacks.claimDue(claim({ nowMs: lockedUntilMs })))).toEqual([webhookId])
+    })
+
+    it('counts attempts, says why the last one failed, and tries again when it is time', async () => {
+      const { callbacks } = repositories()
+      const { webhookId, taskId } = await someEvent(repositories())
+      await callbacks.claimDue(claim())
+      await callbacks.settle(webhookId, { outcome: 'retry', nextAttemptAtMs: START_MS + 20_000, error: 'HTTP 500' })
+      const [delivery] = await callbacks.claimDue(claim({ nowMs: START_MS + 20_000 }))
+      expect(delivery).toMatchObject({ webhookId, attempts: 1, lastError: 'HTTP 500' })
+      await callbacks.settle(webhookId, { outcome: 'delivered', atMs: START_MS + 20_100 })
+      const [delivered] = await callbacks.ofTask('key-a', taskId)
+      expect(delivered).toMatchObject({ attempts: 2, deliveredAtMs: START_MS + 20_100 })
+      expect(delivered).not.toHaveProperty('nextAttemptAtMs')
+      expect(delivered).not.toHaveProperty('lastError')
+      expect(await callbacks.nextDueAtMs()).toBeUndefined()
+    })
+
+    it('keeps what is exhausted visible, and leaves it exhausted when a late attempt fails', async () => {
+      const { callbacks } = repositories()
+      const { webhookId, taskId } = await someEvent(repositories())
+      await callbacks.settle(webhookId, { outcome: 'exhausted', atMs: START_MS + 5, error: 'HTTP 410' })
+      await callbacks.settle(webhookId, { outcome: 'retry', nextAttemptAtMs: START_MS + 6, error: 'late' })
+      const [delivery] = await callbacks.ofTask('key-a', taskId)
+      expect(delivery).toMatchObject({ attempts: 1, exhaustedAtMs: START_MS + 5, lastError: 'HTTP 410' })
+      expect(await callbacks.countOpen()).toEqual({ waiting: 0, exhausted: 1 })
+      expect(await callbacks.claimDue(claim())).toEqual([])
+    })
+
+    it('sends anew, from the first attempt on, what its owner asks for', async () => {
+      const { callbacks } = repositories()
+      const { webhookId, taskId } = await someEvent(repositories())
+      await callbacks.settle(webhookId, { outcome: 'exhausted', atMs: START_MS, error: 'HTTP 500' })
+      expect(await callbacks.redeliver('key-a', webhookId, START_MS + 9)).toBe(true)
+      const [delivery] = await callbacks.ofTask('key-a', taskId)
+      expect(delivery).toMatchObject({ webhookId, attempts: 0, nextAttemptAtMs: START_MS + 9 })
+      expect(delivery).not.toHaveProperty('exhaustedAtMs')
+      expect(idsOf(await callbacks.claimDue(claim()))).toEqual([webhookId])
+    })
+
+    it("shows and redelivers nothing of another owner's", async () => {
+      const { callbacks } = repositories()
+      const { webhookId, taskId } = await someEvent(repositories())
+      expect(await callbacks.ofTask('key-b', taskId)).toEqual([])
+      expect(await callbacks.redeliver('key-b', webhookId, START_MS)).toBe(false)
+      expect(await callbacks.redeliver('key-a', 'msg_nobody', START_MS)).toBe(false)
+    })
+
+    it('shows the events of a task in the order they came about', async () => {
+      const { tasks, callbacks } = repositories()
+      const { taskId, webhookId } = await someEvent(repositories())
+      const event = { webhookId: 'msg_000', body: '{}', nextAttemptAtMs: START_MS }
+      await tasks.change(taskId, submitted({ from: ['submitted'], state: 'succeed', event }))
+      expect(idsOf(await callbacks.ofTask('key-a', taskId))).toEqual([webhookId, 'msg_000'])
+    })
+
+    it('goes with its task', async () => {
+      const { tasks, callbacks } = repositories()
+      const { taskId } = await someEvent(repositories())
+      await tasks.change(taskId, submitted({ from: ['submitted'], state: 'failed', updatedAtMs: START_MS }))
+      await tasks.prune(START_MS + 1, START_MS, 10)
+      expect(await callbacks.ofTask('key-a', taskId)).toEqual([])
+      expect(await callbacks.countOpen()).toEqual({ waiting: 0, exhausted: 0 })
+    })
+  })
+}

@@ -1,0 +1,28 @@
+import { rm } from 'node:fs/promises'
+import { afterAll, beforeAll, beforeEach } from '@jest/globals'
+import { KyselyCallbackRepository } from '../../src/tasks/kysely-callback.repository.js'
+import { KyselyTaskRepository } from '../../src/tasks/kysely-task.repository.js'
+import { dataDirectory, emptyStore, STORE_START_MS, type TestStore, testStore } from '../support/stores.js'
+import { describeCallbackRepository } from './callback-repository.contract.js'
+import { describeTaskRepository, type Repositories } from './task-repository.contract.js'
+
+let directory: string
+let store: TestStore
+let repositories: Repositories
+
+beforeAll(async () => {
+  directory = await dataDirectory()
+  store = testStore({ directory })
+  const { database } = store
+  repositories = { tasks: new KyselyTaskRepository(database), callbacks: new KyselyCallbackRepository(database) }
+}, STORE_START_MS)
+
+beforeEach(() => emptyStore(store))
+
+afterAll(async () => {
+  await store.close()
+  await rm(directory, { recursive: true })
+})
+
+describeTaskRepository('the embedded store', () => repositories)
+describeCallbackRepository('the embedded store', () => repositories)

@@ -1,0 +1,28 @@
+import { afterAll, beforeAll, beforeEach } from '@jest/globals'
+import { KyselyCallbackRepository } from '../../src/tasks/kysely-callback.repository.js'
+import { KyselyTaskRepository } from '../../src/tasks/kysely-task.repository.js'
+import { startPostgres, type TestPostgres } from '../support/postgres.js'
+import { emptyStore, STORE_START_MS, type TestStore, testStore } from '../support/stores.js'
+import { describeCallbackRepository } from './callback-repository.contract.js'
+import { describeTaskRepository, type Repositories } from './task-repository.contract.js'
+
+let postgres: TestPostgres
+let store: TestStore
+let repositories: Repositories
+
+beforeAll(async () => {
+  postgres = await startPostgres()
+  store = testStore({ url: await postgres.emptyDatabase() })
+  const { database } = store
+  repositories = { tasks: new KyselyTaskRepository(database), callbacks: new KyselyCallbackRepository(database) }
+}, STORE_START_MS)
+
+beforeEach(() => emptyStore(store))
+
+afterAll(async () => {
+  await store.close()
+  await postgres.close()
+})
+
+describeTaskRepository('PostgreSQL', () => repositories)
+describeCallbackRepository('PostgreSQL', () => repositories)

@@ -1,0 +1,160 @@
+import { pino } from 'pino'
+import type { Caller } from '../../src/common/auth/caller.js'
+import { Call } from '../../src/common/http/call.js'
+import { GuardedClient } from '../../src/common/http/guarded-client.js'
+import { UpstreamClient } from '../../src/common/http/upstream-client.js'
+import { parseConfig } from '../../src/config/config-loader.js'
+import { ConfigStore } from '../../src/config/config-store.js'
+import { ChannelMarks } from '../../src/providers/routing/channel-marks.js'
+import { ChannelRouter } from '../../src/providers/routing/channel-router.js'
+import { ProviderRegistry } from '../../src/providers/routing/provider-registry.js'
+import { RetryBudget } from '../../src/providers/routing/retry-budget.js'
+import { CallbackAddress } from '../../src/tasks/callback-address.js'
+import { Clock } from '../../src/tasks/clock.js'
+import { TaskCreation } from '../../src/tasks/create-task.js'
+import { IdempotentReplays } from '../../src/tasks/idempotent-replays.js'
+import { PollAlarm } from '../../src/tasks/poll-alarm.js'
+import { RefreshGate } from '../../src/tasks/refresh-gate.js'
+import { TaskEngine } from '../../src/tasks/task-engine.js'
+import { TaskIntents } from '../../src/tasks/task-intents.js'
+import { TaskPoller } from '../../src/tasks/task-poller.js'
+import { TaskRecorder } from '../../src/tasks/task-recorder.js'
+import { TaskRefresh } from '../../src/tasks/task-refresh.js'
+import { TaskTerms } from '../../src/tasks/task-terms.js'
+import { TaskWatchers } from '../../src/tasks/task-watchers.js'
+import type { TaskOrder } from '../../src/tasks/tasks.js'
+import { UpstreamCallbacksService } from '../../src/tasks/upstream-callbacks.service.js'
+import { FakeVideoUpstream } from './fake-video-upstream.js'
+import { type MemoryRepositories, memoryRepositories } from './memory-tasks.js'
+
+/** A clock that stands until it is moved. */
+export class ManualClock extends Clock {
+  private timeMs = 1_750_000_000_000
+
+  nowMs(): number {
+    return this.timeMs
+  }
+
+  advance(milliseconds: number): void {
+    this.timeMs += milliseconds
+  }
+}
+
+/** An address callbacks may go to in the lab; nothing listens there. */
+export const CALLBACK_URL = 'http://127.0.0.1:9/hook'
+
+export const TEAM_A: Caller = { keyId: 'team-a' }
+export const TEAM_B: Caller = { keyId: 'team-b' }
+
+/** What replicas share. */
+export interface TaskWorld {
+  readonly store: MemoryRepositories
+  readonly upstream: FakeVideoUpstream
+  readonly clock: ManualClock
+}
+
+/** One process of the engine with its real parts, over a store in memory and an upstream that does as it is told. */
+export interface TaskLab extends TaskWorld {
+  readonly config: ConfigStore
+  readonly router: ChannelRouter
+  readonly marks: ChannelMarks
+  readonly engine: TaskEngine
+  readonly creation: TaskCreation
+  readonly poller: TaskPoller
+  readonly alarm: PollAlarm
+  readonly intake: UpstreamCallbacksService
+  /** How often the sender of events was woken. */
+  readonly wakes: () => number
+  /** A text2video create; what is given replaces the defaults. */
+  readonly order: (changes?: Partial<TaskOrder>, caller?: Caller) => TaskOrder
+  readonly reload: () => Promise<unknown>
+}
+
+export interface TaskLabOptions {
+  readonly channels?: readonly object[]
+  /** What the configuration file holds after a reload. */
+  readonly laterChannels?: readonly object[]
+  readonly sections?: object
+  readonly world?: TaskWorld
+  /** How soon a watcher sees what another replica did. */
+  readonly rereadMs?: number
+}
+
+export const videoChannel = (id: string, changes: object = {}): object => ({
+  id,
+  provider: 'vidgen',
+  baseUrl: 'http://127.0.0.1:1',
+  credentials: `access-${id}|secret-${id}`,
+  models: ['test-video'],
+  ...changes,
+})
+
+export const taskWorld = (): TaskWorld => ({
+  store: memoryRepositories(),
+  upstream: new FakeVideoUpstream(),
+  clock: new ManualClock(),
+})
+
+export function taskLab({
+  channels = [videoChannel('main')],
+  laterChannels = channels,
+  sections = {},
+  world = taskWorld(),
+  rereadMs = 60_000,
+}: TaskLabOptions = {}): TaskLab {
+  const parse = (list: readonly object[]) =>
+    parseConfig(JSON.stringify({ channels: list, ssrf: { allow: ['127.0.0.1:9'] }, ...sections }), {})
+  const config = new ConfigStore(parse(channels), () => Promise.resolve({ config: parse(laterChannels), file: '' }))
+  const { store, clock, upstream } = world
+  const { tasks, callbacks } = store
+  const registry = new ProviderRegistry({ vidgen: { video: upstream } })
+  const marks = new ChannelMarks()
+  const router = new ChannelRouter(config, new UpstreamClient(), registry, marks, new RetryBudget())
+  const logger = pino({ level: 'silent' })
+  let wakes = 0
+  const sender = {
+    wake: () => {
+      wakes++
+    },
+  }
+  const watchers = new TaskWatchers(rereadMs)
+  const terms = new TaskTerms(config, clock)
+  const recorder = new TaskRecorder(tasks, watchers, sender)
+  const refresh = new TaskRefresh(router, recorder, terms, logger)
+  const alarm = new PollAlarm(clock)
+  const replays = new IdempotentReplays(tasks)
+  const intents = new TaskIntents(tasks, replays, config)
+  const address = new CallbackAddress(new GuardedClient(config))
+  const creation = new TaskCreation(intents, replays, recorder, terms, config, alarm, address, logger)
+  const gate = new RefreshGate(clock)
+  return {
+    ...world,
+    config,
+    router,
+    marks,
+    creation,
+    alarm,
+    engine: new TaskEngine(tasks, callbacks, creation, refresh, gate, watchers, clock, sender),
+    poller: new TaskPoller(tasks, refresh, alarm, config, clock, logger),
+    intake: new UpstreamCallbacksService(tasks, clock, alarm),
+    wakes: () => wakes,
+    order: (changes = {}, caller = TEAM_A) => ({
+      kind: 'text2video',
+      model: 'test-video',
+      route: router.video('test-video', caller),
+      fingerprint: 'a'.repeat(64),
+      send: (provider, context, ids) => provider.create('text2video', Buffer.from(JSON.stringify(ids)), context),
+      ...changes,
+    }),
+    reload: () => config.reload(),
+  }
+}
+
+let calls = 0
+
+/** A request of a caller to the create route. */
+export function callOf(caller: Caller = TEAM_A): Call {
+  const call = new Call(`req_${++calls}`, 'POST', '/vidgen/v1/videos/text2video', performance.now())
+  call.caller = caller
+  return call
+}
