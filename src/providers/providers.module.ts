@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common'
 import { HttpModule } from '../common/http/http.module.js'
+import { ImggenCapabilities, ImggenModule } from './imggen/imggen.module.js'
 import { M1Capabilities, M1Module } from './m1/m1.module.js'
 import { P1Capabilities, P1Module } from './p1/p1.module.js'
 import { P2Capabilities, P2Module } from './p2/p2.module.js'
@@ -10,23 +11,34 @@ import { ChannelMarks } from './routing/channel-marks.js'
 import { ChannelRouter } from './routing/channel-router.js'
 import { ProviderRegistry } from './routing/provider-registry.js'
 import { RetryBudget } from './routing/retry-budget.js'
+import { VidgenCapabilities, VidgenModule } from './vidgen/vidgen.module.js'
 
 /** Every upstream, behind the one token capabilities know: `ProviderRouter`. */
 @Module({
-  imports: [HttpModule, P1Module, P2Module, P3Module, P4Module, M1Module],
+  imports: [HttpModule, P1Module, P2Module, P3Module, P4Module, M1Module, VidgenModule, ImggenModule],
   providers: [
     ChannelMarks,
     RetryBudget,
     {
       provide: ProviderRegistry,
-      inject: [P1Capabilities, P2Capabilities, P3Capabilities, P4Capabilities, M1Capabilities],
+      inject: [
+        P1Capabilities,
+        P2Capabilities,
+        P3Capabilities,
+        P4Capabilities,
+        M1Capabilities,
+        VidgenCapabilities,
+        ImggenCapabilities,
+      ],
       useFactory: (
         p1: P1Capabilities,
         p2: P2Capabilities,
         p3: P3Capabilities,
         p4: P4Capabilities,
         m1: M1Capabilities,
-      ) => new ProviderRegistry({ p1, p2, p3, p4, m1 }),
+        vidgen: VidgenCapabilities,
+        imggen: ImggenCapabilities,
+      ) => new ProviderRegistry({ p1, p2, p3, p4, m1, vidgen, imggen }),
     },
     { provide: ProviderRouter, useClass: ChannelRouter },
   ],
