@@ -1,21 +1,73 @@
 import { describe, expect, it } from '@jest/globals'
-import { startSandbox } from './sandbox.module.js'
+import { SANDBOX_CALLBACK_SECRET, SANDBOX_IMAGE_TASK, startSandbox, type Sandbox } from './sandbox.module.js'
+
+async function withSandbox(run: (sandbox: Sandbox) => Promise<void> | void, variables = {}): Promise<void> {
+  const sandbox = await startSandbox(variables)
+  try {
+    await run(sandbox)
+  } finally {
+    await sandbox.close()
+  }
+}
+
+/** An address the banner shows, by the words before it. */
+const shown = (banner: string, words: string): string => new RegExp(`${words} +(\\S+)`).exec(banner)?.[1] ?? ''
 
 describe('The sandbox', () => {
   it.each(['production', 'test'])(
-    'exempts its own simulators from the guard, and nothing else, in %s',
+    'exempts its own servers from the guard, and nothing else, in %s',
     async (NODE_ENV) => {
-      const { config, close } = await startSandbox({ NODE_ENV })
-      const hosts = config.channels.map(({ baseUrl }) => new URL(baseUrl).host)
-      expect(hosts.length).toBeGreaterThanOrEqual(3)
-      expect(new Set(config.ssrf.allow)).toEqual(new Set(hosts))
-      await close()
+      await withSandbox(
+        ({ config, banner }) => {
+          const hosts = config.channels.map(({ baseUrl }) => new URL(baseUrl).host)
+          expect(hosts.length).toBeGreaterThanOrEqual(7)
+          const receiver = new URL(shown(banner('http://gateway'), 'callback_url')).host
+          expect(new Set(config.ssrf.allow)).toEqual(new Set([...hosts, receiver]))
+        },
+        { NODE_ENV },
+      )
     },
   )
 
   it('still takes what the environment says', async () => {
-    const { config, close } = await startSandbox({ NODE_ENV: 'production', PORT: '8099' })
-    expect(config.server.port).toBe(8099)
-    await close()
+    await withSandbox(
+      ({ config }) => {
+        expect(config.server.port).toBe(8099)
+      },
+      { NODE_ENV: 'production', PORT: '8099' },
+    )
+  })
+
+  it('has a channel for each kind of task, signs callbacks, and gives upstreams no address to call', async () => {
+    await withSandbox(({ config }) => {
+      const ids = config.channels.map(({ id }) => id)
+      expect(ids).toEqual(expect.arrayContaining(['sandbox-vidgen', 'sandbox-imggen']))
+      expect(config.callbacks.secret).toBe(SANDBOX_CALLBACK_SECRET)
+      expect(config.server.publicUrl).toBeUndefined()
+    })
+  })
+
+  it('shows a place for callbacks that takes them and tells what came', async () => {
+    await withSandbox(async ({ banner }) => {
+      const text = banner('http://gateway')
+      await fetch(shown(text, 'callback_url'), { method: 'POST', body: '{"task_id":"1"}' })
+      expect(await (await fetch(shown(text, 'what came there'))).json()).toMatchObject([
+        { verified: false, body: { task_id: '1' } },
+      ])
+    })
+  })
+
+  it('shows an image task that has ended, and how to make another', async () => {
+    await withSandbox(async ({ banner }) => {
+      const text = banner('http://gateway')
+      expect(shown(text, 'image task')).toBe(SANDBOX_IMAGE_TASK)
+      const submit = /POST (\S+) with the header (mj-api-secret): (\S+)/.exec(text)
+      const [, url = '', name = '', secret = ''] = submit ?? []
+      const headers = { [name]: secret }
+      const task = await fetch(new URL(`/mj/task/${SANDBOX_IMAGE_TASK}/fetch`, url), { headers })
+      expect(await task.json()).toMatchObject({ id: SANDBOX_IMAGE_TASK, status: 'SUCCESS' })
+      const made = await fetch(url, { method: 'POST', headers, body: '{"prompt":"a blue kite"}' })
+      expect(await made.json()).toMatchObject({ code: 1 })
+    })
   })
 })
