@@ -6,9 +6,11 @@ import type { Logger } from './common/observability/logger.js'
 import type { Readiness } from './common/observability/readiness.js'
 import { ConfigurationModule, type ConfigurationOptions } from './config/config.module.js'
 import { HealthModule } from './health/health.module.js'
+import { ImageModule } from './image/image.module.js'
 import { MessagesModule } from './messages/messages.module.js'
 import { ModelsModule } from './models/models.module.js'
 import { RealtimeModule } from './realtime/realtime.module.js'
+import { VideoModule } from './video/video.module.js'
 
 /** The whole gateway: one module per capability, on one configuration. */
 @Module({})
@@ -24,6 +26,8 @@ export class AppModule {
         MessagesModule,
         AudioModule,
         RealtimeModule,
+        VideoModule,
+        ImageModule,
         ModelsModule,
         HealthModule,
       ],

@@ -3,12 +3,15 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createApplication } from './app.setup.js'
-import { createLogging } from './common/observability/logger.js'
+import { Database } from './common/database/database.js'
+import { StoreUnusable } from './common/database/store-unusable.js'
+import { createLogging, type Logger } from './common/observability/logger.js'
 import { Readiness } from './common/observability/readiness.js'
 import { ConfigError } from './config/config-fault.js'
 import { loadConfigFile } from './config/config-loader.js'
 import { reloadOnSighup } from './config/config-reload.js'
 import { ConfigStore } from './config/config-store.js'
+import type { GatewayConfig } from './config/gateway-config.js'
 import { configWarnings } from './config/config-warnings.js'
 import { processEnvironment, readEnvironment } from './config/environment.config.js'
 import { type Sandbox, startSandbox } from './sandbox/sandbox.module.js'
@@ -49,12 +52,28 @@ async function main(): Promise<void> {
     graceMs: () => store.current.timeouts.shutdownGraceMs,
     closeOthers: async () => sandbox?.close(),
   })
+  // The sandbox opens its store when somebody creates a task: most first minutes need none.
+  if (sandbox === undefined && needsStore(config)) await openStore(application.get(Database), logger)
   const server = application.getHttpServer() as Server
   // By hand: Nest would log a port in use with its stack before the sentence below explains it.
   server.listen(config.server.port, config.server.host)
   await once(server, 'listening')
   application.get(Readiness).announceReady()
   announce(server, config.server.host, sandbox)
+}
+
+/** Whether tasks can be created here, or the operator asked for a store by name. */
+const needsStore = ({ channels, database }: GatewayConfig): boolean =>
+  database.url !== undefined || channels.some(({ provider }) => provider === 'vidgen')
+
+/** A database that cannot be reached yet is waited for while everything that needs none is served. */
+async function openStore(database: Database, logger: Logger): Promise<void> {
+  try {
+    await database.open()
+  } catch (error) {
+    if (error instanceof StoreUnusable) throw error
+    logger.error({ err: error }, 'the store cannot be reached; tasks wait for it')
+  }
 }
 
 function announce(server: Server, host: string, sandbox: Sandbox | undefined): void {
@@ -64,7 +83,7 @@ function announce(server: Server, host: string, sandbox: Sandbox | undefined): v
 }
 
 function explain(error: unknown): string {
-  if (error instanceof ConfigError) return error.message
+  if (error instanceof ConfigError || error instanceof StoreUnusable) return error.message
   if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
     return 'The port is in use. Choose another with PORT=<number>.'
   }

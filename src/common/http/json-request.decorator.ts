@@ -6,16 +6,30 @@ import { GatewayError } from '../errors/gateway-error.js'
 import { DtoCheck } from '../validation/dto-check.js'
 import { type Call, callOf } from './call.js'
 import { type Exchange, HttpExchange } from './exchange.decorator.js'
+import { ImageBodies } from './image-body.js'
 import { JsonBody } from './json-body.js'
 import { assertReadable, continueIfAsked, readBody } from './request-body.js'
 
 /** JSON requests are small: a body that takes longer is a stalled or hostile client. */
 const JSON_BODY_TIMEOUT_MS = 30_000
 
+/** Bodies with images come over slow lines; the server's own limit for a whole request is the same. */
+const IMAGE_BODY_TIMEOUT_MS = 120_000
+
 /** A JSON request as a controller receives it: what was sent, and by whom. One parameter, as Nest charges for each. */
 export interface JsonCall<Dto extends object> {
   readonly body: JsonBody<Dto>
   readonly call: Call
+}
+
+export interface JsonRequestOptions {
+  /**
+   * The setting of `limits` that bounds the body. With `imageBodyBytes` the body is admitted by `ImageBodies`, which the
+   * controller's module provides.
+   */
+  readonly limit?: 'jsonBodyBytes' | 'imageBodyBytes'
+  /** Fields that are large, judged by the DTO and read by nobody afterwards: only their bytes stay in memory. */
+  readonly forgotten?: readonly string[]
 }
 
 function jsonBodyPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform<Exchange, Promise<JsonCall<Dto>>>> {
@@ -42,9 +56,44 @@ function jsonBodyPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform<Ex
   return mixin(JsonBodyPipe)
 }
 
+function imageBodyPipe<Dto extends object>(
+  dto: Type<Dto>,
+  forgotten: readonly string[],
+): Type<PipeTransform<Exchange, Promise<JsonCall<Dto>>>> {
+  @Injectable()
+  class ImageBodyPipe implements PipeTransform<Exchange, Promise<JsonCall<Dto>>> {
+    private readonly check = new DtoCheck(dto)
+
+    constructor(private readonly bodies: ImageBodies) {}
+
+    async transform({ request, response }: Exchange): Promise<JsonCall<Dto>> {
+      const { maximumBytes } = this.bodies
+      assertJson(request)
+      assertReadable(request, maximumBytes)
+      const reservation = this.bodies.admit(request, response)
+      continueIfAsked(request, response)
+      const call = callOf(request)
+      const startedAtMs = performance.now()
+      const bytes = await readBody(request, { maximumBytes, timeoutMs: IMAGE_BODY_TIMEOUT_MS })
+      call.log.receiveMs = performance.now() - startedAtMs
+      reservation.shrinkTo(bytes.length)
+      const body = JsonBody.parse(bytes)
+      const fields = await this.check.assert(body.fields)
+      return { body: body.as({ ...fields, ...valuesOf(forgotten) }), call }
+    }
+  }
+  return mixin(ImageBodyPipe)
+}
+
+const valuesOf = (forgotten: readonly string[]): Record<string, undefined> =>
+  Object.fromEntries(forgotten.map((name) => [name, undefined]))
+
 /** A controller's JSON body: read within the limits, checked against the DTO, kept as the caller's bytes. */
-export function JsonRequest(dto: Type<object>): ParameterDecorator {
-  const parameter = HttpExchange(jsonBodyPipe(dto))
+export function JsonRequest(
+  dto: Type<object>,
+  { limit = 'jsonBodyBytes', forgotten = [] }: JsonRequestOptions = {},
+): ParameterDecorator {
+  const parameter = HttpExchange(limit === 'imageBodyBytes' ? imageBodyPipe(dto, forgotten) : jsonBodyPipe(dto))
   return (target, key, index) => {
     parameter(target, key, index)
     if (key === undefined) return

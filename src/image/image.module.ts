@@ -1,0 +1,16 @@
+import { Module } from '@nestjs/common'
+import { AuthModule } from '../common/auth/auth.module.js'
+import { ProvidersModule } from '../providers/providers.module.js'
+import { ImageChannels } from './image-channels.js'
+import { ImageController } from './image.controller.js'
+import { ImageService } from './image.service.js'
+import { KnownChannels } from './known-channels.js'
+import { TaskWatches } from './task-watches.js'
+
+/** Image tasks (specification: Image task): read, ask for the seed, follow. */
+@Module({
+  imports: [AuthModule, ProvidersModule],
+  controllers: [ImageController],
+  providers: [ImageService, ImageChannels, KnownChannels, TaskWatches],
+})
+export class ImageModule {}

@@ -1,0 +1,46 @@
+import { Controller, Get, Headers, HttpCode, Param, Post, Query, UseGuards } from '@nestjs/common'
+import { KeyGuard } from '../common/auth/key.guard.js'
+import type { Call } from '../common/http/call.js'
+import { CurrentCall, type JsonCall, JsonRequest } from '../common/http/json-request.decorator.js'
+import type { UpstreamAnswer } from '../common/http/upstream-answer.js'
+import { TextVideoDto } from './text-video.dto.js'
+import { ApiVideo, ApiVideoCreate, ApiVideoEvents, ApiVideoFind, ApiVideoList } from './video-operations.decorator.js'
+import { VideoService } from './video.service.js'
+
+const KIND = 'text2video'
+
+@ApiVideo()
+@Controller(`vidgen/v1/videos/${KIND}`)
+@UseGuards(KeyGuard)
+export class TextVideoController {
+  constructor(private readonly video: VideoService) {}
+
+  @Post()
+  @HttpCode(200)
+  @ApiVideoCreate('Video from a text')
+  create(
+    @JsonRequest(TextVideoDto)
+    { body, call }: JsonCall<TextVideoDto>,
+    @Headers('idempotency-key') idempotencyKey: string | undefined,
+  ): Promise<UpstreamAnswer> {
+    return this.video.create(KIND, body, idempotencyKey, call)
+  }
+
+  @Get()
+  @ApiVideoList('Your text-to-video tasks, newest first')
+  list(@Query() query: Record<string, unknown>, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
+    return this.video.list(KIND, query, call)
+  }
+
+  @Get(':id')
+  @ApiVideoFind('One text-to-video task')
+  find(@Param('id') id: string, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
+    return this.video.find(KIND, id, call)
+  }
+
+  @Get(':id/events')
+  @ApiVideoEvents('The changes of one text-to-video task as they happen')
+  events(@Param('id') id: string, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
+    return this.video.events(KIND, id, call)
+  }
+}

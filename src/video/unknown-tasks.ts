@@ -1,0 +1,33 @@
+import { Injectable } from '@nestjs/common'
+import type { Call } from '../common/http/call.js'
+import type { UpstreamVideoTask, VideoKind, VideoProvider } from '../providers/contracts/video.contract.js'
+import { type PinnedRoute, ProviderRouter } from '../providers/provider-router.js'
+
+/** Tasks this gateway never saw: made before it stood there, or around it (channel option `unknownTasks`). */
+@Injectable()
+export class UnknownTasks {
+  constructor(private readonly router: ProviderRouter) {}
+
+  /**
+   * Asks one channel after the other until one knows the task; undefined when none does. Rejects with the first failure
+   * when a channel that could not be asked may be the one that knows it.
+   */
+  async ask(kind: VideoKind, id: string, call: Call): Promise<UpstreamVideoTask | undefined> {
+    let failure: { readonly error: unknown } | undefined
+    for (const route of this.router.videoChannels(call.caller).filter(isRelaying)) {
+      call.assertPresent()
+      try {
+        const found = await route.attempt(call, { repeatableOnceSent: true }, (provider, context) =>
+          provider.read(kind, id, context),
+        )
+        if (found !== undefined) return found
+      } catch (error) {
+        failure ??= { error }
+      }
+    }
+    if (failure !== undefined) throw failure.error
+    return undefined
+  }
+}
+
+const isRelaying = ({ options }: PinnedRoute<VideoProvider>): boolean => options['unknownTasks'] !== 'refuse'

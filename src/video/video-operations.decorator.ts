@@ -1,0 +1,111 @@
+import { applyDecorators } from '@nestjs/common'
+import { ApiBearerAuth, ApiHeader, ApiOkResponse, ApiOperation, ApiParam, ApiQuery, ApiTags } from '@nestjs/swagger'
+import { ApiTaskCreateErrors, ApiTaskErrors } from '../common/errors/api-errors.decorator.js'
+
+const TIME = { type: 'integer', format: 'int64', description: 'Unix milliseconds' } as const
+const STATUS = { type: 'string', enum: ['submitted', 'processing', 'succeed', 'failed'] } as const
+
+/** Specification: Task object. */
+const TASK_OBJECT = {
+  type: 'object',
+  additionalProperties: true,
+  properties: {
+    task_id: { type: 'string' },
+    task_status: STATUS,
+    task_status_msg: { type: 'string', description: 'The reason of a failure' },
+    task_info: { type: 'object', properties: { external_task_id: { type: 'string' } } },
+    task_result: {
+      type: 'object',
+      properties: {
+        videos: {
+          type: 'array',
+          items: {
+            type: 'object',
+            properties: {
+              id: { type: 'string' },
+              url: { type: 'string' },
+              watermark_url: { type: 'string' },
+              duration: { type: 'string', description: 'Seconds' },
+            },
+          },
+        },
+      },
+    },
+    watermark_info: { type: 'object', properties: { enabled: { type: 'boolean' } } },
+    final_unit_deduction: { type: 'string' },
+    created_at: TIME,
+    updated_at: TIME,
+  },
+}
+
+const CREATED_TASK = {
+  type: 'object',
+  additionalProperties: true,
+  required: ['task_id', 'task_status', 'created_at', 'updated_at'],
+  properties: { task_id: { type: 'string' }, task_status: STATUS, created_at: TIME, updated_at: TIME },
+}
+
+const envelopeOf = (data: object): object => ({
+  type: 'object',
+  required: ['code', 'message', 'request_id', 'data'],
+  properties: {
+    code: { type: 'integer', description: '0 means success' },
+    message: { type: 'string' },
+    request_id: { type: 'string' },
+    data,
+  },
+})
+
+const ApiTaskId = (): MethodDecorator =>
+  ApiParam({ name: 'id', type: String, description: 'The task_id, or the external_task_id' })
+
+export const ApiVideo = (): ClassDecorator => applyDecorators(ApiTags('video'), ApiBearerAuth())
+
+export const ApiVideoCreate = (summary: string): MethodDecorator =>
+  applyDecorators(
+    ApiOperation({ summary }),
+    ApiHeader({
+      name: 'Idempotency-Key',
+      required: false,
+      description: 'Repeats under the same key get the first answer again, for 24 hours',
+      schema: { type: 'string', minLength: 1, maxLength: 255 },
+    }),
+    ApiOkResponse({
+      schema: envelopeOf(CREATED_TASK),
+      headers: {
+        'x-idempotent-replay': {
+          description: '`true` when the answer was given before under the same Idempotency-Key',
+          schema: { type: 'string', enum: ['true'] },
+        },
+      },
+    }),
+    ApiTaskCreateErrors(),
+  )
+
+export const ApiVideoFind = (summary: string): MethodDecorator =>
+  applyDecorators(
+    ApiOperation({ summary }),
+    ApiTaskId(),
+    ApiOkResponse({ schema: envelopeOf(TASK_OBJECT) }),
+    ApiTaskErrors(),
+  )
+
+export const ApiVideoList = (summary: string): MethodDecorator =>
+  applyDecorators(
+    ApiOperation({ summary }),
+    ApiQuery({ name: 'pageNum', required: false, schema: { type: 'integer', minimum: 1, maximum: 1000, default: 1 } }),
+    ApiQuery({ name: 'pageSize', required: false, schema: { type: 'integer', minimum: 1, maximum: 500, default: 30 } }),
+    ApiOkResponse({ schema: envelopeOf({ type: 'array', items: TASK_OBJECT }) }),
+    ApiTaskErrors(),
+  )
+
+export const ApiVideoEvents = (summary: string): MethodDecorator =>
+  applyDecorators(
+    ApiOperation({ summary }),
+    ApiTaskId(),
+    ApiOkResponse({
+      description: '`event: task` with the task object as data at each change, up to the last one',
+      content: { 'text/event-stream': { schema: { type: 'string' } } },
+    }),
+    ApiTaskErrors(),
+  )

@@ -1,0 +1,107 @@
+import 'reflect-metadata'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Module } from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+import { AuthModule } from '../../src/common/auth/auth.module.js'
+import { GatewayExceptionFilter } from '../../src/common/errors/gateway-exception.filter.js'
+import { attachCall, Call } from '../../src/common/http/call.js'
+import { GatewayHttpAdapter } from '../../src/common/http/gateway-http.adapter.js'
+import { ImageBodies } from '../../src/common/http/image-body.js'
+import { parseConfig } from '../../src/config/config-loader.js'
+import { ConfigurationModule } from '../../src/config/config.module.js'
+import { ProviderRouter } from '../../src/providers/provider-router.js'
+import { Tasks } from '../../src/tasks/tasks.js'
+import { MultiImageVideoController } from '../../src/video/multi-image-video.controller.js'
+import { TextVideoController } from '../../src/video/text-video.controller.js'
+import { UnknownTasks } from '../../src/video/unknown-tasks.js'
+import { VideoService } from '../../src/video/video.service.js'
+import { pngText } from './images.js'
+import { type StandInChannel, StandInRouter, StandInTasks } from './video-stand-ins.js'
+
+export const VIDEO_KEY = 'test-gateway-key'
+
+export const MULTI_IMAGE_PATH = '/vidgen/v1/videos/multi-image2video'
+export const TEXT_PATH = '/vidgen/v1/videos/text2video'
+export const VIDEO_HEADERS = { authorization: `Bearer ${VIDEO_KEY}`, 'content-type': 'application/json' }
+
+export const multiImageBody = (image = pngText()): string => JSON.stringify({ prompt: 'x', image_list: [{ image }] })
+
+export interface VideoReply {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly body: Record<string, unknown>
+}
+
+export interface VideoApplication {
+  readonly url: string
+  readonly tasks: StandInTasks
+  readonly router: StandInRouter
+  /** Calls that have begun, newest last. */
+  readonly calls: readonly Call[]
+  readonly get: (path: string) => Promise<VideoReply>
+  readonly post: (path: string, body: string, headers?: Record<string, string>) => Promise<VideoReply>
+  readonly close: () => Promise<void>
+}
+
+/** The video routes as they stand in the gateway, on stand-ins for what is behind them. */
+export async function startVideoApplication(
+  channels: readonly StandInChannel[],
+  sections: object = {},
+): Promise<VideoApplication> {
+  const config = parseConfig(JSON.stringify({ auth: { keys: [{ id: 'test', key: VIDEO_KEY }] }, ...sections }), {})
+  const tasks = new StandInTasks()
+  const router = new StandInRouter(channels)
+  const calls: Call[] = []
+
+  @Module({
+    imports: [ConfigurationModule.forRoot({ config }), AuthModule],
+    controllers: [MultiImageVideoController, TextVideoController],
+    providers: [
+      VideoService,
+      UnknownTasks,
+      ImageBodies,
+      { provide: Tasks, useValue: tasks },
+      { provide: ProviderRouter, useValue: router },
+    ],
+  })
+  class VideoApplicationModule {}
+
+  const adapter = new GatewayHttpAdapter((request, response) => {
+    calls.push(begin(request, response))
+  })
+  const application = await NestFactory.create(VideoApplicationModule, adapter, { bodyParser: false, logger: false })
+  application.useGlobalFilters(new GatewayExceptionFilter())
+  await application.listen(0, '127.0.0.1')
+  const server = application.getHttpServer() as Server
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    url,
+    tasks,
+    router,
+    calls,
+    get: (path) => replyTo(`${url}${path}`, { headers: VIDEO_HEADERS }),
+    post: (path, body, headers = {}) =>
+      replyTo(`${url}${path}`, { method: 'POST', body, headers: { ...VIDEO_HEADERS, ...headers } }),
+    close: async () => {
+      server.closeAllConnections()
+      await application.close()
+    },
+  }
+}
+
+async function replyTo(url: string, init: RequestInit): Promise<VideoReply> {
+  const response = await fetch(url, init)
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, text, body: JSON.parse(text) as Record<string, unknown> }
+}
+
+function begin(request: IncomingMessage, response: ServerResponse): Call {
+  const call = new Call('req_1', request.method ?? '', (request.url ?? '').split('?')[0] ?? '', performance.now())
+  attachCall(request, call)
+  response.once('close', () => {
+    if (!response.writableFinished) call.departure.announce()
+  })
+  return call
+}
