@@ -1,12 +1,14 @@
 /**
  * The yardstick: the least a Node proxy can do and still be a gateway. A bare node:http server, the caller's key looked
  * up by its SHA-256, the body read, parsed and minimally checked, its bytes sent on with undici, the answer piped back.
- * Uploads are piped through unread, sockets are joined (bare-realtime.mjs). Environment: PORT, UPSTREAM.
+ * Uploads are piped through unread, sockets are joined (bare-realtime.mjs); of video tasks it remembers nothing: creates
+ * and reads are passed on. Environment: PORT, UPSTREAM.
  */
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import { Pool } from 'undici'
 import { pipeSockets } from './bare-realtime.mjs'
+import { CALLERS_VIDEO_PATH, VIDEO_PATH } from './tasks-wire.mjs'
 import { CALLER_KEY, UPSTREAM_KEY } from './wire.mjs'
 
 const sha256 = (text) => createHash('sha256').update(text).digest('hex')
@@ -17,7 +19,8 @@ const isKnown = ({ headers }) => callers.has(sha256((headers.authorization ?? ''
 
 const isChat = (body) => typeof body.model === 'string' && Array.isArray(body.messages) && body.messages.length > 0
 const isSpeech = (body) => typeof body.model === 'string' && typeof body.input === 'string' && body.input !== ''
-const CHECKS = { '/v1/chat/completions': isChat, '/v1/audio/speech': isSpeech }
+const isVideo = (body) => typeof body.prompt === 'string' && body.prompt !== ''
+const CHECKS = { '/v1/chat/completions': isChat, '/v1/audio/speech': isSpeech, [VIDEO_PATH]: isVideo }
 
 function refuse(response, status, message) {
   const type = status === 401 ? 'authentication_error' : status < 500 ? 'invalid_request_error' : 'upstream_error'
@@ -26,9 +29,10 @@ function refuse(response, status, message) {
 }
 
 async function relay(request, response, body, contentLength) {
-  const headers = { authorization: `Bearer ${UPSTREAM_KEY}`, 'content-type': request.headers['content-type'] }
+  const headers = { authorization: `Bearer ${UPSTREAM_KEY}` }
+  if (body !== undefined) headers['content-type'] = request.headers['content-type']
   if (contentLength !== undefined) headers['content-length'] = contentLength
-  const answer = await pool.request({ method: 'POST', path: request.url, headers, body })
+  const answer = await pool.request({ method: request.method, path: request.url, headers, body })
   const answerHeaders = { 'Content-Type': answer.headers['content-type'] }
   const length = answer.headers['content-length']
   if (length !== undefined) answerHeaders['Content-Length'] = length
@@ -64,11 +68,13 @@ function relayJson(request, response, check) {
 const server = createServer((request, response) => {
   if (request.url === '/health/ready') return response.writeHead(200).end()
   if (!isKnown(request)) return refuse(response, 401, 'The key is not known.')
+  if (request.url.startsWith(CALLERS_VIDEO_PATH)) request.url = request.url.replace(CALLERS_VIDEO_PATH, VIDEO_PATH)
   const check = CHECKS[request.url]
   if (check) return relayJson(request, response, check)
   if (request.url === '/v1/audio/transcriptions') {
     return sendOn(request, response, request, request.headers['content-length'])
   }
+  if (request.method === 'GET' && request.url.startsWith(`${VIDEO_PATH}/`)) return sendOn(request, response)
   refuse(response, 404, 'Unknown path.')
 })
 server.keepAliveTimeout = 60_000

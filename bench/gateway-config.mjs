@@ -1,19 +1,18 @@
 import { stringify } from 'yaml'
 import { CALLER_KEY, MODELS, UPSTREAM_KEY } from './wire.mjs'
 
-/** The YAML the measured gateway runs on: one key, one p1 channel to the upstream, one model of each class used. */
-export function gatewayConfig(upstreamUrl) {
+/**
+ * The YAML the measured gateway runs on: one key, one p1 channel to the upstream, one model of each class used. With
+ * `tasks` a vidgen channel as well, for which the gateway opens its store.
+ */
+export function gatewayConfig(upstreamUrl, { tasks = false } = {}) {
+  const upstream = { baseUrl: upstreamUrl, credentials: UPSTREAM_KEY }
   return stringify({
     server: { metricsPort: 0 },
     auth: { keys: [{ id: 'bench', key: CALLER_KEY }] },
     channels: [
-      {
-        id: 'bench-upstream',
-        provider: 'p1',
-        baseUrl: upstreamUrl,
-        credentials: UPSTREAM_KEY,
-        models: Object.values(MODELS),
-      },
+      { id: 'bench-upstream', provider: 'p1', ...upstream, models: Object.values(MODELS) },
+      ...(tasks ? [{ id: 'bench-video', provider: 'vidgen', ...upstream }] : []),
     ],
     models: [
       { id: MODELS.chat, class: 'chat', providers: ['p1'] },

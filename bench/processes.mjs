@@ -4,7 +4,8 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-const READY_LIMIT_MS = 30_000
+/** A busy disk takes its time for a new store. */
+const READY_LIMIT_MS = 60_000
 const STOP_LIMIT_MS = 5_000
 /** What a child may see of our environment: nothing that could configure it by accident. */
 const KEPT_VARIABLES = ['PATH', 'HOME', 'TMPDIR', 'TZ', 'LOG_LEVEL']
@@ -27,6 +28,9 @@ process.on('exit', () => {
   if (scratch) rmSync(scratch, { recursive: true, force: true })
 })
 
+const keptVariables = () =>
+  Object.fromEntries(KEPT_VARIABLES.flatMap((key) => (process.env[key] ? [[key, process.env[key]]] : [])))
+
 async function freePort() {
   const server = createServer()
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -38,22 +42,34 @@ async function freePort() {
 /**
  * Starts `node <script>` on a free port and waits until `readyPath` answers 200.
  * @returns {Promise<Service>}
- * @throws when it exits or is not ready within 30 s; the end of its log is in the message
+ * @throws when it exits or is not ready within 60 s; the end of its log is in the message
  */
 export async function startService({ name, script, environment = {}, readyPath }) {
   const port = await freePort()
   const logFile = join(scratchDirectory(), `${name}-${port}.log`)
   const log = openSync(logFile, 'a')
-  const kept = Object.fromEntries(KEPT_VARIABLES.flatMap((key) => (process.env[key] ? [[key, process.env[key]]] : [])))
   const child = spawn(process.execPath, [script], {
     cwd: scratchDirectory(),
-    env: { ...kept, NODE_ENV: 'production', ...environment, PORT: String(port), HOST: '127.0.0.1' },
+    env: { ...keptVariables(), NODE_ENV: 'production', ...environment, PORT: String(port), HOST: '127.0.0.1' },
     stdio: ['pipe', log, log],
   })
   closeSync(log)
   const service = new Service(name, child, port, logFile)
   await service.untilReady(readyPath)
   return service
+}
+
+/** Runs `node <script>` to its end. Rejects with the end of its output when that is not 0. */
+export async function runToEnd(script, environment) {
+  const child = spawn(process.execPath, [script], {
+    cwd: scratchDirectory(),
+    env: { ...keptVariables(), ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes) => (output += bytes))
+  const code = await new Promise((resolve, reject) => child.on('close', resolve).on('error', reject))
+  if (code !== 0) throw new Error(`${script} ended with ${code}:\n${output.slice(-2000)}`)
 }
 
 /** A child process that serves on a port of 127.0.0.1. */

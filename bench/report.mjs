@@ -130,9 +130,43 @@ function realtimeText(realtime) {
   ].join('\n')
 }
 
+function operationsTable({ create, read }) {
+  const head = ['', 'gateway µs', 'yardstick µs', 'RATIO', 'lowest', 'highest', 'a second', 'at', 'p50 ms', 'p99 ms']
+  const rows = [create, read].map((one) => [
+    one.title,
+    fixed(one.gatewayUs, 0),
+    fixed(one.yardstickUs, 0),
+    fixed(one.ratio, 1),
+    fixed(one.lowestRatio, 1),
+    fixed(one.highestRatio, 1),
+    fixed(one.perSecond, 0),
+    `${one.ratePerSecond}/s`,
+    fixed(one.gatewayMs.p50, 1),
+    fixed(one.gatewayMs.p99, 1),
+  ])
+  return table([head, ...rows])
+}
+
+function crowdText({ inFlight, polls, chat }) {
+  const head = [`chat answer, ${chat.ratePerSecond}/s`, 'p50 ms', 'p99 ms', 'polls a second']
+  const row = (title, { p50, p99, pollsPerSecond }) => [title, fixed(p50, 2), fixed(p99, 2), fixed(pollsPerSecond, 0)]
+  return [
+    `\nPolls with ${inFlight} tasks in flight: ${fixed(polls.us, 0)} µs each, ${fixed(polls.perSecond, 0)} a second, ${percent(polls.coreShare)} of a core`,
+    table([head, row('without tasks', chat.without), row(`with ${inFlight} in flight`, chat.during)]),
+  ].join('\n')
+}
+
+function tasksText(tasks) {
+  return [
+    `\nVideo tasks, embedded store (one write that is on this disk: ${fixed(tasks.fsyncMs, 2)} ms); the yardstick keeps nothing`,
+    operationsTable(tasks),
+    ...(tasks.crowd === undefined ? [] : [crowdText(tasks.crowd)]),
+  ].join('\n')
+}
+
 /** The whole run as text for a terminal. */
 export function report(results) {
-  const { cpu, latency, memory, realtime, machine, voids, changedAnswers } = results
+  const { cpu, latency, memory, realtime, tasks, machine, voids, changedAnswers } = results
   const missed = [...Object.values(cpu), ...Object.values(realtime.paths)].filter((one) => one.met === false)
   return [
     `${machine.cpu} x ${machine.cores}, Node ${machine.node}, load ${machine.loadBefore} before, ${results.mode} run, ${fixed(results.tookSeconds, 0)} s`,
@@ -141,6 +175,7 @@ export function report(results) {
     `\nLatency, open loop, counted from when a request was due\n${latencyTable(latency)}`,
     `\nMemory\n${memoryTable(memory)}`,
     realtimeText(realtime),
+    tasksText(tasks),
     `\nDriver: at most ${percent(results.driverShare)} of a core (void above 80 %). Answers were counted at both ends.`,
     changedAnswers.length === 0
       ? 'Every answer had the bytes of the upstream.'

@@ -10,13 +10,14 @@ import { measureCpu } from './measure/cpu.mjs'
 import { measureLatency } from './measure/latency.mjs'
 import { measureMemory } from './measure/memory.mjs'
 import { measureRealtime } from './measure/realtime.mjs'
+import { measureTasks } from './measure/tasks.mjs'
 import { stopAll } from './processes.mjs'
 import { report } from './report.mjs'
 import { SCENARIOS } from './scenarios.mjs'
 import { GATEWAY_SCRIPT, Session } from './session.mjs'
 
 const FULL = {
-  limitMs: 330_000,
+  limitMs: 360_000,
   cpu: { pairs: 9, slotMs: 1_100, warmUpMs: 1_500 },
   upload: { pairs: 3, slotMs: 2_000, warmUpMs: 500 },
   latency: { rounds: 3, durationMs: 3_000, ratePerSecond: 400 },
@@ -37,10 +38,20 @@ const FULL = {
     memoryWarmUpMs: 3_000,
     memoryMs: 8_000,
   },
+  tasks: {
+    create: { pairs: 3, slotMs: 1_000, warmUpMs: 2_000, latencyMs: 1_500, ratePerSecond: 20 },
+    read: { pairs: 3, slotMs: 600, warmUpMs: 700, latencyMs: 1_500, ratePerSecond: 100 },
+    crowd: {
+      inFlight: 5_000,
+      warmUpMs: 1_500,
+      pollMs: 3_000,
+      chat: { rounds: 2, ratePerSecond: 400, durationMs: 2_000 },
+    },
+  },
 }
 
 const QUICK = {
-  limitMs: 120_000,
+  limitMs: 180_000,
   cpu: { pairs: 2, slotMs: 350, warmUpMs: 250 },
   upload: { pairs: 1, slotMs: 400, warmUpMs: 100 },
   latency: { rounds: 1, durationMs: 1_000, ratePerSecond: 200 },
@@ -60,6 +71,16 @@ const QUICK = {
     memoryPaths: ['translated'],
     memoryWarmUpMs: 1_000,
     memoryMs: 1_500,
+  },
+  tasks: {
+    create: { pairs: 1, slotMs: 400, warmUpMs: 200, latencyMs: 500, ratePerSecond: 20 },
+    read: { pairs: 1, slotMs: 300, warmUpMs: 200, latencyMs: 500, ratePerSecond: 60 },
+    crowd: {
+      inFlight: 5_000,
+      warmUpMs: 300,
+      pollMs: 1_000,
+      chat: { rounds: 1, ratePerSecond: 200, durationMs: 1_000 },
+    },
   },
 }
 
@@ -113,6 +134,7 @@ async function measure(plan) {
   const latency = await step('latency', () => measureLatency(session, plan))
   const memory = await step('memory', () => measureMemory(session, plan))
   const realtime = await step('realtime', () => measureRealtime(session, plan))
+  const tasks = await step('tasks', () => measureTasks(session, plan))
   const { voids, driverShare } = session
   const tookSeconds = performance.now() / 1000
   return {
@@ -125,6 +147,7 @@ async function measure(plan) {
     latency,
     memory,
     realtime,
+    tasks,
     plan,
   }
 }

@@ -122,17 +122,16 @@ export const pacedStream = (frames, paceMs) =>
 /** A speech answer of any size. */
 export const longSpeech = (bytes) => speechRequest({ bytes })
 
-/** The request's bytes as they go to `target`; the upstream itself is asked with its own key. */
+/** The request's bytes as they go to `target`, a GET when it has no body; the upstream itself is asked with its own key. */
 export function wireBytes({ path, contentType, body }, target) {
   const key = target.direct ? UPSTREAM_KEY : CALLER_KEY
   const head = [
-    `POST ${path} HTTP/1.1`,
+    `${body === undefined ? 'GET' : 'POST'} ${path} HTTP/1.1`,
     `Host: 127.0.0.1:${target.port}`,
     `Authorization: Bearer ${key}`,
     'Accept: */*',
     'User-Agent: gateway-bench',
-    `Content-Type: ${contentType}`,
-    `Content-Length: ${body.length}`,
+    ...(body === undefined ? [] : [`Content-Type: ${contentType}`, `Content-Length: ${body.length}`]),
   ]
-  return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body])
+  return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body ?? Buffer.alloc(0)])
 }

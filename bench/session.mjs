@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gatewayConfig } from './gateway-config.mjs'
@@ -45,13 +45,12 @@ export class Session {
     )
   }
 
-  async startGateway() {
+  /** @param {{ tasks?: boolean, data?: string }} options `tasks`: with a store and a channel for video; `data`: where the store is */
+  async startGateway({ tasks = false, data = newDataDirectory() } = {}) {
     if (this.selfTest) return this.startYardstick('gateway')
     if (!existsSync(GATEWAY_SCRIPT)) throw new Error('dist/main.js is missing: run `npm run build` first')
-    const config = join(scratchDirectory(), 'gateway.yaml')
-    writeFileSync(config, gatewayConfig(this.upstreamUrl))
-    const data = join(scratchDirectory(), `data-${Date.now()}`)
-    mkdirSync(data)
+    const config = join(scratchDirectory(), tasks ? 'gateway-tasks.yaml' : 'gateway.yaml')
+    writeFileSync(config, gatewayConfig(this.upstreamUrl, { tasks }))
     const environment = { GATEWAY_CONFIG: config, GATEWAY_DATA: data }
     const service = await startService({
       name: 'gateway',
@@ -95,8 +94,9 @@ export class Session {
   /**
    * Runs one slot against a target and accounts for it: CPU of target, upstream and driver, answers at both ends.
    * @param {(() => Promise<{ completed: number, bodyBytes: number }>)} run resolves when all it sent is answered
+   * @param {{ isStored?: boolean }} options `isStored`: the upstream must not be asked at all
    */
-  async slot(target, counter, run) {
+  async slot(target, counter, run, { isStored = false } = {}) {
     const before = (await this.control('counters')).counters[counter]
     const start = this.#readings(target)
     const result = await run().catch((error) => {
@@ -113,7 +113,7 @@ export class Session {
       upstream: share('upstream'),
       wallMs,
     }
-    this.#judge(`${target.name}, ${counter}`, result, before, after, account)
+    this.#judge(`${target.name}, ${counter}`, result.completed, isStored ? 0 : result.completed, before, after, account)
     return { ...result, ...account }
   }
 
@@ -127,13 +127,11 @@ export class Session {
     }
   }
 
-  #judge(where, result, before, after, account) {
+  #judge(where, completed, expected, before, after, account) {
     const asked = after.requests - before.requests
     const answered = after.answers - before.answers
-    if (asked !== result.completed || answered !== result.completed) {
-      this.voids.push(
-        `${where}: driver got ${result.completed} answers, upstream had ${asked} requests, ${answered} answers`,
-      )
+    if (asked !== expected || answered !== expected) {
+      this.voids.push(`${where}: driver got ${completed} answers, upstream had ${asked} requests, ${answered} answers`)
     }
     if (after.aborted !== before.aborted) this.voids.push(`${where}: ${after.aborted - before.aborted} answers cut off`)
     this.driverShare = Math.max(this.driverShare, account.driver)
@@ -142,6 +140,9 @@ export class Session {
     }
   }
 }
+
+/** Of a gateway of its own; gone when the run ends. */
+export const newDataDirectory = () => mkdtempSync(join(scratchDirectory(), 'data-'))
 
 function asTarget(name, service) {
   return { name, service, port: service.port, expected: {}, identical: {} }

@@ -2,10 +2,12 @@
  * The upstream of the benchmark: answers as fast as node:http can, and counts what it was asked and what it answered.
  * Environment: PORT. `GET /__bench/counters` returns the counters, `POST /__bench/verify-next-upload` has the next
  * upload hashed, `GET /__bench/last-upload` returns that hash, `POST /__bench/reset-peak` forgets how many paced streams
- * were open at once.
+ * were open at once, `POST /__bench/adopt-tasks?<count>,<created at>` adds video tasks that are under
+ * way.
  */
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
+import { VIDEO_PATH, VideoTasks } from './tasks-wire.mjs'
 import { serveRealtime } from './upstream-realtime.mjs'
 import {
   chatAnswer,
@@ -32,10 +34,13 @@ const counters = {
   speech: newCounter(),
   upload: newCounter(),
   realtime: newCounter(),
+  videoCreate: newCounter(),
+  videoRead: newCounter(),
 }
 const realtime = { open: 0, outOfOrder: 0, changed: 0 }
 const open = { now: 0, peak: 0 }
 const upload = { verifyNext: false, last: null }
+const videoTasks = new VideoTasks()
 
 /** Counted when the end is handed over, so the count is there before a caller can have read the end. */
 function finish(response, counter, lastBytes) {
@@ -124,6 +129,23 @@ function answerUpload(request, response) {
   })
 }
 
+function answerVideoCreate(body, response) {
+  watch(response, counters.videoCreate, body.length)
+  sendJson(response, counters.videoCreate, 200, videoTasks.create(body))
+}
+
+function answerVideoRead(id, response) {
+  watch(response, counters.videoRead, 0)
+  const answer = videoTasks.read(id)
+  if (answer) sendJson(response, counters.videoRead, 200, answer)
+  else sendJson(response, counters.videoRead, 404, Buffer.from('{"code":1203,"message":"unknown"}'))
+}
+
+function sendJson(response, counter, status, bytes) {
+  response.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': bytes.length })
+  finish(response, counter, bytes)
+}
+
 function fileOf(body, contentType) {
   const boundary = /boundary="?([^";]+)/.exec(contentType)?.[1] ?? ''
   const named = body.indexOf('filename=')
@@ -143,6 +165,8 @@ function watch(response, counter, bytesIn) {
 function answerControl(request, response) {
   if (request.url === '/__bench/verify-next-upload') upload.verifyNext = true
   if (request.url === '/__bench/reset-peak') open.peak = open.now
+  const adopted = /^\/__bench\/adopt-tasks\?(\d+),(\d+)$/.exec(request.url)
+  if (adopted) videoTasks.adopt(Number(adopted[1]), Number(adopted[2]))
   const state = request.url === '/__bench/last-upload' ? upload.last : { counters, open, realtime }
   response.writeHead(200, { 'Content-Type': 'application/json' })
   response.end(JSON.stringify(state))
@@ -160,6 +184,10 @@ const server = createServer((request, response) => {
   if (request.url === '/v1/chat/completions') return answerBody(request, response, answerChat)
   if (request.url === '/v1/audio/speech') return answerBody(request, response, answerSpeech)
   if (request.url === '/v1/audio/transcriptions') return answerUpload(request, response)
+  if (request.url === VIDEO_PATH) return answerBody(request, response, answerVideoCreate)
+  if (request.url?.startsWith(`${VIDEO_PATH}/`)) {
+    return answerVideoRead(request.url.slice(VIDEO_PATH.length + 1), response)
+  }
   response.writeHead(404).end()
 })
 server.keepAliveTimeout = 60_000

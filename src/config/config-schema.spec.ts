@@ -62,6 +62,7 @@ describe('the configuration', () => {
         reconcileMs: 600_000,
         retentionMs: 2_592_000_000,
         pollsPerChannel: 16,
+        pollsPerSecond: 250,
       },
       callbacks: {
         scheduleMs: [0, 5000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 36_000_000],
@@ -106,6 +107,7 @@ describe('the configuration', () => {
     ['tasks', 'reconcileMs', BYTES],
     ['tasks', 'retentionMs', BYTES],
     ['tasks', 'pollsPerChannel', { min: 1, max: 1000 }],
+    ['tasks', 'pollsPerSecond', COUNT],
     ['callbacks', 'timeoutMs', DURATION],
     ['callbacks', 'perHost', { min: 1, max: 1000 }],
     ['database', 'maxConnections', { min: 1, max: 1000 }],

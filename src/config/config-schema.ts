@@ -123,6 +123,7 @@ const tasks = mapOf<TasksSection>({
   reconcileMs: withDefault(integer({ min: 1 }), 600_000),
   retentionMs: withDefault(integer({ min: 1 }), 2_592_000_000),
   pollsPerChannel: withDefault(integer({ min: 1, max: 1000 }), 16),
+  pollsPerSecond: withDefault(integer({ min: 1, max: 1_000_000 }), 250),
 })
 
 const callbacks = mapOf<CallbacksSection>({

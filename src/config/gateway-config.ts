@@ -130,6 +130,8 @@ export interface TasksSection {
   readonly retentionMs: number
   /** Polls under way at once on one channel. */
   readonly pollsPerChannel: number
+  /** Polls that one process begins; with more tasks each of them is asked for less often. */
+  readonly pollsPerSecond: number
 }
 
 export interface CallbacksSection {

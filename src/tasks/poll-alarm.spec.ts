@@ -72,6 +72,19 @@ describe('A rest', () => {
     await resting.end
   })
 
+  it('keeps its pace even when it is woken, but not when the alarm is switched off', async () => {
+    const alarm = new PollAlarm(new ManualClock())
+    let isOver = false
+    const resting = alarm.rest(0, 0, HOUR_MS).then(() => {
+      isOver = true
+    })
+    alarm.wake()
+    await turns()
+    expect(isOver).toBe(false)
+    alarm.switchOff()
+    await resting
+  })
+
   it('follows one that was woken in its full length', async () => {
     const alarm = new PollAlarm(new ManualClock())
     alarm.wake()

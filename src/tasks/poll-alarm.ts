@@ -18,7 +18,7 @@ export class PollAlarm {
     this.rearm()
   }
 
-  /** Ends the rest under way, or the next one, at once. */
+  /** Ends the rest under way, or the next one, at once, but for its pace. */
   wake(): void {
     this.isWoken = true
     this.rearm()
@@ -30,8 +30,11 @@ export class PollAlarm {
     this.rearm()
   }
 
-  /** Rests at most `longestMs`, less when the alarm is rung for an earlier time, but never less than `shortestMs`. */
-  async rest(longestMs: number, shortestMs: number): Promise<void> {
+  /**
+   * Rests at most `longestMs`, less when the alarm is rung for an earlier time, but never less than `shortestMs`; when it is
+   * woken, never less than `paceMs`.
+   */
+  async rest(longestMs: number, shortestMs: number, paceMs = 0): Promise<void> {
     const startedAtMs = performance.now()
     let timer: NodeJS.Timeout | undefined
     await new Promise<void>((resolve) => {
@@ -39,8 +42,9 @@ export class PollAlarm {
         clearTimeout(timer)
         const restedMs = performance.now() - startedAtMs
         const remainingMs = Math.min(longestMs - restedMs, this.expectedAtMs - this.clock.nowMs())
-        const isOver = this.isOff || this.isWoken
-        timer = setTimeout(resolve, isOver ? 0 : Math.max(remainingMs, shortestMs - restedMs, 0))
+        const leastMs = this.isWoken ? paceMs : Math.max(shortestMs, paceMs)
+        const wantedMs = this.isWoken ? 0 : remainingMs
+        timer = setTimeout(resolve, this.isOff ? 0 : Math.max(wantedMs, leastMs - restedMs, 0))
       }
       this.rearm()
     })

@@ -18,6 +18,18 @@ const DOWN = new GatewayError('upstream_failed', 'Down.', { attempt: { phase: 'u
 
 afterEach(stopLabs)
 
+describe('Many tasks that are due at once', () => {
+  it('are asked for at the pace of the configuration, so that requests have room', async () => {
+    const lab = startedLab({ sections: { tasks: { pollsPerSecond: 100, pollsPerChannel: 10 } } })
+    await make(lab, 40)
+    lab.upstream.move('succeed')
+    const startedAtMs = performance.now()
+    await passUntil(lab, 'succeed', 40)
+    // Four claims of ten, and a tenth of a second after each but the last.
+    expect(performance.now() - startedAtMs).toBeGreaterThanOrEqual(290)
+  })
+})
+
 describe('One bad task among many', () => {
   it.each([
     ['whose read throws what nobody foresaw', new TypeError('a bug')],

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Inject, Injectable } from '@nestjs/common'
 import type { Logger } from '../common/observability/logger.js'
 import { LOGGER } from '../common/observability/observability.module.js'
@@ -77,8 +76,10 @@ export class TaskPoller {
     while (!this.isStopping) {
       const claimed = await this.withStore(() => this.claim(), [])
       for (const task of claimed) this.admit(task)
-      if (claimed.length >= this.perChannel) await nextTurn()
-      else await this.alarm.rest(await this.restMs(claimed.length > 0), SHORTEST_REST_MS)
+      // Polls share the event loop with requests: thousands that are due at once must not crowd these out.
+      const paceMs = (claimed.length * 1000) / this.store.current.tasks.pollsPerSecond
+      if (claimed.length >= this.perChannel) await this.alarm.rest(paceMs, paceMs, paceMs)
+      else await this.alarm.rest(await this.restMs(claimed.length > 0), SHORTEST_REST_MS, paceMs)
     }
   }
 
