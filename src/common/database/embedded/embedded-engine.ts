@@ -9,6 +9,7 @@ import { StoreUnusable } from '../store-unusable.js'
 import { beginCreation, endCreation } from './creation.js'
 import { type DirectoryLock, lockDirectory } from './data-directory-lock.js'
 import { keepHouse } from './housekeeping.js'
+import { freeLeases } from './leases.js'
 import { PostgresWorker } from './postgres-worker.js'
 
 /** How long a query waits for those before it: there is one connection. */
@@ -18,6 +19,8 @@ const QUEUE_MS = 10_000
 export class EmbeddedEngine implements StoreEngine {
   readonly isLocal = true
   private closing: Promise<void> = Promise.resolve()
+  /** What is leased after the first opening is leased by this process, which may be at work on it. */
+  private wasOpen = false
 
   constructor(
     private readonly directory: string,
@@ -51,6 +54,8 @@ export class EmbeddedEngine implements StoreEngine {
     })
     try {
       await migrate(queries)
+      if (!this.wasOpen) await freeLeases(queries)
+      this.wasOpen = true
     } catch (error) {
       await close()
       throw error
