@@ -29,10 +29,17 @@ export interface TestGatewayOptions {
   readonly keys?: readonly object[]
   /** Further sections of the configuration, as in gateway.yaml. */
   readonly sections?: object
+  /** Where the embedded store lies. Only gateways with tasks have one. */
+  readonly dataDirectory?: string
 }
 
 /** The gateway as in production, on a free port, configured through the same door as an operator's file. */
-export async function startGateway({ channels, keys, sections = {} }: TestGatewayOptions): Promise<TestGateway> {
+export async function startGateway({
+  channels,
+  keys,
+  sections = {},
+  dataDirectory,
+}: TestGatewayOptions): Promise<TestGateway> {
   const document = { auth: { keys: keys ?? [{ id: 'test', key: TEST_KEY }] }, channels, ...sections }
   const lines = new PassThrough()
   let text = ''
@@ -40,11 +47,14 @@ export async function startGateway({ channels, keys, sections = {} }: TestGatewa
     text += chunk.toString()
     lines.emit('line')
   })
+  // Nothing but the environment names it, and that is read while the application is made.
+  if (dataDirectory !== undefined) process.env['GATEWAY_DATA'] = dataDirectory
   const application = await createApplication({
     config: parseConfig(JSON.stringify(document), {}),
     logging: createLogging('debug', lines),
     sandbox: false,
   })
+  delete process.env['GATEWAY_DATA']
   await application.listen(0, '127.0.0.1')
   application.get(Readiness).announceReady()
   const server = application.getHttpServer() as Server
