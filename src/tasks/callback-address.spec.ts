@@ -45,6 +45,9 @@ describe('A callback_url', () => {
     'http://[::ffff:127.0.0.1]:9000/',
     'http://169.254.169.254/latest/meta-data/',
     'https://hooks.test:6379/',
+    'https://hooks.test/\u0000',
+    '\u0000https://hooks.test/',
+    'https://hooks.test/\r\nhook',
   ])('may not be %s', async (url) => {
     await expect(address.assertAllowed(url)).rejects.toMatchObject(REFUSED)
   })

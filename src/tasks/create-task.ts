@@ -151,5 +151,5 @@ function claimOf(
   nowMs: number,
 ): IdempotencyClaim | undefined {
   if (key === undefined) return undefined
-  return { ownerId, route, key, fingerprint, expiresAtMs: nowMs + IDEMPOTENCY_KEPT_MS }
+  return { ownerId, route, key, fingerprint, claimedAtMs: nowMs, expiresAtMs: nowMs + IDEMPOTENCY_KEPT_MS }
 }

@@ -18,9 +18,6 @@ export const newWebhookId = (): string => `msg_${randomBytes(16).toString('hex')
 export const upstreamExternalId = (ownerId: string, externalTaskId: string | undefined, taskId: string): string =>
   `${hash('sha256', ownerId, 'hex').slice(0, OWNER_DIGITS)}.${externalTaskId ?? taskId}`
 
-/** Whether an id looks like one of ours at the upstream: asked for there, it would show one owner's task to another. */
-export const isUpstreamExternalId = (id: string): boolean => /^[0-9a-f]{12}\./.test(id)
-
 /** A task object with the caller's own external id, or an empty one, in the place of ours; all other text stays. */
 export const withCallersId = (object: string, ours: string, externalTaskId: string | undefined): string =>
   object.replaceAll(JSON.stringify(ours), JSON.stringify(externalTaskId ?? ''))

@@ -7,7 +7,6 @@ import { type CallbackDelivery, CallbackRepository } from './callback.repository
 import { CallbackSender } from './callback-sender.js'
 import { Clock } from './clock.js'
 import { TaskCreation } from './create-task.js'
-import { isUpstreamExternalId } from './external-ids.js'
 import { ownerOf } from './owner.js'
 import { RefreshGate } from './refresh-gate.js'
 import type { EventSender } from './task-recorder.js'
@@ -15,7 +14,7 @@ import { TaskRefresh } from './task-refresh.js'
 import { isUnconfirmed } from './task-states.js'
 import { TaskWatchers } from './task-watchers.js'
 import { type TaskPage, TaskRepository } from './task.repository.js'
-import { isTerminal, type Task } from './task.js'
+import { isTerminal, isUpstreamExternalId, type Task } from './task.js'
 import { type CreateAnswer, type TaskOrder, Tasks } from './tasks.js'
 
 /** By then a lost create has been looked for again. */

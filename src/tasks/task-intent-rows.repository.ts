@@ -38,6 +38,7 @@ export async function findKey(queries: Queries, claim: IdempotencyClaim): Promis
     .where('owner_id', '=', claim.ownerId)
     .where('route', '=', claim.route)
     .where('key', '=', claim.key)
+    .where('expires_at_ms', '>', claim.claimedAtMs)
     .executeTakeFirst()
   if (row === undefined) return undefined
   const { fingerprint, task_id: taskId, status, body } = row

@@ -1,15 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import {
-  isCallbackToken,
-  isUpstreamExternalId,
-  newCallbackToken,
-  upstreamExternalId,
-  withCallersId,
-} from './external-ids.js'
+import { isCallbackToken, newCallbackToken, upstreamExternalId, withCallersId } from './external-ids.js'
 import { ownerOf } from './owner.js'
 import { failedObject } from './task-object.js'
-import type { Task } from './task.js'
+import { isUpstreamExternalId, type Task } from './task.js'
 
 const TASK: Task = {
   id: 'f'.repeat(32),

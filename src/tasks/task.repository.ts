@@ -17,6 +17,8 @@ export interface IdempotencyClaim {
   readonly key: string
   /** SHA-256 of the body, hex. */
   readonly fingerprint: string
+  /** When the create came: a key that had expired by then is free. */
+  readonly claimedAtMs: number
   readonly expiresAtMs: number
 }
 

@@ -40,3 +40,9 @@ export interface Task {
 }
 
 export const isTerminal = (state: TaskState): boolean => state === 'succeed' || state === 'failed'
+
+/**
+ * Whether an id looks like an `upstreamExternalId`, of whatever gateway: asked for, or shown, it would let one owner see
+ * the task of another.
+ */
+export const isUpstreamExternalId = (id: string): boolean => /^[0-9a-f]{12}\./.test(id)

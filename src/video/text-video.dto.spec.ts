@@ -53,8 +53,8 @@ const ACCEPTED: readonly (readonly [string, readonly unknown[]])[] = [
 ]
 
 const REFUSED: readonly (readonly [string, readonly unknown[], string?])[] = [
-  ['model_name', ['', ' ', 5]],
-  ['model', ['', 5]],
+  ['model_name', ['', ' ', 5, 'a\u0000b']],
+  ['model', ['', 5, 'a\u0000b']],
   ['prompt', [undefined, null, '', ' \n', 5, 'x'.repeat(2_501), WIDE.repeat(2_501)]],
   ['negative_prompt', [5, WIDE.repeat(2_501)]],
   ['cfg_scale', [-0.001, 1.001, '0.5', true]],

@@ -5,6 +5,7 @@ import {
   ASPECT_RATIOS,
   duration,
   externalTaskId,
+  modelName,
   MODES,
   negativePrompt,
   prompt,
@@ -16,10 +17,10 @@ const MOVE = { type: 'number', minimum: -MAXIMUM_CAMERA_MOVE, maximum: MAXIMUM_C
 
 /** Specification: Video task (text-to-video); other parameters follow the upstream interface unchanged. */
 export class TextVideoDto implements VideoFields {
-  @Field(optional(text({ allowBlank: false })), { type: 'string', example: 'vidgen-v1-6' })
+  @Field(optional(modelName), { type: 'string', example: 'vidgen-v1-6' })
   readonly model_name?: string | null
 
-  @Field(optional(text({ allowBlank: false })), {
+  @Field(optional(modelName), {
     type: 'string',
     description: 'Taken for model_name where that is missing, as old clients send it',
   })

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common'
 import type { Call } from '../common/http/call.js'
 import type { UpstreamVideoTask, VideoKind, VideoProvider } from '../providers/contracts/video.contract.js'
 import { type PinnedRoute, ProviderRouter } from '../providers/provider-router.js'
+import { isUpstreamExternalId } from '../tasks/task.js'
 
 /** Tasks this gateway never saw: made before it stood there, or around it (channel option `unknownTasks`). */
 @Injectable()
@@ -20,7 +21,7 @@ export class UnknownTasks {
         const found = await route.attempt(call, { repeatableOnceSent: true }, (provider, context) =>
           provider.read(kind, id, context),
         )
-        if (found !== undefined) return found
+        if (found !== undefined) return isOwned(found, call) ? undefined : found
       } catch (error) {
         failure ??= { error }
       }
@@ -31,3 +32,13 @@ export class UnknownTasks {
 }
 
 const isRelaying = ({ options }: PinnedRoute<VideoProvider>): boolean => options['unknownTasks'] !== 'refuse'
+
+/**
+ * A task made through a gateway has an owner, also where this store does not know it, yet or any more. With an upstream
+ * key of the caller's own the upstream decides.
+ */
+function isOwned({ object }: UpstreamVideoTask, { caller }: Call): boolean {
+  const { task_info: info } = JSON.parse(object) as { readonly task_info?: unknown }
+  const id = typeof info === 'object' && info !== null && 'external_task_id' in info ? info.external_task_id : undefined
+  return caller.bearer === undefined && typeof id === 'string' && isUpstreamExternalId(id)
+}

@@ -13,6 +13,15 @@ export const MULTI_IMAGE_DURATIONS = ['5', '10'] as const
 /** Seconds; 3 to 15 are what the newest model allows, older ones refuse some of them upstream. */
 export const TEXT_DURATIONS = ['3', '4', '5', '6', '7', '8', '9', '10', '11', '12', '13', '14', '15'] as const
 
+const name = text({ allowBlank: false })
+
+/** A name is logged and stored; a database has no text with a NUL in it. */
+export const modelName: FieldRule = (value, path) =>
+  name(value, path) ??
+  (typeof value === 'string' && /\p{Cc}/u.test(value)
+    ? fault(path, 'invalid_value', `Invalid '${path}': it must not hold control characters.`)
+    : undefined)
+
 export const prompt = text({ allowBlank: false, maximumCharacters: MAXIMUM_PROMPT_CHARACTERS })
 export const negativePrompt = text({ maximumCharacters: MAXIMUM_PROMPT_CHARACTERS })
 

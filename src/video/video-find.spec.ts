@@ -101,4 +101,14 @@ describe('A task this gateway never saw', () => {
       expect(answer.text).not.toContain('900719925474099312345')
     },
   )
+
+  it('is not shown when it was made through a gateway, for a caller whose task this one has forgotten', async () => {
+    const channel = new StandInChannel('first')
+    const object = '{"task_id":"5","task_status":"succeed","task_info":{"external_task_id":"9f86d081884c.order-77"}}'
+    channel.known.set('5', { ...upstreamTask('5'), object })
+    application = await startVideoApplication([channel])
+    const answer = await application.get(`${TEXT_PATH}/5`)
+    expect(answer).toMatchObject({ status: 404, body: { code: 1203 } })
+    expect(answer.text).not.toContain('order-77')
+  })
 })

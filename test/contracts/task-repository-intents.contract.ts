@@ -8,6 +8,7 @@ const claim = (given: Partial<IdempotencyClaim> = {}): IdempotencyClaim => ({
   route: '/vidgen/v1/videos/text2video',
   key: 'order-7',
   fingerprint: 'f'.repeat(64),
+  claimedAtMs: START_MS,
   expiresAtMs: START_MS + DAY_MS,
   ...given,
 })
@@ -101,6 +102,13 @@ export function describeIntents(repositories: () => Repositories): void {
       fingerprint: '0'.repeat(64),
       taskId: next.id,
     })
+  })
+
+  it('shows nothing under an idempotency key that has expired, pruned or not', async () => {
+    const { tasks } = repositories()
+    await tasks.recordIntent(someTask({ idempotency: claim({ expiresAtMs: START_MS + 10 }) }))
+    expect(await tasks.findIdempotency(claim({ claimedAtMs: START_MS + 9 }))).toMatchObject({ state: 'running' })
+    expect(await tasks.findIdempotency(claim({ claimedAtMs: START_MS + 10 }))).toBeUndefined()
   })
 
   it('frees both ids of a create that made no task', async () => {

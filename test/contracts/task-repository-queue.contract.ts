@@ -171,7 +171,7 @@ export function describeQueue(repositories: () => Repositories): void {
   it('forgets what ended long ago and keys that expired, some at a time', async () => {
     const { tasks } = repositories()
     const idempotency = (key: string, expiresAtMs: number) => ({
-      idempotency: { ownerId: 'key-a', route: '/r', key, fingerprint: 'f', expiresAtMs },
+      idempotency: { ownerId: 'key-a', route: '/r', key, fingerprint: 'f', claimedAtMs: START_MS, expiresAtMs },
     })
     for (const key of ['a', 'b', 'c']) {
       await someSubmitted(tasks, idempotency(key, START_MS + 100), { state: 'failed', updatedAtMs: START_MS })
@@ -183,7 +183,7 @@ export function describeQueue(repositories: () => Repositories): void {
     expect(await tasks.prune(START_MS + 50, START_MS + 100, 2)).toBe(0)
     expect([await tasks.byId(ended), await tasks.byId(running)]).not.toContain(undefined)
     expect(await tasks.countByState()).toEqual({ succeed: 1, submitted: 1 })
-    const { idempotency: kept } = idempotency('d', 0)
+    const { idempotency: kept } = idempotency('d', START_MS + 101)
     expect(await tasks.findIdempotency(kept)).toMatchObject({ state: 'running', taskId: running })
   })
 }

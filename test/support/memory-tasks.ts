@@ -189,7 +189,10 @@ export class MemoryTaskRepository extends TaskRepository {
   }
 
   findIdempotency(claim: IdempotencyClaim): Promise<IdempotencyRecord | undefined> {
-    return this.store.work(() => this.store.keys.get(keyOf(claim))?.record)
+    return this.store.work(() => {
+      const known = this.store.keys.get(keyOf(claim))
+      return known !== undefined && known.expiresAtMs > claim.claimedAtMs ? known.record : undefined
+    })
   }
 
   countByState(): Promise<Readonly<Partial<Record<TaskState, number>>>> {

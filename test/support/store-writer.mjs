@@ -38,7 +38,14 @@ for (let number = 0; ; number += 1) {
     createdAtMs: NOW_MS,
     lockedUntilMs: NOW_MS,
     deadlineAtMs: NOW_MS,
-    idempotency: { ownerId: 'key-a', route: '/r', key: id, fingerprint: 'f', expiresAtMs: NOW_MS * 2 },
+    idempotency: {
+      ownerId: 'key-a',
+      route: '/r',
+      key: id,
+      fingerprint: 'f',
+      claimedAtMs: NOW_MS,
+      expiresAtMs: NOW_MS * 2,
+    },
   })
   acknowledge('recorded', id)
   await tasks.change(id, {

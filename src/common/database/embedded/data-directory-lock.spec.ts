@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
@@ -42,6 +42,11 @@ describe('lockDirectory', () => {
     await expect(second).rejects.toThrow(`process ${process.pid}`)
     await expect(second).rejects.toThrow(/GATEWAY_DATA.*DATABASE_URL/)
     await lock.release()
+  })
+
+  it('fails at once when the name of its file is taken by something that cannot be read', async () => {
+    await mkdir(file)
+    await expect(lockDirectory(directory)).rejects.toMatchObject({ code: 'EISDIR' })
   })
 
   it('leaves nothing behind when it is released', async () => {

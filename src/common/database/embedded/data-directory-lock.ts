@@ -49,7 +49,7 @@ export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   return {
     release: async () => {
       clearInterval(signs)
-      if ((await read(file)) === text) await rm(file, { force: true })
+      if ((await read(file).catch(() => undefined)) === text) await rm(file, { force: true })
     },
   }
 }
@@ -64,7 +64,15 @@ async function create(file: string, text: string): Promise<boolean> {
   return true
 }
 
-const read = (file: string): Promise<string | undefined> => readFile(file, 'utf8').catch(() => undefined)
+/** undefined when there is no such file; any other failure would be met again and again. */
+async function read(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    if (isNativeError(error) && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+}
 
 /** undefined for a file that is being written, or is not ours. */
 function parse(text: string): Owner | undefined {

@@ -28,7 +28,8 @@ export class EmbeddedEngine implements StoreEngine {
   ) {}
 
   async open(): Promise<OpenStore> {
-    await this.closing
+    // A close that failed is over all the same: what it left behind is found, and judged, by the lock.
+    await this.closing.catch(() => undefined)
     this.logger.info(`opening the store in ${this.directory}`)
     const lock = await this.locked()
     try {
