@@ -1,0 +1,31 @@
+import { afterEach, expect, it } from '@jest/globals'
+import { describeRun } from '../soak/soak-report.js'
+import { runSoak } from '../soak/soak-run.js'
+import { openStage, type SoakStage } from '../soak/soak-stage.js'
+import { STORES } from '../soak/soak-store.js'
+
+/** It takes a third of it on a machine that has nothing else to do. */
+const PATIENCE_MS = 150_000
+
+let stage: SoakStage | undefined
+afterEach(() => stage?.close())
+
+it.each(STORES)(
+  'loses, doubles and confuses no task while gateways are killed and upstream and receiver fail: %s store',
+  async (store) => {
+    stage = await openStage(store, 1)
+    const options = { kills: 3, killEveryMs: 2500, calmMs: 0, workers: 12, patienceMs: 30_000 }
+    const outcome = await runSoak(stage, options)
+    const { attempts, callbacks, upstream } = outcome.records
+    const acknowledged = attempts.filter((attempt) => attempt.outcome === 'acknowledged')
+
+    expect({ run: describeRun(store, options, outcome), violations: outcome.violations }).toMatchObject({
+      violations: [],
+    })
+    expect(outcome.figures.kills).toBeGreaterThanOrEqual(3)
+    expect(acknowledged.length).toBeGreaterThan(20)
+    expect(upstream.some(({ taskId }) => !acknowledged.some((attempt) => attempt.taskId === taskId))).toBe(true)
+    expect(callbacks.map(({ answer }) => answer)).toEqual(expect.arrayContaining(['taken', 'failed']))
+  },
+  PATIENCE_MS,
+)

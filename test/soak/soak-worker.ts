@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Random } from './random.js'
+import { type Answer, type Kind, KINDS, type Owner, type SoakCaller, taskIn, tasksIn } from './soak-caller.js'
+import type { SoakLedger } from './soak-ledger.js'
+import { type CallbackUrls, type Order, orderOf, type OrderWish } from './soak-orders.js'
+import type { CreateAttempt } from './soak-records.js'
+
+const STEPS = { create: 30, rivals: 4, twins: 4, deserted: 2, read: 42, readAnothers: 6, list: 12 } as const
+
+const RIVALS = 4
+const MOST_REPEATS = 5
+const REPEAT_AFTER_MS = 400
+const LONGEST_STAY_MS = 60
+const PAGE_SIZE = 50
+/** A definite refusal: what it answers made no task. A running create (409) and a timeout (408) say nothing. */
+const isRefusal = (status: number): boolean => status >= 400 && status < 500 && status !== 408 && status !== 409
+
+export interface SoakWorld {
+  readonly caller: SoakCaller
+  readonly ledger: SoakLedger
+  readonly owners: readonly Owner[]
+  readonly callbackUrl: CallbackUrls
+  /** Tasks that are known to exist, by owner. */
+  readonly tasks: ReadonlyMap<string, KnownTask[]>
+}
+
+export interface KnownTask {
+  readonly kind: Kind
+  readonly id: string
+  readonly externalId?: string
+}
+
+/** Creates, reads and lists as one of the owners until it is told to stop. */
+export class SoakWorker {
+  /** Creates under a key whose outcome it never learnt. */
+  private readonly unclear: Order[] = []
+
+  constructor(
+    private readonly world: SoakWorld,
+    private readonly owner: Owner,
+    private readonly random: Random,
+  ) {}
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) await this.step()
+  }
+
+  /** Once more: by now each of them has an answer, unless its prompt lets it fail again. */
+  async repeatUnclear(): Promise<void> {
+    for (const order of this.unclear.splice(0)) await this.send(order)
+  }
+
+  /** Sends a create and notes what its caller learns. */
+  private async send(order: Order, signal?: AbortSignal): Promise<CreateAttempt['outcome']> {
+    const { caller, ledger, tasks } = this.world
+    const { owner, kind, body, ...attempt } = order
+    const { idempotencyKey, externalId } = attempt
+    const keyed = idempotencyKey === undefined ? {} : { idempotencyKey }
+    const question = { owner, path: kind, body, ...keyed, ...(signal === undefined ? {} : { signal }) }
+    const answer = await caller.ask(question, this.random)
+    const task = answer && taskIn(answer)
+    if (answer === undefined || task === undefined) {
+      const outcome = answer !== undefined && isRefusal(answer.status) ? 'refused' : 'unclear'
+      ledger.attempts.push({ ...attempt, owner: owner.id, outcome })
+      return outcome
+    }
+    ledger.attempts.push({ ...attempt, owner: owner.id, outcome: 'acknowledged', taskId: task.task_id })
+    tasks.get(owner.id)?.push({ kind, id: task.task_id, ...(externalId === undefined ? {} : { externalId }) })
+    // A repeated answer shows the task as it was.
+    if (!answer.isReplay) ledger.sight(task, answer.startedAtMs, answer.endedAtMs)
+    return 'acknowledged'
+  }
+
+  private async step(): Promise<void> {
+    switch (this.random.weighted(STEPS)) {
+      case 'create':
+        return this.create()
+      case 'rivals':
+        return this.createAtOnce()
+      case 'twins':
+        return this.createTwice()
+      case 'deserted':
+        return this.createAndLeave()
+      case 'read':
+        return this.read()
+      case 'readAnothers':
+        return this.readAnothers()
+      case 'list':
+        return this.list()
+    }
+  }
+
+  private async create(): Promise<void> {
+    const isKeyed = this.random.chance(0.4)
+    const order = this.order({
+      ...(this.random.chance(0.6) ? { externalId: `order-${randomUUID()}` } : {}),
+      ...(isKeyed ? { idempotencyKey: randomUUID() } : {}),
+    })
+    let outcome = await this.send(order)
+    for (let left = MOST_REPEATS; isKeyed && outcome === 'unclear' && left > 0; left -= 1) {
+      await pause(REPEAT_AFTER_MS)
+      outcome = await this.send(order)
+    }
+    if (isKeyed && outcome === 'unclear') this.unclear.push(order)
+  }
+
+  /** Several creates at once that want the same external id, of this owner and of another one. */
+  private async createAtOnce(): Promise<void> {
+    const externalId = `shared-${randomUUID()}`
+    const wantsCallbacks = this.random.chance(0.5)
+    const orders = Array.from({ length: RIVALS }, () => this.order({ externalId, wantsCallbacks }))
+    const other = this.random.pick(this.world.owners.filter((owner) => owner !== this.owner)) ?? this.owner
+    const others = this.order({ externalId, wantsCallbacks, owner: other })
+    await Promise.all([...orders, others].map((order) => this.send(order)))
+  }
+
+  /** One create, sent twice at the same moment under one key. */
+  private async createTwice(): Promise<void> {
+    const order = this.order({ idempotencyKey: randomUUID() })
+    const outcomes = await Promise.all([this.send(order), this.send(order)])
+    if (!outcomes.includes('acknowledged')) this.unclear.push(order)
+  }
+
+  /** The caller is gone before the answer is there. */
+  private async createAndLeave(): Promise<void> {
+    const order = this.order({ externalId: `left-${randomUUID()}` })
+    await this.send(order, AbortSignal.timeout(Math.ceil(this.random.between(0, LONGEST_STAY_MS))))
+  }
+
+  private async read(): Promise<void> {
+    const { caller, ledger, tasks } = this.world
+    const task = this.oneOf(tasks.get(this.owner.id) ?? [])
+    if (task === undefined) return this.create()
+    const { kind, id, externalId } = task
+    const asked = externalId !== undefined && this.random.chance(0.3) ? externalId : id
+    const answer = await caller.ask({ owner: this.owner, path: `${kind}/${asked}` }, this.random)
+    ledger.reads += 1
+    const found = answer && taskIn(answer)
+    if (answer === undefined || answer.status >= 500) return
+    if (found?.task_id === id) ledger.sight(found, answer.startedAtMs, answer.endedAtMs)
+    else ledger.trespasses.push(`task ${id} of ${this.owner.id} was not shown as ${asked} (status ${answer.status})`)
+  }
+
+  private async readAnothers(): Promise<void> {
+    const { caller, ledger, owners, tasks } = this.world
+    const other = this.random.pick(owners.filter((owner) => owner !== this.owner))
+    const task = this.oneOf(tasks.get(other?.id ?? '') ?? [])
+    if (task === undefined) return
+    const answer = await caller.ask({ owner: this.owner, path: `${task.kind}/${task.id}` }, this.random)
+    ledger.reads += 1
+    if (answer !== undefined && isShown(answer)) {
+      ledger.trespasses.push(`task ${task.id} of ${other?.id ?? ''} was shown to ${this.owner.id}`)
+    }
+  }
+
+  private async list(): Promise<void> {
+    const { caller, ledger } = this.world
+    const kind = this.random.pick(KINDS) ?? 'text2video'
+    const page = 1 + Math.floor(this.random.next() * 3)
+    const path = `${kind}?pageNum=${page}&pageSize=${PAGE_SIZE}`
+    const answer = await caller.ask({ owner: this.owner, path }, this.random)
+    ledger.lists += 1
+    if (answer === undefined) return
+    const listed = tasksIn(answer)
+    for (const task of listed) ledger.sight(task, answer.startedAtMs, answer.endedAtMs)
+    if (new Set(listed.map(({ task_id: id }) => id)).size !== listed.length) {
+      ledger.trespasses.push(`a page of ${this.owner.id} holds a task twice`)
+    }
+  }
+
+  private order(wish: OrderWish): Order {
+    return orderOf({ owner: this.owner, ...wish }, this.world.callbackUrl, this.random)
+  }
+
+  /** The youngest more often: they still change. */
+  private oneOf(tasks: readonly KnownTask[]): KnownTask | undefined {
+    return this.random.chance(0.7) ? this.random.pick(tasks.slice(-12)) : this.random.pick(tasks)
+  }
+}
+
+const isShown = ({ status }: Answer): boolean => status === 200
