@@ -19,6 +19,8 @@ const FAULTS: readonly Fault[] = [
   { kind: 'delay', ms: 900 },
 ]
 const SPOILT = 0.07
+const FALLEN_BACK = 0.1
+const YOUNG_TASKS = 40
 
 /** How long a task takes; a few polls. */
 const TASK_MS = { submitted: 400, processing: 900 } as const
@@ -33,17 +35,24 @@ export interface UpstreamKeys {
 export const startUpstream = (access: UpstreamKeys, nowMs: () => number): Promise<VidgenSimulator> =>
   startVidgenSimulator(access, { tokenNowMs: nowMs, taskMs: TASK_MS })
 
-/** Spoils a share of the requests until the returned function is called. */
+/** Spoils a share of the requests, and lets tasks fall back, until the returned function is called. */
 export function spoilRequests(simulator: VidgenSimulator, random: Random): () => void {
   const spoil = (): void => {
     const fault = random.chance(SPOILT) ? random.pick(FAULTS) : undefined
     if (fault !== undefined) simulator.queueFault(fault)
+    if (random.chance(FALLEN_BACK)) fallBack(simulator, random)
   }
   simulator.on('request', spoil)
   return () => {
     simulator.off('request', spoil)
     simulator.reset()
   }
+}
+
+/** A young task is shown in the state before, as by a replica of the upstream that lags behind; then it goes on. */
+function fallBack(simulator: VidgenSimulator, random: Random): void {
+  const task = random.pick(simulator.creates.slice(-YOUNG_TASKS))
+  if (task !== undefined) simulator.show(task.id, task.status === 'processing' ? 'submitted' : 'processing')
 }
 
 /** The tasks it made, told apart by the owner that begins each external id (decision 0010). */
