@@ -133,6 +133,12 @@ describe('the faults a caller can ask for', () => {
     expect((await chat('hello')).status).toBe(200)
   })
 
+  it('a fault queued for one method waits until that comes', async () => {
+    simulator.queueFault('500', 'POST')
+    expect((await fetch(`${simulator.url}/v1/models`)).status).not.toBe(500)
+    expect((await chat('hello')).status).toBe(500)
+  })
+
   it('a queued answer is sent as given', async () => {
     simulator.queueFault({ kind: 'status', status: 418, headers: { 'x-odd': '1' }, body: 'teapot' })
     const response = await chat('hello')

@@ -53,8 +53,11 @@ export interface Simulator {
   nextAbort(): Promise<RecordedRequest>
   /** Resolves when no exchange is active any more. */
   idle(): Promise<void>
-  /** The next request suffers this fault; several are used up in order, one per request. */
-  queueFault(fault: Fault): void
+  /**
+   * The next request suffers this fault, or the next of this method where others may come in between; several are used
+   * up in order, one per request.
+   */
+  queueFault(fault: Fault, method?: string): void
   /** Forgets recorded requests and queued faults. */
   reset(): void
   on<Name extends keyof SimulatorEvents>(event: Name, listener: (...args: SimulatorEvents[Name]) => void): this
@@ -86,12 +89,17 @@ export async function startSimulator(
   return simulator
 }
 
+interface QueuedFault {
+  readonly fault: Fault
+  readonly method: string | undefined
+}
+
 class SimulatorServer extends EventEmitter<SimulatorEvents & { idle: [] }> implements Simulator {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
   readonly #active = new Set<Exchange>()
   #requests: RecordedRequest[] = []
-  #faults: Fault[] = []
+  #faults: QueuedFault[] = []
   /** Requests whose bodies count towards the memory bound, oldest first. */
   readonly #holding: RecordedRequest[] = []
   #heldBytes = 0
@@ -167,8 +175,8 @@ class SimulatorServer extends EventEmitter<SimulatorEvents & { idle: [] }> imple
     if (this.#active.size > 0) await once(this, 'idle')
   }
 
-  queueFault(fault: Fault): void {
-    this.#faults.push(fault)
+  queueFault(fault: Fault, method?: string): void {
+    this.#faults.push({ fault, method })
   }
 
   reset(): void {
@@ -188,7 +196,7 @@ class SimulatorServer extends EventEmitter<SimulatorEvents & { idle: [] }> imple
 
   async #serve(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const request = new RecordedRequest(message, this.options.recordBodies ?? false)
-    const exchange = new Exchange(request, message, response, this.#faults.shift(), this.options.paceMs ?? 0)
+    const exchange = new Exchange(request, message, response, this.#takeFault(message.method), this.options.paceMs ?? 0)
     this.#remember(request)
     this.#active.add(exchange)
     response.once('close', () => {
@@ -207,6 +215,11 @@ class SimulatorServer extends EventEmitter<SimulatorEvents & { idle: [] }> imple
       const callerLeft = response.destroyed || message.errored !== null
       if (!callerLeft) reportFailure(exchange, error)
     }
+  }
+
+  #takeFault(method: string | undefined): Fault | undefined {
+    const index = this.#faults.findIndex((queued) => queued.method === undefined || queued.method === method)
+    return index === -1 ? undefined : this.#faults.splice(index, 1)[0]?.fault
   }
 
   #settle(exchange: Exchange): void {
