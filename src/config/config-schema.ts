@@ -5,6 +5,7 @@ import {
   PROVIDER_NAMES,
   type CallbacksSection,
   type DatabaseSection,
+  type DocumentsSection,
   type GatewayConfig,
   type LimitsSection,
   type ModelRow,
@@ -67,6 +68,7 @@ const limits = mapOf<LimitsSection>(
     imageBodyBytes: withDefault(bytes, 62_914_560),
     audioFileBytes: withDefault(bytes, 26_214_400),
     audioBodyBytes: withDefault(bytes, 28_311_552),
+    documentBytes: withDefault(integer({ min: 1, max: 268_435_456 }), 26_214_400),
     imageBodiesInFlightBytes: withDefault(bytes, 314_572_800),
     realtimeSessions: withDefault(count, 1000),
     realtimeAudioBytes: withDefault(bytes, 15_728_640),
@@ -136,6 +138,25 @@ const callbacks = mapOf<CallbacksSection>({
   perHost: withDefault(integer({ min: 1, max: 1000 }), 2),
 })
 
+const documents = mapOf<DocumentsSection>(
+  {
+    defaultTimeoutMs: withDefault(durationMs, 30_000),
+    maximumTimeoutMs: withDefault(durationMs, 120_000),
+    parseMs: withDefault(durationMs, 15_000),
+    pages: withDefault(integer({ min: 1, max: 100_000 }), 500),
+    processes: withDefault(integer({ min: 1, max: 64 }), 2),
+    queue: withDefault(integer({ min: 0, max: 10_000 }), 4),
+    memoryBytes: withDefault(integer({ min: 134_217_728, max: 68_719_476_736 }), 805_306_368),
+    fetchesInFlight: withDefault(integer({ min: 1, max: 10_000 }), 32),
+    cacheMs: withDefault(integer({ min: 0, max: 2_147_483_647 }), 3_600_000),
+    cacheBytes: withDefault(bytes, 67_108_864),
+  },
+  ({ defaultTimeoutMs, maximumTimeoutMs }, at) => {
+    if (defaultTimeoutMs !== undefined && maximumTimeoutMs !== undefined && defaultTimeoutMs > maximumTimeoutMs)
+      at.field('defaultTimeoutMs').fault('must not be greater than documents.maximumTimeoutMs')
+  },
+)
+
 const database = mapOf<DatabaseSection>({
   url: optional(connectionUrl(['postgres', 'postgresql'])),
   maxConnections: withDefault(integer({ min: 1, max: 1000 }), 10),
@@ -152,6 +173,7 @@ export const configSchema = mapOf<ConfigDocument>({
   ssrf: section(ssrf),
   tasks: section(tasks),
   callbacks: section(callbacks),
+  documents: section(documents),
   database: section(database),
   redis: section(mapOf<{ url?: string }>({ url: optional(connectionUrl(['redis', 'rediss'])) })),
   logging: section(mapOf<{ level: (typeof LOG_LEVELS)[number] }>({ level: withDefault(oneOf(LOG_LEVELS), 'info') })),

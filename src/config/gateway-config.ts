@@ -72,6 +72,8 @@ export interface LimitsSection extends RealtimeSizes {
   readonly imageBodyBytes: number
   readonly audioFileBytes: number
   readonly audioBodyBytes: number
+  /** One document, fetched or uploaded, after its encodings are taken off. */
+  readonly documentBytes: number
   /** Bodies with images that are in memory at once; beyond it creates wait for nobody: 503. */
   readonly imageBodiesInFlightBytes: number
   /** Open at once, those being dialled included. */
@@ -151,6 +153,30 @@ export interface DatabaseSection {
   readonly maxConnections: number
 }
 
+/** Documents that the gateway reads itself. Times in milliseconds. */
+export interface DocumentsSection {
+  /** When the caller names no `timeout`. */
+  readonly defaultTimeoutMs: number
+  /** Longer wishes are cut to it. */
+  readonly maximumTimeoutMs: number
+  /** Of one document in its process, within the caller's own deadline. */
+  readonly parseMs: number
+  /** Of a PDF; more are refused. */
+  readonly pages: number
+  /** Documents that are read at once, each in a process of its own. */
+  readonly processes: number
+  /** Documents that wait for a process; beyond it callers get 503. */
+  readonly queue: number
+  /** Of one process; whoever needs more is ended. */
+  readonly memoryBytes: number
+  /** URLs that are fetched at once; beyond it callers get 503. */
+  readonly fetchesInFlight: number
+  /** How long a result is given again; 0 = never. */
+  readonly cacheMs: number
+  /** Of all results kept. */
+  readonly cacheBytes: number
+}
+
 export interface GatewayConfig {
   readonly server: ServerSection
   readonly limits: LimitsSection
@@ -162,6 +188,7 @@ export interface GatewayConfig {
   readonly ssrf: { readonly allow: readonly string[] }
   readonly tasks: TasksSection
   readonly callbacks: CallbacksSection
+  readonly documents: DocumentsSection
   readonly database: DatabaseSection
   readonly redis: { readonly url?: string }
   readonly logging: { readonly level: LogLevel }

@@ -3,6 +3,7 @@ import type { Call } from '../common/http/call.js'
 import type { ModelClass } from '../config/gateway-config.js'
 import type { CallContext } from './contracts/call-context.js'
 import type { ChatProvider } from './contracts/chat.contract.js'
+import type { DocumentProvider } from './contracts/document.contract.js'
 import type { ImageProvider } from './contracts/image.contract.js'
 import type { MessagesProvider } from './contracts/messages.contract.js'
 import type { RealtimeProvider } from './contracts/realtime.contract.js'
@@ -36,6 +37,9 @@ export interface PinnedRoute<Provider> extends Route<Provider> {
   readonly options: Readonly<Record<string, unknown>>
 }
 
+/** Documents have no model, and so no class. */
+export type DocumentRoute = Pick<Route<DocumentProvider>, 'attempt'>
+
 /** A model as `GET /v1/models` shows it. */
 export interface ListedModel {
   readonly id: string
@@ -60,6 +64,8 @@ export abstract class ProviderRouter {
   abstract videoChannels(caller: Caller): readonly PinnedRoute<VideoProvider>[]
   /** The same for image tasks, which have no model. */
   abstract imageChannels(caller: Caller): readonly PinnedRoute<ImageProvider>[]
+  /** The channels that read documents, tried as a model's are; undefined when the gateway is to read them itself. */
+  abstract document(caller: Caller): DocumentRoute | undefined
   /** The models the caller's key may use and some channel serves, by id. */
   abstract models(caller: Caller): readonly ListedModel[]
 }

@@ -64,6 +64,7 @@ export class StandInRouter extends ProviderRouter {
   }
 
   imageChannels = absent
+  document = absent
   speech = absent
   transcription = absent
   translation = absent

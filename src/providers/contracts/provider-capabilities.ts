@@ -1,4 +1,5 @@
 import type { ChatProvider } from './chat.contract.js'
+import type { DocumentProvider } from './document.contract.js'
 import type { ImageProvider } from './image.contract.js'
 import type { MessagesProvider } from './messages.contract.js'
 import type { RealtimeProvider } from './realtime.contract.js'
@@ -16,6 +17,7 @@ export interface ProviderCapabilities {
   readonly realtime?: RealtimeProvider
   readonly video?: VideoProvider
   readonly image?: ImageProvider
+  readonly document?: DocumentProvider
 }
 
 export type Capability = keyof ProviderCapabilities

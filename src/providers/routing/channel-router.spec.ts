@@ -18,7 +18,7 @@ const ALL = {
 }
 
 /** The capabilities that are routed by a model. */
-type Capability = Exclude<keyof ProviderRouter, 'models' | 'videoChannels' | 'imageChannels'>
+type Capability = Exclude<keyof ProviderRouter, 'models' | 'videoChannels' | 'imageChannels' | 'document'>
 
 /** The context of the attempt on the first channel. */
 async function contextOf({ router }: TestRouting, model: string, caller = CALLER): Promise<CallContext> {

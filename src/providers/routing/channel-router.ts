@@ -7,7 +7,13 @@ import { UpstreamClient } from '../../common/http/upstream-client.js'
 import { ConfigStore } from '../../config/config-store.js'
 import type { GatewayConfig, ModelRow } from '../../config/gateway-config.js'
 import type { Capability, ProviderOf } from '../contracts/provider-capabilities.js'
-import { type ListedModel, type PinnedRoute, ProviderRouter, type Route } from '../provider-router.js'
+import {
+  type DocumentRoute,
+  type ListedModel,
+  type PinnedRoute,
+  ProviderRouter,
+  type Route,
+} from '../provider-router.js'
 import { Channel } from './channel.js'
 import { ChannelMarks } from './channel-marks.js'
 import { channelOrder } from './channel-order.js'
@@ -77,6 +83,19 @@ export class ChannelRouter extends ProviderRouter {
 
   imageChannels(caller: Caller): readonly PinnedRoute<ProviderOf<'image'>>[] {
     return this.pinnedRoutes('image', caller)
+  }
+
+  document(caller: Caller): DocumentRoute | undefined {
+    const able = this.table.channels.filter(({ provider }) => this.registry.find(provider).document !== undefined)
+    const usable = able.filter((channel) => acceptsCaller(channel, caller))
+    if (usable.length === 0 && caller.bearer !== undefined) throw keyNotAccepted()
+    const [first, ...others] = channelOrder(usable, (channel) => this.marks.isMarked(channel.id)).map((channel) => ({
+      channel,
+      provider: this.registry.find(channel.provider).document as ProviderOf<'document'>,
+    }))
+    if (first === undefined && able.length > 0) throw keyNotAccepted()
+    if (first === undefined) return undefined
+    return new RoutedCall(classOn(first.channel, undefined), '', [first, ...others], this.marks, this.budget)
   }
 
   models(caller: Caller): readonly ListedModel[] {

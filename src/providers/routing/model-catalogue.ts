@@ -13,6 +13,7 @@ const CLASSES: Readonly<Record<Capability, readonly ModelClass[]>> = {
   realtime: ['realtime'],
   video: ['video'],
   image: ['image'],
+  document: [],
 }
 
 /** The built-in rows with the operator's laid over them. */
