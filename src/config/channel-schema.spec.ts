@@ -132,6 +132,7 @@ describe('a channel', () => {
     ['p3', {}],
     ['vidgen', { unknownTasks: 'refuse', pathPrefix: '/v2' }],
     ['imggen', { pathPrefix: '/api/mj' }],
+    ['reader', { dialect: 'jina' }],
   ])('of %s takes the options %j', (provider, options) => {
     expect(channel({ provider, options, credentials: 'a|b' })?.options).toEqual(options)
   })

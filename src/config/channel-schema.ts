@@ -57,7 +57,7 @@ const OPTIONS: Readonly<Record<ProviderName, Schema<Readonly<Record<string, unkn
     pathPrefix: optional(pathPrefix),
   }),
   imggen: mapOf<{ pathPrefix?: string }>({ pathPrefix: optional(pathPrefix) }),
-  reader: noOptions,
+  reader: mapOf<{ dialect: string }>({ dialect: withDefault(oneOf(['gateway', 'firecrawl', 'jina']), 'gateway') }),
 }
 
 /** Credentials travel in headers: printable ASCII, no spaces. */

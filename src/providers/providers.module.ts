@@ -11,11 +11,12 @@ import { ChannelMarks } from './routing/channel-marks.js'
 import { ChannelRouter } from './routing/channel-router.js'
 import { ProviderRegistry } from './routing/provider-registry.js'
 import { RetryBudget } from './routing/retry-budget.js'
+import { ReaderCapabilities, ReaderModule } from './reader/reader.module.js'
 import { VidgenCapabilities, VidgenModule } from './vidgen/vidgen.module.js'
 
 /** Every upstream, behind the one token capabilities know: `ProviderRouter`. */
 @Module({
-  imports: [HttpModule, P1Module, P2Module, P3Module, P4Module, M1Module, VidgenModule, ImggenModule],
+  imports: [HttpModule, P1Module, P2Module, P3Module, P4Module, M1Module, VidgenModule, ImggenModule, ReaderModule],
   providers: [
     ChannelMarks,
     RetryBudget,
@@ -29,6 +30,7 @@ import { VidgenCapabilities, VidgenModule } from './vidgen/vidgen.module.js'
         M1Capabilities,
         VidgenCapabilities,
         ImggenCapabilities,
+        ReaderCapabilities,
       ],
       useFactory: (
         p1: P1Capabilities,
@@ -38,7 +40,8 @@ import { VidgenCapabilities, VidgenModule } from './vidgen/vidgen.module.js'
         m1: M1Capabilities,
         vidgen: VidgenCapabilities,
         imggen: ImggenCapabilities,
-      ) => new ProviderRegistry({ p1, p2, p3, p4, m1, vidgen, imggen }),
+        reader: ReaderCapabilities,
+      ) => new ProviderRegistry({ p1, p2, p3, p4, m1, vidgen, imggen, reader }),
     },
     { provide: ProviderRouter, useClass: ChannelRouter },
   ],

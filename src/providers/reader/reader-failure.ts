@@ -1,0 +1,48 @@
+import { GatewayError } from '../../common/errors/gateway-error.js'
+import { scrubMessage } from '../../common/errors/message-text.js'
+import { accountRefusal } from '../../common/http/account-refusal.js'
+import { isSuccessful, type ReaderAnswer } from './reader-answer.js'
+import type { ReaderFault } from './reader-dialect.js'
+
+const ANSWERED = { phase: 'answered' } as const
+
+export interface ReaderKey {
+  readonly secret: string
+  readonly callersKey: boolean
+}
+
+/** The failure that an answer without a document is. The reader's words are shown where the document is at fault. */
+export function readerFailure(
+  fault: ReaderFault,
+  answer: ReaderAnswer,
+  { secret, callersKey }: ReaderKey,
+): GatewayError {
+  const words = scrubMessage(secret === '' ? answer.words : answer.words.replaceAll(secret, '[key]'))
+  const cause = `status ${answer.status}${words === '' ? '' : `: ${words}`}`
+  const details = { cause, attempt: ANSWERED }
+  switch (fault) {
+    case 'caller':
+      return new GatewayError('invalid_request', words || 'The reader refused the request.', details)
+    case 'too_large':
+      return new GatewayError('payload_too_large', words || 'The document is too large.', details)
+    case 'unreadable':
+      return new GatewayError('unprocessable', words || 'The document cannot be read.', details)
+    case 'unreachable':
+      return new GatewayError('upstream_failed', "The document's server could not be reached.", details)
+    case 'timeout':
+      return new GatewayError('upstream_timeout', 'The document could not be read in time.', details)
+    case 'failed':
+      return isSuccessful(answer) ? unreadableAnswer(cause) : brokenDown('The reader failed.', cause)
+    case 'key':
+    case 'access':
+    case 'quota':
+    case 'busy':
+      return accountRefusal(fault, callersKey, { cause, retryAfterSeconds: answer.retryAfterSeconds })
+  }
+}
+
+export const unreadableAnswer = (cause: string): GatewayError =>
+  brokenDown('The reader answered with something that cannot be read.', cause)
+
+const brokenDown = (message: string, cause: string): GatewayError =>
+  new GatewayError('upstream_failed', message, { cause, attempt: { ...ANSWERED, channelFault: true } })

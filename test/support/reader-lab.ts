@@ -1,0 +1,64 @@
+import { SpooledFile } from '../../src/common/http/spooled-file.js'
+import { UpstreamClient } from '../../src/common/http/upstream-client.js'
+import type { CallContext } from '../../src/providers/contracts/call-context.js'
+import type { ReadRequest } from '../../src/providers/contracts/document.contract.js'
+import { ReaderDocumentProvider } from '../../src/providers/reader/reader-document.provider.js'
+import { startReaderSimulator } from '../../src/sandbox/reader/reader.simulator.js'
+import type { Simulator } from '../../src/sandbox/simulator-server.js'
+import { newCall, targetOf } from './raw-upstream.js'
+
+export const READER_KEY = 'reader-key'
+export const READER_DIALECTS = ['gateway', 'firecrawl', 'jina'] as const
+export type ReaderDialectName = (typeof READER_DIALECTS)[number]
+
+/** The provider in front of the simulator. */
+export interface ReaderLab {
+  readonly simulator: Simulator
+  readonly provider: ReaderDocumentProvider
+  context(dialect: string, changes?: Partial<CallContext>): CallContext
+  close(): Promise<void>
+}
+
+export async function startReaderLab(): Promise<ReaderLab> {
+  const simulator = await startReaderSimulator({ apiKey: READER_KEY })
+  const client = new UpstreamClient()
+  return {
+    simulator,
+    provider: new ReaderDocumentProvider(client),
+    context: (dialect, changes = {}) => ({
+      call: newCall('/v1/document/parse'),
+      channelId: 'first',
+      target: targetOf(simulator.port),
+      credentials: READER_KEY,
+      callersKey: false,
+      upstreamModel: '',
+      options: { dialect },
+      deadlineAtMs: performance.now() + 20_000,
+      ...changes,
+    }),
+    close: async () => {
+      await client.onApplicationShutdown()
+      await simulator.close()
+    },
+  }
+}
+
+export const urlRequest = (url: string, changes: Partial<ReadRequest> = {}): ReadRequest => ({
+  source: { kind: 'url', url },
+  timeoutMs: 20_000,
+  isFresh: false,
+  ...changes,
+})
+
+/** The spool must be removed by whoever asked for it. */
+export async function fileRequest(bytes: Buffer, name = 'report.pdf', contentType = 'application/pdf') {
+  const spool = new SpooledFile()
+  await spool.append(bytes)
+  await spool.finish()
+  const request: ReadRequest = {
+    source: { kind: 'file', spool, name, contentType },
+    timeoutMs: 20_000,
+    isFresh: false,
+  }
+  return { request, spool }
+}
