@@ -116,6 +116,28 @@ module.exports = {
       to: { path: '^src/', pathNot: '^src/sandbox/' },
     },
     {
+      name: 'the-engine-knows-itself-only',
+      comment:
+        'Documents are read in a process of its own, which gets bytes and gives text: no gateway, no network, no files.',
+      severity: 'error',
+      from: { path: '^src/document/engine/', pathNot: '\\.(spec|process)\\.ts$' },
+      to: {
+        path: '^src/(?!document/engine/)|node_modules/(@nestjs|undici|axios|ws|pino|pg|kysely)/|^(fs|net|http|https|child_process|worker_threads|dns|tls)$',
+        pathNot: '^src/document/engine/',
+      },
+    },
+    {
+      name: 'the-engine-through-its-contract',
+      comment:
+        'The gateway never reads a document itself: it knows what the engine takes and gives, and the pool that runs it.',
+      severity: 'error',
+      from: { path: '^src/(?!document/engine/)', pathNot: '\\.spec\\.ts$' },
+      to: {
+        path: '^src/document/engine/',
+        pathNot: '^src/document/engine/(engine-contract|engine-frames|engine-protocol)\\.ts$',
+      },
+    },
+    {
       name: 'http-clients-behind-the-door',
       comment: 'Upstream calls go through common/http or a provider; services and controllers have no HTTP.',
       severity: 'error',

@@ -5,6 +5,7 @@ import { ObservabilityModule } from './common/observability/observability.module
 import type { Logger } from './common/observability/logger.js'
 import type { Readiness } from './common/observability/readiness.js'
 import { ConfigurationModule, type ConfigurationOptions } from './config/config.module.js'
+import { DocumentModule } from './document/document.module.js'
 import { HealthModule } from './health/health.module.js'
 import { ImageModule } from './image/image.module.js'
 import { MessagesModule } from './messages/messages.module.js'
@@ -28,6 +29,7 @@ export class AppModule {
         RealtimeModule,
         VideoModule,
         ImageModule,
+        DocumentModule,
         ModelsModule,
         HealthModule,
       ],

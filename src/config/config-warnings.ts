@@ -4,7 +4,7 @@ import type { GatewayConfig } from './gateway-config.js'
 export function configWarnings(config: GatewayConfig): string[] {
   const warnings: string[] = []
   if (config.callbacks.secret === undefined) warnings.push('callbacks.secret is not set: callbacks are sent unsigned')
-  if (config.channels.length === 0) warnings.push('channels is empty: no request can be served')
+  if (config.channels.length === 0) warnings.push('channels is empty: nothing but documents can be served')
   const hasOwnRows = config.models.some(({ providers }) => providers.includes('p2'))
   config.channels.forEach(({ provider, models }, index) => {
     if (provider !== 'p2' || models !== undefined || hasOwnRows) return

@@ -20,6 +20,7 @@ export async function openUpload(
   url: string,
   contentLength: number,
   headers: Readonly<Record<string, string>> = {},
+  path = TRANSCRIPTIONS,
 ): Promise<SlowUpload> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   socket.on('error', () => undefined)
@@ -41,7 +42,7 @@ export async function openUpload(
     ...headers,
   }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
-  socket.write(`POST ${TRANSCRIPTIONS} HTTP/1.1\r\n${lines.join('')}\r\n`)
+  socket.write(`POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n`)
   return {
     socket,
     answer: () => received,

@@ -10,7 +10,7 @@ import { receiveMultipart, type MultipartLimits, type MultipartUpload } from '..
 /** How one upload ended: what was received with the file's bytes read back, or the refusal. */
 export interface UploadOutcome {
   readonly fields: readonly (readonly [name: string, value: string])[]
-  readonly file?: { filename: string; contentType: string; fieldIndex: number; bytes: Buffer }
+  readonly file?: { filename: string; contentType: string; claimedType: string; fieldIndex: number; bytes: Buffer }
   readonly error?: GatewayError
   /** Bytes of the request read from its socket when the outcome was known. */
   readonly readBytes: number
@@ -77,8 +77,8 @@ async function describeUpload(upload: MultipartUpload, readBytes: number): Promi
     if (file === undefined) return { fields, readBytes }
     const chunks: Buffer[] = []
     for await (const chunk of file.spool.createReadStream() as AsyncIterable<Buffer>) chunks.push(chunk)
-    const { filename, contentType, fieldIndex } = file
-    return { fields, file: { filename, contentType, fieldIndex, bytes: Buffer.concat(chunks) }, readBytes }
+    const { filename, contentType, claimedType, fieldIndex } = file
+    return { fields, file: { filename, contentType, claimedType, fieldIndex, bytes: Buffer.concat(chunks) }, readBytes }
   } finally {
     await upload.remove()
   }

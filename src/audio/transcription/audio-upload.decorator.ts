@@ -1,8 +1,7 @@
 import { Injectable, mixin, type PipeTransform, type Type } from '@nestjs/common'
 import { ApiBody, ApiConsumes } from '@nestjs/swagger'
-import type { Request, Response } from 'express'
 import { GatewayError } from '../../common/errors/gateway-error.js'
-import { type Call, callOf } from '../../common/http/call.js'
+import { callOf } from '../../common/http/call.js'
 import { type Exchange, HttpExchange } from '../../common/http/exchange.decorator.js'
 import {
   type MultipartField,
@@ -12,11 +11,9 @@ import {
 } from '../../common/http/multipart-upload.js'
 import { continueIfAsked } from '../../common/http/request-body.js'
 import { boundaryOf } from '../../common/http/upload-body.js'
+import { namedFields, releaseWhenDone, timedReception, UPLOAD_TIMEOUT_MS } from '../../common/http/upload-reception.js'
 import { DtoCheck } from '../../common/validation/dto-check.js'
 import { ConfigStore } from '../../config/config-store.js'
-
-/** Uploads come over slow lines; the server's own limit for a whole request is the same. */
-const UPLOAD_TIMEOUT_MS = 120_000
 
 /** A received form: its file, its fields as they came, and those the specification names, checked. */
 export interface AudioUpload<Dto> {
@@ -37,14 +34,14 @@ function audioUploadPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform
       // Whatever the headers alone tell is judged before a client that waits is told to send.
       boundaryOf(request, audioBodyBytes)
       continueIfAsked(request, response)
-      const upload = await timed(request, () =>
+      const upload = await timedReception(request, () =>
         receiveMultipart(request, {
           bodyBytes: audioBodyBytes,
           fileBytes: audioFileBytes,
           bodyTimeoutMs: UPLOAD_TIMEOUT_MS,
         }),
       )
-      removeWhenDone(upload, callOf(request), response)
+      releaseWhenDone(() => upload.remove(), callOf(request), response)
       const named = await this.check.assert(namedFields(upload.fields))
       return { file: fileOf(upload), fields: upload.fields, named }
     }
@@ -62,32 +59,6 @@ export function AudioUploadRequest(dto: Type<object>): ParameterDecorator {
     ApiConsumes('multipart/form-data')(target, key, descriptor)
     ApiBody({ type: dto })(target, key, descriptor)
   }
-}
-
-async function timed<Result>(request: Request, work: () => Promise<Result>): Promise<Result> {
-  const startedAtMs = performance.now()
-  try {
-    return await work()
-  } finally {
-    callOf(request).log.receiveMs += performance.now() - startedAtMs
-  }
-}
-
-/** Removing twice does no harm; a removal that fails is the operating system's to clean up, and must not end the process. */
-function removeWhenDone(upload: MultipartUpload, call: Call, response: Response): void {
-  const remove = (): void => {
-    upload.remove().catch((error: unknown) => {
-      call.log.failure ??= error
-    })
-  }
-  response.once('close', remove)
-  call.departure.onLeave(remove)
-}
-
-function namedFields(fields: readonly MultipartField[]): Record<string, unknown> {
-  const named: Record<string, unknown> = Object.create(null) as Record<string, unknown>
-  for (const { name, value } of fields) named[name] = value
-  return named
 }
 
 function fileOf({ file }: MultipartUpload): UploadedFile {

@@ -64,6 +64,18 @@ const TASK_CASES: Readonly<Record<string, string>> = {
   422: 'Another body was sent under the same Idempotency-Key',
 }
 
+/** Where documents mean something else by a status. */
+const DOCUMENT_CASES: Readonly<Record<string, string>> = {
+  ...TASK_CASES,
+  413: 'The document, or the request, is larger than its limit',
+  415: 'The request, or the document, is of no format that is read',
+  422: 'The document cannot be read: broken, protected by a password, or without text',
+  500: 'The gateway failed to read the document',
+  502: 'The server of the document, or the upstream reader, failed',
+  503: 'Too many documents at once, or the gateway shuts down; Retry-After says when to come back',
+  504: 'The document was not read in time',
+}
+
 const responses = (schema: object, statuses: readonly number[], cases = CASES): MethodDecorator =>
   applyDecorators(
     ...statuses.map((status) =>
@@ -93,3 +105,7 @@ export const ApiTaskCreateErrors = (): MethodDecorator =>
 /** The failures of asking for tasks and what belongs to them. */
 export const ApiTaskErrors = (): MethodDecorator =>
   responses(TASK_ERROR, [400, 401, 404, 429, 502, 503, 504], TASK_CASES)
+
+/** The failures of reading documents. */
+export const ApiDocumentErrors = (): MethodDecorator =>
+  responses(TASK_ERROR, [400, 401, 408, 413, 415, 422, 429, 500, 502, 503, 504], DOCUMENT_CASES)

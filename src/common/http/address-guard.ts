@@ -10,6 +10,13 @@ export class AddressRefused extends Error {
   override readonly name = 'AddressRefused'
 }
 
+/** Told apart because it says nothing against the address itself. */
+export class TooManyRedirects extends AddressRefused {
+  constructor() {
+    super('there are too many redirects')
+  }
+}
+
 /** Every address of a host; rejects when there is none. */
 export type ResolveHost = (host: string) => Promise<readonly LookupAddress[]>
 

@@ -5,7 +5,7 @@ import { Test } from '@nestjs/testing'
 import { GENEROUS_TIMEOUTS, newCall, type RawUpstream, startRawUpstream } from '../../../test/support/raw-upstream.js'
 import { parseConfig } from '../../config/config-loader.js'
 import { ConfigStore } from '../../config/config-store.js'
-import { AddressRefused, type ResolveHost } from './address-guard.js'
+import { AddressRefused, type ResolveHost, TooManyRedirects } from './address-guard.js'
 import { collect } from './byte-source.js'
 import { GuardedClient, type GuardedRequest } from './guarded-client.js'
 import { HttpModule } from './http.module.js'
@@ -212,6 +212,17 @@ describe('A redirect', () => {
     expect(heads).toHaveLength(1)
   })
 
+  it('shows in the answer, which says where it came from', async () => {
+    answers['/from'] = redirectTo(`http://files.test:${upstream.port}/to?x=y`)
+    const { url, body } = await client.get(`HTTP://127.0.0.1:${upstream.port}/from#part`, {
+      call: newCall(),
+      deadlineAtMs: performance.now() + 20_000,
+      timeouts: GENEROUS_TIMEOUTS,
+    })
+    body.cancel()
+    expect(url).toBe(`http://files.test:${upstream.port}/to?x=y`)
+  })
+
   it('takes credentials along on its own origin only, and a way back does not restore them', async () => {
     answers['/a'] = redirectTo('/b')
     answers['/b'] = redirectTo(`http://files.test:${upstream.port}/c`)
@@ -232,7 +243,8 @@ describe('A redirect', () => {
     answers['/loop'] = redirectTo('/loop')
     await expect(get('/loop')).rejects.toEqual(refused)
     expect(heads).toHaveLength(4)
-    await expect(get('/loop', { maximumRedirects: 0 })).rejects.toEqual(refused)
+    const tooMany = await get('/loop', { maximumRedirects: 0 }).catch((error: unknown) => error)
+    expect(tooMany).toMatchObject({ details: { cause: expect.any(TooManyRedirects) } })
     expect(heads).toHaveLength(5)
     answers['/1'] = redirectTo('/2')
     answers['/2'] = redirectTo('/3')

@@ -4,12 +4,12 @@ import { ConfigStore } from '../../config/config-store.js'
 import type { UpstreamTimeouts } from '../../config/gateway-config.js'
 import type { GatewayError } from '../errors/gateway-error.js'
 import {
-  AddressRefused,
   checkedLookup,
   literalAddress,
   resolveChecked,
   resolveHost,
   type ResolveHost,
+  TooManyRedirects,
 } from './address-guard.js'
 import type { ByteSource } from './byte-source.js'
 import type { Call } from './call.js'
@@ -36,6 +36,11 @@ export interface GuardedRequest {
 
 export interface GuardedPost extends Omit<GuardedRequest, 'maximumRedirects' | 'maximumBytes'> {
   readonly body: Buffer
+}
+
+export interface GuardedResponse extends UpstreamResponse {
+  /** Where the answer came from, after all redirects. */
+  readonly url: string
 }
 
 /** The receiver's own words are not wanted; so many of them are read, so that it need not see its connection cut. */
@@ -73,7 +78,7 @@ export class GuardedClient implements OnModuleInit, OnApplicationShutdown {
   }
 
   /** An answer of any status but a redirect that says where to; its body has not been read. */
-  get(url: string, request: GuardedRequest): Promise<UpstreamResponse> {
+  get(url: string, request: GuardedRequest): Promise<GuardedResponse> {
     return explained(request.callersField, () => this.follow(readUrl(url), request))
   }
 
@@ -108,16 +113,16 @@ export class GuardedClient implements OnModuleInit, OnApplicationShutdown {
     await Promise.all([...this.running].map((client) => client.destroy()))
   }
 
-  private async follow(first: URL, request: GuardedRequest): Promise<UpstreamResponse> {
+  private async follow(first: URL, request: GuardedRequest): Promise<GuardedResponse> {
     const { maximumRedirects = 3 } = request
     let url = first
     let headers = request.headers ?? []
     for (let redirects = 0; ; redirects++) {
       const response = await this.send(url, { method: 'GET', headers, body: null }, request)
       const location = redirectLocation(response)
-      if (location === undefined) return response
+      if (location === undefined) return { ...response, url: url.href }
       response.body.cancel()
-      if (redirects >= maximumRedirects) throw new AddressRefused('there are too many redirects')
+      if (redirects >= maximumRedirects) throw new TooManyRedirects()
       const next = redirectTarget(location, url)
       headers = carriedHeaders(headers, url, next)
       url = next

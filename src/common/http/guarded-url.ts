@@ -5,7 +5,13 @@ import type { UpstreamResponse } from './upstream-exchange.js'
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 /** What another origin may see of a request's headers; anything else could be a credential. */
-const HARMLESS_HEADERS: ReadonlySet<string> = new Set(['accept', 'accept-language', 'range', 'user-agent'])
+const HARMLESS_HEADERS: ReadonlySet<string> = new Set([
+  'accept',
+  'accept-encoding',
+  'accept-language',
+  'range',
+  'user-agent',
+])
 
 /**
  * An http or https URL without user, in the spelling of WHATWG: whatever form an IPv4 address was written in, its host

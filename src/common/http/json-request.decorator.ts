@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { createParamDecorator, Injectable, mixin, type PipeTransform, type Type } from '@nestjs/common'
 import { ApiBody } from '@nestjs/swagger'
 import type { Request } from 'express'
@@ -11,7 +12,7 @@ import { JsonBody } from './json-body.js'
 import { assertReadable, continueIfAsked, readBody } from './request-body.js'
 
 /** JSON requests are small: a body that takes longer is a stalled or hostile client. */
-const JSON_BODY_TIMEOUT_MS = 30_000
+export const JSON_BODY_TIMEOUT_MS = 30_000
 
 /** Bodies with images come over slow lines; the server's own limit for a whole request is the same. */
 const IMAGE_BODY_TIMEOUT_MS = 120_000
@@ -109,7 +110,8 @@ export const CurrentCall = createParamDecorator((_data, context) =>
 
 const JSON_TYPE = /^application\/(?:json|[a-z0-9.+-]+\+json) *(?:;|$)/i
 
-function assertJson(request: Request): void {
+/** Throws `unsupported_media_type` for whatever does not say that it is JSON in UTF-8. */
+export function assertJson(request: IncomingMessage): void {
   const contentType = request.headers['content-type'] ?? ''
   const charset = /charset *= *"?([^";\s]+)/i.exec(contentType)?.[1]?.toLowerCase()
   if (JSON_TYPE.test(contentType) && (charset === undefined || charset === 'utf-8' || charset === 'utf8')) return

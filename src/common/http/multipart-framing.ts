@@ -1,4 +1,4 @@
-import { repairPartHead } from './part-head.js'
+import { contentTypeIn, isFileHead, repairPartHead } from './part-head.js'
 
 const HEAD_END = Buffer.from('\r\n\r\n')
 const LINE_END = Buffer.from('\r\n')
@@ -18,6 +18,7 @@ export class MultipartFraming {
   /** Not yet passed on: what may be the beginning of a delimiter, or a head. A body starts as if after a line end. */
   #held = LINE_END
   #parts = 0
+  #fileType: string | undefined
 
   constructor(boundary: string) {
     this.#delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
@@ -26,6 +27,11 @@ export class MultipartFraming {
   /** Parts begun so far; larger than that after something no sender may write. */
   get parts(): number {
     return this.#parts
+  }
+
+  /** The Content-Type of the first file part as it was written; '' without one, undefined before such a part. */
+  get fileType(): string | undefined {
+    return this.#fileType
   }
 
   /** Takes the next bytes, in any cut; hands on what can be told by now. */
@@ -80,6 +86,7 @@ export class MultipartFraming {
     this.#state = 'content'
     const head = bytes.subarray(0, end === -1 ? bytes.length : end + HEAD_END.length)
     if (head.includes(this.#delimiter)) this.#parts += 1
+    if (isFileHead(head)) this.#fileType ??= contentTypeIn(head)
     passOn(repairPartHead(head))
     return head.length
   }

@@ -58,6 +58,19 @@ describe('an upload in good order', () => {
     expect(outcome.file?.bytes.toString()).toBe('RIFF')
   })
 
+  it.each([
+    ['Content-Type: text/html; charset="gb2312"', 'text/html; charset="gb2312"'],
+    ['content-TYPE:application/PDF ', 'application/PDF'],
+    ['X-Other: a', ''],
+  ])('says what its file is claimed to be as it was written, and nothing otherwise: %s', async (line, claimed) => {
+    const head = 'Content-Disposition: form-data; name="file"; filename="a"'
+    const outcome = await postParts(
+      { head: 'Content-Disposition: form-data; name="a"\r\nContent-Type: text/plain', content: 'filename="b"' },
+      { head: `${head}\r\n${line}`, content: 'x' },
+    )
+    expect(outcome.file?.claimedType).toBe(claimed)
+  })
+
   it('may have no file: what is missing is for the route to say', async () => {
     const outcome = await postParts(fieldPart('model', 'whisper-1'))
     expect(outcome).toMatchObject({ fields: [['model', 'whisper-1']] })

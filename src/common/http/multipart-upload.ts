@@ -4,6 +4,7 @@ import { finished, type Readable, type Writable } from 'node:stream'
 import multer from 'multer'
 import { GatewayError } from '../errors/gateway-error.js'
 import { callerLeft } from './call.js'
+import type { MultipartFraming } from './multipart-framing.js'
 import { SpooledFile } from './spooled-file.js'
 import { boundaryOf, UploadBody } from './upload-body.js'
 import { asGatewayError, fileTooLarge, malformed, storageFailed } from './upload-faults.js'
@@ -22,6 +23,8 @@ export interface MultipartLimits {
   readonly fileBytes: number
   /** Within which the whole body must have arrived. */
   readonly bodyTimeoutMs: number
+  /** What a larger file is; default `invalid_request`, as the audio dialect has it. */
+  readonly fileTooLargeKind?: 'invalid_request' | 'payload_too_large'
   /** Where large files are spooled; default: the system's directory for temporary files. */
   readonly spoolDirectory?: string
 }
@@ -32,6 +35,8 @@ export interface UploadedFile {
   readonly filename: string
   /** Media type the client gave the part; a claim, not a finding. */
   readonly contentType: string
+  /** The same as the client wrote it, parameters included; '' when it wrote none. */
+  readonly claimedType: string
   /** How many text fields came before the file. */
   readonly fieldIndex: number
 }
@@ -64,6 +69,7 @@ class MultipartReceiver implements multer.StorageEngine {
   readonly #names = new Set<string>()
   #parts = 0
   #file: UploadedFile | undefined
+  #framing: MultipartFraming | undefined
   #refuse: (reason: Error) => void = () => undefined
 
   constructor(limits: MultipartLimits) {
@@ -72,6 +78,7 @@ class MultipartReceiver implements multer.StorageEngine {
 
   async receive(request: IncomingMessage, boundary: string): Promise<MultipartUpload> {
     const body = new UploadBody(boundary, this.#limits.bodyBytes)
+    this.#framing = body.framing
     const timer = setTimeout(() => {
       this.#refuse(
         new GatewayError('request_timeout', `The body did not arrive within ${this.#limits.bodyTimeoutMs} ms.`),
@@ -93,17 +100,18 @@ class MultipartReceiver implements multer.StorageEngine {
   }
 
   _handleFile(_request: Request, file: Express.Multer.File, callback: (error?: unknown) => void): void {
-    const { spoolDirectory, fileBytes } = this.#limits
+    const { spoolDirectory, fileBytes, fileTooLargeKind } = this.#limits
     const spool = new SpooledFile(spoolDirectory === undefined ? {} : { directory: spoolDirectory })
     this.#file = {
       spool,
       filename: safeFileName(file.originalname),
       contentType: file.mimetype,
+      claimedType: this.#framing?.fileType ?? '',
       fieldIndex: this.#fields.length,
     }
     // The parser would read the body to its end before it tells.
     file.stream.once('limit', () => {
-      this.#refuse(fileTooLarge(fileBytes, fileBytes + 1))
+      this.#refuse(fileTooLarge(fileBytes, fileBytes + 1, fileTooLargeKind))
     })
     store(file.stream, spool).then(() => {
       callback()

@@ -1,4 +1,6 @@
 const DISPOSITION_LINE = /^content-disposition:[^\r\n]*/im
+const TYPE_LINE = /^content-type:[ \t]*([^\r\n]*)/im
+const FILE_NAME = /;\s*filename\*?\s*=/i
 const PARAMETER = /(;[ \t]*)([^=;\s]+)=("(?:[^"\\]|\\.)*"|[^;]*)/g
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
@@ -22,3 +24,10 @@ export function repairPartHead(head: Buffer): Buffer {
         'latin1',
       )
 }
+
+/** Whether the part is a file's: it has a file name. */
+export const isFileHead = (head: Buffer): boolean =>
+  FILE_NAME.test(DISPOSITION_LINE.exec(head.toString('latin1'))?.[0] ?? '')
+
+/** The Content-Type in a part's head, parameters included; '' when there is none. */
+export const contentTypeIn = (head: Buffer): string => TYPE_LINE.exec(head.toString('latin1'))?.[1]?.trim() ?? ''

@@ -2,9 +2,13 @@ import multer from 'multer'
 import { GatewayError } from '../errors/gateway-error.js'
 
 /** The file part passed its limit; `readBytes` of it had arrived by then. */
-export function fileTooLarge(limitBytes: number, readBytes: number): GatewayError {
+export function fileTooLarge(
+  limitBytes: number,
+  readBytes: number,
+  kind: 'invalid_request' | 'payload_too_large' = 'invalid_request',
+): GatewayError {
   const message = `Maximum file size (${limitBytes} bytes) exceeded (${readBytes} bytes read).`
-  return new GatewayError('invalid_request', message, { code: 'file_too_large', param: 'file' })
+  return new GatewayError(kind, message, { code: 'file_too_large', param: 'file' })
 }
 
 export function malformed(what: string, param?: string, cause?: unknown): GatewayError {

@@ -38,7 +38,8 @@ export function classifyFailure(error: Error, requestStarted: boolean): GatewayE
     : new GatewayError('upstream_timeout', timeout, details)
 }
 
-function codeOf(error: Error): string {
+/** The transport's own word for a failure, wherever in it that stands; '' when there is none. */
+export function codeOf(error: Error): string {
   if ('code' in error && typeof error.code === 'string') return error.code
   // Dual-stack dialling reports all its attempts in one error.
   if (error instanceof AggregateError && error.errors[0] instanceof Error) return codeOf(error.errors[0])

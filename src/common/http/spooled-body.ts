@@ -1,0 +1,66 @@
+import type { IncomingMessage } from 'node:http'
+import { GatewayError } from '../errors/gateway-error.js'
+import { callerLeft } from './call.js'
+import { type BodyLimits, bodyTooLarge } from './request-body.js'
+import { SpooledFile } from './spooled-file.js'
+import { storageFailed } from './upload-faults.js'
+
+/**
+ * Reads a body as a file, no faster than the disk takes it. After a refusal nothing is left on disk; what is still coming
+ * is discarded by the server.
+ * @throws GatewayError `payload_too_large`, `request_timeout`, `caller_left`, `internal`
+ */
+export async function spoolBody(request: IncomingMessage, limits: BodyLimits): Promise<SpooledFile> {
+  const spool = new SpooledFile()
+  try {
+    await fill(spool, request, limits)
+    await spool.finish().catch(storageFailed)
+    return spool
+  } catch (error) {
+    await spool.remove()
+    throw error
+  }
+}
+
+function fill(spool: SpooledFile, request: IncomingMessage, { maximumBytes, timeoutMs }: BodyLimits): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let received = 0
+    const settle = (outcome: () => void): void => {
+      clearTimeout(timer)
+      request.removeListener('data', onData).removeListener('end', onEnd).removeListener('close', onClose)
+      outcome()
+    }
+    const fail = (error: Error): void => {
+      settle(() => {
+        reject(error)
+      })
+    }
+    const onData = (chunk: Buffer): void => {
+      received += chunk.length
+      if (received > maximumBytes) {
+        fail(bodyTooLarge(maximumBytes))
+        return
+      }
+      request.pause()
+      const goOn = (): void => {
+        request.resume()
+      }
+      spool
+        .append(chunk)
+        .catch(storageFailed)
+        .then(goOn, (error: unknown) => {
+          fail(error as Error)
+        })
+    }
+    const onEnd = (): void => {
+      settle(resolve)
+    }
+    const onClose = (): void => {
+      fail(callerLeft())
+    }
+    const timer = setTimeout(() => {
+      fail(new GatewayError('request_timeout', `The request body did not arrive within ${timeoutMs} ms.`))
+    }, timeoutMs)
+    request.on('data', onData).on('end', onEnd).on('close', onClose)
+  })
+}

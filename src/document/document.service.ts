@@ -1,0 +1,124 @@
+import { Injectable } from '@nestjs/common'
+import type { Call } from '../common/http/call.js'
+import { GuardedClient } from '../common/http/guarded-client.js'
+import type { UpstreamAnswer } from '../common/http/upstream-answer.js'
+import { ConfigStore } from '../config/config-store.js'
+import type { ReadDocument, ReadSource } from '../providers/contracts/document.contract.js'
+import { type DocumentRoute, ProviderRouter } from '../providers/provider-router.js'
+import { assertNotOwnAddress } from './document-address.js'
+import { documentAnswer } from './document-answer.js'
+import { DocumentCache } from './document-cache.js'
+import { identityOf, ownerOf } from './document-identity.js'
+import { type DocumentReading, KEPT_STATUS } from './document-reading.js'
+import type { DocumentRequest, DocumentSource } from './document-request.js'
+import { LocalReader } from './local-reader.js'
+import { SharedReadings } from './shared-readings.js'
+
+/** A reader's channel is told a URL that was judged here; longer than this nobody waits for a name. */
+const RESOLVE_MS = 2000
+
+/** A larger upload that was sent and not answered is not sent again (design: Reliability rules). */
+const REPEATABLE_UPLOAD_BYTES = 10 * 1024 * 1024
+
+/** Of a timer; a longer one ends at once. */
+const LONGEST_TIMER_MS = 2_147_483_647
+
+/** Documents as Markdown (specification: Document parse result): read here, or by an upstream where one is configured. */
+@Injectable()
+export class DocumentService {
+  constructor(
+    private readonly router: ProviderRouter,
+    private readonly reader: LocalReader,
+    private readonly cache: DocumentCache,
+    private readonly readings: SharedReadings,
+    private readonly guarded: GuardedClient,
+    private readonly store: ConfigStore,
+  ) {}
+
+  /** The document's result. Rejects with a `GatewayError` of the caller's, the document's or its server's fault. */
+  async parse(request: DocumentRequest, call: Call): Promise<UpstreamAnswer> {
+    const { source, isFresh } = request
+    const patience = { timeoutMs: request.timeoutMs, deadlineAtMs: performance.now() + request.timeoutMs }
+    const route = this.router.document(call.caller)
+    if (source.kind === 'url') await this.assertAllowed(source.url, route, request.timeoutMs)
+    const owner = ownerOf(call.caller)
+    const identity = `${route === undefined ? 'here' : 'elsewhere'} ${await identityOf(source)}`
+    const known = isFresh ? undefined : this.cache.find(identity, owner)
+    if (known !== undefined) return answered(known, true, call)
+    const { document } = await this.readings.wait(
+      sharingKey(request, route, identity, owner),
+      call,
+      patience,
+      async (shared) => {
+        const keep = this.cache.begin(identity, owner)
+        const reading = await this.read(
+          { ...request, timeoutMs: patience.deadlineAtMs - performance.now() },
+          route,
+          shared,
+        )
+        keep(reading)
+        return reading
+      },
+    )
+    return answered(document, document.isCached, call)
+  }
+
+  private async assertAllowed(url: string, route: DocumentRoute | undefined, timeoutMs: number): Promise<void> {
+    assertNotOwnAddress(url, this.store.current.server.publicUrl)
+    // Where the gateway fetches by itself, the guarded client judges each step.
+    if (route !== undefined) await this.guarded.assertAllowed(url, 'url', Math.min(RESOLVE_MS, timeoutMs))
+  }
+
+  private async read(request: DocumentRequest, route: DocumentRoute | undefined, call: Call): Promise<DocumentReading> {
+    const { source } = request
+    const release = source.kind === 'file' ? source.upload.hold() : undefined
+    try {
+      if (route !== undefined) return await readBy(route, request, call)
+      // Those who wait have deadlines of their own; whoever joins them late has all of it before this one.
+      const deadlineAtMs =
+        performance.now() + Math.min(2 * this.store.current.documents.maximumTimeoutMs, LONGEST_TIMER_MS)
+      return source.kind === 'url'
+        ? await this.reader.readUrl(source.url, call, deadlineAtMs)
+        : await this.reader.readUpload(source.upload, call, deadlineAtMs)
+    } finally {
+      await release?.()
+    }
+  }
+}
+
+/** Who asks for the same in the same way shares one reading. An upstream reader is told how long it may take. */
+function sharingKey(
+  { isFresh, timeoutMs }: DocumentRequest,
+  route: DocumentRoute | undefined,
+  identity: string,
+  owner: string,
+): string {
+  const terms = route === undefined ? '' : ` within ${timeoutMs}`
+  return `${owner} ${isFresh ? 'anew' : 'any'}${terms} ${identity}`
+}
+
+/** Reads a document on a channel of the operator's. */
+async function readBy(
+  route: DocumentRoute,
+  { source, timeoutMs, isFresh }: DocumentRequest,
+  call: Call,
+): Promise<DocumentReading> {
+  const repeatableOnceSent = source.kind === 'url' || source.upload.spool.size <= REPEATABLE_UPLOAD_BYTES
+  const document = await route.attempt(call, { repeatableOnceSent }, (provider, context) =>
+    provider.read({ source: readSourceOf(source), timeoutMs: Math.max(1, timeoutMs), isFresh }, context),
+  )
+  if (document.metadata.statusCode !== KEPT_STATUS) return { document, reuse: 'nobody' }
+  // What a key of the caller's own has paid for is that caller's alone.
+  return { document, reuse: source.kind === 'url' && call.caller.bearer === undefined ? 'anyone' : 'same caller' }
+}
+
+function readSourceOf(source: DocumentSource): ReadSource {
+  if (source.kind === 'url') return source
+  const { spool, name, contentType } = source.upload
+  return { kind: 'file', spool, name, contentType }
+}
+
+function answered(document: ReadDocument, isCached: boolean, call: Call): UpstreamAnswer {
+  call.log.usage = { units: { documents: 1, pages: document.pages }, estimated: false }
+  return documentAnswer(document, isCached)
+}

@@ -1,0 +1,38 @@
+import type { DocumentKind, EngineFaultName, EngineLimits, EngineMetadata } from './engine-contract.js'
+
+/** The pipe to the gateway. Standard output is not used: libraries write their warnings there. */
+export const ENGINE_PIPE = 3
+
+/** Head of a job; the document's bytes are the payload. */
+export interface EngineJobHead {
+  readonly contentType: string
+  readonly name: string
+  readonly baseUrl: string
+  readonly limits: EngineLimits
+  /** Longest content that the gateway takes back. */
+  readonly contentBytes: number
+}
+
+/** What memory the whole process uses, in bytes, now that it is done. */
+interface Usage {
+  readonly rssBytes: number
+}
+
+/** Head of an answer to a job; the content is the payload. */
+export type EngineReplyHead =
+  | ({
+      readonly outcome: 'read'
+      readonly kind: DocumentKind
+      readonly metadata: EngineMetadata
+      readonly pages: number
+    } & Usage)
+  | ({ readonly outcome: 'fault'; readonly fault: EngineFaultName; readonly message: string } & Usage)
+  /** A memory request was refused, yet the process lives. */
+  | ({ readonly outcome: 'out_of_memory' } & Usage)
+  /** A fault of ours; `reason` is for the log. */
+  | ({ readonly outcome: 'failed'; readonly reason: string } & Usage)
+
+/** The first frame of a process: everything is loaded. */
+export interface EngineReadyHead {
+  readonly outcome: 'ready'
+}

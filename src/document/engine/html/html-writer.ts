@@ -1,0 +1,130 @@
+import { readImage } from '../markdown/image-reader.js'
+import { linkTarget, mediaTarget } from '../markdown/link-target.js'
+import { childrenOf, HtmlElement, type HtmlNode, HtmlText } from './html-node.js'
+import { BLOCK_TAGS, VOID_TAGS } from './tag-rules.js'
+
+const words = (text: string): ReadonlySet<string> => new Set(text.split(' '))
+
+const WRITTEN_TAGS = words(
+  'a abbr article b bdi bdo blockquote br caption cite code col colgroup dd del details dfn dl dt em figcaption figure ' +
+    'h1 h2 h3 h4 h5 h6 hr i img ins kbd li main mark math ol p pre q rp rt ruby s samp section small strong sub summary ' +
+    'sup table tbody td tfoot th thead time tr u ul var',
+)
+/** MathML is written as it is: its elements hold no addresses and no handlers. */
+const MATH_TAGS = words(
+  'annotation menclose mfrac mi mmultiscripts mn mo mover mpadded mphantom mroot mrow ms mspace msqrt mstyle msub msubsup ' +
+    'msup mtable mtd mtext mtr munder munderover semantics',
+)
+const WRITTEN_ATTRIBUTES = words('title lang dir colspan rowspan start value datetime cite encoding display alttext')
+const PLAYER_TAGS = words('video audio')
+
+/** Markup of what lies in an element, without scripts, styles and classes; addresses are absolute where there is a base. */
+export function writeHtml(root: HtmlElement, baseUrl: string): string {
+  const writer = new HtmlWriter(baseUrl)
+  writer.writeChildren(root)
+  return writer.parts.join('').trim()
+}
+
+class HtmlWriter {
+  readonly parts: string[] = []
+  private preformatted = 0
+
+  constructor(private readonly baseUrl: string) {}
+
+  writeChildren(element: HtmlElement): void {
+    for (let child = element.firstChild; child !== null; child = child.nextSibling) {
+      if (child instanceof HtmlElement) this.writeElement(child)
+      else this.parts.push(escapeText(this.preformatted > 0 ? child.data : child.data.replace(/\s+/g, ' ')))
+    }
+  }
+
+  private writeElement(element: HtmlElement): void {
+    const tag = element.localName
+    if (tag === 'a') this.writeLink(element)
+    else if (tag === 'img') this.parts.push(imageTag(element, this.baseUrl))
+    else if (PLAYER_TAGS.has(tag)) this.parts.push(playerTag(element, this.baseUrl))
+    else if (tag === 'pre') {
+      this.preformatted += 1
+      this.writeAs(tag, element)
+      this.preformatted -= 1
+    } else if (VOID_TAGS.has(tag)) this.parts.push(WRITTEN_TAGS.has(tag) ? `<${tag}>` : '')
+    else if (WRITTEN_TAGS.has(tag) || MATH_TAGS.has(tag)) this.writeAs(tag, element)
+    else if (tag !== 'iframe') this.writePlain(element)
+  }
+
+  private writeAs(tag: string, element: HtmlElement): void {
+    this.parts.push(`<${tag}${attributesOf(element)}>`)
+    this.writeChildren(element)
+    this.parts.push(`</${tag}>`)
+  }
+
+  /** A box around one box says nothing, nor does a stretch of a line. */
+  private writePlain(element: HtmlElement): void {
+    const isBlock = BLOCK_TAGS.has(element.localName) || element.holdsBlocks
+    if (isBlock && !holdsOneBlock(element)) this.writeAs('div', element)
+    else this.writeChildren(element)
+  }
+
+  private writeLink(element: HtmlElement): void {
+    const target = linkTarget(element.attribute('href').trim(), this.baseUrl)
+    if (target === undefined) {
+      this.writePlain(element)
+      return
+    }
+    this.parts.push(`<a href="${escapeAddress(target)}"${attributesOf(element)}>`)
+    this.writeChildren(element)
+    this.parts.push('</a>')
+  }
+}
+
+function imageTag(element: HtmlElement, baseUrl: string): string {
+  const image = readImage(element, baseUrl, 0)
+  if (image?.kind !== 'image') return ''
+  const sizes = ['width', 'height'].map((name) => sizeOf(element, name))
+  return `<img src="${escapeAddress(image.url)}" alt="${escapeAttribute(image.alt)}"${sizes.join('')}>`
+}
+
+function sizeOf(element: HtmlElement, name: string): string {
+  const value = element.attribute(name)
+  return /^\d{1,5}$/.test(value) ? ` ${name}="${value}"` : ''
+}
+
+function playerTag(element: HtmlElement, baseUrl: string): string {
+  const sources = [element, ...childrenOf(element)].map((node) =>
+    node instanceof HtmlElement ? node.attribute('src') : '',
+  )
+  const source = mediaTarget(sources.find((reference) => reference !== '')?.trim() ?? '', baseUrl)
+  const tag = element.localName
+  return source === undefined ? '' : `<${tag} src="${escapeAddress(source)}" controls></${tag}>`
+}
+
+function attributesOf(element: HtmlElement): string {
+  let written = ''
+  for (const [name, value] of element.attributes) {
+    if (WRITTEN_ATTRIBUTES.has(name)) written += ` ${name}="${escapeAttribute(value)}"`
+  }
+  return written
+}
+
+function holdsOneBlock(element: HtmlElement): boolean {
+  let only: HtmlNode | undefined
+  for (let child = element.firstChild; child !== null; child = child.nextSibling) {
+    if (child instanceof HtmlText && child.data.trim() === '') continue
+    if (only !== undefined) return false
+    only = child
+  }
+  return only instanceof HtmlElement && (BLOCK_TAGS.has(only.localName) || only.holdsBlocks)
+}
+
+function escapeText(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+}
+
+function escapeAttribute(text: string): string {
+  return escapeText(text).replaceAll('"', '&quot;')
+}
+
+/** Addresses made for Markdown have those ampersands escaped that would begin an entity. */
+function escapeAddress(address: string): string {
+  return escapeAttribute(address.replaceAll('&amp;', '&'))
+}

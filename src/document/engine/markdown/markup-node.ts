@@ -1,0 +1,86 @@
+/** As much of a DOM node as is read here; a document, an element or a fragment of linkedom is one. */
+export interface MarkupNode {
+  readonly nodeType: number
+  readonly localName?: string | null
+  readonly data?: string
+  readonly parentNode: MarkupNode | null
+  readonly firstChild: MarkupNode | null
+  readonly nextSibling: MarkupNode | null
+  getAttributeNode?(name: string): { readonly value: string } | null
+}
+
+const ELEMENT = 1
+const TEXT = 3
+const CDATA = 4
+
+export function isElement(node: MarkupNode): boolean {
+  return node.nodeType === ELEMENT
+}
+
+/** Lower case; '' of what is no element. */
+export function tagOf(node: MarkupNode): string {
+  return node.nodeType === ELEMENT ? (node.localName ?? '').toLowerCase() : ''
+}
+
+/** The characters of a text node; undefined of any other. */
+export function textOf(node: MarkupNode): string | undefined {
+  return node.nodeType === TEXT || node.nodeType === CDATA ? (node.data ?? '') : undefined
+}
+
+/** The value of an attribute without the blanks around it; '' when it is not there. */
+export function attributeOf(node: MarkupNode, name: string): string {
+  return attributeNodeOf(node, name)?.value.trim() ?? ''
+}
+
+export function hasAttribute(node: MarkupNode, name: string): boolean {
+  return attributeNodeOf(node, name) !== null
+}
+
+// Not `getAttribute`: for `class` linkedom builds a token list first.
+function attributeNodeOf(node: MarkupNode, name: string): { readonly value: string } | null {
+  return node.nodeType === ELEMENT ? (node.getAttributeNode?.(name) ?? null) : null
+}
+
+export function classesOf(node: MarkupNode): readonly string[] {
+  const classes = attributeOf(node, 'class')
+  return classes === '' ? [] : classes.split(/\s+/)
+}
+
+export function* childrenOf(node: MarkupNode): Generator<MarkupNode> {
+  for (let child = node.firstChild; child; child = child.nextSibling) yield child
+}
+
+/** All nodes below a node in document order, without recursion: hostile documents are deep. */
+export function* descendantsOf(root: MarkupNode): Generator<MarkupNode> {
+  const open: MarkupNode[] = []
+  let node = root.firstChild
+  while (node) {
+    yield node
+    if (node.nextSibling) open.push(node.nextSibling)
+    node = node.firstChild ?? open.pop() ?? null
+  }
+}
+
+const BEGINNING_NODES = 64
+
+/** The characters of the first few text nodes below a node: enough to tell a label, however large the rest is. */
+export function beginningOf(root: MarkupNode): string {
+  let text = ''
+  let nodes = 0
+  for (const node of descendantsOf(root)) {
+    text += (textOf(node) ?? '').slice(0, BEGINNING_NODES)
+    nodes += 1
+    if (nodes > BEGINNING_NODES) return `${text}…`
+  }
+  return text
+}
+
+/** The characters of all text nodes below a node. */
+export function wholeText(root: MarkupNode): string {
+  const parts: string[] = []
+  for (const node of descendantsOf(root)) {
+    const text = textOf(node)
+    if (text !== undefined) parts.push(text)
+  }
+  return parts.join('')
+}

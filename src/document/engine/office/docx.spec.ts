@@ -1,0 +1,251 @@
+import { describe, expect, it } from '@jest/globals'
+import {
+  AlignmentType,
+  Document,
+  ExternalHyperlink,
+  FootnoteReferenceRun,
+  HeadingLevel,
+  ImageRun,
+  InternalHyperlink,
+  LevelFormat,
+  Packer,
+  Paragraph,
+  Table,
+  TableCell,
+  TableRow,
+  TextRun,
+  type FileChild,
+  type IPropertiesOptions,
+  type IRunOptions,
+} from 'docx'
+import { coreProperties, relations, wordFile, wordParagraph } from '../../../../test/support/office-files.js'
+import { EngineFault, type EngineOutput } from '../engine-contract.js'
+import { readDocx } from './docx.js'
+
+const LIMITS = { pages: 500, decodedBytes: 5_000_000 }
+const WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+const read = (bytes: Uint8Array): Promise<EngineOutput> =>
+  readDocx({ bytes, contentType: '', name: 'x.docx', baseUrl: '' }, LIMITS)
+
+async function made(children: readonly FileChild[], more: Partial<IPropertiesOptions> = {}): Promise<EngineOutput> {
+  const buffer = await Packer.toBuffer(new Document({ ...more, sections: [{ children }] }))
+  return read(new Uint8Array(buffer))
+}
+
+const markdownOf = async (...children: readonly FileChild[]): Promise<string> => (await made(children)).markdown
+// The types of strings would have it that `bold` is their own, and long out of use.
+const run = (options: IRunOptions): TextRun => new TextRun(options)
+const cell = (text: string, columnSpan = 1): TableCell => new TableCell({ columnSpan, children: [new Paragraph(text)] })
+const withStyle = (style: string, text: string): string =>
+  `<w:p><w:pPr><w:pStyle w:val="${style}"/></w:pPr><w:r><w:t xml:space="preserve">${text}</w:t></w:r></w:p>`
+
+/** A document whose styles have these names; their ids are S0, S1, … */
+function styled(names: readonly string[], body: string): Uint8Array {
+  const styles = names.map(
+    (name, index) => `<w:style w:type="paragraph" w:styleId="S${index}"><w:name w:val="${name}"/></w:style>`,
+  )
+  return wordFile(body, {
+    'word/_rels/document.xml.rels': relations([{ id: 'r1', type: 'styles', target: 'styles.xml' }]),
+    'word/styles.xml': `<w:styles ${WORD}>${styles.join('')}</w:styles>`,
+  })
+}
+
+describe('a Word document', () => {
+  it('has its title, headings and paragraphs', async () => {
+    const { markdown, metadata, kind } = await made([
+      new Paragraph({ text: 'Kettles', heading: HeadingLevel.TITLE }),
+      new Paragraph({ text: 'Iron', heading: HeadingLevel.HEADING_2, alignment: AlignmentType.CENTER }),
+      new Paragraph('Words & <more> words.'),
+    ])
+    expect(markdown).toBe('# Kettles\n\n## Iron\n\nWords & \\<more> words.\n')
+    expect({ kind, title: metadata.title }).toEqual({ kind: 'docx', title: 'Kettles' })
+  })
+
+  it('has emphasis and links, but no links to places in itself', async () => {
+    const paragraph = new Paragraph({
+      children: [
+        run({ text: 'bold', bold: true, font: 'Arial', size: 40, color: 'FF0000' }),
+        new TextRun({ text: ' and ', language: { value: 'en-US' } }),
+        run({ text: 'italic', italics: true }),
+        new TextRun(' '),
+        run({ text: 'gone', strike: true }),
+        new TextRun(' '),
+        new ExternalHyperlink({ link: 'https://example.org/a', children: [new TextRun('a link')] }),
+        new TextRun(' '),
+        new InternalHyperlink({ anchor: 'there', children: [new TextRun('see there')] }),
+      ],
+    })
+    expect(await markdownOf(paragraph)).toBe(
+      '**bold** and *italic* ~~gone~~ [a link](https://example.org/a) see there\n',
+    )
+  })
+
+  it('has nested lists of both kinds', async () => {
+    const level = (index: number): { level: number; format: 'decimal'; text: string } => ({
+      level: index,
+      format: LevelFormat.DECIMAL,
+      text: `%${index + 1}.`,
+    })
+    const numbering = { config: [{ reference: 'n', levels: [level(0), level(1)] }] }
+    const { markdown } = await made(
+      [
+        new Paragraph({ text: 'one', bullet: { level: 0 } }),
+        new Paragraph({ text: 'inner', bullet: { level: 1 } }),
+        new Paragraph({ text: 'two', bullet: { level: 0 } }),
+        new Paragraph('between'),
+        new Paragraph({ text: 'first', numbering: { reference: 'n', level: 0 } }),
+        new Paragraph({ text: 'second', numbering: { reference: 'n', level: 0 } }),
+      ],
+      { numbering },
+    )
+    expect(markdown).toBe('- one\n  - inner\n- two\n\nbetween\n\n1. first\n2. second\n')
+  })
+
+  it('has tables with spans', async () => {
+    const table = new Table({
+      rows: [
+        new TableRow({ tableHeader: true, children: [cell('Name'), cell('Price | €')] }),
+        new TableRow({ children: [cell('Kettle'), cell('12')] }),
+        new TableRow({ children: [cell('wide', 2)] }),
+      ],
+    })
+    expect(await markdownOf(table)).toBe('| Name | Price \\| € |\n| --- | --- |\n| Kettle | 12 |\n| wide | |\n')
+  })
+
+  it('has its footnotes at the end, each as one paragraph', async () => {
+    const { markdown } = await made(
+      [
+        new Paragraph({
+          children: [new TextRun('One'), new FootnoteReferenceRun(2), new TextRun(' two'), new FootnoteReferenceRun(1)],
+        }),
+      ],
+      {
+        footnotes: {
+          1: { children: [new Paragraph('Later.')] },
+          2: { children: [new Paragraph('First.'), new Paragraph('More.')] },
+        },
+      },
+    )
+    expect(markdown).toBe('One[^1] two[^2]\n\n[^1]: First. More.\n\n[^2]: Later.\n')
+  })
+
+  it('has the words in place of its pictures', async () => {
+    const picture = (description: string): Paragraph =>
+      new Paragraph({
+        children: [
+          new ImageRun({
+            type: 'png',
+            data: Buffer.alloc(40_000),
+            transformation: { width: 10, height: 10 },
+            altText: { name: 'n', title: 't', description },
+          }),
+        ],
+      })
+    expect(
+      await markdownOf(
+        picture('A red kettle Description automatically generated'),
+        picture('image1.png'),
+        new Paragraph('end'),
+      ),
+    ).toBe('A red kettle\n\nend\n')
+  })
+
+  it('has quotes and code by the names of their styles, and no table of contents', async () => {
+    const body = [
+      withStyle('S0', 'a quote'),
+      withStyle('S1', 'if x:'),
+      withStyle('S1', '    y *= 2'),
+      withStyle('S2', 'Chapter ... 7'),
+      withStyle('S3', 'Contents'),
+    ]
+    const names = ['Quote', 'Source Code', 'toc 1', 'TOC Heading']
+    expect((await read(styled(names, body.join('')))).markdown).toBe('> a quote\n\n```\nif x:\n    y *= 2\n```\n')
+  })
+
+  it('does not show what was deleted, and shows what was inserted', async () => {
+    const run = (text: string, tag = 't'): string => `<w:r><w:${tag}>${text}</w:${tag}></w:r>`
+    const body = `<w:p>${run('a')}<w:del>${run('b', 'delText')}</w:del><w:ins>${run('c')}</w:ins></w:p>`
+    expect((await read(wordFile(body))).markdown).toBe('ac\n')
+  })
+
+  it('prefers the title of its properties', async () => {
+    const { metadata } = await made([new Paragraph({ text: 'Other', heading: HeadingLevel.TITLE })], {
+      title: 'A plan',
+      description: 'About tea',
+      keywords: 'tea, cup',
+    })
+    expect(metadata).toMatchObject({ title: 'A plan', description: 'About tea', keywords: 'tea, cup' })
+  })
+
+  it('is found where its package says', async () => {
+    const document = `<w:document ${WORD}><w:body>${wordParagraph('moved')}</w:body></w:document>`
+    const bytes = wordFile('', {
+      '_rels/.rels': relations([{ id: 'x', type: 'officeDocument', target: '/word/document2.xml' }]),
+      'word/document.xml': 'not this',
+      'word/document2.xml': document,
+    })
+    expect((await read(bytes)).markdown).toBe('moved\n')
+  })
+
+  it('keeps words that look like markup', async () => {
+    const body = wordParagraph('1 &lt; 2 &amp;amp; &lt;script&gt;alert(1)&lt;/script&gt; ]]&gt; &#x1F600;')
+    expect((await read(wordFile(body))).markdown).toBe('1 < 2 \\&amp; \\<script>alert(1)\\</script> ]]> 😀\n')
+  })
+})
+
+describe('a hostile Word document', () => {
+  const faultOf = async (bytes: Uint8Array): Promise<string> => {
+    try {
+      return (await read(bytes)).markdown
+    } catch (error) {
+      if (error instanceof EngineFault) return error.fault
+      throw error
+    }
+  }
+
+  it('that unpacks to too much is refused', async () => {
+    expect(await faultOf(wordFile(wordParagraph('x'.repeat(50_000_000))))).toBe('too_large')
+  })
+
+  it('whose picture is the bomb is read without it', async () => {
+    const bytes = wordFile(wordParagraph('x'), { 'word/media/image1.png': new Uint8Array(50_000_000) })
+    expect(await faultOf(bytes)).toBe('x\n')
+  })
+
+  it('that is nested deeply is refused', async () => {
+    expect(await faultOf(wordFile('<w:ins>'.repeat(200_000)))).toBe('too_large')
+  })
+
+  it('nested as deeply as allowed is read', async () => {
+    const deep = `${'<w:ins>'.repeat(240)}${wordParagraph('x')}${'</w:ins>'.repeat(240)}`
+    expect(await faultOf(wordFile(deep))).toBe('x\n')
+  })
+
+  it('of very many elements is refused', async () => {
+    expect(await faultOf(wordFile('<w:p/>'.repeat(300_000)))).toBe('too_large')
+  })
+
+  it('with entities of its own is refused', async () => {
+    const laughs = `<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>`
+    const document = `${laughs}<w:document ${WORD}><w:body>${wordParagraph('&b;')}</w:body></w:document>`
+    expect(await faultOf(wordFile('', { 'word/document.xml': document }))).toBe('broken')
+  })
+
+  it('with entities of its own in its properties is refused', async () => {
+    const core = `<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]>${coreProperties('<dc:title>&a;</dc:title>')}`
+    expect(await faultOf(wordFile(wordParagraph('x'), { 'docProps/core.xml': core }))).toBe('broken')
+  })
+
+  it.each([
+    ['no document', wordFile('', { 'word/document.xml': '' })],
+    ['no body', wordFile('', { 'word/document.xml': `<w:document ${WORD}/>` })],
+    ['something else as its document', wordFile('', { 'word/document.xml': '<html><body>x</body></html>' })],
+    [
+      'a document that is not there',
+      wordFile('', { '_rels/.rels': relations([{ id: 'x', type: 'officeDocument', target: 'gone.xml' }]) }),
+    ],
+  ])('with %s is damaged, in words of ours', async (_name, bytes) => {
+    await expect(read(bytes)).rejects.toThrow('The file is damaged: it is no complete Word document.')
+  })
+})

@@ -1,0 +1,100 @@
+import { childElements, descendant, relationId, textOf, type XmlElement } from './xml.js'
+
+export type Marker = 'none' | 'bullet' | 'number'
+
+interface Paragraph {
+  /** From 0. */
+  readonly level: number
+  readonly marker: Marker
+  /** Of a numbered one: what its list begins with. */
+  readonly start: string
+  readonly html: string
+}
+
+export interface TextTerms {
+  /** What a paragraph that says nothing itself inherits at a level. */
+  readonly inherited: (level: number) => Marker | undefined
+  /** URLs by the ids of their relationships. */
+  readonly links: ReadonlyMap<string, string>
+}
+
+/** A text body (`txBody`) as HTML: paragraphs, and lists nested by their levels. */
+export function textBodyHtml(body: XmlElement | undefined, terms: TextTerms): string {
+  const paragraphs = childElements(body, 'p').map((paragraph) => readParagraph(paragraph, body, terms))
+  return listsHtml(paragraphs.filter(({ html }) => html.trim() !== ''))
+}
+
+/** The runs of a paragraph; emphasis and links where they are the words' own. */
+export function inlineHtml(paragraph: XmlElement, links: TextTerms['links']): string {
+  return childElements(paragraph)
+    .map((run) => {
+      if (run.name === 'br') return '<br>'
+      if (run.name !== 'r' && run.name !== 'fld') return ''
+      return runHtml(descendant(run, 'rPr'), escapeHtml(textOf(descendant(run, 't'))), links)
+    })
+    .join('')
+}
+
+export function escapeHtml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
+}
+
+/** What the properties of a paragraph, or of a level of a list style, say about its marker. */
+export function markerOf(properties: XmlElement | undefined): Marker | undefined {
+  for (const { name } of childElements(properties)) {
+    if (name === 'buNone') return 'none'
+    if (name === 'buAutoNum') return 'number'
+    if (name === 'buChar' || name === 'buBlip') return 'bullet'
+  }
+  return undefined
+}
+
+function runHtml(properties: XmlElement | undefined, text: string, links: TextTerms['links']): string {
+  if (text.trim() === '') return text
+  const isOn = (name: string): boolean => /^(?:1|true)$/.test(properties?.attributes[name] ?? '')
+  let html = text
+  if (isOn('b')) html = `<strong>${html}</strong>`
+  if (isOn('i')) html = `<em>${html}</em>`
+  const url = links.get(relationId(descendant(properties, 'hlinkClick')?.attributes ?? {}) ?? '')
+  return url === undefined ? html : `<a href="${escapeHtml(url)}">${html}</a>`
+}
+
+function readParagraph(paragraph: XmlElement, body: XmlElement | undefined, terms: TextTerms): Paragraph {
+  const properties = descendant(paragraph, 'pPr')
+  const level = Math.min(8, Math.max(0, Number(properties?.attributes.lvl) || 0))
+  const ownStyle = descendant(body, 'lstStyle', `lvl${level + 1}pPr`)
+  return {
+    level,
+    marker: markerOf(properties) ?? markerOf(ownStyle) ?? terms.inherited(level) ?? 'none',
+    start: /^\d{1,5}$/.exec(descendant(properties, 'buAutoNum')?.attributes.startAt ?? '')?.[0] ?? '1',
+    html: inlineHtml(paragraph, terms.links),
+  }
+}
+
+function listsHtml(paragraphs: readonly Paragraph[]): string {
+  const html: string[] = []
+  const open: ('ul' | 'ol')[] = []
+  const closeTo = (depth: number): void => {
+    while (open.length > depth) html.push(`</li></${open.pop() ?? ''}>`)
+  }
+  for (const { level, marker, start, html: content } of paragraphs) {
+    if (marker === 'none') {
+      closeTo(0)
+      html.push(`<p>${content}</p>`)
+      continue
+    }
+    const tag = marker === 'number' ? 'ol' : 'ul'
+    // A level that nobody opened has nothing to hang on.
+    const depth = Math.min(level, open.length) + 1
+    closeTo(depth)
+    if (open.length === depth && open.at(-1) !== tag) closeTo(depth - 1)
+    if (open.length === depth) html.push('</li><li>')
+    else {
+      open.push(tag)
+      html.push(tag === 'ol' ? `<ol start="${start}"><li>` : '<ul><li>')
+    }
+    html.push(content)
+  }
+  closeTo(0)
+  return html.join('')
+}

@@ -1,0 +1,70 @@
+const SUBSET_PREFIX = /^[A-Z]{6}\+/
+const BOLD_NAME =
+  /bold|black(?!l)|heavy|demi(?!lig)|medi(?!um)|^(?:cmb|cmbx|cmssbx|sfbx|sfrb|ecbx|ecrb|lmb)\w*\d|[-,]bd|-b$/i
+const ITALIC_NAME =
+  /ital|obli|slant|kursiv|^(?:cmti|cmsl|cmitt|cmsltt|cmssi|cmbxti|sfti|sfsl|ecti|ecsl)\w*\d|-it$|[-,](?:bd)?it\b|-ri$/i
+const FIXED_NAME = /courier|mono|consol|typewriter|fixed|inconsolata|menlo|^(?:cmtt|cmsltt|cmitt|sftt|ectt|txtt|lmtt)/i
+
+const NARROW_LETTERS = new Set('ijlftrI')
+const MIN_LETTERS = 4
+const CJK = /^[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}]/u
+
+export interface FontTraits {
+  /** Of the font without the mark of its subset; the same for the same font throughout the document. */
+  readonly name: string
+  readonly isBold: boolean
+  readonly isItalic: boolean
+}
+
+/** What is known of a font before its glyphs were seen; every part is a claim of the file. */
+export interface FontClaims {
+  /** PostScript name; '' when the file gives none. */
+  readonly name: string
+  /** Names the font within this reading when it has no name of its own. */
+  readonly id: string
+  readonly claimsFixedPitch: boolean
+}
+
+/** One font, as its name and its glyphs show it; glyphs may come until the whole document is read. */
+export class ObservedFont {
+  readonly traits: FontTraits
+  private readonly widthOfLetter = new Map<string, number>()
+  private cjkGlyphs = 0
+  private glyphs = 0
+  private verdict: boolean | undefined
+
+  constructor(private readonly claims: FontClaims) {
+    const name = claims.name.replace(SUBSET_PREFIX, '')
+    this.traits = { name: name || claims.id, isBold: BOLD_NAME.test(name), isItalic: ITALIC_NAME.test(name) }
+  }
+
+  /** @param width in any unit, the same for all glyphs of the font */
+  observe(glyph: string, width: number): void {
+    this.glyphs += 1
+    this.verdict = undefined
+    if (/^[A-Za-z]$/.test(glyph)) this.widthOfLetter.set(glyph, width)
+    else if (CJK.test(glyph)) this.cjkGlyphs += 1
+  }
+
+  /**
+   * Letters of different shape and the same width decide; without them the name and the file's claim, which fonts of
+   * CJK text or of mere symbols make as well, although their text is no code.
+   */
+  get isFixedPitch(): boolean {
+    this.verdict ??= this.judgePitch()
+    return this.verdict
+  }
+
+  private judgePitch(): boolean {
+    const letters = [...this.widthOfLetter]
+    const hasBothShapes = new Set(letters.map(([letter]) => NARROW_LETTERS.has(letter))).size === 2
+    if (letters.length >= MIN_LETTERS && hasBothShapes) return isSame(letters.map(([, width]) => width))
+    if (FIXED_NAME.test(this.traits.name)) return this.cjkGlyphs * 2 <= this.glyphs
+    return this.claims.claimsFixedPitch && letters.length > 0 && this.cjkGlyphs === 0
+  }
+}
+
+function isSame(widths: readonly number[]): boolean {
+  const widest = Math.max(...widths)
+  return widest > 0 && widest - Math.min(...widths) <= 0.01 * widest
+}

@@ -1,0 +1,62 @@
+import type { OutlineEntry, PdfPage } from '../pdf-page.js'
+import { blocksOf } from './blocks.js'
+import { joinContinuations } from './continuations.js'
+import { documentStyle } from './document-style.js'
+import { withoutDropCaps } from './drop-caps.js'
+import { headingLevels } from './headings.js'
+import type { Line, PageItem, Table } from './layout-model.js'
+import { piecesOf } from './pieces.js'
+import { withColumnEdges } from './region-edges.js'
+import { regionsOf } from './regions.js'
+import { renderBlocks } from './render.js'
+import { withoutRunningHeads } from './running-heads.js'
+import { sanePage } from './sane-page.js'
+import { spansOf } from './spans.js'
+import { gridsOf } from './tables/grids.js'
+import { takeOpenTables } from './tables/open-tables.js'
+import { type Stroke, strokesOf } from './tables/rule-geometry.js'
+import { takeRuledTables } from './tables/ruled-tables.js'
+
+interface ReadPage {
+  readonly number: number
+  readonly height: number
+  readonly tables: readonly Table[]
+  readonly pieces: readonly Line[]
+  /** Horizontal rules of no grid. */
+  readonly rules: readonly Stroke[]
+}
+
+/**
+ * The text of a PDF's pages as GFM Markdown in the order of reading, ending in one line break; '' when the pages hold no
+ * text. From the second page on, a line `<!-- page N -->` stands before the first block that begins on page N.
+ */
+export function pagesToMarkdown(pages: readonly PdfPage[], outline: readonly OutlineEntry[]): string {
+  const read = pages.map((page) => readPage(page))
+  const heights = read.map((page) => page.height)
+  const pieces = withoutRunningHeads(
+    read.map((page) => page.pieces),
+    heights,
+  )
+  const style = documentStyle(pieces)
+  const regions = read.flatMap((page, index) => {
+    const [openTables, rest] = takeOpenTables(pieces[index] ?? [], page.rules, page.number)
+    const items: PageItem[] = [...page.tables, ...openTables, ...rest]
+    return regionsOf(items, page.number)
+  })
+  const blocks = withColumnEdges(regions).flatMap((region) => blocksOf(region, style))
+  const headings = headingLevels(blocks, outline, style)
+  return renderBlocks(joinContinuations(blocks, headings), headings, style)
+}
+
+function readPage(given: PdfPage): ReadPage {
+  const page = sanePage(given)
+  const { grids, loose } = gridsOf(strokesOf(page.rules))
+  const { tables, rest } = takeRuledTables(spansOf(page), grids, page.number)
+  return {
+    number: page.number,
+    height: page.height,
+    tables,
+    pieces: piecesOf(withoutDropCaps(rest), page.number),
+    rules: loose,
+  }
+}

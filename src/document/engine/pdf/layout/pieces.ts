@@ -1,0 +1,125 @@
+import { makeLine } from './line-maker.js'
+import type { Line, Span } from './layout-model.js'
+
+/** In em: wider gaps part columns and cells; justified lines rarely stretch their blanks so far. */
+const PIECE_GAP_EM = 0.9
+const BASELINE_TOLERANCE_EM = 0.22
+const SCRIPT_SIZE_RATIO = 0.82
+
+/**
+ * Baseline clusters cut at wide gaps, from the top. Raised and lowered small text stands in the piece it belongs to.
+ */
+export function piecesOf(spans: readonly Span[], page: number): Line[] {
+  const rows = baselineRows(spans).flatMap((row) => cutAtGaps(row))
+  return attachScripts(rows).map((row) => makeLine(row, page))
+}
+
+function baselineRows(spans: readonly Span[]): Span[][] {
+  const sorted = [...spans].sort((a, b) => a.y - b.y)
+  const rows: Span[][] = []
+  let row: Span[] = []
+  for (const span of sorted) {
+    const anchor = row[0]
+    const tolerance = BASELINE_TOLERANCE_EM * Math.min(span.size, anchor?.size ?? span.size)
+    if (anchor !== undefined && span.y - anchor.y <= tolerance) row.push(span)
+    else {
+      if (anchor !== undefined) rows.push(row)
+      row = [span]
+    }
+  }
+  if (row.length > 0) rows.push(row)
+  return rows
+}
+
+function cutAtGaps(row: readonly Span[]): Span[][] {
+  const sorted = [...row].sort((a, b) => a.x1 - b.x1)
+  const pieces: Span[][] = []
+  let piece: Span[] = []
+  let end = -Infinity
+  for (const span of sorted) {
+    const last = piece.at(-1)
+    if (last !== undefined && span.x1 - end > PIECE_GAP_EM * Math.max(last.size, span.size)) {
+      pieces.push(piece)
+      piece = []
+      end = -Infinity
+    }
+    piece.push(span)
+    end = Math.max(end, span.x2)
+  }
+  if (piece.length > 0) pieces.push(piece)
+  return pieces
+}
+
+interface Host {
+  spans: Span[]
+  readonly y: number
+  readonly size: number
+  x1: number
+  x2: number
+  isGone: boolean
+}
+
+/**
+ * An index or exponent is smaller than its neighbour, off its baseline, and touches it. The parts of the host that it
+ * held apart are joined afterwards.
+ */
+function attachScripts(pieces: readonly Span[][]): Span[][] {
+  const hosts = pieces.map(hostOf).sort((a, b) => a.y - b.y)
+  for (const [index, small] of hosts.entries()) {
+    const host = neighbourOf(hosts, index, small)
+    if (host === undefined) continue
+    const script = small.y < host.y ? 'super' : 'sub'
+    host.spans = host.spans.concat(small.spans.map((span) => ({ ...span, script })))
+    host.x1 = Math.min(host.x1, small.x1)
+    host.x2 = Math.max(host.x2, small.x2)
+    small.isGone = true
+    joinFollower(hosts, index, host)
+  }
+  return hosts.filter((host) => !host.isGone).map((host) => host.spans)
+}
+
+function hostOf(spans: Span[]): Host {
+  const largest = spans.reduce((most, span) => (span.size > most.size ? span : most))
+  const x2 = spans.reduce((most, span) => Math.max(most, span.x2), -Infinity)
+  return { spans, y: largest.y, size: largest.size, x1: spans[0]?.x1 ?? 0, x2, isGone: false }
+}
+
+function neighbourOf(hosts: readonly Host[], index: number, small: Host): Host | undefined {
+  return nearby(hosts, index, small.size * 1.6).find((host) => {
+    if (host.isGone || small.size > host.size * SCRIPT_SIZE_RATIO) return false
+    const rise = (host.y - small.y) / host.size
+    const isOffBaseline = (rise > 0.1 && rise < 0.75) || (rise < -0.05 && rise > -0.45)
+    const after = small.x1 - host.x2
+    const isTouching = after > -small.size * 0.3 && after < host.size * 0.25
+    const isInside = small.x1 > host.x1 && small.x2 < host.x2
+    const isBeforeWord = rise > 0 && host.x1 - small.x2 > -1 && host.x1 - small.x2 < host.size * 0.25
+    return isOffBaseline && (isTouching || isInside || isBeforeWord)
+  })
+}
+
+function joinFollower(hosts: readonly Host[], index: number, host: Host): void {
+  for (const other of nearby(hosts, index, host.size)) {
+    if (other === host || other.isGone || Math.abs(other.y - host.y) > BASELINE_TOLERANCE_EM * host.size) continue
+    const gap = other.x1 - host.x2
+    if (gap < -host.size * 0.2 || gap > PIECE_GAP_EM * host.size) continue
+    host.spans = host.spans.concat(other.spans)
+    host.x2 = Math.max(host.x2, other.x2)
+    other.isGone = true
+  }
+}
+
+/** At most so many on either side: a page of a hundred thousand one-letter pieces is still done in linear time. */
+const MOST_NEIGHBOURS = 60
+
+function nearby(hosts: readonly Host[], index: number, reach: number): Host[] {
+  const y = hosts[index]?.y ?? 0
+  const found: Host[] = []
+  for (const step of [-1, 1]) {
+    for (let at = index + step; Math.abs(at - index) <= MOST_NEIGHBOURS; at += step) {
+      const host = hosts[at]
+      if (host === undefined || Math.abs(host.y - y) > reach) break
+      found.push(host)
+    }
+  }
+  return found
+}

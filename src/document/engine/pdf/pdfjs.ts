@@ -1,0 +1,46 @@
+import Module, { createRequire } from 'node:module'
+import { dirname } from 'node:path'
+
+const requireHere = createRequire(import.meta.url)
+
+export type Pdfjs = typeof import('pdfjs-dist/legacy/build/pdf.mjs')
+export type PdfDocument = import('pdfjs-dist/legacy/build/pdf.mjs').PDFDocumentProxy
+export type PdfSheet = import('pdfjs-dist/legacy/build/pdf.mjs').PDFPageProxy
+
+let loading: Promise<Pdfjs> | undefined
+
+/** The PDF reader, loaded when the first PDF comes: about 100 ms and 30 MB that other formats do not pay. */
+export function loadPdfjs(): Promise<Pdfjs> {
+  loading ??= importWithoutCanvas()
+  return loading
+}
+
+/** Directories of the package's own data, each with a slash at its end. */
+export function pdfjsData(): { cMapUrl: string; standardFontDataUrl: string } {
+  const root = dirname(requireHere.resolve('pdfjs-dist/package.json'))
+  return { cMapUrl: `${root}/cmaps/`, standardFontDataUrl: `${root}/standard_fonts/` }
+}
+
+/**
+ * pdfjs-dist loads a native canvas of 20 MB on Node, for three classes that only drawing needs. Nothing is drawn here, so
+ * it gets stand-ins.
+ */
+async function importWithoutCanvas(): Promise<Pdfjs> {
+  const standIns = { DOMMatrix: Object, ImageData: Object, Path2D: Object }
+  for (const [name, standIn] of Object.entries(standIns)) {
+    if (!(name in globalThis)) Reflect.set(globalThis, name, standIn)
+  }
+  const path = canvasPath()
+  if (path !== undefined && requireHere.cache[path] === undefined) {
+    requireHere.cache[path] = Object.assign(new Module(path), { loaded: true, exports: standIns })
+  }
+  return import('pdfjs-dist/legacy/build/pdf.mjs')
+}
+
+function canvasPath(): string | undefined {
+  try {
+    return createRequire(requireHere.resolve('pdfjs-dist/package.json')).resolve('@napi-rs/canvas')
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,41 @@
+import { callerLeft } from '../../common/http/call.js'
+import type { GatewayError } from '../../common/errors/gateway-error.js'
+import type { ParseTerms } from '../document-parser.js'
+import type { Frame } from '../engine/engine-frames.js'
+import type { EngineChild, EngineJob } from './engine-child.js'
+import { errorOfEnd, outOfTime } from './parse-outcome.js'
+
+/** Most documents are done by then, and the process is spared. */
+const LEAVE_GRACE_MS = 500
+
+/**
+ * One document on one engine, which is ended when time is up or nobody waits any more. The engine is idle or gone by
+ * the time the promise settles. Rejects with a `GatewayError`.
+ */
+export async function readOn(
+  engine: EngineChild,
+  job: EngineJob,
+  { departure, deadlineAtMs, parseMs }: ParseTerms & { readonly parseMs: number },
+): Promise<Frame> {
+  if (departure.left) throw callerLeft()
+  const remainingMs = deadlineAtMs - performance.now()
+  if (remainingMs <= 0) throw outOfTime()
+  const interruptions: GatewayError[] = []
+  const interruptIn = (ms: number, reason: () => GatewayError): NodeJS.Timeout =>
+    setTimeout(() => {
+      interruptions.push(reason())
+      engine.kill()
+    }, ms)
+  const timers = [interruptIn(Math.min(parseMs, remainingMs), outOfTime)]
+  const unsubscribe = departure.onLeave(() => {
+    timers.push(interruptIn(LEAVE_GRACE_MS, callerLeft))
+  })
+  try {
+    return await engine.run(job)
+  } catch (error) {
+    throw interruptions[0] ?? errorOfEnd(error)
+  } finally {
+    timers.forEach(clearTimeout)
+    unsubscribe()
+  }
+}

@@ -1,0 +1,101 @@
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common'
+import { type Logger } from '../../common/observability/logger.js'
+import { LOGGER } from '../../common/observability/observability.module.js'
+import { ConfigStore } from '../../config/config-store.js'
+import { type DocumentFile, DocumentParser, type ParsedDocument, type ParseTerms } from '../document-parser.js'
+import type { EngineReplyHead } from '../engine/engine-protocol.js'
+import type { EngineChild, EngineJob } from './engine-child.js'
+import { ENGINE_ENTRY } from './engine-entry.js'
+import { EngineFleet } from './engine-fleet.js'
+import { readOn } from './engine-reading.js'
+import { documentOf, parserFull, parserStopping } from './parse-outcome.js'
+import { WaitingLine } from './waiting-line.js'
+
+/** JSON text of a document, and HTML beside Markdown, are longer than what they were made of. */
+const CONTENT_FACTOR = 4
+
+/**
+ * Documents are read in processes of their own: whatever a document does to its reader, no other traffic is touched.
+ * The first document starts the first process; from then on they are kept warm.
+ */
+@Injectable()
+export class ParserPool extends DocumentParser implements OnApplicationShutdown {
+  private readonly fleet: EngineFleet
+  private readonly line = new WaitingLine<EngineChild>()
+  private readonly forgetConfig: () => void
+  private running = 0
+  private isStopping = false
+
+  constructor(
+    private readonly store: ConfigStore,
+    @Inject(ENGINE_ENTRY) entry: string,
+    @Inject(LOGGER) logger: Logger,
+  ) {
+    super()
+    this.fleet = new EngineFleet(
+      entry,
+      () => store.current.documents,
+      logger,
+      () => {
+        this.serve()
+      },
+    )
+    this.forgetConfig = store.onChange(() => {
+      this.fleet.adapt()
+    })
+  }
+
+  async parse(file: DocumentFile, terms: ParseTerms): Promise<ParsedDocument> {
+    if (this.isStopping) throw parserStopping()
+    const { processes, queue } = this.store.current.documents
+    if (this.running + this.line.length >= processes + queue) throw parserFull()
+    const granted = this.line.wait(terms)
+    this.serve()
+    const engine = await granted
+    return this.readWith(engine, file, terms)
+  }
+
+  /** Requests are over by now; what still runs has nobody who waits for it. */
+  async onApplicationShutdown(): Promise<void> {
+    this.isStopping = true
+    this.forgetConfig()
+    this.line.refuseAll(parserStopping)
+    await this.fleet.stop()
+  }
+
+  private serve(): void {
+    while (this.line.length > 0) {
+      const engine = this.fleet.take()
+      if (engine === undefined) break
+      this.running += 1
+      this.line.grant(engine)
+    }
+    this.fleet.grow(this.line.length)
+    // Nothing will come of waiting while not one process can be started.
+    if (this.fleet.isEmpty) this.line.refuseAll(() => parserFull(this.fleet.restSeconds))
+  }
+
+  private async readWith(engine: EngineChild, file: DocumentFile, terms: ParseTerms): Promise<ParsedDocument> {
+    let rssBytes: number | undefined
+    try {
+      const { parseMs } = this.store.current.documents
+      const frame = await readOn(engine, this.jobOf(file), { ...terms, parseMs })
+      rssBytes = (frame.head as EngineReplyHead).rssBytes
+      return documentOf(frame)
+    } finally {
+      this.running -= 1
+      this.fleet.giveBack(engine, rssBytes)
+    }
+  }
+
+  private jobOf({ spool, contentType, name, baseUrl }: DocumentFile): EngineJob {
+    const { documents, limits } = this.store.current
+    const contentBytes = limits.documentBytes * CONTENT_FACTOR
+    const engineLimits = { pages: documents.pages, decodedBytes: limits.documentBytes }
+    return {
+      head: { contentType, name, baseUrl, limits: engineLimits, contentBytes },
+      bytes: spool.size,
+      open: () => spool.createReadStream(),
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import { type DocumentTarget, startDocumentTarget } from './document-target.js'
+import { startGateway, type TestGateway, type TestGatewayOptions } from './gateway.js'
+import { type RawAnswer, type RawRequest, sendRaw } from './raw-http.js'
+import { MULTIPART, multipartBytes, type RawPart } from './upload-server.js'
+
+export const PARSE_PATH = '/v1/document/parse'
+
+export interface DocumentMetadata {
+  readonly url: string
+  readonly title: string
+  readonly description: string
+  readonly keywords: string
+  readonly siteName: string
+  readonly favicon: string
+  readonly statusCode: number
+  readonly contentType: string
+  readonly cached: number
+}
+
+export interface DocumentBody {
+  readonly code: number
+  readonly message: string
+  readonly request_id?: string
+  readonly data: { readonly metadata: DocumentMetadata; readonly html: string; readonly markdown: string }
+}
+
+export interface DocumentReply extends Omit<RawAnswer, 'body'> {
+  readonly body: DocumentBody
+}
+
+/** A gateway that reads documents, and the web server they lie on. */
+export interface DocumentLab {
+  readonly gateway: TestGateway
+  readonly target: DocumentTarget
+  readonly send: (request: Omit<RawRequest, 'path'> & { readonly path?: string }) => Promise<DocumentReply>
+  /** Asks for a URL, or for a path of the web server. */
+  readonly parse: (url: string, more?: object, headers?: RawRequest['headers']) => Promise<DocumentReply>
+  readonly upload: (parts: readonly RawPart[], headers?: RawRequest['headers']) => Promise<DocumentReply>
+  readonly close: () => Promise<void>
+}
+
+export interface DocumentLabOptions extends Partial<TestGatewayOptions> {
+  /** False leaves the web server as forbidden as everything else on this machine. */
+  readonly exempt?: boolean
+  /** Host and port of others. */
+  readonly alsoExempt?: readonly string[]
+}
+
+export async function startDocumentLab(options: DocumentLabOptions = {}): Promise<DocumentLab> {
+  const { exempt = true, alsoExempt = [], channels = [], sections = {}, ...rest } = options
+  const target = await startDocumentTarget()
+  const ssrf = { allow: [...(exempt ? [`127.0.0.1:${target.port}`] : []), ...alsoExempt] }
+  const gateway = await startGateway({ channels, sections: { ssrf, ...sections }, ...rest })
+  const send: DocumentLab['send'] = async (request) => {
+    const answer = await sendRaw(gateway.url, { path: PARSE_PATH, ...request })
+    return { ...answer, body: JSON.parse(answer.text) as DocumentBody }
+  }
+  return {
+    gateway,
+    target,
+    send,
+    parse: (url, more = {}, headers = {}) => {
+      const absolute = url.startsWith('/') ? target.url(url) : url
+      return send({ body: JSON.stringify({ url: absolute, ...more }), headers })
+    },
+    upload: (parts, headers = {}) => send({ body: multipartBytes(parts), headers: { ...MULTIPART, ...headers } }),
+    close: async () => {
+      await gateway.close()
+      await target.close()
+    },
+  }
+}
+
+/** A part named `file`; without a type its Content-Type line is left out. */
+export const documentPart = (content: string | Buffer, filename: string, contentType?: string): RawPart => ({
+  head:
+    `Content-Disposition: form-data; name="file"; filename="${filename}"` +
+    (contentType === undefined ? '' : `\r\nContent-Type: ${contentType}`),
+  content,
+})

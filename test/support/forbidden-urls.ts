@@ -1,0 +1,21 @@
+/** What no caller may make the gateway fetch, by what it leads to; `port` is one on which somebody listens here. */
+export const FORBIDDEN_URLS: readonly (readonly [name: string, url: (port: number) => string])[] = [
+  ['this machine', (port) => `http://127.0.0.1:${port}/`],
+  ['this machine by name', (port) => `http://localhost:${port}/`],
+  ['this machine in decimal', (port) => `http://2130706433:${port}/`],
+  ['this machine in octal', (port) => `http://0177.0.0.1:${port}/`],
+  ['this machine in hex, shortened', (port) => `http://0x7f.1:${port}/`],
+  ['this machine in full-width digits', (port) => `http://１２７.0.0.1:${port}/`],
+  ['this machine over IPv6', (port) => `http://[::1]:${port}/`],
+  ['this machine, IPv4 mapped', (port) => `http://[::ffff:127.0.0.1]:${port}/`],
+  ['this machine over NAT64', (port) => `http://[64:ff9b::7f00:1]:${port}/`],
+  ['another address of this machine', (port) => `http://127.8.9.10:${port}/`],
+  ['the unspecified address', (port) => `http://0.0.0.0:${port}/`],
+  ['the unspecified address over IPv6', (port) => `http://[::]:${port}/`],
+  ['a private network', () => 'http://10.0.0.7/'],
+  ['another private network', () => 'https://192.168.1.1/'],
+  ['a unique local address', () => 'http://[fd00:ec2::254]/'],
+  ['the metadata service of a cloud', () => 'http://169.254.169.254/latest/meta-data/'],
+  ['a shared network', () => 'https://100.64.0.1/'],
+  ['a port of another protocol', () => 'http://93.184.216.34:25/'],
+]

@@ -1,0 +1,110 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { PassThrough } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { Departure } from '../../src/common/http/departure.js'
+import { SpooledFile } from '../../src/common/http/spooled-file.js'
+import { createLogging } from '../../src/common/observability/logger.js'
+import { parseConfig } from '../../src/config/config-loader.js'
+import { ConfigStore } from '../../src/config/config-store.js'
+import type { ParsedDocument } from '../../src/document/document-parser.js'
+import { ENGINE_ENTRY_PATH } from '../../src/document/pool/engine-entry.js'
+import { ParserPool } from '../../src/document/pool/parser-pool.js'
+import { TEST_KEY } from './gateway.js'
+
+/** Does what documents tell it to: `echo:text`, `hang`, `leave:3`, `fault:broken`… */
+export const FAKE_ENGINE = fileURLToPath(new URL('fake-engine.mjs', import.meta.url))
+
+/** The built one. Throws when there is none. */
+export function realEngine(): string {
+  if (existsSync(ENGINE_ENTRY_PATH)) return ENGINE_ENTRY_PATH
+  throw new Error(`${ENGINE_ENTRY_PATH} is missing: run "npm run build" first ("npm test" does).`)
+}
+
+const configOf = (sections: object) =>
+  parseConfig(JSON.stringify({ auth: { keys: [{ id: 'test', key: TEST_KEY }] }, channels: [], ...sections }), {})
+
+export interface ParseWish {
+  readonly contentType?: string
+  readonly name?: string
+  readonly baseUrl?: string
+  readonly departure?: Departure
+  /** Default: half a minute. */
+  readonly timeoutMs?: number
+  /** Called once the pool has it. */
+  readonly onBegun?: () => void
+}
+
+/** A pool as the gateway has one, and everything around it that a test looks at. */
+export interface TestPool {
+  readonly pool: ParserPool
+  /** Spools the document, has it read and gives the spool back. */
+  parse(document: string | Uint8Array, wish?: ParseWish): Promise<ParsedDocument>
+  /** The sections of the configuration from now on. */
+  reload(sections: object): Promise<void>
+  readonly logText: () => string
+  close(): Promise<void>
+}
+
+export function startPool(entry: string, sections: object = {}): TestPool {
+  let latest = configOf(sections)
+  const store = new ConfigStore(latest, () => Promise.resolve({ config: latest, file: '' }))
+  const lines = new PassThrough()
+  let log = ''
+  lines.on('data', (chunk: Buffer) => {
+    log += chunk.toString()
+  })
+  const pool = new ParserPool(store, entry, createLogging('debug', lines).logger)
+  return {
+    pool,
+    parse: (document, wish) => parseOnce(pool, document, wish),
+    reload: async (next) => {
+      latest = configOf(next)
+      await store.reload()
+    },
+    logText: () => log,
+    close: () => pool.onApplicationShutdown(),
+  }
+}
+
+async function parseOnce(
+  pool: ParserPool,
+  document: string | Uint8Array,
+  wish: ParseWish = {},
+): Promise<ParsedDocument> {
+  const { contentType = '', name = '', baseUrl = '', departure = new Departure(), timeoutMs = 30_000 } = wish
+  const spool = new SpooledFile()
+  try {
+    await spool.append(Buffer.from(document))
+    await spool.finish()
+    const deadlineAtMs = performance.now() + timeoutMs
+    const parsing = pool.parse({ spool, contentType, name, baseUrl }, { departure, deadlineAtMs })
+    wish.onBegun?.()
+    return await parsing
+  } finally {
+    await spool.remove()
+  }
+}
+
+/** The Markdown in the content of a document. */
+export const markdownOf = ({ content }: ParsedDocument): string =>
+  (JSON.parse(`{${content.toString()}}`) as { markdown: string }).markdown
+
+/** Of the process that read a document for the fake engine. */
+export const processOf = ({ metadata }: ParsedDocument): number => Number(metadata.siteName)
+
+/** Whether a process runs: one that is dead but that its parent has not asked about yet does not. */
+export function isAlive(pid: number): boolean {
+  try {
+    // After the name, which is in brackets, comes the state.
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  } catch {
+    return false
+  }
+}
+
+/** Whether the system still has it in its books, which it has until the parent was told of its end. */
+export const isOnRecord = (pid: number): boolean => existsSync(`/proc/${pid}`)
+
+/** Those that the main thread of a process started and that are on record. */
+export const childrenOf = (pid: number): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
