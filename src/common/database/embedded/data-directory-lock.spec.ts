@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
@@ -76,6 +77,16 @@ describe('lockDirectory', () => {
     const locks = attempts.flatMap((attempt) => (attempt.status === 'fulfilled' ? [attempt.value] : []))
     expect(locks).toHaveLength(1)
     await locks[0]?.release()
+    expect(await readdir(directory)).toEqual([])
+  })
+
+  it('gives the directory of a dead owner away although who began to remove that was killed, too', async () => {
+    const dead = JSON.stringify({ pid: await endedProcess(), startedAt: '1', space: await processSpace() })
+    await writeFile(file, dead)
+    const mark = `${file}.dead-${hash('sha256', dead).slice(0, 16)}`
+    await writeFile(mark, '')
+    await utimes(mark, LONG_AGO, LONG_AGO)
+    await (await lockDirectory(directory)).release()
     expect(await readdir(directory)).toEqual([])
   })
 

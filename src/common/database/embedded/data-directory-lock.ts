@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto'
-import { readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { hash, randomUUID } from 'node:crypto'
+import { readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isNativeError } from 'node:util/types'
@@ -11,8 +11,8 @@ const SIGN_OF_LIFE_MS = 2_000
 /** Without a sign of life for so long, an owner that cannot be looked up is taken for dead. */
 const SILENCE_MS = 10_000
 const LOOK_MS = 250
-/** Longer than two processes that found the same dead owner need to notice each other. */
-const SETTLE_MS = 100
+/** As long as another process may need to remove a dead owner. */
+const SETTLE_MS = 50
 
 interface Owner {
   readonly pid: number
@@ -38,7 +38,7 @@ export async function lockDirectory(directory: string): Promise<DirectoryLock> {
     if (found === undefined) continue
     const owner = parse(found)
     if (await isAlive(file, owner, space)) throw refusal(directory, owner)
-    await putAside(file, found)
+    await removeDead(file, found)
   }
   const signs = setInterval(() => {
     const now = new Date()
@@ -101,17 +101,24 @@ const lastSign = (file: string): Promise<number> =>
     () => 0,
   )
 
-/** Removes the file of a dead owner, unless another process has put its own there in the meantime. */
-async function putAside(file: string, judged: string): Promise<void> {
-  const aside = `${file}.${randomUUID()}`
-  try {
-    await rename(file, aside)
-  } catch {
+/**
+ * Removes the file of a dead owner. Only who made the mark of that very owner may, and looks once more, so that a file that
+ * another process has put there in the meantime is never touched.
+ */
+async function removeDead(file: string, dead: string): Promise<void> {
+  const mark = `${file}.dead-${hash('sha256', dead).slice(0, 16)}`
+  if (!(await create(mark, ''))) {
+    await pause(SETTLE_MS)
+    const madeAt = await lastSign(mark)
+    // Whoever made it was killed before it could go on.
+    if (madeAt !== 0 && Date.now() - madeAt > SILENCE_MS) await rm(mark, { force: true })
     return
   }
-  if ((await read(aside)) === judged) await rm(aside, { force: true })
-  else await rename(aside, file)
-  await pause(SETTLE_MS)
+  try {
+    if ((await read(file)) === dead) await rm(file, { force: true })
+  } finally {
+    await rm(mark, { force: true })
+  }
 }
 
 function refusal(directory: string, owner: Owner | undefined): StoreUnusable {
