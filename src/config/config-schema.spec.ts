@@ -56,6 +56,7 @@ describe('the configuration', () => {
       auth: { keys: [] },
       channels: [],
       models: [],
+      breaker: { failures: 3, coolDownMs: 5000, maximumCoolDownMs: 300_000 },
       ssrf: { allow: [] },
       tasks: {
         pollIntervalMs: 5000,
@@ -116,6 +117,7 @@ describe('the configuration', () => {
     ['timeouts', 'realtimePingMs', DURATION],
     ['timeouts', 'realtimeIdleMs', DURATION],
     ['timeouts', 'realtimeAgeMs', DURATION],
+    ['breaker', 'failures', { min: 1, max: 1000 }],
     ['tasks', 'pollIntervalMs', DURATION],
     ['tasks', 'maxAgeMs', BYTES],
     ['tasks', 'reconcileMs', BYTES],

@@ -3,6 +3,7 @@ import {
   LOG_LEVELS,
   MODEL_CLASSES,
   PROVIDER_NAMES,
+  type BreakerSection,
   type CallbacksSection,
   type DatabaseSection,
   type DocumentsSection,
@@ -119,6 +120,18 @@ const ssrf = mapOf<{ allow: readonly string[] }>({ allow: withDefault(listOf(hos
     at.field('allow').fault('must be empty when NODE_ENV is production')
 })
 
+const breaker = mapOf<BreakerSection>(
+  {
+    failures: withDefault(integer({ min: 1, max: 1000 }), 3),
+    coolDownMs: withDefault(durationMs, 5000),
+    maximumCoolDownMs: withDefault(durationMs, 300_000),
+  },
+  ({ coolDownMs, maximumCoolDownMs }, at) => {
+    if (coolDownMs !== undefined && maximumCoolDownMs !== undefined && coolDownMs > maximumCoolDownMs)
+      at.field('coolDownMs').fault('must not be greater than breaker.maximumCoolDownMs')
+  },
+)
+
 const tasks = mapOf<TasksSection>({
   pollIntervalMs: withDefault(durationMs, 5000),
   maxAgeMs: withDefault(integer({ min: 1 }), 86_400_000),
@@ -170,6 +183,7 @@ export const configSchema = mapOf<ConfigDocument>({
   auth: section(mapOf<{ keys: readonly KeyEntry[] }>({ keys: withDefault(keys, []) })),
   channels: withDefault(listOf(channelSchema, { unique: [{ field: 'id', identity: asText }] }), []),
   models: withDefault(listOf(modelRow, { unique: [{ field: 'id', identity: asText }] }), []),
+  breaker: section(breaker),
   ssrf: section(ssrf),
   tasks: section(tasks),
   callbacks: section(callbacks),

@@ -120,6 +120,15 @@ export interface ModelRow {
   readonly providers: readonly ProviderName[]
 }
 
+/** When a channel is spared. Times in milliseconds. */
+export interface BreakerSection {
+  /** In a row, by the channel's own fault, after which it is spared. */
+  readonly failures: number
+  /** For the first time; twice as long each further time, up to the maximum. */
+  readonly coolDownMs: number
+  readonly maximumCoolDownMs: number
+}
+
 /** Times in milliseconds. */
 export interface TasksSection {
   /** In a task's first minute; three times as long afterwards. */
@@ -185,6 +194,7 @@ export interface GatewayConfig {
   readonly channels: readonly ChannelConfig[]
   /** Rows added to the built-in catalogue. */
   readonly models: readonly ModelRow[]
+  readonly breaker: BreakerSection
   readonly ssrf: { readonly allow: readonly string[] }
   readonly tasks: TasksSection
   readonly callbacks: CallbacksSection

@@ -7,7 +7,7 @@ import { P2Capabilities, P2Module } from './p2/p2.module.js'
 import { P3Capabilities, P3Module } from './p3/p3.module.js'
 import { P4Capabilities, P4Module } from './p4/p4.module.js'
 import { ProviderRouter } from './provider-router.js'
-import { ChannelMarks } from './routing/channel-marks.js'
+import { ChannelHealth } from './routing/channel-health.js'
 import { ChannelRouter } from './routing/channel-router.js'
 import { ProviderRegistry } from './routing/provider-registry.js'
 import { RetryBudget } from './routing/retry-budget.js'
@@ -18,7 +18,7 @@ import { VidgenCapabilities, VidgenModule } from './vidgen/vidgen.module.js'
 @Module({
   imports: [HttpModule, P1Module, P2Module, P3Module, P4Module, M1Module, VidgenModule, ImggenModule, ReaderModule],
   providers: [
-    ChannelMarks,
+    ChannelHealth,
     RetryBudget,
     {
       provide: ProviderRegistry,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { ChannelMarks } from '../../src/providers/routing/channel-marks.js'
+import { ChannelHealth } from '../../src/providers/routing/channel-health.js'
 import type { VidgenSimulator } from '../../src/sandbox/vidgen/vidgen.simulator.js'
 import { STORE_START_MS } from '../support/stores.js'
 import { startVidgenGateway, type VidgenGateway } from '../support/vidgen-gateway.js'
@@ -14,8 +14,8 @@ beforeAll(async () => {
 }, STORE_START_MS)
 beforeEach(() => {
   // As if the time for which a fault is remembered had passed.
-  const marks = lab.gateway.application.get(ChannelMarks)
-  for (const channel of ['first', 'second']) marks.clear(channel)
+  const health = lab.gateway.application.get(ChannelHealth)
+  for (const channel of ['first', 'second']) health.reset(channel)
   for (const simulator of [lab.simulator, lab.second]) simulator.reset()
 })
 afterAll(() => lab.close())

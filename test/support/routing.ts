@@ -2,7 +2,7 @@ import { UpstreamClient } from '../../src/common/http/upstream-client.js'
 import { parseConfig } from '../../src/config/config-loader.js'
 import { ConfigStore } from '../../src/config/config-store.js'
 import type { ProviderCapabilities } from '../../src/providers/contracts/provider-capabilities.js'
-import { ChannelMarks } from '../../src/providers/routing/channel-marks.js'
+import { ChannelHealth } from '../../src/providers/routing/channel-health.js'
 import { ChannelRouter } from '../../src/providers/routing/channel-router.js'
 import { ProviderRegistry } from '../../src/providers/routing/provider-registry.js'
 import { RetryBudget } from '../../src/providers/routing/retry-budget.js'
@@ -25,7 +25,7 @@ const IMGGEN: ProviderCapabilities = { image: { fetch: unused, seed: unused } }
 
 export interface TestRouting {
   readonly router: ChannelRouter
-  readonly marks: ChannelMarks
+  readonly health: ChannelHealth
   readonly store: ConfigStore
 }
 
@@ -50,7 +50,7 @@ export function routingOf(document: RoutingDocument, ...reloads: RoutingDocument
   const store = new ConfigStore(parse(document), () =>
     Promise.resolve({ config: parse(reloads.shift() ?? document), file: '' }),
   )
-  const marks = new ChannelMarks()
+  const health = new ChannelHealth(store)
   const registry = new ProviderRegistry({ p1: P1, p2: P2, p4: P4, m1: M1, vidgen: VIDGEN, imggen: IMGGEN })
-  return { router: new ChannelRouter(store, new UpstreamClient(), registry, marks, new RetryBudget()), marks, store }
+  return { router: new ChannelRouter(store, new UpstreamClient(), registry, health, new RetryBudget()), health, store }
 }

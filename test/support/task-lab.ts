@@ -5,7 +5,7 @@ import { GuardedClient } from '../../src/common/http/guarded-client.js'
 import { UpstreamClient } from '../../src/common/http/upstream-client.js'
 import { parseConfig } from '../../src/config/config-loader.js'
 import { ConfigStore } from '../../src/config/config-store.js'
-import { ChannelMarks } from '../../src/providers/routing/channel-marks.js'
+import { ChannelHealth } from '../../src/providers/routing/channel-health.js'
 import { ChannelRouter } from '../../src/providers/routing/channel-router.js'
 import { ProviderRegistry } from '../../src/providers/routing/provider-registry.js'
 import { RetryBudget } from '../../src/providers/routing/retry-budget.js'
@@ -57,7 +57,7 @@ export interface TaskWorld {
 export interface TaskLab extends TaskWorld {
   readonly config: ConfigStore
   readonly router: ChannelRouter
-  readonly marks: ChannelMarks
+  readonly health: ChannelHealth
   readonly engine: TaskEngine
   readonly creation: TaskCreation
   readonly poller: TaskPoller
@@ -113,8 +113,8 @@ export function taskLab({
   const { store, clock, upstream } = world
   const { tasks, callbacks } = store
   const registry = new ProviderRegistry({ vidgen: { video: upstream } })
-  const marks = new ChannelMarks()
-  const router = new ChannelRouter(config, new UpstreamClient(), registry, marks, new RetryBudget())
+  const health = new ChannelHealth(config)
+  const router = new ChannelRouter(config, new UpstreamClient(), registry, health, new RetryBudget())
   const logger = pino({ level: 'silent' })
   let wakes = 0
   const sender = {
@@ -136,7 +136,7 @@ export function taskLab({
     ...world,
     config,
     router,
-    marks,
+    health,
     creation,
     alarm,
     engine: new TaskEngine(tasks, callbacks, creation, refresh, gate, watchers, clock, sender),

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import type { ChannelConfig } from '../../config/gateway-config.js'
 import { Channel } from './channel.js'
-import { channelOrder } from './channel-order.js'
+import type { BreakerState } from './channel-health.js'
+import { channelOrder, everyChannel } from './channel-order.js'
 
 const TIMEOUTS = { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1 }
 
@@ -28,7 +29,19 @@ function seeded(seed = 42): () => number {
   }
 }
 
-const unmarked = (): boolean => false
+interface Condition {
+  readonly state?: BreakerState
+  readonly openUntilMs?: number
+  readonly waitMs?: number
+}
+
+/** Channels that are not named are well, and nobody knows how long they take. */
+const health = (conditions: Readonly<Record<string, Condition>> = {}) => ({
+  stateOf: (id: string) => conditions[id]?.state ?? 'closed',
+  openUntilMs: (id: string) => conditions[id]?.openUntilMs ?? 0,
+  expectedWaitMs: (id: string) => conditions[id]?.waitMs,
+})
+const well = health()
 const ids = (channels: readonly Channel[]): string => channels.map(({ id }) => id).join('')
 
 /** How often each channel came first in ten thousand draws, as shares. */
@@ -36,7 +49,7 @@ function shares(channels: readonly Channel[], place = 0): Record<string, number>
   const random = seeded()
   const counts: Record<string, number> = {}
   for (let draw = 0; draw < 10_000; draw++) {
-    const id = channelOrder(channels, unmarked, random)[place]?.id ?? ''
+    const id = channelOrder(channels, well, random)[place]?.id ?? ''
     counts[id] = (counts[id] ?? 0) + 1 / 10_000
   }
   return counts
@@ -50,7 +63,7 @@ describe('The order of channels', () => {
       channel('b', { priority: 1, weight: 99 }),
     ]
     const random = seeded()
-    for (let draw = 0; draw < 100; draw++) expect(ids(channelOrder(channels, unmarked, random))).toBe('abc')
+    for (let draw = 0; draw < 100; draw++) expect(ids(channelOrder(channels, well, random))).toBe('abc')
   })
 
   it('draws by weight within one priority', () => {
@@ -69,21 +82,45 @@ describe('The order of channels', () => {
     expect(b).toBeCloseTo(0.75, 1)
   })
 
-  it('puts marked channels behind all others, in their own order, and leaves none out', () => {
-    const channels = [
-      channel('a'),
-      channel('b', { priority: 1 }),
-      channel('c', { priority: 2 }),
-      channel('d', { priority: 3 }),
-    ]
-    expect(ids(channelOrder(channels, ({ id }) => id === 'a' || id === 'c'))).toBe('bdac')
-    expect(ids(channelOrder(channels, () => true))).toBe('abcd')
+  it('leaves out the channels that are spared, and keeps one that may be probed at its place', () => {
+    const channels = ['a', 'b', 'c', 'd'].map((id, priority) => channel(id, { priority }))
+    const conditions = health({ a: { state: 'open' }, b: { state: 'half_open' }, c: { state: 'open' } })
+    expect(ids(channelOrder(channels, conditions))).toBe('bd')
+    expect(ids(everyChannel(channels, conditions))).toBe('bdac')
+  })
+
+  it('never leaves out the last one: when all are spared, the one that opens soonest comes first', () => {
+    const channels = ['a', 'b', 'c'].map((id, priority) => channel(id, { priority }))
+    const open = (openUntilMs: number): Condition => ({ state: 'open', openUntilMs })
+    expect(ids(channelOrder(channels, health({ a: open(9), b: open(7), c: open(8) })))).toBe('bca')
+    expect(ids(channelOrder(channels, health({ a: open(7), b: open(7), c: open(7) })))).toBe('abc')
+    expect(ids(channelOrder([channel('a')], health({ a: open(7) })))).toBe('a')
+  })
+
+  it.each([
+    [{ a: { waitMs: 201 }, b: { waitMs: 100 } }, 0],
+    [{ a: { waitMs: 200 }, b: { waitMs: 100 } }, 0.9],
+    [{ a: { waitMs: 201 } }, 0.9],
+    [{ b: { waitMs: 1 } }, 0.9],
+  ])('follows the draw unless it is known to be clearly slower: %j', (waits, share) => {
+    const channels = [channel('a', { weight: 9 }), channel('b', { weight: 1 })]
+    const random = seeded()
+    let first = 0
+    for (let draw = 0; draw < 1000; draw++) {
+      if (channelOrder(channels, health(waits), random)[0]?.id === 'a') first++
+    }
+    expect(first / 1000).toBeCloseTo(share, 1)
+  })
+
+  it('never prefers a channel of another priority for its speed', () => {
+    const channels = [channel('a'), channel('b', { priority: 1 })]
+    expect(ids(channelOrder(channels, health({ a: { waitMs: 5000 }, b: { waitMs: 1 } })))).toBe('ab')
   })
 
   it('is defined for the extremes of the draw', () => {
     const channels = [channel('a'), channel('b')]
-    for (const number of [0, 1 - 2 ** -53]) expect(channelOrder(channels, unmarked, () => number)).toHaveLength(2)
-    expect(channelOrder([], unmarked)).toEqual([])
+    for (const number of [0, 1 - 2 ** -53]) expect(channelOrder(channels, well, () => number)).toHaveLength(2)
+    expect(channelOrder([], well)).toEqual([])
   })
 })
 

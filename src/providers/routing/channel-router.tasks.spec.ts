@@ -70,7 +70,7 @@ describe.each([
       modelClass: capability,
       options: expect.objectContaining({ pathPrefix: '/x' }),
     })
-    routing.marks.mark('first', 5000)
+    routing.health.open('first', 5000)
     expect(idsFor(routing)).toEqual(['later', 'first'])
   })
 
@@ -82,10 +82,13 @@ describe.each([
     expect(idsFor(routingOf({ channels: [channelEntry('p1')] }))).toEqual([])
   })
 
-  it('are asked one by one: a failure marks the channel and goes to no other', async () => {
+  it('are asked one by one: a failure is the channel’s and goes to no other', async () => {
     const routing = routingOf({ channels: [own('first'), own('second', { priority: 1 })] })
     const [first] = channelsOf(routing)
-    const failure = new GatewayError('upstream_failed', 'No.', { attempt: { phase: 'unsent', channelFault: true } })
+    const failure = new GatewayError('upstream_failed', 'No.', {
+      attempt: { phase: 'answered', channelFault: true },
+      retryable: false,
+    })
     const asked: CallContext[] = []
     const attempt = first?.attempt(newCall(), { repeatableOnceSent: true }, (_provider, context) => {
       asked.push(context)
@@ -93,15 +96,15 @@ describe.each([
     })
     await expect(attempt).rejects.toBe(failure)
     expect(asked).toMatchObject([{ channelId: 'first', credentials: 'secret-of-first', callersKey: false }])
-    expect(routing.marks.isMarked('first')).toBe(true)
+    expect(routing.health.stateOf('first')).toBe('open')
     expect(idsFor(routing)).toEqual(['second', 'first'])
   })
 
   it('stay marked while they only answer questions: a dead account does that, too', async () => {
     const routing = routingOf({ channels: [own('first')] })
-    routing.marks.mark('first', 60_000)
+    routing.health.open('first', 60_000)
     const [first] = channelsOf(routing)
     await first?.attempt(newCall(), { repeatableOnceSent: true }, () => Promise.resolve('an answer'))
-    expect(routing.marks.isMarked('first')).toBe(true)
+    expect(routing.health.stateOf('first')).toBe('open')
   })
 })

@@ -15,8 +15,8 @@ import {
   type Route,
 } from '../provider-router.js'
 import { Channel } from './channel.js'
-import { ChannelMarks } from './channel-marks.js'
-import { channelOrder } from './channel-order.js'
+import { ChannelHealth } from './channel-health.js'
+import { channelOrder, everyChannel } from './channel-order.js'
 import { classOn, classServes, ModelCatalogue } from './model-catalogue.js'
 import { ProviderRegistry } from './provider-registry.js'
 import { RetryBudget } from './retry-budget.js'
@@ -38,7 +38,7 @@ export class ChannelRouter extends ProviderRouter {
     store: ConfigStore,
     client: UpstreamClient,
     private readonly registry: ProviderRegistry,
-    private readonly marks: ChannelMarks,
+    private readonly health: ChannelHealth,
     private readonly budget: RetryBudget,
   ) {
     super()
@@ -89,13 +89,13 @@ export class ChannelRouter extends ProviderRouter {
     const able = this.table.channels.filter(({ provider }) => this.registry.find(provider).document !== undefined)
     const usable = able.filter((channel) => acceptsCaller(channel, caller))
     if (usable.length === 0 && caller.bearer !== undefined) throw keyNotAccepted()
-    const [first, ...others] = channelOrder(usable, (channel) => this.marks.isMarked(channel.id)).map((channel) => ({
+    const [first, ...others] = channelOrder(usable, this.health).map((channel) => ({
       channel,
       provider: this.registry.find(channel.provider).document as ProviderOf<'document'>,
     }))
     if (first === undefined && able.length > 0) throw keyNotAccepted()
     if (first === undefined) return undefined
-    return new RoutedCall(classOn(first.channel, undefined), '', [first, ...others], this.marks, this.budget)
+    return new RoutedCall(classOn(first.channel, undefined), '', [first, ...others], this.health, this.budget)
   }
 
   models(caller: Caller): readonly ListedModel[] {
@@ -124,7 +124,7 @@ export class ChannelRouter extends ProviderRouter {
     )
     const usable = able.filter((channel) => acceptsCaller(channel, caller))
     if (usable.length === 0 && (able.length > 0 || caller.bearer !== undefined)) throw keyNotAccepted()
-    const [first, ...others] = channelOrder(usable, (channel) => this.marks.isMarked(channel.id))
+    const [first, ...others] = channelOrder(usable, this.health)
     if (first === undefined) throw unknownModel(capability, model, row)
     const candidate = (channel: Channel): Candidate<ProviderOf<C>> => ({
       channel,
@@ -134,7 +134,7 @@ export class ChannelRouter extends ProviderRouter {
       classOn(first, row),
       model,
       [candidate(first), ...others.map(candidate)],
-      this.marks,
+      this.health,
       this.budget,
     )
   }
@@ -143,12 +143,12 @@ export class ChannelRouter extends ProviderRouter {
     const able = this.table.channels.filter(
       (channel) => this.registry.find(channel.provider)[capability] !== undefined && acceptsCaller(channel, caller),
     )
-    return channelOrder(able, (channel) => this.marks.isMarked(channel.id)).map(
+    return everyChannel(able, this.health).map(
       (channel) =>
         new ChannelRoute(
           channel,
           this.registry.find(channel.provider)[capability] as ProviderOf<C>,
-          this.marks,
+          this.health,
           this.budget,
         ),
     )

@@ -3,29 +3,31 @@ import { Injectable } from '@nestjs/common'
 const SHARE_OF_ACTIVE = 0.2
 const ALWAYS_ALLOWED = 3
 
-/** Keeps retries from multiplying an outage: at most a fifth of the active calls may be second attempts, at least 3. */
+/**
+ * Keeps retries from multiplying an outage: at most a fifth of the active calls may be second attempts, at least 3.
+ * Whatever begins must end.
+ */
 @Injectable()
 export class RetryBudget {
   private active = 0
   private retrying = 0
 
-  async spend<Result>(work: () => Promise<Result>): Promise<Result> {
+  begin(): void {
     this.active++
-    try {
-      return await work()
-    } finally {
-      this.active--
-    }
   }
 
-  /** Runs a second attempt when the budget allows one, otherwise gives the first attempt's error back. */
-  async retry<Result>(error: unknown, work: () => Promise<Result>): Promise<Result> {
-    if (this.retrying >= Math.max(ALWAYS_ALLOWED, this.active * SHARE_OF_ACTIVE)) throw error
+  end(): void {
+    this.active--
+  }
+
+  /** False when the budget is spent; otherwise a second attempt has begun. */
+  beginRetry(): boolean {
+    if (this.retrying >= Math.max(ALWAYS_ALLOWED, this.active * SHARE_OF_ACTIVE)) return false
     this.retrying++
-    try {
-      return await work()
-    } finally {
-      this.retrying--
-    }
+    return true
+  }
+
+  endRetry(): void {
+    this.retrying--
   }
 }

@@ -97,7 +97,7 @@ describe('A routed call', () => {
   ])('is not repeated after %s, and the channel is not blamed', async (_name, error) => {
     const routing = routingOf(TWO)
     expect(await outcomeOf(routing, [error])).toMatchObject({ tried: ['a'], error })
-    expect(routing.marks.isMarked('a')).toBe(false)
+    expect(routing.health.stateOf('a')).toBe('closed')
   })
 
   it('is not repeated for a caller who has left, and the channel is not blamed for that', async () => {
@@ -107,7 +107,7 @@ describe('A routed call', () => {
     const routing = routingOf(TWO)
     const gone = new GatewayError('caller_left', 'gone')
     expect(await outcomeOf(routing, [gone])).toMatchObject({ tried: ['a'], error: gone })
-    expect(routing.marks.isMarked('a')).toBe(false)
+    expect(routing.health.stateOf('a')).toBe('closed')
   })
 
   it('has one deadline for both attempts, and none is begun behind it', async () => {
@@ -128,28 +128,39 @@ describe('A routed call', () => {
   })
 })
 
-describe('The mark of a channel', () => {
-  it('lets the next call try the others first, until the channel works again', async () => {
+describe('The breaker of a channel', () => {
+  it('opens at the third failure in a row, and the channel is spared until it works again', async () => {
     const routing = routingOf(TWO)
-    await outcomeOf(routing, [UNSENT])
-    expect(routing.marks.isMarked('a')).toBe(true)
+    for (const tried of [
+      ['a', 'b'],
+      ['a', 'b'],
+      ['a', 'b'],
+    ])
+      expect((await outcomeOf(routing, [UNSENT])).tried).toEqual(tried)
     expect((await outcomeOf(routing, [])).tried).toEqual(['b'])
-    routing.marks.mark('b', 60_000)
-    routing.marks.mark('c', 60_000)
+    for (const other of ['b', 'c']) routing.health.open(other, 60_000)
     expect((await outcomeOf(routing, [])).tried).toEqual(['a'])
-    expect(routing.marks.isMarked('a')).toBe(false)
+    expect(routing.health.stateOf('a')).toBe('closed')
+  })
+
+  it('counts failures in a row only', async () => {
+    const routing = routingOf(TWO)
+    for (const error of [UNSENT, UNSENT, undefined, UNSENT, UNSENT]) await outcomeOf(routing, [error])
+    expect(routing.health.stateOf('a')).toBe('closed')
   })
 
   it.each([
-    ['of a busy upstream lasts as long as it asks for', { retryAfterSeconds: 7, ...ANSWERED.details }, 7000],
-    ['of a refused key lasts a minute', { ...ANSWERED.details, retryable: false }, 60_000],
-    ['of any other fault lasts five seconds', ANSWERED.details, 5000],
-    ['of a cut answer lasts five seconds', { ...SENT.details, retryable: false }, 5000],
-  ])('%s', async (_name, details, durationMs) => {
+    ['of a busy upstream is open at once, for as long as it asks', { retryAfterSeconds: 7, ...ANSWERED.details }, 7000],
+    ['of a refused key is open at once, for a minute', { ...ANSWERED.details, retryable: false }, 60_000],
+    ['of any other fault waits for more', ANSWERED.details, undefined],
+    ['of a cut answer waits for more', { ...SENT.details, retryable: false }, undefined],
+  ])('%s', async (_name, details, openMs) => {
     const routing = routingOf(TWO)
-    const marked: [string, number][] = []
-    routing.marks.mark = (id, ms) => marked.push([id, ms])
+    const startedAtMs = performance.now()
     await outcomeOf(routing, [failure(details)])
-    expect(marked).toEqual([['a', durationMs]])
+    expect(routing.health.stateOf('a')).toBe(openMs === undefined ? 'closed' : 'open')
+    if (openMs === undefined) return
+    const lastsMs = routing.health.openUntilMs('a') - startedAtMs
+    expect(Math.round(lastsMs / 1000)).toBe(openMs / 1000)
   })
 })

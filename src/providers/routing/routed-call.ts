@@ -4,13 +4,12 @@ import type { ModelClass } from '../../config/gateway-config.js'
 import type { CallContext } from '../contracts/call-context.js'
 import type { AttemptPolicy, PinnedRoute, Route } from '../provider-router.js'
 import type { Channel } from './channel.js'
-import type { ChannelMarks } from './channel-marks.js'
+import type { ChannelAttempt, ChannelFailure, ChannelHealth } from './channel-health.js'
 import { classOn } from './model-catalogue.js'
 import type { RetryBudget } from './retry-budget.js'
 
 /** A refused key or an empty account does not mend itself in seconds; other faults may. */
-const REFUSED_MARK_MS = 60_000
-const FAILED_MARK_MS = 5_000
+const REFUSED_OPEN_MS = 60_000
 
 export interface Candidate<Provider> {
   readonly channel: Channel
@@ -23,51 +22,59 @@ export class RoutedCall<Provider> implements Route<Provider> {
     readonly modelClass: ModelClass,
     private readonly model: string,
     private readonly candidates: readonly [Candidate<Provider>, ...Candidate<Provider>[]],
-    private readonly marks: Pick<ChannelMarks, 'mark' | 'clear'>,
+    private readonly health: Pick<ChannelHealth, 'begin'>,
     private readonly budget: RetryBudget,
   ) {}
 
-  attempt<Result>(
+  async attempt<Result>(
     call: Call,
     policy: AttemptPolicy,
     run: (provider: Provider, context: CallContext) => Promise<Result>,
   ): Promise<Result> {
     const [first, second] = this.candidates
     const deadlineAtMs = performance.now() + first.channel.target.timeouts.totalMs
-    const recover = (error: unknown): Promise<Result> => {
+    this.budget.begin()
+    try {
+      return await this.tryOn(first, call, deadlineAtMs, run)
+    } catch (error) {
       const isLate = performance.now() >= deadlineAtMs
-      if (second === undefined || isLate || !mayTryAnother(error, policy, call)) throw error
-      return this.budget.retry(error, () => this.tryOn(second, call, deadlineAtMs, run, preferRateLimit(error)))
+      if (second === undefined || isLate || !mayTryAnother(error, policy, call) || !this.budget.beginRetry())
+        throw error
+      return await this.tryAgain(error, () => this.tryOn(second, call, deadlineAtMs, run))
+    } finally {
+      this.budget.end()
     }
-    return this.budget.spend(() => this.tryOn(first, call, deadlineAtMs, run, recover))
   }
 
-  /** One attempt; what it fails with goes to `recover`, which throws or answers in its place. */
+  private async tryAgain<Result>(firstError: unknown, attempt: () => Promise<Result>): Promise<Result> {
+    try {
+      return await attempt()
+    } catch (error) {
+      throw preferredError(firstError, error)
+    } finally {
+      this.budget.endRetry()
+    }
+  }
+
   private async tryOn<Result>(
     { channel, provider }: Candidate<Provider>,
     call: Call,
     deadlineAtMs: number,
     run: (provider: Provider, context: CallContext) => Promise<Result>,
-    recover: (error: unknown) => Promise<Result>,
   ): Promise<Result> {
     call.log.attempts++
     call.log.channelId = channel.id
+    const attempt = this.health.begin(channel.id)
     try {
       const result = await run(provider, this.contextFor(channel, call, deadlineAtMs))
-      this.marks.clear(channel.id)
+      attempt.succeeded()
       return result
     } catch (error) {
-      this.markIfAtFault(channel, error)
-      return await recover(error)
+      const failure = failureOfChannel(error)
+      if (failure === undefined) attempt.ended()
+      else attempt.failed(failure)
+      throw error
     }
-  }
-
-  private markIfAtFault(channel: Channel, error: unknown): void {
-    if (!(error instanceof GatewayError) || error.details.attempt?.channelFault !== true) return
-    const { retryAfterSeconds, attempt, retryable } = error.details
-    const refused = attempt.phase === 'answered' && retryable === false
-    const fallback = refused ? REFUSED_MARK_MS : FAILED_MARK_MS
-    this.marks.mark(channel.id, retryAfterSeconds === undefined ? fallback : retryAfterSeconds * 1000)
   }
 
   private contextFor(channel: Channel, call: Call, deadlineAtMs: number): CallContext {
@@ -90,15 +97,8 @@ export class ChannelRoute<Provider> extends RoutedCall<Provider> implements Pinn
   readonly channelId: string
   readonly options: Readonly<Record<string, unknown>>
 
-  constructor(channel: Channel, provider: Provider, marks: ChannelMarks, budget: RetryBudget) {
-    // An account that answers questions may still refuse new work: only new work shows that it is well again.
-    const readMarks: Pick<ChannelMarks, 'mark' | 'clear'> = {
-      mark: (channelId, durationMs) => {
-        marks.mark(channelId, durationMs)
-      },
-      clear: () => undefined,
-    }
-    super(classOn(channel, undefined), '', [{ channel, provider }], readMarks, budget)
+  constructor(channel: Channel, provider: Provider, health: ChannelHealth, budget: RetryBudget) {
+    super(classOn(channel, undefined), '', [{ channel, provider }], new HealthOfReads(health), budget)
     this.channelId = channel.id
     this.options = channel.config.options
   }
@@ -117,9 +117,24 @@ function mayTryAnother(error: unknown, policy: AttemptPolicy, call: Call): boole
 }
 
 /** A first channel's 429 says when to come back; a second channel's failure says less. */
-const preferRateLimit =
-  (firstError: unknown) =>
-  (error: unknown): never => {
-    const isFault = error instanceof GatewayError && error.details.attempt?.channelFault === true
-    throw isFault && firstError instanceof GatewayError && firstError.kind === 'rate_limited' ? firstError : error
+function preferredError(firstError: unknown, error: unknown): unknown {
+  const isFault = error instanceof GatewayError && error.details.attempt?.channelFault === true
+  return isFault && firstError instanceof GatewayError && firstError.kind === 'rate_limited' ? firstError : error
+}
+
+/** What a failure says about the channel; undefined when it says nothing. */
+function failureOfChannel(error: unknown): ChannelFailure | undefined {
+  if (!(error instanceof GatewayError) || error.details.attempt?.channelFault !== true) return undefined
+  const { retryAfterSeconds, attempt, retryable } = error.details
+  if (retryAfterSeconds !== undefined) return { openMs: retryAfterSeconds * 1000 }
+  return attempt.phase === 'answered' && retryable === false ? { openMs: REFUSED_OPEN_MS } : {}
+}
+
+/** An account that answers questions may still refuse new work: only new work shows that it is well again. */
+class HealthOfReads implements Pick<ChannelHealth, 'begin'> {
+  constructor(private readonly health: ChannelHealth) {}
+
+  begin(channelId: string): ChannelAttempt {
+    return this.health.beginRead(channelId)
   }
+}
