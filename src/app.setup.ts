@@ -8,6 +8,7 @@ import { attachCall, Call } from './common/http/call.js'
 import { GatewayHttpAdapter, type RequestStart } from './common/http/gateway-http.adapter.js'
 import { requestIdOf } from './common/http/request-id.js'
 import { originForm, pathOf } from './common/http/request-target.js'
+import { CallEndings, outcomeOf } from './common/observability/call-endings.js'
 import { logCall } from './common/observability/call-log.js'
 import type { Logging } from './common/observability/logger.js'
 import { NestLogger } from './common/observability/nest-logger.js'
@@ -30,11 +31,12 @@ export interface ApplicationOptions extends ConfigurationOptions {
 export async function createApplication(options: ApplicationOptions): Promise<INestApplication> {
   const { logging, sandbox, ...configuration } = options
   const readiness = new Readiness()
-  const adapter = new GatewayHttpAdapter(requestStart(logging, sandbox, readiness), () => {
+  const endings = new CallEndings()
+  const adapter = new GatewayHttpAdapter(requestStart(logging, sandbox, readiness, endings), () => {
     serveDocumentation(application)
   })
   const application: INestApplication = await NestFactory.create(
-    AppModule.forRoot(configuration, readiness, logging.logger),
+    AppModule.forRoot(configuration, readiness, endings, logging.logger),
     adapter,
     {
       bodyParser: false,
@@ -65,7 +67,7 @@ function endStuckConnections(application: INestApplication): void {
 }
 
 /** Gives every request its id, its call and, when its response is over, its log line. */
-function requestStart(logging: Logging, sandbox: boolean, readiness: Readiness): RequestStart {
+function requestStart(logging: Logging, sandbox: boolean, readiness: Readiness, endings: CallEndings): RequestStart {
   return (request: IncomingMessage, response: ServerResponse): void => {
     request.url = originForm(request.url ?? '')
     const path = pathOf(request.url)
@@ -80,7 +82,9 @@ function requestStart(logging: Logging, sandbox: boolean, readiness: Readiness):
       response.removeListener('close', finish)
       request.socket.removeListener('close', finish)
       if (!response.writableFinished && response.statusCode !== SWITCHING_PROTOCOLS) call.departure.announce()
-      logCall(call, response, logging)
+      const outcome = outcomeOf(call, response)
+      logCall(call, outcome, logging)
+      endings.over(call, outcome)
     }
     response.once('close', finish)
     // A pipelined request waits for its turn without a socket of its own, and is never told that the caller left.

@@ -84,6 +84,19 @@ export interface TimeoutsSection extends UpstreamTimeouts, RealtimeTimes {
   readonly shutdownGraceMs: number
 }
 
+/** What one key may use. Absent = no limit. */
+export interface KeyLimits {
+  readonly requestsPerMinute?: number
+  /** Prompt and completion together. */
+  readonly tokensPerMinute?: number
+  /** Heard and spoken. */
+  readonly audioSecondsPerMinute?: number
+  /** Requests under way at once. */
+  readonly concurrency?: number
+  /** Open at once. */
+  readonly realtimeSessions?: number
+}
+
 export interface AccessKey {
   /** Shown in logs, metrics and usage; never the key itself. */
   readonly id: string
@@ -91,6 +104,7 @@ export interface AccessKey {
   readonly sha256: string
   /** Globs; absent = every model. */
   readonly models?: readonly string[]
+  readonly limits?: KeyLimits
 }
 
 /** What a channel authenticates with: a secret of its own, or the caller's own bearer passed on. */

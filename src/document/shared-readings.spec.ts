@@ -59,11 +59,17 @@ describe('A reading', () => {
     const waiting = calls.map((call) => wait('a', call))
     const [shared] = begun
     if (shared === undefined) throw new Error('nothing was begun')
-    Object.assign(shared.log, { attempts: 2, upstreamMs: 5, channelId: 'reader-main', upstreamStatus: 203 })
+    shared.log.tried.push({ channelId: 'reader-main', startedAtMs: 1, endedAtMs: 2 })
+    Object.assign(shared.log, { upstreamMs: 5, channelId: 'reader-main', upstreamStatus: 203 })
     end(READING)
     await Promise.all(waiting)
     for (const { log } of calls) {
-      expect(log).toMatchObject({ attempts: 2, upstreamMs: 5, channelId: 'reader-main', upstreamStatus: 203 })
+      expect(log).toMatchObject({
+        tried: [{ startedAtMs: 1 }],
+        upstreamMs: 5,
+        channelId: 'reader-main',
+        upstreamStatus: 203,
+      })
     }
     expect(calls).not.toContain(shared)
   })

@@ -95,7 +95,7 @@ function noteWork(
   { log: { channelId, upstreamStatus, upstreamRequestId, firstByteMs, ...work } }: Call,
   to: Call,
 ): void {
-  to.log.attempts = work.attempts
+  to.log.tried.push(...work.tried)
   to.log.upstreamMs = work.upstreamMs
   if (channelId !== undefined) to.log.channelId = channelId
   if (upstreamStatus !== undefined) to.log.upstreamStatus = upstreamStatus

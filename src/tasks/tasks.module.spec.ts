@@ -14,6 +14,7 @@ import { GatewayExceptionFilter } from '../common/errors/gateway-exception.filte
 import { attachCall, Call } from '../common/http/call.js'
 import { GatewayHttpAdapter } from '../common/http/gateway-http.adapter.js'
 import { ObservabilityModule } from '../common/observability/observability.module.js'
+import { CallEndings } from '../common/observability/call-endings.js'
 import { Readiness } from '../common/observability/readiness.js'
 import { parseConfig } from '../config/config-loader.js'
 import { ConfigurationModule } from '../config/config.module.js'
@@ -65,7 +66,7 @@ beforeEach(async () => {
   const module = await Test.createTestingModule({
     imports: [
       ConfigurationModule.forRoot({ config }),
-      ObservabilityModule.forRoot(new Readiness(), pino({ level: 'silent' })),
+      ObservabilityModule.forRoot(new Readiness(), new CallEndings(), pino({ level: 'silent' })),
       TasksModule,
     ],
   })

@@ -41,7 +41,7 @@ export class StandInReader implements DocumentProvider, DocumentRoute {
     run: (provider: DocumentProvider, context: CallContext) => Promise<Result>,
   ): Promise<Result> {
     this.policies.push(policy)
-    call.log.attempts++
+    call.log.tried.push({ channelId: 'reader-main', startedAtMs: performance.now() })
     call.log.channelId = 'reader-main'
     return run(this, { call, channelId: 'reader-main' } as CallContext)
   }

@@ -1,4 +1,4 @@
-import type { AccessKey } from '../../config/gateway-config.js'
+import type { AccessKey, KeyLimits } from '../../config/gateway-config.js'
 
 /**
  * Who calls. `keyId` is the only thing about a key that reaches logs, metrics or usage. `bearer` is kept solely for
@@ -8,11 +8,16 @@ import type { AccessKey } from '../../config/gateway-config.js'
 export interface Caller {
   readonly keyId: string
   readonly models?: readonly string[]
+  /** Absent = none. */
+  readonly limits?: KeyLimits
   readonly bearer?: string
 }
 
-export const callerOfKey = (key: AccessKey): Caller =>
-  key.models === undefined ? { keyId: key.id } : { keyId: key.id, models: key.models }
+export const callerOfKey = ({ id, models, limits }: AccessKey): Caller => ({
+  keyId: id,
+  ...(models === undefined ? {} : { models }),
+  ...(limits === undefined ? {} : { limits }),
+})
 
 /** A caller with an upstream key of its own; one id for all of them keeps labels bounded. */
 export const callerWithOwnBearer = (bearer: string): Caller => ({ keyId: 'caller', bearer })

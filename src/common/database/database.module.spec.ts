@@ -10,6 +10,7 @@ import { parseConfig } from '../../config/config-loader.js'
 import { ConfigurationModule } from '../../config/config.module.js'
 import { createLogging } from '../observability/logger.js'
 import { ObservabilityModule } from '../observability/observability.module.js'
+import { CallEndings } from '../observability/call-endings.js'
 import { Readiness } from '../observability/readiness.js'
 import { Database } from './database.js'
 import { DatabaseModule } from './database.module.js'
@@ -43,7 +44,7 @@ describe('DatabaseModule', () => {
       const nest = await Test.createTestingModule({
         imports: [
           ConfigurationModule.forRoot({ config: parseConfig('{}', {}) }),
-          ObservabilityModule.forRoot(new Readiness(), createLogging('silent').logger),
+          ObservabilityModule.forRoot(new Readiness(), new CallEndings(), createLogging('silent').logger),
           DatabaseModule,
           DistantModule,
         ],

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Caller } from '../auth/caller.js'
+import type { ErrorKind } from '../errors/error-kinds.js'
 import { GatewayError } from '../errors/gateway-error.js'
 import { Departure } from './departure.js'
 
@@ -7,7 +8,8 @@ import { Departure } from './departure.js'
 export interface CallLog {
   model?: string
   channelId?: string
-  attempts: number
+  /** Every attempt, in order; the last one may still be under way. */
+  readonly tried: Attempt[]
   /** Spent reading the caller's body. */
   receiveMs: number
   /** Spent with upstreams, from dispatch to the end of their answers, over all attempts. */
@@ -19,6 +21,16 @@ export interface CallLog {
   upstreamStatus?: number
   usage?: Usage
   failure?: unknown
+}
+
+/** One attempt of a call on one channel. Times are on the performance clock. */
+export interface Attempt {
+  readonly channelId: string
+  readonly startedAtMs: number
+  /** When its answer began, or when it failed; absent while neither has happened. */
+  endedAtMs?: number
+  /** Why it failed; absent when it did not. */
+  failure?: ErrorKind
 }
 
 /** Counts by name, nested as the upstream nests them. */
@@ -39,7 +51,10 @@ export class Call {
   readonly departure = new Departure()
   /** Written with the head of the answer, whoever answers. */
   readonly answerHeaders: Record<string, string>
-  readonly log: CallLog = { attempts: 0, receiveMs: 0, upstreamMs: 0, bytesOut: 0 }
+  readonly log: CallLog = { tried: [], receiveMs: 0, upstreamMs: 0, bytesOut: 0 }
+
+  /** Names and values in turn, sent with every request to an upstream beside the provider's own. */
+  upstreamHeaders: readonly string[] = []
 
   constructor(
     readonly requestId: string,

@@ -42,7 +42,7 @@ export class UpstreamClient implements OnApplicationShutdown {
         {
           method: request.method,
           path: target.pathPrefix + request.path,
-          headers: request.headers as string[],
+          headers: headersOf(request, call),
           body: request.body ?? null,
           headersTimeout: target.timeouts.firstByteMs,
           bodyTimeout: target.timeouts.idleMs,
@@ -78,3 +78,6 @@ export class UpstreamClient implements OnApplicationShutdown {
     return pool
   }
 }
+
+const headersOf = ({ headers }: UpstreamRequest, { upstreamHeaders }: Call): string[] =>
+  upstreamHeaders.length === 0 ? (headers as string[]) : [...headers, ...upstreamHeaders]

@@ -1,10 +1,7 @@
-import type { ServerResponse } from 'node:http'
 import { GatewayError } from '../errors/gateway-error.js'
 import type { Call } from '../http/call.js'
+import type { CallOutcome } from './call-endings.js'
 import { describeError, type Logging } from './logger.js'
-
-/** nginx's word for a caller who left before the answer was complete; there is no status on the wire then. */
-const CALLER_LEFT = 499
 
 const MAXIMUM_WORD_CHARACTERS = 128
 
@@ -15,12 +12,14 @@ const QUIET_PATHS: ReadonlySet<string> = new Set(['/health/live', '/health/ready
 const SECRET_PATHS = '/vidgen/callbacks/'
 
 /** The one line of a request: what it was, who asked, where it went, how long each part took. Never a body or a key. */
-export function logCall(call: Call, response: ServerResponse, { logger, sink }: Logging): void {
+export function logCall(
+  call: Call,
+  { status, left, totalMs, gatewayMs }: CallOutcome,
+  { logger, sink }: Logging,
+): void {
   const { log } = call
-  const left = callerLeft(call)
-  const level = levelOf(call, response.statusCode, left)
+  const level = levelOf(call, status, left)
   if (!logger.isLevelEnabled(level)) return
-  const totalMs = performance.now() - call.startedAtMs
   // Put together by hand, as the general way costs twice as much and every relayed call pays for it.
   sink.write(
     `{"level":${logger.levels.values[level]},"time":"${isoTime()}"` +
@@ -30,15 +29,15 @@ export function logCall(call: Call, response: ServerResponse, { logger, sink }: 
       word('route', shownPath(call.path)) +
       word('model', log.model) +
       word('channel', log.channelId) +
-      count('attempts', log.attempts) +
-      count('status', left ? CALLER_LEFT : response.statusCode) +
+      count('attempts', log.tried.length) +
+      count('status', status) +
       count('upstreamStatus', log.upstreamStatus) +
       word('upstreamRequestId', log.upstreamRequestId) +
       duration('totalMs', totalMs) +
       duration('receiveMs', log.receiveMs) +
       duration('upstreamMs', log.upstreamMs) +
       duration('firstByteMs', log.firstByteMs) +
-      duration('gatewayMs', Math.max(0, totalMs - log.upstreamMs - log.receiveMs)) +
+      duration('gatewayMs', gatewayMs) +
       count('bytesOut', log.bytesOut) +
       record('usage', log.usage) +
       record('failure', describeFailure(log.failure)) +
@@ -47,11 +46,6 @@ export function logCall(call: Call, response: ServerResponse, { logger, sink }: 
 }
 
 const shownPath = (path: string): string => (path.startsWith(SECRET_PATHS) ? `${SECRET_PATHS}:token` : path)
-
-/** An answer the gateway itself cut, to show that its upstream failed, closes like one whose caller left. */
-function callerLeft({ departure, log: { failure } }: Call): boolean {
-  return departure.left && (!(failure instanceof GatewayError) || failure.kind === 'caller_left')
-}
 
 function levelOf(call: Call, status: number, left: boolean): 'debug' | 'info' | 'warn' | 'error' {
   const { failure } = call.log

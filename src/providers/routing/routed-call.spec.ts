@@ -56,7 +56,7 @@ describe('A routed call', () => {
     const call = newCall()
     const { tried, result, contexts } = await outcomeOf(routingOf(TWO), [], { call })
     expect([tried, result]).toEqual([['a'], 'done'])
-    expect(call.log).toMatchObject({ attempts: 1, channelId: 'a' })
+    expect(call.log).toMatchObject({ tried: [{ channelId: 'a' }], channelId: 'a' })
     expect(contexts[0]).toMatchObject({
       call,
       channelId: 'a',
@@ -73,7 +73,10 @@ describe('A routed call', () => {
   ])('is tried on one other channel when %s', async (_name, error) => {
     const call = newCall()
     expect(await outcomeOf(routingOf(TWO), [error], { call })).toMatchObject({ tried: ['a', 'b'], result: 'done' })
-    expect(call.log).toMatchObject({ attempts: 2, channelId: 'b' })
+    expect(call.log).toMatchObject({
+      tried: [{ channelId: 'a', failure: 'upstream_failed' }, { channelId: 'b' }],
+      channelId: 'b',
+    })
   })
 
   it('is tried at most twice, never on a channel that was tried, and fails with the last failure', async () => {

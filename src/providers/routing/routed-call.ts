@@ -1,5 +1,5 @@
 import { GatewayError } from '../../common/errors/gateway-error.js'
-import type { Call } from '../../common/http/call.js'
+import type { Attempt, Call } from '../../common/http/call.js'
 import type { ModelClass } from '../../config/gateway-config.js'
 import type { CallContext } from '../contracts/call-context.js'
 import type { AttemptPolicy, PinnedRoute, Route } from '../provider-router.js'
@@ -62,14 +62,18 @@ export class RoutedCall<Provider> implements Route<Provider> {
     deadlineAtMs: number,
     run: (provider: Provider, context: CallContext) => Promise<Result>,
   ): Promise<Result> {
-    call.log.attempts++
     call.log.channelId = channel.id
+    const record: Attempt = { channelId: channel.id, startedAtMs: performance.now() }
+    call.log.tried.push(record)
     const attempt = this.health.begin(channel.id)
     try {
       const result = await run(provider, this.contextFor(channel, call, deadlineAtMs))
+      record.endedAtMs = performance.now()
       attempt.succeeded()
       return result
     } catch (error) {
+      record.endedAtMs = performance.now()
+      record.failure = error instanceof GatewayError ? error.kind : 'internal'
       const failure = failureOfChannel(error)
       if (failure === undefined) attempt.ended()
       else attempt.failed(failure)
