@@ -1,5 +1,5 @@
 /** Who may import whom. Each rule says why; docs/architecture.md draws the picture. */
-const CAPABILITIES = 'audio|chat|messages|models|realtime|video|image|document|health'
+const CAPABILITIES = 'audio|chat|messages|models|realtime|video|image|document|health|limits|keys|admin|metrics'
 const UPSTREAMS = 'p1|p2|p3|p4|m1|vidgen|imggen|reader'
 
 module.exports = {
@@ -32,8 +32,22 @@ module.exports = {
       from: { path: `^src/(${CAPABILITIES})/` },
       to: {
         path: '^src/providers/',
-        pathNot: '^src/providers/(provider-router\\.ts|contracts/|providers\\.module\\.ts)',
+        pathNot: '^src/providers/((provider-router|channel-reports)\\.ts|contracts/|providers\\.module\\.ts)',
       },
+    },
+    {
+      name: 'usage-through-its-reports',
+      comment: 'What was used is asked for in the words of the reports, not of the records behind them.',
+      severity: 'error',
+      from: { path: `^src/(${CAPABILITIES})/` },
+      to: { path: '^src/usage/', pathNot: '^src/usage/(usage-reports|usage-query|usage\\.dto|usage\\.module)\\.ts$' },
+    },
+    {
+      name: 'usage-knows-no-capability',
+      comment: 'Whoever uses something tells UsageRecorder; usage asks nobody.',
+      severity: 'error',
+      from: { path: '^src/usage/', pathNot: '\\.spec\\.ts$' },
+      to: { path: '^src/', pathNot: '^src/(usage|common|config)/' },
     },
     {
       name: 'tasks-through-their-contract',
@@ -135,6 +149,31 @@ module.exports = {
       to: {
         path: '^src/document/engine/',
         pathNot: '^src/document/engine/(engine-contract|engine-frames|engine-protocol)\\.ts$',
+      },
+    },
+    {
+      name: 'counters-behind-the-gate',
+      comment: 'Limits are counted in one place alone; whoever has a limit of its own asks the gate.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/common/limits/' },
+      to: { path: 'node_modules/(rate-limiter-flexible|ioredis)/' },
+    },
+    {
+      name: 'traces-are-sent-from-one-place',
+      comment:
+        'A gateway without a collector loads none of the packages; one file imports them, and is imported when needed.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/common/observability/tracing/span-sender\\.ts$' },
+      to: { path: 'node_modules/@opentelemetry/' },
+    },
+    {
+      name: 'the-sender-of-traces-is-imported-when-needed',
+      comment: 'An import at the top of a file would load the packages into every gateway.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '\\.spec\\.ts$' },
+      to: {
+        path: '^src/common/observability/tracing/span-sender\\.ts$',
+        dependencyTypesNot: ['dynamic-import', 'type-only'],
       },
     },
     {

@@ -2,7 +2,8 @@
 export default {
   rootDir: '.',
   roots: ['<rootDir>/src', '<rootDir>/test'],
-  testMatch: ['**/*.spec.ts'],
+  // Suites of several processes behind a balancer need servers of the system's packages: `npm run test:cluster`.
+  testMatch: ['**/*.spec.ts', '!**/*.cluster.spec.ts'],
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },

@@ -50,7 +50,14 @@ export async function startService({ name, script, environment = {}, readyPath }
   const log = openSync(logFile, 'a')
   const child = spawn(process.execPath, [script], {
     cwd: scratchDirectory(),
-    env: { ...keptVariables(), NODE_ENV: 'production', ...environment, PORT: String(port), HOST: '127.0.0.1' },
+    env: {
+      ...keptVariables(),
+      NODE_ENV: 'production',
+      ...environment,
+      PORT: String(port),
+      METRICS_PORT: '0',
+      HOST: '127.0.0.1',
+    },
     stdio: ['pipe', log, log],
   })
   closeSync(log)

@@ -1,21 +1,29 @@
 // `npm run soak -- --minutes 3 --store embedded|postgres --seed 1`: the long form of test/e2e/soak.e2e.spec.ts. Without
-// --store both stores have their turn. docs/operations.md says what it looks for.
+// --store both stores have their turn. `npm run soak -- --mixed --minutes 30 --seed 1`: the long form of
+// test/e2e/soak-mixed.e2e.spec.ts. docs/operations.md says what they look for.
 import { spawnSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
 
 const STORES = ['embedded', 'postgres']
 
 const { values } = parseArgs({
-  options: { minutes: { type: 'string', default: '3' }, store: { type: 'string' }, seed: { type: 'string' } },
+  options: {
+    minutes: { type: 'string' },
+    store: { type: 'string' },
+    seed: { type: 'string' },
+    mixed: { type: 'boolean', default: false },
+  },
 })
-const { minutes, store, seed } = values
+const { store, seed, mixed, minutes = mixed ? '30' : '3' } = values
 if (!(Number(minutes) > 0) || (seed !== undefined && !/^\d+$/.test(seed))) {
   throw new Error('--minutes takes a number above 0, --seed a whole number.')
 }
+if (mixed && store !== undefined) throw new Error('--mixed runs on the embedded store.')
 if (store !== undefined && !STORES.includes(store)) throw new Error(`--store takes one of ${STORES.join(', ')}.`)
 
 const JEST = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js']
-const { status } = spawnSync(process.execPath, [...JEST, '--testMatch', '**/test/soak/soak.long.ts'], {
+const SUITE = mixed ? '**/test/soak/mixed/mixed.long.ts' : '**/test/soak/soak.long.ts'
+const { status } = spawnSync(process.execPath, [...JEST, '--testMatch', SUITE], {
   stdio: 'inherit',
   env: {
     ...process.env,

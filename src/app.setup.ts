@@ -1,12 +1,16 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { INestApplication } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import { AppModule } from './app.module.js'
+import { Admission } from './common/admission/admission.js'
+import { RequestDoor } from './common/admission/request-door.js'
 import { envelopeFor } from './common/errors/envelope-choice.js'
 import { GatewayExceptionFilter } from './common/errors/gateway-exception.filter.js'
 import { attachCall, Call } from './common/http/call.js'
 import { GatewayHttpAdapter, type RequestStart } from './common/http/gateway-http.adapter.js'
 import { requestIdOf } from './common/http/request-id.js'
+import { settleUsage } from './common/http/usage-meter.js'
 import { originForm, pathOf } from './common/http/request-target.js'
 import { CallEndings, outcomeOf } from './common/observability/call-endings.js'
 import { logCall } from './common/observability/call-log.js'
@@ -16,6 +20,7 @@ import { Readiness } from './common/observability/readiness.js'
 import { GatewayWsAdapter, type SocketLimits } from './common/websocket/gateway-ws.adapter.js'
 import { ConfigStore } from './config/config-store.js'
 import type { ConfigurationOptions } from './config/config.module.js'
+import type { GatewayConfig } from './config/gateway-config.js'
 import { serveDocumentation } from './openapi.js'
 
 const STUCK_MARGIN_MS = 30_000
@@ -32,11 +37,24 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
   const { logging, sandbox, ...configuration } = options
   const readiness = new Readiness()
   const endings = new CallEndings()
-  const adapter = new GatewayHttpAdapter(requestStart(logging, sandbox, readiness, endings), () => {
-    serveDocumentation(application)
-  })
+  const settings = { current: options.config }
+  const admission = new Admission(() => settings.current.admission)
+  const adapter: GatewayHttpAdapter = new GatewayHttpAdapter(
+    requestStart({
+      logging,
+      sandbox,
+      readiness,
+      endings,
+      admission,
+      settings,
+      lastAnswer: (on) => adapter.lastAnswer(on),
+    }),
+    () => {
+      serveDocumentation(application)
+    },
+  )
   const application: INestApplication = await NestFactory.create(
-    AppModule.forRoot(configuration, readiness, endings, logging.logger),
+    AppModule.forRoot(configuration, readiness, endings, admission, logging.logger),
     adapter,
     {
       bodyParser: false,
@@ -45,6 +63,9 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
   )
   application.useWebSocketAdapter(new GatewayWsAdapter(adapter, () => socketLimits(application)))
   application.useGlobalFilters(new GatewayExceptionFilter())
+  application.get(ConfigStore).onChange((next) => {
+    settings.current = next
+  })
   await application.init()
   endStuckConnections(application)
   return application
@@ -66,28 +87,51 @@ function endStuckConnections(application: INestApplication): void {
   server.setTimeout(totalMs + STUCK_MARGIN_MS)
 }
 
-/** Gives every request its id, its call and, when its response is over, its log line. */
-function requestStart(logging: Logging, sandbox: boolean, readiness: Readiness, endings: CallEndings): RequestStart {
-  return (request: IncomingMessage, response: ServerResponse): void => {
+interface RequestStartParts {
+  readonly logging: Logging
+  readonly sandbox: boolean
+  readonly readiness: Readiness
+  readonly endings: CallEndings
+  readonly admission: Admission
+  /** As it is now. */
+  readonly settings: { readonly current: GatewayConfig }
+  readonly lastAnswer: (socket: Socket) => ServerResponse | undefined
+}
+
+/** Lets requests in, and gives each its id, its call and, when its response is over, its log line. */
+function requestStart(parts: RequestStartParts): RequestStart {
+  const { logging, sandbox, readiness, endings, admission, settings, lastAnswer } = parts
+  const door = new RequestDoor(admission, () => !sandbox && !readiness.isLeaving, lastAnswer)
+  return (request: IncomingMessage, response: ServerResponse): boolean => {
     request.url = originForm(request.url ?? '')
     const path = pathOf(request.url)
+    const verdict = door.judge(path)
+    if (verdict !== 'let_in' && door.refuseBarely(verdict, path, request, response)) return false
     const call = new Call(requestIdOf(request), request.method ?? '', path, performance.now())
+    call.isExplained = settings.current.server.explainHeaders
+    call.memory = admission.memory
     attachCall(request, call)
+    endings.begun(call, request)
     const { requestIdHeader } = envelopeFor(path)
     if (requestIdHeader !== undefined) call.answerHeaders[requestIdHeader] = call.requestId
     if (sandbox) call.answerHeaders['x-gateway-sandbox'] = 'true'
     // Clients with kept-alive connections must find another replica for their next request.
-    if (readiness.isDraining) call.answerHeaders['connection'] = 'close'
+    if (readiness.isLeaving) call.answerHeaders['connection'] = 'close'
     const finish = (): void => {
       response.removeListener('close', finish)
       request.socket.removeListener('close', finish)
       if (!response.writableFinished && response.statusCode !== SWITCHING_PROTOCOLS) call.departure.announce()
+      settleUsage(call.log)
       const outcome = outcomeOf(call, response)
       logCall(call, outcome, logging)
       endings.over(call, outcome)
+      admission.memory.close(call)
+      if (verdict === 'let_in') admission.end()
     }
     response.once('close', finish)
     // A pipelined request waits for its turn without a socket of its own, and is never told that the caller left.
     if (response.socket === null) request.socket.once('close', finish)
+    if (verdict !== 'let_in') door.refuse(verdict, call, request, response)
+    return verdict === 'let_in'
   }
 }

@@ -1,99 +1,114 @@
 import 'reflect-metadata'
-import { once } from 'node:events'
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { createApplication } from './app.setup.js'
-import { Database } from './common/database/database.js'
-import { StoreUnusable } from './common/database/store-unusable.js'
-import { createLogging, type Logger } from './common/observability/logger.js'
-import { Readiness } from './common/observability/readiness.js'
-import { ConfigError } from './config/config-fault.js'
-import { loadConfigFile } from './config/config-loader.js'
-import { reloadOnSighup } from './config/config-reload.js'
-import { ConfigStore } from './config/config-store.js'
-import type { GatewayConfig } from './config/gateway-config.js'
-import { configWarnings } from './config/config-warnings.js'
+import cluster from 'node:cluster'
+import { numberedLines } from './cluster/numbered-lines.js'
+import { serveByWorkers } from './cluster/primary.js'
+import { assertAlone, withWorkers, workersNote, workersOf } from './cluster/worker-count.js'
+import { Primary } from './cluster/worker.js'
+import { BatchedOutput } from './common/observability/batched-output.js'
+import { createLogging, type Logging } from './common/observability/logger.js'
+import { loadConfigFile, type LoadedConfig } from './config/config-loader.js'
 import { processEnvironment, readEnvironment } from './config/environment.config.js'
-import { type Sandbox, startSandbox } from './sandbox/sandbox.module.js'
+import type { GatewayConfig } from './config/gateway-config.js'
+import type { Variables } from './config/variable.js'
+import type { Gateway, GatewayOptions } from './gateway.js'
 import { drainOnSignal } from './shutdown.js'
+import { explainStartFailure } from './start-failure.js'
+
+const STANDARD_OUTPUT = 1
+
+type ReadConfig = () => Promise<LoadedConfig | undefined>
 
 async function main(): Promise<void> {
   const variables = processEnvironment()
   const { configFile } = readEnvironment(variables)
-  const readConfig = () => loadConfigFile(configFile, variables)
+  const readConfig = (): Promise<LoadedConfig | undefined> => loadConfigFile(configFile, variables)
+  if (cluster.isWorker) {
+    await serveAsWorker(readConfig)
+    return
+  }
   const loaded = await readConfig()
-  const sandbox: Sandbox | undefined = loaded === undefined ? await startSandbox(variables) : undefined
-  const config = loaded?.config ?? sandbox?.config
-  if (config === undefined) throw new Error('there is neither a configuration nor a sandbox')
+  if (loaded === undefined) {
+    await serveSandbox(variables)
+    return
+  }
+  const { config } = loaded
+  const workers = workersOf(config)
   const logging = createLogging(config.logging.level)
-  const { logger } = logging
-  const application = await createApplication({
+  const note = workersNote(config)
+  if (note !== undefined) logging.logger.info(note)
+  const address = await (workers === 1
+    ? serveAlone(config, logging, readConfig)
+    : serveByWorkers(config, workers, logging.logger))
+  // The first worker has said why.
+  if (address === undefined) process.exit(1)
+  process.stdout.write(`Multi-Model Gateway listens at ${address}\n`)
+}
+
+async function serveSandbox(variables: Variables): Promise<void> {
+  const { startSandbox } = await import('./sandbox/sandbox.module.js')
+  const sandbox = await startSandbox(variables)
+  assertAlone(sandbox.config)
+  const config = withWorkers(sandbox.config, 1)
+  const gateway = await createGateway({
     config,
-    logging,
-    sandbox: sandbox !== undefined,
-    ...(sandbox === undefined ? { reloadFrom: readConfig } : {}),
+    inSandbox: true,
+    closeLast: () => sandbox.close(),
+    logging: createLogging(config.logging.level),
+    servesMetrics: true,
   })
-  const store = application.get(ConfigStore)
-  for (const warning of configWarnings(config)) logger.warn(warning)
-  store.onChange((next) => {
-    logger.level = next.logging.level
-    for (const warning of configWarnings(next)) logger.warn(warning)
-  })
-  reloadOnSighup(store, {
-    info: (message) => {
-      logger.info(message)
-    },
-    error: (message) => {
-      logger.error(message)
-    },
-  })
-  drainOnSignal(application, {
-    logger,
-    graceMs: () => store.current.timeouts.shutdownGraceMs,
-    closeOthers: async () => sandbox?.close(),
-  })
-  // The sandbox opens its store when somebody creates a task: most first minutes need none.
-  if (sandbox === undefined && needsStore(config)) await openStore(application.get(Database), logger)
-  const server = application.getHttpServer() as Server
-  // By hand: Nest would log a port in use with its stack before the sentence below explains it.
-  server.listen(config.server.port, config.server.host)
-  await once(server, 'listening')
-  application.get(Readiness).announceReady()
-  announce(server, config.server.host, sandbox)
+  process.stdout.write(sandbox.banner(await serve(gateway)))
 }
 
-/** Whether tasks can be created here, or the operator asked for a store by name. */
-const needsStore = ({ channels, database }: GatewayConfig): boolean =>
-  database.url !== undefined || channels.some(({ provider }) => provider === 'vidgen')
+async function serveAlone(config: GatewayConfig, logging: Logging, readConfig: ReadConfig): Promise<string> {
+  const reloadFrom = readingFor(readConfig, 1)
+  return serve(await createGateway({ config: withWorkers(config, 1), logging, reloadFrom, servesMetrics: true }))
+}
 
-/** A database that cannot be reached yet is waited for while everything that needs none is served. */
-async function openStore(database: Database, logger: Logger): Promise<void> {
-  try {
-    await database.open()
-  } catch (error) {
-    if (error instanceof StoreUnusable) throw error
-    logger.error({ err: error }, 'the store cannot be reached; tasks wait for it')
+/** Loaded where there is one: the primary of workers is small, and starts them at once. */
+async function createGateway(options: GatewayOptions): Promise<Gateway> {
+  const gateway = await import('./gateway.js')
+  return gateway.createGateway(options)
+}
+
+/** With signals of its own; resolves with the address once it listens. */
+function serve(gateway: Gateway): Promise<string> {
+  process.on('SIGHUP', () => void gateway.reload())
+  drainOnSignal((signal) => gateway.drain(signal))
+  return gateway.listen()
+}
+
+async function serveAsWorker(readConfig: ReadConfig): Promise<void> {
+  const primary = await Primary.hear()
+  const { worker, workers } = primary.place
+  const reloadFrom = readingFor(readConfig, workers)
+  const loaded = await reloadFrom()
+  if (loaded === undefined) throw new Error('the configuration file is gone')
+  const { config } = loaded
+  const lines = numberedLines(worker, new BatchedOutput(STANDARD_OUTPUT))
+  const logging = createLogging(config.logging.level, lines)
+  const onOwnReload = (): void => {
+    primary.tellOfReload()
   }
+  const gateway = await createGateway({ config, logging, reloadFrom, onOwnReload, servesMetrics: false })
+  primary.direct(gateway)
+  primary.announce(await gateway.listen())
 }
 
-function announce(server: Server, host: string, sandbox: Sandbox | undefined): void {
-  const shown = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host
-  const address = `http://${shown.includes(':') ? `[${shown}]` : shown}:${(server.address() as AddressInfo).port}`
-  process.stdout.write(sandbox === undefined ? `Multi-Model Gateway listens at ${address}\n` : sandbox.banner(address))
-}
-
-function explain(error: unknown): string {
-  if (error instanceof ConfigError || error instanceof StoreUnusable) return error.message
-  if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
-    return 'The port is in use. Choose another with PORT=<number>.'
+/** As often as it is read, `auto` comes to the number there is. */
+const readingFor =
+  (readConfig: ReadConfig, workers: number): ReadConfig =>
+  async () => {
+    const loaded = await readConfig()
+    return loaded && { ...loaded, config: withRunning(loaded.config, workers) }
   }
-  return `The gateway could not start: ${error instanceof Error ? (error.stack ?? error.message) : 'unknown error'}`
-}
+
+const withRunning = (config: GatewayConfig, workers: number): GatewayConfig =>
+  config.server.workers === 'auto' ? withWorkers(config, workers) : config
 
 try {
   await main()
 } catch (error) {
-  process.stderr.write(`${explain(error)}\n`)
+  process.stderr.write(`${explainStartFailure(error)}\n`)
   process.exitCode = 1
   // Simulators or a half-started server must not keep a failed process alive.
   process.exit()

@@ -1,37 +1,58 @@
 import type { Server } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { INestApplication } from '@nestjs/common'
 import type { Logger } from './common/observability/logger.js'
 import { Readiness } from './common/observability/readiness.js'
+import type { TimeoutsSection } from './config/gateway-config.js'
 
 const IDLE_SWEEP_MS = 50
 
 export interface ShutdownOptions {
-  readonly graceMs: () => number
+  readonly timeouts: () => Pick<TimeoutsSection, 'drainDelayMs' | 'shutdownGraceMs'>
   readonly logger: Logger
   /** Runs last, before the process exits. */
   readonly closeOthers: () => Promise<void>
 }
 
-/**
- * Drains on the first SIGTERM or SIGINT: not ready, no new connections, running requests finish within the grace time,
- * then exit 0. A second signal exits at once.
- */
-export function drainOnSignal(application: INestApplication, options: ShutdownOptions): void {
+/** Calls `drain` on the first SIGTERM or SIGINT. A second signal exits at once with 1, after `abandon`. */
+export function drainOnSignal(drain: (signal: string) => Promise<void>, abandon: () => void = () => undefined): void {
   let draining = false
   const onSignal = (signal: NodeJS.Signals): void => {
-    if (draining) process.exit(1)
+    if (draining) {
+      abandon()
+      process.exit(1)
+    }
     draining = true
-    void drain(application, signal, options)
+    void drain(signal)
   }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
 }
 
-async function drain(application: INestApplication, signal: string, options: ShutdownOptions): Promise<void> {
+/**
+ * Not ready; after the delay no new connections; running requests finish within the grace time; then the process exits
+ * with 0.
+ */
+export async function drain(application: INestApplication, signal: string, options: ShutdownOptions): Promise<void> {
   const { logger } = options
+  const { drainDelayMs, shutdownGraceMs } = options.timeouts()
   logger.info({ signal }, 'draining')
-  application.get(Readiness).announceDraining()
-  const server = application.getHttpServer() as Server
+  const readiness = application.get(Readiness)
+  if (drainDelayMs > 0) {
+    // Until it has asked, a load balancer goes on sending; what it sends to a closed port may be lost.
+    readiness.announceLeaving()
+    await pause(drainDelayMs)
+  }
+  readiness.announceDraining()
+  await closeServer(application.getHttpServer() as Server, shutdownGraceMs)
+  await application.close()
+  await options.closeOthers()
+  logger.info('stopped')
+  process.exit(0)
+}
+
+/** Resolves when the last connection is closed: by itself, or cut after the grace time. */
+async function closeServer(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => {
       resolve()
@@ -45,12 +66,8 @@ async function drain(application: INestApplication, signal: string, options: Shu
   // What is still running after the grace time is cut: visibly, and the upstreams with it.
   const grace = setTimeout(() => {
     server.closeAllConnections()
-  }, options.graceMs())
+  }, graceMs)
   await closed
   clearTimeout(grace)
   clearInterval(sweep)
-  await application.close()
-  await options.closeOthers()
-  logger.info('stopped')
-  process.exit(0)
 }

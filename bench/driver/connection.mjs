@@ -19,6 +19,11 @@ export class Connection {
     this.#socket.on('close', () => this.#fail(new Error('the connection closed')))
   }
 
+  /** Status line and headers of the last answer. */
+  get head() {
+    return this.#parser.head
+  }
+
   /**
    * Sends one request. `exchange.onDone(status, bodyBytes)` is called when it is answered, `exchange.onError(error)`
    * when it is not or when `onDone` throws; `exchange.onBody(buffer, start, end)`, optional, sees the body's bytes.

@@ -19,6 +19,11 @@ export class ResponseParser {
   status = 0
   bodyBytes = 0
 
+  /** Status line and headers of the answer, with the empty line after them. */
+  get head() {
+    return this.#head
+  }
+
   /** Makes ready for the next answer. `onBody(buffer, start, end)` sees body bytes without the chunk framing. */
   begin(onBody) {
     this.#state = HEAD

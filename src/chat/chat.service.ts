@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common'
 import { GatewayError } from '../common/errors/gateway-error.js'
 import type { Call } from '../common/http/call.js'
 import type { JsonBody } from '../common/http/json-body.js'
+import { expectedOfChat } from '../common/limits/expected-use.js'
 import type { UpstreamAnswer } from '../common/http/upstream-answer.js'
 import { ProviderRouter } from '../providers/provider-router.js'
 import type { ChatRequestDto } from './chat-request.dto.js'
@@ -19,7 +20,10 @@ export class ChatService {
     call.log.model = model
     assertAudioOutput(body.fields)
     const route = this.router.chat(model, call.caller)
-    return route.attempt(call, { repeatableOnceSent: true }, (provider, context) => provider.complete(body, context))
+    const expected = call.allowance === undefined ? undefined : expectedOfChat(body.bytes.length, body.fields)
+    return route.attempt(call, { repeatableOnceSent: true, expected }, (provider, context) =>
+      provider.complete(body, context),
+    )
   }
 }
 

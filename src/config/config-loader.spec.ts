@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ConfigError } from './config-fault.js'
 import { loadConfigFile, parseConfig } from './config-loader.js'
-import type { Variables } from './environment.config.js'
+import type { Variables } from './variable.js'
 
 let folder = ''
 

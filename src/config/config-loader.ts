@@ -3,11 +3,12 @@ import { resolve } from 'node:path'
 import { ConfigError, FAULTED, FaultList, isMap } from './config-fault.js'
 import { configSchema, type ConfigDocument } from './config-schema.js'
 import { deepFreeze } from './deep-freeze.js'
-import { readEnvironment, type EnvironmentOverride, type Variables } from './environment.config.js'
+import { readEnvironment, type EnvironmentOverride } from './environment.config.js'
 import type { GatewayConfig } from './gateway-config.js'
 import { interpolate } from './interpolation.js'
 import { channelTimeouts } from './provider-timeouts.js'
 import { Cursor } from './schema/schema.js'
+import type { Variables } from './variable.js'
 import { readYaml } from './yaml-document.js'
 
 const MAX_FILE_BYTES = 1_048_576
@@ -67,6 +68,8 @@ export function parseConfig(yamlText: string, env: Variables): GatewayConfig {
     if (raw === null) faults.add('document', 'must be a map; write {} for the defaults')
     faults.throwIfAny()
   }
+  for (const { section, setting, problem } of overrides)
+    if (problem !== undefined) faults.add(`${section}.${setting}`, problem)
   // The overrides go in last: they are not interpolated, and a placeholder that they replace need not be set.
   const document = interpolate(withoutOverridden(raw, overrides), env, faults)
   const checked = configSchema.read(withOverrides(document, overrides), new Cursor('', { faults, production }))
@@ -82,11 +85,11 @@ function withoutOverridden(document: unknown, overrides: readonly EnvironmentOve
   )
 }
 
-type Override = Pick<EnvironmentOverride, 'section' | 'setting'> & { readonly value: string | null }
+type Override = Pick<EnvironmentOverride, 'section' | 'setting'> & { readonly value?: string | null }
 
 /** Lays the overrides over the document; what is not a map stays as it is and becomes a fault of its own. */
 function withOverrides(document: unknown, overrides: readonly Override[]): unknown {
-  return overrides.reduce((current, { section, setting, value }) => {
+  return overrides.reduce((current, { section, setting, value = FAULTED }) => {
     if (!isMap(current)) return current
     const settings = current[section] ?? {}
     return isMap(settings) ? { ...current, [section]: { ...settings, [setting]: value } } : current
@@ -96,7 +99,7 @@ function withOverrides(document: unknown, overrides: readonly Override[]): unkno
 function complete(checked: ConfigDocument, document: unknown): GatewayConfig {
   return {
     ...checked,
-    auth: { keys: checked.auth.keys.map(({ key, ...entry }) => ({ ...entry, sha256: key })) },
+    auth: { ...checked.auth, keys: checked.auth.keys.map(({ key, ...entry }) => ({ ...entry, sha256: key })) },
     channels: checked.channels.map((channel) => ({
       ...channel,
       timeouts: channelTimeouts(channel.provider, channel.timeouts, checked.timeouts, document),

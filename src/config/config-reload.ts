@@ -5,12 +5,15 @@ export interface ReloadLog {
   error(message: string): void
 }
 
+/** Reloads the configuration and logs the outcome; never rejects. */
+export async function reloadConfig(store: Pick<ConfigStore, 'reload'>, log: ReloadLog): Promise<void> {
+  reportReload(await store.reload(), log)
+}
+
 /** Reloads the configuration at every SIGHUP and logs the outcome; returns the way to stop. */
 export function reloadOnSighup(store: Pick<ConfigStore, 'reload'>, log: ReloadLog): () => void {
   const reload = (): void => {
-    void store.reload().then((outcome) => {
-      report(outcome, log)
-    })
+    void reloadConfig(store, log)
   }
   process.on('SIGHUP', reload)
   return () => {
@@ -18,7 +21,8 @@ export function reloadOnSighup(store: Pick<ConfigStore, 'reload'>, log: ReloadLo
   }
 }
 
-function report(outcome: ReloadOutcome, log: ReloadLog): void {
+/** Says in the log what became of a reload; never a value. */
+export function reportReload(outcome: ReloadOutcome, log: ReloadLog): void {
   if (!outcome.applied) {
     log.error(`configuration not reloaded, the old one stays in force: ${outcome.faults.join('; ')}`)
     return

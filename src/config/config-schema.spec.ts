@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { createHash } from 'node:crypto'
 import { ConfigError } from './config-fault.js'
 import { parseConfig } from './config-loader.js'
-import type { Variables } from './environment.config.js'
+import type { Variables } from './variable.js'
 
 function faultsOf(yaml: string, env: Variables = {}): string[] {
   try {
@@ -25,14 +25,13 @@ const PORT = { min: 0, max: 65_535 }
 describe('the configuration', () => {
   it('has the contract defaults when the file sets nothing', () => {
     expect(parseConfig('{}', {})).toEqual({
-      server: { host: '0.0.0.0', port: 8080, metricsPort: 9090 },
+      server: { host: '0.0.0.0', port: 8080, metricsPort: 9090, workers: 1, explainHeaders: true },
       limits: {
         jsonBodyBytes: 10_485_760,
         imageBodyBytes: 62_914_560,
         audioFileBytes: 26_214_400,
         audioBodyBytes: 28_311_552,
         documentBytes: 26_214_400,
-        imageBodiesInFlightBytes: 314_572_800,
         realtimeSessions: 1000,
         realtimeAudioBytes: 15_728_640,
         realtimeFrameBytes: 22_020_096,
@@ -48,15 +47,25 @@ describe('the configuration', () => {
         idleMs: 60_000,
         totalMs: 570_000,
         shutdownGraceMs: 30_000,
+        drainDelayMs: 0,
         realtimeStuckMs: 10_000,
         realtimePingMs: 20_000,
         realtimeIdleMs: 300_000,
         realtimeAgeMs: 3_480_000,
       },
-      auth: { keys: [] },
+      auth: { keys: [], keyRefreshMs: 2000 },
       channels: [],
       models: [],
       breaker: { failures: 3, coolDownMs: 5000, maximumCoolDownMs: 300_000 },
+      admission: {
+        concurrentRequests: 10_000,
+        bytesInFlight: 314_572_800,
+        callerShare: 0.5,
+        loopDelayHighMs: 100,
+        loopDelayLowMs: 25,
+        memoryHighShare: 0.9,
+        memoryLowShare: 0.8,
+      },
       ssrf: { allow: [] },
       tasks: {
         pollIntervalMs: 5000,
@@ -83,9 +92,12 @@ describe('the configuration', () => {
         cacheMs: 3_600_000,
         cacheBytes: 67_108_864,
       },
+      usage: { queueRows: 50_000, batchRows: 500, batchMs: 1000, retentionMs: 7_776_000_000 },
+      prices: [],
       database: { maxConnections: 10 },
-      redis: {},
+      redis: { timeoutMs: 250, localShare: 0.5 },
       logging: { level: 'info' },
+      observability: { otlpHeaders: {}, traceSampleRatio: 1 },
     })
   })
 
@@ -96,12 +108,12 @@ describe('the configuration', () => {
   it.each([
     ['server', 'port', PORT],
     ['server', 'metricsPort', PORT],
+    ['server', 'workers', { min: 1, max: 128 }],
     ['limits', 'jsonBodyBytes', BYTES],
     ['limits', 'imageBodyBytes', BYTES],
     ['limits', 'audioFileBytes', BYTES],
     ['limits', 'audioBodyBytes', BYTES],
     ['limits', 'documentBytes', { min: 1, max: 268_435_456 }],
-    ['limits', 'imageBodiesInFlightBytes', BYTES],
     ['limits', 'realtimeSessions', COUNT],
     ['limits', 'realtimeAudioBytes', BYTES],
     ['limits', 'realtimeFrameBytes', { min: 1, max: 1_073_741_824 }],
@@ -113,11 +125,16 @@ describe('the configuration', () => {
     ['timeouts', 'idleMs', DURATION],
     ['timeouts', 'totalMs', DURATION],
     ['timeouts', 'shutdownGraceMs', DURATION],
+    ['timeouts', 'drainDelayMs', { min: 0, max: 600_000 }],
     ['timeouts', 'realtimeStuckMs', DURATION],
     ['timeouts', 'realtimePingMs', DURATION],
     ['timeouts', 'realtimeIdleMs', DURATION],
     ['timeouts', 'realtimeAgeMs', DURATION],
+    ['auth', 'keyRefreshMs', { min: 100, max: 4000 }],
     ['breaker', 'failures', { min: 1, max: 1000 }],
+    ['admission', 'concurrentRequests', COUNT],
+    ['admission', 'bytesInFlight', BYTES],
+    ['admission', 'memoryBytes', { min: 67_108_864, max: Number.MAX_SAFE_INTEGER }],
     ['tasks', 'pollIntervalMs', DURATION],
     ['tasks', 'maxAgeMs', BYTES],
     ['tasks', 'reconcileMs', BYTES],
@@ -134,7 +151,12 @@ describe('the configuration', () => {
     ['documents', 'fetchesInFlight', { min: 1, max: 10_000 }],
     ['documents', 'cacheMs', { min: 0, max: 2_147_483_647 }],
     ['documents', 'cacheBytes', BYTES],
+    ['usage', 'queueRows', COUNT],
+    ['usage', 'batchRows', { min: 1, max: 5000 }],
+    ['usage', 'batchMs', { min: 1, max: 60_000 }],
+    ['usage', 'retentionMs', BYTES],
     ['database', 'maxConnections', { min: 1, max: 1000 }],
+    ['redis', 'timeoutMs', { min: 1, max: 10_000 }],
   ])('accepts only whole numbers within range for %s.%s', (section, setting, { min, max }) => {
     for (const good of [min, max, String(min)]) expect(faultsOf(json({ [section]: { [setting]: good } }))).toEqual([])
     for (const bad of [min - 1, max + 1, min + 0.5, '1e3', '0x10', ' 1', 'ten', '', true, [1], {}]) {
@@ -169,6 +191,7 @@ describe('the configuration', () => {
     ],
     ['database.url', ['postgres://u:p#w@h/db', 'postgresql:///db?host=/run'], ['mysql://h/db', 'postgres://', 'h', 5]],
     ['redis.url', ['redis://h:6379/1', 'rediss://:p@h'], ['http://h', 'redis://a b']],
+    ['redis.localShare', [0.01, 1, '0.5'], [0, -0.5, 1.1, 'half', true]],
     ['logging.level', ['trace', 'silent'], ['verbose', 'INFO', 3]],
     ['callbacks.secret', [whsec(24), whsec(64)], [whsec(23), whsec(65), 'whsec_', 'whsec_!!', whsec(24).slice(6)]],
     ['callbacks.scheduleMs', [[0], [5, 0, 5]], [[], [-1], [1.5], 5, [2_147_483_648], [null]]],
@@ -192,6 +215,18 @@ describe('the configuration', () => {
     expect(limits(100, 101)).toEqual([])
     const fault = 'limits.realtimeCloseBytes: must be greater than limits.realtimePauseBytes'
     expect([limits(100, 100), limits(101, 100)]).toEqual([[fault], [fault]])
+  })
+
+  it('takes watermarks of admission only where the low one is below the high one', () => {
+    const faults = (admission: object): string[] => faultsOf(json({ admission }))
+    expect(faults({ loopDelayHighMs: 6, loopDelayLowMs: 5, memoryHighShare: 0.02, memoryLowShare: 0.01 })).toEqual([])
+    expect(faults({ loopDelayHighMs: 25 })).toEqual([
+      'admission.loopDelayLowMs: must be less than admission.loopDelayHighMs',
+    ])
+    expect(faults({ memoryLowShare: 0.9 })).toEqual([
+      'admission.memoryLowShare: must be less than admission.memoryHighShare',
+    ])
+    expect(faults({ loopDelayHighMs: 4, loopDelayLowMs: 10_001, memoryHighShare: 1.1, callerShare: 0 })).toHaveLength(4)
   })
 
   it('knows origins by the spelling browsers have for them', () => {
@@ -240,6 +275,36 @@ describe('the configuration', () => {
       { id: 'b', sha256: hash, models: ['*'] },
     ])
   })
+
+  it('takes limits of keys, and those of keys without any of their own', () => {
+    const limits = {
+      requestsPerMinute: 600,
+      tokensPerMinute: '100000',
+      audioSecondsPerMinute: 1,
+      concurrency: 4,
+      realtimeSessions: 2,
+    }
+    const keys = [
+      { id: 'a', key: 'one', limits },
+      { id: 'b', key: 'two', limits: {} },
+    ]
+    const { auth } = parseConfig(json({ auth: { keys, defaultLimits: { concurrency: 1_000_000 } } }), {})
+    expect(auth.keys.map((key) => key.limits)).toEqual([{ ...limits, tokensPerMinute: 100_000 }, {}])
+    expect(auth.defaultLimits).toEqual({ concurrency: 1_000_000 })
+  })
+
+  it.each(['requestsPerMinute', 'tokensPerMinute', 'audioSecondsPerMinute', 'concurrency', 'realtimeSessions'])(
+    'refuses %s that is no whole number above 0 or beyond reason, with its place',
+    (name) => {
+      for (const bad of [0, -1, 1.5, 'many', 1_000_000_001, true]) {
+        const auth = { keys: [{ id: 'a', key: 'one', limits: { [name]: bad } }], defaultLimits: { [name]: bad } }
+        expect([bad, faultsOf(json({ auth })).map((fault) => fault.split(':')[0])]).toEqual([
+          bad,
+          [`auth.keys[0].limits.${name}`, `auth.defaultLimits.${name}`],
+        ])
+      }
+    },
+  )
 
   it('refuses malformed keys, ids and globs, each with its place', () => {
     const keys = [

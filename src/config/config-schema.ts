@@ -1,19 +1,25 @@
+import { admission } from './admission-schema.js'
+import { adminKey } from './admin-key.js'
 import { channelSchema, durationMs, globs, type ChannelEntry } from './channel-schema.js'
 import {
   LOG_LEVELS,
   MODEL_CLASSES,
   PROVIDER_NAMES,
+  type AuthSection,
   type BreakerSection,
   type CallbacksSection,
   type DatabaseSection,
   type DocumentsSection,
   type GatewayConfig,
+  type KeyLimits,
   type LimitsSection,
   type ModelRow,
   type ServerSection,
   type TasksSection,
   type TimeoutsSection,
 } from './gateway-config.js'
+import { keyLimits, redisSection } from './limits-schema.js'
+import { observability } from './observability-schema.js'
 import { listOf, mapOf } from './schema/collection-schemas.js'
 import {
   accessKey,
@@ -27,19 +33,26 @@ import {
   webhookSecret,
   webOrigin,
 } from './schema/format-schemas.js'
-import { integer, oneOf } from './schema/scalar-schemas.js'
+import { boolean, integer, oneOf } from './schema/scalar-schemas.js'
 import { optional, required, withDefault, type PresentField, type Schema } from './schema/schema.js'
+import { prices, usageSection } from './usage-schema.js'
+import { workers } from './workers-schema.js'
 
 /** An access key as the file gives it, but hashed already. */
 export interface KeyEntry {
   readonly id: string
   readonly key: string
   readonly models?: readonly string[]
+  readonly limits?: KeyLimits
+}
+
+export interface AuthEntry extends Omit<AuthSection, 'keys'> {
+  readonly keys: readonly KeyEntry[]
 }
 
 /** The file's own shape; `GatewayConfig` follows from it without a further check. */
 export interface ConfigDocument extends Omit<GatewayConfig, 'auth' | 'channels'> {
-  readonly auth: { readonly keys: readonly KeyEntry[] }
+  readonly auth: AuthEntry
   readonly channels: readonly ChannelEntry[]
 }
 
@@ -55,6 +68,8 @@ const server = mapOf<ServerSection>(
     port: withDefault(integer({ min: 0, max: 65_535 }), 8080),
     publicUrl: optional(address(['http', 'https'])),
     metricsPort: withDefault(integer({ min: 0, max: 65_535 }), 9090),
+    workers: withDefault(workers, 1),
+    explainHeaders: withDefault(boolean, true),
     allowedOrigins: optional(listOf(webOrigin, { nonEmpty: 'must hold at least one origin; leave it out for none' })),
   },
   ({ port, metricsPort }, at) => {
@@ -70,7 +85,6 @@ const limits = mapOf<LimitsSection>(
     audioFileBytes: withDefault(bytes, 26_214_400),
     audioBodyBytes: withDefault(bytes, 28_311_552),
     documentBytes: withDefault(integer({ min: 1, max: 268_435_456 }), 26_214_400),
-    imageBodiesInFlightBytes: withDefault(bytes, 314_572_800),
     realtimeSessions: withDefault(count, 1000),
     realtimeAudioBytes: withDefault(bytes, 15_728_640),
     realtimeFrameBytes: withDefault(integer({ min: 1, max: 1_073_741_824 }), 22_020_096),
@@ -96,18 +110,41 @@ const timeouts = mapOf<TimeoutsSection>({
   idleMs: withDefault(durationMs, 60_000),
   totalMs: withDefault(durationMs, 570_000),
   shutdownGraceMs: withDefault(durationMs, 30_000),
+  drainDelayMs: withDefault(integer({ min: 0, max: 600_000 }), 0),
   realtimeStuckMs: withDefault(durationMs, 10_000),
   realtimePingMs: withDefault(durationMs, 20_000),
   realtimeIdleMs: withDefault(durationMs, 300_000),
   realtimeAgeMs: withDefault(durationMs, 3_480_000),
 })
 
-const keys = listOf(mapOf<KeyEntry>({ id: required(identifier), key: required(accessKey), models: optional(globs) }), {
-  unique: [
-    { field: 'id', identity: asText },
-    { field: 'key', identity: keyHash },
-  ],
-})
+const keys = listOf(
+  mapOf<KeyEntry>({
+    id: required(identifier),
+    key: required(accessKey),
+    models: optional(globs),
+    limits: optional(keyLimits),
+  }),
+  {
+    unique: [
+      { field: 'id', identity: asText },
+      { field: 'key', identity: keyHash },
+    ],
+  },
+)
+
+const auth = mapOf<AuthEntry>(
+  {
+    keys: withDefault(keys, []),
+    defaultLimits: optional(keyLimits),
+    adminKey: optional(adminKey),
+    // A revoked key is to be dead within 5 s on every replica.
+    keyRefreshMs: withDefault(integer({ min: 100, max: 4000 }), 2000),
+  },
+  ({ keys, adminKey }, at) => {
+    if (adminKey !== undefined && keys?.some(({ key }) => key === adminKey.sha256) === true)
+      at.field('adminKey').fault('must differ from every key of auth.keys')
+  },
+)
 
 const modelRow = mapOf<ModelRow>({
   id: required(modelName),
@@ -180,15 +217,19 @@ export const configSchema = mapOf<ConfigDocument>({
   server: section(server),
   limits: section(limits),
   timeouts: section(timeouts),
-  auth: section(mapOf<{ keys: readonly KeyEntry[] }>({ keys: withDefault(keys, []) })),
+  auth: section(auth),
   channels: withDefault(listOf(channelSchema, { unique: [{ field: 'id', identity: asText }] }), []),
   models: withDefault(listOf(modelRow, { unique: [{ field: 'id', identity: asText }] }), []),
   breaker: section(breaker),
+  admission: section(admission),
   ssrf: section(ssrf),
   tasks: section(tasks),
   callbacks: section(callbacks),
   documents: section(documents),
+  usage: section(usageSection),
+  prices: withDefault(prices, []),
   database: section(database),
-  redis: section(mapOf<{ url?: string }>({ url: optional(connectionUrl(['redis', 'rediss'])) })),
+  redis: section(redisSection),
   logging: section(mapOf<{ level: (typeof LOG_LEVELS)[number] }>({ level: withDefault(oneOf(LOG_LEVELS), 'info') })),
+  observability: section(observability),
 })

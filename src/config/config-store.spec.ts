@@ -110,10 +110,10 @@ describe('ConfigStore', () => {
 
   it('keeps what is bound for the life of the process, reports it at every reload, and applies the rest', async () => {
     const changed =
-      '{server: {port: 1, metricsPort: 2, host: "::", publicUrl: "http://new"}, database: {url: "postgres://h"}, redis: {url: "redis://h"}, logging: {level: debug}}'
+      '{server: {port: 1, metricsPort: 2, workers: 3, host: "::", publicUrl: "http://new"}, database: {url: "postgres://h"}, redis: {url: "redis://h"}, logging: {level: debug}}'
     const initial = yaml('{}')
     const store = new ConfigStore(initial, sourceOf(changed, changed, '{}'))
-    const needsRestart = ['server.host', 'server.port', 'server.metricsPort', 'database', 'redis']
+    const needsRestart = ['server.host', 'server.port', 'server.metricsPort', 'server.workers', 'database', 'redis']
     expect(await store.reload()).toMatchObject({ applied: true, needsRestart })
     expect(store.current).toMatchObject({
       server: { ...initial.server, publicUrl: 'http://new' },

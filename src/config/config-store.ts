@@ -23,10 +23,19 @@ export type ReloadOutcome =
       readonly faults: readonly string[]
     }
 
+/** How reloads went, for those who watch over the process. */
+export interface ReloadCounts {
+  readonly applied: number
+  readonly refused: number
+  /** When the configuration in force was read, in Unix milliseconds. */
+  readonly lastAppliedAtMs: number
+}
+
 /** The configuration in force. A request takes `current` once and finishes on what it took. */
 export class ConfigStore {
   #current: GatewayConfig
   #lastReload: Promise<unknown> = Promise.resolve()
+  #reloads: ReloadCounts = { applied: 0, refused: 0, lastAppliedAtMs: Date.now() }
   readonly #listeners = new Set<ConfigListener>()
 
   constructor(
@@ -38,6 +47,10 @@ export class ConfigStore {
 
   get current(): GatewayConfig {
     return this.#current
+  }
+
+  get reloads(): ReloadCounts {
+    return this.#reloads
   }
 
   /** Calls `listener` after every swap, in order of registration; returns the way to stop it. */
@@ -53,8 +66,16 @@ export class ConfigStore {
 
   /** Validates, then swaps at once; keeps the old configuration on any fault. One reload after the other; never rejects. */
   reload(): Promise<ReloadOutcome> {
-    const outcome = this.#lastReload.then(() => this.#reloadNow())
+    const outcome = this.#lastReload.then(async () => this.#counted(await this.#reloadNow()))
     this.#lastReload = outcome
+    return outcome
+  }
+
+  #counted(outcome: ReloadOutcome): ReloadOutcome {
+    const { applied, refused } = this.#reloads
+    this.#reloads = outcome.applied
+      ? { applied: applied + 1, refused, lastAppliedAtMs: Date.now() }
+      : { ...this.#reloads, refused: refused + 1 }
     return outcome
   }
 
@@ -92,16 +113,19 @@ function refused(...faults: string[]): ReloadOutcome {
   return { applied: false, faults }
 }
 
+const FIXED_SECTIONS = ['database', 'redis', 'observability'] as const
+
 /** A port is bound and a pool is open once per process: `current` says what runs, so these keep their running values. */
 function keepFixedSettings(loaded: GatewayConfig, running: GatewayConfig) {
   const needsRestart = [
-    ...(['host', 'port', 'metricsPort'] as const)
+    ...(['host', 'port', 'metricsPort', 'workers'] as const)
       .filter((setting) => loaded.server[setting] !== running.server[setting])
       .map((setting) => `server.${setting}`),
-    ...(['database', 'redis'] as const).filter((section) => !isDeepStrictEqual(loaded[section], running[section])),
+    ...FIXED_SECTIONS.filter((section) => !isDeepStrictEqual(loaded[section], running[section])),
   ]
   if (needsRestart.length === 0) return { next: loaded, needsRestart }
-  const { host, port, metricsPort } = running.server
-  const server = { ...loaded.server, host, port, metricsPort }
-  return { next: deepFreeze({ ...loaded, server, database: running.database, redis: running.redis }), needsRestart }
+  const { host, port, metricsPort, workers } = running.server
+  const server = { ...loaded.server, host, port, metricsPort, workers }
+  const { database, redis, observability } = running
+  return { next: deepFreeze({ ...loaded, server, database, redis, observability }), needsRestart }
 }

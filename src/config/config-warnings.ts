@@ -13,6 +13,10 @@ export function configWarnings(config: GatewayConfig): string[] {
     )
   })
   const passesCallers = config.channels.some(({ credentials }) => credentials.kind === 'caller')
-  if (config.auth.keys.length === 0 && !passesCallers) warnings.push('auth.keys is empty: every request is refused')
+  const readsKeys = config.auth.adminKey !== undefined || config.database.url !== undefined
+  if (config.auth.keys.length === 0 && !passesCallers && !readsKeys)
+    warnings.push('auth.keys is empty: every request is refused')
+  if (config.auth.adminKey?.isJudged === false)
+    warnings.push('auth.adminKey is given as a hash: nobody has judged how easily the key is guessed')
   return warnings
 }

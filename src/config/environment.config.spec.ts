@@ -27,6 +27,10 @@ describe('readEnvironment', () => {
       DATABASE_URL: 'postgres://db/gateway',
       REDIS_URL: 'redis://cache',
       LOG_LEVEL: 'debug',
+      WORKERS: 'auto',
+      DRAIN_DELAY_MS: '5000',
+      METRICS_PORT: '9091',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
     })
     expect(environment).toMatchObject({
       configFile: '/etc/gateway.yaml',
@@ -40,6 +44,10 @@ describe('readEnvironment', () => {
       ['database.url', 'postgres://db/gateway'],
       ['redis.url', 'redis://cache'],
       ['logging.level', 'debug'],
+      ['server.workers', 'auto'],
+      ['timeouts.drainDelayMs', '5000'],
+      ['server.metricsPort', '9091'],
+      ['observability.otlpUrl', 'http://collector:4318'],
     ])
   })
 

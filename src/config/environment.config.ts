@@ -1,7 +1,5 @@
 import { registerAs } from '@nestjs/config'
-
-/** Environment variables as Node gives them: text or nothing. */
-export type Variables = Readonly<Record<string, string | undefined>>
+import { readVariable, type Reading, type Variables } from './variable.js'
 
 /** The variables that win over the file, and the setting each of them stands for. */
 export const ENVIRONMENT_OVERRIDES = [
@@ -10,9 +8,14 @@ export const ENVIRONMENT_OVERRIDES = [
   { variable: 'DATABASE_URL', section: 'database', setting: 'url' },
   { variable: 'REDIS_URL', section: 'redis', setting: 'url' },
   { variable: 'LOG_LEVEL', section: 'logging', setting: 'level' },
+  { variable: 'WORKERS', section: 'server', setting: 'workers' },
+  { variable: 'DRAIN_DELAY_MS', section: 'timeouts', setting: 'drainDelayMs' },
+  { variable: 'METRICS_PORT', section: 'server', setting: 'metricsPort' },
+  { variable: 'OTEL_EXPORTER_OTLP_ENDPOINT', section: 'observability', setting: 'otlpUrl' },
 ] as const
 
-export type EnvironmentOverride = (typeof ENVIRONMENT_OVERRIDES)[number] & { readonly value: string }
+/** Has a value or a problem. */
+export type EnvironmentOverride = (typeof ENVIRONMENT_OVERRIDES)[number] & Reading
 
 export interface Environment {
   /** GATEWAY_CONFIG, a path; default `./gateway.yaml`. */
@@ -29,24 +32,21 @@ export interface Environment {
 
 /** Reads the gateway's own variables. An empty variable counts as not set. Never fails. */
 export function readEnvironment(env: Variables): Environment {
-  const configFile = readVariable(env, 'GATEWAY_CONFIG')
+  const configFile = plainValue(env, 'GATEWAY_CONFIG')
   return {
     configFile: configFile ?? './gateway.yaml',
     configFileNamed: configFile !== undefined,
-    dataDirectory: readVariable(env, 'GATEWAY_DATA') ?? './data',
-    production: readVariable(env, 'NODE_ENV') === 'production',
+    dataDirectory: plainValue(env, 'GATEWAY_DATA') ?? './data',
+    production: plainValue(env, 'NODE_ENV') === 'production',
     overrides: ENVIRONMENT_OVERRIDES.flatMap((override) => {
-      const value = readVariable(env, override.variable)
-      return value === undefined ? [] : [{ ...override, value }]
+      const reading = readVariable(env, override.variable)
+      return reading.value === undefined && reading.problem === undefined ? [] : [{ ...override, ...reading }]
     }),
   }
 }
 
-/** The value of one variable, or undefined when it is not set or empty. */
-export function readVariable(env: Variables, name: string): string | undefined {
-  const value = env[name]
-  return value === '' ? undefined : value
-}
+/** Of a variable that holds no secret. */
+const plainValue = (env: Variables, name: string): string | undefined => (env[name] === '' ? undefined : env[name])
 
 /** The process's own variables, for `main`: nothing outside this folder touches `process.env`. */
 export function processEnvironment(): NodeJS.ProcessEnv {

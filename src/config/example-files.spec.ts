@@ -24,12 +24,17 @@ const filledIn: Record<string, string> = {
   // Would break the YAML if it were put into the file's text.
   P2_CREDENTIALS: 'app:#id|"to{ken',
   VIDGEN_CREDENTIALS: 'ak|sk',
+  GATEWAY_ADMIN_KEY: 'sk-gw-admin-Wm3vQx8LrT5kZ0pYb7NcJ2sHd9FgAe4',
   CALLBACK_SECRET: `whsec_${Buffer.alloc(32, 1).toString('base64')}`,
   DATABASE_URL: 'postgres://user:pass#word@db/gateway',
   REDIS_URL: 'redis://cache:6379',
   PORT: '8081',
   HOST: '127.0.0.1',
   LOG_LEVEL: 'warn',
+  WORKERS: 'auto',
+  DRAIN_DELAY_MS: '5000',
+  METRICS_PORT: '9091',
+  OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
 }
 
 interface Setting {
@@ -74,7 +79,7 @@ describe('gateway.example.yaml', () => {
     const wrong = settings.filter(({ path, fallback, found }) => {
       const isStructure = isRecord(fallback) && Object.keys(fallback).length === 0
       // These lists are shown with entries; the text beside them says that none is the default.
-      const isShownByExample = ['auth.keys', 'channels', 'models'].includes(path)
+      const isShownByExample = ['auth.keys', 'channels', 'models', 'prices'].includes(path)
       return (
         fallback !== undefined &&
         !isStructure &&
@@ -107,12 +112,16 @@ describe('gateway.example.yaml', () => {
       DATABASE_URL: '',
       REDIS_URL: '',
       LOG_LEVEL: '',
+      WORKERS: '',
+      DRAIN_DELAY_MS: '',
+      METRICS_PORT: '',
+      OTEL_EXPORTER_OTLP_ENDPOINT: '',
     })
     const defaults = parseConfig('{}', {})
-    const { auth, channels, models, callbacks, ...rest } = config
+    const { auth, channels, models, prices, callbacks, ...rest } = config
     expect({ ...defaults, ...rest }).toEqual(defaults)
     expect({ ...callbacks, secret: undefined }).toEqual({ ...defaults.callbacks, secret: undefined })
-    expect([auth.keys.length, channels.length, models.length]).toEqual([1, 8, 1])
+    expect([auth.keys.length, channels.length, models.length, prices.length > 0]).toEqual([1, 8, 1, true])
   })
 })
 
@@ -130,7 +139,9 @@ describe('.env.example', () => {
     )
     readEnvironment(spy)
     expect(asked.length).toBeGreaterThanOrEqual(8)
-    expect(environmentNames).toEqual(expect.arrayContaining(asked))
+    // Each may also come from a file; the text at the top says so once for all.
+    const named = asked.filter((name) => !name.endsWith('_FILE'))
+    expect(environmentNames).toEqual(expect.arrayContaining(named))
   })
 
   it('names every variable the example configuration names', () => {

@@ -1,3 +1,5 @@
+import type { WorkerCount } from './workers-schema.js'
+
 /**
  * The whole configuration as the rest of the house sees it: validated, complete with defaults, frozen.
  * Source: docs/operations.md (configuration contract). Only `src/config` builds one.
@@ -29,11 +31,15 @@ export interface UpstreamTimeouts {
 }
 
 export interface ServerSection {
+  /** Processes that serve the port together; more than one only with PostgreSQL. `auto` = one for each processor. */
+  readonly workers: WorkerCount
   readonly host: string
   readonly port: number
   readonly publicUrl?: string
   /** 0 switches the metrics port off. */
   readonly metricsPort: number
+  /** Whether answers say which channel gave them, at which attempt, and what the gateway took itself. */
+  readonly explainHeaders: boolean
   /** Origins whose pages may open sockets, or `*`; absent = no page at all. */
   readonly allowedOrigins?: readonly string[]
 }
@@ -74,14 +80,14 @@ export interface LimitsSection extends RealtimeSizes {
   readonly audioBodyBytes: number
   /** One document, fetched or uploaded, after its encodings are taken off. */
   readonly documentBytes: number
-  /** Bodies with images that are in memory at once; beyond it creates wait for nobody: 503. */
-  readonly imageBodiesInFlightBytes: number
   /** Open at once, those being dialled included. */
   readonly realtimeSessions: number
 }
 
 export interface TimeoutsSection extends UpstreamTimeouts, RealtimeTimes {
   readonly shutdownGraceMs: number
+  /** Between the signal to stop and the end of listening: the process says that it is not ready, and serves on. */
+  readonly drainDelayMs: number
 }
 
 /** What one key may use. Absent = no limit. */
@@ -105,6 +111,23 @@ export interface AccessKey {
   /** Globs; absent = every model. */
   readonly models?: readonly string[]
   readonly limits?: KeyLimits
+}
+
+/** The operator's own key, known by its SHA-256 alone, 64 lower-case hex digits. */
+export interface AdminKey {
+  readonly sha256: string
+  /** False where the configuration gave the hash: how easily the key is guessed is not known. */
+  readonly isJudged: boolean
+}
+
+export interface AuthSection {
+  readonly keys: readonly AccessKey[]
+  /** Of keys that have none of their own, and of callers with a bearer of their own. */
+  readonly defaultLimits?: KeyLimits
+  /** Opens `/admin`; absent = there is no such thing. */
+  readonly adminKey?: AdminKey
+  /** How often keys of the store are read anew, in milliseconds. */
+  readonly keyRefreshMs: number
 }
 
 /** What a channel authenticates with: a secret of its own, or the caller's own bearer passed on. */
@@ -176,6 +199,15 @@ export interface DatabaseSection {
   readonly maxConnections: number
 }
 
+/** Where limits are counted for all replicas together; absent url = each process counts for itself. */
+export interface RedisSection {
+  readonly url?: string
+  /** What a request waits for Redis at most; then the limits of this process alone hold. */
+  readonly timeoutMs: number
+  /** Of each limit, above 0 and at most 1: what one replica allows while Redis is away. */
+  readonly localShare: number
+}
+
 /** Documents that the gateway reads itself. Times in milliseconds. */
 export interface DocumentsSection {
   /** When the caller names no `timeout`. */
@@ -200,22 +232,102 @@ export interface DocumentsSection {
   readonly cacheBytes: number
 }
 
+/** Records of what was used. Times in milliseconds. */
+export interface UsageSection {
+  /** Absent = where there is a store that was asked for by name (`storesUsage`). */
+  readonly store?: boolean
+  /** Records that may wait for the store; beyond it the oldest go to the log. */
+  readonly queueRows: number
+  /** Written at once. */
+  readonly batchRows: number
+  /** How long a record waits for company. */
+  readonly batchMs: number
+  /** Records are forgotten afterwards. */
+  readonly retentionMs: number
+}
+
+/** What some models cost; the first row that fits counts. Decimal text, in whatever currency the operator reckons. */
+export interface PriceRow {
+  /** Globs. */
+  readonly models: readonly string[]
+  /** Ids; absent = on every channel. */
+  readonly channels?: readonly string[]
+  /** A row for what realtime sessions hear, written down by another model; others are not for that. */
+  readonly kind?: 'input_transcription'
+  /** Tokens: per million. A part without a price of its own costs what its whole costs. */
+  readonly promptTokens?: string
+  readonly cachedTokens?: string
+  readonly cachedAudioTokens?: string
+  readonly cacheWriteTokens?: string
+  readonly cacheWriteHourTokens?: string
+  readonly audioInputTokens?: string
+  readonly completionTokens?: string
+  readonly audioOutputTokens?: string
+  readonly reasoningTokens?: string
+  /** Per million. */
+  readonly characters?: string
+  /** Per minute, or per second; never both. */
+  readonly audioMinutes?: string
+  readonly audioSeconds?: string
+  /** Each. */
+  readonly videos?: string
+  readonly images?: string
+  readonly documents?: string
+  readonly pages?: string
+  /** Each; whatever else was used and has no price is included. */
+  readonly requests?: string
+}
+
+export interface ObservabilitySection {
+  /** Where `/metrics` listens; absent = where the gateway does. */
+  readonly metricsHost?: string
+  /** Of a collector of traces, without `/v1/traces`; absent = nothing is traced. */
+  readonly otlpUrl?: string
+  /** Sent to the collector: its credentials. */
+  readonly otlpHeaders: Readonly<Record<string, string>>
+  /** Share of the traces that begin here and are sent, 0 to 1. */
+  readonly traceSampleRatio: number
+}
+
+/** When requests are refused before any work is done for them: the process could not keep up. */
+export interface AdmissionSection {
+  /** Under way at once, open streams and sockets included. */
+  readonly concurrentRequests: number
+  /** Bodies held in memory and answers that wait for slow readers, together. */
+  readonly bytesInFlight: number
+  /** Of `bytesInFlight`, what one caller may hold while others ask. */
+  readonly callerShare: number
+  /** What a turn of the event loop may last before new requests are refused. */
+  readonly loopDelayHighMs: number
+  /** What it is brought back to, and below which nothing is refused any more. */
+  readonly loopDelayLowMs: number
+  /** What the process may use; absent = what its container or machine has. */
+  readonly memoryBytes?: number
+  /** Shares of that memory: from the first on requests are refused, until the second is reached again. */
+  readonly memoryHighShare: number
+  readonly memoryLowShare: number
+}
+
 export interface GatewayConfig {
   readonly server: ServerSection
   readonly limits: LimitsSection
   readonly timeouts: TimeoutsSection
-  readonly auth: { readonly keys: readonly AccessKey[] }
+  readonly auth: AuthSection
   readonly channels: readonly ChannelConfig[]
   /** Rows added to the built-in catalogue. */
   readonly models: readonly ModelRow[]
   readonly breaker: BreakerSection
+  readonly admission: AdmissionSection
   readonly ssrf: { readonly allow: readonly string[] }
   readonly tasks: TasksSection
   readonly callbacks: CallbacksSection
   readonly documents: DocumentsSection
+  readonly usage: UsageSection
+  readonly prices: readonly PriceRow[]
   readonly database: DatabaseSection
-  readonly redis: { readonly url?: string }
+  readonly redis: RedisSection
   readonly logging: { readonly level: LogLevel }
+  readonly observability: ObservabilitySection
 }
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { ConfigError, FAULTED, FaultList } from './config-fault.js'
-import type { Variables } from './environment.config.js'
+import type { Variables } from './variable.js'
 import { interpolate } from './interpolation.js'
 
 function faultsOf(document: unknown, env: Variables = {}): string[] {

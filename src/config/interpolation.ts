@@ -1,5 +1,5 @@
 import { FAULTED, fieldPath, isMap, itemPath, type FaultList } from './config-fault.js'
-import { readVariable, type Variables } from './environment.config.js'
+import { readVariable, type Variables } from './variable.js'
 
 /** Aliases may repeat a block for hundreds of channels, but not multiply without end. */
 const MAX_VALUES = 200_000
@@ -16,8 +16,9 @@ interface Walk {
 }
 
 /**
- * Returns a copy of a parsed document in which `${NAME}` and `${NAME:-default}` inside strings are replaced. It works on
- * values, not on the file's text, so a secret may hold any character. Keys are left alone, and what was put in is not
+ * Returns a copy of a parsed document in which `${NAME}` and `${NAME:-default}` inside strings are replaced, by the
+ * variable or the file that `NAME_FILE` names. It works on values, not on the file's text, so a secret may hold any
+ * character. Keys are left alone, and what was put in is not
  * looked at again. `$${` stands for `${`. A string that comes out empty counts as not given (null).
  */
 export function interpolate(document: unknown, env: Variables, faults: FaultList): unknown {
@@ -48,8 +49,9 @@ function replace(text: string, path: string, state: Walk): unknown {
       problems.push('holds a malformed placeholder; write ${NAME} or ${NAME:-default}, and $${ for a literal ${')
       return ''
     }
-    const value = readVariable(state.env, name) ?? fallback
-    if (value === undefined) problems.push(`the environment variable ${name} is not set`)
+    const { value = fallback, problem } = readVariable(state.env, name)
+    if (problem !== undefined) problems.push(problem)
+    else if (value === undefined) problems.push(`the environment variable ${name} is not set`)
     return value ?? ''
   })
   for (const problem of problems) state.faults.add(path, problem)

@@ -47,7 +47,7 @@ export class DocumentCache {
 }
 
 const sharedKey = (identity: string): string => `anyone ${identity}`
-const ownKey = (identity: string, owner: string): string => `${owner} ${identity}`
+const ownKey = (identity: string, owner: string): string => `only ${owner} ${identity}`
 
 function entriesFor({ cacheMs, cacheBytes }: DocumentsSection): Entries | undefined {
   if (cacheMs === 0) return undefined

@@ -1,5 +1,4 @@
-import { createHash, hash } from 'node:crypto'
-import type { Caller } from '../common/auth/caller.js'
+import { createHash } from 'node:crypto'
 import type { DocumentSource, DocumentUpload } from './document-request.js'
 
 /**
@@ -9,10 +8,6 @@ import type { DocumentSource, DocumentUpload } from './document-request.js'
 export async function identityOf(source: DocumentSource): Promise<string> {
   return source.kind === 'url' ? `url ${source.url}` : `file ${await digestOf(source.upload)}`
 }
-
-/** The same text for the same caller; nothing of a key of the caller's own can be read from it. Begins with a colon. */
-export const ownerOf = ({ keyId, bearer }: Caller): string =>
-  bearer === undefined ? `:key ${keyId}` : `:bearer ${hash('sha256', bearer, 'hex')}`
 
 async function digestOf({ spool, name, contentType }: DocumentUpload): Promise<string> {
   const digest = createHash('sha256').update(`${JSON.stringify([name, contentType])}\n`)

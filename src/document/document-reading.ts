@@ -14,10 +14,16 @@ export const KEPT_STATUS = 200
  * a request without cookies is the same for everybody, unless its server says otherwise.
  */
 export function reuseOfPage(status: number, cacheControl: string): DocumentReading['reuse'] {
-  const directives = cacheControl
-    .toLowerCase()
-    .split(',')
-    .map((directive) => directive.split('=', 1)[0]?.trim())
-  if (status !== KEPT_STATUS || directives.includes('no-store')) return 'nobody'
-  return directives.includes('private') ? 'same caller' : 'anyone'
+  const directives = new Map(cacheControl.toLowerCase().split(',').map(directiveOf))
+  // An answer that must be checked each time is as good as none: the gateway reads anew rather than asks whether to.
+  const isStale = isZero(directives.get('s-maxage') ?? directives.get('max-age'))
+  if (status !== KEPT_STATUS || isStale || directives.has('no-store') || directives.has('no-cache')) return 'nobody'
+  return directives.has('private') ? 'same caller' : 'anyone'
 }
+
+function directiveOf(text: string): [name: string, value: string] {
+  const [name = '', value = ''] = text.split('=', 2)
+  return [name.trim(), value.trim().replaceAll('"', '')]
+}
+
+const isZero = (seconds: string | undefined): boolean => seconds !== undefined && /^0+$/.test(seconds)

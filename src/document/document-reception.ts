@@ -6,8 +6,9 @@ import { callOf } from '../common/http/call.js'
 import { JsonBody } from '../common/http/json-body.js'
 import { assertJson, JSON_BODY_TIMEOUT_MS } from '../common/http/json-request.decorator.js'
 import { receiveMultipart } from '../common/http/multipart-upload.js'
-import { assertReadable, continueIfAsked, readBody } from '../common/http/request-body.js'
+import { assertReadable, continueIfAsked, readBody, roomFor } from '../common/http/request-body.js'
 import { spoolBody } from '../common/http/spooled-body.js'
+import { SPOOL_MEMORY_BYTES } from '../common/http/spooled-file.js'
 import { boundaryOf } from '../common/http/upload-body.js'
 import { namedFields, releaseWhenDone, timedReception, UPLOAD_TIMEOUT_MS } from '../common/http/upload-reception.js'
 import { DtoCheck } from '../common/validation/dto-check.js'
@@ -54,9 +55,8 @@ export class DocumentReception {
     const maximumBytes = this.store.current.limits.jsonBodyBytes
     assertJson(request)
     assertReadable(request, maximumBytes)
-    continueIfAsked(request, response)
     const bytes = await timedReception(request, () =>
-      readBody(request, { maximumBytes, timeoutMs: JSON_BODY_TIMEOUT_MS }),
+      readBody(request, response, { maximumBytes, timeoutMs: JSON_BODY_TIMEOUT_MS }),
     )
     const { fields } = JsonBody.parse(bytes)
     if (isGiven(fields['url']) && isGiven(fields['file'])) throw bothGiven()
@@ -69,6 +69,7 @@ export class DocumentReception {
     const bodyBytes = documentBytes + FORM_OVERHEAD_BYTES
     // Whatever the headers alone tell is judged before a client that waits is told to send.
     boundaryOf(request, bodyBytes)
+    const room = roomFor(request, SPOOL_MEMORY_BYTES)
     continueIfAsked(request, response)
     const { file, fields } = await timedReception(request, () =>
       receiveMultipart(request, {
@@ -76,6 +77,7 @@ export class DocumentReception {
         fileBytes: documentBytes,
         fileTooLargeKind: 'payload_too_large',
         bodyTimeoutMs: UPLOAD_TIMEOUT_MS,
+        room,
       }),
     )
     const upload = file && new DocumentUpload(file.spool, file.filename, file.claimedType)
@@ -90,9 +92,10 @@ export class DocumentReception {
     assertReadable(request, documentBytes)
     const query = parseQuery(request.url?.split('?', 2)[1] ?? '')
     const { timeout, no_cache: noCache } = await this.termsCheck.assert(query)
+    const room = roomFor(request, SPOOL_MEMORY_BYTES)
     continueIfAsked(request, response)
     const spool = await timedReception(request, () =>
-      spoolBody(request, { maximumBytes: documentBytes, timeoutMs: UPLOAD_TIMEOUT_MS }),
+      spoolBody(request, { maximumBytes: documentBytes, timeoutMs: UPLOAD_TIMEOUT_MS, room }),
     )
     const upload = new DocumentUpload(spool, '', request.headers['content-type'] ?? '')
     releaseWhenDone(upload.hold(), callOf(request), response)

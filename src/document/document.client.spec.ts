@@ -9,6 +9,7 @@ import { GuardedClient } from '../common/http/guarded-client.js'
 import { parseConfig } from '../config/config-loader.js'
 import { ConfigStore } from '../config/config-store.js'
 import { DocumentClient, type FetchedDocument } from './document.client.js'
+import { FetchesInFlight } from './fetches-in-flight.js'
 
 let target: DocumentTarget
 /** Listens at every address of this machine: whoever gets through is counted. */
@@ -27,7 +28,7 @@ beforeEach(async () => {
   const allow = [`127.0.0.1:${target.port}`, `files.test:${target.port}`]
   const store = new ConfigStore(parseConfig(JSON.stringify({ ssrf: { allow } }), {}))
   guarded = new GuardedClient(store, (host) => resolve(host))
-  client = new DocumentClient(guarded, store)
+  client = new DocumentClient(guarded, store, new FetchesInFlight(store))
 })
 afterEach(async () => {
   await guarded.onApplicationShutdown()

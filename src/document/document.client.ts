@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module'
 import { Injectable } from '@nestjs/common'
-import { GatewayError } from '../common/errors/gateway-error.js'
 import type { Call } from '../common/http/call.js'
 import { GuardedClient, type GuardedResponse } from '../common/http/guarded-client.js'
 import { safeFileName } from '../common/http/upload-names.js'
@@ -8,7 +7,8 @@ import { ConfigStore } from '../config/config-store.js'
 import type { DocumentFile } from './document-parser.js'
 import { assertNotOwnAddress, nameIn } from './document-address.js'
 import { fetchFailure } from './fetch-failures.js'
-import { documentTooLarge, spoolDecoded } from './fetched-body.js'
+import { contentEncodings, documentTooLarge, spoolDecoded } from './fetched-body.js'
+import { FetchesInFlight } from './fetches-in-flight.js'
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { readonly version: string }
 
@@ -19,9 +19,6 @@ const HEADERS: readonly string[] = [
 ]
 
 const MAXIMUM_REDIRECTS = 5
-
-/** A fetch takes a second or two. */
-const RETRY_AFTER_SECONDS = 2
 
 /** A document as its server sent it, with whatever status. */
 export interface FetchedDocument {
@@ -37,11 +34,10 @@ export interface FetchedDocument {
 /** Fetches documents by URLs that callers name, through the guarded door. */
 @Injectable()
 export class DocumentClient {
-  private inFlight = 0
-
   constructor(
     private readonly guarded: GuardedClient,
     private readonly store: ConfigStore,
+    private readonly fetches: FetchesInFlight,
   ) {}
 
   /**
@@ -51,45 +47,39 @@ export class DocumentClient {
    */
   async fetch(url: string, call: Call, deadlineAtMs: number): Promise<FetchedDocument> {
     // Looking a name up occupies a thread, of which the process has few: this bound is theirs as well.
-    if (this.inFlight >= this.store.current.documents.fetchesInFlight) throw tooManyFetches()
-    this.inFlight++
-    try {
-      return await this.receive(await this.ask(url, call, deadlineAtMs))
-    } catch (error) {
-      throw fetchFailure(error)
-    } finally {
-      this.inFlight--
-    }
+    return await this.fetches.within(async () => {
+      try {
+        return await this.receive(await this.ask(url, call, deadlineAtMs))
+      } catch (error) {
+        throw fetchFailure(error)
+      }
+    })
   }
 
-  private async ask(url: string, call: Call, deadlineAtMs: number): Promise<GuardedResponse> {
+  private ask(url: string, call: Call, deadlineAtMs: number): Promise<GuardedResponse> {
     const { timeouts, server } = this.store.current
-    const response = await this.guarded.get(url, {
+    return this.guarded.get(url, {
       call,
       deadlineAtMs,
       timeouts,
       headers: HEADERS,
       maximumRedirects: MAXIMUM_REDIRECTS,
       callersField: 'url',
+      assertWanted: (step) => {
+        assertNotOwnAddress(step, server.publicUrl)
+      },
     })
-    try {
-      assertNotOwnAddress(response.url, server.publicUrl)
-      return response
-    } catch (error) {
-      response.body.cancel()
-      throw error
-    }
   }
 
   private async receive({ url, status, headers, body }: GuardedResponse): Promise<FetchedDocument> {
     const { documentBytes } = this.store.current.limits
-    const encoding = textOf(headers['content-encoding']).trim().toLowerCase().replace('identity', '')
-    const announcedBytes = encoding === '' ? Number(headers['content-length'] ?? 0) : 0
+    const encodings = contentEncodings(textOf(headers['content-encoding']))
+    const announcedBytes = encodings.length === 0 ? Number(headers['content-length'] ?? 0) : 0
     if (announcedBytes > documentBytes) {
       body.cancel()
       throw documentTooLarge(documentBytes)
     }
-    const spool = await spoolDecoded(body, encoding, documentBytes)
+    const spool = await spoolDecoded(body, encodings, documentBytes)
     return {
       file: { spool, contentType: textOf(headers['content-type']), name: safeFileName(nameIn(url)), baseUrl: url },
       url,
@@ -102,8 +92,3 @@ export class DocumentClient {
 /** A header that was sent several times means the list of what was sent (RFC 9110, section 5.3). */
 const textOf = (header: string | string[] | undefined): string =>
   Array.isArray(header) ? header.join(', ') : (header ?? '')
-
-const tooManyFetches = (): GatewayError =>
-  new GatewayError('overloaded', 'Too many documents are being fetched at the moment.', {
-    retryAfterSeconds: RETRY_AFTER_SECONDS,
-  })

@@ -7,6 +7,7 @@ import { DocumentClient } from './document.client.js'
 import { DocumentController } from './document.controller.js'
 import { DocumentReception } from './document-reception.js'
 import { DocumentService } from './document.service.js'
+import { FetchesInFlight } from './fetches-in-flight.js'
 import { LocalReader } from './local-reader.js'
 import { ParserPoolModule } from './pool/parser-pool.module.js'
 import { SharedReadings } from './shared-readings.js'
@@ -15,6 +16,9 @@ import { SharedReadings } from './shared-readings.js'
 @Module({
   imports: [AuthModule, HttpModule, ProvidersModule, ParserPoolModule],
   controllers: [DocumentController],
-  providers: [DocumentService, DocumentReception, DocumentClient, DocumentCache, LocalReader, SharedReadings],
+  providers: [
+    ...[DocumentService, DocumentReception, DocumentClient, DocumentCache],
+    ...[FetchesInFlight, LocalReader, SharedReadings],
+  ],
 })
 export class DocumentModule {}

@@ -14,10 +14,12 @@ import { DocumentCache } from './document-cache.js'
 import { DocumentClient } from './document.client.js'
 import { type DocumentRequest, DocumentUpload } from './document-request.js'
 import { DocumentService } from './document.service.js'
+import { FetchesInFlight } from './fetches-in-flight.js'
 import { LocalReader } from './local-reader.js'
 import { SharedReadings } from './shared-readings.js'
 
 const PUBLIC_URL = 'http://93.184.216.34/a'
+const FETCHES_IN_FLIGHT = 2
 
 let parser: StandInParser
 let reader: StandInReader
@@ -26,16 +28,25 @@ let service: DocumentService
 let resolve: ResolveHost
 
 beforeEach(() => {
-  const store = new ConfigStore(parseConfig(JSON.stringify({ server: { publicUrl: 'https://gw.example.org' } }), {}))
+  const store = new ConfigStore(
+    parseConfig(
+      JSON.stringify({
+        server: { publicUrl: 'https://gw.example.org' },
+        documents: { fetchesInFlight: FETCHES_IN_FLIGHT },
+      }),
+      {},
+    ),
+  )
   const guarded = new GuardedClient(store, (host) => resolve(host))
   const router: Pick<ProviderRouter, 'document'> = { document: () => route }
   resolve = () => Promise.resolve([{ address: '93.184.216.34', family: 4 }])
   parser = new StandInParser()
   reader = new StandInReader()
   route = reader
-  const local = new LocalReader(new DocumentClient(guarded, store), parser)
+  const fetches = new FetchesInFlight(store)
+  const local = new LocalReader(new DocumentClient(guarded, store, fetches), parser)
   const cache = new DocumentCache(store)
-  service = new DocumentService(router as ProviderRouter, local, cache, new SharedReadings(), guarded, store)
+  service = new DocumentService(router as ProviderRouter, local, cache, new SharedReadings(), fetches, guarded, store)
 })
 
 /** Files that are read, all with the content that was sent. */
@@ -80,10 +91,28 @@ describe('A document for which an upstream reader is configured', () => {
     expect(reader.policies).toEqual([{ repeatableOnceSent: true }])
     expect(call.log).toMatchObject({
       channelId: 'reader-main',
-      attempts: 1,
+      tried: [{ channelId: 'reader-main' }],
       usage: { units: { documents: 1, pages: 1 } },
     })
     expect(parser.parsed).toEqual([])
+  })
+
+  it('is refused while as many are being fetched as may be, and read once one of them is there', async () => {
+    const gates: (() => void)[] = []
+    reader.gate = () => new Promise((open) => gates.push(open))
+    const urls = Array.from({ length: FETCHES_IN_FLIGHT }, (_, at) => `${PUBLIC_URL}?${at}`)
+    const reading = urls.map((url) => bodyOf(urlRequest(url)))
+    await eventually(() => gates.length === FETCHES_IN_FLIGHT)
+    const { request, leave } = await fileRequest('words')
+    await expect(service.parse(request, newCall())).rejects.toMatchObject({
+      kind: 'overloaded',
+      details: { retryAfterSeconds: expect.any(Number) },
+    })
+    await leave()
+    for (const open of gates.splice(0)) open()
+    await Promise.all(reading)
+    reader.gate = undefined
+    expect((await bodyOf(urlRequest())).data.markdown).toBe('read there')
   })
 
   it('is judged by its address first, as if the gateway went there itself', async () => {

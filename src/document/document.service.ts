@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common'
+import { ownerOf } from '../common/auth/owner.js'
 import type { Call } from '../common/http/call.js'
 import { GuardedClient } from '../common/http/guarded-client.js'
 import type { UpstreamAnswer } from '../common/http/upstream-answer.js'
@@ -8,9 +9,10 @@ import { type DocumentRoute, ProviderRouter } from '../providers/provider-router
 import { assertNotOwnAddress } from './document-address.js'
 import { documentAnswer } from './document-answer.js'
 import { DocumentCache } from './document-cache.js'
-import { identityOf, ownerOf } from './document-identity.js'
+import { identityOf } from './document-identity.js'
 import { type DocumentReading, KEPT_STATUS } from './document-reading.js'
 import type { DocumentRequest, DocumentSource } from './document-request.js'
+import { FetchesInFlight } from './fetches-in-flight.js'
 import { LocalReader } from './local-reader.js'
 import { SharedReadings } from './shared-readings.js'
 
@@ -31,6 +33,7 @@ export class DocumentService {
     private readonly reader: LocalReader,
     private readonly cache: DocumentCache,
     private readonly readings: SharedReadings,
+    private readonly fetches: FetchesInFlight,
     private readonly guarded: GuardedClient,
     private readonly store: ConfigStore,
   ) {}
@@ -73,7 +76,7 @@ export class DocumentService {
     const { source } = request
     const release = source.kind === 'file' ? source.upload.hold() : undefined
     try {
-      if (route !== undefined) return await readBy(route, request, call)
+      if (route !== undefined) return await this.fetches.within(() => readBy(route, request, call))
       // Those who wait have deadlines of their own; whoever joins them late has all of it before this one.
       const deadlineAtMs =
         performance.now() + Math.min(2 * this.store.current.documents.maximumTimeoutMs, LONGEST_TIMER_MS)

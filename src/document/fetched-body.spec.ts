@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { spoolsLeft } from '../../test/support/audio-uploads.js'
 import { GatewayError } from '../common/errors/gateway-error.js'
 import type { ByteSink, ByteSource } from '../common/http/byte-source.js'
-import { spoolDecoded } from './fetched-body.js'
+import { contentEncodings, spoolDecoded } from './fetched-body.js'
 
 const MEGABYTE = 1_000_000
 
@@ -58,7 +58,7 @@ const cutEvery = (bytes: Buffer, length: number): Buffer[] =>
   Array.from({ length: Math.ceil(bytes.length / length) }, (_, at) => bytes.subarray(at * length, (at + 1) * length))
 
 async function decoded(pieces: readonly Buffer[], encoding: string, maximumBytes = 50 * MEGABYTE): Promise<Buffer> {
-  const spool = await spoolDecoded(new Pieces(pieces), encoding, maximumBytes)
+  const spool = await spoolDecoded(new Pieces(pieces), contentEncodings(encoding), maximumBytes)
   const chunks: Buffer[] = []
   for await (const chunk of spool.createReadStream() as AsyncIterable<Buffer>) chunks.push(chunk)
   await spool.remove()
@@ -72,7 +72,16 @@ const ENCODERS: readonly (readonly [string, (bytes: Buffer) => Buffer])[] = [
   ['br', brotliCompressSync],
   ['deflate', deflateSync],
   ['deflate', deflateRawSync],
+  ['gzip, br', (bytes) => brotliCompressSync(gzipSync(bytes))],
+  ['br, identity,gzip', (bytes) => gzipSync(brotliCompressSync(bytes))],
+  ['deflate, GZIP, deflate', (bytes) => deflateSync(gzipSync(deflateRawSync(bytes)))],
 ]
+
+/** A gzip file whose blocks hold nothing: each byte that is sent costs work, and none comes out. */
+function hollowGzip(bytes: number): Buffer {
+  const emptyBlock = Buffer.from([0x00, 0x00, 0x00, 0xff, 0xff])
+  return Buffer.concat([gzipSync('').subarray(0, 10), Buffer.alloc(bytes, emptyBlock)])
+}
 
 describe('A fetched body', () => {
   it('is what it was before it was encoded, however it is cut', async () => {
@@ -100,6 +109,32 @@ describe('A fetched body', () => {
     expect(await decoded([], 'zstd')).toHaveLength(0)
   })
 
+  it.each(['none', 'utf-8', 'UTF8', 'identity', ' , identity,none'])(
+    'is as it stands where its encoding is %j',
+    async (name) => {
+      expect((await decoded([Buffer.from('plain')], name)).toString()).toBe('plain')
+      expect((await decoded([gzipSync('packed')], `${name}, gzip`)).toString()).toBe('packed')
+    },
+  )
+
+  it('packed more often than three times is not unpacked', async () => {
+    const packed = [1, 2, 3, 4].reduce((bytes) => gzipSync(bytes), Buffer.from('deep'))
+    await expect(decoded([packed], 'gzip, gzip, gzip, gzip')).rejects.toMatchObject({ kind: 'upstream_failed' })
+  })
+
+  it('larger than the limit in any of its forms is too large, whatever comes out at the end', async () => {
+    const hollow = hollowGzip(2 * MEGABYTE)
+    for (const [bytes, name] of [
+      [hollow, 'gzip'],
+      [gzipSync(hollow), 'gzip, gzip'],
+      [brotliCompressSync(Buffer.alloc(2 * MEGABYTE)), 'br'],
+    ] as const) {
+      await expect(decoded(cutEvery(bytes, 10_000), name, MEGABYTE)).rejects.toMatchObject({
+        kind: 'payload_too_large',
+      })
+    }
+  })
+
   it('of several gzip members is all of them', async () => {
     const both = Buffer.concat([gzipSync('one'), gzipSync('two')])
     expect((await decoded([both], 'gzip')).toString()).toBe('onetwo')
@@ -123,7 +158,9 @@ describe('A fetched body', () => {
       ['gzip', new Pieces(pieces)],
       ['', new Pieces(Array.from({ length: 200 }, () => Buffer.alloc(MEGABYTE)))],
     ] as const) {
-      await expect(spoolDecoded(body, encoding, 5 * MEGABYTE)).rejects.toMatchObject({ kind: 'payload_too_large' })
+      await expect(spoolDecoded(body, contentEncodings(encoding), 5 * MEGABYTE)).rejects.toMatchObject({
+        kind: 'payload_too_large',
+      })
       expect(body.cancelled).toBe(true)
       expect(body.taken).toBeLessThan(150)
     }
@@ -133,14 +170,14 @@ describe('A fetched body', () => {
     const failure = new GatewayError('upstream_timeout', 'Words.')
     const packed = gzipSync(Buffer.alloc(100_000, 'ab'))
     for (const pieces of [[], [packed.subarray(0, 5)], [packed]]) {
-      await expect(spoolDecoded(new Pieces(pieces, failure), 'gzip', MEGABYTE)).rejects.toBe(failure)
-      await expect(spoolDecoded(new Pieces(pieces, failure), '', MEGABYTE)).rejects.toBe(failure)
+      await expect(spoolDecoded(new Pieces(pieces, failure), ['gzip'], MEGABYTE)).rejects.toBe(failure)
+      await expect(spoolDecoded(new Pieces(pieces, failure), [], MEGABYTE)).rejects.toBe(failure)
     }
   })
 
   it('in an encoding nobody knows is given up at once', async () => {
     const body = new Pieces([Buffer.from('a'), Buffer.from('b')])
-    await expect(spoolDecoded(body, 'compress', MEGABYTE)).rejects.toMatchObject({ kind: 'upstream_failed' })
+    await expect(spoolDecoded(body, ['compress'], MEGABYTE)).rejects.toMatchObject({ kind: 'upstream_failed' })
     expect(body.cancelled).toBe(true)
   })
 })

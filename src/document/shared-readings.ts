@@ -35,9 +35,11 @@ export class SharedReadings {
     }
   }
 
-  private begin(key: string, { caller, method, path, requestId }: Call, begin: BeginReading): SharedReading {
+  private begin(key: string, { caller, method, path, requestId, trace }: Call, begin: BeginReading): SharedReading {
     const call = new Call(requestId, method, path, performance.now())
     call.caller = caller
+    // Its upstream belongs to the trace of whoever asked first.
+    call.trace = trace
     const reading = new SharedReading(call, begin, () => {
       if (this.running.get(key) === reading) this.running.delete(key)
     })

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { CollectedUsage } from '../../test/support/collected-usage.js'
 import { newCall } from '../../test/support/raw-upstream.js'
 import type { Caller } from '../common/auth/caller.js'
 import { GatewayError } from '../common/errors/gateway-error.js'
@@ -6,6 +7,7 @@ import type { Call } from '../common/http/call.js'
 import type { CallContext } from '../providers/contracts/call-context.js'
 import type { ImageProvider, UpstreamImageTask } from '../providers/contracts/image.contract.js'
 import type { PinnedRoute, ProviderRouter } from '../providers/provider-router.js'
+import { EndedImages } from './ended-images.js'
 import { ImageChannels } from './image-channels.js'
 import { KnownChannels } from './known-channels.js'
 
@@ -32,10 +34,11 @@ function channelsOf(replies: Readonly<Record<string, Reply>>) {
     }
   })
   const router: Pick<ProviderRouter, 'imageChannels'> = { imageChannels: () => routes }
-  const channels = new ImageChannels(router as ProviderRouter, new KnownChannels())
+  const usage = new CollectedUsage()
+  const channels = new ImageChannels(router as ProviderRouter, new KnownChannels(), new EndedImages(usage))
   const ask = (id = '1', call: Call = newCall()) =>
     channels.ask(id, call, (provider, context) => provider.fetch(id, context))
-  return { ask, asked }
+  return { ask, asked, usage }
 }
 
 describe('A task', () => {

@@ -5,6 +5,7 @@ import type { Call } from '../common/http/call.js'
 import type { CallContext } from '../providers/contracts/call-context.js'
 import type { ImageProvider, UpstreamImageTask } from '../providers/contracts/image.contract.js'
 import { type PinnedRoute, ProviderRouter } from '../providers/provider-router.js'
+import { EndedImages } from './ended-images.js'
 import { KnownChannels } from './known-channels.js'
 import { unknownTask } from './task-id.js'
 
@@ -16,6 +17,7 @@ export class ImageChannels {
   constructor(
     private readonly router: ProviderRouter,
     private readonly known: KnownChannels,
+    private readonly ended: EndedImages,
   ) {}
 
   /**
@@ -31,6 +33,7 @@ export class ImageChannels {
         const task = await route.attempt(call, { repeatableOnceSent: true }, question)
         if (task === undefined) continue
         this.known.remember(id, route.channelId)
+        this.ended.note(id, route.channelId, task, call)
         return task
       } catch (error) {
         failure ??= { error }

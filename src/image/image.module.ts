@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common'
 import { AuthModule } from '../common/auth/auth.module.js'
 import { ProvidersModule } from '../providers/providers.module.js'
+import { EndedImages } from './ended-images.js'
 import { ImageChannels } from './image-channels.js'
 import { ImageController } from './image.controller.js'
 import { ImageService } from './image.service.js'
@@ -11,6 +12,6 @@ import { TaskWatches } from './task-watches.js'
 @Module({
   imports: [AuthModule, ProvidersModule],
   controllers: [ImageController],
-  providers: [ImageService, ImageChannels, KnownChannels, TaskWatches],
+  providers: [ImageService, ImageChannels, EndedImages, KnownChannels, TaskWatches],
 })
 export class ImageModule {}

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { GatewayError } from '../common/errors/gateway-error.js'
+import type { TaskListener } from '../common/http/task-events.js'
 import type { UpstreamImageTask } from '../providers/contracts/image.contract.js'
-import { type TaskListener, TaskWatch } from './task-watch.js'
+import { TaskWatch } from './task-watch.js'
 
 const PAUSE_MS = 5000
 

@@ -1,15 +1,9 @@
-import { GatewayError } from '../common/errors/gateway-error.js'
+import type { GatewayError } from '../common/errors/gateway-error.js'
+import { followingFailure, type TaskListener } from '../common/http/task-events.js'
 import type { UpstreamImageTask } from '../providers/contracts/image.contract.js'
 
 /** In a row; until then a stream waits for better times. */
 const TOLERATED_FAILURES = 2
-
-/** Who follows a task. After `ended` or `failed` nothing more is said. */
-export interface TaskListener {
-  changed(task: UpstreamImageTask): void
-  ended(): void
-  failed(error: GatewayError): void
-}
 
 export interface WatchPlan {
   /** Asks for the task once. */
@@ -48,7 +42,7 @@ export class TaskWatch {
   private async look(): Promise<void> {
     const outcome = await this.plan.look().then(
       (task) => ({ task }),
-      (error: unknown) => ({ error: failureOf(error) }),
+      (error: unknown) => ({ error: followingFailure(error) }),
     )
     if (this.isOver) return
     if ('task' in outcome) this.note(outcome.task)
@@ -101,8 +95,3 @@ export class TaskWatch {
 
 const hasChanged = (before: UpstreamImageTask, now: UpstreamImageTask): boolean =>
   before.status !== now.status || before.progress !== now.progress || before.imageUrl !== now.imageUrl
-
-const failureOf = (error: unknown): GatewayError =>
-  error instanceof GatewayError
-    ? error
-    : new GatewayError('internal', 'The gateway failed to follow this task.', { cause: error })

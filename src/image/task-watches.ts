@@ -1,10 +1,11 @@
-import { hash } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
 import type { Caller } from '../common/auth/caller.js'
+import { ownerOf } from '../common/auth/owner.js'
 import { Call } from '../common/http/call.js'
+import type { TaskListener } from '../common/http/task-events.js'
 import { ConfigStore } from '../config/config-store.js'
 import { ImageChannels } from './image-channels.js'
-import { type TaskListener, TaskWatch } from './task-watch.js'
+import { TaskWatch } from './task-watch.js'
 
 /** The watches that are under way: one for each task, however many follow it. */
 @Injectable()
@@ -41,4 +42,4 @@ export class TaskWatches {
 }
 
 /** With which key upstreams are asked: answers to a key of a caller's own are that caller's alone. */
-const askingKey = ({ bearer }: Caller): string => (bearer === undefined ? 'gateway' : hash('sha256', bearer, 'hex'))
+const askingKey = (caller: Caller): string => (caller.bearer === undefined ? 'gateway' : ownerOf(caller))

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common'
 import type { Call } from '../common/http/call.js'
 import type { JsonBody } from '../common/http/json-body.js'
+import { expectedOfChat } from '../common/limits/expected-use.js'
 import type { UpstreamAnswer } from '../common/http/upstream-answer.js'
 import type { MessagesProvider } from '../providers/contracts/messages.contract.js'
 import { ProviderRouter, type Route } from '../providers/provider-router.js'
@@ -18,7 +19,8 @@ export class MessagesService {
   create(body: JsonBody<MessagesRequestDto>, headers: MessagesHeaders, call: Call): Promise<UpstreamAnswer> {
     const { model, thinking, max_tokens: maximumTokens } = body.fields
     assertThinkingBudget(thinking, maximumTokens, headers.beta)
-    return this.route(model, call).attempt(call, POLICY, (provider, context) =>
+    const expected = call.allowance === undefined ? undefined : expectedOfChat(body.bytes.length, body.fields)
+    return this.route(model, call).attempt(call, { ...POLICY, expected }, (provider, context) =>
       provider.create({ body, ...headers }, context),
     )
   }

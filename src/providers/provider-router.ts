@@ -1,5 +1,6 @@
 import type { Caller } from '../common/auth/caller.js'
 import type { Call } from '../common/http/call.js'
+import type { TokensAndAudio } from '../common/limits/allowance.js'
 import type { ModelClass } from '../config/gateway-config.js'
 import type { CallContext } from './contracts/call-context.js'
 import type { ChatProvider } from './contracts/chat.contract.js'
@@ -15,6 +16,8 @@ import type { VideoProvider } from './contracts/video.contract.js'
 export interface AttemptPolicy {
   /** False for calls whose request must not be sent twice once it was sent: paid creates, uploads over 10 MB. */
   readonly repeatableOnceSent: boolean
+  /** Reserved before the first attempt; worth finding out only for a call that has an allowance. */
+  readonly expected?: TokensAndAudio | undefined
 }
 
 /** The channels that can serve one call, best first. */
@@ -22,7 +25,8 @@ export interface Route<Provider> {
   readonly modelClass: ModelClass
   /**
    * Runs the call on the best channel and, when that fails before a byte reached the caller and the policy, the
-   * deadline and the retry budget allow it, once more on another. Rejects with the last attempt's `GatewayError`.
+   * deadline and the retry budget allow it, once more on another. Rejects with the last attempt's `GatewayError`, or
+   * with `rate_limited` when what the policy expects does not fit into the limits of the caller's key.
    */
   attempt<Result>(
     call: Call,

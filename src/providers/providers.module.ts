@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common'
 import { HttpModule } from '../common/http/http.module.js'
+import { ChannelReports } from './channel-reports.js'
 import { ImggenCapabilities, ImggenModule } from './imggen/imggen.module.js'
 import { M1Capabilities, M1Module } from './m1/m1.module.js'
 import { P1Capabilities, P1Module } from './p1/p1.module.js'
@@ -8,6 +9,7 @@ import { P3Capabilities, P3Module } from './p3/p3.module.js'
 import { P4Capabilities, P4Module } from './p4/p4.module.js'
 import { ProviderRouter } from './provider-router.js'
 import { ChannelHealth } from './routing/channel-health.js'
+import { ChannelMetrics } from './routing/channel-metrics.js'
 import { ChannelRouter } from './routing/channel-router.js'
 import { ProviderRegistry } from './routing/provider-registry.js'
 import { RetryBudget } from './routing/retry-budget.js'
@@ -19,6 +21,7 @@ import { VidgenCapabilities, VidgenModule } from './vidgen/vidgen.module.js'
   imports: [HttpModule, P1Module, P2Module, P3Module, P4Module, M1Module, VidgenModule, ImggenModule, ReaderModule],
   providers: [
     ChannelHealth,
+    ChannelMetrics,
     RetryBudget,
     {
       provide: ProviderRegistry,
@@ -44,7 +47,8 @@ import { VidgenCapabilities, VidgenModule } from './vidgen/vidgen.module.js'
       ) => new ProviderRegistry({ p1, p2, p3, p4, m1, vidgen, imggen, reader }),
     },
     { provide: ProviderRouter, useClass: ChannelRouter },
+    { provide: ChannelReports, useExisting: ChannelHealth },
   ],
-  exports: [ProviderRouter],
+  exports: [ProviderRouter, ChannelReports],
 })
 export class ProvidersModule {}

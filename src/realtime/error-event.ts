@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 
 /** What an `error` event says; absent members are null on the wire, as upstream. */
 export interface RealtimeError {
-  readonly type: 'invalid_request_error' | 'server_error'
+  readonly type: 'invalid_request_error' | 'rate_limit_error' | 'server_error'
   readonly code: string
   readonly message: string
   readonly param?: string | null | undefined

@@ -4,20 +4,25 @@ import { plainKey, readKey } from '../common/auth/bearer.js'
 import { KeyTable } from '../common/auth/key-table.js'
 import { GatewayError } from '../common/errors/gateway-error.js'
 import { callOf } from '../common/http/call.js'
+import { LimitGate } from '../common/limits/limit-gate.js'
 import { offeredSubprotocols } from '../common/websocket/subprotocols.js'
 
 /** Browsers cannot set headers on a socket: their clients offer the key as a subprotocol, which is never chosen. */
 const KEY_PREFIX = 'openai-insecure-api-key.'
 
-/** Decides who opens a session: by `Authorization`, or by the key among the offered subprotocols. */
+/** Decides who opens a session, by `Authorization` or by the key among the offered subprotocols, and whether they may. */
 @Injectable()
 export class RealtimeKeyGuard implements CanActivate {
-  constructor(private readonly keys: KeyTable) {}
+  constructor(
+    private readonly keys: KeyTable,
+    private readonly limits: LimitGate,
+  ) {}
 
-  canActivate(context: ExecutionContext): boolean {
+  canActivate(context: ExecutionContext): true | Promise<true> {
     const request = context.switchToHttp().getRequest<IncomingMessage>()
-    callOf(request).caller = this.keys.identify(keyOf(request))
-    return true
+    const call = callOf(request)
+    call.caller = this.keys.identify(keyOf(request))
+    return this.limits.begin(call, true)
   }
 }
 

@@ -1,4 +1,5 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common'
+import { keyOver, type KeyStanding } from '../common/auth/key-standing.js'
 import { GatewayError } from '../common/errors/gateway-error.js'
 import { Readiness } from '../common/observability/readiness.js'
 import { ConfigStore } from '../config/config-store.js'
@@ -6,36 +7,46 @@ import { ConfigStore } from '../config/config-store.js'
 /** When a refused client may look again; by then some session has ended or another replica has taken over. */
 const RETRY_AFTER_SECONDS = 5
 
-/** What a drain needs of a session. */
-export interface Drainable {
+/** What can happen to a session from outside. */
+export interface Seated {
   drain(): void
+  /** The key that opened it works no more. */
+  revoke(): void
 }
 
 /** A place among the sessions that may be open at once, taken before the upstream is dialled. */
 export class Seat {
   /** Resolves when the seat is free again. */
   readonly left: Promise<void>
-  private session: Drainable | undefined
+  private session: Seated | undefined
   private announceLeft: () => void = () => undefined
+  private readonly forgetKey: (() => void) | undefined
 
   constructor(
     private readonly seats: Set<Seat>,
     private readonly readiness: Readiness,
+    private readonly standing: KeyStanding | undefined,
   ) {
     seats.add(this)
+    this.forgetKey = standing?.onOver(() => this.session?.revoke())
     this.left = new Promise((resolve) => {
       this.announceLeft = resolve
     })
   }
 
-  /** Throws `overloaded` once the gateway drains: a session that begins now would be closed at once. */
+  /**
+   * Throws `overloaded` once the gateway drains, `unauthorized` when the key has been revoked meanwhile: a session that
+   * begins now would be closed at once.
+   */
   assertOpen(): void {
     assertNotDraining(this.readiness)
+    if (this.standing?.isOver === true) throw keyOver()
   }
 
-  occupy(session: Drainable): void {
+  occupy(session: Seated): void {
     this.session = session
     if (this.readiness.isDraining) session.drain()
+    if (this.standing?.isOver === true) session.revoke()
   }
 
   drain(): void {
@@ -44,6 +55,7 @@ export class Seat {
 
   leave(): void {
     this.seats.delete(this)
+    this.forgetKey?.()
     this.announceLeft()
   }
 }
@@ -66,13 +78,18 @@ export class RealtimeSeats implements BeforeApplicationShutdown {
     await Promise.all([...this.seats].map((seat) => seat.left))
   }
 
-  /** Throws `overloaded` when all seats are taken, or when the gateway drains. */
-  take(): Seat {
+  /** Sessions open or being dialled. */
+  get taken(): number {
+    return this.seats.size
+  }
+
+  /** For the holder of a key. Throws `overloaded` when all seats are taken, or when the gateway drains. */
+  take(standing?: KeyStanding): Seat {
     if (this.seats.size >= this.store.current.limits.realtimeSessions) {
       throw overloaded('All realtime sessions of this gateway are in use. Please try again later.')
     }
     assertNotDraining(this.readiness)
-    return new Seat(this.seats, this.readiness)
+    return new Seat(this.seats, this.readiness, standing)
   }
 
   private readonly drain = (): void => {

@@ -160,7 +160,7 @@ describe('What a session uses', () => {
     for (const event of [DONE, TRANSCRIBED, DONE, { ...DONE, response: { status: 'failed', usage: null } }])
       upstream.send(event)
     await client.count(4)
-    const common = { callId: 'req_1', keyId: 'team-a', channelId: 'p1-main', model: 'gpt-realtime', estimated: false }
+    const common = { call, channelId: 'p1-main', model: 'gpt-realtime', estimated: false }
     const { usage } = DONE.response
     expect(entries).toEqual([
       { ...common, kind: 'response', units: usage },

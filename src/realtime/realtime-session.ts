@@ -7,6 +7,7 @@ import type { RealtimeTerms } from './realtime-terms.js'
 import { SessionClock } from './session-clock.js'
 import { SessionClosing } from './session-closing.js'
 import * as endings from './session-endings.js'
+import { SpentGuard } from './session-spending.js'
 import { type SessionSocket, SocketSide } from './socket-side.js'
 import { UpstreamEvents } from './upstream-events.js'
 
@@ -28,6 +29,7 @@ export class RealtimeSession {
   private readonly translator: RealtimeTranslator
   private readonly upstreamEvents: UpstreamEvents
   private readonly eventLimits: ClientEventLimits
+  private readonly spentGuard: SpentGuard
   private readonly eventRate: RateLimit
   private readonly pingRate: RateLimit
   private readonly clock: SessionClock
@@ -44,6 +46,7 @@ export class RealtimeSession {
     this.translator = new RealtimeTranslator({ client: clientDialect, upstream: dialect })
     this.upstreamEvents = new UpstreamEvents(terms, this.translator)
     this.eventLimits = { maximumAudioBytes: limits.realtimeAudioBytes, model }
+    this.spentGuard = new SpentGuard(terms.call.allowance)
     this.eventRate = new RateLimit(limits.realtimeEventsPerSecond)
     this.pingRate = new RateLimit(limits.realtimePingsPerSecond)
     this.closing = new SessionClosing(this.client, this.upstream, terms, this.onEnding)
@@ -79,7 +82,13 @@ export class RealtimeSession {
     this.closing.end(endings.drained)
   }
 
+  /** Ends the session because the key that opened it works no more. */
+  revoke(): void {
+    this.closing.end(endings.keyOver)
+  }
+
   private readonly onClientMessage = (message: unknown, isBinary: boolean): void => {
+    this.noteReceived((message as Buffer).length)
     if (!this.eventRate.take()) {
       this.closing.end(endings.tooManyEvents)
       return
@@ -93,13 +102,25 @@ export class RealtimeSession {
     }
   }
 
+  private noteReceived(bytes: number): void {
+    const { call, traffic } = this.terms
+    call.log.bytesIn += bytes
+    traffic.clientEvents++
+    traffic.clientBytes += bytes
+  }
+
   private forward(message: Buffer): void {
     const event = checkClientEvent(message, this.terms.clientDialect.dialect, this.eventLimits)
     if (isEventRefusal(event)) {
       this.refuse(event)
       return
     }
-    for (const frame of this.translator.toUpstream(event)) this.upstream.send(frame, this.client)
+    const verdict = this.spentGuard.judge(event)
+    if (verdict === 'forward') {
+      for (const frame of this.translator.toUpstream(event)) this.upstream.send(frame, this.client)
+    } else if (verdict !== 'drop') {
+      this.refuse(verdict)
+    }
   }
 
   private refuse(error: RealtimeError): void {
@@ -108,6 +129,8 @@ export class RealtimeSession {
 
   private readonly onUpstreamMessage = (message: unknown, isBinary: boolean): void => {
     this.clock.noteMessage()
+    this.terms.traffic.upstreamEvents++
+    this.terms.traffic.upstreamBytes += (message as Buffer).length
     for (const frame of this.upstreamEvents.read(message as Buffer, isBinary)) {
       this.terms.call.log.bytesOut += this.client.send(frame, this.upstream)
     }

@@ -3,6 +3,7 @@ import type { Logger } from '../common/observability/logger.js'
 import type { ClientDialect } from '../common/realtime-dialect/client-dialect.js'
 import type { UsageRecorder } from '../common/usage/usage-recorder.js'
 import type { RealtimeLimits } from '../config/gateway-config.js'
+import type { RealtimeTraffic } from './realtime-traffic.js'
 
 /** Everything a session needs besides its two sockets. */
 export interface RealtimeTerms {
@@ -12,6 +13,7 @@ export interface RealtimeTerms {
   readonly clientDialect: ClientDialect
   readonly limits: RealtimeLimits
   readonly recorder: UsageRecorder
+  readonly traffic: RealtimeTraffic
   readonly keyId: string
   /** As the caller named it. */
   readonly model: string

@@ -11,6 +11,7 @@ import { offeredSubprotocols } from '../common/websocket/subprotocols.js'
 import { ConfigStore } from '../config/config-store.js'
 import { RealtimeSession } from './realtime-session.js'
 import type { RealtimeTerms } from './realtime-terms.js'
+import { RealtimeTraffic } from './realtime-traffic.js'
 import type { OpenedSession } from './realtime.service.js'
 
 /** Holds the sessions (specification: Realtime voice); who gets here was let in by `RealtimeController`. */
@@ -19,6 +20,7 @@ export class RealtimeGateway implements OnGatewayConnection<WebSocket> {
   constructor(
     private readonly store: ConfigStore,
     private readonly recorder: UsageRecorder,
+    private readonly traffic: RealtimeTraffic,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {}
 
@@ -52,6 +54,7 @@ export class RealtimeGateway implements OnGatewayConnection<WebSocket> {
       }),
       limits: { ...limits, ...timeouts },
       recorder: this.recorder,
+      traffic: this.traffic,
       logger: this.logger,
     }
   }

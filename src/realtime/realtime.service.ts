@@ -28,7 +28,7 @@ export class RealtimeService {
     const { model } = opening
     call.log.model = model
     const route = this.router.realtime(model, call.caller)
-    const seat = this.seats.take()
+    const seat = this.seats.take(call.caller.standing)
     try {
       // A dial costs nothing and opens nothing that lasts.
       const opened = await route.attempt(call, { repeatableOnceSent: true }, async (provider, context) => {

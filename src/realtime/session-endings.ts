@@ -50,6 +50,12 @@ export const drained: Ending = {
   client: goingAway('the gateway is restarting'),
   upstream: goingAway(''),
 }
+export const keyOver: Ending = {
+  cause: 'key_over',
+  client: policy('the API key is not valid any more'),
+  upstream: NORMAL,
+  event: { type: 'invalid_request_error', code: 'invalid_api_key', message: 'The API key is not valid any more.' },
+}
 export const upstreamSlow: Ending = {
   cause: 'upstream_slow',
   client: goingAway('the upstream does not keep up'),

@@ -2,6 +2,7 @@ import type { Units } from '../common/http/call.js'
 import { usageOf } from '../common/realtime-dialect/event-usage.js'
 import type { UsageEntry } from '../common/usage/usage-recorder.js'
 import type { RealtimeTerms } from './realtime-terms.js'
+import { SessionSpending } from './session-spending.js'
 import { sumOfUnits } from './unit-sums.js'
 
 type Kind = UsageEntry['kind']
@@ -23,17 +24,22 @@ export class SessionUsage {
   /** Billed by the prices of another model, so they are not mixed with the others. */
   private transcriptions: Units | undefined
 
-  constructor(private readonly terms: RealtimeTerms) {}
+  private readonly spending: SessionSpending
+
+  constructor(private readonly terms: RealtimeTerms) {
+    this.spending = new SessionSpending(terms.call.allowance)
+  }
 
   /** `event` is of that kind; one without usage (a failed answer) bills nothing. */
   note(kind: Kind, event: Buffer): void {
-    const { call, requestId, keyId, channelId, model, recorder, logger } = this.terms
+    const { call, requestId, channelId, model, recorder, logger } = this.terms
     try {
       const units = usageOf(event)
       if (units === undefined) return
+      this.spending.note(kind, units)
       this.add(kind, units)
       call.log.usage = { units: this.sums(), estimated: false }
-      recorder.record({ callId: requestId, keyId, channelId, model, kind, units, estimated: false })
+      recorder.record({ call, channelId, model, kind, units, estimated: false })
     } catch (err) {
       logger.warn({ requestId, err }, 'usage not recorded')
     }

@@ -3,7 +3,8 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from '@jest/globals'
 
-import { startSimulator, type Simulator } from './simulator-server.js'
+import { startSimulator } from './simulator-server.js'
+import type { Simulator } from './simulator.js'
 
 let simulator: Simulator | undefined
 

@@ -17,6 +17,8 @@ export interface DeliveryOptions {
   readonly errorFrames: readonly string[]
   /** Pause between frames, in milliseconds. */
   readonly paceMs: number
+  /** Told of each piece that was written. */
+  readonly onWritten: (frame: Frame) => void
   /** Destroys the socket from our side. */
   readonly breakOff: () => void
 }
@@ -32,12 +34,12 @@ export async function deliver(
   options: DeliveryOptions,
 ): Promise<void> {
   if (!isSpoiling(fault)) {
-    if (await writeAll(response, frames, options.paceMs)) response.end()
+    if (await writeAll(response, frames, options.paceMs, options.onWritten)) response.end()
   } else if (fault === 'slow') {
-    if (await writeAll(response, frames, SLOW_PIECE_MS)) response.end()
+    if (await writeAll(response, frames, SLOW_PIECE_MS, options.onWritten)) response.end()
   } else if (fault === 'errorframe' && options.errorFrames.length > 0) {
     const head = await firstFrames(frames, FRAMES_BEFORE_ERROR)
-    if (await writeAll(response, [...head, ...options.errorFrames], options.paceMs)) response.end()
+    if (await writeAll(response, [...head, ...options.errorFrames], options.paceMs, options.onWritten)) response.end()
   } else {
     await deliverHalf(response, frames, fault, options)
   }
@@ -56,7 +58,7 @@ async function deliverHalf(
   // A cut tears a frame apart; the gentler faults do so only when there is nothing but one frame to halve.
   const tearsFrame = fault === 'cut' || fault === 'errorframe' || middle === 0
   const sent = tearsFrame ? [...whole, next.subarray(0, Math.ceil(next.length / 2))] : whole
-  if (!(await writeAll(response, sent, options.paceMs))) return
+  if (!(await writeAll(response, sent, options.paceMs, options.onWritten))) return
   if (fault === 'stall') return
   if (fault === 'cleancut') response.end()
   else options.breakOff()
@@ -72,12 +74,19 @@ async function firstFrames(frames: Frames, count: number): Promise<Frame[]> {
 }
 
 /** Returns false when the caller went away. */
-async function writeAll(response: ServerResponse, frames: Frames, paceMs: number): Promise<boolean> {
+async function writeAll(
+  response: ServerResponse,
+  frames: Frames,
+  paceMs: number,
+  onWritten: (frame: Frame) => void,
+): Promise<boolean> {
   let first = true
   for await (const frame of frames) {
     if (frame.length === 0) continue
     if (paceMs > 0 && !first) await pause(paceMs)
     first = false
+    if (response.destroyed) return false
+    onWritten(frame)
     if (!(await writeFrame(response, frame))) return false
   }
   return !response.destroyed

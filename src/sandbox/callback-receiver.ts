@@ -1,5 +1,6 @@
 import type { Exchange } from './exchange.js'
-import { startSimulator, type Simulator, type SimulatorOptions } from './simulator-server.js'
+import { startSimulator } from './simulator-server.js'
+import type { Simulator, SimulatorOptions } from './simulator.js'
 import { isSignedWith } from './tasks/webhook-signature.js'
 
 export interface CallbackReceiverOptions extends SimulatorOptions {

@@ -2,27 +2,41 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 
-import { deliver, type Frames } from './answer-stream.js'
+import { deliver, type Frame, type Frames } from './answer-stream.js'
 import { faultOfText, isSpoiling, isStatusFault, type Fault, type FaultDialect } from './faults.js'
+import { magicNumber } from './magic-text.js'
 import type { RecordedRequest } from './recorded-request.js'
+import type { ServedLedger, ServedUnits } from './served-ledger.js'
 
 export type HeaderMap = Readonly<Record<string, string | readonly string[]>>
 
 const SLOW_PIECES = 10
 
+/** What an exchange has in common with the others of its simulator. */
+export interface ExchangeTerms {
+  readonly paceMs: number
+  readonly served: ServedLedger
+}
+
 /** One request and its answer, as a simulator's handler sees it. Every answer goes through here, so every fault applies. */
 export class Exchange {
   brokenOff = false
   #fault: Fault | undefined
+  #heldAfter: number | undefined
 
   constructor(
     readonly request: RecordedRequest,
     readonly message: IncomingMessage,
     readonly response: ServerResponse,
     queuedFault: Fault | undefined,
-    readonly paceMs: number,
+    private readonly terms: ExchangeTerms,
   ) {
     this.#fault = queuedFault
+  }
+
+  /** Notes what the answer has served; called once for each answer, when no more of it will be written. */
+  serve(model: string, units: ServedUnits): void {
+    this.terms.served.add(model, units)
   }
 
   /** The body, piece by piece as it arrives. Throws when the caller goes away in the middle. */
@@ -57,6 +71,7 @@ export class Exchange {
    */
   async answeredByFault(dialect: FaultDialect, text: string | undefined): Promise<boolean> {
     this.#fault ??= text === undefined ? undefined : faultOfText(text)
+    this.#heldAfter = text === undefined ? undefined : magicNumber(text, 'hold')
     const fault = this.#fault
     if (fault === undefined || isSpoiling(fault)) return false
     this.#fault = undefined
@@ -109,11 +124,22 @@ export class Exchange {
     else await this.#deliver(pieces(bytes, SLOW_PIECES), [])
   }
 
-  /** Answers with a body of unknown length (chunked), frame by frame under back-pressure. */
-  async stream(status: number, headers: HeaderMap, frames: Frames, dialect?: FaultDialect): Promise<void> {
+  /**
+   * Answers with a body of unknown length (chunked), frame by frame under back-pressure; `onWritten` is told of each
+   * piece that was written. Resolves when no more will be.
+   */
+  async stream(
+    status: number,
+    headers: HeaderMap,
+    frames: Frames,
+    dialect?: FaultDialect,
+    onWritten?: (frame: Frame) => void,
+  ): Promise<void> {
     this.#head(status, headers)
     this.response.flushHeaders()
-    await this.#deliver(frames, dialect?.errorFrames() ?? [])
+    const heldAfter = this.#heldAfter
+    const sent = heldAfter === undefined ? frames : held(frames, heldAfter, this.response)
+    await this.#deliver(sent, dialect?.errorFrames() ?? [], onWritten)
   }
 
   /** True when the answer about to be sent as plain JSON must become a failure instead; that failure is then sent whole. */
@@ -128,10 +154,15 @@ export class Exchange {
     this.response.writeHead(status, headers as Record<string, string | string[]>)
   }
 
-  async #deliver(frames: Frames, errorFrames: readonly string[]): Promise<void> {
+  async #deliver(
+    frames: Frames,
+    errorFrames: readonly string[],
+    onWritten: (frame: Frame) => void = () => undefined,
+  ): Promise<void> {
     await deliver(this.response, frames, this.#fault, {
       errorFrames,
-      paceMs: this.paceMs,
+      onWritten,
+      paceMs: this.terms.paceMs,
       breakOff: () => {
         this.breakOff()
       },
@@ -144,6 +175,16 @@ export class Exchange {
     const socket = this.message.socket
     if (this.response.headersSent) socket.destroy()
     else socket.resetAndDestroy()
+  }
+}
+
+/** So many frames, and then nothing until the caller leaves. */
+async function* held(frames: Frames, count: number, response: ServerResponse): AsyncGenerator<Frame> {
+  let sent = 0
+  for await (const frame of frames) {
+    if (sent === count && !response.destroyed) await once(response, 'close')
+    yield frame
+    sent += 1
   }
 }
 

@@ -6,9 +6,10 @@
  * | `#bytes=N` | speech: exactly N bytes of pcm-like data instead of speech |
  * | `#chunks=N` | chat and messages: N content pieces `piece <n>` |
  * | `#words=N` | chat and messages: an answer of N words |
+ * | `#hold=N` | any event stream: N frames, then silence until the caller leaves |
  * | `#args={…}` | the arguments of the first tool call, taken verbatim up to the end of the text |
  */
-export function magicNumber(text: string, word: 'bytes' | 'chunks' | 'words'): number | undefined {
+export function magicNumber(text: string, word: 'bytes' | 'chunks' | 'words' | 'hold'): number | undefined {
   const digits = new RegExp(`(?:^|\\s)#${word}=(\\d{1,12})(?=\\s|$)`).exec(text)?.[1]
   return digits === undefined ? undefined : Number(digits)
 }

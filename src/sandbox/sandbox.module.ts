@@ -1,5 +1,5 @@
 import { parseConfig } from '../config/config-loader.js'
-import type { Variables } from '../config/environment.config.js'
+import type { Variables } from '../config/variable.js'
 import type { GatewayConfig } from '../config/gateway-config.js'
 import { startCallbackReceiver } from './callback-receiver.js'
 import { startImggenSimulator } from './imggen/imggen.simulator.js'
@@ -74,6 +74,8 @@ export async function startSandbox(variables: Variables): Promise<Sandbox> {
   const all = Object.values(servers)
   // JSON is YAML: the sandbox is configured through the same door as everyone else.
   const text = JSON.stringify({
+    // Several sandboxes on one machine must not be in each other's way.
+    server: { metricsPort: 0 },
     auth: { keys: [{ id: 'sandbox', key: SANDBOX_KEY }] },
     channels: channelsTo(servers),
     // Some simulators answer with URLs of their own, which are as private as they are; so is the place for callbacks.

@@ -2,7 +2,7 @@ import { request as httpRequest } from 'node:http'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 
 import { startP1Simulator } from './p1/p1.simulator.js'
-import type { Simulator } from './simulator-server.js'
+import type { Simulator } from './simulator.js'
 import type { FaultName } from './faults.js'
 
 let simulator: Simulator

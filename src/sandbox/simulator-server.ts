@@ -3,77 +3,12 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 
 import { Exchange } from './exchange.js'
+import { FaultQueue } from './fault-queue.js'
 import type { Fault } from './faults.js'
 import { RecordedRequest } from './recorded-request.js'
-
-/** Requests remembered; older ones are forgotten. */
-const REMEMBERED_REQUESTS = 1000
-/** Memory for remembered bodies when `recordBodies` is off; beyond it the oldest bodies are dropped. */
-const REMEMBERED_BODY_BYTES = 32 * 1024 * 1024
-
-export interface SimulatorOptions {
-  /** 0, the default, takes a free port. */
-  readonly port?: number
-  readonly host?: string
-  /** Keep bodies of any size, and all of them. Default: the first mebibyte of each, 32 MiB in all. */
-  readonly recordBodies?: boolean
-  /** Pause between the frames of a stream in milliseconds, default 0. */
-  readonly paceMs?: number
-}
-
-/** Answers one request. An error thrown while the caller is still there becomes a 500 and a violation. */
-export type SimulatorHandler = (exchange: Exchange) => Promise<void>
-
-interface SimulatorEvents {
-  /** The head of a request has arrived. */
-  request: [RecordedRequest]
-  /** The body was read to its end. */
-  received: [RecordedRequest]
-  /** The caller's socket went away before the answer was complete. */
-  abort: [RecordedRequest]
-}
-
-/** A running simulator. Tests and the sandbox hold this and nothing else. */
-export interface Simulator {
-  /** `http://127.0.0.1:<port>`, without a path. */
-  readonly url: string
-  readonly port: number
-  /** Newest last, at most 1,000. */
-  readonly requests: readonly RecordedRequest[]
-  readonly lastRequest: RecordedRequest | undefined
-  /** The violations of all remembered requests, and of the WebSocket sessions when there can be any. */
-  readonly violations: readonly string[]
-  /** Sockets open now, idle keep-alive ones included. */
-  readonly openConnections: number
-  /** Requests whose exchange is not over. */
-  readonly activeRequests: number
-  /** Resolves with the first request that arrives after this call, once its body was read (or its caller left). */
-  nextRequest(): Promise<RecordedRequest>
-  /** Resolves with the first request after this call whose caller leaves before the answer is complete. */
-  nextAbort(): Promise<RecordedRequest>
-  /** Resolves when no exchange is active any more. */
-  idle(): Promise<void>
-  /**
-   * The next request suffers this fault, or the next of this method where others may come in between; several are used
-   * up in order, one per request.
-   */
-  queueFault(fault: Fault, method?: string): void
-  /** Forgets recorded requests and queued faults. */
-  reset(): void
-  on<Name extends keyof SimulatorEvents>(event: Name, listener: (...args: SimulatorEvents[Name]) => void): this
-  once<Name extends keyof SimulatorEvents>(event: Name, listener: (...args: SimulatorEvents[Name]) => void): this
-  off<Name extends keyof SimulatorEvents>(event: Name, listener: (...args: SimulatorEvents[Name]) => void): this
-  /** Stops listening and destroys every open socket. */
-  close(): Promise<void>
-}
-
-/** The part of a simulator that holds its WebSocket sessions. */
-export interface UpgradeHandler {
-  readonly violations: readonly string[]
-  upgrade(message: IncomingMessage, head: Buffer): void
-  reset(): void
-  breakOff(): void
-}
+import { ServedLedger } from './served-ledger.js'
+import { RequestMemory } from './request-memory.js'
+import type { Simulator, SimulatorEvents, SimulatorHandler, SimulatorOptions, UpgradeHandler } from './simulator.js'
 
 /**
  * Starts a server on the loopback interface that records each request and lets the handler judge and answer it. Upgrade
@@ -89,20 +24,13 @@ export async function startSimulator(
   return simulator
 }
 
-interface QueuedFault {
-  readonly fault: Fault
-  readonly method: string | undefined
-}
-
 class SimulatorServer extends EventEmitter<SimulatorEvents & { idle: [] }> implements Simulator {
+  readonly served: ServedLedger
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
   readonly #active = new Set<Exchange>()
-  #requests: RecordedRequest[] = []
-  #faults: QueuedFault[] = []
-  /** Requests whose bodies count towards the memory bound, oldest first. */
-  readonly #holding: RecordedRequest[] = []
-  #heldBytes = 0
+  readonly #faults = new FaultQueue()
+  readonly #memory: RequestMemory
 
   constructor(
     private readonly handler: SimulatorHandler,
@@ -111,6 +39,8 @@ class SimulatorServer extends EventEmitter<SimulatorEvents & { idle: [] }> imple
   ) {
     super()
     this.setMaxListeners(0)
+    this.served = options.served ?? new ServedLedger()
+    this.#memory = new RequestMemory(options.recordBodies ?? false)
     this.#server = createServer((message, response) => {
       void this.#serve(message, response)
     })
@@ -141,15 +71,15 @@ class SimulatorServer extends EventEmitter<SimulatorEvents & { idle: [] }> imple
   }
 
   get requests(): readonly RecordedRequest[] {
-    return this.#requests
+    return this.#memory.requests
   }
 
   get lastRequest(): RecordedRequest | undefined {
-    return this.#requests.at(-1)
+    return this.requests.at(-1)
   }
 
   get violations(): readonly string[] {
-    return [...this.#requests.flatMap((request) => request.violations), ...(this.upgrades?.violations ?? [])]
+    return [...this.requests.flatMap((request) => request.violations), ...(this.upgrades?.violations ?? [])]
   }
 
   get openConnections(): number {
@@ -176,12 +106,12 @@ class SimulatorServer extends EventEmitter<SimulatorEvents & { idle: [] }> imple
   }
 
   queueFault(fault: Fault, method?: string): void {
-    this.#faults.push({ fault, method })
+    this.#faults.add(fault, method)
   }
 
   reset(): void {
-    this.#requests = []
-    this.#faults = []
+    this.#memory.clear()
+    this.#faults.clear()
     this.upgrades?.reset()
   }
 
@@ -196,14 +126,17 @@ class SimulatorServer extends EventEmitter<SimulatorEvents & { idle: [] }> imple
 
   async #serve(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const request = new RecordedRequest(message, this.options.recordBodies ?? false)
-    const exchange = new Exchange(request, message, response, this.#takeFault(message.method), this.options.paceMs ?? 0)
-    this.#remember(request)
+    const exchange = new Exchange(request, message, response, this.#faults.take(message.method), {
+      paceMs: this.options.paceMs ?? 0,
+      served: this.served,
+    })
+    this.#memory.add(request)
     this.#active.add(exchange)
     response.once('close', () => {
       this.#settle(exchange)
     })
     void request.received.then(() => {
-      this.#boundMemory(request)
+      this.#memory.bodyReceived(request)
       this.emit('received', request)
     })
     this.emit('request', request)
@@ -217,11 +150,6 @@ class SimulatorServer extends EventEmitter<SimulatorEvents & { idle: [] }> imple
     }
   }
 
-  #takeFault(method: string | undefined): Fault | undefined {
-    const index = this.#faults.findIndex((queued) => queued.method === undefined || queued.method === method)
-    return index === -1 ? undefined : this.#faults.splice(index, 1)[0]?.fault
-  }
-
   #settle(exchange: Exchange): void {
     const { request, response } = exchange
     const outcome = exchange.brokenOff ? 'broken' : response.writableFinished ? 'finished' : 'aborted'
@@ -229,24 +157,6 @@ class SimulatorServer extends EventEmitter<SimulatorEvents & { idle: [] }> imple
     request.markClosed(outcome)
     if (outcome === 'aborted') this.emit('abort', request)
     if (this.#active.size === 0) this.emit('idle')
-  }
-
-  #remember(request: RecordedRequest): void {
-    this.#requests.push(request)
-    if (this.#requests.length > REMEMBERED_REQUESTS) this.#requests.shift()
-  }
-
-  #boundMemory(received: RecordedRequest): void {
-    if (this.options.recordBodies === true) return
-    this.#holding.push(received)
-    this.#heldBytes += received.heldBytes
-    while (this.#heldBytes > REMEMBERED_BODY_BYTES) {
-      const oldest = this.#holding.shift()
-      if (oldest === undefined) return
-      this.#heldBytes -= oldest.heldBytes
-      oldest.forgetBody()
-    }
-    if (this.#holding.length > REMEMBERED_REQUESTS) this.#heldBytes -= this.#holding.shift()?.heldBytes ?? 0
   }
 }
 

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Exchange } from './exchange.js'
 import type { RecordedRequest } from './recorded-request.js'
-import { type Simulator, startSimulator } from './simulator-server.js'
+import { startSimulator } from './simulator-server.js'
+import type { Simulator } from './simulator.js'
 import type { SocketProtocol, SocketSimulator, SocketSimulatorOptions } from './socket-protocol.js'
 import { SocketReception } from './socket-reception.js'
 

@@ -4,11 +4,12 @@ import { Call } from '../common/http/call.js'
 import type { Logger } from '../common/observability/logger.js'
 import { LOGGER } from '../common/observability/observability.module.js'
 import { ConfigStore } from '../config/config-store.js'
-import { Alarm } from './callback-sender-alarm.js'
+import { Alarm } from './alarm.js'
 import { CallbackAttempt } from './callback-sender-attempt.js'
-import { HostLanes, type LeasedDelivery } from './callback-sender-lanes.js'
+import { hostOf } from './callback-host.js'
 import { type CallbackDelivery, type CallbackOutcome, CallbackRepository } from './callback.repository.js'
 import { Clock } from './clock.js'
+import { Lanes } from './lanes.js'
 
 /** Deliveries this process holds at once, over all hosts. */
 const MAXIMUM_HELD = 128
@@ -29,14 +30,23 @@ const MAXIMUM_RETRY_MS = 30_000
 /** What is under way at shutdown may end by itself for so long. */
 const SHUTDOWN_GRACE_MS = 2_000
 
+/** A delivery that nobody else works on until then (Unix milliseconds). */
+interface LeasedDelivery {
+  readonly delivery: CallbackDelivery
+  readonly lockedUntilMs: number
+}
+
 /**
  * Works the outbox of events in the background, from when the store is open until shutdown. Any number of replicas may:
  * each delivery is leased to one of them, and whoever dies leaves it to the others, under the same `webhook-id`.
  */
 @Injectable()
 export class CallbackSender implements OnModuleInit, BeforeApplicationShutdown {
-  private readonly alarm = new Alarm()
-  private readonly lanes: HostLanes
+  /** Made by this process, by how they ended; `retry` = failed, but not for the last time. */
+  readonly attemptsMade: Record<CallbackOutcome['outcome'], number> = { delivered: 0, retry: 0, exhausted: 0 }
+  private readonly alarm: Alarm
+  /** One for each host, so that a slow receiver holds up nobody but itself. */
+  private readonly lanes: Lanes<LeasedDelivery>
   private readonly calls = new Set<Call>()
   private working: Promise<void> | undefined
   private isStopping = false
@@ -52,13 +62,16 @@ export class CallbackSender implements OnModuleInit, BeforeApplicationShutdown {
     private readonly clock: Clock,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
-    this.lanes = new HostLanes(
-      (leased) => this.deliver(leased),
-      () => this.store.current.callbacks.perHost,
-      () => {
-        if (this.hasLeftBehind) this.alarm.ring()
+    this.alarm = new Alarm(clock)
+    this.lanes = new Lanes({
+      laneOf: ({ delivery }) => hostOf(delivery.url),
+      width: () => this.perHost,
+      isBusy: (running, waiting) => running + waiting >= this.perHost,
+      work: (leased) => this.deliver(leased),
+      onEnd: () => {
+        if (this.hasLeftBehind) this.wake()
       },
-    )
+    })
   }
 
   onModuleInit(): void {
@@ -68,15 +81,20 @@ export class CallbackSender implements OnModuleInit, BeforeApplicationShutdown {
     })
   }
 
+  /** Under way or waiting for their host in this process. */
+  get heldDeliveries(): number {
+    return this.lanes.size
+  }
+
   /** Looks for due deliveries now; called after each write to the outbox. */
   wake(): void {
-    this.alarm.ring()
+    this.alarm.wake()
   }
 
   /** Lets what is under way end for a moment, then cuts it. What was not begun is anyone's once its lease runs out. */
   async beforeApplicationShutdown(): Promise<void> {
     this.isStopping = true
-    this.lanes.dropWaiting()
+    this.lanes.takeWaiting()
     this.wake()
     const grace = setTimeout(() => {
       for (const { departure } of this.calls) departure.announce()
@@ -86,9 +104,13 @@ export class CallbackSender implements OnModuleInit, BeforeApplicationShutdown {
     clearTimeout(grace)
   }
 
+  private get perHost(): number {
+    return this.store.current.callbacks.perHost
+  }
+
   private async work(): Promise<void> {
     while (!this.isStopping) {
-      await this.alarm.rest(await this.round())
+      await this.alarm.rest(await this.round(), 0)
     }
   }
 
@@ -111,7 +133,7 @@ export class CallbackSender implements OnModuleInit, BeforeApplicationShutdown {
   /** True when it took some, so that there may be more. */
   private async claim(): Promise<boolean> {
     const room = MAXIMUM_HELD - this.lanes.size
-    const exceptHosts = this.lanes.busyHosts()
+    const exceptHosts = this.lanes.busy()
     this.hasLeftBehind = room <= 0 || exceptHosts.length > 0
     if (room <= 0) return false
     const nowMs = this.clock.nowMs()
@@ -132,6 +154,7 @@ export class CallbackSender implements OnModuleInit, BeforeApplicationShutdown {
     this.calls.add(call)
     try {
       const outcome = await this.attempt.make(delivery, call)
+      this.attemptsMade[outcome.outcome]++
       this.report(delivery, outcome)
       await this.repository.settle(webhookId, outcome)
       // The rest under way was measured while this delivery was leased.

@@ -4,19 +4,23 @@ import type { AddressInfo } from 'node:net'
 import type { INestApplication } from '@nestjs/common'
 import { Test } from '@nestjs/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { pino } from 'pino'
 import { CallbackOutbox } from '../../test/support/callback-outbox.js'
 import { AuthModule } from '../common/auth/auth.module.js'
 import type { Caller } from '../common/auth/caller.js'
+import { ownerOf } from '../common/auth/owner.js'
 import { GatewayExceptionFilter } from '../common/errors/gateway-exception.filter.js'
 import { attachCall, Call } from '../common/http/call.js'
 import { GatewayHttpAdapter } from '../common/http/gateway-http.adapter.js'
+import { CallEndings } from '../common/observability/call-endings.js'
+import { ObservabilityModule } from '../common/observability/observability.module.js'
+import { Readiness } from '../common/observability/readiness.js'
 import { parseConfig } from '../config/config-loader.js'
 import { ConfigurationModule } from '../config/config.module.js'
 import type { VideoKind } from '../providers/contracts/video.contract.js'
 import type { CallbackDelivery } from './callback.repository.js'
 import { CallbacksController } from './callbacks.controller.js'
 import { CallbacksService } from './callbacks.service.js'
-import { ownerOf } from './owner.js'
 import type { Task } from './task.js'
 import { Tasks } from './tasks.js'
 
@@ -61,7 +65,11 @@ let base: string
 beforeAll(async () => {
   outbox = new CallbackOutbox()
   const module = await Test.createTestingModule({
-    imports: [ConfigurationModule.forRoot({ config }), AuthModule],
+    imports: [
+      ConfigurationModule.forRoot({ config }),
+      ObservabilityModule.forRoot(new Readiness(), new CallEndings(), pino({ level: 'silent' })),
+      AuthModule,
+    ],
     controllers: [CallbacksController],
     providers: [CallbacksService, { provide: Tasks, useFactory: () => new OneTask(outbox) }],
   }).compile()

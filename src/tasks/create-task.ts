@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common'
+import { ownerOf } from '../common/auth/owner.js'
 import { GatewayError } from '../common/errors/gateway-error.js'
 import type { Call } from '../common/http/call.js'
 import { successEnvelope } from '../common/http/task-answer.js'
@@ -9,7 +10,6 @@ import type { UpstreamVideoTask } from '../providers/contracts/video.contract.js
 import { CallbackAddress } from './callback-address.js'
 import { newCallbackToken, newTaskId, upstreamExternalId } from './external-ids.js'
 import { IdempotentReplays } from './idempotent-replays.js'
-import { ownerOf } from './owner.js'
 import { PendingCreate } from './pending-create.js'
 import { PollAlarm } from './poll-alarm.js'
 import { outcomeUnknown, seenChange } from './task-change.js'

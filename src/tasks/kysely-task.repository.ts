@@ -134,15 +134,12 @@ export class KyselyTaskRepository extends TaskRepository {
     return this.database.run((queries) => findKey(queries, claim))
   }
 
-  override async countByState(): Promise<Readonly<Partial<Record<TaskState, number>>>> {
-    const rows = await this.database.run((queries) =>
-      queries
-        .selectFrom('task')
-        .select(['state', ({ fn }) => fn.countAll<number>().as('count')])
-        .groupBy('state')
-        .execute(),
-    )
-    return Object.fromEntries(rows.map(({ state, count }) => [state, count]))
+  override countOpenByState(): Promise<Readonly<Partial<Record<TaskState, number>>>> {
+    return this.database.run(async (queries) => counts(await countedByState(queries).where(isOpen).execute()))
+  }
+
+  override countByState(): Promise<Readonly<Partial<Record<TaskState, number>>>> {
+    return this.database.run(async (queries) => counts(await countedByState(queries).execute()))
   }
 
   override prune(beforeMs: number, nowMs: number, limit: number): Promise<number> {
@@ -156,3 +153,12 @@ const known = (queries: Queries, kind: VideoKind, id: string) =>
     .selectFrom('task')
     .where('kind', '=', kind)
     .where((task) => task.or([task('upstream_task_id', '=', id), task('external_task_id', '=', id)]))
+
+const countedByState = (queries: Queries) =>
+  queries
+    .selectFrom('task')
+    .select(['state', ({ fn }) => fn.countAll<number>().as('count')])
+    .groupBy('state')
+
+const counts = (rows: readonly { readonly state: string; readonly count: number }[]): Record<string, number> =>
+  Object.fromEntries(rows.map(({ state, count }) => [state, count]))

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { isCallbackToken, newCallbackToken, upstreamExternalId, withCallersId } from './external-ids.js'
-import { ownerOf } from './owner.js'
 import { failedObject } from './task-object.js'
 import { isUpstreamExternalId, type Task } from './task.js'
 
@@ -21,13 +20,6 @@ const TASK: Task = {
   updatedAtMs: 1000,
   deadlineAtMs: 2000,
 }
-
-describe('The owner of a task', () => {
-  it('is the key id of a known key, never the key of anybody', () => {
-    expect(ownerOf({ keyId: 'team-a' })).toBe('team-a')
-    expect(ownerOf({ keyId: 'caller', bearer: 'secret' })).toBe('bearer:2bb80d537b1da3e38bd30361aa855686')
-  })
-})
 
 describe('The external id an upstream is given', () => {
   it('differs between owners and tasks, and shows the owner to nobody', () => {

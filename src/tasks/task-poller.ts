@@ -3,8 +3,8 @@ import type { Logger } from '../common/observability/logger.js'
 import { LOGGER } from '../common/observability/observability.module.js'
 import { ConfigStore } from '../config/config-store.js'
 import { Clock } from './clock.js'
+import { Lanes } from './lanes.js'
 import { PollAlarm } from './poll-alarm.js'
-import { PollSlots } from './poll-slots.js'
 import { PollWork } from './poll-work.js'
 import { RescheduleBatch } from './reschedule-batch.js'
 import { TaskRefresh } from './task-refresh.js'
@@ -22,7 +22,8 @@ const BUSY_REST_MS = 1000
 /** Asks for tasks in the background, as long as the process runs; N replicas share the work by leases in the store. */
 @Injectable()
 export class TaskPoller {
-  private readonly slots: PollSlots
+  /** One for each channel. */
+  private readonly lanes: Lanes<Task>
   private readonly batch: RescheduleBatch
   private readonly polls: PollWork
   private working: Promise<void> | undefined
@@ -44,13 +45,21 @@ export class TaskPoller {
     }
     this.batch = new RescheduleBatch((rows) => this.withStore(() => tasks.reschedule(rows), undefined).then(ring))
     this.polls = new PollWork(refresh, this.batch, ring)
-    this.slots = new PollSlots(
-      () => this.perChannel,
-      (task) => this.polls.poll(task),
-      () => {
-        if (this.hasLeftBehind) alarm.wake()
+    this.lanes = new Lanes({
+      laneOf: ({ channelId }) => channelId,
+      width: () => this.perChannel,
+      // Claimed for again only once there is room for a good many: each claim is a write.
+      isBusy: (running, waiting) => waiting > 0 || running * 2 > this.perChannel,
+      work: (task) => this.polls.poll(task),
+      onEnd: (hasMadeRoom) => {
+        if (hasMadeRoom && this.hasLeftBehind) alarm.wake()
       },
-    )
+    })
+  }
+
+  /** Being polled, or waiting for it, in this process. */
+  get heldTasks(): number {
+    return this.lanes.size
   }
 
   start(): void {
@@ -61,10 +70,10 @@ export class TaskPoller {
   async stop(): Promise<void> {
     this.isStopping = true
     this.alarm.switchOff()
-    for (const task of this.slots.takeWaiting()) this.polls.release(task)
+    for (const task of this.lanes.takeWaiting()) this.polls.release(task)
     this.polls.cut()
     await this.working
-    await this.slots.idle()
+    await this.lanes.idle()
     await this.batch.flush()
   }
 
@@ -85,7 +94,7 @@ export class TaskPoller {
 
   private claim(): Promise<readonly Task[]> {
     const nowMs = this.clock.nowMs()
-    const exceptChannels = this.slots.busyChannels()
+    const exceptChannels = this.lanes.busy()
     this.hasLeftBehind = exceptChannels.length > 0
     // All may be of one channel, and must begin within their lease.
     const limit = this.perChannel
@@ -94,7 +103,7 @@ export class TaskPoller {
 
   private admit(task: Task): void {
     if (this.isStopping) this.polls.release(task)
-    else this.slots.add(task)
+    else this.lanes.add(task)
   }
 
   /** Until the next poll is due. */

@@ -103,6 +103,8 @@ export abstract class TaskRepository {
   /** Makes the next poll due now; false for a token nobody has, or a task that has ended. */
   abstract hasten(callbackToken: string, nowMs: number): Promise<boolean>
   abstract findIdempotency(claim: IdempotencyClaim): Promise<IdempotencyRecord | undefined>
+  /** How many tasks stand in each state that is no end; cheap, however many have ended. */
+  abstract countOpenByState(): Promise<Readonly<Partial<Record<TaskState, number>>>>
   /** How many tasks stand in each state. */
   abstract countByState(): Promise<Readonly<Partial<Record<TaskState, number>>>>
   /** Deletes what ended before `beforeMs`, and expired idempotency keys; at most `limit` rows of each. Returns how many. */

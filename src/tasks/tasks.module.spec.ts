@@ -5,6 +5,7 @@ import type { INestApplication } from '@nestjs/common'
 import { Test } from '@nestjs/testing'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { pino } from 'pino'
+import { CollectedUsageModule } from '../../test/support/collected-usage.js'
 import { eventually } from '../../test/support/eventually.js'
 import { FakeVideoUpstream } from '../../test/support/fake-video-upstream.js'
 import { type MemoryRepositories, memoryRepositories } from '../../test/support/memory-tasks.js'
@@ -67,6 +68,7 @@ beforeEach(async () => {
     imports: [
       ConfigurationModule.forRoot({ config }),
       ObservabilityModule.forRoot(new Readiness(), new CallEndings(), pino({ level: 'silent' })),
+      CollectedUsageModule,
       TasksModule,
     ],
   })

@@ -19,6 +19,7 @@ import { RefreshGate } from './refresh-gate.js'
 import { TaskEngine } from './task-engine.js'
 import { TaskIntents } from './task-intents.js'
 import { TaskLoops } from './task-loops.js'
+import { TaskMetrics, TaskWorkMetrics } from './task-metrics.js'
 import { TaskPoller } from './task-poller.js'
 import { TaskRecorder } from './task-recorder.js'
 import { TaskRefresh } from './task-refresh.js'
@@ -48,12 +49,14 @@ import { UpstreamCallbacksService } from './upstream-callbacks.service.js'
     TaskCreation,
     TaskIntents,
     TaskLoops,
+    TaskMetrics,
     TaskPoller,
     TaskRecorder,
     TaskRefresh,
     TaskRetention,
     TaskTerms,
     TaskWatchers,
+    TaskWorkMetrics,
     UpstreamCallbacksService,
     { provide: Tasks, useClass: TaskEngine },
   ],

@@ -1,7 +1,7 @@
 import { Controller, HttpCode, Param, Post } from '@nestjs/common'
 import { ApiExcludeController } from '@nestjs/swagger'
 import { type Exchange, HttpExchange } from '../common/http/exchange.decorator.js'
-import { assertReadable, continueIfAsked, readBody } from '../common/http/request-body.js'
+import { assertReadable, readBody } from '../common/http/request-body.js'
 import { UpstreamCallbacksService } from './upstream-callbacks.service.js'
 
 /** A task object is a few kilobytes; more is not from an upstream. */
@@ -17,8 +17,7 @@ export class UpstreamCallbacksController {
   @HttpCode(200)
   async receive(@Param('token') token: string, @HttpExchange() { request, response }: Exchange): Promise<object> {
     assertReadable(request, BODY_LIMITS.maximumBytes)
-    continueIfAsked(request, response)
-    await readBody(request, BODY_LIMITS)
+    await readBody(request, response, BODY_LIMITS)
     await this.callbacks.hasten(token)
     return {}
   }

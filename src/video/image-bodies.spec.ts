@@ -15,7 +15,10 @@ let application: VideoApplication
 afterEach(() => application.close())
 
 describe('A body with images', () => {
-  const limits = { jsonBodyBytes: 1_000, imageBodyBytes: 20_000, imageBodiesInFlightBytes: 30_000 }
+  const sections = {
+    limits: { jsonBodyBytes: 1_000, imageBodyBytes: 20_000 },
+    admission: { bytesInFlight: 30_000 },
+  }
   /** Valid JSON of exactly this length. */
   const bodyOf = (bytes: number): string => {
     const body = multiImageBody()
@@ -23,7 +26,7 @@ describe('A body with images', () => {
   }
 
   it('may be larger than other bodies, up to its own limit', async () => {
-    application = await startVideoApplication([new StandInChannel('first')], { limits })
+    application = await startVideoApplication([new StandInChannel('first')], sections)
     expect((await application.post(MULTI_IMAGE_PATH, bodyOf(20_000))).status).toBe(200)
     expect(await application.post(MULTI_IMAGE_PATH, bodyOf(20_001))).toMatchObject({
       status: 413,
@@ -37,7 +40,7 @@ describe('A body with images', () => {
 
   it('is refused before it is read while too many bytes are under way, and admitted when they are done', async () => {
     const channel = new StandInChannel('first')
-    application = await startVideoApplication([channel], { limits })
+    application = await startVideoApplication([channel], sections)
     let open: () => void = () => undefined
     channel.gate = new Promise((done) => {
       open = done
@@ -64,16 +67,16 @@ describe('A body with images', () => {
     [415, { 'content-length': '20', 'content-encoding': 'gzip' }],
     [415, { 'content-length': '20', 'content-type': 'text/plain' }],
   ])('is refused with %i by its headers alone: %j', async (status, further) => {
-    application = await startVideoApplication([new StandInChannel('first')], { limits })
+    application = await startVideoApplication([new StandInChannel('first')], sections)
     const request = announce(further)
     const [answer] = (await once(request, 'response')) as [IncomingMessage]
     expect(answer.statusCode).toBe(status)
     request.destroy()
   })
 
-  it('of unknown length counts with the whole limit until it has arrived, then with its own length', async () => {
+  it('of unknown length counts with as much as it may have until it has arrived, then with its own length', async () => {
     const channel = new StandInChannel('first')
-    application = await startVideoApplication([channel], { limits })
+    application = await startVideoApplication([channel], sections)
     let open: () => void = () => undefined
     channel.gate = new Promise((done) => {
       open = done
@@ -93,7 +96,7 @@ describe('A body with images', () => {
 
   it('whose sender leaves makes room for others', async () => {
     const channel = new StandInChannel('first')
-    application = await startVideoApplication([channel], { limits })
+    application = await startVideoApplication([channel], sections)
     const stalled = announce({ 'content-length': '20000' })
     stalled.write('{')
     while (application.calls.length < 1) await new Promise((done) => setImmediate(done))

@@ -3,9 +3,10 @@ import { keptTask, StandInTasks } from '../../test/support/video-stand-ins.js'
 import type { GatewayError } from '../common/errors/gateway-error.js'
 import type { ByteSink } from '../common/http/byte-source.js'
 import { Call } from '../common/http/call.js'
+import type { TaskEvents } from '../common/http/task-events.js'
 import type { Task } from '../tasks/task.js'
 import type { Tasks } from '../tasks/tasks.js'
-import { TaskEvents } from './task-events.js'
+import { videoTaskEvents } from './task-events.js'
 
 /** Notes what comes; `ended` resolves with how it ended. */
 class Notes implements ByteSink {
@@ -43,12 +44,12 @@ const frame = (count: number): string => `event: task\ndata: {"n":${count}}\n\n`
 function begun(tasks: Tasks = new StandInTasks()): { events: TaskEvents; notes: Notes; call: Call } {
   const call = new Call('req_1', 'GET', '/vidgen/v1/videos/text2video/1/events', 0)
   const notes = new Notes()
-  const events = new TaskEvents(tasks, task, call)
+  const events = videoTaskEvents(tasks, task, call)
   events.start(notes)
   return { events, notes, call }
 }
 
-describe('The event stream of a task', () => {
+describe('The event stream of a video task', () => {
   it('gives a reader who is behind the newest object only, and the last one in any case', async () => {
     const tasks = new StandInTasks()
     const { events, notes } = begun(tasks)

@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common'
 import { AuthModule } from '../common/auth/auth.module.js'
-import { ImageBodies } from '../common/http/image-body.js'
 import { ProvidersModule } from '../providers/providers.module.js'
 import { TasksModule } from '../tasks/tasks.module.js'
 import { MultiImageVideoController } from './multi-image-video.controller.js'
@@ -12,6 +11,6 @@ import { VideoService } from './video.service.js'
 @Module({
   imports: [AuthModule, ProvidersModule, TasksModule],
   controllers: [MultiImageVideoController, TextVideoController],
-  providers: [VideoService, UnknownTasks, ImageBodies],
+  providers: [VideoService, UnknownTasks],
 })
 export class VideoModule {}

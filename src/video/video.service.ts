@@ -11,7 +11,7 @@ import type { Task } from '../tasks/task.js'
 import { type TaskOrder, Tasks } from '../tasks/tasks.js'
 import { forwardedBody, routedModel } from './forwarded-body.js'
 import { readPage } from './page-query.js'
-import { TaskEvents } from './task-events.js'
+import { videoTaskEvents } from './task-events.js'
 import { assertTaskId, readIdempotencyKey, unknownTask } from './task-ids.js'
 import { UnknownTasks } from './unknown-tasks.js'
 import type { VideoFields } from './video-fields.js'
@@ -60,7 +60,7 @@ export class VideoService {
     const task = await this.tasks.find(kind, id, call)
     // What the gateway does not keep, it cannot watch.
     if (task === undefined) throw unknownTask()
-    return await eventAnswer(200, {}, new TaskEvents(this.tasks, task, call))
+    return await eventAnswer(200, {}, videoTaskEvents(this.tasks, task, call))
   }
 
   private orderOf(kind: VideoKind, body: JsonBody<VideoFields>, key: string | undefined, call: Call): TaskOrder {

@@ -2,9 +2,11 @@ import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach } from '@jest/globals'
 import { KyselyCallbackRepository } from '../../src/tasks/kysely-callback.repository.js'
 import { KyselyTaskRepository } from '../../src/tasks/kysely-task.repository.js'
+import { KyselyUsageRepository } from '../../src/usage/kysely-usage.repository.js'
 import { dataDirectory, emptyStore, STORE_START_MS, type TestStore, testStore } from '../support/stores.js'
 import { describeCallbackRepository } from './callback-repository.contract.js'
 import { describeTaskRepository, type Repositories } from './task-repository.contract.js'
+import { describeUsageRepository } from './usage-repository.contract.js'
 
 let directory: string
 let store: TestStore
@@ -26,3 +28,4 @@ afterAll(async () => {
 
 describeTaskRepository('the embedded store', () => repositories)
 describeCallbackRepository('the embedded store', () => repositories)
+describeUsageRepository('the embedded store', () => new KyselyUsageRepository(store.database))

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, beforeEach } from '@jest/globals'
 import { KyselyCallbackRepository } from '../../src/tasks/kysely-callback.repository.js'
 import { KyselyTaskRepository } from '../../src/tasks/kysely-task.repository.js'
+import { KyselyUsageRepository } from '../../src/usage/kysely-usage.repository.js'
 import { startPostgres, type TestPostgres } from '../support/postgres.js'
 import { emptyStore, STORE_START_MS, type TestStore, testStore } from '../support/stores.js'
 import { describeCallbackRepository } from './callback-repository.contract.js'
 import { describeTaskRepository, type Repositories } from './task-repository.contract.js'
+import { describeUsageRepository } from './usage-repository.contract.js'
 
 let postgres: TestPostgres
 let store: TestStore
@@ -26,3 +28,4 @@ afterAll(async () => {
 
 describeTaskRepository('PostgreSQL', () => repositories)
 describeCallbackRepository('PostgreSQL', () => repositories)
+describeUsageRepository('PostgreSQL', () => new KyselyUsageRepository(store.database))

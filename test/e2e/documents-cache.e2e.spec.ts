@@ -103,12 +103,24 @@ describe('a page that was read before', () => {
     ['of status 500', { status: '500 Oops' }],
     ['of status 203', { status: '203 Other' }],
     ['that must not be stored', { headers: { 'cache-control': 'max-age=60,  NO-STORE' } }],
+    ['that must be checked each time', { headers: { 'cache-control': 'No-Cache, max-age=60' } }],
+    ['that is stale at once', { headers: { 'cache-control': 'public, max-age=0' } }],
+    ['that is stale at once for caches of many', { headers: { 'cache-control': 'max-age=60, s-maxage="0"' } }],
   ])('is read anew when it was one %s', async (_name, facts) => {
     const path = newPage(PAGE, facts)
     await lab.parse(path)
     expect(await seenOf(lab.parse(path))).toEqual([0, 'Kettles'])
     expect(lab.target.heads).toHaveLength(2)
   })
+
+  it.each(['max-age=60', 'max-age=0, s-maxage=60', 'max-age=09', 'max-age', 'no-transform'])(
+    'is given again where its server says %s',
+    async (cacheControl) => {
+      const path = newPage(PAGE, { headers: { 'cache-control': cacheControl } })
+      await lab.parse(path)
+      expect(await seenOf(lab.parse(path))).toEqual([1, 'Kettles'])
+    },
+  )
 
   it('is read anew when that failed', async () => {
     const path = newPage(PAGE, { headers: { 'content-encoding': 'gzip' } })

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
-import type { Simulator } from '../../src/sandbox/simulator-server.js'
+import type { Simulator } from '../../src/sandbox/simulator.js'
 import { CHAT_PATH, chatText, SPEECH_PATH, speechText } from '../support/chat-bodies.js'
 import { startCountingProxy, type CountingProxy } from '../support/counting-proxy.js'
 import { startGateway, type TestGateway } from '../support/gateway.js'

@@ -127,7 +127,7 @@ describe.each(ANTHROPIC_CLIENTS)('%s', (_name, makeClient, version, keyHeader) =
     for await (const event of stream) if (event.type === 'message_start') break
     stream.controller.abort()
     await aborted
-    const usage = { units: { output_tokens: 1, input_tokens: expect.any(Number) }, estimated: false }
+    const usage = { units: { input_tokens: expect.any(Number) }, estimated: true }
     expect(await lab.gateway.logLine(String(requestId))).toMatchObject({ status: 499, usage })
   })
 })

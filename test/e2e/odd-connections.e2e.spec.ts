@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { type Simulator } from '../../src/sandbox/simulator-server.js'
+import type { Simulator } from '../../src/sandbox/simulator.js'
 import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
 import { startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
 
@@ -97,6 +97,27 @@ describe('What never becomes a request', () => {
     expect(answer).toMatch(/^HTTP\/1.1 400 /)
     expect(answer).toContain('{"type":"error","error":{"type":"invalid_request_error"')
   })
+
+  it.each([
+    ['POST /v1/document/parse', 'content-type: application/pdf', '{"code":1201,'],
+    ['POST /v1/document/parse?timeout=1', 'content-type: application/json', '{"code":1201,'],
+    ['POST /v1/messages', 'content-type: application/json', '{"type":"error",'],
+    ['POST http://gateway/v1/messages', 'content-type: application/json', '{"type":"error",'],
+  ])(
+    'is refused in the dialect of its path when its client ends its side within the body: %s %s',
+    async (line, type, begins) => {
+      const { port } = new URL(gateway.url)
+      const socket = connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true })
+      socket.end(
+        `${line} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${TEST_KEY}\r\n${type}\r\ncontent-length: 99\r\n\r\n{"half`,
+      )
+      const chunks: Buffer[] = []
+      for await (const chunk of socket as AsyncIterable<Buffer>) chunks.push(chunk)
+      const answer = Buffer.concat(chunks).toString()
+      expect(answer).toMatch(/^HTTP\/1.1 400 /)
+      expect(answer.split('\r\n\r\n')[1]).toMatch(new RegExp(`^${begins.replace('{', '\\{')}`))
+    },
+  )
 
   it('does not keep its connection when its client never ends it', async () => {
     const accepted = once(gateway.server, 'connection') as Promise<[Socket]>

@@ -115,7 +115,12 @@ describe('a second channel at P2', () => {
     { kind: 'status', status: 429, body: '{}' },
     { kind: 'status', status: 500, body: '' },
   ]
-  const TWO = { withSecond: true, channel: { timeouts: { firstByteMs: 500 } } }
+  const TWO = {
+    withSecond: true,
+    channel: { timeouts: { firstByteMs: 500 } },
+    // One failure is enough.
+    sections: { breaker: { failures: 1 } },
+  }
 
   it.each(FAULTS)('speaks when the first fails with %j', async (fault) => {
     await withP2Gateway(TWO, async ({ gateway, simulator, second }) => {

@@ -73,6 +73,15 @@ describe('the speed of a speech at P2', () => {
     expect((await speak({ speed })).status).toBe(200)
     expect(sent('audio')['speed_ratio']).toBe(ratio)
   })
+
+  it.each([
+    [1.1, 1.1],
+    [0.1, 0.9],
+    [2, 1.5],
+  ])('%s of the metadata, which comes first, is %s within the same range', async (speedRatio, ratio) => {
+    expect((await speak({ speed: 1.3, metadata: { audio: { speed_ratio: speedRatio } } })).status).toBe(200)
+    expect(sent('audio')['speed_ratio']).toBe(ratio)
+  })
 })
 
 describe('the metadata of a speech at P2', () => {

@@ -45,7 +45,7 @@ describe('a configuration with faults', () => {
         '  - { provider: p1 }',
         'surprise: canary-surprise',
       ].join('\n'),
-      { LOG_LEVEL: 'loud-canary' },
+      { LOG_LEVEL: 'loud-canary', METRICS_PORT: '' },
     )
     const { code, output, errors } = await gateway.exited
     expect(code).toBe(1)

@@ -15,7 +15,7 @@ let text: VideoCaller
 let multi: VideoCaller
 
 beforeAll(async () => {
-  lab = await startVidgenGateway({ sections: { limits: { imageBodiesInFlightBytes: IN_FLIGHT_BYTES } } })
+  lab = await startVidgenGateway({ sections: { admission: { bytesInFlight: IN_FLIGHT_BYTES } } })
   text = new VideoCaller(lab.gateway)
   multi = new VideoCaller(lab.gateway, TEST_KEY, 'multi-image2video')
 }, STORE_START_MS)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
-import type { Simulator } from '../../src/sandbox/simulator-server.js'
+import type { Simulator } from '../../src/sandbox/simulator.js'
 import { startVidgenSimulator, type VidgenSimulator } from '../../src/sandbox/vidgen/vidgen.simulator.js'
 import { CHAT_PATH, chatText } from '../support/chat-bodies.js'
 import { eventually } from '../support/eventually.js'

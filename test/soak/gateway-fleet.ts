@@ -1,17 +1,12 @@
-import { randomInt } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { freePort } from '../support/free-port.js'
 import { type GatewayProcess, runGateway } from '../support/gateway-process.js'
 import type { LogWatch } from './log-watch.js'
 import type { Random } from './random.js'
 
 const LATER = new URL('./later.mjs', import.meta.url).href
-
-/** Below every range from which systems take ports by themselves: a port must be free again after each kill. */
-const PORTS = { lowest: 20_000, highest: 29_999 } as const
 
 const MEMORY_LINE = /^VmRSS:\s+(\d+) kB$/m
 
@@ -148,25 +143,5 @@ export class GatewayFleet {
     child.kill(signal)
     if (signal === 'SIGKILL' && !endedAlone) this.kills += 1
     this.options.logWatch.read(await exited, endedAlone ? 'none' : signal)
-  }
-}
-
-/** Drawn anew in each run, whatever its seed: two runs at once must not meet. */
-async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(PORTS.lowest, PORTS.highest)
-    const server = createServer()
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once('error', () => {
-        resolve(false)
-      })
-      server.listen(port, '127.0.0.1', () => {
-        resolve(true)
-      })
-    })
-    if (!isFree) continue
-    server.close()
-    await once(server, 'close')
-    return port
   }
 }

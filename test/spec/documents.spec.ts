@@ -128,7 +128,10 @@ describe('docs/operations.md', () => {
     const sections = Object.keys(configSchema.fields ?? {})
     const listed = new Map(
       rows
-        .filter(([key = '']) => sections.includes(key.split(/[.[]/, 1)[0] ?? ''))
+        // The name of a section alone is also a field of the log.
+        .filter(
+          ([key = '']) => sections.includes(key.split(/[.[]/, 1)[0] ?? '') && (/[.[]/.test(key) || settings.has(key)),
+        )
         .map(([key = '', , fallback = '']) => [key, fallback]),
     )
     expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(settings))
@@ -139,7 +142,9 @@ describe('docs/operations.md', () => {
     const asked = new Set<string>()
     readEnvironment(new Proxy({}, { get: (_, name) => void asked.add(String(name)) }))
     const text = read('docs/operations.md')
-    expect([...asked].filter((name) => !text.includes(`\`${name}\``))).toEqual([])
+    // Each may also come from a file, which is said once for all.
+    const named = [...asked].filter((name) => !name.endsWith('_FILE'))
+    expect(named.filter((name) => !text.includes(`\`${name}\``))).toEqual([])
     expect(asked.size).toBeGreaterThanOrEqual(8)
   })
 

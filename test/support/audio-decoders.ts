@@ -1,3 +1,4 @@
+import { decoder as aacDecoder } from '@audio/decode-aac'
 import { FLACDecoder } from '@wasm-audio-decoders/flac'
 import { MPEGDecoder } from 'mpg123-decoder'
 import { OpusDecoder } from 'opus-decoder'
@@ -13,8 +14,8 @@ export interface DecodedAudio {
   readonly channels: number
   /** Per channel. */
   readonly samples: number
-  /** The largest sample, 0 to 1. Undefined for AAC, whose frames are counted and not decoded. */
-  readonly peak: number | undefined
+  /** The largest sample, 0 to 1. */
+  readonly peak: number
   readonly seconds: number
   /** What a player survives and a careful writer avoids. */
   readonly warnings: readonly string[]
@@ -26,8 +27,7 @@ const DECODERS: Readonly<Record<string, Decoder>> = {
   'audio/mpeg': decodeMp3,
   'audio/opus': decodeOpus,
   'audio/flac': decodeFlac,
-  // The makers of the other decoders have none for AAC: its frames are walked, and must fill the file exactly.
-  'audio/aac': (bytes) => Promise.resolve({ ...countOf(adtsFrames(bytes)), peak: undefined }),
+  'audio/aac': decodeAac,
   'audio/wav': (bytes) => Promise.resolve(rawAudio(riffSamples(bytes))),
   'audio/pcm': (bytes) => Promise.resolve(rawAudio(pcmOf(bytes))),
 }
@@ -75,6 +75,20 @@ async function decodeOpus(bytes: Buffer): Promise<Omit<DecodedAudio, 'seconds'>>
   if (samplesDecoded < framed.samples)
     throw new AudioFault(`${framed.samples} samples promised, ${samplesDecoded} sent`)
   assertDecoded({ ...framed, samples: samplesDecoded }, { samplesDecoded, sampleRate, errors })
+  return { ...countOf(framed), peak: peakOf(channelData) }
+}
+
+async function decodeAac(bytes: Buffer): Promise<Omit<DecodedAudio, 'seconds'>> {
+  const framed = adtsFrames(bytes)
+  const decoder = await aacDecoder()
+  const { sampleRate, channelData } = decoder.decode(Buffer.concat(framed.frames))
+  decoder.free()
+  // Low rates come out at twice their rate (implicit SBR), and the first frame only primes the decoder.
+  const perSample = sampleRate / framed.sampleRateHz
+  const samplesDecoded = (channelData[0]?.length ?? 0) / perSample
+  const expected = framed.samples - framed.samples / framed.frames.length
+  if (perSample !== 1 && perSample !== 2) throw new AudioFault(`${framed.sampleRateHz} Hz decode as ${sampleRate} Hz`)
+  if (samplesDecoded !== expected) throw new AudioFault(`${expected} samples decode as ${samplesDecoded}`)
   return { ...countOf(framed), peak: peakOf(channelData) }
 }
 

@@ -34,6 +34,8 @@ export class StandInReader implements DocumentProvider, DocumentRoute {
   readonly policies: AttemptPolicy[] = []
   /** Laid over what it answers. */
   answer: Partial<ReadDocument> = {}
+  /** While it is set, answers wait for it. */
+  gate: (() => Promise<void>) | undefined
 
   attempt<Result>(
     call: Call,
@@ -46,11 +48,12 @@ export class StandInReader implements DocumentProvider, DocumentRoute {
     return run(this, { call, channelId: 'reader-main' } as CallContext)
   }
 
-  read(request: ReadRequest): Promise<ReadDocument> {
+  async read(request: ReadRequest): Promise<ReadDocument> {
     this.asked.push(request)
+    await this.gate?.()
     const texts = { title: 'There', description: '', keywords: '', siteName: '', favicon: '', contentType: 'a/b' }
     const metadata = { ...texts, url: 'http://93.184.216.34/a', statusCode: 200 }
-    return Promise.resolve({ metadata, content: contentOf('read there'), pages: 1, isCached: false, ...this.answer })
+    return { metadata, content: contentOf('read there'), pages: 1, isCached: false, ...this.answer }
   }
 }
 

@@ -14,6 +14,9 @@ const tell = () => process.stdout.write(`${engine.pid}\n`)
 engine.stderr.once('data', tell)
 // Ready.
 pipe.once('data', () => {
-  pipe.once('data', tell)
+  pipe.on('data', (chunk) => {
+    // The answer; before it comes the word that it has begun.
+    if (chunk.includes('rssBytes')) tell()
+  })
   pipe.write(Buffer.concat([prefix, Buffer.from(head + document)]))
 })

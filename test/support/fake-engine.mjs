@@ -37,6 +37,9 @@ const meetOthers = (rest) => {
   }, 10)
 }
 
+/** Ends before it has all of the document, and leaves its name in a directory. */
+const vanish = (chunk) => COMMANDS.die(/vanish:(\S+)/.exec(chunk.toString())[1])
+
 const openFiles = () =>
   readdirSync('/proc/self/fd').map((descriptor) => {
     try {
@@ -62,6 +65,10 @@ const COMMANDS = {
     process.exit(5)
   },
   signal: (name) => process.kill(process.pid, name),
+  die: (directory) => {
+    writeFileSync(join(directory, String(process.pid)), '')
+    process.kill(process.pid, 'SIGKILL')
+  },
   fault: (fault) => pipe.write(frame({ outcome: 'fault', fault, message: `It is ${fault}.`, rssBytes: 1 })),
   starved: () => pipe.write(frame({ outcome: 'out_of_memory', rssBytes: 1 })),
   fail: (reason) => pipe.write(frame({ outcome: 'failed', reason, rssBytes: 1 })),
@@ -76,6 +83,7 @@ let chunks = []
 let length = 0
 pipe.on('data', (chunk) => {
   if (chunk.includes('hasty:')) pipe.write(read('hasty'))
+  if (chunk.includes('vanish:')) vanish(chunk)
   chunks.push(chunk)
   length += chunk.length
   if (length < 8) return
@@ -87,6 +95,7 @@ pipe.on('data', (chunk) => {
   length = 0
   const job = JSON.parse(received.subarray(8, 8 + headBytes).toString())
   const bytes = received.subarray(8 + headBytes)
+  pipe.write(frame({ outcome: 'begun' }))
   const [command, rest = ''] = bytes.subarray(0, 200).toString().split(':')
   COMMANDS[command](rest, job, bytes)
 })

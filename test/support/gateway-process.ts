@@ -34,7 +34,8 @@ export interface GatewayProcess {
 export const emptyDirectory = (): Promise<string> => mkdtemp(join(tmpdir(), 'gateway-process-'))
 
 /**
- * Runs `node dist/main.js` with nothing in its environment but what is given here. The port is a free one unless named.
+ * Runs `node dist/main.js` with nothing in its environment but what is given here. The port is a free one unless named,
+ * and metrics are off.
  * Throws when the gateway has not been built.
  */
 export function runGateway(directory: string, variables: Readonly<Record<string, string>> = {}): GatewayProcess {
@@ -42,7 +43,7 @@ export function runGateway(directory: string, variables: Readonly<Record<string,
   const { PATH = '' } = process.env
   const child = spawn(process.execPath, [MAIN], {
     cwd: directory,
-    env: { PATH, HOST: '127.0.0.1', PORT: '0', ...variables },
+    env: { PATH, HOST: '127.0.0.1', PORT: '0', METRICS_PORT: '0', ...variables },
   })
   let output = ''
   let errors = ''

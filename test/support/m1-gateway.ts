@@ -1,7 +1,7 @@
 import Anthropic, { type ClientOptions } from '@anthropic-ai/sdk'
 import Anthropic1 from 'anthropic-sdk-1'
 import { startM1Simulator } from '../../src/sandbox/m1/m1.simulator.js'
-import type { Simulator } from '../../src/sandbox/simulator-server.js'
+import type { Simulator } from '../../src/sandbox/simulator.js'
 import { TEST_KEY, type TestGateway } from './gateway.js'
 import { UPSTREAM_KEY } from './p1-gateway.js'
 import { type ProviderLab, type ProviderLabOptions, startProviderLab } from './provider-lab.js'

@@ -1,3 +1,4 @@
+import { hostOf } from '../../src/tasks/callback-host.js'
 import {
   type CallbackClaim,
   type CallbackDelivery,
@@ -18,7 +19,7 @@ export class MemoryCallbackRepository extends CallbackRepository {
         ({ delivery, lockedUntilMs: lockedMs }) =>
           (delivery.nextAttemptAtMs ?? Infinity) <= nowMs &&
           lockedMs <= nowMs &&
-          !exceptHosts.includes(new URL(delivery.url).host),
+          !exceptHosts.includes(hostOf(delivery.url)),
       )
       due.sort((a, b) => (a.delivery.nextAttemptAtMs ?? 0) - (b.delivery.nextAttemptAtMs ?? 0))
       return due.slice(0, limit).map((row) => {

@@ -195,6 +195,11 @@ export class MemoryTaskRepository extends TaskRepository {
     })
   }
 
+  async countOpenByState(): Promise<Readonly<Partial<Record<TaskState, number>>>> {
+    const all = Object.entries(await this.countByState())
+    return Object.fromEntries(all.filter(([state]) => !isTerminal(state as TaskState)))
+  }
+
   countByState(): Promise<Readonly<Partial<Record<TaskState, number>>>> {
     return this.store.work(() => {
       const counts: Partial<Record<TaskState, number>> = {}

@@ -1,5 +1,5 @@
 import { startP1Simulator, type P1SimulatorOptions } from '../../src/sandbox/p1/p1.simulator.js'
-import type { Simulator } from '../../src/sandbox/simulator-server.js'
+import type { Simulator } from '../../src/sandbox/simulator.js'
 import { type ProviderLab, type ProviderLabOptions, startProviderLab, withLab } from './provider-lab.js'
 
 /** The key the gateway uses at the simulators; a canary that must never reach a caller. */

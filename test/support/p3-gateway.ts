@@ -1,5 +1,5 @@
 import { startP3Simulator, type P3SimulatorOptions } from '../../src/sandbox/p3/p3.simulator.js'
-import type { Simulator } from '../../src/sandbox/simulator-server.js'
+import type { Simulator } from '../../src/sandbox/simulator.js'
 import { UPSTREAM_KEY } from './p1-gateway.js'
 import { type ProviderLab, type ProviderLabOptions, startProviderLab } from './provider-lab.js'
 

@@ -1,5 +1,5 @@
 import { type P4SimulatorOptions, startP4Simulator } from '../../src/sandbox/p4/p4.simulator.js'
-import type { Simulator } from '../../src/sandbox/simulator-server.js'
+import type { Simulator } from '../../src/sandbox/simulator.js'
 import { UPSTREAM_KEY } from './p1-gateway.js'
 import { type ProviderLab, type ProviderLabOptions, startProviderLab } from './provider-lab.js'
 

@@ -9,7 +9,6 @@ import { ConfigStore } from '../../src/config/config-store.js'
 import type { ParsedDocument } from '../../src/document/document-parser.js'
 import { ENGINE_ENTRY_PATH } from '../../src/document/pool/engine-entry.js'
 import { ParserPool } from '../../src/document/pool/parser-pool.js'
-import { TEST_KEY } from './gateway.js'
 
 /** Does what documents tell it to: `echo:text`, `hang`, `leave:3`, `fault:broken`… */
 export const FAKE_ENGINE = fileURLToPath(new URL('fake-engine.mjs', import.meta.url))
@@ -21,7 +20,10 @@ export function realEngine(): string {
 }
 
 const configOf = (sections: object) =>
-  parseConfig(JSON.stringify({ auth: { keys: [{ id: 'test', key: TEST_KEY }] }, channels: [], ...sections }), {})
+  parseConfig(
+    JSON.stringify({ auth: { keys: [{ id: 'test', key: 'nobody-asks-for-it' }] }, channels: [], ...sections }),
+    {},
+  )
 
 export interface ParseWish {
   readonly contentType?: string

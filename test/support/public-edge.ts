@@ -10,13 +10,17 @@ export interface PublicEdge {
   readonly url: string
   /** To be called once the gateway listens. */
   leadTo(gatewayUrl: string): void
+  /** Requests so far. */
+  readonly requests: number
   close(): Promise<void>
 }
 
 export async function startPublicEdge(): Promise<PublicEdge> {
   let gateway = ''
+  let requests = 0
   const server = createServer((incoming, outgoing) => {
     const { method, headers, url = '' } = incoming
+    requests++
     const target = new URL(gateway + url.slice(PREFIX.length))
     const forwarded = request(target, { method, headers, agent: false }, (answer) => {
       outgoing.writeHead(answer.statusCode ?? 0, answer.headers)
@@ -31,6 +35,9 @@ export async function startPublicEdge(): Promise<PublicEdge> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${PREFIX}`,
     leadTo: (gatewayUrl) => {
       gateway = gatewayUrl
+    },
+    get requests() {
+      return requests
     },
     close: async () => {
       const closed = once(server, 'close')

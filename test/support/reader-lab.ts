@@ -4,7 +4,7 @@ import type { CallContext } from '../../src/providers/contracts/call-context.js'
 import type { ReadRequest } from '../../src/providers/contracts/document.contract.js'
 import { ReaderDocumentProvider } from '../../src/providers/reader/reader-document.provider.js'
 import { startReaderSimulator } from '../../src/sandbox/reader/reader.simulator.js'
-import type { Simulator } from '../../src/sandbox/simulator-server.js'
+import type { Simulator } from '../../src/sandbox/simulator.js'
 import { newCall, targetOf } from './raw-upstream.js'
 
 export const READER_KEY = 'reader-key'

@@ -4,6 +4,7 @@ import type { RealtimeDialect } from '../../src/common/realtime-dialect/dialect.
 import { type UsageEntry, UsageRecorder } from '../../src/common/usage/usage-recorder.js'
 import type { RealtimeLimits } from '../../src/config/gateway-config.js'
 import { RealtimeSession } from '../../src/realtime/realtime-session.js'
+import { RealtimeTraffic } from '../../src/realtime/realtime-traffic.js'
 import type { SessionSocket } from '../../src/realtime/socket-side.js'
 import { type SocketPairs, startSocketPairs } from './socket-pairs.js'
 
@@ -70,6 +71,8 @@ export interface TestSessions {
 }
 
 class CollectingRecorder extends UsageRecorder {
+  readonly taskEnded = (): void => undefined
+
   constructor(readonly record: (entry: UsageEntry) => void) {
     super()
   }
@@ -100,6 +103,7 @@ async function openSession(pairs: SocketPairs, options: SessionOptions): Promise
           : ClientDialect.of(clientDialect),
       limits: { ...DEFAULT_LIMITS, ...limits },
       recorder: new CollectingRecorder(options.record ?? ((entry) => entries.push(entry))),
+      traffic: new RealtimeTraffic(),
       keyId: 'team-a',
       model: 'gpt-realtime',
       channelId: 'p1-main',

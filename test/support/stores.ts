@@ -47,6 +47,7 @@ export function testStore(
 /** Deletes every row; what refers to a task goes with it. */
 export async function emptyStore({ database }: TestStore): Promise<void> {
   await database.run((queries) => queries.deleteFrom('task').execute())
+  await database.run((queries) => queries.deleteFrom('usage_record').execute())
 }
 
 /** A new, empty directory. */

@@ -24,6 +24,7 @@ import { TaskTerms } from '../../src/tasks/task-terms.js'
 import { TaskWatchers } from '../../src/tasks/task-watchers.js'
 import type { TaskOrder } from '../../src/tasks/tasks.js'
 import { UpstreamCallbacksService } from '../../src/tasks/upstream-callbacks.service.js'
+import { CollectedUsage } from './collected-usage.js'
 import { FakeVideoUpstream } from './fake-video-upstream.js'
 import { type MemoryRepositories, memoryRepositories } from './memory-tasks.js'
 
@@ -63,6 +64,7 @@ export interface TaskLab extends TaskWorld {
   readonly poller: TaskPoller
   readonly alarm: PollAlarm
   readonly intake: UpstreamCallbacksService
+  readonly usage: CollectedUsage
   /** How often the sender of events was woken. */
   readonly wakes: () => number
   /** A text2video create; what is given replaces the defaults. */
@@ -124,7 +126,8 @@ export function taskLab({
   }
   const watchers = new TaskWatchers(rereadMs)
   const terms = new TaskTerms(config, clock)
-  const recorder = new TaskRecorder(tasks, watchers, sender)
+  const usage = new CollectedUsage()
+  const recorder = new TaskRecorder(tasks, watchers, sender, usage)
   const refresh = new TaskRefresh(router, recorder, terms, logger)
   const alarm = new PollAlarm(clock)
   const replays = new IdempotentReplays(tasks)
@@ -134,6 +137,7 @@ export function taskLab({
   const gate = new RefreshGate(clock)
   return {
     ...world,
+    usage,
     config,
     router,
     health,

@@ -7,7 +7,11 @@ import { AuthModule } from '../../src/common/auth/auth.module.js'
 import { GatewayExceptionFilter } from '../../src/common/errors/gateway-exception.filter.js'
 import { attachCall, Call } from '../../src/common/http/call.js'
 import { GatewayHttpAdapter } from '../../src/common/http/gateway-http.adapter.js'
-import { ImageBodies } from '../../src/common/http/image-body.js'
+import { BytesInFlight } from '../../src/common/http/bytes-in-flight.js'
+import { CallEndings } from '../../src/common/observability/call-endings.js'
+import { createLogging } from '../../src/common/observability/logger.js'
+import { ObservabilityModule } from '../../src/common/observability/observability.module.js'
+import { Readiness } from '../../src/common/observability/readiness.js'
 import { parseConfig } from '../../src/config/config-loader.js'
 import { ConfigurationModule } from '../../src/config/config.module.js'
 import { ProviderRouter } from '../../src/providers/provider-router.js'
@@ -56,20 +60,24 @@ export async function startVideoApplication(
   const calls: Call[] = []
 
   @Module({
-    imports: [ConfigurationModule.forRoot({ config }), AuthModule],
+    imports: [
+      ConfigurationModule.forRoot({ config }),
+      ObservabilityModule.forRoot(new Readiness(), new CallEndings(), createLogging('silent').logger),
+      AuthModule,
+    ],
     controllers: [MultiImageVideoController, TextVideoController],
     providers: [
       VideoService,
       UnknownTasks,
-      ImageBodies,
       { provide: Tasks, useValue: tasks },
       { provide: ProviderRouter, useValue: router },
     ],
   })
   class VideoApplicationModule {}
 
+  const memory = new BytesInFlight(() => config.admission)
   const adapter = new GatewayHttpAdapter((request, response) => {
-    calls.push(begin(request, response))
+    calls.push(begin(request, response, memory))
   })
   const application = await NestFactory.create(VideoApplicationModule, adapter, { bodyParser: false, logger: false })
   application.useGlobalFilters(new GatewayExceptionFilter())
@@ -97,11 +105,13 @@ async function replyTo(url: string, init: RequestInit): Promise<VideoReply> {
   return { status: response.status, headers: response.headers, text, body: JSON.parse(text) as Record<string, unknown> }
 }
 
-function begin(request: IncomingMessage, response: ServerResponse): Call {
+function begin(request: IncomingMessage, response: ServerResponse, memory: BytesInFlight): Call {
   const call = new Call('req_1', request.method ?? '', (request.url ?? '').split('?')[0] ?? '', performance.now())
+  call.memory = memory
   attachCall(request, call)
   response.once('close', () => {
     if (!response.writableFinished) call.departure.announce()
+    memory.close(call)
   })
   return call
 }

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common'
 import type { Call } from '../../common/http/call.js'
 import type { JsonBody } from '../../common/http/json-body.js'
+import { expectedOfSpeech } from '../../common/limits/expected-use.js'
 import type { UpstreamAnswer } from '../../common/http/upstream-answer.js'
 import { ProviderRouter } from '../../providers/provider-router.js'
 import type { SpeechRequestDto } from './speech-request.dto.js'
@@ -11,10 +12,11 @@ export class SpeechService {
   constructor(private readonly router: ProviderRouter) {}
 
   speak(body: JsonBody<SpeechRequestDto>, call: Call): Promise<UpstreamAnswer> {
-    const { model } = body.fields
+    const { model, input, speed } = body.fields
     call.log.model = model
     const route = this.router.speech(model, call.caller)
-    return route.attempt(call, { repeatableOnceSent: true }, (provider, context) =>
+    const expected = call.allowance === undefined ? undefined : expectedOfSpeech(input, speed)
+    return route.attempt(call, { repeatableOnceSent: true, expected }, (provider, context) =>
       provider.speak({ body, modelClass: route.modelClass }, context),
     )
   }

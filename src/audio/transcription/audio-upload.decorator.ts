@@ -9,7 +9,8 @@ import {
   receiveMultipart,
   type UploadedFile,
 } from '../../common/http/multipart-upload.js'
-import { continueIfAsked } from '../../common/http/request-body.js'
+import { continueIfAsked, roomFor } from '../../common/http/request-body.js'
+import { SPOOL_MEMORY_BYTES } from '../../common/http/spooled-file.js'
 import { boundaryOf } from '../../common/http/upload-body.js'
 import { namedFields, releaseWhenDone, timedReception, UPLOAD_TIMEOUT_MS } from '../../common/http/upload-reception.js'
 import { DtoCheck } from '../../common/validation/dto-check.js'
@@ -33,12 +34,14 @@ function audioUploadPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform
       const { audioBodyBytes, audioFileBytes } = this.store.current.limits
       // Whatever the headers alone tell is judged before a client that waits is told to send.
       boundaryOf(request, audioBodyBytes)
+      const room = roomFor(request, SPOOL_MEMORY_BYTES)
       continueIfAsked(request, response)
       const upload = await timedReception(request, () =>
         receiveMultipart(request, {
           bodyBytes: audioBodyBytes,
           fileBytes: audioFileBytes,
           bodyTimeoutMs: UPLOAD_TIMEOUT_MS,
+          room,
         }),
       )
       releaseWhenDone(() => upload.remove(), callOf(request), response)

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common'
 import type { Call } from '../../common/http/call.js'
+import { expectedOfRecording } from '../../common/limits/expected-use.js'
 import type { UpstreamAnswer } from '../../common/http/upstream-answer.js'
 import type { ModelClass } from '../../config/gateway-config.js'
 import type { TranscriptionCall } from '../../providers/contracts/transcription.contract.js'
@@ -25,7 +26,7 @@ export class TranscriptionService {
     call.log.model = model
     const route = this.router.transcription(model, call.caller)
     const transcription = await callFor(upload, model, route.modelClass, upload.named.stream === 'true')
-    return await route.attempt(call, policyFor(upload), (provider, context) =>
+    return await route.attempt(call, policyFor(transcription, call), (provider, context) =>
       provider.transcribe(transcription, context),
     )
   }
@@ -35,7 +36,9 @@ export class TranscriptionService {
     call.log.model = model
     const route = this.router.translation(model, call.caller)
     const translation = await callFor(upload, model, route.modelClass, false)
-    return await route.attempt(call, policyFor(upload), (provider, context) => provider.translate(translation, context))
+    return await route.attempt(call, policyFor(translation, call), (provider, context) =>
+      provider.translate(translation, context),
+    )
   }
 }
 
@@ -62,6 +65,11 @@ async function callFor(
   }
 }
 
-const policyFor = ({ file }: AudioUpload<unknown>): AttemptPolicy => ({
-  repeatableOnceSent: file.spool.size <= REPEATABLE_UPLOAD_BYTES,
-})
+function policyFor({ file, durationSeconds, modelClass }: TranscriptionCall, { allowance }: Call): AttemptPolicy {
+  const { size } = file.spool
+  return {
+    repeatableOnceSent: size <= REPEATABLE_UPLOAD_BYTES,
+    expected:
+      allowance === undefined ? undefined : expectedOfRecording(size, durationSeconds, modelClass !== 'stt-standard'),
+  }
+}

@@ -50,6 +50,8 @@ export class SpeechEventSource implements ByteSource, ByteSink {
   private spoke = false
   /** The beginning of a sample whose rest has not arrived. */
   private begun: Buffer = NOTHING
+  /** Bytes that have arrived. */
+  audioBytes = 0
 
   constructor(
     private readonly audio: ByteSource,
@@ -81,6 +83,7 @@ export class SpeechEventSource implements ByteSource, ByteSink {
 
   data(chunk: Buffer): void {
     this.spoke = true
+    this.audioBytes += chunk.length
     this.keepAlive?.refresh()
     const audio = this.begun.length === 0 ? chunk : Buffer.concat([this.begun, chunk])
     const whole = audio.length - (audio.length % this.sampleBytes)

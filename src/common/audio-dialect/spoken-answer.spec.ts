@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { ManualSource, RecordingSink } from '../../../test/support/byte-streams.js'
+import { newCall } from '../../../test/support/raw-upstream.js'
 import { GatewayError } from '../errors/gateway-error.js'
 import type { UpstreamAnswer } from '../http/upstream-answer.js'
 import { estimateSpeechUsage } from './speech-event-source.js'
@@ -13,7 +14,8 @@ interface Speech {
 function spoken(more: Partial<SpokenAudio>, streamFormat?: string): Speech {
   const source = new ManualSource()
   const usage = (): ReturnType<typeof estimateSpeechUsage> => estimateSpeechUsage('hello')
-  return { source, answer: spokenAnswer({ source, format: 'mp3', sentAs: 'mp3', usage, ...more }, streamFormat) }
+  const speech = { source, format: 'mp3', sentAs: 'mp3', usage, characters: () => 5, call: newCall(), ...more } as const
+  return { source, answer: spokenAnswer(speech, streamFormat) }
 }
 
 function bytesOf(answer: UpstreamAnswer): RecordingSink {

@@ -1,8 +1,10 @@
 import { eventAnswer, fileAnswer } from '../http/answers.js'
 import type { ByteSource } from '../http/byte-source.js'
+import type { Call } from '../http/call.js'
 import type { UpstreamAnswer } from '../http/upstream-answer.js'
 import { AUDIO_FORMATS, type AudioFormat } from './audio-formats.js'
 import { SpeechEventSource, type SpeechUsage } from './speech-event-source.js'
+import { SpeechMeter } from './speech-meter.js'
 import { WavSource } from './wav-source.js'
 
 /** Speech as it comes from an upstream that has begun to speak, or is about to. */
@@ -16,7 +18,10 @@ export interface SpokenAudio {
   readonly fallback?: AudioFormat
   /** Asked once the audio has ended, for the last event. */
   readonly usage: () => SpeechUsage
+  /** What its provider will charge for, as far as is known now, in characters; 0 = nothing yet. */
+  readonly characters: () => number
   readonly headers?: Readonly<Record<string, string>>
+  readonly call: Call
 }
 
 /** 16 bits, one channel; the header of a WAV stream has an even length as well. */
@@ -26,11 +31,22 @@ export const PCM_SAMPLE_BYTES = 2
  * The one answer of speech, whoever spoke: raw bytes whose Content-Type says what they are, or the events of
  * `stream_format: sse`. What fails before the first byte of audio rejects, so that another channel may be tried.
  */
-export function spokenAnswer(audio: SpokenAudio, streamFormat: string | null | undefined): Promise<UpstreamAnswer> {
-  const { source, format, sentAs, fallback } = audio
+export async function spokenAnswer(
+  audio: SpokenAudio,
+  streamFormat: string | null | undefined,
+): Promise<UpstreamAnswer> {
+  const { call, characters, source, format, sentAs, fallback } = audio
   const headers = { ...audio.headers, ...(fallback === undefined ? {} : { 'x-gateway-audio-fallback': fallback }) }
   const sent = format === 'pcm' && sentAs === 'wav' ? new WavSource(source) : source
-  return streamFormat === 'sse'
-    ? eventAnswer(200, headers, new SpeechEventSource(sent, audio.usage, format === 'pcm' ? PCM_SAMPLE_BYTES : 1))
-    : fileAnswer(200, { ...headers, 'content-type': AUDIO_FORMATS[sentAs] }, sent)
+  const events =
+    streamFormat === 'sse'
+      ? new SpeechEventSource(sent, audio.usage, format === 'pcm' ? PCM_SAMPLE_BYTES : 1)
+      : undefined
+  const answer =
+    events === undefined
+      ? await fileAnswer(200, { ...headers, 'content-type': AUDIO_FORMATS[sentAs] }, sent)
+      : await eventAnswer(200, headers, events)
+  // Nothing was spoken where this was not reached.
+  call.log.meter = new SpeechMeter(call.log, characters, sentAs, events)
+  return answer
 }

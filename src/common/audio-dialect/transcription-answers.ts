@@ -38,8 +38,10 @@ export async function jsonTranscript(
   { call, durationSeconds, needsTokenUsage }: TranscriptRules,
 ): Promise<UpstreamAnswer> {
   const { answer, value } = await jsonAnswer(response, headers)
-  const usage = reportedUsage(value?.['usage']) ?? durationUsage(durationSeconds)
+  const reported = reportedUsage(value?.['usage'])
+  const usage = reported ?? durationUsage(durationSeconds)
   if (usage !== undefined) call.log.usage = usage
+  if (reported !== undefined && durationSeconds !== undefined) call.log.estimate = { audio_seconds: durationSeconds }
   const lacksUsage = needsTokenUsage && value !== undefined && value['usage'] == null
   if (!lacksUsage || durationSeconds === undefined || !Buffer.isBuffer(answer.body)) return answer
   const { text } = value
@@ -58,8 +60,11 @@ interface TokenEstimate {
   readonly output_tokens: number
 }
 
+export const audioTokens = (durationSeconds: number): number =>
+  Math.ceil((durationSeconds / 60) * AUDIO_TOKENS_PER_MINUTE)
+
 function estimatedTokens(durationSeconds: number, text: string): TokenEstimate {
-  const input = Math.ceil((durationSeconds / 60) * AUDIO_TOKENS_PER_MINUTE)
+  const input = audioTokens(durationSeconds)
   const output = Math.ceil(text.length / CHARACTERS_PER_TOKEN)
   return { total_tokens: input + output, input_tokens: input, output_tokens: output }
 }

@@ -1,4 +1,5 @@
 import type { AccessKey, KeyLimits } from '../../config/gateway-config.js'
+import type { KeyStanding } from './key-standing.js'
 
 /**
  * Who calls. `keyId` is the only thing about a key that reaches logs, metrics or usage. `bearer` is kept solely for
@@ -11,12 +12,15 @@ export interface Caller {
   /** Absent = none. */
   readonly limits?: KeyLimits
   readonly bearer?: string
+  /** Of a key that can be revoked, or expire, while something runs with it. */
+  readonly standing?: KeyStanding
 }
 
-export const callerOfKey = ({ id, models, limits }: AccessKey): Caller => ({
+export const callerOfKey = ({ id, models, limits }: AccessKey, standing?: KeyStanding): Caller => ({
   keyId: id,
   ...(models === undefined ? {} : { models }),
   ...(limits === undefined ? {} : { limits }),
+  ...(standing === undefined ? {} : { standing }),
 })
 
 /** A caller with an upstream key of its own; one id for all of them keeps labels bounded. */

@@ -4,6 +4,7 @@ import { parseConfig } from '../../config/config-loader.js'
 import { ConfigStore } from '../../config/config-store.js'
 import type { GatewayConfig } from '../../config/gateway-config.js'
 import { KeyTable } from './key-table.js'
+import { type StoredKey, StoredKeys } from './stored-keys.js'
 
 const digest = (key: string): string => createHash('sha256').update(key).digest('hex')
 
@@ -16,7 +17,7 @@ const configWith = (keys: readonly object[], credentials = 'own-secret'): Gatewa
     {},
   )
 
-const tableOf = (keys: readonly object[]): KeyTable => new KeyTable(new ConfigStore(configWith(keys)))
+const tableOf = (keys: readonly object[]): KeyTable => new KeyTable(new ConfigStore(configWith(keys)), new StoredKeys())
 
 describe('KeyTable', () => {
   it('finds a key written plainly and one written as its hash', () => {
@@ -50,11 +51,81 @@ describe('KeyTable', () => {
     const store = new ConfigStore(configWith([{ id: 'old', key: 'old-key' }]), () =>
       Promise.resolve({ config: next, file: '' }),
     )
-    const table = new KeyTable(store)
+    const table = new KeyTable(store, new StoredKeys())
     expect(table.acceptsUnknownKeys).toBe(false)
     await store.reload()
     expect(table.find('old-key')).toBeUndefined()
     expect(table.find('new-key')).toMatchObject({ id: 'new' })
     expect(table.acceptsUnknownKeys).toBe(true)
+  })
+
+  describe('with keys of the store', () => {
+    const ISSUED = 'sk-gw-of-the-store'
+    const stored = (given: Partial<StoredKey> = {}): StoredKey => ({
+      id: 'stored',
+      sha256: digest(ISSUED),
+      isRevoked: false,
+      updatedAtMs: 1,
+      ...given,
+    })
+
+    const refusalOf = (table: KeyTable, token: string): unknown => {
+      try {
+        return table.identify(token)
+      } catch (error) {
+        return error
+      }
+    }
+
+    it('knows both, and gives callers of either their models and limits', () => {
+      const keys = new StoredKeys()
+      const table = new KeyTable(new ConfigStore(configWith([{ id: 'plain', key: 'plain-key' }])), keys)
+      keys.learn([stored({ models: ['a'], limits: { concurrency: 2 } })])
+      expect(table.identify('plain-key')).toEqual({ keyId: 'plain' })
+      expect(table.identify(ISSUED)).toMatchObject({ keyId: 'stored', models: ['a'], limits: { concurrency: 2 } })
+      expect(table.find(ISSUED)).toMatchObject({ id: 'stored' })
+    })
+
+    it('refuses those that are over, in words for their holder alone', () => {
+      const keys = new StoredKeys()
+      const table = new KeyTable(new ConfigStore(configWith([], 'caller')), keys)
+      keys.learn([stored({ isRevoked: true })])
+      expect(refusalOf(table, ISSUED)).toMatchObject({ kind: 'unauthorized', message: 'The API key has been revoked.' })
+      keys.learn([stored({ expiresAtMs: 1, updatedAtMs: 2 })])
+      expect(refusalOf(table, ISSUED)).toMatchObject({ kind: 'unauthorized', message: 'The API key has expired.' })
+      expect(table.find(ISSUED)).toBeUndefined()
+    })
+
+    it('lets one id mean one caller: a configured key voids a stored one of its id, from the reload on', async () => {
+      const keys = new StoredKeys()
+      const next = configWith([{ id: 'stored', key: 'configured' }])
+      const config = new ConfigStore(configWith([]), () => Promise.resolve({ config: next, file: '' }))
+      const table = new KeyTable(config, keys)
+      keys.learn([stored()])
+      expect(table.identify(ISSUED)).toMatchObject({ keyId: 'stored' })
+      await config.reload()
+      expect(refusalOf(table, ISSUED)).toMatchObject({ kind: 'unauthorized' })
+      expect(table.identify('configured')).toEqual({ keyId: 'stored' })
+    })
+
+    it('hands the admin key to no upstream, however it begins', () => {
+      const adminKey = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934c'
+      const channel = { id: 'c', provider: 'p1', baseUrl: 'http://127.0.0.1:1', credentials: 'caller' }
+      const config = parseConfig(JSON.stringify({ auth: { adminKey }, channels: [channel] }), {})
+      const table = new KeyTable(new ConfigStore(config), new StoredKeys())
+      expect(refusalOf(table, adminKey)).toMatchObject({ kind: 'unauthorized' })
+      expect(table.identify(`${adminKey}x`)).toMatchObject({ keyId: 'caller' })
+    })
+
+    it('does not judge an issued key before the store has been read, but everybody else', () => {
+      const keys = new StoredKeys()
+      const table = new KeyTable(new ConfigStore(configWith([{ id: 'plain', key: 'plain-key' }], 'caller')), keys)
+      keys.await()
+      expect(refusalOf(table, ISSUED)).toMatchObject({ kind: 'overloaded', details: { retryAfterSeconds: 2 } })
+      expect(table.identify('plain-key')).toEqual({ keyId: 'plain' })
+      expect(table.identify('sk-other')).toEqual({ keyId: 'caller', bearer: 'sk-other' })
+      keys.learnAll([], 0)
+      expect(refusalOf(table, ISSUED)).toMatchObject({ kind: 'unauthorized' })
+    })
   })
 })

@@ -4,51 +4,99 @@ import { ConfigStore } from '../../config/config-store.js'
 import type { AccessKey, GatewayConfig } from '../../config/gateway-config.js'
 import { GatewayError } from '../errors/gateway-error.js'
 import { type Caller, callerOfKey, callerWithOwnBearer } from './caller.js'
+import { ISSUED_PREFIX } from './issued-key.js'
+import { StoredKeys, type StoredVerdict } from './stored-keys.js'
+
+/** By then a store that starts together with the gateway has answered. */
+const RETRY_AFTER_SECONDS = 2
 
 interface TableEntry {
   readonly key: AccessKey
   readonly digest: Buffer
 }
 
-/** The gateway's keys by the SHA-256 of the whole key; rebuilt at once when the configuration changes. */
+interface Configured {
+  readonly entries: ReadonlyMap<string, TableEntry>
+  readonly ids: ReadonlySet<string>
+  readonly adminSha256: string | undefined
+  readonly hasCallerChannel: boolean
+}
+
+/**
+ * The gateway's keys by the SHA-256 of the whole key: those of the configuration, rebuilt at once when it changes, and
+ * those of the store. Synchronous: whoever calls never waits for the store.
+ */
 @Injectable()
 export class KeyTable {
-  private entries: ReadonlyMap<string, TableEntry>
-  private anyCallerChannel: boolean
+  private configured: Configured
 
-  constructor(store: ConfigStore) {
-    this.entries = entriesOf(store.current)
-    this.anyCallerChannel = hasCallerChannel(store.current)
+  constructor(
+    store: ConfigStore,
+    private readonly stored: StoredKeys,
+  ) {
+    this.configured = configuredBy(store.current)
     store.onChange((next) => {
-      this.entries = entriesOf(next)
-      this.anyCallerChannel = hasCallerChannel(next)
+      this.configured = configuredBy(next)
     })
   }
 
   /** The key that a token is, or undefined. The map finds a candidate by hash; the verdict is constant-time. */
   find(token: string): AccessKey | undefined {
     const digest = hash('sha256', token, 'hex')
-    const entry = this.entries.get(digest)
-    if (entry === undefined) return undefined
-    return timingSafeEqual(entry.digest, Buffer.from(digest, 'latin1')) ? entry.key : undefined
+    const configured = this.findConfigured(digest)
+    if (configured !== undefined) return configured
+    const found = this.judgeStored(digest)
+    return found.verdict === 'valid' ? found.key : undefined
   }
 
-  /** Who calls with a token. Throws `unauthorized` when nobody can. */
+  /** Who calls with a token. Throws `unauthorized` when nobody can, `overloaded` while nobody can say yet. */
   identify(token: string): Caller {
-    const key = this.find(token)
-    if (key !== undefined) return callerOfKey(key)
-    if (this.acceptsUnknownKeys) return callerWithOwnBearer(token)
-    throw new GatewayError('unauthorized', 'The API key is not valid.')
+    const digest = hash('sha256', token, 'hex')
+    const configured = this.findConfigured(digest)
+    if (configured !== undefined) return callerOfKey(configured)
+    const found = this.judgeStored(digest)
+    if (found.verdict === 'valid') return callerOfKey(found.key, found.standing)
+    if (found.verdict !== 'unknown') throw unauthorized(`The API key has ${WORDS[found.verdict]}.`)
+    // No key of the gateway's own may ever be handed to an upstream, the operator's least of all.
+    if (token.startsWith(ISSUED_PREFIX)) throw this.stored.isAwaited ? notReadYet() : unauthorized(INVALID)
+    if (this.acceptsUnknownKeys && digest !== this.configured.adminSha256) return callerWithOwnBearer(token)
+    throw unauthorized(INVALID)
   }
 
   /** Whether some channel passes the caller's own key on, so that an unknown key may still be served. */
   get acceptsUnknownKeys(): boolean {
-    return this.anyCallerChannel
+    return this.configured.hasCallerChannel
+  }
+
+  /** Whether the configuration has a key of this id. */
+  hasConfigured(id: string): boolean {
+    return this.configured.ids.has(id)
+  }
+
+  private findConfigured(digest: string): AccessKey | undefined {
+    const entry = this.configured.entries.get(digest)
+    if (entry === undefined) return undefined
+    return timingSafeEqual(entry.digest, Buffer.from(digest, 'latin1')) ? entry.key : undefined
+  }
+
+  /** An id means one caller: where the configuration has taken over one of the store, the store's key is void. */
+  private judgeStored(digest: string): StoredVerdict {
+    const found = this.stored.judge(digest)
+    return found.verdict === 'valid' && this.hasConfigured(found.key.id) ? { verdict: 'unknown' } : found
   }
 }
 
-const entriesOf = (config: GatewayConfig): ReadonlyMap<string, TableEntry> =>
-  new Map(config.auth.keys.map((key) => [key.sha256, { key, digest: Buffer.from(key.sha256, 'latin1') }]))
+const INVALID = 'The API key is not valid.'
+const WORDS = { revoked: 'been revoked', expired: 'expired' } as const
 
-const hasCallerChannel = (config: GatewayConfig): boolean =>
-  config.channels.some((channel) => channel.credentials.kind === 'caller')
+const unauthorized = (message: string): GatewayError => new GatewayError('unauthorized', message)
+
+const notReadYet = (): GatewayError =>
+  new GatewayError('overloaded', 'The API keys have not been read yet.', { retryAfterSeconds: RETRY_AFTER_SECONDS })
+
+const configuredBy = ({ auth, channels }: GatewayConfig): Configured => ({
+  entries: new Map(auth.keys.map((key) => [key.sha256, { key, digest: Buffer.from(key.sha256, 'latin1') }])),
+  ids: new Set(auth.keys.map(({ id }) => id)),
+  adminSha256: auth.adminKey?.sha256,
+  hasCallerChannel: channels.some(({ credentials }) => credentials.kind === 'caller'),
+})

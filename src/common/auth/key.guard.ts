@@ -1,6 +1,7 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common'
 import type { Request } from 'express'
 import { callOf } from '../http/call.js'
+import { LimitGate } from '../limits/limit-gate.js'
 import { readKey } from './bearer.js'
 import { KeyTable } from './key-table.js'
 
@@ -8,17 +9,20 @@ import { KeyTable } from './key-table.js'
 const API_KEY_HEADER_PATHS = /^\/v1\/(?:messages|models)(?:\/|$)/
 
 /**
- * Decides from the headers alone, before a byte of the body is read, who calls.
- * Synchronous on purpose: an asynchronous guard costs a tenth of a relayed call.
+ * Decides from the headers alone, before a byte of the body is read, who calls, and whether their limits allow it.
+ * Synchronous for callers without limits: an asynchronous guard costs a tenth of a relayed call.
  */
 @Injectable()
 export class KeyGuard implements CanActivate {
-  constructor(private readonly keys: KeyTable) {}
+  constructor(
+    private readonly keys: KeyTable,
+    private readonly limits: LimitGate,
+  ) {}
 
-  canActivate(context: ExecutionContext): boolean {
+  canActivate(context: ExecutionContext): true | Promise<true> {
     const request = context.switchToHttp().getRequest<Request>()
     const call = callOf(request)
     call.caller = this.keys.identify(readKey(request.headers, API_KEY_HEADER_PATHS.test(call.path)))
-    return true
+    return this.limits.begin(call)
   }
 }

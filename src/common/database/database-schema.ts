@@ -5,6 +5,9 @@ export interface DatabaseSchema {
   task: TaskTable
   callback_delivery: CallbackDeliveryTable
   idempotency_key: IdempotencyKeyTable
+  api_key: ApiKeyTable
+  admin_audit: AdminAuditTable
+  usage_record: UsageRecordTable
 }
 
 export interface TaskTable {
@@ -59,5 +62,66 @@ export interface IdempotencyKeyTable {
   expires_at_ms: number
 }
 
+/** Numeric columns are read as text: nothing that is charged for passes through a float. */
+export interface UsageRecordTable {
+  id: string
+  /** null for ended tasks. */
+  request_id: string | null
+  at_ms: number
+  key_id: string
+  owner_id: string
+  kind: string
+  route: string
+  model: string | null
+  channel_id: string | null
+  outcome: string
+  duration_ms: number | null
+  prompt_tokens: string | null
+  cached_tokens: string | null
+  cached_audio_tokens: string | null
+  cache_write_tokens: string | null
+  cache_write_hour_tokens: string | null
+  audio_input_tokens: string | null
+  completion_tokens: string | null
+  audio_output_tokens: string | null
+  reasoning_tokens: string | null
+  characters: string | null
+  audio_seconds: string | null
+  videos: string | null
+  images: string | null
+  documents: string | null
+  pages: string | null
+  reported: string | null
+  estimated: string | null
+  pricing: string
+  cost: string | null
+}
+
+export interface ApiKeyTable {
+  id: string
+  key_sha256: string
+  hint: string
+  models: string | null
+  limits: string | null
+  note: string | null
+  created_at_ms: number
+  expires_at_ms: number | null
+  revoked_at_ms: number | null
+  updated_at_ms: number
+}
+
+export interface AdminAuditTable {
+  sequence: Generated<number>
+  at_ms: number
+  actor: string
+  action: string
+  target: string | null
+  outcome: 'begun' | 'done' | 'refused' | 'failed'
+  details: string
+  request_id: string
+}
+
 export type TaskRow = Selectable<TaskTable>
 export type CallbackDeliveryRow = Selectable<CallbackDeliveryTable>
+export type ApiKeyRow = Selectable<ApiKeyTable>
+export type AdminAuditRow = Selectable<AdminAuditTable>

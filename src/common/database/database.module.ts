@@ -6,6 +6,7 @@ import { LOGGER } from '../observability/observability.module.js'
 import { Readiness } from '../observability/readiness.js'
 import { Database } from './database.js'
 import { createDatabase } from './create-database.js'
+import { StoreMetrics } from './store-metrics.js'
 
 /** Gives `Database` to the repositories of every module. Nothing is opened before somebody asks. */
 @Global()
@@ -17,6 +18,7 @@ import { createDatabase } from './create-database.js'
       useFactory: (store: ConfigStore, environment: Environment, readiness: Readiness, logger: Logger): Database =>
         createDatabase(store.current.database, environment.dataDirectory, readiness, logger),
     },
+    StoreMetrics,
   ],
   exports: [Database],
 })

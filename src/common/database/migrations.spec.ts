@@ -8,6 +8,8 @@ import { StoreUnusable } from './store-unusable.js'
 
 jest.setTimeout(STORE_START_MS)
 
+const MIGRATIONS = [{ name: '0001-tasks' }, { name: '0002-usage' }, { name: '0003-keys' }]
+
 let postgres: TestPostgres
 let directory: string
 const stores: TestStore[] = []
@@ -61,7 +63,7 @@ describe('migrations', () => {
     const second = [await schemaOf(await open({ url })), await schemaOf(await open({ directory }))]
     expect(second).toEqual(first)
     expect(first[0]).toEqual(first[1])
-    expect(first[0]?.['migrations']).toEqual([{ name: '0001-tasks' }])
+    expect(first[0]?.['migrations']).toEqual(MIGRATIONS)
     expect(first[0]?.['columns']?.length).toBeGreaterThan(40)
   })
 
@@ -71,7 +73,7 @@ describe('migrations', () => {
     const applied = await databases[0]?.run(
       async (queries) => (await sql`select name from migration`.execute(queries)).rows,
     )
-    expect(applied).toEqual([{ name: '0001-tasks' }])
+    expect(applied).toEqual(MIGRATIONS)
   })
 
   it('refuse a store that a newer version has migrated', async () => {

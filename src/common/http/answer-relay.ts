@@ -5,18 +5,22 @@ import type { ByteSink, ByteSource } from './byte-source.js'
 import type { Call } from './call.js'
 import type { UpstreamAnswer } from './upstream-answer.js'
 
+/** A shorter answer is in the hands of the operating system at once, whoever reads it. */
+const COUNTED_BYTES = 65_536
+
 /** Writes an answer to the caller. What fails later is shown the way the answer says; the call's log learns of it. */
 export function relayAnswer(answer: UpstreamAnswer, response: ServerResponse, call: Call): void {
   const { body, headers } = answer
   if (Buffer.isBuffer(body)) {
     headers['content-length'] = String(body.length)
+    if (body.length > COUNTED_BYTES) call.memory?.add(call, body.length)
     response.writeHead(answer.status, headers)
     response.end(body)
     call.log.bytesOut += body.length
     return
   }
   response.writeHead(answer.status, headers)
-  const sink = new ResponseSink(body, response, call, answer.onFailure)
+  const sink = new ResponseSink(body, response, call, answer)
   body.start(sink)
   // A client that waits for headers must not wait for the first chunk; with a chunk at hand they leave together.
   if (!sink.isBusy) response.flushHeaders()
@@ -29,15 +33,19 @@ export function relayAnswer(answer: UpstreamAnswer, response: ServerResponse, ca
 class ResponseSink implements ByteSink {
   private waiting: Buffer[] = []
   private flushPlanned = false
+  /** Written, not taken by a slow reader, and counted. */
+  private unreadBytes = 0
   private closing: (() => void) | undefined
 
   constructor(
     private readonly source: ByteSource,
     private readonly response: ServerResponse,
     private readonly call: Call,
-    private readonly onFailure: UpstreamAnswer['onFailure'],
+    private readonly answer: UpstreamAnswer,
   ) {
     response.on('drain', () => {
+      call.memory?.giveBack(call, this.unreadBytes)
+      this.unreadBytes = 0
       source.resume()
     })
   }
@@ -53,6 +61,7 @@ class ResponseSink implements ByteSink {
   }
 
   end(): void {
+    this.answer.listener?.over(undefined)
     this.closing = () => {
       this.response.end()
     }
@@ -60,6 +69,7 @@ class ResponseSink implements ByteSink {
   }
 
   fail(error: GatewayError): void {
+    this.answer.listener?.over(error)
     this.call.log.failure = error
     this.closing = () => {
       this.showFailure(error)
@@ -82,13 +92,21 @@ class ResponseSink implements ByteSink {
     if (first !== undefined) {
       const chunk = this.waiting.length === 1 ? first : Buffer.concat(this.waiting)
       this.waiting = []
-      if (!this.response.write(chunk)) this.source.pause()
+      if (!this.response.write(chunk)) this.awaitReader()
     }
     this.closing?.()
   }
 
+  private awaitReader(): void {
+    const { call, response } = this
+    const unreadBytes = response.writableLength
+    call.memory?.add(call, unreadBytes - this.unreadBytes)
+    this.unreadBytes = unreadBytes
+    this.source.pause()
+  }
+
   private showFailure(error: GatewayError): void {
-    if (this.onFailure === 'cut') {
+    if (this.answer.onFailure === 'cut') {
       this.response.destroy()
       return
     }

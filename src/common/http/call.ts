@@ -1,12 +1,17 @@
 import type { IncomingMessage } from 'node:http'
+import type { ModelClass } from '../../config/gateway-config.js'
 import type { Caller } from '../auth/caller.js'
 import type { ErrorKind } from '../errors/error-kinds.js'
 import { GatewayError } from '../errors/gateway-error.js'
+import type { Allowance } from '../limits/allowance.js'
+import type { CallTrace } from '../observability/tracing/call-trace.js'
+import type { BytesInFlight } from './bytes-in-flight.js'
 import { Departure } from './departure.js'
 
 /** What the one log line of a request will say; filled in by whoever learns it. Times in milliseconds. */
 export interface CallLog {
   model?: string
+  modelClass?: ModelClass
   channelId?: string
   /** Every attempt, in order; the last one may still be under way. */
   readonly tried: Attempt[]
@@ -14,12 +19,21 @@ export interface CallLog {
   receiveMs: number
   /** Spent with upstreams, from dispatch to the end of their answers, over all attempts. */
   upstreamMs: number
+  /** Of exchanges with upstreams that are not over: from dispatch to the first byte. */
+  openWaitMs: number
   /** From the last dispatch to the first byte of its answer. */
   firstByteMs?: number
+  /** Of the caller's body or, on a socket, of its messages. */
+  bytesIn: number
   bytesOut: number
   upstreamRequestId?: string
   upstreamStatus?: number
-  usage?: Usage
+  /** As the upstream reported it, or as it stands when the call is over (`settleUsage`). */
+  usage?: Usage | undefined
+  /** Asked when the call is over and nobody has reported. */
+  meter?: UsageMeter | undefined
+  /** What the gateway counted itself, beside what the upstream reported; for the usage record alone. */
+  estimate?: Units | undefined
   failure?: unknown
 }
 
@@ -31,6 +45,8 @@ export interface Attempt {
   endedAtMs?: number
   /** Why it failed; absent when it did not. */
   failure?: ErrorKind
+  /** The upstream knows it as its parent; absent when calls are not traced. */
+  spanId?: string
 }
 
 /** Counts by name, nested as the upstream nests them. */
@@ -44,6 +60,12 @@ export interface Usage {
   readonly estimated: boolean
 }
 
+/** Counts what passes, for answers that never come to the upstream's own figures; those always win. */
+export interface UsageMeter {
+  /** What has been used so far as far as the wire tells; undefined when it has told nothing yet. */
+  usageSoFar(): Usage | undefined
+}
+
 /** One request of a caller, from its first header to its last byte. Passed as an argument, never ambient. */
 export class Call {
   /** Set by the key guard; routes without a guard never read it. */
@@ -51,10 +73,25 @@ export class Call {
   readonly departure = new Departure()
   /** Written with the head of the answer, whoever answers. */
   readonly answerHeaders: Record<string, string>
-  readonly log: CallLog = { tried: [], receiveMs: 0, upstreamMs: 0, bytesOut: 0 }
+  readonly log: CallLog = { tried: [], receiveMs: 0, upstreamMs: 0, openWaitMs: 0, bytesIn: 0, bytesOut: 0 }
 
   /** Names and values in turn, sent with every request to an upstream beside the provider's own. */
   upstreamHeaders: readonly string[] = []
+
+  /** Set by the limit gate, once it is known that the caller has limits. */
+  allowance: Allowance | undefined = undefined
+
+  /** Whether its answer says who gave it. */
+  isExplained = false
+
+  /** What counts the bytes held for the call; absent for work of the gateway's own. */
+  memory: BytesInFlight | undefined = undefined
+  heldBytes = 0
+  /** Its response is over: nothing is held for it any more. */
+  isOver = false
+
+  /** Set before anything else happens to a call that is traced. */
+  trace: CallTrace | undefined = undefined
 
   constructor(
     readonly requestId: string,
@@ -89,6 +126,12 @@ export function callOf(request: IncomingMessage): Call {
   const call = findCall(request)
   if (call === undefined) throw new GatewayError('internal', 'The request has not been started.')
   return call
+}
+
+/** Notes bytes of the body that have arrived, on whatever call the request has. */
+export function noteReceived(request: IncomingMessage, bytes: number): void {
+  const call = findCall(request)
+  if (call !== undefined) call.log.bytesIn += bytes
 }
 
 export const findCall = (request: IncomingMessage): Call | undefined => (request as IncomingMessage & CallHolder)[CALL]

@@ -30,8 +30,8 @@ export const SERVER_LIMITS: ServerLimits = {
   headerBytes: 16_384,
 }
 
-/** Called for every request before Express sees it. */
-export type RequestStart = (request: IncomingMessage, response: ServerResponse) => void
+/** Called for every request before Express sees it; false when it has answered by itself, and Express is not to see it. */
+export type RequestStart = (request: IncomingMessage, response: ServerResponse) => unknown
 
 /**
  * Nest on Express, set up for a relay: strict, case-sensitive routes, no headers of its own, an answer type of its own,
@@ -40,6 +40,7 @@ export type RequestStart = (request: IncomingMessage, response: ServerResponse) 
  */
 export class GatewayHttpAdapter extends ExpressAdapter {
   private upgradeTaker: UpgradeTaker | undefined
+  private readonly responses = new WeakMap<Duplex, ServerResponse>()
 
   /** `registerLast` adds the routes that may wait: Express looks at routes in the order they were registered. */
   constructor(
@@ -60,18 +61,22 @@ export class GatewayHttpAdapter extends ExpressAdapter {
     this.upgradeTaker = taker
   }
 
+  /** To the last request that was read from a connection. */
+  lastAnswer(socket: Duplex): ServerResponse | undefined {
+    return this.responses.get(socket)
+  }
+
   override initHttpServer(): void {
     const app = this.getInstance<Express>()
     const handle = app as unknown as RequestListener
-    const responses = new WeakMap<Duplex, ServerResponse>()
+    const { responses } = this
     const messages = expressMessages(
       app,
       (request) => isFree(responses.get(request.socket)) && this.upgradeTaker?.wants(request) === true,
     )
     const serve = (request: IncomingMessage, response: ServerResponse): void => {
       responses.set(request.socket, response)
-      this.startRequest(request, response)
-      handle(request, response)
+      if (this.startRequest(request, response) !== false) handle(request, response)
     }
     const server = new UpgradableServer(
       {

@@ -30,11 +30,13 @@ export interface GuardedRequest {
   readonly maximumRedirects?: number
   /** A body that grows beyond it fails with `upstream_failed`; absent = no limit here. */
   readonly maximumBytes?: number
+  /** Called with each URL before it is asked, the first one included; what it throws is what the request fails with. */
+  readonly assertWanted?: (url: string) => void
   /** The caller's field that held the URL; absent = an upstream gave it. Decides whose fault a refused URL is. */
   readonly callersField?: string
 }
 
-export interface GuardedPost extends Omit<GuardedRequest, 'maximumRedirects' | 'maximumBytes'> {
+export interface GuardedPost extends Omit<GuardedRequest, 'maximumRedirects' | 'maximumBytes' | 'assertWanted'> {
   readonly body: Buffer
 }
 
@@ -118,6 +120,7 @@ export class GuardedClient implements OnModuleInit, OnApplicationShutdown {
     let url = first
     let headers = request.headers ?? []
     for (let redirects = 0; ; redirects++) {
+      request.assertWanted?.(url.href)
       const response = await this.send(url, { method: 'GET', headers, body: null }, request)
       const location = redirectLocation(response)
       if (location === undefined) return { ...response, url: url.href }

@@ -7,9 +7,8 @@ import { GatewayError } from '../errors/gateway-error.js'
 import { DtoCheck } from '../validation/dto-check.js'
 import { type Call, callOf } from './call.js'
 import { type Exchange, HttpExchange } from './exchange.decorator.js'
-import { ImageBodies } from './image-body.js'
 import { JsonBody } from './json-body.js'
-import { assertReadable, continueIfAsked, readBody } from './request-body.js'
+import { assertReadable, readBody } from './request-body.js'
 
 /** JSON requests are small: a body that takes longer is a stalled or hostile client. */
 export const JSON_BODY_TIMEOUT_MS = 30_000
@@ -24,10 +23,7 @@ export interface JsonCall<Dto extends object> {
 }
 
 export interface JsonRequestOptions {
-  /**
-   * The setting of `limits` that bounds the body. With `imageBodyBytes` the body is admitted by `ImageBodies`, which the
-   * controller's module provides.
-   */
+  /** The setting of `limits` that bounds the body. */
   readonly limit?: 'jsonBodyBytes' | 'imageBodyBytes'
   /** Fields that are large, judged by the DTO and read by nobody afterwards: only their bytes stay in memory. */
   readonly forgotten?: readonly string[]
@@ -44,10 +40,9 @@ function jsonBodyPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform<Ex
       const maximumBytes = this.store.current.limits.jsonBodyBytes
       assertJson(request)
       assertReadable(request, maximumBytes)
-      continueIfAsked(request, response)
       const call = callOf(request)
       const startedAtMs = performance.now()
-      const bytes = await readBody(request, { maximumBytes, timeoutMs: JSON_BODY_TIMEOUT_MS })
+      const bytes = await readBody(request, response, { maximumBytes, timeoutMs: JSON_BODY_TIMEOUT_MS })
       call.log.receiveMs = performance.now() - startedAtMs
       const body = JsonBody.parse(bytes)
       const fields = this.check.accepts(body.fields) ? (body.fields as Dto) : await this.check.assert(body.fields)
@@ -65,19 +60,16 @@ function imageBodyPipe<Dto extends object>(
   class ImageBodyPipe implements PipeTransform<Exchange, Promise<JsonCall<Dto>>> {
     private readonly check = new DtoCheck(dto)
 
-    constructor(private readonly bodies: ImageBodies) {}
+    constructor(private readonly store: ConfigStore) {}
 
     async transform({ request, response }: Exchange): Promise<JsonCall<Dto>> {
-      const { maximumBytes } = this.bodies
+      const maximumBytes = this.store.current.limits.imageBodyBytes
       assertJson(request)
       assertReadable(request, maximumBytes)
-      const reservation = this.bodies.admit(request, response)
-      continueIfAsked(request, response)
       const call = callOf(request)
       const startedAtMs = performance.now()
-      const bytes = await readBody(request, { maximumBytes, timeoutMs: IMAGE_BODY_TIMEOUT_MS })
+      const bytes = await readBody(request, response, { maximumBytes, timeoutMs: IMAGE_BODY_TIMEOUT_MS })
       call.log.receiveMs = performance.now() - startedAtMs
-      reservation.shrinkTo(bytes.length)
       const body = JsonBody.parse(bytes)
       const fields = await this.check.assert(body.fields)
       return { body: body.as({ ...fields, ...valuesOf(forgotten) }), call }

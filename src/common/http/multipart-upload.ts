@@ -3,7 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import { finished, type Readable, type Writable } from 'node:stream'
 import multer from 'multer'
 import { GatewayError } from '../errors/gateway-error.js'
-import { callerLeft } from './call.js'
+import type { ArrivingBody } from './arriving-body.js'
+import { callerLeft, noteReceived } from './call.js'
 import type { MultipartFraming } from './multipart-framing.js'
 import { SpooledFile } from './spooled-file.js'
 import { boundaryOf, UploadBody } from './upload-body.js'
@@ -25,6 +26,8 @@ export interface MultipartLimits {
   readonly bodyTimeoutMs: number
   /** What a larger file is; default `invalid_request`, as the audio dialect has it. */
   readonly fileTooLargeKind?: 'invalid_request' | 'payload_too_large'
+  /** Counts what is kept in memory meanwhile. */
+  readonly room?: ArrivingBody | undefined
   /** Where large files are spooled; default: the system's directory for temporary files. */
   readonly spoolDirectory?: string
 }
@@ -57,7 +60,7 @@ export interface MultipartUpload {
 /**
  * Reads a multipart/form-data request with at most one file part, named `file`. After a refusal nothing is left on
  * disk and the rest of the body is unread: the caller answers and closes the connection.
- * @throws GatewayError `unsupported_media_type`, `payload_too_large`, `request_timeout`, `invalid_request`, `caller_left`, `internal`
+ * @throws GatewayError `unsupported_media_type`, `payload_too_large`, `request_timeout`, `invalid_request`, `caller_left`, `overloaded`, `internal`
  */
 export async function receiveMultipart(request: IncomingMessage, limits: MultipartLimits): Promise<MultipartUpload> {
   return new MultipartReceiver(limits).receive(request, boundaryOf(request, limits.bodyBytes))
@@ -77,7 +80,7 @@ class MultipartReceiver implements multer.StorageEngine {
   }
 
   async receive(request: IncomingMessage, boundary: string): Promise<MultipartUpload> {
-    const body = new UploadBody(boundary, this.#limits.bodyBytes)
+    const body = new UploadBody(boundary, this.#limits.bodyBytes, this.#limits.room)
     this.#framing = body.framing
     const timer = setTimeout(() => {
       this.#refuse(
@@ -88,14 +91,17 @@ class MultipartReceiver implements multer.StorageEngine {
       await this.#parse(request, body)
       if (body.framing.parts !== this.#parts) throw malformed('a part has unusable headers')
       const file = this.#file
+      this.#limits.room?.end(file?.spool.heldBytes ?? 0)
       return { ...(file && { file }), fields: this.#fields, remove: () => this._removeSpool() }
     } catch (error) {
       request.unpipe(body).pause()
       body.destroy()
+      this.#limits.room?.end(0)
       await this._removeSpool()
       throw asGatewayError(error)
     } finally {
       clearTimeout(timer)
+      noteReceived(request, body.receivedBytes)
     }
   }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GatewayError } from '../errors/gateway-error.js'
-import { callerLeft } from './call.js'
+import type { ArrivingBody } from './arriving-body.js'
+import { callerLeft, findCall, noteReceived } from './call.js'
 
 export interface BodyLimits {
   readonly maximumBytes: number
@@ -26,32 +27,70 @@ export function assertReadable(request: IncomingMessage, maximumBytes: number): 
 export const bodyTooLarge = (maximumBytes: number): GatewayError =>
   new GatewayError('payload_too_large', `The request body is larger than ${maximumBytes} bytes.`)
 
-/** Tells a client that sent `Expect: 100-continue` to go on; the server leaves that decision to whoever reads. */
+/** A body on its way now is gone in seconds: the time to receive it and to hand it to an upstream. */
+const ROOM_AFTER_SECONDS = 5
+
+/** The process holds as much for its callers as it may. */
+export const noRoom = (): GatewayError =>
+  new GatewayError('overloaded', 'The gateway holds as many bytes of requests and answers as it may at the moment.', {
+    retryAfterSeconds: ROOM_AFTER_SECONDS,
+  })
+
+/**
+ * Room for a body that is held in memory, of whatever its headers announce and at most `maximumBytes` of it; undefined
+ * where nobody counts. Called before the body is asked for. Throws `overloaded` when there is no room.
+ */
+export function roomFor(request: IncomingMessage, maximumBytes: number): ArrivingBody | undefined {
+  const call = findCall(request)
+  if (call?.memory === undefined) return undefined
+  const body = call.memory.expect(call, announcedBytes(request), maximumBytes)
+  if (body === undefined) throw noRoom()
+  return body
+}
+
+function announcedBytes({ headers }: IncomingMessage): number | undefined {
+  const contentLength = headers['content-length']
+  if (contentLength !== undefined) return Number(contentLength)
+  return headers['transfer-encoding'] === undefined ? 0 : undefined
+}
+
+/** Tells a client that sent `Expect: 100-continue` to go on; the server leaves that decision to whoever reads a body. */
 export function continueIfAsked(request: IncomingMessage, response: ServerResponse): void {
   if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
 }
 
 /**
- * Reads a body into memory, at most `maximumBytes`.
- * Throws `payload_too_large`, `request_timeout` or `caller_left`; what is still coming is discarded by the server.
+ * Reads a body into memory, at most `maximumBytes`; a client that waits is told to send it. Throws `payload_too_large`,
+ * `request_timeout`, `caller_left`, or `overloaded` when there is no room; what is still coming is discarded by the server.
  */
-export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> | Buffer {
+export function readBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  limits: BodyLimits,
+): Promise<Buffer> | Buffer {
   // A small body has arrived together with its headers; it needs no listeners and no deadline. (`request.complete` is
   // not yet true at this point: Node runs our code between the last byte and the end of the message.)
   const isHere = request.readableLength > 0 && request.headers['content-length'] === String(request.readableLength)
   const body = isHere ? (request.read() as Buffer | null) : null
-  if (body === null) return readArrivingBody(request, limits)
+  if (body === null) return readArrivingBody(request, response, limits)
   if (body.length > limits.maximumBytes) throw bodyTooLarge(limits.maximumBytes)
+  const call = findCall(request)
+  if (call?.memory?.take(call, body.length) === false) throw noRoom()
+  noteReceived(request, body.length)
   return body
 }
 
-function readArrivingBody(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+function readArrivingBody(request: IncomingMessage, response: ServerResponse, limits: BodyLimits): Promise<Buffer> {
+  const room = roomFor(request, limits.maximumBytes)
+  continueIfAsked(request, response)
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let received = 0
     const settle = (outcome: () => void): void => {
       clearTimeout(timer)
       request.removeListener('data', onData).removeListener('end', onEnd).removeListener('close', onClose)
+      noteReceived(request, received)
+      room?.end()
       outcome()
     }
     const fail = (error: GatewayError): void => {
@@ -62,6 +101,7 @@ function readArrivingBody(request: IncomingMessage, limits: BodyLimits): Promise
     const onData = (chunk: Buffer): void => {
       received += chunk.length
       if (received > limits.maximumBytes) fail(bodyTooLarge(limits.maximumBytes))
+      else if (room?.arrived(chunk.length) === false) fail(noRoom())
       else chunks.push(chunk)
     }
     const onEnd = (): void => {

@@ -4,6 +4,7 @@ import type { ErrorKind } from '../errors/error-kinds.js'
 import { renderError } from '../errors/envelope-choice.js'
 import { GatewayError } from '../errors/gateway-error.js'
 import { newRequestId } from './request-id.js'
+import { originForm, pathOf } from './request-target.js'
 
 const LINGER_MS = 1_000
 const REQUEST_LINE_BYTES = 2_048
@@ -27,7 +28,11 @@ export function answerClientError(
     return
   }
   const [kind, message] = FAILURES[error.code ?? ''] ?? ['invalid_request', 'The request is not valid HTTP.']
-  const { status, headers, body } = renderError(new GatewayError(kind, message), pathOf(error), newRequestId())
+  const { status, headers, body } = renderError(
+    new GatewayError(kind, message),
+    failedPath(error, current),
+    newRequestId(),
+  )
   const lines = Object.entries({ ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' })
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
   // A client that never ends its side must not keep the connection.
@@ -35,8 +40,12 @@ export function answerClientError(
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${head}\r\n${body}`)
 }
 
-/** The path as far as the request line was understood; unknown paths have a dialect of their own. */
-function pathOf(error: NodeJS.ErrnoException): string {
+/**
+ * The path of the request that broke off in its body, otherwise as far as the request line was understood; unknown paths
+ * have a dialect of their own.
+ */
+function failedPath(error: NodeJS.ErrnoException, current: ServerResponse | undefined): string {
+  if (current?.req.complete === false) return pathOf(originForm(current.req.url ?? ''))
   const packet = 'rawPacket' in error && Buffer.isBuffer(error.rawPacket) ? error.rawPacket : Buffer.alloc(0)
   return /^[A-Z]+ ([^ ?]+)[ ?]/.exec(packet.toString('latin1', 0, REQUEST_LINE_BYTES))?.[1] ?? ''
 }

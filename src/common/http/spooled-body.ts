@@ -1,33 +1,46 @@
 import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../errors/gateway-error.js'
-import { callerLeft } from './call.js'
-import { type BodyLimits, bodyTooLarge } from './request-body.js'
+import type { ArrivingBody } from './arriving-body.js'
+import { callerLeft, noteReceived } from './call.js'
+import { type BodyLimits, bodyTooLarge, noRoom } from './request-body.js'
 import { SpooledFile } from './spooled-file.js'
 import { storageFailed } from './upload-faults.js'
+
+export interface SpoolLimits extends BodyLimits {
+  /** Counts what is kept in memory meanwhile. */
+  readonly room?: ArrivingBody | undefined
+}
 
 /**
  * Reads a body as a file, no faster than the disk takes it. After a refusal nothing is left on disk; what is still coming
  * is discarded by the server.
- * @throws GatewayError `payload_too_large`, `request_timeout`, `caller_left`, `internal`
+ * @throws GatewayError `payload_too_large`, `request_timeout`, `caller_left`, `overloaded`, `internal`
  */
-export async function spoolBody(request: IncomingMessage, limits: BodyLimits): Promise<SpooledFile> {
+export async function spoolBody(request: IncomingMessage, limits: SpoolLimits): Promise<SpooledFile> {
   const spool = new SpooledFile()
   try {
     await fill(spool, request, limits)
     await spool.finish().catch(storageFailed)
+    limits.room?.end(spool.heldBytes)
     return spool
   } catch (error) {
+    limits.room?.end(0)
     await spool.remove()
     throw error
   }
 }
 
-function fill(spool: SpooledFile, request: IncomingMessage, { maximumBytes, timeoutMs }: BodyLimits): Promise<void> {
+function fill(
+  spool: SpooledFile,
+  request: IncomingMessage,
+  { maximumBytes, timeoutMs, room }: SpoolLimits,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     let received = 0
     const settle = (outcome: () => void): void => {
       clearTimeout(timer)
       request.removeListener('data', onData).removeListener('end', onEnd).removeListener('close', onClose)
+      noteReceived(request, received)
       outcome()
     }
     const fail = (error: Error): void => {
@@ -39,6 +52,10 @@ function fill(spool: SpooledFile, request: IncomingMessage, { maximumBytes, time
       received += chunk.length
       if (received > maximumBytes) {
         fail(bodyTooLarge(maximumBytes))
+        return
+      }
+      if (room?.arrived(chunk.length) === false) {
+        fail(noRoom())
         return
       }
       request.pause()

@@ -8,7 +8,9 @@ const KIBIBYTE = 1024
 const HEAD_BYTES = 64 * KIBIBYTE
 const READ_BYTES = 64 * KIBIBYTE
 const INITIAL_BUFFER_BYTES = 64 * KIBIBYTE
-const DEFAULT_MEMORY_BYTES = 1024 * KIBIBYTE
+
+/** What a spooled file keeps in memory at most, unless it is told otherwise. */
+export const SPOOL_MEMORY_BYTES = 1024 * KIBIBYTE
 
 export interface SpooledFileOptions {
   /** Where the temporary file is made once memory is full; default: the system's directory for temporary files. */
@@ -38,13 +40,18 @@ export class SpooledFile {
 
   constructor(options: SpooledFileOptions = {}) {
     this.#directory = options.directory ?? tmpdir()
-    this.#memoryBytes = options.memoryBytes ?? DEFAULT_MEMORY_BYTES
+    this.#memoryBytes = options.memoryBytes ?? SPOOL_MEMORY_BYTES
     this.#buffer = Buffer.allocUnsafe(Math.min(INITIAL_BUFFER_BYTES, this.#memoryBytes))
   }
 
   /** Bytes received so far. */
   get size(): number {
     return this.#written + this.#buffered
+  }
+
+  /** What a finished file keeps in memory. */
+  get heldBytes(): number {
+    return this.#handle === undefined ? this.size : this.head.length
   }
 
   /** The first 64 KiB, or all when there are fewer; complete once finished. */

@@ -37,6 +37,29 @@ export function hasLine(bytes: Buffer, beginning: Buffer): boolean {
   return false
 }
 
+/** Is shown every line of what passes but empty ones, by the positions of its first byte and of the LF behind it. */
+export interface LineReader {
+  line(bytes: Buffer, start: number, end: number): void
+}
+
+/** As `hasLine`, but shows every line to a reader on the way, also behind the first that begins so. */
+export function readLines(bytes: Buffer, beginning: Buffer, reader: LineReader): boolean {
+  let isFound = false
+  for (let start = 0; start < bytes.length;) {
+    // Every second line is empty, and a search costs as much as all that is done with the other.
+    if (bytes[start] === LF) {
+      start++
+      continue
+    }
+    if (!isFound && beginsAt(bytes, start, beginning)) isFound = true
+    const next = bytes.indexOf(LF, start)
+    const end = next === -1 ? bytes.length : next
+    reader.line(bytes, start, end)
+    start = end + 1
+  }
+  return isFound
+}
+
 function beginsAt(bytes: Buffer, start: number, beginning: Buffer): boolean {
   let position = start
   // By index: this runs for every line that passes, and an iterator costs ten times as much.

@@ -2,7 +2,7 @@ import { GatewayError } from '../errors/gateway-error.js'
 import { scrubbedJson, scrubMessage } from '../errors/message-text.js'
 import type { ByteSink, ByteSource } from './byte-source.js'
 import { FrameAssembler } from './frame-assembler.js'
-import { framesOf, hasLine, jsonOf } from './sse-frames.js'
+import { framesOf, hasLine, jsonOf, type LineReader, readLines } from './sse-frames.js'
 import { StreamTail } from './stream-tail.js'
 
 /** What one event-stream dialect looks like to the relay. */
@@ -17,10 +17,17 @@ export interface SseDialect {
   readonly errorMark: string
   /** Appended at the end of a complete stream that lacks it. */
   readonly terminator?: string
+  /** Counts what of the answer has passed; one of its own for each stream. */
+  readonly deltas?: FrameCounter
   /** The credential that was sent upstream: it may be quoted back in an error frame. */
   readonly secret?: string
   /** Laid over the members of the upstream's own error frame: what in it names the upstream's request instead of ours. */
   readonly errorMembers?: Readonly<Record<string, unknown>>
+}
+
+/** Counts frames by their lines; `count` can be set back. */
+export interface FrameCounter extends LineReader {
+  count: number
 }
 
 /** Looks at, and may shorten, a region of whole frames before it travels on; the region's memory is its to reuse. */
@@ -109,13 +116,27 @@ export class SseRelay implements ByteSource, ByteSink {
   }
 
   private forward(region: Buffer): void {
-    if (hasLine(region, this.errorMark) && this.forwardError(region)) return
+    if (this.tookError(region)) return
     this.tail.add(region)
     this.keepAlive?.refresh()
     const filtered = this.filter(region)
     if (filtered.length === 0) return
     this.delivered = true
     this.sink.data(filtered)
+  }
+
+  /** Counts on the way, as the lines are walked through here anyway. */
+  private tookError(region: Buffer): boolean {
+    const { deltas } = this.dialect
+    if (deltas === undefined) return hasLine(region, this.errorMark) && this.forwardError(region)
+    const before = deltas.count
+    if (!readLines(region, this.errorMark, deltas)) return false
+    const after = deltas.count
+    // What stands before the error is forwarded, and counted, by itself.
+    deltas.count = before
+    if (this.forwardError(region)) return true
+    deltas.count = after
+    return false
   }
 
   private get isComplete(): boolean {

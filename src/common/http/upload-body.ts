@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { Transform, type TransformCallback } from 'node:stream'
 import { GatewayError } from '../errors/gateway-error.js'
+import type { ArrivingBody } from './arriving-body.js'
 import { MultipartFraming } from './multipart-framing.js'
-import { assertReadable, bodyTooLarge } from './request-body.js'
+import { assertReadable, bodyTooLarge, noRoom } from './request-body.js'
 
 /** RFC 2046 section 5.1.1. */
 const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/
@@ -10,7 +11,8 @@ const BOUNDARY_PARAMETER = /;\s*boundary\s*=\s*(?:"([^"]*)"|([^\s;"]*))\s*(?:;|$
 
 /**
  * Stands between the request and the parser: the parser drains what it is given to the end after a refusal, and the
- * request itself must not be read on. Counts bytes and parts; fails with `payload_too_large` past `bodyBytes`.
+ * request itself must not be read on. Counts bytes and parts; fails with `payload_too_large` past `bodyBytes`,
+ * with `overloaded` when there is no room for what is kept in memory.
  */
 export class UploadBody extends Transform {
   readonly framing: MultipartFraming
@@ -19,7 +21,15 @@ export class UploadBody extends Transform {
   readonly #limitBytes: number
   #receivedBytes = 0
 
-  constructor(boundary: string, limitBytes: number) {
+  get receivedBytes(): number {
+    return this.#receivedBytes
+  }
+
+  constructor(
+    boundary: string,
+    limitBytes: number,
+    private readonly room?: ArrivingBody,
+  ) {
     super()
     this.framing = new MultipartFraming(boundary)
     this.headers = {
@@ -33,6 +43,10 @@ export class UploadBody extends Transform {
     this.#receivedBytes += chunk.length
     if (this.#receivedBytes > this.#limitBytes) {
       callback(bodyTooLarge(this.#limitBytes))
+      return
+    }
+    if (this.room?.arrived(chunk.length) === false) {
+      callback(noRoom())
       return
     }
     this.framing.push(chunk, (bytes) => this.push(bytes))

@@ -1,7 +1,16 @@
+import type { GatewayError } from '../errors/gateway-error.js'
 import type { ByteSource } from './byte-source.js'
+
+/** Is told once how an answer that was still on its way came to its end; without an error it was complete. */
+export interface AnswerListener {
+  over(error: GatewayError | undefined): void
+}
 
 /** What a provider hands back and the relay writes to the caller: complete bytes, or a body still on its way. */
 export class UpstreamAnswer {
+  /** Set by whoever wants to know the end of a body that is still on its way. */
+  listener: AnswerListener | undefined
+
   constructor(
     readonly status: number,
     /** Already reduced to what may reach a caller; framing headers are the relay's. */

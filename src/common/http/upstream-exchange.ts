@@ -27,6 +27,8 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
   private unreadBytes = 0
   private answered = false
   private isPaused = false
+  /** From dispatch to the first byte. */
+  private waitMs = 0
   private outcome: { readonly error?: GatewayError } | undefined
   private readonly startedAtMs = performance.now()
   private readonly forgetDeparture: () => void
@@ -127,7 +129,9 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
     this.outcome = outcome
     clearTimeout(this.totalTimer)
     this.forgetDeparture()
-    this.call.log.upstreamMs += performance.now() - this.startedAtMs
+    const { log } = this.call
+    log.upstreamMs += performance.now() - this.startedAtMs
+    log.openWaitMs -= this.waitMs
     if (this.answered) {
       if (this.sink !== undefined) this.deliver(outcome)
       return
@@ -152,7 +156,9 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
 
   private noteAnswer(status: number, headers: UpstreamResponse['headers']): void {
     const { log } = this.call
-    log.firstByteMs = performance.now() - this.startedAtMs
+    this.waitMs = performance.now() - this.startedAtMs
+    log.firstByteMs = this.waitMs
+    log.openWaitMs += this.waitMs
     log.upstreamStatus = status
     const requestId = headers['x-request-id'] ?? headers['request-id']
     if (typeof requestId === 'string') log.upstreamRequestId = requestId

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GatewayError } from '../errors/gateway-error.js'
 import type { Call } from '../http/call.js'
 
@@ -19,15 +19,34 @@ export interface CallOutcome {
 /** Is told once about every call, when its response is over. Must not throw; what it throws is swallowed. */
 export type CallWatcher = (call: Call, outcome: CallOutcome) => void
 
-/** Who wants to know that a call is over. The server shares the one list, as it answers before Nest does. */
+/** Is told once about every call, before anybody judges it. Must not throw; what it throws is swallowed. */
+export type BeginningWatcher = (call: Call, request: IncomingMessage) => void
+
+/** Who wants to know that a call begins or is over. The server shares the one list, as it answers before Nest does. */
 export class CallEndings {
   private readonly watchers: CallWatcher[] = []
+  private readonly beginningWatchers: BeginningWatcher[] = []
 
   watch(watcher: CallWatcher): void {
     this.watchers.push(watcher)
   }
 
+  watchBeginnings(watcher: BeginningWatcher): void {
+    this.beginningWatchers.push(watcher)
+  }
+
   /** Tells every watcher; none of them keeps the others from hearing it. */
+  begun(call: Call, request: IncomingMessage): void {
+    for (const watcher of this.beginningWatchers) {
+      try {
+        watcher(call, request)
+      } catch {
+        continue
+      }
+    }
+  }
+
+  /** The same for the end: for each call that has begun, once. */
   over(call: Call, outcome: CallOutcome): void {
     for (const watcher of this.watchers) {
       try {

@@ -11,6 +11,16 @@ describe('Readiness', () => {
     expect(readiness).toMatchObject({ isReady: false, isDraining: true, word: 'draining' })
   })
 
+  it('is not ready any more while it serves on, which probes cannot tell from the drain', () => {
+    const readiness = new Readiness()
+    readiness.announceReady()
+    expect(readiness.isLeaving).toBe(false)
+    readiness.announceLeaving()
+    expect(readiness).toMatchObject({ isReady: false, isLeaving: true, isDraining: false, word: 'draining' })
+    readiness.announceDraining()
+    expect(readiness).toMatchObject({ isReady: false, isLeaving: true, isDraining: true, word: 'draining' })
+  })
+
   it('is not ready without its store, and says so unless there is a better reason', () => {
     const readiness = new Readiness()
     readiness.announceStoreLost()

@@ -1,6 +1,6 @@
-/** Whether this process should get traffic: not before it listens, not once it drains, not without its store. */
+/** Whether this process should get traffic: not before it listens, not once it is to stop, not without its store. */
 export class Readiness {
-  private state: 'starting' | 'ready' | 'draining' = 'starting'
+  private state: 'starting' | 'ready' | 'leaving' | 'draining' = 'starting'
   private isStoreLost = false
   private readonly listeners: (() => void)[] = []
 
@@ -8,16 +8,30 @@ export class Readiness {
     return this.state === 'ready' && !this.isStoreLost
   }
 
+  /** Callers should find another process for their next request; this one still serves whatever comes. */
+  get isLeaving(): boolean {
+    return this.state === 'leaving' || this.state === 'draining'
+  }
+
   get isDraining(): boolean {
     return this.state === 'draining'
   }
 
+  get hasLostStore(): boolean {
+    return this.isStoreLost
+  }
+
   get word(): string {
+    if (this.state === 'leaving') return 'draining'
     return this.state === 'ready' && this.isStoreLost ? 'store_unreachable' : this.state
   }
 
   announceReady(): void {
     this.state = 'ready'
+  }
+
+  announceLeaving(): void {
+    this.state = 'leaving'
   }
 
   announceDraining(): void {

@@ -1,10 +1,9 @@
-import type { Units } from '../http/call.js'
+import type { Call, Units } from '../http/call.js'
 
-/** One thing an upstream charges for, as it reported it, or as the gateway counted it (`estimated`). */
+/** One thing an upstream charges for within a call, as it reported it, or as the gateway counted it (`estimated`). */
 export interface UsageEntry {
-  /** The request id of the call it belongs to; one realtime session makes many entries. */
-  readonly callId: string
-  readonly keyId: string
+  /** One realtime session makes many entries. */
+  readonly call: Call
   readonly channelId: string
   /** As the caller named it. */
   readonly model: string
@@ -14,10 +13,27 @@ export interface UsageEntry {
   readonly estimated: boolean
 }
 
+/** A task that is over, told once by whoever wrote its end down. */
+export interface EndedTask {
+  /** Unique among all tasks; a task told twice is recorded once. */
+  readonly id: string
+  /** `ownerOf(caller)`. */
+  readonly ownerId: string
+  readonly taskClass: 'video' | 'image'
+  readonly route: string
+  readonly model: string
+  readonly channelId: string
+  readonly hasSucceeded: boolean
+  /** What the upstream says it took off the account; empty when it says nothing. */
+  readonly reported: Units
+  readonly durationMs: number | undefined
+}
+
 /**
- * Takes note of what was used; the token under which capabilities inject it. Whoever calls `record` goes on whatever it
- * throws: accounting never ends what it counts.
+ * Takes note of what was used; the token under which capabilities inject it. Whoever calls it goes on whatever it throws:
+ * accounting never ends what it counts. Plain requests are counted without it, when they are over.
  */
 export abstract class UsageRecorder {
   abstract record(entry: UsageEntry): void
+  abstract taskEnded(task: EndedTask): void
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { WsAdapter } from '@nestjs/platform-ws'
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 import { findCall } from '../http/call.js'
+import { explanationOf } from '../http/explanation.js'
 import type { GatewayHttpAdapter } from '../http/gateway-http.adapter.js'
 import type { PendingUpgrade } from '../http/pending-upgrade.js'
 import { originForm, pathOf } from '../http/request-target.js'
@@ -99,7 +100,10 @@ export class GatewayWsAdapter extends WsAdapter implements UpgradeTaker {
 
 /** The 101 is written by the library, past the response that carries a call's own headers otherwise. */
 function addCallHeaders(lines: string[], request: IncomingMessage): void {
-  for (const [name, value] of Object.entries(findCall(request)?.answerHeaders ?? {})) {
+  const call = findCall(request)
+  if (call === undefined) return
+  const explanation = call.isExplained ? explanationOf(call) : undefined
+  for (const [name, value] of Object.entries({ ...call.answerHeaders, ...explanation })) {
     if (name !== 'connection') lines.push(`${name}: ${value}`)
   }
 }

@@ -48,7 +48,7 @@ export class UpstreamSockets implements OnApplicationShutdown {
         })
         upgrade.end()
       }
-      const options = { ...optionsFor(request), finishRequest }
+      const options = { ...optionsFor(request, call), finishRequest }
       const socket = new WebSocket(addressOf(target, request), subprotocolsOf(request), options)
       const handshake = new SocketHandshake(socket, target.timeouts, deadlineAtMs, call, resolve, reject)
       this.sockets.add(socket)
@@ -66,10 +66,17 @@ const addressOf = ({ origin, pathPrefix }: UpstreamTarget, { path }: SocketReque
 
 const subprotocolsOf = ({ subprotocol }: SocketRequest): string[] => (subprotocol === undefined ? [] : [subprotocol])
 
-const optionsFor = ({ headers, maximumMessageBytes }: SocketRequest): CloseOptions => ({
-  headers: { ...headers },
+const optionsFor = ({ headers, maximumMessageBytes }: SocketRequest, { upstreamHeaders }: Call): CloseOptions => ({
+  headers: { ...headers, ...namedPairs(upstreamHeaders) },
   maxPayload: maximumMessageBytes,
   perMessageDeflate: false,
   followRedirects: false,
   closeTimeout: CLOSE_TIMEOUT_MS,
 })
+
+/** Names and values in turn, as an object. */
+function namedPairs(pairs: readonly string[]): Record<string, string> {
+  const named: Record<string, string> = {}
+  for (let index = 0; index < pairs.length; index += 2) named[pairs[index] ?? ''] = pairs[index + 1] ?? ''
+  return named
+}

@@ -21,6 +21,14 @@ export function oneOf<const T extends string>(words: readonly T[]): Schema<T> {
   return textAs(`must be one of ${words.join(', ')}`, (text) => words.find((word) => word === text))
 }
 
+/** True or false; also as text from the environment. */
+export const boolean: Schema<boolean> = {
+  read(value, at) {
+    if (value === true || value === 'true') return true
+    return value === false || value === 'false' ? false : at.fault('must be true or false')
+  },
+}
+
 /** An integer; also one that came as decimal text from the environment. */
 export function integer({ min, max }: { readonly min: number; readonly max?: number }): Schema<number> {
   const rule = max === undefined ? `must be an integer ≥ ${min}` : `must be an integer from ${min} to ${max}`
@@ -39,6 +47,16 @@ export const positiveNumber: Schema<number> = {
     const number = toNumber(value)
     return Number.isFinite(number) && number > 0 ? number : at.fault('must be a number > 0')
   },
+}
+
+/** A number within a range, both ends included; also one that came as decimal text from the environment. */
+export function numberFrom({ min, max }: { readonly min: number; readonly max: number }): Schema<number> {
+  return {
+    read(value, at) {
+      const number = toNumber(value)
+      return number >= min && number <= max ? number : at.fault(`must be a number from ${min} to ${max}`)
+    },
+  }
 }
 
 const DECIMAL = /^-?\d{1,16}(?:\.\d{1,16})?$/

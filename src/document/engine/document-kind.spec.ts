@@ -29,10 +29,18 @@ const oleFile = (stream: string): Uint8Array =>
     Buffer.alloc(64),
   ])
 
+/** Marked as binary, as every writer does it. */
+const PDF_BEGINNING = '%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj <<>> endobj'
+
 describe('the kind of a document', () => {
   it.each([
     ['a PDF', '%PDF-1.7\n', 'pdf'],
-    ['a PDF behind what a broken server sent first', `\r\nX: y\r\n\r\n%PDF-1.4\n1 0 obj <<>> endobj`, 'pdf'],
+    ['a PDF behind blanks', ' \r\n\t%PDF-1.4\n', 'pdf'],
+    ['a PDF behind what a broken server sent first', `\r\nX: y\r\n\r\n${PDF_BEGINNING}`, 'pdf'],
+    ['a PDF whose header stands just within reach', `x${' '.repeat(1018)}${PDF_BEGINNING}`, 'pdf'],
+    ['a text with a PDF header out of reach', `x${' '.repeat(1019)}%PDF-1.4 1 0 obj <<>> endobj`, 'text'],
+    ['a text that explains what a PDF is made of', 'It begins with %PDF-1.4; objects end with endobj.', 'text'],
+    ['such a text in another script', Buffer.from('Он начинается с %PDF-1.4, endobj'), 'text'],
     ['a text that only speaks of a PDF header', '{"magic": "%PDF-", "size": 5}', 'text'],
     ['a page', '<!DOCTYPE html><title>x</title>', 'html'],
     [
@@ -76,6 +84,10 @@ describe('the kind of a document', () => {
     ['text/markdown', 'x.md', '<html><body>x</body></html>', 'html'],
     ['application/json', 'x.json', '{}', 'text'],
     ['image/png', 'x.png', 'not a picture at all', 'text'],
+    ['application/pdf', '', 'Some junk\n%PDF-1.7\n1 0 obj <<>> endobj', 'pdf'],
+    ['', 'issue.PDF', 'Some junk\n%PDF-1.7\n1 0 obj <<>> endobj', 'pdf'],
+    ['text/markdown', 'x.md', 'Some words\n%PDF-1.7\n1 0 obj <<>> endobj', 'markdown'],
+    ['application/pdf', 'x.pdf', 'It says %PDF-, and no more', 'text'],
   ])('among texts is what %s %s claims: %s', (contentType, name, content, kind) => {
     expect(documentKind(input(content, contentType, name))).toBe(kind)
   })

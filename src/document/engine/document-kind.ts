@@ -1,11 +1,12 @@
-import { utf16ByZeros } from './charset-detection.js'
+import { utf16ByZeros, utf8Standing } from './charset-detection.js'
 import { type DocumentKind, EngineFault, type EngineInput } from './engine-contract.js'
 import { foreignFormat } from './foreign-formats.js'
 import { oleFault, zipKind } from './office/office-kind.js'
-import { textKind } from './text/text-kind.js'
+import { extensionOf, mimeType, textKind } from './text/text-kind.js'
 
 /** PDF 32000-1, annex H 3.4.1: readers accept a header anywhere in the first 1,024 bytes. */
 const PDF_HEADER_BYTES = 1024
+const PDF_TYPE = 'application/pdf'
 const BINARY_SAMPLE_BYTES = 65_536
 /** Bytes of noise hold one control byte in nine; a text, however short, may have a stray one. */
 const MOST_CONTROL_SHARE = 0.005
@@ -20,7 +21,7 @@ const MOST_CONTROL_SHARE = 0.005
 export function documentKind(input: EngineInput): DocumentKind {
   const { bytes } = input
   if (bytes.length === 0) throw new EngineFault('no_text', 'The document is empty.')
-  if (isPdf(bytes)) return 'pdf'
+  if (isPdf(input)) return 'pdf'
   if (startsWith(bytes, [0x50, 0x4b, 0x03, 0x04]) || startsWith(bytes, [0x50, 0x4b, 0x05, 0x06])) return zipKind(bytes)
   if (startsWith(bytes, [0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1])) throw oleFault(bytes)
   if (!isMarked(bytes)) {
@@ -32,12 +33,18 @@ export function documentKind(input: EngineInput): DocumentKind {
   return textKind(input)
 }
 
-function isPdf(bytes: Uint8Array): boolean {
+function isPdf({ bytes, contentType, name }: EngineInput): boolean {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const position = view.subarray(0, PDF_HEADER_BYTES).indexOf('%PDF-')
-  // A text that only speaks of the header holds no objects.
-  return position === 0 || (position > 0 && view.includes('endobj'))
+  if (position === -1) return false
+  if (view.toString('latin1', 0, position).trim() === '') return true
+  // Behind something else: a text that only speaks of the header holds no objects, and one that explains the format is
+  // a text all the same, where nobody calls it a PDF.
+  if (!view.includes('endobj')) return false
+  return mimeType(contentType) === PDF_TYPE || extensionOf(name) === 'pdf' || !isText(bytes)
 }
+
+const isText = (bytes: Uint8Array): boolean => !isBinary(bytes) && utf8Standing(bytes).bad === 0
 
 /** By a byte order mark, which only texts have. */
 function isMarked(bytes: Uint8Array): boolean {

@@ -32,6 +32,11 @@ export type EngineReplyHead =
   /** A fault of ours; `reason` is for the log. */
   | ({ readonly outcome: 'failed'; readonly reason: string } & Usage)
 
+/** Sent before the answer, when all of the document is there: whatever ends the process from now on may be its doing. */
+export interface EngineBegunHead {
+  readonly outcome: 'begun'
+}
+
 /** The first frame of a process: everything is loaded. */
 export interface EngineReadyHead {
   readonly outcome: 'ready'

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { readDocument } from './engine.js'
 import { type EngineAnswer, faultAnswer, readAnswer } from './engine-answer.js'
 import { type Frame, FrameReader, frameStart } from './engine-frames.js'
-import { ENGINE_PIPE, type EngineJobHead, type EngineReadyHead } from './engine-protocol.js'
+import { ENGINE_PIPE, type EngineBegunHead, type EngineJobHead, type EngineReadyHead } from './engine-protocol.js'
 import type { WatchTerms } from './engine-watch.process.js'
 
 /**
@@ -44,10 +44,12 @@ pipe.on('data', (chunk: Buffer) => {
 for (const end of ['end', 'error', 'close'] as const) pipe.once(end, () => process.exit(0))
 const ready: EngineReadyHead = { outcome: 'ready' }
 pipe.write(frameStart(ready, 0))
+const begun: EngineBegunHead = { outcome: 'begun' }
 
 async function work({ head, payload }: Frame): Promise<void> {
   busy[0] = 1
   Atomics.notify(busy, 0)
+  pipe.write(frameStart(begun, 0))
   const answer = await read(head as EngineJobHead, payload)
   Atomics.store(busy, 0, 0)
   pipe.write(frameStart({ ...answer.head, rssBytes: process.memoryUsage.rss() }, answer.payload.length))

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { type Frame, FrameReader, frameStart } from '../engine/engine-frames.js'
-import { ENGINE_PIPE, type EngineJobHead } from '../engine/engine-protocol.js'
+import { ENGINE_PIPE, type EngineBegunHead, type EngineJobHead } from '../engine/engine-protocol.js'
 import { type EngineCommand, startEngine } from './engine-command.js'
 import { EngineEnded, type EngineExit } from './engine-exit.js'
 
@@ -20,6 +20,7 @@ export interface EngineJob {
 }
 
 interface RunningJob {
+  hasBegun: boolean
   readonly contentBytes: number
   readonly answer: (frame: Frame) => void
   readonly fail: (error: EngineEnded) => void
@@ -84,7 +85,7 @@ export class EngineChild {
       this.breakOff(error)
     })
     const answered = new Promise<Frame>((resolve, reject) => {
-      this.job = { contentBytes: head.contentBytes, answer: resolve, fail: reject }
+      this.job = { hasBegun: false, contentBytes: head.contentBytes, answer: resolve, fail: reject }
       if (this.exit !== undefined) reject(new EngineEnded(this.exit))
     })
     this.pipe.write(frameStart(head, bytes))
@@ -142,6 +143,10 @@ export class EngineChild {
 
   private receive(frame: Frame): void {
     const { job } = this
+    if (job?.hasBegun === false && isBegun(frame)) {
+      job.hasBegun = true
+      return
+    }
     this.job = undefined
     if (job !== undefined) job.answer(frame)
     else if (this.isReady) this.breakOff(new Error('the engine spoke without being asked'))
@@ -157,8 +162,11 @@ export class EngineChild {
 
   private finish(code: number | null, signal: NodeJS.Signals | null): void {
     if (this.exit !== undefined) return
-    this.exit = { code, signal, errors: this.errors, isKilled: this.isKilled, fault: this.fault }
+    const hasBegun = this.job?.hasBegun ?? false
+    this.exit = { code, signal, errors: this.errors, isKilled: this.isKilled, fault: this.fault, hasBegun }
     this.job?.fail(new EngineEnded(this.exit))
     this.onEnd(this.exit)
   }
 }
+
+const isBegun = ({ head }: Frame): boolean => (head as Partial<EngineBegunHead> | null)?.outcome === 'begun'

@@ -3,6 +3,7 @@ import type { GatewayError } from '../../common/errors/gateway-error.js'
 import type { ParseTerms } from '../document-parser.js'
 import type { Frame } from '../engine/engine-frames.js'
 import type { EngineChild, EngineJob } from './engine-child.js'
+import { EngineEnded } from './engine-exit.js'
 import { errorOfEnd, outOfTime } from './parse-outcome.js'
 
 /** Most documents are done by then, and the process is spared. */
@@ -10,7 +11,8 @@ const LEAVE_GRACE_MS = 500
 
 /**
  * One document on one engine, which is ended when time is up or nobody waits any more. The engine is idle or gone by
- * the time the promise settles. Rejects with a `GatewayError`.
+ * the time the promise settles. Rejects with a `GatewayError`, or with an `EngineEnded` that `isUntouched`: then another
+ * engine may read the document.
  */
 export async function readOn(
   engine: EngineChild,
@@ -33,7 +35,8 @@ export async function readOn(
   try {
     return await engine.run(job)
   } catch (error) {
-    throw interruptions[0] ?? errorOfEnd(error)
+    if (interruptions[0] !== undefined) throw interruptions[0]
+    throw error instanceof EngineEnded && error.isUntouched ? error : errorOfEnd(error)
   } finally {
     timers.forEach(clearTimeout)
     unsubscribe()

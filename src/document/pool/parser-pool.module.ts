@@ -2,12 +2,15 @@ import { Module } from '@nestjs/common'
 import { DocumentParser } from '../document-parser.js'
 import { ENGINE_ENTRY, ENGINE_ENTRY_PATH } from './engine-entry.js'
 import { ParserPool } from './parser-pool.js'
+import { ParserPoolMetrics } from './parser-pool-metrics.js'
 
 /** Reads documents in processes of their own, behind the one token capabilities know: `DocumentParser`. */
 @Module({
   providers: [
     { provide: ENGINE_ENTRY, useValue: ENGINE_ENTRY_PATH },
-    { provide: DocumentParser, useClass: ParserPool },
+    ParserPool,
+    ParserPoolMetrics,
+    { provide: DocumentParser, useExisting: ParserPool },
   ],
   exports: [DocumentParser],
 })

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
-import { open } from 'node:fs/promises'
+import { mkdtemp, open, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { Departure } from '../../common/http/departure.js'
 import {
@@ -140,6 +142,51 @@ describe('A document that cannot be read', () => {
     const file = { spool, contentType: '', name: '', baseUrl: '' }
     await expect(pool.pool.parse(file, terms)).rejects.toMatchObject({ kind: 'internal' })
     expect(markdownOf(await pool.parse('echo:next'))).toBe('next')
+  })
+})
+
+describe('A process that is ended from outside', () => {
+  /** Names of the processes that were given a document which says where to leave them. */
+  async function givenTo(document: string): Promise<{ readonly kind: unknown; readonly processes: number }> {
+    const directory = await mkdtemp(join(tmpdir(), 'engines-'))
+    const error: unknown = await pool.parse(document + directory).catch((thrown: unknown) => thrown)
+    const processes = await readdir(directory)
+    await rm(directory, { recursive: true })
+    return { kind: (error as { kind?: unknown }).kind, processes: processes.length }
+  }
+
+  it.each([1, 2])('before it began costs the document nothing: another one of %i reads it', async (processes) => {
+    start({ processes })
+    const before = processOf(await pool.parse('echo:before'))
+    process.kill(before, 'SIGSTOP')
+    const departure = new Departure()
+    const parsing = pool.parse('echo:kept', {
+      departure,
+      onBegun: () => {
+        setImmediate(() => process.kill(before, 'SIGKILL'))
+      },
+    })
+    const document = await parsing
+    expect(markdownOf(document)).toBe('kept')
+    expect(processOf(document)).not.toBe(before)
+  })
+
+  it('a moment before it is given a document, which nobody knows yet, costs that document nothing', async () => {
+    start()
+    const before = processOf(await pool.parse('echo:before'))
+    process.kill(before, 'SIGKILL')
+    expect(markdownOf(await pool.parse('echo:kept'))).toBe('kept')
+  })
+
+  it('is replaced for a document once, and what ends the next one as well is a fault of the gateway', async () => {
+    start()
+    expect(await givenTo('vanish:')).toEqual({ kind: 'internal', processes: 2 })
+    expect(markdownOf(await pool.parse('echo:next'))).toBe('next')
+  })
+
+  it('while it reads ends the document, which is given to nobody else', async () => {
+    start()
+    expect(await givenTo('die:')).toEqual({ kind: 'unprocessable', processes: 1 })
   })
 })
 

@@ -6,9 +6,10 @@ import { type DocumentFile, DocumentParser, type ParsedDocument, type ParseTerms
 import type { EngineReplyHead } from '../engine/engine-protocol.js'
 import type { EngineChild, EngineJob } from './engine-child.js'
 import { ENGINE_ENTRY } from './engine-entry.js'
+import { EngineEnded } from './engine-exit.js'
 import { EngineFleet } from './engine-fleet.js'
 import { readOn } from './engine-reading.js'
-import { documentOf, parserFull, parserStopping } from './parse-outcome.js'
+import { documentOf, errorOfEnd, parserFull, parserStopping } from './parse-outcome.js'
 import { WaitingLine } from './waiting-line.js'
 
 /** JSON text of a document, and HTML beside Markdown, are longer than what they were made of. */
@@ -45,14 +46,23 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
     })
   }
 
+  /** Documents that are being read, and those that wait for a process. */
+  get load(): { readonly reading: number; readonly waiting: number } {
+    return { reading: this.running, waiting: this.line.length }
+  }
+
   async parse(file: DocumentFile, terms: ParseTerms): Promise<ParsedDocument> {
-    if (this.isStopping) throw parserStopping()
     const { processes, queue } = this.store.current.documents
     if (this.running + this.line.length >= processes + queue) throw parserFull()
-    const granted = this.line.wait(terms)
-    this.serve()
-    const engine = await granted
-    return this.readWith(engine, file, terms)
+    try {
+      return await this.parseOnce(file, terms)
+    } catch (error) {
+      if (!(error instanceof EngineEnded)) throw error
+      // Another process reads it, but no third: whatever ends them may know of the document all the same.
+      return await this.parseOnce(file, terms).catch((again: unknown) => {
+        throw again instanceof EngineEnded ? errorOfEnd(again) : again
+      })
+    }
   }
 
   /** Requests are over by now; what still runs has nobody who waits for it. */
@@ -73,6 +83,14 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
     this.fleet.grow(this.line.length)
     // Nothing will come of waiting while not one process can be started.
     if (this.fleet.isEmpty) this.line.refuseAll(() => parserFull(this.fleet.restSeconds))
+  }
+
+  /** Rejects as `readOn` does. */
+  private async parseOnce(file: DocumentFile, terms: ParseTerms): Promise<ParsedDocument> {
+    if (this.isStopping) throw parserStopping()
+    const granted = this.line.wait(terms)
+    this.serve()
+    return this.readWith(await granted, file, terms)
   }
 
   private async readWith(engine: EngineChild, file: DocumentFile, terms: ParseTerms): Promise<ParsedDocument> {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common'
 import { eventStreamAnswer, jsonAnswer } from '../../common/http/answers.js'
+import { DeltaCounter } from '../../common/http/delta-counter.js'
 import { HeaderAllowList } from '../../common/http/header-names.js'
 import type { SseDialect } from '../../common/http/sse-relay.js'
 import type { UpstreamAnswer } from '../../common/http/upstream-answer.js'
@@ -29,11 +30,13 @@ export class M1MessagesProvider implements MessagesProvider {
     const { call } = context
     const response = await this.send('/v1/messages', messages, context)
     if (messages.body.fields.stream === true) {
-      const usage = new MessagesUsage((found) => {
+      const deltas = new DeltaCounter()
+      const usage = new MessagesUsage(deltas, (found) => {
         call.log.usage = found
       })
+      call.log.meter = usage
       const errorMembers = { request_id: call.requestId }
-      const dialect = { ...MESSAGES_EVENTS, errorMembers, secret: context.credentials }
+      const dialect = { ...MESSAGES_EVENTS, errorMembers, secret: context.credentials, deltas }
       return await eventStreamAnswer(response, RESPONSE_HEADERS, dialect, usage.filter)
     }
     const { answer, value } = await jsonAnswer(response, RESPONSE_HEADERS)

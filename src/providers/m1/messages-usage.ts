@@ -1,30 +1,45 @@
-import type { Units, Usage } from '../../common/http/call.js'
+import type { Units, Usage, UsageMeter } from '../../common/http/call.js'
+import type { FrameCounter } from '../../common/http/sse-relay.js'
 import { framesOf, jsonOf } from '../../common/http/sse-frames.js'
 import { reportedUsage } from '../../common/http/usage.js'
 
-/**
- * Reads the usage of a messages stream from the two kinds of frames that carry it: `message_start`, then
- * `message_delta`, whose figures are cumulative totals and replace the earlier ones. Frames pass untouched.
- */
-export class MessagesUsage {
-  private units: Units = {}
+const EVENT = /^event: ?message_(start|delta)\r?$/m
 
-  constructor(private readonly found: (usage: Usage) => void) {}
+/**
+ * Reads the usage of a messages stream from the two kinds of frames that carry it. `message_start` knows the input;
+ * its output is a beginning, so that until `message_delta` comes, whose figures are totals and replace the earlier
+ * ones, the pieces of the answer are counted in its place, one token for each. Frames pass untouched.
+ */
+export class MessagesUsage implements UsageMeter {
+  private units: Units | undefined
+
+  constructor(
+    private readonly deltas: Pick<FrameCounter, 'count'>,
+    private readonly found: (usage: Usage) => void,
+  ) {}
 
   readonly filter = (region: Buffer): Buffer => {
     if (region.includes('message_')) this.read(region)
     return region
   }
 
+  usageSoFar(): Usage | undefined {
+    if (this.units === undefined) return undefined
+    const { output_tokens: reported } = this.units
+    const begun = typeof reported === 'number' ? reported : 0
+    return { units: { ...this.units, output_tokens: Math.max(begun, this.deltas.count) }, estimated: true }
+  }
+
   private read(region: Buffer): void {
     for (const frame of framesOf(region)) {
-      if (!/^event: ?message_(?:start|delta)\r?$/m.test(frame.toString('utf8', 0, 32))) continue
+      const kind = EVENT.exec(frame.toString('utf8', 0, 32))?.[1]
+      if (kind === undefined) continue
       const event = jsonOf(frame)
       const message = event?.['message'] as Record<string, unknown> | undefined
       const usage = reportedUsage(event?.['usage'] ?? message?.['usage'])
       if (usage === undefined) continue
       this.units = { ...this.units, ...usage.units }
-      this.found({ units: this.units, estimated: false })
+      if (kind === 'delta') this.found({ units: this.units, estimated: false })
     }
   }
 }

@@ -3,6 +3,7 @@ import { CHAT_EVENTS } from '../../common/audio-dialect/audio-events.js'
 import { audioRefusal } from '../../common/audio-dialect/audio-refusal.js'
 import { eventStreamAnswer, jsonAnswer } from '../../common/http/answers.js'
 import type { Usage } from '../../common/http/call.js'
+import { DeltaCounter } from '../../common/http/delta-counter.js'
 import { JsonBody, type JsonEdits } from '../../common/http/json-body.js'
 import type { SseDialect } from '../../common/http/sse-relay.js'
 import type { UpstreamAnswer } from '../../common/http/upstream-answer.js'
@@ -11,6 +12,7 @@ import { reportedUsage } from '../../common/http/usage.js'
 import { withUsageFromTail } from '../../common/http/usage-tail.js'
 import type { CallContext } from '../contracts/call-context.js'
 import type { ChatFields, ChatProvider } from '../contracts/chat.contract.js'
+import { ChatMeter } from './chat-meter.js'
 import { ChatUsageFilter } from './chat-usage-filter.js'
 import { P1_RESPONSE_HEADERS, p1Headers } from './p1.headers.js'
 
@@ -21,12 +23,13 @@ export class P1ChatProvider implements ChatProvider {
 
   async complete(body: JsonBody<ChatFields>, context: CallContext): Promise<UpstreamAnswer> {
     const { call } = context
+    const sent = body.edited(editsFor(body, context))
     const response = await this.client.send(
       {
         method: 'POST',
         path: '/v1/chat/completions',
         headers: p1Headers(context, 'application/json', 'application/json'),
-        body: body.edited(editsFor(body, context)),
+        body: sent,
       },
       context.target,
       call,
@@ -38,12 +41,17 @@ export class P1ChatProvider implements ChatProvider {
     }
     if (body.fields.stream === true) {
       const usage = new ChatUsageFilter(asksForUsage(body.fields), found)
-      const events = { ...eventsFor(body.fields), secret: context.credentials }
+      const deltas = new DeltaCounter()
+      call.log.meter = new ChatMeter(sent, deltas)
+      const events = { ...eventsFor(body.fields), secret: context.credentials, deltas }
       return await eventStreamAnswer(response, P1_RESPONSE_HEADERS, events, usage.filter)
     }
     const { answer, value } = await jsonAnswer(response, P1_RESPONSE_HEADERS)
     // Spoken answers soon pass the size that is looked at as a whole.
-    if (value === undefined) return withUsageFromTail(answer, found)
+    if (value === undefined) {
+      call.log.meter = new ChatMeter(sent)
+      return withUsageFromTail(answer, found)
+    }
     const usage = reportedUsage(value['usage'])
     if (usage !== undefined) found(usage)
     return answer

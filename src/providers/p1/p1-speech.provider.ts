@@ -4,6 +4,8 @@ import { SPEECH_EVENTS } from '../../common/audio-dialect/audio-events.js'
 import { DoneUsage } from '../../common/audio-dialect/done-usage.js'
 import { assertInputLength } from '../../common/audio-dialect/input-too-long.js'
 import { estimateSpeechUsage } from '../../common/audio-dialect/speech-event-source.js'
+import { AudioCounter, SpeechEventMeter } from '../../common/audio-dialect/speech-event-meter.js'
+import { SpeechMeter } from '../../common/audio-dialect/speech-meter.js'
 import { spokenAnswer } from '../../common/audio-dialect/spoken-answer.js'
 import { AUDIO_FORMATS, requestedFormat } from '../../common/audio-dialect/audio-formats.js'
 import { contentTypeOf, eventStreamAnswer, fileAnswer, malformedAnswer } from '../../common/http/answers.js'
@@ -49,25 +51,29 @@ export class P1SpeechProvider implements SpeechProvider {
     speech: SpeechCall,
     context: CallContext,
   ): Promise<UpstreamAnswer> {
-    const { log } = context.call
+    const { call } = context
+    const { input, response_format: format } = speech.body.fields
+    const sentAs = requestedFormat(format)
     if (contentTypeOf(response).startsWith('text/event-stream')) {
       const usage = new DoneUsage('speech.audio.done', (found) => {
-        log.usage = found
+        call.log.usage = found
       })
-      const events = { ...SPEECH_EVENTS, secret: context.credentials }
+      const deltas = new AudioCounter()
+      call.log.meter = new SpeechEventMeter(input, sentAs, deltas)
+      const events = { ...SPEECH_EVENTS, secret: context.credentials, deltas }
       return await eventStreamAnswer(response, P1_RESPONSE_HEADERS, events, usage.filter)
     }
     assertAudio(response)
-    const { input, response_format: format } = speech.body.fields
-    const usage = estimateSpeechUsage(input)
-    const sentAs = requestedFormat(format)
-    const headers = P1_RESPONSE_HEADERS.pick(response.headers)
-    const answer = await spokenAnswer(
-      { source: response.body, format: sentAs, sentAs, usage: () => usage, headers },
-      'sse',
-    )
-    log.usage = { units: usage, estimated: true }
-    return answer
+    const spoken = {
+      source: response.body,
+      format: sentAs,
+      sentAs,
+      usage: () => estimateSpeechUsage(input),
+      characters: () => codePoints(input),
+      headers: P1_RESPONSE_HEADERS.pick(response.headers),
+      call,
+    }
+    return await spokenAnswer(spoken, 'sse')
   }
 }
 
@@ -94,8 +100,8 @@ async function audioAnswer(
     'content-type': type.startsWith('audio/') ? type : AUDIO_FORMATS[requestedFormat(format)],
   }
   const answer = await fileAnswer(response.status, headers, response.body)
-  // Nothing was spoken where this was not reached.
-  call.log.usage = { units: { input_characters: codePoints(input) }, estimated: true }
+  // Nothing was spoken where this was not reached; what has begun is charged for as a whole.
+  call.log.meter = new SpeechMeter(call.log, () => codePoints(input), requestedFormat(format))
   return answer
 }
 

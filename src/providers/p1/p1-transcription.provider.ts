@@ -3,8 +3,10 @@ import { TRANSCRIPTION_EVENTS } from '../../common/audio-dialect/audio-events.js
 import { AUDIO_STATUS_MAP, audioRefusal } from '../../common/audio-dialect/audio-refusal.js'
 import { DoneUsage } from '../../common/audio-dialect/done-usage.js'
 import { durationUsage, jsonTranscript, textTranscript } from '../../common/audio-dialect/transcription-answers.js'
+import { TranscriptMeter } from '../../common/audio-dialect/transcript-meter.js'
 import { transcriptionForm } from '../../common/audio-dialect/transcription-form.js'
 import { contentTypeOf, eventStreamAnswer } from '../../common/http/answers.js'
+import { DeltaCounter } from '../../common/http/delta-counter.js'
 import type { UpstreamAnswer } from '../../common/http/upstream-answer.js'
 import { UpstreamClient } from '../../common/http/upstream-client.js'
 import type { UpstreamResponse } from '../../common/http/upstream-exchange.js'
@@ -51,16 +53,19 @@ function answerOf(
   asked: TranscriptionCall,
   { call, credentials }: CallContext,
 ): Promise<UpstreamAnswer> {
-  const seconds = durationUsage(asked.durationSeconds)
-  if (seconds !== undefined) call.log.usage = seconds
   // Class S ignores `stream` and answers as if it had not been asked.
   if (asked.stream && contentTypeOf(response).startsWith('text/event-stream')) {
     const usage = new DoneUsage('transcript.text.done', (found) => {
       call.log.usage = found
+      if (asked.durationSeconds !== undefined) call.log.estimate = { audio_seconds: asked.durationSeconds }
     })
-    const events = { ...TRANSCRIPTION_EVENTS, secret: credentials }
+    const deltas = new DeltaCounter()
+    call.log.meter = new TranscriptMeter(asked.durationSeconds, deltas)
+    const events = { ...TRANSCRIPTION_EVENTS, secret: credentials, deltas }
     return eventStreamAnswer(response, P1_RESPONSE_HEADERS, events, usage.filter)
   }
+  const seconds = durationUsage(asked.durationSeconds)
+  if (seconds !== undefined) call.log.usage = seconds
   if (TEXT_FORMATS.has(asked.responseFormat)) return textTranscript(response, P1_RESPONSE_HEADERS)
   return jsonTranscript(response, P1_RESPONSE_HEADERS, {
     call,

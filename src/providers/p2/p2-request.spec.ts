@@ -39,9 +39,9 @@ describe('the request of P2', () => {
     expect(sent({ model: 'seed-tts-1.1' }).request['model']).toBe('seed-tts-1.1')
   })
 
-  it('has the rate and the speed of the metadata before all others', () => {
+  it('has the rate of the metadata before its own, and the speed that was made of both', () => {
     const overlay = readP2Metadata({ audio: { rate: 8000, speed_ratio: 0.5, emotion: 'sad' } })
-    expect(sent({ speedRatio: 2, overlay }).audio).toMatchObject({ rate: 8000, speed_ratio: 0.5, emotion: 'sad' })
+    expect(sent({ speedRatio: 0.8, overlay }).audio).toMatchObject({ rate: 8000, speed_ratio: 0.8, emotion: 'sad' })
     expect(sent({ speedRatio: 2 }).audio).toMatchObject({ rate: 24000, speed_ratio: 2 })
   })
 

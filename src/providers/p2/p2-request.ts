@@ -8,7 +8,7 @@ export interface P2RequestParts {
   readonly userId: string
   readonly voiceType: string
   readonly encoding: 'pcm' | 'mp3' | 'ogg_opus'
-  /** 1 = as the voice speaks; `speed_ratio` in the overlay comes before it. */
+  /** 1 = as the voice speaks. */
   readonly speedRatio: number
   /** Of this synthesis alone: the upstream refuses one it has seen. */
   readonly reqid: string
@@ -29,7 +29,7 @@ export function p2Request(parts: P2RequestParts): Buffer {
     JSON.stringify({
       app: { appid: appId, token: accessToken, cluster },
       user: { uid: userId },
-      audio: { rate: RATE_HZ, speed_ratio: speedRatio, ...overlay.audio, voice_type: voiceType, encoding },
+      audio: { rate: RATE_HZ, ...overlay.audio, speed_ratio: speedRatio, voice_type: voiceType, encoding },
       request: {
         ...overlay.request,
         reqid,

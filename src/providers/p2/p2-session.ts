@@ -31,6 +31,8 @@ const NORMAL_CLOSURE = 1000
 export class P2Session implements ByteSource {
   private sink!: ByteSink
   private isOver = false
+  /** From the request to the first byte of audio. */
+  private waitMs = 0
   private isPaused = false
   private hasBegun = false
   private audioBytes = 0
@@ -98,9 +100,15 @@ export class P2Session implements ByteSource {
   }
 
   private takeAudio(audio: Buffer, isLast: boolean): void {
+    if (this.audioBytes === 0 && audio.length > 0) this.noteFirstByte()
     this.audioBytes += audio.length
     if (audio.length > 0) this.sink.data(audio)
     if (isLast) this.finish()
+  }
+
+  private noteFirstByte(): void {
+    this.waitMs = performance.now() - this.startedAtMs
+    this.terms.call.log.openWaitMs += this.waitMs
   }
 
   private finish(): void {
@@ -166,6 +174,8 @@ export class P2Session implements ByteSource {
     clearTimeout(this.totalTimer)
     this.forgetDeparture()
     this.socket.off('message', this.onMessage).off('error', this.onError).off('close', this.onClose)
-    this.terms.call.log.upstreamMs += performance.now() - this.startedAtMs
+    const { log } = this.terms.call
+    log.upstreamMs += performance.now() - this.startedAtMs
+    log.openWaitMs -= this.waitMs
   }
 }

@@ -11,7 +11,10 @@ export interface P2SpeechPlan extends P2SessionTerms {
   readonly pieces: readonly string[]
   /** The one binary message that asks for a piece; a new one, with an id of its own, each time. */
   readonly requestFor: (piece: string) => Buffer
-  /** Told of each piece that was spoken to its end. */
+  /**
+   * Told of each piece that was spoken to its end, or until the caller left: a refused or broken piece is no speech that
+   * anybody should be charged for.
+   */
   readonly onSpoken: (piece: string) => void
   /** A fresh connection, paused; rejects with a `GatewayError`. */
   readonly dial: () => Promise<WebSocket>
@@ -30,6 +33,7 @@ export class P2SpeechSource implements ByteSource {
   private session: P2Session | undefined
   private spokenPieces = 0
   private hasSpoken = false
+  private hasSpokenPiece = false
   private isPaused = false
   private isOver = false
 
@@ -77,20 +81,27 @@ export class P2SpeechSource implements ByteSource {
     data: (chunk) => {
       if (!this.hasSpoken) this.plan.call.log.firstByteMs = performance.now() - this.dialledAtMs
       this.hasSpoken = true
+      this.hasSpokenPiece = true
       this.pass(() => this.plan.joiner?.push(chunk) ?? chunk)
     },
     end: () => {
       this.session = undefined
-      this.plan.onSpoken(this.plan.pieces[this.spokenPieces] ?? '')
-      this.spokenPieces++
+      this.notePiece()
       const isLast = this.spokenPieces === this.plan.pieces.length
       this.pass(() => this.plan.joiner?.endOfLink(isLast) ?? EMPTY)
       if (isLast) this.end()
       else this.dialNext()
     },
     fail: (error) => {
+      if (error.kind === 'caller_left' && this.hasSpokenPiece && !this.isOver) this.notePiece()
       this.fail(error)
     },
+  }
+
+  private notePiece(): void {
+    this.plan.onSpoken(this.plan.pieces[this.spokenPieces] ?? '')
+    this.spokenPieces++
+    this.hasSpokenPiece = false
   }
 
   private pass(join: () => Buffer): void {

@@ -52,7 +52,6 @@ export class P2SpeechProvider implements SpeechProvider {
     const wish = wishOf(fields, context)
     const { format, pieces } = wish
     const { call, deadlineAtMs, target } = context
-    // A refused or broken piece is no speech that anybody should be charged for.
     let characters = 0
     const source = await P2SpeechSource.open({
       call,
@@ -62,7 +61,6 @@ export class P2SpeechProvider implements SpeechProvider {
       requestFor: requestFor(fields, wish, context),
       onSpoken: (piece) => {
         characters += codePoints(piece)
-        call.log.usage = { units: { input_characters: characters }, estimated: true }
       },
       dial: () => this.dial(wish.key, context),
       refusal: (code, text) => p2Refusal(code, text, context),
@@ -70,7 +68,7 @@ export class P2SpeechProvider implements SpeechProvider {
       ...(format.encoding === 'ogg_opus' && pieces.length > 1 ? { joiner: new OggJoiner() } : {}),
     })
     const usage = () => estimateSpeechUsage(fields.input, { characters })
-    return await spokenAnswer({ ...format, source, usage }, fields.stream_format)
+    return await spokenAnswer({ ...format, source, usage, characters: () => characters, call }, fields.stream_format)
   }
 
   private async dial({ accessToken }: P2Key, context: CallContext): Promise<WebSocket> {
@@ -107,6 +105,10 @@ function keyOf({ credentials, callersKey }: CallContext): P2Key {
   }
 }
 
+/** Checked metadata holds a number there, or nothing. */
+const wishedSpeed = ({ speed }: SpeechFields, { overlay }: Wish): number =>
+  (overlay.audio['speed_ratio'] as number | undefined) ?? speed ?? 1
+
 function requestFor(fields: SpeechFields, wish: Wish, context: CallContext): (piece: string) => Buffer {
   const { voices, cluster = 'volcano_tts', speedRange = { minimum: 0.8, maximum: 2 } } = context.options as P2Options
   const parts = {
@@ -115,7 +117,7 @@ function requestFor(fields: SpeechFields, wish: Wish, context: CallContext): (pi
     userId: USER_ID,
     voiceType: p2Voice(fields.voice, voices),
     encoding: wish.format.encoding,
-    speedRatio: Math.min(speedRange.maximum, Math.max(speedRange.minimum, fields.speed ?? 1)),
+    speedRatio: Math.min(speedRange.maximum, Math.max(speedRange.minimum, wishedSpeed(fields, wish))),
     model: context.upstreamModel,
     overlay: wish.overlay,
   }

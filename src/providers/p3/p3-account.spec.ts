@@ -22,18 +22,25 @@ function accountOf(input = '你好'): { readonly account: P3Account; readonly lo
 }
 
 describe('what P3 says about a speech', () => {
-  it('costs what P3 counts, and what is counted here as long as it has said nothing', () => {
+  it('costs what P3 counts', () => {
     const { account, log } = accountOf()
     account.read(SUCCESS)
     expect(log.usage).toBeUndefined()
-    account.record()
-    expect(log.usage).toEqual({ units: { input_characters: 2 }, estimated: true })
-    // Upstream bills a Han character as two.
-    account.read({ ...SUCCESS, billedCharacters: 4, audioMs: 60_000 })
-    expect(log.usage).toEqual({ units: { input_characters: 4 }, estimated: false })
-    account.record()
-    expect(log.usage).toEqual({ units: { input_characters: 4 }, estimated: false })
-    expect(account.usage()).toMatchObject({ output_tokens: 1000, input_characters: 4 })
+    account.read({ ...SUCCESS, billedCharacters: 7, audioMs: 60_000 })
+    expect(log.usage).toEqual({ units: { input_characters: 7 }, estimated: false })
+    expect(account.characters()).toBe(7)
+    expect(account.usage()).toMatchObject({ output_tokens: 1000, input_characters: 7 })
+  })
+
+  it.each([
+    ['你好', 4],
+    ['你好 ok 😀', 9],
+    ['wait<#1.50#>for it', 10],
+    ['<#x', 3],
+  ])('is counted by the same rules as long as P3 has said nothing (%s)', (input, characters) => {
+    const { account, log } = accountOf(input)
+    expect(account.characters()).toBe(characters)
+    expect(log.usage).toBeUndefined()
   })
 
   it('is known by its trace, also when it failed', () => {

@@ -1,6 +1,6 @@
 import { estimateSpeechUsage, type SpeechUsage } from '../../common/audio-dialect/speech-event-source.js'
-import { codePoints } from '../../common/validation/field-rules.js'
 import type { CallContext } from '../contracts/call-context.js'
+import { billedCharacters } from './billed-characters.js'
 import type { P3Envelope } from './p3-envelope.js'
 import { p3Failure } from './p3-refusal.js'
 
@@ -27,17 +27,16 @@ export class P3Account {
     this.subtitleFile = envelope.subtitleFile ?? this.subtitleFile
     this.noteTrace()
     if (envelope.code !== 0) throw p3Failure(envelope, this.context)
-    if (this.billedCharacters !== undefined) this.record()
+    if (this.billedCharacters !== undefined) this.record(this.billedCharacters)
   }
 
-  /** Writes to the call's log what the speech has cost, by P3's own count or by ours as long as it has said nothing. */
-  record(): void {
-    this.noteTrace()
-    const characters = this.billedCharacters ?? codePoints(this.input)
-    this.context.call.log.usage = {
-      units: { input_characters: characters },
-      estimated: this.billedCharacters === undefined,
-    }
+  /** What P3 will charge for as long as it has not said so: it says so last, and charges for all of the text. */
+  readonly characters = (): number => this.billedCharacters ?? billedCharacters(this.input)
+
+  private record(characters: number): void {
+    const { log } = this.context.call
+    log.usage = { units: { input_characters: characters }, estimated: false }
+    log.estimate = { input_characters: billedCharacters(this.input) }
   }
 
   readonly usage = (): SpeechUsage =>
@@ -56,7 +55,7 @@ export class P3Account {
   }
 
   /** P3's own id of the request stands above those of the storage that its links lead to. */
-  private noteTrace(): void {
+  noteTrace(): void {
     if (this.traceId !== undefined) this.context.call.log.upstreamRequestId = this.traceId
   }
 }

@@ -53,11 +53,13 @@ export class P3SpeechProvider implements SpeechProvider {
         sentAs,
         ...(fallback === undefined ? {} : { fallback }),
         usage: account.usage,
+        characters: account.characters,
+        call: context.call,
         headers: { ...account.headers, ...(isSized ? { 'content-length': String(size) } : {}) },
       },
       fields.stream_format,
     )
-    account.record()
+    account.noteTrace()
     return answer
   }
 

@@ -63,6 +63,21 @@ describe.each(READER_DIALECTS)('A reader that speaks as %s', (dialect) => {
     await spool.remove()
   })
 
+  it('need not know what a file is called, nor can it say where it came from', async () => {
+    const texts = { markdown: 'x', content: 'x', html: '' }
+    const data = { ...texts, title: '', url: 'file:///tmp/7', metadata: { title: '', url: 'file:///tmp/7' } }
+    lab.simulator.queueFault({
+      kind: 'status',
+      status: 200,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ code: dialect === 'jina' ? 200 : 0, success: true, data }),
+    })
+    const { request, spool } = await fileRequest(Buffer.from('words'))
+    const document = await lab.provider.read(request, lab.context(dialect))
+    expect(document.metadata).toMatchObject({ url: '', title: 'report.pdf' })
+    await spool.remove()
+  })
+
   it('says what it had read before, and reads it again for those who want it fresh', async () => {
     const url = `https://example.org/again-${dialect}`
     const read = async (isFresh: boolean): Promise<boolean> =>

@@ -7,7 +7,7 @@ import type { DocumentProvider, ReadDocument, ReadRequest } from '../contracts/d
 import { FIRECRAWL_DIALECT } from './dialects/firecrawl.dialect.js'
 import { GATEWAY_DIALECT } from './dialects/gateway.dialect.js'
 import { JINA_DIALECT } from './dialects/jina.dialect.js'
-import { readReaderAnswer } from './reader-answer.js'
+import { firstText, readReaderAnswer } from './reader-answer.js'
 import type { ReaderDialect, ReaderQuestion } from './reader-dialect.js'
 import { readerFailure, unreadableAnswer } from './reader-failure.js'
 
@@ -35,12 +35,19 @@ export class ReaderDocumentProvider implements DocumentProvider {
     const bytes = await collect(response.body, MAXIMUM_ANSWER_BYTES, () => unreadableAnswer('the answer is too large'))
     const answer = readReaderAnswer(response, bytes)
     const document = dialect.documentIn(answer, request)
-    if (document !== undefined) return document
+    if (document !== undefined) return asSent(document, request)
     throw readerFailure(dialect.faultOf(answer), answer, {
       secret: context.credentials,
       callersKey: context.callersKey,
     })
   }
+}
+
+/** A file comes from nowhere, and without a title of its own it is called by its name. */
+function asSent(document: ReadDocument, { source }: ReadRequest): ReadDocument {
+  if (source.kind === 'url') return document
+  const { metadata } = document
+  return { ...document, metadata: { ...metadata, url: '', title: firstText(metadata.title, source.name) } }
 }
 
 function requestOf({ path, headers, fields }: ReaderQuestion, { source }: ReadRequest, key: string): UpstreamRequest {

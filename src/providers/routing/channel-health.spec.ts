@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { parseConfig } from '../../config/config-loader.js'
 import { ConfigStore } from '../../config/config-store.js'
-import { type ChannelFailure, ChannelHealth } from './channel-health.js'
+import type { ChannelFailure } from './channel-attempt.js'
+import { ChannelHealth } from './channel-health.js'
 
 beforeEach(() => {
   jest.useFakeTimers()
@@ -92,6 +93,36 @@ describe('The breaker of a channel', () => {
     jest.advanceTimersByTime(1000)
     health.beginRead('a').succeeded()
     expect(health.stateOf('a')).toBe('half_open')
+  })
+
+  it('is closed by no success of what was under way when it opened', () => {
+    const health = healthOf({ failures: 1, coolDownMs: 1000 })
+    const late = health.begin('a')
+    fail(health, 1)
+    late.succeeded()
+    expect(health.stateOf('a')).toBe('open')
+  })
+
+  it('forgets failures only with an answer that comes to its end', () => {
+    const health = healthOf({ failures: 2, coolDownMs: 1000 })
+    for (const failures of [1, 2]) {
+      const cut = health.begin('a')
+      cut.answered()
+      cut.failed({})
+      expect(health.snapshot()).toEqual([])
+      expect(health.stateOf('a')).toBe(failures === 1 ? 'closed' : 'open')
+    }
+  })
+
+  it('opens again at once when the probe is cut after its first byte', () => {
+    const health = healthOf({ failures: 2, coolDownMs: 1000 })
+    fail(health, 2)
+    jest.advanceTimersByTime(1000)
+    const probe = health.begin('a')
+    probe.answered()
+    expect(health.stateOf('a')).toBe('closed')
+    probe.failed({})
+    expect(health.openUntilMs('a') - performance.now()).toBe(2000)
   })
 
   it('is forgotten on demand', () => {

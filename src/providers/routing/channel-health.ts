@@ -1,38 +1,21 @@
 import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../../config/config-store.js'
-import type { BreakerSection } from '../../config/gateway-config.js'
-
-/** Weight of the newest sample in the average; older ones fade. */
-const NEWEST_SHARE = 0.2
-/** A channel that nobody used for so long may have changed: its average says nothing any more. */
-const LATENCY_LIFETIME_MS = 10_000
+import { type ChannelAttempt, ChannelRecord, LATENCY_LIFETIME_MS, Read, Work } from './channel-attempt.js'
 
 /** `closed` = calls as usual, `half_open` = one call may try whether it works again, `open` = spared. */
 export type BreakerState = 'closed' | 'half_open' | 'open'
 
-/** Why an attempt ended badly by the channel's own fault; `openMs` where that says how long it will last. */
-export interface ChannelFailure {
-  readonly openMs?: number
-}
-
-/** One attempt under way; exactly one of its ends must be told. */
-export interface ChannelAttempt {
-  succeeded(): void
-  failed(failure: ChannelFailure): void
-  /** Neither: the caller's fault, or the caller has left. */
-  ended(): void
-}
-
-interface Channel {
-  consecutiveFailures: number
-  /** On the performance clock; 0 = closed. */
-  openUntilMs: number
-  coolDownMs: number
-  isProbed: boolean
+/** How one channel does at this moment, for those who watch over it. */
+export interface ChannelSnapshot {
+  readonly channelId: string
+  readonly state: BreakerState
+  readonly consecutiveFailures: number
+  /** Until a probe is let through; 0 = not open, or one may be let through now. */
+  readonly openForMs: number
   /** Calls that wait for their first byte. */
-  waiting: number
-  latencyMs: number
-  sampledAtMs: number
+  readonly waiting: number
+  /** To the first byte, on average; undefined where nobody knows. */
+  readonly latencyMs: number | undefined
 }
 
 /**
@@ -41,7 +24,7 @@ interface Channel {
  */
 @Injectable()
 export class ChannelHealth {
-  private readonly channels = new Map<string, Channel>()
+  private readonly channels = new Map<string, ChannelRecord>()
 
   constructor(private readonly store: ConfigStore) {}
 
@@ -59,21 +42,34 @@ export class ChannelHealth {
   /** What one more call would wait for, in milliseconds; undefined where nobody knows. */
   expectedWaitMs(channelId: string): number | undefined {
     const channel = this.channels.get(channelId)
-    if (channel === undefined || performance.now() - channel.sampledAtMs > LATENCY_LIFETIME_MS) return undefined
+    if (channel === undefined || !isFresh(channel)) return undefined
     return channel.latencyMs * (channel.waiting + 1)
+  }
+
+  /** Every channel of the configuration, in its order, used or not. */
+  snapshot(): readonly ChannelSnapshot[] {
+    return this.store.current.channels.map(({ id }) => {
+      const channel = this.channels.get(id) ?? new ChannelRecord()
+      return {
+        channelId: id,
+        state: this.stateOf(id),
+        consecutiveFailures: channel.consecutiveFailures,
+        openForMs: Math.max(0, channel.openUntilMs - performance.now()),
+        waiting: channel.waiting,
+        latencyMs: isFresh(channel) ? channel.latencyMs : undefined,
+      }
+    })
   }
 
   /** An attempt that shows whether the channel works: it may be the probe of a half-open breaker. */
   begin(channelId: string): ChannelAttempt {
     const isProbe = this.stateOf(channelId) === 'half_open'
-    const channel = this.channelOf(channelId)
-    if (isProbe) channel.isProbed = true
-    return new Work(channel, this.store.current.breaker, isProbe)
+    return new Work(this.recordOf(channelId), this.store.current.breaker, isProbe)
   }
 
   /** An attempt whose success says nothing about new work; its failure does. */
   beginRead(channelId: string): ChannelAttempt {
-    return new Read(this.channelOf(channelId), this.store.current.breaker)
+    return new Read(this.recordOf(channelId), this.store.current.breaker)
   }
 
   /** As if the channel had never failed. */
@@ -81,73 +77,18 @@ export class ChannelHealth {
     this.channels.delete(channelId)
   }
 
-  /** Opens the breaker for a time, whatever was before. */
+  /** Opens the breaker for a time at least. */
   open(channelId: string, durationMs: number): void {
-    const channel = this.channelOf(channelId)
-    channel.openUntilMs = performance.now() + durationMs
+    this.recordOf(channelId).openFor(durationMs)
   }
 
-  private channelOf(channelId: string): Channel {
+  private recordOf(channelId: string): ChannelRecord {
     const known = this.channels.get(channelId)
     if (known !== undefined) return known
-    const channel = {
-      consecutiveFailures: 0,
-      openUntilMs: 0,
-      coolDownMs: 0,
-      isProbed: false,
-      waiting: 0,
-      latencyMs: 0,
-      sampledAtMs: Number.NEGATIVE_INFINITY,
-    }
+    const channel = new ChannelRecord()
     this.channels.set(channelId, channel)
     return channel
   }
 }
 
-class Work implements ChannelAttempt {
-  private readonly startedAtMs = performance.now()
-
-  constructor(
-    private readonly channel: Channel,
-    private readonly breaker: BreakerSection,
-    private readonly isProbe = false,
-  ) {
-    channel.waiting++
-  }
-
-  succeeded(): void {
-    this.ended()
-    const { channel } = this
-    const nowMs = performance.now()
-    const sampleMs = nowMs - this.startedAtMs
-    const isKnown = nowMs - channel.sampledAtMs <= LATENCY_LIFETIME_MS
-    channel.latencyMs = isKnown ? channel.latencyMs + NEWEST_SHARE * (sampleMs - channel.latencyMs) : sampleMs
-    channel.sampledAtMs = nowMs
-    channel.consecutiveFailures = 0
-    channel.openUntilMs = 0
-    channel.coolDownMs = 0
-  }
-
-  failed({ openMs }: ChannelFailure): void {
-    this.ended()
-    const { channel, breaker } = this
-    channel.consecutiveFailures++
-    if (openMs !== undefined) channel.openUntilMs = performance.now() + openMs
-    // What was under way when it opened says nothing new.
-    else if (this.isProbe || (channel.openUntilMs === 0 && channel.consecutiveFailures >= breaker.failures)) {
-      channel.coolDownMs = Math.min(breaker.maximumCoolDownMs, Math.max(breaker.coolDownMs, channel.coolDownMs * 2))
-      channel.openUntilMs = performance.now() + channel.coolDownMs
-    }
-  }
-
-  ended(): void {
-    this.channel.waiting--
-    if (this.isProbe) this.channel.isProbed = false
-  }
-}
-
-class Read extends Work {
-  override succeeded(): void {
-    this.ended()
-  }
-}
+const isFresh = ({ sampledAtMs }: ChannelRecord): boolean => performance.now() - sampledAtMs <= LATENCY_LIFETIME_MS

@@ -146,6 +146,31 @@ describe('The breaker of a channel', () => {
     expect(routing.health.stateOf('a')).toBe('closed')
   })
 
+  it('lets one call probe, also of those that were routed before the probe began', async () => {
+    const { router, health } = routingOf(TWO)
+    health.open('a', 0)
+    const routes = [1, 2, 3].map(() => router.chat('gpt-4o-mini', CALLER))
+    const tried: string[] = []
+    const run = async (_provider: unknown, { channelId }: CallContext): Promise<void> => {
+      tried.push(channelId)
+      await Promise.resolve()
+    }
+    await Promise.all(routes.map((route) => route.attempt(newCall(), { repeatableOnceSent: true }, run)))
+    expect(tried).toEqual(['a', 'b', 'b'])
+  })
+
+  it('stays as it is when the configuration is read anew', async () => {
+    const routing = routingOf(TWO, TWO)
+    for (const error of [UNSENT, UNSENT, UNSENT]) await outcomeOf(routing, [error])
+    expect(await routing.store.reload()).toMatchObject({ applied: true })
+    expect((await outcomeOf(routing, [])).tried).toEqual(['b'])
+    expect(routing.health.snapshot()).toMatchObject([
+      { channelId: 'a', state: 'open', consecutiveFailures: 3, waiting: 0, latencyMs: undefined },
+      { channelId: 'b', state: 'closed', consecutiveFailures: 0, openForMs: 0, latencyMs: expect.any(Number) },
+      { channelId: 'c', state: 'closed', latencyMs: undefined },
+    ])
+  })
+
   it('counts failures in a row only', async () => {
     const routing = routingOf(TWO)
     for (const error of [UNSENT, UNSENT, undefined, UNSENT, UNSENT]) await outcomeOf(routing, [error])

@@ -1,15 +1,16 @@
 import { GatewayError } from '../../common/errors/gateway-error.js'
 import type { Attempt, Call } from '../../common/http/call.js'
+import { UpstreamAnswer } from '../../common/http/upstream-answer.js'
+import { forgetUsage } from '../../common/http/usage-meter.js'
 import type { ModelClass } from '../../config/gateway-config.js'
 import type { CallContext } from '../contracts/call-context.js'
 import type { AttemptPolicy, PinnedRoute, Route } from '../provider-router.js'
 import type { Channel } from './channel.js'
-import type { ChannelAttempt, ChannelFailure, ChannelHealth } from './channel-health.js'
+import type { ChannelAttempt } from './channel-attempt.js'
+import { AnswerOutcome, noteFailure } from './channel-failure.js'
+import type { BreakerState, ChannelHealth } from './channel-health.js'
 import { classOn } from './model-catalogue.js'
 import type { RetryBudget } from './retry-budget.js'
-
-/** A refused key or an empty account does not mend itself in seconds; other faults may. */
-const REFUSED_OPEN_MS = 60_000
 
 export interface Candidate<Provider> {
   readonly channel: Channel
@@ -22,7 +23,7 @@ export class RoutedCall<Provider> implements Route<Provider> {
     readonly modelClass: ModelClass,
     private readonly model: string,
     private readonly candidates: readonly [Candidate<Provider>, ...Candidate<Provider>[]],
-    private readonly health: Pick<ChannelHealth, 'begin'>,
+    private readonly health: Pick<ChannelHealth, 'begin' | 'stateOf'>,
     private readonly budget: RetryBudget,
   ) {}
 
@@ -31,12 +32,14 @@ export class RoutedCall<Provider> implements Route<Provider> {
     policy: AttemptPolicy,
     run: (provider: Provider, context: CallContext) => Promise<Result>,
   ): Promise<Result> {
-    const [first, second] = this.candidates
+    if (call.allowance !== undefined && policy.expected !== undefined) await call.allowance.expect(policy.expected)
+    const first = this.best()
     const deadlineAtMs = performance.now() + first.channel.target.timeouts.totalMs
     this.budget.begin()
     try {
       return await this.tryOn(first, call, deadlineAtMs, run)
     } catch (error) {
+      const second = this.bestBeside(first)
       const isLate = performance.now() >= deadlineAtMs
       if (second === undefined || isLate || !mayTryAnother(error, policy, call) || !this.budget.beginRetry())
         throw error
@@ -44,6 +47,18 @@ export class RoutedCall<Provider> implements Route<Provider> {
     } finally {
       this.budget.end()
     }
+  }
+
+  /** The first that is not spared at this moment: since the order was made, another call may have become its probe. */
+  private best(): Candidate<Provider> {
+    const { candidates } = this
+    const isUsable = ({ channel }: Candidate<Provider>): boolean => this.health.stateOf(channel.id) !== 'open'
+    return (candidates.length === 1 ? undefined : candidates.find(isUsable)) ?? candidates[0]
+  }
+
+  private bestBeside(tried: Candidate<Provider>): Candidate<Provider> | undefined {
+    const others = this.candidates.filter((candidate) => candidate !== tried)
+    return others.find(({ channel }) => this.health.stateOf(channel.id) !== 'open') ?? others[0]
   }
 
   private async tryAgain<Result>(firstError: unknown, attempt: () => Promise<Result>): Promise<Result> {
@@ -62,21 +77,22 @@ export class RoutedCall<Provider> implements Route<Provider> {
     deadlineAtMs: number,
     run: (provider: Provider, context: CallContext) => Promise<Result>,
   ): Promise<Result> {
+    call.log.modelClass = this.modelClass
     call.log.channelId = channel.id
     const record: Attempt = { channelId: channel.id, startedAtMs: performance.now() }
     call.log.tried.push(record)
+    if (call.trace !== undefined) call.upstreamHeaders = call.trace.beginAttempt(record)
     const attempt = this.health.begin(channel.id)
     try {
       const result = await run(provider, this.contextFor(channel, call, deadlineAtMs))
       record.endedAtMs = performance.now()
-      attempt.succeeded()
+      follow(result, attempt)
       return result
     } catch (error) {
       record.endedAtMs = performance.now()
       record.failure = error instanceof GatewayError ? error.kind : 'internal'
-      const failure = failureOfChannel(error)
-      if (failure === undefined) attempt.ended()
-      else attempt.failed(failure)
+      noteFailure(attempt, error)
+      forgetUsage(call.log, error)
       throw error
     }
   }
@@ -126,17 +142,23 @@ function preferredError(firstError: unknown, error: unknown): unknown {
   return isFault && firstError instanceof GatewayError && firstError.kind === 'rate_limited' ? firstError : error
 }
 
-/** What a failure says about the channel; undefined when it says nothing. */
-function failureOfChannel(error: unknown): ChannelFailure | undefined {
-  if (!(error instanceof GatewayError) || error.details.attempt?.channelFault !== true) return undefined
-  const { retryAfterSeconds, attempt, retryable } = error.details
-  if (retryAfterSeconds !== undefined) return { openMs: retryAfterSeconds * 1000 }
-  return attempt.phase === 'answered' && retryable === false ? { openMs: REFUSED_OPEN_MS } : {}
+/** An answer that is still on its way may yet break off. */
+function follow(result: unknown, attempt: ChannelAttempt): void {
+  if (!(result instanceof UpstreamAnswer) || Buffer.isBuffer(result.body)) {
+    attempt.succeeded()
+    return
+  }
+  attempt.answered()
+  result.listener = new AnswerOutcome(attempt)
 }
 
 /** An account that answers questions may still refuse new work: only new work shows that it is well again. */
-class HealthOfReads implements Pick<ChannelHealth, 'begin'> {
+class HealthOfReads implements Pick<ChannelHealth, 'begin' | 'stateOf'> {
   constructor(private readonly health: ChannelHealth) {}
+
+  stateOf(channelId: string): BreakerState {
+    return this.health.stateOf(channelId)
+  }
 
   begin(channelId: string): ChannelAttempt {
     return this.health.beginRead(channelId)

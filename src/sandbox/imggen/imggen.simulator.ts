@@ -1,4 +1,5 @@
-import { startSimulator, type Simulator, type SimulatorOptions } from '../simulator-server.js'
+import { startSimulator } from '../simulator-server.js'
+import type { Simulator, SimulatorOptions } from '../simulator.js'
 import { HookSender, type HookOptions, type SentHook } from '../tasks/hook-sender.js'
 import { realClock, type TaskClock } from '../tasks/task-clock.js'
 import { serveImggen, type ImggenContext } from './imggen-service.js'

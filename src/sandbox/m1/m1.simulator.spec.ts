@@ -2,7 +2,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import AnthropicOne from 'anthropic-sdk-1'
 
-import type { Simulator } from '../simulator-server.js'
+import type { Simulator } from '../simulator.js'
 import { startM1Simulator } from './m1.simulator.js'
 import { signThinking } from './signature.js'
 

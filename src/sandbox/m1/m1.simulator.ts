@@ -2,8 +2,11 @@ import { randomBytes } from 'node:crypto'
 
 import type { Exchange } from '../exchange.js'
 import { recordHeaderViolations } from '../forwarded-headers.js'
-import { parseJsonObject } from '../json-value.js'
-import { startSimulator, type Simulator, type SimulatorOptions } from '../simulator-server.js'
+import { fieldOf, parseJsonObject, textOf } from '../json-value.js'
+import { startSimulator } from '../simulator-server.js'
+import type { Simulator, SimulatorOptions } from '../simulator.js'
+import { MessagesTally } from '../stream-tally.js'
+import { messagesUnits } from '../token-units.js'
 import { decideBlocks } from './m1-answer.js'
 import { m1Events } from './m1-events.js'
 import { m1Message } from './m1-message.js'
@@ -66,11 +69,15 @@ async function answer(
   const blocks = decideBlocks(request)
   const input = inputUsage(request.body, context.cached)
   if (!request.stream) {
-    await sendJson(exchange, headers, m1Message(request, blocks, input))
+    const message = m1Message(request, blocks, input)
+    exchange.serve(textOf(request.body['model']), messagesUnits(fieldOf(message, 'usage')))
+    await sendJson(exchange, headers, message)
     return
   }
   const type = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' }
-  await exchange.stream(200, { ...headers, ...type }, m1Events(request, blocks, input), m1Faults(headers))
+  const tally = new MessagesTally()
+  await exchange.stream(200, { ...headers, ...type }, m1Events(request, blocks, input), m1Faults(headers), tally.note)
+  exchange.serve(textOf(request.body['model']), tally.units)
 }
 
 async function sendJson(exchange: Exchange, headers: Record<string, string>, body: object): Promise<void> {

@@ -4,7 +4,9 @@ import { openAiFaults, renderRejection, type OpenAiFaultOptions } from '../opena
 import { judgeBearer, OpenAiRejection } from '../openai-rejection.js'
 import type { RealtimeDialect } from '../realtime/realtime-dialect.js'
 import { MAXIMUM_EVENT_BYTES, realtimeProtocol, type RealtimeRecords } from '../realtime/realtime.simulator.js'
-import { startSimulator, type Simulator, type SimulatorOptions } from '../simulator-server.js'
+import { ServedLedger } from '../served-ledger.js'
+import { startSimulator } from '../simulator-server.js'
+import type { Simulator, SimulatorOptions } from '../simulator.js'
 import type { SocketSessions } from '../socket-protocol.js'
 import { SocketReception } from '../socket-reception.js'
 import { serveChat } from './chat/chat.simulator.js'
@@ -48,9 +50,10 @@ export async function startP1Simulator(options: P1SimulatorOptions = {}): Promis
     acceptUnknownFields: options.acceptUnknownFields ?? false,
     audioAnswers: new Map(),
   }
-  const protocol = realtimeProtocol({ ...options, dialect: options.realtimeDialect ?? 'ga' })
+  const { served = new ServedLedger() } = options
+  const protocol = realtimeProtocol({ ...options, served, dialect: options.realtimeDialect ?? 'ga' })
   const reception = new SocketReception(protocol, MAXIMUM_EVENT_BYTES)
-  const simulator = await startSimulator((exchange) => serve(exchange, context), options, reception)
+  const simulator = await startSimulator((exchange) => serve(exchange, context), { ...options, served }, reception)
   return Object.assign(simulator, { realtime: Object.assign(reception, { recordOf: protocol.recordOf }) })
 }
 

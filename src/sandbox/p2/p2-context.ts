@@ -1,3 +1,5 @@
+import type { ServedLedger } from '../served-ledger.js'
+
 /** How strict one P2 simulator is, and what it remembers between sessions. */
 export interface P2Context {
   /** The only accepted ones; undefined accepts every app id, and every token but `bad`. */
@@ -11,5 +13,6 @@ export interface P2Context {
   readonly paceMs: number
   readonly gapMs: number
   readonly closeAfterMs: number
+  readonly served: ServedLedger
   readonly usedRequestIds: Set<string>
 }

@@ -39,7 +39,10 @@ export async function deliver(
   if (failsAtOnce) return fail(session, failure, request.reqid, words)
   if (words.has('garbage') && !(await session.send(undecodableFrame()))) return
   if (words.has('textframe') && !(await session.send('{"audio":"none"}'))) return
-  if (await sendAudio(session, request, wish, context)) await awaitClose(session, context)
+  const outcome = await sendAudio(session, request, wish, context)
+  // What a client did not wait for was spoken all the same; what broke off here was not.
+  if (outcome !== 'broken') context.served.add(request.model, { characters: Array.from(request.text).length })
+  if (outcome === 'sent') await awaitClose(session, context)
 }
 
 /** Sends an error frame and closes, as the upstream does by itself. */
@@ -63,28 +66,28 @@ async function acknowledge(session: SocketSession, words: ReadonlySet<P2Word>, c
   return session.send(words.has('bareack') ? bareAcknowledgementFrame() : acknowledgementFrame())
 }
 
-/** Returns true when everything was sent, the last frame included. */
+/** `sent` = everything, the last frame included; `left` = the client has gone after the first audio. */
 async function sendAudio(
   session: SocketSession,
   request: P2Request,
   wish: P2Wish,
   context: P2Context,
-): Promise<boolean> {
+): Promise<'sent' | 'left' | 'broken'> {
   const { words } = wish
   let sequence = 0
   for (const { audio, isLast } of train(request, wish)) {
-    if ((isLast || sequence === FRAMES_BEFORE_FAULT) && (await struck(session, request, wish))) return false
-    if (sequence > 0 && context.paceMs > 0 && !(await session.waitOpen(context.paceMs))) return false
+    if ((isLast || sequence === FRAMES_BEFORE_FAULT) && (await struck(session, request, wish))) return 'broken'
+    if (sequence > 0 && context.paceMs > 0 && !(await session.waitOpen(context.paceMs))) return 'left'
     sequence += 1
     const frame = isLast ? lastFrame(lastForm(words), sequence, audio) : audioFrame(sequence, audio)
-    if (!(await session.send(frame))) return false
+    if (!(await session.send(frame))) return sequence > 1 ? 'left' : 'broken'
     if (sequence === 1 && request.wantsTimestamps && !(await session.send(frontEndFrame(timestamps(request))))) {
-      return false
+      return 'left'
     }
-    if (sequence === 1 && words.has('slow') && !(await session.waitOpen(context.gapMs))) return false
+    if (sequence === 1 && words.has('slow') && !(await session.waitOpen(context.gapMs))) return 'left'
   }
   session.clientMayLeave = true
-  return true
+  return 'sent'
 }
 
 /** The audio in frames, exactly one of them the last. Holds one frame in advance, or all of it when it is merged. */

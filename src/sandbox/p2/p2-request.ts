@@ -16,6 +16,7 @@ export type P2Encoding = 'pcm' | 'wav' | 'mp3' | 'ogg_opus'
 /** A request that was found good. */
 export interface P2Request {
   readonly reqid: string
+  readonly model: string
   readonly operation: 'query' | 'submit'
   /** What is spoken: the text, without its tags when it is SSML. */
   readonly text: string
@@ -38,7 +39,15 @@ export function judgeRequest(json: JsonObject, context: P2Context, transport: 's
   judgeRequestId(reqid, context.usedRequestIds)
   judgeVoice(json, context)
   const text = judgeText(json)
-  return { reqid, operation, text, ...judgeAudio(json, operation, context), wantsTimestamps: wantsTimestamps(json) }
+  const model = textOf(fieldOf(json['request'], 'model'))
+  return {
+    reqid,
+    model,
+    operation,
+    text,
+    ...judgeAudio(json, operation, context),
+    wantsTimestamps: wantsTimestamps(json),
+  }
 }
 
 function judgeRequestId(reqid: string, used: Set<string>): void {

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Exchange } from '../exchange.js'
 import { recordHeaderViolations } from '../forwarded-headers.js'
 import { fieldOf, textOf, type JsonObject } from '../json-value.js'
+import { ServedLedger } from '../served-ledger.js'
 import type { RecordedRequest } from '../recorded-request.js'
 import type { HandshakeAdmission, HandshakeRefusal } from '../socket-handshake.js'
 import type { SocketSimulator, SocketSimulatorOptions } from '../socket-protocol.js'
@@ -43,10 +44,12 @@ export interface P2SimulatorOptions extends SocketSimulatorOptions {
   readonly closeAfterMs?: number
 }
 
+export type P2Simulator = SocketSimulator & { readonly served: ServedLedger }
+
 /** Starts the ByteDance-like upstream P2: speech over a binary WebSocket, and in one piece over HTTP. */
-export function startP2Simulator(options: P2SimulatorOptions = {}): Promise<SocketSimulator> {
+export function startP2Simulator(options: P2SimulatorOptions = {}): Promise<P2Simulator> {
   const context = makeContext(options)
-  return startSocketSimulator(
+  const starting = startSocketSimulator(
     {
       admit: (session) => admit(session, context),
       converse: (session) => converse(session, context),
@@ -54,6 +57,7 @@ export function startP2Simulator(options: P2SimulatorOptions = {}): Promise<Sock
     },
     options,
   )
+  return starting.then((simulator) => Object.assign(simulator, { served: context.served }))
 }
 
 function makeContext(options: P2SimulatorOptions): P2Context {
@@ -71,6 +75,7 @@ function makeContext(options: P2SimulatorOptions): P2Context {
     paceMs: options.paceMs ?? 0,
     gapMs: options.gapMs ?? DEFAULT_GAP_MS,
     closeAfterMs: options.closeAfterMs ?? DEFAULT_CLOSE_AFTER_MS,
+    served: new ServedLedger(),
     usedRequestIds: new Set(),
   }
 }

@@ -23,6 +23,7 @@ export interface P3Rules {
 
 /** A request that was found good. */
 export interface P3Request {
+  readonly model: string
   readonly text: string
   readonly stream: boolean
   /** Whether the last chunk repeats the audio; undefined when the caller did not say. */
@@ -51,6 +52,7 @@ export function judgeP3Request(body: JsonObject, rules: P3Rules): P3Request {
   if (stream && body['subtitle_enable'] === true) rejectParameter('subtitle_enable needs stream=false')
   const exclude = fieldOf(body['stream_options'], 'exclude_aggregated_audio')
   return {
+    model,
     text,
     stream,
     aggregated: typeof exclude === 'boolean' ? !exclude : undefined,

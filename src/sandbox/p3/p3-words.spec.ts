@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 
-import type { Simulator } from '../simulator-server.js'
+import type { Simulator } from '../simulator.js'
 import { startP3Simulator } from './p3.simulator.js'
 
 const STREAM = { stream: true }

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { parseBuffer } from 'music-metadata'
 
-import type { Simulator } from '../simulator-server.js'
+import type { Simulator } from '../simulator.js'
 import { startP3Simulator, type P3SimulatorOptions } from './p3.simulator.js'
 
 interface Answer {

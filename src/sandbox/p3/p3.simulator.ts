@@ -4,7 +4,9 @@ import type { Exchange } from '../exchange.js'
 import type { FaultDialect } from '../faults.js'
 import { recordHeaderViolations } from '../forwarded-headers.js'
 import { parseJsonObject, textOf } from '../json-value.js'
-import { startSimulator, type Simulator, type SimulatorOptions } from '../simulator-server.js'
+import type { ServedUnits } from '../served-ledger.js'
+import { startSimulator } from '../simulator-server.js'
+import type { Simulator, SimulatorOptions } from '../simulator.js'
 import { judgeAccess, judgeBody, recordQueryViolations, type P3Access } from './p3-access.js'
 import { P3Answer } from './p3-answer.js'
 import { speakP3 } from './p3-audio.js'
@@ -13,7 +15,7 @@ import { P3Files, type P3File } from './p3-files.js'
 import { P3Rejection } from './p3-rejection.js'
 import { judgeP3Request, P3_FORMATS, type P3Format, type P3Request, type P3Rules } from './p3-request.js'
 import { P3Words } from './p3-words.js'
-import { spokenUnits } from './spoken-text.js'
+import { spokenUnits, usageCharacters } from './spoken-text.js'
 import { subtitlesOf } from './subtitles.js'
 
 export interface P3SimulatorOptions extends SimulatorOptions, P3Access {
@@ -104,7 +106,12 @@ async function speak(call: P3Call, request: P3Request): Promise<void> {
     const first = new P3Rejection(words.codeOf('errfirst')).body(traceId)
     const frames = words.has('errfirst') ? [`data: ${first}\n\n`] : answer.events()
     const headers = { ...call.headers, 'content-type': 'text/event-stream' }
-    await exchange.stream(200, headers, frames, faultsOf(call))
+    let written = 0
+    await exchange.stream(200, headers, frames, faultsOf(call), () => {
+      written += 1
+    })
+    // Charged as a whole, however little of it the caller waited for.
+    if (written > 0 && !words.has('errfirst')) exchange.serve(request.model, spokenCharacters(request))
     return
   }
   const headers = { ...call.headers, 'content-type': JSON_TYPE }
@@ -114,9 +121,14 @@ async function speak(call: P3Call, request: P3Request): Promise<void> {
   }
   const file = { contentType: AUDIO_TYPES[request.format], frames: audio.pieces, flat: audio.flat }
   const body = answer.json(request.outputFormat === 'url' ? publishedUrl(call, request.format, file) : undefined)
+  exchange.serve(request.model, spokenCharacters(request))
   if (audio.flat) await exchange.stream(200, headers, body)
   else await exchange.send(200, headers, Buffer.concat(Array.from(body, (piece) => Buffer.from(piece))))
 }
+
+const spokenCharacters = ({ text, speed }: P3Request): ServedUnits => ({
+  characters: usageCharacters(spokenUnits(text, speed)),
+})
 
 function faultsOf({ headers, traceId, words }: P3Call): FaultDialect {
   return p3Faults(headers, traceId, words.codeOf('errmid'))

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import OpenAI, { toFile } from 'openai'
 
 import { synthesizeSpeech } from '../audio/speech-synthesizer.js'
-import type { Simulator } from '../simulator-server.js'
+import type { Simulator } from '../simulator.js'
 import { startP4Simulator, type P4SimulatorOptions } from './p4.simulator.js'
 
 let simulator: Simulator | undefined

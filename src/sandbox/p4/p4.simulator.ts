@@ -4,9 +4,12 @@ import type { Exchange } from '../exchange.js'
 import { recordHeaderViolations } from '../forwarded-headers.js'
 import { openAiFaults, renderRejection, type OpenAiFaultOptions } from '../openai-faults.js'
 import { judgeBearer, OpenAiRejection } from '../openai-rejection.js'
-import { startSimulator, type Simulator, type SimulatorOptions } from '../simulator-server.js'
+import { startSimulator } from '../simulator-server.js'
+import type { Simulator, SimulatorOptions } from '../simulator.js'
 import { transcribe } from '../stt/transcript.js'
+import { durationUsage } from '../stt/whisper-formats.js'
 import { readForm, UPLOAD_LIMIT_BYTES, type TranscriptionForm } from '../stt/transcription-form.js'
+import { transcriptUnits } from '../token-units.js'
 import { p4Body } from './p4-answer.js'
 import { judgeP4Form, type P4Mode } from './p4-request.js'
 
@@ -68,7 +71,9 @@ async function answer(
 ): Promise<void> {
   const request = judgeP4Form(form, task, context.mode)
   if (exchange.takeErrorFrame()) throw new OpenAiRejection(500, 'Internal server error', { type: 'server_error' })
-  const body = p4Body(request, transcribe(request.facts, task), context.mode)
+  const transcript = transcribe(request.facts, task)
+  exchange.serve(form.text('model') ?? '', transcriptUnits(durationUsage(transcript.seconds)))
+  const body = p4Body(request, transcript, context.mode)
   const type = typeof body === 'string' ? 'text/plain; charset=utf-8' : 'application/json'
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   await exchange.send(200, { ...options.headers, 'content-type': type }, text)

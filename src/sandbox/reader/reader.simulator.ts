@@ -1,6 +1,7 @@
 import type { Exchange } from '../exchange.js'
 import { recordHeaderViolations } from '../forwarded-headers.js'
-import { startSimulator, type Simulator, type SimulatorOptions } from '../simulator-server.js'
+import { startSimulator } from '../simulator-server.js'
+import type { Simulator, SimulatorOptions } from '../simulator.js'
 import { documentAnswer, readerFaults, refusalAnswer } from './reader-answers.js'
 import { familyOf, readOrder, ReaderRefusal, wordsOf, type ReaderFamily } from './reader-request.js'
 

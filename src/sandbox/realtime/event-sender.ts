@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto'
 
-import { isObject, type JsonObject } from '../json-value.js'
+import { fieldOf, isObject, type JsonObject } from '../json-value.js'
 import type { SocketSession } from '../socket-session.js'
 import { eventTypeIn, itemIn, type RealtimeDialect } from './realtime-dialect.js'
 import type { RealtimeRecord } from './realtime-record.js'
 import type { RealtimeRejection } from './realtime-rejection.js'
+
+const HEARD = 'conversation.item.input_audio_transcription.completed'
 
 /** GA deltas are padded, so that their lengths tell nothing about the words. */
 const PADDING = 'Jq8ZtW3mYc5VxKpR'
@@ -37,6 +39,8 @@ export class EventSender {
   /** Sends an event just as it is. */
   async sendAs(type: string, fields: JsonObject): Promise<boolean> {
     this.record.noteSent(type)
+    if (type === 'response.done') this.record.noteServed(fieldOf(fields['response'], 'usage'))
+    if (type === HEARD) this.record.noteServed(fields['usage'])
     const eventId = this.newId('event')
     // The two generations put their first two keys in a different order.
     const head = this.dialect === 'ga' ? { type, event_id: eventId } : { event_id: eventId, type }

@@ -1,4 +1,6 @@
 import { textOf, type JsonObject } from '../json-value.js'
+import type { ServedLedger } from '../served-ledger.js'
+import { transcriptUnits } from '../token-units.js'
 import type { CommittedAudio } from './input-audio.js'
 import type { RealtimeDialect } from './realtime-dialect.js'
 import { AudioTally } from './audio-tally.js'
@@ -27,6 +29,7 @@ export class RealtimeRecord {
     readonly dialect: RealtimeDialect,
     readonly model: string,
     query: URLSearchParams,
+    private readonly served: ServedLedger,
   ) {
     this.unknownParameters = [...query].filter(([name]) => !KNOWN_PARAMETERS.includes(name))
   }
@@ -38,6 +41,11 @@ export class RealtimeRecord {
     if (audio === undefined) this.#receivedEventBytes += bytes
     if (this.receivedEvents.length >= REMEMBERED_EVENTS || this.#receivedEventBytes > REMEMBERED_EVENT_BYTES) return
     this.receivedEvents.push(kept)
+  }
+
+  /** An event that says what the client is charged for; one of a failed response says nothing. */
+  noteServed(usage: unknown): void {
+    this.served.add(this.model, transcriptUnits(usage))
   }
 
   noteSent(type: string): void {

@@ -1,3 +1,4 @@
+import { ServedLedger } from '../served-ledger.js'
 import type { SocketProtocol, SocketSimulator, SocketSimulatorOptions } from '../socket-protocol.js'
 import type { SocketSession } from '../socket-session.js'
 import { startSocketSimulator } from '../socket-simulator.js'
@@ -17,6 +18,8 @@ export interface RealtimeOptions {
   /** The only accepted key. Default: every key but `bad`. */
   readonly apiKey?: string
   readonly dialect: RealtimeDialect
+  /** Where sessions note what they have served. Default: a ledger of their own. */
+  readonly served?: ServedLedger
   /** What a wrong key gets: an HTTP 401 (default), or an error event and close 3000. Both have been seen. */
   readonly wrongKey?: 'handshake' | 'event'
   /** Pause before each delta in milliseconds, default 0. */
@@ -43,7 +46,7 @@ export async function startRealtimeSimulator(options: RealtimeSimulatorOptions):
 
 /** The protocol alone, for a server that has other things on its port. */
 export function realtimeProtocol(options: RealtimeOptions): SocketProtocol & RealtimeRecords {
-  const { dialect } = options
+  const { dialect, served = new ServedLedger() } = options
   const context: RealtimeContext = {
     dialect,
     apiKey: options.apiKey,
@@ -55,7 +58,7 @@ export function realtimeProtocol(options: RealtimeOptions): SocketProtocol & Rea
   return {
     admit: (session) => admitRealtime(session, context),
     converse: async (session) => {
-      const record = new RealtimeRecord(dialect, modelOf(session.handshake), session.handshake.query)
+      const record = new RealtimeRecord(dialect, modelOf(session.handshake), session.handshake.query, served)
       records.set(session, record)
       await converse(session, context, record)
     },

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { Webhook } from 'standardwebhooks'
 
-import { startSimulator, type Simulator } from '../simulator-server.js'
+import { startSimulator } from '../simulator-server.js'
+import type { Simulator } from '../simulator.js'
 import { HookSender, type HookOptions } from './hook-sender.js'
 
 const SECRET = 'whsec_dGVzdHNlY3JldHRlc3RzZWNyZXR0ZXN0c2VjcmV0MTI='

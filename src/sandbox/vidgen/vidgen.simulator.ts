@@ -1,5 +1,7 @@
 import { textOf } from '../json-value.js'
-import { startSimulator, type Simulator, type SimulatorOptions } from '../simulator-server.js'
+import { ServedLedger } from '../served-ledger.js'
+import { startSimulator } from '../simulator-server.js'
+import type { Simulator, SimulatorOptions } from '../simulator.js'
 import { HookSender, type HookOptions, type SentHook } from '../tasks/hook-sender.js'
 import { realClock, type TaskClock } from '../tasks/task-clock.js'
 import type { VidgenAccess } from './vidgen-access.js'
@@ -54,13 +56,15 @@ export async function startVidgenSimulator(
   const hooks = new HookSender(options.callbacks)
   let url = ''
   const mediaUrl = (): string => url
+  const { served = new ServedLedger() } = options
   const onChange = (task: VidgenTask): void => {
+    if (task.status === 'succeed') served.add(textOf(task.fields['model_name']), { videos: 1 })
     const address = textOf(task.fields['callback_url'])
     if (address !== '') hooks.send(task.id, address, callbackText(task, url), isOver(task))
   }
   const tasks = new VidgenTasks({ clock, taskMs, onChange })
   const context = { access, modelPrefix, tokenNowMs, clock, tasks, mediaUrl }
-  const simulator = await startSimulator((exchange) => serveVidgen(exchange, context), options)
+  const simulator = await startSimulator((exchange) => serveVidgen(exchange, context), { ...options, served })
   url = simulator.url
   return withTasks(simulator, tasks, hooks)
 }

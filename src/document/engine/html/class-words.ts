@@ -52,6 +52,19 @@ export type WordGroup = keyof typeof WORDS_BY_GROUP
 
 export const WORD_GROUPS = Object.keys(WORDS_BY_GROUP) as readonly WordGroup[]
 
+/** What stands around the content of a page, or between its parts, and is none of it. */
+export const FOREIGN_GROUPS: readonly WordGroup[] = [
+  'navigation',
+  'footer',
+  'sidebar',
+  'sharing',
+  'comments',
+  'related',
+  'advertising',
+  'overlay',
+  'forms',
+]
+
 const GROUPS_BY_WORD = new Map<string, number>()
 for (const [index, group] of WORD_GROUPS.entries()) {
   for (const word of WORDS_BY_GROUP[group].split(' ')) {

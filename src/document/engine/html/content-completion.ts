@@ -1,5 +1,6 @@
-import { WORD_GROUPS, type WordGroup } from './class-words.js'
+import { FOREIGN_GROUPS, WORD_GROUPS } from './class-words.js'
 import { PLACES } from './container-traits.js'
+import { bitsOf } from './name-bits.js'
 import type { Container, PageBlocks } from './page-blocks.js'
 import { ancestorsOf, type PageTraits } from './page-traits.js'
 
@@ -12,18 +13,8 @@ const LEAST_CELLS = 4
 const MOST_LINKED_SHARE = 0.5
 /** A cell that is longer is a part of a page that a table lays out. */
 const LONGEST_CELL = 200
-const FOREIGN_PLACES = bitsOf(PLACES, ['header', 'footer', 'nav', 'aside', 'form', 'dialog'])
-const FOREIGN_GROUPS = bitsOf<WordGroup>(WORD_GROUPS, [
-  'navigation',
-  'footer',
-  'sidebar',
-  'sharing',
-  'comments',
-  'related',
-  'advertising',
-  'overlay',
-  'forms',
-])
+const FOREIGN_PLACE_BITS = bitsOf(PLACES, ['header', 'footer', 'nav', 'aside', 'form', 'dialog'])
+const FOREIGN_GROUP_BITS = bitsOf(WORD_GROUPS, FOREIGN_GROUPS)
 
 /**
  * Tables of data and programs that stand within the content belong to it as a whole, however little their short lines
@@ -85,15 +76,11 @@ function belongsTo(root: Container, part: Container, { containers }: PageTraits)
   const isTable = part.element.localName === 'table'
   if (isTable && (part.blocks < LEAST_CELLS || part.textLength > part.blocks * LONGEST_CELL)) return false
   if (part.isHidden || part.linkedLength > part.textLength * MOST_LINKED_SHARE) return false
-  const foreign = (containers.get(part)?.places ?? 0) & ~(containers.get(root)?.places ?? 0) & FOREIGN_PLACES
+  const foreign = (containers.get(part)?.places ?? 0) & ~(containers.get(root)?.places ?? 0) & FOREIGN_PLACE_BITS
   if (foreign !== 0) return false
   for (const around of ancestorsOf(part)) {
     if (around === root) return true
-    if ((around.groups & FOREIGN_GROUPS) !== 0) return false
+    if ((around.groups & FOREIGN_GROUP_BITS) !== 0) return false
   }
   return false
-}
-
-function bitsOf<Name>(names: readonly Name[], wanted: readonly Name[]): number {
-  return wanted.reduce((bits, name) => bits | (1 << names.indexOf(name)), 0)
 }

@@ -1,4 +1,5 @@
-import { WORD_GROUPS, type WordGroup } from './class-words.js'
+import { FOREIGN_GROUPS, WORD_GROUPS } from './class-words.js'
+import { bitsOf } from './name-bits.js'
 import type { Container, PageBlocks, TextBlock } from './page-blocks.js'
 
 export interface ContentScores {
@@ -11,22 +12,8 @@ export interface ContentScores {
 const SHORTEST_COUNTED = 25
 const LEVELS = 5
 const WORD_SCORE = 25
-const AGAINST: readonly WordGroup[] = [
-  'navigation',
-  'footer',
-  'sidebar',
-  'sharing',
-  'comments',
-  'related',
-  'advertising',
-  'overlay',
-  'forms',
-  'about',
-  'media',
-  'hidden',
-]
-const AGAINST_BITS = bitsOf(AGAINST)
-const FOR_BITS = bitsOf(['body'])
+const AGAINST_BITS = bitsOf(WORD_GROUPS, [...FOREIGN_GROUPS, 'about', 'media', 'hidden'])
+const FOR_BITS = bitsOf(WORD_GROUPS, ['body'])
 const TAG_SCORES: ReadonlyMap<string, number> = new Map([
   ['div', 5],
   ...['pre', 'td', 'blockquote'].map((tag) => [tag, 3] as const),
@@ -74,8 +61,4 @@ function divider(level: number): number {
 function initialScore({ element, groups }: Container): number {
   const words = ((groups & FOR_BITS) === 0 ? 0 : WORD_SCORE) - ((groups & AGAINST_BITS) === 0 ? 0 : WORD_SCORE)
   return (TAG_SCORES.get(element.localName) ?? 0) + words
-}
-
-function bitsOf(groups: readonly WordGroup[]): number {
-  return groups.reduce((bits, group) => bits | (1 << WORD_GROUPS.indexOf(group)), 0)
 }

@@ -54,6 +54,30 @@ describe('a CSV file', () => {
     )
   })
 
+  it.each([
+    ['one', 'a,b\n"the "big" kettle, blue",2\n', '| the "big" kettle, blue | 2 |'],
+    ['a hundred', `a,b\n"${'x"x'.repeat(100)},",2\n`, `| ${'x"x'.repeat(100)}, | 2 |`],
+    ['more', `a,b\n"${'x"x'.repeat(101)}",2\n`, `| "${'x"x'.repeat(101)}" | 2 |`],
+    ['as many in all', 'a,b\n' + '"x"y,",2\n'.repeat(102), '| x"y, | 2 |'],
+  ])('with %s stray quotes in a value is read, with quotes as they are meant or as they stand', (_name, text, row) => {
+    expect(tableOf(text).split('\n')[2]).toBe(row)
+  })
+
+  it('that makes the most of its quotes is read in no time, whatever separates its values', () => {
+    // Each stray quote, and each guess at the delimiter, would look through the blanks again: a day for so many.
+    const value = `"${'x"'.repeat(500_000)}${' '.repeat(1_000_000)}`
+    for (const delimiter of [',', ';', '\t', '|', '']) {
+      const beganAtMs = performance.now()
+      expect(tableOf(value + delimiter)).toContain('x"x"')
+      expect(performance.now() - beganAtMs).toBeLessThan(10_000)
+    }
+  })
+
+  it('is separated by what its first rows say, however the rest of it looks', () => {
+    const rows = 'a;b\n'.repeat(20_000)
+    expect(tableOf(`${rows}${'x,'.repeat(50)}\n`).split('\n')[0]).toBe('| a | b |')
+  })
+
   it('with short and long rows is as wide as the longest; empty rows and columns are left out', () => {
     expect(tableOf('a,,b\n1\n\n,,2,3\n')).toBe('| a | b | |\n| --- | --- | --- |\n| 1 | | |\n| | 2 | 3 |\n')
   })

@@ -1,10 +1,14 @@
 import Papa from 'papaparse'
+import { areQuotesSound } from './csv-quotes.js'
 import { EngineFault, type EngineInput, type EngineLimits, type EngineOutput, NO_METADATA } from '../engine-contract.js'
 import { cellText, markdownTable, type TableCell } from './markdown-table.js'
 import { plainText } from './plain-text.js'
 import { extensionOf, mimeType } from './text-kind.js'
 
 const MOST_CELLS = 1_000_000
+/** Of the beginning, by which the delimiter is guessed. */
+const GUESSED_CHARACTERS = 32_768
+const DELIMITERS = [',', ';', '\t', '|']
 
 /**
  * Rows of separated values as one table, the first row its header.
@@ -16,35 +20,36 @@ export function readCsv(input: EngineInput, _limits: EngineLimits): EngineOutput
   // Excel writes, and reads, a first line that names the delimiter.
   const named = /^(?:"sep=(.)"|sep=(.))\n/i.exec(text)
   const body = text.slice(named?.[0].length ?? 0)
-  const delimiter = named?.[1] ?? named?.[2] ?? (isTabbed(input) ? '\t' : '')
+  const delimiter = named?.[1] ?? named?.[2] ?? (isTabbed(input) ? '\t' : guessedDelimiter(body))
   const markdown = markdownTable(rowsOf(body, delimiter))
   return { kind: 'csv', metadata: NO_METADATA, html: '', markdown: markdown === '' ? '' : `${markdown}\n`, pages: 1 }
 }
 
-/** A quote that nobody closes would swallow all rows behind it: then quotes are characters like others. */
-function rowsOf(text: string, delimiter: string): TableCell[][] {
-  return parsedRows(text, delimiter, '"') ?? parsedRows(text, delimiter, '\0') ?? []
+/** By whole rows, where the beginning holds one: half a row would count against the right delimiter. */
+function guessedDelimiter(text: string): string {
+  const beginning = text.slice(0, GUESSED_CHARACTERS)
+  const rowsEnd = beginning.length < text.length ? beginning.lastIndexOf('\n') + 1 : 0
+  const rows = rowsEnd === 0 ? beginning : beginning.slice(0, rowsEnd)
+  // An empty row behind the last line end would count against it as well.
+  return Papa.parse(rows, { delimitersToGuess: DELIMITERS, skipEmptyLines: true, preview: 1 }).meta.delimiter
 }
 
-/** Undefined when a quote is still open at the end. */
-function parsedRows(text: string, delimiter: string, quoteChar: string): TableCell[][] | undefined {
+/** A quote that nobody closes would swallow all rows behind it: then quotes are characters like others. */
+function rowsOf(text: string, delimiter: string): TableCell[][] {
+  const quoteChar = areQuotesSound(text, delimiter) ? '"' : '\0'
   const rows: TableCell[][] = []
   let cells = 0
-  let openQuotes = 0
   Papa.parse<string[]>(text, {
     delimiter,
     quoteChar,
-    delimitersToGuess: [',', ';', '\t', '|'],
-    // The empty row behind the last line end would count against the right delimiter.
     skipEmptyLines: true,
-    step: ({ data, errors }) => {
-      openQuotes += errors.filter(({ code }) => code === 'MissingQuotes').length
+    step: ({ data }) => {
       cells += data.length
       if (cells > MOST_CELLS) throw new EngineFault('too_large', `The table has more than ${MOST_CELLS} cells.`)
-      if (openQuotes === 0) rows.push(tableRow(data))
+      rows.push(tableRow(data))
     },
   })
-  return openQuotes === 0 ? rows : undefined
+  return rows
 }
 
 function tableRow(values: readonly string[]): TableCell[] {

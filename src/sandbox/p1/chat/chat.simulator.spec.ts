@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import OpenAI from 'openai'
 import type { RunnableToolFunctionWithParse } from 'openai/lib/RunnableFunction'
 
-import type { Simulator } from '../../simulator-server.js'
+import type { Simulator } from '../../simulator.js'
 import { startP1Simulator } from '../p1.simulator.js'
 
 let simulator: Simulator

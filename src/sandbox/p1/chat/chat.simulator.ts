@@ -2,11 +2,14 @@ import type { Exchange } from '../../exchange.js'
 import { parseJsonObject } from '../../json-value.js'
 import { openAiFaults, renderRejection, type OpenAiFaultOptions } from '../../openai-faults.js'
 import { OpenAiRejection, reject } from '../../openai-rejection.js'
+import { ChatTally } from '../../stream-tally.js'
+import { tokenUnits } from '../../token-units.js'
 import type { P1Context } from '../p1-context.js'
 import { p1Headers } from '../p1-headers.js'
 import { decideAnswer } from './chat-answer.js'
 import { chatChunks } from './chat-chunks.js'
 import { chatCompletion } from './chat-completion.js'
+import { chatUsage } from './chat-usage.js'
 import { judgeChatRequest, lastUserText, type ChatRequest } from './chat-request.js'
 import { speakAnswer, type SpokenAnswer } from './spoken-answer.js'
 import { spokenChunks } from './spoken-chunks.js'
@@ -52,6 +55,7 @@ async function answer(
     if (exchange.takeErrorFrame())
       throw new OpenAiRejection(500, 'The server had an error while processing your request.', { type: 'server_error' })
     const completion = chatCompletion(request, decided, speak)
+    exchange.serve(request.model, tokenUnits(completion['usage']))
     await exchange.send(200, { ...options.headers, 'content-type': 'application/json' }, pretty(completion))
     return
   }
@@ -62,7 +66,9 @@ async function answer(
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-store',
   }
-  await exchange.stream(200, headers, frames, openAiFaults(options))
+  const tally = new ChatTally(Number(chatUsage(request, 0)['prompt_tokens']))
+  await exchange.stream(200, headers, frames, openAiFaults(options), tally.note)
+  exchange.serve(request.model, tally.units)
 }
 
 function judgeContentType(exchange: Exchange): void {

@@ -19,6 +19,7 @@ export type SpeechFormat = (typeof SPEECH_FORMATS)[number]
 
 /** A speech request that was found good. */
 export interface SpeechRequest {
+  readonly model: string
   readonly input: string
   readonly format: SpeechFormat
   readonly speed: number
@@ -45,7 +46,7 @@ export function judgeSpeechRequest(body: JsonObject): SpeechRequest {
   const streamFormat = judgeEnum(body, 'stream_format', ['audio', 'sse'] as const, 'audio')
   const speed = judgeSpeed(body['speed'])
   if (family === 'tts-style') judgeTokens(input)
-  return { input, format, speed, events: streamFormat === 'sse' && family === 'tts-style' }
+  return { model, input, format, speed, events: streamFormat === 'sse' && family === 'tts-style' }
 }
 
 function judgeText(body: JsonObject, name: string): string {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import OpenAI from 'openai'
 
-import type { Simulator } from '../../simulator-server.js'
+import type { Simulator } from '../../simulator.js'
 import { startP1Simulator } from '../p1.simulator.js'
 
 let simulator: Simulator

@@ -1,9 +1,11 @@
+import type { Frame } from '../../answer-stream.js'
 import { synthesizeSpeech } from '../../audio/speech-synthesizer.js'
 import type { Exchange } from '../../exchange.js'
 import { parseJsonObject, textOf } from '../../json-value.js'
 import { estimateTokens, magicNumber } from '../../magic-text.js'
 import { openAiFaults, renderRejection, type OpenAiFaultOptions } from '../../openai-faults.js'
 import { OpenAiRejection, reject } from '../../openai-rejection.js'
+import type { ServedUnits } from '../../served-ledger.js'
 import { p1Headers } from '../p1-headers.js'
 import { judgeSpeechRequest, type SpeechRequest } from './speech-request.js'
 
@@ -48,7 +50,11 @@ async function speak(exchange: Exchange, request: SpeechRequest, options: OpenAi
   const { format, speed } = request
   const audio = flatBytes === undefined ? synthesizeSpeech(request.input, { format, speed }) : flatPcm(flatBytes)
   if (!request.events) {
-    await exchange.stream(200, { ...options.headers, 'content-type': CONTENT_TYPES[format] }, audio)
+    let written = 0
+    await exchange.stream(200, { ...options.headers, 'content-type': CONTENT_TYPES[format] }, audio, undefined, () => {
+      written += 1
+    })
+    if (written > 0) exchange.serve(request.model, { characters: Array.from(request.input).length })
     return
   }
   const headers = {
@@ -56,7 +62,9 @@ async function speak(exchange: Exchange, request: SpeechRequest, options: OpenAi
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-store',
   }
-  await exchange.stream(200, headers, speechEvents(request.input, audio), openAiFaults(options))
+  const tally = new SpeechTally(request.input)
+  await exchange.stream(200, headers, speechEvents(request.input, audio), openAiFaults(options), tally.note)
+  exchange.serve(request.model, tally.units)
 }
 
 /** Each delta decodes on its own; the usage comes once, at the end. */
@@ -71,6 +79,23 @@ function* speechEvents(input: string, audio: Iterable<Buffer>): Generator<string
   const usage = { input_tokens, output_tokens, total_tokens: input_tokens + output_tokens }
   yield frame({ type: 'speech.audio.done', usage })
   yield 'data: [DONE]\r\n\r\n'
+}
+
+/** Tokens of the events written so far. */
+class SpeechTally {
+  #bytes = 0
+
+  constructor(private readonly input: string) {}
+
+  readonly note = (frame: Frame): void => {
+    const audio = /"audio":"([^"]*)"\}\r/.exec(frame.toString())?.[1]
+    this.#bytes += Buffer.from(audio ?? '', 'base64').length
+  }
+
+  get units(): ServedUnits {
+    if (this.#bytes === 0) return {}
+    return { promptTokens: estimateTokens(this.input), completionTokens: Math.ceil(this.#bytes / BYTES_PER_TOKEN) }
+  }
 }
 
 function frame(event: object): string {

@@ -43,7 +43,7 @@ function frame(event: object): string {
   return `data: ${JSON.stringify(event)}\r\n\r\n`
 }
 
-function usageOf(request: TranscriptionRequest, transcript: Transcript): object {
+export function usageOf(request: TranscriptionRequest, transcript: Transcript): object {
   return request.family === 'whisper' ? durationUsage(transcript.seconds) : tokenUsage(transcript, request.prompt)
 }
 

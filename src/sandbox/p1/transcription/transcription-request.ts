@@ -14,6 +14,7 @@ import { TRANSCRIPTION_FAMILIES, TRANSCRIPTION_PARTS, TRANSLATION_PARTS } from '
 
 /** A transcription or translation request that was found good. */
 export interface TranscriptionRequest {
+  readonly model: string
   readonly task: 'transcribe' | 'translate'
   readonly family: P1Family
   readonly format: string
@@ -54,7 +55,8 @@ export function judgeTranscription(form: TranscriptionForm, task: 'transcribe' |
   const facts = judgeFile(form, family)
   judgeChunking(form, family, facts.seconds)
   const prompt = form.text('prompt') ?? ''
-  return { task, family, format, language, languageCodes, granularities, stream, logprobs, speakers, prompt, facts }
+  const wishes = { language, languageCodes, granularities, stream, logprobs, speakers, prompt }
+  return { task, model, family, format, ...wishes, facts }
 }
 
 function judgeFormat(form: TranscriptionForm, family: P1Family, model: string): string {

@@ -4,7 +4,8 @@ import { OpenAiRejection } from '../../openai-rejection.js'
 import { transcribe } from '../../stt/transcript.js'
 import { readForm, UPLOAD_LIMIT_BYTES } from '../../stt/transcription-form.js'
 import { p1Headers } from '../p1-headers.js'
-import { transcriptionBody, transcriptionFrames } from './transcription-answer.js'
+import { transcriptUnits } from '../../token-units.js'
+import { transcriptionBody, transcriptionFrames, usageOf } from './transcription-answer.js'
 import { judgeTranscription, type TranscriptionRequest } from './transcription-request.js'
 
 /** POST /v1/audio/transcriptions. */
@@ -37,6 +38,7 @@ async function answer(exchange: Exchange, request: TranscriptionRequest, options
   // Models billed by token announce token limits too; whisper only the request triple.
   const headers = request.family === 'whisper' ? options.headers : p1Headers(exchange, { tokenLimits: true })
   const transcript = transcribe(request.facts, request.task)
+  exchange.serve(request.model, transcriptUnits(usageOf(request, transcript)))
   if (request.stream) {
     const streamHeaders = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' }
     const frames = transcriptionFrames(request, transcript)

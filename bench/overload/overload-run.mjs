@@ -1,0 +1,131 @@
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { closedLoop } from '../driver/closed-loop.mjs'
+import { exchangeOnce } from '../driver/connection.mjs'
+import { gatewayConfig } from '../gateway-config.mjs'
+import { scratchDirectory, startService } from '../processes.mjs'
+import { SCENARIOS, wireBytes } from '../scenarios.mjs'
+import { GATEWAY_SCRIPT } from '../session.mjs'
+import { openLoad } from './open-load.mjs'
+
+/** Callers of the closed loop that finds out what can be served at all. */
+const CALLERS = 64
+
+/** A served answer counts when it came this soon after its request was due. */
+export const PROMPT_MS = 1_000
+
+/** Kept-alive connections that stand before an open load begins, as clients of a running gateway have them. */
+const CONNECTIONS = 3_000
+
+/** Of saturation: a load that is no burden, before and after. */
+const CALM_SHARE = 0.5
+
+export const OVERLOAD_FACTOR = 3
+
+/** Rates at which saturation is looked for, as shares of what the closed loop has served; the first one served in full ends it. */
+const SEARCHED_SHARES = [1, 0.9, 0.8, 0.7, 0.6]
+const SERVED_SHARE = 0.99
+
+const UPSTREAM_SCRIPT = fileURLToPath(new URL('../upstream.mjs', import.meta.url))
+
+/** Finds out how much chat the gateway serves, sends it three times as much, then half as much again. */
+export class OverloadRun {
+  constructor(plan) {
+    this.plan = plan
+  }
+
+  async run() {
+    await this.#start()
+    const { warmUpMs, closedMs, openMs, overloadMs, recoveryMs } = this.plan
+    await this.#closed(warmUpMs)
+    const closed = await this.#closed(closedMs)
+    const calm = await this.#open('before: half of it', CALM_SHARE * closed.ratePerSecond, openMs / 2)
+    const saturated = await this.#saturate(closed.ratePerSecond, openMs / 2)
+    const saturation = saturated.goodPerSecond
+    const overload = await this.#open('overload', OVERLOAD_FACTOR * saturation, overloadMs)
+    const recovery = await this.#open('after: half of it', CALM_SHARE * saturation, recoveryMs)
+    return { machine: this.machine, closed, calm, saturated, saturation, overload, recovery }
+  }
+
+  /** The load with the highest goodput of several, from the rate of the closed loop down to one that is served in full. */
+  async #saturate(closedRate, durationMs) {
+    let best
+    for (const part of SEARCHED_SHARES) {
+      const load = await this.#open(`saturation: ${part * 100} % of the closed loop`, part * closedRate, durationMs)
+      if (best === undefined || load.goodPerSecond > best.goodPerSecond) best = load
+      if (load.tally.total('good') >= SERVED_SHARE * load.tally.all) return best
+    }
+    return best
+  }
+
+  async #start() {
+    this.upstream = await startService({ name: 'upstream', script: UPSTREAM_SCRIPT, readyPath: '/__bench/counters' })
+    const config = join(scratchDirectory(), 'gateway.yaml')
+    writeFileSync(config, gatewayConfig(`http://127.0.0.1:${this.upstream.port}`))
+    this.gateway = await startService({
+      name: 'gateway',
+      script: GATEWAY_SCRIPT,
+      environment: { GATEWAY_CONFIG: config, GATEWAY_DATA: join(scratchDirectory(), 'data') },
+      readyPath: '/health/ready',
+    })
+    this.machine = {
+      cpu: cpus()[0]?.model ?? 'unknown',
+      cores: cpus().length,
+      node: process.version,
+      pinned: this.#pin(),
+    }
+    this.request = wireBytes(SCENARIOS.chat.request, { port: this.gateway.port })
+    const { status, body, bodyBytes } = await exchangeOnce(this.gateway.port, this.request)
+    if (status !== 200) throw new Error(`the gateway answered ${status}`)
+    SCENARIOS.chat.check(body)
+    this.expectedBytes = bodyBytes
+  }
+
+  /** Gives the gateway a processor of its own, as the driver would otherwise be what is measured; whether that went. */
+  #pin() {
+    if (cpus().length < 2) return false
+    try {
+      const others = cpus().length === 2 ? '1' : `1-${cpus().length - 1}`
+      execFileSync('taskset', ['-acp', '0', String(this.gateway.pid)], { stdio: 'ignore' })
+      for (const pid of [this.upstream.pid, process.pid]) {
+        execFileSync('taskset', ['-acp', others, String(pid)], { stdio: 'ignore' })
+      }
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  async #closed(durationMs) {
+    const { port } = this.gateway
+    const cpu = this.gateway.cpuMicroseconds()
+    const startMs = performance.now()
+    const { request, expectedBytes } = this
+    const { completed } = await closedLoop({ port, request, expectedBytes, concurrency: CALLERS, durationMs })
+    const tookMs = performance.now() - startMs
+    this.#cutLog()
+    return {
+      ratePerSecond: (completed / tookMs) * 1000,
+      gatewayShare: (this.gateway.cpuMicroseconds() - cpu) / 1000 / tookMs,
+      cpuMicroseconds: (this.gateway.cpuMicroseconds() - cpu) / completed,
+    }
+  }
+
+  async #open(name, ratePerSecond, durationMs) {
+    const { request, expectedBytes } = this
+    const load = await openLoad({
+      ...{ port: this.gateway.port, request, expectedBytes, ratePerSecond, durationMs },
+      ...{ promptMs: PROMPT_MS, prepare: CONNECTIONS, cpuOf: this.gateway },
+    })
+    this.#cutLog()
+    console.error(`${name}: ${(durationMs / 1000).toFixed(0)} s`)
+    return { name, ratePerSecond, goodPerSecond: load.tally.total('good') / (load.tookMs / 1000), ...load }
+  }
+
+  #cutLog() {
+    this.gateway.cutLog()
+  }
+}

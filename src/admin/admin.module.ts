@@ -1,0 +1,21 @@
+import { Module } from '@nestjs/common'
+import { AdminAccessModule } from '../common/admin/admin-access.module.js'
+import { ProvidersModule } from '../providers/providers.module.js'
+import { UsageModule } from '../usage/usage.module.js'
+import { AuditController } from './audit.controller.js'
+import { AuditService } from './audit.service.js'
+import { ChannelsController } from './channels.controller.js'
+import { ChannelsService } from './channels.service.js'
+import { ReloadController } from './reload.controller.js'
+import { ReloadService } from './reload.service.js'
+import { UnknownRoutesController } from './unknown-routes.controller.js'
+import { UsageSumsController } from './usage-sums.controller.js'
+import { UsageSumsService } from './usage-sums.service.js'
+
+/** What the operator sees and does while the gateway runs, but for keys; they come before: the last route takes the rest. */
+@Module({
+  imports: [AdminAccessModule, ProvidersModule, UsageModule],
+  controllers: [UsageSumsController, ChannelsController, ReloadController, AuditController, UnknownRoutesController],
+  providers: [UsageSumsService, ChannelsService, ReloadService, AuditService],
+})
+export class AdminModule {}

@@ -1,0 +1,23 @@
+import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common'
+import { ApiOkResponse, ApiOperation } from '@nestjs/swagger'
+import { ApiAdmin, ApiAdminErrors } from '../common/admin/admin-operations.decorator.js'
+import { AdminGuard, CurrentAdmin } from '../common/admin/admin.guard.js'
+import type { Admin } from '../common/admin/admin-trail.js'
+import { ReloadDto } from './reload.dto.js'
+import { ReloadService } from './reload.service.js'
+
+@ApiAdmin()
+@Controller('admin/v1/config')
+@UseGuards(AdminGuard)
+export class ReloadController {
+  constructor(private readonly configuration: ReloadService) {}
+
+  @Post('reload')
+  @HttpCode(200)
+  @ApiOperation({ summary: 'Read the configuration file anew, in this process' })
+  @ApiOkResponse({ type: ReloadDto })
+  @ApiAdminErrors([401, 404, 422, 429, 503])
+  async reload(@CurrentAdmin() admin: Admin): Promise<ReloadDto> {
+    return new ReloadDto(await this.configuration.reload(admin))
+  }
+}

@@ -1,0 +1,46 @@
+import { Inject, Injectable } from '@nestjs/common'
+import { type Admin, AdminTrail } from '../common/admin/admin-trail.js'
+import { GatewayError } from '../common/errors/gateway-error.js'
+import type { Logger } from '../common/observability/logger.js'
+import { LOGGER } from '../common/observability/observability.module.js'
+import { reportReload } from '../config/config-reload.js'
+import { ConfigStore } from '../config/config-store.js'
+
+const REFUSED_STATUS = 422
+
+/** Reads the configuration file anew, as SIGHUP does. */
+@Injectable()
+export class ReloadService {
+  constructor(
+    private readonly config: ConfigStore,
+    private readonly trail: AdminTrail,
+    @Inject(LOGGER) private readonly logger: Pick<Logger, 'info' | 'error'>,
+  ) {}
+
+  /** Resolves with the settings that need a restart; rejects with every fault when the old configuration stays. */
+  reload(admin: Admin): Promise<readonly string[]> {
+    return this.trail.change(admin, { action: 'config.reload' }, async () => {
+      const outcome = await this.config.reload()
+      reportReload(outcome, {
+        info: (message) => {
+          this.logger.info(message)
+        },
+        error: (message) => {
+          this.logger.error(message)
+        },
+      })
+      if (!outcome.applied) throw refused(outcome.faults)
+      return outcome.needsRestart
+    })
+  }
+}
+
+/** The faults are a list of their own, as a message has room for few. They name settings, never values. */
+function refused(faults: readonly string[]): GatewayError {
+  const message = 'The configuration has not been reloaded, the old one stays in force.'
+  const error = { message, type: 'invalid_request_error', param: null, code: 'configuration_refused', faults }
+  return new GatewayError('unprocessable', message, {
+    code: 'configuration_refused',
+    relayed: { status: REFUSED_STATUS, body: JSON.stringify({ error }) },
+  })
+}

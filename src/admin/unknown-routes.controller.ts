@@ -1,0 +1,21 @@
+import { All, Controller, Req, UseGuards } from '@nestjs/common'
+import { ApiExcludeController } from '@nestjs/swagger'
+import type { Request } from 'express'
+import { AdminGuard, nothingHere } from '../common/admin/admin.guard.js'
+import { GatewayError } from '../common/errors/gateway-error.js'
+import { callOf } from '../common/http/call.js'
+import { methodsOf } from '../common/http/known-routes.js'
+
+/** Whatever else is below `/admin`: which routes and methods exist there is told to the operator only. */
+@ApiExcludeController()
+@Controller('admin')
+@UseGuards(AdminGuard)
+export class UnknownRoutesController {
+  @All('*path')
+  refuse(@Req() request: Request): never {
+    const { method, path } = callOf(request)
+    const allow = methodsOf(request.app, path)
+    if (allow.length === 0) throw nothingHere()
+    throw new GatewayError('method_not_allowed', `The method ${method} is not allowed at this path.`, { allow })
+  }
+}

@@ -1,0 +1,46 @@
+import { Injectable } from '@nestjs/common'
+import { invalid, type Query, readQuery } from '../common/admin/admin-query.js'
+import { type Admin, AdminTrail } from '../common/admin/admin-trail.js'
+import { readPeriod } from '../usage/usage-query.js'
+import { USAGE_GROUPS, type UsageGroup, type UsageQuestion, UsageReports } from '../usage/usage-reports.js'
+import { KeyUsageSumsDto } from './usage-sums.dto.js'
+
+/** What everybody has used. */
+@Injectable()
+export class UsageSumsService {
+  constructor(
+    private readonly reports: UsageReports,
+    private readonly trail: AdminTrail,
+  ) {}
+
+  /** Rejects with `invalid_request`, naming the parameter, and as `UsageReports` does. */
+  sums(admin: Admin, query: Query): Promise<KeyUsageSumsDto> {
+    const question = questionOf(query)
+    return this.trail.look(
+      admin,
+      { action: 'usage.show' },
+      async () => new KeyUsageSumsDto(question, await this.reports.sums(question)),
+    )
+  }
+}
+
+function questionOf(query: Query): UsageQuestion {
+  const read = readQuery(query, ['from', 'to', 'group_by', 'key', 'model', 'channel'])
+  return {
+    // The record of this very millisecond is in.
+    ...readPeriod(query, Date.now() + 1),
+    groupBy: groupsOf(read.group_by),
+    ...(read.key === undefined ? {} : { keyId: read.key }),
+    ...(read.model === undefined ? {} : { model: read.model }),
+    ...(read.channel === undefined ? {} : { channelId: read.channel }),
+  }
+}
+
+/** `day,key`: every group at most once. */
+function groupsOf(text: string | undefined): readonly UsageGroup[] {
+  if (text === undefined || text === 'none') return []
+  const words = text.split(',')
+  const groups = USAGE_GROUPS.filter((group) => words.includes(group))
+  if (groups.length === words.length) return groups
+  throw invalid('group_by', `Invalid 'group_by': expected none, or some of ${USAGE_GROUPS.join(', ')} with commas.`)
+}

@@ -1,0 +1,19 @@
+import { mergedSnapshot, type MetricsSnapshot } from '../common/observability/metrics.js'
+
+/** What only ever grows. A gauge of a process that is gone tells nothing. */
+const GROWING: ReadonlySet<unknown> = new Set(['counter', 'histogram'])
+
+/** What workers that have ended had counted: without it, the sums over all workers would go down when one dies. */
+export class EndedWorkers {
+  private merged: Promise<MetricsSnapshot> = Promise.resolve([])
+
+  add(last: MetricsSnapshot): void {
+    const grown = last.filter((metric) => GROWING.has(Reflect.get(metric, 'type')))
+    // Added up, as there may be any number of them.
+    if (grown.length > 0) this.merged = this.merged.then((merged) => mergedSnapshot([merged, grown]))
+  }
+
+  snapshot(): Promise<MetricsSnapshot> {
+    return this.merged
+  }
+}

@@ -1,0 +1,8 @@
+import type { LineSink } from '../common/observability/logger.js'
+
+/** Lines of JSON objects, each with the number of its worker in front: one log holds those of all of them. */
+export const numberedLines = (worker: number, sink: LineSink): LineSink => ({
+  write: (line) => {
+    sink.write(`{"worker":${worker},${line.slice(1)}`)
+  },
+})

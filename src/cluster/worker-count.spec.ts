@@ -1,0 +1,37 @@
+import { describe, expect, it } from '@jest/globals'
+import { parseConfig } from '../config/config-loader.js'
+import { assertAlone, withWorkers, workersNote, workersOf } from './worker-count.js'
+
+const config = (workers: string, database = '') =>
+  parseConfig(`{server: {workers: ${workers}}, database: {${database}}}`, {})
+const POSTGRES = 'url: "postgres://db/gateway"'
+
+describe('the number of workers', () => {
+  it('is what the configuration says, auto being the number of processors, where the store is PostgreSQL', () => {
+    expect(['1', '3', 'auto'].map((workers) => workersOf(config(workers, POSTGRES), 6))).toEqual([1, 3, 6])
+  })
+
+  it('is one on the embedded store, and the log says why auto is', () => {
+    expect(['1', 'auto'].map((workers) => workersOf(config(workers), 6))).toEqual([1, 1])
+    expect(workersNote(config('auto'))).toMatch(/^one worker, as the embedded store belongs to one process/)
+    expect([workersNote(config('1')), workersNote(config('auto', POSTGRES))]).toEqual([undefined, undefined])
+  })
+
+  it('above one is refused on the embedded store, with the reason and a way out', () => {
+    expect(() => workersOf(config('2'), 6)).toThrow(/WORKERS\) is 2, but the embedded store.*DATABASE_URL/)
+  })
+
+  it('above one is refused in the sandbox, whatever the store', () => {
+    for (const workers of ['1', 'auto'])
+      expect(() => {
+        assertAlone(config(workers))
+      }).not.toThrow()
+    expect(() => {
+      assertAlone(config('2', POSTGRES))
+    }).toThrow(/WORKERS is 2.*sandbox.*gateway\.yaml/)
+  })
+
+  it('stands in the configuration that everything else sees', () => {
+    expect(withWorkers(config('auto', POSTGRES), 6).server).toMatchObject({ workers: 6, port: 8080 })
+  })
+})

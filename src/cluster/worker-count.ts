@@ -1,0 +1,40 @@
+import { availableParallelism } from 'node:os'
+import { deepFreeze } from '../config/deep-freeze.js'
+import type { GatewayConfig } from '../config/gateway-config.js'
+
+/** So many processes cannot serve here; the message tells the operator why and what to do. */
+export class WorkersRefused extends Error {
+  override readonly name = 'WorkersRefused'
+}
+
+type WorkerSettings = Pick<GatewayConfig, 'server' | 'database'>
+
+/** How many processes serve by this configuration. Throws `WorkersRefused` for several on an embedded store. */
+export function workersOf({ server, database }: WorkerSettings, processors = availableParallelism()): number {
+  if (database.url !== undefined) return server.workers === 'auto' ? processors : server.workers
+  if (server.workers === 'auto' || server.workers === 1) return 1
+  throw new WorkersRefused(
+    `server.workers (WORKERS) is ${server.workers}, but the embedded store belongs to one process. Name a PostgreSQL in ` +
+      'database.url (DATABASE_URL), or leave the workers at 1.',
+  )
+}
+
+/** The sandbox keeps its simulators in its own process. Throws `WorkersRefused` when several are asked for. */
+export function assertAlone({ server: { workers } }: Pick<GatewayConfig, 'server'>): void {
+  if (workers === 'auto' || workers === 1) return
+  throw new WorkersRefused(
+    `WORKERS is ${workers}, but without a configuration file this is the sandbox, which is one process. Write a gateway.yaml ` +
+      'with your upstreams, or leave the workers at 1.',
+  )
+}
+
+/** What to say about `auto` where it does not mean what it seems to. */
+export function workersNote({ server, database }: WorkerSettings): string | undefined {
+  if (server.workers !== 'auto' || database.url !== undefined) return undefined
+  return 'one worker, as the embedded store belongs to one process; with DATABASE_URL there is one for each processor'
+}
+
+/** The same configuration with the number that `auto` comes to, for everything that divides by it. */
+export function withWorkers(config: GatewayConfig, workers: number): GatewayConfig {
+  return deepFreeze({ ...config, server: { ...config.server, workers } })
+}

@@ -1,0 +1,121 @@
+import type { Worker } from 'node:cluster'
+import type { MetricsSnapshot } from '../common/observability/metrics.js'
+import { RestartDelay } from './restart-delay.js'
+import type { NewsOfWorker, OrderToWorker } from './worker-messages.js'
+
+/** A worker that does not tell its metrics by then is left out. */
+const METRICS_DEADLINE_MS = 3_000
+
+export interface PlaceOptions {
+  readonly number: number
+  readonly workers: number
+  readonly fork: () => Worker
+  /** The worker died although nobody told it to, and another one comes after `delayMs`. */
+  readonly onDeath: (death: { readonly code: number | null; readonly signal: string | null; delayMs: number }) => void
+  /** The worker has read the configuration again without having been told to. */
+  readonly onReload: () => void
+  /** What the last worker here had counted is handed over when it ends. */
+  readonly onEnd: (lastSnapshot: MetricsSnapshot) => void
+}
+
+/** One of the workers: the process that fills the place, and the next one when it dies. */
+export class WorkerPlace {
+  private readonly delay = new RestartDelay()
+  private worker: Worker | undefined
+  /** What it is to be told once it listens. */
+  private waiting: OrderToWorker[] | undefined
+  private timer: NodeJS.Timeout | undefined
+  private isClosing = false
+  private lastSnapshot: MetricsSnapshot = []
+  private nextId = 0
+
+  constructor(private readonly options: PlaceOptions) {}
+
+  /** Resolves with the address once a worker here listens; with undefined when it ended before. */
+  fill(): Promise<string | undefined> {
+    const worker = this.options.fork()
+    const startedAtMs = performance.now()
+    this.worker = worker
+    const { number, workers } = this.options
+    this.waiting = [{ order: 'begin', worker: number, workers }]
+    return new Promise((resolve) => {
+      worker.on('message', (news: NewsOfWorker) => {
+        if (news.news === 'here') this.sendWaiting()
+        else if (news.news === 'listening') resolve(news.address)
+        else if (news.news === 'reloaded') this.options.onReload()
+      })
+      worker.once('exit', (code: number | null, signal: string | null) => {
+        resolve(undefined)
+        this.worker = undefined
+        this.options.onEnd(this.lastSnapshot)
+        this.lastSnapshot = []
+        if (!this.isClosing) this.refill(code, signal, performance.now() - startedAtMs)
+      })
+    })
+  }
+
+  reload(): void {
+    this.send({ order: 'reload' })
+  }
+
+  /** Resolves when nobody is left here: whether the worker ended as it should. */
+  drain(signal: string): Promise<boolean> {
+    this.isClosing = true
+    clearTimeout(this.timer)
+    const { worker } = this
+    if (worker === undefined) return Promise.resolve(true)
+    this.send({ order: 'drain', signal })
+    return new Promise((resolve) => {
+      worker.once('exit', (code) => {
+        resolve(code === 0)
+      })
+    })
+  }
+
+  /** At once, whatever it does. */
+  kill(): void {
+    this.isClosing = true
+    clearTimeout(this.timer)
+    this.worker?.process.kill('SIGKILL')
+  }
+
+  /** What the worker has counted; undefined when there is none, or it does not say so in time. */
+  async snapshot(): Promise<MetricsSnapshot | undefined> {
+    const { worker } = this
+    if (worker === undefined) return undefined
+    const id = this.nextId++
+    const told = await new Promise<MetricsSnapshot | undefined>((resolve) => {
+      const hear = (news: NewsOfWorker): void => {
+        if (news.news === 'metrics' && news.id === id) end(news.snapshot)
+      }
+      const end = (snapshot: MetricsSnapshot | undefined): void => {
+        clearTimeout(timer)
+        worker.off('message', hear)
+        resolve(snapshot)
+      }
+      const timer = setTimeout(end, METRICS_DEADLINE_MS, undefined)
+      worker.on('message', hear)
+      this.send({ order: 'metrics', id })
+    })
+    if (told !== undefined && this.worker === worker) this.lastSnapshot = told
+    return told
+  }
+
+  private refill(code: number | null, signal: string | null, livedMs: number): void {
+    const delayMs = this.delay.after(livedMs)
+    this.options.onDeath({ code, signal, delayMs })
+    this.timer = setTimeout(() => void this.fill(), delayMs)
+  }
+
+  private sendWaiting(): void {
+    const waiting = this.waiting ?? []
+    this.waiting = undefined
+    for (const order of waiting) this.send(order)
+  }
+
+  private send(order: OrderToWorker): void {
+    if (this.waiting !== undefined) this.waiting.push(order)
+    // One that is about to die is replaced when it has.
+    else if (this.worker?.isConnected() === true) this.worker.send(order, () => undefined)
+  }
+}

@@ -1,0 +1,22 @@
+import { Module } from '@nestjs/common'
+import { DatabaseModule } from '../database/database.module.js'
+import { AdminAccess } from './admin-access.js'
+import { AdminAuditRepository } from './admin-audit.repository.js'
+import { AdminGuard } from './admin.guard.js'
+import { AdminTrail } from './admin-trail.js'
+import { AuditRetention } from './audit-retention.js'
+import { KyselyAdminAuditRepository } from './kysely-admin-audit.repository.js'
+
+/** The operator: the guard that knows the admin key, and the audit log. */
+@Module({
+  imports: [DatabaseModule],
+  providers: [
+    AdminAccess,
+    AdminGuard,
+    AdminTrail,
+    AuditRetention,
+    { provide: AdminAuditRepository, useClass: KyselyAdminAuditRepository },
+  ],
+  exports: [AdminAccess, AdminAuditRepository, AdminGuard, AdminTrail],
+})
+export class AdminAccessModule {}

@@ -1,0 +1,34 @@
+import { GatewayError } from '../errors/gateway-error.js'
+import { quoted } from '../errors/message-text.js'
+import { assertKnown } from './admin-body.decorator.js'
+
+/** A query as Express parses it: text, or a list where a name stands more than once. */
+export type Query = Readonly<Record<string, unknown>>
+
+/** The parameters of an operator's query. Throws `invalid_request` for an unknown name and for one that stands twice. */
+export function readQuery<Name extends string>(query: Query, names: readonly Name[]): Partial<Record<Name, string>> {
+  assertKnown(Object.keys(query), new Set<string>(names))
+  const read: Partial<Record<Name, string>> = {}
+  for (const name of names) {
+    const value = query[name]
+    if (value === undefined) continue
+    if (typeof value !== 'string') throw invalid(name, `The parameter ${quoted(name)} stands more than once.`)
+    read[name] = value
+  }
+  return read
+}
+
+/** A whole number out of a query, between two others; undefined when it is absent. Throws `invalid_request`. */
+export function wholeNumber(
+  name: string,
+  text: string | undefined,
+  [minimum, maximum]: readonly [number, number],
+): number | undefined {
+  if (text === undefined) return undefined
+  const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+  if (number >= minimum && number <= maximum) return number
+  throw invalid(name, `Invalid '${name}': expected a whole number from ${minimum} to ${maximum}.`)
+}
+
+export const invalid = (param: string, message: string): GatewayError =>
+  new GatewayError('invalid_request', message, { param, code: 'invalid_value' })

@@ -1,0 +1,26 @@
+/** What a call uses, or is expected to use: prompt and completion together, audio heard and spoken. */
+export interface TokensAndAudio {
+  readonly tokens?: number | undefined
+  readonly audioSeconds?: number | undefined
+}
+
+/** What the limits of a caller's key leave for one call. Calls whose caller has no limits have none of it. */
+export interface Allowance {
+  /**
+   * Reserves what the call is expected to use, before its upstream is called; only the first of several expectations
+   * counts. Throws `rate_limited` when it does not fit into what is left of a minute.
+   */
+  expect(use: TokensAndAudio): Promise<void>
+  /** Debits what a session has used so far. A call that spends is not settled by its usage when it is over. */
+  spend(use: TokensAndAudio): void
+  /** The limit that this call has nothing left of for the moment, as far as this process knows. */
+  spentLimit(): SpentLimit | undefined
+}
+
+/** A limit per minute that is used up. */
+export interface SpentLimit {
+  /** For people: names the limit, whose it is, its value and when it is reset. */
+  readonly message: string
+  /** On the performance clock. */
+  readonly endsAtMs: number
+}

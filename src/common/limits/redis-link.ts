@@ -1,0 +1,141 @@
+import { Redis } from 'ioredis'
+import type { Logger } from '../observability/logger.js'
+import { Deadline } from './deadline.js'
+
+/** Of every name this gateway uses there. */
+export const REDIS_PREFIX = 'gateway:limits'
+
+const PROBE_KEY = `${REDIS_PREFIX}:probe`
+const PROBE_INTERVAL_MS = 1000
+const LONGEST_RECONNECT_MS = 1000
+
+/** Longer than a request waits: a connection without an answer for so long is given up and made anew. */
+const SILENCE_FACTOR = 4
+
+/**
+ * The connection to Redis, and whether it can be relied on. It never keeps anybody waiting: an answer that is late is
+ * as good as none. While Redis is away nobody asks it but a probe, which writes, as a replica or a full memory would
+ * answer a ping.
+ */
+export class RedisLink {
+  readonly client: Redis
+  private state: 'opening' | 'here' | 'away' | 'closed' = 'opening'
+  private probe: NodeJS.Timeout | undefined
+  private readonly listeners: (() => void)[] = []
+
+  constructor(
+    url: string,
+    private readonly timeoutMs: number,
+    private readonly logger: Pick<Logger, 'info' | 'warn'>,
+  ) {
+    const silenceMs = Math.max(PROBE_INTERVAL_MS, SILENCE_FACTOR * timeoutMs)
+    this.client = new Redis(url, {
+      lazyConnect: true,
+      connectTimeout: silenceMs,
+      socketTimeout: silenceMs,
+      commandTimeout: silenceMs,
+      enableOfflineQueue: false,
+      autoResendUnfulfilledCommands: false,
+      maxRetriesPerRequest: 0,
+      disconnectTimeout: timeoutMs,
+      disableClientInfo: true,
+      retryStrategy: (times) => Math.min(100 * times, LONGEST_RECONNECT_MS),
+    })
+    this.client.on('ready', () => void this.look())
+    this.client.on('close', () => {
+      this.lost(new Error('The connection was closed.'))
+    })
+    // Each failed attempt to connect; the first of them is told of by `lost`.
+    this.client.on('error', () => undefined)
+  }
+
+  get isAway(): boolean {
+    return this.state !== 'here'
+  }
+
+  /** Connects. Resolves once Redis answers, or when it is clear that it does not for now; never rejects. */
+  async open(): Promise<void> {
+    try {
+      await this.client.connect()
+      await this.look()
+    } catch (error) {
+      this.lost(error)
+    }
+  }
+
+  /** Calls back each time Redis can be relied on again. */
+  onBack(listener: () => void): void {
+    this.listeners.push(listener)
+  }
+
+  /**
+   * What a command answers, or undefined when Redis is away, fails or takes too long. `late` is told of an answer that
+   * came after that, to undo what nobody waited for.
+   */
+  ask<Answer>(command: () => Promise<Answer>, late?: (answer: Answer) => void): Promise<Answer | undefined> {
+    if (this.isAway) return Promise.resolve(undefined)
+    return new Promise((resolve) => {
+      let isWaiting = true
+      const giveUp = (error: unknown): void => {
+        if (!isWaiting) return
+        isWaiting = false
+        deadline.clear()
+        this.lost(error)
+        resolve(undefined)
+      }
+      const deadline = new Deadline(this.timeoutMs, () => {
+        giveUp(new Error('Redis did not answer in time.'))
+      })
+      command().then((answer) => {
+        if (!isWaiting) {
+          late?.(answer)
+          return
+        }
+        isWaiting = false
+        deadline.clear()
+        resolve(answer)
+      }, giveUp)
+    })
+  }
+
+  /** Lets commands under way finish, for a moment. Never rejects. */
+  async close(): Promise<void> {
+    const isHere = !this.isAway
+    this.state = 'closed'
+    clearTimeout(this.probe)
+    try {
+      if (isHere) await this.client.quit()
+      else this.client.disconnect()
+    } catch {
+      this.client.disconnect()
+    }
+  }
+
+  private async look(): Promise<void> {
+    try {
+      await this.client.set(PROBE_KEY, '1', 'PX', PROBE_INTERVAL_MS)
+      this.found()
+    } catch (error) {
+      this.lost(error)
+    }
+  }
+
+  private found(): void {
+    if (this.state === 'here' || this.state === 'closed') return
+    if (this.state === 'away') this.logger.info('redis is back: limits are shared again')
+    this.state = 'here'
+    for (const listener of this.listeners) listener()
+  }
+
+  private lost(error: unknown): void {
+    if (this.state === 'closed') return
+    if (this.state !== 'away') {
+      this.logger.warn({ err: error }, 'redis is away: each process keeps to its own share of the limits')
+    }
+    this.state = 'away'
+    clearTimeout(this.probe)
+    this.probe = setTimeout(() => {
+      if (this.client.status === 'ready') void this.look()
+    }, PROBE_INTERVAL_MS).unref()
+  }
+}

@@ -1,0 +1,159 @@
+import { parseArgs, type ParseArgsConfig } from 'node:util'
+import { isNativeError } from 'node:util/types'
+import type { KeyLimits } from '../../config/gateway-config.js'
+import { LIMIT_RULES } from '../key-fields.js'
+import type { KeyChangeFields } from './key-desk.js'
+
+export const COMMANDS = ['create', 'list', 'show', 'update', 'revoke', 'admin-key'] as const
+export type CommandName = (typeof COMMANDS)[number]
+
+/** null takes a limit away. */
+export type LimitChanges = { readonly [Name in keyof KeyLimits]?: number | null }
+
+/** What the operator typed. */
+export interface Command {
+  readonly name: CommandName
+  /** Of the key; where the command needs one, there is one. */
+  readonly id: string | undefined
+  /** But for limits, which are laid over those there are. */
+  readonly terms: Omit<KeyChangeFields, 'limits'>
+  readonly limits: LimitChanges
+  readonly url: string | undefined
+  readonly isQuiet: boolean
+  readonly isJson: boolean
+}
+
+/** One that needs keys to work on. */
+export type DeskCommand = Command & { readonly name: Exclude<CommandName, 'admin-key'> }
+
+/** What was typed makes no sense; the message says what would. */
+export class BadCommand extends Error {
+  override readonly name = 'BadCommand'
+}
+
+const LIMIT_NAMES = Object.keys(LIMIT_RULES) as (keyof KeyLimits)[]
+const optionOf = (limit: string): string => limit.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+
+const TEXT = { type: 'string' } as const
+const FLAG = { type: 'boolean' } as const
+type Options = NonNullable<ParseArgsConfig['options']>
+
+const TERM_OPTIONS: Options = {
+  models: TEXT,
+  note: TEXT,
+  expires: TEXT,
+  ...Object.fromEntries(LIMIT_NAMES.map((name) => [optionOf(name), TEXT])),
+}
+const OUTPUT_OPTIONS = { url: TEXT, quiet: FLAG, json: FLAG }
+
+/** Options by command; ids stand alone, but for a new one. */
+const OPTIONS = {
+  create: { id: TEXT, ...TERM_OPTIONS, ...OUTPUT_OPTIONS },
+  list: OUTPUT_OPTIONS,
+  show: OUTPUT_OPTIONS,
+  update: { ...TERM_OPTIONS, ...OUTPUT_OPTIONS },
+  revoke: OUTPUT_OPTIONS,
+  'admin-key': { quiet: FLAG },
+} as const satisfies Record<CommandName, Options>
+
+type Values = Readonly<Record<string, unknown>>
+
+/** Throws `BadCommand`. */
+export function readCommand(words: readonly string[], nowMs: number): Command {
+  const [first, ...rest] = words
+  const name = COMMANDS.find((command) => command === first)
+  if (name === undefined) throw new BadCommand(first === undefined ? 'Which command?' : 'There is no such command.')
+  const { values, positionals } = parsed(name, rest)
+  const needsId = name === 'show' || name === 'update' || name === 'revoke'
+  if (positionals.length !== (needsId ? 1 : 0))
+    throw new BadCommand(needsId ? `${name} needs one id.` : `${name} takes options only.`)
+  const url = textOf(values['url'])
+  return {
+    name,
+    id: needsId ? positionals[0] : textOf(values['id']),
+    terms: termsOf(values, nowMs),
+    limits: limitsOf(values),
+    url: url === undefined ? undefined : checkedUrl(url),
+    isQuiet: values['quiet'] === true,
+    isJson: values['json'] === true,
+  }
+}
+
+function parsed(name: CommandName, args: string[]): { readonly values: Values; readonly positionals: string[] } {
+  try {
+    const options: Options = OPTIONS[name]
+    return parseArgs({ args, options, allowPositionals: true, strict: true })
+  } catch (error) {
+    throw new BadCommand(isNativeError(error) ? error.message : 'The options make no sense.')
+  }
+}
+
+const NONE = 'none'
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+function termsOf(values: Values, nowMs: number): Omit<KeyChangeFields, 'limits'> {
+  const models = textOf(values['models'])
+  const note = textOf(values['note'])
+  const expires = textOf(values['expires'])
+  return {
+    ...(models === undefined ? {} : { models: models === NONE ? null : models.split(',') }),
+    ...(note === undefined ? {} : { note: note === NONE ? null : note }),
+    ...(expires === undefined ? {} : { expires_at: expires === NONE ? null : timeOf(expires, nowMs) }),
+  }
+}
+
+function limitsOf(values: Values): LimitChanges {
+  const given = LIMIT_NAMES.flatMap((name) => {
+    const option = optionOf(name)
+    const text = textOf(values[option])
+    if (text === undefined) return []
+    if (text !== NONE && !/^\d{1,15}$/.test(text)) throw new BadCommand(`--${option} needs a whole number, or ${NONE}.`)
+    return [[name, text === NONE ? null : Number(text)] as const]
+  })
+  return Object.fromEntries(given)
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
+const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
+
+/** A time from now (`90d`), or a date; Unix milliseconds. */
+function timeOf(text: string, nowMs: number): number {
+  const [, count, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
+  if (count !== undefined) return nowMs + Number(count) * (UNIT_MS[unit] ?? 0)
+  const timeMs = DATE.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(timeMs))
+    throw new BadCommand(`--expires needs 90d, 12h or 30m, a date (2030-01-31, 2030-01-31T12:00:00Z), or ${NONE}.`)
+  return timeMs
+}
+
+function checkedUrl(url: string): string {
+  if (/^https?:\/\/[^\s?#@]+$/.test(url) && URL.canParse(url)) return url
+  throw new BadCommand('--url must be the http(s) address of a gateway, without user, query or fragment.')
+}
+
+const limitHelp = LIMIT_NAMES.map((name) => `  --${optionOf(name)} <number>`).join('\n')
+
+export const USAGE = `Usage: npm run keys -- <command>
+
+  create [--id <id>] [terms]   issue a key; it is shown this once
+  list                         all keys
+  show <id>                    one key
+  update <id> [terms]          change what a key may do; "none" takes a term away
+  revoke <id>                  end a key for good
+  admin-key                    make an admin key for auth.adminKey; nothing is stored
+
+Terms:
+  --models <globs>             with commas: 'gpt-*,tts-1'
+  --expires <when>             90d, 12h, 30m, or a date
+  --note <text>
+${limitHelp}
+
+Anywhere:
+  --url <address>              ask the gateway that runs there, by the admin key in GATEWAY_ADMIN_KEY;
+                               without it the store itself is opened, as the configuration names it
+  --quiet                      create: print the key and nothing else; others: print nothing
+  --json                       print JSON
+
+Exit codes: 0 done, 1 refused or failed, 2 not understood.
+`

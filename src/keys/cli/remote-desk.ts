@@ -1,0 +1,83 @@
+import type { IssuedKeyDto, KeyDto, KeyListDto } from '../keys.dto.js'
+import { DeskFailure, type KeyChangeFields, type KeyDesk, type NewKeyFields } from './key-desk.js'
+
+const TIMEOUT_MS = 30_000
+const PAGE = 1000
+
+/** Asks a gateway that runs, through its admin interface. */
+export class RemoteDesk implements KeyDesk {
+  private readonly base: string
+
+  /** `url` is the gateway's address, with a path where it lies behind one. */
+  constructor(
+    url: string,
+    private readonly adminKey: string,
+  ) {
+    this.base = `${url.replace(/\/+$/, '')}/admin/v1/keys`
+  }
+
+  create(key: NewKeyFields): Promise<IssuedKeyDto> {
+    return this.ask('POST', '', key) as Promise<IssuedKeyDto>
+  }
+
+  async list(): Promise<readonly KeyDto[]> {
+    const listed: KeyDto[] = []
+    for (;;) {
+      const after = listed.at(-1)?.id
+      const query = after === undefined ? '' : `&after=${encodeURIComponent(after)}`
+      const { data, has_more: hasMore } = (await this.ask('GET', `?limit=${PAGE}${query}`)) as KeyListDto
+      listed.push(...data)
+      if (!hasMore) return listed
+    }
+  }
+
+  show(id: string): Promise<KeyDto> {
+    return this.ask('GET', `/${encodeURIComponent(id)}`) as Promise<KeyDto>
+  }
+
+  change(id: string, change: KeyChangeFields): Promise<KeyDto> {
+    return this.ask('PATCH', `/${encodeURIComponent(id)}`, change) as Promise<KeyDto>
+  }
+
+  revoke(id: string): Promise<KeyDto> {
+    return this.ask('DELETE', `/${encodeURIComponent(id)}`) as Promise<KeyDto>
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  private async ask(method: string, path: string, body?: object): Promise<unknown> {
+    const response = await this.send(method, path, body)
+    const answer: unknown = await response.json().catch(() => undefined)
+    if (response.ok && typeof answer === 'object') return answer
+    if (response.status === 404 && path === '') throw new DeskFailure(NO_ADMINISTRATION)
+    throw new DeskFailure(messageOf(answer) ?? `The gateway answered with status ${response.status}.`)
+  }
+
+  private async send(method: string, path: string, body: object | undefined): Promise<Response> {
+    try {
+      return await fetch(`${this.base}${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${this.adminKey}`,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        // A redirect would take the admin key elsewhere.
+        redirect: 'error',
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+    } catch (error) {
+      throw new DeskFailure('The gateway that --url names cannot be reached.', { cause: error })
+    }
+  }
+}
+
+const NO_ADMINISTRATION = 'The gateway that --url names has no admin interface: set auth.adminKey in its configuration.'
+
+function messageOf(answer: unknown): string | undefined {
+  const error = typeof answer === 'object' && answer !== null && 'error' in answer ? answer.error : undefined
+  const message = typeof error === 'object' && error !== null && 'message' in error ? error.message : undefined
+  return typeof message === 'string' ? message : undefined
+}

@@ -1,0 +1,100 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+/** A scraper sends a few hundred bytes and reads on. */
+const REQUEST_TIMEOUT_MS = 5_000
+const HEADER_BYTES = 16_384
+/** More scrapers than anybody has. */
+const MAXIMUM_CONNECTIONS = 64
+
+export interface MetricsAddress {
+  readonly host: string
+  /** Absent = off. 0 takes any free one. */
+  readonly port?: number
+}
+
+/** Where somebody else listens already; the message tells the operator what to do. */
+export class MetricsPortInUse extends Error {
+  override readonly name = 'MetricsPortInUse'
+
+  constructor(port: number) {
+    super(`The port of the metrics (${port}) is in use. Choose another with METRICS_PORT=<number>; 0 switches it off.`)
+  }
+}
+
+/** `GET /metrics` on a port of its own, which is not for the public. */
+export class MetricsServer {
+  private server: Server | undefined
+
+  constructor(
+    private readonly address: MetricsAddress,
+    private readonly collectText: () => Promise<string>,
+  ) {}
+
+  /** Where it listens; undefined when it does not. */
+  get port(): number | undefined {
+    const address = this.server?.address() as AddressInfo | null | undefined
+    return address?.port
+  }
+
+  /** Rejects with `MetricsPortInUse` when somebody else listens there. Does nothing when it is off or listens already. */
+  async listen(): Promise<void> {
+    const { host, port } = this.address
+    if (port === undefined || this.server !== undefined) return
+    const server = createServer(
+      { maxHeaderSize: HEADER_BYTES, requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS },
+      (request, response) => {
+        void this.answer(request, response)
+      },
+    )
+    server.maxConnections = MAXIMUM_CONNECTIONS
+    server.listen(port, host)
+    try {
+      await once(server, 'listening')
+    } catch (error) {
+      throw isInUse(error) ? new MetricsPortInUse(port) : error
+    }
+    this.server = server
+  }
+
+  /** Cuts scrapes under way. */
+  async close(): Promise<void> {
+    const { server } = this
+    this.server = undefined
+    if (server === undefined) return
+    const closed = once(server, 'close')
+    server.close()
+    server.closeAllConnections()
+    await closed
+  }
+
+  private async answer({ method, url = '' }: IncomingMessage, response: ServerResponse): Promise<void> {
+    const isKnown = url.split('?', 1)[0] === '/metrics'
+    if (!isKnown) {
+      end(response, 404, 'There is nothing at this path; the metrics are at /metrics.\n')
+    } else if (method !== 'GET' && method !== 'HEAD') {
+      response.setHeader('allow', 'GET, HEAD')
+      end(response, 405, 'Metrics are only read.\n')
+    } else {
+      await this.tell(response)
+    }
+  }
+
+  private async tell(response: ServerResponse): Promise<void> {
+    try {
+      end(response, 200, await this.collectText(), CONTENT_TYPE)
+    } catch {
+      end(response, 500, 'The metrics could not be collected.\n')
+    }
+  }
+}
+
+function end(response: ServerResponse, status: number, text: string, type = 'text/plain; charset=utf-8'): void {
+  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) })
+  response.end(text)
+}
+
+const isInUse = (error: unknown): boolean =>
+  typeof error === 'object' && error !== null && 'code' in error && error.code === 'EADDRINUSE'

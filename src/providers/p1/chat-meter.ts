@@ -1,0 +1,28 @@
+import type { Usage, UsageMeter } from '../../common/http/call.js'
+import type { FrameCounter } from '../../common/http/sse-relay.js'
+import { estimatePromptTokens } from './prompt-estimate.js'
+
+/**
+ * What a chat completion has used as long as its upstream has not said so, which it does last of all: a token for each
+ * piece of the answer that has arrived, and what the request probably cost. The request is not looked at before that.
+ */
+export class ChatMeter implements UsageMeter {
+  constructor(
+    /** As it was sent; its bytes are at hand as long as the answer is on its way. */
+    private readonly request: Buffer,
+    private readonly deltas?: Pick<FrameCounter, 'count'>,
+  ) {}
+
+  usageSoFar(): Usage | undefined {
+    const prompt = estimatePromptTokens(this.request)
+    if (prompt === undefined) return undefined
+    const units = this.deltas === undefined ? { prompt_tokens: prompt } : tokens(prompt, this.deltas.count)
+    return { units, estimated: true }
+  }
+}
+
+const tokens = (prompt: number, completion: number) => ({
+  prompt_tokens: prompt,
+  completion_tokens: completion,
+  total_tokens: prompt + completion,
+})

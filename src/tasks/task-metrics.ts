@@ -1,0 +1,83 @@
+import { Injectable } from '@nestjs/common'
+import { Database } from '../common/database/database.js'
+import { Metrics } from '../common/observability/metrics.js'
+import { byLabel, type Read, registerCounter, registerGauge } from '../common/observability/readings.js'
+import { CallbackSender } from './callback-sender.js'
+import { CallbackRepository } from './callback.repository.js'
+import { StoreCounts } from './store-counts.js'
+import { TaskPoller } from './task-poller.js'
+import { TaskRecorder } from './task-recorder.js'
+import { TaskRepository } from './task.repository.js'
+
+/** Shown at 0 as well: a state without tasks is news. */
+const NO_OPEN_TASKS = { creating: 0, unknown: 0, submitted: 0, processing: 0 }
+
+/**
+ * How the tasks and callbacks of the store stand, which every replica tells alike, and what this process did with them.
+ * Nothing is asked of a store that nobody has opened.
+ */
+@Injectable()
+export class TaskMetrics {
+  private isStoreOpen = false
+
+  constructor(
+    database: Database,
+    private readonly tasks: TaskRepository,
+    private readonly callbacks: CallbackRepository,
+    metrics: Metrics,
+  ) {
+    database.whenOpen(() => {
+      this.isStoreOpen = true
+    })
+    this.registerStore(metrics)
+  }
+
+  private registerStore(metrics: Metrics): void {
+    const tasks = {
+      name: 'gateway_tasks',
+      help: 'Tasks that have not ended, in the whole store.',
+      labelNames: ['state'],
+    }
+    registerGauge(
+      metrics,
+      { ...tasks, aggregator: 'max' },
+      this.reader('state', async () => ({ ...NO_OPEN_TASKS, ...(await this.tasks.countOpenByState()) })),
+    )
+    const callbacks = {
+      name: 'gateway_callbacks',
+      help: 'Callbacks that wait, and those given up.',
+      labelNames: ['state'],
+    }
+    registerGauge(
+      metrics,
+      { ...callbacks, aggregator: 'max' },
+      this.reader('state', () => this.callbacks.countOpen()),
+    )
+  }
+
+  private reader(label: string, count: () => Promise<Readonly<Record<string, number>>>): Read {
+    const counts = new StoreCounts(count)
+    return async () => byLabel(label, (this.isStoreOpen ? await counts.latest() : undefined) ?? {})
+  }
+}
+
+/** What this process did with tasks and callbacks. */
+@Injectable()
+export class TaskWorkMetrics {
+  constructor(recorder: TaskRecorder, sender: CallbackSender, poller: TaskPoller, metrics: Metrics) {
+    const ended = {
+      name: 'gateway_tasks_ended_total',
+      help: 'Tasks whose end was recorded here.',
+      labelNames: ['state'],
+    }
+    registerCounter(metrics, ended, () => byLabel('state', { ...recorder.endedTasks }))
+    const attempts = {
+      name: 'gateway_callback_attempts_total',
+      help: 'Attempts to deliver callbacks; exhausted = the last one has failed.',
+      labelNames: ['outcome'],
+    }
+    registerCounter(metrics, attempts, () => byLabel('outcome', { ...sender.attemptsMade }))
+    const work = { name: 'gateway_background_work', help: 'Polls and callbacks under way here.', labelNames: ['kind'] }
+    registerGauge(metrics, work, () => byLabel('kind', { polls: poller.heldTasks, callbacks: sender.heldDeliveries }))
+  }
+}

@@ -1,0 +1,66 @@
+import { ownerOf } from '../common/auth/owner.js'
+import { GatewayError } from '../common/errors/gateway-error.js'
+import type { Call } from '../common/http/call.js'
+import type { CallOutcome } from '../common/observability/call-endings.js'
+import type { UsageClass, UsageNote, UsageOutcome } from './usage-record.js'
+
+interface CountedRoute {
+  readonly method: string
+  /** Of its models, where none was found. */
+  readonly usageClass: UsageClass
+  /** What it is priced as, where it has no models. */
+  readonly model?: string
+  /** Its answers are recorded one by one. */
+  readonly hasResponses?: true
+}
+
+/** Requests that make something. Reading tasks, models and limits is not counted. Routes are literal: no other spelling is served. */
+const ROUTES: ReadonlyMap<string, CountedRoute> = new Map<string, CountedRoute>([
+  ['/v1/chat/completions', { method: 'POST', usageClass: 'chat' }],
+  ['/v1/messages', { method: 'POST', usageClass: 'messages' }],
+  ['/v1/messages/count_tokens', { method: 'POST', usageClass: 'messages' }],
+  ['/v1/audio/speech', { method: 'POST', usageClass: 'tts' }],
+  ['/v1/audio/transcriptions', { method: 'POST', usageClass: 'stt-standard' }],
+  ['/v1/audio/translations', { method: 'POST', usageClass: 'stt-standard' }],
+  ['/v1/realtime', { method: 'GET', usageClass: 'realtime', hasResponses: true }],
+  ['/v1/document/parse', { method: 'POST', usageClass: 'document', model: 'documents' }],
+  ['/vidgen/v1/videos/multi-image2video', { method: 'POST', usageClass: 'video' }],
+  ['/vidgen/v1/videos/text2video', { method: 'POST', usageClass: 'video' }],
+])
+
+/** No key guard has let anybody in. */
+const NOBODY = '-'
+
+/**
+ * What a call that is over leaves to be recorded; undefined for routes that are not counted and for callers nobody knows.
+ * Runs at the end of every call: nothing is formatted or parsed here.
+ */
+export function requestNote(call: Call, outcome: CallOutcome): UsageNote | undefined {
+  const { caller, log } = call
+  const route = ROUTES.get(call.path)
+  if (route === undefined || route.method !== call.method || caller.keyId === NOBODY) return undefined
+  return {
+    id: undefined,
+    atMs: Date.now(),
+    requestId: call.requestId,
+    keyId: caller.keyId,
+    ownerId: ownerOf(caller),
+    kind: 'request',
+    route: call.path,
+    model: route.model ?? log.model,
+    usageClass: route.model === undefined ? (log.modelClass ?? route.usageClass) : route.usageClass,
+    channelId: log.channelId,
+    outcome: outcomeWord(log.failure, outcome),
+    durationMs: outcome.totalMs,
+    usage: route.hasResponses === true ? undefined : log.usage,
+    estimate: log.estimate,
+  }
+}
+
+function outcomeWord(failure: unknown, { left, status }: CallOutcome): UsageOutcome {
+  if (left) return 'caller_left'
+  if (failure === undefined) return status < 400 ? 'ok' : 'refused'
+  if (!(failure instanceof GatewayError)) return 'refused'
+  if (failure.kind === 'caller_left') return 'caller_left'
+  return failure.kind === 'upstream_failed' || failure.kind === 'upstream_timeout' ? 'upstream_failed' : 'refused'
+}

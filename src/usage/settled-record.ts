@@ -1,0 +1,68 @@
+import { randomBytes } from 'node:crypto'
+import type { Units } from '../common/http/call.js'
+import { type CountedUnits, countedUnits } from '../common/usage/counted-units.js'
+import type { PriceTable } from './price-table.js'
+import type { UsageNote, UsageRecord } from './usage-record.js'
+
+/** Random per process and counted within it: unique over all replicas. Request ids are not, as callers may choose them. */
+const PREFIX = `use_${randomBytes(10).toString('hex')}`
+let count = 0
+
+/** A model's name is as long as a caller makes it. */
+const MAXIMUM_NAME_CHARACTERS = 256
+
+/** The record of a note, priced by the table in force. */
+export function settledRecord(note: UsageNote, prices: PriceTable): UsageRecord {
+  const { usage, estimate } = note
+  const units = usage === undefined ? NOTHING : countedUnits(usage.units)
+  return {
+    id: note.id ?? `${PREFIX}${(++count).toString(16).padStart(10, '0')}`,
+    atMs: note.atMs,
+    requestId: note.requestId ?? null,
+    keyId: note.keyId,
+    ownerId: note.ownerId,
+    kind: note.kind,
+    route: note.route,
+    model: note.model === undefined ? null : storable(note.model),
+    channelId: note.channelId ?? null,
+    outcome: note.outcome,
+    durationMs: note.durationMs === undefined ? null : Math.round(note.durationMs),
+    units,
+    reported: usage?.estimated === false ? JSON.stringify(usage.units) : null,
+    estimated: textOf(usage?.estimated === true ? usage.units : estimate),
+    ...pricing(note, units, prices),
+  }
+}
+
+const NOTHING: CountedUnits = {}
+
+function pricing(note: UsageNote, units: CountedUnits, prices: PriceTable): Pick<UsageRecord, 'pricing' | 'cost'> {
+  const isUsed = hasCounts(units)
+  // Figures that are not understood are no reason to give something away.
+  const isUnknown = !isUsed && note.usage !== undefined && hasFigures(note.usage.units, units)
+  const price = note.model === undefined ? undefined : prices.find(note.model, note.channelId ?? '', note.kind)
+  const requests = note.kind === 'request' && (isUsed || note.outcome === 'ok') ? 1 : 0
+  const cost = isUnknown ? undefined : price?.costOf(units, requests)
+  if (!isUsed && !isUnknown && (cost === undefined || cost === '0')) return { pricing: 'free', cost: '0' }
+  return cost === undefined ? { pricing: 'unpriced', cost: null } : { pricing: 'priced', cost }
+}
+
+function hasCounts(units: CountedUnits): boolean {
+  for (const name in units) if ((units[name as keyof CountedUnits] ?? 0) > 0) return true
+  return false
+}
+
+/** Whether anything but zeros stands in an object of which nothing was counted. */
+function hasFigures(units: Units, counted: CountedUnits): boolean {
+  for (const _name in counted) return false
+  for (const name in units) {
+    const figure = units[name]
+    if (typeof figure === 'number' ? figure > 0 : figure !== undefined && hasFigures(figure, NOTHING)) return true
+  }
+  return false
+}
+
+const textOf = (units: Units | undefined): string | null => (units === undefined ? null : JSON.stringify(units))
+
+/** No database takes a NUL or half a character. */
+const storable = (name: string): string => name.slice(0, MAXIMUM_NAME_CHARACTERS).replaceAll(/[\0\p{Cs}]/gu, '')

@@ -1,0 +1,108 @@
+import { Injectable } from '@nestjs/common'
+import { Metrics } from '../common/observability/metrics.js'
+import { type Reading, registerCounter, registerGauge, single } from '../common/observability/readings.js'
+import { UNIT_NAMES, type UnitName } from './unit-names.js'
+import type { UsageClass, UsageRecord } from './usage-record.js'
+
+interface Count {
+  readonly labels: Readonly<Record<string, string>>
+  value: number
+}
+/** By label value, which are few. */
+type Counts = Map<string, Count>
+
+export type DropReason = 'overflow' | 'refused' | 'shutdown'
+
+const OF_CHANNEL = ['class', 'channel'] as const
+
+/** What models of one class have used on one channel. */
+class Tally {
+  readonly units = new Map<UnitName, number>()
+  cost = 0
+  unpriced = 0
+  isNew = true
+
+  constructor(readonly labels: Readonly<Record<(typeof OF_CHANNEL)[number], string>>) {}
+}
+
+/** Plain numbers of this process. Sums of money here are for graphs: the records hold the exact ones. */
+@Injectable()
+export class UsageMetrics {
+  private readonly records: Counts = new Map()
+  private readonly dropped: Counts = new Map()
+  /** By class, then by channel. Each record passes here: nothing is put together to find its tally. */
+  private readonly tallies = new Map<UsageClass, Map<string, Tally>>()
+
+  constructor(private readonly metrics: Metrics) {
+    const counter = (name: string, help: string, labelNames: readonly string[], read: () => Reading[]): void => {
+      registerCounter(metrics, { name, help, labelNames }, read)
+    }
+    counter('gateway_usage_records_total', 'Usage records by outcome.', ['outcome'], () => [...this.records.values()])
+    counter('gateway_usage_dropped_total', 'Records that were not stored.', ['reason'], () => [
+      ...this.dropped.values(),
+    ])
+    counter('gateway_usage_units_total', 'What was used, by unit.', ['unit', ...OF_CHANNEL], () => this.unitReadings())
+    counter('gateway_usage_cost_total', 'What that cost, by the price table.', OF_CHANNEL, () =>
+      this.readings(({ cost }) => cost),
+    )
+    counter('gateway_usage_unpriced_total', 'Records of use without a price.', OF_CHANNEL, () =>
+      this.readings(({ unpriced }) => unpriced),
+    )
+  }
+
+  /** `rows` is asked when somebody collects. */
+  watchQueue(rows: () => number): void {
+    const help = 'Usage records that wait for the store.'
+    registerGauge(this.metrics, { name: 'gateway_usage_queue_rows', help, labelNames: [] }, () => single(rows()))
+  }
+
+  count({ outcome, units, channelId, cost }: UsageRecord, usageClass: UsageClass): void {
+    add(this.records, 'outcome', outcome, 1)
+    const tally = this.tallyOf(usageClass, channelId)
+    for (const unit in units) {
+      const name = unit as UnitName
+      tally.units.set(name, (tally.units.get(name) ?? 0) + (units[name] ?? 0))
+    }
+    if (cost !== null) tally.cost += Number(cost)
+  }
+
+  countUnpriced(usageClass: UsageClass, channelId: string | null): void {
+    this.tallyOf(usageClass, channelId).unpriced++
+  }
+
+  /** `overflow`: the queue was full. `refused`: the store does not take this row. `shutdown`: there was no time left. */
+  countDropped(reason: DropReason, rows: number): void {
+    add(this.dropped, 'reason', reason, rows)
+  }
+
+  private tallyOf(usageClass: UsageClass, channelId: string | null): Tally {
+    const channel = channelId ?? ''
+    const ofClass = this.tallies.get(usageClass) ?? new Map<string, Tally>()
+    const tally = ofClass.get(channel) ?? new Tally({ class: usageClass, channel })
+    if (tally.isNew) this.tallies.set(usageClass, ofClass.set(channel, tally))
+    tally.isNew = false
+    return tally
+  }
+
+  private get all(): Tally[] {
+    return [...this.tallies.values()].flatMap((ofClass) => [...ofClass.values()])
+  }
+
+  private readings(valueOf: (tally: Tally) => number): Reading[] {
+    return this.all.map((tally) => ({ labels: tally.labels, value: valueOf(tally) })).filter(isCounted)
+  }
+
+  private unitReadings(): Reading[] {
+    return this.all.flatMap(({ labels, units }) =>
+      [...units].map(([name, value]) => ({ labels: { unit: UNIT_NAMES[name], ...labels }, value })).filter(isCounted),
+    )
+  }
+}
+
+const isCounted = ({ value }: Reading): boolean => value > 0
+
+function add(counts: Counts, label: string, word: string, value: number): void {
+  const count = counts.get(word)
+  if (count === undefined) counts.set(word, { labels: { [label]: word }, value })
+  else count.value += value
+}

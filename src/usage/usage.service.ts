@@ -1,0 +1,34 @@
+import { Injectable } from '@nestjs/common'
+import { ownerOf } from '../common/auth/owner.js'
+import type { Call } from '../common/http/call.js'
+import { StoredUsageReports } from './stored-usage-reports.js'
+import { UsageRecordsDto, UsageSumsDto } from './usage.dto.js'
+import { assertKnown, cursorOf, type Query, readCursor, readGroups, readLimit, readPeriod } from './usage-query.js'
+
+/** What a caller may know of its own usage, and of nobody else's. */
+@Injectable()
+export class UsageService {
+  constructor(private readonly reports: StoredUsageReports) {}
+
+  /** Rejects with `invalid_request`, naming the parameter, and as `UsageReports` does. */
+  async sums(query: Query, call: Call): Promise<UsageSumsDto> {
+    assertKnown(query, ['from', 'to', 'group_by'])
+    const period = readPeriod(query, Date.now() + 1)
+    const groupBy = readGroups(query)
+    return new UsageSumsDto(period, await this.reports.sums({ ...period, groupBy, ownerId: ownerOf(call.caller) }))
+  }
+
+  /** The same for single records. */
+  async records(query: Query, call: Call): Promise<UsageRecordsDto> {
+    assertKnown(query, ['from', 'to', 'limit', 'cursor'])
+    const period = readPeriod(query, Date.now() + 1)
+    const limit = readLimit(query)
+    const after = readCursor(query)
+    const page = { ...period, ownerId: ownerOf(call.caller), ...(after === undefined ? {} : { after }) }
+    // One more than is shown tells whether there is another page.
+    const found = await this.reports.list({ ...page, limit: limit + 1 })
+    const shown = found.slice(0, limit)
+    const last = shown.at(-1)
+    return new UsageRecordsDto(shown, last === undefined || found.length <= limit ? null : cursorOf(last))
+  }
+}

@@ -1,0 +1,81 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { freePort } from '../support/free-port.js'
+import { startDaemon, until } from './daemon.js'
+
+/** The repository's own file, as docker-compose.yml mounts it. */
+const CONFIGURATION = fileURLToPath(new URL('../../deploy/haproxy/haproxy.cfg', import.meta.url))
+
+export interface Balancer {
+  /** Where callers connect. */
+  readonly url: string
+  readonly metricsUrl: string
+  /** Whether it sends requests to the replica of that number, from 1. */
+  isUp(replica: number): Promise<boolean>
+  /** Resolves once it does, or does not. */
+  shows(replica: number, isUp: boolean): Promise<void>
+  /** One command of HAProxy's runtime interface. */
+  ask(command: string): Promise<string>
+  close(): Promise<void>
+}
+
+/** HAProxy with the repository's configuration, in front of these addresses (`host:port`, two to four of them). */
+export async function startBalancer(addresses: readonly string[]): Promise<Balancer> {
+  const directory = await mkdtemp(join(tmpdir(), 'gateway-balancer-'))
+  const socket = join(directory, 'haproxy.sock')
+  const [port, metricsPort] = [await freePort(), await freePort()]
+  const servers = Object.fromEntries(addresses.map((address, index) => [`GATEWAY_${index + 1}`, address]))
+  const daemon = await startDaemon({
+    program: 'haproxy',
+    parameters: ['-db', '-f', CONFIGURATION],
+    variables: {
+      ...servers,
+      HAPROXY_BIND: `127.0.0.1:${port}`,
+      HAPROXY_METRICS: `127.0.0.1:${metricsPort}`,
+      HAPROXY_SOCKET: socket,
+    },
+    debianPackage: 'haproxy',
+  })
+  const ask = (command: string): Promise<string> => askSocket(socket, command)
+  const isUp = async (replica: number): Promise<boolean> => isServerUp(await ask('show stat'), replica)
+  const metricsUrl = `http://127.0.0.1:${metricsPort}`
+  await until(
+    async () => (await fetch(`${metricsUrl}/live`).catch(() => undefined))?.ok === true || undefined,
+    () => `haproxy does not listen:\n${daemon.output()}`,
+  )
+  return {
+    url: `http://127.0.0.1:${port}`,
+    metricsUrl,
+    isUp,
+    ask,
+    shows: async (replica, wanted) => {
+      await until(
+        async () => (await isUp(replica)) === wanted || undefined,
+        () => `the balancer takes replica ${replica} for ${wanted ? 'down' : 'up'}:\n${daemon.output()}`,
+      )
+    },
+    close: async () => {
+      await daemon.end()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+async function askSocket(path: string, command: string): Promise<string> {
+  const socket = connect(path)
+  socket.end(`${command}\n`)
+  let answer = ''
+  for await (const chunk of socket) answer += String(chunk)
+  return answer
+}
+
+/** `show stat` is CSV with a header; the first two columns are backend and server. */
+function isServerUp(table: string, replica: number): boolean {
+  const [head = '', ...rows] = table.split('\n')
+  const column = head.split(',').indexOf('status')
+  const row = rows.find((candidate) => candidate.startsWith(`gateways,gateway-${replica},`))
+  return row?.split(',')[column]?.startsWith('UP') === true
+}

@@ -1,0 +1,207 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
+import type { Simulator } from '../../src/sandbox/simulator.js'
+import { CHAT_PATH, chatText } from '../support/chat-bodies.js'
+import { freePort } from '../support/free-port.js'
+import { TEST_KEY } from '../support/gateway.js'
+import { emptyDirectory, type GatewayProcess, runGateway } from '../support/gateway-process.js'
+import type { TestPostgres } from '../support/postgres.js'
+import { sendRaw } from '../support/raw-http.js'
+import { CLUSTER_START_MS, startClusterPostgres } from './cluster.js'
+import { until } from './daemon.js'
+import { openStream } from './running-stream.js'
+import { childrenOf, gone } from './worker-processes.js'
+
+let postgres: TestPostgres
+let simulator: Simulator
+let databaseUrl: string
+beforeAll(async () => {
+  postgres = await startClusterPostgres()
+  databaseUrl = await postgres.emptyDatabase()
+}, CLUSTER_START_MS)
+afterAll(() => postgres.close())
+
+let gateway: GatewayProcess
+beforeEach(async () => {
+  simulator = await startP1Simulator({ apiKey: 'upstream-canary-key', paceMs: 20 })
+})
+afterEach(async () => {
+  await gateway.close()
+  await simulator.close()
+})
+
+const configuration = (key: string, sections: object = {}): string =>
+  JSON.stringify({
+    auth: { keys: [{ id: 'test', key }] },
+    channels: [{ id: 'only', provider: 'p1', baseUrl: simulator.url, credentials: 'upstream-canary-key' }],
+    ...sections,
+  })
+
+/** Not listening yet. */
+async function run(variables: Readonly<Record<string, string>>, sections: object = {}): Promise<void> {
+  const directory = await emptyDirectory()
+  await writeFile(join(directory, 'gateway.yaml'), configuration(TEST_KEY, sections))
+  gateway = runGateway(directory, variables)
+}
+
+/** Resolves with the address when both workers listen. */
+async function startTwo(variables: Readonly<Record<string, string>> = {}, sections: object = {}): Promise<string> {
+  await run({ WORKERS: '2', DATABASE_URL: databaseUrl, ...variables }, sections)
+  return gateway.listening()
+}
+
+const chat = (url: string, key = TEST_KEY): Promise<number> =>
+  sendRaw(url, { path: CHAT_PATH, headers: { authorization: `Bearer ${key}` }, body: chatText('Hello') }).then(
+    ({ status }) => status,
+    () => 0,
+  )
+
+/** So many requests, each on a connection of its own; their statuses. */
+const chats = (url: string, count: number, key?: string): Promise<number[]> =>
+  Promise.all(Array.from({ length: count }, () => chat(url, key)))
+
+const countIn = (text: string, pattern: RegExp): number => [...text.matchAll(pattern)].length
+
+/** Requests that the log has of a worker. */
+const servedBy = (worker: number): number =>
+  countIn(gateway.output(), new RegExp(`^\\{"worker":${worker},.*"msg":"request"`, 'gm'))
+
+describe('WORKERS=2', () => {
+  it('serves one port by both, each of which names itself in the log, and announces itself once', async () => {
+    const url = await startTwo()
+    expect(await chats(url, 20)).toEqual(Array.from({ length: 20 }, () => 200))
+    await until(
+      () => Promise.resolve(servedBy(1) + servedBy(2) === 20 || undefined),
+      () => gateway.output(),
+    )
+    expect(Math.min(servedBy(1), servedBy(2))).toBeGreaterThan(0)
+    expect(countIn(gateway.output(), /listens at/g)).toBe(1)
+    expect(await childrenOf(gateway.child.pid)).toHaveLength(2)
+  })
+
+  it('replaces a worker that is killed, while the other serves on', async () => {
+    const url = await startTwo()
+    const [victim = 0, other] = await childrenOf(gateway.child.pid)
+    process.kill(victim, 'SIGKILL')
+    await gateway.said(/"ofWorker":1,"code":null,"signal":"SIGKILL".*a worker died and is replaced/)
+    expect(await chats(url, 10)).toEqual(Array.from({ length: 10 }, () => 200))
+    await until(
+      async () => {
+        await chats(url, 2)
+        return servedBy(1) > 0 || undefined
+      },
+      () => `the new worker serves nothing:\n${gateway.output()}`,
+    )
+    const workers = await childrenOf(gateway.child.pid)
+    expect(workers).toHaveLength(2)
+    expect(workers).toContain(other)
+    expect(workers).not.toContain(victim)
+  })
+
+  it('reloads the configuration of all at SIGHUP', async () => {
+    const url = await startTwo()
+    await writeFile(join(gateway.directory, 'gateway.yaml'), configuration('second-key'))
+    gateway.child.kill('SIGHUP')
+    await Promise.all([1, 2].map((worker) => gateway.said(new RegExp(`"worker":${worker},.*configuration reloaded`))))
+    expect(new Set(await chats(url, 10, 'second-key'))).toEqual(new Set([200]))
+    expect(new Set(await chats(url, 10))).toEqual(new Set([401]))
+    expect(gateway.output()).not.toMatch(/needs a restart/)
+  })
+
+  it('reloads the configuration of all when the administrator asks one of them', async () => {
+    const adminKey = 'sk-gw-admin-Wm3vQx8LrT5kZ0pYb7NcJ2sHd9FgAe4'
+    const sections = { auth: { adminKey, keys: [{ id: 'test', key: TEST_KEY }] } }
+    const url = await startTwo({}, sections)
+    const changed = { auth: { adminKey, keys: [{ id: 'test', key: 'second-key' }] } }
+    await writeFile(join(gateway.directory, 'gateway.yaml'), configuration('second-key', changed))
+    const headers = { authorization: `Bearer ${adminKey}` }
+    expect((await sendRaw(url, { path: '/admin/v1/config/reload', headers })).status).toBe(200)
+    await Promise.all([1, 2].map((worker) => gateway.said(new RegExp(`"worker":${worker},.*configuration reloaded`))))
+    expect(new Set(await chats(url, 10, 'second-key'))).toEqual(new Set([200]))
+    expect(new Set(await chats(url, 10))).toEqual(new Set([401]))
+  })
+
+  it('drains all at SIGTERM: streams end, new connections are refused, the code is 0', async () => {
+    const url = await startTwo()
+    const streams = await Promise.all([openStream(url, 60), openStream(url, 60), openStream(url, 60)])
+    gateway.child.kill('SIGTERM')
+    await Promise.all([1, 2].map((worker) => gateway.said(new RegExp(`"worker":${worker},.*"draining"`))))
+    await until(
+      async () => (await chat(url)) === 0 || undefined,
+      () => 'connections are still accepted',
+    )
+    for (const { text } of streams) expect(await text).toContain('data: [DONE]')
+    expect(await gateway.exited).toMatchObject({ code: 0, signal: null, errors: '' })
+  })
+
+  it('drains once when a terminal sends its signal to every process', async () => {
+    const url = await startTwo()
+    const { text } = await openStream(url, 40)
+    for (const pid of [...(await childrenOf(gateway.child.pid)), gateway.child.pid ?? 0]) process.kill(pid, 'SIGINT')
+    expect(await text).toContain('data: [DONE]')
+    expect((await gateway.exited).code).toBe(0)
+  })
+
+  it('ends at once with all its workers at a second signal', async () => {
+    const url = await startTwo()
+    const workers = await childrenOf(gateway.child.pid)
+    const { text } = await openStream(url, 100_000)
+    gateway.child.kill('SIGTERM')
+    await gateway.said(/"worker":1,.*"draining"/)
+    gateway.child.kill('SIGTERM')
+    expect((await gateway.exited).code).toBe(1)
+    expect(await text).not.toContain('[DONE]')
+    await Promise.all(workers.map(gone))
+  })
+
+  it('lets what runs end when the primary is killed, and leaves no worker behind', async () => {
+    const url = await startTwo()
+    const workers = await childrenOf(gateway.child.pid)
+    const { text } = await openStream(url, 60)
+    gateway.child.kill('SIGKILL')
+    expect(await text).toContain('data: [DONE]')
+    await Promise.all(workers.map(gone))
+  })
+
+  it('tells the metrics of both as those of one, and forgets nothing when one of them dies', async () => {
+    const port = await freePort()
+    const url = await startTwo({ METRICS_PORT: String(port) })
+    const requests = async (): Promise<number> => {
+      const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+      return [...text.matchAll(/^gateway_requests_total\{.*\} (\d+)$/gm)].reduce((sum, [, n]) => sum + Number(n), 0)
+    }
+    await chats(url, 20)
+    await until(
+      async () => (await requests()) === 20 || undefined,
+      () => gateway.output(),
+    )
+    process.kill((await childrenOf(gateway.child.pid))[0] ?? 0, 'SIGKILL')
+    await gateway.said(/a worker died and is replaced/)
+    expect(await requests()).toBe(20)
+  })
+
+  it('explains once why it cannot start, with code 1', async () => {
+    await run({ WORKERS: '2', DATABASE_URL: databaseUrl, METRICS_PORT: '0', PORT: new URL(simulator.url).port })
+    const { code, errors } = await gateway.exited
+    expect([code, errors]).toEqual([1, 'The port is in use. Choose another with PORT=<number>.\n'])
+  })
+})
+
+describe('on the embedded store', () => {
+  it('two workers are refused with the reason', async () => {
+    await run({ WORKERS: '2' })
+    const { code, errors } = await gateway.exited
+    expect(code).toBe(1)
+    expect(errors).toMatch(/^server\.workers \(WORKERS\) is 2, but the embedded store.*DATABASE_URL.*\n$/)
+  })
+
+  it('auto is one, and the log says so', async () => {
+    await run({ WORKERS: 'auto' })
+    const url = await gateway.listening()
+    expect(await chat(url)).toBe(200)
+    expect(await childrenOf(gateway.child.pid)).toEqual([])
+    await gateway.said(/one worker, as the embedded store belongs to one process/)
+  })
+})

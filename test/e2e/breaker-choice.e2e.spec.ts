@@ -1,0 +1,126 @@
+import { describe, expect, it } from '@jest/globals'
+import { startP1Simulator, type P1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
+import { ask, askAndWait, channelOf, times } from '../support/breaker-lab.js'
+import { eventually } from '../support/eventually.js'
+import { startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
+import { p1Channel, UPSTREAM_KEY } from '../support/p1-gateway.js'
+import { RealtimeProbe } from '../support/realtime-probe.js'
+import { STORE_START_MS } from '../support/stores.js'
+import { startVidgenGateway } from '../support/vidgen-gateway.js'
+import { VideoCaller } from '../support/video-caller.js'
+
+interface Pair {
+  readonly gateway: TestGateway
+  readonly first: P1Simulator
+  readonly second: P1Simulator
+}
+
+/** Two channels of the same priority, or the second behind the first. */
+async function withPair(secondPriority: number, breaker: object, run: (pair: Pair) => Promise<void>): Promise<void> {
+  const [first, second] = [
+    await startP1Simulator({ apiKey: UPSTREAM_KEY }),
+    await startP1Simulator({ apiKey: UPSTREAM_KEY }),
+  ]
+  const channels = [p1Channel('first', first), p1Channel('second', second, { priority: secondPriority })]
+  const gateway = await startGateway({ channels, sections: { breaker } })
+  try {
+    await run({ gateway, first, second })
+  } finally {
+    await gateway.close()
+    for (const simulator of [first, second]) await simulator.close().catch(() => undefined)
+  }
+}
+
+describe('A hundred calls on a channel that dies', () => {
+  it('are repeated elsewhere no oftener than the budget allows', async () => {
+    await withPair(1, {}, async ({ gateway, first, second }) => {
+      const statuses: number[] = []
+      for (const fault of times(100, () => 'hang' as const)) {
+        first.queueFault(fault)
+        second.queueFault(fault)
+      }
+      const calls = times(100, () =>
+        ask(gateway).then(
+          ({ status }) => statuses.push(status),
+          () => undefined,
+        ),
+      )
+      await eventually(() => first.activeRequests === 100)
+      await first.close()
+      await eventually(() => statuses.length >= 80 && second.activeRequests >= 20)
+      expect(statuses).toEqual(times(80, () => 502))
+      expect(second.requests).toHaveLength(20)
+      await second.close()
+      await Promise.all(calls)
+    })
+  })
+})
+
+describe('The choice between two channels of one priority', () => {
+  it('spares the one that is clearly slower', async () => {
+    await withPair(0, {}, async ({ gateway, first, second }) => {
+      for (const fault of times(60, () => ({ kind: 'delay', ms: 300 }) as const)) first.queueFault(fault)
+      for (let call = 0; call < 60; call++) await ask(gateway)
+      expect(first.requests.length + second.requests.length).toBe(60)
+      expect(first.requests.length).toBeLessThan(15)
+    })
+  })
+
+  it('spares the one where many wait already', async () => {
+    await withPair(0, {}, async ({ gateway, first, second }) => {
+      await eventually(async () => {
+        await ask(gateway)
+        return ['first', 'second'].every((id) => channelOf(gateway, id).latencyMs !== undefined)
+      })
+      const before = first.requests.length
+      for (const fault of times(40, () => 'hang' as const)) first.queueFault(fault)
+      const leave: (() => void)[] = []
+      for (let call = 0; call < 40; call++) {
+        const asked = first.requests.length + second.requests.length
+        leave.push(askAndWait(gateway))
+        await eventually(() => first.requests.length + second.requests.length > asked)
+      }
+      expect(first.requests.length - before).toBeLessThan(15)
+      for (const one of leave) one()
+    })
+  })
+})
+
+describe('The breaker hears of', () => {
+  it('realtime sessions that cannot be opened', async () => {
+    await withPair(1, { failures: 2, coolDownMs: 60_000 }, async ({ gateway, first, second }) => {
+      const url = gateway.url.replace('http', 'ws')
+      for (const dials of [1, 2, 3]) {
+        if (dials < 3) first.realtime.queueFault({ kind: 'status', status: 500, body: '{}' })
+        const probe = await RealtimeProbe.open({ url, key: TEST_KEY })
+        await probe.close()
+      }
+      expect(channelOf(gateway, 'first')).toMatchObject({ state: 'open', consecutiveFailures: 2 })
+      expect([first.realtime.sessions.length, second.realtime.sessions.length]).toEqual([2, 3])
+    })
+  })
+
+  it(
+    'creates of tasks that fail, and is not closed by reads that succeed',
+    async () => {
+      const sections = { breaker: { failures: 1, coolDownMs: 100 } }
+      const lab = await startVidgenGateway({ withSecond: true, sections })
+      try {
+        const caller = new VideoCaller(lab.gateway)
+        const id = await caller.created()
+        lab.simulator.queueFault('429', 'POST')
+        await caller.created()
+        expect(channelOf(lab.gateway, 'first').state).toBe('open')
+        expect((await caller.read(id)).body.code).toBe(0)
+        await eventually(() => channelOf(lab.gateway, 'first').state === 'half_open')
+        expect((await caller.read(id)).body.code).toBe(0)
+        expect(channelOf(lab.gateway, 'first').state).toBe('half_open')
+        await caller.created()
+        expect(channelOf(lab.gateway, 'first').state).toBe('closed')
+      } finally {
+        await lab.close()
+      }
+    },
+    STORE_START_MS,
+  )
+})

@@ -1,0 +1,227 @@
+import { execFile } from 'node:child_process'
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { adminCaller, ADMIN_KEY } from '../support/admin-caller.js'
+import { emptyDirectory, type Exit, type GatewayProcess, runGateway } from '../support/gateway-process.js'
+import { sendRaw } from '../support/raw-http.js'
+import { dataDirectory, STORE_START_MS } from '../support/stores.js'
+
+const KEYS = fileURLToPath(new URL('../../dist/keys-cli.js', import.meta.url))
+const KEY = /^sk-gw-[0-9A-Za-z]{43}$/
+
+/** `npm run keys`, after its build. */
+const keys = (directory: string, words: readonly string[], variables: Readonly<Record<string, string>> = {}) =>
+  new Promise<Pick<Exit, 'output' | 'errors'> & { code: unknown }>((resolve) => {
+    const env = { PATH: process.env['PATH'] ?? '', GATEWAY_DATA: join(directory, 'data'), ...variables }
+    execFile(process.execPath, [KEYS, ...words], { cwd: directory, env }, (error, output, errors) => {
+      resolve({ code: error === null ? 0 : error.code, output, errors })
+    })
+  })
+
+const CONFIGURATION = (adminKey = ADMIN_KEY, more = ''): string =>
+  `auth: { adminKey: "${adminKey}", keyRefreshMs: 100 }\n` +
+  `channels: [{ id: first, provider: p1, baseUrl: "http://127.0.0.1:1", credentials: x, models: ["gpt-4o"] }]\n${more}`
+
+let directory: string
+let gateway: GatewayProcess | undefined
+
+const configure = (text: string): Promise<void> => writeFile(join(directory, 'gateway.yaml'), text)
+
+beforeAll(async () => {
+  directory = await emptyDirectory()
+  const store = await dataDirectory()
+  await rm(join(directory, 'data'), { recursive: true, force: true })
+  await new Promise<void>((resolve, reject) => {
+    execFile('cp', ['-r', store, join(directory, 'data')], (error) => {
+      if (error === null) resolve()
+      else reject(new Error(error.message))
+    })
+  })
+  await rm(store, { recursive: true })
+}, STORE_START_MS)
+
+afterEach(async () => {
+  gateway?.child.kill('SIGKILL')
+  await gateway?.exited
+  gateway = undefined
+})
+afterAll(() => rm(directory, { recursive: true }))
+
+describe('npm run keys on the store', () => {
+  it('issues a key that the gateway knows when it starts, and ends it for good', async () => {
+    await configure(CONFIGURATION())
+    const words = ['create', '--id', 'team-b', '--models', 'gpt-*', '--concurrency', '3', '--expires', '90d', '--quiet']
+    const created = await keys(directory, words)
+    expect({ ...created, output: created.output.trim() }).toEqual({
+      code: 0,
+      errors: '',
+      output: expect.stringMatching(KEY),
+    })
+    const key = created.output.trim()
+
+    gateway = runGateway(directory)
+    const url = await gateway.listening()
+    const models = () =>
+      sendRaw(url, { method: 'GET', path: '/v1/models', headers: { authorization: `Bearer ${key}` } })
+    expect((await models()).status).toBe(200)
+    const { json } = await adminCaller(url).call('GET', '/audit')
+    expect(json['data']).toContainEqual(
+      expect.objectContaining({ actor: 'cli', action: 'keys.create', target: 'team-b' }),
+    )
+
+    const inUse = await keys(directory, ['revoke', 'team-b'])
+    expect(inUse).toMatchObject({ code: 1, output: '' })
+    expect(inUse.errors).toMatch(
+      /is in use by process \d+.*DATABASE_URL\.\n.*GATEWAY_ADMIN_KEY=… npm run keys -- <command> --url/s,
+    )
+    const variables = { GATEWAY_ADMIN_KEY: ADMIN_KEY }
+    const revoked = await keys(directory, ['revoke', 'team-b', '--url', url, '--json'], variables)
+    expect(revoked).toMatchObject({ code: 0, errors: '' })
+    expect(JSON.parse(revoked.output)).toMatchObject({ id: 'team-b', state: 'revoked', limits: { concurrency: 3 } })
+    expect((await models()).status).toBe(401)
+    expect(gateway.output()).not.toContain(key)
+    expect(gateway.output()).not.toContain(ADMIN_KEY)
+
+    gateway.child.kill('SIGTERM')
+    expect((await gateway.exited).code).toBe(0)
+    const again = await keys(directory, ['update', 'team-b', '--note', 'x'])
+    expect(again).toMatchObject({ code: 1, errors: "The key 'team-b' is revoked for good. Issue another one.\n" })
+  }, 90_000)
+
+  it('changes one limit and leaves the others', async () => {
+    await configure(CONFIGURATION())
+    await keys(directory, [
+      'create',
+      '--id',
+      'limited',
+      '--concurrency',
+      '3',
+      '--tokens-per-minute',
+      '9',
+      '--note',
+      'n',
+    ])
+    const update = [
+      'update',
+      'limited',
+      '--concurrency',
+      'none',
+      '--requests-per-minute',
+      '5',
+      '--note',
+      'none',
+      '--json',
+    ]
+    const updated = await keys(directory, update)
+    expect(JSON.parse(updated.output)).toMatchObject({
+      limits: { tokensPerMinute: 9, requestsPerMinute: 5 },
+      note: null,
+    })
+    const bare = await keys(directory, [
+      'update',
+      'limited',
+      '--tokens-per-minute',
+      'none',
+      '--requests-per-minute',
+      'none',
+    ])
+    expect(bare.output).toMatch(
+      /^ID +STATE +KEY +MODELS +LIMITS +EXPIRES +NOTE\nlimited +active +sk-gw-\S{4}… +\* +- +-\n$/,
+    )
+    expect((await keys(directory, ['list'])).output).toContain('limited')
+    expect((await keys(directory, ['list', '--quiet'])).output).toBe('')
+  }, 60_000)
+
+  it.each([
+    [['create', '--id', 'a b'], 1, "Invalid 'id': must be 1 to 64 letters, digits, dots, underscores or hyphens.\n"],
+    [['create', '--expires', '2020-01-01'], 1, "Invalid 'expires_at': must be in the future, in Unix milliseconds.\n"],
+    [['show', 'nobody'], 1, 'There is no such key.\n'],
+    [['list', '--url', 'http://127.0.0.1:1'], 1, '--url needs the admin key in GATEWAY_ADMIN_KEY.\n'],
+    [['create', '--what'], 2, /^Unknown option '--what'.*Usage: npm run keys/s],
+    [[], 2, /^Which command\?\n\nUsage/],
+  ])(
+    'fails with words: %j',
+    async (words, code, errors) => {
+      await configure(CONFIGURATION())
+      const run = await keys(directory, words)
+      expect(run).toMatchObject({ code, output: '' })
+      expect(run.errors).toEqual(typeof errors === 'string' ? errors : expect.stringMatching(errors))
+    },
+    30_000,
+  )
+
+  it('warns where the gateway would not read its keys', async () => {
+    await configure('channels: []')
+    const run = await keys(directory, ['list'])
+    expect(run).toMatchObject({
+      code: 0,
+      errors: expect.stringMatching(/^Warning: neither auth\.adminKey nor database\.url/),
+    })
+  }, 30_000)
+
+  it('fails without a word of the admin key when it is wrong, or nobody is there', async () => {
+    const variables = { GATEWAY_ADMIN_KEY: 'wrong-canary' }
+    const nobody = await keys(directory, ['list', '--url', 'http://127.0.0.1:1'], variables)
+    expect(nobody).toEqual({ code: 1, output: '', errors: 'The gateway that --url names cannot be reached.\n' })
+    await configure(CONFIGURATION())
+    gateway = runGateway(directory)
+    const wrong = await keys(directory, ['list', '--url', await gateway.listening()], variables)
+    expect(wrong).toEqual({ code: 1, output: '', errors: 'The admin key is not valid.\n' })
+    expect(gateway.output()).not.toContain('canary')
+  }, 60_000)
+})
+
+describe('an admin key', () => {
+  it('that npm run keys makes is one that the gateway starts with', async () => {
+    const { code, output } = await keys(directory, ['admin-key'])
+    expect([code, output]).toEqual([0, expect.stringMatching(/^sk-gw-admin-[0-9A-Za-z]{43}\n$/)])
+    await configure(CONFIGURATION(output.trim()))
+    gateway = runGateway(directory)
+    expect((await adminCaller(await gateway.listening(), output.trim()).call('GET', '/keys')).status).toBe(200)
+  }, 60_000)
+
+  it.each(['admin', 'a'.repeat(300), 'correct-horse-battery-staple', '123e4567-e89b-12d3-a456-426614174000'])(
+    'that is easy to guess stops the start, and is not said: %s',
+    async (weak) => {
+      await configure(CONFIGURATION(weak))
+      gateway = runGateway(directory)
+      const { code, output, errors } = await gateway.exited
+      expect(code).toBe(1)
+      expect(errors).toContain('auth.adminKey: is too easy to guess')
+      if (weak !== 'admin') expect(output + errors).not.toContain(weak)
+    },
+    30_000,
+  )
+})
+
+describe('POST /admin/v1/config/reload', () => {
+  it('does what SIGHUP does, and answers with every fault when it does not', async () => {
+    await configure(CONFIGURATION())
+    gateway = runGateway(directory)
+    const admin = adminCaller(await gateway.listening())
+    await configure(CONFIGURATION(ADMIN_KEY, 'server: { port: 1 }\nlogging: { level: loud }\nfoo: 1'))
+    const refused = await admin.call('POST', '/config/reload')
+    expect(refused).toMatchObject({
+      status: 422,
+      json: {
+        error: {
+          code: 'configuration_refused',
+          faults: [
+            expect.stringContaining('document: unknown key "foo"'),
+            expect.stringContaining('logging.level: must be one of'),
+          ],
+        },
+      },
+    })
+    await configure(CONFIGURATION(ADMIN_KEY, 'database: { maxConnections: 3 }\nbreaker: { failures: 7 }'))
+    const applied = await admin.call('POST', '/config/reload')
+    expect(applied).toMatchObject({ status: 200, json: { object: 'config_reload', needs_restart: ['database'] } })
+    await gateway.said(/configuration reloaded/)
+    // Without the key there is no administration any more.
+    await configure('channels: []')
+    expect((await admin.call('POST', '/config/reload')).status).toBe(200)
+    expect((await admin.call('POST', '/config/reload')).status).toBe(404)
+  }, 60_000)
+})

@@ -1,0 +1,104 @@
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { eventually } from '../support/eventually.js'
+import { emptyDirectory, type GatewayProcess, runGateway } from '../support/gateway-process.js'
+import { openRaw } from '../support/raw-http.js'
+import { parseScrape, valueOf } from '../support/prometheus-text.js'
+import { startRawUpstream, unusedPort } from '../support/raw-upstream.js'
+
+const running: GatewayProcess[] = []
+const closers: (() => Promise<unknown>)[] = []
+
+afterEach(async () => {
+  for (const gateway of running.splice(0)) await gateway.close()
+  for (const close of closers.splice(0)) await close()
+})
+
+const KEY = 'process-test-key'
+
+async function configured(baseUrl: string, variables: Readonly<Record<string, string>>): Promise<GatewayProcess> {
+  const directory = await emptyDirectory()
+  const text = JSON.stringify({
+    auth: { keys: [{ id: 'team', key: KEY }] },
+    channels: [{ id: 'only', provider: 'p1', baseUrl, credentials: 'upstream-key' }],
+  })
+  await writeFile(join(directory, 'gateway.yaml'), text)
+  const gateway = runGateway(directory, variables)
+  running.push(gateway)
+  return gateway
+}
+
+async function sandbox(variables: Readonly<Record<string, string>>): Promise<GatewayProcess> {
+  const gateway = runGateway(await emptyDirectory(), variables)
+  running.push(gateway)
+  return gateway
+}
+
+const scrape = async (port: number) => parseScrape(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text())
+
+describe('A gateway as a process', () => {
+  it('tells its metrics on a port of their own, to the end of a drain', async () => {
+    const port = await unusedPort()
+    const asked: Socket[] = []
+    const upstream = await startRawUpstream((socket) => asked.push(socket))
+    closers.push(() => upstream.close())
+    const gateway = await configured(`http://127.0.0.1:${upstream.port}`, { METRICS_PORT: String(port) })
+    const url = await gateway.listening()
+    expect(valueOf(await scrape(port), 'gateway_ready')).toBe(1)
+    expect((await fetch(`${url}/metrics`)).status).toBe(404)
+
+    const body = JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'hello' }] })
+    const answer = openRaw(url, { path: '/v1/chat/completions', headers: { authorization: `Bearer ${KEY}` }, body })
+    await eventually(() => asked.length === 1)
+    gateway.child.kill('SIGTERM')
+    await gateway.said(/"msg":"draining"/)
+    const draining = await scrape(port)
+    expect(valueOf(draining, 'gateway_ready')).toBe(0)
+    expect(valueOf(draining, 'gateway_requests_in_flight', { family: 'chat' })).toBe(1)
+    asked[0]?.end('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}')
+    ;(await answer).resume()
+    expect((await gateway.exited).code).toBe(0)
+    await expect(scrape(port)).rejects.toThrow()
+  })
+
+  it('does not start on a port of the metrics that is in use, and says what to do', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    closers.push(() => new Promise((resolve) => other.close(resolve)))
+    await once(other, 'listening')
+    const address = other.address()
+    const port = typeof address === 'object' ? String(address?.port) : ''
+    const { code, errors } = await (await configured('http://127.0.0.1:1', { METRICS_PORT: port })).exited
+    expect(code).toBe(1)
+    expect(errors).toBe(
+      `The port of the metrics (${port}) is in use. Choose another with METRICS_PORT=<number>; 0 switches it off.\n`,
+    )
+  })
+
+  it('keeps its metrics to itself in the sandbox: several of them run on one machine', async () => {
+    const gateways = [await sandbox({ METRICS_PORT: '' }), await sandbox({ METRICS_PORT: '' })]
+    for (const gateway of gateways) expect(await gateway.listening()).toMatch(/^http/)
+  })
+
+  it('loads the packages of traces only where there is a collector', async () => {
+    // Told at the end by the process itself. The package of the API is loaded in any case, by the library of the metrics.
+    const script = `import { createRequire } from 'node:module'
+      process.on('exit', () => {
+        const loaded = Object.keys(createRequire(process.cwd() + '/x').cache).filter((path) => path.includes('@opentelemetry/') && !path.includes('@opentelemetry/api/'))
+        process.stdout.write('\\nloaded ' + loaded.length + ' of them\\n')
+      })`
+    const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(script)}`
+    const loadedBy = async (variables: Readonly<Record<string, string>>): Promise<number> => {
+      const gateway = await sandbox({ NODE_OPTIONS, ...variables })
+      await gateway.listening()
+      gateway.child.kill('SIGTERM')
+      const { output } = await gateway.exited
+      return Number(/loaded (\d+) of them/.exec(output)?.[1])
+    }
+    expect(await loadedBy({})).toBe(0)
+    expect(await loadedBy({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' })).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,26 @@
+import { expect, it } from '@jest/globals'
+import { describeMixed } from '../soak/mixed/mixed-report.js'
+import { runMixed } from '../soak/mixed/mixed-run.js'
+
+/** It takes a quarter of it on a machine that has nothing else to do. */
+const PATIENCE_MS = 120_000
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
+
+it(
+  'serves all kinds of traffic at once while upstreams fail and callers leave, and nothing of it stays behind',
+  async () => {
+    const options = { runMs: 12_000, sampleMs: 1000, workers: 16, seed: 1 }
+    const outcome = await runMixed(options)
+    const { counts, samples, atRest, leftUpstream, faults } = outcome
+    const idle = Object.entries(counts).flatMap(([kind, endings]) => (sum(Object.values(endings)) === 0 ? [kind] : []))
+    expect({ idle, leftUpstream, faults, run: describeMixed(options, outcome) }).toMatchObject({
+      ...{ idle: [], leftUpstream: 0, faults: [] },
+    })
+    const all = Object.values(counts)
+    expect(sum(all.map(({ answered }) => answered))).toBeGreaterThan(20)
+    expect(sum(all.map(({ left }) => left))).toBeGreaterThan(0)
+    expect(atRest.sockets).toBeLessThanOrEqual(Math.max(...samples.map(({ sockets }) => sockets)))
+  },
+  PATIENCE_MS,
+)

@@ -1,0 +1,255 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { once } from 'node:events'
+import { WebSocket } from 'ws'
+import { Metrics } from '../../src/common/observability/metrics.js'
+import { CHAT_PATH, chatText } from '../support/chat-bodies.js'
+import { startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
+import { type CollectedSpan, OtlpCollector } from '../support/otlp-collector.js'
+import { type P1Gateway, startP1Gateway, UPSTREAM_KEY } from '../support/p1-gateway.js'
+import { parseScrape, valueOf } from '../support/prometheus-text.js'
+import { sendRaw } from '../support/raw-http.js'
+import { unusedPort } from '../support/raw-upstream.js'
+import { realtimeChannel, startRealtimeUpstream } from '../support/realtime-upstream.js'
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
+const SPAN = '00f067aa0ba902b7'
+const TRACE_PARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-(0[01])$/
+
+const SERVER = 2
+const CLIENT = 3
+const ERROR = 2
+
+let collector: OtlpCollector
+const closers: (() => Promise<unknown>)[] = []
+
+beforeEach(async () => {
+  collector = await OtlpCollector.start()
+  closers.push(() => collector.close())
+})
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+async function tracedGateway(observability: object = {}): Promise<P1Gateway> {
+  const section = {
+    otlpUrl: collector.url,
+    otlpHeaders: { authorization: 'Api-Key collector-canary' },
+    ...observability,
+  }
+  const lab = await startP1Gateway({ withSecond: true, sections: { observability: section } })
+  closers.push(() => lab.close())
+  return lab
+}
+
+const chat = (gateway: TestGateway, text: string, headers: Readonly<Record<string, string>> = {}) =>
+  sendRaw(gateway.url, { path: CHAT_PATH, body: chatText(text), headers })
+
+const ofRequest = (spans: readonly CollectedSpan[], requestId: string): CollectedSpan[] =>
+  spans.filter(({ attributes }) => attributes['gateway.request_id'] === requestId)
+
+/** The request's own span and those of its attempts, once all of them have come. */
+async function spansOf(requestId: string, attempts: number): Promise<readonly CollectedSpan[]> {
+  const found = await collector.found((spans) => {
+    const own = ofRequest(spans, requestId)
+    return own.length === attempts + 1 ? own : undefined
+  })
+  return [...found].sort((one, other) => Number(BigInt(one.startTimeUnixNano) - BigInt(other.startTimeUnixNano)))
+}
+
+const spanCounts = async ({ application }: TestGateway): Promise<Readonly<Record<string, number | undefined>>> => {
+  const scrape = parseScrape(await application.get(Metrics).collectText())
+  const count = (outcome: string): number | undefined => valueOf(scrape, 'gateway_trace_spans_total', { outcome })
+  return { sent: count('sent'), failed: count('failed'), dropped: count('dropped') }
+}
+
+describe('A traced request', () => {
+  it('is one trace from its caller to both upstreams that were tried', async () => {
+    const { gateway, simulator, second } = await tracedGateway()
+    simulator.queueFault('500')
+    const traceparent = `00-${TRACE}-${SPAN}-01`
+    const answer = await chat(gateway, 'prompt-canary', {
+      traceparent,
+      tracestate: 'vendor=value',
+      'x-request-id': 'req-1',
+    })
+    expect(answer.status).toBe(200)
+    const [server, failed, answered] = await spansOf('req-1', 2)
+    expect(server).toMatchObject({
+      traceId: TRACE,
+      parentSpanId: SPAN,
+      kind: SERVER,
+      name: `POST ${CHAT_PATH}`,
+      attributes: {
+        'http.request.method': 'POST',
+        'http.route': CHAT_PATH,
+        'http.response.status_code': 200,
+        'gateway.outcome': 'ok',
+      },
+    })
+    expect(failed).toMatchObject({
+      traceId: TRACE,
+      parentSpanId: server?.spanId,
+      kind: CLIENT,
+      status: ERROR,
+      attributes: { 'gateway.channel': 'first', 'error.type': 'upstream_failed' },
+    })
+    expect(answered).toMatchObject({
+      traceId: TRACE,
+      parentSpanId: server?.spanId,
+      kind: CLIENT,
+      attributes: {
+        'gateway.channel': 'second',
+        'gen_ai.request.model': 'gpt-4o-mini',
+        'http.response.status_code': 200,
+      },
+    })
+    expect(answered?.attributes['gen_ai.usage.input_tokens']).toBeGreaterThan(0)
+    expect(answered?.events.map(({ name }) => name)).toEqual(['answered'])
+    const heard = [simulator, second].map(({ lastRequest }) => lastRequest?.headers)
+    expect(heard.map((headers) => headers?.['traceparent'])).toEqual(
+      [failed, answered].map((span) => `00-${TRACE}-${String(span?.spanId)}-01`),
+    )
+    expect(heard.map((headers) => headers?.['tracestate'])).toEqual(['vendor=value', 'vendor=value'])
+    expect(
+      new Set([SPAN, server, failed, answered].map((span) => (typeof span === 'string' ? span : span?.spanId))).size,
+    ).toBe(4)
+  })
+
+  it('begins a trace where its caller has none, or none that can be read', async () => {
+    const { gateway, simulator } = await tracedGateway()
+    await chat(gateway, 'hello', {
+      'x-request-id': 'req-1',
+      traceparent: `00-${TRACE}-${SPAN}-01-more`,
+      tracestate: 'a=1',
+    })
+    const [server, attempt] = await spansOf('req-1', 1)
+    expect(server).not.toHaveProperty('parentSpanId')
+    expect(server?.traceId).not.toBe(TRACE)
+    const [, traceId, spanId] = TRACE_PARENT.exec(String(simulator.lastRequest?.headers['traceparent'])) ?? []
+    expect([traceId, spanId]).toEqual([server?.traceId, attempt?.spanId])
+    expect(simulator.lastRequest?.headers).not.toHaveProperty('tracestate')
+  })
+
+  it('lasts as long as it did, its attempts within it', async () => {
+    const { gateway, simulator } = await tracedGateway()
+    simulator.queueFault({ kind: 'delay', ms: 100 })
+    await chat(gateway, 'hello', { 'x-request-id': 'req-1' })
+    const [server, attempt] = await spansOf('req-1', 1)
+    const at = (nanoseconds: string | undefined): bigint => BigInt(nanoseconds ?? '0')
+    expect(at(attempt?.startTimeUnixNano)).toBeGreaterThanOrEqual(at(server?.startTimeUnixNano))
+    expect(at(attempt?.endTimeUnixNano)).toBeLessThanOrEqual(at(server?.endTimeUnixNano))
+    const answeredAt = at(attempt?.events[0]?.timeUnixNano)
+    expect(answeredAt - at(attempt?.startTimeUnixNano)).toBeGreaterThanOrEqual(99_000_000n)
+    expect(answeredAt).toBeLessThanOrEqual(at(attempt?.endTimeUnixNano))
+  })
+
+  it('is not sent when its caller does not sample it; the upstream is told so', async () => {
+    const { gateway, simulator } = await tracedGateway()
+    await chat(gateway, 'hello', { traceparent: `00-${TRACE}-${SPAN}-00`, 'x-request-id': 'unsampled' })
+    expect(simulator.lastRequest?.headers['traceparent']).toMatch(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-00$`))
+    await chat(gateway, 'hello', { 'x-request-id': 'sampled' })
+    await spansOf('sampled', 1)
+    expect(ofRequest(collector.spans, 'unsampled')).toEqual([])
+  })
+
+  it('is sent as often as the configuration says, but always when its caller samples it', async () => {
+    const { gateway } = await tracedGateway({ traceSampleRatio: 0 })
+    await chat(gateway, 'hello', { 'x-request-id': 'ours' })
+    await chat(gateway, 'hello', { traceparent: `00-${TRACE}-${SPAN}-01`, 'x-request-id': 'theirs' })
+    await spansOf('theirs', 1)
+    expect(ofRequest(collector.spans, 'ours')).toEqual([])
+  })
+
+  it('is a trace on sockets as well', async () => {
+    const upstream = await startRealtimeUpstream()
+    closers.push(() => upstream.close())
+    const gateway = await startGateway({
+      channels: [realtimeChannel(upstream)],
+      sections: { observability: { otlpUrl: collector.url } },
+    })
+    closers.push(() => gateway.close())
+    const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/realtime?model=gpt-realtime`, {
+      headers: { authorization: `Bearer ${TEST_KEY}`, traceparent: `00-${TRACE}-${SPAN}-01`, 'x-request-id': 'req-1' },
+    })
+    await once(client, 'open')
+    client.close()
+    const [server, attempt] = await spansOf('req-1', 1)
+    expect(server).toMatchObject({ parentSpanId: SPAN, attributes: { 'http.response.status_code': 101 } })
+    expect(upstream.requests[0]?.headers['traceparent']).toBe(`00-${TRACE}-${String(attempt?.spanId)}-01`)
+  })
+
+  it('tells the collector who it is, and nothing of callers, upstreams and their keys', async () => {
+    const { gateway, simulator } = await tracedGateway()
+    const answer = await chat(gateway, 'prompt-canary', { 'x-request-id': 'req-1' })
+    await spansOf('req-1', 1)
+    expect(collector.paths).toEqual(collector.paths.map(() => '/v1/traces'))
+    expect(collector.headers[0]).toMatchObject({
+      'content-type': 'application/json',
+      authorization: 'Api-Key collector-canary',
+    })
+    expect(collector.bodies).toContain('multi-model-gateway')
+    expect(answer.text).toContain('content')
+    for (const secret of [
+      'prompt-canary',
+      'collector-canary',
+      TEST_KEY,
+      UPSTREAM_KEY,
+      '127.0.0.1',
+      String(simulator.port),
+    ]) {
+      expect(collector.bodies).not.toContain(secret)
+    }
+    expect(gateway.logText()).not.toContain('collector-canary')
+  })
+
+  it('is sent before the process ends', async () => {
+    const lab = await startP1Gateway({ sections: { observability: { otlpUrl: collector.url } } })
+    await chat(lab.gateway, 'hello', { 'x-request-id': 'last' })
+    await lab.close()
+    expect(ofRequest(collector.spans, 'last')).toHaveLength(2)
+  })
+})
+
+describe('Without a collector', () => {
+  it('nothing is traced, and no upstream is told of a trace', async () => {
+    const lab = await startP1Gateway()
+    closers.push(() => lab.close())
+    await chat(lab.gateway, 'hello', { traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1' })
+    expect(lab.simulator.lastRequest?.headers).not.toHaveProperty('traceparent')
+    expect(lab.simulator.lastRequest?.headers).not.toHaveProperty('tracestate')
+    expect(await spanCounts(lab.gateway)).toEqual({ sent: 0, failed: 0, dropped: 0 })
+  })
+})
+
+describe('A collector that does not do its work', () => {
+  it('is seen in the metrics when it refuses, and nowhere else', async () => {
+    const { gateway } = await tracedGateway()
+    collector.mood = 'refuses'
+    const refused = collector.nextRequest()
+    expect((await chat(gateway, 'hello')).status).toBe(200)
+    await refused
+    for (;;) {
+      const { failed } = await spanCounts(gateway)
+      if (failed === 2) break
+    }
+    expect(gateway.logText()).not.toMatch(/"level":(40|50)/)
+  })
+
+  it('does not keep a gateway from ending when it hangs', async () => {
+    const lab = await startP1Gateway({ sections: { observability: { otlpUrl: collector.url } } })
+    collector.mood = 'hangs'
+    const held = collector.nextRequest()
+    expect((await chat(lab.gateway, 'hello')).status).toBe(200)
+    await held
+    await lab.close()
+    expect(collector.spans).toEqual([])
+  })
+
+  it('does not keep callers waiting when nobody listens there', async () => {
+    const otlpUrl = `http://127.0.0.1:${String(await unusedPort())}`
+    const lab = await startP1Gateway({ sections: { observability: { otlpUrl } } })
+    for (let calls = 0; calls < 3; calls++) expect((await chat(lab.gateway, 'hello')).status).toBe(200)
+    await lab.close()
+  })
+})

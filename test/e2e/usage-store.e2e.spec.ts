@@ -1,0 +1,127 @@
+import { afterEach, beforeAll, afterAll, describe, expect, it } from '@jest/globals'
+import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
+import type { Simulator } from '../../src/sandbox/simulator.js'
+import { Metrics } from '../../src/common/observability/metrics.js'
+import { Database } from '../../src/common/database/database.js'
+import { CHAT_PATH, chatText } from '../support/chat-bodies.js'
+import { eventually } from '../support/eventually.js'
+import { startGateway, type TestGateway } from '../support/gateway.js'
+import { p1Channel, UPSTREAM_KEY } from '../support/p1-gateway.js'
+import { startPostgres, type TestPostgres } from '../support/postgres.js'
+import { sendRaw } from '../support/raw-http.js'
+import { dataDirectory, STORE_START_MS } from '../support/stores.js'
+import { getUsage, recordsOf } from '../support/usage-lab.js'
+
+let postgres: TestPostgres
+let simulator: Simulator
+const gateways: TestGateway[] = []
+
+beforeAll(async () => {
+  postgres = await startPostgres()
+  simulator = await startP1Simulator({ apiKey: UPSTREAM_KEY })
+}, STORE_START_MS)
+afterEach(async () => {
+  for (const gateway of gateways.splice(0)) await gateway.close()
+})
+afterAll(async () => {
+  await simulator.close()
+  await postgres.close()
+})
+
+async function replica(sections: object, directory?: string): Promise<TestGateway> {
+  const gateway = await startGateway({
+    channels: [p1Channel('first', simulator)],
+    sections,
+    ...(directory === undefined ? {} : { dataDirectory: directory }),
+  })
+  gateways.push(gateway)
+  return gateway
+}
+
+async function chats(gateway: TestGateway, count: number, name: string): Promise<string[]> {
+  const ids = Array.from({ length: count }, (_, index) => `${name}-${index}`)
+  const answers = await Promise.all(
+    ids.map((id) =>
+      sendRaw(gateway.url, { path: CHAT_PATH, body: chatText('Hello'), headers: { 'x-request-id': id } }),
+    ),
+  )
+  expect(answers.map(({ status }) => status)).toEqual(ids.map(() => 200))
+  return ids
+}
+
+const recorded = async (gateway: TestGateway): Promise<string[]> =>
+  (await recordsOf(gateway)).map(({ request_id: id }) => id ?? '').sort()
+
+describe('Two replicas with one database', () => {
+  it('write what each has served, and both show all of it', async () => {
+    const database = { url: await postgres.emptyDatabase() }
+    const [one, two] = await Promise.all([replica({ database }), replica({ database })])
+    const ids = (await Promise.all([chats(one, 40, 'one'), chats(two, 40, 'two'), chats(one, 20, 'more')])).flat()
+    await eventually(async () => (await recorded(one)).length + (await recorded(two)).length === 2 * ids.length)
+    expect(await recorded(one)).toEqual(ids.sort())
+    expect(await recorded(two)).toEqual(ids)
+  })
+})
+
+describe('While the database is away', () => {
+  it('calls are served as ever, and what they used is there once it is back', async () => {
+    const database = { url: await postgres.emptyDatabase() }
+    const gateway = await replica({ database, usage: { batchMs: 10 } })
+    await gateway.application.get(Database).open()
+    const before = await chats(gateway, 5, 'before')
+    await eventually(async () => (await recorded(gateway)).length === before.length)
+    await postgres.kill()
+    const startedAtMs = performance.now()
+    const during = await chats(gateway, 20, 'during')
+    // Nobody waited for a database: its own limits are longer.
+    expect(performance.now() - startedAtMs).toBeLessThan(2500)
+    await eventually(async () => (await getUsage(gateway)).status === 503)
+    await postgres.start()
+    await eventually(async () => (await recorded(gateway).catch(() => [])).length === before.length + during.length)
+    expect(await recorded(gateway)).toEqual([...before, ...during].sort())
+    expect(gateway.logText()).not.toContain('"record"')
+  }, 30_000)
+
+  it('what does not fit into the queue is in the log, and the rest is stored', async () => {
+    const database = { url: await postgres.emptyDatabase() }
+    const gateway = await replica({ database, usage: { batchMs: 10, batchRows: 2, queueRows: 5 } })
+    await gateway.application.get(Database).open()
+    await postgres.kill()
+    const ids = await chats(gateway, 30, 'many')
+    const lines = (): string[] =>
+      gateway
+        .logText()
+        .split('\n')
+        .filter((line) => line.includes('"reason":"overflow"'))
+    const { registry } = gateway.application.get(Metrics)
+    await eventually(async () => {
+      const queued = /^gateway_usage_queue_rows (\d+)$/m.exec(await registry.metrics())?.[1]
+      return lines().length + Number(queued) === ids.length
+    })
+    await postgres.start()
+    await eventually(async () => (await recorded(gateway).catch(() => [])).length === ids.length - lines().length)
+    const logged = lines().map((line) => (JSON.parse(line) as { record: { requestId: string } }).record.requestId)
+    expect(logged.length).toBeGreaterThanOrEqual(20)
+    expect([...logged, ...(await recorded(gateway))].sort()).toEqual(ids.sort())
+  }, 30_000)
+})
+
+describe('A gateway that needs no store', () => {
+  it(
+    'opens none for calls, and has all of them when somebody asks for usage',
+    async () => {
+      const directory = await dataDirectory()
+      const gateway = await replica({ usage: { batchMs: 1 } }, directory)
+      const ids = await chats(gateway, 5, 'quiet')
+      let isOpen = false
+      gateway.application.get(Database).whenOpen(() => {
+        isOpen = true
+      })
+      expect(isOpen).toBe(false)
+      expect(gateway.logText()).not.toContain('opening the store')
+      await eventually(async () => (await recorded(gateway)).length === ids.length)
+      expect(isOpen).toBe(true)
+    },
+    STORE_START_MS,
+  )
+})
