@@ -6,6 +6,12 @@ import { ProcessMetrics } from './process-metrics.js'
 
 const BLOCK_MS = 150
 
+async function blockLoop(): Promise<void> {
+  const untilMs = performance.now() + BLOCK_MS
+  while (performance.now() < untilMs);
+  await nextTurn()
+}
+
 describe('What a scrape says of the process', () => {
   it('is how late the event loop was since the scrape before, and nothing of the time before that', async () => {
     const metrics = new Metrics()
@@ -14,11 +20,8 @@ describe('What a scrape says of the process', () => {
       valueOf(parseScrape(await metrics.collectText()), 'gateway_event_loop_delay_seconds', { statistic: 'max' })
     try {
       expect(await worst()).toBeUndefined()
-      // Its timer has to have been set by a turn of the loop.
-      for (let turns = 0; turns < 5; turns++) await nextTurn()
-      const untilMs = performance.now() + BLOCK_MS
-      while (performance.now() < untilMs);
-      await nextTurn()
+      // Only what comes between two of its looks is counted, and it has looked at nothing yet.
+      for (let blocks = 0; blocks < 3; blocks++) await blockLoop()
       expect(await worst()).toBeGreaterThan((BLOCK_MS - 50) / 1000)
       // A machine that is busy with others may be late again, but not every time.
       while (((await worst()) ?? 0) > (BLOCK_MS - 50) / 1000);
