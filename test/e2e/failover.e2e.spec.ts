@@ -35,6 +35,11 @@ describe.each(ALL)('%s with a second channel', (_name, path, body) => {
         expect(second.lastRequest?.body.equals(simulator.lastRequest?.body ?? Buffer.alloc(0))).toBe(true)
         const line = await gateway.logLine(String(answer.headers['x-request-id']))
         expect(line).toMatchObject({ attempts: 2, channel: 'second', status: 200 })
+        const ms: unknown = expect.any(Number)
+        expect(line['tried']).toEqual([
+          { channel: 'first', ms, failure: expect.stringMatching(/^(?:upstream_|rate_limited)/) },
+          { channel: 'second', ms },
+        ])
       })
     },
   )

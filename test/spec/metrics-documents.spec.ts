@@ -111,6 +111,14 @@ interface Rule {
   readonly annotations: { readonly summary: string }
 }
 
+interface Provisioning {
+  readonly providers: readonly [{ readonly options: { readonly path: string } }]
+}
+
+interface Compose {
+  readonly services: { readonly grafana: { readonly volumes: readonly string[] } }
+}
+
 const dashboard = JSON.parse(read('deploy/grafana/gateway.json')) as Dashboard
 const expressions = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
 const rules = (parse(read('deploy/prometheus/alerts.yml')) as { groups: { rules: Rule[] }[] }).groups.flatMap(
@@ -180,11 +188,27 @@ describe('The alerts', () => {
   })
 })
 
+describe('Grafana', () => {
+  it('finds the Prometheus of the compose file, and the dashboard where it is mounted', () => {
+    const provisioning = 'deploy/grafana/provisioning'
+    expect(parse(read(`${provisioning}/datasources/prometheus.yml`))).toMatchObject({
+      datasources: [{ type: 'prometheus', url: 'http://prometheus:9090', isDefault: true }],
+    })
+    const [provider] = (parse(read(`${provisioning}/dashboards/gateway.yml`)) as Provisioning).providers
+    const { volumes } = (parse(read('docker-compose.yml'), { merge: true }) as Compose).services.grafana
+    expect(volumes).toContain(`./deploy/grafana/gateway.json:${provider.options.path}/gateway.json:ro`)
+    expect(volumes).toContain(`./${provisioning}:/etc/grafana/provisioning:ro`)
+  })
+})
+
 describe('The scrape configuration', () => {
   it('finds the gateways of the compose file on the port of their metrics, and the alerts', () => {
     expect(parse(read('deploy/prometheus/prometheus.yml'))).toMatchObject({
       rule_files: ['alerts.yml'],
-      scrape_configs: [{ job_name: 'gateway', dns_sd_configs: [{ names: ['gateway'], type: 'A', port: 9090 }] }],
+      scrape_configs: [
+        { job_name: 'gateway', dns_sd_configs: [{ names: ['gateway'], type: 'A', port: 9090 }] },
+        { job_name: 'balancer', static_configs: [{ targets: ['balancer:8405'] }] },
+      ],
     })
   })
 })

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors/gateway-error.js'
-import type { Call } from '../http/call.js'
+import type { Attempt, Call } from '../http/call.js'
 import type { CallOutcome } from './call-endings.js'
 import { describeError, type Logging } from './logger.js'
 
@@ -30,6 +30,7 @@ export function logCall(
       word('model', log.model) +
       word('channel', log.channelId) +
       count('attempts', log.tried.length) +
+      record('tried', describeTried(log.tried)) +
       count('status', status) +
       count('upstreamStatus', log.upstreamStatus) +
       word('upstreamRequestId', log.upstreamRequestId) +
@@ -43,6 +44,16 @@ export function logCall(
       record('failure', describeFailure(log.failure)) +
       ',"msg":"request"}\n',
   )
+}
+
+/** Where a call went, and how each attempt ended; one attempt is told by the other fields. */
+function describeTried(tried: readonly Attempt[]): readonly object[] | undefined {
+  if (tried.length < 2) return undefined
+  return tried.map(({ channelId, startedAtMs, endedAtMs, failure }) => ({
+    channel: channelId,
+    ...(endedAtMs === undefined ? {} : { ms: rounded(endedAtMs - startedAtMs) }),
+    ...(failure === undefined ? {} : { failure }),
+  }))
 }
 
 const shownPath = (path: string): string => (path.startsWith(SECRET_PATHS) ? `${SECRET_PATHS}:token` : path)
@@ -80,8 +91,10 @@ function word(name: string, text: string | undefined): string {
 
 const count = (name: string, value: number | undefined): string => (value === undefined ? '' : `,"${name}":${value}`)
 
+const rounded = (milliseconds: number): number => Math.round(milliseconds * 100) / 100
+
 const duration = (name: string, milliseconds: number | undefined): string =>
-  milliseconds === undefined ? '' : `,"${name}":${Math.round(milliseconds * 100) / 100}`
+  milliseconds === undefined ? '' : `,"${name}":${rounded(milliseconds)}`
 
 const record = (name: string, value: object | undefined): string =>
   value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`
