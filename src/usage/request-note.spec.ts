@@ -33,6 +33,12 @@ describe('What a call leaves to be recorded', () => {
     })
   })
 
+  it('holds no more of an invented name than any model has', () => {
+    const call = callTo('POST', '/v1/chat/completions')
+    call.log.model = 'x'.repeat(4_000_000)
+    expect(requestNote(call, { ...OK, status: 400 })?.model).toBe('x'.repeat(256))
+  })
+
   it('belongs to one bearer alone where callers bring keys of their own', () => {
     const call = callTo('POST', '/v1/chat/completions')
     call.caller = { keyId: 'caller', bearer: 'secret' }

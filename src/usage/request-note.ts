@@ -28,6 +28,9 @@ const ROUTES: ReadonlyMap<string, CountedRoute> = new Map<string, CountedRoute>(
   ['/vidgen/v1/videos/text2video', { method: 'POST', usageClass: 'video' }],
 ])
 
+/** No model of a configuration has a longer name. */
+const LONGEST_NAME = 256
+
 /** No key guard has let anybody in. */
 const NOBODY = '-'
 
@@ -47,7 +50,7 @@ export function requestNote(call: Call, outcome: CallOutcome): UsageNote | undef
     ownerId: ownerOf(caller),
     kind: 'request',
     route: call.path,
-    model: route.model ?? log.model,
+    model: route.model ?? shortName(log.model),
     usageClass: route.model === undefined ? (log.modelClass ?? route.usageClass) : route.usageClass,
     channelId: log.channelId,
     outcome: outcomeWord(log.failure, outcome),
@@ -55,6 +58,12 @@ export function requestNote(call: Call, outcome: CallOutcome): UsageNote | undef
     usage: route.hasResponses === true ? undefined : log.usage,
     estimate: log.estimate,
   }
+}
+
+/** A caller may write megabytes where the model stands; a part of a text would keep the whole of it, so this is a copy. */
+function shortName(name: string | undefined): string | undefined {
+  if (name === undefined || name.length <= LONGEST_NAME) return name
+  return Buffer.from(name.slice(0, LONGEST_NAME)).toString()
 }
 
 function outcomeWord(failure: unknown, { left, status }: CallOutcome): UsageOutcome {
