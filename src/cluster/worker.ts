@@ -21,23 +21,24 @@ export class Primary {
   private isDraining = false
 
   private constructor(readonly place: WorkerPlace) {
-    process.on('message', (order: OrderToWorker) => {
-      this.obey(order)
-    })
     cluster.worker?.once('disconnect', () => {
       this.outlive()
     })
   }
 
   /** Resolves once the primary has told this process its place. */
-  static async hear(): Promise<Primary> {
+  static hear(): Promise<Primary> {
     // A terminal and a service manager send theirs to every process of a group; only the primary's word counts.
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined)
-    const place = await new Promise<WorkerPlace>((resolve) => {
-      process.once('message', resolve)
+    return new Promise((resolve) => {
+      let primary: Primary | undefined
+      // One listener for all: an order may come together with the place, before whoever waits for that has gone on.
+      process.on('message', (message) => {
+        if (primary !== undefined) primary.obey(message as OrderToWorker)
+        else resolve((primary = new Primary(message as WorkerPlace)))
+      })
       tell({ news: 'here' })
     })
-    return new Primary(place)
   }
 
   /** From now on its orders go to this gateway. */

@@ -173,7 +173,14 @@ describe('with auth.adminKey', () => {
         units: expect.objectContaining({ prompt_tokens: expect.any(Number), completion_tokens: expect.any(Number) }),
       }),
     ])
-    for (const query of ['group_by=hour', 'group_by=day,day', 'from=yesterday', 'owner=x', 'key=a&key=b']) {
+    for (const query of [
+      'group_by=hour',
+      'group_by=day,day',
+      'from=yesterday',
+      'owner=x',
+      'key=a&key=b',
+      'model=%00',
+    ]) {
       expect((await admin.call('GET', `/usage?${query}`)).status).toBe(400)
     }
   })

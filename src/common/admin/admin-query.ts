@@ -5,7 +5,8 @@ import { assertKnown } from './admin-body.decorator.js'
 /** A query as Express parses it: text, or a list where a name stands more than once. */
 export type Query = Readonly<Record<string, unknown>>
 
-/** The parameters of an operator's query. Throws `invalid_request` for an unknown name and for one that stands twice. */
+/** The parameters of an operator's query. Throws `invalid_request` for an unknown name, for one that stands twice,
+ * and for control characters. */
 export function readQuery<Name extends string>(query: Query, names: readonly Name[]): Partial<Record<Name, string>> {
   assertKnown(Object.keys(query), new Set<string>(names))
   const read: Partial<Record<Name, string>> = {}
@@ -13,6 +14,8 @@ export function readQuery<Name extends string>(query: Query, names: readonly Nam
     const value = query[name]
     if (value === undefined) continue
     if (typeof value !== 'string') throw invalid(name, `The parameter ${quoted(name)} stands more than once.`)
+    // No database takes a NUL, and no name of ours has any of them.
+    if (/\p{Cc}/u.test(value)) throw invalid(name, `The parameter ${quoted(name)} holds a control character.`)
     read[name] = value
   }
   return read
