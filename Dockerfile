@@ -36,4 +36,4 @@ EXPOSE 8080 9090
 HEALTHCHECK --interval=5s --timeout=3s --start-period=30s --retries=3 \
   CMD ["node", "-e", "require('node:http').get({ host: '127.0.0.1', port: process.env.PORT || 8080, path: '/health/ready', timeout: 2500 }, (answer) => process.exit(answer.statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
 # Node itself is process 1: SIGTERM drains, SIGHUP reloads, and it waits for the processes it starts itself.
-CMD ["node", "--enable-source-maps", "dist/main.js"]
+CMD ["node", "--enable-source-maps", "--max-semi-space-size=64", "dist/main.js"]

@@ -1,33 +1,38 @@
 /**
- * `node bench/overload.mjs [--short] [--write]`: see docs/overload.md. `--short`: ten seconds of overload instead of a minute.
+ * `node bench/overload.mjs [--mix mixed|chat] [--short] [--write]`: see docs/overload.md. `--short`: ten seconds of overload instead of a minute.
  * `--write`: puts the report into docs/overload.md. Exit code 0 when every promise was kept, 1 when one was not, 2 when the
  * run is void.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { MIXES } from './overload/load-mix.mjs'
 import { OverloadRun } from './overload/overload-run.mjs'
 import { overloadReport } from './overload/overload-report.mjs'
 import { stopAll } from './processes.mjs'
 import { GATEWAY_SCRIPT } from './session.mjs'
 
-const { values: options } = parseArgs({ options: { short: { type: 'boolean' }, write: { type: 'boolean' } } })
+const { values: options } = parseArgs({
+  options: { mix: { type: 'string', default: 'mixed' }, short: { type: 'boolean' }, write: { type: 'boolean' } },
+})
 
 const FULL = { warmUpMs: 8_000, closedMs: 6_000, openMs: 12_000, overloadMs: 60_000, recoveryMs: 12_000 }
 const SHORT = { warmUpMs: 5_000, closedMs: 3_000, openMs: 4_000, overloadMs: 10_000, recoveryMs: 11_000 }
 
 const DOCUMENT = fileURLToPath(new URL('../docs/overload.md', import.meta.url))
-const OUTPUT = /(<!-- output of npm run overload -->\n+```text\n)[^]*?(\n```\n)/
+const outputOf = (mix) =>
+  new RegExp(`(<!-- output of npm run overload -- --mix ${mix} -->\\n+\`\`\`text\\n)[^]*?(\\n\`\`\`\\n)`)
 
 async function main() {
   if (!existsSync(GATEWAY_SCRIPT)) throw new Error('dist/main.js is missing: run `npm run build` first')
-  const result = await new OverloadRun(options.short === true ? SHORT : FULL).run()
+  if (!Object.hasOwn(MIXES, options.mix)) throw new Error(`--mix is one of ${Object.keys(MIXES).join(', ')}`)
+  const result = await new OverloadRun(options.short === true ? SHORT : FULL, options.mix).run()
   const { text, code } = overloadReport(result)
   console.log(text)
   if (options.write === true) {
     writeFileSync(
       DOCUMENT,
-      readFileSync(DOCUMENT, 'utf8').replace(OUTPUT, (_, before, after) => before + text + after),
+      readFileSync(DOCUMENT, 'utf8').replace(outputOf(options.mix), (_, before, after) => before + text + after),
     )
   }
   return code

@@ -40,15 +40,15 @@ async function freePort() {
 }
 
 /**
- * Starts `node <script>` on a free port and waits until `readyPath` answers 200.
+ * Starts `node <flags> <script>` on a free port and waits until `readyPath` answers 200.
  * @returns {Promise<Service>}
  * @throws when it exits or is not ready within 60 s; the end of its log is in the message
  */
-export async function startService({ name, script, environment = {}, readyPath }) {
+export async function startService({ name, script, flags = [], environment = {}, readyPath }) {
   const port = await freePort()
   const logFile = join(scratchDirectory(), `${name}-${port}.log`)
   const log = openSync(logFile, 'a')
-  const child = spawn(process.execPath, [script], {
+  const child = spawn(process.execPath, [...flags, script], {
     cwd: scratchDirectory(),
     env: {
       ...keptVariables(),

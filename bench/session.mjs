@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gatewayConfig } from './gateway-config.mjs'
@@ -11,6 +11,10 @@ export const DRIVER_LIMIT = 0.8
 
 const here = (file) => fileURLToPath(new URL(file, import.meta.url))
 export const GATEWAY_SCRIPT = here('../dist/main.js')
+
+/** As `npm start` and the image have them: `node <flags> dist/main.js`. */
+const { start } = JSON.parse(readFileSync(here('../package.json'), 'utf8')).scripts
+export const GATEWAY_FLAGS = start.split(' ').slice(1, -1)
 const YARDSTICK_SCRIPT = here('bare.mjs')
 
 /** One run: the upstream, the targets that are measured against it, and what makes the run void. */
@@ -55,6 +59,7 @@ export class Session {
     const service = await startService({
       name: 'gateway',
       script: GATEWAY_SCRIPT,
+      flags: GATEWAY_FLAGS,
       environment,
       readyPath: '/health/ready',
     })

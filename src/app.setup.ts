@@ -5,9 +5,11 @@ import { NestFactory } from '@nestjs/core'
 import { AppModule } from './app.module.js'
 import { Admission } from './common/admission/admission.js'
 import { RequestDoor } from './common/admission/request-door.js'
+import { shareOfAdmission, workersIn } from './common/admission/worker-share.js'
 import { envelopeFor } from './common/errors/envelope-choice.js'
 import { GatewayExceptionFilter } from './common/errors/gateway-exception.filter.js'
 import { attachCall, Call } from './common/http/call.js'
+import { callerAddress, rememberPeers } from './common/http/caller-address.js'
 import { GatewayHttpAdapter, type RequestStart } from './common/http/gateway-http.adapter.js'
 import { requestIdOf } from './common/http/request-id.js'
 import { settleUsage } from './common/http/usage-meter.js'
@@ -25,6 +27,7 @@ import { serveDocumentation } from './openapi.js'
 
 const STUCK_MARGIN_MS = 30_000
 const SWITCHING_PROTOCOLS = 101
+const FIRST_ERROR_STATUS = 400
 
 export interface ApplicationOptions extends ConfigurationOptions {
   readonly logging: Logging
@@ -37,8 +40,8 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
   const { logging, sandbox, ...configuration } = options
   const readiness = new Readiness()
   const endings = new CallEndings()
-  const settings = { current: options.config }
-  const admission = new Admission(() => settings.current.admission)
+  const settings = { current: options.config, admission: shareOfAdmission(options.config) }
+  const admission = new Admission(() => settings.admission, { workers: workersIn(options.config) })
   const adapter: GatewayHttpAdapter = new GatewayHttpAdapter(
     requestStart({
       logging,
@@ -65,9 +68,11 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
   application.useGlobalFilters(new GatewayExceptionFilter())
   application.get(ConfigStore).onChange((next) => {
     settings.current = next
+    settings.admission = shareOfAdmission(next)
   })
   await application.init()
   endStuckConnections(application)
+  rememberPeers(application.getHttpServer() as Server)
   return application
 }
 
@@ -117,20 +122,26 @@ function requestStart(parts: RequestStartParts): RequestStart {
     if (sandbox) call.answerHeaders['x-gateway-sandbox'] = 'true'
     // Clients with kept-alive connections must find another replica for their next request.
     if (readiness.isLeaving) call.answerHeaders['connection'] = 'close'
+    let isOver = false
+    // A pipelined request waits without a socket of its own, and is never told that the caller left.
+    const waitsForItsTurn = response.socket === null
     const finish = (): void => {
-      response.removeListener('close', finish)
-      request.socket.removeListener('close', finish)
+      if (isOver) return
+      isOver = true
+      if (waitsForItsTurn) request.socket.removeListener('close', finish)
       if (!response.writableFinished && response.statusCode !== SWITCHING_PROTOCOLS) call.departure.announce()
       settleUsage(call.log)
       const outcome = outcomeOf(call, response)
+      if (outcome.status >= FIRST_ERROR_STATUS) {
+        call.log.callerAddress = callerAddress(request, settings.current.server.trustedProxies)
+      }
       logCall(call, outcome, logging)
       endings.over(call, outcome)
       admission.memory.close(call)
-      if (verdict === 'let_in') admission.end()
+      if (verdict === 'let_in') door.end(path)
     }
-    response.once('close', finish)
-    // A pipelined request waits for its turn without a socket of its own, and is never told that the caller left.
-    if (response.socket === null) request.socket.once('close', finish)
+    response.on('close', finish)
+    if (waitsForItsTurn) request.socket.on('close', finish)
     if (verdict !== 'let_in') door.refuse(verdict, call, request, response)
     return verdict === 'let_in'
   }

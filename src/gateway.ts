@@ -26,8 +26,6 @@ export interface GatewayOptions {
   readonly logging: Logging
   /** Where a reload reads; absent in the sandbox. */
   readonly reloadFrom?: ConfigSource
-  /** Somebody had the configuration read again, but not by `reload`. */
-  readonly onOwnReload?: () => void
   readonly inSandbox?: boolean
   /** Runs last, before the process exits. */
   readonly closeLast?: () => Promise<void>
@@ -42,8 +40,8 @@ export interface Gateway {
    * `MetricsPortInUse`, or what the port says.
    */
   listen(): Promise<string>
-  /** Reads the configuration again and logs how that went. */
-  reload(): Promise<void>
+  /** Reads the configuration again, from there if need be, and logs how that went. */
+  reload(from?: ConfigSource): Promise<void>
   /** Ends the process once everything that runs has ended, or its time is up. */
   drain(signal: string): Promise<void>
   collectMetrics(): Promise<MetricsSnapshot>
@@ -61,11 +59,9 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   })
   const store = application.get(ConfigStore)
   warn(config, logger)
-  let isTold = false
   store.onChange((next) => {
     logger.level = next.logging.level
     warn(next, logger)
-    if (!isTold) options.onOwnReload?.()
   })
   const metricsServer = application.get(MetricsServer)
   return {
@@ -76,11 +72,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       if (servesMetrics) await metricsServer.listen()
       return listen(application, config.server)
     },
-    reload: async () => {
-      isTold = true
-      await reloadConfig(store, logger)
-      isTold = false
-    },
+    reload: (from) => reloadConfig(store, logger, from),
     drain: (signal) =>
       drain(application, signal, {
         logger,

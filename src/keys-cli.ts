@@ -2,13 +2,17 @@ import 'reflect-metadata'
 import { loadConfigFile, parseConfig } from './config/config-loader.js'
 import { processEnvironment, readEnvironment } from './config/environment.config.js'
 import { readVariable } from './config/variable.js'
-import { BadCommand, type Command, type DeskCommand, readCommand, USAGE } from './keys/cli/command-line.js'
+import { BadCommand, UnknownCommand } from './keys/cli/bad-command.js'
+import { type Command, type DeskCommand, readCommand } from './keys/cli/command-line.js'
 import { DeskFailure, type KeyDesk } from './keys/cli/key-desk.js'
 import { RemoteDesk } from './keys/cli/remote-desk.js'
 import { newAdminKey, runCommand } from './keys/cli/run-command.js'
 import { openStoreDesk } from './keys/cli/store-desk.js'
+import { USAGE } from './keys/cli/usage-text.js'
 
 const NOT_UNDERSTOOD = 2
+
+const HELP = 'Usage: npm run keys -- --help\n'
 
 const NOT_READ =
   'Warning: neither auth.adminKey nor database.url is configured; without one of them the gateway reads no keys from its store.\n'
@@ -16,7 +20,7 @@ const NOT_READ =
 /** `npm run keys`: issues, shows, changes and revokes keys, in the store or at a gateway that runs. */
 async function main(): Promise<void> {
   const words = process.argv.slice(2)
-  if (words.includes('--help') || words.includes('-h')) {
+  if (words[0] === 'help' || words.includes('--help') || words.includes('-h')) {
     process.stdout.write(USAGE)
     return
   }
@@ -42,8 +46,11 @@ async function deskFor({ url }: Command): Promise<KeyDesk> {
     if (value === undefined) throw new DeskFailure(problem ?? '--url needs the admin key in GATEWAY_ADMIN_KEY.')
     return new RemoteDesk(url, value)
   }
-  const { configFile, dataDirectory } = readEnvironment(variables)
+  const { configFile, configFileNamed, dataDirectory } = readEnvironment(variables)
   const loaded = await loadConfigFile(configFile, variables)
+  // Its store would be another one than the gateway's.
+  if (loaded === undefined && configFileNamed)
+    throw new DeskFailure('The file that GATEWAY_CONFIG names does not exist.')
   const config = loaded?.config ?? parseConfig('{}', variables)
   if (config.auth.adminKey === undefined && config.database.url === undefined) process.stderr.write(NOT_READ)
   return openStoreDesk(config, dataDirectory)
@@ -53,7 +60,8 @@ try {
   await main()
 } catch (error) {
   const message = error instanceof Error ? error.message : String(error)
-  const isNotUnderstood = error instanceof BadCommand
-  process.stderr.write(isNotUnderstood ? `${message}\n\n${USAGE}` : `${message}\n`)
-  process.exitCode = isNotUnderstood ? NOT_UNDERSTOOD : 1
+  process.stderr.write(`${message}\n`)
+  if (error instanceof UnknownCommand) process.stderr.write(`\n${USAGE}`)
+  else if (error instanceof BadCommand) process.stderr.write(HELP)
+  process.exitCode = error instanceof BadCommand ? NOT_UNDERSTOOD : 1
 }

@@ -1,10 +1,8 @@
 import 'reflect-metadata'
 import cluster from 'node:cluster'
-import { numberedLines } from './cluster/numbered-lines.js'
 import { serveByWorkers } from './cluster/primary.js'
 import { assertAlone, withWorkers, workersNote, workersOf } from './cluster/worker-count.js'
 import { Primary } from './cluster/worker.js'
-import { BatchedOutput } from './common/observability/batched-output.js'
 import { createLogging, type Logging } from './common/observability/logger.js'
 import { loadConfigFile, type LoadedConfig } from './config/config-loader.js'
 import { processEnvironment, readEnvironment } from './config/environment.config.js'
@@ -14,18 +12,16 @@ import type { Gateway, GatewayOptions } from './gateway.js'
 import { drainOnSignal } from './shutdown.js'
 import { explainStartFailure } from './start-failure.js'
 
-const STANDARD_OUTPUT = 1
-
 type ReadConfig = () => Promise<LoadedConfig | undefined>
 
 async function main(): Promise<void> {
   const variables = processEnvironment()
   const { configFile } = readEnvironment(variables)
-  const readConfig = (): Promise<LoadedConfig | undefined> => loadConfigFile(configFile, variables)
   if (cluster.isWorker) {
-    await serveAsWorker(readConfig)
+    await serveAsWorker()
     return
   }
+  const readConfig = (): Promise<LoadedConfig | undefined> => loadConfigFile(configFile, variables)
   const loaded = await readConfig()
   if (loaded === undefined) {
     await serveSandbox(variables)
@@ -38,10 +34,16 @@ async function main(): Promise<void> {
   if (note !== undefined) logging.logger.info(note)
   const address = await (workers === 1
     ? serveAlone(config, logging, readConfig)
-    : serveByWorkers(config, workers, logging.logger))
+    : serveByWorkers({
+        config: withWorkers(config, workers),
+        workers,
+        logging,
+        readConfig: readingFor(readConfig, workers),
+      }))
   // The first worker has said why.
   if (address === undefined) process.exit(1)
-  process.stdout.write(`Multi-Model Gateway listens at ${address}\n`)
+  // Where the log goes, by the same way: two writers would tear each other's lines.
+  logging.sink.write(`Multi-Model Gateway listens at ${address}\n`)
 }
 
 async function serveSandbox(variables: Variables): Promise<void> {
@@ -77,19 +79,11 @@ function serve(gateway: Gateway): Promise<string> {
   return gateway.listen()
 }
 
-async function serveAsWorker(readConfig: ReadConfig): Promise<void> {
+async function serveAsWorker(): Promise<void> {
   const primary = await Primary.hear()
-  const { worker, workers } = primary.place
-  const reloadFrom = readingFor(readConfig, workers)
-  const loaded = await reloadFrom()
-  if (loaded === undefined) throw new Error('the configuration file is gone')
-  const { config } = loaded
-  const lines = numberedLines(worker, new BatchedOutput(STANDARD_OUTPUT))
-  const logging = createLogging(config.logging.level, lines)
-  const onOwnReload = (): void => {
-    primary.tellOfReload()
-  }
-  const gateway = await createGateway({ config, logging, reloadFrom, onOwnReload, servesMetrics: false })
+  const { config } = primary.start
+  const logging = createLogging(config.logging.level)
+  const gateway = await createGateway({ config, logging, reloadFrom: primary.readAgain, servesMetrics: false })
   primary.direct(gateway)
   primary.announce(await gateway.listen())
 }

@@ -7,11 +7,19 @@ import type { TimeoutsSection } from './config/gateway-config.js'
 
 const IDLE_SWEEP_MS = 50
 
+/**
+ * For all work in the background together, once the last connection is closed: a store that hangs must not keep the process
+ * until it is killed. What is cut then is found by the next start, as after a crash.
+ */
+export const LAST_WORK_MS = 10_000
+
 export interface ShutdownOptions {
   readonly timeouts: () => Pick<TimeoutsSection, 'drainDelayMs' | 'shutdownGraceMs'>
   readonly logger: Logger
   /** Runs last, before the process exits. */
   readonly closeOthers: () => Promise<void>
+  /** Given by tests only. */
+  readonly lastWorkMs?: number
 }
 
 /** Calls `drain` on the first SIGTERM or SIGINT. A second signal exits at once with 1, after `abandon`. */
@@ -30,11 +38,11 @@ export function drainOnSignal(drain: (signal: string) => Promise<void>, abandon:
 }
 
 /**
- * Not ready; after the delay no new connections; running requests finish within the grace time; then the process exits
- * with 0.
+ * Not ready; after the delay no new connections; running requests finish within the grace time; then the work in the
+ * background ends, or ten seconds pass, and the process exits with 0.
  */
 export async function drain(application: INestApplication, signal: string, options: ShutdownOptions): Promise<void> {
-  const { logger } = options
+  const { logger, lastWorkMs = LAST_WORK_MS } = options
   const { drainDelayMs, shutdownGraceMs } = options.timeouts()
   logger.info({ signal }, 'draining')
   const readiness = application.get(Readiness)
@@ -45,10 +53,28 @@ export async function drain(application: INestApplication, signal: string, optio
   }
   readiness.announceDraining()
   await closeServer(application.getHttpServer() as Server, shutdownGraceMs)
-  await application.close()
-  await options.closeOthers()
+  const isOver = await inTime(stopWork(application, options), lastWorkMs)
+  if (!isOver) logger.warn({ waitedMs: lastWorkMs }, 'work in the background does not end: it is cut')
   logger.info('stopped')
   process.exit(0)
+}
+
+/** Never rejects: what fails now fails once, and is no reason to stay. */
+async function stopWork(application: INestApplication, { closeOthers, logger }: ShutdownOptions): Promise<void> {
+  for (const stop of [() => application.close(), closeOthers]) {
+    await stop().catch((error: unknown) => {
+      logger.error({ err: error }, 'the end of the work in the background failed')
+    })
+  }
+}
+
+/** Whether the work was over in time. */
+async function inTime(work: Promise<void>, milliseconds: number): Promise<boolean> {
+  const timer = new AbortController()
+  const isLate = pause(milliseconds, true, { signal: timer.signal }).catch(() => true)
+  const isOver = await Promise.race([work.then(() => true), isLate.then(() => false)])
+  timer.abort()
+  return isOver
 }
 
 /** Resolves when the last connection is closed: by itself, or cut after the grace time. */

@@ -1,12 +1,24 @@
 import { Connection } from './connection.mjs'
 import { checkAnswer, DRAIN_LIMIT_MS } from './answer-check.mjs'
 
+/** Always the same call. */
+const only = (call) => () => call
+
 /**
  * `concurrency` callers that each send the next request when the last is answered, for `durationMs` or `limit` requests.
+ * `nextCall`: what to send, where it is not one `request` over and over again.
  * Resolves when every request that was sent is answered.
  * @returns {Promise<{ completed: number, bodyBytes: number }>}
  */
-export function closedLoop({ port, request, expectedBytes, concurrency, durationMs, limit = Infinity }) {
+export function closedLoop({
+  port,
+  request,
+  expectedBytes,
+  nextCall = only({ request, expectedBytes }),
+  concurrency,
+  durationMs,
+  limit = Infinity,
+}) {
   const connections = Array.from({ length: concurrency }, () => new Connection(port))
   const end = performance.now() + durationMs
   const total = { started: 0, completed: 0, bodyBytes: 0 }
@@ -16,7 +28,9 @@ export function closedLoop({ port, request, expectedBytes, concurrency, duration
     const next = (connection, exchange) => {
       if (performance.now() < end && total.started < limit) {
         total.started += 1
-        return connection.send(request, exchange)
+        const call = nextCall()
+        exchange.expectedBytes = call.expectedBytes
+        return connection.send(call.request, exchange)
       }
       active -= 1
       if (active === 0) {
@@ -27,7 +41,7 @@ export function closedLoop({ port, request, expectedBytes, concurrency, duration
     for (const connection of connections) {
       const exchange = {
         onDone: (status, bodyBytes) => {
-          checkAnswer(status, bodyBytes, expectedBytes)
+          checkAnswer(status, bodyBytes, exchange.expectedBytes)
           total.completed += 1
           total.bodyBytes += bodyBytes
           next(connection, exchange)

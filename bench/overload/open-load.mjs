@@ -69,21 +69,12 @@ const greet = (connection) =>
 
 /**
  * Sends `ratePerSecond` requests on schedule for `durationMs`, whatever becomes of earlier ones, and counts what becomes
- * of each. Times count from the moment a request was due. `promptMs`: a 2xx within it is goodput. `expectedBytes`: the
- * length of a right answer. `prepare`: connections opened before. `cpuOf`: the service whose CPU time is told.
+ * of each. Times count from the moment a request was due. `mix`: what is sent. `promptMs`: a 2xx within it is goodput.
+ * `prepare`: connections opened before. `cpuOf`: the service whose CPU time is told.
  * @returns {Promise<{ tally: Tally, connections: number, driverShare: number, gatewayShare: number, tookMs: number }>} shares
  *   of one core
  */
-export async function openLoad({
-  port,
-  request,
-  expectedBytes,
-  ratePerSecond,
-  durationMs,
-  promptMs,
-  prepare = 0,
-  cpuOf,
-}) {
+export async function openLoad({ port, mix, ratePerSecond, durationMs, promptMs, prepare = 0, cpuOf }) {
   const connections = new Connections(port)
   await connections.open(prepare)
   const planned = Math.max(1, Math.floor((ratePerSecond * durationMs) / 1000))
@@ -92,7 +83,6 @@ export async function openLoad({
   const cpu = process.cpuUsage()
   const servedCpu = cpuOf.cpuMicroseconds()
   const tally = new Tally(startMs)
-  const outcomeOf = outcomes({ expectedBytes, promptMs })
   let open = 0
   const launch = (dueMs) => {
     const connection = connections.take()
@@ -104,10 +94,12 @@ export async function openLoad({
       tally.count(outcome, dueMs, performance.now())
       connections.giveBack(connection)
     }
+    const { request, expectedBytes } = mix.next()
     connection.send(request, {
       onDone: (status, bodyBytes) => {
         tally.status(status)
-        end(outcomeOf(status, bodyBytes, performance.now() - dueMs, connection.head))
+        const isRight = bodyBytes === expectedBytes
+        end(outcomeOf({ status, isRight, isPrompt: performance.now() - dueMs <= promptMs, head: connection.head }))
       },
       onError: () => end('broken'),
     })
@@ -124,13 +116,12 @@ export async function openLoad({
   return { tally, connections: connections.peak, driverShare, gatewayShare, tookMs }
 }
 
-const outcomes =
-  ({ expectedBytes, promptMs }) =>
-  (status, bodyBytes, tookMs, head) => {
-    if (status === 200 && bodyBytes === expectedBytes) return tookMs <= promptMs ? 'good' : 'late'
-    if (status !== 503) return 'otherStatus'
-    return /\r\nretry-after: *\d+\r\n/i.test(head) ? 'refused' : 'badRefusal'
-  }
+/** What an answer counts as, by `Tally`. */
+export function outcomeOf({ status, isRight, isPrompt, head }) {
+  if (status === 200 && isRight) return isPrompt ? 'good' : 'late'
+  if (status !== 503) return 'otherStatus'
+  return /\r\nretry-after: *\d+\r\n/i.test(head) ? 'refused' : 'badRefusal'
+}
 
 /** Calls `launch(dueMs)` once for each of `count` requests, as soon as each is due; resolves after the last. */
 function onSchedule(count, gapMs, launch) {

@@ -55,7 +55,7 @@ export function recoverySeconds({ tally }, calm) {
 }
 
 /** @returns {{ text: string, code: 0 | 1 | 2 }} */
-export function overloadReport({ machine, closed, calm, saturated, saturation, overload, recovery }) {
+export function overloadReport({ machine, mixName, closed, calm, saturated, saturation, overload, recovery }) {
   const goodput = overload.goodPerSecond / saturation
   const dishonest = ['badRefusal', 'otherStatus', 'broken', 'unanswered'].reduce(
     (sum, name) => sum + overload.tally.total(name),
@@ -76,6 +76,7 @@ export function overloadReport({ machine, closed, calm, saturated, saturation, o
   const voids = [calm, saturated, overload, recovery].flatMap(driverFaults)
   const text = [
     `${machine.cpu}, ${machine.cores} cores, Node ${machine.node}; the gateway ${machine.pinned ? 'has a core of its own, driver and upstream share the rest' : 'shares all cores with driver and upstream'}`,
+    `load: ${mixName}`,
     `closed loop, 64 callers: ${number(closed.ratePerSecond)} requests a second, ${number(closed.cpuMicroseconds, 1)} µs of CPU each`,
     ...[calm, saturated, overload, recovery].flatMap(loadLines),
     '',

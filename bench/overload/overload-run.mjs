@@ -4,11 +4,10 @@ import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { closedLoop } from '../driver/closed-loop.mjs'
-import { exchangeOnce } from '../driver/connection.mjs'
 import { gatewayConfig } from '../gateway-config.mjs'
 import { scratchDirectory, startService } from '../processes.mjs'
-import { SCENARIOS, wireBytes } from '../scenarios.mjs'
-import { GATEWAY_SCRIPT } from '../session.mjs'
+import { GATEWAY_FLAGS, GATEWAY_SCRIPT } from '../session.mjs'
+import { LoadMix } from './load-mix.mjs'
 import { openLoad } from './open-load.mjs'
 
 /** Callers of the closed loop that finds out what can be served at all. */
@@ -31,10 +30,12 @@ const SERVED_SHARE = 0.99
 
 const UPSTREAM_SCRIPT = fileURLToPath(new URL('../upstream.mjs', import.meta.url))
 
-/** Finds out how much chat the gateway serves, sends it three times as much, then half as much again. */
+/** Finds out how much of a mix the gateway serves, sends it three times as much, then half as much again. */
 export class OverloadRun {
-  constructor(plan) {
+  /** `mixName`: one of `MIXES`. */
+  constructor(plan, mixName) {
     this.plan = plan
+    this.mixName = mixName
   }
 
   async run() {
@@ -47,7 +48,7 @@ export class OverloadRun {
     const saturation = saturated.goodPerSecond
     const overload = await this.#open('overload', OVERLOAD_FACTOR * saturation, overloadMs)
     const recovery = await this.#open('after: half of it', CALM_SHARE * saturation, recoveryMs)
-    return { machine: this.machine, closed, calm, saturated, saturation, overload, recovery }
+    return { machine: this.machine, mixName: this.mixName, closed, calm, saturated, saturation, overload, recovery }
   }
 
   /** The load with the highest goodput of several, from the rate of the closed loop down to one that is served in full. */
@@ -68,6 +69,7 @@ export class OverloadRun {
     this.gateway = await startService({
       name: 'gateway',
       script: GATEWAY_SCRIPT,
+      flags: GATEWAY_FLAGS,
       environment: { GATEWAY_CONFIG: config, GATEWAY_DATA: join(scratchDirectory(), 'data') },
       readyPath: '/health/ready',
     })
@@ -77,11 +79,7 @@ export class OverloadRun {
       node: process.version,
       pinned: this.#pin(),
     }
-    this.request = wireBytes(SCENARIOS.chat.request, { port: this.gateway.port })
-    const { status, body, bodyBytes } = await exchangeOnce(this.gateway.port, this.request)
-    if (status !== 200) throw new Error(`the gateway answered ${status}`)
-    SCENARIOS.chat.check(body)
-    this.expectedBytes = bodyBytes
+    this.mix = await LoadMix.probe(this.mixName, this.gateway.port)
   }
 
   /** Gives the gateway a processor of its own, as the driver would otherwise be what is measured; whether that went. */
@@ -103,8 +101,8 @@ export class OverloadRun {
     const { port } = this.gateway
     const cpu = this.gateway.cpuMicroseconds()
     const startMs = performance.now()
-    const { request, expectedBytes } = this
-    const { completed } = await closedLoop({ port, request, expectedBytes, concurrency: CALLERS, durationMs })
+    const nextCall = () => this.mix.next()
+    const { completed } = await closedLoop({ port, nextCall, concurrency: CALLERS, durationMs })
     const tookMs = performance.now() - startMs
     this.#cutLog()
     return {
@@ -115,9 +113,8 @@ export class OverloadRun {
   }
 
   async #open(name, ratePerSecond, durationMs) {
-    const { request, expectedBytes } = this
     const load = await openLoad({
-      ...{ port: this.gateway.port, request, expectedBytes, ratePerSecond, durationMs },
+      ...{ port: this.gateway.port, mix: this.mix, ratePerSecond, durationMs },
       ...{ promptMs: PROMPT_MS, prepare: CONNECTIONS, cpuOf: this.gateway },
     })
     this.#cutLog()

@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger'
+import { pageOf } from '../common/admin/page-dto.js'
 import type { AuditOutcome, AuditRecord } from '../common/admin/admin-audit.repository.js'
 
 /** One thing that somebody did, or tried to do, with the operator's powers. */
@@ -39,18 +40,4 @@ export class AuditRecordDto {
   }
 }
 
-export class AuditPageDto {
-  @ApiProperty({ enum: ['list'] })
-  readonly object = 'list'
-
-  @ApiProperty({ type: [AuditRecordDto] })
-  readonly data: readonly AuditRecordDto[]
-
-  @ApiProperty({ description: 'Ask again with before=<last sequence>' })
-  readonly has_more: boolean
-
-  constructor(data: readonly AuditRecordDto[], hasMore: boolean) {
-    this.data = data
-    this.has_more = hasMore
-  }
-}
+export class AuditPageDto extends pageOf(AuditRecordDto, 'Ask again with before=<last sequence>') {}

@@ -14,7 +14,7 @@ export class ReloadController {
 
   @Post('reload')
   @HttpCode(200)
-  @ApiOperation({ summary: 'Read the configuration file anew, in this process' })
+  @ApiOperation({ summary: 'Read the configuration file anew, for this gateway and all its workers' })
   @ApiOkResponse({ type: ReloadDto })
   @ApiAdminErrors([401, 404, 422, 429, 503])
   async reload(@CurrentAdmin() admin: Admin): Promise<ReloadDto> {

@@ -8,7 +8,7 @@ import { ConfigStore } from '../config/config-store.js'
 
 const REFUSED_STATUS = 422
 
-/** Reads the configuration file anew, as SIGHUP does. */
+/** Reads the configuration file anew, as SIGHUP does; where there are workers, for all of them. */
 @Injectable()
 export class ReloadService {
   constructor(

@@ -1,5 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger'
-import { UsageSumDto } from '../usage/usage.dto.js'
+import { UsageReportDto, UsageSumDto } from '../usage/usage.dto.js'
+import type { Period } from '../usage/usage-query.js'
 import type { UsageSum } from '../usage/usage-reports.js'
 
 /** What some records of any callers add up to. */
@@ -13,22 +14,12 @@ export class KeyUsageSumDto extends UsageSumDto {
   }
 }
 
-export class KeyUsageSumsDto {
-  @ApiProperty({ enum: ['usage'] })
-  readonly object = 'usage'
-
-  @ApiProperty({ description: 'ISO 8601' })
-  readonly from: string
-
-  @ApiProperty({ description: 'ISO 8601, not included' })
-  readonly to: string
-
+export class KeyUsageSumsDto extends UsageReportDto {
   @ApiProperty({ type: [KeyUsageSumDto] })
   readonly data: readonly KeyUsageSumDto[]
 
-  constructor({ fromMs, toMs }: { readonly fromMs: number; readonly toMs: number }, sums: readonly UsageSum[]) {
-    this.from = new Date(fromMs).toISOString()
-    this.to = new Date(toMs).toISOString()
+  constructor(period: Period, sums: readonly UsageSum[]) {
+    super(period)
     this.data = sums.map((sum) => new KeyUsageSumDto(sum))
   }
 }

@@ -18,15 +18,21 @@ import { inputAudio } from './input-audio.rule.js'
 
 const AUDIO_OUTPUT_FORMATS = ['wav', 'aac', 'mp3', 'flac', 'opus', 'pcm16']
 
+const typed = record({ type: required(text()) })
+const requiredAudio = required(inputAudio)
+
 /** Only what cannot be right is refused here; roles, part types and extra fields are the upstream's business. */
 const contentPart: FieldRule = (value, path) => {
-  const shape = record({ type: required(text()) })(value, path)
+  const shape = typed(value, path)
   if (shape !== undefined || !isRecord(value) || value['type'] !== 'input_audio') return shape
-  return required(inputAudio)(value['input_audio'], `${path}.input_audio`)
+  return requiredAudio(value['input_audio'], `${path}.input_audio`)
 }
 
+const contentParts = list(contentPart)
+const contentText = anyOf('a string or an array', text())
+
 const content: FieldRule = (value, path) =>
-  Array.isArray(value) ? list(contentPart)(value, path) : anyOf('a string or an array', text())(value, path)
+  Array.isArray(value) ? contentParts(value, path) : contentText(value, path)
 
 const message = record({ role: required(text({ allowBlank: false })), content: optional(content) })
 
@@ -36,11 +42,14 @@ const toolFunction = record({
   parameters: optional(record()),
 })
 
+const typedTool = record({ type: required(text({ allowBlank: false })) })
+const requiredFunction = required(toolFunction)
+
 /** `custom` tools exist upstream beside the specification's `function`; they travel on unread. */
 const tool: FieldRule = (value, path) => {
-  const shape = record({ type: required(text({ allowBlank: false })) })(value, path)
+  const shape = typedTool(value, path)
   if (shape !== undefined || !isRecord(value) || value['type'] !== 'function') return shape
-  return required(toolFunction)(value['function'], `${path}.function`)
+  return requiredFunction(value['function'], `${path}.function`)
 }
 
 const voice = anyOf('a string or an object {id}', text({ allowBlank: false }), record({ id: required(text()) }))

@@ -14,4 +14,11 @@ describe('the log of a worker', () => {
     ])
     expect(lines.every((line) => line.endsWith('}\n'))).toBe(true)
   })
+
+  it('is left alone where it is no object', () => {
+    const lines: string[] = []
+    const sink = numberedLines(3, { write: (line) => lines.push(line) })
+    for (const line of ['plain words\n', '\n', '{}\n']) sink.write(line)
+    expect(lines).toEqual(['plain words\n', '\n', '{}\n'])
+  })
 })

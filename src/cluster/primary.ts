@@ -1,33 +1,47 @@
-import type { Logger } from '../common/observability/logger.js'
+import type { Logging } from '../common/observability/logger.js'
 import { mergedMetricsText } from '../common/observability/metrics.js'
+import { type ConfigSource, ConfigStore } from '../config/config-store.js'
 import type { GatewayConfig } from '../config/gateway-config.js'
 import { metricsAddress } from '../metrics/metrics-address.js'
 import { MetricsServer } from '../metrics/metrics-server.js'
 import { drainOnSignal } from '../shutdown.js'
 import { WorkerFleet } from './worker-fleet.js'
 
+/** What a worker may take once its requests are over: the ten seconds of its work in the background, and a little. */
+const CLOSING_MS = 12_000
+
+export interface PrimaryOptions {
+  /** With the number of workers. */
+  readonly config: GatewayConfig
+  readonly workers: number
+  readonly logging: Logging
+  readonly readConfig: ConfigSource
+}
+
 /**
  * Serves by workers: starts them, replaces those that die, tells their metrics as those of one process, and hands signals
- * on. SIGHUP reloads all; the first SIGTERM or SIGINT drains all and exits with 0 when each of them did; the second
+ * on. It alone reads the configuration: SIGHUP has it read and hands it to all, and whoever replaces another worker gets
+ * what was accepted last. The first SIGTERM or SIGINT drains all and exits with 0 when each of them did; the second
  * exits at once with 1. Resolves with the address once all listen; with undefined when they cannot, which the first
  * worker has explained. Rejects with `MetricsPortInUse`.
  */
-export async function serveByWorkers(
-  config: GatewayConfig,
-  workers: number,
-  logger: Logger,
-): Promise<string | undefined> {
-  const fleet = new WorkerFleet(workers, logger)
+export async function serveByWorkers(options: PrimaryOptions): Promise<string | undefined> {
+  const { config, workers, readConfig } = options
+  const { logger, sink } = options.logging
+  const store = new ConfigStore(config, readConfig)
+  store.onChange((next) => {
+    logger.level = next.logging.level
+  })
+  const fleet = new WorkerFleet({ workers, store, logger, sink })
   const metricsServer = new MetricsServer(metricsAddress(config), async () =>
     mergedMetricsText(await fleet.snapshots()),
   )
   await metricsServer.listen()
-  process.on('SIGHUP', () => {
-    fleet.reload()
-  })
+  process.on('SIGHUP', () => void fleet.reload())
   const drain = async (signal: string): Promise<void> => {
+    const { drainDelayMs, shutdownGraceMs } = store.current.timeouts
     logger.info({ signal, workers }, 'draining')
-    const areGood = await fleet.drain(signal)
+    const areGood = await fleet.drain(signal, drainDelayMs + shutdownGraceMs + CLOSING_MS)
     await metricsServer.close()
     logger.info('stopped')
     process.exit(areGood ? 0 : 1)

@@ -21,6 +21,24 @@ describe('the number of workers', () => {
     expect(() => workersOf(config('2'), 6)).toThrow(/WORKERS\) is 2, but the embedded store.*DATABASE_URL/)
   })
 
+  it('that auto comes to is one where limits are counted without Redis, and the log says why', () => {
+    const limited = (more: string) =>
+      parseConfig(
+        `{server: {workers: auto}, database: {${POSTGRES}}, auth: {defaultLimits: {concurrency: 4}}${more}}`,
+        {},
+      )
+    expect(workersOf(limited(''), 6)).toBe(1)
+    expect(workersNote(limited(''))).toMatch(
+      /^one worker, as several would each count limits by themselves; with REDIS/,
+    )
+    const shared = limited(', redis: {url: "redis://h"}')
+    expect([workersOf(shared, 6), workersNote(shared)]).toEqual([6, undefined])
+    // Several run already: a reload must not add what they cannot count.
+    expect(() => withWorkers(limited(''), 6)).toThrow(/server\.workers must be 1, or redis\.url must be set/)
+    expect(withWorkers(shared, 6).server.workers).toBe(6)
+    expect(withWorkers(limited(''), 1).server.workers).toBe(1)
+  })
+
   it('above one is refused in the sandbox, whatever the store', () => {
     for (const workers of ['1', 'auto'])
       expect(() => {

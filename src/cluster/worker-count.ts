@@ -1,16 +1,20 @@
 import { availableParallelism } from 'node:os'
+import { ConfigError } from '../config/config-fault.js'
 import { deepFreeze } from '../config/deep-freeze.js'
 import type { GatewayConfig } from '../config/gateway-config.js'
+import { hasLimits, LIMITS_NEED_REDIS } from '../config/limits-schema.js'
 
 /** So many processes cannot serve here; the message tells the operator why and what to do. */
 export class WorkersRefused extends Error {
   override readonly name = 'WorkersRefused'
 }
 
-type WorkerSettings = Pick<GatewayConfig, 'server' | 'database'>
+type WorkerSettings = Pick<GatewayConfig, 'server' | 'database' | 'auth' | 'redis'>
 
 /** How many processes serve by this configuration. Throws `WorkersRefused` for several on an embedded store. */
-export function workersOf({ server, database }: WorkerSettings, processors = availableParallelism()): number {
+export function workersOf(settings: WorkerSettings, processors = availableParallelism()): number {
+  const { server, database } = settings
+  if (server.workers === 'auto' && countsAlone(settings)) return 1
   if (database.url !== undefined) return server.workers === 'auto' ? processors : server.workers
   if (server.workers === 'auto' || server.workers === 1) return 1
   throw new WorkersRefused(
@@ -29,12 +33,24 @@ export function assertAlone({ server: { workers } }: Pick<GatewayConfig, 'server
 }
 
 /** What to say about `auto` where it does not mean what it seems to. */
-export function workersNote({ server, database }: WorkerSettings): string | undefined {
-  if (server.workers !== 'auto' || database.url !== undefined) return undefined
-  return 'one worker, as the embedded store belongs to one process; with DATABASE_URL there is one for each processor'
+export function workersNote(settings: WorkerSettings): string | undefined {
+  const { server, database } = settings
+  if (server.workers !== 'auto') return undefined
+  if (database.url === undefined)
+    return 'one worker, as the embedded store belongs to one process; with DATABASE_URL there is one for each processor'
+  if (!countsAlone(settings)) return undefined
+  return 'one worker, as several would each count limits by themselves; with REDIS_URL there is one for each processor'
 }
 
-/** The same configuration with the number that `auto` comes to, for everything that divides by it. */
+/** Limits that nobody but a single process can count. */
+const countsAlone = ({ auth, redis }: WorkerSettings): boolean => redis.url === undefined && hasLimits(auth)
+
+/**
+ * The same configuration with the number that `auto` comes to, for everything that divides by it. Throws `ConfigError` for
+ * limits that so many processes, which run already, cannot count together.
+ */
 export function withWorkers(config: GatewayConfig, workers: number): GatewayConfig {
+  if (workers > 1 && countsAlone(config))
+    throw new ConfigError([{ path: 'server.workers', message: LIMITS_NEED_REDIS }])
   return deepFreeze({ ...config, server: { ...config.server, workers } })
 }

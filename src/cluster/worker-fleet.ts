@@ -1,32 +1,32 @@
 import cluster from 'node:cluster'
-import type { Logger } from '../common/observability/logger.js'
+import type { LineSink, Logger } from '../common/observability/logger.js'
 import type { MetricsSnapshot } from '../common/observability/metrics.js'
+import type { ConfigStore } from '../config/config-store.js'
 import { EndedWorkers } from './ended-workers.js'
+import { WorkerLines } from './worker-lines.js'
+import type { ReloadVerdict } from './worker-messages.js'
 import { WorkerPlace } from './worker-place.js'
+
+export interface FleetOptions {
+  readonly workers: number
+  /** The primary's: it alone reads the configuration and judges it. */
+  readonly store: ConfigStore
+  readonly logger: Logger
+  /** Where the lines of all go. */
+  readonly sink: LineSink
+}
 
 /** The workers of this primary. Each is this very program once more, and told by the primary what to do. */
 export class WorkerFleet {
   private readonly places: readonly WorkerPlace[]
   private readonly ended = new EndedWorkers()
+  private readonly lines: WorkerLines
 
-  constructor(workers: number, logger: Logger) {
-    this.places = Array.from({ length: workers }, (_, index) => {
-      const number = index + 1
-      return new WorkerPlace({
-        number,
-        workers,
-        fork: () => cluster.fork(),
-        onDeath: ({ code, signal, delayMs }) => {
-          logger.error({ ofWorker: number, code, signal, delayMs }, 'a worker died and is replaced')
-        },
-        onReload: () => {
-          for (const [at, place] of this.places.entries()) if (at !== index) place.reload()
-        },
-        onEnd: (snapshot) => {
-          this.ended.add(snapshot)
-        },
-      })
-    })
+  constructor(private readonly options: FleetOptions) {
+    this.lines = new WorkerLines(options.sink)
+    // Structured clones: a configuration may hold numbers that JSON does not know.
+    cluster.setupPrimary({ stdio: ['ignore', 'pipe', 'inherit', 'ipc'], serialization: 'advanced' })
+    this.places = Array.from({ length: options.workers }, (_, index) => this.place(index + 1))
   }
 
   /**
@@ -41,13 +41,23 @@ export class WorkerFleet {
     return address
   }
 
-  reload(): void {
-    for (const place of this.places) place.reload()
+  /** Reads the configuration once for all. All are told; of a refusal only the one that had asked for it, if one had. */
+  async reload(asker?: WorkerPlace): Promise<void> {
+    const { store } = this.options
+    const outcome = await store.reload()
+    const verdict: ReloadVerdict = outcome.applied
+      ? { config: store.current, needsRestart: outcome.needsRestart }
+      : { faults: outcome.faults }
+    for (const place of this.places) {
+      if (place === asker) place.answer(verdict)
+      else if (outcome.applied || asker === undefined) place.reload(verdict)
+    }
   }
 
-  /** Resolves when the last one has ended: whether all did as they should. */
-  async drain(signal: string): Promise<boolean> {
-    const ends = await Promise.all(this.places.map((place) => place.drain(signal)))
+  /** Resolves when the last one has ended: whether all did as they should. After `deadlineMs` those left are killed. */
+  async drain(signal: string, deadlineMs: number): Promise<boolean> {
+    const ends = await Promise.all(this.places.map((place) => place.drain(signal, deadlineMs)))
+    await this.lines.ended()
     return ends.every((isGood) => isGood)
   }
 
@@ -59,5 +69,28 @@ export class WorkerFleet {
   async snapshots(): Promise<readonly MetricsSnapshot[]> {
     const told = await Promise.all(this.places.map((place) => place.snapshot()))
     return [...told.flatMap((snapshot) => (snapshot === undefined ? [] : [snapshot])), await this.ended.snapshot()]
+  }
+
+  private place(worker: number): WorkerPlace {
+    const { store, logger } = this.options
+    const place = new WorkerPlace({
+      fork: () => {
+        const forked = cluster.fork()
+        if (forked.process.stdout !== null) this.lines.follow(forked.process.stdout, worker)
+        return forked
+      },
+      start: () => ({ config: store.current }),
+      onDeath: ({ code, signal, delayMs }) => {
+        logger.error({ ofWorker: worker, code, signal, delayMs }, 'a worker died and is replaced')
+      },
+      onOverdue: (afterMs) => {
+        logger.error({ ofWorker: worker, afterMs }, 'a worker did not end in time and is killed')
+      },
+      onReloadAsked: () => void this.reload(place),
+      onEnd: (snapshot) => {
+        this.ended.add(snapshot)
+      },
+    })
+    return place
   }
 }

@@ -1,19 +1,21 @@
 import type { Worker } from 'node:cluster'
 import type { MetricsSnapshot } from '../common/observability/metrics.js'
 import { RestartDelay } from './restart-delay.js'
-import type { NewsOfWorker, OrderToWorker } from './worker-messages.js'
+import type { NewsOfWorker, OrderToWorker, ReloadVerdict, WorkerStart } from './worker-messages.js'
 
 /** A worker that does not tell its metrics by then is left out. */
 const METRICS_DEADLINE_MS = 3_000
 
 export interface PlaceOptions {
-  readonly number: number
-  readonly workers: number
   readonly fork: () => Worker
+  /** For a worker that begins now. */
+  readonly start: () => WorkerStart
   /** The worker died although nobody told it to, and another one comes after `delayMs`. */
   readonly onDeath: (death: { readonly code: number | null; readonly signal: string | null; delayMs: number }) => void
-  /** The worker has read the configuration again without having been told to. */
-  readonly onReload: () => void
+  /** The worker did not end within `afterMs` of having been told to. */
+  readonly onOverdue: (afterMs: number) => void
+  /** The worker wants the configuration to be read again; it waits for an answer. */
+  readonly onReloadAsked: () => void
   /** What the last worker here had counted is handed over when it ends. */
   readonly onEnd: (lastSnapshot: MetricsSnapshot) => void
 }
@@ -22,6 +24,8 @@ export interface PlaceOptions {
 export class WorkerPlace {
   private readonly delay = new RestartDelay()
   private worker: Worker | undefined
+  /** Waits for an answer about the configuration. */
+  private asker: Worker | undefined
   /** What it is to be told once it listens. */
   private waiting: OrderToWorker[] | undefined
   private timer: NodeJS.Timeout | undefined
@@ -36,13 +40,15 @@ export class WorkerPlace {
     const worker = this.options.fork()
     const startedAtMs = performance.now()
     this.worker = worker
-    const { number, workers } = this.options
-    this.waiting = [{ order: 'begin', worker: number, workers }]
+    this.waiting = [{ order: 'begin', ...this.options.start() }]
     return new Promise((resolve) => {
       worker.on('message', (news: NewsOfWorker) => {
         if (news.news === 'here') this.sendWaiting()
         else if (news.news === 'listening') resolve(news.address)
-        else if (news.news === 'reloaded') this.options.onReload()
+        else if (news.news === 'asks-reload') {
+          this.asker = worker
+          this.options.onReloadAsked()
+        }
       })
       worker.once('exit', (code: number | null, signal: string | null) => {
         resolve(undefined)
@@ -54,19 +60,32 @@ export class WorkerPlace {
     })
   }
 
-  reload(): void {
-    this.send({ order: 'reload' })
+  /** What became of a reload that nobody here had asked for. */
+  reload(verdict: ReloadVerdict): void {
+    this.send({ order: 'reload', verdict })
   }
 
-  /** Resolves when nobody is left here: whether the worker ended as it should. */
-  drain(signal: string): Promise<boolean> {
+  /** What became of the reload that the worker here had asked for. */
+  answer(verdict: ReloadVerdict): void {
+    // Whoever came after the one that asked is no wiser than all others.
+    if (this.asker === this.worker) this.send({ order: 'answer', verdict })
+    else if ('config' in verdict) this.reload(verdict)
+  }
+
+  /** Resolves when nobody is left here: whether the worker ended as it should. It is killed after `deadlineMs`. */
+  drain(signal: string, deadlineMs: number): Promise<boolean> {
     this.isClosing = true
     clearTimeout(this.timer)
     const { worker } = this
     if (worker === undefined) return Promise.resolve(true)
     this.send({ order: 'drain', signal })
+    this.timer = setTimeout(() => {
+      this.options.onOverdue(deadlineMs)
+      this.kill()
+    }, deadlineMs)
     return new Promise((resolve) => {
       worker.once('exit', (code) => {
+        clearTimeout(this.timer)
         resolve(code === 0)
       })
     })

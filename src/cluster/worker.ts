@@ -1,54 +1,59 @@
 import cluster from 'node:cluster'
 import type { MetricsSnapshot } from '../common/observability/metrics.js'
-import type { NewsOfWorker, OrderToWorker } from './worker-messages.js'
+import type { ConfigSource } from '../config/config-store.js'
+import { handedOver } from '../config/handed-over.js'
+import { HandedConfig } from './handed-config.js'
+import type { NewsOfWorker, OrderToWorker, WorkerStart } from './worker-messages.js'
 
 /** A worker's gateway, as far as the primary has a say in it. */
 export interface Directed {
-  reload(): Promise<void>
+  reload(from: ConfigSource): Promise<void>
   drain(signal: string): Promise<void>
   collectMetrics(): Promise<MetricsSnapshot>
 }
 
-/** Which of the workers this process is, from 1, and how many there are. */
-export interface WorkerPlace {
-  readonly worker: number
-  readonly workers: number
-}
-
 /** The primary, as its worker knows it. */
 export class Primary {
+  private readonly handed: HandedConfig
   private directed: Directed | undefined
   private isDraining = false
+  /** Reloads that it wanted before there was a gateway here. */
+  private early: ConfigSource[] = []
 
-  private constructor(readonly place: WorkerPlace) {
+  private constructor(readonly start: WorkerStart) {
+    this.handed = new HandedConfig(start, () => {
+      tell({ news: 'asks-reload' })
+    })
     cluster.worker?.once('disconnect', () => {
       this.outlive()
     })
   }
 
-  /** Resolves once the primary has told this process its place. */
+  /** Resolves once the primary has told this process what to begin with. */
   static hear(): Promise<Primary> {
     // A terminal and a service manager send theirs to every process of a group; only the primary's word counts.
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined)
     return new Promise((resolve) => {
       let primary: Primary | undefined
-      // One listener for all: an order may come together with the place, before whoever waits for that has gone on.
+      // One listener for all: an order may come together with the start, before whoever waits for that has gone on.
       process.on('message', (message) => {
         if (primary !== undefined) primary.obey(message as OrderToWorker)
-        else resolve((primary = new Primary(message as WorkerPlace)))
+        else resolve((primary = new Primary(handedOver(message as WorkerStart))))
       })
       tell({ news: 'here' })
     })
   }
 
+  /** Reads the configuration again, through the primary. */
+  get readAgain(): ConfigSource {
+    return this.handed.readAgain
+  }
+
   /** From now on its orders go to this gateway. */
   direct(directed: Directed): void {
     this.directed = directed
-  }
-
-  /** The configuration was read again, and the primary did not ask for it. */
-  tellOfReload(): void {
-    tell({ news: 'reloaded' })
+    for (const from of this.early) this.reload(from)
+    this.early = []
   }
 
   announce(address: string): void {
@@ -56,11 +61,15 @@ export class Primary {
   }
 
   private obey(order: OrderToWorker): void {
-    const { directed } = this
     if (order.order === 'drain') this.drain(order.signal)
-    // What is asked of a worker that is not there yet comes by itself: it reads the newest configuration.
-    else if (order.order === 'reload') void directed?.reload()
+    else if (order.order === 'reload') this.reload(this.handed.hear(order.verdict))
+    else if (order.order === 'answer') this.handed.answer(order.verdict)
     else if (order.order === 'metrics') void this.tellMetrics(order.id)
+  }
+
+  private reload(from: ConfigSource): void {
+    if (this.directed === undefined) this.early.push(from)
+    else void this.directed.reload(from)
   }
 
   private async tellMetrics(id: number): Promise<void> {
@@ -78,6 +87,7 @@ export class Primary {
   /** Without a primary nothing new arrives. Node would end a worker at once; what it has under way may end first. */
   private outlive(): void {
     if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
+    this.handed.answer({ faults: ['the primary process is gone'] })
     this.drain('disconnect')
   }
 }

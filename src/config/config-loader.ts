@@ -6,6 +6,7 @@ import { deepFreeze } from './deep-freeze.js'
 import { readEnvironment, type EnvironmentOverride } from './environment.config.js'
 import type { GatewayConfig } from './gateway-config.js'
 import { interpolate } from './interpolation.js'
+import { mistakableKeys } from './mistakable-keys.js'
 import { channelTimeouts } from './provider-timeouts.js'
 import { Cursor } from './schema/schema.js'
 import type { Variables } from './variable.js'
@@ -99,7 +100,11 @@ function withOverrides(document: unknown, overrides: readonly Override[]): unkno
 function complete(checked: ConfigDocument, document: unknown): GatewayConfig {
   return {
     ...checked,
-    auth: { ...checked.auth, keys: checked.auth.keys.map(({ key, ...entry }) => ({ ...entry, sha256: key })) },
+    auth: {
+      ...checked.auth,
+      keys: checked.auth.keys.map(({ key, ...entry }) => ({ ...entry, sha256: key })),
+      ...mistakableKeys(checked, document),
+    },
     channels: checked.channels.map((channel) => ({
       ...channel,
       timeouts: channelTimeouts(channel.provider, channel.timeouts, checked.timeouts, document),

@@ -1,34 +1,20 @@
-import { afterEach, describe, expect, it } from '@jest/globals'
-import { once, EventEmitter } from 'node:events'
-import { reloadOnSighup } from './config-reload.js'
+import { describe, expect, it } from '@jest/globals'
 import { parseConfig } from './config-loader.js'
+import { reloadConfig } from './config-reload.js'
 import { ConfigStore, type ConfigSource } from './config-store.js'
 
-let stop: (() => void) | undefined
-
-afterEach(() => {
-  stop?.()
-})
-
-/** Sends SIGHUP to a store with that source and gives what was logged, as soon as something was. */
+/** What is logged when a store with that source reloads. */
 async function logOf(source: ConfigSource, prepare: (store: ConfigStore) => void = () => undefined): Promise<string[]> {
   const store = new ConfigStore(parseConfig('{}', {}), source)
   prepare(store)
   const logged: string[] = []
-  const logs = new EventEmitter()
-  const write = (level: string) => (message: string) => {
-    logged.push(`${level} ${message}`)
-    logs.emit('logged')
-  }
-  stop = reloadOnSighup(store, { info: write('info'), error: write('error') })
-  const firstLine = once(logs, 'logged')
-  process.emit('SIGHUP', 'SIGHUP')
-  await firstLine
+  const write = (level: string) => (message: string) => void logged.push(`${level} ${message}`)
+  await reloadConfig(store, { info: write('info'), error: write('error') })
   return logged
 }
 
-describe('SIGHUP', () => {
-  it('reloads the configuration and names what needs a restart', async () => {
+describe('A reload in the log', () => {
+  it('is said to have been done, with what needs a restart', async () => {
     const config = parseConfig('{server: {port: 1}, redis: {url: "redis://h"}}', {})
     expect(await logOf(() => Promise.resolve({ config, file: '' }))).toEqual([
       'info configuration reloaded',
@@ -36,14 +22,14 @@ describe('SIGHUP', () => {
     ])
   })
 
-  it('leaves a faulty configuration aside and logs its faults', async () => {
+  it('is said to have been refused, with the faults', async () => {
     const source: ConfigSource = () => Promise.resolve({ config: parseConfig('{server: 1, auth: 2}', {}), file: '' })
     expect(await logOf(source)).toEqual([
       'error configuration not reloaded, the old one stays in force: server: must be a map; auth: must be a map',
     ])
   })
 
-  it('logs that a listener failed, without the text of its error', async () => {
+  it('names what a listener threw, without the text of its error', async () => {
     const config = parseConfig('{}', {})
     const lines = await logOf(
       () => Promise.resolve({ config, file: '' }),
@@ -59,13 +45,19 @@ describe('SIGHUP', () => {
     ])
   })
 
-  it('is no longer heard after the wiring was stopped', () => {
-    const before = process.listenerCount('SIGHUP')
+  it('reads from the source that is named for this time', async () => {
     const store = new ConfigStore(parseConfig('{}', {}))
-    const silent = (): void => undefined
-    const stopNow = reloadOnSighup(store, { info: silent, error: silent })
-    expect(process.listenerCount('SIGHUP')).toBe(before + 1)
-    stopNow()
-    expect(process.listenerCount('SIGHUP')).toBe(before)
+    const logged: string[] = []
+    const log = {
+      info: (message: string) => void logged.push(message),
+      error: (message: string) => void logged.push(message),
+    }
+    await reloadConfig(store, log, () => Promise.resolve({ config: parseConfig('{tasks: {pollIntervalMs: 7}}', {}) }))
+    await reloadConfig(store, log)
+    expect(store.current.tasks.pollIntervalMs).toBe(7)
+    expect(logged).toEqual([
+      'configuration reloaded',
+      'configuration not reloaded, the old one stays in force: there is no configuration file to reload',
+    ])
   })
 })

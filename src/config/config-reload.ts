@@ -1,24 +1,17 @@
-import type { ConfigStore, ReloadOutcome } from './config-store.js'
+import type { ConfigSource, ConfigStore, ReloadOutcome } from './config-store.js'
 
 export interface ReloadLog {
   info(message: string): void
   error(message: string): void
 }
 
-/** Reloads the configuration and logs the outcome; never rejects. */
-export async function reloadConfig(store: Pick<ConfigStore, 'reload'>, log: ReloadLog): Promise<void> {
-  reportReload(await store.reload(), log)
-}
-
-/** Reloads the configuration at every SIGHUP and logs the outcome; returns the way to stop. */
-export function reloadOnSighup(store: Pick<ConfigStore, 'reload'>, log: ReloadLog): () => void {
-  const reload = (): void => {
-    void reloadConfig(store, log)
-  }
-  process.on('SIGHUP', reload)
-  return () => {
-    process.off('SIGHUP', reload)
-  }
+/** Reloads the configuration, from the store's own source unless another is named, and logs the outcome; never rejects. */
+export async function reloadConfig(
+  store: Pick<ConfigStore, 'reload'>,
+  log: ReloadLog,
+  source?: ConfigSource,
+): Promise<void> {
+  reportReload(await store.reload(source), log)
 }
 
 /** Says in the log what became of a reload; never a value. */

@@ -25,7 +25,7 @@ const PORT = { min: 0, max: 65_535 }
 describe('the configuration', () => {
   it('has the contract defaults when the file sets nothing', () => {
     expect(parseConfig('{}', {})).toEqual({
-      server: { host: '0.0.0.0', port: 8080, metricsPort: 9090, workers: 1, explainHeaders: true },
+      server: { host: '0.0.0.0', port: 8080, metricsPort: 9090, workers: 1, explainHeaders: true, trustedProxies: [] },
       limits: {
         jsonBodyBytes: 10_485_760,
         imageBodyBytes: 62_914_560,
@@ -53,7 +53,7 @@ describe('the configuration', () => {
         realtimeIdleMs: 300_000,
         realtimeAgeMs: 3_480_000,
       },
-      auth: { keys: [], keyRefreshMs: 2000 },
+      auth: { keys: [], expectedOutputTokens: 1000, keyRefreshMs: 2000 },
       channels: [],
       models: [],
       breaker: { failures: 3, coolDownMs: 5000, maximumCoolDownMs: 300_000 },
@@ -131,6 +131,7 @@ describe('the configuration', () => {
     ['timeouts', 'realtimeIdleMs', DURATION],
     ['timeouts', 'realtimeAgeMs', DURATION],
     ['auth', 'keyRefreshMs', { min: 100, max: 4000 }],
+    ['auth', 'expectedOutputTokens', { min: 0, max: 1_000_000 }],
     ['breaker', 'failures', { min: 1, max: 1000 }],
     ['admission', 'concurrentRequests', COUNT],
     ['admission', 'bytesInFlight', BYTES],
@@ -187,6 +188,26 @@ describe('the configuration', () => {
         ['wss://x'],
         ['https://x?y'],
         ['https://u@x'],
+      ],
+    ],
+    [
+      'server.trustedProxies',
+      [[], ['10.0.0.0/8', '127.0.0.1', '::1', 'fd00::/8', '0.0.0.0/0', '::/0', '10.0.0.1/32']],
+      [
+        '10.0.0.0/8',
+        ['10.0.0.0/33'],
+        ['fd00::/129'],
+        ['10.0.0.0/'],
+        ['10.0.0/8'],
+        ['10.0.0.0/8/8'],
+        ['10.0.0.0/-1'],
+        ['balancer'],
+        [''],
+        ['*'],
+        ['::ffff:10.0.0.1'],
+        ['fe80::1%eth0'],
+        [' 10.0.0.1'],
+        [10],
       ],
     ],
     ['database.url', ['postgres://u:p#w@h/db', 'postgresql:///db?host=/run'], ['mysql://h/db', 'postgres://', 'h', 5]],

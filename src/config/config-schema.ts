@@ -18,12 +18,13 @@ import {
   type TasksSection,
   type TimeoutsSection,
 } from './gateway-config.js'
-import { keyLimits, redisSection } from './limits-schema.js'
+import { assertLimitsHold, keyLimits, redisSection } from './limits-schema.js'
 import { observability } from './observability-schema.js'
 import { listOf, mapOf } from './schema/collection-schemas.js'
 import {
   accessKey,
   address,
+  addressRange,
   connectionUrl,
   hostAndPort,
   hostName,
@@ -46,7 +47,7 @@ export interface KeyEntry {
   readonly limits?: KeyLimits
 }
 
-export interface AuthEntry extends Omit<AuthSection, 'keys'> {
+export interface AuthEntry extends Omit<AuthSection, 'keys' | 'mistakableKeys'> {
   readonly keys: readonly KeyEntry[]
 }
 
@@ -70,6 +71,7 @@ const server = mapOf<ServerSection>(
     metricsPort: withDefault(integer({ min: 0, max: 65_535 }), 9090),
     workers: withDefault(workers, 1),
     explainHeaders: withDefault(boolean, true),
+    trustedProxies: withDefault(listOf(addressRange), []),
     allowedOrigins: optional(listOf(webOrigin, { nonEmpty: 'must hold at least one origin; leave it out for none' })),
   },
   ({ port, metricsPort }, at) => {
@@ -136,6 +138,7 @@ const auth = mapOf<AuthEntry>(
   {
     keys: withDefault(keys, []),
     defaultLimits: optional(keyLimits),
+    expectedOutputTokens: withDefault(integer({ min: 0, max: 1_000_000 }), 1000),
     adminKey: optional(adminKey),
     // A revoked key is to be dead within 5 s on every replica.
     keyRefreshMs: withDefault(integer({ min: 100, max: 4000 }), 2000),
@@ -213,23 +216,26 @@ const database = mapOf<DatabaseSection>({
 })
 
 /** Everything the configuration file may hold, with every default (docs/operations.md, configuration contract). */
-export const configSchema = mapOf<ConfigDocument>({
-  server: section(server),
-  limits: section(limits),
-  timeouts: section(timeouts),
-  auth: section(auth),
-  channels: withDefault(listOf(channelSchema, { unique: [{ field: 'id', identity: asText }] }), []),
-  models: withDefault(listOf(modelRow, { unique: [{ field: 'id', identity: asText }] }), []),
-  breaker: section(breaker),
-  admission: section(admission),
-  ssrf: section(ssrf),
-  tasks: section(tasks),
-  callbacks: section(callbacks),
-  documents: section(documents),
-  usage: section(usageSection),
-  prices: withDefault(prices, []),
-  database: section(database),
-  redis: section(redisSection),
-  logging: section(mapOf<{ level: (typeof LOG_LEVELS)[number] }>({ level: withDefault(oneOf(LOG_LEVELS), 'info') })),
-  observability: section(observability),
-})
+export const configSchema = mapOf<ConfigDocument>(
+  {
+    server: section(server),
+    limits: section(limits),
+    timeouts: section(timeouts),
+    auth: section(auth),
+    channels: withDefault(listOf(channelSchema, { unique: [{ field: 'id', identity: asText }] }), []),
+    models: withDefault(listOf(modelRow, { unique: [{ field: 'id', identity: asText }] }), []),
+    breaker: section(breaker),
+    admission: section(admission),
+    ssrf: section(ssrf),
+    tasks: section(tasks),
+    callbacks: section(callbacks),
+    documents: section(documents),
+    usage: section(usageSection),
+    prices: withDefault(prices, []),
+    database: section(database),
+    redis: section(redisSection),
+    logging: section(mapOf<{ level: (typeof LOG_LEVELS)[number] }>({ level: withDefault(oneOf(LOG_LEVELS), 'info') })),
+    observability: section(observability),
+  },
+  assertLimitsHold,
+)

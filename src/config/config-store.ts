@@ -1,11 +1,26 @@
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError } from './config-fault.js'
-import type { LoadedConfig } from './config-loader.js'
 import { deepFreeze } from './deep-freeze.js'
 import type { GatewayConfig } from './gateway-config.js'
 
-/** Reads the configuration anew; undefined when its file is gone. Throws `ConfigError` on a fault. */
-export type ConfigSource = () => Promise<LoadedConfig | undefined>
+/** A configuration that is valid. */
+export interface ValidConfig {
+  readonly config: GatewayConfig
+  /** What has changed but was left as it runs by whoever has judged it already. */
+  readonly needsRestart?: readonly string[]
+}
+
+/** Reads the configuration anew; undefined when its file is gone. Throws `ConfigError` on a fault, or `ConfigRefused`. */
+export type ConfigSource = () => Promise<ValidConfig | undefined>
+
+/** Somebody else has read the configuration and judged it; the faults are whole sentences already. */
+export class ConfigRefused extends Error {
+  override readonly name = 'ConfigRefused'
+
+  constructor(readonly faults: readonly string[]) {
+    super('The configuration was refused.')
+  }
+}
 
 export type ConfigListener = (next: GatewayConfig, previous: GatewayConfig) => void
 
@@ -64,9 +79,12 @@ export class ConfigStore {
     }
   }
 
-  /** Validates, then swaps at once; keeps the old configuration on any fault. One reload after the other; never rejects. */
-  reload(): Promise<ReloadOutcome> {
-    const outcome = this.#lastReload.then(async () => this.#counted(await this.#reloadNow()))
+  /**
+   * Validates, then swaps at once; keeps the old configuration on any fault. One reload after the other; never rejects.
+   * Reads from its own source unless there is another one for this time.
+   */
+  reload(source = this.source): Promise<ReloadOutcome> {
+    const outcome = this.#lastReload.then(async () => this.#counted(await this.#reloadFrom(source)))
     this.#lastReload = outcome
     return outcome
   }
@@ -79,13 +97,14 @@ export class ConfigStore {
     return outcome
   }
 
-  async #reloadNow(): Promise<ReloadOutcome> {
-    if (this.source === undefined) return refused('there is no configuration file to reload')
+  async #reloadFrom(source: ConfigSource | undefined): Promise<ReloadOutcome> {
+    if (source === undefined) return refused('there is no configuration file to reload')
     try {
-      const loaded = await this.source()
+      const loaded = await source()
       if (loaded === undefined) return refused('the configuration file does not exist any more')
-      return this.#swap(loaded.config)
+      return this.#swap(loaded)
     } catch (error) {
+      if (error instanceof ConfigRefused) return refused(...error.faults)
       if (error instanceof ConfigError)
         return refused(...error.faults.map(({ path, message }) => `${path}: ${message}`))
       // The error's own text may quote the file.
@@ -93,9 +112,9 @@ export class ConfigStore {
     }
   }
 
-  #swap(loaded: GatewayConfig): ReloadOutcome {
+  #swap({ config, needsRestart: kept = [] }: ValidConfig): ReloadOutcome {
     const previous = this.#current
-    const { next, needsRestart } = keepFixedSettings(loaded, previous)
+    const { next, needsRestart } = keepFixedSettings(config, previous)
     this.#current = next
     const listenerErrors: unknown[] = []
     for (const listener of [...this.#listeners]) {
@@ -105,7 +124,7 @@ export class ConfigStore {
         listenerErrors.push(error)
       }
     }
-    return { applied: true, needsRestart, listenerErrors }
+    return { applied: true, needsRestart: [...kept, ...needsRestart], listenerErrors }
   }
 }
 

@@ -40,4 +40,40 @@ describe('configWarnings', () => {
     expect(configWarnings(parseConfig(complete({ channels: [p2], models: [row] }), {}))).toEqual([])
     expect(BUILT_IN_MODELS.filter(({ providers }) => providers.includes('p2'))).toEqual([])
   })
+
+  describe('with a channel that passes its callers on', () => {
+    const channels = [{ id: 'a', provider: 'p1', baseUrl: 'http://h', credentials: 'caller' }]
+    const warningsFor = (keys: readonly object[], more: object = { channels }): string[] =>
+      configWarnings(parseConfig(complete({ ...more, auth: { keys } }), {}))
+    const HASH = `sha256:${'0'.repeat(64)}`
+
+    it('tells of keys that could be taken for an upstream’s, by their ids alone', () => {
+      const keys = [
+        { id: 'ours', key: 'sk-gw-team' },
+        { id: 'theirs', key: 'sk-canary' },
+        { id: 'hashed', key: HASH },
+      ]
+      const [warning, ...others] = warningsFor(keys)
+      expect(warning).toMatch(/^auth\.keys: theirs, hashed may be passed on to an upstream, by credentials: caller/)
+      expect(warning).not.toContain('canary')
+      expect(others).toEqual([])
+    })
+
+    it('names ten of many', () => {
+      const keys = Array.from({ length: 12 }, (_, index) => ({ id: `key-${index}`, key: `k${index}` }))
+      expect(warningsFor(keys)).toEqual([expect.stringMatching(/: key-0, .*key-9 and 2 more may be passed on/)])
+    })
+
+    it('is silent where all keys begin as the gateway’s own, and where no channel passes any on', () => {
+      expect(warningsFor([{ id: 'ours', key: 'sk-gw-team' }])).toEqual([])
+      const own = { channels: [{ ...channels[0], credentials: 'own' }] }
+      expect(warningsFor([{ id: 'theirs', key: 'sk-canary' }], own)).toEqual([])
+    })
+
+    it('reads the key that a variable gives', () => {
+      const yaml = complete({ channels, auth: { keys: [{ id: 'a', key: '${KEY}' }] } })
+      expect(configWarnings(parseConfig(yaml, { KEY: 'sk-gw-team' }))).toEqual([])
+      expect(configWarnings(parseConfig(yaml, { KEY: 'sk-team' }))).toHaveLength(1)
+    })
+  })
 })

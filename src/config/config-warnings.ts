@@ -1,4 +1,5 @@
 import type { GatewayConfig } from './gateway-config.js'
+import { ISSUED_PREFIX } from './issued-prefix.js'
 
 /** What is allowed but probably not meant, for the log at start and after a reload; never a value. */
 export function configWarnings(config: GatewayConfig): string[] {
@@ -16,7 +17,20 @@ export function configWarnings(config: GatewayConfig): string[] {
   const readsKeys = config.auth.adminKey !== undefined || config.database.url !== undefined
   if (config.auth.keys.length === 0 && !passesCallers && !readsKeys)
     warnings.push('auth.keys is empty: every request is refused')
+  const { mistakableKeys } = config.auth
+  if (mistakableKeys !== undefined)
+    warnings.push(
+      `auth.keys: ${shown(mistakableKeys)} may be passed on to an upstream, by credentials: caller, where a gateway does ` +
+        `not know them yet or any more; only keys that begin with ${ISSUED_PREFIX} never are`,
+    )
   if (config.auth.adminKey?.isJudged === false)
     warnings.push('auth.adminKey is given as a hash: nobody has judged how easily the key is guessed')
   return warnings
+}
+
+const MAXIMUM_SHOWN = 10
+
+function shown(ids: readonly string[]): string {
+  const rest = ids.length - MAXIMUM_SHOWN
+  return ids.slice(0, MAXIMUM_SHOWN).join(', ') + (rest > 0 ? ` and ${rest} more` : '')
 }

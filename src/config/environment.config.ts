@@ -22,7 +22,7 @@ export interface Environment {
   readonly configFile: string
   /** True when GATEWAY_CONFIG named the file: then its absence is a fault in production. */
   readonly configFileNamed: boolean
-  /** GATEWAY_DATA, the folder of the embedded store; default `./data`. */
+  /** GATEWAY_DATA, the folder of the embedded store, and of usage that could not be stored; default `./data`. */
   readonly dataDirectory: string
   /** True when NODE_ENV is `production`. */
   readonly production: boolean

@@ -2,11 +2,13 @@ import { describe, expect, it } from '@jest/globals'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
+import { deserialize, serialize } from 'node:v8'
 import { parse } from 'yaml'
 import { parseConfig } from './config-loader.js'
 import { configSchema } from './config-schema.js'
 import { readEnvironment } from './environment.config.js'
 import { PROVIDER_NAMES } from './gateway-config.js'
+import { handedOver } from './handed-over.js'
 import type { Schema } from './schema/schema.js'
 
 const read = (name: string): string => readFileSync(fileURLToPath(new URL(`../../${name}`, import.meta.url)), 'utf8')
@@ -102,6 +104,11 @@ describe('gateway.example.yaml', () => {
   ])('loads without a fault %s, in production too', (_name, text) => {
     const env = { ...filledIn, NODE_ENV: 'production' }
     expect(parseConfig(text, env).database.url).toBe(filledIn['DATABASE_URL'])
+  })
+
+  it('comes whole to another process, with every switched-off line switched on', () => {
+    const config = parseConfig(switchedOn, { ...filledIn })
+    expect(handedOver(deserialize(serialize(config)))).toEqual(config)
   })
 
   it('has the defaults for everything it does not have to choose', () => {

@@ -40,6 +40,8 @@ export interface ServerSection {
   readonly metricsPort: number
   /** Whether answers say which channel gave them, at which attempt, and what the gateway took itself. */
   readonly explainHeaders: boolean
+  /** Addresses or ranges whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: readonly string[]
   /** Origins whose pages may open sockets, or `*`; absent = no page at all. */
   readonly allowedOrigins?: readonly string[]
 }
@@ -122,8 +124,15 @@ export interface AdminKey {
 
 export interface AuthSection {
   readonly keys: readonly AccessKey[]
+  /**
+   * Ids of keys that a gateway which does not know them may take for an upstream's and pass on; absent where no channel
+   * passes any on, or all keys begin as they should.
+   */
+  readonly mistakableKeys?: readonly string[]
   /** Of keys that have none of their own, and of callers with a bearer of their own. */
   readonly defaultLimits?: KeyLimits
+  /** Reserved of `tokensPerMinute` for each answer that has no maximum. */
+  readonly expectedOutputTokens: number
   /** Opens `/admin`; absent = there is no such thing. */
   readonly adminKey?: AdminKey
   /** How often keys of the store are read anew, in milliseconds. */
@@ -293,7 +302,7 @@ export interface ObservabilitySection {
 export interface AdmissionSection {
   /** Under way at once, open streams and sockets included. */
   readonly concurrentRequests: number
-  /** Bodies held in memory and answers that wait for slow readers, together. */
+  /** Bodies held in memory and answers that wait for slow readers, together; of all workers. */
   readonly bytesInFlight: number
   /** Of `bytesInFlight`, what one caller may hold while others ask. */
   readonly callerShare: number
@@ -301,7 +310,7 @@ export interface AdmissionSection {
   readonly loopDelayHighMs: number
   /** What it is brought back to, and below which nothing is refused any more. */
   readonly loopDelayLowMs: number
-  /** What the process may use; absent = what its container or machine has. */
+  /** What all workers may use; absent = what their container or machine has. */
   readonly memoryBytes?: number
   /** Shares of that memory: from the first on requests are refused, until the second is reached again. */
   readonly memoryHighShare: number

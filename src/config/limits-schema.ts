@@ -1,9 +1,9 @@
 import { FAULTED } from './config-fault.js'
-import type { KeyLimits, RedisSection } from './gateway-config.js'
+import type { AuthSection, GatewayConfig, KeyLimits, RedisSection } from './gateway-config.js'
 import { mapOf } from './schema/collection-schemas.js'
 import { connectionUrl } from './schema/format-schemas.js'
 import { integer, positiveNumber } from './schema/scalar-schemas.js'
-import { optional, type Schema, withDefault } from './schema/schema.js'
+import { type Cursor, optional, type Schema, withDefault } from './schema/schema.js'
 
 const perMinute = integer({ min: 1, max: 1_000_000_000 })
 const atOnce = integer({ min: 1, max: 1_000_000 })
@@ -29,3 +29,29 @@ export const redisSection = mapOf<RedisSection>({
   timeoutMs: withDefault(integer({ min: 1, max: 10_000 }), 250),
   localShare: withDefault(share, 0.5),
 })
+
+const isLimited = (limits: KeyLimits | undefined): boolean =>
+  limits !== undefined && Object.values(limits).some((limit) => limit !== undefined)
+
+interface LimitedAuth extends Pick<AuthSection, 'defaultLimits'> {
+  readonly keys: readonly { readonly limits?: KeyLimits }[]
+}
+
+/** Whether the configuration gives any key, or callers with bearers of their own, a limit. */
+export const hasLimits = ({ keys, defaultLimits }: LimitedAuth): boolean =>
+  isLimited(defaultLimits) || keys.some(({ limits }) => isLimited(limits))
+
+interface LimitedSections extends Pick<GatewayConfig, 'server' | 'redis'> {
+  readonly auth: LimitedAuth
+}
+
+export const LIMITS_NEED_REDIS =
+  'server.workers must be 1, or redis.url must be set, where auth.defaultLimits or auth.keys[].limits are: ' +
+  'workers count together in Redis alone'
+
+/** Workers that count by themselves grant a limit of 1 as often as there are workers, and only a part of any other. */
+export function assertLimitsHold({ server, auth, redis }: Partial<LimitedSections>, at: Cursor): void {
+  if (server === undefined || auth === undefined || redis === undefined || redis.url !== undefined) return
+  if (server.workers === 'auto' || server.workers === 1 || !hasLimits(auth)) return
+  at.field('server').field('workers').fault(LIMITS_NEED_REDIS)
+}

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { cpuMs } from '../../test/support/cpu-time.js'
 import { flagOf, flagText, timeout, timeoutMsOf, timeoutText } from './document-fields.rule.js'
 
 const LIMITS = { defaultTimeoutMs: 30_000, maximumTimeoutMs: 120_000 }
@@ -54,6 +55,15 @@ describe('A timeout', () => {
     'may not be %j in a form',
     (value) => {
       expect(timeoutText(value, 'timeout')).toMatchObject({ path: 'timeout' })
+    },
+  )
+
+  it.each(['1'.repeat(65_536) + 'x', `${' '.repeat(65_536)}x`, `1.${'0'.repeat(65_536)}`, '0'.repeat(33)])(
+    'of many characters in a form is refused at once',
+    (value) => {
+      const startedAtMs = cpuMs()
+      expect(timeoutText(value, 'timeout')).toMatchObject({ path: 'timeout' })
+      expect(cpuMs() - startedAtMs).toBeLessThan(100)
     },
   )
 })

@@ -1,10 +1,9 @@
+import { decimalOf } from '../common/validation/decimal-text.js'
 import { fault, type FieldFault, type FieldRule } from '../common/validation/field-rules.js'
 import type { DocumentsSection } from '../config/gateway-config.js'
 
 /** From here on a timeout can only be meant in milliseconds: no server waits for a quarter of an hour. */
 const MILLISECONDS_FROM = 1000
-
-const DECIMAL_TEXT = /^\s*\+?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?\s*$/i
 
 const FLAG_TEXTS: Readonly<Record<string, boolean>> = { true: true, false: false, 1: true, 0: false }
 
@@ -16,8 +15,7 @@ export const timeout: FieldRule = (value, path) =>
   typeof value === 'number' && Number.isFinite(value) && value > 0 ? undefined : notPositive(path)
 
 /** The same where all values are text. */
-export const timeoutText: FieldRule = (value, path) =>
-  typeof value === 'string' && DECIMAL_TEXT.test(value) ? timeout(Number(value), path) : notPositive(path)
+export const timeoutText: FieldRule = (value, path) => timeout(decimalOf(value), path)
 
 /** `true` or `false` where all values are text; 1 and 0 mean the same. */
 export const flagText: FieldRule = (value, path) =>

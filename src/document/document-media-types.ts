@@ -20,7 +20,3 @@ export const BODY_TYPES: readonly string[] = [
   'application/xhtml+xml',
   'application/octet-stream',
 ]
-
-/** The media type of a Content-Type header, without parameters, in lower case; '' when there is none. */
-export const mediaTypeOf = (header: string | undefined): string =>
-  (header ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''

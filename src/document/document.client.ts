@@ -46,7 +46,6 @@ export class DocumentClient {
    * `documents.fetchesInFlight`; `caller_left`. `deadlineAtMs` (performance clock) bounds everything together.
    */
   async fetch(url: string, call: Call, deadlineAtMs: number): Promise<FetchedDocument> {
-    // Looking a name up occupies a thread, of which the process has few: this bound is theirs as well.
     return await this.fetches.within(async () => {
       try {
         return await this.receive(await this.ask(url, call, deadlineAtMs))

@@ -84,7 +84,8 @@ describe('A document for which an upstream reader is configured', () => {
     const { data } = await bodyOf(urlRequest(PUBLIC_URL, { timeoutMs: 7000, isFresh: true }), call)
     expect(data).toMatchObject({ metadata: { title: 'There', statusCode: 200, cached: 0 }, markdown: 'read there' })
     const [asked] = reader.asked
-    expect(asked).toMatchObject({ source: { kind: 'url', url: PUBLIC_URL }, isFresh: true })
+    // Four times the largest document would be more than may be read as JSON here.
+    expect(asked).toMatchObject({ source: { kind: 'url', url: PUBLIC_URL }, isFresh: true, answerBytes: 33_554_432 })
     // What is left of it.
     expect(asked?.timeoutMs).toBeLessThan(7000)
     expect(asked?.timeoutMs).toBeGreaterThan(2000)
@@ -127,6 +128,26 @@ describe('A document for which an upstream reader is configured', () => {
       details: { code: 'url_not_allowed' },
     })
     expect(reader.asked).toEqual([])
+  })
+
+  it('is asked about by name only while it may be fetched, and not at all when it was read before', async () => {
+    const lookups: string[] = []
+    const gates: (() => void)[] = []
+    resolve = async (host) => {
+      lookups.push(host)
+      await new Promise<void>((open) => gates.push(open))
+      return [{ address: '93.184.216.34', family: 4 }]
+    }
+    const urls = Array.from({ length: FETCHES_IN_FLIGHT }, (_, at) => `http://slow${at}.test/`)
+    const reading = urls.map((url) => bodyOf(urlRequest(url)))
+    await eventually(() => gates.length === FETCHES_IN_FLIGHT)
+    await expect(service.parse(urlRequest('http://more.test/'), newCall())).rejects.toMatchObject({
+      kind: 'overloaded',
+    })
+    for (const open of gates.splice(0)) open()
+    await Promise.all(reading)
+    for (const url of urls) expect((await bodyOf(urlRequest(url))).data.metadata.cached).toBe(1)
+    expect(lookups).toEqual(['slow0.test', 'slow1.test'])
   })
 
   it('is given again when it was a good one, and is cached when the reader says so', async () => {

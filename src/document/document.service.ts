@@ -4,8 +4,9 @@ import type { Call } from '../common/http/call.js'
 import { GuardedClient } from '../common/http/guarded-client.js'
 import type { UpstreamAnswer } from '../common/http/upstream-answer.js'
 import { ConfigStore } from '../config/config-store.js'
-import type { ReadDocument, ReadSource } from '../providers/contracts/document.contract.js'
+import type { ReadDocument, ReadRequest, ReadSource } from '../providers/contracts/document.contract.js'
 import { type DocumentRoute, ProviderRouter } from '../providers/provider-router.js'
+import { answerBytes } from './content-bytes.js'
 import { assertNotOwnAddress } from './document-address.js'
 import { documentAnswer } from './document-answer.js'
 import { DocumentCache } from './document-cache.js'
@@ -14,6 +15,7 @@ import { type DocumentReading, KEPT_STATUS } from './document-reading.js'
 import type { DocumentRequest, DocumentSource } from './document-request.js'
 import { FetchesInFlight } from './fetches-in-flight.js'
 import { LocalReader } from './local-reader.js'
+import { LONGEST_TIMER_MS } from './longest-timer.js'
 import { SharedReadings } from './shared-readings.js'
 
 /** A reader's channel is told a URL that was judged here; longer than this nobody waits for a name. */
@@ -21,9 +23,6 @@ const RESOLVE_MS = 2000
 
 /** A larger upload that was sent and not answered is not sent again (design: Reliability rules). */
 const REPEATABLE_UPLOAD_BYTES = 10 * 1024 * 1024
-
-/** Of a timer; a longer one ends at once. */
-const LONGEST_TIMER_MS = 2_147_483_647
 
 /** Documents as Markdown (specification: Document parse result): read here, or by an upstream where one is configured. */
 @Injectable()
@@ -43,7 +42,7 @@ export class DocumentService {
     const { source, isFresh } = request
     const patience = { timeoutMs: request.timeoutMs, deadlineAtMs: performance.now() + request.timeoutMs }
     const route = this.router.document(call.caller)
-    if (source.kind === 'url') await this.assertAllowed(source.url, route, request.timeoutMs)
+    if (source.kind === 'url') assertNotOwnAddress(source.url, this.store.current.server.publicUrl)
     const owner = ownerOf(call.caller)
     const identity = `${route === undefined ? 'here' : 'elsewhere'} ${await identityOf(source)}`
     const known = isFresh ? undefined : this.cache.find(identity, owner)
@@ -66,17 +65,11 @@ export class DocumentService {
     return answered(document, document.isCached, call)
   }
 
-  private async assertAllowed(url: string, route: DocumentRoute | undefined, timeoutMs: number): Promise<void> {
-    assertNotOwnAddress(url, this.store.current.server.publicUrl)
-    // Where the gateway fetches by itself, the guarded client judges each step.
-    if (route !== undefined) await this.guarded.assertAllowed(url, 'url', Math.min(RESOLVE_MS, timeoutMs))
-  }
-
   private async read(request: DocumentRequest, route: DocumentRoute | undefined, call: Call): Promise<DocumentReading> {
     const { source } = request
     const release = source.kind === 'file' ? source.upload.hold() : undefined
     try {
-      if (route !== undefined) return await this.fetches.within(() => readBy(route, request, call))
+      if (route !== undefined) return await this.fetches.within(() => this.readElsewhere(route, request, call))
       // Those who wait have deadlines of their own; whoever joins them late has all of it before this one.
       const deadlineAtMs =
         performance.now() + Math.min(2 * this.store.current.documents.maximumTimeoutMs, LONGEST_TIMER_MS)
@@ -86,6 +79,18 @@ export class DocumentService {
     } finally {
       await release?.()
     }
+  }
+
+  /** Where the gateway fetches by itself, the guarded client judges each step; here nobody else would. */
+  private async readElsewhere(route: DocumentRoute, request: DocumentRequest, call: Call): Promise<DocumentReading> {
+    const { source, timeoutMs } = request
+    const startedAtMs = performance.now()
+    if (source.kind === 'url') {
+      await this.guarded.assertAllowed(source.url, 'url', Math.min(RESOLVE_MS, Math.max(1, timeoutMs)))
+    }
+    const remainingMs = timeoutMs - (performance.now() - startedAtMs)
+    const longest = answerBytes(this.store.current.limits)
+    return await readBy(route, { ...request, timeoutMs: remainingMs, answerBytes: longest }, call)
   }
 }
 
@@ -103,12 +108,15 @@ function sharingKey(
 /** Reads a document on a channel of the operator's. */
 async function readBy(
   route: DocumentRoute,
-  { source, timeoutMs, isFresh }: DocumentRequest,
+  { source, timeoutMs, isFresh, answerBytes: longest }: DocumentRequest & Pick<ReadRequest, 'answerBytes'>,
   call: Call,
 ): Promise<DocumentReading> {
   const repeatableOnceSent = source.kind === 'url' || source.upload.spool.size <= REPEATABLE_UPLOAD_BYTES
   const document = await route.attempt(call, { repeatableOnceSent }, (provider, context) =>
-    provider.read({ source: readSourceOf(source), timeoutMs: Math.max(1, timeoutMs), isFresh }, context),
+    provider.read(
+      { source: readSourceOf(source), timeoutMs: Math.max(1, timeoutMs), isFresh, answerBytes: longest },
+      context,
+    ),
   )
   if (document.metadata.statusCode !== KEPT_STATUS) return { document, reuse: 'nobody' }
   // What a key of the caller's own has paid for is that caller's alone.

@@ -7,6 +7,7 @@ import { DocumentParser, type ParsedDocument, type ParseTerms } from './document
 import { type DocumentReading, reuseOfPage } from './document-reading.js'
 import type { DocumentUpload } from './document-request.js'
 import { NO_METADATA } from './engine/engine-contract.js'
+import { contentText } from './engine/engine-protocol.js'
 
 const UPLOAD_STATUS = 200
 
@@ -14,7 +15,7 @@ const NOTHING: ParsedDocument = {
   kind: 'text',
   metadata: NO_METADATA,
   pages: 1,
-  content: Buffer.from('"html":"","markdown":""'),
+  content: contentText({ html: '', markdown: '' }),
 }
 
 /** Reads documents by the gateway's own means: its client for the web, its engine for what comes of it. */

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { contentOf } from '../../test/support/document-stand-ins.js'
 import { newCall } from '../../test/support/raw-upstream.js'
+import { BytesInFlight } from '../common/http/bytes-in-flight.js'
 import type { Call } from '../common/http/call.js'
 import type { DocumentReading } from './document-reading.js'
 import { SharedReadings } from './shared-readings.js'
@@ -52,6 +53,19 @@ describe('A reading', () => {
     expect(begun).toHaveLength(2)
     end(READING)
     expect(await staying).toBe(READING)
+  })
+
+  it('counts what it holds among the bytes of whoever began it, until it ends', async () => {
+    const memory = new BytesInFlight(() => ({ bytesInFlight: 1000, callerShare: 1 }))
+    const waiting = wait('a', Object.assign(newCall(), { memory, caller: { keyId: 'k' } }))
+    const [shared] = begun
+    shared?.memory?.add(shared, 600)
+    expect(memory.bytes).toBe(600)
+    end(READING)
+    await waiting
+    expect(memory.bytes).toBe(0)
+    shared?.memory?.add(shared, 600)
+    expect(memory.bytes).toBe(0)
   })
 
   it('tells each of those who wait what it took, and who asked it knows nothing of the others', async () => {

@@ -4,14 +4,14 @@ import { Call, callerLeft } from '../common/http/call.js'
 import type { DocumentReading } from './document-reading.js'
 
 /** How long one of those who wait does. */
-export interface Patience {
+interface Patience {
   /** As the caller asked for it, for words. */
   readonly timeoutMs: number
   /** On the performance clock. */
   readonly deadlineAtMs: number
 }
 
-export type BeginReading = (call: Call) => Promise<DocumentReading>
+type BeginReading = (call: Call) => Promise<DocumentReading>
 
 /**
  * Readings that are under way: those who ask for the same at the same time share one. It goes on as long as one of them
@@ -35,9 +35,11 @@ export class SharedReadings {
     }
   }
 
-  private begin(key: string, { caller, method, path, requestId, trace }: Call, begin: BeginReading): SharedReading {
+  private begin(key: string, first: Call, begin: BeginReading): SharedReading {
+    const { caller, memory, method, path, requestId, trace } = first
     const call = new Call(requestId, method, path, performance.now())
     call.caller = caller
+    call.memory = memory
     // Its upstream belongs to the trace of whoever asked first.
     call.trace = trace
     const reading = new SharedReading(call, begin, () => {
@@ -57,7 +59,10 @@ class SharedReading {
     begin: BeginReading,
     private readonly close: () => void,
   ) {
-    this.outcome = begin(call).finally(close)
+    this.outcome = begin(call).finally(() => {
+      close()
+      call.memory?.close(call)
+    })
     // When everybody has left, nobody hears how it ends.
     this.outcome.catch(() => undefined)
   }

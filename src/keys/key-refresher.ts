@@ -1,4 +1,10 @@
-import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common'
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnApplicationBootstrap,
+  type OnModuleDestroy,
+} from '@nestjs/common'
 import { StoredKeys } from '../common/auth/stored-keys.js'
 import type { Logger } from '../common/observability/logger.js'
 import { LOGGER } from '../common/observability/observability.module.js'
@@ -16,7 +22,7 @@ const FULL_EVERY_MS = 60_000
  * them within 5 s. While the store is away, the keys that are known go on.
  */
 @Injectable()
-export class KeyRefresher implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class KeyRefresher implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
   private isRunning = false
   private isStopping = false
   private isFailing = false
@@ -43,9 +49,13 @@ export class KeyRefresher implements OnApplicationBootstrap, BeforeApplicationSh
     await this.reading
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
+  onModuleDestroy(): void {
     this.isStopping = true
     clearTimeout(this.timer)
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    this.onModuleDestroy()
     await this.reading
   }
 

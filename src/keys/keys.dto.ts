@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger'
+import { pageOf } from '../common/admin/page-dto.js'
 import { Field } from '../common/validation/field.decorator.js'
 import { optional } from '../common/validation/field-rules.js'
 import type { KeyLimits } from '../config/gateway-config.js'
@@ -105,21 +106,7 @@ export class IssuedKeyDto extends KeyDto {
   }
 }
 
-export class KeyListDto {
-  @ApiProperty({ enum: ['list'] })
-  readonly object = 'list'
-
-  @ApiProperty({ type: [KeyDto] })
-  readonly data: readonly KeyDto[]
-
-  @ApiProperty({ description: 'Ask again with after=<last id>' })
-  readonly has_more: boolean
-
-  constructor(data: readonly KeyDto[], hasMore: boolean) {
-    this.data = data
-    this.has_more = hasMore
-  }
-}
+export class KeyListDto extends pageOf(KeyDto, 'Ask again with after=<last id>') {}
 
 function stateOf({ revokedAtMs, expiresAtMs }: IssuedKey, nowMs: number): KeyState {
   if (revokedAtMs !== undefined) return 'revoked'

@@ -90,6 +90,8 @@ export class KeysService {
   }
 }
 
+export const NO_SUCH_KEY = 'There is no such key.'
+
 const newId = (): string => `key-${randomBytes(6).toString('hex')}`
 
 /** A note is the operator's own text, which may hold anything: only that there is one is written down. */
@@ -109,7 +111,7 @@ function found(key: IssuedKey | undefined): IssuedKey {
   return key
 }
 
-const notFound = (): GatewayError => new GatewayError('not_found', 'There is no such key.')
+const notFound = (): GatewayError => new GatewayError('not_found', NO_SUCH_KEY)
 
 const taken = (id: string, where: string): GatewayError =>
   new GatewayError('conflict', `The id ${quoted(id)} is taken by a key of ${where}.`, { param: 'id', code: 'id_taken' })

@@ -1,6 +1,6 @@
 import type { Caller } from '../common/auth/caller.js'
 import type { Call } from '../common/http/call.js'
-import type { TokensAndAudio } from '../common/limits/allowance.js'
+import type { ExpectedUse } from '../common/limits/allowance.js'
 import type { ModelClass } from '../config/gateway-config.js'
 import type { CallContext } from './contracts/call-context.js'
 import type { ChatProvider } from './contracts/chat.contract.js'
@@ -17,7 +17,7 @@ export interface AttemptPolicy {
   /** False for calls whose request must not be sent twice once it was sent: paid creates, uploads over 10 MB. */
   readonly repeatableOnceSent: boolean
   /** Reserved before the first attempt; worth finding out only for a call that has an allowance. */
-  readonly expected?: TokensAndAudio | undefined
+  readonly expected?: ExpectedUse | undefined
 }
 
 /** The channels that can serve one call, best first. */

@@ -3,7 +3,8 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 
 import { multipartBoundary, parseDisposition } from './multipart-disposition.js'
-import { MultipartError, MultipartReader, type ReceivedPart } from './multipart-reader.js'
+import { MultipartError, type ReceivedPart } from './multipart-part.js'
+import { MultipartReader } from './multipart-reader.js'
 
 function read(body: Buffer, pieceBytes = body.length): readonly ReceivedPart[] {
   const reader = new MultipartReader('B')

@@ -1,49 +1,7 @@
-import { createHash, type Hash } from 'node:crypto'
+import { MultipartError, OpenPart, type ReceivedPart } from './multipart-part.js'
 
-import { parseDisposition } from './multipart-disposition.js'
-import { TailBytes } from './tail-bytes.js'
-
-/** One part of a multipart body, in the order received. Content is hashed while it streams, not collected. */
-export interface ReceivedPart {
-  readonly name: string
-  /** The base name; undefined when the part had no filename. */
-  readonly filename: string | undefined
-  readonly contentType: string | undefined
-  readonly rawDisposition: string
-  readonly size: number
-  /** Hexadecimal SHA-1 of the content. */
-  readonly sha1: string
-  /** The content as UTF-8 text; undefined for a part with a filename. */
-  readonly value: string | undefined
-  /** The first 64 KiB of the content. */
-  readonly head: Buffer
-  /** The last 64 KiB of the content. */
-  readonly tail: Buffer
-  /** Where the content begins in the whole body, in bytes. */
-  readonly offset: number
-}
-
-/** The body breaks RFC 7578 or its framing; `message` says where. */
-export class MultipartError extends Error {}
-
-const HEAD_BYTES = 64 * 1024
-const TAIL_BYTES = 64 * 1024
 const MAX_PART_HEADER_BYTES = 16 * 1024
-const MAX_TEXT_BYTES = 1024 * 1024
 const CRLF = '\r\n'
-
-interface OpenPart {
-  readonly name: string
-  readonly filename: string | undefined
-  readonly contentType: string | undefined
-  readonly rawDisposition: string
-  readonly offset: number
-  readonly hash: Hash
-  readonly kept: Buffer[]
-  readonly tail: TailBytes
-  keptBytes: number
-  size: number
-}
 
 /**
  * A strict incremental parser: CRLF everywhere, no preamble, a closing delimiter, nothing but a line end behind it.
@@ -124,34 +82,9 @@ export class MultipartReader {
       .toString('utf8')
       .trimEnd()
       .split(CRLF)
-    this.#open = this.#openPart(lines)
+    this.#open = new OpenPart(lines, this.#consumedBytes)
     this.#state = 'content'
     return true
-  }
-
-  #openPart(lines: readonly string[]): OpenPart {
-    const headers = new Map<string, string>()
-    for (const line of lines) {
-      const colon = line.indexOf(':')
-      if (colon <= 0 || /[\r\n]/.test(line)) throw new MultipartError(`malformed part header '${line}'`)
-      headers.set(line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim())
-    }
-    const rawDisposition = headers.get('content-disposition')
-    if (rawDisposition === undefined) throw new MultipartError('a part has no Content-Disposition')
-    const { name, filename } = parseDisposition(rawDisposition)
-    if (name === undefined) throw new MultipartError(`no name in Content-Disposition '${rawDisposition}'`)
-    return {
-      name,
-      filename,
-      contentType: headers.get('content-type'),
-      rawDisposition,
-      offset: this.#consumedBytes,
-      hash: createHash('sha1'),
-      kept: [],
-      tail: new TailBytes(TAIL_BYTES),
-      keptBytes: 0,
-      size: 0,
-    }
   }
 
   #readContent(): boolean {
@@ -159,49 +92,15 @@ export class MultipartReader {
     if (end < 0) {
       // The tail may be the beginning of a delimiter whose rest is still on the way.
       const safe = this.#pending.length - this.#delimiter.length + 1
-      if (safe > 0) this.#addContent(this.#take(safe))
+      if (safe > 0) this.#open?.push(this.#take(safe))
       return false
     }
-    this.#addContent(this.#take(end))
+    this.#open?.push(this.#take(end))
     this.#take(this.#delimiter.length)
-    this.#closePart()
+    if (this.#open !== undefined) this.parts.push(this.#open.finish())
+    this.#open = undefined
     this.#state = 'afterDelimiter'
     return true
-  }
-
-  #addContent(bytes: Buffer): void {
-    const part = this.#open
-    if (part === undefined) return
-    part.hash.update(bytes)
-    part.tail.push(bytes)
-    part.size += bytes.length
-    const limit = part.filename === undefined ? MAX_TEXT_BYTES : HEAD_BYTES
-    if (part.filename === undefined && part.size > limit) throw new MultipartError(`field '${part.name}' is too large`)
-    const kept = bytes.subarray(0, Math.max(0, limit - part.keptBytes))
-    part.keptBytes += kept.length
-    if (kept.length > 0) part.kept.push(Buffer.from(kept))
-  }
-
-  #closePart(): void {
-    const part = this.#open
-    if (part === undefined) return
-    const { name, filename, contentType, rawDisposition, size, offset } = part
-    const kept = Buffer.concat(part.kept)
-    const value = filename === undefined ? kept.toString('utf8') : undefined
-    const head = kept.subarray(0, HEAD_BYTES)
-    this.parts.push({
-      name,
-      filename,
-      contentType,
-      rawDisposition,
-      size,
-      offset,
-      head,
-      tail: part.tail.take(),
-      value,
-      sha1: part.hash.digest('hex'),
-    })
-    this.#open = undefined
   }
 
   #readEpilogue(): boolean {

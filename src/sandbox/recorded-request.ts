@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 
-import type { ReceivedPart } from './multipart-reader.js'
+import type { ReceivedPart } from './multipart-part.js'
 
 /**
  * How a request ended, as seen from the upstream's socket.

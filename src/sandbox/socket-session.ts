@@ -1,9 +1,9 @@
-import { EventEmitter } from 'node:events'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 
 import type { JsonObject } from './json-value.js'
 import type { RecordedRequest } from './recorded-request.js'
+import { SocketFlow } from './socket-flow.js'
 
 /** Bytes of a client's messages kept for the tests; later ones are counted, not kept. */
 const RECORDED_MESSAGE_BYTES = 1024 * 1024
@@ -54,7 +54,7 @@ export class SocketSession {
   /** Resolves when the connection is gone; never rejects. */
   readonly closed: Promise<SessionEnd>
 
-  readonly #flow = new EventEmitter<{ blocked: []; flowing: []; message: []; over: [] }>()
+  readonly #flow = new SocketFlow()
   readonly #over = new AbortController()
   readonly #unread: SocketMessage[] = []
   #socket: WebSocket | undefined
@@ -66,7 +66,6 @@ export class SocketSession {
     /** Magic words queued for this session, in the protocol's own language; empty when none were. */
     readonly faultWords: string,
   ) {
-    this.#flow.setMaxListeners(0)
     this.closed = new Promise((resolve) => (this.#resolveClosed = resolve))
   }
 
@@ -83,9 +82,7 @@ export class SocketSession {
   /** The next message not read yet; undefined when the client said nothing more before the end. */
   async nextMessage(): Promise<SocketMessage | undefined> {
     while (this.#unread.length === 0 && this.end === undefined) {
-      await new Promise<void>((resolve) => {
-        this.#flow.once('message', resolve)
-      })
+      await this.#flow.nextMessage()
     }
     return this.#unread.shift()
   }
@@ -99,9 +96,9 @@ export class SocketSession {
         resolve(!error)
       })
     })
-    if (this.blocked) this.#flow.emit('blocked')
+    if (this.blocked) this.#flow.blocked()
     const wasTaken = await taken
-    this.#flow.emit('flowing')
+    this.#flow.flowing()
     if (wasTaken) {
       this.sentMessages += 1
       this.sentBytes += Buffer.byteLength(message)
@@ -116,26 +113,7 @@ export class SocketSession {
    * noticed and the sender paused. Resolves with false when the session ends before.
    */
   nextStall(quietMs = 250): Promise<boolean> {
-    return new Promise((resolve) => {
-      let timer: NodeJS.Timeout | undefined
-      const stop = (): void => {
-        clearTimeout(timer)
-      }
-      const settle = (stalled: boolean): void => {
-        stop()
-        this.#flow.off('blocked', wait).off('flowing', stop).off('over', leave)
-        resolve(stalled)
-      }
-      const leave = (): void => {
-        settle(false)
-      }
-      const wait = (): void => {
-        timer = setTimeout(settle, quietMs, true)
-      }
-      this.#flow.on('blocked', wait).on('flowing', stop).on('over', leave)
-      if (this.end !== undefined) leave()
-      else if (this.blocked) wait()
-    })
+    return this.end === undefined ? this.#flow.nextStall(quietMs, this.blocked) : Promise.resolve(false)
   }
 
   /** Resolves with true after `ms`, or with false as soon as the session is over. */
@@ -196,8 +174,7 @@ export class SocketSession {
     }
     this.handshake.markClosed(outcome === 'refused' ? 'finished' : outcome)
     this.#over.abort()
-    this.#flow.emit('message')
-    this.#flow.emit('over')
+    this.#flow.over()
     this.#resolveClosed(this.end)
   }
 
@@ -228,6 +205,6 @@ export class SocketSession {
     this.receivedBytes += message.data.length
     if (this.receivedBytes <= RECORDED_MESSAGE_BYTES) this.messages.push(message)
     this.#unread.push(message)
-    this.#flow.emit('message')
+    this.#flow.received()
   }
 }

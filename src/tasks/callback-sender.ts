@@ -1,4 +1,10 @@
-import { type BeforeApplicationShutdown, Inject, Injectable, type OnModuleInit } from '@nestjs/common'
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnModuleDestroy,
+  type OnModuleInit,
+} from '@nestjs/common'
 import { Database } from '../common/database/database.js'
 import { Call } from '../common/http/call.js'
 import type { Logger } from '../common/observability/logger.js'
@@ -41,7 +47,7 @@ interface LeasedDelivery {
  * each delivery is leased to one of them, and whoever dies leaves it to the others, under the same `webhook-id`.
  */
 @Injectable()
-export class CallbackSender implements OnModuleInit, BeforeApplicationShutdown {
+export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown {
   /** Made by this process, by how they ended; `retry` = failed, but not for the last time. */
   readonly attemptsMade: Record<CallbackOutcome['outcome'], number> = { delivered: 0, retry: 0, exhausted: 0 }
   private readonly alarm: Alarm
@@ -50,6 +56,7 @@ export class CallbackSender implements OnModuleInit, BeforeApplicationShutdown {
   private readonly calls = new Set<Call>()
   private working: Promise<void> | undefined
   private isStopping = false
+  private graceTimer: NodeJS.Timeout | undefined
   /** Something may be due that was not claimed because there was no room for it. */
   private hasLeftBehind = false
   private failedRounds = 0
@@ -92,16 +99,21 @@ export class CallbackSender implements OnModuleInit, BeforeApplicationShutdown {
   }
 
   /** Lets what is under way end for a moment, then cuts it. What was not begun is anyone's once its lease runs out. */
-  async beforeApplicationShutdown(): Promise<void> {
+  onModuleDestroy(): void {
+    if (this.isStopping) return
     this.isStopping = true
     this.lanes.takeWaiting()
     this.wake()
-    const grace = setTimeout(() => {
+    this.graceTimer = setTimeout(() => {
       for (const { departure } of this.calls) departure.announce()
     }, SHUTDOWN_GRACE_MS)
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    this.onModuleDestroy()
     await this.working
     await this.lanes.idle()
-    clearTimeout(grace)
+    clearTimeout(this.graceTimer)
   }
 
   private get perHost(): number {

@@ -57,7 +57,7 @@ export class KyselyTaskRepository extends TaskRepository {
   }
 
   override change(id: string, change: TaskChange): Promise<boolean> {
-    const isSingle = change.event === undefined && change.answer === undefined
+    const isSingle = change.event === undefined && change.answer === undefined && change.usage === undefined
     const apply = (queries: Queries): Promise<boolean> => applyChange(queries, id, change)
     return isSingle ? this.database.run(apply) : this.database.transaction(apply)
   }

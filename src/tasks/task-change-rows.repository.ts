@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { DatabaseSchema } from '../common/database/database-schema.js'
 import { GatewayError } from '../common/errors/gateway-error.js'
+import { insertRecords } from '../common/usage/usage-rows.repository.js'
 import { hostOf } from './callback-host.js'
 import type { TaskChange } from './task.repository.js'
 
@@ -13,8 +14,8 @@ interface ChangedRow {
 const UNIQUE_VIOLATION = '23505'
 
 /**
- * Applies a change with its event and its stored answer: in a transaction when there are such. False when the task is in
- * another state by now.
+ * Applies a change with its event, its stored answer and its usage: in a transaction when there are such. False when the
+ * task is in another state by now.
  */
 export async function applyChange(queries: Queries, id: string, change: TaskChange): Promise<boolean> {
   const row = await updateTask(queries, id, change)
@@ -23,6 +24,7 @@ export async function applyChange(queries: Queries, id: string, change: TaskChan
   if (change.answer !== undefined) {
     await queries.updateTable('idempotency_key').set(change.answer).where('task_id', '=', id).execute()
   }
+  if (change.usage !== undefined) await insertRecords(queries, [change.usage])
   return true
 }
 

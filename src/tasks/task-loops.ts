@@ -1,4 +1,4 @@
-import { type BeforeApplicationShutdown, Injectable, type OnModuleInit } from '@nestjs/common'
+import { type BeforeApplicationShutdown, Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common'
 import { Database } from '../common/database/database.js'
 import { TaskCreation } from './create-task.js'
 import { TaskPoller } from './task-poller.js'
@@ -6,7 +6,9 @@ import { TaskRetention } from './task-retention.js'
 
 /** Background work begins once the store is open, and ends before it closes. */
 @Injectable()
-export class TaskLoops implements OnModuleInit, BeforeApplicationShutdown {
+export class TaskLoops implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown {
+  private stopping: Promise<unknown> | undefined
+
   constructor(
     private readonly database: Database,
     private readonly poller: TaskPoller,
@@ -21,8 +23,14 @@ export class TaskLoops implements OnModuleInit, BeforeApplicationShutdown {
     })
   }
 
-  /** Creates whose callers were cut off have still to write down that their outcome is unknown. */
+  /** Begins here, beside all other work that has to end: a store that hangs is waited for once, not by one after the other. */
+  onModuleDestroy(): void {
+    // Creates whose callers were cut off have still to write down that their outcome is unknown.
+    this.stopping ??= Promise.all([this.poller.stop(), this.retention.stop(), this.creation.settled()])
+  }
+
   async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all([this.poller.stop(), this.retention.stop(), this.creation.settled()])
+    this.onModuleDestroy()
+    await this.stopping
   }
 }

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common'
-import { UsageRecorder } from '../common/usage/usage-recorder.js'
+import { GatewayError } from '../common/errors/gateway-error.js'
+import { type EndedTask, type SettledTask, UsageRecorder } from '../common/usage/usage-recorder.js'
 import { CallbackSender } from './callback-sender.js'
 import { endedTask } from './ended-task.js'
 import { changed } from './task-change.js'
@@ -10,7 +11,7 @@ import { isTerminal, type Task } from './task.js'
 /** Who sends events: it need not be told which, only that there are some. */
 export type EventSender = Pick<CallbackSender, 'wake'>
 
-/** Writes changes of tasks, and tells those in this process who wait for them. */
+/** Writes changes of tasks, and what ended ones have used with them; tells those in this process who wait for them. */
 @Injectable()
 export class TaskRecorder {
   /** Ends that were recorded by this process. */
@@ -25,13 +26,38 @@ export class TaskRecorder {
 
   /** The task after the change; undefined when somebody else has changed it before: then nothing was written. */
   async record(task: Task, change: TaskChange): Promise<Task | undefined> {
-    if (!(await this.tasks.change(task.id, change))) return undefined
+    const after = changed(task, change)
+    const isWritten = isTerminal(after.state)
+      ? await this.end(task.id, change, endedTask(after))
+      : await this.tasks.change(task.id, change)
+    if (!isWritten) return undefined
     this.watchers.announce(task.id)
     if (change.event !== undefined) this.sender.wake()
-    const ended = changed(task, change)
     // Whoever made the change is told so once: no other replica records the same end.
-    if (ended.state === 'succeed' || ended.state === 'failed') this.endedTasks[ended.state]++
-    if (isTerminal(ended.state)) this.usage.taskEnded(endedTask(ended))
-    return ended
+    if (after.state === 'succeed' || after.state === 'failed') this.endedTasks[after.state]++
+    return after
+  }
+
+  /** In one transaction: a process that is killed leaves neither an end that nobody pays nor a payment without an end. */
+  private async end(id: string, change: TaskChange, ended: EndedTask): Promise<boolean> {
+    const settled = this.usage.settleTask(ended)
+    if (settled?.record === undefined) return this.endUnpaid(id, change, settled)
+    try {
+      const isWritten = await this.tasks.change(id, { ...change, usage: settled.record })
+      if (isWritten) settled.whenWritten()
+      return isWritten
+    } catch (error) {
+      if (error instanceof GatewayError) throw error
+      // Accounting never keeps a task from ending: a record that no store takes is told of where all such are.
+      const isWritten = await this.endUnpaid(id, change, undefined)
+      if (isWritten) this.usage.taskEnded(ended)
+      return isWritten
+    }
+  }
+
+  private async endUnpaid(id: string, change: TaskChange, settled: SettledTask | undefined): Promise<boolean> {
+    const isWritten = await this.tasks.change(id, change)
+    if (isWritten) settled?.whenWritten()
+    return isWritten
   }
 }

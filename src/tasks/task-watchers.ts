@@ -13,7 +13,7 @@ export class TaskWatchers {
   private readonly listeners = new Map<string, Set<() => void>>()
 
   /** The time is given by tests only. */
-  constructor(@Optional() private readonly rereadMs = REREAD_MS) {}
+  constructor(@Optional() private readonly rereadMs: number = REREAD_MS) {}
 
   announce(taskId: string): void {
     for (const listener of [...(this.listeners.get(taskId) ?? [])]) listener()

@@ -1,3 +1,4 @@
+import type { UsageRecord } from '../common/usage/usage-record.js'
 import type { VideoKind } from '../providers/contracts/video.contract.js'
 import type { Task, TaskState } from './task.js'
 
@@ -47,6 +48,8 @@ export interface TaskChange {
   readonly event?: { readonly webhookId: string; readonly body: string; readonly nextAttemptAtMs: number }
   /** The stored answer of the create, for repeats under the same idempotency key. */
   readonly answer?: { readonly status: number; readonly body: string }
+  /** What an ended task has used: written in the same transaction, unless a record of that id is there already. */
+  readonly usage?: UsageRecord
 }
 
 /** A poll that found nothing new. */

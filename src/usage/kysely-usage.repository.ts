@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common'
 import { sql } from 'kysely'
 import { Database } from '../common/database/database.js'
-import { insertRecords, recordOf } from './usage-rows.repository.js'
+import { insertRecords, recordOf } from '../common/usage/usage-rows.repository.js'
 import { sumRecords } from './usage-sums.repository.js'
-import type { UsageRecord } from './usage-record.js'
+import type { UsageRecord } from '../common/usage/usage-record.js'
 import type { UsageQuestion, UsageSum } from './usage-reports.js'
 import { type UsagePage, UsageRepository } from './usage.repository.js'
 

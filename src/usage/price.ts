@@ -1,35 +1,34 @@
-import Big from 'big.js'
+import type Big from 'big.js'
 import type { CountedUnits } from '../common/usage/counted-units.js'
 import type { PriceRow } from '../config/gateway-config.js'
-
-/** Sums and products are exact. The one division is that of a price per minute: twelve digits, half to even. */
-const Decimal = Big()
-Decimal.DP = 12
-Decimal.RM = 2
+import { Bill, Decimal, digitsOf, type UnitPrice, unitPrice } from './bill.js'
 
 const MILLIONTH = Decimal('0.000001')
 const SECONDS_PER_MINUTE = 60
-const ZERO = Decimal(0)
+const FREE = unitPrice(Decimal(0), 0)
 
 /** One row of the price table, per single unit. */
 export class Price {
-  private readonly unit: Readonly<Partial<Record<keyof PriceRow, Big>>>
-  private readonly second: Big | undefined
+  private readonly unit: Readonly<Partial<Record<keyof PriceRow, UnitPrice>>>
   private readonly minute: Big | undefined
+  private readonly scale: number
 
   constructor(row: PriceRow) {
-    this.unit = {
+    const prices = {
       ...priced(row, PER_MILLION, (price) => price.times(MILLIONTH)),
       ...priced(row, EACH, (price) => price),
     }
-    this.second = decimalOf(row.audioSeconds)
-    this.minute = decimalOf(row.audioMinutes)
+    const scale = Math.max(0, ...Object.values(prices).map(digitsOf))
+    this.unit = Object.fromEntries(Object.entries(prices).map(([name, price]) => [name, unitPrice(price, scale)]))
+    this.minute = row.audioMinutes === undefined ? undefined : Decimal(row.audioMinutes)
+    this.scale = scale
   }
 
   /** What so many requests, and what they used, cost: exact decimal text. undefined when something of it has no price. */
   costOf(units: CountedUnits, requests: number): string | undefined {
     const { requests: request, characters, videos, images } = this.unit
-    const bill = new Bill(request === undefined ? undefined : request.times(requests))
+    const bill = new Bill(this.scale, request !== undefined)
+    if (request !== undefined) bill.add(requests, request)
     if (units.promptTokens !== undefined) this.addPrompt(units, bill)
     if (units.completionTokens !== undefined) this.addCompletion(units, bill)
     if (units.characters !== undefined) bill.add(units.characters, characters)
@@ -66,41 +65,16 @@ export class Price {
   }
 
   private addTime(seconds: number, bill: Bill): void {
-    if (this.minute === undefined) bill.add(seconds, this.second)
+    if (this.minute === undefined) bill.add(seconds, this.unit.audioSeconds)
     else bill.addCost(this.minute.times(seconds).div(SECONDS_PER_MINUTE))
   }
 
   /** Two measures of one thing: a price for either will do, and a row with both charges both. */
   private addDocuments({ documents = 0, pages = 0 }: CountedUnits, bill: Bill): void {
     const { documents: perDocument, pages: perPage } = this.unit
-    const other = perDocument === undefined && perPage === undefined ? undefined : ZERO
+    const other = perDocument === undefined && perPage === undefined ? undefined : FREE
     bill.add(documents, perDocument ?? other)
     bill.add(pages, perPage ?? other)
-  }
-}
-
-class Bill {
-  private isComplete = true
-
-  /** With the price of the request, which includes what has none of its own. */
-  constructor(private cost: Big | undefined) {
-    this.includesOthers = cost !== undefined
-  }
-
-  private readonly includesOthers: boolean
-
-  add(quantity: number, price: Big | undefined): void {
-    if (quantity <= 0) return
-    if (price !== undefined) this.addCost(price.times(quantity))
-    else if (!this.includesOthers) this.isComplete = false
-  }
-
-  addCost(cost: Big): void {
-    this.cost = this.cost === undefined ? cost : this.cost.plus(cost)
-  }
-
-  get text(): string | undefined {
-    return this.isComplete ? (this.cost ?? ZERO).toFixed() : undefined
   }
 }
 
@@ -127,7 +101,7 @@ const PER_MILLION = [
   'reasoningTokens',
   'characters',
 ] as const
-const EACH = ['videos', 'images', 'documents', 'pages', 'requests'] as const
+const EACH = ['audioSeconds', 'videos', 'images', 'documents', 'pages', 'requests'] as const
 
 function priced<Name extends (typeof PER_MILLION)[number] | (typeof EACH)[number]>(
   row: PriceRow,
@@ -141,5 +115,3 @@ function priced<Name extends (typeof PER_MILLION)[number] | (typeof EACH)[number
   }
   return prices
 }
-
-const decimalOf = (text: string | undefined): Big | undefined => (text === undefined ? undefined : Decimal(text))

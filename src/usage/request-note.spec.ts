@@ -1,8 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { GatewayError } from '../common/errors/gateway-error.js'
 import { Call } from '../common/http/call.js'
+import { PriceTable } from './price-table.js'
 import { requestNote } from './request-note.js'
 
+const PRICES = new PriceTable([])
 const OK = { status: 200, left: false, totalMs: 12.3, gatewayMs: 1 }
 
 function callTo(method: string, path: string, keyId = 'team-a'): Call {
@@ -18,7 +20,7 @@ describe('What a call leaves to be recorded', () => {
     const call = callTo('POST', '/v1/chat/completions')
     call.log.modelClass = 'chat-audio'
     call.log.usage = { units: { prompt_tokens: 3 }, estimated: false }
-    expect(requestNote(call, OK)).toMatchObject({
+    expect(requestNote(call, OK, PRICES)).toMatchObject({
       requestId: 'req_1',
       keyId: 'team-a',
       ownerId: 'team-a',
@@ -36,13 +38,13 @@ describe('What a call leaves to be recorded', () => {
   it('holds no more of an invented name than any model has', () => {
     const call = callTo('POST', '/v1/chat/completions')
     call.log.model = 'x'.repeat(4_000_000)
-    expect(requestNote(call, { ...OK, status: 400 })?.model).toBe('x'.repeat(256))
+    expect(requestNote(call, { ...OK, status: 400 }, PRICES)?.model).toBe('x'.repeat(256))
   })
 
   it('belongs to one bearer alone where callers bring keys of their own', () => {
     const call = callTo('POST', '/v1/chat/completions')
     call.caller = { keyId: 'caller', bearer: 'secret' }
-    const note = requestNote(call, OK)
+    const note = requestNote(call, OK, PRICES)
     expect(note).toMatchObject({ keyId: 'caller', ownerId: expect.stringMatching(/^bearer:[0-9a-f]{32}$/) })
     expect(JSON.stringify(note)).not.toContain('secret')
   })
@@ -57,23 +59,23 @@ describe('What a call leaves to be recorded', () => {
     ['POST', '/v1/Chat/completions'],
     ['GET', '/health/live'],
   ])('is nothing for %s %s', (method, path) => {
-    expect(requestNote(callTo(method, path), OK)).toBeUndefined()
+    expect(requestNote(callTo(method, path), OK, PRICES)).toBeUndefined()
   })
 
   it('is nothing for callers nobody knows', () => {
-    expect(requestNote(callTo('POST', '/v1/chat/completions', '-'), OK)).toBeUndefined()
+    expect(requestNote(callTo('POST', '/v1/chat/completions', '-'), OK, PRICES)).toBeUndefined()
   })
 
   it('leaves the units of a session to its responses', () => {
     const call = callTo('GET', '/v1/realtime')
     call.log.usage = { units: { input_tokens: 5 }, estimated: false }
-    expect(requestNote(call, { ...OK, status: 101 })).toMatchObject({ outcome: 'ok', usage: undefined })
+    expect(requestNote(call, { ...OK, status: 101 }, PRICES)).toMatchObject({ outcome: 'ok', usage: undefined })
   })
 
   it('names documents by what they are', () => {
     const call = callTo('POST', '/v1/document/parse')
     call.log.modelClass = 'chat'
-    expect(requestNote(call, OK)).toMatchObject({ model: 'documents', usageClass: 'document' })
+    expect(requestNote(call, OK, PRICES)).toMatchObject({ model: 'documents', usageClass: 'document' })
   })
 
   it.each<[string, unknown, Partial<typeof OK>, string]>([
@@ -97,6 +99,6 @@ describe('What a call leaves to be recorded', () => {
   ])('has an outcome when %s', (_what, failure, changes, outcome) => {
     const call = callTo('POST', '/v1/chat/completions')
     call.log.failure = failure
-    expect(requestNote(call, { ...OK, ...changes })?.outcome).toBe(outcome)
+    expect(requestNote(call, { ...OK, ...changes }, PRICES)?.outcome).toBe(outcome)
   })
 })

@@ -2,7 +2,9 @@ import { ownerOf } from '../common/auth/owner.js'
 import { GatewayError } from '../common/errors/gateway-error.js'
 import type { Call } from '../common/http/call.js'
 import type { CallOutcome } from '../common/observability/call-endings.js'
-import type { UsageClass, UsageNote, UsageOutcome } from './usage-record.js'
+import type { UsageClass, UsageOutcome } from '../common/usage/usage-record.js'
+import type { PriceTable } from './price-table.js'
+import type { UsageNote } from './usage-note.js'
 
 interface CountedRoute {
   readonly method: string
@@ -38,7 +40,7 @@ const NOBODY = '-'
  * What a call that is over leaves to be recorded; undefined for routes that are not counted and for callers nobody knows.
  * Runs at the end of every call: nothing is formatted or parsed here.
  */
-export function requestNote(call: Call, outcome: CallOutcome): UsageNote | undefined {
+export function requestNote(call: Call, outcome: CallOutcome, prices: PriceTable): UsageNote | undefined {
   const { caller, log } = call
   const route = ROUTES.get(call.path)
   if (route === undefined || route.method !== call.method || caller.keyId === NOBODY) return undefined
@@ -56,7 +58,9 @@ export function requestNote(call: Call, outcome: CallOutcome): UsageNote | undef
     outcome: outcomeWord(log.failure, outcome),
     durationMs: outcome.totalMs,
     usage: route.hasResponses === true ? undefined : log.usage,
+    unitsText: log.unitsText,
     estimate: log.estimate,
+    prices,
   }
 }
 

@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Units } from '../common/http/call.js'
 import { PriceTable } from './price-table.js'
-import { settledRecord } from './settled-record.js'
-import type { UsageNote } from './usage-record.js'
+import { pricedUse, settledRecord } from './settled-record.js'
+import type { UsageRecord } from '../common/usage/usage-record.js'
+import type { UsageNote } from './usage-note.js'
 
 const PRICES = new PriceTable([
   { models: ['flat'], requests: '0.5' },
@@ -23,15 +24,18 @@ const note = (changes: Partial<UsageNote> = {}): UsageNote => ({
   outcome: 'ok',
   durationMs: 12.6,
   usage: undefined,
+  unitsText: undefined,
   estimate: undefined,
+  prices: PRICES,
   ...changes,
 })
+const recordOf = (of: UsageNote): UsageRecord => settledRecord(of, pricedUse(of))
 const reported = (units: Units): Partial<UsageNote> => ({ usage: { units, estimated: false } })
 
 describe('A record', () => {
   it('holds the upstream’s own figures as they were, and the units read from them', () => {
     const units = { prompt_tokens: 1_000_000, completion_tokens: 3, prompt_tokens_details: { text_tokens: 7 } }
-    expect(settledRecord(note(reported(units)), PRICES)).toMatchObject({
+    expect(recordOf(note(reported(units)))).toMatchObject({
       durationMs: 13,
       units: { promptTokens: 1_000_000, completionTokens: 3 },
       reported: JSON.stringify(units),
@@ -43,7 +47,7 @@ describe('A record', () => {
 
   it('marks what the gateway counted as an estimate, and prices it', () => {
     const usage = { units: { prompt_tokens: 10 }, estimated: true }
-    expect(settledRecord(note({ usage }), PRICES)).toMatchObject({
+    expect(recordOf(note({ usage }))).toMatchObject({
       units: { promptTokens: 10 },
       reported: null,
       estimated: '{"prompt_tokens":10}',
@@ -53,7 +57,7 @@ describe('A record', () => {
 
   it('has both where both are known, and is priced by the upstream’s', () => {
     const both = note({ ...reported({ prompt_tokens: 10 }), estimate: { prompt_tokens: 12 } })
-    expect(settledRecord(both, PRICES)).toMatchObject({
+    expect(recordOf(both)).toMatchObject({
       units: { promptTokens: 10 },
       reported: '{"prompt_tokens":10}',
       estimated: '{"prompt_tokens":12}',
@@ -91,19 +95,19 @@ describe('A record', () => {
       '0',
     ],
   ])('says so when %s', (_what, changes, pricing, cost) => {
-    expect(settledRecord(note(changes), PRICES)).toMatchObject({ pricing, cost })
+    expect(recordOf(note(changes))).toMatchObject({ pricing, cost })
   })
 
   it('has an id of its own, whatever the caller chose for the request', () => {
-    const ids = new Set(Array.from({ length: 100 }, () => settledRecord(note(), PRICES).id))
+    const ids = new Set(Array.from({ length: 100 }, () => recordOf(note()).id))
     expect(ids.size).toBe(100)
-    expect(settledRecord(note({ id: 'task video 1' }), PRICES).id).toBe('task video 1')
+    expect(recordOf(note({ id: 'task video 1' })).id).toBe('task video 1')
   })
 
   it('names a model as no database minds it', () => {
     const model = `a\0b\ud800c${'x'.repeat(500)}`
-    const stored = settledRecord(note({ model }), PRICES).model
+    const stored = recordOf(note({ model })).model
     expect(stored).toBe(`abc${'x'.repeat(251)}`)
-    expect(settledRecord(note({ model: `${'x'.repeat(255)}😀` }), PRICES).model).toBe('x'.repeat(255))
+    expect(recordOf(note({ model: `${'x'.repeat(255)}😀` })).model).toBe('x'.repeat(255))
   })
 })

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Units } from '../common/http/call.js'
 import { type CountedUnits, countedUnits } from '../common/usage/counted-units.js'
-import type { PriceTable } from './price-table.js'
-import type { UsageNote, UsageRecord } from './usage-record.js'
+import type { UsageRecord } from '../common/usage/usage-record.js'
+import type { UsageNote } from './usage-note.js'
 
 /** Random per process and counted within it: unique over all replicas. Request ids are not, as callers may choose them. */
 const PREFIX = `use_${randomBytes(10).toString('hex')}`
@@ -11,10 +11,19 @@ let count = 0
 /** A model's name is as long as a caller makes it. */
 const MAXIMUM_NAME_CHARACTERS = 256
 
-/** The record of a note, priced by the table in force. */
-export function settledRecord(note: UsageNote, prices: PriceTable): UsageRecord {
-  const { usage, estimate } = note
-  const units = usage === undefined ? NOTHING : countedUnits(usage.units)
+/** What was used, and what that costs. */
+export type PricedUse = Pick<UsageRecord, 'units' | 'pricing' | 'cost'>
+
+/** By the price table of its time. */
+export function pricedUse(note: UsageNote): PricedUse {
+  const units = note.usage === undefined ? NOTHING : countedUnits(note.usage.units)
+  const { pricing, cost } = priced(note, units)
+  return { units, pricing, cost }
+}
+
+/** The record of a note. */
+export function settledRecord(note: UsageNote, { units, pricing, cost }: PricedUse): UsageRecord {
+  const { usage, unitsText, estimate } = note
   return {
     id: note.id ?? `${PREFIX}${(++count).toString(16).padStart(10, '0')}`,
     atMs: note.atMs,
@@ -28,19 +37,20 @@ export function settledRecord(note: UsageNote, prices: PriceTable): UsageRecord 
     outcome: note.outcome,
     durationMs: note.durationMs === undefined ? null : Math.round(note.durationMs),
     units,
-    reported: usage?.estimated === false ? JSON.stringify(usage.units) : null,
-    estimated: textOf(usage?.estimated === true ? usage.units : estimate),
-    ...pricing(note, units, prices),
+    reported: usage?.estimated === false ? (unitsText ?? JSON.stringify(usage.units)) : null,
+    estimated: usage?.estimated === true ? (unitsText ?? JSON.stringify(usage.units)) : textOf(estimate),
+    pricing,
+    cost,
   }
 }
 
 const NOTHING: CountedUnits = {}
 
-function pricing(note: UsageNote, units: CountedUnits, prices: PriceTable): Pick<UsageRecord, 'pricing' | 'cost'> {
+function priced(note: UsageNote, units: CountedUnits): Pick<PricedUse, 'pricing' | 'cost'> {
   const isUsed = hasCounts(units)
   // Figures that are not understood are no reason to give something away.
   const isUnknown = !isUsed && note.usage !== undefined && hasFigures(note.usage.units, units)
-  const price = note.model === undefined ? undefined : prices.find(note.model, note.channelId ?? '', note.kind)
+  const price = note.model === undefined ? undefined : note.prices.find(note.model, note.channelId ?? '', note.kind)
   const requests = note.kind === 'request' && (isUsed || note.outcome === 'ok') ? 1 : 0
   const cost = isUnknown ? undefined : price?.costOf(units, requests)
   if (!isUsed && !isUnknown && (cost === undefined || cost === '0')) return { pricing: 'free', cost: '0' }
@@ -65,4 +75,10 @@ function hasFigures(units: Units, counted: CountedUnits): boolean {
 const textOf = (units: Units | undefined): string | null => (units === undefined ? null : JSON.stringify(units))
 
 /** No database takes a NUL or half a character. */
-const storable = (name: string): string => name.slice(0, MAXIMUM_NAME_CHARACTERS).replaceAll(/[\0\p{Cs}]/gu, '')
+function storable(name: string): string {
+  if (name.length <= MAXIMUM_NAME_CHARACTERS && PLAIN.test(name)) return name
+  return name.slice(0, MAXIMUM_NAME_CHARACTERS).replaceAll(/[\0\p{Cs}]/gu, '')
+}
+
+/** As nearly all names are. */
+const PLAIN = /^[\x20-\x7e]*$/

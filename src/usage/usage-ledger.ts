@@ -1,104 +1,109 @@
-import { type BeforeApplicationShutdown, Inject, Injectable, type OnModuleInit } from '@nestjs/common'
-import { ownerOf } from '../common/auth/owner.js'
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnApplicationShutdown,
+  type OnModuleDestroy,
+  type OnModuleInit,
+} from '@nestjs/common'
 import { CallEndings } from '../common/observability/call-endings.js'
 import type { Logger } from '../common/observability/logger.js'
 import { LOGGER } from '../common/observability/observability.module.js'
-import { type EndedTask, type UsageEntry, UsageRecorder } from '../common/usage/usage-recorder.js'
+import { type EndedTask, type SettledTask, type UsageEntry, UsageRecorder } from '../common/usage/usage-recorder.js'
 import { ConfigStore } from '../config/config-store.js'
-import type { PriceRow } from '../config/gateway-config.js'
 import { PriceTable } from './price-table.js'
 import { requestNote } from './request-note.js'
-import { settledRecord } from './settled-record.js'
+import { entryNote, taskNote } from './told-notes.js'
 import { UsageMetrics } from './usage-metrics.js'
-import type { UsageNote, UsageRecord } from './usage-record.js'
+import type { UsageNote } from './usage-note.js'
+import { UsageSettlement } from './usage-settlement.js'
 import { UsageWriter } from './usage-writer.js'
 
-/** A batch in one go would hold up the calls that are under way by milliseconds. */
-const SETTLED_AT_ONCE = 50
-
-/** Models that were said to have no price; more are not remembered, nor said. */
-const MAXIMUM_ALARMS = 1000
+/** Not left to the end of the batch: thousands in one go would hold up the calls that are under way by milliseconds. */
+const SETTLED_EARLY = 50
 
 /**
- * Takes notes of everything that was used, and a batch at a time makes records of them: priced, counted for the metrics,
- * handed to the writer. Taking a note costs next to nothing, as every call pays for it.
+ * Takes notes of everything that was used; between the calls, many at a time, records are made of them and handed to the
+ * writer. Taking a note costs next to nothing, as every call pays for it.
  */
 @Injectable()
-export class UsageLedger extends UsageRecorder implements OnModuleInit, BeforeApplicationShutdown {
+export class UsageLedger
+  extends UsageRecorder
+  implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown, OnApplicationShutdown
+{
   private notes: UsageNote[] = []
+  private prices: PriceTable
   private timer: NodeJS.Timeout | undefined
-  private prices: { readonly rows: readonly PriceRow[]; readonly table: PriceTable } | undefined
-  private readonly alarms = new Set<string>()
-  private isStopping = false
+  private settling: NodeJS.Immediate | undefined
+  private stopping: Promise<void> | undefined
 
   constructor(
     private readonly endings: CallEndings,
     private readonly store: ConfigStore,
+    private readonly settlement: UsageSettlement,
     private readonly writer: UsageWriter,
     private readonly metrics: UsageMetrics,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
     super()
+    this.prices = new PriceTable(store.current.prices)
+    metrics.beforeCollect(() => {
+      this.settle()
+    })
   }
 
   onModuleInit(): void {
     this.endings.watch((call, outcome) => {
-      const note = requestNote(call, outcome)
+      const note = requestNote(call, outcome, this.prices)
       if (note !== undefined) this.add(note)
     })
+    this.store.onChange(({ prices, channels }) => {
+      this.settle()
+      this.prices = new PriceTable(prices)
+      this.metrics.forgetChannelsBut(channels.map(({ id }) => id))
+    })
+    process.on('exit', this.keepRest)
+  }
+
+  /** The first of all hooks: what is noted is written while other work ends, and does not wait for it. */
+  onModuleDestroy(): void {
+    this.settle()
+    clearTimeout(this.timer)
+    this.stopping ??= this.writer.stop()
   }
 
   /** Nothing that was acknowledged is lost: the store closes after this. */
   async beforeApplicationShutdown(): Promise<void> {
-    this.isStopping = true
-    this.settle()
-    clearTimeout(this.timer)
-    await this.writer.stop()
+    this.onModuleDestroy()
+    await this.stopping
   }
 
-  override record({ call, channelId, model, kind, units, estimated }: UsageEntry): void {
-    const { requestId, caller, log } = call
+  onApplicationShutdown(): void {
+    this.keepRest()
+    process.off('exit', this.keepRest)
+  }
+
+  override record(entry: UsageEntry): void {
+    const { call, channelId, model, kind, units, estimated } = entry
+    const { requestId, caller } = call
     this.logger.info({ requestId, keyId: caller.keyId, channelId, model, kind, units, estimated }, 'usage')
-    this.add({
-      id: undefined,
-      atMs: Date.now(),
-      requestId,
-      keyId: caller.keyId,
-      ownerId: ownerOf(caller),
-      kind,
-      route: call.path,
-      model,
-      usageClass: log.modelClass ?? 'realtime',
-      channelId,
-      outcome: 'ok',
-      durationMs: undefined,
-      usage: { units, estimated },
-      estimate: undefined,
-    })
+    this.add(entryNote(entry, this.prices))
   }
 
   override taskEnded(task: EndedTask): void {
-    const { id, ownerId, taskClass, route, model, channelId, hasSucceeded, reported, durationMs } = task
-    const made = hasSucceeded ? 1 : 0
-    this.add({
-      id: `task ${id}`,
-      atMs: Date.now(),
-      requestId: undefined,
-      keyId: ownerId.startsWith('bearer:') ? 'caller' : ownerId,
-      ownerId,
-      kind: 'task',
-      route,
-      model,
-      usageClass: taskClass,
-      channelId,
-      outcome: hasSucceeded ? 'ok' : 'upstream_failed',
-      durationMs,
-      usage: {
-        units: { ...reported, ...(taskClass === 'video' ? { videos: made } : { images: made }) },
-        estimated: false,
+    this.add(taskNote(task, this.prices))
+  }
+
+  override settleTask(task: EndedTask): SettledTask | undefined {
+    const note = taskNote(task, this.prices)
+    const record = this.settlement.record(note)
+    if (record === undefined) return undefined
+    return {
+      record: this.wantsRecords ? record : undefined,
+      whenWritten: () => {
+        this.settlement.count(note, record)
       },
-      estimate: undefined,
-    })
+    }
   }
 
   /** Hands everything noted so far to the writer, and waits for it as the writer does. */
@@ -109,10 +114,15 @@ export class UsageLedger extends UsageRecorder implements OnModuleInit, BeforeAp
 
   private add(note: UsageNote): void {
     this.notes.push(note)
-    if (this.notes.length >= SETTLED_AT_ONCE) this.settle()
     // After the end there is nobody to wait for company with.
-    if (this.isStopping) this.write()
+    if (this.stopping !== undefined) this.write()
+    else if (this.notes.length >= SETTLED_EARLY) this.settling ??= setImmediate(this.settleSoon)
     else this.timer ??= setTimeout(this.write, this.store.current.usage.batchMs).unref()
+  }
+
+  private readonly settleSoon = (): void => {
+    this.settling = undefined
+    this.settle()
   }
 
   private readonly write = (): void => {
@@ -121,45 +131,20 @@ export class UsageLedger extends UsageRecorder implements OnModuleInit, BeforeAp
     this.writer.begin()
   }
 
+  /** For the very end, however it came: synchronous. */
+  private readonly keepRest = (): void => {
+    this.settle()
+    this.writer.keepRest()
+  }
+
   private settle(): void {
     const { notes } = this
     if (notes.length === 0) return
     this.notes = []
-    const prices = this.priceTable()
-    const records: UsageRecord[] = []
-    for (const note of notes) {
-      try {
-        records.push(this.settled(note, prices))
-      } catch (error) {
-        this.logger.error({ err: error, note }, 'usage could not be recorded')
-      }
-    }
-    this.writer.add(records)
+    this.writer.add(this.settlement.settled(notes, this.wantsRecords))
   }
 
-  private settled(note: UsageNote, prices: PriceTable): UsageRecord {
-    const record = settledRecord(note, prices)
-    this.metrics.count(record, note.usageClass)
-    // Who has no table wants no prices.
-    if (record.pricing === 'unpriced' && !prices.isEmpty) this.alarm(record, note)
-    return record
-  }
-
-  private alarm({ model, channelId, kind, units }: UsageRecord, { usageClass }: UsageNote): void {
-    this.metrics.countUnpriced(usageClass, channelId)
-    const key = `${kind}\n${model ?? ''}`
-    if (this.alarms.has(key) || this.alarms.size >= MAXIMUM_ALARMS) return
-    this.alarms.add(key)
-    this.logger.warn({ model, channelId, kind, units }, 'no price for what was used; see prices in the configuration')
-  }
-
-  private priceTable(): PriceTable {
-    const rows = this.store.current.prices
-    if (this.prices?.rows !== rows) {
-      this.prices = { rows, table: new PriceTable(rows) }
-      // What had no price before may still have none.
-      this.alarms.clear()
-    }
-    return this.prices.table
+  private get wantsRecords(): boolean {
+    return this.store.current.usage.store !== false
   }
 }

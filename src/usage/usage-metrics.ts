@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common'
 import { Metrics } from '../common/observability/metrics.js'
 import { type Reading, registerCounter, registerGauge, single } from '../common/observability/readings.js'
-import { UNIT_NAMES, type UnitName } from './unit-names.js'
-import type { UsageClass, UsageRecord } from './usage-record.js'
+import { UNIT_NAMES, type UnitName } from '../common/usage/unit-names.js'
+import type { UsageClass } from '../common/usage/usage-record.js'
+import type { PricedUse } from './settled-record.js'
+import type { UsageNote } from './usage-note.js'
 
 interface Count {
   readonly labels: Readonly<Record<string, string>>
@@ -12,6 +14,11 @@ interface Count {
 type Counts = Map<string, Count>
 
 export type DropReason = 'overflow' | 'refused' | 'shutdown'
+
+type CountedNote = Pick<UsageNote, 'outcome' | 'usageClass' | 'channelId'>
+
+/** Of what needs none, or came to none. */
+const NO_CHANNEL = ''
 
 const OF_CHANNEL = ['class', 'channel'] as const
 
@@ -32,10 +39,14 @@ export class UsageMetrics {
   private readonly dropped: Counts = new Map()
   /** By class, then by channel. Each record passes here: nothing is put together to find its tally. */
   private readonly tallies = new Map<UsageClass, Map<string, Tally>>()
+  private countPending: () => void = () => undefined
 
   constructor(private readonly metrics: Metrics) {
     const counter = (name: string, help: string, labelNames: readonly string[], read: () => Reading[]): void => {
-      registerCounter(metrics, { name, help, labelNames }, read)
+      registerCounter(metrics, { name, help, labelNames }, () => {
+        this.countPending()
+        return read()
+      })
     }
     counter('gateway_usage_records_total', 'Usage records by outcome.', ['outcome'], () => [...this.records.values()])
     counter('gateway_usage_dropped_total', 'Records that were not stored.', ['reason'], () => [
@@ -50,13 +61,18 @@ export class UsageMetrics {
     )
   }
 
+  /** Is called before somebody reads: what has happened is counted by then. */
+  beforeCollect(countPending: () => void): void {
+    this.countPending = countPending
+  }
+
   /** `rows` is asked when somebody collects. */
   watchQueue(rows: () => number): void {
     const help = 'Usage records that wait for the store.'
     registerGauge(this.metrics, { name: 'gateway_usage_queue_rows', help, labelNames: [] }, () => single(rows()))
   }
 
-  count({ outcome, units, channelId, cost }: UsageRecord, usageClass: UsageClass): void {
+  count({ outcome, usageClass, channelId }: CountedNote, { units, cost }: PricedUse): void {
     add(this.records, 'outcome', outcome, 1)
     const tally = this.tallyOf(usageClass, channelId)
     for (const unit in units) {
@@ -66,17 +82,24 @@ export class UsageMetrics {
     if (cost !== null) tally.cost += Number(cost)
   }
 
-  countUnpriced(usageClass: UsageClass, channelId: string | null): void {
+  countUnpriced({ usageClass, channelId }: CountedNote): void {
     this.tallyOf(usageClass, channelId).unpriced++
   }
 
-  /** `overflow`: the queue was full. `refused`: the store does not take this row. `shutdown`: there was no time left. */
+  /** What belongs to a channel vanishes with it. */
+  forgetChannelsBut(ids: readonly string[]): void {
+    const known = new Set([NO_CHANNEL, ...ids])
+    for (const ofClass of this.tallies.values()) {
+      for (const channel of ofClass.keys()) if (!known.has(channel)) ofClass.delete(channel)
+    }
+  }
+
+  /** `overflow`: the queue was full. `refused`: the store does not take this row. `shutdown`: there was no place left. */
   countDropped(reason: DropReason, rows: number): void {
     add(this.dropped, 'reason', reason, rows)
   }
 
-  private tallyOf(usageClass: UsageClass, channelId: string | null): Tally {
-    const channel = channelId ?? ''
+  private tallyOf(usageClass: UsageClass, channel = NO_CHANNEL): Tally {
     const ofClass = this.tallies.get(usageClass) ?? new Map<string, Tally>()
     const tally = ofClass.get(channel) ?? new Tally({ class: usageClass, channel })
     if (tally.isNew) this.tallies.set(usageClass, ofClass.set(channel, tally))

@@ -47,6 +47,22 @@ describe('The period of a report', () => {
   ])('is refused by the name of %s in %j', (param, query) => {
     expect(refusal(() => readPeriod(query, NOW))).toMatchObject({ kind: 'invalid_request', details: { param } })
   })
+
+  it('is at most as long as it may be, and whoever asks for more is told by the name of from', () => {
+    const day = 86_400_000
+    expect(readPeriod({ from: '2026-01-01', to: '2026-01-03' }, NOW, 2 * day)).toMatchObject({
+      toMs: Date.parse('2026-01-03'),
+    })
+    for (const query of [
+      { from: '2026-01-01T00:00:00Z', to: '2026-01-03T00:00:00.001Z' },
+      { from: '2026-01-01' },
+      { from: '0' },
+    ]) {
+      const error = refusal(() => readPeriod(query, NOW, 2 * day))
+      expect(error).toMatchObject({ kind: 'invalid_request', details: { param: 'from' } })
+      expect(error.message).toBe("Invalid 'from': must be at most 2 days before to; ask for several periods.")
+    }
+  })
 })
 
 describe('The rest of a query', () => {

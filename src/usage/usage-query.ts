@@ -11,7 +11,7 @@ export interface Period {
   readonly toMs: number
 }
 
-const DAY_MS = 86_400_000
+export const DAY_MS = 86_400_000
 const SECOND_MS = 1000
 
 /** What callers may group by; who they are themselves is no question. */
@@ -29,11 +29,13 @@ const ISO_TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[
 /** Shorter ones are years that were meant as such, longer ones milliseconds. */
 const UNIX_SECONDS = /^(?:0|\d{9,11})$/
 
-/** `from` and `to`; by default the last 24 hours. Throws `invalid_request` naming the parameter. */
-export function readPeriod(query: Query, nowMs: number): Period {
+/** `from` and `to`; by default the last 24 hours, at most `longestMs`. Throws `invalid_request` naming the parameter. */
+export function readPeriod(query: Query, nowMs: number, longestMs = Infinity): Period {
   const toMs = readTime(query, 'to') ?? nowMs
   const fromMs = readTime(query, 'from') ?? toMs - DAY_MS
   if (fromMs >= toMs) throw invalid('from', 'must be before to')
+  if (toMs - fromMs > longestMs)
+    throw invalid('from', `must be at most ${longestMs / DAY_MS} days before to; ask for several periods`)
   return { fromMs, toMs }
 }
 

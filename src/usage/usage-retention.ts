@@ -1,54 +1,48 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type BeforeApplicationShutdown, Inject, Injectable, type OnModuleInit } from '@nestjs/common'
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnModuleDestroy,
+  type OnModuleInit,
+} from '@nestjs/common'
 import { Database } from '../common/database/database.js'
+import { HourlySweep } from '../common/database/hourly-sweep.js'
 import type { Logger } from '../common/observability/logger.js'
 import { LOGGER } from '../common/observability/observability.module.js'
 import { ConfigStore } from '../config/config-store.js'
 import { UsageRepository } from './usage.repository.js'
 
-const SWEEP_EVERY_MS = 3_600_000
-
-/** Deleted at once: few enough that nobody waits for the rows between two batches. */
 const BATCH_ROWS = 1000
 
 /** Forgets records that are older than the operator keeps them. */
 @Injectable()
-export class UsageRetention implements OnModuleInit, BeforeApplicationShutdown {
-  private timer: NodeJS.Timeout | undefined
-  private sweeping: Promise<void> = Promise.resolve()
-  private isStopping = false
+export class UsageRetention implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown {
+  private readonly sweep: HourlySweep
+  private stopping: Promise<void> | undefined
 
   constructor(
-    private readonly records: UsageRepository,
+    records: UsageRepository,
     private readonly database: Database,
-    private readonly store: ConfigStore,
-    @Inject(LOGGER) private readonly logger: Logger,
-  ) {}
+    store: ConfigStore,
+    @Inject(LOGGER) logger: Logger,
+  ) {
+    const prune = (limit: number): Promise<number> => records.prune(Date.now() - store.current.usage.retentionMs, limit)
+    const failure = 'old usage records could not be deleted'
+    this.sweep = new HourlySweep({ prune, batchRows: BATCH_ROWS, failure }, logger)
+  }
 
   onModuleInit(): void {
     this.database.whenOpen(() => {
-      if (this.isStopping) return
-      const sweep = (): void => {
-        this.sweeping = this.sweep()
-      }
-      this.timer = setInterval(sweep, SWEEP_EVERY_MS).unref()
-      sweep()
+      this.sweep.start()
     })
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    this.isStopping = true
-    clearInterval(this.timer)
-    await this.sweeping
+  onModuleDestroy(): void {
+    this.stopping ??= this.sweep.stop()
   }
 
-  /** Never rejects: what is left is deleted an hour later. */
-  private async sweep(): Promise<void> {
-    try {
-      const beforeMs = Date.now() - this.store.current.usage.retentionMs
-      while (!this.isStopping && (await this.records.prune(beforeMs, BATCH_ROWS)) === BATCH_ROWS) await nextTurn()
-    } catch (error) {
-      this.logger.warn({ err: error }, 'old usage records could not be deleted')
-    }
+  async beforeApplicationShutdown(): Promise<void> {
+    this.onModuleDestroy()
+    await this.stopping
   }
 }

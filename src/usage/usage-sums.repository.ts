@@ -1,8 +1,8 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { DatabaseSchema } from '../common/database/database-schema.js'
-import { UNIT_NAMES, type UnitColumn } from './unit-names.js'
+import { UNIT_NAMES, type UnitColumn } from '../common/usage/unit-names.js'
 import type { UsageGroup, UsageQuestion, UsageSum } from './usage-reports.js'
-import { unitsOf } from './usage-rows.repository.js'
+import { unitsOf } from '../common/usage/usage-rows.repository.js'
 
 const DAY_MS = 86_400_000
 

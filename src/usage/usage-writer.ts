@@ -1,17 +1,15 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { Inject, Injectable, type OnModuleInit, Optional } from '@nestjs/common'
 import { Database } from '../common/database/database.js'
-import { GatewayError } from '../common/errors/gateway-error.js'
 import type { Logger } from '../common/observability/logger.js'
 import { LOGGER } from '../common/observability/observability.module.js'
+import type { UsageRecord } from '../common/usage/usage-record.js'
 import { ConfigStore } from '../config/config-store.js'
+import { inTime } from './in-time.js'
+import { RecordDelivery } from './record-delivery.js'
+import { UsageLeftovers } from './spill/usage-leftovers.js'
 import { storesUsage } from './stored-usage.js'
 import { type DropReason, UsageMetrics } from './usage-metrics.js'
-import type { UsageRecord } from './usage-record.js'
 import { UsageRepository } from './usage.repository.js'
-
-const FIRST_RETRY_MS = 500
-const LONGEST_RETRY_MS = 15_000
 
 /** Kept where nobody has asked for a store so far: enough to look at, too few to weigh on anybody's memory. */
 const UNWANTED_ROWS = 1000
@@ -30,12 +28,11 @@ const LAST_WRITES_MS = 5000
 export class UsageWriter implements OnModuleInit {
   private readonly queue: UsageRecord[] = []
   private inFlight: readonly UsageRecord[] = []
+  private readonly delivery: RecordDelivery
   private work: Promise<void> | undefined
   private isOpen = false
   /** Somebody has asked for usage: from then on it is stored, whoever opened the store. */
   private isAskedFor = false
-  private stopAtMs: number | undefined
-  private wake = new AbortController()
   private hasToldOfOverflow = false
 
   constructor(
@@ -43,11 +40,19 @@ export class UsageWriter implements OnModuleInit {
     private readonly database: Database,
     private readonly store: ConfigStore,
     private readonly metrics: UsageMetrics,
+    private readonly leftovers: UsageLeftovers,
     @Inject(LOGGER) private readonly logger: Logger,
     /** Given by tests only. */
-    @Optional() private readonly lastWritesMs = LAST_WRITES_MS,
+    @Optional() private readonly lastWritesMs: number = LAST_WRITES_MS,
   ) {
     metrics.watchQueue(() => this.queue.length + this.inFlight.length)
+    this.delivery = new RecordDelivery(
+      records,
+      (record) => {
+        this.giveUp([record], 'refused')
+      },
+      logger,
+    )
   }
 
   onModuleInit(): void {
@@ -75,18 +80,20 @@ export class UsageWriter implements OnModuleInit {
     if (this.work !== undefined) await inTime(this.work, FLUSH_MS)
   }
 
-  /** Resolves once everything is written, or has gone to the log because the store did not take it in time. */
+  /** Resolves once everything is written, or kept for the next start because the store did not take it in time. */
   async stop(): Promise<void> {
-    this.stopAtMs = performance.now() + this.lastWritesMs
-    this.wake.abort()
+    this.delivery.stop(performance.now() + this.lastWritesMs)
     this.begin()
     if (this.work !== undefined) await inTime(this.work, this.lastWritesMs)
-    if (this.mayWrite) this.giveUp([...this.inFlight, ...this.queue.splice(0)], 'shutdown')
+    this.keepRest()
   }
 
-  /** Nobody opens an embedded store for the sake of a chat call. */
-  private get mayWrite(): boolean {
-    return this.isOpen || this.isAskedFor || storesUsage(this.store.current)
+  /** What the store does not have by now is kept for the next start. For the very end: synchronous. */
+  keepRest(): void {
+    if (!this.mayWrite) return
+    const rest = [...this.inFlight, ...this.queue.splice(0)]
+    this.inFlight = []
+    this.leftovers.keep(rest)
   }
 
   /** Writes what waits, if it is to be written at all. */
@@ -97,50 +104,20 @@ export class UsageWriter implements OnModuleInit {
     })
   }
 
+  /** Nobody opens an embedded store for the sake of a chat call. */
+  private get mayWrite(): boolean {
+    return this.isOpen || this.isAskedFor || storesUsage(this.store.current)
+  }
+
   private async run(): Promise<void> {
     while (this.queue.length > 0) {
-      this.inFlight = this.queue.splice(0, this.store.current.usage.batchRows)
-      await this.deliver(this.inFlight)
+      const batch = this.queue.splice(0, this.store.current.usage.batchRows)
+      this.inFlight = batch
+      const left = await this.delivery.deliver(batch)
+      // Otherwise all of it is kept already.
+      if (this.inFlight === batch) this.leftovers.keep(left)
       this.inFlight = []
     }
-  }
-
-  /** Sent again while the store is away: by their ids, those it has taken before are not taken twice. */
-  private async deliver(batch: readonly UsageRecord[]): Promise<void> {
-    for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS)) {
-      try {
-        await this.records.insert(batch)
-        return
-      } catch (error) {
-        if (!isAway(error)) {
-          await this.deliverOneByOne(batch, error)
-          return
-        }
-        if (this.stopAtMs !== undefined && performance.now() + retryMs >= this.stopAtMs) {
-          this.giveUp(batch, 'shutdown')
-          return
-        }
-        await this.rest(retryMs)
-      }
-    }
-  }
-
-  /** One row that the store does not take must not keep back the others. */
-  private async deliverOneByOne(batch: readonly UsageRecord[], error: unknown): Promise<void> {
-    if (batch.length === 1) {
-      this.logger.error({ err: error }, 'a usage record was refused by the store')
-      this.giveUp(batch, 'refused')
-      return
-    }
-    const middle = Math.ceil(batch.length / 2)
-    await this.deliver(batch.slice(0, middle))
-    await this.deliver(batch.slice(middle))
-  }
-
-  private async rest(milliseconds: number): Promise<void> {
-    this.wake = new AbortController()
-    if (this.stopAtMs !== undefined) return pause(milliseconds)
-    await pause(milliseconds, undefined, { signal: this.wake.signal, ref: false }).catch(() => undefined)
   }
 
   private overflow(oldest: readonly UsageRecord[]): void {
@@ -149,24 +126,12 @@ export class UsageWriter implements OnModuleInit {
       return
     }
     // Nobody stores usage here: what was used stands in the log of the calls, and is not repeated for each of them.
-    this.metrics.countDropped('overflow', oldest.length)
     if (!this.hasToldOfOverflow) this.logger.info('usage is not stored here: the oldest records are forgotten')
     this.hasToldOfOverflow = true
   }
 
   private giveUp(records: readonly UsageRecord[], reason: DropReason): void {
-    if (records.length === 0) return
     this.metrics.countDropped(reason, records.length)
     for (const record of records) this.logger.warn({ reason, record }, 'usage')
   }
-}
-
-const isAway = (error: unknown): boolean => error instanceof GatewayError && error.kind === 'overloaded'
-
-/** Waits for work that never rejects, but no longer than that. */
-async function inTime(work: Promise<void>, milliseconds: number): Promise<void> {
-  const timer = new AbortController()
-  const late = pause(milliseconds, undefined, { signal: timer.signal }).catch(() => undefined)
-  await Promise.race([work, late])
-  timer.abort()
 }

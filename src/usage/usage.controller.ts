@@ -19,7 +19,12 @@ export class UsageController {
 
   @Get()
   @ApiOperation({ summary: 'What this key has used, and what it cost' })
-  @ApiQuery({ name: 'from', required: false, type: String, description: `${TIME}; by default 24 hours before to` })
+  @ApiQuery({
+    name: 'from',
+    required: false,
+    type: String,
+    description: `${TIME}; by default 24 hours before to, at most 92 days`,
+  })
   @ApiQuery({ name: 'to', required: false, type: String, description: `${TIME}, not included; by default now` })
   @ApiQuery({ name: 'group_by', required: false, enum: ['none', 'day', 'model', 'channel'] })
   @ApiOkResponse({ type: UsageSumsDto })
@@ -30,7 +35,12 @@ export class UsageController {
 
   @Get('records')
   @ApiOperation({ summary: 'The single records of this key, newest first' })
-  @ApiQuery({ name: 'from', required: false, type: String, description: `${TIME}; by default 24 hours before to` })
+  @ApiQuery({
+    name: 'from',
+    required: false,
+    type: String,
+    description: `${TIME}; by default 24 hours before to, at most 92 days`,
+  })
   @ApiQuery({ name: 'to', required: false, type: String, description: `${TIME}, not included; by default now` })
   @ApiQuery({ name: 'limit', required: false, type: Number, description: '1 to 1000, by default 100' })
   @ApiQuery({ name: 'cursor', required: false, type: String, description: 'next_cursor of the page before' })

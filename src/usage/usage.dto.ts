@@ -1,7 +1,14 @@
 import { ApiProperty } from '@nestjs/swagger'
 import type { CountedUnits } from '../common/usage/counted-units.js'
-import { UNIT_NAMES, type UnitColumn, UNITS } from './unit-names.js'
-import { USAGE_KINDS, USAGE_OUTCOMES, type UsageKind, type UsageOutcome, type UsageRecord } from './usage-record.js'
+import { UNIT_NAMES, type UnitColumn, UNITS } from '../common/usage/unit-names.js'
+import {
+  USAGE_KINDS,
+  USAGE_OUTCOMES,
+  type UsageKind,
+  type UsageOutcome,
+  type UsageRecord,
+} from '../common/usage/usage-record.js'
+import type { Period } from './usage-query.js'
 import type { UsageSum } from './usage-reports.js'
 
 const COST = 'Exact decimal in the currency of the price table'
@@ -110,7 +117,8 @@ export class UsageRecordDto {
   }
 }
 
-export class UsageSumsDto {
+/** What every report of sums begins with, whoever asks. */
+export class UsageReportDto {
   @ApiProperty({ enum: ['usage'] })
   readonly object = 'usage'
 
@@ -120,12 +128,18 @@ export class UsageSumsDto {
   @ApiProperty({ description: 'ISO 8601, not included' })
   readonly to: string
 
+  constructor({ fromMs, toMs }: Period) {
+    this.from = new Date(fromMs).toISOString()
+    this.to = new Date(toMs).toISOString()
+  }
+}
+
+export class UsageSumsDto extends UsageReportDto {
   @ApiProperty({ type: [UsageSumDto] })
   readonly data: readonly UsageSumDto[]
 
-  constructor({ fromMs, toMs }: { readonly fromMs: number; readonly toMs: number }, sums: readonly UsageSum[]) {
-    this.from = new Date(fromMs).toISOString()
-    this.to = new Date(toMs).toISOString()
+  constructor(period: Period, sums: readonly UsageSum[]) {
+    super(period)
     this.data = sums.map((sum) => new UsageSumDto(sum))
   }
 }

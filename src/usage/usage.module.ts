@@ -1,8 +1,13 @@
+import { join } from 'node:path'
 import { Global, Module } from '@nestjs/common'
 import { AuthModule } from '../common/auth/auth.module.js'
 import { DatabaseModule } from '../common/database/database.module.js'
 import { UsageRecorder } from '../common/usage/usage-recorder.js'
+import { type Environment, environmentConfig } from '../config/environment.config.js'
 import { KyselyUsageRepository } from './kysely-usage.repository.js'
+import { SpillFolder } from './spill/spill-folder.js'
+import { UsageLeftovers } from './spill/usage-leftovers.js'
+import { UsageRecovery } from './spill/usage-recovery.js'
 import { StoredUsageReports } from './stored-usage-reports.js'
 import { UsageController } from './usage.controller.js'
 import { UsageLedger } from './usage-ledger.js'
@@ -10,6 +15,7 @@ import { UsageMetrics } from './usage-metrics.js'
 import { UsageReports } from './usage-reports.js'
 import { UsageRetention } from './usage-retention.js'
 import { UsageService } from './usage.service.js'
+import { UsageSettlement } from './usage-settlement.js'
 import { UsageWriter } from './usage-writer.js'
 import { UsageRepository } from './usage.repository.js'
 
@@ -20,7 +26,15 @@ import { UsageRepository } from './usage.repository.js'
   controllers: [UsageController],
   providers: [
     { provide: UsageRepository, useClass: KyselyUsageRepository },
+    {
+      provide: SpillFolder,
+      inject: [environmentConfig.KEY],
+      useFactory: ({ dataDirectory }: Environment) => new SpillFolder(join(dataDirectory, 'unstored-usage')),
+    },
     UsageMetrics,
+    UsageSettlement,
+    UsageLeftovers,
+    UsageRecovery,
     UsageWriter,
     UsageLedger,
     { provide: UsageRecorder, useExisting: UsageLedger },

@@ -1,4 +1,4 @@
-import type { UsageRecord } from './usage-record.js'
+import type { UsageRecord } from '../common/usage/usage-record.js'
 import type { UsageQuestion, UsageSum } from './usage-reports.js'
 
 /** The place of a record in the order of a list: newest first. */

@@ -3,7 +3,20 @@ import { ownerOf } from '../common/auth/owner.js'
 import type { Call } from '../common/http/call.js'
 import { StoredUsageReports } from './stored-usage-reports.js'
 import { UsageRecordsDto, UsageSumsDto } from './usage.dto.js'
-import { assertKnown, cursorOf, type Query, readCursor, readGroups, readLimit, readPeriod } from './usage-query.js'
+import {
+  assertKnown,
+  cursorOf,
+  DAY_MS,
+  type Period,
+  type Query,
+  readCursor,
+  readGroups,
+  readLimit,
+  readPeriod,
+} from './usage-query.js'
+
+/** Three months, however they fall: what a report has to look through must have an end. */
+const LONGEST_PERIOD_MS = 92 * DAY_MS
 
 /** What a caller may know of its own usage, and of nobody else's. */
 @Injectable()
@@ -13,7 +26,7 @@ export class UsageService {
   /** Rejects with `invalid_request`, naming the parameter, and as `UsageReports` does. */
   async sums(query: Query, call: Call): Promise<UsageSumsDto> {
     assertKnown(query, ['from', 'to', 'group_by'])
-    const period = readPeriod(query, Date.now() + 1)
+    const period = periodOf(query)
     const groupBy = readGroups(query)
     return new UsageSumsDto(period, await this.reports.sums({ ...period, groupBy, ownerId: ownerOf(call.caller) }))
   }
@@ -21,7 +34,7 @@ export class UsageService {
   /** The same for single records. */
   async records(query: Query, call: Call): Promise<UsageRecordsDto> {
     assertKnown(query, ['from', 'to', 'limit', 'cursor'])
-    const period = readPeriod(query, Date.now() + 1)
+    const period = periodOf(query)
     const limit = readLimit(query)
     const after = readCursor(query)
     const page = { ...period, ownerId: ownerOf(call.caller), ...(after === undefined ? {} : { after }) }
@@ -32,3 +45,5 @@ export class UsageService {
     return new UsageRecordsDto(shown, last === undefined || found.length <= limit ? null : cursorOf(last))
   }
 }
+
+const periodOf = (query: Query): Period => readPeriod(query, Date.now() + 1, LONGEST_PERIOD_MS)

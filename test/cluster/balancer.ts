@@ -12,6 +12,8 @@ const CONFIGURATION = fileURLToPath(new URL('../../deploy/haproxy/haproxy.cfg', 
 export interface Balancer {
   /** Where callers connect. */
   readonly url: string
+  /** Where operators connect. */
+  readonly operatorsUrl: string
   readonly metricsUrl: string
   /** Whether it sends requests to the replica of that number, from 1. */
   isUp(replica: number): Promise<boolean>
@@ -26,7 +28,7 @@ export interface Balancer {
 export async function startBalancer(addresses: readonly string[]): Promise<Balancer> {
   const directory = await mkdtemp(join(tmpdir(), 'gateway-balancer-'))
   const socket = join(directory, 'haproxy.sock')
-  const [port, metricsPort] = [await freePort(), await freePort()]
+  const [port, operatorsPort, metricsPort] = [await freePort(), await freePort(), await freePort()]
   const servers = Object.fromEntries(addresses.map((address, index) => [`GATEWAY_${index + 1}`, address]))
   const daemon = await startDaemon({
     program: 'haproxy',
@@ -34,6 +36,7 @@ export async function startBalancer(addresses: readonly string[]): Promise<Balan
     variables: {
       ...servers,
       HAPROXY_BIND: `127.0.0.1:${port}`,
+      HAPROXY_OPERATORS: `127.0.0.1:${operatorsPort}`,
       HAPROXY_METRICS: `127.0.0.1:${metricsPort}`,
       HAPROXY_SOCKET: socket,
     },
@@ -48,6 +51,7 @@ export async function startBalancer(addresses: readonly string[]): Promise<Balan
   )
   return {
     url: `http://127.0.0.1:${port}`,
+    operatorsUrl: `http://127.0.0.1:${operatorsPort}`,
     metricsUrl,
     isUp,
     ask,

@@ -4,6 +4,8 @@ import { TEST_KEY } from '../support/gateway.js'
 
 /** How one request of the load ended. */
 export interface LoadOutcome {
+  /** The `x-request-id` it carried, its own. */
+  readonly id: string
   /** When it was sent and when it was over, by `performance.now()`. */
   readonly sentAtMs: number
   readonly endedAtMs: number
@@ -22,6 +24,7 @@ export class SteadyLoad {
   private readonly agent = new Agent({ keepAlive: true })
   private readonly underWay = new Set<Promise<LoadOutcome>>()
   private readonly outcomes: LoadOutcome[] = []
+  private sent = 0
   private readonly timer: NodeJS.Timeout
 
   constructor(
@@ -31,6 +34,11 @@ export class SteadyLoad {
     this.timer = setInterval(() => {
       this.begin()
     }, 1000 / perSecond)
+  }
+
+  /** Requests that are under way now. */
+  get waiting(): number {
+    return this.underWay.size
   }
 
   /** Resolves with all outcomes when the last request is over. */
@@ -52,15 +60,17 @@ export class SteadyLoad {
 
   private send(): Promise<LoadOutcome> {
     const sentAtMs = performance.now()
-    const body = chatText('Hello')
+    const id = `load-${++this.sent}`
+    const body = chatText(`This is ${id}.`)
     const headers = {
       authorization: `Bearer ${TEST_KEY}`,
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(body),
+      'x-request-id': id,
     }
     return new Promise((resolve) => {
       const end = (how: Pick<LoadOutcome, 'status' | 'text' | 'error'>): void => {
-        resolve({ sentAtMs, endedAtMs: performance.now(), ...how })
+        resolve({ id, sentAtMs, endedAtMs: performance.now(), ...how })
       }
       const outgoing = request(new URL(CHAT_PATH, this.url), { method: 'POST', agent: this.agent, headers })
       outgoing.on('error', ({ message }) => {

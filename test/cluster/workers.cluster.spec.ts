@@ -1,17 +1,18 @@
 import { writeFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
 import type { Simulator } from '../../src/sandbox/simulator.js'
-import { CHAT_PATH, chatText } from '../support/chat-bodies.js'
 import { freePort } from '../support/free-port.js'
 import { TEST_KEY } from '../support/gateway.js'
-import { emptyDirectory, type GatewayProcess, runGateway } from '../support/gateway-process.js'
+import { emptyDirectory, type GatewayProcess } from '../support/gateway-process.js'
 import type { TestPostgres } from '../support/postgres.js'
 import { sendRaw } from '../support/raw-http.js'
 import { CLUSTER_START_MS, startClusterPostgres } from './cluster.js'
-import { until } from './daemon.js'
+import { comesTrue, until } from './daemon.js'
 import { openStream } from './running-stream.js'
+import { chat, WorkerLab } from './worker-lab.js'
 import { childrenOf, gone } from './worker-processes.js'
 
 let postgres: TestPostgres
@@ -23,6 +24,7 @@ beforeAll(async () => {
 }, CLUSTER_START_MS)
 afterAll(() => postgres.close())
 
+let lab: WorkerLab
 let gateway: GatewayProcess
 beforeEach(async () => {
   simulator = await startP1Simulator({ apiKey: 'upstream-canary-key', paceMs: 20 })
@@ -43,54 +45,42 @@ const configuration = (key: string, sections: object = {}): string =>
 async function run(variables: Readonly<Record<string, string>>, sections: object = {}): Promise<void> {
   const directory = await emptyDirectory()
   await writeFile(join(directory, 'gateway.yaml'), configuration(TEST_KEY, sections))
-  gateway = runGateway(directory, variables)
+  lab = new WorkerLab(directory)
+  lab.start(variables)
+  gateway = lab.gateway
 }
 
 /** Resolves with the address when both workers listen. */
 async function startTwo(variables: Readonly<Record<string, string>> = {}, sections: object = {}): Promise<string> {
   await run({ WORKERS: '2', DATABASE_URL: databaseUrl, ...variables }, sections)
-  return gateway.listening()
+  return lab.listening()
 }
-
-const chat = (url: string, key = TEST_KEY): Promise<number> =>
-  sendRaw(url, { path: CHAT_PATH, headers: { authorization: `Bearer ${key}` }, body: chatText('Hello') }).then(
-    ({ status }) => status,
-    () => 0,
-  )
-
-/** So many requests, each on a connection of its own; their statuses. */
-const chats = (url: string, count: number, key?: string): Promise<number[]> =>
-  Promise.all(Array.from({ length: count }, () => chat(url, key)))
 
 const countIn = (text: string, pattern: RegExp): number => [...text.matchAll(pattern)].length
 
-/** Requests that the log has of a worker. */
-const servedBy = (worker: number): number =>
-  countIn(gateway.output(), new RegExp(`^\\{"worker":${worker},.*"msg":"request"`, 'gm'))
-
 describe('WORKERS=2', () => {
   it('serves one port by both, each of which names itself in the log, and announces itself once', async () => {
-    const url = await startTwo()
-    expect(await chats(url, 20)).toEqual(Array.from({ length: 20 }, () => 200))
+    await startTwo()
+    expect(await lab.chats(20)).toEqual(Array.from({ length: 20 }, () => 200))
     await until(
-      () => Promise.resolve(servedBy(1) + servedBy(2) === 20 || undefined),
+      () => Promise.resolve(lab.servedBy(1) + lab.servedBy(2) === 20 || undefined),
       () => gateway.output(),
     )
-    expect(Math.min(servedBy(1), servedBy(2))).toBeGreaterThan(0)
+    expect(Math.min(lab.servedBy(1), lab.servedBy(2))).toBeGreaterThan(0)
     expect(countIn(gateway.output(), /listens at/g)).toBe(1)
     expect(await childrenOf(gateway.child.pid)).toHaveLength(2)
   })
 
   it('replaces a worker that is killed, while the other serves on', async () => {
-    const url = await startTwo()
+    await startTwo()
     const [victim = 0, other] = await childrenOf(gateway.child.pid)
     process.kill(victim, 'SIGKILL')
     await gateway.said(/"ofWorker":1,"code":null,"signal":"SIGKILL".*a worker died and is replaced/)
-    expect(await chats(url, 10)).toEqual(Array.from({ length: 10 }, () => 200))
+    expect(await lab.chats(10)).toEqual(Array.from({ length: 10 }, () => 200))
     await until(
       async () => {
-        await chats(url, 2)
-        return servedBy(1) > 0 || undefined
+        await lab.chats(2)
+        return lab.servedBy(1) > 0 || undefined
       },
       () => `the new worker serves nothing:\n${gateway.output()}`,
     )
@@ -101,12 +91,12 @@ describe('WORKERS=2', () => {
   })
 
   it('reloads the configuration of all at SIGHUP', async () => {
-    const url = await startTwo()
+    await startTwo()
     await writeFile(join(gateway.directory, 'gateway.yaml'), configuration('second-key'))
     gateway.child.kill('SIGHUP')
     await Promise.all([1, 2].map((worker) => gateway.said(new RegExp(`"worker":${worker},.*configuration reloaded`))))
-    expect(new Set(await chats(url, 10, 'second-key'))).toEqual(new Set([200]))
-    expect(new Set(await chats(url, 10))).toEqual(new Set([401]))
+    expect(new Set(await lab.chats(10, 'second-key'))).toEqual(new Set([200]))
+    expect(new Set(await lab.chats(10))).toEqual(new Set([401]))
     expect(gateway.output()).not.toMatch(/needs a restart/)
   })
 
@@ -119,8 +109,8 @@ describe('WORKERS=2', () => {
     const headers = { authorization: `Bearer ${adminKey}` }
     expect((await sendRaw(url, { path: '/admin/v1/config/reload', headers })).status).toBe(200)
     await Promise.all([1, 2].map((worker) => gateway.said(new RegExp(`"worker":${worker},.*configuration reloaded`))))
-    expect(new Set(await chats(url, 10, 'second-key'))).toEqual(new Set([200]))
-    expect(new Set(await chats(url, 10))).toEqual(new Set([401]))
+    expect(new Set(await lab.chats(10, 'second-key'))).toEqual(new Set([200]))
+    expect(new Set(await lab.chats(10))).toEqual(new Set([401]))
   })
 
   it('drains all at SIGTERM: streams end, new connections are refused, the code is 0', async () => {
@@ -167,12 +157,12 @@ describe('WORKERS=2', () => {
 
   it('tells the metrics of both as those of one, and forgets nothing when one of them dies', async () => {
     const port = await freePort()
-    const url = await startTwo({ METRICS_PORT: String(port) })
+    await startTwo({ METRICS_PORT: String(port) })
     const requests = async (): Promise<number> => {
       const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
       return [...text.matchAll(/^gateway_requests_total\{.*\} (\d+)$/gm)].reduce((sum, [, n]) => sum + Number(n), 0)
     }
-    await chats(url, 20)
+    await lab.chats(20)
     await until(
       async () => (await requests()) === 20 || undefined,
       () => gateway.output(),
@@ -186,6 +176,19 @@ describe('WORKERS=2', () => {
     await run({ WORKERS: '2', DATABASE_URL: databaseUrl, METRICS_PORT: '0', PORT: new URL(simulator.url).port })
     const { code, errors } = await gateway.exited
     expect([code, errors]).toEqual([1, 'The port is in use. Choose another with PORT=<number>.\n'])
+  })
+})
+
+describe('WORKERS=auto', () => {
+  it('is a worker for each processor where PostgreSQL is the store, all of which serve', async () => {
+    await run({ WORKERS: 'auto', DATABASE_URL: databaseUrl })
+    await lab.listening()
+    const workers = availableParallelism()
+    expect(await childrenOf(gateway.child.pid)).toHaveLength(workers === 1 ? 0 : workers)
+    await comesTrue(async () => {
+      expect(new Set(await lab.chats(4 * workers))).toEqual(new Set([200]))
+      return workers === 1 || Array.from({ length: workers }, (_, index) => lab.servedBy(index + 1)).every(Boolean)
+    })
   })
 })
 

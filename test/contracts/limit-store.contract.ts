@@ -28,7 +28,9 @@ export function limitStoreContract(name: string, start: () => Promise<LimitStore
 
     it('grant a limit exactly, however many ask at once', async () => {
       const { one, other } = stores
-      const asked = Array.from({ length: 1000 }, (_, index) => (index % 2 === 0 ? one : other).add('rush', 1, 600))
+      const asked = Array.from({ length: 1000 }, async (_, index) =>
+        (index % 2 === 0 ? one : other).add('rush', 1, 600),
+      )
       const additions = await Promise.all(asked)
       expect(additions.filter((addition) => addition?.fits === true)).toHaveLength(600)
       expect(await one.peek('rush', 600)).toMatchObject({ used: 600 })
@@ -36,11 +38,12 @@ export function limitStoreContract(name: string, start: () => Promise<LimitStore
 
     it('are not blocked for others by what does not fit', async () => {
       const { one, other } = stores
-      const mixed = Array.from({ length: 200 }, (_, index) => [
-        one.add('mixed', 5000, 1000),
-        (index % 2 === 0 ? one : other).add('mixed', 5, 1000),
-      ])
-      await Promise.all(mixed.flat())
+      const mixed = Array.from({ length: 200 }, async (_, index) => {
+        const tooMuch = one.add('mixed', 5000, 1000)
+        await (index % 2 === 0 ? one : other).add('mixed', 5, 1000)
+        await tooMuch
+      })
+      await Promise.all(mixed)
       expect(await one.peek('mixed', 1000)).toMatchObject({ used: 1000 })
     })
 
@@ -83,7 +86,7 @@ export function limitStoreContract(name: string, start: () => Promise<LimitStore
     it('let as many be under way as the limit says, and the next once one has ended', async () => {
       const { one, other } = stores
       const taken = await Promise.all(
-        Array.from({ length: 50 }, (_, index) =>
+        Array.from({ length: 50 }, async (_, index) =>
           (index % 2 === 0 ? one : other).leases.take('places', `id-${index}`, 7),
         ),
       )

@@ -16,7 +16,12 @@ beforeAll(async () => {
   directory = await dataDirectory()
   store = testStore({ directory })
   const { database } = store
-  repositories = { tasks: new KyselyTaskRepository(database), callbacks: new KyselyCallbackRepository(database) }
+  const usage = new KyselyUsageRepository(database)
+  repositories = {
+    tasks: new KyselyTaskRepository(database),
+    callbacks: new KyselyCallbackRepository(database),
+    usageOf: (ownerId) => usage.list({ ownerId, fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, limit: 100 }),
+  }
 }, STORE_START_MS)
 
 beforeEach(() => emptyStore(store))

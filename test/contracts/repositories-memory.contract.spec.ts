@@ -1,5 +1,5 @@
 import { beforeEach } from '@jest/globals'
-import { memoryRepositories } from '../support/memory-tasks.js'
+import { memoryRepositories } from '../support/memory-repositories.js'
 import { describeCallbackRepository } from './callback-repository.contract.js'
 import { describeTaskRepository, type Repositories } from './task-repository.contract.js'
 

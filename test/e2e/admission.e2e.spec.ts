@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { Admission } from '../../src/common/admission/admission.js'
+import { ADMIN_SECTION } from '../support/admin-lab.js'
+import { ADMIN_KEY } from '../support/admin-caller.js'
 import { eventually } from '../support/eventually.js'
 import { startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
 import { openRaw, type RawAnswer, sendRaw } from '../support/raw-http.js'
@@ -15,6 +17,8 @@ let held: Socket[]
 let isHolding: boolean
 let upstream: RawUpstream
 let gateway: TestGateway
+const FULL = { admission: { concurrentRequests: 1 } }
+let sections: object = FULL
 beforeEach(async () => {
   held = []
   isHolding = false
@@ -26,7 +30,7 @@ beforeEach(async () => {
     channels: [
       { id: 'only', provider: 'p1', baseUrl: `http://127.0.0.1:${upstream.port}`, credentials: 'k', models: ['m'] },
     ],
-    sections: { admission: { concurrentRequests: 1 } },
+    sections,
   })
 })
 afterEach(async () => {
@@ -70,6 +74,53 @@ class Client {
   }
 }
 
+/** Turns of the event loop that take so much of the processor each, one after the other, until they are stopped. */
+function endlessWork(turnMs: number): { stop(): void } {
+  let isWorking = true
+  const turn = (): void => {
+    const { user, system } = process.cpuUsage()
+    const endsAtMicroseconds = user + system + turnMs * 1000
+    for (let used = 0; used < endsAtMicroseconds;) {
+      const now = process.cpuUsage()
+      used = now.user + now.system
+    }
+    if (isWorking) setImmediate(turn)
+  }
+  setImmediate(turn)
+  return {
+    stop: () => {
+      isWorking = false
+    },
+  }
+}
+
+describe('A process whose event loop is slow', () => {
+  beforeAll(() => {
+    sections = { admission: { loopDelayHighMs: 30, loopDelayLowMs: 10 } }
+  })
+  afterAll(() => {
+    sections = FULL
+  })
+
+  it('refuses what it cannot serve promptly, and serves everything again when it can', async () => {
+    const clients = Array.from({ length: 100 }, () => new Client())
+    const askAll = async (): Promise<number[]> =>
+      await Promise.all(clients.map(async (client) => (await client.ask()).status))
+    expect(new Set(await askAll())).toEqual(new Set([200]))
+    const work = endlessWork(60)
+    try {
+      await eventually(() => admission().loop.isShedding)
+      expect(new Set(await askAll())).toEqual(new Set([200, 503]))
+    } finally {
+      work.stop()
+    }
+    expect(admission().refused.loop_delay).toBeGreaterThan(0)
+    await eventually(() => !admission().loop.isShedding)
+    expect(new Set(await askAll())).toEqual(new Set([200]))
+    for (const { socket } of clients) socket.destroy()
+  })
+})
+
 describe('A process that has all it can do', () => {
   it.each([
     ['/v1/chat/completions', 503, { error: { type: 'overloaded_error', code: 'overloaded', param: null } }],
@@ -95,12 +146,12 @@ describe('A process that has all it can do', () => {
     expect((await answered).status).toBe(200)
   })
 
-  it('is asked how it is all the same, and administered', async () => {
+  it('is asked how it is all the same', async () => {
     const { answered } = await fill()
     const get = async (path: string): Promise<number> => (await sendRaw(gateway.url, { method: 'GET', path })).status
     expect([await get('/health/live'), await get('/health/ready')]).toEqual([200, 200])
-    expect([await get('/admin/keys'), await get('/metrics')]).not.toContain(503)
-    expect(await get('/healthy')).toBe(503)
+    for (const path of ['/healthy', '/health', '/metrics', '/admin'])
+      expect([path, await get(path)]).toEqual([path, 503])
     empty()
     await answered
   })
@@ -156,6 +207,35 @@ describe('A process that has all it can do', () => {
     empty()
     expect((await other.ask()).status).toBe(200)
     other.socket.destroy()
+  })
+})
+
+describe('A process that has all it can do, and operators', () => {
+  beforeAll(() => {
+    sections = { ...FULL, ...ADMIN_SECTION }
+  })
+  afterAll(() => {
+    sections = FULL
+  })
+
+  it('is administered by its operators, and by no more than four requests at once', async () => {
+    const { answered } = await fill()
+    const path = '/admin/v1/audit'
+    const headers = { authorization: `Bearer ${ADMIN_KEY}` }
+    const get = async (): Promise<number> => (await sendRaw(gateway.url, { method: 'GET', path, headers })).status
+    expect(await get()).toBe(200)
+    const stalled = Array.from({ length: 4 }, () => new Client())
+    for (const { socket } of stalled) {
+      socket.write(
+        `POST /admin/v1/keys HTTP/1.1\r\nhost: gateway\r\nauthorization: ${headers.authorization}\r\n` +
+          'content-type: application/json\r\ncontent-length: 9\r\n\r\n',
+      )
+    }
+    await eventually(async () => (await get()) === 503)
+    for (const { socket } of stalled) socket.destroy()
+    await eventually(async () => (await get()) === 200)
+    empty()
+    await answered
   })
 })
 

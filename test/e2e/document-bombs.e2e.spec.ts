@@ -13,7 +13,8 @@ import { emptyDirectory, runGateway, type GatewayProcess } from '../support/gate
 import { childrenOf, isAlive } from '../support/parser-pools.js'
 
 const MEBIBYTE = 1_048_576
-const PARSE_MS = 5000
+/** Whatever has an end takes half a second of a core of its own. */
+const PARSE_MS = 15_000
 /** For the upload and the way back, on a machine that does other things as well. */
 const SLACK_MS = 10_000
 const DOCUMENTS = { processes: 2, queue: 2, parseMs: PARSE_MS, memoryBytes: 320 * MEBIBYTE, cacheMs: 0 }
@@ -23,7 +24,6 @@ const LANES = 2
 const CALL_EVERY_MS = 20
 const CALLS_BEFORE = 200
 const STORM_LIMIT_MS = 300_000
-const REFUSALS = [413, 415, 422, 504]
 
 const CALL_HEADERS = { authorization: `Bearer ${TEST_KEY}` }
 
@@ -124,9 +124,9 @@ afterAll(async () => {
 })
 
 describe('A bomb is answered within its time', () => {
-  it.each(BOMBS.map(({ name, expectation }) => [name, expectation] as const))('%s is %s', (name, expectation) => {
+  it.each(BOMBS.map(({ name, statuses }) => [name, statuses] as const))('%s is %j', (name, statuses) => {
     const landing = landings.get(name)
-    expect(expectation === 'refused' ? REFUSALS : [200, ...REFUSALS]).toContain(landing?.status)
+    expect(statuses).toContain(landing?.status)
     expect(landing?.ms).toBeLessThan(PARSE_MS + SLACK_MS)
     expect(landing?.code === 0).toBe(landing?.status === 200)
   })

@@ -1,23 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { spoolsLeft } from '../support/audio-uploads.js'
+import { NEWER, OTHER_CALLER, seenOf, startDocumentCacheLab } from '../support/document-cache-lab.js'
 import { type DocumentLab, documentPart, startDocumentLab } from '../support/document-lab.js'
-import { type AnswerFacts, answerOf, pageOf } from '../support/document-target.js'
+import { type AnswerFacts, answerOf, PAGE } from '../support/document-target.js'
 import { eventually } from '../support/eventually.js'
-import { TEST_KEY } from '../support/gateway.js'
-
-const PAGE = pageOf('Kettles', 'A kettle is a vessel in which water is brought to the boil.')
-const NEWER = pageOf('Teapots', 'A teapot is a vessel in which tea is left to draw for a while.')
-const OTHER_CALLER = { authorization: 'Bearer other-gateway-key' }
 
 let lab: DocumentLab
 
 beforeAll(async () => {
-  lab = await startDocumentLab({
-    keys: [
-      { id: 'test', key: TEST_KEY },
-      { id: 'other', key: 'other-gateway-key' },
-    ],
-  })
+  lab = await startDocumentCacheLab()
 })
 afterEach(async () => {
   lab.target.reset()
@@ -31,10 +22,6 @@ function newPage(body = PAGE, facts: AnswerFacts = {}): string {
   const path = `/page-${++pages}`
   lab.target.answers.set(path, answerOf(body, facts))
   return path
-}
-const seenOf = async (reply: ReturnType<DocumentLab['parse']>): Promise<[number, string]> => {
-  const { metadata } = (await reply).body.data
-  return [metadata.cached, metadata.title]
 }
 
 describe('a page that was read before', () => {

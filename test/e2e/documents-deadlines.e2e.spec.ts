@@ -1,13 +1,10 @@
 import { once } from 'node:events'
-import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { spoolsLeft } from '../support/audio-uploads.js'
-import { type DocumentLab, PARSE_PATH, startDocumentLab } from '../support/document-lab.js'
-import { answerOf, pageOf, type TargetAnswer } from '../support/document-target.js'
+import { type DocumentLab, startDocumentLab } from '../support/document-lab.js'
+import { answerOf, encodedAs, GZIPPED_PAGE, PAGE, PAGE_HEAD, type TargetAnswer } from '../support/document-target.js'
 import { eventually } from '../support/eventually.js'
-import { openUpload, type SlowUpload } from '../support/slow-uploads.js'
 
-const PAGE = pageOf('Kettles', 'A kettle is a vessel in which water is brought to the boil.')
 const IDLE_MS = 400
 /** The promise: what was begun for a caller who has left ends within a second. */
 const PROMISED_MS = 1_000
@@ -29,17 +26,12 @@ afterEach(async () => {
 })
 afterAll(() => lab.close())
 
-const gzipped = gzipSync(Buffer.from(PAGE.padEnd(50_000, 'x')))
-const html = 'HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n'
-const encodedAs = (encoding: string, body: Buffer): Buffer =>
-  answerOf(body, { headers: { 'content-encoding': encoding } })
-
 describe('a deadline', () => {
   it.each<readonly [string, TargetAnswer]>([
     ['before the head', () => undefined],
     ['in the middle of the head', (socket) => void socket.write('HTTP/1.1 200 OK\r\n')],
-    ['in the middle of the body', (socket) => void socket.write(`${html}content-length: 99\r\n\r\n<html>`)],
-    ['in the middle of a gzip', (socket) => void socket.write(encodedAs('gzip', gzipped).subarray(0, -9))],
+    ['in the middle of the body', (socket) => void socket.write(`${PAGE_HEAD}content-length: 99\r\n\r\n<html>`)],
+    ['in the middle of a gzip', (socket) => void socket.write(encodedAs('gzip', GZIPPED_PAGE).subarray(0, -9))],
   ])('for a silence of the server ends a fetch: %s', async (_name, answer) => {
     lab.target.answers.set('/silent', answer)
     const { status, body } = await lab.parse('/silent')
@@ -50,7 +42,7 @@ describe('a deadline', () => {
   it.each([0.7, 1000])('of the caller holds for all of it, however steadily it drips: %s', async (timeout) => {
     const drips: NodeJS.Timeout[] = []
     lab.target.answers.set('/drip', (socket) => {
-      socket.write(`${html}\r\n<html>`)
+      socket.write(`${PAGE_HEAD}\r\n<html>`)
       drips.push(setInterval(() => socket.write('.'), 50))
     })
     const beganAtMs = performance.now()
@@ -83,7 +75,7 @@ describe('a deadline', () => {
   it('longer than the operator allows is cut to that', async () => {
     const drips: NodeJS.Timeout[] = []
     lab.target.answers.set('/drip', (socket) => {
-      socket.write(`${html}\r\n<html>`)
+      socket.write(`${PAGE_HEAD}\r\n<html>`)
       drips.push(setInterval(() => socket.write('.'), 50))
     })
     const { status, body } = await lab.parse('/drip', { timeout: 999 })
@@ -95,11 +87,11 @@ describe('a deadline', () => {
 describe('a caller who leaves', () => {
   it.each<readonly [string, TargetAnswer]>([
     ['before the server answers', () => undefined],
-    ['in the middle of the body', (socket) => void socket.write(`${html}content-length: 99\r\n\r\n<html>`)],
+    ['in the middle of the body', (socket) => void socket.write(`${PAGE_HEAD}content-length: 99\r\n\r\n<html>`)],
   ])('%s ends the fetch within a second', async (name, answer) => {
     lab.target.answers.set('/left', answer)
     const requestId = `documents-left-${name.replaceAll(' ', '-')}`
-    const caller = await ask('/left', requestId)
+    const caller = await lab.ask('/left', requestId)
     await eventually(() => lab.target.heads.length === 1)
     const [socket] = lab.target.sockets
     if (socket === undefined) throw new Error('nobody asked')
@@ -117,7 +109,7 @@ describe('more fetches at once than the operator allows', () => {
     lab.target.answers.set('/1', () => undefined)
     lab.target.answers.set('/2', () => undefined)
     lab.target.answers.set('/3', answerOf(PAGE))
-    const callers = [await ask('/1', 'documents-fetch-1'), await ask('/2', 'documents-fetch-2')]
+    const callers = [await lab.ask('/1', 'documents-fetch-1'), await lab.ask('/2', 'documents-fetch-2')]
     await eventually(() => lab.target.heads.length === 2)
     const { status, headers, body } = await lab.parse('/3')
     expect([status, body.code, headers['retry-after']]).toEqual([503, 5001, expect.stringMatching(/^\d+$/)])
@@ -127,12 +119,3 @@ describe('more fetches at once than the operator allows', () => {
     expect((await lab.parse('/3')).status).toBe(200)
   })
 })
-
-/** Asks on a connection of its own, which the test may cut. */
-async function ask(path: string, requestId: string): Promise<SlowUpload> {
-  const body = Buffer.from(JSON.stringify({ url: lab.target.url(path) }))
-  const headers = { 'content-type': 'application/json', 'x-request-id': requestId }
-  const caller = await openUpload(lab.gateway.url, body.length, headers, PARSE_PATH)
-  await caller.send(body)
-  return caller
-}

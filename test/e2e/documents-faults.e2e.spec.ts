@@ -5,13 +5,12 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { spoolsLeft } from '../support/audio-uploads.js'
 import { type DocumentLab, startDocumentLab } from '../support/document-lab.js'
-import { answerOf, pageOf, type TargetAnswer } from '../support/document-target.js'
+import { answerOf, encodedAs, GZIPPED_PAGE, PAGE, PAGE_HEAD, type TargetAnswer } from '../support/document-target.js'
 import { eventually } from '../support/eventually.js'
 import { unusedPort } from '../support/raw-upstream.js'
 import { startTlsProxy, type TlsProxy } from '../support/tls-proxy.js'
 
 const DOCUMENT_BYTES = 4_000_000
-const PAGE = pageOf('Kettles', 'A kettle is a vessel in which water is brought to the boil.')
 
 let lab: DocumentLab
 let closedPort: number
@@ -37,10 +36,6 @@ afterAll(async () => {
   await tls.close()
 })
 
-const gzipped = gzipSync(Buffer.from(PAGE.padEnd(50_000, 'x')))
-const html = 'HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n'
-const encodedAs = (encoding: string, body: Buffer): Buffer =>
-  answerOf(body, { headers: { 'content-encoding': encoding } })
 const endingAfter =
   (bytes: string | Buffer): TargetAnswer =>
   (socket) =>
@@ -48,26 +43,29 @@ const endingAfter =
 
 describe('a document that arrives broken is a failure of its server:', () => {
   it.each<readonly [string, TargetAnswer]>([
-    ['cut before its length', endingAfter(`${html}content-length: 5000\r\n\r\n${PAGE}`)],
-    ['cut between chunks', endingAfter(`${html}transfer-encoding: chunked\r\n\r\n5\r\n<html\r\n`)],
+    ['cut before its length', endingAfter(`${PAGE_HEAD}content-length: 5000\r\n\r\n${PAGE}`)],
+    ['cut between chunks', endingAfter(`${PAGE_HEAD}transfer-encoding: chunked\r\n\r\n5\r\n<html\r\n`)],
     ['cut in the head', endingAfter('HTTP/1.1 200 OK\r\ncontent-ty')],
     ['closed without an answer', (socket) => socket.destroy()],
     [
       'reset in the body',
-      (socket) => void socket.write(`${html}content-length: 9\r\n\r\nab`, () => socket.resetAndDestroy()),
+      (socket) => void socket.write(`${PAGE_HEAD}content-length: 9\r\n\r\nab`, () => socket.resetAndDestroy()),
     ],
     ['that is no HTTP', endingAfter('SSH-2.0-OpenSSH_9.2\r\n')],
-    ['with a chunk that is none', endingAfter(`${html}transfer-encoding: chunked\r\n\r\nzz\r\n<html>\r\n`)],
-    ['with two lengths', endingAfter(`${html}content-length: 5\r\ncontent-length: 6\r\n\r\n<html>`)],
-    ['with a head without end', endingAfter(`${html}x: ${'y'.repeat(100_000)}`)],
+    ['with a chunk that is none', endingAfter(`${PAGE_HEAD}transfer-encoding: chunked\r\n\r\nzz\r\n<html>\r\n`)],
+    ['with two lengths', endingAfter(`${PAGE_HEAD}content-length: 5\r\ncontent-length: 6\r\n\r\n<html>`)],
+    ['with a head without end', endingAfter(`${PAGE_HEAD}x: ${'y'.repeat(100_000)}`)],
     ['as gzip that is none', encodedAs('gzip', Buffer.from(PAGE))],
-    ['as gzip that ends early', encodedAs('gzip', gzipped.subarray(0, -9))],
-    ['as gzip with a changed byte', encodedAs('gzip', Buffer.concat([gzipped.subarray(0, -5), Buffer.from('abcde')]))],
+    ['as gzip that ends early', encodedAs('gzip', GZIPPED_PAGE.subarray(0, -9))],
+    [
+      'as gzip with a changed byte',
+      encodedAs('gzip', Buffer.concat([GZIPPED_PAGE.subarray(0, -5), Buffer.from('abcde')])),
+    ],
     ['as brotli that ends early', encodedAs('br', brotliCompressSync(PAGE).subarray(0, -5))],
     ['as deflate that ends early', encodedAs('deflate', deflateSync(PAGE).subarray(0, -5))],
-    ['as brotli that is none', encodedAs('br', gzipped)],
-    ['in an encoding nobody asked for', encodedAs('zstd', gzipped)],
-    ['in more encodings than anybody uses', encodedAs('gzip, gzip, gzip, gzip', gzipped)],
+    ['as brotli that is none', encodedAs('br', GZIPPED_PAGE)],
+    ['in an encoding nobody asked for', encodedAs('zstd', GZIPPED_PAGE)],
+    ['in more encodings than anybody uses', encodedAs('gzip, gzip, gzip, gzip', GZIPPED_PAGE)],
   ])('%s', async (_name, answer) => {
     lab.target.answers.set('/broken', answer)
     const { status, text, body } = await lab.parse('/broken')
@@ -103,7 +101,7 @@ describe('a document over the limit', () => {
   const zeros = Buffer.alloc(1_000_000)
 
   it('is refused by its length, before it is read', async () => {
-    lab.target.answers.set('/huge', `${html}content-length: ${DOCUMENT_BYTES + 1}\r\n\r\n<html>`)
+    lab.target.answers.set('/huge', `${PAGE_HEAD}content-length: ${DOCUMENT_BYTES + 1}\r\n\r\n<html>`)
     const { status, body } = await lab.parse('/huge')
     expect([status, body.code]).toEqual([413, 1200])
   })
@@ -111,7 +109,7 @@ describe('a document over the limit', () => {
   it('is refused where it passes the limit, and its server is hung up on', async () => {
     let sentBytes = 0
     lab.target.answers.set('/endless', (socket) => {
-      socket.write(`${html}\r\n`)
+      socket.write(`${PAGE_HEAD}\r\n`)
       void pour(socket, () => {
         sentBytes += zeros.length
         return zeros
@@ -140,7 +138,7 @@ describe('a document over the limit', () => {
     const zip = encoding === 'gzip' ? gzipSync : brotliCompressSync
     const bomb = zip(Buffer.alloc(50_000_000))
     lab.target.answers.set('/bomb', (socket) => {
-      socket.write(`${html}content-encoding: ${encoding}\r\n\r\n`)
+      socket.write(`${PAGE_HEAD}content-encoding: ${encoding}\r\n\r\n`)
       // As often as it is taken: in gzip, one member after the other goes on for ever.
       void pour(socket, () => bomb)
     })

@@ -1,11 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { spoolsLeft } from '../support/audio-uploads.js'
 import { type DocumentLab, documentPart, startDocumentLab } from '../support/document-lab.js'
-import { answerOf, pageOf } from '../support/document-target.js'
+import { answerOf, PAGE } from '../support/document-target.js'
 import { eventually } from '../support/eventually.js'
 import { fieldPart } from '../support/upload-server.js'
-
-const PAGE = pageOf('Kettles', 'A kettle is a vessel in which water is brought to the boil.')
 
 let lab: DocumentLab
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { spoolsLeft } from '../support/audio-uploads.js'
 import { type DocumentLab, documentPart, PARSE_PATH, startDocumentLab } from '../support/document-lab.js'
-import { answerOf, pageOf } from '../support/document-target.js'
+import { answerOf, PAGE } from '../support/document-target.js'
 import { eventually } from '../support/eventually.js'
 import { sendRaw } from '../support/raw-http.js'
 import { openUpload } from '../support/slow-uploads.js'
@@ -10,7 +10,6 @@ import { fieldPart, MULTIPART, multipartBytes } from '../support/upload-server.j
 
 const DOCUMENT_BYTES = 100_000
 const FORM_OVERHEAD_BYTES = 2 * 1024 * 1024
-const PAGE = pageOf('Kettles', 'A kettle is a vessel in which water is brought to the boil.')
 const FILE = documentPart(PAGE, 'a.html', 'text/html')
 
 let lab: DocumentLab

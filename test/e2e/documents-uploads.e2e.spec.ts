@@ -3,14 +3,13 @@ import type { OpenAPIObject } from '@nestjs/swagger'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { spoolsLeft } from '../support/audio-uploads.js'
 import { type DocumentLab, documentPart, PARSE_PATH, startDocumentLab } from '../support/document-lab.js'
-import { pageOf } from '../support/document-target.js'
+import { PAGE } from '../support/document-target.js'
 import { eventually } from '../support/eventually.js'
 import { openUpload } from '../support/slow-uploads.js'
 import { fieldPart, MULTIPART, multipartBytes } from '../support/upload-server.js'
 
 const MEGABYTE = 1_000_000
 const PIECE_BYTES = 65_536
-const PAGE = pageOf('Kettles', 'A kettle is a vessel in which water is brought to the boil.')
 
 let lab: DocumentLab
 

@@ -2,11 +2,10 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { spoolsLeft } from '../support/audio-uploads.js'
 import { type DocumentLab, startDocumentLab } from '../support/document-lab.js'
-import { answerOf, pageOf, redirectTo } from '../support/document-target.js'
+import { answerOf, PAGE, redirectTo } from '../support/document-target.js'
 import { eventually } from '../support/eventually.js'
 
 const HTML = 'text/html; charset=utf-8'
-const PAGE = pageOf('Kettles', 'A kettle is a vessel in which water is brought to the boil.')
 
 let lab: DocumentLab
 
@@ -64,9 +63,11 @@ describe('the result of a URL', () => {
   it('names the URL after all redirects, and reads links against it', async () => {
     lab.target.answers.set('/1', redirectTo('/2', '301 Moved'))
     lab.target.answers.set('/2', redirectTo('3?x=y#part', '303 See Other'))
-    lab.target.answers.set('/3?x=y', answerOf(PAGE))
-    const { body } = await lab.parse('/1')
-    expect(body.data.metadata).toMatchObject({ url: lab.target.url('/3?x=y#part'), statusCode: 200 })
+    lab.target.answers.set('/3?x=y', answerOf(PAGE.replace('water', '<a href="x">water</a>')))
+    const { data } = (await lab.parse('/1')).body
+    expect(data.metadata).toMatchObject({ url: lab.target.url('/3?x=y#part'), statusCode: 200 })
+    expect(data.html).toContain(`<a href="${lab.target.url('/x')}">water</a>`)
+    expect(data.markdown).toContain(`[water](${lab.target.url('/x')})`)
   })
 
   it('is the same after five redirects, and a failure of its server after six', async () => {

@@ -136,11 +136,12 @@ describe('npm run keys on the store', () => {
 
   it.each([
     [['create', '--id', 'a b'], 1, "Invalid 'id': must be 1 to 64 letters, digits, dots, underscores or hyphens.\n"],
-    [['create', '--expires', '2020-01-01'], 1, "Invalid 'expires_at': must be in the future, in Unix milliseconds.\n"],
+    [['create', '--expires', '2020-01-01'], 2, '--expires must be in the future.\nUsage: npm run keys -- --help\n'],
     [['show', 'nobody'], 1, 'There is no such key.\n'],
     [['list', '--url', 'http://127.0.0.1:1'], 1, '--url needs the admin key in GATEWAY_ADMIN_KEY.\n'],
     [['create', '--what'], 2, /^Unknown option '--what'.*Usage: npm run keys/s],
-    [[], 2, /^Which command\?\n\nUsage/],
+    [[], 2, /^Which command\?\n\nUsage.*Exit codes/s],
+    [['expire', 'team-b'], 2, /^There is no such command\.\n\nUsage.*Exit codes/s],
   ])(
     'fails with words: %j',
     async (words, code, errors) => {
@@ -151,6 +152,22 @@ describe('npm run keys on the store', () => {
     },
     30_000,
   )
+
+  it('opens no other store for a configuration file that is not there', async () => {
+    const run = await keys(directory, ['create'], { GATEWAY_CONFIG: 'mistyped.yaml' })
+    expect(run).toEqual({ code: 1, output: '', errors: 'The file that GATEWAY_CONFIG names does not exist.\n' })
+  }, 30_000)
+
+  it('explains itself', async () => {
+    for (const words of [['help'], ['--help'], ['create', '--help']]) {
+      const run = await keys(directory, words)
+      expect(run).toMatchObject({
+        code: 0,
+        errors: '',
+        output: expect.stringMatching(/^Usage: npm run keys -- <command>/),
+      })
+    }
+  }, 30_000)
 
   it('warns where the gateway would not read its keys', async () => {
     await configure('channels: []')
@@ -170,6 +187,16 @@ describe('npm run keys on the store', () => {
     const wrong = await keys(directory, ['list', '--url', await gateway.listening()], variables)
     expect(wrong).toEqual({ code: 1, output: '', errors: 'The admin key is not valid.\n' })
     expect(gateway.output()).not.toContain('canary')
+  }, 60_000)
+
+  it('says that there is no admin interface where there is none, whatever is asked', async () => {
+    await configure('channels: []')
+    gateway = runGateway(directory)
+    const url = await gateway.listening()
+    for (const words of [['create'], ['list'], ['show', 'a'], ['revoke', 'a']]) {
+      const { code, errors } = await keys(directory, [...words, '--url', url], { GATEWAY_ADMIN_KEY: ADMIN_KEY })
+      expect([code, errors]).toEqual([1, expect.stringMatching(/^There is no admin interface at the address/)])
+    }
   }, 60_000)
 })
 

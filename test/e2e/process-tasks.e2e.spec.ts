@@ -55,11 +55,11 @@ describe('a gateway that is killed', () => {
       await eventually(() => simulator.creates.length === 1)
       await kill(first)
       expect(await creating).toMatchObject({ code: 'ECONNRESET' })
-      proxy.release()
 
       const after = await callerOf(await lab.start())
-      // Whose outcome nobody knows is never sent again.
+      // Whose outcome nobody knows is never sent again; nobody can know it while the upstream does not answer.
       expect((await after.create(order, header)).status).toBe(409)
+      proxy.release()
       const { status, body } = await after.read('order-78')
       expect([status, body.data.task_id]).toEqual([200, simulator.creates[0]?.id])
       const replay = await after.create(order, header)

@@ -1,15 +1,12 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import OpenAI from 'openai'
-import { OpenAIRealtimeWS } from 'openai/realtime/ws'
-import OpenAI4 from 'openai-4'
-import { OpenAIRealtimeWS as BetaRealtimeWS } from 'openai-4/beta/realtime/ws'
-import { WebSocket } from 'ws'
+
 import type { RealtimeDialect } from '../../src/common/realtime-dialect/dialect.js'
 import { type RealtimeSimulator, startRealtimeSimulator } from '../../src/sandbox/realtime/realtime.simulator.js'
 import { eventually } from '../support/eventually.js'
-import { startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
+import { startGateway, type TestGateway } from '../support/gateway.js'
+import { openai4Client, openai6Client, plainClient, type RealtimeClient } from '../support/realtime-clients.js'
 import { audioOf } from '../support/realtime-probe.js'
 import { REALTIME_UPSTREAM_KEY, realtimeChannel } from '../support/realtime-upstream.js'
 import { startTlsProxy } from '../support/tls-proxy.js'
@@ -18,77 +15,6 @@ const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
-
-/** What every client can: `socket` is the one it opened by itself. */
-interface Client {
-  readonly dialect: RealtimeDialect
-  readonly socket: WebSocket
-  send(event: object): void
-  onEvent(listener: (event: object) => void): void
-  close(): void
-}
-
-const options = (requestId: string) => ({ rejectUnauthorized: false, headers: { 'x-request-id': requestId } })
-
-/** The handshake of the specification. */
-function plainClient(url: string, requestId: string): Client {
-  const socket = new WebSocket(`${url.replace('https', 'wss')}/v1/realtime?model=gpt-realtime`, ['realtime'], {
-    ...options(requestId),
-    headers: { authorization: `Bearer ${TEST_KEY}`, 'x-request-id': requestId },
-  })
-  return {
-    dialect: 'beta',
-    socket,
-    send: (event) => {
-      socket.send(JSON.stringify(event))
-    },
-    onEvent: (listener) => {
-      socket.on('message', (data: Buffer) => {
-        listener(JSON.parse(data.toString()) as object)
-      })
-    },
-    close: () => {
-      socket.close(1000)
-    },
-  }
-}
-
-function openai4Client(url: string, requestId: string): Client {
-  const api = new OpenAI4({ apiKey: TEST_KEY, baseURL: `${url}/v1` })
-  return sdkClient('beta', new BetaRealtimeWS({ model: 'gpt-realtime', options: options(requestId) }, api))
-}
-
-function openai6Client(url: string, requestId: string): Client {
-  const api = new OpenAI({ apiKey: TEST_KEY, baseURL: `${url}/v1` })
-  return sdkClient('ga', new OpenAIRealtimeWS({ model: 'gpt-realtime', options: options(requestId) }, api))
-}
-
-/** The clients of both SDKs have the same methods; the events are typed, and here they are plain objects. */
-function sdkClient(dialect: Client['dialect'], client: BetaRealtimeWS | OpenAIRealtimeWS): Client {
-  const realtime = client as unknown as {
-    readonly socket: Client['socket']
-    send(event: object): void
-    on(name: 'event', listener: (event: object) => void): void
-    on(name: 'error', listener: (error: Error) => void): void
-    close(): void
-  }
-  return {
-    dialect,
-    socket: realtime.socket,
-    send: (event) => {
-      realtime.send(event)
-    },
-    onEvent: (listener) => {
-      realtime.on('event', listener)
-      realtime.on('error', (error) => {
-        throw error
-      })
-    },
-    close: () => {
-      realtime.close()
-    },
-  }
-}
 
 const CLIENTS = [
   ['a plain client', plainClient],
@@ -153,7 +79,7 @@ async function startHouse(realtimeDialect: RealtimeDialect): Promise<House> {
 const checksum = (audio: Buffer): string => createHash('sha1').update(audio).digest('hex').slice(0, 12)
 
 /** The four steps of the specification, each begun when the one before has been answered. */
-async function converse(client: Client, hasCommit: boolean): Promise<Answer> {
+async function converse(client: RealtimeClient, hasCommit: boolean): Promise<Answer> {
   const { dialect } = client
   const events: Record<string, unknown>[] = []
   let wake = (): void => undefined

@@ -1,67 +1,24 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { once } from 'node:events'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { WebSocket } from 'ws'
-import { Metrics } from '../../src/common/observability/metrics.js'
-import { CHAT_PATH, chatText } from '../support/chat-bodies.js'
-import { startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
-import { type CollectedSpan, OtlpCollector } from '../support/otlp-collector.js'
-import { type P1Gateway, startP1Gateway, UPSTREAM_KEY } from '../support/p1-gateway.js'
-import { parseScrape, valueOf } from '../support/prometheus-text.js'
-import { sendRaw } from '../support/raw-http.js'
-import { unusedPort } from '../support/raw-upstream.js'
-import { realtimeChannel, startRealtimeUpstream } from '../support/realtime-upstream.js'
 
-const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
-const SPAN = '00f067aa0ba902b7'
+import { CHAT_PATH } from '../support/chat-bodies.js'
+import { startGateway, TEST_KEY } from '../support/gateway.js'
+import { startP1Gateway, UPSTREAM_KEY } from '../support/p1-gateway.js'
+import { realtimeChannel, startRealtimeUpstream } from '../support/realtime-upstream.js'
+import { chat, ofRequest, SPAN, TRACE, TracingLab } from '../support/tracing-lab.js'
+
+const lab = new TracingLab()
+const { spansOf, tracedGateway } = lab
+
+beforeEach(() => lab.start())
+afterEach(() => lab.close())
+
 const TRACE_PARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-(0[01])$/
 
 const SERVER = 2
 const CLIENT = 3
 const ERROR = 2
-
-let collector: OtlpCollector
-const closers: (() => Promise<unknown>)[] = []
-
-beforeEach(async () => {
-  collector = await OtlpCollector.start()
-  closers.push(() => collector.close())
-})
-
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
-
-async function tracedGateway(observability: object = {}): Promise<P1Gateway> {
-  const section = {
-    otlpUrl: collector.url,
-    otlpHeaders: { authorization: 'Api-Key collector-canary' },
-    ...observability,
-  }
-  const lab = await startP1Gateway({ withSecond: true, sections: { observability: section } })
-  closers.push(() => lab.close())
-  return lab
-}
-
-const chat = (gateway: TestGateway, text: string, headers: Readonly<Record<string, string>> = {}) =>
-  sendRaw(gateway.url, { path: CHAT_PATH, body: chatText(text), headers })
-
-const ofRequest = (spans: readonly CollectedSpan[], requestId: string): CollectedSpan[] =>
-  spans.filter(({ attributes }) => attributes['gateway.request_id'] === requestId)
-
-/** The request's own span and those of its attempts, once all of them have come. */
-async function spansOf(requestId: string, attempts: number): Promise<readonly CollectedSpan[]> {
-  const found = await collector.found((spans) => {
-    const own = ofRequest(spans, requestId)
-    return own.length === attempts + 1 ? own : undefined
-  })
-  return [...found].sort((one, other) => Number(BigInt(one.startTimeUnixNano) - BigInt(other.startTimeUnixNano)))
-}
-
-const spanCounts = async ({ application }: TestGateway): Promise<Readonly<Record<string, number | undefined>>> => {
-  const scrape = parseScrape(await application.get(Metrics).collectText())
-  const count = (outcome: string): number | undefined => valueOf(scrape, 'gateway_trace_spans_total', { outcome })
-  return { sent: count('sent'), failed: count('failed'), dropped: count('dropped') }
-}
 
 describe('A traced request', () => {
   it('is one trace from its caller to both upstreams that were tried', async () => {
@@ -150,7 +107,7 @@ describe('A traced request', () => {
     expect(simulator.lastRequest?.headers['traceparent']).toMatch(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-00$`))
     await chat(gateway, 'hello', { 'x-request-id': 'sampled' })
     await spansOf('sampled', 1)
-    expect(ofRequest(collector.spans, 'unsampled')).toEqual([])
+    expect(ofRequest(lab.collector.spans, 'unsampled')).toEqual([])
   })
 
   it('is sent as often as the configuration says, but always when its caller samples it', async () => {
@@ -158,17 +115,17 @@ describe('A traced request', () => {
     await chat(gateway, 'hello', { 'x-request-id': 'ours' })
     await chat(gateway, 'hello', { traceparent: `00-${TRACE}-${SPAN}-01`, 'x-request-id': 'theirs' })
     await spansOf('theirs', 1)
-    expect(ofRequest(collector.spans, 'ours')).toEqual([])
+    expect(ofRequest(lab.collector.spans, 'ours')).toEqual([])
   })
 
   it('is a trace on sockets as well', async () => {
     const upstream = await startRealtimeUpstream()
-    closers.push(() => upstream.close())
+    lab.closers.push(() => upstream.close())
     const gateway = await startGateway({
       channels: [realtimeChannel(upstream)],
-      sections: { observability: { otlpUrl: collector.url } },
+      sections: { observability: { otlpUrl: lab.collector.url } },
     })
-    closers.push(() => gateway.close())
+    lab.closers.push(() => gateway.close())
     const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/realtime?model=gpt-realtime`, {
       headers: { authorization: `Bearer ${TEST_KEY}`, traceparent: `00-${TRACE}-${SPAN}-01`, 'x-request-id': 'req-1' },
     })
@@ -183,12 +140,12 @@ describe('A traced request', () => {
     const { gateway, simulator } = await tracedGateway()
     const answer = await chat(gateway, 'prompt-canary', { 'x-request-id': 'req-1' })
     await spansOf('req-1', 1)
-    expect(collector.paths).toEqual(collector.paths.map(() => '/v1/traces'))
-    expect(collector.headers[0]).toMatchObject({
+    expect(lab.collector.paths).toEqual(lab.collector.paths.map(() => '/v1/traces'))
+    expect(lab.collector.headers[0]).toMatchObject({
       'content-type': 'application/json',
       authorization: 'Api-Key collector-canary',
     })
-    expect(collector.bodies).toContain('multi-model-gateway')
+    expect(lab.collector.bodies).toContain('multi-model-gateway')
     expect(answer.text).toContain('content')
     for (const secret of [
       'prompt-canary',
@@ -198,58 +155,15 @@ describe('A traced request', () => {
       '127.0.0.1',
       String(simulator.port),
     ]) {
-      expect(collector.bodies).not.toContain(secret)
+      expect(lab.collector.bodies).not.toContain(secret)
     }
     expect(gateway.logText()).not.toContain('collector-canary')
   })
 
   it('is sent before the process ends', async () => {
-    const lab = await startP1Gateway({ sections: { observability: { otlpUrl: collector.url } } })
-    await chat(lab.gateway, 'hello', { 'x-request-id': 'last' })
-    await lab.close()
-    expect(ofRequest(collector.spans, 'last')).toHaveLength(2)
-  })
-})
-
-describe('Without a collector', () => {
-  it('nothing is traced, and no upstream is told of a trace', async () => {
-    const lab = await startP1Gateway()
-    closers.push(() => lab.close())
-    await chat(lab.gateway, 'hello', { traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1' })
-    expect(lab.simulator.lastRequest?.headers).not.toHaveProperty('traceparent')
-    expect(lab.simulator.lastRequest?.headers).not.toHaveProperty('tracestate')
-    expect(await spanCounts(lab.gateway)).toEqual({ sent: 0, failed: 0, dropped: 0 })
-  })
-})
-
-describe('A collector that does not do its work', () => {
-  it('is seen in the metrics when it refuses, and nowhere else', async () => {
-    const { gateway } = await tracedGateway()
-    collector.mood = 'refuses'
-    const refused = collector.nextRequest()
-    expect((await chat(gateway, 'hello')).status).toBe(200)
-    await refused
-    for (;;) {
-      const { failed } = await spanCounts(gateway)
-      if (failed === 2) break
-    }
-    expect(gateway.logText()).not.toMatch(/"level":(40|50)/)
-  })
-
-  it('does not keep a gateway from ending when it hangs', async () => {
-    const lab = await startP1Gateway({ sections: { observability: { otlpUrl: collector.url } } })
-    collector.mood = 'hangs'
-    const held = collector.nextRequest()
-    expect((await chat(lab.gateway, 'hello')).status).toBe(200)
-    await held
-    await lab.close()
-    expect(collector.spans).toEqual([])
-  })
-
-  it('does not keep callers waiting when nobody listens there', async () => {
-    const otlpUrl = `http://127.0.0.1:${String(await unusedPort())}`
-    const lab = await startP1Gateway({ sections: { observability: { otlpUrl } } })
-    for (let calls = 0; calls < 3; calls++) expect((await chat(lab.gateway, 'hello')).status).toBe(200)
-    await lab.close()
+    const p1 = await startP1Gateway({ sections: { observability: { otlpUrl: lab.collector.url } } })
+    await chat(p1.gateway, 'hello', { 'x-request-id': 'last' })
+    await p1.close()
+    expect(ofRequest(lab.collector.spans, 'last')).toHaveLength(2)
   })
 })

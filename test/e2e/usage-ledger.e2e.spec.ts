@@ -4,15 +4,15 @@ import { toFile } from 'openai'
 import { wavOfSeconds } from '../support/audio-uploads.js'
 import { CHAT_PATH, chatText, SPEECH_PATH, speechText } from '../support/chat-bodies.js'
 import { eventually } from '../support/eventually.js'
-import { TEST_KEY } from '../support/gateway.js'
 import { anthropic0, message, MESSAGES, messageText } from '../support/m1-gateway.js'
 import { openai6 } from '../support/openai-clients.js'
 import { p2Text } from '../support/p2-gateway.js'
 import { p3Text } from '../support/p3-gateway.js'
 import { openRaw, type RawRequest, sendRaw } from '../support/raw-http.js'
-import { RealtimeProbe } from '../support/realtime-probe.js'
+import { speakTo, talk } from '../support/realtime-turns.js'
 import { STORE_START_MS } from '../support/stores.js'
-import { P2_RUN_MODEL, P4_RUN_MODEL, startUsageRun, type UsageRun } from '../support/usage-run.js'
+import { expectedCost, recordedCost } from '../support/expected-costs.js'
+import { answersOf, P2_RUN_MODEL, P4_RUN_MODEL, startUsageRun, type UsageRun } from '../support/usage-run.js'
 import { VideoCaller } from '../support/video-caller.js'
 
 const ROUNDS = 8
@@ -61,17 +61,6 @@ async function transcribe(model: string, seconds: number, more: object = {}): Pr
   if (Symbol.asyncIterator in Object(answer)) await Readable.from(answer as AsyncIterable<unknown>).toArray()
 }
 
-async function talk(words: string): Promise<void> {
-  const url = lab.gateway.url.replace('http', 'ws')
-  const probe = await RealtimeProbe.open({ url, key: TEST_KEY, model: 'gpt-realtime' })
-  const content = [{ type: 'input_text', text: words }]
-  probe.send({ type: 'conversation.item.create', item: { type: 'message', role: 'user', content } })
-  probe.send({ type: 'response.create' })
-  await probe.until('response.done')
-  probe.socket.close()
-  await probe.closed
-}
-
 async function makeVideo(): Promise<void> {
   const caller = new VideoCaller(lab.gateway)
   const id = await caller.created()
@@ -109,7 +98,9 @@ function callsOf(draw: (most: number) => number): readonly (readonly [records: n
     [1, () => transcribe('gpt-4o-transcribe-diarize', seconds, { response_format: 'diarized_json' })],
     [1, () => transcribe(P4_RUN_MODEL, seconds)],
     // The session and its response.
-    [2, () => talk('#words=7')],
+    [2, () => talk(lab.gateway, '#words=7')],
+    // The session, what was said in it, and its response.
+    [3, () => speakTo(lab.gateway)],
     // The create and the task.
     [2, makeVideo],
   ]
@@ -139,6 +130,12 @@ describe('The accounts of a mixed run', () => {
         accounts[channelId ?? ''] = { ...accounts[channelId ?? ''], [model ?? '']: used }
       }
       expect(accounts).toEqual(lab.served())
+      // Errors that cancel each other would be seen here: one caller too many, another too few.
+      const all = await lab.records()
+      const used = all.filter(({ units }) => Object.values(units).some((quantity) => quantity > 0))
+      expect(answersOf(used)).toEqual(lab.answers())
+      expect(used.filter((record) => recordedCost(record) !== expectedCost(record, lab.prices))).toEqual([])
+      expect(all.filter(({ kind }) => kind === 'input_transcription')).toHaveLength(ROUNDS)
     },
     RUN_MS,
   )

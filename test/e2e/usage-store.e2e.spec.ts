@@ -1,4 +1,5 @@
 import { afterEach, beforeAll, afterAll, describe, expect, it } from '@jest/globals'
+import pg from 'pg'
 import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
 import type { Simulator } from '../../src/sandbox/simulator.js'
 import { Metrics } from '../../src/common/observability/metrics.js'
@@ -103,6 +104,37 @@ describe('While the database is away', () => {
     const logged = lines().map((line) => (JSON.parse(line) as { record: { requestId: string } }).record.requestId)
     expect(logged.length).toBeGreaterThanOrEqual(20)
     expect([...logged, ...(await recorded(gateway))].sort()).toEqual(ids.sort())
+  }, 30_000)
+})
+
+/** As a server that has become a standby: every statement that writes fails. */
+async function setReadOnly(url: string, isReadOnly: boolean): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query('set default_transaction_read_only = off')
+  await client.query(`alter system set default_transaction_read_only = ${isReadOnly ? 'on' : 'off'}`)
+  await client.query('select pg_reload_conf()')
+  await client.end()
+}
+
+describe('While the database can only be read', () => {
+  it('what was used waits, whole, and is there once the database can be written to again', async () => {
+    const database = { url: await postgres.emptyDatabase() }
+    const gateway = await replica({ database, usage: { batchMs: 10, batchRows: 20 } })
+    await gateway.application.get(Database).open()
+    await setReadOnly(database.url, true)
+    try {
+      const ids = await chats(gateway, 60, 'read-only')
+      await eventually(() => gateway.logText().includes('usage waits: the store does not take it'))
+      expect(gateway.logText()).not.toContain('a usage record was refused by the store')
+      await setReadOnly(database.url, false)
+      await eventually(async () => (await recorded(gateway)).length === ids.length)
+      expect(await recorded(gateway)).toEqual(ids.sort())
+      expect(gateway.logText()).not.toContain('"record"')
+      expect(await gateway.application.get(Metrics).registry.metrics()).not.toMatch(/^gateway_usage_dropped_total\{/m)
+    } finally {
+      await setReadOnly(database.url, false)
+    }
   }, 30_000)
 })
 

@@ -3,7 +3,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from '@jest/globals'
 import { parse } from 'yaml'
+import { parseConfig } from '../../src/config/config-loader.js'
 import { ENVIRONMENT_OVERRIDES } from '../../src/config/environment.config.js'
+import { LAST_WORK_MS } from '../../src/shutdown.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8')
@@ -24,6 +26,16 @@ interface Service {
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>
   readonly deploy?: { readonly resources: { readonly limits: { readonly cpus: string; readonly memory: string } } }
 }
+
+interface Scrapes {
+  readonly scrape_configs: readonly {
+    readonly job_name: string
+    readonly static_configs: readonly { readonly targets: readonly string[] }[]
+  }[]
+}
+
+/** Of `45s`; not a number of anything else. */
+const millisecondsOf = (time = ''): number => Number(/^(\d+)s$/.exec(time)?.[1] ?? Number.NaN) * 1000
 
 interface Compose {
   readonly services: Readonly<Record<string, Service>>
@@ -105,10 +117,34 @@ describe('docker-compose.yml', () => {
     expect(ENVIRONMENT_OVERRIDES.map(({ variable }) => variable)).toEqual(expect.arrayContaining(['DRAIN_DELAY_MS']))
   })
 
-  it('gives gateways more time to stop than their delay and the default grace take together', () => {
-    for (const [, { stop_grace_period: time = '', environment = {} }] of gateways) {
-      expect(Number.parseInt(time, 10) * 1000).toBeGreaterThan(Number(environment['DRAIN_DELAY_MS'] ?? 0) + 30_000)
+  it('gives gateways and the balancer more time to stop than delay, default grace and the last work take together', () => {
+    const { drainDelayMs, shutdownGraceMs } = parseConfig('{}', {}).timeouts
+    const endsAfterMs = gateways.map(
+      ([, { environment = {} }]) =>
+        Number(environment['DRAIN_DELAY_MS'] ?? drainDelayMs) + shutdownGraceMs + LAST_WORK_MS,
+    )
+    expect(endsAfterMs).toHaveLength(3)
+    for (const [index, [name, { stop_grace_period: time }]] of gateways.entries()) {
+      expect([name, millisecondsOf(time)]).toEqual([name, expect.any(Number)])
+      expect(millisecondsOf(time)).toBeGreaterThan(endsAfterMs[index] ?? Number.NaN)
     }
+    // Streams that run through the balancer end with the gateways' grace at the latest.
+    const hardStop = /^ {2}hard-stop-after (\d+s)$/m.exec(read('deploy/haproxy/haproxy.cfg'))?.[1]
+    expect(millisecondsOf(hardStop)).toBeGreaterThan(5_000 + shutdownGraceMs)
+    expect(millisecondsOf(compose.services['balancer']?.stop_grace_period)).toBeGreaterThan(millisecondsOf(hardStop))
+  })
+
+  it('keeps for each gateway alone what it could not store', () => {
+    const data = gateways.map(([, { volumes = [] }]) => volumes.find((volume) => volume.endsWith(':/app/data')))
+    expect(data.filter((volume) => volume === undefined)).toEqual([])
+    expect(new Set(data).size).toBe(gateways.length)
+  })
+
+  it('is watched by a Prometheus that knows every replica by name', () => {
+    const { scrape_configs: jobs } = parse(read('deploy/prometheus/prometheus.yml')) as Scrapes
+    const replicas = inProfile('production').filter((name) => name.startsWith('gateway-'))
+    const targets = jobs.find(({ job_name: job }) => job === 'gateway')?.static_configs.flatMap((each) => each.targets)
+    expect(targets).toEqual(replicas.map((name) => `${name}:9090`))
   })
 
   it('publishes the balancer alone to the world, and what watches to this machine', () => {
@@ -121,6 +157,13 @@ describe('docker-compose.yml', () => {
 })
 
 describe('the image', () => {
+  it('starts Node with the flags of npm start', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { readonly scripts: { readonly start: string } }
+    const command = JSON.parse(/^CMD (\[.*\])$/m.exec(read('Dockerfile'))?.[1] ?? '[]') as readonly string[]
+    expect(command.join(' ')).toBe(scripts.start)
+    expect(command.filter((part) => part.startsWith('--'))).toContain('--max-semi-space-size=64')
+  })
+
   it('is built from named versions, runs as nobody special, and copies files that exist', () => {
     const dockerfile = read('Dockerfile')
     expect(dockerfile).toMatch(/^ARG NODE_IMAGE=node:\d+-bookworm-slim$/m)

@@ -206,7 +206,7 @@ describe('The scrape configuration', () => {
     expect(parse(read('deploy/prometheus/prometheus.yml'))).toMatchObject({
       rule_files: ['alerts.yml'],
       scrape_configs: [
-        { job_name: 'gateway', dns_sd_configs: [{ names: ['gateway'], type: 'A', port: 9090 }] },
+        { job_name: 'gateway', static_configs: [{ targets: ['gateway-1:9090', 'gateway-2:9090'] }] },
         { job_name: 'balancer', static_configs: [{ targets: ['balancer:8405'] }] },
       ],
     })

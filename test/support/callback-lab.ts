@@ -110,6 +110,15 @@ export class CallbackLab {
     return started
   }
 
+  /** Adds so many events, `msg_0` and on, and gives their ids. */
+  addMany(count: number, url = this.receiver.url()): string[] {
+    const ids = Array.from({ length: count }, (_, index) => `msg_${index}`)
+    for (const webhookId of ids) this.outbox.add({ webhookId, url })
+    return ids
+  }
+
+  readonly isDelivered = (webhookId: string): boolean => this.outbox.row(webhookId).deliveredAtMs !== undefined
+
   /** Lets time pass for every sender. */
   advance(byMs: number): void {
     this.clock.advance(byMs)

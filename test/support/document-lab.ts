@@ -1,19 +1,13 @@
+import type { ReadMetadata } from '../../src/providers/contracts/document.contract.js'
 import { type DocumentTarget, startDocumentTarget } from './document-target.js'
 import { startGateway, type TestGateway, type TestGatewayOptions } from './gateway.js'
 import { type RawAnswer, type RawRequest, sendRaw } from './raw-http.js'
+import { openUpload, type SlowUpload } from './slow-uploads.js'
 import { MULTIPART, multipartBytes, type RawPart } from './upload-server.js'
 
 export const PARSE_PATH = '/v1/document/parse'
 
-export interface DocumentMetadata {
-  readonly url: string
-  readonly title: string
-  readonly description: string
-  readonly keywords: string
-  readonly siteName: string
-  readonly favicon: string
-  readonly statusCode: number
-  readonly contentType: string
+export interface DocumentMetadata extends ReadMetadata {
   readonly cached: number
 }
 
@@ -35,6 +29,8 @@ export interface DocumentLab {
   readonly send: (request: Omit<RawRequest, 'path'> & { readonly path?: string }) => Promise<DocumentReply>
   /** Asks for a URL, or for a path of the web server. */
   readonly parse: (url: string, more?: object, headers?: RawRequest['headers']) => Promise<DocumentReply>
+  /** Asks for a path of the web server on a connection of its own, which the test may cut. */
+  readonly ask: (path: string, requestId: string, more?: object) => Promise<SlowUpload>
   readonly upload: (parts: readonly RawPart[], headers?: RawRequest['headers']) => Promise<DocumentReply>
   readonly close: () => Promise<void>
 }
@@ -62,6 +58,13 @@ export async function startDocumentLab(options: DocumentLabOptions = {}): Promis
     parse: (url, more = {}, headers = {}) => {
       const absolute = url.startsWith('/') ? target.url(url) : url
       return send({ body: JSON.stringify({ url: absolute, ...more }), headers })
+    },
+    ask: async (path, requestId, more = {}) => {
+      const body = Buffer.from(JSON.stringify({ url: target.url(path), ...more }))
+      const headers = { 'content-type': 'application/json', 'x-request-id': requestId, connection: 'close' }
+      const caller = await openUpload(gateway.url, body.length, headers, PARSE_PATH)
+      await caller.send(body)
+      return caller
     },
     upload: (parts, headers = {}) => send({ body: multipartBytes(parts), headers: { ...MULTIPART, ...headers } }),
     close: async () => {

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { startRawUpstream } from './raw-upstream.js'
 
 export type TargetAnswer = string | Buffer | ((socket: Socket, head: string) => void)
@@ -69,3 +70,15 @@ export const redirectTo = (location: string, status = '302 Found'): Buffer =>
 /** A page with a title and one paragraph, long enough to be its main content. */
 export const pageOf = (title: string, text: string): string =>
   `<!doctype html><html><head><title>${title}</title></head><body><article><h1>${title}</h1><p>${text}</p></article></body></html>`
+
+export const PAGE = pageOf('Kettles', 'A kettle is a vessel in which water is brought to the boil.')
+
+/** The same, long enough that its parts are sent apart. */
+export const GZIPPED_PAGE = gzipSync(Buffer.from(PAGE.padEnd(50_000, 'x')))
+
+/** The head of an answer with a page, but for how its body ends. */
+export const PAGE_HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n'
+
+/** An answer whose body is said to be encoded so. */
+export const encodedAs = (encoding: string, body: Buffer): Buffer =>
+  answerOf(body, { headers: { 'content-encoding': encoding } })

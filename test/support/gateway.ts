@@ -2,6 +2,10 @@ import 'reflect-metadata'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { Server } from 'node:http'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { randomUUID } from 'node:crypto'
 import { PassThrough } from 'node:stream'
 import type { INestApplication } from '@nestjs/common'
 import { createApplication } from '../../src/app.setup.js'
@@ -29,7 +33,7 @@ export interface TestGatewayOptions {
   readonly keys?: readonly object[]
   /** Further sections of the configuration, as in gateway.yaml. */
   readonly sections?: object
-  /** Where the embedded store lies. Only gateways with tasks have one. */
+  /** Where the embedded store lies, and what could not be stored; by default a place of its own for each gateway. */
   readonly dataDirectory?: string
 }
 
@@ -48,7 +52,8 @@ export async function startGateway({
     lines.emit('line')
   })
   // Nothing but the environment names it, and that is read while the application is made.
-  if (dataDirectory !== undefined) process.env['GATEWAY_DATA'] = dataDirectory
+  const ownDirectory = join(tmpdir(), `gateway-without-data-${randomUUID()}`)
+  process.env['GATEWAY_DATA'] = dataDirectory ?? process.env['GATEWAY_DATA'] ?? ownDirectory
   const application = await createApplication({
     config: parseConfig(JSON.stringify(document), {}),
     logging: createLogging('debug', lines),
@@ -73,6 +78,7 @@ export async function startGateway({
     close: async () => {
       server.closeAllConnections()
       await application.close()
+      await rm(ownDirectory, { recursive: true, force: true })
     },
   }
 }

@@ -22,7 +22,7 @@ setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
 /** Memory in use once garbage is gone: what is left is held by somebody. (RSS shows when the engine last cleaned up.) */
-function heldBytes(): number {
+export function heldBytes(): number {
   collectGarbage()
   const { used_heap_size: heapBytes, external_memory: externalBytes } = getHeapStatistics()
   return heapBytes + externalBytes

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Call } from '../../src/common/http/call.js'
+import type { ExpectedUse } from '../../src/common/limits/allowance.js'
 import { CallAllowance, type CallKind } from '../../src/common/limits/call-allowance.js'
 import { LimitAccount } from '../../src/common/limits/limit-account.js'
 import { LimitLedger } from '../../src/common/limits/limit-ledger.js'
@@ -7,16 +8,23 @@ import { LocalLeases } from '../../src/common/limits/limit-leases.js'
 import type { LimitName } from '../../src/common/limits/limit-names.js'
 import { MemoryWindows } from '../../src/common/limits/memory-windows.js'
 import type { KeyLimits } from '../../src/config/gateway-config.js'
+import { AwaitedLeases, AwaitedWindows } from './awaited-limits.js'
 
 export const SCOPE = 'key:team-a'
 export const WORK: CallKind = { isWork: true, isSession: false }
 export const SESSION: CallKind = { isWork: true, isSession: true }
 export const READ: CallKind = { isWork: false, isSession: false }
 
+/** What an answer without a maximum is taken for. */
+export const EXPECTED_OUTPUT_TOKENS = 50
+
 /** A call and its account, as the gate makes them. */
 export interface LimitedCall {
   readonly call: Call
   readonly allowance: CallAllowance
+  /** Rejects where the call is refused. */
+  enter(kind: CallKind): Promise<void>
+  expect(use: ExpectedUse): Promise<void>
   /** Over with an answer of this status; with `usage` where the upstream has reported any. */
   end(ending?: {
     readonly status?: number
@@ -25,13 +33,21 @@ export interface LimitedCall {
   }): Promise<void>
 }
 
-/** Calls of one key, counted in this process. */
+/** Calls of one key, counted in this process: at once, or (`awaited`) with answers that come later, as those of Redis. */
 export class LimitedCalls {
-  readonly ledger = new LimitLedger(new MemoryWindows(), new LocalLeases())
+  readonly ledger: LimitLedger
   readonly refusals: LimitName[] = []
   private count = 0
 
-  constructor(readonly limits: KeyLimits) {}
+  constructor(
+    readonly limits: KeyLimits,
+    kind: 'at once' | 'awaited' = 'at once',
+  ) {
+    this.ledger =
+      kind === 'at once'
+        ? new LimitLedger(new MemoryWindows(), new LocalLeases())
+        : new LimitLedger(new AwaitedWindows(), new AwaitedLeases())
+  }
 
   get account(): LimitAccount {
     return new LimitAccount(this.limits, SCOPE, this.ledger)
@@ -39,12 +55,21 @@ export class LimitedCalls {
 
   make(path = '/v1/chat/completions'): LimitedCall {
     const call = new Call(`req_${++this.count}`, 'POST', path, performance.now())
-    const noteRefusal = (name: LimitName): void => void this.refusals.push(name)
-    const allowance = new CallAllowance(call, this.account, String(this.count), noteRefusal)
+    const terms = {
+      noteRefusal: (name: LimitName): void => void this.refusals.push(name),
+      expectedOutputTokens: EXPECTED_OUTPUT_TOKENS,
+    }
+    const allowance = new CallAllowance(call, this.account, String(this.count), terms)
     call.allowance = allowance
     return {
       call,
       allowance,
+      enter: async (kind) => {
+        await allowance.enter(kind)
+      },
+      expect: async (use) => {
+        await allowance.expect(use)
+      },
       end: async ({ status = 200, usage, left = false } = {}) => {
         call.log.usage = usage
         if (left) call.departure.announce()
@@ -57,7 +82,7 @@ export class LimitedCalls {
   /** Counted in already. */
   async enter(kind: CallKind = WORK, path?: string): Promise<LimitedCall> {
     const made = this.make(path)
-    await made.allowance.enter(kind)
+    await made.enter(kind)
     return made
   }
 
@@ -83,6 +108,7 @@ export class LimitedCalls {
 /** An upstream has been asked, and has begun to answer. */
 export function served({ call }: LimitedCall, bytesOut = 100): void {
   call.log.tried.push({ channelId: 'p1-main', startedAtMs: performance.now() })
+  call.log.upstreamMs = 5
   call.log.bytesOut = bytesOut
 }
 

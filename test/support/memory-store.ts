@@ -1,5 +1,6 @@
 import { GatewayError } from '../../src/common/errors/gateway-error.js'
 import type { CallbackDelivery } from '../../src/tasks/callback.repository.js'
+import type { UsageRecord } from '../../src/common/usage/usage-record.js'
 import type { Task } from '../../src/tasks/task.js'
 import type { IdempotencyRecord } from '../../src/tasks/task.repository.js'
 
@@ -27,6 +28,7 @@ export class MemoryStore {
   readonly tasks = new Map<string, TaskRow>()
   readonly deliveries = new Map<string, DeliveryRow>()
   readonly keys = new Map<string, IdempotencyRow>()
+  readonly usage = new Map<string, UsageRecord>()
   /** Which task has an upstream's id. */
   readonly upstreamIds = new Map<string, string>()
   isReachable = true

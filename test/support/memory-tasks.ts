@@ -1,4 +1,3 @@
-import { GatewayError } from '../../src/common/errors/gateway-error.js'
 import type { VideoKind } from '../../src/providers/contracts/video.contract.js'
 import { isUnconfirmed } from '../../src/tasks/task-states.js'
 import { isTerminal, type Task, type TaskState } from '../../src/tasks/task.js'
@@ -13,38 +12,10 @@ import {
   type TaskPage,
   TaskRepository,
 } from '../../src/tasks/task.repository.js'
-import { MemoryCallbackRepository } from './memory-callbacks.js'
-import { MemoryStore, type TaskRow } from './memory-store.js'
-
-/** The two repositories over one store in memory, which obeys the same rules as the one in the database. */
-export interface MemoryRepositories {
-  readonly tasks: MemoryTaskRepository
-  readonly callbacks: MemoryCallbackRepository
-  /** False makes every call reject with `overloaded`. */
-  readonly setReachable: (isReachable: boolean) => void
-  /** How many calls were rejected because of that. */
-  readonly refusals: () => number
-}
-
-export function memoryRepositories(): MemoryRepositories {
-  const store = new MemoryStore()
-  return {
-    tasks: new MemoryTaskRepository(store),
-    callbacks: new MemoryCallbackRepository(store),
-    setReachable: (isReachable) => {
-      store.isReachable = isReachable
-    },
-    refusals: () => store.refusals,
-  }
-}
+import type { MemoryStore, TaskRow } from './memory-store.js'
+import { MemoryTaskRows } from './memory-task-rows.js'
 
 const dueAtMs = ({ task, lockedUntilMs }: TaskRow): number => Math.max(task.nextPollAtMs, lockedUntilMs)
-
-const keyOf = ({ ownerId, route, key }: IdempotencyClaim): string => JSON.stringify([ownerId, route, key])
-
-/** Two tasks of one channel cannot have one id. */
-const sharedUpstreamId = (): GatewayError =>
-  new GatewayError('upstream_failed', 'The upstream answered with the id of another task.', { retryable: false })
 
 const duplicateKey = (): Error => Object.assign(new Error('duplicate key'), { code: '23505' })
 
@@ -52,18 +23,21 @@ export class MemoryTaskRepository extends TaskRepository {
   /** How often somebody looked for work, for tests that wait until a poller has. */
   claims = 0
 
+  private readonly rows: MemoryTaskRows
+
   constructor(private readonly store: MemoryStore) {
     super()
+    this.rows = new MemoryTaskRows(store)
   }
 
   recordIntent({ lockedUntilMs, idempotency, ...fields }: NewTask): Promise<IntentOutcome> {
     return this.store.work(() => {
-      const known = idempotency === undefined ? undefined : this.store.keys.get(keyOf(idempotency))
-      if (known !== undefined && known.expiresAtMs > fields.createdAtMs) {
-        return { outcome: 'idempotency_key_taken', record: known.record }
-      }
+      const record = idempotency && this.rows.keptUnder(idempotency, fields.createdAtMs)
+      if (record !== undefined) return { outcome: 'idempotency_key_taken', record }
       const { ownerId, externalTaskId, id, createdAtMs } = fields
-      const isTaken = this.rows().some(({ task }) => task.ownerId === ownerId && task.externalTaskId === externalTaskId)
+      const isTaken = this.rows
+        .all()
+        .some(({ task }) => task.ownerId === ownerId && task.externalTaskId === externalTaskId)
       if (externalTaskId !== undefined && isTaken) return { outcome: 'external_id_taken' }
       const start = {
         state: 'creating',
@@ -73,11 +47,7 @@ export class MemoryTaskRepository extends TaskRepository {
         nextPollAtMs: lockedUntilMs,
       } as const
       this.store.tasks.set(id, { task: { ...fields, ...start }, lockedUntilMs, isHastened: false })
-      if (idempotency !== undefined) {
-        const { fingerprint, expiresAtMs } = idempotency
-        const record = { state: 'running', fingerprint, taskId: id } as const
-        this.store.keys.set(keyOf(idempotency), { taskId: id, expiresAtMs, record })
-      }
+      if (idempotency !== undefined) this.rows.keep(idempotency, id)
       return { outcome: 'recorded' }
     })
   }
@@ -92,22 +62,23 @@ export class MemoryTaskRepository extends TaskRepository {
   dropIntent(id: string): Promise<void> {
     return this.store.work(() => {
       const task = this.store.tasks.get(id)?.task
-      if (task !== undefined && isUnconfirmed(task.state)) this.forget(id)
+      if (task !== undefined && isUnconfirmed(task.state)) this.rows.forget(id)
     })
   }
 
-  change(id: string, { from, event, answer, ...fields }: TaskChange): Promise<boolean> {
+  change(id: string, { from, event, answer, usage, ...fields }: TaskChange): Promise<boolean> {
     return this.store.work(() => {
       const row = this.store.tasks.get(id)
       if (row === undefined || !from.includes(row.task.state)) return false
       // A transaction: whatever cannot be written leaves everything as it was.
       if (event !== undefined && this.store.deliveries.has(event.webhookId)) throw duplicateKey()
-      if (fields.upstreamTaskId !== undefined) this.takeUpstreamId(id, row.task.channelId, fields.upstreamTaskId)
+      if (fields.upstreamTaskId !== undefined) this.rows.takeUpstreamId(id, row.task.channelId, fields.upstreamTaskId)
       const nextPollAtMs = row.isHastened ? row.task.nextPollAtMs : fields.nextPollAtMs
       row.task = { ...row.task, ...fields, nextPollAtMs }
       row.lockedUntilMs = 0
-      if (event !== undefined && row.task.callbackUrl !== undefined) this.addDelivery(row.task, event)
-      if (answer !== undefined) this.storeAnswer(id, answer)
+      if (event !== undefined && row.task.callbackUrl !== undefined) this.rows.addDelivery(row.task, event)
+      if (answer !== undefined) this.rows.storeAnswer(id, answer)
+      if (usage !== undefined && !this.store.usage.has(usage.id)) this.store.usage.set(usage.id, usage)
       return true
     })
   }
@@ -127,9 +98,11 @@ export class MemoryTaskRepository extends TaskRepository {
   claimDue({ nowMs, lockedUntilMs, limit, exceptChannels }: ClaimRequest): Promise<readonly Task[]> {
     this.claims++
     return this.store.work(() => {
-      const due = this.rows().filter(
-        (row) => !isTerminal(row.task.state) && dueAtMs(row) <= nowMs && !exceptChannels.includes(row.task.channelId),
-      )
+      const due = this.rows
+        .all()
+        .filter(
+          (row) => !isTerminal(row.task.state) && dueAtMs(row) <= nowMs && !exceptChannels.includes(row.task.channelId),
+        )
       due.sort((a, b) => dueAtMs(a) - dueAtMs(b))
       return due.slice(0, limit).map((row) => {
         row.lockedUntilMs = lockedUntilMs
@@ -141,7 +114,7 @@ export class MemoryTaskRepository extends TaskRepository {
 
   nextDueAtMs(): Promise<number | undefined> {
     return this.store.work(() => {
-      const waiting = this.rows().filter(({ task }) => !isTerminal(task.state))
+      const waiting = this.rows.all().filter(({ task }) => !isTerminal(task.state))
       const times = waiting.map(dueAtMs)
       return times.length === 0 ? undefined : Math.min(...times)
     })
@@ -149,7 +122,7 @@ export class MemoryTaskRepository extends TaskRepository {
 
   find(ownerId: string, kind: VideoKind, id: string): Promise<Task | undefined> {
     return this.store.work(() => {
-      const own = this.rows().map(({ task }) => task)
+      const own = this.rows.all().map(({ task }) => task)
       const mine = own.filter((task) => task.ownerId === ownerId && task.kind === kind)
       return mine.find((task) => task.upstreamTaskId === id) ?? mine.find((task) => task.externalTaskId === id)
     })
@@ -161,13 +134,15 @@ export class MemoryTaskRepository extends TaskRepository {
 
   isKnown(kind: VideoKind, id: string): Promise<boolean> {
     return this.store.work(() =>
-      this.rows().some(({ task }) => task.kind === kind && (task.upstreamTaskId === id || task.externalTaskId === id)),
+      this.rows
+        .all()
+        .some(({ task }) => task.kind === kind && (task.upstreamTaskId === id || task.externalTaskId === id)),
     )
   }
 
   list(ownerId: string, kind: VideoKind, { offset, limit }: TaskPage): Promise<readonly Task[]> {
     return this.store.work(() => {
-      const tasks = this.rows().map(({ task }) => task)
+      const tasks = this.rows.all().map(({ task }) => task)
       const own = tasks.filter(
         (task) => task.ownerId === ownerId && task.kind === kind && task.upstreamTaskId !== undefined,
       )
@@ -180,7 +155,7 @@ export class MemoryTaskRepository extends TaskRepository {
 
   hasten(callbackToken: string, nowMs: number): Promise<boolean> {
     return this.store.work(() => {
-      const row = this.rows().find(({ task }) => task.callbackToken === callbackToken)
+      const row = this.rows.all().find(({ task }) => task.callbackToken === callbackToken)
       if (row === undefined || isTerminal(row.task.state)) return false
       row.task = { ...row.task, nextPollAtMs: Math.min(nowMs, row.task.nextPollAtMs) }
       row.isHastened = true
@@ -189,10 +164,7 @@ export class MemoryTaskRepository extends TaskRepository {
   }
 
   findIdempotency(claim: IdempotencyClaim): Promise<IdempotencyRecord | undefined> {
-    return this.store.work(() => {
-      const known = this.store.keys.get(keyOf(claim))
-      return known !== undefined && known.expiresAtMs > claim.claimedAtMs ? known.record : undefined
-    })
+    return this.store.work(() => this.rows.keptUnder(claim, claim.claimedAtMs))
   }
 
   async countOpenByState(): Promise<Readonly<Partial<Record<TaskState, number>>>> {
@@ -203,50 +175,18 @@ export class MemoryTaskRepository extends TaskRepository {
   countByState(): Promise<Readonly<Partial<Record<TaskState, number>>>> {
     return this.store.work(() => {
       const counts: Partial<Record<TaskState, number>> = {}
-      for (const { task } of this.rows()) counts[task.state] = (counts[task.state] ?? 0) + 1
+      for (const { task } of this.rows.all()) counts[task.state] = (counts[task.state] ?? 0) + 1
       return counts
     })
   }
 
   prune(beforeMs: number, nowMs: number, limit: number): Promise<number> {
     return this.store.work(() => {
-      const ended = this.rows().filter(({ task }) => isTerminal(task.state) && task.updatedAtMs < beforeMs)
+      const ended = this.rows.all().filter(({ task }) => isTerminal(task.state) && task.updatedAtMs < beforeMs)
       const expired = [...this.store.keys].filter(([, { expiresAtMs }]) => expiresAtMs <= nowMs)
-      for (const { task } of ended.slice(0, limit)) this.forget(task.id)
+      for (const { task } of ended.slice(0, limit)) this.rows.forget(task.id)
       for (const [key] of expired.slice(0, limit)) this.store.keys.delete(key)
       return Math.min(ended.length, limit) + Math.min(expired.length, limit)
     })
-  }
-
-  private rows(): TaskRow[] {
-    return [...this.store.tasks.values()]
-  }
-
-  private takeUpstreamId(id: string, channelId: string, upstreamTaskId: string): void {
-    const key = JSON.stringify([channelId, upstreamTaskId])
-    if ((this.store.upstreamIds.get(key) ?? id) !== id) throw sharedUpstreamId()
-    this.store.upstreamIds.set(key, id)
-  }
-
-  private forget(id: string): void {
-    this.store.tasks.delete(id)
-    for (const [key, { taskId }] of this.store.keys) if (taskId === id) this.store.keys.delete(key)
-    for (const [key, taskId] of this.store.upstreamIds) if (taskId === id) this.store.upstreamIds.delete(key)
-    for (const [webhookId, { delivery }] of this.store.deliveries) {
-      if (delivery.taskId === id) this.store.deliveries.delete(webhookId)
-    }
-  }
-
-  private addDelivery(task: Task, event: NonNullable<TaskChange['event']>): void {
-    const { webhookId, body, nextAttemptAtMs } = event
-    const { id: taskId, ownerId, callbackUrl: url = '', updatedAtMs: createdAtMs } = task
-    const delivery = { webhookId, taskId, ownerId, url, body, attempts: 0, createdAtMs, nextAttemptAtMs }
-    this.store.deliveries.set(webhookId, { delivery, lockedUntilMs: 0 })
-  }
-
-  private storeAnswer(id: string, { status, body }: NonNullable<TaskChange['answer']>): void {
-    for (const row of this.store.keys.values()) {
-      if (row.taskId === id) row.record = { state: 'done', fingerprint: row.record.fingerprint, status, body }
-    }
   }
 }

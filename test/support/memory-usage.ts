@@ -1,5 +1,5 @@
 import { GatewayError } from '../../src/common/errors/gateway-error.js'
-import type { UsageRecord } from '../../src/usage/usage-record.js'
+import type { UsageRecord } from '../../src/common/usage/usage-record.js'
 import type { UsageSum } from '../../src/usage/usage-reports.js'
 import { UsageRepository } from '../../src/usage/usage.repository.js'
 

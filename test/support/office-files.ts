@@ -2,6 +2,8 @@ import { strToU8, zipSync, type Zippable } from 'fflate'
 
 const OFFICE = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships'
 const PACKAGE = 'http://schemas.openxmlformats.org/package/2006/relationships'
+/** Declares the prefix of a Word document. */
+export const WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 
 export interface Relation {
   readonly id: string
@@ -41,9 +43,8 @@ export function officeFile(main: string, parts: Parts): Uint8Array {
 
 /** A Word document with this content of its `w:body`. */
 export function wordFile(body: string, parts: Parts = {}): Uint8Array {
-  const namespace = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
   return officeFile('word/document.xml', {
-    'word/document.xml': `<w:document ${namespace}><w:body>${body}</w:body></w:document>`,
+    'word/document.xml': `<w:document ${WORD}><w:body>${body}</w:body></w:document>`,
     ...parts,
   })
 }

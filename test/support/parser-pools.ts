@@ -47,6 +47,24 @@ export interface TestPool {
   close(): Promise<void>
 }
 
+export const MEBIBYTE = 1_048_576
+/** The fake engine needs none to speak of. */
+export const DOCUMENTS = { processes: 1, queue: 4, memoryBytes: 512 * MEBIBYTE }
+
+/** A pool of one process and a line of four, unless a test starts another one. */
+export class ParserPoolLab {
+  pool!: TestPool
+
+  /** With these settings of `documents`, other sections and, in place of the fake one, this engine. */
+  readonly start = (documents: object = {}, others: object = {}, entry = FAKE_ENGINE): void => {
+    this.pool = startPool(entry, { documents: { ...DOCUMENTS, ...documents }, ...others })
+  }
+
+  close(): Promise<void> {
+    return this.pool.close()
+  }
+}
+
 export function startPool(entry: string, sections: object = {}): TestPool {
   let latest = configOf(sections)
   const store = new ConfigStore(latest, () => Promise.resolve({ config: latest, file: '' }))

@@ -1,6 +1,7 @@
 import { PageReader, settledPage } from '../../src/document/engine/pdf/page-reader.js'
-import type { PdfPage } from '../../src/document/engine/pdf/pdf-page.js'
+import type { PdfPage, TextRun } from '../../src/document/engine/pdf/pdf-page.js'
 import { loadPdfjs, pdfjsData } from '../../src/document/engine/pdf/pdfjs.js'
+import { type PdfPageSource, type PdfSource, pdfOf } from './pdf-writer.js'
 
 /** The pages of a PDF as the layout gets them. */
 export async function pagesOf(bytes: Uint8Array): Promise<PdfPage[]> {
@@ -21,4 +22,18 @@ export async function pagesOf(bytes: Uint8Array): Promise<PdfPage[]> {
   }
   await task.destroy()
   return pages.map(settledPage)
+}
+
+/** A page of its own, given by its content or by all it is made of. Throws when the PDF has none. */
+export async function onePage(page: PdfPageSource | string, source: Omit<PdfSource, 'pages'> = {}): Promise<PdfPage> {
+  const [read] = await pagesOf(pdfOf({ ...source, pages: [typeof page === 'string' ? { content: page } : page] }))
+  if (read === undefined) throw new Error('The PDF has no page.')
+  return read
+}
+
+export const textsOf = (page: PdfPage): string[] => page.runs.map((run) => run.text)
+
+/** Where a run of text begins, in whole points. */
+export function placeOf(run: TextRun | undefined): number[] {
+  return [run?.x, run?.y].map((value) => Math.round(Number(value)))
 }

@@ -9,7 +9,6 @@ import { newCall, targetOf } from './raw-upstream.js'
 
 export const READER_KEY = 'reader-key'
 export const READER_DIALECTS = ['gateway', 'firecrawl', 'jina'] as const
-export type ReaderDialectName = (typeof READER_DIALECTS)[number]
 
 /** The provider in front of the simulator. */
 export interface ReaderLab {
@@ -47,6 +46,7 @@ export const urlRequest = (url: string, changes: Partial<ReadRequest> = {}): Rea
   source: { kind: 'url', url },
   timeoutMs: 20_000,
   isFresh: false,
+  answerBytes: 10_000_000,
   ...changes,
 })
 
@@ -59,6 +59,7 @@ export async function fileRequest(bytes: Buffer, name = 'report.pdf', contentTyp
     source: { kind: 'file', spool, name, contentType },
     timeoutMs: 20_000,
     isFresh: false,
+    answerBytes: 10_000_000,
   }
   return { request, spool }
 }

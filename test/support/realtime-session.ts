@@ -72,6 +72,7 @@ export interface TestSessions {
 
 class CollectingRecorder extends UsageRecorder {
   readonly taskEnded = (): void => undefined
+  readonly settleTask = (): undefined => undefined
 
   constructor(readonly record: (entry: UsageEntry) => void) {
     super()

@@ -26,7 +26,7 @@ import type { TaskOrder } from '../../src/tasks/tasks.js'
 import { UpstreamCallbacksService } from '../../src/tasks/upstream-callbacks.service.js'
 import { CollectedUsage } from './collected-usage.js'
 import { FakeVideoUpstream } from './fake-video-upstream.js'
-import { type MemoryRepositories, memoryRepositories } from './memory-tasks.js'
+import { type MemoryRepositories, memoryRepositories } from './memory-repositories.js'
 
 /** A clock that stands until it is moved. */
 export class ManualClock extends Clock {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { parse } from 'yaml'
+import { Database } from '../../src/common/database/database.js'
 import { type ImggenSimulator, startImggenSimulator } from '../../src/sandbox/imggen/imggen.simulator.js'
 import { startM1Simulator } from '../../src/sandbox/m1/m1.simulator.js'
 import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
@@ -120,6 +121,8 @@ export async function startUsageLab(sections: object = {}): Promise<UsageLab> {
     },
     dataDirectory: directory,
   })
+  // As an operator's gateway does when it begins to listen.
+  await gateway.application.get(Database).open()
   let count = 0
   return {
     gateway,

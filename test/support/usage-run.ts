@@ -9,8 +9,11 @@ import { startP3Simulator } from '../../src/sandbox/p3/p3.simulator.js'
 import { startP4Simulator } from '../../src/sandbox/p4/p4.simulator.js'
 import type { ServedLedger, ServedUnits } from '../../src/sandbox/served-ledger.js'
 import { startVidgenSimulator } from '../../src/sandbox/vidgen/vidgen.simulator.js'
+import type { UsageRecord } from '../../src/common/usage/usage-record.js'
 import { UsageReports } from '../../src/usage/usage-reports.js'
 import type { UsageSum } from '../../src/usage/usage-reports.js'
+import { UsageRepository } from '../../src/usage/usage.repository.js'
+import type { PriceTableRow } from './expected-costs.js'
 import { startGateway, type TestGateway } from './gateway.js'
 import { UPSTREAM_KEY } from './p1-gateway.js'
 import { P2_UPSTREAM_KEY } from './p2-gateway.js'
@@ -36,7 +39,11 @@ export interface UsageRun {
   readonly idle: () => Promise<void>
   /** What the simulators say they served, by channel and model. */
   readonly served: () => Readonly<Record<string, Readonly<Record<string, ServedUnits>>>>
+  /** The same, answer by answer, as `answersOf` has it. */
+  readonly answers: () => readonly string[]
   readonly sums: () => Promise<readonly UsageSum[]>
+  readonly records: () => Promise<readonly UsageRecord[]>
+  readonly prices: readonly PriceTableRow[]
   readonly close: () => Promise<void>
 }
 
@@ -76,6 +83,19 @@ export async function startUsageRun(): Promise<UsageRun> {
     },
     served: () =>
       Object.fromEntries(Object.entries(upstreams).map(([name, { served }]) => [`${name}-main`, served.sums])),
+    answers: () =>
+      Object.entries(upstreams)
+        .flatMap(([name, { served }]) =>
+          Object.entries(served.answers).flatMap(([model, list]) =>
+            list.map((units) => answerText(`${name}-main`, model, units)),
+          ),
+        )
+        .sort(),
+    records: () =>
+      gateway.application
+        .get(UsageRepository, { strict: false })
+        .list({ ownerId: 'test', fromMs: 0, toMs: Date.now() + 60_000, limit: 10_000 }),
+    prices: examplePrices(),
     sums: () =>
       gateway.application
         .get(UsageReports)
@@ -88,7 +108,17 @@ export async function startUsageRun(): Promise<UsageRun> {
   }
 }
 
-const examplePrices = (): unknown => {
+/** Each answer by itself, as text, in an order that does not depend on who was faster. */
+export const answersOf = (records: readonly UsageRecord[]): readonly string[] =>
+  records.map(({ channelId, model, units }) => answerText(channelId ?? '', model ?? '', { ...units })).sort()
+
+function answerText(channel: string, model: string, units: Readonly<Record<string, number>>): string {
+  const used = Object.entries(units).filter(([, quantity]) => quantity > 0)
+  const sorted = used.sort(([one], [other]) => one.localeCompare(other))
+  return `${channel} ${model} ${JSON.stringify(Object.fromEntries(sorted))}`
+}
+
+const examplePrices = (): readonly PriceTableRow[] => {
   const example = readFileSync(new URL('../../gateway.example.yaml', import.meta.url), 'utf8')
-  return (parse(example) as { prices: unknown }).prices
+  return (parse(example) as { prices: readonly PriceTableRow[] }).prices
 }

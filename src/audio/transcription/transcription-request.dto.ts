@@ -1,3 +1,4 @@
+import { decimalOf } from '../../common/validation/decimal-text.js'
 import { Field } from '../../common/validation/field.decorator.js'
 import { fault, type FieldRule, oneOf, optional, required, text } from '../../common/validation/field-rules.js'
 import { isLanguageCode } from '../language-codes.js'
@@ -5,8 +6,7 @@ import { RESPONSE_FORMATS } from './response-formats.js'
 
 /** Form fields are text; the specification's range is checked on the number they spell. */
 const temperature: FieldRule = (value, path) => {
-  const number =
-    typeof value === 'string' && /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?\s*$/i.test(value) ? Number(value) : NaN
+  const number = decimalOf(value)
   if (Number.isNaN(number)) {
     return fault(path, 'invalid_type', `Invalid type for '${path}': expected a decimal.`)
   }

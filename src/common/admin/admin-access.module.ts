@@ -6,6 +6,7 @@ import { AdminGuard } from './admin.guard.js'
 import { AdminTrail } from './admin-trail.js'
 import { AuditRetention } from './audit-retention.js'
 import { KyselyAdminAuditRepository } from './kysely-admin-audit.repository.js'
+import { StrangerTrail } from './stranger-trail.js'
 
 /** The operator: the guard that knows the admin key, and the audit log. */
 @Module({
@@ -16,7 +17,8 @@ import { KyselyAdminAuditRepository } from './kysely-admin-audit.repository.js'
     AdminTrail,
     AuditRetention,
     { provide: AdminAuditRepository, useClass: KyselyAdminAuditRepository },
+    { provide: StrangerTrail, useFactory: (trail: AdminTrail) => new StrangerTrail(trail), inject: [AdminTrail] },
   ],
-  exports: [AdminAccess, AdminAuditRepository, AdminGuard, AdminTrail],
+  exports: [AdminAccess, AdminAuditRepository, AdminGuard, AdminTrail, StrangerTrail],
 })
 export class AdminAccessModule {}

@@ -1,19 +1,6 @@
 import { applyDecorators } from '@nestjs/common'
-import { ApiBearerAuth, ApiResponse, ApiTags } from '@nestjs/swagger'
-
-const NULLABLE_TEXT = { type: ['string', 'null'] } as const
-
-const ERROR = {
-  type: 'object',
-  required: ['error'],
-  properties: {
-    error: {
-      type: 'object',
-      required: ['message', 'type', 'param', 'code'],
-      properties: { message: { type: 'string' }, type: { type: 'string' }, param: NULLABLE_TEXT, code: NULLABLE_TEXT },
-    },
-  },
-}
+import { ApiBearerAuth, ApiTags } from '@nestjs/swagger'
+import { AUDIO_ERROR, responses } from '../errors/api-errors.decorator.js'
 
 const CASES: Readonly<Record<number, string>> = {
   400: 'The request is not valid; param names the field',
@@ -32,11 +19,4 @@ export const ApiAdmin = (): ClassDecorator => applyDecorators(ApiTags('admin'), 
 
 /** The failures of the operator's routes in the OpenAPI document. */
 export const ApiAdminErrors = (statuses = [400, 401, 404, 409, 413, 415, 429, 503]): MethodDecorator =>
-  responses(ERROR, statuses)
-
-const responses = (schema: object, statuses: readonly number[]): MethodDecorator =>
-  applyDecorators(
-    ...statuses.map((status) =>
-      ApiResponse({ status, description: CASES[status] ?? '', content: { 'application/json': { schema } } }),
-    ),
-  )
+  responses(AUDIO_ERROR, statuses, CASES)

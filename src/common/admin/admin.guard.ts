@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import { type CanActivate, createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common'
 import { GatewayError } from '../errors/gateway-error.js'
+import { ConfigStore } from '../../config/config-store.js'
 import { type Call, callOf } from '../http/call.js'
+import { callerAddress } from '../http/caller-address.js'
 import { AdminAccess } from './admin-access.js'
-import { type Admin, AdminTrail } from './admin-trail.js'
-
-const NOBODY = '-'
+import type { Admin } from './admin-trail.js'
+import { StrangerTrail } from './stranger-trail.js'
 
 const admins = new WeakMap<Call, Admin>()
 
@@ -14,7 +15,8 @@ const admins = new WeakMap<Call, Admin>()
 export class AdminGuard implements CanActivate {
   constructor(
     private readonly access: AdminAccess,
-    private readonly trail: AdminTrail,
+    private readonly strangers: StrangerTrail,
+    private readonly store: ConfigStore,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -31,13 +33,11 @@ export class AdminGuard implements CanActivate {
     }
   }
 
-  /** Those beyond the limit stand in the log of requests only: the audit log must not be anybody's to fill. */
   private async noteRefusal(error: unknown, request: IncomingMessage): Promise<void> {
-    if (error instanceof GatewayError && error.kind === 'rate_limited') return
     const { requestId, method } = callOf(request)
     const reason = error instanceof GatewayError ? error.kind : 'internal'
-    const details = { reason, method, address: request.socket.remoteAddress ?? '' }
-    await this.trail.note({ actor: NOBODY, requestId }, { action: 'authorize', details }, 'refused')
+    const address = callerAddress(request, this.store.current.server.trustedProxies) ?? ''
+    await this.strangers.note({ requestId, reason, method, address })
   }
 }
 

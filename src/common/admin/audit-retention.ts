@@ -1,11 +1,16 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type BeforeApplicationShutdown, Inject, Injectable, type OnModuleInit } from '@nestjs/common'
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnModuleDestroy,
+  type OnModuleInit,
+} from '@nestjs/common'
 import { Database } from '../database/database.js'
+import { HourlySweep } from '../database/hourly-sweep.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { AdminAuditRepository } from './admin-audit.repository.js'
 
-const SWEEP_EVERY_MS = 3_600_000
 const BATCH_ROWS = 500
 
 /** Longer than a year: whoever looks once a year finds everything. */
@@ -13,42 +18,31 @@ const RETENTION_MS = 400 * 86_400_000
 
 /** Forgets what the audit log holds of long ago. */
 @Injectable()
-export class AuditRetention implements OnModuleInit, BeforeApplicationShutdown {
-  private timer: NodeJS.Timeout | undefined
-  private sweeping: Promise<void> = Promise.resolve()
-  private isStopping = false
+export class AuditRetention implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown {
+  private readonly sweep: HourlySweep
+  private stopping: Promise<void> | undefined
 
   constructor(
     private readonly database: Database,
-    private readonly audit: AdminAuditRepository,
-    @Inject(LOGGER) private readonly logger: Logger,
-  ) {}
+    audit: AdminAuditRepository,
+    @Inject(LOGGER) logger: Logger,
+  ) {
+    const prune = (limit: number): Promise<number> => audit.prune(Date.now() - RETENTION_MS, limit)
+    this.sweep = new HourlySweep({ prune, batchRows: BATCH_ROWS, failure: 'the audit log could not be cut' }, logger)
+  }
 
   onModuleInit(): void {
     this.database.whenOpen(() => {
-      if (this.isStopping) return
-      const sweep = (): void => {
-        this.sweeping = this.sweep()
-      }
-      this.timer = setInterval(sweep, SWEEP_EVERY_MS)
-      this.timer.unref()
-      sweep()
+      this.sweep.start()
     })
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    this.isStopping = true
-    clearInterval(this.timer)
-    await this.sweeping
+  onModuleDestroy(): void {
+    this.stopping ??= this.sweep.stop()
   }
 
-  /** Never rejects: what is left is deleted an hour later. */
-  private async sweep(): Promise<void> {
-    try {
-      const beforeMs = Date.now() - RETENTION_MS
-      while (!this.isStopping && (await this.audit.prune(beforeMs, BATCH_ROWS)) > 0) await nextTurn()
-    } catch (error) {
-      this.logger.warn({ err: error }, 'the audit log could not be cut')
-    }
+  async beforeApplicationShutdown(): Promise<void> {
+    this.onModuleDestroy()
+    await this.stopping
   }
 }

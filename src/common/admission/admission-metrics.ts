@@ -30,6 +30,11 @@ export class AdmissionMetrics {
       'max',
     )
     gauge('memory_ratio', 'Memory used of what may be used', () => admission.memoryLoad.share, 'max')
-    gauge('shedding', '1 while new requests are refused for the event loop', () => Number(admission.loop.isShedding))
+    gauge(
+      'shedding',
+      '1 while new requests are refused for the event loop',
+      () => Number(admission.loop.isShedding),
+      'max',
+    )
   }
 }

@@ -14,10 +14,12 @@ const MEMORY_INTERVAL_MS = 500
 
 export interface AdmissionGauges {
   readonly readMemory?: () => MemoryReading
+  /** Processes that share the memory of the machine; default 1. */
+  readonly workers?: number
   readonly collectGarbage?: () => void
   /** The clock of everything here. */
   readonly nowMs?: () => number
-  /** Processor time of the process so far, in milliseconds. */
+  /** For how long the event loop has worked since it was asked last, in milliseconds. */
   readonly workedMs?: () => number
 }
 
@@ -34,22 +36,21 @@ export class Admission {
   #underWay = 0
   #maximum: number
   readonly #workedMs: () => number
-  #workedBeforeMs: number
   #memoryReadAtMs = Number.NEGATIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
 
   constructor(
     private readonly settings: () => AdmissionSection,
     {
-      readMemory = readProcessMemory,
+      workers = 1,
+      readMemory = () => readProcessMemory(workers),
       collectGarbage: collect = collectGarbage,
       nowMs,
-      workedMs = processorMs,
+      workedMs = workMeter(),
     }: AdmissionGauges = {},
   ) {
     this.#nowMs = nowMs ?? (() => performance.now())
     this.#workedMs = workedMs
-    this.#workedBeforeMs = workedMs()
     this.memory = new BytesInFlight(settings, this.#nowMs)
     this.#loop = new LoopLoad(settings, this.#nowMs())
     this.#memoryLoad = new MemoryLoad(settings, readMemory, collect)
@@ -107,9 +108,7 @@ export class Admission {
 
   #look(sleptMs: number): void {
     const nowMs = this.#nowMs()
-    const workedMs = this.#workedMs()
-    this.#loop.turned(nowMs, sleptMs, workedMs - this.#workedBeforeMs)
-    this.#workedBeforeMs = workedMs
+    this.#loop.turned(nowMs, sleptMs, this.#workedMs())
     if (nowMs - this.#memoryReadAtMs < MEMORY_INTERVAL_MS) return
     this.#memoryReadAtMs = nowMs
     this.#memoryLoad.look(nowMs)
@@ -118,7 +117,21 @@ export class Admission {
   }
 }
 
-function processorMs(): number {
+/**
+ * The time the event loop was not waiting for anything, and no more than the process had of processors: the loop does not
+ * work while others have its processor, nor while only other threads of the process work.
+ */
+function workMeter(): () => number {
+  let before = readWork()
+  return () => {
+    const now = readWork()
+    const workedMs = Math.min(now.processMs - before.processMs, now.loopMs - before.loopMs)
+    before = now
+    return workedMs
+  }
+}
+
+function readWork(): { readonly processMs: number; readonly loopMs: number } {
   const { user, system } = process.cpuUsage()
-  return (user + system) / 1000
+  return { processMs: (user + system) / 1000, loopMs: performance.eventLoopUtilization().active }
 }

@@ -16,8 +16,8 @@ export interface ShieldedDoor {
 
 /**
  * Stands between a kept-alive connection and the server's parser while requests are refused, and answers those that are
- * refused by itself. A refusal through the parser, with a request and a response made for it, costs a fifth of a served
- * chat call; this way it costs a fifteenth, and that is what is left of the process for those that are let in.
+ * refused by itself. A refusal through the parser, with a request and a response made for it, costs twice as much; what
+ * refusals cost is missing to those that are let in.
  *
  * Only bytes that are one whole ordinary request are looked at, between two requests of the connection. Whatever else
  * comes goes to the parser, and the shield is gone.

@@ -3,10 +3,15 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { MemoryReading } from './memory-load.js'
 
-/** What this process uses and may use now. Costs a few microseconds. */
-export function readProcessMemory(): MemoryReading {
+/** What this process uses, and may use now as one of so many. Costs a few microseconds. */
+export function readProcessMemory(workers: number): MemoryReading {
   const { used_heap_size: heapBytes, heap_size_limit: heapLimitBytes } = getHeapStatistics()
-  return { residentBytes: process.memoryUsage.rss(), availableBytes: availableBytes(), heapBytes, heapLimitBytes }
+  return {
+    residentBytes: process.memoryUsage.rss(),
+    availableBytes: availableBytes() / workers,
+    heapBytes,
+    heapLimitBytes,
+  }
 }
 
 /** Outside of a container the limit is absent, 0 or larger than any machine. */

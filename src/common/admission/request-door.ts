@@ -9,8 +9,12 @@ import { ConnectionShield, type ShieldedDoor } from './connection-shield.js'
 import { Refusals, refusalError } from './refusals.js'
 import type { SimpleRequest } from './simple-request.js'
 
-/** Whoever asks these wants to know how the process is, or to help it. */
-const OPEN_PATHS = /^\/(?:health|admin|metrics)(?:\/|$)/
+/** Whoever asks these wants to know how the process is, and costs it next to nothing. */
+const PROBED_PATHS: ReadonlySet<string> = new Set(['/health/live', '/health/ready'])
+
+/** Operators can help a process that has all it can do; anybody can ask for these paths, so that only a few are let in. */
+const OPERATORS_PATHS = '/admin/'
+const OPERATORS_AT_ONCE = 4
 
 /** Refusals in one second that are calls like others, with a line in the log each; further ones are counted only. */
 const LOGGED_PER_SECOND = 100
@@ -33,6 +37,7 @@ export class RequestDoor implements ShieldedDoor {
   private loggedInSecond = 0
   private lastRefusalAtMs = Number.NEGATIVE_INFINITY
   private isLettingIn = false
+  private operatorsUnderWay = 0
 
   constructor(
     private readonly admission: Admission,
@@ -46,15 +51,20 @@ export class RequestDoor implements ShieldedDoor {
     return this.mayBeBare() && this.nowMs() - this.lastRefusalAtMs < REFUSING_MS
   }
 
-  /** Called once for each request, with its path. Whoever is let in is under way until `admission.end`. */
+  /** Called once for each request, with its path. Whoever is let in is under way until `end`. */
   judge(path: string): Verdict {
     const reason = this.isLettingIn ? undefined : this.reasonFor(path)
     this.isLettingIn = false
-    if (reason === undefined) {
-      this.admission.begin()
-      return 'let_in'
-    }
-    return reason
+    if (reason !== undefined) return reason
+    this.admission.begin()
+    if (path.startsWith(OPERATORS_PATHS)) this.operatorsUnderWay++
+    return 'let_in'
+  }
+
+  /** Called once for each request that was let in, when its response is over. */
+  end(path: string): void {
+    this.admission.end()
+    if (path.startsWith(OPERATORS_PATHS)) this.operatorsUnderWay--
   }
 
   /**
@@ -97,7 +107,8 @@ export class RequestDoor implements ShieldedDoor {
   private reasonFor(path: string): RefusalReason | undefined {
     const nowMs = this.nowMs()
     const reason = this.admission.judge(nowMs)
-    if (reason === undefined || OPEN_PATHS.test(path)) return undefined
+    if (reason === undefined || PROBED_PATHS.has(path)) return undefined
+    if (path.startsWith(OPERATORS_PATHS) && this.operatorsUnderWay < OPERATORS_AT_ONCE) return undefined
     this.admission.noteRefusal(reason)
     this.lastRefusalAtMs = nowMs
     return reason

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { cpuMs } from '../../../test/support/cpu-time.js'
 import { GatewayError } from '../errors/gateway-error.js'
 import { readVerboseSegments, renderSrt, renderSubtitles, renderVtt, type SubtitleSegment } from './subtitles.js'
 
@@ -28,6 +29,19 @@ describe('renderSrt', () => {
     expect(renderSrt(twoSegments)).toBe(
       '1\n00:00:00,000 --> 00:00:01,400\nHello there.\n\n2\n00:00:01,400 --> 00:00:03,200\nHow are you?\n\n\n',
     )
+  })
+})
+
+describe('the text of a cue', () => {
+  it('stands in lines without blanks at their ends, none of them empty', () => {
+    expect(renderSrt([{ start: 0, end: 2, text: ' a \r\n \t\n  b  c \r d\n' }])).toContain('\na\nb  c\nd\n')
+  })
+
+  it('is written at once, however many blanks it holds', () => {
+    const startedAtMs = cpuMs()
+    const srt = renderSrt([{ start: 0, end: 2, text: `a${' '.repeat(100_000)}b` }])
+    expect(srt).toContain(`a${' '.repeat(100_000)}b`)
+    expect(cpuMs() - startedAtMs).toBeLessThan(100)
   })
 })
 

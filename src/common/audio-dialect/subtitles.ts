@@ -57,9 +57,10 @@ function timestamp(milliseconds: number, separator: ',' | '.'): string {
 
 // A blank line would end the cue and an arrow would begin another one.
 function cueText(text: string): string {
-  return text
-    .trim()
-    .replace(/\s*[\r\n]+\s*/g, '\n')
+  const lines = text.split(/[\r\n]+/).map((line) => line.trim())
+  return lines
+    .filter((line) => line !== '')
+    .join('\n')
     .replaceAll('-->', '->')
 }
 

@@ -2,6 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../errors/gateway-error.js'
 
 const MAXIMUM_KEY_CHARACTERS = 512
+/** As nearly everybody spells it: what a match of the whole costs is saved. */
+const USUAL_SCHEME = 'Bearer '
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i
 const PRINTABLE = /^[\x21-\x7e]+$/
 
@@ -26,7 +28,8 @@ function missingKeyMessage(acceptsApiKeyHeader: boolean): string {
 function bearerKey(authorization: string): string {
   // Length first: nothing is matched or hashed for an oversized header.
   if (authorization.length > MAXIMUM_KEY_CHARACTERS + 'Bearer '.length) throw malformedKey()
-  const key = BEARER.exec(authorization)?.[1]
+  const usual = authorization.startsWith(USUAL_SCHEME) ? authorization.slice(USUAL_SCHEME.length) : ''
+  const key = PRINTABLE.test(usual) ? usual : BEARER.exec(authorization)?.[1]
   if (key === undefined || key.length > MAXIMUM_KEY_CHARACTERS) throw malformedKey()
   return key
 }

@@ -1,10 +1,5 @@
 import { randomInt } from 'node:crypto'
-
-/**
- * What every key that the gateway issues begins with. Whatever begins so is never passed on to an upstream, known or not:
- * another replica may have issued it a moment ago.
- */
-export const ISSUED_PREFIX = 'sk-gw-'
+import { ISSUED_PREFIX } from '../../config/issued-prefix.js'
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /** 256 bits. */

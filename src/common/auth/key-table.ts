@@ -2,9 +2,10 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../../config/config-store.js'
 import type { AccessKey, GatewayConfig } from '../../config/gateway-config.js'
+import { ISSUED_PREFIX } from '../../config/issued-prefix.js'
 import { GatewayError } from '../errors/gateway-error.js'
 import { type Caller, callerOfKey, callerWithOwnBearer } from './caller.js'
-import { ISSUED_PREFIX } from './issued-key.js'
+import { PastDigests } from './past-digests.js'
 import { StoredKeys, type StoredVerdict } from './stored-keys.js'
 
 /** By then a store that starts together with the gateway has answered. */
@@ -12,6 +13,7 @@ const RETRY_AFTER_SECONDS = 2
 
 interface TableEntry {
   readonly key: AccessKey
+  readonly caller: Caller
   readonly digest: Buffer
 }
 
@@ -29,6 +31,9 @@ interface Configured {
 @Injectable()
 export class KeyTable {
   private configured: Configured
+  private readonly removed = new PastDigests()
+  /** Of keys of the store: the same key is the same caller. */
+  private readonly storedCallers = new WeakMap<AccessKey, Caller>()
 
   constructor(
     store: ConfigStore,
@@ -36,7 +41,9 @@ export class KeyTable {
   ) {
     this.configured = configuredBy(store.current)
     store.onChange((next) => {
+      const previous = this.configured
       this.configured = configuredBy(next)
+      this.rememberRemoved(previous)
     })
   }
 
@@ -44,7 +51,7 @@ export class KeyTable {
   find(token: string): AccessKey | undefined {
     const digest = hash('sha256', token, 'hex')
     const configured = this.findConfigured(digest)
-    if (configured !== undefined) return configured
+    if (configured !== undefined) return configured.key
     const found = this.judgeStored(digest)
     return found.verdict === 'valid' ? found.key : undefined
   }
@@ -53,13 +60,15 @@ export class KeyTable {
   identify(token: string): Caller {
     const digest = hash('sha256', token, 'hex')
     const configured = this.findConfigured(digest)
-    if (configured !== undefined) return callerOfKey(configured)
+    if (configured !== undefined) return configured.caller
     const found = this.judgeStored(digest)
-    if (found.verdict === 'valid') return callerOfKey(found.key, found.standing)
-    if (found.verdict !== 'unknown') throw unauthorized(`The API key has ${WORDS[found.verdict]}.`)
-    // No key of the gateway's own may ever be handed to an upstream, the operator's least of all.
+    if (found.verdict === 'valid') return this.storedCaller(found)
+    if (found.verdict === 'revoked' || found.verdict === 'expired')
+      throw unauthorized(`The API key has ${WORDS[found.verdict]}.`)
+    // Another replica may have issued it a moment ago.
     if (token.startsWith(ISSUED_PREFIX)) throw this.stored.isAwaited ? notReadYet() : unauthorized(INVALID)
-    if (this.acceptsUnknownKeys && digest !== this.configured.adminSha256) return callerWithOwnBearer(token)
+    if (this.acceptsUnknownKeys && found.verdict === 'unknown' && !this.isOurs(digest))
+      return callerWithOwnBearer(token)
     throw unauthorized(INVALID)
   }
 
@@ -73,16 +82,34 @@ export class KeyTable {
     return this.configured.ids.has(id)
   }
 
-  private findConfigured(digest: string): AccessKey | undefined {
+  private findConfigured(digest: string): TableEntry | undefined {
     const entry = this.configured.entries.get(digest)
     if (entry === undefined) return undefined
-    return timingSafeEqual(entry.digest, Buffer.from(digest, 'latin1')) ? entry.key : undefined
+    return timingSafeEqual(entry.digest, Buffer.from(digest, 'latin1')) ? entry : undefined
   }
 
   /** An id means one caller: where the configuration has taken over one of the store, the store's key is void. */
-  private judgeStored(digest: string): StoredVerdict {
+  private judgeStored(digest: string): StoredVerdict | { readonly verdict: 'void' } {
     const found = this.stored.judge(digest)
-    return found.verdict === 'valid' && this.hasConfigured(found.key.id) ? { verdict: 'unknown' } : found
+    return found.verdict === 'valid' && this.hasConfigured(found.key.id) ? { verdict: 'void' } : found
+  }
+
+  private storedCaller({ key, standing }: Extract<StoredVerdict, { verdict: 'valid' }>): Caller {
+    const known = this.storedCallers.get(key)
+    if (known !== undefined) return known
+    const caller = callerOfKey(key, standing)
+    this.storedCallers.set(key, caller)
+    return caller
+  }
+
+  /** No key of the gateway's own may ever be handed to an upstream, past ones as little as the operator's. */
+  private isOurs(digest: string): boolean {
+    return digest === this.configured.adminSha256 || this.removed.has(digest) || this.stored.wasOurs(digest)
+  }
+
+  private rememberRemoved({ entries, adminSha256 }: Configured): void {
+    for (const digest of entries.keys()) if (!this.configured.entries.has(digest)) this.removed.add(digest)
+    if (adminSha256 !== undefined) this.removed.add(adminSha256)
   }
 }
 
@@ -95,7 +122,9 @@ const notReadYet = (): GatewayError =>
   new GatewayError('overloaded', 'The API keys have not been read yet.', { retryAfterSeconds: RETRY_AFTER_SECONDS })
 
 const configuredBy = ({ auth, channels }: GatewayConfig): Configured => ({
-  entries: new Map(auth.keys.map((key) => [key.sha256, { key, digest: Buffer.from(key.sha256, 'latin1') }])),
+  entries: new Map(
+    auth.keys.map((key) => [key.sha256, { key, caller: callerOfKey(key), digest: Buffer.from(key.sha256, 'latin1') }]),
+  ),
   ids: new Set(auth.keys.map(({ id }) => id)),
   adminSha256: auth.adminKey?.sha256,
   hasCallerChannel: channels.some(({ credentials }) => credentials.kind === 'caller'),

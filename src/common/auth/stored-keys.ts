@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
 import type { AccessKey } from '../../config/gateway-config.js'
 import { KeyStanding } from './key-standing.js'
+import { PastDigests } from './past-digests.js'
 
 /** A key out of the store. Times are Unix milliseconds. */
 export interface StoredKey extends AccessKey {
@@ -33,6 +34,7 @@ const UNKNOWN: StoredVerdict = { verdict: 'unknown' }
 @Injectable()
 export class StoredKeys {
   private readonly entries = new Map<string, Entry>()
+  private readonly deleted = new PastDigests()
   private awaited = false
 
   /** There are keys in a store, and they have not been read yet: nobody can say yet that one does not exist. */
@@ -53,6 +55,11 @@ export class StoredKeys {
     return hasExpired(key, Date.now()) ? { verdict: 'expired' } : { verdict: 'valid', key, standing: entry.standing }
   }
 
+  /** Whether a SHA-256 in hex is that of a key that was deleted, while this process runs. */
+  wasOurs(sha256: string): boolean {
+    return this.deleted.has(sha256)
+  }
+
   /** Takes over what is newer than what is known. */
   learn(keys: Iterable<StoredKey>): void {
     for (const key of keys) {
@@ -70,6 +77,7 @@ export class StoredKeys {
     for (const [sha256, { key, standing }] of this.entries) {
       if (present.has(sha256) || key.updatedAtMs >= sinceMs) continue
       this.entries.delete(sha256)
+      this.deleted.add(sha256)
       standing.end()
     }
     this.awaited = false

@@ -3,7 +3,8 @@ import { ApiResponse } from '@nestjs/swagger'
 
 const NULLABLE_TEXT = { type: ['string', 'null'] } as const
 
-const AUDIO_ERROR = {
+/** The body of audio, chat and the operator's routes. */
+export const AUDIO_ERROR = {
   type: 'object',
   required: ['error'],
   properties: {
@@ -76,7 +77,8 @@ const DOCUMENT_CASES: Readonly<Record<string, string>> = {
   504: 'The document was not read in time',
 }
 
-const responses = (schema: object, statuses: readonly number[], cases = CASES): MethodDecorator =>
+/** One failure in the OpenAPI document for each status; `cases` says when it comes. */
+export const responses = (schema: object, statuses: readonly number[], cases = CASES): MethodDecorator =>
   applyDecorators(
     ...statuses.map((status) =>
       ApiResponse({ status, description: cases[status] ?? '', content: { 'application/json': { schema } } }),

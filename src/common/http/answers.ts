@@ -1,10 +1,13 @@
 import { GatewayError } from '../errors/gateway-error.js'
 import type { ByteSource } from './byte-source.js'
+import type { Usage } from './call.js'
 import type { HeaderAllowList } from './header-names.js'
 import { hold } from './held-source.js'
 import { KEEP_ALIVE_MS, type RegionFilter, type SseDialect, SseRelay } from './sse-relay.js'
 import { UpstreamAnswer } from './upstream-answer.js'
 import type { UpstreamResponse } from './upstream-exchange.js'
+import { reportedUsage } from './usage.js'
+import { usageAtEnd, withUsageFromTail } from './usage-tail.js'
 
 /** Answers up to this size are checked as a whole before the caller sees a byte; larger ones are relayed as they come. */
 const CHECKED_ANSWER_BYTES = 1024 * 1024
@@ -27,18 +30,45 @@ export interface JsonAnswer {
 
 /** A JSON answer, byte for byte. Broken JSON and a cut are the upstream's failure, found before the caller sees a byte. */
 export async function jsonAnswer(response: UpstreamResponse, allowed: HeaderAllowList): Promise<JsonAnswer> {
+  const answer = await jsonBytes(response, allowed)
+  return Buffer.isBuffer(answer.body) ? { answer, value: parseAnswer(answer.body) } : { answer }
+}
+
+/**
+ * The same of which nobody needs more than the usage. What stands before the usage is not parsed, as the choices may be a
+ * megabyte of audio, where the framing has shown that the answer is whole and its two ends are those of an object.
+ */
+export async function meteredAnswer(
+  response: UpstreamResponse,
+  allowed: HeaderAllowList,
+  found: (usage: Usage) => void,
+): Promise<UpstreamAnswer> {
+  const answer = await jsonBytes(response, allowed)
+  if (!Buffer.isBuffer(answer.body)) return withUsageFromTail(answer, found)
+  const isJudgedByItsEnds = isFramed(response) && BEGINNING.test(answer.body.toString('latin1', 0, BEGINNING_BYTES))
+  const atEnd = isJudgedByItsEnds ? usageAtEnd(answer.body) : undefined
+  const usage = reportedUsage(atEnd ?? parseAnswer(answer.body)['usage'])
+  if (usage !== undefined) found(usage)
+  return answer
+}
+
+/** Any other body ends where its connection does, and may have been cut. */
+const isFramed = ({ headers }: UpstreamResponse): boolean =>
+  headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
+
+/** How an object with members begins. */
+const BEGINNING = /^\s*\{\s*"/
+const BEGINNING_BYTES = 64
+
+/** With the whole body, unless it is large. */
+async function jsonBytes(response: UpstreamResponse, allowed: HeaderAllowList): Promise<UpstreamAnswer> {
   assertContentType(response, /^application\/(?:json|[\w.-]+\+json)/)
   const headers = allowed.pick(response.headers)
   // A short answer arrives together with its headers.
   const { complete } = response.body
-  if (complete !== undefined) return checkedAnswer(response.status, headers, complete)
+  if (complete !== undefined) return new UpstreamAnswer(response.status, headers, complete)
   const held = await hold(response.body, { bytes: CHECKED_ANSWER_BYTES })
-  if (held.complete === undefined) return { answer: new UpstreamAnswer(response.status, headers, held) }
-  return checkedAnswer(response.status, headers, held.complete)
-}
-
-function checkedAnswer(status: number, headers: Record<string, string>, bytes: Buffer): JsonAnswer {
-  return { answer: new UpstreamAnswer(status, headers, bytes), value: parseAnswer(bytes) }
+  return new UpstreamAnswer(response.status, headers, held.complete ?? held)
 }
 
 function parseAnswer(bytes: Buffer): Record<string, unknown> {

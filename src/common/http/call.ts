@@ -30,11 +30,15 @@ export interface CallLog {
   upstreamStatus?: number
   /** As the upstream reported it, or as it stands when the call is over (`settleUsage`). */
   usage?: Usage | undefined
+  /** Its units as JSON, once somebody has needed that. */
+  unitsText?: string
   /** Asked when the call is over and nobody has reported. */
   meter?: UsageMeter | undefined
   /** What the gateway counted itself, beside what the upstream reported; for the usage record alone. */
   estimate?: Units | undefined
   failure?: unknown
+  /** Of callers who got an error alone: the others are known by their keys. */
+  callerAddress?: string | undefined
 }
 
 /** One attempt of a call on one channel. Times are on the performance clock. */

@@ -18,7 +18,9 @@ export class Departure {
     }
     this.listeners.push(listener)
     return () => {
-      this.listeners = this.listeners.filter((other) => other !== listener)
+      // Nearly always the only one, and called at the end of every exchange.
+      if (this.listeners.length === 1 && this.listeners[0] === listener) this.listeners.pop()
+      else this.listeners = this.listeners.filter((other) => other !== listener)
     }
   }
 

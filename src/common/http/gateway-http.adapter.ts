@@ -40,7 +40,6 @@ export type RequestStart = (request: IncomingMessage, response: ServerResponse) 
  */
 export class GatewayHttpAdapter extends ExpressAdapter {
   private upgradeTaker: UpgradeTaker | undefined
-  private readonly responses = new WeakMap<Duplex, ServerResponse>()
 
   /** `registerLast` adds the routes that may wait: Express looks at routes in the order they were registered. */
   constructor(
@@ -63,19 +62,18 @@ export class GatewayHttpAdapter extends ExpressAdapter {
 
   /** To the last request that was read from a connection. */
   lastAnswer(socket: Duplex): ServerResponse | undefined {
-    return this.responses.get(socket)
+    return (socket as AnsweredSocket)[LAST_ANSWER]
   }
 
   override initHttpServer(): void {
     const app = this.getInstance<Express>()
     const handle = app as unknown as RequestListener
-    const { responses } = this
     const messages = expressMessages(
       app,
-      (request) => isFree(responses.get(request.socket)) && this.upgradeTaker?.wants(request) === true,
+      (request) => isFree(this.lastAnswer(request.socket)) && this.upgradeTaker?.wants(request) === true,
     )
     const serve = (request: IncomingMessage, response: ServerResponse): void => {
-      responses.set(request.socket, response)
+      ;(request.socket as Duplex as AnsweredSocket)[LAST_ANSWER] = response
       if (this.startRequest(request, response) !== false) handle(request, response)
     }
     const server = new UpgradableServer(
@@ -110,7 +108,7 @@ export class GatewayHttpAdapter extends ExpressAdapter {
       answerClientError(new Error('CONNECT'), socket, undefined)
     })
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-      answerClientError(error, socket, responses.get(socket))
+      answerClientError(error, socket, this.lastAnswer(socket))
     })
     this.setHttpServer(server)
   }
@@ -126,6 +124,11 @@ export class GatewayHttpAdapter extends ExpressAdapter {
     return undefined
   }
 }
+
+/** Stands on the socket itself: each entry of a weak map is looked at by every collection of the young heap. */
+const LAST_ANSWER = Symbol('lastAnswer')
+
+type AnsweredSocket = Duplex & { [LAST_ANSWER]?: ServerResponse }
 
 /** A socket whose last answer is still being sent cannot be given away; an upgrade that does not wait is a request. */
 const isFree = (last: ServerResponse | undefined): boolean =>

@@ -11,6 +11,7 @@ import {
   type ResolveHost,
   TooManyRedirects,
 } from './address-guard.js'
+import { boundedLookups } from './bounded-lookups.js'
 import type { ByteSource } from './byte-source.js'
 import type { Call } from './call.js'
 import { explained, refusalWithin } from './guarded-client-refusal.js'
@@ -48,13 +49,16 @@ export interface GuardedResponse extends UpstreamResponse {
 /** The receiver's own words are not wanted; so many of them are read, so that it need not see its connection cut. */
 const DROPPED_BYTES = 65_536
 
+/** At once, those included that nobody waits for any more. Two at a time have a thread. */
+const MOST_LOOKUPS = 128
+
 interface Outgoing {
   readonly method: 'GET' | 'POST'
   readonly headers: readonly string[]
   readonly body: Buffer | null
 }
 
-/** Injected by tests only. */
+/** Nobody provides it: a token is needed where a constructor takes what tests alone give it. */
 export const RESOLVE_HOST = Symbol('resolve host')
 
 /**
@@ -68,11 +72,14 @@ export const RESOLVE_HOST = Symbol('resolve host')
 @Injectable()
 export class GuardedClient implements OnModuleInit, OnApplicationShutdown {
   private readonly running = new Set<Client>()
+  private readonly resolve: ResolveHost
 
   constructor(
     private readonly store: ConfigStore,
-    @Optional() @Inject(RESOLVE_HOST) private readonly resolve: ResolveHost = resolveHost,
-  ) {}
+    @Optional() @Inject(RESOLVE_HOST) resolve: ResolveHost = resolveHost,
+  ) {
+    this.resolve = boundedLookups(resolve, MOST_LOOKUPS)
+  }
 
   /** Rejects, so that nothing starts, when the guard lets something through that it must refuse. */
   async onModuleInit(): Promise<void> {
@@ -142,7 +149,7 @@ export class GuardedClient implements OnModuleInit, OnApplicationShutdown {
         // A connection that is still being made has nobody left to wait for it.
         void client.destroy()
       }
-      const exchange = new UpstreamExchange(call, Math.max(1, deadlineAtMs - performance.now()), resolve, fail)
+      const exchange = new UpstreamExchange(call, deadlineAtMs, resolve, fail)
       client.dispatch(
         {
           method: outgoing.method,

@@ -41,10 +41,8 @@ function jsonBodyPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform<Ex
       assertJson(request)
       assertReadable(request, maximumBytes)
       const call = callOf(request)
-      const startedAtMs = performance.now()
-      const bytes = await readBody(request, response, { maximumBytes, timeoutMs: JSON_BODY_TIMEOUT_MS })
-      call.log.receiveMs = performance.now() - startedAtMs
-      const body = JsonBody.parse(bytes)
+      const read = readBody(request, response, { maximumBytes, timeoutMs: JSON_BODY_TIMEOUT_MS })
+      const body = JsonBody.parse(Buffer.isBuffer(read) ? read : await received(read, call))
       const fields = this.check.accepts(body.fields) ? (body.fields as Dto) : await this.check.assert(body.fields)
       return { body: body.as(fields), call }
     }
@@ -67,15 +65,21 @@ function imageBodyPipe<Dto extends object>(
       assertJson(request)
       assertReadable(request, maximumBytes)
       const call = callOf(request)
-      const startedAtMs = performance.now()
-      const bytes = await readBody(request, response, { maximumBytes, timeoutMs: IMAGE_BODY_TIMEOUT_MS })
-      call.log.receiveMs = performance.now() - startedAtMs
-      const body = JsonBody.parse(bytes)
+      const read = readBody(request, response, { maximumBytes, timeoutMs: IMAGE_BODY_TIMEOUT_MS })
+      const body = JsonBody.parse(Buffer.isBuffer(read) ? read : await received(read, call))
       const fields = await this.check.assert(body.fields)
       return { body: body.as({ ...fields, ...valuesOf(forgotten) }), call }
     }
   }
   return mixin(ImageBodyPipe)
+}
+
+/** A body that is not there yet, and how long it took. */
+async function received(arriving: Promise<Buffer>, call: Call): Promise<Buffer> {
+  const startedAtMs = performance.now()
+  const bytes = await arriving
+  call.log.receiveMs = performance.now() - startedAtMs
+  return bytes
 }
 
 const valuesOf = (forgotten: readonly string[]): Record<string, undefined> =>

@@ -36,8 +36,7 @@ export class UpstreamClient implements OnApplicationShutdown {
   send(request: UpstreamRequest, target: UpstreamTarget, call: Call, deadlineAtMs: number): Promise<UpstreamResponse> {
     call.assertPresent()
     return new Promise((resolve, reject) => {
-      const remainingMs = Math.max(1, deadlineAtMs - performance.now())
-      const exchange = new UpstreamExchange(call, remainingMs, resolve, reject)
+      const exchange = new UpstreamExchange(call, deadlineAtMs, resolve, reject)
       this.poolOf(target).dispatch(
         {
           method: request.method,

@@ -36,17 +36,21 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
 
   constructor(
     private readonly call: Call,
-    remainingMs: number,
+    /** On the performance clock. */
+    deadlineAtMs: number,
     private readonly onAnswer: (response: UpstreamResponse) => void,
     private readonly onFailure: (error: GatewayError) => void,
   ) {
-    this.totalTimer = setTimeout(() => {
-      this.abandon(
-        new GatewayError('upstream_timeout', 'The upstream did not finish within the total time allowed.', {
-          attempt: { phase: 'sent' },
-        }),
-      )
-    }, remainingMs)
+    this.totalTimer = setTimeout(
+      () => {
+        this.abandon(
+          new GatewayError('upstream_timeout', 'The upstream did not finish within the total time allowed.', {
+            attempt: { phase: 'sent' },
+          }),
+        )
+      },
+      Math.max(1, deadlineAtMs - this.startedAtMs),
+    )
     this.forgetDeparture = call.departure.onLeave(() => {
       this.abandon(callerLeft())
     })

@@ -8,7 +8,27 @@ import { reportedUsage } from './usage.js'
 const TAIL_BYTES = 8192
 
 /** The key with its quotes unescaped, as no text of a model can hold it. */
-const USAGE_KEY = /"usage"\s*:\s*(?=\{)/g
+const USAGE_KEY = '"usage"'
+
+const COMMA = 0x2c
+const BLANKS: ReadonlySet<number | undefined> = new Set(Buffer.from(' \t\r\n'))
+
+/**
+ * What the last member `usage` of a JSON object holds, with no more parsed than what stands from there to the end;
+ * undefined when it cannot be told from that. Whatever follows the member, with a brace in front of it, is an object
+ * itself exactly when the member is one of the outermost, and nothing of the end is missing or broken.
+ */
+export function usageAtEnd(bytes: Buffer): unknown {
+  const start = bytes.lastIndexOf(USAGE_KEY)
+  let before = start - 1
+  while (BLANKS.has(bytes[before])) before--
+  if (bytes[before] !== COMMA) return undefined
+  try {
+    return (JSON.parse(`{${bytes.toString('utf8', start)}`) as { readonly usage?: unknown }).usage
+  } catch {
+    return undefined
+  }
+}
 
 /** The same answer; when its last byte has passed, the usage at its end is reported. For JSON too large to be held. */
 export function withUsageFromTail(answer: UpstreamAnswer, found: (usage: Usage) => void): UpstreamAnswer {
@@ -48,7 +68,7 @@ class UsageTail implements ByteSource, ByteSink {
   }
 
   end(): void {
-    const usage = usageIn(this.tail.toString('latin1'))
+    const usage = reportedUsage(usageAtEnd(this.tail))
     if (usage !== undefined) this.found(usage)
     this.sink.end()
   }
@@ -56,19 +76,4 @@ class UsageTail implements ByteSource, ByteSink {
   fail(error: GatewayError): void {
     this.sink.fail(error)
   }
-}
-
-function usageIn(text: string): Usage | undefined {
-  const key = [...text.matchAll(USAGE_KEY)].at(-1)
-  if (key === undefined) return undefined
-  const start = key.index + key[0].length
-  // Usage objects nest; the first brace that makes the text JSON is theirs.
-  for (let end = text.indexOf('}', start); end !== -1; end = text.indexOf('}', end + 1)) {
-    try {
-      return reportedUsage(JSON.parse(text.slice(start, end + 1)))
-    } catch {
-      continue
-    }
-  }
-  return undefined
 }

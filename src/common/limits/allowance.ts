@@ -4,13 +4,20 @@ export interface TokensAndAudio {
   readonly audioSeconds?: number | undefined
 }
 
+/** What a call is expected to use. */
+export interface ExpectedUse extends TokensAndAudio {
+  /** Of which it does not say how long they may be; `tokens` holds nothing of them. */
+  readonly unboundedAnswers?: number | undefined
+}
+
 /** What the limits of a caller's key leave for one call. Calls whose caller has no limits have none of it. */
 export interface Allowance {
   /**
    * Reserves what the call is expected to use, before its upstream is called; only the first of several expectations
-   * counts. Throws `rate_limited` when it does not fit into what is left of a minute.
+   * counts. Throws, or rejects with, `rate_limited` when it does not fit into what is left of a minute. Undefined where
+   * there is nothing to wait for.
    */
-  expect(use: TokensAndAudio): Promise<void>
+  expect(use: ExpectedUse): Promise<void> | undefined
   /** Debits what a session has used so far. A call that spends is not settled by its usage when it is over. */
   spend(use: TokensAndAudio): void
   /** The limit that this call has nothing left of for the moment, as far as this process knows. */

@@ -30,12 +30,12 @@ async function run(calls: LimitedCalls, { expected, used, ending, pauses }: Plan
   const one = calls.make()
   try {
     await turns(pauses[0])
-    const entering = one.allowance.enter(WORK)
+    const entering = one.enter(WORK)
     // Whatever is under way then: the first wait, or nothing any more.
     if (ending === 'left early') await one.end({ left: true })
     await entering
     await turns(pauses[1])
-    await one.allowance.expect({ tokens: expected })
+    await one.expect({ tokens: expected })
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     await one.end({ status: 429 })
@@ -52,17 +52,20 @@ async function run(calls: LimitedCalls, { expected, used, ending, pauses }: Plan
 }
 
 describe('The counts of a key', () => {
-  it('are exact however its calls interleave: what was used stays, everything else comes back', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(PLAN, { minLength: 1, maxLength: 30 }), async (plans) => {
-        const calls = new LimitedCalls(LIMITS)
-        const paid = await Promise.all(plans.map((plan) => run(calls, plan)))
-        await nextTurn()
-        const { underWay, tokens: used, requests } = await calls.used()
-        expect({ underWay, used }).toEqual({ underWay: 0, used: paid.reduce((sum, count) => sum + count, 0) })
-        expect(requests).toBeLessThanOrEqual(LIMITS.requestsPerMinute)
-      }),
-      { numRuns: 200 },
-    )
-  })
+  it.each(['at once', 'awaited'] as const)(
+    'are exact however its calls interleave, counted %s: what was used stays, the rest comes back',
+    async (kind) => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(PLAN, { minLength: 1, maxLength: 30 }), async (plans) => {
+          const calls = new LimitedCalls(LIMITS, kind)
+          const paid = await Promise.all(plans.map((plan) => run(calls, plan)))
+          await nextTurn()
+          const { underWay, tokens: used, requests } = await calls.used()
+          expect({ underWay, used }).toEqual({ underWay: 0, used: paid.reduce((sum, count) => sum + count, 0) })
+          expect(requests).toBeLessThanOrEqual(LIMITS.requestsPerMinute)
+        }),
+        { numRuns: 200 },
+      )
+    },
+  )
 })

@@ -32,7 +32,7 @@ describe('A call of a key with limits', () => {
     const calls = new LimitedCalls({ requestsPerMinute: 9, concurrency: 1 })
     const first = await calls.enter()
     const second = calls.make()
-    const error = await refusalOf(second.allowance.enter({ isWork: true, isSession: false }))
+    const error = await refusalOf(second.enter({ isWork: true, isSession: false }))
     expect(error.message).toContain('The limit of 1 requests at once of this API key (key:team-a) is reached.')
     expect(error.details).toMatchObject({ code: 'concurrency_limit_exceeded', retryAfterSeconds: 1 })
     expect(second.call.answerHeaders).toMatchObject({
@@ -56,18 +56,18 @@ describe('A call of a key with limits', () => {
   })
 
   it('takes nothing when its caller has left before it was counted in', async () => {
-    const calls = new LimitedCalls({ concurrency: 1 })
+    const calls = new LimitedCalls({ concurrency: 1 }, 'awaited')
     const one = calls.make()
-    const entering = refusalOf(one.allowance.enter(READ))
+    const entering = refusalOf(one.enter(READ))
     await one.end({ left: true })
     expect((await entering).kind).toBe('caller_left')
     expect((await calls.used()).underWay).toBe(0)
   })
 
   it('reserves nothing once its caller has left', async () => {
-    const calls = new LimitedCalls({ tokensPerMinute: 1000 })
+    const calls = new LimitedCalls({ tokensPerMinute: 1000 }, 'awaited')
     const one = await calls.enter()
-    const expecting = refusalOf(one.allowance.expect({ tokens: 800 }))
+    const expecting = refusalOf(one.expect({ tokens: 800 }))
     await one.end({ left: true })
     expect((await expecting).kind).toBe('caller_left')
     expect((await calls.used()).tokens).toBe(0)
@@ -76,7 +76,7 @@ describe('A call of a key with limits', () => {
   it('reserves what it expects and is settled by what was used', async () => {
     const calls = new LimitedCalls({ tokensPerMinute: 1000, audioSecondsPerMinute: 60 })
     const one = await calls.enter()
-    await one.allowance.expect({ tokens: 800, audioSeconds: 1.5 })
+    await one.expect({ tokens: 800, audioSeconds: 1.5 })
     expect(await calls.used()).toMatchObject({ tokens: 800, audioSeconds: 1.5 })
     expect(one.call.answerHeaders).toMatchObject({
       'x-ratelimit-limit-tokens': '1000',
@@ -92,19 +92,19 @@ describe('A call of a key with limits', () => {
   it('debits what was used beyond the expectation', async () => {
     const calls = new LimitedCalls({ tokensPerMinute: 1000 })
     const one = await calls.enter()
-    await one.allowance.expect({ tokens: 10 })
+    await one.expect({ tokens: 10 })
     served(one)
     await one.end({ usage: tokens(900, 300) })
     expect(await calls.used()).toMatchObject({ tokens: 1200 })
-    const error = await refusalOf((await calls.enter()).allowance.expect({ tokens: 1 }))
+    const error = await refusalOf((await calls.enter()).expect({ tokens: 1 }))
     expect(error.message).toContain('The limit of 1000 tokens per minute of this API key (key:team-a) is used up.')
   })
 
   it('is refused with what is left and what it asks for when it does not fit, and keeps nothing', async () => {
     const calls = new LimitedCalls({ tokensPerMinute: 100, audioSecondsPerMinute: 10, concurrency: 5 })
-    await (await calls.enter()).allowance.expect({ audioSeconds: 8 })
+    await (await calls.enter()).expect({ audioSeconds: 8 })
     const two = await calls.enter()
-    const error = await refusalOf(two.allowance.expect({ tokens: 70, audioSeconds: 3 }))
+    const error = await refusalOf(two.expect({ tokens: 70, audioSeconds: 3 }))
     expect(error.message).toBe(
       'The limit of 10 seconds of audio per minute of this API key (key:team-a) has 2 left, and this request expects ' +
         'to use 3. It is reset in 60 s.',
@@ -117,7 +117,7 @@ describe('A call of a key with limits', () => {
   it('is told not to try again when it can never fit', async () => {
     const calls = new LimitedCalls({ tokensPerMinute: 100 })
     const one = await calls.enter()
-    const error = await refusalOf(one.allowance.expect({ tokens: 101 }))
+    const error = await refusalOf(one.expect({ tokens: 101 }))
     expect(error.message).toBe(
       'The limit of 100 tokens per minute of this API key (key:team-a) is less than the 101 that this request expects ' +
         'to use: it can never be served. Ask for less at once.',
@@ -127,38 +127,11 @@ describe('A call of a key with limits', () => {
     expect((await calls.used()).tokens).toBe(0)
   })
 
-  it.each([
-    ['failed', { status: 502 }, 0],
-    ['failed although something was reported', { status: 500, usage: tokens(5, 5) }, 0],
-    ['was left before a byte of its answer', { left: true }, 0],
-  ])('gets everything back when it %s', async (_case, ending, bytesOut) => {
-    const calls = new LimitedCalls({ tokensPerMinute: 100 })
-    const one = await calls.enter()
-    await one.allowance.expect({ tokens: 60 })
-    served(one, bytesOut)
-    await one.end(ending)
-    expect((await calls.used()).tokens).toBe(0)
-  })
-
-  it('pays what was used so far when its caller left, and its whole expectation when nobody can tell', async () => {
-    const calls = new LimitedCalls({ tokensPerMinute: 1000 })
-    const told = await calls.enter()
-    await told.allowance.expect({ tokens: 500 })
-    served(told)
-    await told.end({ left: true, usage: tokens(20, 7) })
-    expect((await calls.used()).tokens).toBe(27)
-    const untold = await calls.enter()
-    await untold.allowance.expect({ tokens: 500 })
-    served(untold)
-    await untold.end({ left: true })
-    expect((await calls.used()).tokens).toBe(527)
-  })
-
   it('reserves once, however often it is routed', async () => {
     const calls = new LimitedCalls({ tokensPerMinute: 100 })
     const one = await calls.enter()
-    await one.allowance.expect({ tokens: 60 })
-    await one.allowance.expect({ tokens: 60 })
+    await one.expect({ tokens: 60 })
+    await one.expect({ tokens: 60 })
     expect((await calls.used()).tokens).toBe(60)
   })
 

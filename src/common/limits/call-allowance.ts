@@ -1,19 +1,14 @@
 import type { GatewayError } from '../errors/gateway-error.js'
 import { type Call, callerLeft } from '../http/call.js'
 import type { CallOutcome } from '../observability/call-endings.js'
-import type { Allowance, SpentLimit, TokensAndAudio } from './allowance.js'
+import type { Allowance, ExpectedUse, SpentLimit, TokensAndAudio } from './allowance.js'
+import { CallReservation } from './call-reservation.js'
 import type { LimitAccount } from './limit-account.js'
-import { remainingOf, resetMsOf, writeLimitHeaders } from './limit-headers.js'
-import { HELD_LIMIT_NAMES, type HeldLimitName, type LimitName, type MinuteLimitName } from './limit-names.js'
+import { resetMsOf, writeLimitHeaders } from './limit-headers.js'
+import type { HeldLimitName, LimitName, MinuteLimitName } from './limit-names.js'
 import { heldRefusal, neverFits, shownRefusal, spentMessage, windowRefusal } from './limit-refusal.js'
 import type { Addition } from './limit-windows.js'
 import { usedBy } from './settlement.js'
-
-/** What a call uses, and the limit it counts against. */
-const USES = [
-  ['tokens', 'tokensPerMinute'],
-  ['audioSeconds', 'audioSecondsPerMinute'],
-] as const
 
 /** What a call is, as far as limits ask. */
 export interface CallKind {
@@ -22,10 +17,22 @@ export interface CallKind {
   readonly isSession: boolean
 }
 
-/** The account of one call with its key's limits: what it holds, what it has reserved, and how both end. */
+/** What is the same for all calls. */
+export interface AllowanceTerms {
+  readonly noteRefusal: (name: LimitName) => void
+  /** Reserved for each answer that has no maximum. */
+  readonly expectedOutputTokens: number
+}
+
+/**
+ * The account of one call with its key's limits: what it holds, what it has reserved, and how both end. Where this process
+ * counts by itself nothing is waited for: promises cost a limited call more than all the rest.
+ */
 export class CallAllowance implements Allowance {
-  private readonly held = new Set<HeldLimitName>()
-  private readonly reserved = new Map<MinuteLimitName, Addition>()
+  private request: Addition | undefined
+  private hasPlace = false
+  private hasSession = false
+  private readonly reservation: CallReservation
   private hasExpected = false
   private hasSpent = false
   private isOver = false
@@ -35,57 +42,49 @@ export class CallAllowance implements Allowance {
     private readonly account: LimitAccount,
     /** Among the calls of all replicas. */
     private readonly id: string,
-    private readonly onRefusal: (name: LimitName) => void,
-  ) {}
-
-  /** Counts the call in. Throws `rate_limited`, holding nothing, when a limit is reached. */
-  async enter({ isWork, isSession }: CallKind): Promise<true> {
-    const [request] = await Promise.all([
-      isWork ? this.account.add('requestsPerMinute', 1) : undefined,
-      this.take('concurrency'),
-      isSession ? this.take('realtimeSessions') : undefined,
-      ...(isSession ? USES.map(([, name]) => this.account.peek(name)) : []),
-    ])
-    if (this.isOver) this.leave()
-    const missing = HELD_LIMIT_NAMES.find((name) => this.wants(name, isSession) && !this.held.has(name))
-    if (missing !== undefined) {
-      // What is refused because of others is no request yet.
-      if (request?.fits === true) void this.account.settle('requestsPerMinute', request, 0)
-      throw this.refuse(missing, heldRefusal(missing, this.account))
-    }
-    if (request?.fits === false) throw this.refuse('requestsPerMinute', this.windowError('requestsPerMinute', 1))
-    const spent = isSession ? this.spentName() : undefined
-    if (spent !== undefined) throw this.refuse(spent, this.windowError(spent, 1))
-    this.writeHeaders()
-    return true
+    private readonly terms: AllowanceTerms,
+  ) {
+    this.reservation = new CallReservation(account)
   }
 
-  async expect(use: TokensAndAudio): Promise<void> {
-    if (this.hasExpected) return
+  /** Counts the call in. Throws, or rejects with, `rate_limited`, holding nothing, when a limit is reached. */
+  enter({ isWork, isSession }: CallKind): true | Promise<true> {
+    const { account, id } = this
+    const request = isWork ? account.add('requestsPerMinute', 1) : undefined
+    const place = account.take('concurrency', id)
+    const session = !isSession || account.take('realtimeSessions', id)
+    const tokens = isSession ? account.peek('tokensPerMinute') : undefined
+    const audio = isSession ? account.peek('audioSecondsPerMinute') : undefined
+    if (
+      !(request instanceof Promise || place instanceof Promise || session instanceof Promise) &&
+      !(tokens instanceof Promise || audio instanceof Promise)
+    )
+      return this.entered(request, place, session, isSession)
+    return Promise.all([request, place, session, tokens, audio]).then(([counted, hasPlace, hasSession]) =>
+      this.entered(counted, hasPlace, hasSession, isSession),
+    )
+  }
+
+  expect(use: ExpectedUse): Promise<void> | undefined {
+    if (this.hasExpected) return undefined
     this.hasExpected = true
-    for (const [unit, name] of USES) {
-      const asked = use[unit] ?? 0
-      if (asked > (this.account.limits[name] ?? Infinity)) throw this.refuse(name, neverFits(name, this.account, asked))
-    }
-    await Promise.all(USES.map(([unit, name]) => this.reserve(name, use[unit] ?? 0)))
-    const refused = USES.find(([, name]) => this.reserved.get(name)?.fits === false)
-    if (refused === undefined && !this.isOver) {
-      this.writeHeaders()
-      return
-    }
-    this.settle({ tokens: 0, audioSeconds: 0 })
-    if (refused === undefined) throw callerLeft()
-    const [unit, name] = refused
-    throw this.refuse(name, this.windowError(name, use[unit] ?? 0))
+    const tooMuch = this.reservation.plan(use, this.terms.expectedOutputTokens)
+    if (tooMuch !== undefined)
+      throw this.refuse(tooMuch, neverFits(tooMuch, this.account, this.reservation.asked(tooMuch)))
+    const making = this.reservation.make()
+    if (making === undefined) this.reserved()
+    return making?.then(() => {
+      this.reserved()
+    })
   }
 
   spend(use: TokensAndAudio): void {
     this.hasSpent = true
-    for (const [unit, name] of USES) void this.account.settle(name, undefined, use[unit] ?? 0)
+    this.reservation.settle(use)
   }
 
   spentLimit(): SpentLimit | undefined {
-    const name = this.spentName()
+    const name = this.account.spentName()
     const state = name === undefined ? undefined : this.account.lastSeen(name)
     if (name === undefined || state === undefined) return undefined
     return { message: spentMessage(name, this.account, resetMsOf(state)), endsAtMs: state.endsAtMs }
@@ -95,61 +94,59 @@ export class CallAllowance implements Allowance {
   end(outcome: CallOutcome): void {
     this.isOver = true
     this.letGo()
-    if (!this.hasSpent) this.settle(usedBy(this.call, outcome))
+    if (!this.hasSpent) this.reservation.settle(usedBy(this.call, outcome, this.reservation.hasAudio))
   }
 
-  private wants(name: HeldLimitName, isSession: boolean): boolean {
-    return this.account.limits[name] !== undefined && (name !== 'realtimeSessions' || isSession)
-  }
-
-  private async take(name: HeldLimitName): Promise<void> {
-    if (this.account.limits[name] !== undefined && (await this.account.take(name, this.id))) this.held.add(name)
-  }
-
-  private async reserve(name: MinuteLimitName, amount: number): Promise<void> {
-    const addition = amount > 0 ? await this.account.add(name, amount) : undefined
-    if (addition !== undefined) this.reserved.set(name, addition)
-  }
-
-  /** A unit whose use is not known stays as it was reserved. */
-  private settle(used: TokensAndAudio): void {
-    for (const [unit, name] of USES) {
-      const amount = used[unit]
-      if (amount !== undefined) void this.account.settle(name, this.reserved.get(name), amount)
+  private entered(request: Addition | undefined, hasPlace: boolean, hasSession: boolean, isSession: boolean): true {
+    this.request = request
+    this.hasPlace = hasPlace
+    this.hasSession = isSession && hasSession
+    // The caller left before the call was counted in.
+    if (this.isOver) {
+      this.letGo()
+      throw callerLeft()
     }
-    this.reserved.clear()
+    if (!hasPlace) throw this.refuseHeld('concurrency')
+    if (!hasSession) throw this.refuseHeld('realtimeSessions')
+    if (request?.fits === false) throw this.refuseWindow('requestsPerMinute', 1)
+    const spent = isSession ? this.account.spentName() : undefined
+    if (spent !== undefined) throw this.refuseWindow(spent, 1)
+    this.writeHeaders()
+    return true
+  }
+
+  private reserved(): void {
+    const { refused } = this.reservation
+    if (refused === undefined && !this.isOver) {
+      this.writeHeaders()
+      return
+    }
+    const asked = refused === undefined ? 0 : this.reservation.asked(refused)
+    this.reservation.settle({ tokens: 0, audioSeconds: 0 })
+    if (refused === undefined) throw callerLeft()
+    throw this.refuseWindow(refused, asked)
   }
 
   private letGo(): void {
-    for (const name of this.held) this.account.release(name, this.id)
-    this.held.clear()
+    if (this.hasPlace) this.account.release('concurrency', this.id)
+    if (this.hasSession) this.account.release('realtimeSessions', this.id)
+    this.hasPlace = this.hasSession = false
   }
 
-  /** The caller left before the call was counted in. */
-  private leave(): never {
-    this.letGo()
-    throw callerLeft()
+  private refuseWindow(name: MinuteLimitName, asked: number): GatewayError {
+    return this.refuse(name, windowRefusal(name, this.account, asked))
   }
 
-  /** The limit of tokens or audio of which nothing is left. */
-  private spentName(): MinuteLimitName | undefined {
-    const isSpent = (name: MinuteLimitName): boolean => {
-      const state = this.account.limits[name] === undefined ? undefined : this.account.lastSeen(name)
-      return state !== undefined && state.used >= state.allowed
-    }
-    return USES.map(([, name]) => name).find(isSpent)
-  }
-
-  private windowError(name: MinuteLimitName, asked: number): GatewayError {
-    const state = this.account.lastSeen(name)
-    const remaining = remainingOf(name, this.account.limits[name] ?? 0, state)
-    return windowRefusal(name, this.account, { resetMs: resetMsOf(state), remaining, asked })
+  /** What is refused because of others is no request yet. */
+  private refuseHeld(name: HeldLimitName): GatewayError {
+    if (this.request?.fits === true) this.account.settle('requestsPerMinute', this.request, 0)
+    return this.refuse(name, heldRefusal(name, this.account))
   }
 
   /** A refused call holds nothing, however long its caller takes to hear of it. */
   private refuse(name: LimitName, error: GatewayError): GatewayError {
     this.letGo()
-    this.onRefusal(name)
+    this.terms.noteRefusal(name)
     this.call.answerHeaders['x-gateway-limit'] = shownRefusal(name, this.account.scope, error)
     this.writeHeaders()
     return error
@@ -157,6 +154,6 @@ export class CallAllowance implements Allowance {
 
   private writeHeaders(): void {
     const { answerHeaders, path } = this.call
-    writeLimitHeaders(answerHeaders, path, this.account.limits, (name) => this.account.lastSeen(name))
+    writeLimitHeaders(answerHeaders, path, this.account.limits, this.account)
   }
 }

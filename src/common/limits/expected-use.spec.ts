@@ -29,6 +29,45 @@ describe('What a chat request is expected to use', () => {
     expect(chat(fields) - output - promptTokens).toBeLessThanOrEqual(text + 1)
   })
 
+  it.each([
+    [{}, 1],
+    [{ n: 3 }, 3],
+    [{ max_tokens: 5 }, 0],
+    [{ max_completion_tokens: 5, n: 3 }, 0],
+    [{ max_tokens: null, n: null }, 1],
+    [{ max_tokens: 0, n: 2 }, 2],
+    [{ n: 1e15 }, 128],
+  ])('has so many answers of which it does not say how long they may be: %p', (fields, answers) => {
+    const body = { messages: [{ role: 'user', content: 'Hello' }], ...fields }
+    expect(expectedOfChat(100, body).unboundedAnswers).toBe(answers)
+  })
+
+  const LONG = 'four '.repeat(40_000)
+  const LETTERS = 'a'.repeat(200_000)
+  it.each<[string, object]>([
+    ['a text', { type: 'text', text: LONG }],
+    ['a text that looks like a data URL', { type: 'text', text: `data:image/png;base64,${LETTERS}` }],
+    ['a text that looks like Base64', { type: 'text', text: LETTERS }],
+    ['a URL whose data is no Base64', { type: 'image_url', image_url: { url: `data:text/plain,${LETTERS}` } }],
+    ['a URL that only begins like one', { type: 'image_url', image_url: { url: `data:,${LETTERS}` } }],
+    ['a document of plain text', { type: 'document', source: { type: 'text', data: LETTERS } }],
+    ['data that is no Base64', { type: 'document', source: { type: 'base64', data: LONG } }],
+  ])('counts %s by its length', (_name, part) => {
+    expect(chat({ messages: [{ role: 'user', content: [part] }] })).toBeGreaterThan(49_000)
+    expect(chat({ system: [part] })).toBeGreaterThan(49_000)
+  })
+
+  it.each<[string, object]>([
+    ['a picture', { type: 'image_url', image_url: { url: `data:image/png;base64,${LETTERS}` } }],
+    ['one with a parameter', { type: 'image_url', image_url: { url: `data:image/svg+xml;q=1;base64,${LETTERS}` } }],
+    ['a sound', { type: 'input_audio', input_audio: { data: LETTERS, format: 'wav' } }],
+    ['a file', { type: 'file', file: { file_data: `data:application/pdf;base64,${LETTERS}` } }],
+  ])('takes %s for a thousand tokens', (_name, part) => {
+    const expected = chat({ messages: [{ role: 'user', content: [part] }] })
+    expect(expected).toBeGreaterThan(1000)
+    expect(expected).toBeLessThan(1200)
+  })
+
   it('takes a picture for a thousand tokens, in either family, and long text for text', () => {
     const base64 = Buffer.alloc(300_000, 7).toString('base64')
     const picture = { type: 'image_url', image_url: { url: `data:image/png;base64,${base64}` } }

@@ -1,4 +1,4 @@
-import type { TokensAndAudio } from './allowance.js'
+import type { ExpectedUse, TokensAndAudio } from './allowance.js'
 
 /** A rule of thumb of every tokenizer, for text as JSON has it. */
 const BYTES_PER_TOKEN = 4
@@ -8,6 +8,10 @@ const TOKENS_PER_MEDIUM = 1000
 const SHORTEST_MEDIUM_CHARACTERS = 1024
 const JUDGED_CHARACTERS = 256
 const BASE64 = /^[\w+/-]+={0,2}$/
+const DATA_URL = /^data:[\w.+-]+\/[\w.+-]+(?:;[\w.+=-]+)*;base64,/
+
+/** Where they may stand; whatever stands elsewhere is read as text, however it looks. */
+const MEDIUM_FIELDS: ReadonlySet<string> = new Set(['url', 'image_url', 'data', 'file_data'])
 
 /** No model answers with more; a caller may name any number. */
 const MOST_OUTPUT_TOKENS = 1_000_000
@@ -28,10 +32,10 @@ const AUDIO_TOKENS_PER_MINUTE = 1000
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * What a chat request uses at most: its text, and as many tokens as it asks for in each choice. Without a maximum only
- * the text is known before.
+ * What a chat request uses at most: its text, and as many tokens as it asks for in each choice. Without a maximum it is
+ * known only how many answers there will be.
  */
-export function expectedOfChat(bodyBytes: number, fields: object): TokensAndAudio {
+export function expectedOfChat(bodyBytes: number, fields: object): ExpectedUse {
   const { messages, system, max_tokens, max_completion_tokens, n } = fields as Fields
   const media = new Media()
   // Nothing that is worth a look fits into less.
@@ -39,7 +43,8 @@ export function expectedOfChat(bodyBytes: number, fields: object): TokensAndAudi
   const textBytes = Math.max(0, bodyBytes - media.characters)
   const promptTokens = Math.ceil(textBytes / BYTES_PER_TOKEN) + media.count * TOKENS_PER_MEDIUM
   const outputTokens = boundedCount(max_completion_tokens ?? max_tokens, 0, MOST_OUTPUT_TOKENS)
-  return { tokens: promptTokens + outputTokens * boundedCount(n, 1, MOST_CHOICES) }
+  const answers = boundedCount(n, 1, MOST_CHOICES)
+  return { tokens: promptTokens + outputTokens * answers, unboundedAnswers: outputTokens === 0 ? answers : 0 }
 }
 
 /** How long a text takes to speak. */
@@ -71,16 +76,20 @@ class Media {
   characters = 0
 
   find(value: unknown): void {
-    if (typeof value === 'string') {
-      if (!isMedium(value)) return
-      this.count++
-      this.characters += value.length
-    } else if (typeof value === 'object' && value !== null) {
-      for (const member of Object.values(value)) this.find(member)
+    if (typeof value !== 'object' || value === null) return
+    for (const [name, member] of Object.entries(value as Fields)) {
+      if (typeof member !== 'string') this.find(member)
+      else if (MEDIUM_FIELDS.has(name) && isMedium(member, name, value as Fields)) {
+        this.count++
+        this.characters += member.length
+      }
     }
   }
 }
 
-const isMedium = (text: string): boolean =>
-  text.length >= SHORTEST_MEDIUM_CHARACTERS &&
-  (text.startsWith('data:') || BASE64.test(text.slice(0, JUDGED_CHARACTERS)))
+/** Beside a data URL only `data` is Base64, unless it says that it is text. */
+function isMedium(text: string, name: string, { type }: Fields): boolean {
+  if (text.length < SHORTEST_MEDIUM_CHARACTERS) return false
+  const start = text.slice(0, JUDGED_CHARACTERS)
+  return DATA_URL.test(start) || (name === 'data' && type !== 'text' && BASE64.test(start))
+}

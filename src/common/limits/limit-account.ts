@@ -1,65 +1,101 @@
 import type { KeyLimits } from '../../config/gateway-config.js'
 import type { LimitLedger } from './limit-ledger.js'
-import { counterKey, type HeldLimitName, MINUTE_LIMITS, type MinuteLimitName } from './limit-names.js'
-import type { Addition, WindowState } from './limit-windows.js'
+import {
+  counterKey,
+  type HeldLimitName,
+  MINUTE_LIMIT_NAMES,
+  MINUTE_LIMITS,
+  type MinuteLimitName,
+} from './limit-names.js'
+import type { Addition, Soon, WindowState } from './limit-windows.js'
 
-/** The limits of one caller, and where they are counted. Amounts are in the units of the settings. */
+/** Where a limit by the minute is counted, and how much of it there is. */
+interface Meter {
+  readonly key: string
+  readonly pointsPerUnit: number
+  readonly limitPoints: number
+}
+
+/**
+ * The limits of one caller, and where they are counted. Amounts are in the units of the settings. Made once for many calls:
+ * what can be known before is. Answers at once where this process counts.
+ */
 export class LimitAccount {
+  private readonly meters: Partial<Record<MinuteLimitName, Meter>> = {}
+  private readonly leaseKeys: Readonly<Record<HeldLimitName, string>>
+
   constructor(
     readonly limits: KeyLimits,
     readonly scope: string,
     private readonly ledger: LimitLedger,
-  ) {}
+  ) {
+    for (const name of MINUTE_LIMIT_NAMES) {
+      const limit = limits[name]
+      if (limit === undefined) continue
+      const { pointsPerUnit } = MINUTE_LIMITS[name]
+      this.meters[name] = { key: counterKey(name, scope), pointsPerUnit, limitPoints: limit * pointsPerUnit }
+    }
+    this.leaseKeys = {
+      concurrency: counterKey('concurrency', scope),
+      realtimeSessions: counterKey('realtimeSessions', scope),
+    }
+  }
 
   /** Uses an amount if it fits; undefined without such a limit. */
-  async add(name: MinuteLimitName, amount: number): Promise<Addition | undefined> {
-    const limit = this.limits[name]
-    if (limit === undefined) return undefined
-    return await this.ledger.add(this.key(name), pointsOf(name, amount), pointsOf(name, limit))
+  add(name: MinuteLimitName, amount: number): Soon<Addition | undefined> {
+    const meter = this.meters[name]
+    return meter && this.ledger.add(meter.key, pointsOf(meter, amount), meter.limitPoints)
   }
 
   /**
    * Brings what was reserved to what was used in the end. What was too much goes back to the window it came from; what
-   * was too little is debited to the one that is open now.
+   * was too little is debited to the one that is open now. Nobody waits for it.
    */
-  async settle(name: MinuteLimitName, reserved: Addition | undefined, used: number): Promise<void> {
-    const limit = this.limits[name]
-    if (limit === undefined) return
-    const difference = pointsOf(name, used) - (reserved?.counted ?? 0)
-    if (difference > 0) await this.ledger.debit(this.key(name), difference, pointsOf(name, limit))
+  settle(name: MinuteLimitName, reserved: Addition | undefined, used: number): void {
+    const meter = this.meters[name]
+    if (meter === undefined) return
+    const difference = pointsOf(meter, used) - (reserved?.counted ?? 0)
+    if (difference > 0) void this.ledger.debit(meter.key, difference, meter.limitPoints)
     if (difference < 0 && reserved !== undefined) {
-      await this.ledger.giveBack(this.key(name), -difference, pointsOf(name, limit), reserved)
+      void this.ledger.giveBack(meter.key, -difference, meter.limitPoints, reserved)
     }
   }
 
-  async peek(name: MinuteLimitName): Promise<WindowState | undefined> {
-    const limit = this.limits[name]
-    return limit === undefined ? undefined : await this.ledger.peek(this.key(name), pointsOf(name, limit))
+  peek(name: MinuteLimitName): Soon<WindowState | undefined> {
+    const meter = this.meters[name]
+    return meter && this.ledger.peek(meter.key, meter.limitPoints)
   }
 
   lastSeen(name: MinuteLimitName): WindowState | undefined {
-    return this.ledger.lastSeen(this.key(name))
+    const meter = this.meters[name]
+    return meter && this.ledger.lastSeen(meter.key)
+  }
+
+  /** The limit of tokens or audio of which nothing is left, as far as this process knows. */
+  spentName(): 'tokensPerMinute' | 'audioSecondsPerMinute' | undefined {
+    if (this.isSpent('tokensPerMinute')) return 'tokensPerMinute'
+    return this.isSpent('audioSecondsPerMinute') ? 'audioSecondsPerMinute' : undefined
   }
 
   /** False when as many are under way as the limit allows. */
-  async take(name: HeldLimitName, id: string): Promise<boolean> {
+  take(name: HeldLimitName, id: string): Soon<boolean> {
     const limit = this.limits[name]
-    return limit === undefined || (await this.ledger.leases.take(this.key(name), id, limit))
+    return limit === undefined || this.ledger.leases.take(this.leaseKeys[name], id, limit)
   }
 
   release(name: HeldLimitName, id: string): void {
-    if (this.limits[name] !== undefined) this.ledger.leases.release(this.key(name), id)
+    if (this.limits[name] !== undefined) this.ledger.leases.release(this.leaseKeys[name], id)
   }
 
   /** How many are under way on all replicas. */
-  inUse(name: HeldLimitName): Promise<number> {
-    return this.ledger.leases.count(this.key(name))
+  inUse(name: HeldLimitName): Soon<number> {
+    return this.ledger.leases.count(this.leaseKeys[name])
   }
 
-  private key(name: MinuteLimitName | HeldLimitName): string {
-    return counterKey(name, this.scope)
+  private isSpent(name: MinuteLimitName): boolean {
+    const state = this.lastSeen(name)
+    return state !== undefined && state.used >= state.allowed
   }
 }
 
-const pointsOf = (name: MinuteLimitName, amount: number): number =>
-  Math.ceil(amount * MINUTE_LIMITS[name].pointsPerUnit)
+const pointsOf = ({ pointsPerUnit }: Meter, amount: number): number => Math.ceil(amount * pointsPerUnit)

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common'
 import { ConfigStore } from '../../config/config-store.js'
-import type { KeyLimits } from '../../config/gateway-config.js'
+import type { GatewayConfig, KeyLimits } from '../../config/gateway-config.js'
 import type { WorkerCount } from '../../config/workers-schema.js'
 import type { Caller } from '../auth/caller.js'
 import type { Call } from '../http/call.js'
@@ -10,14 +10,14 @@ import { CallEndings } from '../observability/call-endings.js'
 import type { Logger } from '../observability/logger.js'
 import { Metrics } from '../observability/metrics.js'
 import { LOGGER } from '../observability/observability.module.js'
-import { CallAllowance } from './call-allowance.js'
+import { type AllowanceTerms, CallAllowance } from './call-allowance.js'
 import { LimitAccount } from './limit-account.js'
 import { LimitMetrics } from './limit-metrics.js'
-import { scopeOf } from './limit-scope.js'
+import { LimitScopes } from './limit-scopes.js'
 import { createLimitStore, type LimitStore } from './limit-store.js'
 
-/** Questions about limits and usage are free, so that a caller who has nothing left can ask why. */
-const UNCOUNTED_PATHS: ReadonlySet<string> = new Set(['/v1/limits', '/v1/usage', '/v1/usage/records'])
+/** A caller who has nothing left can ask why. It asks no store: whatever does has its place among those under way. */
+const UNCOUNTED_PATH = '/v1/limits'
 
 /**
  * The one place where calls are counted against the limits of their key: every route and every socket begins here, and
@@ -29,16 +29,31 @@ export class LimitGate implements OnModuleInit, OnApplicationShutdown {
   private readonly metrics: LimitMetrics
   private readonly idPrefix = `${randomBytes(8).toString('hex')}:`
   private count = 0
+  private readonly scopes = new LimitScopes()
   /** Of keys without limits of their own. */
   private defaultLimits: KeyLimits | undefined
+  private terms: AllowanceTerms
+  /** Of callers whom the key table knows: the same key is the same caller until it changes. */
+  private accounts = new WeakMap<Caller, LimitAccount>()
+  private readonly processes: number
+  private hasWarned = false
 
-  constructor(config: ConfigStore, endings: CallEndings, metrics: Metrics, @Inject(LOGGER) logger: Logger) {
+  constructor(
+    config: ConfigStore,
+    endings: CallEndings,
+    metrics: Metrics,
+    @Inject(LOGGER) private readonly logger: Pick<Logger, 'info' | 'warn'>,
+  ) {
     const { redis, server } = config.current
-    this.store = createLimitStore(redis, processesOf(server.workers), logger)
+    this.processes = processesOf(server.workers)
+    this.store = createLimitStore(redis, this.processes, logger)
     this.metrics = new LimitMetrics(metrics, this.store.isAway)
     this.defaultLimits = config.current.auth.defaultLimits
+    this.terms = this.termsOf(config.current)
     config.onChange((next) => {
       this.defaultLimits = next.auth.defaultLimits
+      this.terms = this.termsOf(next)
+      this.accounts = new WeakMap()
     })
     endings.watch((call, outcome) => {
       if (call.allowance instanceof CallAllowance) call.allowance.end(outcome)
@@ -54,14 +69,14 @@ export class LimitGate implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Counts a call in, once its caller is known and before anything of it is read. At once for callers without limits;
-   * otherwise it rejects with `rate_limited` when a limit is reached.
+   * Counts a call in, once its caller is known and before anything of it is read. At once for callers without limits, and
+   * where this process counts; throws, or rejects with, `rate_limited` when a limit is reached.
    */
   begin(call: Call, isSession = false): true | Promise<true> {
     const limits = call.caller.limits ?? this.defaultLimits
-    if (limits === undefined || UNCOUNTED_PATHS.has(call.path)) return true
-    const account = new LimitAccount(limits, scopeOf(call.caller), this.store.ledger)
-    const allowance = new CallAllowance(call, account, `${this.idPrefix}${++this.count}`, this.metrics.noteRefusal)
+    if (limits === undefined || call.path === UNCOUNTED_PATH) return true
+    const account = this.accountFor(call.caller, limits)
+    const allowance = new CallAllowance(call, account, `${this.idPrefix}${++this.count}`, this.terms)
     // Before the first wait: the caller may leave during it.
     call.allowance = allowance
     return allowance.enter({ isWork: isSession || !READS.has(call.method), isSession })
@@ -69,7 +84,30 @@ export class LimitGate implements OnModuleInit, OnApplicationShutdown {
 
   /** A caller's limits and where they are counted, to look at. */
   accountOf(caller: Caller): LimitAccount {
-    return new LimitAccount(caller.limits ?? this.defaultLimits ?? {}, scopeOf(caller), this.store.ledger)
+    return new LimitAccount(caller.limits ?? this.defaultLimits ?? {}, this.scopes.find(caller), this.store.ledger)
+  }
+
+  private accountFor(caller: Caller, limits: KeyLimits): LimitAccount {
+    const known = this.accounts.get(caller)
+    if (known !== undefined) return known
+    this.warnOfParts(caller, limits)
+    const account = new LimitAccount(limits, this.scopes.of(caller), this.store.ledger)
+    if (caller.bearer === undefined) this.accounts.set(caller, account)
+    return account
+  }
+
+  /** The configuration is refused where its keys would be counted so; those of the store may come at any time. */
+  private warnOfParts({ keyId }: Caller, limits: KeyLimits): void {
+    if (this.hasWarned || this.processes === 1 || this.store.isShared || Object.keys(limits).length === 0) return
+    this.hasWarned = true
+    this.logger.warn(
+      { keyId, workers: this.processes },
+      'a key has limits, of which each worker allows a part by itself, at least 1: set redis.url, or server.workers to 1',
+    )
+  }
+
+  private termsOf({ auth: { expectedOutputTokens } }: GatewayConfig): AllowanceTerms {
+    return { noteRefusal: this.metrics.noteRefusal, expectedOutputTokens }
   }
 
   /** Whether what is counted here is counted for all replicas together, at this moment. */

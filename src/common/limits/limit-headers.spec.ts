@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { remainingOf, upstreamDuration, writeLimitHeaders } from './limit-headers.js'
 
+const NOTHING_SEEN = { lastSeen: () => undefined }
+
 describe('The headers of a limit', () => {
   it.each([
     [0, '0s'],
@@ -20,7 +22,7 @@ describe('The headers of a limit', () => {
 
   it('show all of a limit that nobody has used', () => {
     const headers: Record<string, string> = {}
-    writeLimitHeaders(headers, '/v1/audio/speech', { audioSecondsPerMinute: 90, concurrency: 3 }, () => undefined)
+    writeLimitHeaders(headers, '/v1/audio/speech', { audioSecondsPerMinute: 90, concurrency: 3 }, NOTHING_SEEN)
     expect(headers).toEqual({
       'x-ratelimit-limit-audio-seconds': '90',
       'x-ratelimit-remaining-audio-seconds': '90',
@@ -36,7 +38,7 @@ describe('The headers of a limit', () => {
 
   it.each(['/v1/messages', '/v1/messages/count_tokens'])('are those of the messages family at %s', (path) => {
     const headers: Record<string, string> = {}
-    writeLimitHeaders(headers, path, { requestsPerMinute: 7 }, () => undefined)
+    writeLimitHeaders(headers, path, { requestsPerMinute: 7 }, NOTHING_SEEN)
     expect(headers).toMatchObject({
       'anthropic-ratelimit-requests-limit': '7',
       'anthropic-ratelimit-requests-remaining': '7',
@@ -46,7 +48,7 @@ describe('The headers of a limit', () => {
 
   it('are those of everybody else at a path that only begins like theirs', () => {
     const headers: Record<string, string> = {}
-    writeLimitHeaders(headers, '/v1/messagesque', { requestsPerMinute: 7 }, () => undefined)
+    writeLimitHeaders(headers, '/v1/messagesque', { requestsPerMinute: 7 }, NOTHING_SEEN)
     expect(headers).toHaveProperty('x-ratelimit-limit-requests', '7')
   })
 })

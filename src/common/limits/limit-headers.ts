@@ -3,36 +3,57 @@ import { MINUTE_LIMIT_NAMES, MINUTE_LIMITS, type MinuteLimitName } from './limit
 import type { WindowState } from './limit-windows.js'
 
 /** What is known of a window, if it is open. */
-export type WindowLookup = (name: MinuteLimitName) => WindowState | undefined
+export interface WindowLookup {
+  lastSeen(name: MinuteLimitName): WindowState | undefined
+}
 
-const MESSAGES_PATH = /^\/v1\/messages(?:\/|$)/
+/** The names of three headers. */
+interface HeaderNames {
+  readonly limit: string
+  readonly remaining: string
+  readonly reset: string
+}
+
+type FamilyNames = Readonly<Record<MinuteLimitName, HeaderNames | undefined>>
+
+const MESSAGES_PATH = '/v1/messages'
+
+const namesOf = (header: (word: string, part: string) => string, names: readonly MinuteLimitName[]): FamilyNames =>
+  Object.fromEntries(
+    names.map((name) => {
+      const { headerWord } = MINUTE_LIMITS[name]
+      const part = (word: string): string => header(headerWord, word)
+      return [name, { limit: part('limit'), remaining: part('remaining'), reset: part('reset') }]
+    }),
+  ) as FamilyNames
+
+const COMMON_NAMES = namesOf((word, part) => `x-ratelimit-${part}-${word}`, MINUTE_LIMIT_NAMES)
 
 /** The messages family has no word for audio. */
-const MESSAGES_NAMES: ReadonlySet<MinuteLimitName> = new Set(['requestsPerMinute', 'tokensPerMinute'])
+const MESSAGES_NAMES = namesOf(
+  (word, part) => `anthropic-ratelimit-${word}-${part}`,
+  ['requestsPerMinute', 'tokensPerMinute'],
+)
 
 /** Writes the rate limit headers of a path's family into the headers of an answer. */
 export function writeLimitHeaders(
   headers: Record<string, string>,
   path: string,
   limits: KeyLimits,
-  stateOf: WindowLookup,
+  windows: WindowLookup,
 ): void {
-  const isMessages = MESSAGES_PATH.test(path)
+  const isMessages =
+    path.startsWith(MESSAGES_PATH) && (path.length === MESSAGES_PATH.length || path[MESSAGES_PATH.length] === '/')
+  const family = isMessages ? MESSAGES_NAMES : COMMON_NAMES
   for (const name of MINUTE_LIMIT_NAMES) {
     const limit = limits[name]
-    if (limit === undefined || (isMessages && !MESSAGES_NAMES.has(name))) continue
-    const state = stateOf(name)
-    const word = MINUTE_LIMITS[name].headerWord
-    const remaining = String(remainingOf(name, limit, state))
-    if (isMessages) {
-      headers[`anthropic-ratelimit-${word}-limit`] = String(limit)
-      headers[`anthropic-ratelimit-${word}-remaining`] = remaining
-      headers[`anthropic-ratelimit-${word}-reset`] = instant(resetMsOf(state))
-    } else {
-      headers[`x-ratelimit-limit-${word}`] = String(limit)
-      headers[`x-ratelimit-remaining-${word}`] = remaining
-      headers[`x-ratelimit-reset-${word}`] = upstreamDuration(resetMsOf(state))
-    }
+    const names = family[name]
+    if (limit === undefined || names === undefined) continue
+    const state = windows.lastSeen(name)
+    const resetMs = resetMsOf(state)
+    headers[names.limit] = String(limit)
+    headers[names.remaining] = String(remainingOf(name, limit, state))
+    headers[names.reset] = isMessages ? instant(resetMs) : upstreamDuration(resetMs)
   }
 }
 

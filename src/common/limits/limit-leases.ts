@@ -1,24 +1,48 @@
 import { shareOf } from './limit-names.js'
+import type { Soon } from './limit-windows.js'
 
 /** What is under way at one time, by key; each of it has an id of its own. No method rejects. */
 export interface LimitLeases {
   /** False when as many are under way as the limit allows. */
-  take(key: string, id: string, limit: number): Promise<boolean>
+  take(key: string, id: string, limit: number): Soon<boolean>
+  /** What was taken, once. */
   release(key: string, id: string): void
   /** How many are under way. */
-  count(key: string): Promise<number>
+  count(key: string): Soon<number>
 }
 
-/** Leases of this process, which may use `share` (above 0, at most 1) of each limit. */
+/** Leases of this process alone, which may use `share` (above 0, at most 1) of each limit: nobody asks whose they are. */
 export class LocalLeases implements LimitLeases {
-  private readonly held = new Map<string, Set<string>>()
+  private readonly counts = new Map<string, number>()
 
   constructor(private readonly share = 1) {}
 
-  take(key: string, id: string, limit: number): Promise<boolean> {
-    const isFree = this.countHere(key) < shareOf(limit, this.share)
-    if (isFree) this.hold(key, id)
-    return Promise.resolve(isFree)
+  take(key: string, _id: string, limit: number): boolean {
+    const count = this.count(key)
+    if (count >= shareOf(limit, this.share)) return false
+    this.counts.set(key, count + 1)
+    return true
+  }
+
+  release(key: string, _id: string): void {
+    const count = this.count(key) - 1
+    if (count > 0) this.counts.set(key, count)
+    else this.counts.delete(key)
+  }
+
+  count(key: string): number {
+    return this.counts.get(key) ?? 0
+  }
+}
+
+/** Leases that were granted elsewhere and are held here, by their ids. */
+export class HeldLeases {
+  private readonly held = new Map<string, Set<string>>()
+
+  hold(key: string, id: string): void {
+    const ids = this.held.get(key)
+    if (ids === undefined) this.held.set(key, new Set([id]))
+    else ids.add(id)
   }
 
   release(key: string, id: string): void {
@@ -27,18 +51,11 @@ export class LocalLeases implements LimitLeases {
     if (ids?.size === 0) this.held.delete(key)
   }
 
-  count(key: string): Promise<number> {
-    return Promise.resolve(this.countHere(key))
+  holds(key: string, id: string): boolean {
+    return this.held.get(key)?.has(id) === true
   }
 
-  /** Notes a lease that was granted elsewhere. */
-  hold(key: string, id: string): void {
-    const ids = this.held.get(key)
-    if (ids === undefined) this.held.set(key, new Set([id]))
-    else ids.add(id)
-  }
-
-  countHere(key: string): number {
+  count(key: string): number {
     return this.held.get(key)?.size ?? 0
   }
 

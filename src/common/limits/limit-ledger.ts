@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import type { LimitLeases } from './limit-leases.js'
-import type { Addition, LimitWindows, WindowState } from './limit-windows.js'
+import type { Addition, LimitWindows, Soon, WindowState } from './limit-windows.js'
 
 /** Windows whose last known state is remembered; of others it is asked for when it is needed. */
 const MAXIMUM_REMEMBERED = 10_000
 
-/** What counts, wherever it counts, and what was last seen of it here. */
+/** What counts, wherever it counts, and what was last seen of it here. Answers at once where this process counts. */
 export class LimitLedger {
   private readonly seen = new LRUCache<string, WindowState>({ max: MAXIMUM_REMEMBERED })
 
@@ -14,24 +14,20 @@ export class LimitLedger {
     readonly leases: LimitLeases,
   ) {}
 
-  async add(key: string, points: number, limit: number): Promise<Addition | undefined> {
-    const addition = await this.windows.add(key, points, limit)
-    this.see(key, addition)
-    return addition
+  add(key: string, points: number, limit: number): Soon<Addition | undefined> {
+    return this.see(key, this.windows.add(key, points, limit))
   }
 
-  async debit(key: string, points: number, limit: number): Promise<void> {
-    this.see(key, await this.windows.debit(key, points, limit))
+  debit(key: string, points: number, limit: number): Soon<WindowState | undefined> {
+    return this.see(key, this.windows.debit(key, points, limit))
   }
 
-  async giveBack(key: string, points: number, limit: number, { home, endsAtMs }: Addition): Promise<void> {
-    this.see(key, await home.giveBack(key, points, limit, endsAtMs))
+  giveBack(key: string, points: number, limit: number, { home, endsAtMs }: Addition): Soon<WindowState | undefined> {
+    return this.see(key, home.giveBack(key, points, limit, endsAtMs))
   }
 
-  async peek(key: string, limit: number): Promise<WindowState | undefined> {
-    const state = await this.windows.peek(key, limit)
-    this.see(key, state)
-    return state
+  peek(key: string, limit: number): Soon<WindowState | undefined> {
+    return this.see(key, this.windows.peek(key, limit))
   }
 
   /** The window as this process saw it last; undefined when it is over or was never seen. */
@@ -40,7 +36,13 @@ export class LimitLedger {
     return state !== undefined && state.endsAtMs > performance.now() ? state : undefined
   }
 
-  private see(key: string, state: WindowState | undefined): void {
+  private see<State extends WindowState>(key: string, state: Soon<State | undefined>): Soon<State | undefined> {
+    if (!(state instanceof Promise)) return this.remember(key, state)
+    return state.then((answer) => this.remember(key, answer))
+  }
+
+  private remember<State extends WindowState>(key: string, state: State | undefined): State | undefined {
     if (state !== undefined) this.seen.set(key, state)
+    return state
   }
 }

@@ -1,5 +1,6 @@
 import type { KeyLimits } from '../../config/gateway-config.js'
 import { GatewayError } from '../errors/gateway-error.js'
+import { remainingOf, resetMsOf, type WindowLookup } from './limit-headers.js'
 import { HELD_LIMITS, type HeldLimitName, type LimitName, MINUTE_LIMITS, type MinuteLimitName } from './limit-names.js'
 
 /** Whose limits they are. */
@@ -21,11 +22,10 @@ export const spentMessage = (name: MinuteLimitName, owner: LimitOwner, resetMs: 
   `${describe(name, owner)} is used up. It is reset in ${secondsOf(resetMs)} s.`
 
 /** Too much for what is left of this minute. */
-export function windowRefusal(
-  name: MinuteLimitName,
-  owner: LimitOwner,
-  { resetMs, remaining, asked }: { readonly resetMs: number; readonly remaining: number; readonly asked: number },
-): GatewayError {
+export function windowRefusal(name: MinuteLimitName, owner: LimitOwner & WindowLookup, asked: number): GatewayError {
+  const state = owner.lastSeen(name)
+  const resetMs = resetMsOf(state)
+  const remaining = remainingOf(name, owner.limits[name] ?? 0, state)
   const message =
     remaining === 0
       ? spentMessage(name, owner, resetMs)

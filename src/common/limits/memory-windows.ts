@@ -1,47 +1,84 @@
-import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
 import { shareOf } from './limit-names.js'
 import { type Addition, type LimitWindows, WINDOW_SECONDS, type WindowHome, type WindowState } from './limit-windows.js'
 
-/** So close to its end a window is taken for over: what is given back would else open the next one below zero. */
+const WINDOW_MS = 1000 * WINDOW_SECONDS
+
+/** So close to its end a window is taken for over, as by those whose windows are elsewhere. */
 const MARGIN_MS = 5
 
-/** The windows of this process alone, which may use `share` (above 0, at most 1) of each limit. */
+/** One minute of one key. */
+interface Window {
+  used: number
+  readonly endsAtMs: number
+}
+
+/** The windows of this process alone, which may use `share` (above 0, at most 1) of each limit. Nothing is waited for. */
 export class MemoryWindows implements LimitWindows, WindowHome {
-  /** Judges nothing itself: a limiter has one limit, and every key has its own, which a reload changes. */
-  private readonly limiter = new RateLimiterMemory({ points: Number.MAX_SAFE_INTEGER, duration: WINDOW_SECONDS })
+  /** In the order in which they end, as all are equally long. */
+  private readonly windows = new Map<string, Window>()
 
   constructor(private readonly share = 1) {}
 
-  async add(key: string, points: number, limit: number): Promise<Addition> {
+  /** Windows that are remembered: those that were open within the last minute. */
+  get size(): number {
+    return this.windows.size
+  }
+
+  add(key: string, points: number, limit: number): Addition {
     const allowed = shareOf(limit, this.share)
     // What exceeds a share but not the limit gets a window for itself.
     const counted = Math.min(points, allowed)
-    const state = this.stateOf(await this.limiter.penalty(key, counted), limit)
-    const outcome = { ...state, counted, home: this }
-    if (state.used <= allowed) return { ...outcome, fits: true }
-    await this.giveBack(key, counted, limit, state.endsAtMs)
-    return { ...outcome, fits: false, counted: 0, used: state.used - counted }
-  }
-
-  async debit(key: string, points: number, limit: number): Promise<WindowState> {
-    return this.stateOf(await this.limiter.penalty(key, points), limit)
-  }
-
-  async giveBack(key: string, points: number, limit: number, endsAtMs: number): Promise<WindowState | undefined> {
-    if (performance.now() + MARGIN_MS >= endsAtMs) return undefined
-    return this.stateOf(await this.limiter.reward(key, points), limit)
-  }
-
-  async peek(key: string, limit: number): Promise<WindowState | undefined> {
-    const found = await this.limiter.get(key)
-    return found === null ? undefined : this.stateOf(found, limit)
-  }
-
-  private stateOf({ consumedPoints, msBeforeNext }: RateLimiterRes, limit: number): WindowState {
+    const window = this.open(key)
+    const fits = window.used + counted <= allowed
+    if (fits) window.used += counted
     return {
-      used: Math.max(0, consumedPoints),
-      allowed: shareOf(limit, this.share),
-      endsAtMs: performance.now() + Math.max(0, msBeforeNext),
+      used: Math.max(0, window.used),
+      allowed,
+      endsAtMs: window.endsAtMs,
+      fits,
+      counted: fits ? counted : 0,
+      home: this,
     }
+  }
+
+  debit(key: string, points: number, limit: number): WindowState {
+    const window = this.open(key)
+    window.used += points
+    return this.stateOf(window, limit)
+  }
+
+  giveBack(key: string, points: number, limit: number, endsAtMs: number): WindowState | undefined {
+    const nowMs = performance.now()
+    const window = this.windows.get(key)
+    if (nowMs + MARGIN_MS >= endsAtMs || window === undefined || window.endsAtMs <= nowMs) return undefined
+    window.used -= points
+    return this.stateOf(window, limit)
+  }
+
+  peek(key: string, limit: number): WindowState | undefined {
+    const window = this.windows.get(key)
+    return window === undefined || window.endsAtMs <= performance.now() ? undefined : this.stateOf(window, limit)
+  }
+
+  private open(key: string): Window {
+    const nowMs = performance.now()
+    const known = this.windows.get(key)
+    if (known !== undefined && known.endsAtMs > nowMs) return known
+    this.forgetEnded(nowMs)
+    const opened = { used: 0, endsAtMs: nowMs + WINDOW_MS }
+    this.windows.set(key, opened)
+    return opened
+  }
+
+  /** Whoever opens a window clears away those that are over: no timer has to, and what is kept stays in order. */
+  private forgetEnded(nowMs: number): void {
+    for (const [key, { endsAtMs }] of this.windows) {
+      if (endsAtMs > nowMs) return
+      this.windows.delete(key)
+    }
+  }
+
+  private stateOf({ used, endsAtMs }: Window, limit: number): WindowState {
+    return { used: Math.max(0, used), allowed: shareOf(limit, this.share), endsAtMs }
   }
 }

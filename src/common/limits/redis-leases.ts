@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { REDIS_PREFIX, type RedisLink } from './redis-link.js'
 
-/** Ids that one command renews; more take several commands. */
+/** Leases that one command renews: Redis does nothing else meanwhile. */
 const RENEWED_AT_ONCE = 500
 
 /**
@@ -22,10 +22,12 @@ redis.call('pexpire', KEYS[1], ARGV[3])
 return 1
 `
 
-/** Arguments: milliseconds, ids. */
+/** Arguments: milliseconds, and an id for each key; a key that has several leases is named several times. */
 const RENEW = `${NOW_MS}
-for i = 2, #ARGV do redis.call('zadd', KEYS[1], nowMs + ARGV[1], ARGV[i]) end
-redis.call('pexpire', KEYS[1], ARGV[1])
+for i = 1, #KEYS do
+  redis.call('zadd', KEYS[i], nowMs + ARGV[1], ARGV[i + 1])
+  redis.call('pexpire', KEYS[i], ARGV[1])
+end
 return 1
 `
 
@@ -35,11 +37,11 @@ return redis.call('zcount', KEYS[1], '(' .. nowMs, '+inf')
 
 interface LeaseCommands {
   takeLease(key: string, id: string, limit: number, leaseMs: number): Promise<number>
-  renewLeases(key: string, leaseMs: number, ...ids: string[]): Promise<number>
+  renewLeases(keyCount: number, ...keysLeaseMsAndIds: (string | number)[]): Promise<number>
   countLeases(key: string): Promise<number>
 }
 
-/** Leases that all replicas share. Every method resolves with undefined when Redis is away. */
+/** Leases that all replicas share. Whatever is asked resolves with undefined when Redis is away. */
 export class RedisLeases {
   private readonly commands: LeaseCommands & Pick<Redis, 'zrem'>
 
@@ -49,30 +51,54 @@ export class RedisLeases {
   ) {
     const { client } = link
     client.defineCommand('takeLease', { numberOfKeys: 1, lua: TAKE })
-    client.defineCommand('renewLeases', { numberOfKeys: 1, lua: RENEW })
+    client.defineCommand('renewLeases', { lua: RENEW })
     client.defineCommand('countLeases', { numberOfKeys: 1, lua: COUNT })
     this.commands = client as Redis & LeaseCommands
   }
 
-  async take(key: string, id: string, limit: number): Promise<boolean | undefined> {
-    const taken = await this.link.ask(() => this.commands.takeLease(keyOf(key), id, limit, this.leaseMs))
+  /** `isWanted` is asked when the answer comes later than it was waited for: a lease that nobody holds is given back. */
+  async take(key: string, id: string, limit: number, isWanted: () => boolean): Promise<boolean | undefined> {
+    const taken = await this.link.ask(
+      () => this.commands.takeLease(keyOf(key), id, limit, this.leaseMs),
+      (lateAnswer) => {
+        if (lateAnswer === 1 && !isWanted()) this.release(key, id)
+      },
+    )
     return taken === undefined ? undefined : taken === 1
   }
 
-  async renew(key: string, ids: ReadonlySet<string>): Promise<void> {
-    const all = [...ids]
-    for (let start = 0; start < all.length; start += RENEWED_AT_ONCE) {
-      const some = all.slice(start, start + RENEWED_AT_ONCE)
-      await this.link.ask(() => this.commands.renewLeases(keyOf(key), this.leaseMs, ...some))
+  /**
+   * All in one go: commands are sent in the order in which they are given, so that a lease which is released meanwhile
+   * is not brought back.
+   */
+  async renew(leases: Iterable<readonly [key: string, ids: Iterable<string>]>): Promise<void> {
+    const keys: string[] = []
+    const ids: string[] = []
+    for (const [key, held] of leases) {
+      for (const id of held) {
+        keys.push(keyOf(key))
+        ids.push(id)
+      }
     }
+    if (ids.length > 0) await this.link.ask(() => Promise.all(this.renewals(keys, ids)))
   }
 
-  async release(key: string, id: string): Promise<void> {
-    await this.link.ask(() => this.commands.zrem(keyOf(key), id))
+  release(key: string, id: string): void {
+    this.link.tell(() => this.commands.zrem(keyOf(key), id))
   }
 
   count(key: string): Promise<number | undefined> {
     return this.link.ask(() => this.commands.countLeases(keyOf(key)))
+  }
+
+  private renewals(keys: readonly string[], ids: readonly string[]): Promise<number>[] {
+    const sent: Promise<number>[] = []
+    for (let start = 0; start < ids.length; start += RENEWED_AT_ONCE) {
+      const some = keys.slice(start, start + RENEWED_AT_ONCE)
+      const theirs = ids.slice(start, start + RENEWED_AT_ONCE)
+      sent.push(this.commands.renewLeases(some.length, ...some, this.leaseMs, ...theirs))
+    }
+    return sent
   }
 }
 

@@ -15,7 +15,7 @@ const SILENCE_FACTOR = 4
 /**
  * The connection to Redis, and whether it can be relied on. It never keeps anybody waiting: an answer that is late is
  * as good as none. While Redis is away nobody asks it but a probe, which writes, as a replica or a full memory would
- * answer a ping.
+ * answer a ping; it is only told what to undo.
  */
 export class RedisLink {
   readonly client: Redis
@@ -96,6 +96,14 @@ export class RedisLink {
         resolve(answer)
       }, giveUp)
     })
+  }
+
+  /**
+   * Sends what is to be undone, while Redis counts as away as well: an answer that was late has come by a connection that
+   * works. Nobody waits for it, and what cannot be sent is not sent later.
+   */
+  tell(command: () => Promise<unknown>): void {
+    if (this.client.status === 'ready') command().catch(() => undefined)
   }
 
   /** Lets commands under way finish, for a moment. Never rejects. */

@@ -60,7 +60,10 @@ export class RedisWindows implements LimitWindows, WindowHome {
 
   giveBack(key: string, points: number, limit: number, endsAtMs: number): Promise<WindowState | undefined> {
     if (performance.now() + this.marginMs >= endsAtMs) return Promise.resolve(undefined)
-    return this.link.ask(async () => stateOf(await this.limiter(NO_LIMIT).reward(key, points), limit))
+    const reward = (): Promise<RateLimiterRes> => this.limiter(NO_LIMIT).reward(key, points)
+    if (!this.link.isAway) return this.link.ask(async () => stateOf(await reward(), limit))
+    this.link.tell(reward)
+    return Promise.resolve(undefined)
   }
 
   peek(key: string, limit: number): Promise<WindowState | undefined> {

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors/gateway-error.js'
-import type { Attempt, Call } from '../http/call.js'
+import type { Attempt, Call, CallLog } from '../http/call.js'
 import type { CallOutcome } from './call-endings.js'
 import { describeError, type Logging } from './logger.js'
 
@@ -25,6 +25,7 @@ export function logCall(
     `{"level":${logger.levels.values[level]},"time":"${isoTime()}"` +
       word('requestId', call.requestId) +
       word('keyId', call.caller.keyId) +
+      word('address', log.callerAddress) +
       word('method', call.method) +
       word('route', shownPath(call.path)) +
       word('model', log.model) +
@@ -40,7 +41,7 @@ export function logCall(
       duration('firstByteMs', log.firstByteMs) +
       duration('gatewayMs', gatewayMs) +
       count('bytesOut', log.bytesOut) +
-      record('usage', log.usage) +
+      usageText(log) +
       record('failure', describeFailure(log.failure)) +
       ',"msg":"request"}\n',
   )
@@ -98,6 +99,14 @@ const duration = (name: string, milliseconds: number | undefined): string =>
 
 const record = (name: string, value: object | undefined): string =>
   value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`
+
+/** Spelled once for the log and for the record of what was used. */
+function usageText(log: CallLog): string {
+  const { usage } = log
+  if (usage === undefined) return ''
+  const unitsText = (log.unitsText ??= JSON.stringify(usage.units))
+  return `,"usage":{"units":${unitsText},"estimated":${usage.estimated}}`
+}
 
 let timeMs = 0
 let timeText = ''

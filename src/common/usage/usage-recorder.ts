@@ -1,4 +1,5 @@
 import type { Call, Units } from '../http/call.js'
+import type { UsageRecord } from './usage-record.js'
 
 /** One thing an upstream charges for within a call, as it reported it, or as the gateway counted it (`estimated`). */
 export interface UsageEntry {
@@ -29,11 +30,22 @@ export interface EndedTask {
   readonly durationMs: number | undefined
 }
 
+/** What an ended task has used, priced: to be written in the transaction that ends the task. */
+export interface SettledTask {
+  /** undefined where usage is not stored. */
+  readonly record: UsageRecord | undefined
+  /** To be called once the transaction has been committed: then it counts. */
+  readonly whenWritten: () => void
+}
+
 /**
  * Takes note of what was used; the token under which capabilities inject it. Whoever calls it goes on whatever it throws:
  * accounting never ends what it counts. Plain requests are counted without it, when they are over.
  */
 export abstract class UsageRecorder {
   abstract record(entry: UsageEntry): void
+  /** For tasks whose end nobody writes down. */
   abstract taskEnded(task: EndedTask): void
+  /** For tasks whose end is written down; undefined when nothing can be made of it, which the log tells. */
+  abstract settleTask(task: EndedTask): SettledTask | undefined
 }

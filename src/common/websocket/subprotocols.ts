@@ -11,9 +11,19 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 export function offeredSubprotocols({ headers }: Pick<IncomingMessage, 'headers'>): readonly string[] {
   const header = headers['sec-websocket-protocol']
   if (header === undefined) return []
-  const offered = header.split(',').map((name) => name.replace(/^[ \t]+|[ \t]+$/g, ''))
+  const offered = header.split(',').map(withoutBlanks)
   if (offered.every((name) => TOKEN.test(name)) && new Set(offered).size === offered.length) return offered
   throw new GatewayError('invalid_request', 'The header Sec-WebSocket-Protocol must list different tokens.', {
     param: 'sec-websocket-protocol',
   })
 }
+
+/** A pattern for the blanks at the end would try each blank of a header that is full of them. */
+function withoutBlanks(name: string): string {
+  let [start, end] = [0, name.length]
+  while (isBlank(name[start])) start++
+  while (end > start && isBlank(name[end - 1])) end--
+  return name.slice(start, end)
+}
+
+const isBlank = (character: string | undefined): boolean => character === ' ' || character === '\t'

@@ -1,55 +1,22 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { type WebSocket, WebSocketServer } from 'ws'
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import type { WebSocket } from 'ws'
+
 import { eventually } from '../../../test/support/eventually.js'
-import {
-  GENEROUS_TIMEOUTS,
-  newCall,
-  type RawUpstream,
-  startRawUpstream,
-  targetOf,
-  unusedPort,
-} from '../../../test/support/raw-upstream.js'
-import type { GatewayError } from '../errors/gateway-error.js'
-import type { Call } from '../http/call.js'
-import type { UpstreamTarget } from '../http/upstream-client.js'
+import { newCall } from '../../../test/support/raw-upstream.js'
+import { UpstreamSocketsLab } from '../../../test/support/upstream-sockets-lab.js'
 import { collect } from '../http/byte-source.js'
+import type { UpstreamTarget } from '../http/upstream-client.js'
 import type { UpstreamResponse } from '../http/upstream-exchange.js'
 import type { SocketAnswer } from './socket-handshake.js'
-import { type SocketRequest, UpstreamSockets } from './upstream-sockets.js'
 
-let sockets: UpstreamSockets
-let http: Server | undefined
-let server: WebSocketServer | undefined
-let upstream: RawUpstream | undefined
-const clients: WebSocket[] = []
-beforeEach(() => {
-  sockets = new UpstreamSockets()
-})
-afterEach(async () => {
-  sockets.onApplicationShutdown()
-  for (const client of clients.splice(0)) client.terminate()
-  http?.closeAllConnections()
-  http?.close()
-  server?.close()
-  await upstream?.close()
-  http = server = upstream = undefined
-})
+const lab = new UpstreamSocketsLab()
+const { dial, rawTarget, socketServer } = lab
 
-/** A WebSocket server that does this with each connection it has accepted. */
-async function socketServer(onConnection: (socket: WebSocket, request: IncomingMessage) => void = () => undefined) {
-  http = createServer((_request, response) => response.writeHead(426).end('{"code":426}')).listen(0, '127.0.0.1')
-  server = new WebSocketServer({ server: http, perMessageDeflate: true })
-  server.on('connection', (socket, request) => {
-    clients.push(socket)
-    onConnection(socket, request)
-  })
-  await once(http, 'listening')
-  return targetOf((http.address() as AddressInfo).port)
-}
+afterEach(() => lab.reset())
 
 /** The 101 that a WebSocket server answers to this head. */
 function acceptanceOf(head: string): string {
@@ -63,24 +30,6 @@ const READ_BYTES = 262_144
 const LARGEST_PIECE_BYTES = 65_536
 
 const textFrame = (text: string): Buffer => Buffer.concat([Buffer.from([0x81, text.length]), Buffer.from(text)])
-
-/** The target of an upstream that writes what it likes in answer to the upgrade. */
-async function rawTarget(
-  onUpgrade: (socket: Socket, head: string) => void,
-  timeouts: Partial<UpstreamTarget['timeouts']> = {},
-): Promise<UpstreamTarget> {
-  upstream = await startRawUpstream(onUpgrade)
-  return targetOf(upstream.port, { timeouts: { ...GENEROUS_TIMEOUTS, ...timeouts } })
-}
-
-const REQUEST: SocketRequest = { path: '/talk', headers: { authorization: 'Bearer;t' }, maximumMessageBytes: 1000 }
-
-const dial = (
-  target: UpstreamTarget,
-  changes: Partial<SocketRequest> = {},
-  call = newCall(),
-  totalMs = 20_000,
-): Promise<SocketAnswer> => sockets.dial({ ...REQUEST, ...changes }, target, call, performance.now() + totalMs)
 
 function opened(answer: SocketAnswer): WebSocket {
   if (answer.socket === undefined) throw new Error(`refused with ${answer.refusal.status}`)
@@ -99,19 +48,6 @@ const textOf = async ({ body }: UpstreamResponse): Promise<string> =>
     })
   ).toString()
 
-const failureOf = (work: Promise<unknown>): Promise<GatewayError> =>
-  work.then(
-    () => {
-      throw new Error('nothing failed')
-    },
-    (error: unknown) => error as GatewayError,
-  )
-
-const secure = (target: UpstreamTarget): UpstreamTarget => ({
-  ...target,
-  origin: target.origin.replace('http:', 'https:'),
-})
-
 describe('An accepted upgrade', () => {
   it('asked for the path behind the prefix with the headers given, and offered no compression', async () => {
     let asked: IncomingMessage | undefined
@@ -128,7 +64,7 @@ describe('An accepted upgrade', () => {
 
   it('shows the headers of the upstream and the subprotocol it chose', async () => {
     const target = await socketServer()
-    server?.on('headers', (headers: string[]) => headers.push('x-tt-logid: log-1'))
+    lab.server?.on('headers', (headers: string[]) => headers.push('x-tt-logid: log-1'))
     const answer = await dial(target, { subprotocol: 'realtime' })
     expect(answer).toMatchObject({ headers: { 'x-tt-logid': 'log-1', 'sec-websocket-protocol': 'realtime' } })
     expect(opened(answer).protocol).toBe('realtime')
@@ -151,7 +87,7 @@ describe('An accepted upgrade', () => {
       socket.send(Buffer.alloc(1001))
     })
     const socket = opened(await dial(target))
-    const [client] = clients as [WebSocket]
+    const [client] = lab.clients as [WebSocket]
     const seen = Promise.all([socket, client].map((end) => new Promise((resolve) => end.once('close', resolve))))
     socket.resume()
     expect(await seen).toEqual([1006, 1009])
@@ -172,7 +108,7 @@ describe('An accepted upgrade', () => {
 
   it('is closed with the gateway', async () => {
     const socket = opened(await dial(await socketServer()))
-    sockets.onApplicationShutdown()
+    lab.sockets.onApplicationShutdown()
     await once(socket, 'close')
   })
 })
@@ -189,8 +125,8 @@ describe('A refused upgrade', () => {
     expect(await textOf(refusal)).toBe('{"code":1}')
     expect(call.log).toMatchObject({ upstreamStatus: status })
     expect(call.log.firstByteMs).toBeGreaterThan(0)
-    expect(upstream?.accepted).toBe(1)
-    await eventually(() => upstream?.sockets.size === 0)
+    expect(lab.upstream?.accepted).toBe(1)
+    await eventually(() => lab.upstream?.sockets.size === 0)
   })
 
   it.each<[string, (socket: Socket) => void]>([
@@ -200,7 +136,7 @@ describe('A refused upgrade', () => {
     const refusal = refused(await dial(await rawTarget(answer, { firstByteMs: 100 })))
     expect(refusal.status).toBe(401)
     expect(await textOf(refusal)).toBe('abc')
-    await eventually(() => upstream?.sockets.size === 0)
+    await eventually(() => lab.upstream?.sockets.size === 0)
   })
 
   it('is read up to a bound of 256 KiB', async () => {
@@ -216,99 +152,6 @@ describe('A refused upgrade', () => {
     expect(length).toBeGreaterThan(READ_BYTES)
     // It is known to be too long by the piece that makes it so.
     expect(length).toBeLessThanOrEqual(READ_BYTES + LARGEST_PIECE_BYTES)
-    await eventually(() => upstream?.sockets.size === 0)
-  })
-})
-
-describe('A dial that fails', () => {
-  it('because nobody listens was never sent', async () => {
-    expect(await failureOf(dial(targetOf(await unusedPort())))).toMatchObject({
-      kind: 'upstream_failed',
-      details: { attempt: { phase: 'unsent', channelFault: true }, retryable: true },
-    })
-  })
-
-  it.each<[string, (socket: Socket) => void]>([
-    ['a reset', (socket) => socket.resetAndDestroy()],
-    ['a polite close', (socket) => socket.end()],
-    ['something that is not HTTP', (socket) => socket.end('SSH-2.0-OpenSSH_9.6\r\n\r\n')],
-    [
-      'a 101 that does not prove itself',
-      (socket) => socket.write('HTTP/1.1 101 S\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n'),
-    ],
-  ])('by %s is the fault of the channel, and closes', async (_name, answer) => {
-    expect(await failureOf(dial(await rawTarget(answer)))).toMatchObject({
-      kind: 'upstream_failed',
-      details: { attempt: { phase: 'sent', channelFault: true } },
-    })
-    await eventually(() => upstream?.sockets.size === 0)
-  })
-
-  it('by choosing another subprotocol than the one offered is the fault of the channel', async () => {
-    const target = await socketServer()
-    if (server !== undefined) server.options.handleProtocols = () => 'other'
-    expect(await failureOf(dial(target, { subprotocol: 'realtime' }))).toMatchObject({ kind: 'upstream_failed' })
-  })
-
-  it('by silence after the connection is given up after the first-byte time', async () => {
-    const target = await rawTarget(() => undefined, { firstByteMs: 50 })
-    expect(await failureOf(dial(target))).toMatchObject({
-      kind: 'upstream_timeout',
-      details: { attempt: { phase: 'sent', channelFault: true } },
-    })
-    await eventually(() => upstream?.sockets.size === 0)
-  })
-
-  it('by a TLS handshake without end is given up after the connect time, and nothing was sent', async () => {
-    const target = secure(await rawTarget(() => undefined, { connectMs: 50 }))
-    expect(await failureOf(dial(target))).toMatchObject({
-      kind: 'upstream_timeout',
-      details: { attempt: { phase: 'unsent', channelFault: true }, retryable: true },
-    })
-    await eventually(() => upstream?.sockets.size === 0)
-  })
-
-  it('by the end of the total time is given up at once', async () => {
-    const call = newCall()
-    const target = await rawTarget(() => undefined)
-    expect(await failureOf(dial(target, {}, call, 50))).toMatchObject({ kind: 'upstream_timeout' })
-    expect(call.log.upstreamMs).toBeGreaterThan(40)
-    await eventually(() => upstream?.sockets.size === 0)
-  })
-
-  it('before it began, by a header that cannot be sent, leaves nothing behind', async () => {
-    const target = await socketServer()
-    await expect(dial(target, { headers: { authorization: 'a\nb' } })).rejects.toThrow('Invalid character')
-    expect(clients).toHaveLength(0)
-  })
-})
-
-describe('A caller who leaves', () => {
-  it('during the upgrade ends it at the socket of the upstream', async () => {
-    const call = newCall()
-    const target = await rawTarget(() => {
-      call.departure.announce()
-    })
-    expect(await failureOf(dial(target, {}, call))).toMatchObject({ kind: 'caller_left' })
-    await eventually(() => upstream?.sockets.size === 0)
-  })
-
-  it.each(['http', 'https'])('while the connection is made over %s sends nothing', async (protocol) => {
-    const call: Call = newCall()
-    let heads = 0
-    const target = await rawTarget(() => heads++)
-    const dialling = failureOf(dial(protocol === 'https' ? secure(target) : target, {}, call))
-    call.departure.announce()
-    expect(await dialling).toMatchObject({ kind: 'caller_left', details: {} })
-    await eventually(() => upstream?.sockets.size === 0)
-    expect(heads).toBe(0)
-  })
-
-  it('before anything was done costs no connection', async () => {
-    const call = newCall()
-    call.departure.announce()
-    const target = await rawTarget(() => undefined)
-    expect(() => dial(target, {}, call)).toThrow('The caller closed the connection.')
-    expect(upstream?.accepted).toBe(0)
+    await eventually(() => lab.upstream?.sockets.size === 0)
   })
 })

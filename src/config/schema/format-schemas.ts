@@ -38,6 +38,14 @@ export const hostName = textAs('must be an IP address or a host name', (text) =>
   isIP(text) > 0 || /^[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})$/.test(text) ? text : undefined,
 )
 
+/** One address or a range of them; an IPv4 address in the dress of IPv6 would fit no peer, as peers are stripped of it. */
+export const addressRange = textAs('must be an IP address or a range such as 10.0.0.0/8', (text) => {
+  const [, network = '', prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+  const bits = { 4: 32, 6: 128 }[isIP(network)]
+  if (bits === undefined || /^::ffff:/i.test(network) || network.includes('%')) return undefined
+  return prefix === undefined || Number(prefix) <= bits ? text : undefined
+})
+
 /** SHA-256 of an access key in lower-case hex; `sha256:<hex>` gives the hash itself. Undefined when it is neither. */
 export function keyHash(text: unknown): string | undefined {
   if (typeof text !== 'string') return undefined

@@ -9,9 +9,9 @@ const GUESS_CONFIDENCE = 20
 const MARKUP_OPEN = 0x3c
 const MARKUP_CLOSE = 0x3e
 
-export type Utf16 = 'utf-16le' | 'utf-16be'
+type Utf16 = 'utf-16le' | 'utf-16be'
 
-export interface Utf8Standing {
+interface Utf8Standing {
   /** Well-formed sequences of more than one byte. */
   readonly good: number
   /** Places where the bytes are no UTF-8. */

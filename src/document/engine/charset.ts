@@ -6,7 +6,7 @@ const DECLARATION_BYTES = 1024
 /** So many well-formed characters are no chance in a text of another charset of several bytes. */
 const CERTAIN_UTF8_CHARACTERS = 8
 
-export interface DecodeOptions {
+interface DecodeOptions {
   /** Looks for a `<meta>` that names the charset as well. */
   readonly htmlMeta?: boolean
 }

@@ -1,8 +1,8 @@
 import { utf16ByZeros, utf8Standing } from './charset-detection.js'
-import { type DocumentKind, EngineFault, type EngineInput } from './engine-contract.js'
+import { type DocumentKind, EngineFault, type EngineInput, mediaTypeOf } from './engine-contract.js'
 import { foreignFormat } from './foreign-formats.js'
 import { oleFault, zipKind } from './office/office-kind.js'
-import { extensionOf, mimeType, textKind } from './text/text-kind.js'
+import { extensionOf, textKind } from './text/text-kind.js'
 
 /** PDF 32000-1, annex H 3.4.1: readers accept a header anywhere in the first 1,024 bytes. */
 const PDF_HEADER_BYTES = 1024
@@ -41,7 +41,7 @@ function isPdf({ bytes, contentType, name }: EngineInput): boolean {
   // Behind something else: a text that only speaks of the header holds no objects, and one that explains the format is
   // a text all the same, where nobody calls it a PDF.
   if (!view.includes('endobj')) return false
-  return mimeType(contentType) === PDF_TYPE || extensionOf(name) === 'pdf' || !isText(bytes)
+  return mediaTypeOf(contentType) === PDF_TYPE || extensionOf(name) === 'pdf' || !isText(bytes)
 }
 
 const isText = (bytes: Uint8Array): boolean => !isBinary(bytes) && utf8Standing(bytes).bad === 0

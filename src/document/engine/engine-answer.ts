@@ -1,5 +1,5 @@
 import { EngineFault, type EngineMetadata, type EngineOutput } from './engine-contract.js'
-import type { EngineReplyHead } from './engine-protocol.js'
+import { contentText, type EngineReplyHead } from './engine-protocol.js'
 
 /** Without `rssBytes`, which is measured when the answer is sent. */
 type Unmeasured<Head> = Head extends unknown ? Omit<Head, 'rssBytes'> : never
@@ -17,7 +17,7 @@ const TOO_DEEP = /maximum call stack/i
 
 /** The document as it was read; its content as JSON text of two members, at most `contentBytes` long. */
 export function readAnswer(output: EngineOutput, contentBytes: number): EngineAnswer {
-  const payload = Buffer.from(`"html":${JSON.stringify(output.html)},"markdown":${JSON.stringify(output.markdown)}`)
+  const payload = contentText(output)
   if (payload.length > contentBytes)
     return faultAnswer(new EngineFault('too_large', 'The text of the document is too long.'))
   const { kind, metadata, pages } = output

@@ -1,6 +1,6 @@
 /**
- * What stands between the gateway and the engine in its child process. The engine is a pure function of these: it reads
- * no file, no environment and no network.
+ * What stands between the gateway and the engine in its child process. The engine is a function of these alone: it reads
+ * no environment, no network, and no file but the data of the libraries it is made of (character maps, fonts).
  */
 export interface EngineInput {
   readonly bytes: Uint8Array
@@ -12,6 +12,10 @@ export interface EngineInput {
   readonly baseUrl: string
 }
 
+/** The media type of a Content-Type header, without parameters, in lower case; '' when there is none. */
+export const mediaTypeOf = (contentType: string | undefined): string =>
+  (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+
 export interface EngineLimits {
   /** Of a PDF; more are refused, not cut off. */
   readonly pages: number
@@ -19,8 +23,7 @@ export interface EngineLimits {
   readonly decodedBytes: number
 }
 
-export const DOCUMENT_KINDS = ['html', 'pdf', 'docx', 'xlsx', 'pptx', 'csv', 'markdown', 'text'] as const
-export type DocumentKind = (typeof DOCUMENT_KINDS)[number]
+export type DocumentKind = 'html' | 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'csv' | 'markdown' | 'text'
 
 /** Specification: Document parse result, metadata; every member present, '' when the document does not say. */
 export interface EngineMetadata {
@@ -47,8 +50,7 @@ export interface EngineOutput {
  * Why a document cannot be read: `unsupported` no format of ours, `encrypted` needs a password, `no_text` holds pictures
  * of text only, `broken` is not what it says it is, `too_large` beyond a limit of the engine.
  */
-export const ENGINE_FAULTS = ['unsupported', 'encrypted', 'no_text', 'broken', 'too_large'] as const
-export type EngineFaultName = (typeof ENGINE_FAULTS)[number]
+export type EngineFaultName = 'unsupported' | 'encrypted' | 'no_text' | 'broken' | 'too_large'
 
 /** The document's fault, in words for the caller; anything else the engine throws is a fault of ours. */
 export class EngineFault extends Error {
@@ -57,7 +59,17 @@ export class EngineFault extends Error {
   constructor(
     readonly fault: EngineFaultName,
     message: string,
+    options?: ErrorOptions,
   ) {
-    super(message)
+    super(message, options)
   }
 }
+
+/**
+ * What is thrown in place of a library's error: the document's fault. Faults that are told already stay as they are, and
+ * so do `RangeError`s: memory or stack that ran out says nothing of the document's form.
+ */
+export const faultBehind = (error: unknown, fault: EngineFaultName, message: string): Error =>
+  error instanceof EngineFault || error instanceof RangeError
+    ? error
+    : new EngineFault(fault, message, { cause: error })

@@ -8,7 +8,7 @@ export interface Frame {
 }
 
 /** In bytes; a frame that declares more is a fault, found before anything of it is kept. */
-export interface FrameLimits {
+interface FrameLimits {
   readonly headBytes: number
   readonly payloadBytes: number
 }
@@ -45,11 +45,6 @@ export class FrameReader {
     private readonly limits: () => FrameLimits,
     private readonly onFrame: (frame: Frame) => void,
   ) {}
-
-  /** True between two frames. */
-  get isAtRest(): boolean {
-    return this.expected === 'prefix' && this.filled === 0
-  }
 
   /** Throws a `FrameFault`; the reader is of no use afterwards. */
   push(chunk: Buffer): void {

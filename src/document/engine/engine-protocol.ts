@@ -3,6 +3,10 @@ import type { DocumentKind, EngineFaultName, EngineLimits, EngineMetadata } from
 /** The pipe to the gateway. Standard output is not used: libraries write their warnings there. */
 export const ENGINE_PIPE = 3
 
+/** What is read of a document, as the members of its result: they are put into the answer as they are. */
+export const contentText = ({ html, markdown }: { readonly html: string; readonly markdown: string }): Buffer =>
+  Buffer.from(`"html":${JSON.stringify(html)},"markdown":${JSON.stringify(markdown)}`)
+
 /** Head of a job; the document's bytes are the payload. */
 export interface EngineJobHead {
   readonly contentType: string

@@ -8,7 +8,7 @@ const DOCUMENTS_PER_ENGINE = 200
 /** What one uses that has read nothing but a small PDF. */
 const UNUSED_ENGINE_BYTES = 100 * 1_048_576
 
-export interface FleetSettings {
+interface FleetSettings {
   readonly processes: number
   readonly memoryBytes: number
 }

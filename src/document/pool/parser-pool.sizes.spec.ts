@@ -6,28 +6,25 @@ import { Departure } from '../../common/http/departure.js'
 import { eventually } from '../../../test/support/eventually.js'
 import {
   childrenOf,
+  DOCUMENTS,
   FAKE_ENGINE,
+  MEBIBYTE,
+  ParserPoolLab,
   isAlive,
   isOnRecord,
   markdownOf,
   processOf,
-  startPool,
-  type TestPool,
 } from '../../../test/support/parser-pools.js'
 
-const MEBIBYTE = 1_048_576
-const DOCUMENTS = { processes: 1, queue: 4, memoryBytes: 512 * MEBIBYTE }
+const lab = new ParserPoolLab()
+const { start } = lab
 
-let pool: TestPool
-const start = (documents: object = {}, entry = FAKE_ENGINE): void => {
-  pool = startPool(entry, { documents: { ...DOCUMENTS, ...documents } })
-}
-afterEach(() => pool.close())
+afterEach(() => lab.close())
 
 /** The processes of as many documents as have to be read at the same time. */
 async function meeting(count: number): Promise<number[]> {
   const directory = await mkdtemp(join(tmpdir(), 'engines-'))
-  const documents = Array.from({ length: count }, () => pool.parse(`meet:${count},${directory}`))
+  const documents = Array.from({ length: count }, () => lab.pool.parse(`meet:${count},${directory}`))
   try {
     return (await Promise.all(documents)).map(processOf)
   } finally {
@@ -38,7 +35,7 @@ async function meeting(count: number): Promise<number[]> {
 /** So many documents that stay until everybody leaves. */
 function hold(count: number): { readonly release: () => Promise<unknown> } {
   const departure = new Departure()
-  const held = Array.from({ length: count }, () => pool.parse('wait', { departure }))
+  const held = Array.from({ length: count }, () => lab.pool.parse('wait', { departure }))
   const settled = Promise.allSettled(held)
   return {
     release: () => {
@@ -53,22 +50,25 @@ describe('Many documents at once', () => {
     start({ processes: 2 })
     const processes = await meeting(2)
     expect(new Set(processes).size).toBe(2)
-    const documents = await Promise.all(Array.from({ length: 6 }, () => pool.parse('pause:20')))
+    const documents = await Promise.all(Array.from({ length: 6 }, () => lab.pool.parse('pause:20')))
     for (const document of documents) expect(processes).toContain(processOf(document))
   })
 
   it('wait in a line of bounded length; beyond it callers hear at once when to come again', async () => {
     start({ processes: 1, queue: 2 })
     const held = hold(3)
-    await expect(pool.parse('echo:4')).rejects.toMatchObject({ kind: 'overloaded', details: { retryAfterSeconds: 1 } })
+    await expect(lab.pool.parse('echo:4')).rejects.toMatchObject({
+      kind: 'overloaded',
+      details: { retryAfterSeconds: 1 },
+    })
     await held.release()
-    expect(markdownOf(await pool.parse('echo:5'))).toBe('5')
+    expect(markdownOf(await lab.pool.parse('echo:5'))).toBe('5')
   })
 
   it('may have no line at all', async () => {
     start({ processes: 1, queue: 0 })
     const held = hold(1)
-    await expect(pool.parse('echo:2')).rejects.toMatchObject({ kind: 'overloaded' })
+    await expect(lab.pool.parse('echo:2')).rejects.toMatchObject({ kind: 'overloaded' })
     await held.release()
   })
 
@@ -77,7 +77,7 @@ describe('Many documents at once', () => {
     const order: string[] = []
     const names = ['a', 'b', 'c', 'd']
     await Promise.all(
-      names.map((name) => pool.parse(`echo:${name}`).then((document) => order.push(markdownOf(document)))),
+      names.map((name) => lab.pool.parse(`echo:${name}`).then((document) => order.push(markdownOf(document)))),
     )
     expect(order).toEqual(names)
   })
@@ -85,15 +85,16 @@ describe('Many documents at once', () => {
 
 describe('A process', () => {
   it('is not there before the first document', async () => {
-    start({}, '/nowhere/engine.mjs')
-    expect(pool.logText()).toBe('')
-    await expect(pool.parse('echo:1')).rejects.toMatchObject({ kind: 'overloaded' })
+    start()
+    expect(childrenOf(process.pid)).toEqual([])
+    const first = processOf(await lab.pool.parse('echo:1'))
+    expect(childrenOf(process.pid)).toEqual([first])
   })
 
   it('that has grown large is replaced, and nobody notices', async () => {
     start()
-    const swollen = processOf(await pool.parse('swell'))
-    const [second, third] = await Promise.all([pool.parse('echo:2'), pool.parse('echo:3')])
+    const swollen = processOf(await lab.pool.parse('swell'))
+    const [second, third] = await Promise.all([lab.pool.parse('echo:2'), lab.pool.parse('echo:3')])
     expect([markdownOf(second), markdownOf(third)]).toEqual(['2', '3'])
     expect(processOf(second)).not.toBe(swollen)
     await eventually(() => !isAlive(swollen))
@@ -101,7 +102,7 @@ describe('A process', () => {
 
   it('is replaced after two hundred documents, and nobody notices', async () => {
     start({ queue: 300 })
-    const documents = await Promise.all(Array.from({ length: 201 }, (_, index) => pool.parse(`echo:${index}`)))
+    const documents = await Promise.all(Array.from({ length: 201 }, (_, index) => lab.pool.parse(`echo:${index}`)))
     expect(documents.map(markdownOf)).toEqual(documents.map((_, index) => String(index)))
     const processes = documents.map(processOf)
     expect(new Set(processes.slice(0, 200)).size).toBe(1)
@@ -110,51 +111,51 @@ describe('A process', () => {
 
   it('that dies with nothing to do is replaced before anybody asks', async () => {
     start()
-    const first = processOf(await pool.parse('echo:1'))
+    const first = processOf(await lab.pool.parse('echo:1'))
     process.kill(first, 'SIGKILL')
     await eventually(() => !isOnRecord(first) && childrenOf(process.pid).length === 1)
     const [second] = childrenOf(process.pid)
-    expect(processOf(await pool.parse('echo:2'))).toBe(second)
+    expect(processOf(await lab.pool.parse('echo:2'))).toBe(second)
   })
 })
 
 describe('A process that dies while it starts', () => {
   it('is 503 for everybody who waits, told once in the log, and not tried again at once', async () => {
-    start({ processes: 2, queue: 10 }, '/nowhere/engine.mjs')
-    const outcomes = await Promise.allSettled(Array.from({ length: 5 }, () => pool.parse('echo:1')))
+    start({ processes: 2, queue: 10 }, {}, '/nowhere/engine.mjs')
+    const outcomes = await Promise.allSettled(Array.from({ length: 5 }, () => lab.pool.parse('echo:1')))
     for (const outcome of outcomes) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: { kind: 'overloaded' } })
     }
-    const { length } = pool.logText()
+    const { length } = lab.pool.logText()
     for (let call = 0; call < 100; call += 1) {
-      await expect(pool.parse('echo:1')).rejects.toMatchObject({
+      await expect(lab.pool.parse('echo:1')).rejects.toMatchObject({
         kind: 'overloaded',
         details: { retryAfterSeconds: 1 },
       })
     }
-    expect(pool.logText()).toHaveLength(length)
-    expect(pool.logText()).toContain('Cannot find module')
-    expect(pool.logText().trim().split('\n').length).toBeLessThanOrEqual(2)
+    expect(lab.pool.logText()).toHaveLength(length)
+    expect(lab.pool.logText()).toContain('Cannot find module')
+    expect(lab.pool.logText().trim().split('\n').length).toBeLessThanOrEqual(2)
   })
 
   it('is tried again after a rest, and then documents are read', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'engine-'))
     const entry = join(directory, 'engine.mjs')
-    start({}, entry)
-    await expect(pool.parse('echo:1')).rejects.toMatchObject({ kind: 'overloaded' })
+    start({}, {}, entry)
+    await expect(lab.pool.parse('echo:1')).rejects.toMatchObject({ kind: 'overloaded' })
     await copyFile(FAKE_ENGINE, entry)
-    await eventually(async () => (await pool.parse('echo:2').catch(() => undefined)) !== undefined)
+    await eventually(async () => (await lab.pool.parse('echo:2').catch(() => undefined)) !== undefined)
     await rm(directory, { recursive: true })
   })
 })
 
 describe('A reload of the configuration', () => {
-  const reload = (documents: object): Promise<void> => pool.reload({ documents: { ...DOCUMENTS, ...documents } })
+  const reload = (documents: object): Promise<void> => lab.pool.reload({ documents: { ...DOCUMENTS, ...documents } })
 
   it('that grants more processes is felt by those who wait', async () => {
     start({ processes: 1 })
     const held = hold(1)
-    const waiting = pool.parse('echo:waiting')
+    const waiting = lab.pool.parse('echo:waiting')
     await reload({ processes: 2 })
     expect(markdownOf(await waiting)).toBe('waiting')
     await held.release()
@@ -166,15 +167,15 @@ describe('A reload of the configuration', () => {
     expect(processes.filter(isAlive)).toHaveLength(2)
     await reload({ processes: 1 })
     await eventually(() => processes.filter(isAlive).length === 1)
-    const [first, second] = await Promise.all([pool.parse('pause:20'), pool.parse('pause:20')])
+    const [first, second] = await Promise.all([lab.pool.parse('pause:20'), lab.pool.parse('pause:20')])
     expect(processOf(first)).toBe(processOf(second))
   })
 
   it('that changes their memory replaces them', async () => {
     start()
-    const before = processOf(await pool.parse('echo:1'))
+    const before = processOf(await lab.pool.parse('echo:1'))
     await reload({ memoryBytes: 600 * MEBIBYTE })
-    expect(processOf(await pool.parse('echo:2'))).not.toBe(before)
+    expect(processOf(await lab.pool.parse('echo:2'))).not.toBe(before)
     await eventually(() => !isAlive(before))
   })
 })
@@ -183,12 +184,12 @@ describe('The end of the gateway', () => {
   it('ends all processes, the busy ones too, and refuses whoever waits or comes', async () => {
     start({ processes: 2, queue: 1 })
     const processes = await meeting(2)
-    const busy = Promise.allSettled([pool.parse('hang'), pool.parse('hang'), pool.parse('echo:waits')])
-    await pool.close()
+    const busy = Promise.allSettled([lab.pool.parse('hang'), lab.pool.parse('hang'), lab.pool.parse('echo:waits')])
+    await lab.pool.close()
     expect(processes.filter(isAlive)).toEqual([])
     const [first, second, waiting] = await busy
     for (const outcome of [first, second]) expect(outcome).toMatchObject({ status: 'rejected' })
     expect(waiting).toMatchObject({ status: 'rejected', reason: { kind: 'overloaded' } })
-    await expect(pool.parse('echo:late')).rejects.toMatchObject({ kind: 'overloaded' })
+    await expect(lab.pool.parse('echo:late')).rejects.toMatchObject({ kind: 'overloaded' })
   })
 })

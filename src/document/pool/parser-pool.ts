@@ -2,6 +2,7 @@ import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common'
 import { type Logger } from '../../common/observability/logger.js'
 import { LOGGER } from '../../common/observability/observability.module.js'
 import { ConfigStore } from '../../config/config-store.js'
+import { contentBytes } from '../content-bytes.js'
 import { type DocumentFile, DocumentParser, type ParsedDocument, type ParseTerms } from '../document-parser.js'
 import type { EngineReplyHead } from '../engine/engine-protocol.js'
 import type { EngineChild, EngineJob } from './engine-child.js'
@@ -11,9 +12,6 @@ import { EngineFleet } from './engine-fleet.js'
 import { readOn } from './engine-reading.js'
 import { documentOf, errorOfEnd, parserFull, parserStopping } from './parse-outcome.js'
 import { WaitingLine } from './waiting-line.js'
-
-/** JSON text of a document, and HTML beside Markdown, are longer than what they were made of. */
-const CONTENT_FACTOR = 4
 
 /**
  * Documents are read in processes of their own: whatever a document does to its reader, no other traffic is touched.
@@ -108,10 +106,9 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
 
   private jobOf({ spool, contentType, name, baseUrl }: DocumentFile): EngineJob {
     const { documents, limits } = this.store.current
-    const contentBytes = limits.documentBytes * CONTENT_FACTOR
     const engineLimits = { pages: documents.pages, decodedBytes: limits.documentBytes }
     return {
-      head: { contentType, name, baseUrl, limits: engineLimits, contentBytes },
+      head: { contentType, name, baseUrl, limits: engineLimits, contentBytes: contentBytes(limits) },
       bytes: spool.size,
       open: () => spool.createReadStream(),
     }

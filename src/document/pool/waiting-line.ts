@@ -1,9 +1,7 @@
 import { callerLeft } from '../../common/http/call.js'
 import type { ParseTerms } from '../document-parser.js'
+import { LONGEST_TIMER_MS } from '../longest-timer.js'
 import { outOfTime } from './parse-outcome.js'
-
-/** Timers take no more. */
-const LONGEST_TIMER_MS = 2_147_483_647
 
 interface Waiter<Grant> {
   readonly grant: (value: Grant) => void

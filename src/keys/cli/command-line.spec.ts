@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
-import { BadCommand, type Command, readCommand, USAGE } from './command-line.js'
+import { BadCommand } from './bad-command.js'
+import { type Command, readCommand } from './command-line.js'
+import { USAGE } from './usage-text.js'
 
 const NOW_MS = 1_800_000_000_000
 const read = (line: string): Command => readCommand(line === '' ? [] : line.split(' '), NOW_MS)
@@ -31,6 +33,7 @@ describe('The command line of keys', () => {
         limits: { concurrency: null, tokensPerMinute: 7 },
       },
     ],
+    ['update a --expires 2020-01-01', { name: 'update', id: 'a', terms: { expires_at: Date.UTC(2020, 0, 1) } }],
     ['admin-key', { name: 'admin-key' }],
   ])('reads: %s', (line, command) => {
     expect(read(line)).toEqual({ ...PLAIN, ...command })
@@ -40,14 +43,22 @@ describe('The command line of keys', () => {
     ['', 'Which command?'],
     ['make', 'There is no such command.'],
     ['constructor', 'There is no such command.'],
-    ['create team-b', 'create takes options only.'],
+    ['create team-b', 'create takes options only. The id of a new key is given by --id.'],
+    ['list team-b', 'list takes options only.'],
+    ['update a', 'update needs something to change, such as --expires 30d.'],
+    ['update a --json', 'update needs something to change'],
     ['show', 'show needs one id.'],
     ['revoke a b', 'revoke needs one id.'],
     ['show a --models x', "Unknown option '--models'"],
-    ['create --requests-per-minute many', '--requests-per-minute needs a whole number'],
+    ['create --requests-per-minute many', '--requests-per-minute needs a whole number above 0'],
+    ['create --requests-per-minute 0', '--requests-per-minute needs a whole number above 0'],
     ['create --concurrency -1', "'--concurrency' argument is ambiguous"],
     ['create --expires tomorrow', '--expires needs 90d'],
     ['create --expires 2030-13-01', '--expires needs 90d'],
+    ['create --expires 2030-02-30', '--expires needs 90d'],
+    ['create --expires 2030-01-31T12:00', '--expires needs 90d'],
+    ['create --expires 2020-01-01', '--expires must be in the future.'],
+    ['create --expires 0d', '--expires must be in the future.'],
     ['create --expires 01/02/2030', '--expires needs 90d'],
     ['list --url ftp://h', '--url must be'],
     ['list --url http://user:secret@h', '--url must be'],
@@ -56,6 +67,11 @@ describe('The command line of keys', () => {
   ])('does not understand: %s', (line, message) => {
     expect(() => read(line)).toThrow(BadCommand)
     expect(() => read(line)).toThrow(message)
+  })
+
+  it('takes globs with spaces between them, and no id that is empty', () => {
+    expect(readCommand(['create', '--models', 'gpt-*, tts-1'], NOW_MS).terms).toEqual({ models: ['gpt-*', 'tts-1'] })
+    expect(() => readCommand(['revoke', ''], NOW_MS)).toThrow('revoke needs one id.')
   })
 
   it('explains every command and every option there is', () => {

@@ -2,6 +2,8 @@ import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { isNativeError } from 'node:util/types'
 import type { KeyLimits } from '../../config/gateway-config.js'
 import { LIMIT_RULES } from '../key-fields.js'
+import { BadCommand, UnknownCommand } from './bad-command.js'
+import { expiryOf } from './expiry.js'
 import type { KeyChangeFields } from './key-desk.js'
 
 export const COMMANDS = ['create', 'list', 'show', 'update', 'revoke', 'admin-key'] as const
@@ -26,13 +28,8 @@ export interface Command {
 /** One that needs keys to work on. */
 export type DeskCommand = Command & { readonly name: Exclude<CommandName, 'admin-key'> }
 
-/** What was typed makes no sense; the message says what would. */
-export class BadCommand extends Error {
-  override readonly name = 'BadCommand'
-}
-
-const LIMIT_NAMES = Object.keys(LIMIT_RULES) as (keyof KeyLimits)[]
-const optionOf = (limit: string): string => limit.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+export const LIMIT_NAMES = Object.keys(LIMIT_RULES) as (keyof KeyLimits)[]
+export const optionOf = (limit: string): string => limit.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
 const TEXT = { type: 'string' } as const
 const FLAG = { type: 'boolean' } as const
@@ -62,21 +59,36 @@ type Values = Readonly<Record<string, unknown>>
 export function readCommand(words: readonly string[], nowMs: number): Command {
   const [first, ...rest] = words
   const name = COMMANDS.find((command) => command === first)
-  if (name === undefined) throw new BadCommand(first === undefined ? 'Which command?' : 'There is no such command.')
+  if (name === undefined) throw new UnknownCommand(first === undefined ? 'Which command?' : 'There is no such command.')
   const { values, positionals } = parsed(name, rest)
-  const needsId = name === 'show' || name === 'update' || name === 'revoke'
-  if (positionals.length !== (needsId ? 1 : 0))
-    throw new BadCommand(needsId ? `${name} needs one id.` : `${name} takes options only.`)
   const url = textOf(values['url'])
+  const terms = termsOf(values, nowMs)
+  const limits = limitsOf(values)
+  if (name === 'update' && Object.keys(terms).length + Object.keys(limits).length === 0)
+    throw new BadCommand('update needs something to change, such as --expires 30d.')
+  if (name === 'create' && typeof terms.expires_at === 'number' && terms.expires_at <= nowMs)
+    throw new BadCommand('--expires must be in the future.')
   return {
     name,
-    id: needsId ? positionals[0] : textOf(values['id']),
-    terms: termsOf(values, nowMs),
-    limits: limitsOf(values),
+    id: idOf(name, positionals) ?? textOf(values['id']),
+    terms,
+    limits,
     url: url === undefined ? undefined : checkedUrl(url),
     isQuiet: values['quiet'] === true,
     isJson: values['json'] === true,
   }
+}
+
+/** Of commands that work on one key; undefined for others. */
+function idOf(name: CommandName, words: readonly string[]): string | undefined {
+  const [id, ...further] = words
+  if (name === 'show' || name === 'update' || name === 'revoke') {
+    if (id === undefined || id === '' || further.length > 0) throw new BadCommand(`${name} needs one id.`)
+    return id
+  }
+  if (id === undefined) return undefined
+  const hint = name === 'create' ? ' The id of a new key is given by --id.' : ''
+  throw new BadCommand(`${name} takes options only.${hint}`)
 }
 
 function parsed(name: CommandName, args: string[]): { readonly values: Values; readonly positionals: string[] } {
@@ -97,9 +109,9 @@ function termsOf(values: Values, nowMs: number): Omit<KeyChangeFields, 'limits'>
   const note = textOf(values['note'])
   const expires = textOf(values['expires'])
   return {
-    ...(models === undefined ? {} : { models: models === NONE ? null : models.split(',') }),
+    ...(models === undefined ? {} : { models: models === NONE ? null : models.split(',').map((glob) => glob.trim()) }),
     ...(note === undefined ? {} : { note: note === NONE ? null : note }),
-    ...(expires === undefined ? {} : { expires_at: expires === NONE ? null : timeOf(expires, nowMs) }),
+    ...(expires === undefined ? {} : { expires_at: expires === NONE ? null : expiryOf(expires, nowMs) }),
   }
 }
 
@@ -108,52 +120,16 @@ function limitsOf(values: Values): LimitChanges {
     const option = optionOf(name)
     const text = textOf(values[option])
     if (text === undefined) return []
-    if (text !== NONE && !/^\d{1,15}$/.test(text)) throw new BadCommand(`--${option} needs a whole number, or ${NONE}.`)
+    if (text !== NONE && !/^[1-9]\d{0,14}$/.test(text))
+      throw new BadCommand(`--${option} needs a whole number above 0, or ${NONE}.`)
     return [[name, text === NONE ? null : Number(text)] as const]
   })
   return Object.fromEntries(given)
 }
 
-const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
-const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
-
-/** A time from now (`90d`), or a date; Unix milliseconds. */
-function timeOf(text: string, nowMs: number): number {
-  const [, count, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
-  if (count !== undefined) return nowMs + Number(count) * (UNIT_MS[unit] ?? 0)
-  const timeMs = DATE.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(timeMs))
-    throw new BadCommand(`--expires needs 90d, 12h or 30m, a date (2030-01-31, 2030-01-31T12:00:00Z), or ${NONE}.`)
-  return timeMs
-}
-
 function checkedUrl(url: string): string {
   if (/^https?:\/\/[^\s?#@]+$/.test(url) && URL.canParse(url)) return url
-  throw new BadCommand('--url must be the http(s) address of a gateway, without user, query or fragment.')
+  throw new BadCommand(
+    '--url must be the address of a gateway, such as http://127.0.0.1:8080, without user, query or fragment.',
+  )
 }
-
-const limitHelp = LIMIT_NAMES.map((name) => `  --${optionOf(name)} <number>`).join('\n')
-
-export const USAGE = `Usage: npm run keys -- <command>
-
-  create [--id <id>] [terms]   issue a key; it is shown this once
-  list                         all keys
-  show <id>                    one key
-  update <id> [terms]          change what a key may do; "none" takes a term away
-  revoke <id>                  end a key for good
-  admin-key                    make an admin key for auth.adminKey; nothing is stored
-
-Terms:
-  --models <globs>             with commas: 'gpt-*,tts-1'
-  --expires <when>             90d, 12h, 30m, or a date
-  --note <text>
-${limitHelp}
-
-Anywhere:
-  --url <address>              ask the gateway that runs there, by the admin key in GATEWAY_ADMIN_KEY;
-                               without it the store itself is opened, as the configuration names it
-  --quiet                      create: print the key and nothing else; others: print nothing
-  --json                       print JSON
-
-Exit codes: 0 done, 1 refused or failed, 2 not understood.
-`

@@ -1,4 +1,5 @@
 import type { IssuedKeyDto, KeyDto, KeyListDto } from '../keys.dto.js'
+import { NO_SUCH_KEY } from '../keys.service.js'
 import { DeskFailure, type KeyChangeFields, type KeyDesk, type NewKeyFields } from './key-desk.js'
 
 const TIMEOUT_MS = 30_000
@@ -51,8 +52,9 @@ export class RemoteDesk implements KeyDesk {
     const response = await this.send(method, path, body)
     const answer: unknown = await response.json().catch(() => undefined)
     if (response.ok && typeof answer === 'object') return answer
-    if (response.status === 404 && path === '') throw new DeskFailure(NO_ADMINISTRATION)
-    throw new DeskFailure(messageOf(answer) ?? `The gateway answered with status ${response.status}.`)
+    const message = messageOf(answer)
+    if (response.status === 404 && message !== NO_SUCH_KEY) throw new DeskFailure(NO_ADMINISTRATION)
+    throw new DeskFailure(message ?? `The gateway answered with status ${response.status}.`)
   }
 
   private async send(method: string, path: string, body: object | undefined): Promise<Response> {
@@ -74,7 +76,9 @@ export class RemoteDesk implements KeyDesk {
   }
 }
 
-const NO_ADMINISTRATION = 'The gateway that --url names has no admin interface: set auth.adminKey in its configuration.'
+const NO_ADMINISTRATION =
+  'There is no admin interface at the address that --url names: set auth.adminKey in the configuration of the gateway, and name ' +
+  'the gateway itself where a load balancer keeps /admin to itself.'
 
 function messageOf(answer: unknown): string | undefined {
   const error = typeof answer === 'object' && answer !== null && 'error' in answer ? answer.error : undefined

@@ -6,6 +6,7 @@ import type { CallContext } from './call-context.js'
 export interface ChatFields {
   readonly model: string
   readonly messages: readonly unknown[]
+  readonly tools?: readonly unknown[] | null
   /** How many choices were asked for; not judged here. */
   readonly n?: unknown
   readonly stream?: boolean | null

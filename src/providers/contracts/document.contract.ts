@@ -19,6 +19,8 @@ export interface ReadRequest {
   readonly timeoutMs: number
   /** The caller does not want what was read before. */
   readonly isFresh: boolean
+  /** The longest answer of an upstream that is taken, in bytes. */
+  readonly answerBytes: number
 }
 
 /** Specification: Document parse result, metadata without `cached`; '' where nobody knows. */

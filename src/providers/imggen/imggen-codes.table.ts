@@ -42,7 +42,7 @@ export const OTHER_STATUSES: Readonly<Record<number, FaultRow>> = { 400: INVALID
 
 /** How the members of the family say that they know no such task, where they use words; the first spelling is theirs. */
 export const UNKNOWN_TASK =
-  /task[\s_-]*(?:(?:is|was|does)[\s_-]*)?(?:no|not|n't)[\s_-]*(?:found|exist)|no such task|unknown task|任务(?:不存在|未找到|没有找到)|(?:未找到|找不到)\S*任务/i
+  /task[\s_-]*(?:(?:is|was|does)[\s_-]*)?(?:no|not|n't)[\s_-]*(?:found|exist)|no such task|unknown task|任务(?:不存在|未找到|没有找到)|(?:未找到|找不到)\S{0,60}任务/i
 
 /** How they say under the same code that nobody is there to ask. */
 export const NO_ACCOUNT = /account|账号|实例/i

@@ -1,12 +1,11 @@
 import { Injectable } from '@nestjs/common'
-import { eventStreamAnswer, jsonAnswer } from '../../common/http/answers.js'
+import { eventStreamAnswer, jsonAnswer, meteredAnswer } from '../../common/http/answers.js'
 import { DeltaCounter } from '../../common/http/delta-counter.js'
 import { HeaderAllowList } from '../../common/http/header-names.js'
 import type { SseDialect } from '../../common/http/sse-relay.js'
 import type { UpstreamAnswer } from '../../common/http/upstream-answer.js'
 import { UpstreamClient } from '../../common/http/upstream-client.js'
 import type { UpstreamResponse } from '../../common/http/upstream-exchange.js'
-import { reportedUsage } from '../../common/http/usage.js'
 import type { CallContext } from '../contracts/call-context.js'
 import type { MessagesCall, MessagesProvider } from '../contracts/messages.contract.js'
 import { m1Refusal } from './m1-refusal.js'
@@ -39,10 +38,9 @@ export class M1MessagesProvider implements MessagesProvider {
       const dialect = { ...MESSAGES_EVENTS, errorMembers, secret: context.credentials, deltas }
       return await eventStreamAnswer(response, RESPONSE_HEADERS, dialect, usage.filter)
     }
-    const { answer, value } = await jsonAnswer(response, RESPONSE_HEADERS)
-    const usage = reportedUsage(value?.['usage'])
-    if (usage !== undefined) call.log.usage = usage
-    return answer
+    return await meteredAnswer(response, RESPONSE_HEADERS, (usage) => {
+      call.log.usage = usage
+    })
   }
 
   async countTokens(messages: MessagesCall, context: CallContext): Promise<UpstreamAnswer> {

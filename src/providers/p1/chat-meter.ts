@@ -1,5 +1,6 @@
 import type { Usage, UsageMeter } from '../../common/http/call.js'
 import type { FrameCounter } from '../../common/http/sse-relay.js'
+import type { ChatFields } from '../contracts/chat.contract.js'
 import { estimatePromptTokens } from './prompt-estimate.js'
 
 /**
@@ -8,14 +9,12 @@ import { estimatePromptTokens } from './prompt-estimate.js'
  */
 export class ChatMeter implements UsageMeter {
   constructor(
-    /** As it was sent; its bytes are at hand as long as the answer is on its way. */
-    private readonly request: Buffer,
+    private readonly request: Pick<ChatFields, 'messages' | 'tools'>,
     private readonly deltas?: Pick<FrameCounter, 'count'>,
   ) {}
 
-  usageSoFar(): Usage | undefined {
+  usageSoFar(): Usage {
     const prompt = estimatePromptTokens(this.request)
-    if (prompt === undefined) return undefined
     const units = this.deltas === undefined ? { prompt_tokens: prompt } : tokens(prompt, this.deltas.count)
     return { units, estimated: true }
   }

@@ -1,15 +1,13 @@
 import { Injectable } from '@nestjs/common'
 import { CHAT_EVENTS } from '../../common/audio-dialect/audio-events.js'
 import { audioRefusal } from '../../common/audio-dialect/audio-refusal.js'
-import { eventStreamAnswer, jsonAnswer } from '../../common/http/answers.js'
+import { eventStreamAnswer, meteredAnswer } from '../../common/http/answers.js'
 import type { Usage } from '../../common/http/call.js'
 import { DeltaCounter } from '../../common/http/delta-counter.js'
 import { JsonBody, type JsonEdits } from '../../common/http/json-body.js'
 import type { SseDialect } from '../../common/http/sse-relay.js'
 import type { UpstreamAnswer } from '../../common/http/upstream-answer.js'
 import { UpstreamClient } from '../../common/http/upstream-client.js'
-import { reportedUsage } from '../../common/http/usage.js'
-import { withUsageFromTail } from '../../common/http/usage-tail.js'
 import type { CallContext } from '../contracts/call-context.js'
 import type { ChatFields, ChatProvider } from '../contracts/chat.contract.js'
 import { ChatMeter } from './chat-meter.js'
@@ -23,13 +21,12 @@ export class P1ChatProvider implements ChatProvider {
 
   async complete(body: JsonBody<ChatFields>, context: CallContext): Promise<UpstreamAnswer> {
     const { call } = context
-    const sent = body.edited(editsFor(body, context))
     const response = await this.client.send(
       {
         method: 'POST',
         path: '/v1/chat/completions',
         headers: p1Headers(context, 'application/json', 'application/json'),
-        body: sent,
+        body: body.edited(editsFor(body, context)),
       },
       context.target,
       call,
@@ -42,18 +39,13 @@ export class P1ChatProvider implements ChatProvider {
     if (body.fields.stream === true) {
       const usage = new ChatUsageFilter(asksForUsage(body.fields), found)
       const deltas = new DeltaCounter()
-      call.log.meter = new ChatMeter(sent, deltas)
+      call.log.meter = new ChatMeter(body.fields, deltas)
       const events = { ...eventsFor(body.fields), secret: context.credentials, deltas }
       return await eventStreamAnswer(response, P1_RESPONSE_HEADERS, events, usage.filter)
     }
-    const { answer, value } = await jsonAnswer(response, P1_RESPONSE_HEADERS)
-    // Spoken answers soon pass the size that is looked at as a whole.
-    if (value === undefined) {
-      call.log.meter = new ChatMeter(sent)
-      return withUsageFromTail(answer, found)
-    }
-    const usage = reportedUsage(value['usage'])
-    if (usage !== undefined) found(usage)
+    const answer = await meteredAnswer(response, P1_RESPONSE_HEADERS, found)
+    // Spoken answers soon pass the size that is held as a whole.
+    if (!Buffer.isBuffer(answer.body)) call.log.meter = new ChatMeter(body.fields)
     return answer
   }
 }

@@ -5,26 +5,25 @@ const ASCII_PER_TOKEN = 4
 const TOKENS_PER_MESSAGE = 4
 const TOKENS_OF_ANSWER_HEAD = 3
 
+const FIRST_BEYOND_ASCII = 0x80
+
+/** Of a character that takes two units. */
+const isSecondHalf = (unit: number): boolean => (unit & 0xfc00) === 0xdc00
+
+interface Prompt {
+  readonly messages: readonly unknown[]
+  readonly tools?: unknown
+}
+
 /**
  * Roughly what the request of a chat completion costs in tokens: four ASCII characters, or one character of any other
  * script, to a token; so much for each message and for the answer's head. Texts and tools alone: what an image or a
- * recording costs does not show in its bytes. Undefined for what is no such request.
+ * recording costs does not show in its bytes.
  */
-export function estimatePromptTokens(body: Buffer): number | undefined {
-  const { messages, tools } = parsed(body)
-  if (!Array.isArray(messages)) return undefined
+export function estimatePromptTokens({ messages, tools }: Prompt): number {
   let tokens = TOKENS_OF_ANSWER_HEAD + (tools == null ? 0 : tokensOf(JSON.stringify(tools)))
   for (const message of messages) tokens += TOKENS_PER_MESSAGE + (isRecord(message) ? tokensIn(message) : 0)
   return tokens
-}
-
-function parsed(body: Buffer): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(body.toString())
-    return isRecord(value) ? value : {}
-  } catch {
-    return {}
-  }
 }
 
 function tokensIn({ content, tool_calls: calls }: Record<string, unknown>): number {
@@ -42,9 +41,11 @@ function textOf(content: unknown): string {
 export function tokensOf(text: string): number {
   let ascii = 0
   let others = 0
-  for (const character of text) {
-    if (character.charCodeAt(0) < 0x80) ascii++
-    else others++
+  // By index, as texts of megabytes are counted while others wait.
+  for (let position = 0; position < text.length; position++) {
+    const unit = text.charCodeAt(position)
+    if (unit < FIRST_BEYOND_ASCII) ascii++
+    else if (!isSecondHalf(unit)) others++
   }
   return Math.ceil(ascii / ASCII_PER_TOKEN) + others
 }

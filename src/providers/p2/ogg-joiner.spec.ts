@@ -1,140 +1,29 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { parseBuffer } from 'music-metadata'
-import { GatewayError } from '../../common/errors/gateway-error.js'
+
+import {
+  audio,
+  BEGINS,
+  chunkSizes,
+  ENDS,
+  head,
+  join,
+  link,
+  NO_POSITION,
+  packetsOf,
+  pageBytes,
+  pagesOf,
+  SILENCE,
+  stream,
+  tags,
+} from '../../../test/support/ogg-links.js'
 import { synthesizeSpeech } from '../../sandbox/audio/speech-synthesizer.js'
 import { OggJoiner } from './ogg-joiner.js'
 
-const BEGINS = 2
-const ENDS = 4
-const NO_POSITION = 0xffffffffffffffffn
-
-interface Page {
-  readonly flags: number
-  readonly position: bigint
-  readonly serial: number
-  readonly sequence: number
-  readonly lacing: readonly number[]
-  readonly content: Buffer
-}
-
-/** Bit by bit, as RFC 3533 describes it. */
-function crc(bytes: Buffer): number {
-  let remainder = 0
-  for (const byte of bytes) {
-    for (let bit = 7; bit >= 0; bit--) {
-      const isOdd = ((remainder >>> 31) ^ ((byte >> bit) & 1)) === 1
-      remainder = isOdd ? (remainder << 1) ^ 0x04c11db7 : remainder << 1
-    }
-  }
-  return remainder >>> 0
-}
-
-function pageBytes({ flags, position, serial, sequence, lacing, content }: Page): Buffer {
-  const header = Buffer.alloc(27)
-  header.write('OggS', 'latin1')
-  header[5] = flags
-  header.writeBigUInt64LE(position, 6)
-  header.writeUInt32LE(serial, 14)
-  header.writeUInt32LE(sequence, 18)
-  header[26] = lacing.length
-  const page = Buffer.concat([header, Buffer.from(lacing), content])
-  page.writeUInt32LE(crc(page), 22)
-  return page
-}
-
-/** All pages of a stream; every one must be whole and its checksum right. */
-function pagesOf(bytes: Buffer): Page[] {
-  const pages: Page[] = []
-  for (let start = 0; start < bytes.length;) {
-    expect(bytes.toString('latin1', start, start + 4)).toBe('OggS')
-    const content = start + 27 + bytes.readUInt8(start + 26)
-    const lacing = [...bytes.subarray(start + 27, content)]
-    const end = content + lacing.reduce((length, segment) => length + segment, 0)
-    const page = {
-      flags: bytes.readUInt8(start + 5),
-      position: bytes.readBigUInt64LE(start + 6),
-      serial: bytes.readUInt32LE(start + 14),
-      sequence: bytes.readUInt32LE(start + 18),
-      lacing,
-      content: bytes.subarray(content, end),
-    }
-    expect(pageBytes(page).equals(bytes.subarray(start, end))).toBe(true)
-    pages.push(page)
-    start = end
-  }
-  return pages
-}
-
-function packetsOf(pages: readonly Page[]): Buffer[] {
-  const packets: Buffer[] = []
-  let open = Buffer.alloc(0)
-  for (const { lacing, content } of pages) {
-    let start = 0
-    for (const length of lacing) {
-      open = Buffer.concat([open, content.subarray(start, start + length)])
-      start += length
-      if (length === 255) continue
-      packets.push(open)
-      open = Buffer.alloc(0)
-    }
-  }
-  return packets
-}
-
-/** Pushes each link in chunks of the given sizes, taken in turn. */
-function join(links: readonly Buffer[], sizes: readonly number[] = [4096]): Buffer {
-  const joiner = new OggJoiner()
-  const joined: Buffer[] = []
-  let chunk = 0
-  for (const [index, link] of links.entries()) {
-    for (let start = 0; start < link.length;) {
-      const end = start + (sizes[chunk++ % sizes.length] ?? 1)
-      joined.push(joiner.push(link.subarray(start, end)))
-      start = end
-    }
-    joined.push(joiner.endOfLink(index === links.length - 1))
-  }
-  return Buffer.concat(joined)
-}
-
 const spoken = (text: string): Buffer => Buffer.concat([...synthesizeSpeech(text, { format: 'opus', speed: 1 })])
 
-/** 20 ms of silence in mono: a packet whose samples are known from its first byte. */
-const SILENCE = Buffer.from([0xf8, 0xff, 0xfe])
-const head = (serial: number): Page => {
-  const content = Buffer.from('OpusHead\u0001\u0001\u0000\u0000\u0080\u00bb\u0000\u0000\u0000\u0000\u0000', 'latin1')
-  return { flags: BEGINS, position: 0n, serial, sequence: 0, lacing: [content.length], content }
-}
-const tags = (serial: number): Page => {
-  const content = Buffer.from('OpusTags\u0000\u0000\u0000\u0000\u0000\u0000\u0000\u0000', 'latin1')
-  return { flags: 0, position: 0n, serial, sequence: 1, lacing: [content.length], content }
-}
-const audio = (serial: number, sequence: number, position: bigint, flags = 0): Page => ({
-  flags,
-  position,
-  serial,
-  sequence,
-  lacing: [3, 3],
-  content: Buffer.concat([SILENCE, SILENCE]),
-})
-const stream = (...pages: readonly Page[]): Buffer => Buffer.concat(pages.map(pageBytes))
-/** Four packets on two pages; the last `trimmed` samples are not to be heard. */
-const link = (serial: number, trimmed = 0n): Buffer =>
-  stream(head(serial), tags(serial), audio(serial, 2, 1920n), audio(serial, 3, 3840n - trimmed, ENDS))
-
 const hex = (bytes: Buffer): string => bytes.toString('hex')
-const chunkSizes = fc.array(fc.integer({ min: 1, max: 3000 }), { minLength: 1, maxLength: 8 })
-
-function refusalOf(act: () => unknown): GatewayError {
-  try {
-    act()
-  } catch (error) {
-    if (error instanceof GatewayError) return error
-    throw error
-  }
-  throw new Error('nothing was refused')
-}
 
 describe('the joined stream', () => {
   it('of a single link is that link, byte for byte, wherever it is cut', () => {
@@ -254,53 +143,5 @@ describe('the joined stream', () => {
     expect(joiner.push(first ?? header)).toEqual(first)
     expect(joiner.push(second ?? header)).toHaveLength(0)
     expect(joiner.endOfLink(true)).toEqual(second)
-  })
-
-  it.each<[string, Buffer[]]>([
-    ['other audio', [Buffer.alloc(4096, 0xff)]],
-    ['other audio behind a page', [Buffer.concat([pageBytes(head(7)), Buffer.alloc(64, 0xff)])]],
-    ['nothing', [Buffer.alloc(0)]],
-    ['a link that is cut within a page', [link(7).subarray(0, -1), link(8)]],
-    ['a link that is cut within a page header', [link(7).subarray(0, 10)]],
-    ['a header without audio pages to come', [pageBytes(head(7))]],
-    ['a link without a head', [link(7), pageBytes(audio(8, 2, 1920n))]],
-    ['a head in the middle of nowhere', [pageBytes({ ...head(7), flags: 0 })]],
-    ['another codec', [pageBytes({ ...head(7), content: Buffer.alloc(19, 'vorbis') })]],
-    ['pages of two streams mixed', [stream(head(7), tags(7), audio(8, 2, 1920n))]],
-  ])("is refused as the channel's fault when it gets %s", (_, links) => {
-    const { kind, details } = refusalOf(() => join(links))
-    expect(kind).toBe('upstream_failed')
-    expect(details.attempt).toEqual({ phase: 'answered', channelFault: true })
-  })
-
-  it('of arbitrary bytes and pages is refused or made, never anything else', () => {
-    const page = fc
-      .record({
-        flags: fc.nat(7),
-        position: fc.bigInt({ min: 0n, max: NO_POSITION }),
-        serial: fc.constantFrom(7, 8),
-        sequence: fc.nat(0xffffffff),
-        lacing: fc.array(fc.constantFrom<number>(0, 1, 3, 255), { maxLength: 4 }),
-      })
-      .map((parts) => {
-        const length = parts.lacing.reduce((sum, segment) => sum + segment, 0)
-        return pageBytes({ ...parts, content: Buffer.alloc(length, 0xfb) })
-      })
-    const part = fc.oneof(
-      page,
-      fc.constant(link(7)),
-      fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes)),
-    )
-    const anyLink = fc.array(part, { maxLength: 4 }).map((parts) => Buffer.concat([stream(head(7), tags(7)), ...parts]))
-    fc.assert(
-      fc.property(fc.array(anyLink, { minLength: 1, maxLength: 3 }), chunkSizes, (links, sizes) => {
-        try {
-          pagesOf(join(links, sizes))
-        } catch (error) {
-          if (!(error instanceof GatewayError)) throw error
-        }
-      }),
-      { numRuns: 500 },
-    )
   })
 })

@@ -1,47 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
-import fc from 'fast-check'
+
 import { ManualSource, piecesOf, RecordingSink } from '../../../test/support/byte-streams.js'
+import { event, hear, json, REFUSED } from '../../../test/support/p3-heard.js'
 import { GatewayError } from '../../common/errors/gateway-error.js'
 import { P3AudioSource } from './p3-audio-source.js'
-import type { P3Envelope } from './p3-envelope.js'
-
-const audioOf = (text: string): string => Buffer.from(text).toString('hex')
-
-const json = (audio: string, status: number | undefined, more: object = {}): string =>
-  JSON.stringify({ data: { audio: audioOf(audio), status, ced: '' }, trace_id: 't', ...more })
-
-const event = (audio: string, status = 1, more: object = {}): string => `data: ${json(audio, status, more)}\n\n`
-
-interface Heard {
-  readonly audio: string
-  /** `end`, or what went wrong. */
-  readonly ending: string | undefined
-  readonly envelopes: readonly P3Envelope[]
-  readonly asked: readonly string[]
-  readonly error?: GatewayError
-}
-
-const REFUSED = new GatewayError('rate_limited', 'refused')
-
-/** Hears an answer that arrives in these pieces and, unless it is left open, ends. */
-function hear(pieces: readonly (string | Buffer)[], ending: 'end' | 'open' | GatewayError = 'end'): Heard {
-  const body = new ManualSource()
-  const sink = new RecordingSink()
-  const envelopes: P3Envelope[] = []
-  const source = new P3AudioSource(body, (envelope) => {
-    envelopes.push(envelope)
-    if (envelope.code !== 0) throw REFUSED
-  })
-  source.start(sink)
-  body.data(...pieces)
-  if (ending === 'end') body.end()
-  else if (ending !== 'open') body.fail(ending)
-  const isEnd = sink.ending === 'end' || sink.ending === undefined
-  const heard = { audio: sink.text, envelopes, asked: body.asked }
-  return isEnd
-    ? { ...heard, ending: sink.ending as string | undefined }
-    : { ...heard, ending: (sink.ending as GatewayError).message, error: sink.ending as GatewayError }
-}
 
 describe('the audio of an event stream', () => {
   it('is passed on in order, without the repetition in the last event', () => {
@@ -201,81 +163,5 @@ describe('the audio of one JSON object in place of events', () => {
 
   it('is a failure when the object reports one', () => {
     expect(hear(['{"data":null,"base_resp":{"status_code":1004}}'])).toMatchObject({ audio: '', error: REFUSED })
-  })
-})
-
-describe('any answer', () => {
-  const pieces = fc.array(fc.uint8Array({ maxLength: 30 }), { minLength: 1, maxLength: 6 })
-  const style = fc.record({
-    newline: fc.constantFrom('\n', '\r\n'),
-    comment: fc.constantFrom('', ': keep-alive', 'event: x'),
-    repeats: fc.boolean(),
-    ending: fc.constantFrom('full', 'done', 'no empty line', 'no line end'),
-    form: fc.constantFrom('events', 'status first', 'one line each', 'object'),
-    indent: fc.boolean(),
-  })
-
-  interface Sample {
-    readonly audio: Buffer
-    readonly stream: Buffer
-    /** Position behind the last byte without which the answer is not complete. */
-    readonly needed: number
-  }
-
-  const sample = fc.tuple(pieces, style).map(([parts, how]): Sample => {
-    const buffers = parts.map((part) => Buffer.from(part))
-    const audio = Buffer.concat(buffers)
-    const object = (bytes: Buffer, status: number): string => {
-      const hex = bytes.toString('hex')
-      const data = how.form === 'status first' ? { status, audio: hex } : { audio: hex, status }
-      return JSON.stringify({ data, base_resp: { status_code: 0, status_msg: '' } }, null, how.indent ? 1 : 0)
-    }
-    if (how.form === 'object') {
-      const stream = Buffer.from(object(audio, 2))
-      return { audio, stream, needed: stream.length }
-    }
-    const lines = (text: string): string => `data: ${text.replaceAll('\n', `${how.newline}data: `)}${how.newline}`
-    const empty = how.form === 'one line each' ? '' : how.newline
-    const begun = buffers.map(
-      (bytes) => `${lines(object(bytes, 1))}${how.comment}${how.comment && how.newline}${empty}`,
-    )
-    const last = lines(object(how.repeats ? audio : Buffer.alloc(0), 2))
-    const needed = Buffer.byteLength(begun.join('') + last.trimEnd())
-    const tail = { full: empty, done: `${empty}data: [DONE]\n\n`, 'no empty line': '', 'no line end': '' }[how.ending]
-    const whole = begun.join('') + (how.ending === 'no line end' ? last.trimEnd() : last + tail)
-    return { audio, stream: Buffer.from(whole), needed }
-  })
-
-  function heardBytes(stream: Buffer, cuts: readonly number[]): { bytes: Buffer; ending: RecordingSink['ending'] } {
-    const body = new ManualSource()
-    const sink = new RecordingSink()
-    new P3AudioSource(body, () => undefined).start(sink)
-    body.data(...piecesOf(stream, cuts))
-    body.end()
-    return { bytes: Buffer.concat(sink.chunks), ending: sink.ending }
-  }
-
-  const cuts = fc.array(fc.nat(1500))
-
-  it('is the same audio wherever its bytes were cut', () => {
-    fc.assert(
-      fc.property(sample, cuts, ({ audio, stream }, at) => {
-        const { bytes, ending } = heardBytes(stream, at)
-        expect(bytes).toEqual(audio)
-        if (audio.length > 0) expect(ending).toBe('end')
-      }),
-      { numRuns: 400 },
-    )
-  })
-
-  it('is never taken for complete when it breaks off anywhere, and what was heard until then is true', () => {
-    fc.assert(
-      fc.property(sample, cuts, fc.nat(), ({ audio, stream, needed }, at, length) => {
-        const { bytes, ending } = heardBytes(stream.subarray(0, length % needed), at)
-        expect(ending).toBeInstanceOf(GatewayError)
-        expect(bytes).toEqual(audio.subarray(0, bytes.length))
-      }),
-      { numRuns: 400 },
-    )
   })
 })

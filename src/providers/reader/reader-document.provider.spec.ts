@@ -9,6 +9,8 @@ import {
   urlRequest,
 } from '../../../test/support/reader-lab.js'
 import { newCall } from '../../../test/support/raw-upstream.js'
+import { BytesInFlight } from '../../common/http/bytes-in-flight.js'
+import type { Call } from '../../common/http/call.js'
 import type { ReadDocument } from '../contracts/document.contract.js'
 
 let lab: ReaderLab
@@ -127,6 +129,33 @@ describe.each(READER_DIALECTS)('A reader that speaks as %s', (dialect) => {
     expect(passed).toMatchObject({ kind: callers })
   })
 
+  it('is heard as long as the answer may be, and no further, which is no fault of the channel', async () => {
+    const answer = JSON.stringify({
+      ...{ code: dialect === 'jina' ? 200 : 0, success: true },
+      data: { markdown: 'x'.repeat(100_000), content: 'x'.repeat(100_000) },
+    })
+    const read = async (answerBytes: number, call: Call): Promise<unknown> => {
+      lab.simulator.queueFault({
+        kind: 'status',
+        status: 200,
+        headers: { 'content-type': 'application/json' },
+        body: answer,
+      })
+      const request = urlRequest('https://example.org/', { answerBytes })
+      return await failureOf(lab.provider.read(request, lab.context(dialect, { call })))
+    }
+    const memory = new BytesInFlight(() => ({ bytesInFlight: 1_000_000, callerShare: 1 }))
+    const call = Object.assign(newCall('/v1/document/parse'), { memory })
+    expect(await read(answer.length, call)).toMatchObject({ pages: 1 })
+    // Until the call is over: what was made of the answer is held as well.
+    expect(memory.bytes).toBe(answer.length)
+    memory.close(call)
+    expect(memory.bytes).toBe(0)
+    const failure = await read(answer.length - 1, newCall('/v1/document/parse'))
+    expect(failure).toMatchObject({ kind: 'payload_too_large', details: { attempt: { phase: 'answered' } } })
+    expect(failure).not.toMatchObject({ details: { attempt: { channelFault: true } } })
+  })
+
   it.each(['500', 'html', 'malformed', 'empty', 'reset', 'cut', 'cleancut'] as const)(
     'that answers with %s has failed, and another may be asked',
     async (fault) => {
@@ -170,6 +199,8 @@ describe('What a reader says in its own way', () => {
   it.each([
     ['firecrawl', 500, { success: false, code: 'SCRAPE_DNS_RESOLUTION_ERROR', error: 'x' }, 'upstream_failed'],
     ['firecrawl', 408, { success: false, code: 'SCRAPE_TIMEOUT', error: 'x' }, 'upstream_timeout'],
+    ['firecrawl', 422, { success: false, code: 'constructor', error: 'x' }, 'unprocessable'],
+    ['firecrawl', 413, { success: false, code: '__proto__', error: 'x' }, 'payload_too_large'],
     ['gateway', 502, { code: 5000, message: 'x', request_id: 'y' }, 'upstream_failed'],
     ['gateway', 200, { code: 50_401, message: 'x' }, 'upstream_timeout'],
     ['gateway', 200, { code: 42_201, message: 'no text' }, 'unprocessable'],

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common'
-import { collect } from '../../common/http/byte-source.js'
+import { type ByteSource, collect } from '../../common/http/byte-source.js'
+import type { Call } from '../../common/http/call.js'
 import { encodeMultipart, type MultipartPart } from '../../common/http/multipart-writer.js'
 import { UpstreamClient, type UpstreamRequest } from '../../common/http/upstream-client.js'
 import type { CallContext } from '../contracts/call-context.js'
@@ -9,10 +10,8 @@ import { GATEWAY_DIALECT } from './dialects/gateway.dialect.js'
 import { JINA_DIALECT } from './dialects/jina.dialect.js'
 import { firstText, readReaderAnswer } from './reader-answer.js'
 import type { ReaderDialect, ReaderQuestion } from './reader-dialect.js'
-import { readerFailure, unreadableAnswer } from './reader-failure.js'
+import { answerTooLong, readerFailure } from './reader-failure.js'
 
-/** Text of any document this product accepts stays below it, twice over as HTML and Markdown. */
-const MAXIMUM_ANSWER_BYTES = 128 * 1024 * 1024
 /** A reader keeps its own deadline; so much later nobody hopes for its answer any more. */
 const PATIENCE_MS = 2000
 
@@ -32,7 +31,7 @@ export class ReaderDocumentProvider implements DocumentProvider {
     const deadlineAtMs = Math.min(context.deadlineAtMs, performance.now() + request.timeoutMs + PATIENCE_MS)
     const outgoing = requestOf(dialect.ask(request), request, context.credentials)
     const response = await this.client.send(outgoing, context.target, context.call, deadlineAtMs)
-    const bytes = await collect(response.body, MAXIMUM_ANSWER_BYTES, () => unreadableAnswer('the answer is too large'))
+    const bytes = await collect(counted(response.body, context.call), request.answerBytes, answerTooLong)
     const answer = readReaderAnswer(response, bytes)
     const document = dialect.documentIn(answer, request)
     if (document !== undefined) return asSent(document, request)
@@ -42,6 +41,33 @@ export class ReaderDocumentProvider implements DocumentProvider {
     })
   }
 }
+
+/** What arrives counts among the bytes the process holds until the call is over: so long there is something made of it. */
+const counted = (body: ByteSource, call: Call): ByteSource => ({
+  start: (sink) => {
+    body.start({
+      data: (chunk) => {
+        call.memory?.add(call, chunk.length)
+        sink.data(chunk)
+      },
+      end: () => {
+        sink.end()
+      },
+      fail: (error) => {
+        sink.fail(error)
+      },
+    })
+  },
+  pause: () => {
+    body.pause()
+  },
+  resume: () => {
+    body.resume()
+  },
+  cancel: () => {
+    body.cancel()
+  },
+})
 
 /** A file comes from nowhere, and without a title of its own it is called by its name. */
 function asSent(document: ReadDocument, { source }: ReadRequest): ReadDocument {

@@ -6,7 +6,7 @@ import type { ReaderFault } from './reader-dialect.js'
 
 const ANSWERED = { phase: 'answered' } as const
 
-export interface ReaderKey {
+interface ReaderKey {
   readonly secret: string
   readonly callersKey: boolean
 }
@@ -31,18 +31,26 @@ export function readerFailure(
       return new GatewayError('upstream_failed', "The document's server could not be reached.", details)
     case 'timeout':
       return new GatewayError('upstream_timeout', 'The document could not be read in time.', details)
-    case 'failed':
-      return isSuccessful(answer) ? unreadableAnswer(cause) : brokenDown('The reader failed.', cause)
     case 'key':
     case 'access':
     case 'quota':
     case 'busy':
       return accountRefusal(fault, callersKey, { cause, retryAfterSeconds: answer.retryAfterSeconds })
+    case 'failed':
+    default:
+      return isSuccessful(answer) ? unreadableAnswer(cause) : brokenDown('The reader failed.', cause)
   }
 }
 
-export const unreadableAnswer = (cause: string): GatewayError =>
+const unreadableAnswer = (cause: string): GatewayError =>
   brokenDown('The reader answered with something that cannot be read.', cause)
+
+/** The document has more text than is taken: nothing that another reader would do better. */
+export const answerTooLong = (): GatewayError =>
+  new GatewayError('payload_too_large', 'The text of the document is too long.', {
+    cause: 'the answer of the reader is too large',
+    attempt: ANSWERED,
+  })
 
 const brokenDown = (message: string, cause: string): GatewayError =>
   new GatewayError('upstream_failed', message, { cause, attempt: { ...ANSWERED, channelFault: true } })

@@ -39,8 +39,7 @@ export class ChannelRecord {
     this.openUntilMs = Math.max(this.openUntilMs, performance.now() + durationMs)
   }
 
-  noteLatency(sampleMs: number): void {
-    const nowMs = performance.now()
+  noteLatency(sampleMs: number, nowMs: number): void {
     const isKnown = nowMs - this.sampledAtMs <= LATENCY_LIFETIME_MS
     this.latencyMs = isKnown ? this.latencyMs + NEWEST_SHARE * (sampleMs - this.latencyMs) : sampleMs
     this.sampledAtMs = nowMs
@@ -70,7 +69,8 @@ export class Work implements ChannelAttempt {
   answered(): void {
     if (!this.isWaiting) return
     this.stopWaiting()
-    this.channel.noteLatency(performance.now() - this.startedAtMs)
+    const nowMs = performance.now()
+    this.channel.noteLatency(nowMs - this.startedAtMs, nowMs)
     if (this.isNews) this.channel.openUntilMs = 0
   }
 

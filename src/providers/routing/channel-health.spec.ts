@@ -136,24 +136,24 @@ describe('The breaker of a channel', () => {
 describe('The wait that is expected on a channel', () => {
   it('is its average latency, once for each call that waits already and once for the next', () => {
     const health = healthOf()
-    expect(health.expectedWaitMs('a')).toBeUndefined()
+    expect(health.expectedWaitMs('a', 1)).toBeUndefined()
     const first = health.begin('a')
     jest.advanceTimersByTime(100)
     first.succeeded()
-    expect(health.expectedWaitMs('a')).toBe(100)
+    expect(health.expectedWaitMs('a', 1)).toBe(100)
     const [second] = [health.begin('a'), health.begin('a')]
-    expect(health.expectedWaitMs('a')).toBe(300)
+    expect(health.expectedWaitMs('a', 1)).toBe(300)
     jest.advanceTimersByTime(200)
     second.succeeded()
-    expect(health.expectedWaitMs('a')).toBeCloseTo((100 + 0.2 * 100) * 2)
+    expect(health.expectedWaitMs('a', 1)).toBeCloseTo((100 + 0.2 * 100) * 2)
   })
 
   it('is unknown again when nobody has used the channel for ten seconds', () => {
     const health = healthOf()
     health.begin('a').succeeded()
     jest.advanceTimersByTime(10_000)
-    expect(health.expectedWaitMs('a')).toBe(0)
+    expect(health.expectedWaitMs('a', 1)).toBe(0)
     jest.advanceTimersByTime(1)
-    expect(health.expectedWaitMs('a')).toBeUndefined()
+    expect(health.expectedWaitMs('a', 1)).toBeUndefined()
   })
 })

@@ -30,8 +30,7 @@ export class ChannelHealth {
 
   stateOf(channelId: string): BreakerState {
     const channel = this.channels.get(channelId)
-    if (channel === undefined || channel.openUntilMs === 0) return 'closed'
-    return channel.isProbed || channel.openUntilMs > performance.now() ? 'open' : 'half_open'
+    return channel === undefined ? 'closed' : stateOf(channel)
   }
 
   /** When an open breaker lets a probe through, on the performance clock. */
@@ -39,11 +38,14 @@ export class ChannelHealth {
     return this.channels.get(channelId)?.openUntilMs ?? 0
   }
 
-  /** What one more call would wait for, in milliseconds; undefined where nobody knows. */
-  expectedWaitMs(channelId: string): number | undefined {
+  /**
+   * What one more call would wait for, in milliseconds; undefined where nobody knows. A channel that is meant to carry
+   * `share` times as much as others carries that much without being slower for it.
+   */
+  expectedWaitMs(channelId: string, share: number): number | undefined {
     const channel = this.channels.get(channelId)
     if (channel === undefined || !isFresh(channel)) return undefined
-    return channel.latencyMs * (channel.waiting + 1)
+    return channel.latencyMs * (channel.waiting / share + 1)
   }
 
   /** Every channel of the configuration, in its order, used or not. */
@@ -63,8 +65,8 @@ export class ChannelHealth {
 
   /** An attempt that shows whether the channel works: it may be the probe of a half-open breaker. */
   begin(channelId: string): ChannelAttempt {
-    const isProbe = this.stateOf(channelId) === 'half_open'
-    return new Work(this.recordOf(channelId), this.store.current.breaker, isProbe)
+    const channel = this.recordOf(channelId)
+    return new Work(channel, this.store.current.breaker, stateOf(channel) === 'half_open')
   }
 
   /** An attempt whose success says nothing about new work; its failure does. */
@@ -89,6 +91,11 @@ export class ChannelHealth {
     this.channels.set(channelId, channel)
     return channel
   }
+}
+
+function stateOf({ openUntilMs, isProbed }: ChannelRecord): BreakerState {
+  if (openUntilMs === 0) return 'closed'
+  return isProbed || openUntilMs > performance.now() ? 'open' : 'half_open'
 }
 
 const isFresh = ({ sampledAtMs }: ChannelRecord): boolean => performance.now() - sampledAtMs <= LATENCY_LIFETIME_MS

@@ -39,7 +39,9 @@ function drawn(channels: readonly Channel[], random: () => number): Channel[] {
 function withoutSlowLead(order: Channel[], health: Health): Channel[] {
   const [first, second, ...others] = order
   if (first === undefined || second?.priority !== first.priority) return order
-  const [firstMs, secondMs] = [health.expectedWaitMs(first.id), health.expectedWaitMs(second.id)]
+  const evenWeight = (first.weight + second.weight) / 2
+  const firstMs = health.expectedWaitMs(first.id, first.weight / evenWeight)
+  const secondMs = health.expectedWaitMs(second.id, second.weight / evenWeight)
   if (firstMs === undefined || secondMs === undefined || firstMs <= CLEARLY_SLOWER * secondMs) return order
   return [second, first, ...others]
 }

@@ -1,11 +1,10 @@
 import { Injectable } from '@nestjs/common'
 import type { Caller } from '../../common/auth/caller.js'
-import { globMatcher } from '../../common/auth/model-access.js'
 import { GatewayError } from '../../common/errors/gateway-error.js'
 import { quoted } from '../../common/errors/message-text.js'
 import { UpstreamClient } from '../../common/http/upstream-client.js'
 import { ConfigStore } from '../../config/config-store.js'
-import type { GatewayConfig, ModelRow } from '../../config/gateway-config.js'
+import type { ModelRow } from '../../config/gateway-config.js'
 import type { Capability, ProviderOf } from '../contracts/provider-capabilities.js'
 import {
   type DocumentRoute,
@@ -14,20 +13,14 @@ import {
   ProviderRouter,
   type Route,
 } from '../provider-router.js'
-import { Channel } from './channel.js'
+import type { Channel } from './channel.js'
 import { ChannelHealth } from './channel-health.js'
 import { channelOrder, everyChannel } from './channel-order.js'
-import { classOn, classServes, ModelCatalogue } from './model-catalogue.js'
+import { classOn, classServes } from './model-catalogue.js'
 import { ProviderRegistry } from './provider-registry.js'
 import { RetryBudget } from './retry-budget.js'
 import { type Candidate, ChannelRoute, RoutedCall } from './routed-call.js'
-
-interface RoutingTable {
-  readonly catalogue: ModelCatalogue
-  readonly channels: readonly Channel[]
-  /** Access globs compiled once per caller of this configuration. */
-  readonly access: WeakMap<readonly string[], (model: string) => boolean>
-}
+import { acceptsCaller, RoutingTable } from './routing-table.js'
 
 /** Routes by the model catalogue and the channels of the current configuration; rebuilt at once on reload. */
 @Injectable()
@@ -42,9 +35,9 @@ export class ChannelRouter extends ProviderRouter {
     private readonly budget: RetryBudget,
   ) {
     super()
-    this.table = tableOf(store.current)
+    this.table = new RoutingTable(store.current, registry)
     store.onChange((next) => {
-      this.table = tableOf(next)
+      this.table = new RoutingTable(next, registry)
       client.retain(new Set(this.table.channels.map((channel) => channel.target.poolKey)))
     })
   }
@@ -99,31 +92,18 @@ export class ChannelRouter extends ProviderRouter {
   }
 
   models(caller: Caller): readonly ListedModel[] {
-    const { catalogue, channels } = this.table
-    const listed: ListedModel[] = []
-    for (const row of [...catalogue.rows, ...this.rowsOfPlainGlobs()]) {
-      const serving = channels.filter((channel) => this.isServed(channel, row.id, catalogue.find(row.id), caller))
-      if (serving.length === 0 || !this.mayUse(caller, row.id)) continue
-      listed.push({ id: row.id, class: row.class, providers: [...new Set(serving.map(({ provider }) => provider))] })
-    }
-    return listed.sort((a, b) => (a.id < b.id ? -1 : 1))
+    return this.table.listed(caller)
   }
 
   private route<C extends Capability>(capability: C, model: string, caller: Caller): Route<ProviderOf<C>> {
-    if (!this.mayUse(caller, model)) {
+    if (!this.table.mayUse(caller, model)) {
       throw new GatewayError('forbidden_model', `This API key has no access to the model ${quoted(model)}.`, {
         param: 'model',
       })
     }
-    const row = this.table.catalogue.find(model)
-    const serving = this.table.channels.filter((channel) => channel.serves(model, row))
-    const able = serving.filter(
-      (channel) =>
-        classServes(capability, classOn(channel, row)) &&
-        this.registry.find(channel.provider)[capability] !== undefined,
-    )
-    const usable = able.filter((channel) => acceptsCaller(channel, caller))
-    if (usable.length === 0 && (able.length > 0 || caller.bearer !== undefined)) throw keyNotAccepted()
+    const { row, own, callers } = this.table.serving(capability, model)
+    const usable = caller.bearer === undefined ? own : callers
+    if (usable.length === 0 && (own.length + callers.length > 0 || caller.bearer !== undefined)) throw keyNotAccepted()
     const [first, ...others] = channelOrder(usable, this.health)
     if (first === undefined) throw unknownModel(capability, model, row)
     const candidate = (channel: Channel): Candidate<ProviderOf<C>> => ({
@@ -153,46 +133,7 @@ export class ChannelRouter extends ProviderRouter {
         ),
     )
   }
-
-  private isServed(channel: Channel, model: string, row: ModelRow | undefined, caller: Caller): boolean {
-    const capabilities = this.registry.find(channel.provider)
-    const modelClass = classOn(channel, row)
-    const capable = (Object.keys(capabilities) as Capability[]).some(
-      (capability) => capabilities[capability] !== undefined && classServes(capability, modelClass),
-    )
-    return capable && channel.serves(model, row) && acceptsCaller(channel, caller)
-  }
-
-  /** Models that only a channel's glob without a wildcard names. */
-  private rowsOfPlainGlobs(): ModelRow[] {
-    const { catalogue, channels } = this.table
-    const rows = new Map<string, ModelRow>()
-    for (const channel of channels) {
-      for (const id of channel.config.models ?? []) {
-        if (id.includes('*') || catalogue.find(id) !== undefined) continue
-        rows.set(id, { id, class: classOn(channel, undefined), providers: [channel.provider] })
-      }
-    }
-    return [...rows.values()]
-  }
-
-  private mayUse(caller: Caller, model: string): boolean {
-    if (caller.models === undefined) return true
-    const known = this.table.access.get(caller.models) ?? globMatcher(caller.models)
-    this.table.access.set(caller.models, known)
-    return known(model)
-  }
 }
-
-const tableOf = (config: GatewayConfig): RoutingTable => ({
-  catalogue: new ModelCatalogue(config.models),
-  channels: config.channels.map((channel) => new Channel(channel)),
-  access: new WeakMap(),
-})
-
-/** A key of the gateway's own is never passed on; a caller's own key is good for nothing else. */
-const acceptsCaller = (channel: Channel, caller: Caller): boolean =>
-  (channel.config.credentials.kind === 'caller') === (caller.bearer !== undefined)
 
 const keyNotAccepted = (): GatewayError => new GatewayError('unauthorized', 'The API key is not valid for this model.')
 

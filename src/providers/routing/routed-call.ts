@@ -17,6 +17,12 @@ export interface Candidate<Provider> {
   readonly provider: Provider
 }
 
+/** On the performance clock. */
+interface AttemptTimes {
+  readonly startedAtMs: number
+  readonly deadlineAtMs: number
+}
+
 /** The candidates of one call, in order; makes at most two attempts, never two on one channel. */
 export class RoutedCall<Provider> implements Route<Provider> {
   constructor(
@@ -34,16 +40,18 @@ export class RoutedCall<Provider> implements Route<Provider> {
   ): Promise<Result> {
     if (call.allowance !== undefined && policy.expected !== undefined) await call.allowance.expect(policy.expected)
     const first = this.best()
-    const deadlineAtMs = performance.now() + first.channel.target.timeouts.totalMs
+    const startedAtMs = performance.now()
+    const deadlineAtMs = startedAtMs + first.channel.target.timeouts.totalMs
     this.budget.begin()
     try {
-      return await this.tryOn(first, call, deadlineAtMs, run)
+      return await this.tryOn(first, call, { startedAtMs, deadlineAtMs }, run)
     } catch (error) {
       const second = this.bestBeside(first)
-      const isLate = performance.now() >= deadlineAtMs
+      const nowMs = performance.now()
+      const isLate = nowMs >= deadlineAtMs
       if (second === undefined || isLate || !mayTryAnother(error, policy, call) || !this.budget.beginRetry())
         throw error
-      return await this.tryAgain(error, () => this.tryOn(second, call, deadlineAtMs, run))
+      return await this.tryAgain(error, () => this.tryOn(second, call, { startedAtMs: nowMs, deadlineAtMs }, run))
     } finally {
       this.budget.end()
     }
@@ -52,8 +60,8 @@ export class RoutedCall<Provider> implements Route<Provider> {
   /** The first that is not spared at this moment: since the order was made, another call may have become its probe. */
   private best(): Candidate<Provider> {
     const { candidates } = this
-    const isUsable = ({ channel }: Candidate<Provider>): boolean => this.health.stateOf(channel.id) !== 'open'
-    return (candidates.length === 1 ? undefined : candidates.find(isUsable)) ?? candidates[0]
+    if (candidates.length === 1) return candidates[0]
+    return candidates.find(({ channel }) => this.health.stateOf(channel.id) !== 'open') ?? candidates[0]
   }
 
   private bestBeside(tried: Candidate<Provider>): Candidate<Provider> | undefined {
@@ -74,12 +82,12 @@ export class RoutedCall<Provider> implements Route<Provider> {
   private async tryOn<Result>(
     { channel, provider }: Candidate<Provider>,
     call: Call,
-    deadlineAtMs: number,
+    { startedAtMs, deadlineAtMs }: AttemptTimes,
     run: (provider: Provider, context: CallContext) => Promise<Result>,
   ): Promise<Result> {
     call.log.modelClass = this.modelClass
     call.log.channelId = channel.id
-    const record: Attempt = { channelId: channel.id, startedAtMs: performance.now() }
+    const record: Attempt = { channelId: channel.id, startedAtMs }
     call.log.tried.push(record)
     if (call.trace !== undefined) call.upstreamHeaders = call.trace.beginAttempt(record)
     const attempt = this.health.begin(channel.id)

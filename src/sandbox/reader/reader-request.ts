@@ -1,7 +1,8 @@
 import type { Exchange } from '../exchange.js'
 import { fieldOf, isObject, listOf, parseJsonObject, type JsonObject } from '../json-value.js'
 import { multipartBoundary } from '../multipart-disposition.js'
-import { MultipartError, MultipartReader, type ReceivedPart } from '../multipart-reader.js'
+import { MultipartError, type ReceivedPart } from '../multipart-part.js'
+import { MultipartReader } from '../multipart-reader.js'
 
 /** What one of the readers was asked, judged by its own rules. */
 export interface ReaderOrder {

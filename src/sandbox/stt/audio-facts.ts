@@ -1,4 +1,4 @@
-import type { ReceivedPart } from '../multipart-reader.js'
+import type { ReceivedPart } from '../multipart-part.js'
 import { flacSeconds, mpegSeconds, oggOpusSeconds } from './compressed-duration.js'
 
 export type Container = 'wav' | 'flac' | 'ogg' | 'mp3' | 'webm' | 'mp4'

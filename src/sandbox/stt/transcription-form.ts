@@ -1,6 +1,7 @@
 import { multipartBoundary } from '../multipart-disposition.js'
 import type { Exchange } from '../exchange.js'
-import { MultipartError, MultipartReader, type ReceivedPart } from '../multipart-reader.js'
+import { MultipartError, type ReceivedPart } from '../multipart-part.js'
+import { MultipartReader } from '../multipart-reader.js'
 import { OpenAiRejection, reject } from '../openai-rejection.js'
 
 /** The upload limit of the upstream, counted over the whole body. */

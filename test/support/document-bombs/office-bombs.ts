@@ -68,15 +68,30 @@ export const nestedTables = (depth = 100_000): Buffer =>
     ),
   )
 
-/** A sheet with two cells, at its opposite corners: seventeen thousand million between them. */
-export function farCells(): Buffer {
+/** A workbook of one sheet with this `sheetData`, and with these styles. */
+function workbook(sheetData: string, styles = ''): Buffer {
   const main = `xmlns="${OFFICE}/spreadsheetml/2006/main"`
-  const workbook = `${XML}<workbook ${main} xmlns:r="${OFFICE}/officeDocument/2006/relationships"><sheets><sheet name="S" sheetId="1" r:id="r1"/></sheets></workbook>`
-  const relations = `${XML}<Relationships xmlns="${OFFICE}/package/2006/relationships"><Relationship Id="r1" Type="${OFFICE}/officeDocument/2006/relationships/worksheet" Target="worksheets/sheet1.xml"/></Relationships>`
-  const sheet = `${XML}<worksheet ${main}><dimension ref="A1:XFD1048576"/><sheetData><row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>2</v></c></row></sheetData></worksheet>`
+  const related = (id: string, type: string, target: string): string =>
+    `<Relationship Id="${id}" Type="${OFFICE}/officeDocument/2006/relationships/${type}" Target="${target}"/>`
+  const book = `${XML}<workbook ${main} xmlns:r="${OFFICE}/officeDocument/2006/relationships"><sheets><sheet name="S" sheetId="1" r:id="r1"/></sheets></workbook>`
+  const relations = `${XML}<Relationships xmlns="${OFFICE}/package/2006/relationships">${related('r1', 'worksheet', 'worksheets/sheet1.xml')}${related('r2', 'styles', 'styles.xml')}</Relationships>`
   return around('xl/workbook.xml', SHEET_TYPE, [
-    entry('xl/workbook.xml', workbook),
+    entry('xl/workbook.xml', book),
     entry('xl/_rels/workbook.xml.rels', relations),
-    entry('xl/worksheets/sheet1.xml', sheet),
+    entry('xl/worksheets/sheet1.xml', `${XML}<worksheet ${main}>${sheetData}</worksheet>`),
+    entry('xl/styles.xml', `${XML}<styleSheet ${main}>${styles}</styleSheet>`),
   ])
 }
+
+/** A sheet with two cells, at its opposite corners: seventeen thousand million between them. */
+export const farCells = (): Buffer =>
+  workbook(
+    '<dimension ref="A1:XFD1048576"/><sheetData><row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>2</v></c></row></sheetData>',
+  )
+
+/** A kilobyte or two: a number format of opening brackets, and a thousand styles that use it. */
+export const bracketFormat = (): Buffer =>
+  workbook(
+    '<sheetData><row r="1"><c r="A1" s="1"><v>1</v></c></row></sheetData>',
+    `<numFmts><numFmt numFmtId="164" formatCode="${'['.repeat(50_000)}"/></numFmts><cellXfs>${'<xf numFmtId="164"/>'.repeat(1000)}</cellXfs>`,
+  )

@@ -4,6 +4,9 @@ import { HELVETICA, onePage, pdfFile, showing, streamOf } from './pdf-file.js'
 
 const TEXT = showing('(A line of text that can be read.)')
 
+/** A page whose lines are dots without end, as those that lead to a page number, and lead nowhere. */
+export const dottedLine = (): Buffer => onePage(streamOf(showing(`(A line ${'.'.repeat(200_000)}!)`)))
+
 /** A few kilobytes whose content is two gibibytes of white space. */
 export const stackedFlate = (): Buffer =>
   onePage(streamOf(deflateSync(deflated(2048), { level: 9 }), '/Filter [/FlateDecode /FlateDecode]'))

@@ -1,5 +1,6 @@
 import { wordGroups } from './class-words.js'
 import { collapseBlanks, descendantsOf, HtmlElement, type HtmlNode, HtmlText } from './html-node.js'
+import { UNSEEN_STYLE } from '../markdown/unseen-style.js'
 import { BLOCK_TAGS } from './tag-rules.js'
 import type { Container, LooseMedia, PageBlocks, TextBlock } from './page-blocks.js'
 
@@ -8,13 +9,13 @@ const MEDIA_TAGS: ReadonlySet<string> = new Set(['img', 'hr', 'iframe', 'embed',
 /** Read by whoever shows them, as a whole. */
 const WHOLE_TAGS: ReadonlySet<string> = new Set(['math', 'pre', 'picture'])
 const UNSEEN_TAGS: ReadonlySet<string> = new Set(['source', 'track', 'param', 'wbr', 'col'])
-const UNSEEN_STYLE = /display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden/i
 
 /** What surrounds a piece of text inside its line. */
 interface Surroundings {
   readonly isLinked: boolean
   readonly isStrong: boolean
   readonly isHidden: boolean
+  readonly isInvisible: boolean
 }
 
 interface Line {
@@ -26,6 +27,7 @@ interface Line {
   strongLength: number
   links: number
   isHidden: boolean
+  isInvisible: boolean
 }
 
 export class BlockReader {
@@ -41,7 +43,7 @@ export class BlockReader {
 
   read(): PageBlocks {
     const container = this.containerOf(this.body, null)
-    this.readContainer(container, { isLinked: false, isStrong: false, isHidden: false })
+    this.readContainer(container, { isLinked: false, isStrong: false, isHidden: false, isInvisible: false })
     return { body: container, containers: this.containers, blocks: this.blocks, media: this.media }
   }
 
@@ -81,6 +83,7 @@ export class BlockReader {
       isLinked: around.isLinked || isLink,
       isStrong: around.isStrong || tag === 'strong' || tag === 'b',
       isHidden: around.isHidden || isUnseen(element),
+      isInvisible: around.isInvisible || isInvisible(element),
     })
     if (isLink && this.line !== undefined) this.line.links += 1
   }
@@ -97,13 +100,16 @@ export class BlockReader {
       strongLength: 0,
       links: 0,
       isHidden: false,
+      isInvisible: false,
     }
     this.line.nodes.push(node)
     this.line.parts.push(data)
     const length = collapseBlanks(data).length
     if (around.isLinked) this.line.linkedLength += length
     if (around.isStrong) this.line.strongLength += length
-    if (around.isHidden && length > 0) this.line.isHidden = true
+    if (length === 0) return
+    this.line.isHidden ||= around.isHidden
+    this.line.isInvisible ||= around.isInvisible
   }
 
   /** Holds the picture that a script would put in the place of the one before. */
@@ -139,8 +145,10 @@ export class BlockReader {
     const { container, nodes, media, strongLength, links } = line
     const text = collapseBlanks(line.parts.join(''))
     const linkedLength = Math.min(line.linkedLength, text.length)
+    if (text === '') return
     const isHidden = line.isHidden || container.isHidden
-    if (text !== '') this.blocks.push({ container, nodes, media, text, linkedLength, strongLength, links, isHidden })
+    const isInvisible = line.isInvisible || container.isInvisible
+    this.blocks.push({ container, nodes, media, text, linkedLength, strongLength, links, isHidden, isInvisible })
   }
 
   private containerOf(element: HtmlElement, parent: Container | null): Container {
@@ -150,6 +158,7 @@ export class BlockReader {
       depth: (parent?.depth ?? -1) + 1,
       groups: this.groupsOf(element),
       isHidden: (parent?.isHidden ?? false) || isUnseen(element),
+      isInvisible: (parent?.isInvisible ?? false) || isInvisible(element),
       parts: 0,
       controls: 0,
       images: 0,
@@ -176,10 +185,13 @@ export function isWhole(element: HtmlElement): boolean {
   return WHOLE_TAGS.has(element.localName)
 }
 
-export function isUnseen(element: HtmlElement): boolean {
+function isUnseen(element: HtmlElement): boolean {
+  return element.attribute('aria-hidden') === 'true' || isInvisible(element)
+}
+
+function isInvisible(element: HtmlElement): boolean {
   if (element.attributes.size === 0) return false
-  if (element.attributes.has('hidden') || element.attribute('aria-hidden') === 'true') return true
-  return UNSEEN_STYLE.test(element.attribute('style'))
+  return element.attributes.has('hidden') || UNSEEN_STYLE.test(element.attribute('style'))
 }
 
 function hasSource(image: HtmlElement | undefined): boolean {

@@ -1,17 +1,15 @@
 import { describe, expect, it } from '@jest/globals'
+import { markedTexts, traitsOf } from '../../../../test/support/page-texts.js'
 import { chooseByOdds, type ContentChoice } from './content-choice.js'
-import { readTree } from './html-tree.js'
-import { pageTraits } from './page-traits.js'
-import { textBlocks } from './text-blocks.js'
 
 /** The choice for a page whose blocks end with their odds: `some text 1.5`. */
 function choiceFor(html: string): ContentChoice & { readonly texts: readonly string[]; readonly titleText: string } {
-  const tree = readTree(html)
-  const page = textBlocks(tree.body)
-  const odds = page.blocks.map(({ text }) => Number(/-?[\d.]+$/.exec(text)?.[0]))
-  const choice = chooseByOdds(pageTraits(tree, page), Float64Array.from(odds))
-  const texts = page.blocks.filter((_, index) => choice.chosen[index] === true).map(({ text }) => text)
-  return { ...choice, texts, titleText: choice.title === undefined ? '' : (page.blocks[choice.title]?.text ?? '') }
+  const traits = traitsOf(html)
+  const { blocks } = traits.page
+  const odds = blocks.map(({ text }) => Number(/-?[\d.]+$/.exec(text)?.[0]))
+  const choice = chooseByOdds(traits, Float64Array.from(odds))
+  const texts = markedTexts(traits, choice.chosen)
+  return { ...choice, texts, titleText: choice.title === undefined ? '' : (blocks[choice.title]?.text ?? '') }
 }
 
 const long = (odds: number): string => `A line of text that is long enough to weigh something in the balance ${odds}`

@@ -1,5 +1,5 @@
 import { PLACES } from './container-traits.js'
-import { completeParts } from './content-completion.js'
+import { completeParts, LONGEST_CELL } from './content-completion.js'
 import { excludedBlocks } from './content-exclusion.js'
 import { contentOdds } from './content-odds.js'
 import type { HtmlElement } from './html-node.js'
@@ -85,8 +85,6 @@ function formOf({ container }: TextBlock): string | HtmlElement {
   }
   return parts.join(' ')
 }
-
-const LONGEST_CELL = 200
 
 /** Not one that only lays out the page. */
 function isDataTable({ textLength, blocks }: Container): boolean {

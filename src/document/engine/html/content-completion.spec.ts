@@ -1,16 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
+import { markedTexts, traitsOf } from '../../../../test/support/page-texts.js'
 import { completeParts } from './content-completion.js'
-import { readTree } from './html-tree.js'
-import { pageTraits } from './page-traits.js'
-import { textBlocks } from './text-blocks.js'
 
 /** Texts that are chosen after completion; before it, those that begin with a plus are. */
 function completed(html: string): string[] {
-  const tree = readTree(html)
-  const page = textBlocks(tree.body)
-  const chosen = page.blocks.map(({ text }) => text.startsWith('+'))
-  completeParts(pageTraits(tree, page), chosen)
-  return page.blocks.filter((_, index) => chosen[index] === true).map(({ text }) => text)
+  const traits = traitsOf(html)
+  const chosen = traits.page.blocks.map(({ text }) => text.startsWith('+'))
+  completeParts(traits, chosen)
+  return markedTexts(traits, chosen)
 }
 
 const before = '<p>+before</p>'

@@ -12,7 +12,7 @@ const PART_TAG = /^(?:table|pre)$/
 const LEAST_CELLS = 4
 const MOST_LINKED_SHARE = 0.5
 /** A cell that is longer is a part of a page that a table lays out. */
-const LONGEST_CELL = 200
+export const LONGEST_CELL = 200
 const FOREIGN_PLACE_BITS = bitsOf(PLACES, ['header', 'footer', 'nav', 'aside', 'form', 'dialog'])
 const FOREIGN_GROUP_BITS = bitsOf(WORD_GROUPS, FOREIGN_GROUPS)
 

@@ -1,14 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
+import { markedTexts, traitsOf } from '../../../../test/support/page-texts.js'
 import { excludedBlocks } from './content-exclusion.js'
-import { readTree } from './html-tree.js'
-import { pageTraits } from './page-traits.js'
-import { textBlocks } from './text-blocks.js'
 
 function excludedTexts(html: string): string[] {
-  const tree = readTree(html)
-  const page = textBlocks(tree.body)
-  const excluded = excludedBlocks(pageTraits(tree, page), new Float64Array(page.blocks.length).fill(1))
-  return page.blocks.filter((_, index) => excluded[index] === true).map(({ text }) => text)
+  const traits = traitsOf(html)
+  return markedTexts(traits, excludedBlocks(traits, new Float64Array(traits.page.blocks.length).fill(1)))
 }
 
 const seen = `<p>${'What everybody sees, and reads. '.repeat(20)}</p>`
@@ -20,7 +16,9 @@ describe('what is no content whatever its odds', () => {
     ['text hidden by its style', `${seen}<div style="color:red;display:none"><p>x</p></div>`, ['x']],
     ['text hidden from readers alike', `${seen}<p aria-hidden=true>x</p>`, ['x']],
     ['no hidden text that a click shows', `${seen}<div class=tabs><div hidden><p>x</p></div></div>`, []],
-    ['no hidden text of a page that shows next to nothing', `<p>Loading</p><p hidden>x</p>`, []],
+    ['hidden text below a short one', `<p>Our kettles are on sale.</p><p style="visibility:hidden">x</p>`, ['x']],
+    ['no text of a short page that is hidden from listeners alone', `<p>Our kettles</p><p aria-hidden=true>x</p>`, []],
+    ['no hidden text of a page that shows next to nothing', `<p>Loading</p><p hidden>What a script will show</p>`, []],
     ['no hidden text that is most of the page', `${seen}<div hidden>${seen.repeat(6)}</div>`, []],
   ])('is %s', (_what, html, expected) => {
     expect(excludedTexts(html)).toEqual(expected)

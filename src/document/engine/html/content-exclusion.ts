@@ -6,6 +6,8 @@ import { ancestorsOf, type PageTraits } from './page-traits.js'
 const LONG_BLOCK = 100
 const LEAST_SEEN = 500
 const LEAST_SEEN_SHARE = 0.2
+/** Nor does one that shows so many times the text that it keeps from sight, however little that is. */
+const MOSTLY_SEEN = 2
 /** Parts that a click shows, and that are hidden until then. */
 const PANEL = /tab|panel|accord|collaps|toggle|expand|read-?more|show-?more|spoiler|faq|answer/i
 const LEAST_ARTICLE_LENGTH = 300
@@ -16,6 +18,7 @@ const COMMENTS = 1 << WORD_GROUPS.indexOf('comments')
 export function excludedBlocks(traits: PageTraits, odds: Float64Array): readonly boolean[] {
   const { blocks } = traits.page
   const isHiding = hidesOnPurpose(traits)
+  const hasSmallSecrets = isMostlySeen(traits)
   const isComment = commentsOf(traits, odds)
   const panels = new Map<Container, boolean>()
   const isInPanel = ({ container }: TextBlock): boolean => {
@@ -24,7 +27,8 @@ export function excludedBlocks(traits: PageTraits, odds: Float64Array): readonly
     return known
   }
   return blocks.map((block, index) => {
-    return isComment[index] === true || (isHiding && block.isHidden && !isInPanel(block))
+    const isLeftOut = (isHiding && block.isHidden) || (hasSmallSecrets && block.isInvisible)
+    return isComment[index] === true || (isLeftOut && !isInPanel(block))
   })
 }
 
@@ -36,6 +40,15 @@ function hidesOnPurpose({ page }: PageTraits): boolean {
     else seen += text.length
   }
   return seen >= LEAST_SEEN && seen >= hidden * LEAST_SEEN_SHARE
+}
+
+function isMostlySeen({ page }: PageTraits): boolean {
+  let [seen, invisible] = [0, 0]
+  for (const { isInvisible, text } of page.blocks) {
+    if (isInvisible) invisible += text.length
+    else seen += text.length
+  }
+  return seen >= invisible * MOSTLY_SEEN
 }
 
 function isPanel({ element }: Container): boolean {

@@ -12,7 +12,7 @@ const LEAST_SHARE = 0.3
 const SHORTEST_DATA = 200
 const NO_ATTRIBUTES: ReadonlyMap<string, string> = new Map()
 
-export interface MainContent {
+interface MainContent {
   /** Holds the heading above the content; empty when there is none. */
   readonly title: HtmlElement
   /** Empty when the page holds no text. */

@@ -8,7 +8,10 @@ export interface Container {
   readonly depth: number
   /** Classes and id, as bits of `WORD_GROUPS`. */
   readonly groups: number
+  /** From whoever looks, or from whoever listens. */
   readonly isHidden: boolean
+  /** From whoever looks. */
+  readonly isInvisible: boolean
   /** Containers and loose blocks directly in it. */
   parts: number
   controls: number
@@ -33,7 +36,9 @@ export interface TextBlock {
   readonly linkedLength: number
   readonly strongLength: number
   readonly links: number
+  /** Some of it at least, as is a container. */
   readonly isHidden: boolean
+  readonly isInvisible: boolean
 }
 
 /** A picture or a rule that stands on its own. */

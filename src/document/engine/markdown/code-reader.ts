@@ -50,7 +50,7 @@ function isLeftOut(node: MarkupNode, tag: string): boolean {
   return SKIPPED_TAGS.has(tag) || isGutter(node)
 }
 
-export function isGutter(node: MarkupNode): boolean {
+function isGutter(node: MarkupNode): boolean {
   return hasAttribute(node, 'class') && classesOf(node).some((name) => GUTTER.test(name))
 }
 

@@ -52,6 +52,7 @@ describe('Hostile HTML', () => {
       'runs of delimiters',
       `<p>${['*', '_', '`', '~', '.', '\u00a0'].map((unit) => `a<b>${repeated(unit, 200_000)}</b>b`).join('')}`,
     ],
+    ['styles without end', `<p>a<span style="${repeated('text-decorationa :lin', 20_000)}">b</span>`],
     ['attributes without end', `<img srcset="${repeated(',', 200_000)}"><a href="/${repeated('(', 200_000)}">x</a>`],
   ])('takes time in proportion to its size: %s', (_title, html) => {
     expect(conversion(html).elapsedMs).toBeLessThan(LONGEST_MS)

@@ -2,7 +2,7 @@ import { writeBlocks } from './block-writer.js'
 import { type MarkupNode } from './markup-node.js'
 import { readMarkup } from './markup-reader.js'
 
-export interface MarkdownOptions {
+interface MarkdownOptions {
   /** Absolute URL that relative links and pictures stand against; '' leaves them as they are. */
   readonly baseUrl: string
 }

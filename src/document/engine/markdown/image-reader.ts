@@ -2,12 +2,14 @@ import { collapseBlanks } from './characters.js'
 import { type Inline } from './document-model.js'
 import { mediaTarget } from './link-target.js'
 import { attributeOf, childrenOf, type MarkupNode, tagOf } from './markup-node.js'
+import { UNSEEN_STYLE } from './unseen-style.js'
 
 const SOURCES = ['src', 'data-src', 'data-lazy-src', 'data-original', 'data-lazy'] as const
 const SOURCE_SETS = ['srcset', 'data-srcset', 'data-lazy-srcset'] as const
 // File names and last path segments of pictures that only report a visit or hold a place.
 const BEACON_FILE =
   /(?:^|[/_.-])(?:pixel|beacon|spacer|blank|transparent|clear|1x1|tracking|tracker|px|utm|hit|grey|placeholder)\.(?:gif|png)$/i
+const DOT_STYLE = /(?:^|[;\s])(?:width|height)\s{0,9}:\s{0,9}[01]px/i
 const BEACON_PATH = /\/(?:pixel|beacon|collect|track|tracking|impression|hit|count)(?:\.php|\.aspx?)?\/?$/i
 
 /** The picture of an `img`, without markup of its own; undefined when it has no address or is there to count visits. */
@@ -59,7 +61,7 @@ function isTiny(image: MarkupNode): boolean {
 function isHidden(image: MarkupNode): boolean {
   const style = attributeOf(image, 'style')
   if (style === '') return false
-  return /display\s*:\s*none|visibility\s*:\s*hidden|(?:^|[;\s])(?:width|height)\s*:\s*[01]px/i.test(style)
+  return UNSEEN_STYLE.test(style) || DOT_STYLE.test(style)
 }
 
 function isBeacon(url: string, alt: string): boolean {

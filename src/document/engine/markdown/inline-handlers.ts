@@ -9,7 +9,7 @@ export const readSpan: Handler = (element, reading, style) => {
   let { marks } = style
   if (/font-weight\s*:\s*(?:bold|[6-9]00)/i.test(css)) marks |= BOLD
   if (/font-style\s*:\s*italic/i.test(css)) marks |= ITALIC
-  if (/text-decoration[a-z-]*\s*:[^;]*line-through/i.test(css)) marks |= STRIKE
+  if (/text-decoration[a-z-]{0,9}\s{0,9}:[^;]{0,99}line-through/i.test(css)) marks |= STRIKE
   reading.readChildren(element, { ...style, marks })
 }
 

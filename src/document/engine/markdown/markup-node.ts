@@ -13,10 +13,6 @@ const ELEMENT = 1
 const TEXT = 3
 const CDATA = 4
 
-export function isElement(node: MarkupNode): boolean {
-  return node.nodeType === ELEMENT
-}
-
 /** Lower case; '' of what is no element. */
 export function tagOf(node: MarkupNode): string {
   return node.nodeType === ELEMENT ? (node.localName ?? '').toLowerCase() : ''

@@ -5,7 +5,7 @@ import { childrenOf, type MarkupNode, tagOf, textOf, wholeText } from './markup-
 import { type Content, type Reading, type Style } from './reading.js'
 import { tidyParagraphs } from './tidy-inline.js'
 
-// The engine refuses deeper HTML before it builds the DOM; whatever comes another way loses markup there, not text.
+// The tree of a page ends before that; whatever else comes deeper loses markup there, not text.
 const DEEPEST = 520
 const PLAIN: Style = { marks: 0, isInLink: false, isInHeading: false, isInScript: false, nesting: 0 }
 

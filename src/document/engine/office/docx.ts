@@ -1,6 +1,6 @@
 import { zipSync } from 'fflate'
 import mammoth from 'mammoth'
-import { EngineFault, type EngineInput, type EngineLimits, type EngineOutput } from '../engine-contract.js'
+import { EngineFault, type EngineInput, type EngineLimits, type EngineOutput, faultBehind } from '../engine-contract.js'
 import { htmlToMarkdown } from '../markdown/html-to-markdown.js'
 import { alternativeText } from './alternative-text.js'
 import { coreMetadata, shortLine } from './core-properties.js'
@@ -15,6 +15,8 @@ import { elementCounter } from './xml.js'
 const MOST_ELEMENTS = 250_000
 /** Parts beside the main one that hold text, or say what the text is. */
 const PARTS_OF_TEXT: ReadonlySet<string> = new Set(['styles', 'numbering', 'footnotes', 'endnotes'])
+
+const NO_WORD = 'The file is damaged: it is no complete Word document.'
 
 /** Beyond mammoth's own: names of styles as Word, LibreOffice and pandoc write them. Tables of contents are left out. */
 const STYLE_MAP = [
@@ -59,7 +61,7 @@ function titleAtTop(document: OfficeDocument): string {
 /** A package of those parts alone that are read, each of them unpacked and looked through before. */
 function checkedParts(pack: OfficePackage): Buffer {
   const main = mainPart(pack) ?? 'word/document.xml'
-  if (pack.pathOf(main) === undefined) throw notWord()
+  if (pack.pathOf(main) === undefined) throw new EngineFault('broken', NO_WORD)
   const related = [...relationshipsOf(pack, main).values()].filter(({ type }) => PARTS_OF_TEXT.has(type))
   const texts = [main, ...related.map(({ target }) => target)]
   const parts: Record<string, Uint8Array> = {}
@@ -90,13 +92,9 @@ async function convertedHtml(buffer: Buffer): Promise<string> {
       },
     )
     return converted.value
-  } catch {
-    throw notWord()
+  } catch (error) {
+    throw faultBehind(error, 'broken', NO_WORD)
   }
-}
-
-function notWord(): EngineFault {
-  return new EngineFault('broken', 'The file is damaged: it is no complete Word document.')
 }
 
 function relationsPart(part: string): string {

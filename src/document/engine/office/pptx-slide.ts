@@ -9,7 +9,7 @@ export interface LayoutModels {
   readonly byType: ReadonlyMap<string, XmlElement>
 }
 
-export interface SlideTerms {
+interface SlideTerms {
   readonly models: LayoutModels
   /** URLs by the ids of their relationships. */
   readonly links: ReadonlyMap<string, string>
@@ -72,7 +72,7 @@ function titleHtml(body: XmlElement | undefined): string {
   const lines = childElements(body, 'p').map((paragraph) => inlineHtml(paragraph, new Map()))
   const text = lines
     .join(' ')
-    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/<[^<>]*>/g, ' ')
     .trim()
   return text === '' ? '' : `<h2>${text}</h2>`
 }

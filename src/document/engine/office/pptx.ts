@@ -1,7 +1,7 @@
 import { EngineFault, type EngineInput, type EngineLimits, type EngineOutput } from '../engine-contract.js'
+import { readTree } from '../html/html-tree.js'
 import { htmlToMarkdown } from '../markdown/html-to-markdown.js'
 import { coreMetadata, shortLine } from './core-properties.js'
-import { parseOfficeHtml } from './office-dom.js'
 import { OfficePackage } from './office-package.js'
 import { type LayoutModels, layoutModels, notesHtml, slideHtml } from './pptx-slide.js'
 import { linksOf, mainPart, relationshipsOf } from './relationships.js'
@@ -58,7 +58,7 @@ function slideMarkdown(pack: OfficePackage, part: string, layouts: Map<string, L
     links: linksOf(relationships),
     related: (id) => partRoot(pack, relationships.get(id)?.target ?? ''),
   })
-  return htmlToMarkdown(parseOfficeHtml(html + notesHtml(partRoot(pack, target('notesSlide')))).body, { baseUrl: '' })
+  return htmlToMarkdown(readTree(html + notesHtml(partRoot(pack, target('notesSlide')))).body, { baseUrl: '' })
 }
 
 function partRoot(pack: OfficePackage, part: string): XmlElement | undefined {

@@ -5,7 +5,7 @@ import { relationId, scanXml, type XmlElement, type XmlHandlers } from './xml.js
 
 const MOST_CELLS = 1_000_000
 
-export interface SheetCell {
+interface SheetCell {
   /** `B7` */
   readonly reference: string
   /** From 0. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { cpuMs } from '../../../../test/support/cpu-time.js'
 import { builtInKind, kindOfFormat, numberText } from './xlsx-values.js'
 
 describe('a number format', () => {
@@ -21,6 +22,17 @@ describe('a number format', () => {
     ['[mm]:ss', 'duration'],
   ])('%s is that of a %s', (code, kind) => {
     expect(kindOfFormat(code)).toBe(kind)
+  })
+
+  it.each(['[', '"', '\\', '[h', '[[h]'])('of nothing but %j is told at once, however long it is', (piece) => {
+    const startedAtMs = cpuMs()
+    expect(kindOfFormat(piece.repeat(50_000))).toBeDefined()
+    expect(cpuMs() - startedAtMs).toBeLessThan(100)
+  })
+
+  it('has the kind that its first 255 characters say, which is all that Excel takes', () => {
+    expect(kindOfFormat(`${'0'.repeat(254)}%`)).toBe('percent')
+    expect(kindOfFormat(`${'0'.repeat(255)}%`)).toBe('number')
   })
 
   it.each([

@@ -28,11 +28,15 @@ export function builtInKind(formatId: number): NumberKind {
   return BUILT_IN_KINDS.find(([first, last]) => formatId >= first && formatId <= last)?.[2] ?? 'number'
 }
 
+/** Excel takes no longer format; files that were made to keep a reader busy do. */
+const LONGEST_CODE = 255
+
 /** What a number format such as `yyyy\-mm\-dd;@` or `0.0%` makes of a number. */
 export function kindOfFormat(code: string): NumberKind {
-  const section = code.replaceAll(/"[^"]*"|\\.|_.|\*./g, '').split(';', 1)[0] ?? ''
+  const bare = code.slice(0, LONGEST_CODE).replaceAll(/"[^"]*"|\\.|_.|\*./g, '')
+  const section = bare.split(';', 1)[0] ?? ''
   if (/\[(?:h+|m+|s+)\]/i.test(section)) return 'duration'
-  const letters = section.replaceAll(/\[[^\]]*\]|general/gi, '')
+  const letters = section.replaceAll(/\[[^[\]]*\]|general/gi, '')
   if (letters.includes('%')) return 'percent'
   const hasTime = /[hs]/i.test(letters)
   const hasDate = /[yd]/i.test(letters) || (!hasTime && /m/i.test(letters))

@@ -98,13 +98,11 @@ export class StringCollector {
 
 function numberKinds(bytes: Uint8Array | undefined): NumberKind[] {
   const root = bytes && parseXml(bytes)
-  const codes = new Map<string | undefined, string>()
+  const kinds = new Map<string | undefined, NumberKind>()
   for (const format of childElements(descendant(root, 'numFmts'), 'numFmt')) {
-    codes.set(format.attributes.numFmtId, format.attributes.formatCode ?? '')
+    kinds.set(format.attributes.numFmtId, kindOfFormat(format.attributes.formatCode ?? ''))
   }
-  const kindOf = ({ attributes }: XmlElement): NumberKind => {
-    const code = codes.get(attributes.numFmtId)
-    return code === undefined ? builtInKind(Number(attributes.numFmtId ?? 0)) : kindOfFormat(code)
-  }
+  const kindOf = ({ attributes: { numFmtId } }: XmlElement): NumberKind =>
+    kinds.get(numFmtId) ?? builtInKind(Number(numFmtId ?? 0))
   return childElements(descendant(root, 'cellXfs'), 'xf').map(kindOf)
 }

@@ -1,7 +1,7 @@
 import type { PdfSheet } from './pdfjs.js'
 import { affineOf } from './affine.js'
 import { ANNOTATION_FONT } from './annotations.js'
-import { ObservedFont } from './font-traits.js'
+import { ObservedFont, SUBSET_PREFIX } from './font-traits.js'
 
 /** Of fonts that do not say otherwise: thousand units make one font size. */
 const GLYPH_SCALE = 0.001
@@ -19,14 +19,14 @@ export class FontBook {
   private readonly entries = new Map<string, FontEntry>()
   private readonly fonts = new Map<string, ObservedFont>()
 
-  /** Asks the page for fonts that it has loaded. @param family of the style, which tells fixed pitch, if any */
-  entry(loadedName: string, sheet: PdfSheet, family?: string): FontEntry {
+  /** Asks the page for fonts that it has loaded. */
+  entry(loadedName: string, sheet: PdfSheet): FontEntry {
     const known = this.entries.get(loadedName)
     if (known !== undefined) return known
     const details = detailsOf(loadedName, sheet)
     const name = details.name ?? ''
-    const id = name === '' ? `font ${this.entries.size + 1}` : name.replace(/^[A-Z]{6}\+/, '')
-    const claimsFixedPitch = (details.fallbackName ?? family) === 'monospace'
+    const id = name === '' ? `font ${this.entries.size + 1}` : name.replace(SUBSET_PREFIX, '')
+    const claimsFixedPitch = details.fallbackName === 'monospace'
     const font = this.fonts.get(id) ?? new ObservedFont({ name, id, claimsFixedPitch })
     const entry = { font, glyphScale: affineOf(details.fontMatrix)?.[0] ?? GLYPH_SCALE }
     this.fonts.set(id, font)

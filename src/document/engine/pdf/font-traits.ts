@@ -1,4 +1,5 @@
-const SUBSET_PREFIX = /^[A-Z]{6}\+/
+/** Of a font that was embedded in part. */
+export const SUBSET_PREFIX = /^[A-Z]{6}\+/
 const BOLD_NAME =
   /bold|black(?!l)|heavy|demi(?!lig)|medi(?!um)|^(?:cmb|cmbx|cmssbx|sfbx|sfrb|ecbx|ecrb|lmb)\w*\d|[-,]bd|-b$/i
 const ITALIC_NAME =
@@ -9,7 +10,7 @@ const NARROW_LETTERS = new Set('ijlftrI')
 const MIN_LETTERS = 4
 const CJK = /^[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}]/u
 
-export interface FontTraits {
+interface FontTraits {
   /** Of the font without the mark of its subset; the same for the same font throughout the document. */
   readonly name: string
   readonly isBold: boolean
@@ -17,7 +18,7 @@ export interface FontTraits {
 }
 
 /** What is known of a font before its glyphs were seen; every part is a claim of the file. */
-export interface FontClaims {
+interface FontClaims {
   /** PostScript name; '' when the file gives none. */
   readonly name: string
   /** Names the font within this reading when it has no name of its own. */

@@ -26,7 +26,7 @@ export interface PageMarks {
   readonly softHyphens: readonly Point[]
 }
 
-export interface MarkSources {
+interface MarkSources {
   readonly ops: Pdfjs['OPS']
   /** From the user space of the page to where `lines` and `stretches` are wanted. */
   readonly matrix: Affine

@@ -45,11 +45,17 @@ function textRun({ text, x, y, length, fontSize, isDrawnBold }: PlacedText, font
 export class PageReader {
   private readonly fonts = new FontBook()
   private drawingCpuMs = 0
+  private undrawnPage: number | undefined
 
   constructor(
     private readonly pdfjs: Pdfjs,
     private readonly layers: Layers | undefined,
   ) {}
+
+  /** From here on pages went without lines, because those before took too long; undefined when none did. */
+  get firstUndrawnPage(): number | undefined {
+    return this.undrawnPage
+  }
 
   /** Rejects when the page is too broken to have text; lines, links and forms that cannot be read are left out. */
   async read(sheet: PdfSheet): Promise<UnsettledPage> {
@@ -90,7 +96,10 @@ export class PageReader {
   }
 
   private async marks(sheet: PdfSheet, matrix: Affine): Promise<PageMarks> {
-    if (this.drawingCpuMs > MAX_DRAWING_CPU_MS) return NO_MARKS
+    if (this.drawingCpuMs > MAX_DRAWING_CPU_MS) {
+      this.undrawnPage ??= sheet.pageNumber
+      return NO_MARKS
+    }
     const startedAtMs = cpuMs()
     try {
       const { DISABLE } = this.pdfjs.AnnotationMode

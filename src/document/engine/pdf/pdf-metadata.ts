@@ -15,7 +15,7 @@ const ACCIDENTAL_TITLES = [
 ]
 
 /** Both as pdf.js gives them: the document information dictionary, and XMP where there is any. */
-export interface MetadataSources {
+interface MetadataSources {
   readonly info: unknown
   readonly xmp: { get(name: string): unknown } | null
 }

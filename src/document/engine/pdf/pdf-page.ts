@@ -46,6 +46,14 @@ export interface LinkArea {
   readonly url: string
 }
 
+/** What whoever reads the text must know about a page. */
+export interface PageRemark {
+  /** From 1. */
+  readonly page: number
+  /** One line, of our own words alone. */
+  readonly text: string
+}
+
 /** An entry of the document's own table of contents; `level` from 1. */
 export interface OutlineEntry {
   readonly title: string

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { EngineFault, type EngineInput, type EngineLimits, type EngineOutput } from '../engine-contract.js'
+import { EngineFault, type EngineInput, type EngineLimits, type EngineOutput, faultBehind } from '../engine-contract.js'
 import { pagesToMarkdown } from './layout/pages-to-markdown.js'
 import { outlineEntries } from './outline.js'
 import { PageReader, type UnsettledPage, settledPage } from './page-reader.js'
 import { pdfMetadata } from './pdf-metadata.js'
-import type { OutlineEntry, PdfPage } from './pdf-page.js'
+import type { OutlineEntry, PageRemark, PdfPage } from './pdf-page.js'
 import { type PdfDocument, loadPdfjs, pdfjsData } from './pdfjs.js'
 
 /**
@@ -17,8 +17,8 @@ export async function readPdf(input: EngineInput, limits: EngineLimits): Promise
     if (document.numPages > limits.pages) {
       throw new EngineFault('too_large', `The PDF has ${document.numPages} pages; the limit is ${limits.pages}.`)
     }
-    const pages = await readPages(document, limits)
-    const markdown = pagesToMarkdown(pages, await outlineOf(document))
+    const { pages, remarks } = await readPages(document, limits)
+    const markdown = pagesToMarkdown(pages, await outlineOf(document), remarks)
     return { kind: 'pdf', metadata: await metadataOf(document), html: '', markdown, pages: document.numPages }
   } finally {
     await close()
@@ -51,41 +51,48 @@ async function openPdf(input: EngineInput): Promise<{ document: PdfDocument; clo
   }
 }
 
-function openingFault(error: unknown): EngineFault {
+function openingFault(error: unknown): Error {
   if (error instanceof Error && error.name === 'PasswordException') {
     return new EngineFault('encrypted', 'The PDF is encrypted and needs a password.')
   }
-  return new EngineFault('broken', 'The PDF is broken: its structure cannot be read.')
+  return faultBehind(error, 'broken', 'The PDF is broken: its structure cannot be read.')
 }
 
-async function readPages(document: PdfDocument, limits: EngineLimits): Promise<PdfPage[]> {
+async function readPages(
+  document: PdfDocument,
+  limits: EngineLimits,
+): Promise<{ pages: PdfPage[]; remarks: PageRemark[] }> {
   const pdfjs = await loadPdfjs()
   const layers = await document.getOptionalContentConfig().catch(() => undefined)
   const reader = new PageReader(pdfjs, layers)
   const pages: UnsettledPage[] = []
+  const remarks: PageRemark[] = []
   let characters = 0
-  let isAnyReadable = false
   for (let number = 1; number <= document.numPages; number += 1) {
     const page = await readPage(document, number, reader)
-    isAnyReadable ||= page !== undefined
-    if (page !== undefined) pages.push(page)
+    if (page === undefined) remarks.push({ page: number, text: `page ${number} cannot be read` })
+    else pages.push(page)
     characters += page?.texts.reduce((sum, { placed }) => sum + placed.text.length, 0) ?? 0
     if (characters > limits.decodedBytes) {
       throw new EngineFault('too_large', `The PDF has more than ${limits.decodedBytes} characters of text.`)
     }
     await nextTurn()
   }
-  if (!isAnyReadable) throw new EngineFault('broken', 'The PDF is broken: none of its pages can be read.')
+  if (pages.length === 0) throw new EngineFault('broken', 'The PDF is broken: none of its pages can be read.')
   if (characters === 0) {
     throw new EngineFault(
       'no_text',
       'The PDF has no text layer: its pages hold images only, and text in images is not read (no OCR).',
     )
   }
-  return pages.map(settledPage)
+  const undrawn = reader.firstUndrawnPage
+  if (undrawn !== undefined) {
+    remarks.push({ page: undrawn, text: `from page ${undrawn} on drawn lines are not read: tables may be missing` })
+  }
+  return { pages: pages.map(settledPage), remarks: remarks.sort((one, other) => one.page - other.page) }
 }
 
-/** Undefined when this page is broken; the others may be whole. */
+/** Undefined when this page is broken; the others may be whole. Rejects when memory or stack ran out. */
 async function readPage(document: PdfDocument, number: number, reader: PageReader): Promise<UnsettledPage | undefined> {
   try {
     const sheet = await document.getPage(number)
@@ -94,7 +101,8 @@ async function readPage(document: PdfDocument, number: number, reader: PageReade
     } finally {
       sheet.cleanup()
     }
-  } catch {
+  } catch (error) {
+    if (error instanceof RangeError) throw error
     return undefined
   }
 }

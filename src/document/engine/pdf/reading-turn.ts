@@ -8,7 +8,7 @@ const MIN_SIDE_PART = 0.15
 /** From the middle of a column of vertical writing to its baseline, in font sizes. */
 const VERTICAL_BASELINE = 0.35
 
-export interface TurnedPage {
+interface TurnedPage {
   readonly texts: readonly PlacedText[]
   readonly width: number
   readonly height: number

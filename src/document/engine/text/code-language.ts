@@ -1,5 +1,5 @@
-import type { EngineInput } from '../engine-contract.js'
-import { extensionOf, mimeType } from './text-kind.js'
+import { type EngineInput, mediaTypeOf } from '../engine-contract.js'
+import { extensionOf } from './text-kind.js'
 
 /** Languages as fences name them, where the name is not the extension itself. */
 const BY_EXTENSION: ReadonlyMap<string, string> = new Map<string, string>(
@@ -80,7 +80,7 @@ const BY_TYPE: ReadonlyMap<string, string> = new Map<string, string>(
 
 /** The language of a text that is code or data by its claim, else by its extension; undefined for prose. */
 export function languageOf({ contentType, name }: EngineInput): string | undefined {
-  const type = mimeType(contentType)
+  const type = mediaTypeOf(contentType)
   const suffix = /\+(json|xml|yaml)$/.exec(type)?.[1]
   return suffix ?? BY_TYPE.get(type) ?? BY_EXTENSION.get(extensionOf(name))
 }

@@ -1,9 +1,16 @@
 import Papa from 'papaparse'
 import { areQuotesSound } from './csv-quotes.js'
-import { EngineFault, type EngineInput, type EngineLimits, type EngineOutput, NO_METADATA } from '../engine-contract.js'
+import {
+  EngineFault,
+  type EngineInput,
+  type EngineLimits,
+  type EngineOutput,
+  mediaTypeOf,
+  NO_METADATA,
+} from '../engine-contract.js'
 import { cellText, markdownTable, type TableCell } from './markdown-table.js'
 import { plainText } from './plain-text.js'
-import { extensionOf, mimeType } from './text-kind.js'
+import { extensionOf } from './text-kind.js'
 
 const MOST_CELLS = 1_000_000
 /** Of the beginning, by which the delimiter is guessed. */
@@ -58,5 +65,5 @@ function tableRow(values: readonly string[]): TableCell[] {
 }
 
 function isTabbed({ contentType, name }: EngineInput): boolean {
-  return mimeType(contentType) === 'text/tab-separated-values' || extensionOf(name) === 'tsv'
+  return mediaTypeOf(contentType) === 'text/tab-separated-values' || extensionOf(name) === 'tsv'
 }

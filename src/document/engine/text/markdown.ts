@@ -40,8 +40,8 @@ function firstHeading(body: string): string {
     const heading = isCode ? undefined : /^ {0,3}#[^\S\n]+(\S.*)$/.exec(line)?.[1]
     if (heading !== undefined)
       return heading
-        .replace(/\s+#+\s*$/, '')
         .slice(0, LONGEST_CHARACTERS)
+        .replace(/\s+#+\s*$/, '')
         .trim()
   }
   return ''

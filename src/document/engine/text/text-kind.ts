@@ -1,5 +1,5 @@
 import { decodeText } from '../charset.js'
-import { type DocumentKind, EngineFault, type EngineInput } from '../engine-contract.js'
+import { type DocumentKind, EngineFault, type EngineInput, mediaTypeOf } from '../engine-contract.js'
 
 /** How far a licence in a comment may push the first tag down. */
 const SNIFFED_BYTES = 65_536
@@ -57,18 +57,13 @@ export function textKind(input: EngineInput): DocumentKind {
   return PIECE.test(start) && isUnclaimed(input) ? 'html' : 'text'
 }
 
-/** MIME type in lower case, without parameters. */
-export function mimeType(contentType: string): string {
-  return (contentType.split(';', 1)[0] ?? '').trim().toLowerCase()
-}
-
 /** Extension of a file name in lower case; '' without one. */
 export function extensionOf(name: string): string {
   return /\.([a-z0-9]{1,12})$/i.exec(name)?.[1]?.toLowerCase() ?? ''
 }
 
 function claimedKind({ contentType, name }: EngineInput): DocumentKind | undefined {
-  const type = mimeType(contentType)
+  const type = mediaTypeOf(contentType)
   if (HTML_TYPES.has(type)) return 'html'
   if (MARKDOWN_TYPES.has(type)) return 'markdown'
   if (CSV_TYPES.has(type)) return 'csv'
@@ -76,7 +71,7 @@ function claimedKind({ contentType, name }: EngineInput): DocumentKind | undefin
 }
 
 function isUnclaimed({ contentType, name }: EngineInput): boolean {
-  return NO_TYPES.has(mimeType(contentType)) && extensionOf(name) === ''
+  return NO_TYPES.has(mediaTypeOf(contentType)) && extensionOf(name) === ''
 }
 
 /** What follows blanks, comments and processing instructions. Linear. */

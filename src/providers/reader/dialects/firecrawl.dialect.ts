@@ -19,7 +19,7 @@ export const FIRECRAWL_DIALECT: ReaderDialect = {
   documentIn: (answer, request) =>
     isSuccessful(answer) && answer.body['success'] === true ? documentOf(answer, request) : undefined,
   faultOf: ({ status, body: { code } }) =>
-    (typeof code === 'string' ? FAULT_OF_CODE[code] : undefined) ?? FAULT_OF_STATUS[status] ?? 'failed',
+    (typeof code === 'string' ? FAULT_OF_CODE.get(code) : undefined) ?? FAULT_OF_STATUS[status] ?? 'failed',
 }
 
 function documentOf({ body }: ReaderAnswer, { source }: ReadRequest) {
@@ -42,13 +42,13 @@ function documentOf({ body }: ReaderAnswer, { source }: ReadRequest) {
   )
 }
 
-const FAULT_OF_CODE: Readonly<Partial<Record<string, ReaderFault>>> = {
-  SCRAPE_TIMEOUT: 'timeout',
-  SCRAPE_SSL_ERROR: 'unreachable',
-  SCRAPE_SITE_ERROR: 'unreachable',
-  SCRAPE_DNS_RESOLUTION_ERROR: 'unreachable',
-  SCRAPE_PDF_PREFETCH_FAILED: 'unreachable',
-}
+const FAULT_OF_CODE: ReadonlyMap<string, ReaderFault> = new Map<string, ReaderFault>([
+  ['SCRAPE_TIMEOUT', 'timeout'],
+  ['SCRAPE_SSL_ERROR', 'unreachable'],
+  ['SCRAPE_SITE_ERROR', 'unreachable'],
+  ['SCRAPE_DNS_RESOLUTION_ERROR', 'unreachable'],
+  ['SCRAPE_PDF_PREFETCH_FAILED', 'unreachable'],
+])
 
 const FAULT_OF_STATUS: Readonly<Partial<Record<number, ReaderFault>>> = {
   400: 'caller',

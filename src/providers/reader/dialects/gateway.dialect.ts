@@ -49,7 +49,6 @@ function statusOf({ status, body: { code } }: ReaderAnswer): number {
 
 const FAULT_OF_STATUS: Readonly<Partial<Record<number, ReaderFault>>> = {
   400: 'caller',
-  404: 'failed',
   401: 'key',
   402: 'quota',
   403: 'access',

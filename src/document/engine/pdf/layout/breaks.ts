@@ -63,7 +63,7 @@ export function hasRoomFor(last: Line, line: Line, region: Region): boolean {
   return room > Math.min(word.length, 25) * perCharacter + 1.2 * line.size
 }
 
-export function isCentred(line: Line, region: Region): boolean {
+function isCentred(line: Line, region: Region): boolean {
   const before = line.x1 - region.left
   const after = region.right - line.x2
   return before > line.size * 1.5 && Math.abs(before - after) < line.size * 1.2

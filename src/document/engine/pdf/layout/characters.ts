@@ -28,10 +28,6 @@ export function isLowerCase(character: string): boolean {
   return /^\p{Ll}$/u.test(character)
 }
 
-export function isUpperCase(character: string): boolean {
-  return /^\p{Lu}$/u.test(character)
-}
-
 /** The sentence or the clause ends here, closing quotes and brackets passed over. */
 export function endsSentence(text: string): boolean {
   return /[.!?:;…。！？：；．][\u0022\u0027\u2019\u201d\u00bb)\]」』）〉》】]*$/u.test(text)

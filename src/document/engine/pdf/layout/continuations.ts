@@ -1,4 +1,5 @@
 import { hasRoomFor } from './breaks.js'
+import { CAPTION_PATTERN } from './captions.js'
 import { endsSentence, firstCharacter, isLowerCase } from './characters.js'
 import { sizeClass } from './document-style.js'
 import type { Block, CodeBlock, Region, TableBlock, TextBlock } from './layout-model.js'
@@ -56,7 +57,7 @@ function targetOf(
 
 /** Smaller than the text that goes on: a note at the foot, a caption. */
 function isAside(before: TextBlock, block: TextBlock): boolean {
-  return sizeClass(sizeOf(before)) < sizeClass(sizeOf(block)) || /^(?:table|figure|fig\.)\s*\d/iu.test(textOf(before))
+  return sizeClass(sizeOf(before)) < sizeClass(sizeOf(block)) || CAPTION_PATTERN.test(textOf(before))
 }
 
 function sizeOf(block: TextBlock): number {

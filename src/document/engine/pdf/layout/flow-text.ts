@@ -7,18 +7,22 @@ const COMPOUND_PATTERN = /(?:^|[^\p{L}])(?:self|well|all|half|cross|ex|quasi|so)
 /** Shorter halves of broken words are too often words themselves. */
 const LEAST_HALF = 4
 
+/** Of the end of a text: no word that is broken is longer, and patterns would begin anew at each letter before it. */
+const SEEN_CHARACTERS = 200
+
 /** How the end of a line meets the next: `cut` characters are taken off its end, `blank` says what comes between. */
-export interface Seam {
+interface Seam {
   readonly cut: number
   readonly blank: '' | ' '
 }
 
 /** `words` are those of the document, in lower case. */
 export function seamOf(before: string, after: string, words: ReadonlySet<string>): Seam {
-  const end = before.trimEnd()
+  const seen = before.slice(-SEEN_CHARACTERS)
+  const end = seen.trimEnd()
   const next = after.trimStart()
-  if (end.endsWith(SOFT_HYPHEN)) return { cut: before.length - end.length + 1, blank: '' }
-  if (/[-\u2010]$/.test(end)) return hyphenSeam(before, end, next, words)
+  if (end.endsWith(SOFT_HYPHEN)) return { cut: seen.length - end.length + 1, blank: '' }
+  if (/[-\u2010]$/.test(end)) return hyphenSeam(seen, end, next, words)
   const isJoined = isCjk(lastCharacter(end)) && isCjk(firstCharacter(next))
   return { cut: 0, blank: isJoined ? '' : ' ' }
 }

@@ -1,4 +1,5 @@
 import type { OutlineEntry } from '../pdf-page.js'
+import { CAPTION_PATTERN } from './captions.js'
 import { hasLetter } from './characters.js'
 import { type DocumentStyle, sizeClass } from './document-style.js'
 import { flowText } from './flow-text.js'
@@ -12,7 +13,6 @@ const MOST_LINES = 4
 const MOST_CHARACTERS = 220
 const MOST_BOLD_CHARACTERS = 140
 const MOST_SLIGHT_CHARACTERS = 70
-const CAPTION_PATTERN = /^(?:table|figure|fig\.|listing|algorithm|tabelle|abbildung|tableau|表|图|圖|図)\s*\d/iu
 const NUMBER_PATTERN = /^(?:(\d{1,3}(?:\.\d{1,3})*)\.?|[A-Z](?:\.\d{1,3})+\.?|[A-Z]\.|[IVX]{1,5}\.)\s+\p{L}/u
 
 interface Candidate extends HeadingLook {

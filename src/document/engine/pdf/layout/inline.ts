@@ -5,7 +5,7 @@ import type { Line, Span } from './layout-model.js'
 import { withoutLeaders } from './leaders.js'
 import { type Piece, pieceMarkdown } from './piece-markdown.js'
 
-export interface InlineOptions {
+interface InlineOptions {
   /** Headings and the heads of tables are bold by themselves. */
   readonly isPlain: boolean
   /** It stands at the start of a line, where `1.` or `-` would begin a list. */

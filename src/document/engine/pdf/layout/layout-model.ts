@@ -1,5 +1,5 @@
 /** All lengths in PDF points, y growing downwards; `size` is a font size. */
-export interface Box {
+interface Box {
   readonly x1: number
   readonly x2: number
   readonly top: number

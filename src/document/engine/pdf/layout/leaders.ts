@@ -1,10 +1,12 @@
 import type { Line } from './layout-model.js'
 
-const LEADER_LINE_PATTERN = /(?:\. ?){4,}\s*[\w-]{0,8}$/
+const LEADER_LINE_PATTERN = /(?:\. ?){4}\s?[\w-]{0,8}$/
+/** As much of the end of a line as the pattern can take. */
+const LEADER_LINE_CHARACTERS = 17
 
 /** Dots lead to a page number: an entry of a table of contents or of an index. */
 export function isLeaderLine(line: Line): boolean {
-  return LEADER_LINE_PATTERN.test(line.text)
+  return LEADER_LINE_PATTERN.test(line.text.slice(-LEADER_LINE_CHARACTERS))
 }
 
 /** The same without dots, as chapters stand among sections: a number, a title, a page number. */

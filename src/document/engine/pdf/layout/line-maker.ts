@@ -38,7 +38,7 @@ export function mergeLines(lines: readonly Line[]): Line {
   )
 }
 
-export function textOf(spans: readonly Span[]): string {
+function textOf(spans: readonly Span[]): string {
   return spans
     .map((span) => (span.hasBlankBefore ? ` ${span.text}` : span.text))
     .join('')

@@ -1,4 +1,4 @@
-import type { OutlineEntry, PdfPage } from '../pdf-page.js'
+import type { OutlineEntry, PageRemark, PdfPage } from '../pdf-page.js'
 import { blocksOf } from './blocks.js'
 import { joinContinuations } from './continuations.js'
 import { documentStyle } from './document-style.js'
@@ -28,9 +28,14 @@ interface ReadPage {
 
 /**
  * The text of a PDF's pages as GFM Markdown in the order of reading, ending in one line break; '' when the pages hold no
- * text. From the second page on, a line `<!-- page N -->` stands before the first block that begins on page N.
+ * text. From the second page on, a line `<!-- page N -->` stands before the first block that begins on page N. `remarks`, in
+ * the order of their pages, stand before that line, as comments too.
  */
-export function pagesToMarkdown(pages: readonly PdfPage[], outline: readonly OutlineEntry[]): string {
+export function pagesToMarkdown(
+  pages: readonly PdfPage[],
+  outline: readonly OutlineEntry[],
+  remarks: readonly PageRemark[] = [],
+): string {
   const read = pages.map((page) => readPage(page))
   const heights = read.map((page) => page.height)
   const pieces = withoutRunningHeads(
@@ -45,7 +50,7 @@ export function pagesToMarkdown(pages: readonly PdfPage[], outline: readonly Out
   })
   const blocks = withColumnEdges(regions).flatMap((region) => blocksOf(region, style))
   const headings = headingLevels(blocks, outline, style)
-  return renderBlocks(joinContinuations(blocks, headings), headings, style)
+  return renderBlocks(joinContinuations(blocks, headings), remarks, headings, style)
 }
 
 function readPage(given: PdfPage): ReadPage {

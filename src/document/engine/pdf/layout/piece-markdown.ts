@@ -22,7 +22,7 @@ export function pieceMarkdown(piece: Piece, before: Piece | undefined, after: Pi
   const inner = text.trim()
   if (inner === '') return text
   const lead = /^\s*/.exec(text)?.[0] ?? ''
-  const trail = /\s*$/.exec(text)?.[0] ?? ''
+  const trail = text.slice(text.trimEnd().length)
   const surroundings = {
     before: lead === '' ? lastCharacter(before?.text ?? ' ') : ' ',
     after: trail === '' ? firstCharacter(after?.text ?? ' ') : ' ',

@@ -1,17 +1,22 @@
 import { codeMarkdown } from './code-markdown.js'
+import type { PageRemark } from '../pdf-page.js'
 import type { DocumentStyle } from './document-style.js'
 import { inlineMarkdown } from './inline.js'
 import type { Block, TextBlock } from './layout-model.js'
 import { ListNesting } from './list-markdown.js'
 import { tableMarkdown } from './table-markdown.js'
 
-/** Markdown of the blocks, with a line `<!-- page N -->` in front of the first one that begins on page N. */
+/**
+ * Markdown of the blocks, with a line `<!-- page N -->` in front of the first one that begins on page N, and the remarks
+ * on pages up to there before it. Without blocks there is nothing to remark on.
+ */
 export function renderBlocks(
   blocks: readonly Block[],
+  remarks: readonly PageRemark[],
   headings: ReadonlyMap<TextBlock, number>,
   style: DocumentStyle,
 ): string {
-  const renderer = new Renderer(headings, style)
+  const renderer = new Renderer([...remarks], headings, style)
   for (const block of blocks) renderer.add(block)
   return renderer.finish()
 }
@@ -23,11 +28,13 @@ class Renderer {
   private isAfterItem = false
 
   constructor(
+    private readonly remarks: PageRemark[],
     private readonly headings: ReadonlyMap<TextBlock, number>,
     private readonly style: DocumentStyle,
   ) {}
 
   add(block: Block): void {
+    this.pushRemarks(block.page)
     if (block.page > this.page) {
       this.page = block.page
       this.push(`<!-- page ${String(block.page)} -->`)
@@ -41,7 +48,16 @@ class Renderer {
   }
 
   finish(): string {
-    return this.parts.length === 0 ? '' : `${this.parts.join('')}\n`
+    if (this.parts.length === 0) return ''
+    this.pushRemarks(Infinity)
+    return `${this.parts.join('')}\n`
+  }
+
+  private pushRemarks(untilPage: number): void {
+    for (let next = this.remarks[0]; next !== undefined && next.page <= untilPage; next = this.remarks[0]) {
+      this.remarks.shift()
+      this.push(`<!-- ${next.text} -->`)
+    }
   }
 
   private addText(block: TextBlock): void {

@@ -15,7 +15,7 @@ const LEAST_FILLED_SHARE = 0.5
 const PROSE_LENGTH = 38
 
 /** A table, or the pieces of a row that belongs to none. */
-export type TableOrRow = Table | readonly Line[]
+type TableOrRow = Table | readonly Line[]
 
 interface Stretch {
   readonly end: number

@@ -2,7 +2,7 @@ import { firstCharacter, isLowerCase } from '../characters.js'
 import type { Cell, Line } from '../layout-model.js'
 
 /** One baseline of a table, its pieces by column. */
-export interface Baseline {
+interface Baseline {
   readonly y: number
   readonly size: number
   readonly cells: readonly Cell[]

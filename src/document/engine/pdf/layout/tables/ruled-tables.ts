@@ -8,7 +8,7 @@ const LEAST_FILLED_SHARE = 0.3
 const MOST_TABLES = 100
 
 /** Text of a page and the tables taken out of it. */
-export interface TakenTables {
+interface TakenTables {
   readonly tables: Table[]
   readonly rest: Span[]
 }

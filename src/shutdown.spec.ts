@@ -1,0 +1,90 @@
+import { type BeforeApplicationShutdown, type INestApplication, Injectable, type OnModuleDestroy } from '@nestjs/common'
+import { Test } from '@nestjs/testing'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { eventually } from '../test/support/eventually.js'
+import { createLogging } from './common/observability/logger.js'
+import { Readiness } from './common/observability/readiness.js'
+import { drain, type ShutdownOptions } from './shutdown.js'
+
+const LAST_WORK_MS = 50
+
+/** Hears of the end, and ends when a test says so. */
+@Injectable()
+class SlowWork implements OnModuleDestroy, BeforeApplicationShutdown {
+  isTold = false
+  fails = false
+  end: () => void = () => undefined
+  private readonly ended = new Promise<void>((resolve) => {
+    this.end = resolve
+  })
+
+  onModuleDestroy(): void {
+    this.isTold = true
+  }
+
+  beforeApplicationShutdown(): Promise<void> {
+    return this.fails ? Promise.reject(new Error('no end in sight')) : this.ended
+  }
+}
+
+let application: INestApplication
+let work: SlowWork
+let said: string[]
+let exits: unknown[]
+
+beforeEach(async () => {
+  const module = await Test.createTestingModule({ providers: [Readiness, SlowWork] }).compile()
+  application = module.createNestApplication({ logger: false })
+  await application.listen(0, '127.0.0.1')
+  work = application.get(SlowWork)
+  said = []
+  exits = []
+  jest.spyOn(process, 'exit').mockImplementation((code) => {
+    exits.push(code)
+    return undefined as never
+  })
+})
+afterEach(async () => {
+  jest.restoreAllMocks()
+  work.end()
+  await application.close()
+})
+
+function drained(changes: Partial<ShutdownOptions> = {}): Promise<void> {
+  const { logger } = createLogging('info', {
+    write: (line) => said.push((JSON.parse(line) as { readonly msg: string }).msg),
+  })
+  return drain(application, 'SIGTERM', {
+    timeouts: () => ({ drainDelayMs: 0, shutdownGraceMs: 0 }),
+    logger,
+    closeOthers: () => Promise.resolve(),
+    lastWorkMs: LAST_WORK_MS,
+    ...changes,
+  })
+}
+
+describe('A process that is told to stop', () => {
+  it('ends in time with code 0 although work in the background hangs, and says so', async () => {
+    const startedAtMs = performance.now()
+    await drained()
+    expect(performance.now() - startedAtMs).toBeGreaterThanOrEqual(LAST_WORK_MS - 1)
+    expect([work.isTold, exits]).toEqual([true, [0]])
+    expect(said).toEqual(['draining', 'work in the background does not end: it is cut', 'stopped'])
+  })
+
+  it('ends as soon as the work has', async () => {
+    const ended = drained({ lastWorkMs: 10_000 })
+    await eventually(() => work.isTold)
+    work.end()
+    await ended
+    expect([said, exits]).toEqual([['draining', 'stopped'], [0]])
+  })
+
+  it('ends although something fails at the end', async () => {
+    work.fails = true
+    await drained({ closeOthers: () => Promise.reject(new Error('the port is gone')) })
+    expect(exits).toEqual([0])
+    expect(said).toContain('the end of the work in the background failed')
+    expect(said.at(-1)).toBe('stopped')
+  })
+})

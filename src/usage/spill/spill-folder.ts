@@ -1,0 +1,129 @@
+import { randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { isNativeError } from 'node:util/types'
+
+const OPEN = '.rows'
+/** Somebody reads it: whoever still writes into it begins another one. */
+const TAKEN = '.taken'
+
+/** Of all files together: about a million rows. A disk that is full ends more than accounting. */
+const MAXIMUM_BYTES = 512 * 1024 * 1024
+
+/** Written at once; as one text, all rows would need their memory twice. */
+const ROWS_AT_ONCE = 1000
+
+/**
+ * Files of rows that a process could not store before it ended; whoever starts next on the same data directory reads
+ * them. Each process writes a file of its own. Synchronous, as it is the last thing a process does.
+ */
+export class SpillFolder {
+  private file: string | undefined
+
+  constructor(
+    readonly path: string,
+    private readonly maximumBytes = MAXIMUM_BYTES,
+  ) {}
+
+  /**
+   * On the disk when it returns: how many of the rows, from the first, found room. Throws what the file system says; then
+   * none of them counts as written. Each row ends in a line break.
+   */
+  append(rows: readonly string[]): number {
+    mkdirSync(this.path, { recursive: true, mode: 0o700 })
+    const fitting = this.fitting(rows)
+    if (fitting.length === 0) return 0
+    while (!this.appended(fitting)) this.file = undefined
+    return fitting.length
+  }
+
+  /** Takes the files there are, and those that somebody else had taken, who may be dead: rows are told apart by their ids. */
+  take(): readonly string[] {
+    return this.names()
+      .filter((name) => name.endsWith(OPEN) || name.endsWith(TAKEN))
+      .sort()
+      .flatMap((name) => (name.endsWith(TAKEN) ? [join(this.path, name)] : this.taken(name)))
+  }
+
+  /** Once what it holds is stored. */
+  remove(file: string): void {
+    rmSync(file, { force: true })
+    syncFolder(this.path)
+  }
+
+  private taken(name: string): readonly string[] {
+    const file = join(this.path, `${name.slice(0, -OPEN.length)}${TAKEN}`)
+    try {
+      renameSync(join(this.path, name), file)
+    } catch (error) {
+      if (isMissing(error)) return []
+      throw error
+    }
+    return [file]
+  }
+
+  /** False when somebody has taken the file meanwhile, and may have read it before the rows were in it. */
+  private appended(rows: readonly string[]): boolean {
+    this.file ??= join(this.path, `${Date.now()}-${process.pid}-${randomBytes(4).toString('hex')}${OPEN}`)
+    const descriptor = openSync(this.file, 'a', 0o600)
+    try {
+      const { ino, size } = fstatSync(descriptor)
+      // What is there may end in the middle of a row: the disk was full.
+      if (size > 0) writeAll(descriptor, '\n')
+      for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
+        writeAll(descriptor, rows.slice(at, at + ROWS_AT_ONCE).join(''))
+      }
+      fsyncSync(descriptor)
+      syncFolder(this.path)
+      return statSync(this.file, { throwIfNoEntry: false })?.ino === ino
+    } finally {
+      closeSync(descriptor)
+    }
+  }
+
+  private fitting(rows: readonly string[]): readonly string[] {
+    let room = this.maximumBytes
+    for (const name of this.names()) room -= statSync(join(this.path, name), { throwIfNoEntry: false })?.size ?? 0
+    for (const [count, row] of rows.entries()) {
+      room -= Buffer.byteLength(row)
+      if (room < 0) return rows.slice(0, count)
+    }
+    return rows
+  }
+
+  private names(): readonly string[] {
+    try {
+      return readdirSync(this.path)
+    } catch (error) {
+      if (isMissing(error)) return []
+      throw error
+    }
+  }
+}
+
+function writeAll(descriptor: number, text: string): void {
+  for (let rest = Buffer.from(text); rest.length > 0;) rest = rest.subarray(writeSync(descriptor, rest))
+}
+
+/** A file whose name is not on the disk yet is lost with the power, whatever is in it. */
+function syncFolder(path: string): void {
+  const descriptor = openSync(path, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+const isMissing = (error: unknown): boolean => isNativeError(error) && 'code' in error && error.code === 'ENOENT'

@@ -1,0 +1,106 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { idsOf, records, spilledIds, spillPlace } from '../../../test/support/usage-writer-lab.js'
+import { createLogging } from '../../common/observability/logger.js'
+import { Metrics } from '../../common/observability/metrics.js'
+import type { UsageRecord } from '../../common/usage/usage-record.js'
+import { UsageMetrics } from '../usage-metrics.js'
+import { SpillFolder } from './spill-folder.js'
+import { UsageLeftovers } from './usage-leftovers.js'
+
+interface Line {
+  readonly level: number
+  readonly msg: string
+  readonly rows?: number
+  readonly err?: { readonly message: string }
+  readonly reason?: string
+  readonly record?: UsageRecord
+}
+
+const MANY = 20_000
+
+let place: string
+let errorFile: string
+let descriptor: number
+let metrics: Metrics
+
+beforeEach(async () => {
+  place = await spillPlace()
+  errorFile = join(place, 'standard-error')
+  descriptor = openSync(errorFile, 'a')
+  metrics = new Metrics()
+})
+afterEach(async () => {
+  closeSync(descriptor)
+  await rm(place, { recursive: true })
+})
+
+/** With a log that tells nothing. */
+function leftovers(folder: SpillFolder): UsageLeftovers {
+  const { logger } = createLogging('silent', { write: () => undefined })
+  return new UsageLeftovers(folder, new UsageMetrics(metrics), logger, descriptor)
+}
+
+async function told(): Promise<readonly Line[]> {
+  const lines = (await readFile(errorFile, 'utf8')).split('\n').filter((line) => line !== '')
+  return lines.map((line) => JSON.parse(line) as Line)
+}
+
+const idsTold = (lines: readonly Line[]): string[] => lines.map(({ record }) => record?.id ?? '')
+
+describe('Usage that the store did not take before the end', () => {
+  it('is in a file, and nowhere else', async () => {
+    const folder = new SpillFolder(join(place, 'rows'))
+    const many = records(MANY)
+    const kept = leftovers(folder)
+    kept.keep(many)
+    kept.keep([])
+    expect(await spilledIds(folder.path)).toEqual(idsOf(many))
+    expect(await told()).toEqual([])
+    expect(await metrics.registry.metrics()).not.toMatch(/^gateway_usage_dropped_total\{/m)
+  })
+
+  it('is on standard error where no file can be written, all of it, whatever the log tells', async () => {
+    await writeFile(join(place, 'rows'), '')
+    const many = records(MANY)
+    leftovers(new SpillFolder(join(place, 'rows', 'deeper'))).keep(many)
+    const [head, ...lines] = await told()
+    expect(head).toMatchObject({ level: 50, rows: MANY, err: { message: expect.stringContaining('ENOTDIR') } })
+    expect(head?.msg).toBe('usage can neither be stored nor kept in a file: its records follow, one in a line')
+    expect(idsTold(lines)).toEqual(idsOf(many))
+    expect(lines[0]).toEqual({ ...lines[0], level: 50, reason: 'shutdown', msg: 'usage', record: many[0] })
+    expect(await metrics.registry.metrics()).toMatch(
+      new RegExp(`^gateway_usage_dropped_total\\{reason="shutdown"\\} ${MANY}$`, 'm'),
+    )
+  })
+
+  it('is in a file as far as there is room, and on standard error from there', async () => {
+    const many = records(10)
+    const bytes = many.slice(0, 4).reduce((sum, record) => sum + JSON.stringify(record).length + 1, 0)
+    const folder = new SpillFolder(join(place, 'rows'), bytes)
+    leftovers(folder).keep(many)
+    expect(await spilledIds(folder.path)).toEqual(idsOf(many.slice(0, 4)))
+    const [head, ...lines] = await told()
+    expect(head).toMatchObject({ rows: 6 })
+    expect(idsTold(lines)).toEqual(idsOf(many.slice(4)))
+  })
+
+  it('waits for a reader that is slow, and not for one that is gone', async () => {
+    await writeFile(join(place, 'rows'), '')
+    const folder = new SpillFolder(join(place, 'rows', 'deeper'))
+    const reader = spawn('sh', ['-c', 'sleep 0.3; wc -l'], { stdio: ['pipe', 'pipe', 'inherit'] })
+    const pipe = (reader.stdin as unknown as { readonly _handle: { readonly fd: number } })._handle.fd
+    const { logger } = createLogging('silent', { write: () => undefined })
+    const many = records(2000)
+    new UsageLeftovers(folder, new UsageMetrics(metrics), logger, pipe).keep(many)
+    reader.stdin.end()
+    const [counted] = (await once(reader.stdout, 'data')) as [Buffer]
+    expect(Number(counted.toString())).toBe(many.length + 1)
+    // A descriptor that nobody has.
+    new UsageLeftovers(folder, new UsageMetrics(new Metrics()), logger, 9999).keep(many)
+  })
+})

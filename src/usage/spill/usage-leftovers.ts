@@ -1,0 +1,64 @@
+import { Inject, Injectable, Optional } from '@nestjs/common'
+import { describeError, type Logger } from '../../common/observability/logger.js'
+import { LOGGER } from '../../common/observability/observability.module.js'
+import type { UsageRecord } from '../../common/usage/usage-record.js'
+import { UsageMetrics } from '../usage-metrics.js'
+import { SpillFolder } from './spill-folder.js'
+import { spilledRow } from './spilled-row.js'
+import { writeUrgently } from './urgent-lines.js'
+
+const STANDARD_ERROR = 2
+
+/** pino's numbers. */
+const ERROR_LEVEL = 50
+
+/**
+ * Where records go that the store did not take before the process ended: into a file that the next start reads, or, where
+ * there is no room for one, to standard error, whatever the level of the log. Synchronous; never throws.
+ */
+@Injectable()
+export class UsageLeftovers {
+  constructor(
+    private readonly folder: SpillFolder,
+    private readonly metrics: UsageMetrics,
+    @Inject(LOGGER) private readonly logger: Logger,
+    /** Given by tests only. */
+    @Optional() private readonly descriptor: number = STANDARD_ERROR,
+  ) {}
+
+  keep(records: readonly UsageRecord[]): void {
+    if (records.length === 0) return
+    const { written, error } = this.spilled(records)
+    if (written > 0) {
+      this.logger.warn({ rows: written, folder: this.folder.path }, 'usage waits in a file for the next start')
+    }
+    if (written < records.length) this.tell(records.slice(written), error)
+  }
+
+  private spilled(records: readonly UsageRecord[]): { readonly written: number; readonly error?: unknown } {
+    try {
+      return { written: this.folder.append(records.map(spilledRow)) }
+    } catch (error) {
+      return { written: 0, error }
+    }
+  }
+
+  private tell(records: readonly UsageRecord[], error: unknown): void {
+    this.metrics.countDropped('shutdown', records.length)
+    const time = new Date().toISOString()
+    const head = {
+      level: ERROR_LEVEL,
+      time,
+      rows: records.length,
+      folder: this.folder.path,
+      ...(error === undefined ? {} : { err: describeError(error) }),
+      msg: 'usage can neither be stored nor kept in a file: its records follow, one in a line',
+    }
+    const lines = records.map((record) => ({ level: ERROR_LEVEL, time, reason: 'shutdown', record, msg: 'usage' }))
+    writeUrgently(this.descriptor, inJson([head, ...lines]))
+  }
+}
+
+function* inJson(lines: readonly object[]): Iterable<string> {
+  for (const line of lines) yield `${JSON.stringify(line)}\n`
+}

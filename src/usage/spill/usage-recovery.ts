@@ -1,0 +1,95 @@
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnModuleDestroy,
+  type OnModuleInit,
+} from '@nestjs/common'
+import { Database } from '../../common/database/database.js'
+import type { Logger } from '../../common/observability/logger.js'
+import { LOGGER } from '../../common/observability/observability.module.js'
+import type { UsageRecord } from '../../common/usage/usage-record.js'
+import { ConfigStore } from '../../config/config-store.js'
+import { RecordDelivery } from '../record-delivery.js'
+import { UsageMetrics } from '../usage-metrics.js'
+import { UsageRepository } from '../usage.repository.js'
+import { SpillFolder } from './spill-folder.js'
+import { linesOf, recordOfRow } from './spilled-row.js'
+
+/** Stores what processes before this one could not store any more; a file goes once the store has all of it. */
+@Injectable()
+export class UsageRecovery implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown {
+  private readonly delivery: RecordDelivery
+  private work: Promise<void> = Promise.resolve()
+  private isStopping = false
+
+  constructor(
+    records: UsageRepository,
+    private readonly database: Database,
+    private readonly store: ConfigStore,
+    private readonly folder: SpillFolder,
+    metrics: UsageMetrics,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {
+    const onRefused = (record: UsageRecord): void => {
+      metrics.countDropped('refused', 1)
+      logger.warn({ reason: 'refused', record }, 'usage')
+    }
+    this.delivery = new RecordDelivery(records, onRefused, logger)
+  }
+
+  onModuleInit(): void {
+    this.database.whenOpen(() => {
+      if (!this.isStopping && this.store.current.usage.store !== false) this.work = this.recover()
+    })
+  }
+
+  /** What is under way is left for the next start. */
+  onModuleDestroy(): void {
+    this.isStopping = true
+    this.delivery.stop(performance.now())
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.work
+  }
+
+  /** Never rejects: a file that cannot be read stays where it is. */
+  private async recover(): Promise<void> {
+    try {
+      for (const file of this.folder.take()) {
+        if (!(await this.restored(file))) return
+        this.folder.remove(file)
+      }
+    } catch (error) {
+      this.logger.error({ err: error, folder: this.folder.path }, 'usage that waits in files cannot be read')
+    }
+  }
+
+  /** Whether the store has everything that can be read in the file. */
+  private async restored(file: string): Promise<boolean> {
+    const { batchRows } = this.store.current.usage
+    let rows = 0
+    let unreadable = 0
+    let batch: UsageRecord[] = []
+    for await (const line of linesOf(file)) {
+      const record = recordOfRow(line)
+      if (record !== undefined) batch.push(record)
+      else if (line !== '') unreadable++
+      if (batch.length < batchRows) continue
+      if (!(await this.delivered(batch))) return false
+      rows += batch.length
+      batch = []
+    }
+    if (!(await this.delivered(batch))) return false
+    rows += batch.length
+    if (unreadable > 0) this.logger.warn({ file, lines: unreadable }, 'lines of kept usage cannot be read: left out')
+    this.logger.info({ file, rows }, 'usage is stored that an earlier process could not store any more')
+    return true
+  }
+
+  private async delivered(batch: readonly UsageRecord[]): Promise<boolean> {
+    if (this.isStopping) return false
+    return batch.length === 0 || (await this.delivery.deliver(batch)).length === 0
+  }
+}

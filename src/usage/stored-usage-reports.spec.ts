@@ -1,0 +1,78 @@
+import { describe, expect, it } from '@jest/globals'
+import { MemoryUsage } from '../../test/support/memory-usage.js'
+import { parseConfig } from '../config/config-loader.js'
+import { ConfigStore } from '../config/config-store.js'
+import { StoredUsageReports } from './stored-usage-reports.js'
+import type { UsageLedger } from './usage-ledger.js'
+import type { UsageSum } from './usage-reports.js'
+
+const QUESTION = { fromMs: 0, toMs: 1, groupBy: [] } as const
+const PAGE = { fromMs: 0, toMs: 1, ownerId: 'team-a', limit: 1 }
+const BUSY = { kind: 'overloaded', details: { retryAfterSeconds: 1 } }
+
+/** A store whose sums come when they are let go. */
+class HeldUsage extends MemoryUsage {
+  asked = 0
+  private readonly waiting: (() => void)[] = []
+
+  override async sums(): Promise<readonly UsageSum[]> {
+    this.asked++
+    await new Promise<void>((resolve) => this.waiting.push(resolve))
+    return []
+  }
+
+  letGo(): void {
+    for (const resolve of this.waiting.splice(0)) resolve()
+  }
+}
+
+function reportsOf(
+  settings: object = {},
+  flush = (): Promise<void> => Promise.resolve(),
+): { readonly reports: StoredUsageReports; readonly usage: HeldUsage } {
+  const usage = new HeldUsage()
+  const config = new ConfigStore(parseConfig(JSON.stringify({ auth: { keys: [] }, ...settings }), {}))
+  return { usage, reports: new StoredUsageReports(usage, { flush } as UsageLedger, config) }
+}
+
+const begun = (usage: HeldUsage, count: number): Promise<void> =>
+  new Promise((resolve) => {
+    const look = (): void => {
+      if (usage.asked === count) resolve()
+      else setImmediate(look)
+    }
+    look()
+  })
+
+describe('Reports', () => {
+  it('are made two at once, and whoever asks for a third is told when to come again', async () => {
+    const { reports, usage } = reportsOf()
+    const underWay = [reports.sums(QUESTION), reports.sums(QUESTION)]
+    await expect(reports.sums(QUESTION)).rejects.toMatchObject(BUSY)
+    await expect(reports.list(PAGE)).rejects.toMatchObject(BUSY)
+    await begun(usage, 2)
+    usage.letGo()
+    await Promise.all(underWay)
+    await expect(reports.list(PAGE)).resolves.toEqual([])
+  })
+
+  it('are made one at a time where there are few connections to share', async () => {
+    const { reports, usage } = reportsOf({ database: { maxConnections: 4 } })
+    const one = reports.sums(QUESTION)
+    await expect(reports.sums(QUESTION)).rejects.toMatchObject(BUSY)
+    await begun(usage, 1)
+    usage.letGo()
+    await one
+  })
+
+  it('leave their place when they fail', async () => {
+    const { reports } = reportsOf({}, () => Promise.reject(new Error('away')))
+    for (let count = 0; count < 5; count++) await expect(reports.sums(QUESTION)).rejects.toThrow('away')
+  })
+
+  it('take no place where usage is not stored', async () => {
+    const { reports } = reportsOf({ usage: { store: false } })
+    const all = await Promise.allSettled(Array.from({ length: 5 }, () => reports.sums(QUESTION)))
+    for (const outcome of all) expect(outcome).toMatchObject({ reason: { kind: 'not_found' } })
+  })
+})

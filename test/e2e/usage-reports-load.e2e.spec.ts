@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import pg from 'pg'
+import type { LimitsAnswer } from '../../src/limits/limits.service.js'
+import { adminCaller, ADMIN_KEY } from '../support/admin-caller.js'
+import { eventually } from '../support/eventually.js'
+import { startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
+import { startPostgres, type TestPostgres } from '../support/postgres.js'
+import { type ErrorBody, type RawAnswer, sendRaw } from '../support/raw-http.js'
+import { STORE_START_MS } from '../support/stores.js'
+import { getUsage } from '../support/usage-lab.js'
+
+/** What is promised for every replica. */
+const DEAD_WITHIN_MS = 5_000
+
+const REPORTS = 40
+
+let postgres: TestPostgres
+let here: TestGateway
+let there: TestGateway
+let holder: pg.Client
+
+beforeAll(async () => {
+  postgres = await startPostgres()
+  const url = await postgres.emptyDatabase()
+  const keys = [
+    { id: 'test', key: TEST_KEY },
+    { id: 'places', key: 'places', limits: { concurrency: 1, requestsPerMinute: 1 } },
+  ]
+  const sections = { auth: { keys, adminKey: ADMIN_KEY }, database: { url } }
+  here = await startGateway({ channels: [], sections })
+  there = await startGateway({ channels: [], sections })
+  holder = new pg.Client({ connectionString: url })
+  await holder.connect()
+}, STORE_START_MS)
+afterAll(async () => {
+  await holder.end()
+  await here.close()
+  await there.close()
+  await postgres.close()
+})
+
+const ask = (gateway: TestGateway, path: string, key: string): Promise<RawAnswer> =>
+  sendRaw(gateway.url, { method: 'GET', path, headers: { authorization: `Bearer ${key}` } })
+
+/** No report is made meanwhile, nor does one fail: each waits with a connection of its own. */
+async function whileSumsTakeLong(work: () => Promise<void>): Promise<void> {
+  await holder.query('begin')
+  await holder.query('lock table usage_record in access exclusive mode')
+  try {
+    await work()
+  } finally {
+    await holder.query('rollback')
+  }
+}
+
+describe('Many reports at once', () => {
+  it('do not delay the end of a revoked key', async () => {
+    const { id, key } = await adminCaller(here.url).issue()
+    await eventually(async () => (await ask(there, '/v1/models', key)).status === 200)
+    await whileSumsTakeLong(async () => {
+      let isOver = false
+      const statuses = new Set<number>()
+      const askOn = async (): Promise<void> => {
+        while (!isOver) statuses.add((await ask(there, '/v1/usage', TEST_KEY)).status)
+      }
+      const callers = Array.from({ length: REPORTS }, askOn)
+      await eventually(() => statuses.has(503))
+      const startedAtMs = performance.now()
+      await adminCaller(here.url).call('DELETE', `/keys/${id}`)
+      await eventually(async () => (await ask(there, '/v1/models', key)).status === 401)
+      expect(performance.now() - startedAtMs).toBeLessThan(DEAD_WITHIN_MS)
+      isOver = true
+      await Promise.all(callers)
+      expect(there.logText()).not.toContain('the keys of the store cannot be read')
+    })
+  }, 60_000)
+
+  it('are refused from the third on, with the time to come again', async () => {
+    await whileSumsTakeLong(async () => {
+      const answers = Array.from({ length: 3 }, () => ask(there, '/v1/usage/records', TEST_KEY))
+      const refused = await Promise.race(answers)
+      expect([refused.status, refused.headers['retry-after']]).toEqual([503, '1'])
+      const message = 'Other reports of usage are being made. Try again in a moment.'
+      expect(JSON.parse(refused.text)).toMatchObject({
+        error: { type: 'overloaded_error', code: 'overloaded', message },
+      })
+      await Promise.all(answers)
+    })
+    expect((await ask(there, '/v1/usage/records', TEST_KEY)).status).toBe(200)
+  }, 60_000)
+})
+
+describe('A report', () => {
+  it('counts as a request at once, and never as one of its minute', async () => {
+    for (let count = 0; count < 3; count++) expect((await ask(here, '/v1/usage', 'places')).status).toBe(200)
+    await whileSumsTakeLong(async () => {
+      const first = ask(here, '/v1/usage', 'places')
+      const limits = async (): Promise<LimitsAnswer['limits']> =>
+        (JSON.parse((await ask(here, '/v1/limits', 'places')).text) as LimitsAnswer).limits
+      await eventually(async () => (await limits())['concurrency']?.in_use === 1)
+      expect((await limits())['requestsPerMinute']).toMatchObject({ remaining: 1 })
+      for (const path of ['/v1/usage', '/v1/usage/records']) {
+        const { status, text } = await ask(here, path, 'places')
+        expect([status, JSON.parse(text)]).toMatchObject([429, { error: { code: 'concurrency_limit_exceeded' } }])
+      }
+      await first
+    })
+  }, 60_000)
+
+  it.each(['', '/records'])('covers 92 days at most: /v1/usage%s', async (path) => {
+    const within = await getUsage(here, `${path}?from=2026-01-01&to=2026-04-03`)
+    expect(within.status).toBe(200)
+    const { status, body } = await getUsage<ErrorBody>(here, `${path}?from=2026-01-01&to=2026-04-04`)
+    expect([status, body.error]).toMatchObject([400, { param: 'from', code: 'invalid_value' }])
+    expect(body.error.message).toContain('at most 92 days before to')
+  })
+
+  it('covers any time for the operator', async () => {
+    expect((await adminCaller(here.url).call('GET', '/usage?from=0')).status).toBe(200)
+  })
+})

@@ -1,0 +1,25 @@
+/** The plain modules of bench/overload, with types for those who test them. */
+const load = (path: string): Promise<unknown> =>
+  import(new URL(`../../bench/overload/${path}`, import.meta.url).href) as Promise<unknown>
+
+export interface Tally {
+  readonly sentLateMs: number[]
+  count(outcome: string, dueMs: number, nowMs: number): void
+  total(outcome: string): number
+}
+
+export interface Verdict {
+  readonly text: string
+  readonly code: number
+}
+
+export interface JudgedAnswer {
+  readonly status: number
+  readonly isRight: boolean
+  readonly isPrompt: boolean
+  readonly head: string
+}
+
+export const { Tally } = (await load('tally.mjs')) as { Tally: new (startMs: number) => Tally }
+export const { outcomeOf } = (await load('open-load.mjs')) as { outcomeOf: (answer: JudgedAnswer) => string }
+export const { overloadReport } = (await load('overload-report.mjs')) as { overloadReport: (run: object) => Verdict }

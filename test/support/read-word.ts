@@ -1,0 +1,8 @@
+import type { EngineOutput } from '../../src/document/engine/engine-contract.js'
+import { readDocx } from '../../src/document/engine/office/docx.js'
+
+const LIMITS = { pages: 500, decodedBytes: 5_000_000 }
+
+/** Has the engine read a Word document that may unpack to 5 MB. */
+export const readWord = (bytes: Uint8Array): Promise<EngineOutput> =>
+  readDocx({ bytes, contentType: '', name: 'x.docx', baseUrl: '' }, LIMITS)

@@ -1,0 +1,63 @@
+import { Metrics } from '../../src/common/observability/metrics.js'
+import { CHAT_PATH, chatText } from './chat-bodies.js'
+import type { TestGateway } from './gateway.js'
+import { type CollectedSpan, OtlpCollector } from './otlp-collector.js'
+import { type P1Gateway, startP1Gateway } from './p1-gateway.js'
+import { parseScrape, valueOf } from './prometheus-text.js'
+import { sendRaw } from './raw-http.js'
+
+/** Of a caller that has a trace of its own. */
+export const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
+export const SPAN = '00f067aa0ba902b7'
+
+/** A collector, and gateways that tell it of their requests. */
+export class TracingLab {
+  collector!: OtlpCollector
+  /** What a test started, to be closed after it. */
+  readonly closers: (() => Promise<unknown>)[] = []
+
+  async start(): Promise<void> {
+    this.collector = await OtlpCollector.start()
+    this.closers.push(() => this.collector.close())
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.closers.splice(0).reverse()) await close()
+  }
+
+  /** With two channels; what is given lies over the section `observability`. */
+  readonly tracedGateway = async (observability: object = {}): Promise<P1Gateway> => {
+    const section = {
+      otlpUrl: this.collector.url,
+      otlpHeaders: { authorization: 'Api-Key collector-canary' },
+      ...observability,
+    }
+    const lab = await startP1Gateway({ withSecond: true, sections: { observability: section } })
+    this.closers.push(() => lab.close())
+    return lab
+  }
+
+  /** The request's own span and those of its attempts, once all of them have come. */
+  readonly spansOf = async (requestId: string, attempts: number): Promise<readonly CollectedSpan[]> => {
+    const found = await this.collector.found((spans) => {
+      const own = ofRequest(spans, requestId)
+      return own.length === attempts + 1 ? own : undefined
+    })
+    return [...found].sort((one, other) => Number(BigInt(one.startTimeUnixNano) - BigInt(other.startTimeUnixNano)))
+  }
+}
+
+export const chat = (gateway: TestGateway, text: string, headers: Readonly<Record<string, string>> = {}) =>
+  sendRaw(gateway.url, { path: CHAT_PATH, body: chatText(text), headers })
+
+export const ofRequest = (spans: readonly CollectedSpan[], requestId: string): CollectedSpan[] =>
+  spans.filter(({ attributes }) => attributes['gateway.request_id'] === requestId)
+
+/** What the gateway has counted of the spans it sent, could not send, and threw away. */
+export const spanCounts = async ({
+  application,
+}: TestGateway): Promise<Readonly<Record<string, number | undefined>>> => {
+  const scrape = parseScrape(await application.get(Metrics).collectText())
+  const count = (outcome: string): number | undefined => valueOf(scrape, 'gateway_trace_spans_total', { outcome })
+  return { sent: count('sent'), failed: count('failed'), dropped: count('dropped') }
+}

@@ -1,0 +1,40 @@
+import type { ClientDialect } from '../../src/common/realtime-dialect/client-dialect.js'
+import { checkClientEvent, isEventRefusal } from '../../src/common/realtime-dialect/client-events.js'
+import type { RealtimeDialect } from '../../src/common/realtime-dialect/dialect.js'
+import { RealtimeTranslator } from '../../src/common/realtime-dialect/realtime-translator.js'
+import { isRecord } from '../../src/common/validation/field-rules.js'
+
+export type Fields = Record<string, unknown>
+
+/** One session: what the client says goes up, what the upstream says comes down, all as objects. */
+export class TranslatedSession {
+  private readonly translator: RealtimeTranslator
+
+  constructor(
+    readonly client: ClientDialect,
+    upstream: RealtimeDialect,
+  ) {
+    this.translator = new RealtimeTranslator({ client, upstream })
+  }
+
+  /** What the upstream is sent. Throws when the event is refused. */
+  say(event: Fields): Fields[] {
+    const judged = checkClientEvent(Buffer.from(JSON.stringify(event)), this.client.dialect)
+    if (isEventRefusal(judged)) throw new Error(judged.message)
+    return this.translator.toUpstream(judged).map(parsed)
+  }
+
+  /** What the client is shown. */
+  hear(event: Fields): Fields[] {
+    return this.translator.toClient(Buffer.from(JSON.stringify(event))).map(parsed)
+  }
+}
+
+const parsed = (frame: Buffer): Fields => JSON.parse(frame.toString()) as Fields
+
+/** A member that is an object. Throws when there is none. */
+export const member = (event: Fields | undefined, name: string): Fields => {
+  const value = event?.[name]
+  if (!isRecord(value)) throw new Error(`no ${name}`)
+  return value
+}

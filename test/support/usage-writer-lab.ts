@@ -1,0 +1,112 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Database } from '../../src/common/database/database.js'
+import { createLogging, type Logger } from '../../src/common/observability/logger.js'
+import { Metrics } from '../../src/common/observability/metrics.js'
+import type { UsageRecord } from '../../src/common/usage/usage-record.js'
+import { parseConfig } from '../../src/config/config-loader.js'
+import { ConfigStore } from '../../src/config/config-store.js'
+import { SpillFolder } from '../../src/usage/spill/spill-folder.js'
+import { UsageLeftovers } from '../../src/usage/spill/usage-leftovers.js'
+import { UsageMetrics } from '../../src/usage/usage-metrics.js'
+import { UsageWriter } from '../../src/usage/usage-writer.js'
+import { MemoryUsage } from './memory-usage.js'
+import { usageRecord } from './usage-records.js'
+
+const refused = (): Promise<never> => Promise.reject(new Error('the repository is in memory'))
+
+/** Opens when it is told to. */
+export class LateDatabase extends Database {
+  run = refused
+  transaction = refused
+  private listeners: (() => void)[] = []
+
+  open(): Promise<void> {
+    for (const listener of this.listeners.splice(0)) listener()
+    return Promise.resolve()
+  }
+
+  whenOpen(listener: () => void): void {
+    this.listeners.push(listener)
+  }
+}
+
+/** An empty place for spill files; to be removed by whoever asked for it. */
+export const spillPlace = (): Promise<string> => mkdtemp(join(tmpdir(), 'gateway-spill-'))
+
+/** The texts of the spill files in a folder. */
+export async function spillFiles(path: string): Promise<readonly string[]> {
+  const names = await readdir(path).catch(() => [])
+  return Promise.all(names.sort().map((name) => readFile(join(path, name), 'utf8')))
+}
+
+/** The ids of the rows in them. */
+export const spilledIds = async (path: string): Promise<readonly string[]> =>
+  (await spillFiles(path)).flatMap((text) =>
+    text
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => (JSON.parse(line) as UsageRecord).id),
+  )
+
+export const records = (count: number): UsageRecord[] => Array.from({ length: count }, () => usageRecord())
+export const idsOf = (list: readonly UsageRecord[]): string[] => list.map(({ id }) => id)
+
+/** A writer over a store in memory, with what it says and counts. */
+export interface UsageWriterLab {
+  readonly store: MemoryUsage
+  readonly database: LateDatabase
+  readonly writer: UsageWriter
+  readonly counts: UsageMetrics
+  readonly config: ConfigStore
+  readonly folder: SpillFolder
+  readonly logger: Logger
+  readonly lines: readonly Readonly<Record<string, unknown>>[]
+  /** The ids the store has. */
+  readonly written: () => string[]
+  /** The ids in the log. */
+  readonly logged: () => string[]
+  readonly spilled: () => Promise<readonly string[]>
+  readonly metric: (name: string) => Promise<number>
+  close(): Promise<void>
+}
+
+export async function usageWriterLab(usage: object = {}): Promise<UsageWriterLab> {
+  const place = await spillPlace()
+  const store = new MemoryUsage()
+  const database = new LateDatabase()
+  store.whenOpened = () => void database.open()
+  const metrics = new Metrics()
+  const lines: Record<string, unknown>[] = []
+  const { logger } = createLogging('info', {
+    write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
+  })
+  const config = new ConfigStore(parseConfig(JSON.stringify({ usage: { store: true, ...usage } }), {}))
+  const counts = new UsageMetrics(metrics)
+  const folder = new SpillFolder(join(place, 'rows'))
+  const leftovers = new UsageLeftovers(folder, counts, logger)
+  const writer = new UsageWriter(store, database, config, counts, leftovers, logger, 100)
+  writer.onModuleInit()
+  return {
+    store,
+    database,
+    writer,
+    counts,
+    config,
+    folder,
+    logger,
+    lines,
+    written: () => [...store.rows.keys()],
+    logged: () => lines.filter(({ msg }) => msg === 'usage').map(({ record }) => (record as UsageRecord).id),
+    spilled: () => spilledIds(folder.path),
+    metric: async (name) => {
+      const text = await metrics.registry.metrics()
+      return Number(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
+    },
+    close: async () => {
+      await writer.stop()
+      await rm(place, { recursive: true })
+    },
+  }
+}
