@@ -7,7 +7,7 @@ import { KEEP_ALIVE_MS, type RegionFilter, type SseDialect, SseRelay } from './s
 import { UpstreamAnswer } from './upstream-answer.js'
 import type { UpstreamResponse } from './upstream-exchange.js'
 import { reportedUsage } from './usage.js'
-import { usageAtEnd, withUsageFromTail } from './usage-tail.js'
+import { beginsAsObject, usageAtEnd, withUsageFromTail } from './usage-tail.js'
 
 /** Answers up to this size are checked as a whole before the caller sees a byte; larger ones are relayed as they come. */
 const CHECKED_ANSWER_BYTES = 1024 * 1024
@@ -30,7 +30,7 @@ export interface JsonAnswer {
 
 /** A JSON answer, byte for byte. Broken JSON and a cut are the upstream's failure, found before the caller sees a byte. */
 export async function jsonAnswer(response: UpstreamResponse, allowed: HeaderAllowList): Promise<JsonAnswer> {
-  const answer = await jsonBytes(response, allowed)
+  const answer = wholeAnswer(response, allowed) ?? (await heldAnswer(response, allowed))
   return Buffer.isBuffer(answer.body) ? { answer, value: parseAnswer(answer.body) } : { answer }
 }
 
@@ -43,9 +43,9 @@ export async function meteredAnswer(
   allowed: HeaderAllowList,
   found: (usage: Usage) => void,
 ): Promise<UpstreamAnswer> {
-  const answer = await jsonBytes(response, allowed)
+  const answer = wholeAnswer(response, allowed) ?? (await heldAnswer(response, allowed))
   if (!Buffer.isBuffer(answer.body)) return withUsageFromTail(answer, found)
-  const isJudgedByItsEnds = isFramed(response) && BEGINNING.test(answer.body.toString('latin1', 0, BEGINNING_BYTES))
+  const isJudgedByItsEnds = isFramed(response) && beginsAsObject(answer.body)
   const atEnd = isJudgedByItsEnds ? usageAtEnd(answer.body) : undefined
   const usage = reportedUsage(atEnd ?? parseAnswer(answer.body)['usage'])
   if (usage !== undefined) found(usage)
@@ -56,17 +56,19 @@ export async function meteredAnswer(
 const isFramed = ({ headers }: UpstreamResponse): boolean =>
   headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
 
-/** How an object with members begins. */
-const BEGINNING = /^\s*\{\s*"/
-const BEGINNING_BYTES = 64
+const JSON_TYPE = /^application\/(?:json|[\w.-]+\+json)/
+
+/** An answer that arrived together with its headers, as short ones do. */
+function wholeAnswer(response: UpstreamResponse, allowed: HeaderAllowList): UpstreamAnswer | undefined {
+  // As nearly every upstream spells it.
+  if (response.headers['content-type'] !== 'application/json') assertContentType(response, JSON_TYPE)
+  const { complete } = response.body
+  return complete && new UpstreamAnswer(response.status, allowed.pick(response.headers), complete)
+}
 
 /** With the whole body, unless it is large. */
-async function jsonBytes(response: UpstreamResponse, allowed: HeaderAllowList): Promise<UpstreamAnswer> {
-  assertContentType(response, /^application\/(?:json|[\w.-]+\+json)/)
+async function heldAnswer(response: UpstreamResponse, allowed: HeaderAllowList): Promise<UpstreamAnswer> {
   const headers = allowed.pick(response.headers)
-  // A short answer arrives together with its headers.
-  const { complete } = response.body
-  if (complete !== undefined) return new UpstreamAnswer(response.status, headers, complete)
   const held = await hold(response.body, { bytes: CHECKED_ANSWER_BYTES })
   return new UpstreamAnswer(response.status, headers, held.complete ?? held)
 }

@@ -104,11 +104,14 @@ export const CurrentCall = createParamDecorator((_data, context) =>
   callOf(context.switchToHttp().getRequest<Request>()),
 )
 
+/** As nearly every client spells it. */
+const PLAIN_JSON = 'application/json'
 const JSON_TYPE = /^application\/(?:json|[a-z0-9.+-]+\+json) *(?:;|$)/i
 
 /** Throws `unsupported_media_type` for whatever does not say that it is JSON in UTF-8. */
 export function assertJson(request: IncomingMessage): void {
   const contentType = request.headers['content-type'] ?? ''
+  if (contentType === PLAIN_JSON) return
   const charset = /charset *= *"?([^";\s]+)/i.exec(contentType)?.[1]?.toLowerCase()
   if (JSON_TYPE.test(contentType) && (charset === undefined || charset === 'utf-8' || charset === 'utf8')) return
   throw new GatewayError('unsupported_media_type', 'The Content-Type of this request must be application/json.')

@@ -1,6 +1,6 @@
 import { type OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { findCall } from './call.js'
-import { explanationOf } from './explanation.js'
+import { explain } from './explanation.js'
 
 /**
  * Makes every response of a server carry its call's own headers (request id and such) and what explains it, whoever writes it: the relay,
@@ -17,9 +17,10 @@ export function stampResponses(prototype: object): void {
   ): ServerResponse {
     const call = findCall(this.req)
     if (call !== undefined) {
-      const explanation = call.isExplained ? explanationOf(call) : undefined
-      if (isHeaderObject(headers)) Object.assign(headers, call.answerHeaders, explanation)
-      else setHeaders(this, { ...call.answerHeaders, ...explanation })
+      const stamped: OutgoingHttpHeaders = isHeaderObject(headers) ? headers : {}
+      Object.assign(stamped, call.answerHeaders)
+      if (call.isExplained) explain(call, stamped)
+      if (stamped !== headers) setHeaders(this, stamped)
     }
     return plain.call(this, status, reason, headers)
   }
@@ -28,8 +29,8 @@ export function stampResponses(prototype: object): void {
 
 type WriteHead = (this: ServerResponse, status: number, reason?: unknown, headers?: unknown) => ServerResponse
 
-function setHeaders(response: ServerResponse, headers: Readonly<Record<string, string>>): void {
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+function setHeaders(response: ServerResponse, headers: OutgoingHttpHeaders): void {
+  for (const [name, value = ''] of Object.entries(headers)) response.setHeader(name, value)
 }
 
 const isHeaderObject = (value: unknown): value is OutgoingHttpHeaders =>

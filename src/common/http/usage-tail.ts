@@ -11,7 +11,21 @@ const TAIL_BYTES = 8192
 const USAGE_KEY = '"usage"'
 
 const COMMA = 0x2c
+const OPEN_BRACE = 0x7b
+const QUOTE = 0x22
 const BLANKS: ReadonlySet<number | undefined> = new Set(Buffer.from(' \t\r\n'))
+
+/** Whether bytes begin as an object with members does. */
+export function beginsAsObject(bytes: Buffer): boolean {
+  const brace = firstSign(bytes, 0)
+  return bytes[brace] === OPEN_BRACE && bytes[firstSign(bytes, brace + 1)] === QUOTE
+}
+
+function firstSign(bytes: Buffer, from: number): number {
+  let position = from
+  while (BLANKS.has(bytes[position])) position++
+  return position
+}
 
 /**
  * What the last member `usage` of a JSON object holds, with no more parsed than what stands from there to the end;

@@ -2,7 +2,7 @@ import { type Type, ValidationPipe } from '@nestjs/common'
 import { getMetadataStorage, type ValidationError } from 'class-validator'
 import { GatewayError } from '../errors/gateway-error.js'
 import type { RuleContext } from './field.decorator.js'
-import type { FieldRule } from './field-rules.js'
+import { type FieldRule, NO_PATH } from './field-rules.js'
 
 /**
  * Nest's pipe decides and words whatever the compiled check does not accept. It is never asked on the happy path:
@@ -34,7 +34,7 @@ export class DtoCheck<Dto extends object> {
   /** The synchronous verdict; what it does not accept is for `assert` to word. */
   accepts(fields: Record<string, unknown>): boolean {
     for (const [property, rule] of this.rules) {
-      if (rule(fields[property], property) !== undefined) return false
+      if (rule(fields[property], NO_PATH) !== undefined) return false
     }
     return true
   }

@@ -8,6 +8,12 @@ export interface FieldFault {
 /** Judges one value; undefined = nothing wrong. Rules never change a value. */
 export type FieldRule = (value: unknown, path: string) => FieldFault | undefined
 
+/** The path of whoever only asks whether anything is wrong: none is put together for what lies deeper. */
+export const NO_PATH = '\0'
+
+const memberPath = (path: string, name: string): string => (path === NO_PATH ? NO_PATH : `${path}.${name}`)
+const itemPath = (path: string, index: number): string => (path === NO_PATH ? NO_PATH : `${path}[${index}]`)
+
 export const fault = (path: string, code: string, message: string): FieldFault => ({ path, code, message })
 
 /** The kind of a JSON value, for messages. */
@@ -134,7 +140,7 @@ export const record =
   (value, path) => {
     if (!isRecord(value)) return wrongType(path, 'an object', value)
     for (const name in members) {
-      const found = members[name]?.(value[name], `${path}.${name}`)
+      const found = members[name]?.(value[name], memberPath(path, name))
       if (found !== undefined) return found
     }
     return undefined
@@ -148,7 +154,7 @@ export const list =
       return fault(path, 'empty_array', `Invalid '${path}': empty array. Expected at least ${minimumItems} item.`)
     }
     for (let index = 0; index < value.length; index++) {
-      const found = item(value[index], `${path}[${index}]`)
+      const found = item(value[index], itemPath(path, index))
       if (found !== undefined) return found
     }
     return undefined

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { WsAdapter } from '@nestjs/platform-ws'
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 import { findCall } from '../http/call.js'
-import { explanationOf } from '../http/explanation.js'
+import { explain } from '../http/explanation.js'
 import type { GatewayHttpAdapter } from '../http/gateway-http.adapter.js'
 import type { PendingUpgrade } from '../http/pending-upgrade.js'
 import { originForm, pathOf } from '../http/request-target.js'
@@ -102,8 +102,9 @@ export class GatewayWsAdapter extends WsAdapter implements UpgradeTaker {
 function addCallHeaders(lines: string[], request: IncomingMessage): void {
   const call = findCall(request)
   if (call === undefined) return
-  const explanation = call.isExplained ? explanationOf(call) : undefined
-  for (const [name, value] of Object.entries({ ...call.answerHeaders, ...explanation })) {
+  const headers = { ...call.answerHeaders }
+  if (call.isExplained) explain(call, headers)
+  for (const [name, value] of Object.entries(headers)) {
     if (name !== 'connection') lines.push(`${name}: ${value}`)
   }
 }
