@@ -26,8 +26,8 @@ COPY --from=packages /app/node_modules ./node_modules
 COPY package.json ./
 COPY migrations ./migrations
 COPY --from=build /app/dist ./dist
-# The embedded store: a volume of its own outlives the container. With DATABASE_URL nothing is written here. Beside it,
-# only /tmp is written to (uploads above 1 MiB): the root file system may be read-only.
+# The embedded store or, with DATABASE_URL, the usage that PostgreSQL could not take when the gateway ended: a volume of its
+# own outlives the container. Beside it, only /tmp is written to (uploads above 1 MiB): the root file system may be read-only.
 RUN mkdir data && chown node:node data
 VOLUME /app/data
 USER node

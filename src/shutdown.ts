@@ -1,6 +1,7 @@
 import type { Server } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { INestApplication } from '@nestjs/common'
+import { inTime } from './common/async/in-time.js'
 import type { Logger } from './common/observability/logger.js'
 import { Readiness } from './common/observability/readiness.js'
 import type { TimeoutsSection } from './config/gateway-config.js'
@@ -22,16 +23,18 @@ export interface ShutdownOptions {
   readonly lastWorkMs?: number
 }
 
-/** Calls `drain` on the first SIGTERM or SIGINT. A second signal exits at once with 1, after `abandon`. */
-export function drainOnSignal(drain: (signal: string) => Promise<void>, abandon: () => void = () => undefined): void {
-  let draining = false
+/**
+ * Calls `drain` on the first SIGTERM or SIGINT. A second signal exits with 1: at once, or, where others have to end first,
+ * when `abandon` is over; further ones change nothing about that.
+ */
+export function drainOnSignal(drain: (signal: string) => Promise<void>, abandon?: () => Promise<void>): void {
+  let signals = 0
+  const exit = (): never => process.exit(1)
   const onSignal = (signal: NodeJS.Signals): void => {
-    if (draining) {
-      abandon()
-      process.exit(1)
-    }
-    draining = true
-    void drain(signal)
+    signals += 1
+    if (signals === 1) void drain(signal)
+    else if (abandon === undefined) exit()
+    else if (signals === 2) void abandon().finally(exit)
   }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
@@ -66,15 +69,6 @@ async function stopWork(application: INestApplication, { closeOthers, logger }: 
       logger.error({ err: error }, 'the end of the work in the background failed')
     })
   }
-}
-
-/** Whether the work was over in time. */
-async function inTime(work: Promise<void>, milliseconds: number): Promise<boolean> {
-  const timer = new AbortController()
-  const isLate = pause(milliseconds, true, { signal: timer.signal }).catch(() => true)
-  const isOver = await Promise.race([work.then(() => true), isLate.then(() => false)])
-  timer.abort()
-  return isOver
 }
 
 /** Resolves when the last connection is closed: by itself, or cut after the grace time. */

@@ -1,9 +1,10 @@
 import { Controller, Get, Query, UseGuards } from '@nestjs/common'
 import { ApiOkResponse, ApiOperation, ApiQuery } from '@nestjs/swagger'
 import { ApiAdmin, ApiAdminErrors } from '../common/admin/admin-operations.decorator.js'
-import { type Query as QueryMap, readQuery, wholeNumber } from '../common/admin/admin-query.js'
+import { readQuery, wholeNumber } from '../common/admin/admin-query.js'
 import { AdminGuard, CurrentAdmin } from '../common/admin/admin.guard.js'
 import type { Admin } from '../common/admin/admin-trail.js'
+import type { Query as QueryMap } from '../common/http/query.js'
 import { AuditPageDto } from './audit.dto.js'
 import { AuditService } from './audit.service.js'
 

@@ -1,9 +1,9 @@
 import { Controller, Get, Query as QueryString, UseGuards } from '@nestjs/common'
 import { ApiOkResponse, ApiOperation, ApiQuery } from '@nestjs/swagger'
 import { ApiAdmin, ApiAdminErrors } from '../common/admin/admin-operations.decorator.js'
-import type { Query } from '../common/admin/admin-query.js'
 import { AdminGuard, CurrentAdmin } from '../common/admin/admin.guard.js'
 import type { Admin } from '../common/admin/admin-trail.js'
+import type { Query } from '../common/http/query.js'
 import { KeyUsageSumsDto } from './usage-sums.dto.js'
 import { UsageSumsService } from './usage-sums.service.js'
 
@@ -17,7 +17,12 @@ export class UsageSumsController {
 
   @Get()
   @ApiOperation({ summary: 'What everybody has used, and what it cost' })
-  @ApiQuery({ name: 'from', required: false, type: String, description: `${TIME}; by default 24 hours before to` })
+  @ApiQuery({
+    name: 'from',
+    required: false,
+    type: String,
+    description: `${TIME}; by default 24 hours before to, at most 366 days`,
+  })
   @ApiQuery({ name: 'to', required: false, type: String, description: `${TIME}, not included; by default now` })
   @ApiQuery({ name: 'group_by', required: false, type: String, description: 'none, or some of day,model,channel,key' })
   @ApiQuery({ name: 'key', required: false, type: String, description: 'Only this key id' })

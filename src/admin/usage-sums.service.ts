@@ -1,9 +1,13 @@
 import { Injectable } from '@nestjs/common'
-import { invalid, type Query, readQuery } from '../common/admin/admin-query.js'
+import { invalid, readQuery } from '../common/admin/admin-query.js'
 import { type Admin, AdminTrail } from '../common/admin/admin-trail.js'
-import { readPeriod } from '../usage/usage-query.js'
+import type { Query } from '../common/http/query.js'
+import { DAY_MS, readPeriod } from '../usage/usage-query.js'
 import { USAGE_GROUPS, type UsageGroup, type UsageQuestion, UsageReports } from '../usage/usage-reports.js'
 import { KeyUsageSumsDto } from './usage-sums.dto.js'
+
+/** A year, leap years included: the sums of all keys look through everything in it. */
+const LONGEST_PERIOD_MS = 366 * DAY_MS
 
 /** What everybody has used. */
 @Injectable()
@@ -28,7 +32,7 @@ function questionOf(query: Query): UsageQuestion {
   const read = readQuery(query, ['from', 'to', 'group_by', 'key', 'model', 'channel'])
   return {
     // The record of this very millisecond is in.
-    ...readPeriod(query, Date.now() + 1),
+    ...readPeriod(query, Date.now() + 1, LONGEST_PERIOD_MS),
     groupBy: groupsOf(read.group_by),
     ...(read.key === undefined ? {} : { keyId: read.key }),
     ...(read.model === undefined ? {} : { model: read.model }),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { Counter, Gauge } from 'prom-client'
 import { mergedMetricsText, Metrics } from '../common/observability/metrics.js'
-import { EndedWorkers } from './ended-workers.js'
+import { completed, EndedWorkers } from './ended-workers.js'
 
 /** Of a worker that counted so many requests. */
 function worker(requests: number): Metrics {
@@ -28,5 +28,16 @@ describe('workers that have ended', () => {
     const ended = new EndedWorkers()
     ended.add([])
     expect(await ended.snapshot()).toEqual([])
+  })
+})
+
+describe('what a worker tells', () => {
+  it('is made up from what it told before, where it could not tell a counter in time', async () => {
+    const before = await worker(5).collectSnapshot()
+    const late = (await worker(6).collectSnapshot()).filter((metric) => Reflect.get(metric, 'type') !== 'counter')
+    expect(await mergedMetricsText([completed(late, before)])).toMatch(/^gateway_requests_total\{status="200"\} 5$/m)
+    const text = await mergedMetricsText([completed(await worker(7).collectSnapshot(), before)])
+    expect(text).toMatch(/^gateway_requests_total\{status="200"\} 7$/m)
+    expect(await mergedMetricsText([completed([], before)])).not.toContain('gateway_in_flight')
   })
 })

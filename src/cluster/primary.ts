@@ -22,8 +22,8 @@ export interface PrimaryOptions {
  * Serves by workers: starts them, replaces those that die, tells their metrics as those of one process, and hands signals
  * on. It alone reads the configuration: SIGHUP has it read and hands it to all, and whoever replaces another worker gets
  * what was accepted last. The first SIGTERM or SIGINT drains all and exits with 0 when each of them did; the second
- * exits at once with 1. Resolves with the address once all listen; with undefined when they cannot, which the first
- * worker has explained. Rejects with `MetricsPortInUse`.
+ * ends all now, as far as they have kept what is not stored, and exits with 1. Resolves with the address once all listen; with undefined when they cannot, which the first
+ * worker has explained; never once a signal has come before that. Rejects with `MetricsPortInUse`.
  */
 export async function serveByWorkers(options: PrimaryOptions): Promise<string | undefined> {
   const { config, workers, readConfig } = options
@@ -38,6 +38,7 @@ export async function serveByWorkers(options: PrimaryOptions): Promise<string | 
   )
   await metricsServer.listen()
   process.on('SIGHUP', () => void fleet.reload())
+  let draining: Promise<void> | undefined
   const drain = async (signal: string): Promise<void> => {
     const { drainDelayMs, shutdownGraceMs } = store.current.timeouts
     logger.info({ signal, workers }, 'draining')
@@ -46,8 +47,12 @@ export async function serveByWorkers(options: PrimaryOptions): Promise<string | 
     logger.info('stopped')
     process.exit(areGood ? 0 : 1)
   }
-  drainOnSignal(drain, () => {
-    fleet.kill()
-  })
-  return fleet.start()
+  drainOnSignal(
+    (signal) => (draining = drain(signal)),
+    () => fleet.end(),
+  )
+  const address = await fleet.start()
+  // Its end is that of the process: workers that ended on the way to listening did as they were told.
+  await draining
+  return address
 }

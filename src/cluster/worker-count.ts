@@ -1,8 +1,7 @@
 import { availableParallelism } from 'node:os'
-import { ConfigError } from '../config/config-fault.js'
 import { deepFreeze } from '../config/deep-freeze.js'
 import type { GatewayConfig } from '../config/gateway-config.js'
-import { hasLimits, LIMITS_NEED_REDIS } from '../config/limits-schema.js'
+import { hasLimits } from '../config/limits-schema.js'
 
 /** So many processes cannot serve here; the message tells the operator why and what to do. */
 export class WorkersRefused extends Error {
@@ -45,12 +44,7 @@ export function workersNote(settings: WorkerSettings): string | undefined {
 /** Limits that nobody but a single process can count. */
 const countsAlone = ({ auth, redis }: WorkerSettings): boolean => redis.url === undefined && hasLimits(auth)
 
-/**
- * The same configuration with the number that `auto` comes to, for everything that divides by it. Throws `ConfigError` for
- * limits that so many processes, which run already, cannot count together.
- */
+/** The same configuration with the number that `auto` comes to, for everything that divides by it. */
 export function withWorkers(config: GatewayConfig, workers: number): GatewayConfig {
-  if (workers > 1 && countsAlone(config))
-    throw new ConfigError([{ path: 'server.workers', message: LIMITS_NEED_REDIS }])
   return deepFreeze({ ...config, server: { ...config.server, workers } })
 }

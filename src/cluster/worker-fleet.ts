@@ -21,6 +21,7 @@ export class WorkerFleet {
   private readonly places: readonly WorkerPlace[]
   private readonly ended = new EndedWorkers()
   private readonly lines: WorkerLines
+  private collecting: Promise<readonly MetricsSnapshot[]> | undefined
 
   constructor(private readonly options: FleetOptions) {
     this.lines = new WorkerLines(options.sink)
@@ -54,21 +55,31 @@ export class WorkerFleet {
     }
   }
 
-  /** Resolves when the last one has ended: whether all did as they should. After `deadlineMs` those left are killed. */
+  /** Resolves when the last one has ended: whether all did as they should. After `deadlineMs` those left are ended. */
   async drain(signal: string, deadlineMs: number): Promise<boolean> {
     const ends = await Promise.all(this.places.map((place) => place.drain(signal, deadlineMs)))
     await this.lines.ended()
     return ends.every((isGood) => isGood)
   }
 
-  kill(): void {
-    for (const place of this.places) place.kill()
+  /** Ends all now, whatever they do, but with the time to keep what is not stored. Resolves when the last one has ended. */
+  async end(): Promise<void> {
+    await Promise.all(this.places.map((place) => place.end()))
+    await this.lines.ended()
   }
 
-  /** Of those that run, and what those that do not had counted. */
-  async snapshots(): Promise<readonly MetricsSnapshot[]> {
-    const told = await Promise.all(this.places.map((place) => place.snapshot()))
-    return [...told.flatMap((snapshot) => (snapshot === undefined ? [] : [snapshot])), await this.ended.snapshot()]
+  /** Of those that run, and what those that do not had counted. Those who ask at the same time get the same. */
+  snapshots(): Promise<readonly MetricsSnapshot[]> {
+    this.collecting ??= this.collect().finally(() => {
+      this.collecting = undefined
+    })
+    return this.collecting
+  }
+
+  private async collect(): Promise<readonly MetricsSnapshot[]> {
+    await Promise.all(this.places.map((place) => place.ask()))
+    // In one go: whoever ends is among these or those, never among both.
+    return [...this.places.map(({ known }) => known), await this.ended.snapshot()]
   }
 
   private place(worker: number): WorkerPlace {

@@ -1,8 +1,8 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { setTimeout as passTime } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -11,11 +11,11 @@ import ts from 'typescript'
 import { BatchedOutput } from '../common/observability/batched-output.js'
 import { WorkerLines } from './worker-lines.js'
 
-const SOURCE = fileURLToPath(new URL('../common/observability/batched-output.ts', import.meta.url))
+const COMMON = fileURLToPath(new URL('../common/', import.meta.url))
 
 /** Each line says how long it is, most are short, some longer than any pipe takes at once. */
 const WRITER = `
-import { BatchedOutput } from './batched-output.mjs'
+import { BatchedOutput } from './observability/batched-output.js'
 const output = new BatchedOutput(1)
 const [writer] = process.argv.slice(1)
 let count = 0
@@ -33,14 +33,23 @@ const END_MARK = 'end\n'
 let directory = ''
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), 'worker-lines-'))
-  const { outputText } = ts.transpileModule(readFileSync(SOURCE, 'utf8'), {
-    compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext },
-  })
-  writeFileSync(join(directory, 'batched-output.mjs'), outputText)
+  writeFileSync(join(directory, 'package.json'), '{"type":"module"}')
+  build(join(COMMON, 'observability/batched-output.ts'))
 })
 afterAll(() => {
   rmSync(directory, { recursive: true })
 })
+
+/** Writes a module, and those of ours that it imports, as JavaScript to the same places below `directory`. */
+function build(source: string): void {
+  const { outputText } = ts.transpileModule(readFileSync(source, 'utf8'), {
+    compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext },
+  })
+  const target = join(directory, relative(COMMON, source).replace(/\.ts$/, '.js'))
+  mkdirSync(dirname(target), { recursive: true })
+  writeFileSync(target, outputText)
+  for (const [, path] of outputText.matchAll(/from '(\.[^']+)\.js'/g)) build(join(dirname(source), `${path}.ts`))
+}
 
 /** Reads a pipe a little at a time, so that it is full nearly always; resolves with everything before the end mark. */
 async function readSlowly(readEnd: number): Promise<string> {

@@ -22,6 +22,8 @@ export type OrderToWorker =
   /** The same, to the worker that had asked. */
   | { readonly order: 'answer'; readonly verdict: ReloadVerdict }
   | { readonly order: 'drain'; readonly signal: string }
+  /** Now, whatever runs; what is not stored is kept. */
+  | { readonly order: 'exit' }
   | { readonly order: 'metrics'; readonly id: number }
 
 /** What a worker tells the primary. What is sent to a worker that does not listen yet is lost: it says first when it does. */

@@ -1,10 +1,12 @@
 import type { Worker } from 'node:cluster'
 import type { MetricsSnapshot } from '../common/observability/metrics.js'
+import { completed } from './ended-workers.js'
 import { RestartDelay } from './restart-delay.js'
+import { toldBy } from './told-metrics.js'
 import type { NewsOfWorker, OrderToWorker, ReloadVerdict, WorkerStart } from './worker-messages.js'
 
-/** A worker that does not tell its metrics by then is left out. */
-const METRICS_DEADLINE_MS = 3_000
+/** What a worker may take to keep what is not stored: ten thousands of rows, on a disk that is slow. */
+const KEEPING_MS = 2_000
 
 export interface PlaceOptions {
   readonly fork: () => Worker
@@ -30,13 +32,19 @@ export class WorkerPlace {
   private waiting: OrderToWorker[] | undefined
   private timer: NodeJS.Timeout | undefined
   private isClosing = false
-  private lastSnapshot: MetricsSnapshot = []
+  private told: MetricsSnapshot = []
   private nextId = 0
 
   constructor(private readonly options: PlaceOptions) {}
 
-  /** Resolves with the address once a worker here listens; with undefined when it ended before. */
+  /** What the worker here told last, or the one before it had when it ended; nothing when nobody is here. */
+  get known(): MetricsSnapshot {
+    return this.told
+  }
+
+  /** Resolves with the address once a worker here listens; with undefined when it ended before, or none is wanted any more. */
   fill(): Promise<string | undefined> {
+    if (this.isClosing) return Promise.resolve(undefined)
     const worker = this.options.fork()
     const startedAtMs = performance.now()
     this.worker = worker
@@ -53,8 +61,8 @@ export class WorkerPlace {
       worker.once('exit', (code: number | null, signal: string | null) => {
         resolve(undefined)
         this.worker = undefined
-        this.options.onEnd(this.lastSnapshot)
-        this.lastSnapshot = []
+        this.options.onEnd(this.told)
+        this.told = []
         if (!this.isClosing) this.refill(code, signal, performance.now() - startedAtMs)
       })
     })
@@ -72,7 +80,7 @@ export class WorkerPlace {
     else if ('config' in verdict) this.reload(verdict)
   }
 
-  /** Resolves when nobody is left here: whether the worker ended as it should. It is killed after `deadlineMs`. */
+  /** Resolves when nobody is left here: whether the worker ended as it should. After `deadlineMs` it is ended. */
   drain(signal: string, deadlineMs: number): Promise<boolean> {
     this.isClosing = true
     clearTimeout(this.timer)
@@ -81,43 +89,42 @@ export class WorkerPlace {
     this.send({ order: 'drain', signal })
     this.timer = setTimeout(() => {
       this.options.onOverdue(deadlineMs)
-      this.kill()
+      void this.end()
     }, deadlineMs)
     return new Promise((resolve) => {
-      worker.once('exit', (code) => {
+      worker.once('exit', (code: number | null, endedBy: string | null) => {
         clearTimeout(this.timer)
-        resolve(code === 0)
+        // A terminal sends its signal to all; one that has just begun does not listen for it yet, and has served nothing.
+        resolve(code === 0 || endedBy === signal)
       })
     })
   }
 
-  /** At once, whatever it does. */
-  kill(): void {
+  /** Now, whatever it does, but with the time to keep what is not stored; then it is killed. Resolves when nobody is left here. */
+  end(): Promise<void> {
     this.isClosing = true
     clearTimeout(this.timer)
-    this.worker?.process.kill('SIGKILL')
+    const { worker } = this
+    if (worker === undefined) return Promise.resolve()
+    this.send({ order: 'exit' })
+    this.timer = setTimeout(() => worker.process.kill('SIGKILL'), KEEPING_MS)
+    return new Promise((resolve) => {
+      worker.once('exit', () => {
+        clearTimeout(this.timer)
+        resolve()
+      })
+    })
   }
 
-  /** What the worker has counted; undefined when there is none, or it does not say so in time. */
-  async snapshot(): Promise<MetricsSnapshot | undefined> {
+  /** Asks the worker for what it has counted; resolves once `known` is as new as it gets. */
+  async ask(): Promise<void> {
     const { worker } = this
-    if (worker === undefined) return undefined
+    if (worker === undefined) return
     const id = this.nextId++
-    const told = await new Promise<MetricsSnapshot | undefined>((resolve) => {
-      const hear = (news: NewsOfWorker): void => {
-        if (news.news === 'metrics' && news.id === id) end(news.snapshot)
-      }
-      const end = (snapshot: MetricsSnapshot | undefined): void => {
-        clearTimeout(timer)
-        worker.off('message', hear)
-        resolve(snapshot)
-      }
-      const timer = setTimeout(end, METRICS_DEADLINE_MS, undefined)
-      worker.on('message', hear)
-      this.send({ order: 'metrics', id })
-    })
-    if (told !== undefined && this.worker === worker) this.lastSnapshot = told
-    return told
+    const told = toldBy(worker, id)
+    this.send({ order: 'metrics', id })
+    const snapshot = await told
+    if (this.worker === worker) this.told = completed(snapshot, this.told)
   }
 
   private refill(code: number | null, signal: string | null, livedMs: number): void {

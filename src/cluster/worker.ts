@@ -65,6 +65,8 @@ export class Primary {
     else if (order.order === 'reload') this.reload(this.handed.hear(order.verdict))
     else if (order.order === 'answer') this.handed.answer(order.verdict)
     else if (order.order === 'metrics') void this.tellMetrics(order.id)
+    // Whoever has something to keep does so on the way out.
+    else if (order.order === 'exit') process.exit(1)
   }
 
   private reload(from: ConfigSource): void {

@@ -12,7 +12,7 @@ export const admission = mapOf<AdmissionSection>(
     bytesInFlight: withDefault(integer({ min: 1 }), 314_572_800),
     callerShare: withDefault(share, 0.5),
     loopDelayHighMs: withDefault(delayMs, 100),
-    loopDelayLowMs: withDefault(delayMs, 25),
+    loopDelayLowMs: withDefault(delayMs, 5),
     memoryBytes: optional(integer({ min: 67_108_864 })),
     memoryHighShare: withDefault(share, 0.9),
     memoryLowShare: withDefault(share, 0.8),

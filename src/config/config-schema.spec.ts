@@ -62,7 +62,7 @@ describe('the configuration', () => {
         bytesInFlight: 314_572_800,
         callerShare: 0.5,
         loopDelayHighMs: 100,
-        loopDelayLowMs: 25,
+        loopDelayLowMs: 5,
         memoryHighShare: 0.9,
         memoryLowShare: 0.8,
       },
@@ -241,7 +241,7 @@ describe('the configuration', () => {
   it('takes watermarks of admission only where the low one is below the high one', () => {
     const faults = (admission: object): string[] => faultsOf(json({ admission }))
     expect(faults({ loopDelayHighMs: 6, loopDelayLowMs: 5, memoryHighShare: 0.02, memoryLowShare: 0.01 })).toEqual([])
-    expect(faults({ loopDelayHighMs: 25 })).toEqual([
+    expect(faults({ loopDelayHighMs: 5 })).toEqual([
       'admission.loopDelayLowMs: must be less than admission.loopDelayHighMs',
     ])
     expect(faults({ memoryLowShare: 0.9 })).toEqual([

@@ -125,4 +125,37 @@ describe('ConfigStore', () => {
     expect(await store.reload()).toMatchObject({ needsRestart })
     expect(await store.reload()).toMatchObject({ needsRestart: [] })
   })
+
+  describe('judges limits by what runs', () => {
+    const LIMITS = 'auth: {defaultLimits: {concurrency: 1}}'
+    const DATABASE = 'database: {url: "postgres://h"}'
+    const reloadOf = async (running: string, next: string) => {
+      const initial = yaml(running)
+      const store = new ConfigStore(initial, sourceOf(next))
+      const outcome = await store.reload()
+      return { outcome, isUnchanged: store.current === initial }
+    }
+
+    it.each([
+      ['for one worker', `{${LIMITS}, ${DATABASE}, server: {workers: 1}}`],
+      ['for as many as there are processors', `{${LIMITS}, ${DATABASE}, server: {workers: auto}}`],
+      ['with a Redis that is not asked before a restart', `{${LIMITS}, ${DATABASE}, redis: {url: "redis://h"}}`],
+    ])('and refuses them where several workers run without Redis, in a file %s', async (_what, file) => {
+      const { outcome, isUnchanged } = await reloadOf(`{${DATABASE}, server: {workers: 4}}`, file)
+      const fault = expect.stringMatching(/^server\.workers: 4 workers run, without Redis.*auth\.defaultLimits/)
+      expect(outcome).toEqual({ applied: false, faults: [fault] })
+      expect(isUnchanged).toBe(true)
+    })
+
+    it.each([
+      ['one worker', `{${DATABASE}}`, `{${LIMITS}, ${DATABASE}}`],
+      [
+        'Redis, also when the file has lost it',
+        `{${DATABASE}, server: {workers: 4}, redis: {url: "redis://h"}}`,
+        `{${LIMITS}, ${DATABASE}, server: {workers: auto}}`,
+      ],
+    ])('and takes them where they are counted by %s', async (_what, running, file) => {
+      expect((await reloadOf(running, file)).outcome).toMatchObject({ applied: true })
+    })
+  })
 })

@@ -1,7 +1,7 @@
-import { isDeepStrictEqual } from 'node:util'
 import { ConfigError } from './config-fault.js'
-import { deepFreeze } from './deep-freeze.js'
+import { keepFixedSettings } from './fixed-settings.js'
 import type { GatewayConfig } from './gateway-config.js'
+import { countApart, LIMITS_NEED_REDIS } from './limits-schema.js'
 
 /** A configuration that is valid. */
 export interface ValidConfig {
@@ -115,6 +115,11 @@ export class ConfigStore {
   #swap({ config, needsRestart: kept = [] }: ValidConfig): ReloadOutcome {
     const previous = this.#current
     const { next, needsRestart } = keepFixedSettings(config, previous)
+    // The file may name a Redis, or one worker: neither is there before a restart.
+    if (countApart(next))
+      return refused(
+        `server.workers: ${next.server.workers} workers run, without Redis, until a restart; ${LIMITS_NEED_REDIS}`,
+      )
     this.#current = next
     const listenerErrors: unknown[] = []
     for (const listener of [...this.#listeners]) {
@@ -130,21 +135,4 @@ export class ConfigStore {
 
 function refused(...faults: string[]): ReloadOutcome {
   return { applied: false, faults }
-}
-
-const FIXED_SECTIONS = ['database', 'redis', 'observability'] as const
-
-/** A port is bound and a pool is open once per process: `current` says what runs, so these keep their running values. */
-function keepFixedSettings(loaded: GatewayConfig, running: GatewayConfig) {
-  const needsRestart = [
-    ...(['host', 'port', 'metricsPort', 'workers'] as const)
-      .filter((setting) => loaded.server[setting] !== running.server[setting])
-      .map((setting) => `server.${setting}`),
-    ...FIXED_SECTIONS.filter((section) => !isDeepStrictEqual(loaded[section], running[section])),
-  ]
-  if (needsRestart.length === 0) return { next: loaded, needsRestart }
-  const { host, port, metricsPort, workers } = running.server
-  const server = { ...loaded.server, host, port, metricsPort, workers }
-  const { database, redis, observability } = running
-  return { next: deepFreeze({ ...loaded, server, database, redis, observability }), needsRestart }
 }

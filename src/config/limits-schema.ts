@@ -49,9 +49,13 @@ export const LIMITS_NEED_REDIS =
   'server.workers must be 1, or redis.url must be set, where auth.defaultLimits or auth.keys[].limits are: ' +
   'workers count together in Redis alone'
 
+/** Whether these processes would count limits by themselves: for what runs, or will. */
+export function countApart({ server, auth, redis }: LimitedSections): boolean {
+  return server.workers !== 'auto' && server.workers > 1 && redis.url === undefined && hasLimits(auth)
+}
+
 /** Workers that count by themselves grant a limit of 1 as often as there are workers, and only a part of any other. */
 export function assertLimitsHold({ server, auth, redis }: Partial<LimitedSections>, at: Cursor): void {
-  if (server === undefined || auth === undefined || redis === undefined || redis.url !== undefined) return
-  if (server.workers === 'auto' || server.workers === 1 || !hasLimits(auth)) return
-  at.field('server').field('workers').fault(LIMITS_NEED_REDIS)
+  if (server === undefined || auth === undefined || redis === undefined) return
+  if (countApart({ server, auth, redis })) at.field('server').field('workers').fault(LIMITS_NEED_REDIS)
 }

@@ -130,6 +130,15 @@ describe('A document for which an upstream reader is configured', () => {
     expect(reader.asked).toEqual([])
   })
 
+  it('is asked for by no name that could not be judged: nobody would judge it after that', async () => {
+    resolve = () => Promise.reject(Object.assign(new Error('the name server is away'), { code: 'EAI_AGAIN' }))
+    await expect(service.parse(urlRequest('http://inside.test/'), newCall())).rejects.toMatchObject({
+      kind: 'upstream_failed',
+      message: "The host of 'url' could not be looked up.",
+    })
+    expect(reader.asked).toEqual([])
+  })
+
   it('is asked about by name only while it may be fetched, and not at all when it was read before', async () => {
     const lookups: string[] = []
     const gates: (() => void)[] = []

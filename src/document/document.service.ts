@@ -86,7 +86,7 @@ export class DocumentService {
     const { source, timeoutMs } = request
     const startedAtMs = performance.now()
     if (source.kind === 'url') {
-      await this.guarded.assertAllowed(source.url, 'url', Math.min(RESOLVE_MS, Math.max(1, timeoutMs)))
+      await this.guarded.assertAllowedElsewhere(source.url, 'url', Math.min(RESOLVE_MS, Math.max(1, timeoutMs)))
     }
     const remainingMs = timeoutMs - (performance.now() - startedAtMs)
     const longest = answerBytes(this.store.current.limits)

@@ -19,21 +19,50 @@ const key = (given: Partial<StoredKey> = {}): StoredKey => ({
   ...given,
 })
 
-const withAdminKey = parseConfig(JSON.stringify({ auth: { adminKey: newKey('sk-gw-admin-') } }), {})
+const readingEvery = (keyRefreshMs: number) =>
+  parseConfig(JSON.stringify({ auth: { adminKey: newKey('sk-gw-admin-'), keyRefreshMs } }), {})
+const withAdminKey = readingEvery(2_000)
 
 /** A store whose clock is the test's, and whose rows are what the test says. */
 class FakeRepository implements Pick<KeyRepository, 'read'> {
   rows: readonly StoredKey[] = []
   isAway = false
+  /** What its clock is behind. */
+  behindMs = 0
+  /** How long each of the next answers takes; those after them take no time. */
+  delaysMs: number[] = []
   readonly questions: (number | undefined)[] = []
+  readonly askedAtMs: number[] = []
 
-  read(sinceMs?: number): Promise<KeyReading> {
+  get nowMs(): number {
+    return Date.now() - this.behindMs
+  }
+
+  async read(sinceMs?: number): Promise<KeyReading> {
     this.questions.push(sinceMs)
-    if (this.isAway) return Promise.reject(new GatewayError('overloaded', 'The database cannot be reached.'))
-    const keys = this.rows.filter(({ updatedAtMs }) => updatedAtMs >= (sinceMs ?? 0))
-    return Promise.resolve({ keys, asOfMs: Date.now() })
+    this.askedAtMs.push(Date.now() - START_MS)
+    if (this.isAway) throw new GatewayError('overloaded', 'The database cannot be reached.')
+    const reading = { keys: this.rows.filter(({ updatedAtMs }) => updatedAtMs >= (sinceMs ?? 0)), asOfMs: this.nowMs }
+    const delayMs = this.delaysMs.shift() ?? 0
+    if (delayMs > 0) await pause(delayMs)
+    return reading
+  }
+
+  /** As the store does it: a later version never looks older. */
+  change(isRevoked: boolean): void {
+    this.rows = this.rows.map((row) => ({
+      ...row,
+      isRevoked,
+      updatedAtMs: Math.max(this.nowMs, row.updatedAtMs + 1),
+    }))
   }
 }
+
+/** By the clock of the test. */
+const pause = (milliseconds: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, milliseconds)
+  })
 
 let repository: FakeRepository
 let stored: StoredKeys
@@ -57,7 +86,9 @@ beforeEach(() => {
   lines = []
 })
 afterEach(async () => {
-  await refresher.beforeApplicationShutdown()
+  const stopped = refresher.beforeApplicationShutdown()
+  await jest.advanceTimersByTimeAsync(10_000)
+  await stopped
   expect(jest.getTimerCount()).toBe(0)
   jest.useRealTimers()
 })
@@ -108,10 +139,10 @@ describe('The refresher of keys', () => {
   it('goes on asking for all while it never got an answer, and keeps issued keys from being called wrong', async () => {
     repository.isAway = true
     await begin()
-    await jest.advanceTimersByTimeAsync(4_000)
+    await jest.advanceTimersByTimeAsync(500)
     expect([repository.questions, stored.isAwaited]).toEqual([[undefined, undefined, undefined], true])
     repository.isAway = false
-    await jest.advanceTimersByTimeAsync(2_000)
+    await jest.advanceTimersByTimeAsync(250)
     expect(stored.isAwaited).toBe(false)
   })
 
@@ -135,5 +166,79 @@ describe('The refresher of keys', () => {
     await refresher.beforeApplicationShutdown()
     await jest.advanceTimersByTimeAsync(60_000)
     expect(repository.questions).toHaveLength(1)
+  })
+
+  // A server that takes over may have another clock; in the second case it is ahead again when it is first asked.
+  it.each([
+    [45_000, 30_000, 0],
+    [25_000, 5_000, 25_000],
+  ])('asks for all once it notices that the clock of the store was put back by %d ms', async (...milliseconds) => {
+    const [behindMs, untilRevokedMs, untilAskedMs] = milliseconds
+    repository.rows = [key({ updatedAtMs: START_MS - 3_600_000 })]
+    await begin(new ConfigStore(readingEvery(4_000)))
+    repository.isAway = true
+    await jest.advanceTimersByTimeAsync(untilRevokedMs)
+    repository.behindMs = behindMs
+    repository.change(true)
+    await jest.advanceTimersByTimeAsync(untilAskedMs)
+    repository.isAway = false
+    await jest.advanceTimersByTimeAsync(250)
+    expect(verdict()).toBe('revoked')
+  })
+})
+
+describe('A key that is revoked just after a reading, where the store is read every four seconds', () => {
+  const PROMISED_MS = 5_000
+
+  beforeEach(async () => {
+    repository.rows = [key({ updatedAtMs: START_MS - 3_600_000 })]
+    await begin(new ConfigStore(readingEvery(4_000)))
+    repository.change(true)
+  })
+
+  /** From the revocation on. */
+  const livedMs = async (): Promise<number> => {
+    const beganAtMs = Date.now()
+    while (verdict() === 'valid' && Date.now() < beganAtMs + 4 * PROMISED_MS) await jest.advanceTimersByTimeAsync(10)
+    return Date.now() - beganAtMs
+  }
+
+  it('is dead in time although three readings in a row fail', async () => {
+    await jest.advanceTimersByTimeAsync(3_900)
+    repository.isAway = true
+    await jest.advanceTimersByTimeAsync(650)
+    repository.isAway = false
+    expect(await livedMs()).toBeLessThanOrEqual(PROMISED_MS - 4_550)
+  })
+
+  it('is dead in time although two readings do not answer', async () => {
+    repository.delaysMs = [9_000, 9_000]
+    expect(await livedMs()).toBeLessThanOrEqual(PROMISED_MS)
+    // What answers late is neither lost nor does it take anything back.
+    await jest.advanceTimersByTimeAsync(9_000)
+    expect(verdict()).toBe('revoked')
+  })
+
+  it('is dead in time where every reading takes more than a second', async () => {
+    repository.delaysMs = Array.from({ length: 40 }, () => 1_200)
+    await jest.advanceTimersByTimeAsync(20_000)
+    expect(verdict()).toBe('revoked')
+    for (let round = 0; round < 10; round += 1) {
+      repository.delaysMs = Array.from({ length: 40 }, () => 1_200)
+      repository.change(false)
+      await jest.advanceTimersByTimeAsync(9_000)
+      const asked = repository.questions.length
+      while (repository.questions.length === asked) await jest.advanceTimersByTimeAsync(10)
+      expect(verdict()).toBe('valid')
+      repository.change(true)
+      repository.delaysMs = Array.from({ length: 40 }, () => 1_200)
+      expect(await livedMs()).toBeLessThanOrEqual(PROMISED_MS)
+    }
+  })
+
+  it('costs a store that does not answer no more than three questions at a time', async () => {
+    repository.delaysMs = Array.from({ length: 40 }, () => 9_000)
+    await jest.advanceTimersByTimeAsync(12_900)
+    expect(repository.askedAtMs).toEqual([0, 4_000, 4_400, 4_800])
   })
 })

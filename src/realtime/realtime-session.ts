@@ -1,3 +1,4 @@
+import { APPEND } from '../common/realtime-dialect/client-append.js'
 import { checkClientEvent, type ClientEventLimits, isEventRefusal } from '../common/realtime-dialect/client-events.js'
 import { RealtimeTranslator } from '../common/realtime-dialect/realtime-translator.js'
 import type { RealtimeUpstream } from '../providers/contracts/realtime.contract.js'
@@ -24,6 +25,8 @@ const NOT_TEXT: RealtimeError = {
  * or a drain ends it. Both sockets are handed over open and paused. Nothing of a conversation is kept.
  */
 export class RealtimeSession {
+  /** Resolves, never rejects, when both connections are gone, nothing of the session is left, and all is accounted for. */
+  readonly ended: Promise<void>
   private readonly client: SocketSide
   private readonly upstream: SocketSide
   private readonly translator: RealtimeTranslator
@@ -50,12 +53,8 @@ export class RealtimeSession {
     this.eventRate = new RateLimit(limits.realtimeEventsPerSecond)
     this.pingRate = new RateLimit(limits.realtimePingsPerSecond)
     this.closing = new SessionClosing(this.client, this.upstream, terms, this.onEnding)
+    this.ended = this.closing.done.then(this.onEnded)
     this.clock = new SessionClock(limits, this.client, this.upstream, this.closing.end)
-  }
-
-  /** Resolves, never rejects, when both connections are gone and nothing of the session is left. */
-  get ended(): Promise<void> {
-    return this.closing.done
   }
 
   /** Why the session ended, in a word for the log; undefined while it runs. */
@@ -117,6 +116,7 @@ export class RealtimeSession {
     }
     const verdict = this.spentGuard.judge(event)
     if (verdict === 'forward') {
+      if (event.type === APPEND) this.upstreamEvents.noteAppended(event.frame.length)
       for (const frame of this.translator.toUpstream(event)) this.upstream.send(frame, this.client)
     } else if (verdict !== 'drop') {
       this.refuse(verdict)
@@ -139,6 +139,11 @@ export class RealtimeSession {
   /** Pongs nobody asked for are counted like pings: either costs the same. */
   private readonly onClientPing = (): void => {
     if (!this.pingRate.take()) this.closing.end(endings.tooManyPings)
+  }
+
+  private readonly onEnded = (): void => {
+    const { ending } = this.closing
+    if (ending !== undefined) this.upstreamEvents.end(ending.outcome)
   }
 
   private readonly onEnding = (): void => {

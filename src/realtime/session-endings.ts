@@ -1,5 +1,6 @@
 import { GatewayError } from '../common/errors/gateway-error.js'
 import { closeReason } from './close-reason.js'
+import type { UsageOutcome } from '../common/usage/usage-record.js'
 import type { RealtimeError } from './error-event.js'
 
 export interface Close {
@@ -11,6 +12,8 @@ export interface Close {
 export interface Ending {
   /** A stable word for the log. */
   readonly cause: string
+  /** How an answer that it cuts off is recorded. */
+  readonly outcome: Exclude<UsageOutcome, 'ok'>
   readonly client?: Close
   readonly upstream?: Close
   /** Said to the client before its close. */
@@ -28,36 +31,46 @@ const policy = (reason: string): Close => ({ code: 1008, reason })
 
 const upstreamFailure = (message: string): GatewayError => new GatewayError('upstream_failed', message)
 
-export const clientClosed: Ending = { cause: 'client_closed', client: NORMAL, upstream: NORMAL }
+export const clientClosed: Ending = { cause: 'client_closed', outcome: 'caller_left', client: NORMAL, upstream: NORMAL }
 /** Without a close of its own, or by one that cannot be answered. */
-export const clientLost: Ending = { cause: 'client_lost', upstream: NORMAL }
-export const clientSilent: Ending = { cause: 'client_silent', upstream: NORMAL }
+export const clientLost: Ending = { cause: 'client_lost', outcome: 'caller_left', upstream: NORMAL }
+export const clientSilent: Ending = { cause: 'client_silent', outcome: 'caller_left', upstream: NORMAL }
 /** What the client broke is told by the close that the library has already sent. */
-export const clientBroken: Ending = { cause: 'client_broke_protocol', client: NORMAL, upstream: NORMAL }
-export const clientSlow: Ending = { cause: 'client_slow', client: SLOW, upstream: NORMAL }
+export const clientBroken: Ending = {
+  cause: 'client_broke_protocol',
+  outcome: 'caller_left',
+  client: NORMAL,
+  upstream: NORMAL,
+}
+export const clientSlow: Ending = { cause: 'client_slow', outcome: 'caller_left', client: SLOW, upstream: NORMAL }
 export const tooManyEvents: Ending = {
   cause: 'too_many_events',
+  outcome: 'refused',
   client: policy('too many events per second'),
   upstream: NORMAL,
 }
 export const tooManyPings: Ending = {
   cause: 'too_many_pings',
+  outcome: 'refused',
   client: policy('too many pings per second'),
   upstream: NORMAL,
 }
 export const drained: Ending = {
   cause: 'drained',
+  outcome: 'refused',
   client: goingAway('the gateway is restarting'),
   upstream: goingAway(''),
 }
 export const keyOver: Ending = {
   cause: 'key_over',
+  outcome: 'refused',
   client: policy('the API key is not valid any more'),
   upstream: NORMAL,
   event: { type: 'invalid_request_error', code: 'invalid_api_key', message: 'The API key is not valid any more.' },
 }
 export const upstreamSlow: Ending = {
   cause: 'upstream_slow',
+  outcome: 'upstream_failed',
   client: goingAway('the upstream does not keep up'),
   upstream: SLOW,
   failure: upstreamFailure('The upstream did not take what waited for it.'),
@@ -65,6 +78,7 @@ export const upstreamSlow: Ending = {
 
 const upstreamGone = (cause: string, message: string): Ending => ({
   cause,
+  outcome: 'upstream_failed',
   client: LOST,
   event: { type: 'server_error', code: 'upstream_failed', message },
   failure: upstreamFailure(message),
@@ -74,6 +88,7 @@ export const upstreamSilent = upstreamGone('upstream_silent', 'The upstream does
 
 export const gatewayFailed = (error: unknown): Ending => ({
   cause: 'gateway_failed',
+  outcome: 'refused',
   client: { code: 1011, reason: 'internal error' },
   upstream: NORMAL,
   event: { type: 'server_error', code: 'internal_error', message: 'The gateway failed.' },
@@ -88,6 +103,7 @@ export function expired(ageMs: number): Ending {
   const message = `Your session hit the maximum duration of ${minutes(ageMs)}.`
   return {
     cause: 'expired',
+    outcome: 'refused',
     client: goingAway(message),
     upstream: NORMAL,
     event: { type: 'invalid_request_error', code: 'session_expired', message },
@@ -98,6 +114,7 @@ export function idle(idleMs: number): Ending {
   const message = `Your session was idle for ${minutes(idleMs)}.`
   return {
     cause: 'idle',
+    outcome: 'refused',
     client: goingAway('idle timeout'),
     upstream: NORMAL,
     event: { type: 'invalid_request_error', code: 'session_idle', message },
@@ -113,9 +130,15 @@ const maySend = (code: number): boolean =>
 
 /** An upstream's close as the client gets it; `secret` is the channel's, which no reason may show. */
 export function upstreamClosed(code: number, reason: Buffer, secret: string): Ending {
-  if (code === NO_CODE) return { cause: 'upstream_closed', client: NORMAL, upstream: NORMAL }
+  if (code === NO_CODE)
+    return { cause: 'upstream_closed', outcome: 'upstream_failed', client: NORMAL, upstream: NORMAL }
   if (!maySend(code)) return upstreamLost
-  const ending = { cause: 'upstream_closed', client: { code, reason: closeReason(reason, secret) }, upstream: NORMAL }
+  const ending: Ending = {
+    cause: 'upstream_closed',
+    outcome: 'upstream_failed',
+    client: { code, reason: closeReason(reason, secret) },
+    upstream: NORMAL,
+  }
   if (code <= LAST_HARMLESS_CODE) return ending
   return { ...ending, failure: upstreamFailure(`The upstream closed the session with code ${code}.`) }
 }

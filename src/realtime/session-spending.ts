@@ -1,17 +1,13 @@
 import type { Units } from '../common/http/call.js'
 import type { Allowance, TokensAndAudio } from '../common/limits/allowance.js'
 import { tokensAndAudio } from '../common/limits/settlement.js'
+import { APPEND } from '../common/realtime-dialect/client-append.js'
 import type { ClientEvent } from '../common/realtime-dialect/client-events.js'
 import { FrameScan } from '../common/realtime-dialect/frame-scan.js'
 import { countedUnits } from '../common/usage/counted-units.js'
 import type { UsageEntry } from '../common/usage/usage-recorder.js'
+import { HEARD_TOKENS_PER_SECOND, SPOKEN_TOKENS_PER_SECOND } from './audio-rates.js'
 import type { RealtimeError } from './error-event.js'
-
-/** Upstream counts audio by these; what it has cached it heard in an earlier turn. */
-const HEARD_TOKENS_PER_SECOND = 10
-const SPOKEN_TOKENS_PER_SECOND = 20
-
-const APPEND = 'input_audio_buffer.append'
 
 /** What makes the upstream work; everything else goes on while a limit is used up. */
 const WORK: ReadonlySet<string> = new Set(['response.create', APPEND])
@@ -34,6 +30,7 @@ export class SessionSpending {
   }
 }
 
+/** What the upstream has cached it heard in an earlier turn. */
 function usedByAnswer(units: Units): TokensAndAudio {
   const { audioInputTokens = 0, cachedAudioTokens = 0, audioOutputTokens = 0 } = countedUnits(units)
   return {

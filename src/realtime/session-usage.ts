@@ -1,6 +1,9 @@
 import type { Units } from '../common/http/call.js'
 import { usageOf } from '../common/realtime-dialect/event-usage.js'
+import type { FrameScan } from '../common/realtime-dialect/frame-scan.js'
+import type { UsageOutcome } from '../common/usage/usage-record.js'
 import type { UsageEntry } from '../common/usage/usage-recorder.js'
+import { AnswerMeter } from './answer-meter.js'
 import type { RealtimeTerms } from './realtime-terms.js'
 import { SessionSpending } from './session-spending.js'
 import { sumOfUnits } from './unit-sums.js'
@@ -16,15 +19,18 @@ export function billedKind(type: string): Kind | undefined {
 }
 
 /**
- * The units of a session: one entry per billed event, and their sums for the log line of the call. Nothing that goes
- * wrong here reaches the session.
+ * The units of a session: one entry per billed event, one for what was under way at its end, and their sums for the log
+ * line of the call. Nothing that goes wrong here reaches the session.
  */
 export class SessionUsage {
   private responses: Units | undefined
   /** Billed by the prices of another model, so they are not mixed with the others. */
   private transcriptions: Units | undefined
 
+  private hasEstimate = false
+
   private readonly spending: SessionSpending
+  private readonly meter = new AnswerMeter()
 
   constructor(private readonly terms: RealtimeTerms) {
     this.spending = new SessionSpending(terms.call.allowance)
@@ -32,14 +38,35 @@ export class SessionUsage {
 
   /** `event` is of that kind; one without usage (a failed answer) bills nothing. */
   note(kind: Kind, event: Buffer): void {
+    const units = usageOf(event)
+    if (kind === 'response') this.meter.end(units)
+    if (units !== undefined) this.record(kind, units, { estimated: false })
+  }
+
+  /** Any other event of the upstream. */
+  see(type: string, event: Buffer, scan: FrameScan): void {
+    this.meter.see(type, event, scan)
+  }
+
+  /** A message of that many bytes with audio has gone to the upstream. */
+  append(messageBytes: number): void {
+    this.meter.append(messageBytes)
+  }
+
+  /** The session is over; an answer that is still under way will never say what it has taken. */
+  end(outcome: UsageOutcome): void {
+    const units = this.meter.estimate()
+    if (units !== undefined) this.record('response', units, { estimated: true, outcome })
+  }
+
+  private record(kind: Kind, units: Units, how: Pick<UsageEntry, 'estimated' | 'outcome'>): void {
     const { call, requestId, channelId, model, recorder, logger } = this.terms
     try {
-      const units = usageOf(event)
-      if (units === undefined) return
       this.spending.note(kind, units)
       this.add(kind, units)
-      call.log.usage = { units: this.sums(), estimated: false }
-      recorder.record({ call, channelId, model, kind, units, estimated: false })
+      this.hasEstimate ||= how.estimated
+      call.log.usage = { units: this.sums(), estimated: this.hasEstimate }
+      recorder.record({ call, channelId, model, kind, units, ...how })
     } catch (err) {
       logger.warn({ requestId, err }, 'usage not recorded')
     }

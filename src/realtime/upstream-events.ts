@@ -1,5 +1,6 @@
 import type { RealtimeTranslator } from '../common/realtime-dialect/realtime-translator.js'
 import { FrameScan } from '../common/realtime-dialect/frame-scan.js'
+import type { UsageOutcome } from '../common/usage/usage-record.js'
 import { isRecord } from '../common/validation/field-rules.js'
 import { scrubUpstreamText } from './close-reason.js'
 import type { RealtimeTerms } from './realtime-terms.js'
@@ -31,15 +32,27 @@ export class UpstreamEvents {
     const scan = FrameScan.of(message)
     if (scan === undefined) return this.drop('not a JSON object')
     try {
-      return this.translator.toClient(this.noted(message, scan.type()?.type))
+      return this.translator.toClient(this.noted(message, scan))
     } catch (error) {
       return this.drop(error)
     }
   }
 
-  private noted(message: Buffer, type = ''): Buffer {
+  /** A message of that many bytes with audio has gone to the upstream. */
+  noteAppended(messageBytes: number): void {
+    this.usage.append(messageBytes)
+  }
+
+  /** Nothing comes any more: what was under way has ended like this. */
+  end(outcome: UsageOutcome): void {
+    this.usage.end(outcome)
+  }
+
+  private noted(message: Buffer, scan: FrameScan): Buffer {
+    const type = scan.type()?.type ?? ''
     const kind = billedKind(type)
-    if (kind !== undefined) this.usage.note(kind, message)
+    if (kind === undefined) this.usage.see(type, message, scan)
+    else this.usage.note(kind, message)
     return mayReportError(type) ? this.withoutSecrets(message) : message
   }
 

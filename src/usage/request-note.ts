@@ -4,7 +4,7 @@ import type { Call } from '../common/http/call.js'
 import type { CallOutcome } from '../common/observability/call-endings.js'
 import type { UsageClass, UsageOutcome } from '../common/usage/usage-record.js'
 import type { PriceTable } from './price-table.js'
-import type { UsageNote } from './usage-note.js'
+import { LONGEST_NAME, type UsageNote } from './usage-note.js'
 
 interface CountedRoute {
   readonly method: string
@@ -29,9 +29,6 @@ const ROUTES: ReadonlyMap<string, CountedRoute> = new Map<string, CountedRoute>(
   ['/vidgen/v1/videos/multi-image2video', { method: 'POST', usageClass: 'video' }],
   ['/vidgen/v1/videos/text2video', { method: 'POST', usageClass: 'video' }],
 ])
-
-/** No model of a configuration has a longer name. */
-const LONGEST_NAME = 256
 
 /** No key guard has let anybody in. */
 const NOBODY = '-'

@@ -2,14 +2,11 @@ import { randomBytes } from 'node:crypto'
 import type { Units } from '../common/http/call.js'
 import { type CountedUnits, countedUnits } from '../common/usage/counted-units.js'
 import type { UsageRecord } from '../common/usage/usage-record.js'
-import type { UsageNote } from './usage-note.js'
+import { LONGEST_NAME, type UsageNote } from './usage-note.js'
 
 /** Random per process and counted within it: unique over all replicas. Request ids are not, as callers may choose them. */
 const PREFIX = `use_${randomBytes(10).toString('hex')}`
 let count = 0
-
-/** A model's name is as long as a caller makes it. */
-const MAXIMUM_NAME_CHARACTERS = 256
 
 /** What was used, and what that costs. */
 export type PricedUse = Pick<UsageRecord, 'units' | 'pricing' | 'cost'>
@@ -76,8 +73,8 @@ const textOf = (units: Units | undefined): string | null => (units === undefined
 
 /** No database takes a NUL or half a character. */
 function storable(name: string): string {
-  if (name.length <= MAXIMUM_NAME_CHARACTERS && PLAIN.test(name)) return name
-  return name.slice(0, MAXIMUM_NAME_CHARACTERS).replaceAll(/[\0\p{Cs}]/gu, '')
+  if (name.length <= LONGEST_NAME && PLAIN.test(name)) return name
+  return name.slice(0, LONGEST_NAME).replaceAll(/[\0\p{Cs}]/gu, '')
 }
 
 /** As nearly all names are. */

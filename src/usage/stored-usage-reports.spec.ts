@@ -4,9 +4,11 @@ import { parseConfig } from '../config/config-loader.js'
 import { ConfigStore } from '../config/config-store.js'
 import { StoredUsageReports } from './stored-usage-reports.js'
 import type { UsageLedger } from './usage-ledger.js'
-import type { UsageSum } from './usage-reports.js'
+import type { UsageQuestion, UsageSum } from './usage-reports.js'
 
 const QUESTION = { fromMs: 0, toMs: 1, groupBy: [] } as const
+const by = (ownerId: string): UsageQuestion => ({ ...QUESTION, ownerId })
+const FEW_CONNECTIONS = { database: { maxConnections: 4 } }
 const PAGE = { fromMs: 0, toMs: 1, ownerId: 'team-a', limit: 1 }
 const BUSY = { kind: 'overloaded', details: { retryAfterSeconds: 1 } }
 
@@ -45,24 +47,58 @@ const begun = (usage: HeldUsage, count: number): Promise<void> =>
   })
 
 describe('Reports', () => {
-  it('are made two at once, and whoever asks for a third is told when to come again', async () => {
+  it('are made for one caller at a time, who is told when to come again', async () => {
     const { reports, usage } = reportsOf()
-    const underWay = [reports.sums(QUESTION), reports.sums(QUESTION)]
-    await expect(reports.sums(QUESTION)).rejects.toMatchObject(BUSY)
+    const first = reports.sums(by('team-a'))
+    await expect(reports.sums(by('team-a'))).rejects.toMatchObject(BUSY)
     await expect(reports.list(PAGE)).rejects.toMatchObject(BUSY)
+    const second = reports.sums(by('team-b'))
     await begun(usage, 2)
     usage.letGo()
-    await Promise.all(underWay)
+    await Promise.all([first, second])
     await expect(reports.list(PAGE)).resolves.toEqual([])
   })
 
-  it('are made one at a time where there are few connections to share', async () => {
-    const { reports, usage } = reportsOf({ database: { maxConnections: 4 } })
-    const one = reports.sums(QUESTION)
-    await expect(reports.sums(QUESTION)).rejects.toMatchObject(BUSY)
+  it('are made for two callers at once, and for no third', async () => {
+    const { reports, usage } = reportsOf()
+    const underWay = [reports.sums(by('team-a')), reports.sums(by('team-b'))]
+    await expect(reports.sums(by('team-c'))).rejects.toMatchObject(BUSY)
+    await begun(usage, 2)
+    usage.letGo()
+    await Promise.all(underWay)
+  })
+
+  it('are made for one caller at once where there are few connections to share', async () => {
+    const { reports, usage } = reportsOf(FEW_CONNECTIONS)
+    const one = reports.sums(by('team-a'))
+    await expect(reports.sums(by('team-b'))).rejects.toMatchObject(BUSY)
     await begun(usage, 1)
     usage.letGo()
     await one
+  })
+
+  it.each([
+    [2, {}],
+    [1, FEW_CONNECTIONS],
+  ])('have a place for operators, although callers have all of their %i: %j', async (places, settings) => {
+    const { reports, usage } = reportsOf(settings)
+    const callers = Promise.allSettled(['team-a', 'team-b', 'team-c'].map((owner) => reports.sums(by(owner))))
+    const sums = reports.sums(QUESTION)
+    await begun(usage, places + 1)
+    await expect(reports.sums(QUESTION)).rejects.toMatchObject(BUSY)
+    usage.letGo()
+    await expect(sums).resolves.toEqual([])
+    expect((await callers).filter(({ status }) => status === 'fulfilled')).toHaveLength(places)
+  })
+
+  it('are made for operators in the places of callers as well, while these are free', async () => {
+    const { reports, usage } = reportsOf()
+    const underWay = [reports.sums(QUESTION), reports.sums(QUESTION), reports.sums(QUESTION)]
+    await expect(reports.sums(QUESTION)).rejects.toMatchObject(BUSY)
+    await expect(reports.sums(by('team-a'))).rejects.toMatchObject(BUSY)
+    await begun(usage, 3)
+    usage.letGo()
+    await Promise.all(underWay)
   })
 
   it('leave their place when they fail', async () => {

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common'
 import { GatewayError } from '../common/errors/gateway-error.js'
 import { ConfigStore } from '../config/config-store.js'
+import { ReportPlaces } from './report-places.js'
 import { UsageLedger } from './usage-ledger.js'
 import type { UsageRecord } from '../common/usage/usage-record.js'
 import { UsageReports, type UsageQuestion, type UsageSum } from './usage-reports.js'
@@ -9,17 +10,14 @@ import { type UsagePage, UsageRepository } from './usage.repository.js'
 /** More are nobody's to read, and a caller may invent models by the thousand. */
 const MAXIMUM_GROUPS = 10_000
 
-/** Under way at once in this process: whatever else asks the store, keys above all, must find a connection. */
-const MAXIMUM_AT_ONCE = 2
+/** Of callers in this process: whatever else asks the store, keys above all, must find a connection. */
+const CALLERS_AT_ONCE = 2
 const LEAST_CONNECTIONS_EACH = 4
-
-/** A statement may take three times as long; most take far less. */
-const RETRY_AFTER_SECONDS = 1
 
 /** Reports of what the store has, after what this process still had to write. */
 @Injectable()
 export class StoredUsageReports extends UsageReports {
-  private underWay = 0
+  private readonly places = new ReportPlaces()
 
   constructor(
     private readonly records: UsageRepository,
@@ -30,7 +28,7 @@ export class StoredUsageReports extends UsageReports {
   }
 
   override async sums(question: UsageQuestion): Promise<readonly UsageSum[]> {
-    const sums = await this.report(() => this.records.sums(question, MAXIMUM_GROUPS + 1))
+    const sums = await this.report(question.ownerId, () => this.records.sums(question, MAXIMUM_GROUPS + 1))
     if (sums.length <= MAXIMUM_GROUPS) return sums
     throw new GatewayError('invalid_request', 'There are too many groups: ask for a shorter period or fewer groups.', {
       param: 'group_by',
@@ -40,27 +38,18 @@ export class StoredUsageReports extends UsageReports {
 
   /** One caller's records, newest first. Rejects as `sums` does. */
   list(page: UsagePage): Promise<readonly UsageRecord[]> {
-    return this.report(() => this.records.list(page))
+    return this.report(page.ownerId, () => this.records.list(page))
   }
 
-  private async report<Result>(make: () => Promise<Result>): Promise<Result> {
+  private async report<Result>(ownerId: string | undefined, make: () => Promise<Result>): Promise<Result> {
     const { usage, database } = this.store.current
     if (usage.store === false) {
       throw new GatewayError('not_found', 'Usage is not stored by this gateway.', { code: 'usage_not_stored' })
     }
-    const mostAtOnce = Math.min(MAXIMUM_AT_ONCE, Math.ceil(database.maxConnections / LEAST_CONNECTIONS_EACH))
-    if (this.underWay >= mostAtOnce) throw tooMany()
-    this.underWay++
-    try {
+    const callersAtOnce = Math.min(CALLERS_AT_ONCE, Math.ceil(database.maxConnections / LEAST_CONNECTIONS_EACH))
+    return this.places.during(ownerId, callersAtOnce, async () => {
       await this.ledger.flush()
-      return await make()
-    } finally {
-      this.underWay--
-    }
+      return make()
+    })
   }
 }
-
-const tooMany = (): GatewayError =>
-  new GatewayError('overloaded', 'Other reports of usage are being made. Try again in a moment.', {
-    retryAfterSeconds: RETRY_AFTER_SECONDS,
-  })

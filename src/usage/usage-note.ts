@@ -2,6 +2,9 @@ import type { Units, Usage } from '../common/http/call.js'
 import type { UsageClass, UsageKind, UsageOutcome } from '../common/usage/usage-record.js'
 import type { PriceTable } from './price-table.js'
 
+/** Of a model, in characters. None of a configuration has a longer one; a caller makes one as long as it likes. */
+export const LONGEST_NAME = 256
+
 /** What is known the moment something is over. Small, and read again only when a batch is settled. */
 export interface UsageNote {
   /** Set where the same may be told twice. */

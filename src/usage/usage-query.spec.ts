@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { GatewayError } from '../common/errors/gateway-error.js'
-import { assertKnown, cursorOf, type Query, readCursor, readGroups, readLimit, readPeriod } from './usage-query.js'
+import type { Query } from '../common/http/query.js'
+import { assertKnown, cursorOf, readCursor, readGroups, readLimit, readPeriod } from './usage-query.js'
 
 const NOW = Date.parse('2026-03-04T05:06:07.000Z')
 
@@ -25,15 +26,20 @@ describe('The period of a report', () => {
       '2025-12-31T22:00:00.000Z',
       '2026-01-01T00:00:00.500Z',
     ],
+    [{ from: '2024-02-29', to: '2024-03-01' }, '2024-02-29T00:00:00.000Z', '2024-03-01T00:00:00.000Z'],
     [{ from: '0' }, '1970-01-01T00:00:00.000Z', '2026-03-04T05:06:07.000Z'],
   ])('%j', (query, from, to) => {
-    expect(readPeriod(query, NOW)).toEqual({ fromMs: Date.parse(from), toMs: Date.parse(to) })
+    expect(readPeriod(query, NOW, Infinity)).toEqual({ fromMs: Date.parse(from), toMs: Date.parse(to) })
   })
 
   it.each<[string, Query]>([
     ['from', { from: 'yesterday' }],
     ['from', { from: '' }],
     ['from', { from: '2026-13-01' }],
+    ['from', { from: '2026-02-29' }],
+    ['from', { from: '2026-02-30T12:00:00+02:00' }],
+    ['to', { from: '2026-02-01', to: '2026-02-30' }],
+    ['to', { from: '2026-04-01', to: '2026-04-31T00:00' }],
     ['from', { from: '2026-02-01 00:00:00' }],
     ['from', { from: '2026' }],
     ['from', { from: '1767225600000' }],
@@ -45,7 +51,10 @@ describe('The period of a report', () => {
     ['from', { from: '2026-02-02', to: '2026-02-01' }],
     ['from', { from: '2026-02-02', to: '2026-02-02' }],
   ])('is refused by the name of %s in %j', (param, query) => {
-    expect(refusal(() => readPeriod(query, NOW))).toMatchObject({ kind: 'invalid_request', details: { param } })
+    expect(refusal(() => readPeriod(query, NOW, Infinity))).toMatchObject({
+      kind: 'invalid_request',
+      details: { param },
+    })
   })
 
   it('is at most as long as it may be, and whoever asks for more is told by the name of from', () => {

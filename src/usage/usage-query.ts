@@ -1,9 +1,8 @@
 import { GatewayError } from '../common/errors/gateway-error.js'
+import type { Query } from '../common/http/query.js'
+import { isCalendarDay } from '../common/validation/calendar-day.js'
 import type { UsagePosition } from './usage.repository.js'
 import type { UsageGroup } from './usage-reports.js'
-
-/** A caller's query string as Express parses it: a name given twice is a list. */
-export type Query = Readonly<Record<string, unknown>>
 
 export interface Period {
   /** Unix milliseconds; `toMs` is outside. */
@@ -25,12 +24,12 @@ const GROUPS: Readonly<Record<string, readonly UsageGroup[]>> = {
 const PAGE = { maximum: 1000, fallback: 100 } as const
 
 /** ISO 8601 with a date at least; without an offset it is UTC, as a date alone is. */
-const ISO_TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?)?$/
+const ISO_TIME = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?)?$/
 /** Shorter ones are years that were meant as such, longer ones milliseconds. */
 const UNIX_SECONDS = /^(?:0|\d{9,11})$/
 
 /** `from` and `to`; by default the last 24 hours, at most `longestMs`. Throws `invalid_request` naming the parameter. */
-export function readPeriod(query: Query, nowMs: number, longestMs = Infinity): Period {
+export function readPeriod(query: Query, nowMs: number, longestMs: number): Period {
   const toMs = readTime(query, 'to') ?? nowMs
   const fromMs = readTime(query, 'from') ?? toMs - DAY_MS
   if (fromMs >= toMs) throw invalid('from', 'must be before to')
@@ -82,9 +81,9 @@ function readTime(query: Query, name: string): number | undefined {
 
 function timeOf(text: string): number {
   if (UNIX_SECONDS.test(text)) return Number(text) * SECOND_MS
-  const match = ISO_TIME.exec(text)
-  if (match === null) return Number.NaN
-  return Date.parse(text.includes('T') && match[1] === undefined ? `${text}Z` : text)
+  const [, day, offset] = ISO_TIME.exec(text) ?? []
+  if (day === undefined || !isCalendarDay(day)) return Number.NaN
+  return Date.parse(text.includes('T') && offset === undefined ? `${text}Z` : text)
 }
 
 const invalid = (param: string, rule: string): GatewayError =>

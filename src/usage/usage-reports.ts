@@ -37,8 +37,8 @@ export interface UsageSum {
 export abstract class UsageReports {
   /**
    * The sums, in the order of their groups, including what this process has not written yet. Rejects with `invalid_request`
-   * for more than 10,000 groups, with `not_found` where usage is not stored, with `overloaded` while the store is away or
-   * two reports are being made already.
+   * for more than 10,000 groups, with `not_found` where usage is not stored, with `overloaded` while the store is away,
+   * while a caller has a report made already, or while all places for reports are taken.
    */
   abstract sums(question: UsageQuestion): Promise<readonly UsageSum[]>
 }

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common'
 import { ownerOf } from '../common/auth/owner.js'
 import type { Call } from '../common/http/call.js'
+import type { Query } from '../common/http/query.js'
 import { StoredUsageReports } from './stored-usage-reports.js'
 import { UsageRecordsDto, UsageSumsDto } from './usage.dto.js'
 import {
@@ -8,7 +9,6 @@ import {
   cursorOf,
   DAY_MS,
   type Period,
-  type Query,
   readCursor,
   readGroups,
   readLimit,

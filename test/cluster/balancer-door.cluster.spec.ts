@@ -19,7 +19,8 @@ beforeAll(async () => {
     channels: [{ id: 'only', provider: 'p1', baseUrl: simulator.url, credentials: 'upstream-canary-key' }],
     sections: {
       auth: { keys: [{ id: 'test', key: TEST_KEY }], adminKey: ADMIN_KEY },
-      server: { trustedProxies: ['127.0.0.1'] },
+      // The caller's own address, too, as where callers come from the network of the balancer: Docker's, or an office's.
+      server: { trustedProxies: ['127.0.0.0/8'] },
     },
   })
 }, CLUSTER_START_MS)

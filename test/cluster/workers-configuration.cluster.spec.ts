@@ -114,6 +114,20 @@ describe('the configuration of workers', () => {
     }
   })
 
+  it('takes no limits that the workers which run cannot count together, although the file names a Redis', async () => {
+    const auth = { keys: [{ id: 'test', key: 'limited-key', limits: { concurrency: 1 } }], adminKey: ADMIN_KEY }
+    const redis = { url: 'redis://127.0.0.1:1' }
+    await writeConfiguration(JSON.stringify({ ...JSON.parse(configuration(TEST_KEY)), auth, redis }))
+    lab.gateway.child.kill('SIGHUP')
+    await Promise.all(
+      [1, 2].map((worker) =>
+        lab.gateway.said(new RegExp(`"worker":${worker},.*not reloaded, the old.*server\\.workers: 2 workers run`)),
+      ),
+    )
+    expect(new Set(await lab.chats(10, 'limited-key'))).toEqual(new Set([401]))
+    expect(new Set(await lab.chats(10, TEST_KEY))).toEqual(new Set([200]))
+  })
+
   it('names to the administrator what needs a restart, and a new worker keeps to it as the others do', async () => {
     await writeConfiguration(JSON.stringify({ ...JSON.parse(configuration(TEST_KEY)), redis: { timeoutMs: 77 } }))
     for (let count = 0; count < 2; count += 1) {

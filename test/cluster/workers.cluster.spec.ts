@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
@@ -9,6 +9,7 @@ import { TEST_KEY } from '../support/gateway.js'
 import { emptyDirectory, type GatewayProcess } from '../support/gateway-process.js'
 import type { TestPostgres } from '../support/postgres.js'
 import { sendRaw } from '../support/raw-http.js'
+import { NEVER_MS } from '../support/usage-processes.js'
 import { CLUSTER_START_MS, startClusterPostgres } from './cluster.js'
 import { comesTrue, until } from './daemon.js'
 import { openStream } from './running-stream.js'
@@ -54,6 +55,13 @@ async function run(variables: Readonly<Record<string, string>>, sections: object
 async function startTwo(variables: Readonly<Record<string, string>> = {}, sections: object = {}): Promise<string> {
   await run({ WORKERS: '2', DATABASE_URL: databaseUrl, ...variables }, sections)
   return lab.listening()
+}
+
+/** Rows of usage that wait in files. */
+async function keptRows(): Promise<number> {
+  const folder = join(gateway.directory, 'data', 'unstored-usage')
+  const texts = await Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name), 'utf8')))
+  return texts.flatMap((text) => text.split('\n')).filter(Boolean).length
 }
 
 const countIn = (text: string, pattern: RegExp): number => [...text.matchAll(pattern)].length
@@ -144,6 +152,30 @@ describe('WORKERS=2', () => {
     expect((await gateway.exited).code).toBe(1)
     expect(await text).not.toContain('[DONE]')
     await Promise.all(workers.map(gone))
+  })
+
+  it('keeps what no worker has stored yet at a second signal, all of it, for the next start', async () => {
+    await startTwo({ DRAIN_DELAY_MS: '60000' }, { usage: { batchMs: NEVER_MS } })
+    expect(await lab.chats(20)).toEqual(Array.from({ length: 20 }, () => 200))
+    await comesTrue(() => Promise.resolve(lab.servedBy(1) + lab.servedBy(2) === 20))
+    expect(Math.min(lab.servedBy(1), lab.servedBy(2))).toBeGreaterThan(0)
+    gateway.child.kill('SIGTERM')
+    await Promise.all([1, 2].map((worker) => gateway.said(new RegExp(`"worker":${worker},.*"draining"`))))
+    gateway.child.kill('SIGTERM')
+    expect((await gateway.exited).code).toBe(1)
+    expect(await keptRows()).toBe(20)
+  })
+
+  it('ends well when it is told to stop while its workers start', async () => {
+    await run({ WORKERS: '2', DATABASE_URL: databaseUrl })
+    await until(
+      async () => (await childrenOf(gateway.child.pid)).length > 0 || undefined,
+      () => 'no worker begins',
+    )
+    gateway.child.kill('SIGTERM')
+    expect(await gateway.exited).toMatchObject({ code: 0, signal: null, errors: '' })
+    expect(gateway.output()).toMatch(/"stopped"/)
+    expect(gateway.output()).not.toMatch(/listens at/)
   })
 
   it('lets what runs end when the primary is killed, and leaves no worker behind', async () => {

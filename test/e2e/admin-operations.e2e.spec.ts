@@ -30,6 +30,8 @@ describe('with auth.adminKey', () => {
       'group_by=hour',
       'group_by=day,day',
       'from=yesterday',
+      'from=2026-02-01&to=2026-02-30',
+      'from=2020-01-01',
       'owner=x',
       'key=a&key=b',
       'model=%00',

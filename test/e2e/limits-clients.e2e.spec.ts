@@ -1,8 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { chat, speechText } from '../support/chat-bodies.js'
+import { TRANSCRIPTIONS, TRANSLATIONS } from '../support/audio-uploads.js'
+import { chat, CHAT_PATH, chatText, speechText } from '../support/chat-bodies.js'
+import { eventually } from '../support/eventually.js'
 import { type LimitedGateway, startLimitedGateway } from '../support/limited-gateway.js'
-import { ANTHROPIC_CLIENTS, message, MESSAGES, messageText } from '../support/m1-gateway.js'
+import { ANTHROPIC_CLIENTS, COUNT_TOKENS, message, MESSAGES, messageText } from '../support/m1-gateway.js'
 import { OPENAI_CLIENTS } from '../support/openai-clients.js'
+import { sendRaw } from '../support/raw-http.js'
+import { openUpload } from '../support/slow-uploads.js'
+import { filePart, MULTIPART, multipartBytes } from '../support/upload-server.js'
 
 const TWO = { requestsPerMinute: 2 }
 
@@ -81,25 +86,42 @@ describe.each(ANTHROPIC_CLIENTS.map(([name, make], index) => [name, make, `anthr
   },
 )
 
+const JSON_BODY = { 'content-type': 'application/json' }
+
 describe('A refusal', () => {
+  const inAudio = { error: { code: 'rate_limit_exceeded', type: 'rate_limit_error' } }
+  const inMessages = { type: 'error', error: { type: 'rate_limit_error' } }
+
   it.each([
-    ['/v1/audio/speech', speechText('Hi'), { error: { code: 'rate_limit_exceeded', type: 'rate_limit_error' } }],
-    [MESSAGES, messageText('Hi'), { type: 'error', error: { type: 'rate_limit_error' } }],
-    ['/v1/document/parse', '{}', { code: 1302 }],
-    ['/vidgen/v1/videos/text2video', '{}', { code: 1302 }],
-    ['/vidgen/v1/videos/multi-image2video', '{}', { code: 1302 }],
-  ])('is in the dialect of %s', async (path, body, expected) => {
+    [CHAT_PATH, chatText('Hi'), JSON_BODY, inAudio],
+    ['/v1/audio/speech', speechText('Hi'), JSON_BODY, inAudio],
+    [TRANSCRIPTIONS, multipartBytes([filePart('no audio')]), MULTIPART, inAudio],
+    [TRANSLATIONS, multipartBytes([filePart('no audio')]), MULTIPART, inAudio],
+    [MESSAGES, messageText('Hi'), JSON_BODY, inMessages],
+    [COUNT_TOKENS, messageText('Hi'), JSON_BODY, inMessages],
+    ['/v1/document/parse', '{}', JSON_BODY, { code: 1302 }],
+    ['/vidgen/v1/videos/text2video', '{}', JSON_BODY, { code: 1302 }],
+    ['/vidgen/v1/videos/multi-image2video', '{}', JSON_BODY, { code: 1302 }],
+  ])('is in the dialect of %s', async (path, body, type, expected) => {
     await lab.chat('families')
-    const answer = await lab.post('families', path, body)
+    const headers = { authorization: 'Bearer families', ...type }
+    const answer = await sendRaw(lab.gateway.url, { path, headers, body })
     expect(answer.status).toBe(429)
-    expect(await answer.json()).toMatchObject(expected)
-    expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d?$/)
-    expect(answer.headers.get('x-gateway-limit')).toMatch(/^requestsPerMinute; scope=key:families; reset=[1-9]\d?$/)
+    expect(JSON.parse(answer.text)).toMatchObject(expected)
+    expect(answer.headers['retry-after']).toMatch(/^[1-9]\d?$/)
+    expect(answer.headers['x-gateway-limit']).toMatch(/^requestsPerMinute; scope=key:families; reset=[1-9]\d?$/)
   })
 
-  it('costs the caller no byte of a body: it is told before it sends one', async () => {
+  it.each([
+    [CHAT_PATH, JSON_BODY],
+    [MESSAGES, JSON_BODY],
+    [TRANSCRIPTIONS, MULTIPART],
+    ['/v1/document/parse', MULTIPART],
+  ])('costs the caller no byte of a body: %s is refused before one is sent', async (path, type) => {
     await lab.chat('families')
-    const answer = await lab.post('families', '/v1/chat/completions', 'not JSON at all')
-    expect(answer.status).toBe(429)
+    const headers = { authorization: 'Bearer families', ...type }
+    const { answer, socket } = await openUpload(lab.gateway.url, 1_000_000, headers, path)
+    await eventually(() => answer().startsWith('HTTP/1.1 429 '))
+    socket.destroy()
   })
 })

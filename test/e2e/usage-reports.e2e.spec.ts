@@ -106,6 +106,7 @@ describe('GET /v1/usage', () => {
   it.each([
     ['?from=yesterday', 'from'],
     ['?to=2020', 'to'],
+    ['?from=2026-02-01&to=2026-02-30', 'to'],
     ['?from=2020-01-02&to=2020-01-01', 'from'],
     ['?from=0', 'from'],
     ['?group_by=key', 'group_by'],

@@ -1,9 +1,7 @@
 import { GatewayError } from '../errors/gateway-error.js'
 import { quoted } from '../errors/message-text.js'
+import type { Query } from '../http/query.js'
 import { assertKnown } from './admin-body.decorator.js'
-
-/** A query as Express parses it: text, or a list where a name stands more than once. */
-export type Query = Readonly<Record<string, unknown>>
 
 /** The parameters of an operator's query. Throws `invalid_request` for an unknown name, for one that stands twice,
  * and for control characters. */

@@ -1,12 +1,6 @@
-import {
-  type BeforeApplicationShutdown,
-  Inject,
-  Injectable,
-  type OnModuleDestroy,
-  type OnModuleInit,
-} from '@nestjs/common'
+import { Inject, Injectable } from '@nestjs/common'
 import { Database } from '../database/database.js'
-import { HourlySweep } from '../database/hourly-sweep.js'
+import { Retention } from '../database/retention.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { AdminAuditRepository } from './admin-audit.repository.js'
@@ -18,31 +12,9 @@ const RETENTION_MS = 400 * 86_400_000
 
 /** Forgets what the audit log holds of long ago. */
 @Injectable()
-export class AuditRetention implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown {
-  private readonly sweep: HourlySweep
-  private stopping: Promise<void> | undefined
-
-  constructor(
-    private readonly database: Database,
-    audit: AdminAuditRepository,
-    @Inject(LOGGER) logger: Logger,
-  ) {
+export class AuditRetention extends Retention {
+  constructor(database: Database, audit: AdminAuditRepository, @Inject(LOGGER) logger: Logger) {
     const prune = (limit: number): Promise<number> => audit.prune(Date.now() - RETENTION_MS, limit)
-    this.sweep = new HourlySweep({ prune, batchRows: BATCH_ROWS, failure: 'the audit log could not be cut' }, logger)
-  }
-
-  onModuleInit(): void {
-    this.database.whenOpen(() => {
-      this.sweep.start()
-    })
-  }
-
-  onModuleDestroy(): void {
-    this.stopping ??= this.sweep.stop()
-  }
-
-  async beforeApplicationShutdown(): Promise<void> {
-    this.onModuleDestroy()
-    await this.stopping
+    super(database, { prune, batchRows: BATCH_ROWS, failure: 'the audit log could not be cut' }, logger)
   }
 }

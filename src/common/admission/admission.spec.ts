@@ -7,7 +7,7 @@ const SETTINGS: AdmissionSection = {
   bytesInFlight: 1_000_000,
   callerShare: 0.5,
   loopDelayHighMs: 100,
-  loopDelayLowMs: 25,
+  loopDelayLowMs: 5,
   memoryHighShare: 0.9,
   memoryLowShare: 0.8,
 }

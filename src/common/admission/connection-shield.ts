@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { readIntoSharedMemory } from './shared-read-memory.js'
 import { readSimpleRequest, type SimpleRequest } from './simple-request.js'
 
 /** Who decides about requests, as a shield sees it. */
@@ -10,7 +11,7 @@ export interface ShieldedDoor {
   refusalText(request: SimpleRequest): string | undefined
   /** Hands bytes to the server's parser; the request they are is let in. */
   letIn(parse: () => void): void
-  /** The answer to the last request that the parser read from a connection. */
+  /** The answer to the last request that the parser read from a connection; undefined once it is over. */
   lastAnswer(socket: Socket): ServerResponse | undefined
 }
 
@@ -23,6 +24,8 @@ export interface ShieldedDoor {
  * comes goes to the parser, and the shield is gone.
  */
 export class ConnectionShield {
+  private isUp = true
+
   private constructor(
     private readonly socket: Socket,
     private readonly parse: (chunk: Buffer) => void,
@@ -35,16 +38,24 @@ export class ConnectionShield {
     if (parse === undefined || others.length > 0 || socket.destroyed || !isFree(door.lastAnswer(socket))) return
     const shield = new ConnectionShield(socket, parse, door)
     // Node's parser reads past JavaScript; it lets go of the connection when somebody listens to it (`unconsume`).
-    socket.on('data', shield.onData).removeListener('data', parse)
+    socket.on('data', shield.look).removeListener('data', parse)
+    readIntoSharedMemory(socket, shield.take)
   }
 
-  private readonly onData = (chunk: Buffer): void => {
+  /** What was read into memory that is not ours to keep. */
+  private readonly take = (bytes: Buffer): boolean => {
+    if (!this.isUp) return this.socket.push(Buffer.from(bytes))
+    this.look(bytes)
+    return true
+  }
+
+  private readonly look = (bytes: Buffer): void => {
     const { door, socket } = this
     const isBetween = socket.writableLength === 0 && isFree(door.lastAnswer(socket))
-    const request = isBetween && door.isRefusing ? readSimpleRequest(chunk) : undefined
+    const request = isBetween && door.isRefusing ? readSimpleRequest(bytes) : undefined
     if (request === undefined) {
       this.#lower()
-      this.parse(chunk)
+      this.parse(Buffer.from(bytes))
       return
     }
     const refusal = door.refusalText(request)
@@ -53,15 +64,17 @@ export class ConnectionShield {
       return
     }
     door.letIn(() => {
-      this.parse(chunk)
+      this.parse(Buffer.from(bytes))
     })
   }
 
   #lower(): void {
-    this.socket.on('data', this.parse).removeListener('data', this.onData)
+    this.isUp = false
+    this.socket.on('data', this.parse).removeListener('data', this.look)
   }
 }
 
 /** Request and answer are over, and the connection goes on. */
 const isFree = (answer: ServerResponse | undefined): boolean =>
-  answer?.shouldKeepAlive === true && answer.writableFinished && answer.socket === null && answer.req.complete
+  answer === undefined ||
+  (answer.shouldKeepAlive && answer.writableFinished && answer.socket === null && answer.req.complete)

@@ -24,7 +24,7 @@ const GROW = 1.1
 const LEAST_BUDGET_MS = 2
 
 /** What one refusal takes, roughly. */
-const REFUSAL_MS = 0.015
+const REFUSAL_MS = 0.02
 
 /** How often a calm loop is looked at; while requests are refused, every turn is. */
 const CALM_INTERVAL_MS = 20

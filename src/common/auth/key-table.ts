@@ -1,4 +1,4 @@
-import { hash, timingSafeEqual } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../../config/config-store.js'
 import type { AccessKey, GatewayConfig } from '../../config/gateway-config.js'
@@ -11,14 +11,9 @@ import { StoredKeys, type StoredVerdict } from './stored-keys.js'
 /** By then a store that starts together with the gateway has answered. */
 const RETRY_AFTER_SECONDS = 2
 
-interface TableEntry {
-  readonly key: AccessKey
-  readonly caller: Caller
-  readonly digest: Buffer
-}
-
 interface Configured {
-  readonly entries: ReadonlyMap<string, TableEntry>
+  /** By the SHA-256 of their keys. */
+  readonly callers: ReadonlyMap<string, Caller>
   readonly ids: ReadonlySet<string>
   readonly adminSha256: string | undefined
   readonly hasCallerChannel: boolean
@@ -26,7 +21,8 @@ interface Configured {
 
 /**
  * The gateway's keys by the SHA-256 of the whole key: those of the configuration, rebuilt at once when it changes, and
- * those of the store. Synchronous: whoever calls never waits for the store.
+ * those of the store. How long a look-up takes depends on digests alone, which nobody can choose, so it tells nothing about
+ * a key. Synchronous: whoever calls never waits for the store.
  */
 @Injectable()
 export class KeyTable {
@@ -47,20 +43,11 @@ export class KeyTable {
     })
   }
 
-  /** The key that a token is, or undefined. The map finds a candidate by hash; the verdict is constant-time. */
-  find(token: string): AccessKey | undefined {
-    const digest = hash('sha256', token, 'hex')
-    const configured = this.findConfigured(digest)
-    if (configured !== undefined) return configured.key
-    const found = this.judgeStored(digest)
-    return found.verdict === 'valid' ? found.key : undefined
-  }
-
   /** Who calls with a token. Throws `unauthorized` when nobody can, `overloaded` while nobody can say yet. */
   identify(token: string): Caller {
     const digest = hash('sha256', token, 'hex')
-    const configured = this.findConfigured(digest)
-    if (configured !== undefined) return configured.caller
+    const configured = this.configured.callers.get(digest)
+    if (configured !== undefined) return configured
     const found = this.judgeStored(digest)
     if (found.verdict === 'valid') return this.storedCaller(found)
     if (found.verdict === 'revoked' || found.verdict === 'expired')
@@ -82,12 +69,6 @@ export class KeyTable {
     return this.configured.ids.has(id)
   }
 
-  private findConfigured(digest: string): TableEntry | undefined {
-    const entry = this.configured.entries.get(digest)
-    if (entry === undefined) return undefined
-    return timingSafeEqual(entry.digest, Buffer.from(digest, 'latin1')) ? entry : undefined
-  }
-
   /** An id means one caller: where the configuration has taken over one of the store, the store's key is void. */
   private judgeStored(digest: string): StoredVerdict | { readonly verdict: 'void' } {
     const found = this.stored.judge(digest)
@@ -107,8 +88,8 @@ export class KeyTable {
     return digest === this.configured.adminSha256 || this.removed.has(digest) || this.stored.wasOurs(digest)
   }
 
-  private rememberRemoved({ entries, adminSha256 }: Configured): void {
-    for (const digest of entries.keys()) if (!this.configured.entries.has(digest)) this.removed.add(digest)
+  private rememberRemoved({ callers, adminSha256 }: Configured): void {
+    for (const digest of callers.keys()) if (!this.configured.callers.has(digest)) this.removed.add(digest)
     if (adminSha256 !== undefined) this.removed.add(adminSha256)
   }
 }
@@ -122,9 +103,7 @@ const notReadYet = (): GatewayError =>
   new GatewayError('overloaded', 'The API keys have not been read yet.', { retryAfterSeconds: RETRY_AFTER_SECONDS })
 
 const configuredBy = ({ auth, channels }: GatewayConfig): Configured => ({
-  entries: new Map(
-    auth.keys.map((key) => [key.sha256, { key, caller: callerOfKey(key), digest: Buffer.from(key.sha256, 'latin1') }]),
-  ),
+  callers: new Map(auth.keys.map((key) => [key.sha256, callerOfKey(key)])),
   ids: new Set(auth.keys.map(({ id }) => id)),
   adminSha256: auth.adminKey?.sha256,
   hasCallerChannel: channels.some(({ credentials }) => credentials.kind === 'caller'),

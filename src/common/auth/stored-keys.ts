@@ -1,4 +1,3 @@
-import { timingSafeEqual } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
 import type { AccessKey } from '../../config/gateway-config.js'
 import { KeyStanding } from './key-standing.js'
@@ -20,7 +19,6 @@ export type StoredVerdict =
 
 interface Entry {
   readonly key: StoredKey
-  readonly digest: Buffer
   /** Outlives the versions of a key; begun anew when one that had expired is given more time. */
   readonly standing: KeyStanding
 }
@@ -46,10 +44,10 @@ export class StoredKeys {
     this.awaited = true
   }
 
-  /** What holds of a key now, by its SHA-256 in hex. The map finds a candidate; the verdict is constant-time. */
+  /** What holds of a key now, by its SHA-256 in hex. */
   judge(sha256: string): StoredVerdict {
     const entry = this.entries.get(sha256)
-    if (entry === undefined || !timingSafeEqual(entry.digest, Buffer.from(sha256, 'latin1'))) return UNKNOWN
+    if (entry === undefined) return UNKNOWN
     const { key } = entry
     if (key.isRevoked) return { verdict: 'revoked' }
     return hasExpired(key, Date.now()) ? { verdict: 'expired' } : { verdict: 'valid', key, standing: entry.standing }
@@ -66,7 +64,7 @@ export class StoredKeys {
       const known = this.entries.get(key.sha256)
       if (known !== undefined && known.key.updatedAtMs >= key.updatedAtMs) continue
       const standing = known?.standing.isOver === false ? known.standing : new KeyStanding()
-      this.entries.set(key.sha256, { key, digest: Buffer.from(key.sha256, 'latin1'), standing })
+      this.entries.set(key.sha256, { key, standing })
     }
     this.endWhatIsOver()
   }

@@ -3,6 +3,7 @@ import { envelopeFor } from '../errors/envelope-choice.js'
 import type { GatewayError } from '../errors/gateway-error.js'
 import type { ByteSink, ByteSource } from './byte-source.js'
 import type { Call } from './call.js'
+import { joinedPieces } from './joined-pieces.js'
 import type { UpstreamAnswer } from './upstream-answer.js'
 
 /** A shorter answer is in the hands of the operating system at once, whoever reads it. */
@@ -88,12 +89,11 @@ class ResponseSink implements ByteSink {
   private flush(): void {
     this.flushPlanned = false
     if (this.call.departure.left) return
-    const [first] = this.waiting
-    if (first !== undefined) {
-      const chunk = this.waiting.length === 1 ? first : Buffer.concat(this.waiting)
-      this.waiting = []
-      if (!this.response.write(chunk)) this.awaitReader()
-    }
+    const pieces = this.waiting.length > 1 ? joinedPieces(this.waiting) : this.waiting
+    this.waiting = []
+    let isTaken = true
+    for (const piece of pieces) isTaken = this.response.write(piece)
+    if (!isTaken) this.awaitReader()
     this.closing?.()
   }
 

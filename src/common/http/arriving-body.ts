@@ -1,6 +1,8 @@
+import type { Caller } from '../auth/caller.js'
+
 /** Whoever holds bytes: a call. */
 export interface BytesHolder {
-  readonly caller: { readonly keyId: string }
+  readonly caller: Caller
   heldBytes: number
   /** Nothing is taken for a call that is over: nobody would give it back. */
   isOver: boolean

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { callerWithOwnBearer } from '../auth/caller.js'
 import type { ArrivingBody, BytesHolder } from './arriving-body.js'
 import { BytesInFlight } from './bytes-in-flight.js'
 
@@ -15,6 +16,13 @@ const budget = (bytesInFlight = 100, callerShare = 0.5): BytesInFlight =>
   )
 
 const callOf = (keyId: string): BytesHolder => ({ caller: { keyId }, heldBytes: 0, isOver: false })
+
+/** A call of somebody with a key that the gateway does not know: one id for all of them. */
+const strangerOf = (bearer: string): BytesHolder => ({
+  caller: callerWithOwnBearer(bearer),
+  heldBytes: 0,
+  isOver: false,
+})
 
 describe('The bytes in flight', () => {
   it('are granted up to the maximum and not a byte beyond', () => {
@@ -121,6 +129,54 @@ describe('One caller of several', () => {
   })
 })
 
+describe('One of several with bearers of their own', () => {
+  it('gets no more than its share while another one holds something', () => {
+    const inFlight = budget()
+    expect(inFlight.take(strangerOf('a'), 40)).toBe(true)
+    expect(inFlight.take(strangerOf('b'), 5)).toBe(true)
+    expect(inFlight.take(strangerOf('a'), 11)).toBe(false)
+    expect(inFlight.take(strangerOf('b'), 45)).toBe(true)
+  })
+
+  it('makes room for another one who found none', () => {
+    const inFlight = budget()
+    const calls = Array.from({ length: 10 }, () => strangerOf('a'))
+    for (const call of calls) inFlight.take(call, 10)
+    expect(inFlight.take(strangerOf('b'), 20)).toBe(false)
+    for (const call of calls.slice(0, 3)) inFlight.close(call)
+    expect(inFlight.take(strangerOf('a'), 1)).toBe(false)
+    expect(inFlight.take(strangerOf('b'), 20)).toBe(true)
+  })
+
+  it('has, beside keys, no more than its part of what one key would have', () => {
+    const inFlight = budget()
+    const first = strangerOf('a')
+    inFlight.take(callOf('key'), 45)
+    expect(inFlight.take(first, 30)).toBe(true)
+    expect(inFlight.take(strangerOf('a'), 20)).toBe(true)
+    expect(inFlight.take(strangerOf('b'), 20)).toBe(false)
+    inFlight.giveBack(first, 20)
+    expect(inFlight.take(strangerOf('a'), 1)).toBe(false)
+    expect(inFlight.take(strangerOf('b'), 20)).toBe(true)
+  })
+
+  it('may have one body larger than its share beside a key while no other stranger holds any', () => {
+    const inFlight = budget()
+    inFlight.take(callOf('key'), 5)
+    expect(inFlight.take(strangerOf('a'), 80)).toBe(true)
+    expect(inFlight.take(strangerOf('a'), 1)).toBe(false)
+  })
+
+  it('takes nothing from keys by inventing bearers: all of them together have one share', () => {
+    const inFlight = budget()
+    expect(inFlight.take(callOf('key'), 10)).toBe(true)
+    let taken = 0
+    for (let index = 0; index < 30; index++) if (inFlight.take(strangerOf(`invented ${index}`), 5)) taken += 5
+    expect(taken).toBe(50)
+    expect(inFlight.take(callOf('key'), 40)).toBe(true)
+  })
+})
+
 describe('A body on its way', () => {
   it('has what it announces kept free, and counts with what it was when it is there', () => {
     const inFlight = budget()
@@ -182,7 +238,7 @@ describe('All of it', () => {
     fc.constantFrom('take', 'add', 'giveBack', 'close', 'expect', 'arrive', 'end', 'wait'),
     fc.nat(8_000),
     fc.nat(7),
-    fc.constantFrom('a', 'b', 'c'),
+    fc.constantFrom(callOf('a'), callOf('b'), strangerOf('a'), strangerOf('b')),
   )
 
   it('is what a plain count of the calls is, and nothing when all are over, whatever happens in between', () => {
@@ -192,10 +248,11 @@ describe('All of it', () => {
         const inFlight = budget(10_000, 0.3)
         const calls: BytesHolder[] = []
         const bodies: ArrivingBody[] = []
-        for (const [what, amount, which, keyId] of steps) {
+        for (const [what, amount, which, { caller }] of steps) {
+          const begun = { caller, heldBytes: 0, isOver: false }
           const call = calls[which]
           const body = bodies[which]
-          if (what === 'take') inFlight.take(addTo(calls, callOf(keyId)), amount)
+          if (what === 'take') inFlight.take(addTo(calls, begun), amount)
           else if (what === 'add' && call !== undefined) inFlight.add(call, amount)
           else if (what === 'giveBack' && call !== undefined) inFlight.giveBack(call, amount)
           else if (what === 'close' && call !== undefined) inFlight.close(call)
@@ -203,7 +260,7 @@ describe('All of it', () => {
           else if (what === 'end') body?.end()
           else if (what === 'wait') nowMs += amount
           else if (what === 'expect') {
-            const expected = inFlight.expect(addTo(calls, callOf(keyId)), amount, 9_000)
+            const expected = inFlight.expect(addTo(calls, begun), amount, 9_000)
             if (expected !== undefined) bodies.push(expected)
           }
           expect(inFlight.bytes).toBe(calls.reduce((sum, { heldBytes }) => sum + heldBytes, 0))

@@ -1,4 +1,7 @@
+import type { Caller } from '../auth/caller.js'
+import { ownerOf } from '../auth/owner.js'
 import { ArrivingBody, type BytesHolder } from './arriving-body.js'
+import { BytesInFlightShares } from './bytes-in-flight-shares.js'
 
 export interface BytesLimits {
   readonly bytesInFlight: number
@@ -6,26 +9,28 @@ export interface BytesLimits {
   readonly callerShare: number
 }
 
-/** How long a caller who found no room is kept in mind: whoever holds more than its share gets no more meanwhile. */
-const WAITING_MS = 10_000
-
 /**
  * The bytes that a process holds in memory for its callers: bodies on their way to upstreams and answers on their way to
- * slow readers. One budget for all of them, and no caller takes it all while others ask.
+ * slow readers. One budget for all of them, and no caller takes it all while others ask. Those with bearers of their own are
+ * together one caller beside the keys, as anybody can invent more of them; among themselves each has a share of that.
  */
 export class BytesInFlight {
   #bytes = 0
-  readonly #byCaller = new Map<string, number>()
+  readonly #keys: BytesInFlightShares
+  readonly #strangers: BytesInFlightShares
+  /** Digests cost more than the rest of the counting. */
+  readonly #strangerNames = new WeakMap<Caller, string>()
   /** In the order they began. */
   readonly #arriving = new Set<ArrivingBody>()
   #refused = 0
-  #waitingCaller: string | undefined
-  #waitingUntilMs = 0
 
   constructor(
     private readonly limits: () => BytesLimits,
     private readonly nowMs: () => number = () => performance.now(),
-  ) {}
+  ) {
+    this.#keys = new BytesInFlightShares(nowMs)
+    this.#strangers = new BytesInFlightShares(nowMs)
+  }
 
   get bytes(): number {
     return this.#bytes
@@ -48,7 +53,7 @@ export class BytesInFlight {
   add(holder: BytesHolder, bytes: number): void {
     if (holder.isOver) return
     holder.heldBytes += bytes
-    this.#count(holder.caller.keyId, bytes)
+    this.#count(holder.caller, bytes)
   }
 
   /** Gives back what a call holds, at most this much of it. */
@@ -56,7 +61,7 @@ export class BytesInFlight {
     const given = Math.min(bytes, holder.heldBytes)
     if (given === 0) return
     holder.heldBytes -= given
-    this.#count(holder.caller.keyId, -given)
+    this.#count(holder.caller, -given)
   }
 
   /** Gives everything back; the call takes nothing any more. */
@@ -86,27 +91,32 @@ export class BytesInFlight {
     return false
   }
 
-  #hasRoom({ caller: { keyId }, heldBytes: ownBytes }: BytesHolder, bytes: number): boolean {
+  #hasRoom({ caller, heldBytes: ownBytes }: BytesHolder, bytes: number): boolean {
     // Whoever is alone gets what it asks for: a body larger than the whole could otherwise never be received.
     if (this.#bytes === ownBytes) return true
     const { bytesInFlight, callerShare } = this.limits()
     const shareBytes = callerShare * bytesInFlight
     if (this.#bytes + bytes <= shareBytes) return true
-    const heldBytes = this.#byCaller.get(keyId) ?? 0
-    const isWithinShare = heldBytes === 0 || heldBytes + bytes <= shareBytes
-    const fits = this.#bytes + bytes <= bytesInFlight
-    if (!fits && isWithinShare) this.#remember(keyId)
-    return fits && (isWithinShare || !this.#othersAsk(keyId))
+    if (caller.bearer !== undefined && !this.#strangerHasRoom(caller, bytes)) return false
+    return this.#keys.allow(caller.keyId, bytes, { totalBytes: bytesInFlight, heldBytes: this.#bytes, shareBytes })
   }
 
-  #remember(keyId: string): void {
-    this.#waitingCaller = keyId
-    this.#waitingUntilMs = this.nowMs() + WAITING_MS
+  #strangerHasRoom(caller: Caller, bytes: number): boolean {
+    const heldBytes = this.#keys.heldBy(caller.keyId)
+    if (heldBytes === 0) return true
+    const { bytesInFlight, callerShare } = this.limits()
+    const totalBytes = this.#keys.othersAsk(caller.keyId) ? callerShare * bytesInFlight : bytesInFlight
+    const shareBytes = callerShare * totalBytes
+    return this.#strangers.allow(this.#strangerName(caller), bytes, { totalBytes, heldBytes, shareBytes })
   }
 
-  #othersAsk(keyId: string): boolean {
-    if (this.#byCaller.size > 1) return true
-    return this.#waitingCaller !== undefined && this.#waitingCaller !== keyId && this.nowMs() < this.#waitingUntilMs
+  #strangerName(caller: Caller): string {
+    let name = this.#strangerNames.get(caller)
+    if (name === undefined) {
+      name = ownerOf(caller)
+      this.#strangerNames.set(caller, name)
+    }
+    return name
   }
 
   /** Takes back what was kept free for bodies that do not come; whether there was any. */
@@ -120,10 +130,9 @@ export class BytesInFlight {
     return wasAny
   }
 
-  #count(keyId: string, bytes: number): void {
+  #count(caller: Caller, bytes: number): void {
     this.#bytes += bytes
-    const held = (this.#byCaller.get(keyId) ?? 0) + bytes
-    if (held === 0) this.#byCaller.delete(keyId)
-    else this.#byCaller.set(keyId, held)
+    this.#keys.count(caller.keyId, bytes)
+    if (caller.bearer !== undefined) this.#strangers.count(this.#strangerName(caller), bytes)
   }
 }

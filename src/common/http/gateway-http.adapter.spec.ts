@@ -8,9 +8,10 @@ import { GatewayHttpAdapter, SERVER_LIMITS } from './gateway-http.adapter.js'
 let app: Express
 let server: Server
 let started: IncomingMessage[]
+let adapter: GatewayHttpAdapter
 beforeEach(async () => {
   started = []
-  const adapter = new GatewayHttpAdapter((request) => started.push(request))
+  adapter = new GatewayHttpAdapter((request) => started.push(request))
   adapter.initHttpServer()
   app = adapter.getInstance<Express>()
   server = adapter.getHttpServer()
@@ -49,6 +50,35 @@ async function answerOf(socket: Socket): Promise<RawAnswer> {
 
 const get = (path: string, headers = ''): Promise<RawAnswer> =>
   answerOf(open(`GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${headers}\r\n`))
+
+describe('A connection between two requests', () => {
+  const exchangeOn = async (socket: Socket): Promise<string> => String(((await once(socket, 'data')) as [Buffer])[0])
+
+  it('keeps nothing of its last call', async () => {
+    let accepted: Socket | undefined
+    app.post('/x', (request: Request, response: Response) => {
+      accepted = request.socket
+      expect(adapter.lastAnswer(accepted)).toBe(response)
+      response.json({})
+    })
+    const socket = open('POST /x HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}')
+    expect(await exchangeOn(socket)).toMatch(/^HTTP\/1\.1 200 /)
+    expect(accepted && adapter.lastAnswer(accepted)).toBeUndefined()
+    socket.destroy()
+  })
+
+  it('remembers an answer whose request still arrives', async () => {
+    let accepted: Socket | undefined
+    app.post('/x', (request: Request, response: Response) => {
+      accepted = request.socket
+      response.json({})
+    })
+    const socket = open('POST /x HTTP/1.1\r\nhost: x\r\ncontent-length: 20\r\n\r\n{}')
+    await exchangeOn(socket)
+    expect(accepted && adapter.lastAnswer(accepted)?.writableFinished).toBe(true)
+    socket.destroy()
+  })
+})
 
 describe('Requests and responses', () => {
   it('are born with the prototypes Express would give them, so that it never has to replace one', async () => {

@@ -60,7 +60,7 @@ export class GatewayHttpAdapter extends ExpressAdapter {
     this.upgradeTaker = taker
   }
 
-  /** To the last request that was read from a connection. */
+  /** To the last request that was read from a connection; undefined once both are over and the connection goes on. */
   lastAnswer(socket: Duplex): ServerResponse | undefined {
     return (socket as AnsweredSocket)[LAST_ANSWER]
   }
@@ -128,7 +128,17 @@ export class GatewayHttpAdapter extends ExpressAdapter {
 /** Stands on the socket itself: each entry of a weak map is looked at by every collection of the young heap. */
 const LAST_ANSWER = Symbol('lastAnswer')
 
-type AnsweredSocket = Duplex & { [LAST_ANSWER]?: ServerResponse }
+type AnsweredSocket = Duplex & { [LAST_ANSWER]?: ServerResponse | undefined }
+
+/**
+ * An idle connection would otherwise keep all of its last call, its body included: memory for each of thousands of
+ * clients, and work for the collector, which has to move whatever outlives a few of its rounds. Called when a response
+ * and when a request is over; the later of the two is forgotten with the other.
+ */
+function forgetAnswer(socket: AnsweredSocket): void {
+  const answer = socket[LAST_ANSWER]
+  if (answer?.req.complete === true && isFree(answer) && answer.shouldKeepAlive) socket[LAST_ANSWER] = undefined
+}
 
 /** A socket whose last answer is still being sent cannot be given away; an upgrade that does not wait is a request. */
 const isFree = (last: ServerResponse | undefined): boolean =>
@@ -156,8 +166,14 @@ interface MessageClasses {
  * function applied to a bare object costs ten times as much for each message (bench/README.md says how to measure).
  */
 function expressMessages(app: Express, wantsUpgrade: UpgradeTaker['wants']): MessageClasses {
-  const GatewayRequest = upgradableRequests(wantsUpgrade)
-  class GatewayResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {}
+  const GatewayRequest = upgradableRequests(wantsUpgrade, forgetAnswer)
+  class GatewayResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
+    /** Node calls it when a response is over. */
+    override detachSocket(socket: Socket): void {
+      super.detachSocket(socket)
+      forgetAnswer(socket)
+    }
+  }
   app.request = adopt(app, GatewayRequest.prototype, express.request) as Express['request']
   app.response = adopt(app, GatewayResponse.prototype, express.response) as Express['response']
   return { IncomingMessage: GatewayRequest, ServerResponse: GatewayResponse }

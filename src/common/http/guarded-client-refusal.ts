@@ -37,19 +37,45 @@ const notAllowed = (cause: AddressRefused, callersField: string | undefined): Ga
         },
       )
 
-/** Waits until a resolution ends, `limitMs` at most; rejects only with an `AddressRefused`. */
+/**
+ * Waits for the verdict on a host's addresses, `limitMs` at most; rejects with an `AddressRefused` alone: whoever is
+ * called later is judged again then.
+ */
 export async function refusalWithin(limitMs: number, resolution: Promise<unknown>): Promise<void> {
+  try {
+    await verdictWithin(limitMs, resolution, '')
+  } catch (error) {
+    if (error instanceof AddressRefused) throw error
+  }
+}
+
+/**
+ * The same where nobody judges again: without a verdict it rejects, too, with `upstream_timeout` or `upstream_failed`. A
+ * host that does not exist passes: whatever else knows that name is the business of whoever is asked with it.
+ */
+export async function verdictWithin(
+  limitMs: number,
+  resolution: Promise<unknown>,
+  callersField: string,
+): Promise<void> {
   let timer: NodeJS.Timeout | undefined
-  const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, limitMs)
+  const limit = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      reject(new GatewayError('upstream_timeout', `The host of '${callersField}' could not be looked up in time.`))
+    }, limitMs)
   })
-  const judged = resolution.then(
-    () => undefined,
-    (error: unknown) => {
-      if (error instanceof AddressRefused) throw error
-    },
-  )
+  const judged = resolution.catch((error: unknown) => {
+    if (error instanceof AddressRefused) throw error
+    if (!isUnknownHost(error)) throw notLookedUp(callersField, error)
+  })
   await Promise.race([judged, limit]).finally(() => {
     clearTimeout(timer)
   })
 }
+
+/** The answer that there is no such name, or none with an address, as opposed to no answer. */
+const isUnknownHost = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && (error.code === 'ENOTFOUND' || error.code === 'ENODATA')
+
+const notLookedUp = (callersField: string, cause: unknown): GatewayError =>
+  new GatewayError('upstream_failed', `The host of '${callersField}' could not be looked up.`, { cause })

@@ -14,7 +14,7 @@ import {
 import { boundedLookups } from './bounded-lookups.js'
 import type { ByteSource } from './byte-source.js'
 import type { Call } from './call.js'
-import { explained, refusalWithin } from './guarded-client-refusal.js'
+import { explained, refusalWithin, verdictWithin } from './guarded-client-refusal.js'
 import { assertGuardHolds } from './guarded-client-self-test.js'
 import { admit, carriedHeaders, readUrl, redirectLocation, redirectTarget } from './guarded-url.js'
 import { UpstreamExchange, type UpstreamResponse } from './upstream-exchange.js'
@@ -109,12 +109,28 @@ export class GuardedClient implements OnModuleInit, OnApplicationShutdown {
    * Judges a caller's URL before it is used: rejects as `get` would. A host that no name server knows within `resolveMs`
    * passes, as one may later; whatever passes here is judged again when it is used.
    */
-  async assertAllowed(url: string, callersField: string, resolveMs: number): Promise<void> {
-    await explained(callersField, async () => {
+  assertAllowed(url: string, callersField: string, resolveMs: number): Promise<void> {
+    return this.judge(url, callersField, (resolution) => refusalWithin(resolveMs, resolution))
+  }
+
+  /**
+   * The same for a URL that somebody else will fetch, so that nothing judges it again: what could not be judged within
+   * `resolveMs` fails with `upstream_timeout` or `upstream_failed`. A host that does not exist passes.
+   */
+  assertAllowedElsewhere(url: string, callersField: string, resolveMs: number): Promise<void> {
+    return this.judge(url, callersField, (resolution) => verdictWithin(resolveMs, resolution, callersField))
+  }
+
+  private judge(
+    url: string,
+    callersField: string,
+    verdictOf: (resolution: Promise<unknown>) => Promise<void>,
+  ): Promise<void> {
+    return explained(callersField, async () => {
       const target = readUrl(url)
       const isAccepted = admit(target, this.store.current.ssrf.allow)
       if (literalAddress(target) !== undefined) return
-      await refusalWithin(resolveMs, resolveChecked(target.hostname, this.resolve, isAccepted))
+      await verdictOf(resolveChecked(target.hostname, this.resolve, isAccepted))
     })
   }
 

@@ -21,8 +21,12 @@ export class UpgradableServer extends Server {
  * Requests that leave HTTP only where somebody waits for them. A Node server that listens to upgrades is given every
  * request with such an offer as a bare socket, its body unread: also the plain POST of a client that would rather have
  * spoken HTTP/2 (`Upgrade: h2c`). The parser decides by this property; later versions of Node have an option instead.
+ * `onOver` is called with the connection of a request that has been read to its end, or given up.
  */
-export function upgradableRequests(wants: (request: IncomingMessage) => boolean): typeof IncomingMessage {
+export function upgradableRequests(
+  wants: (request: IncomingMessage) => boolean,
+  onOver: (socket: Duplex) => void,
+): typeof IncomingMessage {
   return class UpgradableRequest extends IncomingMessage {
     declare private offersUpgrade: boolean
 
@@ -32,6 +36,11 @@ export function upgradableRequests(wants: (request: IncomingMessage) => boolean)
 
     set upgrade(offered: boolean | null) {
       this.offersUpgrade = offered === true
+    }
+
+    override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+      super._destroy(error, callback)
+      onOver(this.socket)
     }
   }
 }

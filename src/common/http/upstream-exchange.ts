@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici'
 import { GatewayError } from '../errors/gateway-error.js'
 import type { ByteSink, ByteSource } from './byte-source.js'
 import { type Call, callerLeft } from './call.js'
+import { joinedPieces } from './joined-pieces.js'
 import { classifyFailure } from './upstream-failure.js'
 
 export interface UpstreamResponse {
@@ -118,6 +119,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
   }
 
   cancel(): void {
+    this.unread = []
     this.abandon(callerLeft())
   }
 
@@ -143,13 +145,14 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
     this.onFailure(outcome.error ?? noAnswer())
   }
 
+  /** Whoever takes a piece may give the rest up, or be told meanwhile that there is no more: the rest is taken out one by one. */
   private readonly passOn = (): void => {
-    const [first] = this.unread
-    if (first === undefined || this.sink === undefined) return
-    const bytes = this.unread.length === 1 ? first : Buffer.concat(this.unread, this.unreadBytes)
-    this.unread = []
-    this.unreadBytes = 0
-    this.sink.data(bytes)
+    if (this.sink === undefined) return
+    if (this.unread.length > 1) this.unread = joinedPieces(this.unread)
+    for (let piece = this.unread.shift(); piece !== undefined; piece = this.unread.shift()) {
+      this.unreadBytes -= piece.length
+      this.sink.data(piece)
+    }
   }
 
   private deliver(outcome: { readonly error?: GatewayError }): void {

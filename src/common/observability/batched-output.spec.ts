@@ -2,16 +2,17 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { createHook } from 'node:async_hooks'
 import { once } from 'node:events'
-import { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as passTime } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 import { BatchedOutput } from './batched-output.js'
 
-const SOURCE = fileURLToPath(new URL('batched-output.ts', import.meta.url))
+/** What the processes of this spec run: the output, and what it imports. */
+const SOURCES = ['observability/batched-output', 'observability/full-pipe', 'errors/system-error']
 /** More than any pipe takes at once. */
 const MANY_LINES = Array.from({ length: 3000 }, (_, index) => `${index} ${'x'.repeat(100)} é\n`)
 const WRITE_MANY = "for (let i = 0; i < 3000; i++) output.write(i + ' ' + 'x'.repeat(100) + ' é\\n')"
@@ -21,10 +22,14 @@ let pipes = 0
 
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), 'batched-output-'))
-  const { outputText } = ts.transpileModule(readFileSync(SOURCE, 'utf8'), {
-    compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext },
-  })
-  writeFileSync(join(directory, 'batched-output.mjs'), outputText)
+  const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext }
+  writeFileSync(join(directory, 'package.json'), '{"type":"module"}')
+  for (const name of SOURCES) {
+    const source = fileURLToPath(new URL(`../${name}.ts`, import.meta.url))
+    const { outputText } = ts.transpileModule(readFileSync(source, 'utf8'), { compilerOptions })
+    mkdirSync(join(directory, dirname(name)), { recursive: true })
+    writeFileSync(join(directory, `${name}.js`), outputText)
+  }
 })
 
 afterAll(() => {
@@ -73,7 +78,7 @@ async function withPipe(use: (pipe: Pipe) => Promise<void>): Promise<void> {
 
 /** A process with `output` on the pipe. It is not standard output because Node makes that one wait when it is full. */
 function runScript(script: string, writeEnd: number): ChildProcess {
-  const start = `import { BatchedOutput } from './batched-output.mjs'\nconst output = new BatchedOutput(3)\n`
+  const start = `import { BatchedOutput } from './observability/batched-output.js'\nconst output = new BatchedOutput(3)\n`
   const options = ['--input-type=module', '--eval', start + script]
   return spawn(process.execPath, options, { cwd: directory, stdio: ['ignore', 'ignore', 'pipe', writeEnd] })
 }

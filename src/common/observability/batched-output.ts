@@ -1,4 +1,5 @@
 import { write, writeSync } from 'node:fs'
+import { isPipeFull, napForPipe, napsWithin } from './full-pipe.js'
 
 /** How long a line may wait for company; the log of a quiet gateway is still as good as live. */
 const FLUSH_INTERVAL_MS = 100
@@ -13,9 +14,8 @@ const BYTES_PER_UNIT = 3
 /** When a full pipe is tried again. */
 const RETRY_INTERVAL_MS = 50
 
-/** At the end of the process a full pipe is tried this often before its reader is taken for dead: about a second. */
-const NAP_MS = 10
-const MAXIMUM_NAPS = 100
+/** At the end of the process a full pipe is tried so long before its reader is taken for dead. */
+const MAXIMUM_NAPS = napsWithin(1000)
 
 const NOTHING = Buffer.alloc(0)
 
@@ -61,7 +61,7 @@ export class BatchedOutput {
    */
   flushSync(): void {
     // Node ends a running system call before it exits, so its batch is not written again. It was first, so it goes first.
-    if (this.isCallRunning) nap()
+    if (this.isCallRunning) napForPipe()
     clearTimeout(this.retryTimer)
     let batch = Buffer.concat([this.unwritten, this.takeBatch()])
     this.unwritten = NOTHING
@@ -70,9 +70,9 @@ export class BatchedOutput {
         batch = batch.subarray(writeSync(this.fileDescriptor, batch))
       } catch (error) {
         // A full pipe asks to try again; a closed one has no reader left.
-        if (!isBusy(error) || naps === MAXIMUM_NAPS) return
+        if (!isPipeFull(error) || naps === MAXIMUM_NAPS) return
         naps++
-        nap()
+        napForPipe()
       }
     }
   }
@@ -82,7 +82,7 @@ export class BatchedOutput {
     this.isCallRunning = true
     write(this.fileDescriptor, batch, (error, written) => {
       this.isCallRunning = false
-      if (isBusy(error)) this.retryLater(batch)
+      if (isPipeFull(error)) this.retryLater(batch)
       else if (error === null && written < batch.length) this.writeBatch(batch.subarray(written))
       else if (this.timer === undefined) this.writeBatch(this.takeBatch())
     })
@@ -121,12 +121,4 @@ export class BatchedOutput {
     this.waitingBytes = 0
     return batch
   }
-}
-
-const isBusy = (error: unknown): boolean =>
-  typeof error === 'object' && error !== null && 'code' in error && error.code === 'EAGAIN'
-
-/** Holds the whole process: for its very end alone. */
-function nap(): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, NAP_MS)
 }

@@ -1,5 +1,5 @@
 import type { Call, Units } from '../http/call.js'
-import type { UsageRecord } from './usage-record.js'
+import type { UsageOutcome, UsageRecord } from './usage-record.js'
 
 /** One thing an upstream charges for within a call, as it reported it, or as the gateway counted it (`estimated`). */
 export interface UsageEntry {
@@ -12,6 +12,8 @@ export interface UsageEntry {
   readonly kind: 'response' | 'input_transcription'
   readonly units: Units
   readonly estimated: boolean
+  /** Absent = `ok`. */
+  readonly outcome?: UsageOutcome
 }
 
 /** A task that is over, told once by whoever wrote its end down. */

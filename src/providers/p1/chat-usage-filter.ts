@@ -53,7 +53,7 @@ export class ChatUsageFilter {
       pieces.push(region.subarray(position, cut.start))
       position = cut.end
     }
-    const rest = position === 0 ? region : Buffer.concat([...pieces, region.subarray(position)])
+    const rest = withOnly([...pieces, region.subarray(position)], region)
     return figures ? this.readFigures(rest, position === 0 ? firstKey : 0) : rest
   }
 
@@ -76,8 +76,19 @@ export class ChatUsageFilter {
       kept.push(region.subarray(position, start))
       position = end
     }
-    return position === 0 ? region : Buffer.concat([...kept, region.subarray(position)])
+    return withOnly([...kept, region.subarray(position)], region)
   }
+}
+
+/** The pieces, in the memory of the region they are parts of: an allocation per stream costs more than moving them. */
+function withOnly(pieces: readonly Buffer[], region: Buffer): Buffer {
+  let length = 0
+  for (const piece of pieces) {
+    const start = piece.byteOffset - region.byteOffset
+    region.copyWithin(length, start, start + piece.length)
+    length += piece.length
+  }
+  return region.subarray(0, length)
 }
 
 const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x09

@@ -112,6 +112,31 @@ describe('The order of channels', () => {
     expect(first / 1000).toBeCloseTo(share, 1)
   })
 
+  it.each([
+    [{ a: { waitMs: 1000 }, b: { waitMs: 1000 }, c: { waitMs: 100 } }, { c: 1 }],
+    [{ a: { waitMs: 1000 }, b: { waitMs: 400 }, c: { waitMs: 100 } }, { c: 1 }],
+    [
+      { a: { waitMs: 1000 }, c: { waitMs: 100 } },
+      { b: 1 / 3, c: 2 / 3 },
+    ],
+    [
+      { a: { waitMs: 1000 }, b: { waitMs: 150 }, c: { waitMs: 100 } },
+      { b: 1 / 2, c: 1 / 2 },
+    ],
+  ])('leads with no channel of three that is clearly slower than another: %j', (waits, shares) => {
+    const channels = ['a', 'b', 'c'].map((id) => channel(id))
+    const random = seeded()
+    const first: Record<string, number> = {}
+    for (let draw = 0; draw < 3000; draw++) {
+      const order = channelOrder(channels, health(waits), random).map(({ id }) => id)
+      expect(order.toSorted()).toEqual(['a', 'b', 'c'])
+      const lead = order[0] ?? ''
+      first[lead] = (first[lead] ?? 0) + 1 / 3000
+    }
+    expect(Object.keys(first).sort()).toEqual(Object.keys(shares))
+    for (const [id, share] of Object.entries(shares)) expect(first[id]).toBeCloseTo(share, 1)
+  })
+
   it('never prefers a channel of another priority for its speed', () => {
     const channels = [channel('a'), channel('b', { priority: 1 })]
     expect(ids(channelOrder(channels, health({ a: { waitMs: 5000 }, b: { waitMs: 1 } })))).toBe('ab')

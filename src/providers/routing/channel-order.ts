@@ -8,7 +8,7 @@ type Health = Pick<ChannelHealth, 'stateOf' | 'openUntilMs' | 'expectedWaitMs'>
 
 /**
  * The channels that may be tried, best first: lower priority first, and within one priority a draw by weight, unless the
- * channel drawn is clearly slower than the next. Those whose breaker is open are left out while there are others; when
+ * channel drawn is clearly slower than another of them. Those whose breaker is open are left out while there are others; when
  * there are none, the one that opens soonest is tried first: it may work. `random` yields numbers in [0, 1).
  */
 export function channelOrder(
@@ -37,13 +37,22 @@ function drawn(channels: readonly Channel[], random: () => number): Channel[] {
 }
 
 function withoutSlowLead(order: Channel[], health: Health): Channel[] {
-  const [first, second, ...others] = order
-  if (first === undefined || second?.priority !== first.priority) return order
-  const evenWeight = (first.weight + second.weight) / 2
-  const firstMs = health.expectedWaitMs(first.id, first.weight / evenWeight)
-  const secondMs = health.expectedWaitMs(second.id, second.weight / evenWeight)
-  if (firstMs === undefined || secondMs === undefined || firstMs <= CLEARLY_SLOWER * secondMs) return order
-  return [second, first, ...others]
+  const [drawnFirst] = order
+  if (drawnFirst === undefined) return order
+  let lead = drawnFirst
+  for (const channel of order) {
+    if (channel.priority !== lead.priority) break
+    if (channel !== lead && isClearlySlower(lead, channel, health)) lead = channel
+  }
+  return lead === drawnFirst ? order : [lead, ...order.filter((channel) => channel !== lead)]
+}
+
+/** Whether both are known and one is slower; each is meant to carry what its weight says, and is not slower for that. */
+function isClearlySlower(one: Channel, other: Channel, health: Health): boolean {
+  const evenWeight = (one.weight + other.weight) / 2
+  const oneMs = health.expectedWaitMs(one.id, one.weight / evenWeight)
+  const otherMs = health.expectedWaitMs(other.id, other.weight / evenWeight)
+  return oneMs !== undefined && otherMs !== undefined && oneMs > CLEARLY_SLOWER * otherMs
 }
 
 const soonestFirst = (channels: readonly Channel[], health: Health): readonly Channel[] =>

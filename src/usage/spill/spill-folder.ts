@@ -12,7 +12,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { isNativeError } from 'node:util/types'
+import { hasCode } from '../../common/errors/system-error.js'
 
 const OPEN = '.rows'
 /** Somebody reads it: whoever still writes into it begins another one. */
@@ -67,7 +67,7 @@ export class SpillFolder {
     try {
       renameSync(join(this.path, name), file)
     } catch (error) {
-      if (isMissing(error)) return []
+      if (hasCode(error, 'ENOENT')) return []
       throw error
     }
     return [file]
@@ -106,7 +106,7 @@ export class SpillFolder {
     try {
       return readdirSync(this.path)
     } catch (error) {
-      if (isMissing(error)) return []
+      if (hasCode(error, 'ENOENT')) return []
       throw error
     }
   }
@@ -125,5 +125,3 @@ function syncFolder(path: string): void {
     closeSync(descriptor)
   }
 }
-
-const isMissing = (error: unknown): boolean => isNativeError(error) && 'code' in error && error.code === 'ENOENT'

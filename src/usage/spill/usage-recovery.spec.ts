@@ -10,6 +10,7 @@ import {
   type UsageWriterLab,
   usageWriterLab,
 } from '../../../test/support/usage-writer-lab.js'
+import { SpillFolder } from './spill-folder.js'
 import { UsageRecovery } from './usage-recovery.js'
 import { spilledRow } from './spilled-row.js'
 
@@ -66,6 +67,27 @@ describe('What an earlier process could not store', () => {
     await eventually(async () => (await files()).length === 0)
     await other.beforeApplicationShutdown()
     expect(lab.written().sort()).toEqual(idsOf(many).sort())
+  })
+
+  it('is stored by whoever comes first where several read many files, and nobody takes that for a fault', async () => {
+    const many = records(5)
+    const late = many.slice(4).map(spilledRow).join('')
+    for (const record of many.slice(0, 4)) new SpillFolder(lab.folder.path).append([spilledRow(record)])
+    let goOn = (): void => undefined
+    const isHeld = new Promise<void>((resolve) => (goOn = resolve))
+    // The first of two readers stands still in its first file until the other one has stored and removed all of them.
+    lab.store.before = () => (lab.store.batches.length === 1 ? isHeld : undefined)
+    const other = recoveryOf(lab)
+    await lab.database.open()
+    const taken = await files()
+    await other.beforeApplicationShutdown()
+    expect([taken.length, await files()]).toEqual([4, []])
+    // The last one is there for the first reader alone: it goes on to it past those that are gone.
+    await writeFile(join(lab.folder.path, taken.sort().at(-1) ?? ''), late)
+    goOn()
+    await recovery.beforeApplicationShutdown()
+    expect([lab.written().sort(), await files()]).toEqual([idsOf(many).sort(), []])
+    expect(new Set(said())).toEqual(new Set(['usage is stored that an earlier process could not store any more']))
   })
 
   it('lacks the lines that were damaged, of which one speaks', async () => {

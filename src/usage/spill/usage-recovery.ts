@@ -6,6 +6,7 @@ import {
   type OnModuleInit,
 } from '@nestjs/common'
 import { Database } from '../../common/database/database.js'
+import { hasCode } from '../../common/errors/system-error.js'
 import type { Logger } from '../../common/observability/logger.js'
 import { LOGGER } from '../../common/observability/observability.module.js'
 import type { UsageRecord } from '../../common/usage/usage-record.js'
@@ -58,7 +59,7 @@ export class UsageRecovery implements OnModuleInit, OnModuleDestroy, BeforeAppli
   private async recover(): Promise<void> {
     try {
       for (const file of this.folder.take()) {
-        if (!(await this.restored(file))) return
+        if (!(await this.settled(file))) return
         this.folder.remove(file)
       }
     } catch (error) {
@@ -86,6 +87,16 @@ export class UsageRecovery implements OnModuleInit, OnModuleDestroy, BeforeAppli
     if (unreadable > 0) this.logger.warn({ file, lines: unreadable }, 'lines of kept usage cannot be read: left out')
     this.logger.info({ file, rows }, 'usage is stored that an earlier process could not store any more')
     return true
+  }
+
+  /** `restored`, also for a file that is gone: somebody else on the same folder has stored it meanwhile. */
+  private async settled(file: string): Promise<boolean> {
+    try {
+      return await this.restored(file)
+    } catch (error) {
+      if (hasCode(error, 'ENOENT')) return true
+      throw error
+    }
   }
 
   private async delivered(batch: readonly UsageRecord[]): Promise<boolean> {

@@ -1,0 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises'
+
+/** Waits for work that never rejects, but no longer than that. Whether it was over in time. */
+export async function inTime(work: Promise<void>, milliseconds: number): Promise<boolean> {
+  const timer = new AbortController()
+  const late = pause(milliseconds, false, { signal: timer.signal }).catch(() => false)
+  const isOver = await Promise.race([work.then(() => true), late])
+  timer.abort()
+  return isOver
+}

@@ -1,0 +1,234 @@
+import { once } from 'node:events'
+import { rm } from 'node:fs/promises'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { WebSocket } from 'ws'
+import { Readiness } from '../../src/common/observability/readiness.js'
+import type { LimitsAnswer } from '../../src/limits/limits.service.js'
+import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
+import { eventually } from '../support/eventually.js'
+import { startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
+import { UPSTREAM_KEY } from '../support/p1-gateway.js'
+import { audioOf, type RealtimeEvent, RealtimeProbe, typesOf } from '../support/realtime-probe.js'
+import { realtimeChannel, type RealtimeUpstream, startRealtimeUpstream } from '../support/realtime-upstream.js'
+import { FRAME_BYTES, spoken } from '../support/spoken-turn-lab.js'
+import { dataDirectory, STORE_START_MS } from '../support/stores.js'
+import { askUpgrade, REALTIME_PATH } from '../support/upgrade-client.js'
+import { EXAMPLE_PRICES, recordsOf, recordWhere, type ShownRecord } from '../support/usage-lab.js'
+
+const closers: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+interface Lab {
+  readonly gateway: TestGateway
+  /** Ends the gateway and starts another one on the same store. */
+  readonly restarted: () => Promise<TestGateway>
+}
+
+async function start(): Promise<Lab> {
+  const p1 = await startP1Simulator({ apiKey: UPSTREAM_KEY })
+  const directory = await dataDirectory()
+  closers.push(
+    () => p1.close(),
+    () => rm(directory, { recursive: true }),
+  )
+  let gateway: TestGateway
+  const open = async (): Promise<TestGateway> => {
+    gateway = await startGateway({
+      channels: [{ id: 'p1-main', provider: 'p1', baseUrl: p1.url, credentials: UPSTREAM_KEY }],
+      sections: { usage: { store: true }, prices: EXAMPLE_PRICES },
+      dataDirectory: directory,
+    })
+    return gateway
+  }
+  const first = await open()
+  closers.push(() => gateway.close())
+  return {
+    gateway: first,
+    restarted: async () => {
+      await first.close()
+      return open()
+    },
+  }
+}
+
+/** An answer that begins with a word and its sound, and stops there, or whatever else the text asks for. */
+async function asked({ url }: TestGateway, text: string): Promise<RealtimeProbe> {
+  const probe = await RealtimeProbe.open({ url: url.replace('http', 'ws'), key: TEST_KEY })
+  const content = [{ type: 'input_text', text }]
+  probe.send({ type: 'conversation.item.create', item: { type: 'message', role: 'user', content } })
+  probe.send({ type: 'response.create' })
+  return probe
+}
+
+async function begun(gateway: TestGateway): Promise<{ probe: RealtimeProbe; events: readonly RealtimeEvent[] }> {
+  const probe = await asked(gateway, '#stall')
+  return { probe, events: await probe.until('response.audio.delta') }
+}
+
+const isSession = ({ kind }: ShownRecord): boolean => kind === 'request'
+
+/** All of them, once the session is over. */
+async function answersOf(gateway: TestGateway): Promise<readonly ShownRecord[]> {
+  await recordWhere(gateway, isSession)
+  return (await recordsOf(gateway)).filter((record) => !isSession(record))
+}
+
+/** Of what the client has heard: 24,000 samples of two bytes to a second, 20 tokens to a second. */
+const heardTokens = (events: readonly RealtimeEvent[]): number => Math.ceil(audioOf(events).length / 2400)
+
+describe('A realtime answer that never comes to its end', () => {
+  it(
+    'is paid by the client who left in the middle of it, as an estimate',
+    async () => {
+      const { gateway } = await start()
+      const { probe, events } = await begun(gateway)
+      probe.socket.close()
+      await probe.closed
+      const [record, ...others] = await answersOf(gateway)
+      expect(others).toEqual([])
+      const audio = heardTokens(events)
+      expect(audio).toBeGreaterThan(0)
+      const text = typesOf(events).filter((type) => type === 'response.audio_transcript.delta').length
+      expect(record).toMatchObject({
+        kind: 'response',
+        outcome: 'caller_left',
+        model: 'gpt-realtime',
+        channel: 'p1-main',
+        reported: null,
+        estimated: { output_tokens: text + audio, output_token_details: { text_tokens: text, audio_tokens: audio } },
+        units: { completion_tokens: text + audio, audio_output_tokens: audio },
+        pricing: 'priced',
+      })
+      expect(record?.units['prompt_tokens']).toBeGreaterThan(0)
+      expect(Number(record?.cost)).toBeGreaterThan(0)
+    },
+    STORE_START_MS,
+  )
+
+  it(
+    'is paid though the upstream dropped it',
+    async () => {
+      const { gateway } = await start()
+      const probe = await asked(gateway, '#drop')
+      const events = await probe.until('response.audio.delta')
+      await probe.closed
+      const records = await answersOf(gateway)
+      expect(records).toMatchObject([{ outcome: 'upstream_failed', reported: null, pricing: 'priced' }])
+      expect(records[0]?.units['audio_output_tokens']).toBe(heardTokens(events))
+    },
+    STORE_START_MS,
+  )
+
+  it(
+    'is stored though the gateway went down with it',
+    async () => {
+      const { gateway, restarted } = await start()
+      const { probe, events } = await begun(gateway)
+      gateway.application.get(Readiness).announceDraining()
+      expect(await probe.closed).toMatchObject({ code: 1001 })
+      const next = await restarted()
+      const records = await answersOf(next)
+      expect(records).toMatchObject([{ outcome: 'refused', reported: null, pricing: 'priced' }])
+      expect(records[0]?.units['audio_output_tokens']).toBe(heardTokens(events))
+    },
+    STORE_START_MS,
+  )
+
+  it(
+    'has taken the audio that was said for it',
+    async () => {
+      const { gateway } = await start()
+      const probe = await RealtimeProbe.open({ url: gateway.url.replace('http', 'ws'), key: TEST_KEY })
+      const session = { instructions: '#stall', turn_detection: null }
+      probe.send({ type: 'session.update', session })
+      await probe.next('session.updated')
+      const audio = spoken()
+      for (let at = 0; at < audio.length; at += FRAME_BYTES) {
+        const piece = audio.subarray(at, at + FRAME_BYTES).toString('base64')
+        probe.send({ type: 'input_audio_buffer.append', audio: piece })
+      }
+      probe.send({ type: 'input_audio_buffer.commit' })
+      probe.send({ type: 'response.create' })
+      await probe.next('response.audio.delta')
+      probe.socket.close()
+      await probe.closed
+      const [record] = await answersOf(gateway)
+      expect(record?.units['audio_input_tokens']).toBe(Math.round(audio.length / 4800))
+    },
+    STORE_START_MS,
+  )
+
+  it(
+    'is not estimated once it has come to its end',
+    async () => {
+      const { gateway } = await start()
+      const probe = await asked(gateway, '#words=3')
+      const { response } = (await probe.next('response.done')) as { response: { usage: object } }
+      probe.socket.close()
+      await probe.closed
+      expect(await answersOf(gateway)).toMatchObject([
+        { outcome: 'ok', reported: response.usage, estimated: null, pricing: 'priced' },
+      ])
+    },
+    STORE_START_MS,
+  )
+})
+
+async function startLimited(limits: object): Promise<{ gateway: TestGateway; upstream: RealtimeUpstream }> {
+  const upstream = await startRealtimeUpstream()
+  closers.push(() => upstream.close())
+  const keys = [{ id: 'team', key: 'team', limits }]
+  const gateway = await startGateway({ channels: [realtimeChannel(upstream)], keys })
+  closers.push(() => gateway.close())
+  return { gateway, upstream }
+}
+
+const AS_TEAM = { headers: { authorization: 'Bearer team' } }
+
+/** Hears five seconds of an answer, and leaves. */
+async function hearAndLeave({ url }: TestGateway, upstream: RealtimeUpstream): Promise<void> {
+  const client = new WebSocket(url.replace('http', 'ws') + REALTIME_PATH, AS_TEAM)
+  await once(client, 'open')
+  const [socket] = upstream.sockets
+  socket?.send('{"type":"response.created","response":{"id":"resp_1"}}')
+  await once(client, 'message')
+  const delta = Buffer.alloc(5 * 48_000).toString('base64')
+  socket?.send(JSON.stringify({ type: 'response.output_audio.delta', response_id: 'resp_1', delta }))
+  await once(client, 'message')
+  client.close()
+  await once(client, 'close')
+}
+
+const limitsOf = async ({ url }: TestGateway): Promise<LimitsAnswer['limits']> =>
+  ((await (await fetch(`${url}/v1/limits`, AS_TEAM)).json()) as LimitsAnswer).limits
+
+describe('The limits of a key', () => {
+  it('are debited for an answer that its client did not hear to the end', async () => {
+    const { gateway, upstream } = await startLimited({
+      tokensPerMinute: 1000,
+      audioSecondsPerMinute: 60,
+      concurrency: 1,
+    })
+    await hearAndLeave(gateway, upstream)
+    await eventually(async () => (await limitsOf(gateway))['concurrency']?.in_use === 0)
+    const { tokensPerMinute, audioSecondsPerMinute } = await limitsOf(gateway)
+    expect(audioSecondsPerMinute).toMatchObject({ remaining: 55 })
+    expect(tokensPerMinute).toMatchObject({ remaining: 900 })
+  })
+
+  it.each([['tokensPerMinute', 100] as const, ['audioSecondsPerMinute', 5] as const])(
+    'let nobody connect again who has heard all that %s allows',
+    async (name, limit) => {
+      const { gateway, upstream } = await startLimited({ [name]: limit, concurrency: 1 })
+      await hearAndLeave(gateway, upstream)
+      await eventually(async () => (await limitsOf(gateway))['concurrency']?.in_use === 0)
+      const { status, headers } = await askUpgrade(gateway.url, AS_TEAM)
+      expect([status, headers.get('x-gateway-limit')]).toMatchObject([
+        429,
+        expect.stringMatching(new RegExp(`^${name};`)),
+      ])
+    },
+  )
+})
