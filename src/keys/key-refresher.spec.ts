@@ -31,6 +31,8 @@ class FakeRepository implements Pick<KeyRepository, 'read'> {
   behindMs = 0
   /** How long each of the next answers takes; those after them take no time. */
   delaysMs: number[] = []
+  /** After how long each of the next questions fails. */
+  failuresMs: number[] = []
   readonly questions: (number | undefined)[] = []
   readonly askedAtMs: number[] = []
 
@@ -42,6 +44,11 @@ class FakeRepository implements Pick<KeyRepository, 'read'> {
     this.questions.push(sinceMs)
     this.askedAtMs.push(Date.now() - START_MS)
     if (this.isAway) throw new GatewayError('overloaded', 'The database cannot be reached.')
+    const failureMs = this.failuresMs.shift()
+    if (failureMs !== undefined) {
+      await pause(failureMs)
+      throw new GatewayError('overloaded', 'The database has ended the connection.')
+    }
     const reading = { keys: this.rows.filter(({ updatedAtMs }) => updatedAtMs >= (sinceMs ?? 0)), asOfMs: this.nowMs }
     const delayMs = this.delaysMs.shift() ?? 0
     if (delayMs > 0) await pause(delayMs)
@@ -134,6 +141,15 @@ describe('The refresher of keys', () => {
     repository.isAway = false
     await jest.advanceTimersByTimeAsync(2_000)
     expect(lines.at(-1)).toBe('the keys of the store are read again')
+  })
+
+  it('says nothing of a reading that fails after a later one has succeeded', async () => {
+    repository.rows = [key()]
+    await begin()
+    repository.failuresMs = [1_000]
+    await jest.advanceTimersByTimeAsync(6_000)
+    expect(repository.askedAtMs.slice(0, 3)).toEqual([0, 2_000, 2_400])
+    expect(lines).toEqual([])
   })
 
   it('goes on asking for all while it never got an answer, and keeps issued keys from being called wrong', async () => {

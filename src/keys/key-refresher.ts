@@ -117,6 +117,8 @@ export class KeyRefresher implements OnApplicationBootstrap, OnModuleDestroy, Be
       this.isFailing = false
       return true
     } catch (error) {
+      // A later reading has succeeded meanwhile: nothing is wrong any more.
+      if (this.newest !== undefined && this.newest.startedAtMs > startedAtMs) return true
       if (!this.isFailing) this.logger.warn({ err: error }, 'the keys of the store cannot be read; known ones go on')
       this.isFailing = true
       this.stored.learn([])

@@ -137,3 +137,37 @@ describe('Realtime sessions of a key', () => {
     expect(client.readyState).toBe(WebSocket.OPEN)
   })
 })
+
+/** Hears five seconds of an answer, and leaves. */
+async function hearAndLeave(gateway: TestGateway, upstream: RealtimeUpstream): Promise<void> {
+  const client = await dial(gateway)
+  const [socket] = upstream.sockets
+  socket?.send('{"type":"response.created","response":{"id":"resp_1"}}')
+  await once(client, 'message')
+  const delta = Buffer.alloc(5 * 48_000).toString('base64')
+  socket?.send(JSON.stringify({ type: 'response.output_audio.delta', response_id: 'resp_1', delta }))
+  await once(client, 'message')
+  client.close()
+  await eventually(async () => (await limitsOf(gateway))['concurrency']?.in_use === 0)
+}
+
+describe('The limits of a key', () => {
+  it('are debited for an answer that its client did not hear to the end', async () => {
+    const { gateway, upstream } = await start({ tokensPerMinute: 1000, audioSecondsPerMinute: 60, concurrency: 1 })
+    await hearAndLeave(gateway, upstream)
+    const { tokensPerMinute, audioSecondsPerMinute } = await limitsOf(gateway)
+    expect(audioSecondsPerMinute).toMatchObject({ remaining: 55 })
+    expect(tokensPerMinute).toMatchObject({ remaining: 900 })
+  })
+
+  it.each([['tokensPerMinute', 100] as const, ['audioSecondsPerMinute', 5] as const])(
+    'let nobody connect again who has heard all that %s allows',
+    async (name, limit) => {
+      const { gateway, upstream } = await start({ [name]: limit, concurrency: 1 })
+      await hearAndLeave(gateway, upstream)
+      const { status, headers } = await refusalOf(gateway)
+      const named: unknown = expect.stringMatching(new RegExp(`^${name};`))
+      expect([status, headers.get('x-gateway-limit')]).toEqual([429, named])
+    },
+  )
+})

@@ -1,18 +1,12 @@
-import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { WebSocket } from 'ws'
 import { Readiness } from '../../src/common/observability/readiness.js'
-import type { LimitsAnswer } from '../../src/limits/limits.service.js'
 import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
-import { eventually } from '../support/eventually.js'
 import { startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
 import { UPSTREAM_KEY } from '../support/p1-gateway.js'
 import { audioOf, type RealtimeEvent, RealtimeProbe, typesOf } from '../support/realtime-probe.js'
-import { realtimeChannel, type RealtimeUpstream, startRealtimeUpstream } from '../support/realtime-upstream.js'
-import { FRAME_BYTES, spoken } from '../support/spoken-turn-lab.js'
+import { appendAudio, spoken } from '../support/spoken-turn-lab.js'
 import { dataDirectory, STORE_START_MS } from '../support/stores.js'
-import { askUpgrade, REALTIME_PATH } from '../support/upgrade-client.js'
 import { EXAMPLE_PRICES, recordsOf, recordWhere, type ShownRecord } from '../support/usage-lab.js'
 
 const closers: (() => Promise<unknown>)[] = []
@@ -78,6 +72,13 @@ async function answersOf(gateway: TestGateway): Promise<readonly ShownRecord[]> 
 /** Of what the client has heard: 24,000 samples of two bytes to a second, 20 tokens to a second. */
 const heardTokens = (events: readonly RealtimeEvent[]): number => Math.ceil(audioOf(events).length / 2400)
 
+/** One answer, which is paid as far as it was heard. */
+async function expectEstimated(gateway: TestGateway, outcome: string, events: readonly RealtimeEvent[]): Promise<void> {
+  const records = await answersOf(gateway)
+  expect(records).toMatchObject([{ outcome, reported: null, pricing: 'priced' }])
+  expect(records[0]?.units['audio_output_tokens']).toBe(heardTokens(events))
+}
+
 describe('A realtime answer that never comes to its end', () => {
   it(
     'is paid by the client who left in the middle of it, as an estimate',
@@ -114,9 +115,7 @@ describe('A realtime answer that never comes to its end', () => {
       const probe = await asked(gateway, '#drop')
       const events = await probe.until('response.audio.delta')
       await probe.closed
-      const records = await answersOf(gateway)
-      expect(records).toMatchObject([{ outcome: 'upstream_failed', reported: null, pricing: 'priced' }])
-      expect(records[0]?.units['audio_output_tokens']).toBe(heardTokens(events))
+      await expectEstimated(gateway, 'upstream_failed', events)
     },
     STORE_START_MS,
   )
@@ -129,9 +128,7 @@ describe('A realtime answer that never comes to its end', () => {
       gateway.application.get(Readiness).announceDraining()
       expect(await probe.closed).toMatchObject({ code: 1001 })
       const next = await restarted()
-      const records = await answersOf(next)
-      expect(records).toMatchObject([{ outcome: 'refused', reported: null, pricing: 'priced' }])
-      expect(records[0]?.units['audio_output_tokens']).toBe(heardTokens(events))
+      await expectEstimated(next, 'refused', events)
     },
     STORE_START_MS,
   )
@@ -145,10 +142,7 @@ describe('A realtime answer that never comes to its end', () => {
       probe.send({ type: 'session.update', session })
       await probe.next('session.updated')
       const audio = spoken()
-      for (let at = 0; at < audio.length; at += FRAME_BYTES) {
-        const piece = audio.subarray(at, at + FRAME_BYTES).toString('base64')
-        probe.send({ type: 'input_audio_buffer.append', audio: piece })
-      }
+      appendAudio(probe, audio)
       probe.send({ type: 'input_audio_buffer.commit' })
       probe.send({ type: 'response.create' })
       await probe.next('response.audio.delta')
@@ -173,62 +167,5 @@ describe('A realtime answer that never comes to its end', () => {
       ])
     },
     STORE_START_MS,
-  )
-})
-
-async function startLimited(limits: object): Promise<{ gateway: TestGateway; upstream: RealtimeUpstream }> {
-  const upstream = await startRealtimeUpstream()
-  closers.push(() => upstream.close())
-  const keys = [{ id: 'team', key: 'team', limits }]
-  const gateway = await startGateway({ channels: [realtimeChannel(upstream)], keys })
-  closers.push(() => gateway.close())
-  return { gateway, upstream }
-}
-
-const AS_TEAM = { headers: { authorization: 'Bearer team' } }
-
-/** Hears five seconds of an answer, and leaves. */
-async function hearAndLeave({ url }: TestGateway, upstream: RealtimeUpstream): Promise<void> {
-  const client = new WebSocket(url.replace('http', 'ws') + REALTIME_PATH, AS_TEAM)
-  await once(client, 'open')
-  const [socket] = upstream.sockets
-  socket?.send('{"type":"response.created","response":{"id":"resp_1"}}')
-  await once(client, 'message')
-  const delta = Buffer.alloc(5 * 48_000).toString('base64')
-  socket?.send(JSON.stringify({ type: 'response.output_audio.delta', response_id: 'resp_1', delta }))
-  await once(client, 'message')
-  client.close()
-  await once(client, 'close')
-}
-
-const limitsOf = async ({ url }: TestGateway): Promise<LimitsAnswer['limits']> =>
-  ((await (await fetch(`${url}/v1/limits`, AS_TEAM)).json()) as LimitsAnswer).limits
-
-describe('The limits of a key', () => {
-  it('are debited for an answer that its client did not hear to the end', async () => {
-    const { gateway, upstream } = await startLimited({
-      tokensPerMinute: 1000,
-      audioSecondsPerMinute: 60,
-      concurrency: 1,
-    })
-    await hearAndLeave(gateway, upstream)
-    await eventually(async () => (await limitsOf(gateway))['concurrency']?.in_use === 0)
-    const { tokensPerMinute, audioSecondsPerMinute } = await limitsOf(gateway)
-    expect(audioSecondsPerMinute).toMatchObject({ remaining: 55 })
-    expect(tokensPerMinute).toMatchObject({ remaining: 900 })
-  })
-
-  it.each([['tokensPerMinute', 100] as const, ['audioSecondsPerMinute', 5] as const])(
-    'let nobody connect again who has heard all that %s allows',
-    async (name, limit) => {
-      const { gateway, upstream } = await startLimited({ [name]: limit, concurrency: 1 })
-      await hearAndLeave(gateway, upstream)
-      await eventually(async () => (await limitsOf(gateway))['concurrency']?.in_use === 0)
-      const { status, headers } = await askUpgrade(gateway.url, AS_TEAM)
-      expect([status, headers.get('x-gateway-limit')]).toMatchObject([
-        429,
-        expect.stringMatching(new RegExp(`^${name};`)),
-      ])
-    },
   )
 })

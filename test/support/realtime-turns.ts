@@ -1,6 +1,6 @@
 import { TEST_KEY } from './gateway.js'
 import { RealtimeProbe } from './realtime-probe.js'
-import { FRAME_BYTES, spoken, TRANSCRIPTION } from './spoken-turn-lab.js'
+import { appendAudio, spoken, TRANSCRIPTION } from './spoken-turn-lab.js'
 
 interface Address {
   readonly url: string
@@ -25,11 +25,7 @@ export async function speakTo(gateway: Address): Promise<void> {
   const input = { transcription: { model: 'gpt-4o-mini-transcribe' }, turn_detection: null }
   probe.send({ type: 'session.update', session: { type: 'realtime', audio: { input } } })
   await probe.next('session.updated')
-  const audio = spoken()
-  for (let at = 0; at < audio.length; at += FRAME_BYTES) {
-    const piece = audio.subarray(at, at + FRAME_BYTES).toString('base64')
-    probe.send({ type: 'input_audio_buffer.append', audio: piece })
-  }
+  appendAudio(probe, spoken())
   probe.send({ type: 'input_audio_buffer.commit' })
   await probe.next(`${TRANSCRIPTION}.completed`)
   probe.send({ type: 'response.create' })

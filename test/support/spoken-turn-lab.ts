@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 
 import { speak, type AudioFormat } from '../../src/sandbox/realtime/audio-format.js'
 import type { RealtimeDialect } from '../../src/sandbox/realtime/realtime-dialect.js'
-import type { RealtimeEvent } from './realtime-probe.js'
+import type { RealtimeEvent, RealtimeProbe } from './realtime-probe.js'
 import { RealtimeSimulatorLab } from './realtime-simulator-lab.js'
 
 export const FRAME_BYTES = 4800
@@ -19,11 +19,16 @@ export class SpokenTurnLab extends RealtimeSimulatorLab {
   }
 
   /** Sends audio, cut into events of this size. */
-  readonly append = (audio: Buffer, pieceBytes = FRAME_BYTES): void => {
-    for (let at = 0; at < audio.length; at += pieceBytes) {
-      const piece = audio.subarray(at, at + pieceBytes)
-      this.probe.send({ type: 'input_audio_buffer.append', audio: piece.toString('base64') })
-    }
+  readonly append = (audio: Buffer, pieceBytes?: number): void => {
+    appendAudio(this.probe, audio, pieceBytes)
+  }
+}
+
+/** Sends audio, cut into events of this size. */
+export function appendAudio(probe: RealtimeProbe, audio: Buffer, pieceBytes = FRAME_BYTES): void {
+  for (let at = 0; at < audio.length; at += pieceBytes) {
+    const piece = audio.subarray(at, at + pieceBytes)
+    probe.send({ type: 'input_audio_buffer.append', audio: piece.toString('base64') })
   }
 }
 

@@ -105,13 +105,19 @@ export class RequestDoor implements ShieldedDoor {
   }
 
   private reasonFor(path: string): RefusalReason | undefined {
+    if (this.isLetInAnyway(path)) return undefined
     const nowMs = this.nowMs()
     const reason = this.admission.judge(nowMs)
-    if (reason === undefined || PROBED_PATHS.has(path)) return undefined
-    if (path.startsWith(OPERATORS_PATHS) && this.operatorsUnderWay < OPERATORS_AT_ONCE) return undefined
+    if (reason === undefined) return undefined
     this.admission.noteRefusal(reason)
     this.lastRefusalAtMs = nowMs
     return reason
+  }
+
+  /** Not judged at all: a judgement counts, and may use up the one place that a turn has left. */
+  private isLetInAnyway(path: string): boolean {
+    if (path.startsWith(OPERATORS_PATHS)) return this.operatorsUnderWay < OPERATORS_AT_ONCE
+    return PROBED_PATHS.has(path)
   }
 
   private mayBeLogged(): boolean {

@@ -24,17 +24,16 @@ interface Slots {
  * last `take` counts.
  *
  * Node offers this (`onread`) for connections that a program opens, and not for those it accepts, though they are the
- * same within. False where this version of Node does not have what it takes: then nothing has changed.
+ * same within. Where this version of Node does not have what it takes, nothing changes: the connection reads as before.
  */
-export function readIntoSharedMemory(socket: Socket, take: (bytes: Buffer) => boolean): boolean {
+export function readIntoSharedMemory(socket: Socket, take: (bytes: Buffer) => boolean): void {
   const slotted = socket as unknown as Record<symbol, Buffer | Take | null | undefined>
   const handle = (socket as Socket & { readonly _handle?: Partial<ReadHandle> | null })._handle
-  if (SLOTS === undefined || typeof handle?.useUserBuffer !== 'function') return false
+  if (SLOTS === undefined || typeof handle?.useUserBuffer !== 'function') return
   slotted[SLOTS.take] = (length: number, memory: Buffer) => take(memory.subarray(0, length))
-  if (slotted[SLOTS.memory] === MEMORY) return true
+  if (slotted[SLOTS.memory] === MEMORY) return
   slotted[SLOTS.memory] = MEMORY
   handle.useUserBuffer(MEMORY)
-  return true
 }
 
 /** Where a socket keeps what `onread` was given. */

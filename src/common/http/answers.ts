@@ -30,6 +30,7 @@ export interface JsonAnswer {
 
 /** A JSON answer, byte for byte. Broken JSON and a cut are the upstream's failure, found before the caller sees a byte. */
 export async function jsonAnswer(response: UpstreamResponse, allowed: HeaderAllowList): Promise<JsonAnswer> {
+  assertJson(response)
   const answer = wholeAnswer(response, allowed) ?? (await heldAnswer(response, allowed))
   return Buffer.isBuffer(answer.body) ? { answer, value: parseAnswer(answer.body) } : { answer }
 }
@@ -43,6 +44,7 @@ export async function meteredAnswer(
   allowed: HeaderAllowList,
   found: (usage: Usage) => void,
 ): Promise<UpstreamAnswer> {
+  assertJson(response)
   const answer = wholeAnswer(response, allowed) ?? (await heldAnswer(response, allowed))
   if (!Buffer.isBuffer(answer.body)) return withUsageFromTail(answer, found)
   const isJudgedByItsEnds = isFramed(response) && beginsAsObject(answer.body)
@@ -58,10 +60,13 @@ const isFramed = ({ headers }: UpstreamResponse): boolean =>
 
 const JSON_TYPE = /^application\/(?:json|[\w.-]+\+json)/
 
-/** An answer that arrived together with its headers, as short ones do. */
-function wholeAnswer(response: UpstreamResponse, allowed: HeaderAllowList): UpstreamAnswer | undefined {
+function assertJson(response: UpstreamResponse): void {
   // As nearly every upstream spells it.
   if (response.headers['content-type'] !== 'application/json') assertContentType(response, JSON_TYPE)
+}
+
+/** An answer that arrived together with its headers, as short ones do. */
+function wholeAnswer(response: UpstreamResponse, allowed: HeaderAllowList): UpstreamAnswer | undefined {
   const { complete } = response.body
   return complete && new UpstreamAnswer(response.status, allowed.pick(response.headers), complete)
 }

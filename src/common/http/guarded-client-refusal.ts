@@ -1,4 +1,5 @@
 import { GatewayError } from '../errors/gateway-error.js'
+import { hasCode } from '../errors/system-error.js'
 import { AddressRefused } from './address-guard.js'
 
 /** Runs a piece of work; a refused address comes out as the failure of whoever gave the URL. */
@@ -74,8 +75,7 @@ export async function verdictWithin(
 }
 
 /** The answer that there is no such name, or none with an address, as opposed to no answer. */
-const isUnknownHost = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && (error.code === 'ENOTFOUND' || error.code === 'ENODATA')
+const isUnknownHost = (error: unknown): boolean => hasCode(error, 'ENOTFOUND') || hasCode(error, 'ENODATA')
 
 const notLookedUp = (callersField: string, cause: unknown): GatewayError =>
   new GatewayError('upstream_failed', `The host of '${callersField}' could not be looked up.`, { cause })
