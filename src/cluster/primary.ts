@@ -22,8 +22,9 @@ export interface PrimaryOptions {
  * Serves by workers: starts them, replaces those that die, tells their metrics as those of one process, and hands signals
  * on. It alone reads the configuration: SIGHUP has it read and hands it to all, and whoever replaces another worker gets
  * what was accepted last. The first SIGTERM or SIGINT drains all and exits with 0 when each of them did; the second
- * ends all now, as far as they have kept what is not stored, and exits with 1. Resolves with the address once all listen; with undefined when they cannot, which the first
- * worker has explained; never once a signal has come before that. Rejects with `MetricsPortInUse`.
+ * ends all now, as far as they have kept what is not stored, and exits with 1, unless the drain was just over. Resolves
+ * with the address once all listen; with undefined when they cannot, which the first worker has explained; never once a
+ * signal has come before that. Rejects with `MetricsPortInUse`.
  */
 export async function serveByWorkers(options: PrimaryOptions): Promise<string | undefined> {
   const { config, workers, readConfig } = options

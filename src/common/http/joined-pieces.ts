@@ -1,7 +1,7 @@
-/** Up to here copying a piece costs less than a write of its own; memory set aside for copies is what collections cost most for. */
+/** Up to here a copy costs less than a write of its own; memory set aside for copies is what collections cost most for. */
 const SMALL_BYTES = 4_096
 
-/** The same bytes in fewer pieces: small ones that stand next to each other are copied into one, larger ones stay as they are. */
+/** The same bytes in fewer pieces: small ones next to each other are copied into one, larger ones stay as they are. */
 export function joinedPieces(pieces: readonly Buffer[]): Buffer[] {
   const joined: Buffer[] = []
   let small: Buffer[] = []
