@@ -1,22 +1,18 @@
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
-import type { Simulator } from '../../src/sandbox/simulator.js'
 import { adminCaller, ADMIN_KEY } from '../support/admin-caller.js'
 import { CHAT_PATH, chatText } from '../support/chat-bodies.js'
 import { TEST_KEY } from '../support/gateway.js'
-import { type Cluster, CLUSTER_START_MS, startCluster } from './cluster.js'
+import { type ChatCluster, startChatCluster } from './chat-cluster.js'
+import { CLUSTER_START_MS } from './cluster.js'
 
 /** Anything in 127.0.0.0/8 is this machine; the balancer speaks to the gateways from 127.0.0.1. */
 const CALLER = '127.0.0.9'
 
-let simulator: Simulator
-let cluster: Cluster
+let cluster: ChatCluster
 beforeAll(async () => {
-  simulator = await startP1Simulator({ apiKey: 'upstream-canary-key' })
-  cluster = await startCluster({
-    channels: [{ id: 'only', provider: 'p1', baseUrl: simulator.url, credentials: 'upstream-canary-key' }],
+  cluster = await startChatCluster({
     sections: {
       auth: { keys: [{ id: 'test', key: TEST_KEY }], adminKey: ADMIN_KEY },
       // The caller's own address, too, as where callers come from the network of the balancer: Docker's, or an office's.
@@ -24,10 +20,7 @@ beforeAll(async () => {
     },
   })
 }, CLUSTER_START_MS)
-afterAll(async () => {
-  await cluster.close()
-  await simulator.close()
-})
+afterAll(() => cluster.close())
 
 interface Sent {
   readonly method?: string

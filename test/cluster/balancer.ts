@@ -17,6 +17,8 @@ export interface Balancer {
   readonly metricsUrl: string
   /** Whether it sends requests to the replica of that number, from 1. */
   isUp(replica: number): Promise<boolean>
+  /** Requests and sockets that it has at that replica now. */
+  sessions(replica: number): Promise<number>
   /** Resolves once it does, or does not. */
   shows(replica: number, isUp: boolean): Promise<void>
   /** One command of HAProxy's runtime interface. */
@@ -43,7 +45,9 @@ export async function startBalancer(addresses: readonly string[]): Promise<Balan
     debianPackage: 'haproxy',
   })
   const ask = (command: string): Promise<string> => askSocket(socket, command)
-  const isUp = async (replica: number): Promise<boolean> => isServerUp(await ask('show stat'), replica)
+  const statistic = async (replica: number, name: string): Promise<string> =>
+    statisticIn(await ask('show stat'), replica, name)
+  const isUp = async (replica: number): Promise<boolean> => (await statistic(replica, 'status')).startsWith('UP')
   const metricsUrl = `http://127.0.0.1:${metricsPort}`
   await until(
     async () => (await fetch(`${metricsUrl}/live`).catch(() => undefined))?.ok === true || undefined,
@@ -54,6 +58,7 @@ export async function startBalancer(addresses: readonly string[]): Promise<Balan
     operatorsUrl: `http://127.0.0.1:${operatorsPort}`,
     metricsUrl,
     isUp,
+    sessions: async (replica) => Number(await statistic(replica, 'scur')),
     ask,
     shows: async (replica, wanted) => {
       await until(
@@ -77,9 +82,9 @@ async function askSocket(path: string, command: string): Promise<string> {
 }
 
 /** `show stat` is CSV with a header; the first two columns are backend and server. */
-function isServerUp(table: string, replica: number): boolean {
+function statisticIn(table: string, replica: number, name: string): string {
   const [head = '', ...rows] = table.split('\n')
-  const column = head.split(',').indexOf('status')
+  const column = head.split(',').indexOf(name)
   const row = rows.find((candidate) => candidate.startsWith(`gateways,gateway-${replica},`))
-  return row?.split(',')[column]?.startsWith('UP') === true
+  return row?.split(',')[column] ?? ''
 }

@@ -1,15 +1,12 @@
-import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TEST_KEY } from '../support/gateway.js'
-import { startPostgres, type TestPostgres } from '../support/postgres.js'
+import type { TestPostgres } from '../support/postgres.js'
 import { type Balancer, startBalancer } from './balancer.js'
+import { startClusterPostgres } from './debian-postgres.js'
 import { type TestRedis, startRedis } from './redis.js'
 import { Replica } from './replica.js'
-
-/** Where Debian puts it; elsewhere the one from the npm package serves. */
-const DEBIAN_POSTGRES = '/usr/lib/postgresql/15/bin'
 
 /** Longer than two intervals of the balancer's health check (deploy/haproxy/haproxy.cfg). */
 export const DRAIN_DELAY_MS = 3_000
@@ -82,7 +79,3 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     },
   }
 }
-
-/** Debian's PostgreSQL where it is installed. */
-export const startClusterPostgres = (): Promise<TestPostgres> =>
-  startPostgres(existsSync(DEBIAN_POSTGRES) ? DEBIAN_POSTGRES : undefined)

@@ -1,28 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
-import type { Simulator } from '../../src/sandbox/simulator.js'
 import { adminCaller, ADMIN_KEY } from '../support/admin-caller.js'
 import { TEST_KEY } from '../support/gateway.js'
-import { type Cluster, CLUSTER_START_MS, startCluster } from './cluster.js'
+import { type ChatCluster, startChatCluster } from './chat-cluster.js'
+import { CLUSTER_START_MS } from './cluster.js'
 import { comesTrue } from './daemon.js'
 import { chat } from './worker-lab.js'
 
 /** What is promised for every replica. */
 const DEAD_WITHIN_MS = 5_000
 
-let simulator: Simulator
-let cluster: Cluster
+let cluster: ChatCluster
 beforeAll(async () => {
-  simulator = await startP1Simulator({ apiKey: 'upstream-canary-key' })
-  cluster = await startCluster({
-    channels: [{ id: 'only', provider: 'p1', baseUrl: simulator.url, credentials: 'upstream-canary-key' }],
+  cluster = await startChatCluster({
     sections: { auth: { keys: [{ id: 'test', key: TEST_KEY }], adminKey: ADMIN_KEY } },
   })
 }, CLUSTER_START_MS)
-afterAll(async () => {
-  await cluster.close()
-  await simulator.close()
-})
+afterAll(() => cluster.close())
 
 /** Of so many requests through the balancer, each on a connection of its own. */
 const statuses = async (key: string): Promise<ReadonlySet<number>> =>

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
-import type { Simulator } from '../../src/sandbox/simulator.js'
 import { CHAT_PATH, chatText } from '../support/chat-bodies.js'
-import { type Cluster, CLUSTER_START_MS, startCluster } from './cluster.js'
+import { type ChatCluster, startChatCluster } from './chat-cluster.js'
+import { CLUSTER_START_MS } from './cluster.js'
 
 /** Each of its own, so that no test uses up another's. */
 const KEYS = { requests: { requestsPerMinute: 600 }, tokens: { tokensPerMinute: 60_000 } }
@@ -17,21 +16,15 @@ const AT_ONCE = 25
 /** What a call may answer at most: with its prompt it is what is reserved for it, and a part of that is given back. */
 const ANSWER_TOKENS = 50
 
-let simulator: Simulator
-let cluster: Cluster
+let cluster: ChatCluster
 beforeAll(async () => {
-  simulator = await startP1Simulator({ apiKey: 'upstream-canary-key' })
-  cluster = await startCluster({
-    channels: [{ id: 'chat', provider: 'p1', baseUrl: simulator.url, credentials: 'upstream-canary-key' }],
+  cluster = await startChatCluster({
     keys: Object.entries(KEYS).map(([id, limits]) => ({ id, key: id, limits })),
     // A busy machine is no outage.
     sections: { redis: { timeoutMs: 2000 } },
   })
 }, CLUSTER_START_MS)
-afterAll(async () => {
-  await cluster.close()
-  await simulator.close()
-})
+afterAll(() => cluster.close())
 
 interface Rush {
   readonly served: number

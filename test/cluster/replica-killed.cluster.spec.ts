@@ -1,7 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import pg from 'pg'
-import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
-import type { Simulator } from '../../src/sandbox/simulator.js'
 import { startVidgenSimulator, type VidgenSimulator } from '../../src/sandbox/vidgen/vidgen.simulator.js'
 import { CALLBACK_SECRET } from '../support/callback-lab.js'
 import { CallbackReceiver } from '../support/callback-receiver.js'
@@ -9,11 +6,14 @@ import { CHAT_PATH, chatText } from '../support/chat-bodies.js'
 import { type ErrorBody, sendRaw } from '../support/raw-http.js'
 import { VIDGEN_ACCESS, vidgenChannel } from '../support/vidgen-gateway.js'
 import { VideoCaller } from '../support/video-caller.js'
-import { type Cluster, CLUSTER_START_MS, startCluster } from './cluster.js'
+import { type ChatCluster, startChatCluster } from './chat-cluster.js'
+import { CLUSTER_START_MS } from './cluster.js'
 import { comesTrue } from './daemon.js'
+import { chats } from './load-kinds.js'
 import type { Replica } from './replica.js'
 import { openStream } from './running-stream.js'
 import { lost, SteadyLoad } from './steady-load.js'
+import { endedTasks, requestUsage, type TaskUsage, taskUsage } from './store-rows.js'
 
 /** A poll's lease, and the pace of those who look for what nobody holds any more (docs/operations.md). */
 const TAKE_OVER_MS = 150_000
@@ -21,24 +21,21 @@ const TAKE_OVER_MS = 150_000
 /** Of the balancer: one interval, one fast interval, and time for a busy machine to look. */
 const NOTICED_MS = 3_000
 
-let simulator: Simulator
 let videos: VidgenSimulator
 let receiver: CallbackReceiver
-let cluster: Cluster
+let cluster: ChatCluster
 let first: Replica
 let second: Replica
 beforeAll(async () => {
-  simulator = await startP1Simulator({ apiKey: 'upstream-canary-key', paceMs: 20 })
   videos = await startVidgenSimulator(VIDGEN_ACCESS, { taskMs: 'manual' })
   receiver = await CallbackReceiver.start()
-  cluster = await startCluster({
-    channels: [
-      { id: 'chat', provider: 'p1', baseUrl: simulator.url, credentials: 'upstream-canary-key' },
-      vidgenChannel('videos', videos),
-    ],
+  cluster = await startChatCluster({
+    paceMs: 20,
+    channels: [vidgenChannel('videos', videos)],
     sections: {
       ssrf: { allow: [receiver.host] },
-      tasks: { pollIntervalMs: 500 },
+      // Few at a time: both replicas have a part of them in hand.
+      tasks: { pollIntervalMs: 500, pollsPerChannel: 2 },
       callbacks: { secret: CALLBACK_SECRET },
       timeouts: { shutdownGraceMs: 2_000 },
     },
@@ -49,7 +46,6 @@ afterAll(async () => {
   await cluster.close()
   await receiver.close()
   await videos.close()
-  await simulator.close()
 })
 
 /** Tasks created on one replica, with callbacks. */
@@ -60,27 +56,15 @@ const createOn = ({ url }: Replica, name: string, count: number): Promise<string
     ),
   )
 
-/** The request ids in the usage of the store that begin so. */
-async function recorded(prefix: string): Promise<string[]> {
-  const client = new pg.Client({ connectionString: cluster.databaseUrl })
-  await client.connect()
-  const { rows } = await client.query<{ request_id: string }>(
-    'select request_id from usage_record where request_id like $1 order by request_id',
-    [`${prefix}%`],
-  )
-  await client.end()
-  return rows.map(({ request_id: id }) => id)
-}
-
 describe('kill -9 of one replica', () => {
   it(
     'costs what it had in hand and nothing else: no task, no callback, no usage of the other',
     async () => {
-      const tasks = [...(await createOn(first, 'first', 5)), ...(await createOn(second, 'second', 5))]
+      const tasks = [...(await createOn(first, 'first', 8)), ...(await createOn(second, 'second', 8))]
       const streams = await Promise.all([1, 2, 3, 4].map(() => openStream(cluster.url, 200)))
       // Long enough that some are under way at any time.
-      for (let count = 0; count < 900; count++) simulator.queueFault({ kind: 'delay', ms: 200 })
-      const load = new SteadyLoad(cluster.url, 25)
+      for (let count = 0; count < 900; count++) cluster.simulator.queueFault({ kind: 'delay', ms: 200 })
+      const load = new SteadyLoad(cluster.url, 25, [chats()])
       // Straight to the second, so that it is known whose they are.
       const names = Array.from({ length: 40 }, (_, index) => `acknowledged-${String(index).padStart(2, '0')}`)
       const acknowledged = names.map((name) =>
@@ -88,10 +72,15 @@ describe('kill -9 of one replica', () => {
       )
       // The balancer gives to whoever has least to do: half of them to each.
       await comesTrue(() => load.waiting >= 4)
+      // When it dies, the end of some has just been written down, of others is being written, and of others not known.
+      for (const id of tasks.slice(0, 9)) videos.settle(id, 'succeed')
+      await comesTrue(async () => (await endedTasks(cluster.databaseUrl)) >= 4)
       const killedAtMs = performance.now()
       await first.kill()
       const deadAtMs = performance.now()
-      for (const id of tasks) videos.settle(id, 'succeed')
+      const [failed = '', ...made] = tasks.slice(9)
+      videos.settle(failed, 'failed')
+      for (const id of made) videos.settle(id, 'succeed')
 
       const texts = await Promise.all(streams.map(({ text }) => text))
       const complete = texts.filter((text) => text.includes('[DONE]'))
@@ -101,12 +90,15 @@ describe('kill -9 of one replica', () => {
       expect(performance.now() - killedAtMs).toBeLessThan(NOTICED_MS + 3_000)
       const outcomes = await load.end()
       // The simulator remembers the last thousand: none was asked for twice.
-      const asked = simulator.requests.flatMap(({ body }) => /This is (load-\d+)\./.exec(body.toString())?.[1] ?? [])
+      const asked = cluster.simulator.requests.flatMap(
+        ({ body }) => /This is (load-\d+)\./.exec(body.toString())?.[1] ?? [],
+      )
       expect([asked.length > 50, asked.length]).toEqual([true, new Set(asked).size])
 
       await receiver.has(tasks.length)
       const caller = new VideoCaller(cluster)
-      for (const id of tasks) expect((await caller.read(id)).body.data.task_status).toBe('succeed')
+      for (const id of tasks)
+        expect((await caller.read(id)).body.data.task_status).toBe(id === failed ? 'failed' : 'succeed')
       expect([...(await caller.listed())].sort()).toEqual([...tasks].sort())
       expect(new Set(receiver.webhookIds).size).toBe(tasks.length)
 
@@ -129,7 +121,10 @@ describe('kill -9 of one replica', () => {
       expect(lost(outcomes).length).toBeGreaterThan(0)
       expect(lost(outcomes).length).toBeLessThan(25)
 
-      expect(await recorded('acknowledged-')).toEqual(names)
+      expect(await requestUsage(cluster.databaseUrl, 'acknowledged-')).toEqual(names)
+      const paid = (task: string): TaskUsage =>
+        task === failed ? { task, outcome: 'upstream_failed', videos: 0 } : { task, outcome: 'ok', videos: 1 }
+      expect(await taskUsage(cluster.databaseUrl)).toEqual([...tasks].sort().map(paid))
     },
     TAKE_OVER_MS,
   )

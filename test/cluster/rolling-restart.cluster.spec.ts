@@ -1,29 +1,36 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
-import type { Simulator } from '../../src/sandbox/simulator.js'
-import { type Cluster, CLUSTER_START_MS, DRAIN_DELAY_MS, startCluster } from './cluster.js'
+import { VideoCaller } from '../support/video-caller.js'
+import { NEVER_POLLED } from '../support/vidgen-gateway.js'
+import { type ChatCluster, startChatCluster } from './chat-cluster.js'
+import { CLUSTER_START_MS, DRAIN_DELAY_MS } from './cluster.js'
+import { comesTrue } from './daemon.js'
+import { type LoadUpstreams, startLoadUpstreams } from './load-upstreams.js'
 import { openStream, type RunningStream } from './running-stream.js'
 import { lost, SteadyLoad } from './steady-load.js'
 
-const GRACE_MS = 4_000
+const GRACE_MS = 5_000
 const PACE_MS = 20
 /** A stream of these is over before the grace is, yet long enough to meet the drain. */
 const SHORT_CHUNKS = 150
 const ENDLESS_CHUNKS = 1_000_000
-const REQUESTS_PER_SECOND = 25
+const REQUESTS_PER_SECOND = 21
+/** Of every other request: some meet the end of the drain, and none the end of the grace. */
+const SLOW_MS = 3_500
 
-let simulator: Simulator
-let cluster: Cluster
+let upstreams: LoadUpstreams
+let cluster: ChatCluster
 beforeAll(async () => {
-  simulator = await startP1Simulator({ apiKey: 'upstream-canary-key', paceMs: PACE_MS })
-  cluster = await startCluster({
-    channels: [{ id: 'only', provider: 'p1', baseUrl: simulator.url, credentials: 'upstream-canary-key' }],
-    sections: { timeouts: { shutdownGraceMs: GRACE_MS } },
+  upstreams = await startLoadUpstreams()
+  cluster = await startChatCluster({
+    paceMs: PACE_MS,
+    channel: { models: ['gpt-4o-mini'] },
+    channels: upstreams.channels,
+    sections: { timeouts: { shutdownGraceMs: GRACE_MS }, tasks: NEVER_POLLED },
   })
 }, CLUSTER_START_MS)
 afterAll(async () => {
   await cluster.close()
-  await simulator.close()
+  await upstreams.close()
 })
 
 const openAll = (count: number, chunks: number): Promise<RunningStream[]> =>
@@ -36,46 +43,89 @@ function cutsOf(streams: readonly RunningStream[]): number[] {
   return cuts
 }
 
-/** One replica as an operator restarts it: nobody tells the balancer. Resolves with how long it took to end. */
-async function restart(number: number): Promise<number> {
+interface Restart {
+  readonly stoppedAtMs: number
+  readonly tookMs: number
+  /** Requests that the stopped process has answered, by their ids. */
+  readonly answered: ReadonlySet<string>
+}
+
+/** One replica as an operator restarts it: nobody tells the balancer. */
+async function restart(number: number): Promise<Restart> {
   const replica = cluster.replicas[number - 1]
-  const startedAtMs = performance.now()
+  const stoppedAtMs = performance.now()
   const stopped = replica?.stop()
   await cluster.balancer.shows(number, false)
   // It has been noticed before the socket closed, or requests could have gone there.
-  expect(performance.now() - startedAtMs).toBeLessThan(DRAIN_DELAY_MS)
-  expect(await stopped).toMatchObject({ code: 0, signal: null, errors: '' })
-  const tookMs = performance.now() - startedAtMs
+  expect(performance.now() - stoppedAtMs).toBeLessThan(DRAIN_DELAY_MS)
+  const exit = await stopped
+  expect(exit).toMatchObject({ code: 0, signal: null, errors: '' })
+  const tookMs = performance.now() - stoppedAtMs
   await replica?.start()
   await cluster.balancer.shows(number, true)
-  return tookMs
+  const answered = new Set([...(exit?.output ?? '').matchAll(/"requestId":"(load-\d+)"/g)].map(([, id = '']) => id))
+  return { stoppedAtMs, tookMs, answered }
+}
+
+/** Until what comes next goes to both: the balancer gives to whoever has least to do, and one has just begun. */
+async function isBalanced(): Promise<boolean> {
+  const [one, other] = [await cluster.balancer.sessions(1), await cluster.balancer.sessions(2)]
+  return Math.abs(one - other) <= 1
+}
+
+/** One replica is replaced while short and endless streams run on both. */
+async function restartUnderStreams(number: number): Promise<Restart> {
+  await comesTrue(isBalanced)
+  const short = await openAll(4, SHORT_CHUNKS)
+  const endless = await openAll(6, ENDLESS_CHUNKS)
+  const cuts = cutsOf(endless)
+  const done = await restart(number)
+  for (const { text } of short) expect(await text).toContain('data: [DONE]')
+  // The balancer gives to whoever has least to do: about half of them ran there.
+  expect(cuts.length).toBeGreaterThan(0)
+  expect(cuts.length).toBeLessThan(endless.length)
+  const earliestAtMs = done.stoppedAtMs + DRAIN_DELAY_MS + GRACE_MS - 100
+  for (const cutAtMs of cuts) expect(cutAtMs).toBeGreaterThanOrEqual(earliestAtMs)
+  expect(done.tookMs).toBeLessThan(DRAIN_DELAY_MS + GRACE_MS + 10_000)
+  for (const { response } of endless) response.destroy()
+  return done
 }
 
 describe('a rolling restart under load', () => {
-  it('loses no request, lets streams end within the grace, and cuts the others after it', async () => {
-    const load = new SteadyLoad(cluster.url, REQUESTS_PER_SECOND)
-    for (const number of [1, 2]) {
-      const short = await openAll(4, SHORT_CHUNKS)
-      const endless = await openAll(4, ENDLESS_CHUNKS)
-      const cuts = cutsOf(endless)
-      const stoppedAtMs = performance.now()
-      const tookMs = await restart(number)
-      for (const { text } of short) expect(await text).toContain('data: [DONE]')
-      // The balancer gives to whoever has least to do: about half of them ran there.
-      expect(cuts.length).toBeGreaterThan(0)
-      expect(cuts.length).toBeLessThan(endless.length)
-      for (const cutAtMs of cuts) expect(cutAtMs - stoppedAtMs).toBeGreaterThanOrEqual(DRAIN_DELAY_MS + GRACE_MS - 100)
-      expect(tookMs).toBeLessThan(DRAIN_DELAY_MS + GRACE_MS + 10_000)
-      for (const { response } of endless) response.destroy()
-    }
+  it('loses no request of any kind, lets streams end within the grace, and cuts the others after it', async () => {
+    const endSlowness = upstreams.slowDown(SLOW_MS)
+    const load = new SteadyLoad(cluster.url, REQUESTS_PER_SECOND, upstreams.kinds)
+    const restarts = [await restartUnderStreams(1), await restartUnderStreams(2)]
     const outcomes = await load.end()
+    endSlowness()
     expect(lost(outcomes)).toEqual([])
-    expect(outcomes.length).toBeGreaterThan(200)
+    for (const { name } of upstreams.kinds)
+      expect([name, outcomes.filter(({ kind }) => kind === name).length > 30]).toEqual([name, true])
+    for (const { stoppedAtMs, answered } of restarts) {
+      const closedAtMs = stoppedAtMs + DRAIN_DELAY_MS
+      const met = outcomes.filter((each) => each.sentAtMs < closedAtMs && each.endedAtMs > closedAtMs)
+      // Some were under way where nothing new was taken any more, and were answered there.
+      expect(met.filter(({ id }) => answered.has(id)).length).toBeGreaterThan(2)
+    }
+    expect(upstreams.violations()).toEqual([])
+  })
+
+  it('leaves every task that callers were told of, once, and readable at both replicas', async () => {
+    const { created, videos } = upstreams
+    expect(created.size).toBeGreaterThan(30)
+    expect([videos.creates.length, videos.duplicates]).toEqual([created.size, []])
+    for (const replica of cluster.replicas) {
+      const caller = new VideoCaller(replica)
+      for (const [externalId, id] of created) {
+        const { status, body } = await caller.read(id)
+        expect([status, body.data.task_id, body.data.task_info?.external_task_id]).toEqual([200, id, externalId])
+      }
+    }
   })
 
   it('leaves no request under way at the upstream whose caller has gone through the balancer', async () => {
     const { response, text } = await openStream(cluster.url, ENDLESS_CHUNKS)
-    const aborted = simulator.nextAbort()
+    const aborted = cluster.simulator.nextAbort()
     response.destroy()
     await aborted
     expect(await text).not.toContain('[DONE]')

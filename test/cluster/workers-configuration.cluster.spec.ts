@@ -8,8 +8,9 @@ import { adminCaller, ADMIN_KEY, type AdminAnswer } from '../support/admin-calle
 import { TEST_KEY } from '../support/gateway.js'
 import { emptyDirectory } from '../support/gateway-process.js'
 import type { TestPostgres } from '../support/postgres.js'
-import { CLUSTER_START_MS, startClusterPostgres } from './cluster.js'
+import { CLUSTER_START_MS } from './cluster.js'
 import { comesTrue } from './daemon.js'
+import { startClusterPostgres } from './debian-postgres.js'
 import { WorkerLab } from './worker-lab.js'
 
 let postgres: TestPostgres
