@@ -47,6 +47,24 @@ export class MessagesTally implements StreamTally {
   }
 }
 
+/** Transcripts: all of the audio, and the output of the last event or the pieces written so far. */
+export class TranscriptTally implements StreamTally {
+  #pieces = 0
+  #isDone = false
+
+  constructor(private readonly whole: ServedUnits) {}
+
+  readonly note = (frame: Frame): void => {
+    const event = dataOf(frame)
+    if (event?.['type'] === 'transcript.text.done') this.#isDone = true
+    if (event?.['type'] === 'transcript.text.delta') this.#pieces += 1
+  }
+
+  get units(): ServedUnits {
+    return this.#isDone ? this.whole : { ...this.whole, completionTokens: this.#pieces }
+  }
+}
+
 /** Undefined for what is no event, half a one included. */
 function dataOf(frame: Frame): JsonObject | undefined {
   const data = /^data: (.*)$/m.exec(frame.toString())?.[1]

@@ -34,5 +34,6 @@ export function messagesUnits(usage: unknown): ServedUnits {
     cacheWriteTokens: written,
     cacheWriteHourTokens: count(fieldOf(fieldOf(usage, 'cache_creation'), 'ephemeral_1h_input_tokens')),
     completionTokens: count(fieldOf(usage, 'output_tokens')),
+    reasoningTokens: count(fieldOf(fieldOf(usage, 'output_tokens_details'), 'thinking_tokens')),
   }
 }

@@ -79,6 +79,7 @@ export async function recordWhere(
 export interface UsageLab {
   readonly gateway: TestGateway
   readonly p1: Simulator
+  readonly m1: Simulator
   readonly imggen: ImggenSimulator
   readonly vidgen: VidgenSimulator
   /** Sends a request and gives what was recorded of it. */
@@ -127,6 +128,7 @@ export async function startUsageLab(sections: object = {}): Promise<UsageLab> {
   return {
     gateway,
     p1,
+    m1,
     imggen,
     vidgen,
     recorded: async (request) => {

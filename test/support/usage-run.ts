@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { parse } from 'yaml'
 import { Database } from '../../src/common/database/database.js'
 import { startM1Simulator } from '../../src/sandbox/m1/m1.simulator.js'
-import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
+import { type P1Simulator, startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
 import { startP2Simulator } from '../../src/sandbox/p2/p2.simulator.js'
 import { startP3Simulator } from '../../src/sandbox/p3/p3.simulator.js'
 import { startP4Simulator } from '../../src/sandbox/p4/p4.simulator.js'
@@ -25,6 +25,9 @@ export const P4_RUN_MODEL = 'whisper-large-v3'
 /** As the example configuration names it. */
 export const P2_RUN_MODEL = 'p2-tts'
 
+/** As the specification has it and estimates go by: what is estimated can then be held against what was served. */
+const AUDIO_TOKENS_PER_MINUTE = 1000
+
 /** A simulated upstream, as far as the run needs it. */
 interface Upstream {
   readonly served: ServedLedger
@@ -35,6 +38,7 @@ interface Upstream {
 /** A gateway with a store, the price table of the example configuration, and a simulator of every upstream behind it. */
 export interface UsageRun {
   readonly gateway: TestGateway
+  readonly p1: P1Simulator
   /** Resolves when nothing is under way any more. */
   readonly idle: () => Promise<void>
   /** What the simulators say they served, by channel and model. */
@@ -48,7 +52,7 @@ export interface UsageRun {
 }
 
 export async function startUsageRun(): Promise<UsageRun> {
-  const p1 = await startP1Simulator({ apiKey: UPSTREAM_KEY })
+  const p1 = await startP1Simulator({ apiKey: UPSTREAM_KEY, audioTokensPerMinute: AUDIO_TOKENS_PER_MINUTE })
   const p2 = await startP2Simulator({ apiKey: P2_UPSTREAM_KEY, gapMs: 60_000 })
   const p3 = await startP3Simulator({ apiKey: UPSTREAM_KEY })
   const p4 = await startP4Simulator({ apiKey: UPSTREAM_KEY })
@@ -78,6 +82,7 @@ export async function startUsageRun(): Promise<UsageRun> {
   await gateway.application.get(Database).open()
   return {
     gateway,
+    p1,
     idle: async () => {
       await Promise.all([...Object.values(upstreams), p1.realtime].map((upstream) => upstream.idle()))
     },

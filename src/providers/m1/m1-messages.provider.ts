@@ -9,6 +9,7 @@ import type { UpstreamResponse } from '../../common/http/upstream-exchange.js'
 import type { CallContext } from '../contracts/call-context.js'
 import type { MessagesCall, MessagesProvider } from '../contracts/messages.contract.js'
 import { m1Refusal } from './m1-refusal.js'
+import { MessagesEstimate, WholeMessage } from './messages-estimate.js'
 import { MessagesUsage } from './messages-usage.js'
 
 /** The classic interface; the specification's clients send no version. */
@@ -33,14 +34,16 @@ export class M1MessagesProvider implements MessagesProvider {
       const usage = new MessagesUsage(deltas, (found) => {
         call.log.usage = found
       })
-      call.log.meter = usage
+      call.log.meter = new MessagesEstimate(messages.body.fields, deltas, usage)
       const errorMembers = { request_id: call.requestId }
       const dialect = { ...MESSAGES_EVENTS, errorMembers, secret: context.credentials, deltas }
       return await eventStreamAnswer(response, RESPONSE_HEADERS, dialect, usage.filter)
     }
-    return await meteredAnswer(response, RESPONSE_HEADERS, (usage) => {
+    const answer = await meteredAnswer(response, RESPONSE_HEADERS, (usage) => {
       call.log.usage = usage
     })
+    if (call.log.usage === undefined) call.log.meter = meterOf(answer, messages.body.fields)
+    return answer
   }
 
   async countTokens(messages: MessagesCall, context: CallContext): Promise<UpstreamAnswer> {
@@ -66,6 +69,12 @@ export class M1MessagesProvider implements MessagesProvider {
     throw await m1Refusal(response, context)
   }
 }
+
+/** Of an answer that has not said what it took, or not yet: what is too large to be held says it at its end. */
+const meterOf = ({ body }: UpstreamAnswer, request: object): MessagesEstimate =>
+  new MessagesEstimate(request, Buffer.isBuffer(body) ? new WholeMessage(body) : UNSEEN)
+
+const UNSEEN = { count: 0 }
 
 function requestHeaders(messages: MessagesCall, { credentials }: CallContext): string[] {
   const headers = ['x-api-key', credentials, 'anthropic-version', messages.version ?? DEFAULT_VERSION]

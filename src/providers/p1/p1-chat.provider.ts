@@ -10,6 +10,7 @@ import type { UpstreamAnswer } from '../../common/http/upstream-answer.js'
 import { UpstreamClient } from '../../common/http/upstream-client.js'
 import type { CallContext } from '../contracts/call-context.js'
 import type { ChatFields, ChatProvider } from '../contracts/chat.contract.js'
+import { AnswerEstimate } from './answer-estimate.js'
 import { ChatMeter } from './chat-meter.js'
 import { ChatUsageFilter } from './chat-usage-filter.js'
 import { P1_RESPONSE_HEADERS, p1Headers } from './p1.headers.js'
@@ -44,11 +45,14 @@ export class P1ChatProvider implements ChatProvider {
       return await eventStreamAnswer(response, P1_RESPONSE_HEADERS, events, usage.filter)
     }
     const answer = await meteredAnswer(response, P1_RESPONSE_HEADERS, found)
-    // Spoken answers soon pass the size that is held as a whole.
-    if (!Buffer.isBuffer(answer.body)) call.log.meter = new ChatMeter(body.fields)
+    if (call.log.usage === undefined) call.log.meter = meterOf(answer, body.fields)
     return answer
   }
 }
+
+/** Of an answer that has not said what it took, or not yet: spoken ones soon pass the size that is held as a whole. */
+const meterOf = ({ body }: UpstreamAnswer, fields: ChatFields): ChatMeter =>
+  new ChatMeter(fields, Buffer.isBuffer(body) ? new AnswerEstimate(body) : undefined)
 
 /** The finish reason of one choice says nothing about the others. */
 const eventsFor = ({ n }: ChatFields): SseDialect =>

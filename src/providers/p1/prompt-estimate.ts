@@ -1,14 +1,9 @@
+import { tokensOf } from '../../common/usage/text-tokens.js'
 import { isRecord } from '../../common/validation/field-rules.js'
 
 /** As vendors' own rules of thumb have it. */
-const ASCII_PER_TOKEN = 4
 const TOKENS_PER_MESSAGE = 4
 const TOKENS_OF_ANSWER_HEAD = 3
-
-const FIRST_BEYOND_ASCII = 0x80
-
-/** Of a character that takes two units. */
-const isSecondHalf = (unit: number): boolean => (unit & 0xfc00) === 0xdc00
 
 interface Prompt {
   readonly messages: readonly unknown[]
@@ -36,16 +31,4 @@ function textOf(content: unknown): string {
   return content
     .map((part: unknown) => (isRecord(part) && typeof part['text'] === 'string' ? part['text'] : ''))
     .join('')
-}
-
-export function tokensOf(text: string): number {
-  let ascii = 0
-  let others = 0
-  // By index, as texts of megabytes are counted while others wait.
-  for (let position = 0; position < text.length; position++) {
-    const unit = text.charCodeAt(position)
-    if (unit < FIRST_BEYOND_ASCII) ascii++
-    else if (!isSecondHalf(unit)) others++
-  }
-  return Math.ceil(ascii / ASCII_PER_TOKEN) + others
 }

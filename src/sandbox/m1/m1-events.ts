@@ -1,7 +1,7 @@
 import { stopOf, type M1Block } from './m1-answer.js'
 import { newMessageId } from './m1-message.js'
 import type { M1Request } from './m1-request.js'
-import { outputTokens, type InputUsage } from './m1-usage.js'
+import { outputUsage, type InputUsage } from './m1-usage.js'
 import { signThinking } from './signature.js'
 
 /** Blanks before the closing brace, as some recorded events carry them. */
@@ -36,7 +36,7 @@ export function* m1Events(request: M1Request, blocks: readonly M1Block[], input:
     input_tokens: input.input_tokens,
     cache_creation_input_tokens: input.cache_creation_input_tokens,
     cache_read_input_tokens: input.cache_read_input_tokens,
-    output_tokens: outputTokens(blocks),
+    ...outputUsage(blocks),
   }
   yield event('message_delta', { delta: stopOf(blocks), usage })
   yield event('message_stop', {})

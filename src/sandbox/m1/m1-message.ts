@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { parseJsonObject } from '../json-value.js'
 import { stopOf, type M1Block } from './m1-answer.js'
 import type { M1Request } from './m1-request.js'
-import { outputTokens, type InputUsage } from './m1-usage.js'
+import { outputUsage, type InputUsage } from './m1-usage.js'
 import { signThinking } from './signature.js'
 
 export function newMessageId(): string {
@@ -20,7 +20,7 @@ export function m1Message(request: M1Request, blocks: readonly M1Block[], input:
     role: 'assistant',
     content,
     ...stopOf(blocks),
-    usage: { ...input, output_tokens: outputTokens(blocks), service_tier: 'standard', inference_geo: 'not_available' },
+    usage: { ...input, ...outputUsage(blocks), service_tier: 'standard', inference_geo: 'not_available' },
   }
 }
 

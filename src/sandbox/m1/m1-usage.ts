@@ -48,8 +48,20 @@ export function inputUsage(body: JsonObject, seen: Set<string>): InputUsage {
   }
 }
 
+export interface OutputUsage {
+  readonly output_tokens: number
+  /** Of them; said by a model that has thought. */
+  readonly output_tokens_details?: { readonly thinking_tokens: number }
+}
+
 /** Output tokens of all blocks, thinking included; valid when they were written. */
-export function outputTokens(blocks: readonly M1Block[]): number {
+export function outputUsage(blocks: readonly M1Block[]): OutputUsage {
+  const thinking = blocks.filter((block) => block.type === 'thinking')
+  const details = { output_tokens_details: { thinking_tokens: tokensOfBlocks(thinking) } }
+  return { output_tokens: tokensOfBlocks(blocks), ...(thinking.length === 0 ? {} : details) }
+}
+
+function tokensOfBlocks(blocks: readonly M1Block[]): number {
   return blocks.reduce((sum, block) => {
     if (block.type === 'text') return sum + block.run.count
     return sum + estimateTokens(block.type === 'thinking' ? block.thinking : block.inputJson)

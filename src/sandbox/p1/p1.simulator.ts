@@ -21,6 +21,8 @@ export interface P1SimulatorOptions extends SimulatorOptions {
   readonly apiKey?: string
   /** Answer chat requests with unknown top-level fields instead of refusing them with 400. Default false. */
   readonly acceptUnknownFields?: boolean
+  /** What transcription by token takes for a minute of audio. Default 600, as recorded. */
+  readonly audioTokensPerMinute?: number
   /** What `/v1/realtime` speaks. Default `ga`, as the real one does since May 2026. */
   readonly realtimeDialect?: RealtimeDialect
 }
@@ -29,6 +31,8 @@ export interface P1Simulator extends Simulator {
   /** The WebSocket sessions on `/v1/realtime`, with their own queue of faults. */
   readonly realtime: SocketSessions & RealtimeRecords
 }
+
+const RECORDED_TOKENS_PER_MINUTE = 600
 
 type Route = (exchange: Exchange, context: P1Context) => Promise<void>
 
@@ -48,6 +52,7 @@ export async function startP1Simulator(options: P1SimulatorOptions = {}): Promis
   const context: P1Context = {
     apiKey: options.apiKey,
     acceptUnknownFields: options.acceptUnknownFields ?? false,
+    audioTokensPerMinute: options.audioTokensPerMinute ?? RECORDED_TOKENS_PER_MINUTE,
     audioAnswers: new Map(),
   }
   const { served = new ServedLedger() } = options

@@ -19,6 +19,8 @@ export class MessageWriter extends OutputWriter {
   readonly #deltas: Iterator<Delta, void, undefined>
   readonly #tally = new AudioTally()
   #said = ''
+  /** Of it, each counted as a token. */
+  #pieces = 0
 
   constructor(
     sender: EventSender,
@@ -36,7 +38,7 @@ export class MessageWriter extends OutputWriter {
 
   get tokens(): TokenCount {
     const spokenMs = this.#tally.bytes / bytesPerMs(this.facts.outputFormat)
-    return { text: this.#said === '' ? 0 : this.words.count, audio: Math.ceil(spokenMs / SPOKEN_MS_PER_TOKEN) }
+    return { text: this.#pieces, audio: Math.ceil(spokenMs / SPOKEN_MS_PER_TOKEN) }
   }
 
   get endedByLimit(): boolean {
@@ -84,6 +86,7 @@ export class MessageWriter extends OutputWriter {
 
   async #sendWords(delta: string): Promise<void> {
     this.#said += delta
+    this.#pieces += 1
     const kind = this.facts.wantsAudio ? 'audio_transcript' : 'text'
     await this.sender.send(`response.output_${kind}.delta`, { ...this.#keys, delta })
   }

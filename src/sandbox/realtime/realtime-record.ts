@@ -43,7 +43,10 @@ export class RealtimeRecord {
     this.receivedEvents.push(kept)
   }
 
-  /** An event that says what the client is charged for; one of a failed response says nothing. */
+  /**
+   * What the client is charged for: as an event says, or would have said of a response that was cut off.
+   * A failed one is charged for with nothing.
+   */
   noteServed(usage: unknown): void {
     this.served.add(this.model, transcriptUnits(usage))
   }

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../json-value.js'
 import { CallWriter } from './call-writer.js'
 import type { EventSender } from './event-sender.js'
 import { MessageWriter } from './message-writer.js'
@@ -23,6 +24,8 @@ export interface ResponseOptions {
   /** Called just before `response.done` is sent: from then on the next response may begin. */
   readonly onDone: () => void
 }
+
+const NOTHING: TokenCount = { text: 0, audio: 0 }
 
 type CancelReason = 'turn_detected' | 'client_cancelled'
 
@@ -64,6 +67,7 @@ export class ResponseRun {
     await sendOddFrames(this.sender, wish)
     const ending = this.options.failure ?? (await this.#speak(planResponse(this.options.request)))
     if (ending !== undefined) await this.#finish(ending)
+    else this.sender.record.noteServed(this.#usage)
   }
 
   /** Returns undefined when the session ended first. */
@@ -120,16 +124,18 @@ export class ResponseRun {
   async #interruption(faultsStrike: boolean): Promise<ResponseEnding | undefined | 'none'> {
     const { session } = this.sender
     const { wish } = this.options.request
-    if (session.end !== undefined) return undefined
+    if (this.#isCutOff()) return undefined
     if (faultsStrike) {
       if (wish.words.has('incomplete')) return { status: 'incomplete', reason: 'content_filter' }
       if (wish.words.has('stall')) await Promise.race([session.closed, this.#cancelled])
-      else if (await endAsWished(this.sender, wish)) {
-        await session.closed
-        return undefined
-      }
+      else if (await endAsWished(this.sender, wish)) await session.closed
+      if (this.#isCutOff()) return undefined
     }
     return this.#cancelReason === undefined ? 'none' : { status: 'cancelled', reason: this.#cancelReason }
+  }
+
+  #isCutOff(): boolean {
+    return this.sender.session.end !== undefined
   }
 
   async #finish(ending: ResponseEnding): Promise<void> {
@@ -139,20 +145,24 @@ export class ResponseRun {
   }
 
   #object(ending: ResponseEnding | undefined): Readonly<Record<string, unknown>> {
-    const { request, conversationId, input, previousInput } = this.options
-    const written = this.#writers.map((writer) => writer.tokens)
-    const output = written.reduce(
-      (sum, tokens) => ({ text: sum.text + tokens.text, audio: sum.audio + tokens.audio }),
-      { text: 0, audio: 0 },
-    )
+    const { request, conversationId } = this.options
     const isCounted = ending !== undefined && ending.status !== 'failed'
     return responseObject(this.sender.dialect, request, {
       id: this.id,
       conversationId,
       ...(ending === undefined ? {} : { ending }),
       output: this.sender.items(this.#writers.map((writer) => writer.item.fields)),
-      usage: isCounted ? responseUsage(this.sender.dialect, input, previousInput, output) : null,
+      usage: isCounted ? this.#usage : null,
     })
+  }
+
+  /** As far as the response has come. */
+  get #usage(): JsonObject {
+    const { input, previousInput } = this.options
+    const output = this.#writers
+      .map((writer) => writer.tokens)
+      .reduce((sum, tokens) => ({ text: sum.text + tokens.text, audio: sum.audio + tokens.audio }), NOTHING)
+    return responseUsage(this.sender.dialect, input, previousInput, output)
   }
 
   #rateLimits(): readonly object[] {

@@ -63,9 +63,13 @@ export function durationUsage(seconds: number): Record<string, unknown> {
   return { type: 'duration', seconds: Math.ceil(seconds) }
 }
 
-/** `usage` of the models billed by token: ten audio tokens to a second, as recorded. */
-export function tokenUsage(transcript: Transcript, prompt: string): Record<string, unknown> {
-  const audio = Math.round(transcript.seconds * 10)
+/** `usage` of the models billed by token: so many audio tokens to a minute, and whatever the texts take. */
+export function tokenUsage(
+  transcript: Transcript,
+  prompt: string,
+  audioTokensPerMinute: number,
+): Record<string, unknown> {
+  const audio = Math.round((transcript.seconds * audioTokensPerMinute) / 60)
   const text = estimateTokens(prompt)
   const output = estimateTokens(transcript.text)
   return {

@@ -5,6 +5,7 @@ import { answerPieces, magicArguments } from '../../magic-text.js'
 import { exampleOf } from '../../schema-example.js'
 import { TextRun } from '../../text-run.js'
 import { contentText, type ChatRequest } from './chat-request.js'
+import { wordLimit } from './token-budget.js'
 import { toolName } from './tool-rules.js'
 
 export interface ToolCall {
@@ -27,13 +28,10 @@ export function decideAnswer(request: ChatRequest): ChatAnswer {
     const forced = fieldOf(request.body['tool_choice'], 'type') === 'function'
     return { kind: 'tools', calls, finishReason: forced ? 'stop' : 'tool_calls' }
   }
-  const pieces = answerPieces(request.callerText, words(request))
-  return { kind: 'text', newRun: () => new TextRun(pieces, tokenLimit(request.body), stops(request.body)) }
-}
-
-function tokenLimit(body: JsonObject): number {
-  const limit = body['max_completion_tokens'] ?? body['max_tokens']
-  return typeof limit === 'number' ? limit : Number.POSITIVE_INFINITY
+  const limit = wordLimit(request)
+  // Pieces of an answer are made as they are taken: each choice has its own.
+  const pieces = (): Iterable<string> => answerPieces(request.callerText, words(request))
+  return { kind: 'text', newRun: () => new TextRun(pieces(), limit, stops(request.body)) }
 }
 
 function stops(body: JsonObject): readonly string[] {

@@ -3,6 +3,7 @@ import type { ChatAnswer, ToolCall } from './chat-answer.js'
 import { finishReason, logprobsOf, newEnvelope, type Envelope } from './chat-envelope.js'
 import type { ChatRequest } from './chat-request.js'
 import { callTokens, chatUsage } from './chat-usage.js'
+import { choiceCount } from './token-budget.js'
 
 const PADDING = 'Ab3xQ9yT7mK2wZ5d'
 
@@ -53,8 +54,7 @@ export class ChunkWriter {
 /** The frames of a written answer or of tool calls (section 7 of the chat notes), lazily. */
 export function* chatChunks(request: ChatRequest, answer: ChatAnswer): Generator<string> {
   const writer = new ChunkWriter(request)
-  const count = typeof request.body['n'] === 'number' ? request.body['n'] : 1
-  const indexes = Array.from({ length: count }, (_, index) => index)
+  const indexes = Array.from({ length: choiceCount(request) }, (_, index) => index)
   let tokens = 0
   if (answer.kind === 'tools') {
     for (const index of indexes) {

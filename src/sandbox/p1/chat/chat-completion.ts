@@ -3,6 +3,7 @@ import { finishReason, logprobsOf, newEnvelope, wholeCall } from './chat-envelop
 import type { ChatRequest } from './chat-request.js'
 import { callTokens, chatUsage } from './chat-usage.js'
 import type { SpokenAnswer } from './spoken-answer.js'
+import { choiceCount } from './token-budget.js'
 
 /** The complete answer of section 4 of the chat notes; `speak` is given when the answer is spoken (section 5). */
 export function chatCompletion(
@@ -11,8 +12,7 @@ export function chatCompletion(
   speak: (words: string) => SpokenAnswer,
 ): Readonly<Record<string, unknown>> {
   const { id, created, model, service_tier, system_fingerprint } = newEnvelope(request)
-  const count = typeof request.body['n'] === 'number' ? request.body['n'] : 1
-  const parts = Array.from({ length: count }, (_, index) => choice(request, answer, index, speak))
+  const parts = Array.from({ length: choiceCount(request) }, (_, index) => choice(request, answer, index, speak))
   const tokens = parts.reduce((sum, part) => sum + part.tokens, 0)
   return {
     id,

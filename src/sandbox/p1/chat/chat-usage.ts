@@ -1,6 +1,7 @@
 import { fieldOf, objectsOf, textOf } from '../../json-value.js'
 import { estimateTokens } from '../../magic-text.js'
 import { contentText, type ChatRequest } from './chat-request.js'
+import { choiceCount, reasoningTokens } from './token-budget.js'
 
 /** Bytes of base64-decoded input audio counted as one audio token. */
 const AUDIO_BYTES_PER_TOKEN = 4800
@@ -8,8 +9,8 @@ const AUDIO_BYTES_PER_TOKEN = 4800
 const AUDIO_TOKENS_PER_WORD = 4
 const TOKENS_PER_MESSAGE = 4
 
-/** The usage object of section 6 of the chat notes. Audio models carry more keys. */
-export function chatUsage(request: ChatRequest, completionTokens: number): Readonly<Record<string, unknown>> {
+/** The usage object of section 6 of the chat notes for so many tokens of words. Audio models carry more keys. */
+export function chatUsage(request: ChatRequest, wordTokens: number): Readonly<Record<string, unknown>> {
   const promptText = request.messages.reduce(
     (sum, message) => sum + TOKENS_PER_MESSAGE + estimateTokens(contentText(message['content'])),
     3,
@@ -18,10 +19,11 @@ export function chatUsage(request: ChatRequest, completionTokens: number): Reado
     .flatMap((message) => objectsOf(message['content']))
     .filter((part) => part['type'] === 'input_audio')
     .reduce((sum, part) => sum + audioTokens(textOf(fieldOf(part['input_audio'], 'data'))), 0)
-  const spoken = request.audioFormat === undefined ? 0 : completionTokens * AUDIO_TOKENS_PER_WORD
+  const spoken = request.audioFormat === undefined ? 0 : wordTokens * AUDIO_TOKENS_PER_WORD
   const isAudioModel = request.family === 'audio-chat'
   const prompt = promptText + promptAudio
-  const completion = completionTokens + spoken
+  const reasoning = reasoningTokens(request) * choiceCount(request)
+  const completion = reasoning + wordTokens + spoken
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
@@ -32,11 +34,11 @@ export function chatUsage(request: ChatRequest, completionTokens: number): Reado
       ...(isAudioModel ? { text_tokens: promptText, image_tokens: 0 } : {}),
     },
     completion_tokens_details: {
-      reasoning_tokens: 0,
+      reasoning_tokens: reasoning,
       audio_tokens: spoken,
       accepted_prediction_tokens: 0,
       rejected_prediction_tokens: 0,
-      ...(isAudioModel ? { text_tokens: completionTokens } : {}),
+      ...(isAudioModel ? { text_tokens: wordTokens } : {}),
     },
   }
 }

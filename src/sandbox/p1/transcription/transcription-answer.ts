@@ -44,7 +44,8 @@ function frame(event: object): string {
 }
 
 export function usageOf(request: TranscriptionRequest, transcript: Transcript): object {
-  return request.family === 'whisper' ? durationUsage(transcript.seconds) : tokenUsage(transcript, request.prompt)
+  if (request.family === 'whisper') return durationUsage(transcript.seconds)
+  return tokenUsage(transcript, request.prompt, request.audioTokensPerMinute)
 }
 
 function verboseOptions(request: TranscriptionRequest): Parameters<typeof verboseJson>[1] {

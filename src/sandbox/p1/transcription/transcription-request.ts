@@ -7,6 +7,7 @@ import {
   judgeTemperature,
   type TranscriptionForm,
 } from '../../stt/transcription-form.js'
+import type { P1Context } from '../p1-context.js'
 import { transcriptionFamily, type P1Family } from '../p1-models.js'
 import { judgeChunking, judgeInclude, judgeSpeakers } from './class-g-rules.js'
 import { badLanguage, judgeFile, judgeFilePart } from './file-rules.js'
@@ -26,11 +27,17 @@ export interface TranscriptionRequest {
   readonly logprobs: boolean
   readonly speakers: readonly string[]
   readonly prompt: string
+  /** What a model that is billed by token takes for a minute of audio. */
+  readonly audioTokensPerMinute: number
   readonly facts: AudioFacts
 }
 
 /** Judges the form as strictly as the upstream. Throws OpenAiRejection. */
-export function judgeTranscription(form: TranscriptionForm, task: 'transcribe' | 'translate'): TranscriptionRequest {
+export function judgeTranscription(
+  form: TranscriptionForm,
+  task: 'transcribe' | 'translate',
+  { audioTokensPerMinute }: Pick<P1Context, 'audioTokensPerMinute'>,
+): TranscriptionRequest {
   const model = form.text('model') ?? ''
   if (model === '') reject('you must provide a model parameter')
   judgeFilePart(form)
@@ -56,7 +63,7 @@ export function judgeTranscription(form: TranscriptionForm, task: 'transcribe' |
   judgeChunking(form, family, facts.seconds)
   const prompt = form.text('prompt') ?? ''
   const wishes = { language, languageCodes, granularities, stream, logprobs, speakers, prompt }
-  return { task, model, family, format, ...wishes, facts }
+  return { task, model, family, format, ...wishes, audioTokensPerMinute, facts }
 }
 
 function judgeFormat(form: TranscriptionForm, family: P1Family, model: string): string {

@@ -3,22 +3,24 @@ import { openAiFaults, renderRejection, type OpenAiFaultOptions } from '../../op
 import { OpenAiRejection } from '../../openai-rejection.js'
 import { transcribe } from '../../stt/transcript.js'
 import { readForm, UPLOAD_LIMIT_BYTES } from '../../stt/transcription-form.js'
-import { p1Headers } from '../p1-headers.js'
+import { TranscriptTally } from '../../stream-tally.js'
 import { transcriptUnits } from '../../token-units.js'
+import type { P1Context } from '../p1-context.js'
+import { p1Headers } from '../p1-headers.js'
 import { transcriptionBody, transcriptionFrames, usageOf } from './transcription-answer.js'
 import { judgeTranscription, type TranscriptionRequest } from './transcription-request.js'
 
 /** POST /v1/audio/transcriptions. */
-export function serveTranscription(exchange: Exchange): Promise<void> {
-  return serve(exchange, 'transcribe')
+export function serveTranscription(exchange: Exchange, context: P1Context): Promise<void> {
+  return serve(exchange, 'transcribe', context)
 }
 
 /** POST /v1/audio/translations. */
-export function serveTranslation(exchange: Exchange): Promise<void> {
-  return serve(exchange, 'translate')
+export function serveTranslation(exchange: Exchange, context: P1Context): Promise<void> {
+  return serve(exchange, 'translate', context)
 }
 
-async function serve(exchange: Exchange, task: 'transcribe' | 'translate'): Promise<void> {
+async function serve(exchange: Exchange, task: 'transcribe' | 'translate', context: P1Context): Promise<void> {
   const headers = p1Headers(exchange, { tokenLimits: false })
   const options: OpenAiFaultOptions = { headers, render: (body) => JSON.stringify(body), lineEnd: '\r\n' }
   const form = await readForm(exchange, UPLOAD_LIMIT_BYTES)
@@ -26,7 +28,7 @@ async function serve(exchange: Exchange, task: 'transcribe' | 'translate'): Prom
   if (await exchange.answeredByFault(openAiFaults(options), prompt)) return
   try {
     if (form instanceof OpenAiRejection) throw form
-    await answer(exchange, judgeTranscription(form, task), options)
+    await answer(exchange, judgeTranscription(form, task, context), options)
   } catch (error) {
     if (!(error instanceof OpenAiRejection)) throw error
     const refusal = renderRejection(error, options)
@@ -38,15 +40,18 @@ async function answer(exchange: Exchange, request: TranscriptionRequest, options
   // Models billed by token announce token limits too; whisper only the request triple.
   const headers = request.family === 'whisper' ? options.headers : p1Headers(exchange, { tokenLimits: true })
   const transcript = transcribe(request.facts, request.task)
-  exchange.serve(request.model, transcriptUnits(usageOf(request, transcript)))
+  const units = transcriptUnits(usageOf(request, transcript))
   if (request.stream) {
     const streamHeaders = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' }
     const frames = transcriptionFrames(request, transcript)
-    await exchange.stream(200, { ...headers, ...streamHeaders }, frames, openAiFaults(options))
+    const tally = new TranscriptTally(units)
+    await exchange.stream(200, { ...headers, ...streamHeaders }, frames, openAiFaults(options), tally.note)
+    exchange.serve(request.model, tally.units)
     return
   }
   if (exchange.takeErrorFrame())
     throw new OpenAiRejection(500, 'The server had an error while processing your request.', { type: 'server_error' })
+  exchange.serve(request.model, units)
   const body = transcriptionBody(request, transcript)
   const type = typeof body === 'string' ? 'text/plain; charset=utf-8' : 'application/json'
   await exchange.send(200, { ...headers, 'content-type': type }, typeof body === 'string' ? body : JSON.stringify(body))
