@@ -12,7 +12,7 @@ it(
   async () => {
     const options = { runMs: 12_000, sampleMs: 1000, workers: 16, seed: 1 }
     const outcome = await runMixed(options)
-    const { counts, samples, atRest, leftUpstream, faults } = outcome
+    const { counts, leftUpstream, before, after, faults } = outcome
     const idle = Object.entries(counts).flatMap(([kind, endings]) => (sum(Object.values(endings)) === 0 ? [kind] : []))
     expect({ idle, leftUpstream, faults, run: describeMixed(options, outcome) }).toMatchObject({
       ...{ idle: [], leftUpstream: 0, faults: [] },
@@ -20,7 +20,10 @@ it(
     const all = Object.values(counts)
     expect(sum(all.map(({ answered }) => answered))).toBeGreaterThan(20)
     expect(sum(all.map(({ left }) => left))).toBeGreaterThan(0)
-    expect(atRest.sockets).toBeLessThanOrEqual(Math.max(...samples.map(({ sockets }) => sockets)))
+    // It listens, and has no other connection before anybody calls.
+    expect(before.connections).toBe(1)
+    expect(after.connections).toBe(1)
+    expect(after.timers).toBeLessThanOrEqual(before.timers)
   },
   PATIENCE_MS,
 )

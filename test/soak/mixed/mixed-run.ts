@@ -13,7 +13,7 @@ import {
   startUpstreams,
   UPSTREAM_KEY,
 } from './mixed-upstreams.js'
-import { ProcessSamples, type Sample } from './process-samples.js'
+import { type Holdings, ProcessSamples, type Sample } from './process-samples.js'
 
 export interface MixedOptions {
   readonly runMs: number
@@ -29,8 +29,12 @@ export interface MixedOutcome {
   readonly samples: readonly Sample[]
   /** A while after the last call. */
   readonly atRest: Sample
-  /** What upstreams were still doing by then. */
+  /** What upstreams were still doing by then, connections that serve one call included. */
   readonly leftUpstream: number
+  /** What the gateway held before the first call. */
+  readonly before: Holdings
+  /** What it held when all callers and then all upstreams were gone: what that is more, it keeps for nobody. */
+  readonly after: Holdings
   /** What the gateway's log holds that it must not hold. */
   readonly faults: readonly string[]
 }
@@ -40,6 +44,8 @@ const PROBE = new URL('./resource-probe.mjs', import.meta.url).href
 /** Longer than anything the gateway waits for here. */
 const REST_MS = 8000
 const LONGEST_PAUSE_MS = 250
+/** For what ends with its upstream. */
+const PATIENCE_MS = 10_000
 
 /** Every kind of traffic at once on one gateway, its upstreams failing now and then, and looks at what it holds. */
 export async function runMixed(options: MixedOptions): Promise<MixedOutcome> {
@@ -54,13 +60,18 @@ export async function runMixed(options: MixedOptions): Promise<MixedOutcome> {
     GATEWAY_DATA: join(directory, 'data'),
   })
   const traffic = new MixedTraffic(await gateway.listening(), KEY, upstreams.pageUrl)
+  let closing: Promise<void> | undefined
+  const closeUpstreams = (): Promise<void> => (closing ??= upstreams.close())
   try {
     const process = new ProcessSamples(gateway.child.pid ?? 0, resourcesFile)
+    const before = await process.holdings()
     const counts = await underLoad(options, { traffic, upstreams, process, random })
     await traffic.close()
     await pause(REST_MS)
     const atRest = await process.look()
-    const leftUpstream = upstreams.simulators.reduce((sum, { activeRequests }) => sum + activeRequests, 0)
+    const leftUpstream = upstreams.inUse()
+    await closeUpstreams()
+    const after = await holdingsAfter(process, before)
     gateway.child.kill('SIGTERM')
     const watch = new LogWatch(
       new Map([
@@ -69,12 +80,22 @@ export async function runMixed(options: MixedOptions): Promise<MixedOutcome> {
       ]),
     )
     watch.read(await gateway.exited, 'SIGTERM')
-    return { counts, samples: process.samples, atRest, leftUpstream, faults: watch.faults }
+    return { counts, samples: process.samples, atRest, leftUpstream, before, after, faults: watch.faults }
   } finally {
     await traffic.close()
     await gateway.close()
-    await upstreams.close()
+    await closeUpstreams()
     await rm(directory, { recursive: true, force: true })
+  }
+}
+
+/** As soon as it is no more than before, at the latest when the patience is over. */
+async function holdingsAfter(process: ProcessSamples, before: Holdings): Promise<Holdings> {
+  const deadlineAtMs = performance.now() + PATIENCE_MS
+  for (;;) {
+    const { connections, timers } = await process.holdings()
+    const isBack = connections <= before.connections && timers <= before.timers
+    if (isBack || performance.now() > deadlineAtMs) return { connections, timers }
   }
 }
 

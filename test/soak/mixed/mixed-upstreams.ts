@@ -31,6 +31,8 @@ const PAGE_TEXT = 'A kettle is a vessel in which water is brought to the boil, a
 
 export const UPSTREAM_KEY = 'soak-upstream-canary'
 const VIDGEN = { accessKey: 'soak-access', secretKey: 'soak-upstream-canary-secret' }
+/** All but those of realtime sessions, which have a simulator of their own: its connections can be told from idle ones. */
+const P1_MODELS = ['gpt-4.1-mini', 'tts-1', 'gpt-4o-mini-tts', 'whisper-1']
 /** Cut short, so that what falls silent does not pile up. */
 const TIMEOUTS = { connectMs: 1000, firstByteMs: 1500, idleMs: 1000, totalMs: 10_000 }
 
@@ -39,8 +41,9 @@ export type MixedUpstreams = Awaited<ReturnType<typeof startUpstreams>>
 /** One simulator of each kind that the traffic goes to, and a web server with pages to read. */
 export async function startUpstreams() {
   const options = { apiKey: UPSTREAM_KEY }
-  const [p1, p2, p3, m1, vidgen, web] = await Promise.all([
+  const [p1, live, p2, p3, m1, vidgen, web] = await Promise.all([
     startP1Simulator({ ...options, paceMs: 1 }),
+    startP1Simulator(options),
     startP2Simulator({ apiKey: `app|${UPSTREAM_KEY}` }),
     startP3Simulator(options),
     startM1Simulator({ ...options, paceMs: 1 }),
@@ -52,10 +55,14 @@ export async function startUpstreams() {
   }
   const simulators: readonly Simulator[] = [p1, p3, m1, vidgen]
   return {
-    ...{ p1, p2, p3, m1, vidgen, web, simulators },
+    ...{ p1, live, p2, p3, m1, vidgen, web, simulators },
+    /** Requests under way, and connections that are of no use for another call: realtime sessions, p2's, of fetched pages. */
+    inUse: () =>
+      simulators.reduce((sum, { activeRequests }) => sum + activeRequests, 0) +
+      [live.openConnections, p2.openConnections, web.sockets.size].reduce((sum, open) => sum + open),
     pageUrl: (random: Random) => web.url(`/page-${Math.floor(random.next() * PAGES)}`),
     close: async () => {
-      await Promise.all([p1, p2, p3, m1, vidgen, web].map((server) => server.close()))
+      await Promise.all([p1, live, p2, p3, m1, vidgen, web].map((server) => server.close()))
     },
   }
 }
@@ -80,10 +87,11 @@ export function spoilRequests({ simulators, web }: MixedUpstreams, random: Rando
 }
 
 /** The gateway's configuration with one channel to each. */
-export const mixedConfiguration = ({ p1, p2, p3, m1, vidgen, web }: MixedUpstreams, key: string): object => ({
+export const mixedConfiguration = ({ p1, live, p2, p3, m1, vidgen, web }: MixedUpstreams, key: string): object => ({
   auth: { keys: [{ id: 'soak', key }] },
   channels: [
-    { id: 'p1', provider: 'p1', baseUrl: p1.url, credentials: UPSTREAM_KEY },
+    { id: 'p1', provider: 'p1', baseUrl: p1.url, credentials: UPSTREAM_KEY, models: P1_MODELS },
+    { id: 'live', provider: 'p1', baseUrl: live.url, credentials: UPSTREAM_KEY, models: ['gpt-realtime'] },
     { id: 'p2', provider: 'p2', baseUrl: p2.url, credentials: `app|${UPSTREAM_KEY}`, models: ['p2-tts'] },
     { id: 'p3', provider: 'p3', baseUrl: p3.url, credentials: UPSTREAM_KEY },
     { id: 'm1', provider: 'm1', baseUrl: m1.url, credentials: UPSTREAM_KEY },

@@ -15,12 +15,23 @@ export interface Sample {
   readonly resources: number
 }
 
+/** What a process holds for others. */
+export interface Holdings {
+  /** TCP sockets, those that listen included. */
+  readonly connections: number
+  /** Timers that keep the event loop alive. */
+  readonly timers: number
+}
+
 interface Resources {
+  readonly writtenAtMs: number
   readonly counts: Readonly<Record<string, number>>
   readonly heapBytes: number
 }
 
 const MEBIBYTE = 1_048_576
+/** The column of a table of sockets that holds what a descriptor is named by. */
+const INODE = 9
 
 /** Looks at a process now and then, on Linux. `resourcesFile`: where it writes down its own resources. */
 export class ProcessSamples {
@@ -55,6 +66,16 @@ export class ProcessSamples {
     }
   }
 
+  /** As of now, which takes up to a second to learn. */
+  async holdings(): Promise<Holdings> {
+    const { counts } = await this.resources(Date.now())
+    const tables = await Promise.all(['tcp', 'tcp6'].map((name) => readFile(`/proc/${this.pid}/net/${name}`, 'utf8')))
+    const inodes = new Set(tables.flatMap((table) => table.split('\n').map((line) => line.trim().split(/\s+/)[INODE])))
+    const targets = await this.descriptors()
+    const isConnection = (target: string): boolean => inodes.has(/^socket:\[(\d+)\]$/.exec(target)?.[1] ?? 'none')
+    return { connections: targets.filter(isConnection).length, timers: counts['Timeout'] ?? 0 }
+  }
+
   private async descriptors(): Promise<readonly string[]> {
     const directory = `/proc/${this.pid}/fd`
     const names = await readdir(directory)
@@ -63,14 +84,22 @@ export class ProcessSamples {
     return targets.filter((target) => target !== '')
   }
 
-  /** It may be writing right now: then it is looked at again. */
-  private async resources(): Promise<Resources> {
+  /** Written at this time or later. It may be writing right now: then it is looked at again. */
+  private async resources(sinceMs = 0): Promise<Resources> {
     for (;;) {
-      try {
-        return JSON.parse(await readFile(this.resourcesFile, 'utf8')) as Resources
-      } catch {
-        await pause(50)
-      }
+      const text = await readFile(this.resourcesFile, 'utf8').catch(() => '')
+      const resources = parsed(text)
+      if (resources !== undefined && resources.writtenAtMs >= sinceMs) return resources
+      await pause(50)
     }
+  }
+}
+
+/** Undefined of a text that is not whole. */
+function parsed(text: string): Resources | undefined {
+  try {
+    return JSON.parse(text) as Resources
+  } catch {
+    return undefined
   }
 }

@@ -7,6 +7,6 @@ const EVERY_MS = 1000
 const write = () => {
   const counts = {}
   for (const kind of process.getActiveResourcesInfo()) counts[kind] = (counts[kind] ?? 0) + 1
-  writeFileSync(file, JSON.stringify({ counts, heapBytes: process.memoryUsage().heapUsed }))
+  writeFileSync(file, JSON.stringify({ writtenAtMs: Date.now(), counts, heapBytes: process.memoryUsage().heapUsed }))
 }
 setInterval(write, EVERY_MS).unref()

@@ -1,0 +1,133 @@
+// `npm run build && node bench/call-costs.mjs`: what limits add to a call, what counting it for the metrics adds, and what a
+// scrape takes, in processor time of this process. Nothing is sent: calls begin and end as the gateway's own are told to.
+// With REDIS_URL limits are also counted there, under names that no key of a gateway has.
+import { createApplication } from '../dist/app.setup.js'
+import { Call } from '../dist/common/http/call.js'
+import { LimitGate } from '../dist/common/limits/limit-gate.js'
+import { CallEndings } from '../dist/common/observability/call-endings.js'
+import { KnownRoutes } from '../dist/common/observability/known-routes.js'
+import { createLogging } from '../dist/common/observability/logger.js'
+import { Metrics } from '../dist/common/observability/metrics.js'
+import { parseConfig } from '../dist/config/config-loader.js'
+import { ConfigStore } from '../dist/config/config-store.js'
+import { AttemptMetrics } from '../dist/metrics/attempt-metrics.js'
+import { CallMetrics } from '../dist/metrics/call-metrics.js'
+import { scratchDirectory } from './processes.mjs'
+import { median } from './statistics.mjs'
+
+const ROUNDS = 15
+const CALLS = 60_000
+const REDIS_CALLS = 6_000
+/** Under way at once where something is waited for. */
+const CONCURRENCY = 32
+const SCRAPES = 200
+
+const CHANNELS = [{ id: 'bench', provider: 'p1', baseUrl: 'http://127.0.0.1:9', credentials: 'none' }]
+const LIMITS = { requestsPerMinute: 1e9, tokensPerMinute: 1e12, concurrency: 1e6 }
+const LIMITED = { keyId: 'bench-call-costs', limits: LIMITS }
+const UNLIMITED = { keyId: 'bench-call-costs' }
+const EXPECTED = { tokens: 300, unboundedAnswers: 1 }
+const USAGE = { units: { prompt_tokens: 300, completion_tokens: 200, total_tokens: 500 }, estimated: false }
+const OUTCOME = { status: 200, left: false, totalMs: 3, gatewayMs: 1 }
+
+async function startApplication(sections = {}) {
+  process.env.GATEWAY_DATA = scratchDirectory()
+  const config = parseConfig(JSON.stringify({ channels: CHANNELS, ...sections }), {})
+  return createApplication({ config, logging: createLogging('fatal', { write: () => undefined }), sandbox: false })
+}
+
+/** A chat call as it is when its key is known. */
+function callOf(caller) {
+  const call = new Call('bench', 'POST', '/v1/chat/completions', performance.now())
+  call.caller = caller
+  return call
+}
+
+/** As it is when its answer is over. */
+function finish({ log }) {
+  log.tried.push({ channelId: 'bench', startedAtMs: 0, endedAtMs: 2 })
+  log.usage = USAGE
+  log.upstreamMs = 2
+  log.firstByteMs = 2
+}
+
+const microsecondsNow = () => {
+  const { user, system } = process.cpuUsage()
+  return user + system
+}
+
+/** Processor time of one call in µs; `serve` may give a promise. */
+async function costOf(serve, calls, concurrency = 1) {
+  const startedAt = microsecondsNow()
+  let left = calls
+  const work = async () => {
+    while (left-- > 0) {
+      const served = serve()
+      if (served !== undefined) await served
+    }
+  }
+  await Promise.all(Array.from({ length: concurrency }, work))
+  return (microsecondsNow() - startedAt) / calls
+}
+
+/** The median over pairs of slots, one right after the other, of what the second adds to the first. */
+async function addedBy(without, withIt, calls, concurrency) {
+  const added = []
+  for (let round = -2; round < ROUNDS; round++) {
+    const base = await costOf(without, calls, concurrency)
+    const whole = await costOf(withIt, calls, concurrency)
+    // The first are for compiling.
+    if (round >= 0) added.push(whole - base)
+  }
+  return median(added)
+}
+
+async function limitCost(sections, calls, concurrency) {
+  const application = await startApplication(sections)
+  const gate = application.get(LimitGate, { strict: false })
+  const endings = application.get(CallEndings, { strict: false })
+  const endOf = (call) => {
+    finish(call)
+    endings.over(call, OUTCOME)
+  }
+  const serve = (caller) => () => {
+    const call = callOf(caller)
+    const begun = gate.begin(call)
+    if (begun === true) {
+      const expecting = call.allowance?.expect(EXPECTED)
+      return expecting === undefined ? endOf(call) : expecting.then(() => endOf(call))
+    }
+    return begun.then(() => call.allowance.expect(EXPECTED)).then(() => endOf(call))
+  }
+  if (sections.redis !== undefined && !gate.isShared) throw new Error('Redis does not answer at REDIS_URL.')
+  const added = await addedBy(serve(UNLIMITED), serve(LIMITED), calls, concurrency)
+  await application.close()
+  return added
+}
+
+/** A call that is over, told to nobody and to those who count. */
+async function countingCost(application) {
+  const endings = new CallEndings()
+  const known = application.get(KnownRoutes, { strict: false })
+  new CallMetrics(known, endings, new Metrics())
+  new AttemptMetrics(application.get(ConfigStore, { strict: false }), endings, new Metrics())
+  const tell = (listeners) => () => {
+    const call = callOf(UNLIMITED)
+    listeners.begun(call)
+    finish(call)
+    listeners.over(call, OUTCOME)
+  }
+  return addedBy(tell(new CallEndings()), tell(endings), CALLS)
+}
+
+const shown = (name, value, unit) => console.log(`${name.padEnd(34)} ${value.toFixed(1).padStart(6)} ${unit}`)
+
+const application = await startApplication()
+shown('counting a call for the metrics', await countingCost(application), 'µs')
+const metrics = application.get(Metrics, { strict: false })
+shown('a scrape', (await costOf(() => metrics.collectText(), SCRAPES)) / 1000, 'ms')
+await application.close()
+shown('limits of a call, in memory', await limitCost({}, CALLS), 'µs')
+const { REDIS_URL } = process.env
+if (REDIS_URL === undefined) console.log('limits of a call, in Redis           not measured: set REDIS_URL')
+else shown('limits of a call, in Redis', await limitCost({ redis: { url: REDIS_URL } }, REDIS_CALLS, CONCURRENCY), 'µs')
