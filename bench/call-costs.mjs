@@ -1,5 +1,5 @@
-// `npm run build && node bench/call-costs.mjs`: what limits add to a call, what counting it for the metrics adds, and what a
-// scrape takes, in processor time of this process. Nothing is sent: calls begin and end as the gateway's own are told to.
+// `npm run bench:costs`: what limits add to a call, what counting it for the metrics and recording its usage add, and
+// what a scrape takes, in processor time of this process. Nothing is sent: calls begin and end as the gateway's own are told to.
 // With REDIS_URL limits are also counted there, under names that no key of a gateway has.
 import { createApplication } from '../dist/app.setup.js'
 import { Call } from '../dist/common/http/call.js'
@@ -12,6 +12,9 @@ import { parseConfig } from '../dist/config/config-loader.js'
 import { ConfigStore } from '../dist/config/config-store.js'
 import { AttemptMetrics } from '../dist/metrics/attempt-metrics.js'
 import { CallMetrics } from '../dist/metrics/call-metrics.js'
+import { PriceTable } from '../dist/usage/price-table.js'
+import { requestNote } from '../dist/usage/request-note.js'
+import { UsageSettlement } from '../dist/usage/usage-settlement.js'
 import { scratchDirectory } from './processes.mjs'
 import { median } from './statistics.mjs'
 
@@ -21,6 +24,7 @@ const REDIS_CALLS = 6_000
 /** Under way at once where something is waited for. */
 const CONCURRENCY = 32
 const SCRAPES = 200
+const RECORDS_AT_ONCE = 50
 
 const CHANNELS = [{ id: 'bench', provider: 'p1', baseUrl: 'http://127.0.0.1:9', credentials: 'none' }]
 const LIMITS = { requestsPerMinute: 1e9, tokensPerMinute: 1e12, concurrency: 1e6 }
@@ -45,6 +49,7 @@ function callOf(caller) {
 
 /** As it is when its answer is over. */
 function finish({ log }) {
+  Object.assign(log, { model: 'gpt-4o-mini', modelClass: 'chat', channelId: 'bench' })
   log.tried.push({ channelId: 'bench', startedAtMs: 0, endedAtMs: 2 })
   log.usage = USAGE
   log.upstreamMs = 2
@@ -120,9 +125,29 @@ async function countingCost(application) {
   return addedBy(tell(new CallEndings()), tell(endings), CALLS)
 }
 
+/** A call that is over, and the same with its record made and priced, as many at a time as the ledger makes. */
+async function recordingCost(application) {
+  const settlement = application.get(UsageSettlement, { strict: false })
+  const prices = new PriceTable(application.get(ConfigStore, { strict: false }).current.prices)
+  const end = () => {
+    const call = callOf(UNLIMITED)
+    finish(call)
+    return call
+  }
+  let notes = []
+  const record = () => {
+    if (notes.push(requestNote(end(), OUTCOME, prices)) < RECORDS_AT_ONCE) return
+    const records = settlement.settled(notes, true)
+    if (records.some(({ pricing }) => pricing !== 'priced')) throw new Error('A record is not priced.')
+    notes = []
+  }
+  return addedBy(() => void end(), record, CALLS)
+}
+
 const shown = (name, value, unit) => console.log(`${name.padEnd(34)} ${value.toFixed(1).padStart(6)} ${unit}`)
 
-const application = await startApplication()
+const application = await startApplication({ prices: [{ models: ['*'], promptTokens: 2.5, completionTokens: 10 }] })
+shown('recording the usage of a call', await recordingCost(application), 'µs')
 shown('counting a call for the metrics', await countingCost(application), 'µs')
 const metrics = application.get(Metrics, { strict: false })
 shown('a scrape', (await costOf(() => metrics.collectText(), SCRAPES)) / 1000, 'ms')
