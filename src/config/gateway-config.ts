@@ -245,7 +245,7 @@ export interface DocumentsSection {
 export interface UsageSection {
   /** Absent = where there is a store that was asked for by name (`storesUsage`). */
   readonly store?: boolean
-  /** Records that may wait for the store; beyond it the oldest go to the log. */
+  /** Records that may wait for the store in memory; beyond it the oldest wait in files. */
   readonly queueRows: number
   /** Written at once. */
   readonly batchRows: number

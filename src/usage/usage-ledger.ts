@@ -62,7 +62,8 @@ export class UsageLedger
       this.prices = new PriceTable(prices)
       this.metrics.forgetChannelsBut(channels.map(({ id }) => id))
     })
-    process.on('exit', this.keepRest)
+    // Before the log, which has to say it, and which a reader who stands still may hold up.
+    process.prependListener('exit', this.keepRest)
   }
 
   /** The first of all hooks: what is noted is written while other work ends, and does not wait for it. */

@@ -50,21 +50,22 @@ describe('What was used', () => {
     expect(logged()).toEqual([])
   })
 
-  it('goes to the log, the oldest first, when too much waits', async () => {
+  it('waits in a file, the oldest first, when too much of it waits', async () => {
     await begin({ queueRows: 5, batchRows: 2 })
-    const { writer, store, written, logged, metric } = lab
+    const { writer, store, written, logged, spilled, metric } = lab
     store.before = away
     const first = records(2)
     writer.add(first)
     await eventually(() => store.batches.length === 1)
     const many = records(8)
     for (const record of many) writer.add([record])
-    expect(logged()).toEqual(idsOf(many.slice(0, 3)))
-    expect(await metric('gateway_usage_dropped_total')).toBe(3)
-    expect(await metric('gateway_usage_queue_rows')).toBe(7)
+    expect(await metric('gateway_usage_queue_rows')).toBe(10)
+    await eventually(async () => (await metric('gateway_usage_queue_rows')) === 7)
+    expect(await spilled()).toEqual(idsOf(many.slice(0, 3)))
     store.before = () => undefined
-    await eventually(() => written().length === 7)
-    expect(written()).toEqual(idsOf([...first, ...many.slice(3)]))
+    await eventually(() => written().length === 10)
+    expect(written()).toEqual(idsOf([...first, ...many.slice(3), ...many.slice(0, 3)]))
+    expect([logged(), await metric('gateway_usage_dropped_total')]).toEqual([[], 0])
   })
 })
 

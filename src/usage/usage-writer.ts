@@ -7,8 +7,9 @@ import type { UsageRecord } from '../common/usage/usage-record.js'
 import { ConfigStore } from '../config/config-store.js'
 import { RecordDelivery } from './record-delivery.js'
 import { UsageLeftovers } from './spill/usage-leftovers.js'
+import { UsageOverflow } from './spill/usage-overflow.js'
 import { storesUsage } from './stored-usage.js'
-import { type DropReason, UsageMetrics } from './usage-metrics.js'
+import { UsageMetrics } from './usage-metrics.js'
 import { UsageRepository } from './usage.repository.js'
 
 /** Kept where nobody has asked for a store so far: enough to look at, too few to weigh on anybody's memory. */
@@ -22,7 +23,7 @@ const LAST_WRITES_MS = 5000
 
 /**
  * Writes records behind the calls they are about: a batch at a time, again until the store has taken it. The queue is
- * bounded: when it is full, the oldest records go to the log instead of the store.
+ * bounded: when it is full, the oldest records wait elsewhere.
  */
 @Injectable()
 export class UsageWriter implements OnModuleInit {
@@ -39,20 +40,19 @@ export class UsageWriter implements OnModuleInit {
     private readonly records: UsageRepository,
     private readonly database: Database,
     private readonly store: ConfigStore,
-    private readonly metrics: UsageMetrics,
+    metrics: UsageMetrics,
     private readonly leftovers: UsageLeftovers,
+    private readonly overflow: UsageOverflow,
     @Inject(LOGGER) private readonly logger: Logger,
     /** Given by tests only. */
     @Optional() private readonly lastWritesMs: number = LAST_WRITES_MS,
   ) {
-    metrics.watchQueue(() => this.queue.length + this.inFlight.length)
-    this.delivery = new RecordDelivery(
-      records,
-      (record) => {
-        this.giveUp([record], 'refused')
-      },
-      logger,
-    )
+    metrics.watchQueue(() => this.queue.length + this.inFlight.length + overflow.rows)
+    const onRefused = (record: UsageRecord): void => {
+      metrics.countDropped('refused', 1)
+      logger.warn({ reason: 'refused', record }, 'usage')
+    }
+    this.delivery = new RecordDelivery(records, onRefused, logger)
   }
 
   onModuleInit(): void {
@@ -68,7 +68,7 @@ export class UsageWriter implements OnModuleInit {
     this.queue.push(...records)
     const { queueRows } = this.store.current.usage
     const excess = this.queue.length - (this.mayWrite ? queueRows : Math.min(queueRows, UNWANTED_ROWS))
-    if (excess > 0) this.overflow(this.queue.splice(0, excess))
+    if (excess > 0) this.makeRoom(excess)
     if (this.queue.length >= this.store.current.usage.batchRows) this.begin()
   }
 
@@ -84,14 +84,14 @@ export class UsageWriter implements OnModuleInit {
   async stop(): Promise<void> {
     this.delivery.stop(performance.now() + this.lastWritesMs)
     this.begin()
-    if (this.work !== undefined) await inTime(this.work, this.lastWritesMs)
+    await inTime(this.whenIdle(), this.lastWritesMs)
     this.keepRest()
   }
 
   /** What the store does not have by now is kept for the next start. For the very end: synchronous. */
   keepRest(): void {
     if (!this.mayWrite) return
-    const rest = [...this.inFlight, ...this.queue.splice(0)]
+    const rest = [...this.overflow.takeRest(), ...this.inFlight, ...this.queue.splice(0)]
     this.inFlight = []
     this.leftovers.keep(rest)
   }
@@ -104,12 +104,22 @@ export class UsageWriter implements OnModuleInit {
     })
   }
 
+  private async whenIdle(): Promise<void> {
+    await this.work
+    await this.overflow.whenIdle()
+  }
+
   /** Nobody opens an embedded store for the sake of a chat call. */
   private get mayWrite(): boolean {
     return this.isOpen || this.isAskedFor || storesUsage(this.store.current)
   }
 
   private async run(): Promise<void> {
+    for (; this.queue.length > 0; this.queue.push(...this.overflow.reclaim())) await this.writeQueue()
+    this.overflow.restore()
+  }
+
+  private async writeQueue(): Promise<void> {
     while (this.queue.length > 0) {
       const batch = this.queue.splice(0, this.store.current.usage.batchRows)
       this.inFlight = batch
@@ -120,18 +130,14 @@ export class UsageWriter implements OnModuleInit {
     }
   }
 
-  private overflow(oldest: readonly UsageRecord[]): void {
+  private makeRoom(excess: number): void {
+    const oldest = this.queue.splice(0, excess)
     if (this.mayWrite) {
-      this.giveUp(oldest, 'overflow')
+      this.overflow.add(oldest)
       return
     }
     // Nobody stores usage here: what was used stands in the log of the calls, and is not repeated for each of them.
     if (!this.hasToldOfOverflow) this.logger.info('usage is not stored here: the oldest records are forgotten')
     this.hasToldOfOverflow = true
-  }
-
-  private giveUp(records: readonly UsageRecord[], reason: DropReason): void {
-    this.metrics.countDropped(reason, records.length)
-    for (const record of records) this.logger.warn({ reason, record }, 'usage')
   }
 }

@@ -7,6 +7,7 @@ import { type Environment, environmentConfig } from '../config/environment.confi
 import { KyselyUsageRepository } from './kysely-usage.repository.js'
 import { SpillFolder } from './spill/spill-folder.js'
 import { UsageLeftovers } from './spill/usage-leftovers.js'
+import { UsageOverflow } from './spill/usage-overflow.js'
 import { UsageRecovery } from './spill/usage-recovery.js'
 import { StoredUsageReports } from './stored-usage-reports.js'
 import { UsageController } from './usage.controller.js'
@@ -35,6 +36,7 @@ import { UsageRepository } from './usage.repository.js'
     UsageSettlement,
     UsageLeftovers,
     UsageRecovery,
+    UsageOverflow,
     UsageWriter,
     UsageLedger,
     { provide: UsageRecorder, useExisting: UsageLedger },

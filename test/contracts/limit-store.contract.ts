@@ -66,11 +66,25 @@ export function limitStoreContract(name: string, start: () => Promise<LimitStore
       expect(await one.add('settled', 1, 100)).toMatchObject({ fits: false })
     })
 
+    it('are seen to be given back at once, as whoever gives back waits for no answer', async () => {
+      const { one } = stores
+      await one.add('seen', 30, 100)
+      const addition = await one.add('seen', 1, 100)
+      if (addition === undefined) throw new Error('nothing was counted')
+      const givingBack = one.giveBack('seen', 1, 100, addition)
+      expect(one.lastSeen('seen')).toMatchObject({ used: 30, allowed: 100 })
+      await givingBack
+      expect(one.lastSeen('seen')).toMatchObject({ used: 30, allowed: 100 })
+      expect(one.lastSeen('seen')?.endsAtMs).toBeGreaterThan(performance.now() + 55_000)
+    })
+
     it('never give back into a window that is over', async () => {
       const { one } = stores
       const addition = await one.add('over', 80, 100)
       if (addition === undefined) throw new Error('nothing was counted')
-      await one.giveBack('over', 80, 100, { ...addition, endsAtMs: performance.now() })
+      const givingBack = one.giveBack('over', 80, 100, { ...addition, endsAtMs: performance.now() })
+      expect(one.lastSeen('over')).toMatchObject({ used: 80 })
+      await givingBack
       expect(await one.peek('over', 100)).toMatchObject({ used: 80 })
     })
 

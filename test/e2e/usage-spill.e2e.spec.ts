@@ -89,7 +89,9 @@ describe('What was used while the database is away', () => {
       gateway.child.kill('SIGTERM')
       await gateway.said(/"draining"/)
       gateway.child.kill('SIGTERM')
-      expect((await gateway.exited).code).toBe(1)
+      const { code, output } = await gateway.exited
+      expect(code).toBe(1)
+      expect(output).toContain('"usage waits in a file for the next start"')
       await startNext(url)
       expect(requestIds(await storedIn({ url }))).toEqual(expect.arrayContaining(ids))
     },

@@ -1,3 +1,5 @@
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterEach, beforeAll, afterAll, describe, expect, it } from '@jest/globals'
 import pg from 'pg'
 import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
@@ -10,8 +12,9 @@ import { startGateway, type TestGateway } from '../support/gateway.js'
 import { p1Channel, UPSTREAM_KEY } from '../support/p1-gateway.js'
 import { startPostgres, type TestPostgres } from '../support/postgres.js'
 import { sendRaw } from '../support/raw-http.js'
-import { dataDirectory, STORE_START_MS } from '../support/stores.js'
+import { dataDirectory, emptyDataDirectory, STORE_START_MS } from '../support/stores.js'
 import { getUsage, recordsOf } from '../support/usage-lab.js'
+import { spilledIds } from '../support/usage-writer-lab.js'
 
 let postgres: TestPostgres
 let simulator: Simulator
@@ -83,9 +86,34 @@ describe('While the database is away', () => {
     expect(gateway.logText()).not.toContain('"record"')
   }, 30_000)
 
-  it('what does not fit into the queue is in the log, and the rest is stored', async () => {
+  it('what does not fit into the queue waits in files, and is stored by the running process once it is back', async () => {
     const database = { url: await postgres.emptyDatabase() }
-    const gateway = await replica({ database, usage: { batchMs: 10, batchRows: 2, queueRows: 5 } })
+    const place = await emptyDataDirectory()
+    const gateway = await replica({ database, usage: { batchMs: 10, batchRows: 2, queueRows: 5 } }, place)
+    await gateway.application.get(Database).open()
+    await postgres.kill()
+    const ids = await chats(gateway, 30, 'many')
+    const folder = join(place, 'unstored-usage')
+    const { registry } = gateway.application.get(Metrics)
+    await eventually(async () => {
+      const queued = /^gateway_usage_queue_rows (\d+)$/m.exec(await registry.metrics())?.[1]
+      return Number(queued) <= 7 && (await readdir(folder).catch(() => [])).length > 0
+    })
+    expect((await spilledIds(folder)).length).toBeGreaterThanOrEqual(20)
+    await postgres.start()
+    await eventually(async () => (await recorded(gateway).catch(() => [])).length === ids.length)
+    expect(await recorded(gateway)).toEqual(ids.sort())
+    await eventually(async () => (await readdir(folder)).length === 0)
+    expect(gateway.logText()).toContain('"usage is stored that had no room in the queue"')
+    expect(gateway.logText()).not.toContain('"record"')
+    expect(await registry.metrics()).not.toMatch(/^gateway_usage_dropped_total\{/m)
+    await rm(place, { recursive: true })
+  }, 30_000)
+
+  it('what fits neither into the queue nor into a file is in the log, and the rest is stored', async () => {
+    const database = { url: await postgres.emptyDatabase() }
+    const usage = { batchMs: 10, batchRows: 2, queueRows: 5 }
+    const gateway = await replica({ database, usage }, '/dev/null/data')
     await gateway.application.get(Database).open()
     await postgres.kill()
     const ids = await chats(gateway, 30, 'many')

@@ -13,6 +13,8 @@ import type { GatewayConfig } from '../../src/config/gateway-config.js'
 import { SpillFolder } from '../../src/usage/spill/spill-folder.js'
 import { UsageLeftovers } from '../../src/usage/spill/usage-leftovers.js'
 import { UsageLedger } from '../../src/usage/usage-ledger.js'
+import { UsageOverflow } from '../../src/usage/spill/usage-overflow.js'
+import { UsageRecovery } from '../../src/usage/spill/usage-recovery.js'
 import { UsageMetrics } from '../../src/usage/usage-metrics.js'
 import { UsageSettlement } from '../../src/usage/usage-settlement.js'
 import { UsageWriter } from '../../src/usage/usage-writer.js'
@@ -102,7 +104,10 @@ export async function usageLedgerLab({
   const counts = new UsageMetrics(metrics)
   const folder = new SpillFolder(join(place, 'rows'))
   const leftovers = new UsageLeftovers(folder, counts, logger)
-  const writer = new UsageWriter(store, new OpenDatabase(), config, counts, leftovers, logger, 100)
+  const database = new OpenDatabase()
+  const recovery = new UsageRecovery(store, database, config, folder, counts, logger)
+  const overflow = new UsageOverflow(folder, recovery, config, counts, logger)
+  const writer = new UsageWriter(store, database, config, counts, leftovers, overflow, logger, 100)
   const ledger = new UsageLedger(endings, config, new UsageSettlement(counts, logger), writer, counts, logger)
   writer.onModuleInit()
   ledger.onModuleInit()

@@ -9,6 +9,8 @@ import { parseConfig } from '../../src/config/config-loader.js'
 import { ConfigStore } from '../../src/config/config-store.js'
 import { SpillFolder } from '../../src/usage/spill/spill-folder.js'
 import { UsageLeftovers } from '../../src/usage/spill/usage-leftovers.js'
+import { UsageOverflow } from '../../src/usage/spill/usage-overflow.js'
+import { UsageRecovery } from '../../src/usage/spill/usage-recovery.js'
 import { UsageMetrics } from '../../src/usage/usage-metrics.js'
 import { UsageWriter } from '../../src/usage/usage-writer.js'
 import { MemoryUsage } from './memory-usage.js'
@@ -72,7 +74,8 @@ export interface UsageWriterLab {
   close(): Promise<void>
 }
 
-export async function usageWriterLab(usage: object = {}): Promise<UsageWriterLab> {
+/** `spillBytes`: what its files may hold. */
+export async function usageWriterLab(usage: object = {}, spillBytes?: number): Promise<UsageWriterLab> {
   const place = await spillPlace()
   const store = new MemoryUsage()
   const database = new LateDatabase()
@@ -84,9 +87,11 @@ export async function usageWriterLab(usage: object = {}): Promise<UsageWriterLab
   })
   const config = new ConfigStore(parseConfig(JSON.stringify({ usage: { store: true, ...usage } }), {}))
   const counts = new UsageMetrics(metrics)
-  const folder = new SpillFolder(join(place, 'rows'))
+  const folder = new SpillFolder(join(place, 'rows'), spillBytes)
   const leftovers = new UsageLeftovers(folder, counts, logger)
-  const writer = new UsageWriter(store, database, config, counts, leftovers, logger, 100)
+  const recovery = new UsageRecovery(store, database, config, folder, counts, logger)
+  const overflow = new UsageOverflow(folder, recovery, config, counts, logger)
+  const writer = new UsageWriter(store, database, config, counts, leftovers, overflow, logger, 100)
   writer.onModuleInit()
   return {
     store,
@@ -106,6 +111,8 @@ export async function usageWriterLab(usage: object = {}): Promise<UsageWriterLab
     },
     close: async () => {
       await writer.stop()
+      recovery.onModuleDestroy()
+      await recovery.beforeApplicationShutdown()
       await rm(place, { recursive: true })
     },
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { LimitedCalls, READ, served, SESSION, tokens } from '../../../test/support/limited-calls.js'
+import { LimitedCalls, READ, served, SESSION, tokens, WORK } from '../../../test/support/limited-calls.js'
 import { GatewayError } from '../errors/gateway-error.js'
 
 async function refusalOf(work: Promise<unknown>): Promise<GatewayError> {
@@ -45,6 +45,31 @@ describe('A call of a key with limits', () => {
     expect(await calls.used()).toMatchObject({ underWay: 0 })
     await calls.enter()
   })
+
+  it.each(['at once', 'awaited'] as const)(
+    'is told what is left when what it had counted is taken back with its refusal, counted %s',
+    async (kind) => {
+      const calls = new LimitedCalls({ requestsPerMinute: 9, tokensPerMinute: 100, audioSecondsPerMinute: 10 }, kind)
+      await (await calls.enter()).expect({ audioSeconds: 8 })
+      const two = await calls.enter()
+      await refusalOf(two.expect({ tokens: 70, audioSeconds: 3 }))
+      expect(two.call.answerHeaders).toMatchObject({
+        'x-ratelimit-remaining-requests': '7',
+        'x-ratelimit-remaining-tokens': '100',
+        'x-ratelimit-remaining-audio-seconds': '2',
+      })
+      const full = new LimitedCalls({ requestsPerMinute: 9, concurrency: 1, realtimeSessions: 1 }, kind)
+      await full.enter()
+      const refused = full.make()
+      await refusalOf(refused.enter(WORK))
+      expect(refused.call.answerHeaders['x-ratelimit-remaining-requests']).toBe('8')
+      const seats = new LimitedCalls({ requestsPerMinute: 9, realtimeSessions: 1 }, kind)
+      await seats.enter(SESSION)
+      const noSeat = seats.make()
+      await refusalOf(noSeat.enter(SESSION))
+      expect(noSeat.call.answerHeaders['x-ratelimit-remaining-requests']).toBe('8')
+    },
+  )
 
   it('holds nothing once it is refused, however long its caller goes on sending', async () => {
     const calls = new LimitedCalls({ requestsPerMinute: 1, concurrency: 2 })

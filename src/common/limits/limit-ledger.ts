@@ -22,8 +22,10 @@ export class LimitLedger {
     return this.see(key, this.windows.debit(key, points, limit))
   }
 
-  giveBack(key: string, points: number, limit: number, { home, endsAtMs }: Addition): Soon<WindowState | undefined> {
-    return this.see(key, home.giveBack(key, points, limit, endsAtMs))
+  giveBack(key: string, points: number, limit: number, addition: Addition): Soon<WindowState | undefined> {
+    const answer = addition.home.giveBack(key, points, limit, addition.endsAtMs)
+    if (answer instanceof Promise) this.expectBack(key, points, addition)
+    return this.see(key, answer)
   }
 
   peek(key: string, limit: number): Soon<WindowState | undefined> {
@@ -34,6 +36,14 @@ export class LimitLedger {
   lastSeen(key: string): WindowState | undefined {
     const state = this.seen.get(key)
     return state !== undefined && state.endsAtMs > performance.now() ? state : undefined
+  }
+
+  /** Whoever gives back waits for no answer, and may have to tell at once what is left then. */
+  private expectBack(key: string, points: number, { allowed, endsAtMs }: Addition): void {
+    const seen = this.lastSeen(key)
+    // Neither a later window, nor that of this process alone which stands in for one of all.
+    if (seen?.allowed !== allowed || endsAtMs <= performance.now()) return
+    this.seen.set(key, { used: Math.max(0, seen.used - points), allowed, endsAtMs: seen.endsAtMs })
   }
 
   private see<State extends WindowState>(key: string, state: Soon<State | undefined>): Soon<State | undefined> {

@@ -84,6 +84,14 @@ describe('Whoever starts next', () => {
     expect((await spillFiles(path)).join('')).toContain('written meanwhile')
   })
 
+  it('takes what comes later under another name, also while the file before is still being read', async () => {
+    folder.append(['first\n'])
+    const [first = ''] = new SpillFolder(path).take()
+    folder.append(['second\n'])
+    expect(new SpillFolder(path).take()).toHaveLength(2)
+    expect(await readFile(first, 'utf8')).toBe('first\n')
+  })
+
   it('may take a file in the very moment something is written into it: then that is in another one, too', async () => {
     folder.append(['first\n'])
     const [name = ''] = await readdir(path)

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import {
   closeSync,
+  existsSync,
   fstatSync,
   fsyncSync,
   mkdirSync,
@@ -11,6 +12,7 @@ import {
   statSync,
   writeSync,
 } from 'node:fs'
+import { mkdir, open, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../common/errors/system-error.js'
 
@@ -44,6 +46,8 @@ export class SpillFolder {
     mkdirSync(this.path, { recursive: true, mode: 0o700 })
     const fitting = this.fitting(rows)
     if (fitting.length === 0) return 0
+    // Of a file that somebody has taken the name is not used again: its like would be taken over it.
+    if (this.file !== undefined && !existsSync(this.file)) this.file = undefined
     while (!this.appended(fitting)) this.file = undefined
     return fitting.length
   }
@@ -62,6 +66,33 @@ export class SpillFolder {
     syncFolder(this.path)
   }
 
+  /** The name of a file that there is not yet, of this process alone. */
+  newFile(): string {
+    return join(this.path, `${Date.now()}-${process.pid}-${randomBytes(4).toString('hex')}${OPEN}`)
+  }
+
+  /** What all files together may still take. Makes the folder. Rejects with what the file system says. */
+  async roomBytes(): Promise<number> {
+    await mkdir(this.path, { recursive: true, mode: 0o700 })
+    let room = this.maximumBytes
+    for (const name of await readdir(this.path)) {
+      // Somebody else may have stored and removed it meanwhile.
+      const file = await stat(join(this.path, name)).catch(() => undefined)
+      room -= file?.size ?? 0
+    }
+    return room
+  }
+
+  /** A file whose name is not on the disk yet is lost with the power, whatever is in it. */
+  async sync(): Promise<void> {
+    const handle = await open(this.path, 'r')
+    try {
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+  }
+
   private taken(name: string): readonly string[] {
     const file = join(this.path, `${name.slice(0, -OPEN.length)}${TAKEN}`)
     try {
@@ -75,7 +106,7 @@ export class SpillFolder {
 
   /** False when somebody has taken the file meanwhile, and may have read it before the rows were in it. */
   private appended(rows: readonly string[]): boolean {
-    this.file ??= join(this.path, `${Date.now()}-${process.pid}-${randomBytes(4).toString('hex')}${OPEN}`)
+    this.file ??= this.newFile()
     const descriptor = openSync(this.file, 'a', 0o600)
     try {
       const { ino, size } = fstatSync(descriptor)
@@ -116,7 +147,7 @@ function writeAll(descriptor: number, text: string): void {
   for (let rest = Buffer.from(text); rest.length > 0;) rest = rest.subarray(writeSync(descriptor, rest))
 }
 
-/** A file whose name is not on the disk yet is lost with the power, whatever is in it. */
+/** As `SpillFolder.sync`. */
 function syncFolder(path: string): void {
   const descriptor = openSync(path, 'r')
   try {

@@ -74,18 +74,22 @@ describe('What an earlier process could not store', () => {
     const late = many.slice(4).map(spilledRow).join('')
     for (const record of many.slice(0, 4)) new SpillFolder(lab.folder.path).append([spilledRow(record)])
     let goOn = (): void => undefined
+    let begin = (): void => undefined
     const isHeld = new Promise<void>((resolve) => (goOn = resolve))
+    const mayBegin = new Promise<void>((resolve) => (begin = resolve))
     // The first of two readers stands still in its first file until the other one has stored and removed all of them.
-    lab.store.before = () => (lab.store.batches.length === 1 ? isHeld : undefined)
+    let batches = 0
+    lab.store.before = () => (batches++ === 0 ? isHeld : mayBegin)
     const other = recoveryOf(lab)
     await lab.database.open()
     const taken = await files()
-    await other.beforeApplicationShutdown()
-    expect([taken.length, await files()]).toEqual([4, []])
+    begin()
+    await eventually(async () => (await files()).length === 0)
+    expect(taken).toHaveLength(4)
     // The last one is there for the first reader alone: it goes on to it past those that are gone.
     await writeFile(join(lab.folder.path, taken.sort().at(-1) ?? ''), late)
     goOn()
-    await recovery.beforeApplicationShutdown()
+    await Promise.all([recovery.beforeApplicationShutdown(), other.beforeApplicationShutdown()])
     expect([lab.written().sort(), await files()]).toEqual([idsOf(many).sort(), []])
     expect(new Set(said())).toEqual(new Set(['usage is stored that an earlier process could not store any more']))
   })

@@ -17,7 +17,10 @@ import { UsageRepository } from '../usage.repository.js'
 import { SpillFolder } from './spill-folder.js'
 import { linesOf, recordOfRow } from './spilled-row.js'
 
-/** Stores what processes before this one could not store any more; a file goes once the store has all of it. */
+/**
+ * Stores what is in files: what processes before this one could not store any more, and what did not fit into the queue of
+ * this one. A file goes once the store has all of it.
+ */
 @Injectable()
 export class UsageRecovery implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown {
   private readonly delivery: RecordDelivery
@@ -41,8 +44,13 @@ export class UsageRecovery implements OnModuleInit, OnModuleDestroy, BeforeAppli
 
   onModuleInit(): void {
     this.database.whenOpen(() => {
-      if (!this.isStopping && this.store.current.usage.store !== false) this.work = this.recover()
+      this.begin(() => this.folder.take(), false)
     })
+  }
+
+  /** Files of this process, into which it writes no more. */
+  restore(files: readonly string[]): void {
+    this.begin(() => files, true)
   }
 
   /** What is under way is left for the next start. */
@@ -55,11 +63,17 @@ export class UsageRecovery implements OnModuleInit, OnModuleDestroy, BeforeAppli
     await this.work
   }
 
+  /** One after the other. */
+  private begin(take: () => readonly string[], areOwn: boolean): void {
+    if (this.store.current.usage.store !== false) this.work = this.work.then(() => this.recover(take, areOwn))
+  }
+
   /** Never rejects: a file that cannot be read stays where it is. */
-  private async recover(): Promise<void> {
+  private async recover(take: () => readonly string[], areOwn: boolean): Promise<void> {
+    if (this.isStopping) return
     try {
-      for (const file of this.folder.take()) {
-        if (!(await this.settled(file))) return
+      for (const file of take()) {
+        if (!(await this.settled(file, areOwn))) return
         this.folder.remove(file)
       }
     } catch (error) {
@@ -68,7 +82,7 @@ export class UsageRecovery implements OnModuleInit, OnModuleDestroy, BeforeAppli
   }
 
   /** Whether the store has everything that can be read in the file. */
-  private async restored(file: string): Promise<boolean> {
+  private async restored(file: string, isOwn: boolean): Promise<boolean> {
     const { batchRows } = this.store.current.usage
     let rows = 0
     let unreadable = 0
@@ -85,14 +99,19 @@ export class UsageRecovery implements OnModuleInit, OnModuleDestroy, BeforeAppli
     if (!(await this.delivered(batch))) return false
     rows += batch.length
     if (unreadable > 0) this.logger.warn({ file, lines: unreadable }, 'lines of kept usage cannot be read: left out')
-    this.logger.info({ file, rows }, 'usage is stored that an earlier process could not store any more')
+    this.logger.info(
+      { file, rows },
+      isOwn
+        ? 'usage is stored that had no room in the queue'
+        : 'usage is stored that an earlier process could not store any more',
+    )
     return true
   }
 
   /** `restored`, also for a file that is gone: somebody else on the same folder has stored it meanwhile. */
-  private async settled(file: string): Promise<boolean> {
+  private async settled(file: string, isOwn: boolean): Promise<boolean> {
     try {
-      return await this.restored(file)
+      return await this.restored(file, isOwn)
     } catch (error) {
       if (hasCode(error, 'ENOENT')) return true
       throw error

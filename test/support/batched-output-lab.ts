@@ -1,0 +1,152 @@
+import { type ChildProcess, execFileSync, spawn, type StdioOptions } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, constants, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+
+/** What the processes run: the output, and what it imports. */
+const SOURCES = [
+  'observability/batched-output',
+  'observability/batched-output-lines',
+  'observability/full-pipe',
+  'errors/system-error',
+]
+
+/** More than any pipe takes at once. */
+export const MANY_LINES = Array.from({ length: 3000 }, (_, index) => `${index} ${'x'.repeat(100)} é\n`)
+export const WRITE_MANY = "for (let i = 0; i < 3000; i++) output.write(i + ' ' + 'x'.repeat(100) + ' é\\n')"
+
+/** Of the process: `output` is on it. It is not standard output, with which Node does things of its own. */
+const DESCRIPTOR = 3
+
+/** What `output` may be on. The reader of each holds still before it is told to read. */
+export type OutputKind = 'pipe that waits' | 'pipe that never waits' | 'socket that waits' | 'socket that never waits'
+
+/** A pipe of which nobody reads before `read` is called. */
+export interface TestPipe {
+  readonly writeEnd: number
+  /** Reads on until the text meets the condition, or all writers are gone. */
+  readonly read: (isComplete?: (text: string) => boolean) => Promise<string>
+}
+
+/** A process that writes lines as a script says. */
+export interface OutputProcess {
+  readonly child: ChildProcess
+  /** Resolves when it has said something on standard error. */
+  readonly told: () => Promise<string>
+  /** All it has written, once it is over. */
+  readonly read: () => Promise<string>
+}
+
+/** A folder with the output as it runs outside of the tests. */
+export class BatchedOutputLab {
+  private readonly directory = mkdtempSync(join(tmpdir(), 'batched-output-'))
+  private pipes = 0
+
+  constructor() {
+    const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext }
+    writeFileSync(join(this.directory, 'package.json'), '{"type":"module"}')
+    for (const name of SOURCES) {
+      const source = fileURLToPath(new URL(`../../src/common/${name}.ts`, import.meta.url))
+      const { outputText } = ts.transpileModule(readFileSync(source, 'utf8'), { compilerOptions })
+      mkdirSync(join(this.directory, dirname(name)), { recursive: true })
+      writeFileSync(join(this.directory, `${name}.js`), outputText)
+    }
+  }
+
+  close(): void {
+    rmSync(this.directory, { recursive: true })
+  }
+
+  file(name: string): string {
+    return join(this.directory, name)
+  }
+
+  /** A write into it waits for its reader where `waits` says so; else it answers EAGAIN when the pipe is full. */
+  async withPipe(use: (pipe: TestPipe) => Promise<void>, waits = false): Promise<void> {
+    const path = this.file(`pipe-${this.pipes++}`)
+    execFileSync('mkfifo', [path])
+    // A first reader must be there before a writer may open without waiting.
+    const readEnd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const writeEnd = openSync(path, waits ? constants.O_WRONLY : constants.O_WRONLY | constants.O_NONBLOCK)
+    let reader: Socket | undefined
+    let isOpen = true
+    const closeWriteEnd = (): void => {
+      if (isOpen) closeSync(writeEnd)
+      isOpen = false
+    }
+    const read = (isComplete?: (text: string) => boolean): Promise<string> => {
+      // Only then does the end of the child end the stream.
+      if (isComplete === undefined) closeWriteEnd()
+      // A socket begins to read when it is made.
+      reader = new Socket({ fd: readEnd, readable: true })
+      return textOf(reader, isComplete)
+    }
+    try {
+      await use({ writeEnd, read })
+    } finally {
+      closeWriteEnd()
+      if (reader === undefined) closeSync(readEnd)
+      else reader.destroy()
+    }
+  }
+
+  /** Runs a script that knows `output`, on a descriptor of that kind; ends it when `use` is over. */
+  async withProcess(kind: OutputKind, script: string, use: (process: OutputProcess) => Promise<void>): Promise<void> {
+    const { waits, isSocket } = KINDS[kind]
+    if (!isSocket) {
+      await this.withPipe(({ writeEnd, read }) => using(this.run(script, writeEnd), () => read(), use), waits)
+      return
+    }
+    // As what touches `process.stdout` makes of it.
+    const change = waits
+      ? ''
+      : `import { Socket } from 'node:net'\nnew Socket({ fd: ${DESCRIPTOR}, readable: false })\n`
+    const child = this.run(change + script, 'pipe')
+    await using(child, () => textOf(child.stdio[DESCRIPTOR] as Readable), use)
+  }
+
+  private run(script: string, output: number | 'pipe'): ChildProcess {
+    const start = `import { BatchedOutput } from './observability/batched-output.js'\nconst output = new BatchedOutput(${DESCRIPTOR})\n`
+    const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', output]
+    return spawn(process.execPath, ['--input-type=module', '--eval', start + script], { cwd: this.directory, stdio })
+  }
+}
+
+const KINDS: Readonly<Record<OutputKind, { readonly waits: boolean; readonly isSocket: boolean }>> = {
+  'pipe that waits': { waits: true, isSocket: false },
+  'pipe that never waits': { waits: false, isSocket: false },
+  'socket that waits': { waits: true, isSocket: true },
+  'socket that never waits': { waits: false, isSocket: true },
+}
+
+async function using(
+  child: ChildProcess,
+  read: () => Promise<string>,
+  use: (process: OutputProcess) => Promise<void>,
+): Promise<void> {
+  const told = async (): Promise<string> => {
+    if (child.stderr === null) return ''
+    const [said] = (await once(child.stderr, 'data')) as [Buffer]
+    return said.toString()
+  }
+  try {
+    await use({ child, told, read })
+  } finally {
+    child.kill('SIGKILL')
+  }
+}
+
+async function textOf(stream: Readable, isComplete?: (text: string) => boolean): Promise<string> {
+  stream.setEncoding('utf8')
+  let text = ''
+  for await (const chunk of stream) {
+    text += String(chunk)
+    if (isComplete?.(text) === true) break
+  }
+  return text
+}
