@@ -1,17 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
-import type { AdmissionSection } from '../../config/gateway-config.js'
+import { parseConfig } from '../../config/config-loader.js'
 import { Admission } from './admission.js'
 import { RequestDoor } from './request-door.js'
 
-const SETTINGS: AdmissionSection = {
-  concurrentRequests: 100,
-  bytesInFlight: 1_000_000,
-  callerShare: 0.5,
-  loopDelayHighMs: 100,
-  loopDelayLowMs: 5,
-  memoryHighShare: 0.9,
-  memoryLowShare: 0.8,
-}
+const { admission: SETTINGS } = parseConfig('{}', {})
 
 const CHAT = '/v1/chat/completions'
 
