@@ -31,7 +31,7 @@ limitStoreContract('in Redis, by two processes', async () => {
 
 describe('Limits counted in Redis', () => {
   let redis: TestRedis
-  const open: LimitStore[] = []
+  const open: { close(): Promise<unknown> }[] = []
   const lines: string[] = []
   const logger = {
     info: (text: unknown) => void lines.push(String(text)),
@@ -42,7 +42,7 @@ describe('Limits counted in Redis', () => {
     redis = await startRedis()
   })
   afterAll(async () => {
-    await Promise.all(open.map((store) => store.close()))
+    await Promise.all(open.map((opened) => opened.close()))
     await redis.close()
   })
 
@@ -139,6 +139,7 @@ describe('Limits counted in Redis', () => {
 
   it('hold a place for as long as its call lasts, and no longer', async () => {
     const link = new RedisLink(redis.url, 5000, SILENT)
+    open.push(link)
     await link.open()
     const leases = new SharedLeases(new RedisLeases(link, 15_000), 0.5)
     const other = await newStore()
@@ -152,7 +153,6 @@ describe('Limits counted in Redis', () => {
     // Nobody waits for a release; another connection might be heard before it.
     await link.client.ping()
     expect(await other.ledger.leases.count('long')).toBe(0)
-    await link.close()
   })
 
   it('do not stop a start while it cannot be reached, and are shared once it can', async () => {
