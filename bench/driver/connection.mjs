@@ -19,6 +19,11 @@ export class Connection {
     this.#socket.on('close', () => this.#fail(new Error('the connection closed')))
   }
 
+  /** Of the answer that is being read, or was read last. */
+  get status() {
+    return this.#parser.status
+  }
+
   /** Status line and headers of the last answer. */
   get head() {
     return this.#parser.head

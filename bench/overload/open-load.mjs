@@ -68,59 +68,79 @@ const greet = (connection) =>
   new Promise((resolve, reject) => connection.send(GREETING, { onDone: resolve, onError: reject }))
 
 /**
- * Sends `ratePerSecond` requests on schedule for `durationMs`, whatever becomes of earlier ones, and counts what becomes
- * of each. Times count from the moment a request was due. `mix`: what is sent. `promptMs`: a 2xx within it is goodput.
- * `prepare`: connections opened before. `cpuOf`: the service whose CPU time is told.
- * @returns {Promise<{ tally: Tally, connections: number, driverShare: number, gatewayShare: number, tookMs: number }>} shares
- *   of one core
+ * Sends requests on schedule, whatever becomes of earlier ones, and counts what becomes of each: one phase after the
+ * other, without a pause and over the same connections. Times count from the moment a request was due. `phases`: each
+ * with its `ratePerSecond` for `durationMs`. `mix`: what is sent. `promptMs`: a 2xx within it is goodput. `prepare`:
+ * connections opened before. `cpuOf`: the service whose CPU time is told.
+ * @returns {Promise<{ tally: Tally, connections: number, driverShare: number, gatewayShare: number, tookMs: number }[]>} one
+ *   for each phase; shares of one core; `connections` at most until its end
  */
-export async function openLoad({ port, mix, ratePerSecond, durationMs, promptMs, prepare = 0, cpuOf }) {
+export async function openLoads({ port, mix, promptMs, prepare = 0, cpuOf, phases }) {
   const connections = new Connections(port)
   await connections.open(prepare)
-  const planned = Math.max(1, Math.floor((ratePerSecond * durationMs) / 1000))
-  const gapMs = 1000 / ratePerSecond
+  const loads = []
+  for (const phase of phases) loads.push(await sendPhase({ connections, mix, promptMs, cpuOf, ...phase }))
+  await untilQuiet(() => loads.every(({ open }) => open.size === 0))
+  // Closing tells nobody: what is open now has no outcome yet.
+  for (const { open, tally } of loads) for (const dueMs of open) tally.count('unanswered', dueMs, dueMs)
+  connections.closeAll()
+  return loads
+}
+
+async function sendPhase({ connections, mix, promptMs, cpuOf, ratePerSecond, durationMs }) {
   const startMs = performance.now()
   const cpu = process.cpuUsage()
   const servedCpu = cpuOf.cpuMicroseconds()
-  const tally = new Tally(startMs)
-  let open = 0
-  const launch = (dueMs) => {
-    const connection = connections.take()
-    if (connection === undefined) return tally.count('unsent', dueMs, dueMs)
-    tally.sentLateMs.push(performance.now() - dueMs)
-    open += 1
-    const end = (outcome) => {
-      open -= 1
-      tally.count(outcome, dueMs, performance.now())
-      connections.giveBack(connection)
-    }
-    const { request, expectedBytes } = mix.next()
-    connection.send(request, {
-      onDone: (status, bodyBytes) => {
-        tally.status(status)
-        const isRight = bodyBytes === expectedBytes
-        end(outcomeOf({ status, isRight, isPrompt: performance.now() - dueMs <= promptMs, head: connection.head }))
-      },
-      onError: () => end('broken'),
-    })
-  }
-  await onSchedule(planned, gapMs, launch)
+  const load = { tally: new Tally(startMs), open: new Set() }
+  const planned = Math.max(1, Math.floor((ratePerSecond * durationMs) / 1000))
+  await onSchedule(planned, 1000 / ratePerSecond, (dueMs) => launch(load, dueMs, { connections, mix, promptMs }))
   const tookMs = performance.now() - startMs
   const used = process.cpuUsage(cpu)
   const gatewayShare = (cpuOf.cpuMicroseconds() - servedCpu) / 1000 / tookMs
-  await untilQuiet(() => open === 0)
-  // Closing tells nobody: what is open now has no outcome yet.
-  for (let missing = open; missing > 0; missing--) tally.count('unanswered', startMs + durationMs - 1, startMs)
-  connections.closeAll()
   const driverShare = (used.user + used.system) / 1000 / tookMs
-  return { tally, connections: connections.peak, driverShare, gatewayShare, tookMs }
+  return Object.assign(load, { connections: connections.peak, driverShare, gatewayShare, tookMs })
+}
+
+/** Sends one request that was due at `dueMs`. */
+function launch({ tally, open }, dueMs, { connections, mix, promptMs }) {
+  const connection = connections.take()
+  if (connection === undefined) return tally.count('unsent', dueMs, dueMs)
+  tally.sentLateMs.push(performance.now() - dueMs)
+  open.add(dueMs)
+  const end = (outcome) => {
+    open.delete(dueMs)
+    tally.count(outcome, dueMs, performance.now())
+    connections.giveBack(connection)
+  }
+  const { request, expectedBytes } = mix.next()
+  let refusal = ''
+  connection.send(request, {
+    onBody: (buffer, from, to) => {
+      if (connection.status === 503) refusal += buffer.latin1Slice(from, to)
+    },
+    onDone: (status, bodyBytes) => {
+      const isRight = bodyBytes === expectedBytes
+      const isPrompt = performance.now() - dueMs <= promptMs
+      end(outcomeOf({ status, isRight, isPrompt, head: connection.head, refusal }))
+    },
+    onError: () => end('broken'),
+  })
 }
 
 /** What an answer counts as, by `Tally`. */
-export function outcomeOf({ status, isRight, isPrompt, head }) {
+export function outcomeOf({ status, isRight, isPrompt, head, refusal }) {
   if (status === 200 && isRight) return isPrompt ? 'good' : 'late'
   if (status !== 503) return 'otherStatus'
-  return /\r\nretry-after: *\d+\r\n/i.test(head) ? 'refused' : 'badRefusal'
+  return /\r\nretry-after: *\d+\r\n/i.test(head) && saysOverloaded(refusal) ? 'refused' : 'badRefusal'
+}
+
+/** What is sent here is of the families of chat and speech, whose errors say their reason in the same place. */
+function saysOverloaded(body) {
+  try {
+    return JSON.parse(body).error.code === 'overloaded'
+  } catch {
+    return false
+  }
 }
 
 /** Calls `launch(dueMs)` once for each of `count` requests, as soon as each is due; resolves after the last. */

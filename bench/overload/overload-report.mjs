@@ -9,6 +9,9 @@ const RECOVERY_SECONDS = 10
 const DRIVER_SHARE = 0.9
 const SENT_LATE_MS = 250
 
+/** Between the saturation before the overload and after it; one of them says nothing of the other's machine beyond that. */
+const DRIFT_SHARE = 0.15
+
 const number = (value, digits = 0) => (Number.isFinite(value) ? value.toFixed(digits) : '–')
 const share = (value) => `${number(value * 100)} %`
 const quantiles = (values) => `p50 ${number(quantile(values, 0.5), 1)} ms, p99 ${number(quantile(values, 0.99), 1)} ms`
@@ -31,7 +34,7 @@ const WORDS = {
   good: 'served in time',
   late: 'served late',
   refused: 'refused with 503 and Retry-After',
-  badRefusal: 'refused without Retry-After',
+  badRefusal: 'refused without Retry-After or without a reason',
   otherStatus: 'answered otherwise',
   broken: 'connections broken',
   unanswered: 'never answered',
@@ -55,7 +58,8 @@ export function recoverySeconds({ tally }, calm) {
 }
 
 /** @returns {{ text: string, code: 0 | 1 | 2 }} */
-export function overloadReport({ machine, mixName, closed, calm, saturated, saturation, overload, recovery }) {
+export function overloadReport({ machine, mixName, closed, calm, before, overload, recovery, after }) {
+  const saturation = (before.goodPerSecond + after.goodPerSecond) / 2
   const goodput = overload.goodPerSecond / saturation
   const dishonest = ['badRefusal', 'otherStatus', 'broken', 'unanswered'].reduce(
     (sum, name) => sum + overload.tally.total(name),
@@ -73,14 +77,15 @@ export function overloadReport({ machine, mixName, closed, calm, saturated, satu
       `recovered after ${recovered ?? '–'} s (at most ${RECOVERY_SECONDS})`,
     ],
   ]
-  const voids = [calm, saturated, overload, recovery].flatMap(driverFaults)
+  const loads = [calm, before, overload, recovery, after]
+  const voids = [...loads.flatMap(driverFaults), ...driftFaults(before, after)]
   const text = [
     `${machine.cpu}, ${machine.cores} cores, Node ${machine.node}; the gateway ${machine.pinned ? 'has a core of its own, driver and upstream share the rest' : 'shares all cores with driver and upstream'}`,
     `load: ${mixName}`,
     `closed loop, 64 callers: ${number(closed.ratePerSecond)} requests a second, ${number(closed.cpuMicroseconds, 1)} µs of CPU each`,
-    ...[calm, saturated, overload, recovery].flatMap(loadLines),
+    ...loads.flatMap(loadLines),
     '',
-    `saturation: ${number(saturation)} requests a second; overload: ${OVERLOAD_FACTOR} times that`,
+    `saturation: ${number(before.goodPerSecond)} requests a second before, ${number(after.goodPerSecond)} after, ${number(saturation)} on average; overload: ${OVERLOAD_FACTOR} times the first`,
     ...promises.map(([kept, what]) => `${kept ? 'KEPT  ' : 'MISSED'} ${what}`),
     ...voids.map((what) => `VOID   ${what}`),
   ].join('\n')
@@ -98,4 +103,10 @@ function driverFaults({ name, driverShare, tally }) {
       : []),
     ...(tally.total('unsent') > 0 ? [`${name}: ${tally.total('unsent')} requests found no connection`] : []),
   ]
+}
+
+/** A machine that became faster or slower meanwhile, or a gateway that did: the overload cannot be compared with either. */
+function driftFaults({ goodPerSecond: before }, { goodPerSecond: after }) {
+  const drift = Math.abs(after - before) / Math.max(after, before)
+  return drift > DRIFT_SHARE ? [`saturation after the overload differs by ${share(drift)} from before`] : []
 }

@@ -8,7 +8,7 @@ import { gatewayConfig } from '../gateway-config.mjs'
 import { scratchDirectory, startService } from '../processes.mjs'
 import { GATEWAY_FLAGS, GATEWAY_SCRIPT } from '../session.mjs'
 import { LoadMix } from './load-mix.mjs'
-import { openLoad } from './open-load.mjs'
+import { openLoads } from './open-load.mjs'
 
 /** Callers of the closed loop that finds out what can be served at all. */
 const CALLERS = 64
@@ -43,23 +43,27 @@ export class OverloadRun {
     const { warmUpMs, closedMs, openMs, overloadMs, recoveryMs } = this.plan
     await this.#closed(warmUpMs)
     const closed = await this.#closed(closedMs)
-    const calm = await this.#open('before: half of it', CALM_SHARE * closed.ratePerSecond, openMs / 2)
-    const saturated = await this.#saturate(closed.ratePerSecond, openMs / 2)
-    const saturation = saturated.goodPerSecond
-    const overload = await this.#open('overload', OVERLOAD_FACTOR * saturation, overloadMs)
-    const recovery = await this.#open('after: half of it', CALM_SHARE * saturation, recoveryMs)
-    return { machine: this.machine, mixName: this.mixName, closed, calm, saturated, saturation, overload, recovery }
+    const [calm] = await this.#open([['before: half of it', CALM_SHARE * closed.ratePerSecond, openMs / 2]])
+    const part = await this.#servedShare(closed.ratePerSecond, openMs / 2)
+    const saturated = (when) => [`saturation, ${when}: ${part * 100} % of it`, part * closed.ratePerSecond, openMs]
+    const [before] = await this.#open([saturated('before')])
+    const [overload, recovery] = await this.#open([
+      ['overload', OVERLOAD_FACTOR * before.goodPerSecond, overloadMs],
+      ['at once after it: half of saturation', CALM_SHARE * before.goodPerSecond, recoveryMs],
+    ])
+    const [after] = await this.#open([saturated('after')])
+    return { machine: this.machine, mixName: this.mixName, closed, calm, before, overload, recovery, after }
   }
 
-  /** The load with the highest goodput of several, from the rate of the closed loop down to one that is served in full. */
-  async #saturate(closedRate, durationMs) {
-    let best
+  /** The share of the closed loop's rate with the highest goodput, from all of it down to one that is served in full. */
+  async #servedShare(closedRate, durationMs) {
+    let best = { goodPerSecond: 0 }
     for (const part of SEARCHED_SHARES) {
-      const load = await this.#open(`saturation: ${part * 100} % of the closed loop`, part * closedRate, durationMs)
-      if (best === undefined || load.goodPerSecond > best.goodPerSecond) best = load
-      if (load.tally.total('good') >= SERVED_SHARE * load.tally.all) return best
+      const [load] = await this.#open([[`looking for saturation: ${part * 100} %`, part * closedRate, durationMs]])
+      if (load.goodPerSecond > best.goodPerSecond) best = { ...load, part }
+      if (load.tally.total('good') >= SERVED_SHARE * load.tally.all) break
     }
-    return best
+    return best.part
   }
 
   async #start() {
@@ -112,14 +116,18 @@ export class OverloadRun {
     }
   }
 
-  async #open(name, ratePerSecond, durationMs) {
-    const load = await openLoad({
-      ...{ port: this.gateway.port, mix: this.mix, ratePerSecond, durationMs },
-      ...{ promptMs: PROMPT_MS, prepare: CONNECTIONS, cpuOf: this.gateway },
+  /** `phases`: name, rate and duration of each; they follow each other without a pause. */
+  async #open(phases) {
+    const loads = await openLoads({
+      ...{ port: this.gateway.port, mix: this.mix, promptMs: PROMPT_MS, prepare: CONNECTIONS, cpuOf: this.gateway },
+      phases: phases.map(([, ratePerSecond, durationMs]) => ({ ratePerSecond, durationMs })),
     })
     this.#cutLog()
-    console.error(`${name}: ${(durationMs / 1000).toFixed(0)} s`)
-    return { name, ratePerSecond, goodPerSecond: load.tally.total('good') / (load.tookMs / 1000), ...load }
+    console.error(phases.map(([name]) => name).join(', '))
+    return loads.map((load, index) => {
+      const [name, ratePerSecond] = phases[index]
+      return { name, ratePerSecond, goodPerSecond: load.tally.total('good') / (load.tookMs / 1000), ...load }
+    })
   }
 
   #cutLog() {

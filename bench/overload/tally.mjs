@@ -7,7 +7,6 @@ export class Tally {
   latenciesMs = []
   refusedMs = []
   sentLateMs = []
-  statuses = {}
 
   constructor(startMs) {
     this.startMs = startMs
@@ -21,10 +20,6 @@ export class Tally {
       this.latenciesMs.push(nowMs - dueMs)
       second.latenciesMs.push(nowMs - dueMs)
     } else if (outcome === 'refused') this.refusedMs.push(nowMs - dueMs)
-  }
-
-  status(status) {
-    this.statuses[status] = (this.statuses[status] ?? 0) + 1
   }
 
   total(outcome) {

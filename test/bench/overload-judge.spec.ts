@@ -1,7 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { outcomeOf, overloadReport, Tally, type Verdict } from '../support/overload-bench.js'
 
+const REASON = '{"error":{"message":"Too much.","type":"overloaded_error","code":"overloaded","param":null}}'
 const RETRY_LATER = 'HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n\r\n'
+const NO_TIME = 'HTTP/1.1 503 Service Unavailable\r\n\r\n'
+const OTHER_REASON = '{"error":{"message":"No.","type":"server_error","code":"upstream_error","param":null}}'
 
 interface Second {
   readonly [outcome: string]: number
@@ -37,25 +40,37 @@ function loadOf({ seconds, driverShare = 0.3, sentLateMs = 1 }: Load) {
 
 const CALM: Load = { seconds: [{ good: 50 }, { good: 50 }] }
 
-/** A run that saturates at 100 a second. */
-function judge({ overload = CALM, recovery = CALM }: { readonly overload?: Load; readonly recovery?: Load }): Verdict {
+interface Loads {
+  readonly before?: Load
+  readonly overload?: Load
+  readonly recovery?: Load
+  readonly after?: Load
+}
+
+const SATURATED: Load = { seconds: [{ good: 100 }, { good: 100 }] }
+
+/** A run that saturates at 100 a second, unless it is told otherwise. */
+function judge({ before = SATURATED, overload = CALM, recovery = CALM, after = SATURATED }: Loads): Verdict {
   const machine = { cpu: 'any', cores: 2, node: 'v20', pinned: true }
   const closed = { ratePerSecond: 100, cpuMicroseconds: 1, gatewayShare: 1 }
-  const loads = { calm: loadOf(CALM), saturated: loadOf(CALM), overload: loadOf(overload), recovery: loadOf(recovery) }
-  return overloadReport({ machine, mixName: 'mixed', closed, saturation: 100, ...loads })
+  const around = { calm: loadOf(CALM), before: loadOf(before), after: loadOf(after) }
+  const loads = { ...around, overload: loadOf(overload), recovery: loadOf(recovery) }
+  return overloadReport({ machine, mixName: 'mixed', closed, ...loads })
 }
 
 const kept: Load = { seconds: [{ good: 80, refused: 220 }] }
 
 describe('An answer of the overload run', () => {
   it.each([
-    ['good', { status: 200, isRight: true, isPrompt: true, head: '' }],
-    ['late', { status: 200, isRight: true, isPrompt: false, head: '' }],
-    ['otherStatus', { status: 200, isRight: false, isPrompt: true, head: '' }],
-    ['refused', { status: 503, isRight: false, isPrompt: false, head: RETRY_LATER }],
-    ['badRefusal', { status: 503, isRight: false, isPrompt: true, head: 'HTTP/1.1 503 Service Unavailable\r\n\r\n' }],
-    ['otherStatus', { status: 429, isRight: false, isPrompt: true, head: RETRY_LATER }],
-    ['otherStatus', { status: 500, isRight: true, isPrompt: true, head: '' }],
+    ['good', { status: 200, isRight: true, isPrompt: true, head: '', refusal: '' }],
+    ['late', { status: 200, isRight: true, isPrompt: false, head: '', refusal: '' }],
+    ['otherStatus', { status: 200, isRight: false, isPrompt: true, head: '', refusal: '' }],
+    ['refused', { status: 503, isRight: false, isPrompt: false, head: RETRY_LATER, refusal: REASON }],
+    ['badRefusal', { status: 503, isRight: false, isPrompt: true, head: NO_TIME, refusal: REASON }],
+    ['badRefusal', { status: 503, isRight: false, isPrompt: true, head: RETRY_LATER, refusal: '' }],
+    ['badRefusal', { status: 503, isRight: false, isPrompt: true, head: RETRY_LATER, refusal: OTHER_REASON }],
+    ['otherStatus', { status: 429, isRight: false, isPrompt: true, head: RETRY_LATER, refusal: REASON }],
+    ['otherStatus', { status: 500, isRight: true, isPrompt: true, head: '', refusal: '' }],
   ])('counts as %s: %j', (outcome, answer) => {
     expect(outcomeOf(answer)).toBe(outcome)
   })
@@ -79,6 +94,26 @@ describe('The judge of the overload run', () => {
   ])('is not content with %s', (_name, overload, words) => {
     const { text, code } = judge({ overload })
     expect([code, text]).toEqual([1, expect.stringContaining(words)])
+  })
+
+  it.each([
+    [100, 90, 76, 'KEPT   goodput under overload 80 % of saturation'],
+    [90, 100, 75, 'MISSED goodput under overload 79 % of saturation'],
+  ])(
+    'takes the middle of a saturation of %i before and %i after for what %i are a share of',
+    (before, after, good, words) => {
+      const loads = { before: { seconds: [{ good: before }] }, after: { seconds: [{ good: after }] } }
+      expect(judge({ ...loads, overload: { seconds: [{ good }] } }).text).toContain(words)
+    },
+  )
+
+  it.each([
+    [100, 85, 0],
+    [100, 84, 2],
+    [84, 100, 2],
+  ])('with %i a second before the overload and %i after it gives the code %i', (before, after, code) => {
+    const loads = { before: { seconds: [{ good: before }] }, after: { seconds: [{ good: after }] } }
+    expect(judge({ ...loads, overload: SATURATED }).code).toBe(code)
   })
 
   it.each([

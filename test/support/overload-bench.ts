@@ -18,6 +18,7 @@ export interface JudgedAnswer {
   readonly isRight: boolean
   readonly isPrompt: boolean
   readonly head: string
+  readonly refusal: string
 }
 
 export const { Tally } = (await load('tally.mjs')) as { Tally: new (startMs: number) => Tally }
