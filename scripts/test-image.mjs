@@ -1,90 +1,79 @@
-// Builds the image and runs it as docker-compose.yml does: read-only, without rights, within a limit of memory. Needs Docker or
-// Podman and the base image (NODE_IMAGE names another than the Dockerfile's); without them it says so and ends well, as the
-// tests of the files themselves run everywhere.
-import { strictEqual as equal, match, ok } from 'node:assert'
-import { readFileSync } from 'node:fs'
-import { ContainerEngine } from './container-engine.mjs'
+// Builds the image and brings up both sets of docker-compose.yml as docs/deployment.md does, with secrets to be
+// thrown away; asks each through its published ports, and takes it down with all it kept. Needs Docker (or Podman)
+// with Compose 2, the ports of that file, and the base image (NODE_IMAGE names another than the Dockerfile's).
+// Without an engine, or a way to the registry, it says that it was NOT RUN and ends well, as the tests of the files
+// themselves run everywhere. Everything else fails.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ContainerEngine, Outside } from './container-engine.mjs'
+import { checkContainers, checkProduction, checkSandbox, checkStop } from './test-image-checks.mjs'
+import { composeFile, ComposeSet, foreignImages, prepare } from './test-image-sets.mjs'
 
-const IMAGE = 'multi-model-gateway:test'
-const MEMORY_BYTES = 2 ** 30
-const PATIENCE_MS = 60_000
-/** docker-compose.yml: stop_grace_period of the sandbox. */
-const STOP_SECONDS = '45'
-const DEFAULT_BASE = /^ARG NODE_IMAGE=(\S+)$/m.exec(readFileSync('Dockerfile', 'utf8'))?.[1]
-const BASE = process.env.NODE_IMAGE || DEFAULT_BASE
+const { NODE_IMAGE } = process.env
+const BASE_IMAGE = NODE_IMAGE || /^ARG NODE_IMAGE=(\S+)$/m.exec(readFileSync('Dockerfile', 'utf8'))?.[1]
 
-const HEADERS = { authorization: 'Bearer sandbox-demo-key', 'content-type': 'application/json' }
-
-async function becomesHealthy(engine, container) {
-  const endsAtMs = performance.now() + PATIENCE_MS
-  while (!engine.isHealthy(container)) {
-    ok(performance.now() < endsAtMs, `the container is not healthy:\n${engine.run('logs', container)}`)
-    await new Promise((resolve) => setTimeout(resolve, 500))
-  }
+const CHECKS = {
+  sandbox: async (set) => {
+    const url = await set.url('sandbox', '8080')
+    await checkSandbox(url)
+    await checkStop(set, 'sandbox', url)
+  },
+  production: async (set) => {
+    await checkProduction({
+      callersUrl: await set.url('balancer', '8080'),
+      operatorsUrl: await set.url('balancer', '8081'),
+      prometheusUrl: await set.url('prometheus', '9090'),
+      key: set.secret('team_a_key'),
+      adminKey: set.secret('gateway_admin_key'),
+    })
+  },
 }
 
-/** What Compose asks for is what the process has. */
-function checkRights(engine, container) {
-  const inside = (script) => engine.run('exec', container, 'node', '-p', script)
-  equal(inside('process.getuid()'), '1000', 'the user')
-  match(inside('require("fs").readFileSync("/proc/1/status", "utf8")'), /^CapEff:\s+0{16}$/m, 'no capability')
-  equal(inside('process.constrainedMemory()'), String(MEMORY_BYTES), 'the limit of memory')
-  equal(inside('try { require("fs").writeFileSync("/app/x", "") } catch ({ code }) { code }'), 'EROFS', 'read-only')
-}
-
-async function post(address, path, body, headers = HEADERS) {
-  const answer = await fetch(`http://${address}${path}`, { method: 'POST', headers, body })
-  ok(answer.ok, `${path} answered ${answer.status}`)
-  return answer
-}
-
-const chat = (content, stream) => JSON.stringify({ model: 'gpt-4o', stream, messages: [{ role: 'user', content }] })
-
-async function checkService(address) {
-  match(await (await post(address, '/v1/chat/completions', chat('Hello', false))).text(), /You said: Hello/)
-  // Read in a process of its own, which prlimit starts.
-  const page = { ...HEADERS, 'content-type': 'text/html' }
-  const document = await post(address, '/v1/document/parse', '<h1>A page</h1><p>and its text</p>', page)
-  match((await document.json()).data.markdown, /# A page/)
-  // The embedded store, in the volume.
-  const video = JSON.stringify({ model_name: 'vidgen-v1-6', prompt: 'A lake' })
-  equal((await (await post(address, '/vidgen/v1/videos/text2video', video)).json()).code, 0, 'a task')
-}
-
-/** A stream that runs when the container is told to stop is not cut. */
-async function checkStop(engine, container, address) {
-  const stream = await post(address, '/v1/chat/completions', chat('#chunks=100', true))
-  const text = stream.text()
-  engine.run('stop', '--time', STOP_SECONDS, container)
-  match(await text, /data: \[DONE\]/)
-  equal(engine.inspect(container, '.State.ExitCode'), '0', 'the exit code')
-  equal(engine.inspect(container, '.State.OOMKilled'), 'false', 'killed for its memory')
-}
-
-async function run(engine) {
-  engine.build(IMAGE, ['--build-arg', `NODE_IMAGE=${BASE}`])
-  const rights = ['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--tmpfs', '/tmp']
-  const room = ['--memory', String(MEMORY_BYTES), '--volume', '/app/data', '--publish', '127.0.0.1::8080']
-  const container = engine.run('run', '--detach', ...rights, ...room, IMAGE)
+/** Brings a set up, looks at it, and leaves nothing behind. */
+async function runSet(engine, compose, profile, folder) {
+  await engine.fetch(foreignImages(composeFile(), profile, BASE_IMAGE))
+  const set = new ComposeSet(engine, compose, { profile, folder })
   try {
-    await becomesHealthy(engine, container)
-    checkRights(engine, container)
-    const address = engine.run('port', container, '8080')
-    await checkService(address)
-    await checkStop(engine, container, address)
-    console.log(
-      `The image was built on ${BASE} and run by ${engine.name}: it was healthy, had no rights, served, and drained.`,
-    )
+    await set.up()
+    await checkContainers(set)
+    await CHECKS[profile](set)
+  } catch (error) {
+    // What went wrong first is what is to be read.
+    await set.down().catch(({ message }) => console.error(message))
+    throw error
+  }
+  await set.down()
+}
+
+async function runAll() {
+  const engine = await ContainerEngine.find()
+  const compose = await engine.compose()
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-test-image-'))
+  try {
+    await prepare(folder, NODE_IMAGE)
+    for (const profile of Object.keys(CHECKS))
+      await orNotRun(`docker-compose.yml, ${profile}`, async () => {
+        await runSet(engine, compose, profile, folder)
+        console.log(`docker-compose.yml, ${profile}: built on ${BASE_IMAGE}, healthy, without rights, and it served.`)
+      })
   } finally {
-    engine.run('rm', '--force', '--volumes', container)
+    rmSync(folder, { recursive: true, force: true })
   }
 }
 
-const engine = ContainerEngine.find()
-const fault = engine === undefined ? 'there is neither Docker nor Podman here' : engine.faultOf(BASE)
-if (fault === undefined) {
-  await run(engine).catch(({ message }) => {
-    console.error(message)
-    process.exitCode = 1
-  })
-} else console.log(`NOT RUN: ${fault}. So the image was neither built nor started.`)
+async function orNotRun(name, work) {
+  try {
+    await work()
+  } catch (error) {
+    if (!(error instanceof Outside)) throw error
+    console.log(`NOT RUN: ${name}: ${error.message}.`)
+  }
+}
+
+// The command that runs hears it as well and fails; what is up is then taken down.
+process.on('SIGINT', () => undefined)
+await orNotRun('the image and docker-compose.yml', runAll).catch(({ message }) => {
+  console.error(message)
+  process.exitCode = 1
+})

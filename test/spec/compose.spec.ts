@@ -47,7 +47,8 @@ const compose = parse(read('docker-compose.yml'), { merge: true }) as Compose
 const services = Object.entries(compose.services)
 const inProfile = (profile: string): string[] =>
   services.filter(([, { profiles }]) => profiles.includes(profile)).map(([name]) => name)
-const gateways = services.filter(([, { build }]) => build !== undefined)
+const OWN_IMAGE = 'multi-model-gateway:local'
+const gateways = services.filter(([, { image }]) => image === OWN_IMAGE)
 
 describe('docker-compose.yml', () => {
   it('has nothing but a gateway in the profile sandbox, and the whole set in production', () => {
@@ -68,14 +69,23 @@ describe('docker-compose.yml', () => {
     })
   })
 
-  it.each(services)('runs %s from a version that is named', (_name, { image, build }) => {
-    expect(image).toMatch(build === undefined ? /:v?\d+\.\d+(?:\.\d+)?(?:-[a-z]+)?$/ : /^multi-model-gateway:local$/)
+  it.each(services)('runs %s from a version that is named', (_name, { image }) => {
+    if (image !== OWN_IMAGE) expect(image).toMatch(/:v?\d+\.\d+(?:\.\d+)?(?:-[a-z]+)?$/)
+    expect(gateways).toHaveLength(3)
   })
 
-  it.each(services)('knows how %s is', (_name, { healthcheck, build }) => {
+  it('builds its image once in each set: two services cannot export one at the same time', () => {
+    for (const profile of ['sandbox', 'production'])
+      expect(
+        gateways.filter(([, { build, profiles }]) => build !== undefined && profiles.includes(profile)),
+      ).toHaveLength(1)
+    expect(services.filter(([, { build, image }]) => build !== undefined && image !== OWN_IMAGE)).toEqual([])
+  })
+
+  it.each(services)('knows how %s is', (_name, { healthcheck, image }) => {
     // The gateways' own is in their image.
-    expect(healthcheck !== undefined).toBe(build === undefined)
-    if (build !== undefined) expect(read('Dockerfile')).toMatch(/^HEALTHCHECK .*\n.*\/health\/ready/m)
+    expect(healthcheck !== undefined).toBe(image !== OWN_IMAGE)
+    if (image === OWN_IMAGE) expect(read('Dockerfile')).toMatch(/^HEALTHCHECK .*\n.*\/health\/ready/m)
   })
 
   it('begins nothing before what it needs is healthy', () => {

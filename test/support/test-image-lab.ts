@@ -1,0 +1,126 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const ENGINE = fileURLToPath(new URL('stand-in-docker.mjs', import.meta.url))
+
+/** What the engine says to commands whose words match. The first rule that fits holds; what no rule knows goes well. */
+export interface Rule {
+  readonly on: string
+  readonly says?: string
+  readonly fails?: boolean
+}
+
+/** How `npm run test:image` ended. */
+export interface TestImageRun {
+  readonly code: number
+  readonly output: string
+  readonly errors: string
+  /** What the engine was asked for, in order. */
+  readonly commands: readonly string[]
+  /** What lies in its temporary folder afterwards. */
+  readonly leftovers: readonly string[]
+}
+
+/** Runs scripts/test-image.mjs with engines on its PATH that all play these rules; `[]` = none is there. */
+export async function runTestImage(
+  rules: readonly Rule[],
+  engines: readonly string[] = ['docker', 'podman', 'docker-compose'],
+): Promise<TestImageRun> {
+  const folder = await mkdtemp(join(tmpdir(), 'gateway-stand-in-engine-'))
+  const [programs, temporary, notes] = [join(folder, 'bin'), join(folder, 'tmp'), join(folder, 'commands')]
+  await Promise.all([mkdir(programs), mkdir(temporary), writeFile(notes, '')])
+  for (const name of engines) {
+    await writeFile(join(programs, name), `#!/bin/sh\nexec '${process.execPath}' '${ENGINE}' "$@"\n`)
+    await chmod(join(programs, name), 0o755)
+  }
+  const env = {
+    // What the script needs of the system is asked for after an engine was found.
+    PATH: engines.length === 0 ? programs : `${programs}:/usr/bin:/bin`,
+    TMPDIR: temporary,
+    PLAY: JSON.stringify({ rules, notes }),
+  }
+  const ended = await new Promise<{ code: number; output: string; errors: string }>((resolve) => {
+    const child = execFile(
+      process.execPath,
+      ['scripts/test-image.mjs'],
+      { cwd: ROOT, env },
+      (_error, output, errors) => {
+        resolve({ code: child.exitCode ?? -1, output, errors })
+      },
+    )
+  })
+  const lines = (await readFile(notes, 'utf8')).trim().split('\n').filter(Boolean)
+  const run = {
+    ...ended,
+    commands: lines.map((line) => JSON.parse(line) as string),
+    leftovers: await readdir(temporary),
+  }
+  await rm(folder, { recursive: true })
+  return run
+}
+
+/** Of the production set, what its published ports say. */
+export interface ProductionAnswers {
+  readonly ready: object
+  readonly stream: string
+  readonly channel: string
+  readonly limits: object
+  /** Of `/admin` where callers connect. */
+  readonly adminStatus: number
+  /** Instances that Prometheus reaches. */
+  readonly up: readonly string[]
+}
+
+export const GOOD_ANSWERS: ProductionAnswers = {
+  ready: { status: 'ready' },
+  stream: ['Hel', 'lo', '!'].map((text) => `data: {"text":"${text}"}\n\n`).join('') + 'data: [DONE]\n\n',
+  channel: 'p1-main',
+  limits: { object: 'limits', shared: true },
+  adminStatus: 404,
+  up: ['gateway-1:9090', 'gateway-2:9090', 'balancer:8405'],
+}
+
+export interface StandIn {
+  readonly port: number
+  close(): Promise<unknown>
+}
+
+async function listen(serve: (request: IncomingMessage, response: ServerResponse) => void): Promise<StandIn> {
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => {
+      serve(request, response)
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () => {
+      server.closeAllConnections()
+      return new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+/** The balancer where callers connect. */
+export const startCallersDoor = (answers: ProductionAnswers): Promise<StandIn> =>
+  listen(({ url = '' }, response) => {
+    if (url === '/health/ready') response.end(JSON.stringify(answers.ready))
+    else if (url === '/v1/limits') response.end(JSON.stringify(answers.limits))
+    else if (url.startsWith('/admin')) response.writeHead(answers.adminStatus).end('{}')
+    else response.setHeader('x-gateway-channel', answers.channel).end(answers.stream)
+  })
+
+/** The balancer where operators connect, and Prometheus: what only this machine reaches. */
+export const startOperatorsDoor = ({ up }: ProductionAnswers): Promise<StandIn> =>
+  listen(({ url = '' }, response) => {
+    const result = up.map((instance) => ({ metric: { instance }, value: [0, '1'] }))
+    response.end(JSON.stringify(url.startsWith('/api/v1/query') ? { data: { result } } : { data: [] }))
+  })
