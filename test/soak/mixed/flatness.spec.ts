@@ -13,6 +13,12 @@ const notFlat = (samples: readonly Sample[]): Figure[] =>
     .filter(({ isFlat }) => !isFlat)
     .map(({ figure }) => figure)
 
+/** As many looks as half an hour has; the last two thirds, which are judged, grow by so much in all. */
+const LOOKS = 180
+const WATCHED = 120
+const growing = (growth: number, base: number): number[] =>
+  [...Array(LOOKS).keys()].map((at) => base + (at * growth) / (WATCHED - 1))
+
 describe('A figure that is watched', () => {
   it('is flat while it stands still, and while it falls', () => {
     expect(notFlat(samplesOf('sockets', Array<number>(90).fill(50)))).toEqual([])
@@ -43,6 +49,38 @@ describe('A figure that is watched', () => {
       ),
     ).toEqual([figure])
   })
+
+  it.each<readonly [Figure, number]>([
+    ['residentMiB', 16],
+    ['heapMiB', 10],
+    ['sockets', 5],
+    ['files', 5],
+    ['timers', 6],
+    ['resources', 10],
+  ])('%s may grow by %d over the watched time and by no more, whatever it is at', (figure, bound) => {
+    for (const base of [20, 2000]) {
+      expect(notFlat(samplesOf(figure, growing(bound * 0.95, base)))).toEqual([])
+      expect(notFlat(samplesOf(figure, growing(bound * 1.05, base)))).toEqual([figure])
+    }
+  })
+
+  // The spread of a healthy run in each, as docs/soak.md has it: its highest look above its middle.
+  it.each<readonly [Figure, number, number]>([
+    ['residentMiB', 10, 16],
+    ['heapMiB', 21, 10],
+    ['sockets', 6, 5],
+    ['files', 6, 5],
+    ['timers', 14, 6],
+    ['resources', 21, 10],
+  ])(
+    '%s that spreads by %d as healthy runs do is flat, and not when it also grows by twice %d',
+    (figure, spread, bound) => {
+      const noise = (at: number): number => spread * (((at * 7919) % 101) / 50 - 1)
+      const noisy = (growth: number): number[] => growing(growth, 300).map((value, at) => value + noise(at))
+      expect(notFlat(samplesOf(figure, noisy(0)))).toEqual([])
+      expect(notFlat(samplesOf(figure, noisy(bound * 2)))).toEqual([figure])
+    },
+  )
 
   it('is flat when it only grew while everything warmed up', () => {
     expect(

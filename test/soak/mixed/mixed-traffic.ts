@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { Agent, FormData, request } from 'undici'
+import { FormData } from 'undici'
 import { synthesizeSpeech } from '../../../src/sandbox/audio/speech-synthesizer.js'
-import { RealtimeProbe } from '../../support/realtime-probe.js'
 import type { Random } from '../random.js'
+import { type Ending, HttpCaller, type Question } from './http-caller.js'
+import { KEYS, type KeyName } from './mixed-configuration.js'
+import { RealtimeTalk } from './realtime-talk.js'
+import { SoakFiles } from './soak-files.js'
 
 /** What callers do, and how often. */
 export const TRAFFIC = {
@@ -17,6 +20,7 @@ export const TRAFFIC = {
   uploadAborted: 3,
   realtime: 6,
   realtimeDropped: 3,
+  realtimeSlow: 1,
   page: 8,
   file: 4,
   task: 6,
@@ -24,139 +28,111 @@ export const TRAFFIC = {
 } as const
 export type Traffic = keyof typeof TRAFFIC
 
-/** `answered`: whole and 2xx. `refused`: 4xx. `failed`: 5xx, or cut in the middle. `left`: by the caller. */
-export type Ending = 'answered' | 'refused' | 'failed' | 'left'
-
-const TIMEOUT_MS = 30_000
 const LONGEST_STAY_MS = 120
 const SPEECH_MODELS = ['tts-1', 'gpt-4o-mini-tts', 'p2-tts', 'speech-02-turbo']
 const SPEECH_FORMATS = ['mp3', 'wav', 'pcm', 'flac']
-const REALTIME_MODEL = 'gpt-realtime'
-
-interface Question {
-  readonly path: string
-  readonly json?: object
-  readonly body?: Buffer | FormData
-  readonly contentType?: string
-  /** The caller leaves after so long. */
-  readonly stayMs?: number
-}
+/** Of all calls: those with the key that has narrow limits. */
+const NARROW_SHARE = 0.12
+/** For a page to be fetched and read, in seconds: short, so that servers that fall silent do not hold many callers. */
+const PAGE_TIMEOUT_SECONDS = 3
 
 /** Calls one gateway in every way there is. */
 export class MixedTraffic {
-  private readonly agent = new Agent({ headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS })
+  private readonly http: HttpCaller
+  private readonly files = new SoakFiles()
+  private readonly realtime: RealtimeTalk
   private readonly recording = Buffer.concat([
     ...synthesizeSpeech('What is said in this recording does not matter.', { format: 'wav', speed: 1 }),
   ])
+  private limitedWide = 0
 
   constructor(
-    private readonly url: string,
-    private readonly key: string,
+    url: string,
     private readonly pageUrl: (random: Random) => string,
-  ) {}
+  ) {
+    this.http = new HttpCaller(url)
+    this.realtime = new RealtimeTalk(url.replace(/^http/, 'ws'))
+  }
+
+  /** What callers met with that no fault of an upstream excuses. */
+  get faults(): readonly string[] {
+    const { limitedWide } = this
+    const { hung } = this.realtime
+    return [
+      ...hung.map((manner) => `a realtime session hung (${manner})`),
+      ...(limitedWide === 0 ? [] : [`${limitedWide} calls ran into limits that are wide enough for all of them`]),
+    ]
+  }
 
   /** One call; never rejects. */
   async call(traffic: Traffic, random: Random): Promise<Ending> {
+    const key = random.chance(NARROW_SHARE) ? 'narrow' : 'wide'
+    const ending = await this.make(traffic, random, key)
+    if (ending === 'limited' && key === 'wide') this.limitedWide += 1
+    return ending
+  }
+
+  /** How many requests and sessions a key has under way, as the gateway says. */
+  inUse(key: KeyName): Promise<number> {
+    return this.http.inUse(key)
+  }
+
+  private async make(traffic: Traffic, random: Random, key: KeyName): Promise<Ending> {
+    const ask = (question: Question): Promise<Ending> => this.http.ask(question, key)
     switch (traffic) {
       case 'chat':
-        return this.ask({ path: '/v1/chat/completions', json: chat('Hello there.', false) })
+        return ask({ path: '/v1/chat/completions', json: chat('Hello there.', false) })
       case 'chatStream':
-        return this.ask({ path: '/v1/chat/completions', json: chat(`#chunks=${amount(random, 200)}`, true) })
+        return ask({ path: '/v1/chat/completions', json: chat(`#chunks=${amount(random, 200)}`, true) })
       case 'chatAborted':
-        return this.ask({ path: '/v1/chat/completions', json: chat('#chunks=5000', true), stayMs: stay(random) })
+        return ask({ path: '/v1/chat/completions', json: chat('#chunks=5000', true), stayMs: stay(random) })
       case 'messagesStream':
-        return this.ask({ path: '/v1/messages', json: message(`#chunks=${amount(random, 200)}`) })
+        return ask({ path: '/v1/messages', json: message(`#chunks=${amount(random, 200)}`) })
       case 'messagesAborted':
-        return this.ask({ path: '/v1/messages', json: message('#chunks=5000'), stayMs: stay(random) })
+        return ask({ path: '/v1/messages', json: message('#chunks=5000'), stayMs: stay(random) })
       case 'speech':
-        return this.ask({ path: '/v1/audio/speech', json: speech(random, 'The kettle is on the stove. ') })
+        return ask({ path: '/v1/audio/speech', json: speech(random, 'The kettle is on the stove. ') })
       case 'speechAborted':
-        return this.ask({
+        return ask({
           path: '/v1/audio/speech',
           json: speech(random, 'The kettle is on the stove. '.repeat(60)),
           stayMs: stay(random),
         })
       case 'transcription':
-        return this.ask({ path: '/v1/audio/transcriptions', body: this.form() })
+        return ask({ path: '/v1/audio/transcriptions', body: this.form() })
       case 'uploadAborted':
-        return this.ask({ path: '/v1/audio/transcriptions', body: this.form(), stayMs: 1 + stay(random) / 10 })
+        return ask({ path: '/v1/audio/transcriptions', body: this.form(), stayMs: 1 + stay(random) / 10 })
       case 'realtime':
-        return this.talk(false)
+        return this.realtime.hold(KEYS[key], 'whole')
       case 'realtimeDropped':
-        return this.talk(true)
+        return this.realtime.hold(KEYS[key], 'dropped')
+      case 'realtimeSlow':
+        return this.realtime.hold(KEYS[key], 'slow')
       case 'page':
-        return this.ask({ path: '/v1/document/parse', json: { url: this.pageUrl(random) } })
-      case 'file':
-        return this.ask({ path: '/v1/document/parse', body: fileOf(random), contentType: 'text/csv' })
+        return ask({ path: '/v1/document/parse', json: { url: this.pageUrl(random), timeout: PAGE_TIMEOUT_SECONDS } })
+      case 'file': {
+        const { bytes, contentType } = this.files.next(random)
+        return ask({ path: '/v1/document/parse', body: bytes, contentType })
+      }
       case 'task':
-        return this.follow(random)
+        return this.follow(random, ask)
       case 'refused':
-        return this.ask({ path: '/v1/chat/completions', json: { model: 'nobody-knows-it', messages: [] } })
+        return ask({ path: '/v1/chat/completions', json: { model: 'nobody-knows-it', messages: [] } })
     }
   }
 
   close(): Promise<void> {
-    return this.agent.destroy()
-  }
-
-  private async ask({ path, json, body, contentType, stayMs }: Question): Promise<Ending> {
-    const type = json === undefined ? contentType : 'application/json'
-    const sent = json === undefined ? body : JSON.stringify(json)
-    const leaving = new AbortController()
-    const leave =
-      stayMs === undefined
-        ? undefined
-        : setTimeout(() => {
-            leaving.abort()
-          }, stayMs)
-    try {
-      const { statusCode, body: answer } = await request(this.url + path, {
-        dispatcher: this.agent,
-        method: sent === undefined ? 'GET' : 'POST',
-        headers: {
-          authorization: `Bearer ${this.key}`,
-          ...(path.startsWith('/v1/messages') ? { 'anthropic-version': '2023-06-01' } : {}),
-          ...(type === undefined ? {} : { 'content-type': type }),
-        },
-        body: sent ?? null,
-        signal: leaving.signal,
-      })
-      await answer.dump({ limit: Infinity })
-      return statusCode < 300 ? 'answered' : statusCode < 500 ? 'refused' : 'failed'
-    } catch {
-      return leaving.signal.aborted ? 'left' : 'failed'
-    } finally {
-      clearTimeout(leave)
-    }
-  }
-
-  /** A session with one spoken answer; `isDropped`: the caller's connection breaks off in the middle of it. */
-  private async talk(isDropped: boolean): Promise<Ending> {
-    const url = this.url.replace(/^http/, 'ws')
-    let probe: RealtimeProbe | undefined
-    try {
-      probe = await RealtimeProbe.open({ url, key: this.key, model: REALTIME_MODEL })
-      await probe.until('session.created')
-      const item = { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Hello there.' }] }
-      probe.send({ type: 'conversation.item.create', item })
-      probe.send({ type: 'response.create' })
-      await probe.until(isDropped ? 'response.created' : 'response.done')
-      return isDropped ? 'left' : 'answered'
-    } catch {
-      return 'failed'
-    } finally {
-      await probe?.close()
-    }
+    return this.http.close()
   }
 
   /** Makes a video and looks at it; now and then follows its events for a moment. */
-  private async follow(random: Random): Promise<Ending> {
+  private async follow(random: Random, ask: (question: Question) => Promise<Ending>): Promise<Ending> {
     const externalId = `soak-${randomUUID()}`
     const json = { model_name: 'vidgen-v1', prompt: 'a red kite', external_task_id: externalId }
-    const ending = await this.ask({ path: '/vidgen/v1/videos/text2video', json })
+    const ending = await ask({ path: '/vidgen/v1/videos/text2video', json })
     if (ending !== 'answered') return ending
     const task = `/vidgen/v1/videos/text2video/${externalId}`
-    return random.chance(0.3) ? this.ask({ path: `${task}/events`, stayMs: 1000 }) : this.ask({ path: task })
+    return random.chance(0.3) ? ask({ path: `${task}/events`, stayMs: 1000 }) : ask({ path: task })
   }
 
   private form(): FormData {
@@ -187,6 +163,3 @@ const speech = (random: Random, input: string): object => ({
   ...{ model: random.pick(SPEECH_MODELS), input, voice: 'alloy' },
   response_format: random.pick(SPEECH_FORMATS),
 })
-
-const fileOf = (random: Random): Buffer =>
-  Buffer.from(`name,number\n${`kettle,${Math.floor(random.next() * 1e9)}\n`.repeat(amount(random, 500))}`)

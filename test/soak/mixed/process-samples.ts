@@ -1,5 +1,6 @@
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
+import { countSockets, type SocketCounts, type SocketPeers } from './socket-counts.js'
 
 /** What a process held at one moment. */
 export interface Sample {
@@ -19,6 +20,8 @@ export interface Sample {
 export interface Holdings {
   /** TCP sockets, those that listen included. */
   readonly connections: number
+  /** All its sockets, by whom they are for. */
+  readonly sockets: SocketCounts
   /** Timers that keep the event loop alive. */
   readonly timers: number
 }
@@ -30,8 +33,8 @@ interface Resources {
 }
 
 const MEBIBYTE = 1_048_576
-/** The column of a table of sockets that holds what a descriptor is named by. */
-const INODE = 9
+const LOOKS = 5
+const TABLES = ['tcp', 'tcp6', 'unix'] as const
 
 /** Looks at a process now and then, on Linux. `resourcesFile`: where it writes down its own resources. */
 export class ProcessSamples {
@@ -41,6 +44,7 @@ export class ProcessSamples {
   constructor(
     private readonly pid: number,
     private readonly resourcesFile: string,
+    private readonly peers: SocketPeers,
   ) {}
 
   /** Until it is told to stop. */
@@ -69,11 +73,21 @@ export class ProcessSamples {
   /** As of now, which takes up to a second to learn. */
   async holdings(): Promise<Holdings> {
     const { counts } = await this.resources(Date.now())
-    const tables = await Promise.all(['tcp', 'tcp6'].map((name) => readFile(`/proc/${this.pid}/net/${name}`, 'utf8')))
-    const inodes = new Set(tables.flatMap((table) => table.split('\n').map((line) => line.trim().split(/\s+/)[INODE])))
-    const targets = await this.descriptors()
-    const isConnection = (target: string): boolean => inodes.has(/^socket:\[(\d+)\]$/.exec(target)?.[1] ?? 'none')
-    return { connections: targets.filter(isConnection).length, timers: counts['Timeout'] ?? 0 }
+    const sockets = await this.sockets()
+    const connections = Object.values(sockets).reduce((sum, count) => sum + count, 0) - sockets.own - sockets.unknown
+    return { connections, sockets, timers: counts['Timeout'] ?? 0 }
+  }
+
+  /** One that comes or goes between two tables seems to be in none: what is, is so in several looks. */
+  private async sockets(): Promise<SocketCounts> {
+    for (let look = 1; ; look += 1) {
+      const [tcp = '', tcp6 = '', unix = ''] = await Promise.all(
+        TABLES.map((name) => readFile(`/proc/${this.pid}/net/${name}`, 'utf8').catch(() => '')),
+      )
+      const counts = countSockets(await this.descriptors(), { tcp: `${tcp}\n${tcp6}`, unix }, this.peers)
+      if (counts.unknown === 0 || look === LOOKS) return counts
+      await pause(50)
+    }
   }
 
   private async descriptors(): Promise<readonly string[]> {
