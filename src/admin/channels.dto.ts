@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger'
-import type { ChannelConfig } from '../config/gateway-config.js'
+import type { ChannelConfig } from '../config/channel-config.js'
 import type { ChannelReport } from '../providers/channel-reports.js'
 
 /** A channel of the configuration, and how this process finds it. */

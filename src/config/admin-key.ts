@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { FAULTED } from './config-fault.js'
-import type { AdminKey } from './gateway-config.js'
+import type { AdminKey } from './access-config.js'
 import { keyHash } from './schema/format-schemas.js'
 import { textAs } from './schema/scalar-schemas.js'
 import type { Schema } from './schema/schema.js'

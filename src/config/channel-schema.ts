@@ -4,7 +4,7 @@ import {
   type ChannelCredentials,
   type ProviderName,
   type UpstreamTimeouts,
-} from './gateway-config.js'
+} from './channel-config.js'
 import { bySibling, listOf, mapOf, recordOf } from './schema/collection-schemas.js'
 import { address, clusterName, glob, identifier, modelName, pathPrefix, voiceName } from './schema/format-schemas.js'
 import { integer, oneOf, positiveNumber, textAs } from './schema/scalar-schemas.js'

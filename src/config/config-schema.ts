@@ -1,19 +1,15 @@
 import { admission } from './admission-schema.js'
 import { adminKey } from './admin-key.js'
 import { channelSchema, durationMs, globs, type ChannelEntry } from './channel-schema.js'
+import type { AuthSection, KeyLimits } from './access-config.js'
+import { MODEL_CLASSES, PROVIDER_NAMES, type BreakerSection, type ModelRow } from './channel-config.js'
 import {
   LOG_LEVELS,
-  MODEL_CLASSES,
-  PROVIDER_NAMES,
-  type AuthSection,
-  type BreakerSection,
   type CallbacksSection,
   type DatabaseSection,
   type DocumentsSection,
   type GatewayConfig,
-  type KeyLimits,
   type LimitsSection,
-  type ModelRow,
   type ServerSection,
   type TasksSection,
   type TimeoutsSection,

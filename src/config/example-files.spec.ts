@@ -7,7 +7,7 @@ import { parse } from 'yaml'
 import { parseConfig } from './config-loader.js'
 import { configSchema } from './config-schema.js'
 import { readEnvironment } from './environment.config.js'
-import { PROVIDER_NAMES } from './gateway-config.js'
+import { PROVIDER_NAMES } from './channel-config.js'
 import { handedOver } from './handed-over.js'
 import type { Schema } from './schema/schema.js'
 

@@ -1,34 +1,6 @@
+import type { AuthSection } from './access-config.js'
+import type { BreakerSection, ChannelConfig, ModelRow, UpstreamTimeouts } from './channel-config.js'
 import type { WorkerCount } from './workers-schema.js'
-
-/**
- * The whole configuration as the rest of the house sees it: validated, complete with defaults, frozen.
- * Source: docs/operations.md (configuration contract). Only `src/config` builds one.
- */
-export const PROVIDER_NAMES = ['p1', 'p2', 'p3', 'p4', 'm1', 'vidgen', 'imggen', 'reader'] as const
-export type ProviderName = (typeof PROVIDER_NAMES)[number]
-
-export const MODEL_CLASSES = [
-  'tts',
-  'tts-style',
-  'stt-standard',
-  'stt-generation',
-  'stt-diarize',
-  'chat',
-  'chat-audio',
-  'messages',
-  'realtime',
-  'video',
-  'image',
-] as const
-export type ModelClass = (typeof MODEL_CLASSES)[number]
-
-/** Four separate deadlines of one upstream call, all in milliseconds. */
-export interface UpstreamTimeouts {
-  readonly connectMs: number
-  readonly firstByteMs: number
-  readonly idleMs: number
-  readonly totalMs: number
-}
 
 export interface ServerSection {
   /** Processes that serve the port together; more than one only with PostgreSQL. `auto` = one for each processor. */
@@ -90,89 +62,6 @@ export interface TimeoutsSection extends UpstreamTimeouts, RealtimeTimes {
   readonly shutdownGraceMs: number
   /** Between the signal to stop and the end of listening: the process says that it is not ready, and serves on. */
   readonly drainDelayMs: number
-}
-
-/** What one key may use. Absent = no limit. */
-export interface KeyLimits {
-  readonly requestsPerMinute?: number
-  /** Prompt and completion together. */
-  readonly tokensPerMinute?: number
-  /** Heard and spoken. */
-  readonly audioSecondsPerMinute?: number
-  /** Requests under way at once. */
-  readonly concurrency?: number
-  /** Open at once. */
-  readonly realtimeSessions?: number
-}
-
-export interface AccessKey {
-  /** Shown in logs, metrics and usage; never the key itself. */
-  readonly id: string
-  /** SHA-256 of the whole key, 64 lower-case hex digits. The key itself is forgotten at load. */
-  readonly sha256: string
-  /** Globs; absent = every model. */
-  readonly models?: readonly string[]
-  readonly limits?: KeyLimits
-}
-
-/** The operator's own key, known by its SHA-256 alone, 64 lower-case hex digits. */
-export interface AdminKey {
-  readonly sha256: string
-  /** False where the configuration gave the hash: how easily the key is guessed is not known. */
-  readonly isJudged: boolean
-}
-
-export interface AuthSection {
-  readonly keys: readonly AccessKey[]
-  /**
-   * Ids of keys that a gateway which does not know them may take for an upstream's and pass on; absent where no channel
-   * passes any on, or all keys begin as they should.
-   */
-  readonly mistakableKeys?: readonly string[]
-  /** Of keys that have none of their own, and of callers with a bearer of their own. */
-  readonly defaultLimits?: KeyLimits
-  /** Reserved of `tokensPerMinute` for each answer that has no maximum. */
-  readonly expectedOutputTokens: number
-  /** Opens `/admin`; absent = there is no such thing. */
-  readonly adminKey?: AdminKey
-  /** How often keys of the store are read anew, in milliseconds. */
-  readonly keyRefreshMs: number
-}
-
-/** What a channel authenticates with: a secret of its own, or the caller's own bearer passed on. */
-export type ChannelCredentials = { readonly kind: 'own'; readonly secret: string } | { readonly kind: 'caller' }
-
-export interface ChannelConfig {
-  readonly id: string
-  readonly provider: ProviderName
-  /** http(s) or ws(s), may carry a path prefix; never ends in a slash. */
-  readonly baseUrl: string
-  readonly credentials: ChannelCredentials
-  /** Globs; absent = every catalogue model of the provider. */
-  readonly models?: readonly string[]
-  readonly modelMap: Readonly<Record<string, string>>
-  /** Lower is tried first. */
-  readonly priority: number
-  /** Draw within one priority; greater than 0. */
-  readonly weight: number
-  readonly options: Readonly<Record<string, unknown>>
-  /** Complete: the gateway's, the provider's and this channel's own, already laid over each other. */
-  readonly timeouts: UpstreamTimeouts
-}
-
-export interface ModelRow {
-  readonly id: string
-  readonly class: ModelClass
-  readonly providers: readonly ProviderName[]
-}
-
-/** When a channel is spared. Times in milliseconds. */
-export interface BreakerSection {
-  /** In a row, by the channel's own fault, after which it is spared. */
-  readonly failures: number
-  /** For the first time; twice as long each further time, up to the maximum. */
-  readonly coolDownMs: number
-  readonly maximumCoolDownMs: number
 }
 
 /** Times in milliseconds. */
@@ -317,6 +206,10 @@ export interface AdmissionSection {
   readonly memoryLowShare: number
 }
 
+/**
+ * The whole configuration as the rest of the house sees it: validated, complete with defaults, frozen.
+ * Source: docs/operations.md (configuration contract). Only `src/config` builds one.
+ */
 export interface GatewayConfig {
   readonly server: ServerSection
   readonly limits: LimitsSection

@@ -1,5 +1,6 @@
 import { FAULTED } from './config-fault.js'
-import type { AuthSection, GatewayConfig, KeyLimits, RedisSection } from './gateway-config.js'
+import type { AuthSection, KeyLimits } from './access-config.js'
+import type { GatewayConfig, RedisSection } from './gateway-config.js'
 import { mapOf } from './schema/collection-schemas.js'
 import { connectionUrl } from './schema/format-schemas.js'
 import { integer, positiveNumber } from './schema/scalar-schemas.js'

@@ -1,6 +1,6 @@
 import { isMap } from './config-fault.js'
 import type { ConfigDocument } from './config-schema.js'
-import type { AuthSection } from './gateway-config.js'
+import type { AuthSection } from './access-config.js'
 import { ISSUED_PREFIX } from './issued-prefix.js'
 
 /**

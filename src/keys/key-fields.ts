@@ -1,7 +1,7 @@
 import { type FieldRule, fault, integer, isRecord, list, record, text } from '../common/validation/field-rules.js'
 import { quoted } from '../common/errors/message-text.js'
 import { ConfigError, FaultList } from '../config/config-fault.js'
-import type { KeyLimits } from '../config/gateway-config.js'
+import type { KeyLimits } from '../config/access-config.js'
 import { glob, identifier } from '../config/schema/format-schemas.js'
 import { Cursor, type Schema } from '../config/schema/schema.js'
 

@@ -1,5 +1,5 @@
 import type { StoredKey } from '../common/auth/stored-keys.js'
-import type { KeyLimits } from '../config/gateway-config.js'
+import type { KeyLimits } from '../config/access-config.js'
 
 /** What a key may do, for how long. Absent = every model, no limits of its own, no note, for ever. Times are Unix milliseconds. */
 export interface KeyTerms {

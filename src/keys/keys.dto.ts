@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger'
 import { pageOf } from '../common/admin/page-dto.js'
 import { Field } from '../common/validation/field.decorator.js'
 import { optional } from '../common/validation/field-rules.js'
-import type { KeyLimits } from '../config/gateway-config.js'
+import type { KeyLimits } from '../config/access-config.js'
 import { keyId, keyLimits, keyNote, modelGlobs, timeMs } from './key-fields.js'
 import type { IssuedKey } from './key.repository.js'
 

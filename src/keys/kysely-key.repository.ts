@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { StoredKey } from '../common/auth/stored-keys.js'
 import { Database } from '../common/database/database.js'
 import type { ApiKeyRow } from '../common/database/database-schema.js'
-import type { KeyLimits } from '../config/gateway-config.js'
+import type { KeyLimits } from '../config/access-config.js'
 import {
   type IssuedKey,
   type KeyChange,

@@ -1,7 +1,7 @@
 import type { Caller } from '../common/auth/caller.js'
 import type { Call } from '../common/http/call.js'
 import type { ExpectedUse } from '../common/limits/allowance.js'
-import type { ModelClass } from '../config/gateway-config.js'
+import type { ModelClass } from '../config/channel-config.js'
 import type { CallContext } from './contracts/call-context.js'
 import type { ChatProvider } from './contracts/chat.contract.js'
 import type { DocumentProvider } from './contracts/document.contract.js'

@@ -30,6 +30,12 @@ export class AnswerInput {
   private appendedBytes = 0
   private speechStartMs: number | undefined
   private speechSeconds: number | undefined
+  private isCommitAsked = false
+
+  /** Seconds of audio that the next answer hears, also where the upstream has still to say that it has them. */
+  get heardNextSeconds(): number {
+    return this.heardSeconds + (this.isCommitAsked ? this.appendedBytes / this.inputBytesPerSecond : 0)
+  }
 
   /** A message of that many bytes with audio has gone upstream. */
   append(messageBytes: number): void {
@@ -60,6 +66,11 @@ export class AnswerInput {
     this.speechSeconds = Math.max(0, endMs - this.speechStartMs) / 1000
   }
 
+  /** The client has told the upstream that its turn is over. */
+  askCommit(): void {
+    this.isCommitAsked = true
+  }
+
   /** Where the upstream finds speech by itself, the silence around it is no part of the conversation. */
   commit(): void {
     this.heardSeconds += this.speechSeconds ?? this.appendedBytes / this.inputBytesPerSecond
@@ -68,6 +79,7 @@ export class AnswerInput {
 
   clear(): void {
     this.appendedBytes = 0
+    this.isCommitAsked = false
     this.speechStartMs = this.speechSeconds = undefined
   }
 

@@ -153,3 +153,30 @@ describe('What an answer under way has read', () => {
     expect(meter.estimate()).toMatchObject(estimated([0, 0], [0, 0]))
   })
 })
+
+describe('What the next answer is expected to hear', () => {
+  it('is the sound that the client has committed, though the upstream has not said so yet', () => {
+    const meter = new AnswerMeter()
+    append(meter, 96_000)
+    expect(meter.expected()).toMatchObject({ tokens: 0, audioSeconds: 10 })
+    const commit = Buffer.from('{"type":"input_audio_buffer.commit"}')
+    meter.send('input_audio_buffer.commit', commit)
+    expect(meter.expected()).toMatchObject({ tokens: commit.length / 4 + 20, audioSeconds: 12 })
+    see(meter, COMMITTED)
+    expect(meter.expected()).toMatchObject({ audioSeconds: 12 })
+    append(meter, 480_000)
+    expect(meter.expected()).toMatchObject({ audioSeconds: 12 })
+    see(meter, CREATED)
+    expect(meter.expected()).toMatchObject({ tokens: 0, audioSeconds: 10 })
+  })
+
+  it('is read again by the one after it, as its own figures say', () => {
+    const meter = new AnswerMeter()
+    see(meter, { type: 'session.updated', session: { max_output_tokens: 50 } }, CREATED)
+    meter.end({ input_tokens: 70, output_tokens: 30 })
+    expect(meter.expected()).toMatchObject({ tokens: 150, unboundedAnswers: 0 })
+    see(meter, CREATED)
+    meter.end(undefined)
+    expect(meter.expected()).toMatchObject({ tokens: 150 })
+  })
+})

@@ -1,10 +1,12 @@
 import type { Units } from '../common/http/call.js'
+import type { ExpectedUse } from '../common/limits/allowance.js'
 import type { FrameScan } from '../common/realtime-dialect/frame-scan.js'
 import { decodedLength } from '../common/realtime-dialect/strict-base64.js'
 import { countedUnits } from '../common/usage/counted-units.js'
 import { isRecord } from '../common/validation/field-rules.js'
 import { AnswerInput, type TextAndAudio } from './answer-input.js'
 import { bytesPerSecond, PCM_BYTES_PER_SECOND, SPOKEN_TOKENS_PER_SECOND } from './audio-rates.js'
+import { ExpectedAnswer } from './expected-answer.js'
 
 type Meaning =
   'audio' | 'text' | 'begun' | 'session' | 'item' | 'speech_started' | 'speech_stopped' | 'committed' | 'cleared'
@@ -40,6 +42,7 @@ const NONE: TextAndAudio = { text: 0, audio: 0 }
  */
 export class AnswerMeter {
   private readonly input = new AnswerInput()
+  private readonly next = new ExpectedAnswer()
   /** Those out of band may run beside another one. */
   private answers = 0
   private read = NONE
@@ -50,6 +53,17 @@ export class AnswerMeter {
   /** A message of that many bytes with audio has gone upstream. */
   append(messageBytes: number): void {
     this.input.append(messageBytes)
+  }
+
+  /** Another event of the client has gone upstream. */
+  send(type: string, frame: Buffer): void {
+    if (type === 'input_audio_buffer.commit') this.input.askCommit()
+    this.next.send(frame)
+  }
+
+  /** What the next answer will use, the one that `create` asks for where a client does. */
+  expected(create?: Buffer): ExpectedUse {
+    return this.next.expected(this.input.heardNextSeconds, create)
   }
 
   /** An event of the upstream that bills nothing. */
@@ -63,6 +77,7 @@ export class AnswerMeter {
 
   /** One answer has ended, with figures or, as it has failed, without. */
   end(reported: Units | undefined): void {
+    if (reported !== undefined) this.next.end(reported)
     this.answers = Math.max(0, this.answers - 1)
     const isLast = this.answers === 0
     const {
@@ -77,6 +92,11 @@ export class AnswerMeter {
     this.read = isLast
       ? NONE
       : { text: less(this.read.text, promptTokens - audioInputTokens), audio: less(this.read.audio, audioInputTokens) }
+  }
+
+  /** The same where one answer is under way: of several beside each other nobody knows which piece was whose. */
+  estimateOfOne(): Units | undefined {
+    return this.answers === 1 ? this.estimate() : undefined
   }
 
   /** In the upstream's names; undefined when no answer is under way. */
@@ -111,6 +131,7 @@ export class AnswerMeter {
 
   private begin(): void {
     const { text, audio } = this.input.take()
+    this.next.begin()
     this.answers++
     this.read = { text: this.read.text + text, audio: this.read.audio + audio }
   }
@@ -132,6 +153,7 @@ export class AnswerMeter {
   private configure(session: Fields): void {
     this.format(session)
     this.input.configure(session)
+    this.next.configure(session)
   }
 
   private format(settings: Fields): void {

@@ -145,6 +145,8 @@ describe('An answer that is cut off', () => {
       { units: usage, estimated: false },
       { units: { output_token_details: { text_tokens: 0, audio_tokens: 22 } }, estimated: true },
     ])
+    // Nobody knows which piece was whose.
+    expect(entries[0]?.estimate).toBeUndefined()
   })
 })
 
@@ -152,22 +154,23 @@ describe('An answer that has ended', () => {
   it.each<[string, string]>([
     ['completely', 'completed'],
     ['because it was cancelled', 'cancelled'],
-  ])('%s is recorded by the figures of its upstream alone', async (_how, status) => {
+  ])('%s is recorded by the figures of its upstream, and the estimate beside them', async (_how, status) => {
     const { call, client, entries, session } = await after([...BEGUN, done(status)])
     client.socket.close()
     await session.ended
     expect(entries).toMatchObject([{ units: usage, estimated: false }])
+    expect(entries[0]?.estimate).toEqual(ESTIMATE)
     expect(call.log.usage).toEqual({ units: usage, estimated: false })
   })
 
-  it('after its client left is recorded by the figures of its upstream alone', async () => {
+  it('after its client left is recorded in the same way', async () => {
     const { client, entries, near, session, upstream } = await after(BEGUN)
     near.client.once('close', () => {
       upstream.send(done('cancelled'))
     })
     client.socket.terminate()
     await session.ended
-    expect(entries).toMatchObject([{ units: usage, estimated: false }])
+    expect(entries).toMatchObject([{ units: usage, estimated: false, estimate: ESTIMATE }])
   })
 
   it('without figures, as it has failed, is not estimated', async () => {

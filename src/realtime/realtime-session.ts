@@ -1,14 +1,21 @@
 import { APPEND } from '../common/realtime-dialect/client-append.js'
-import { checkClientEvent, type ClientEventLimits, isEventRefusal } from '../common/realtime-dialect/client-events.js'
+import {
+  checkClientEvent,
+  type ClientEvent,
+  type ClientEventLimits,
+  isEventRefusal,
+} from '../common/realtime-dialect/client-events.js'
 import { RealtimeTranslator } from '../common/realtime-dialect/realtime-translator.js'
 import type { RealtimeUpstream } from '../providers/contracts/realtime.contract.js'
 import { errorEvent, type RealtimeError } from './error-event.js'
+import { MessageOrder } from './message-order.js'
 import { RateLimit } from './rate-limit.js'
 import type { RealtimeTerms } from './realtime-terms.js'
 import { SessionClock } from './session-clock.js'
 import { SessionClosing } from './session-closing.js'
 import * as endings from './session-endings.js'
-import { SpentGuard } from './session-spending.js'
+import { SpentGuard, type SpentVerdict } from './session-spending.js'
+import { SessionUsage } from './session-usage.js'
 import { type SessionSocket, SocketSide } from './socket-side.js'
 import { UpstreamEvents } from './upstream-events.js'
 
@@ -30,7 +37,9 @@ export class RealtimeSession {
   private readonly client: SocketSide
   private readonly upstream: SocketSide
   private readonly translator: RealtimeTranslator
+  private readonly usage: SessionUsage
   private readonly upstreamEvents: UpstreamEvents
+  private readonly order: MessageOrder
   private readonly eventLimits: ClientEventLimits
   private readonly spentGuard: SpentGuard
   private readonly eventRate: RateLimit
@@ -47,9 +56,11 @@ export class RealtimeSession {
     this.client = new SocketSide(client, limits.realtimePauseBytes)
     this.upstream = new SocketSide(socket, limits.realtimePauseBytes)
     this.translator = new RealtimeTranslator({ client: clientDialect, upstream: dialect })
-    this.upstreamEvents = new UpstreamEvents(terms, this.translator)
+    this.usage = new SessionUsage(terms)
+    this.upstreamEvents = new UpstreamEvents(terms, this.translator, this.usage)
+    this.order = new MessageOrder(this.client, this.onOrdered, this.onFailure)
     this.eventLimits = { maximumAudioBytes: limits.realtimeAudioBytes, model }
-    this.spentGuard = new SpentGuard(terms.call.allowance)
+    this.spentGuard = new SpentGuard(terms.call.allowance, this.usage)
     this.eventRate = new RateLimit(limits.realtimeEventsPerSecond)
     this.pingRate = new RateLimit(limits.realtimePingsPerSecond)
     this.closing = new SessionClosing(this.client, this.upstream, terms, this.onEnding)
@@ -93,12 +104,17 @@ export class RealtimeSession {
       return
     }
     this.clock.noteMessage()
-    try {
-      if (isBinary) this.refuse(NOT_TEXT)
-      else this.forward(message as Buffer)
-    } catch (error) {
-      this.closing.end(endings.gatewayFailed(error))
-    }
+    this.order.take(message as Buffer, isBinary)
+  }
+
+  private readonly onOrdered = (message: Buffer, isBinary: boolean): Promise<void> | undefined => {
+    if (!isBinary) return this.forward(message)
+    this.refuse(NOT_TEXT)
+    return undefined
+  }
+
+  private readonly onFailure = (error: unknown): void => {
+    this.closing.end(endings.gatewayFailed(error))
   }
 
   private noteReceived(bytes: number): void {
@@ -108,15 +124,27 @@ export class RealtimeSession {
     traffic.clientBytes += bytes
   }
 
-  private forward(message: Buffer): void {
+  /** Returns what is waited for before the event may go on, if anything. */
+  private forward(message: Buffer): Promise<void> | undefined {
     const event = checkClientEvent(message, this.terms.clientDialect.dialect, this.eventLimits)
     if (isEventRefusal(event)) {
       this.refuse(event)
-      return
+      return undefined
     }
     const verdict = this.spentGuard.judge(event)
+    if (!(verdict instanceof Promise)) {
+      this.obey(verdict, event)
+      return undefined
+    }
+    return verdict.then((late) => {
+      this.obey(late, event)
+    })
+  }
+
+  private obey(verdict: SpentVerdict, event: ClientEvent): void {
     if (verdict === 'forward') {
-      if (event.type === APPEND) this.upstreamEvents.noteAppended(event.frame.length)
+      if (event.type === APPEND) this.usage.append(event.frame.length)
+      else this.usage.send(event.type, event.frame)
       for (const frame of this.translator.toUpstream(event)) this.upstream.send(frame, this.client)
     } else if (verdict !== 'drop') {
       this.refuse(verdict)
@@ -143,12 +171,13 @@ export class RealtimeSession {
 
   private readonly onEnded = (): void => {
     const { ending } = this.closing
-    if (ending !== undefined) this.upstreamEvents.end(ending.outcome)
+    if (ending !== undefined) this.usage.end(ending.outcome)
   }
 
   private readonly onEnding = (): void => {
     const { socket } = this.client
     this.clock.stop()
+    this.order.stop()
     socket.off('message', this.onClientMessage).off('ping', this.onClientPing).off('pong', this.onClientPing)
   }
 }

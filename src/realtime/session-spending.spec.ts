@@ -1,13 +1,18 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Allowance, SpentLimit, TokensAndAudio } from '../common/limits/allowance.js'
-import { SessionSpending, SpentGuard } from './session-spending.js'
+import type { Allowance, SpentLimit, TokensAndAudio, WorkReservation } from '../common/limits/allowance.js'
+import { type AnswerDesk, SessionSpending, SpentGuard } from './session-spending.js'
 
 class RecordingAllowance implements Allowance {
   readonly spent: TokensAndAudio[] = []
+  readonly settled: TokensAndAudio[] = []
   limit: SpentLimit | undefined
 
   expect(): Promise<void> {
     return Promise.resolve()
+  }
+
+  reserve(): WorkReservation {
+    return { refusal: this.limit?.message, settle: (use) => void this.settled.push(use) }
   }
 
   spend(use: TokensAndAudio): void {
@@ -27,6 +32,11 @@ const ANSWER = {
   output_token_details: { text_tokens: 30, audio_tokens: 90 },
 }
 
+/** As a session has it. */
+const deskOf = (allowance: Allowance | undefined): AnswerDesk => ({
+  ask: (_create, eventId) => new SessionSpending(allowance).answers?.ask({}, eventId),
+})
+
 const event = (type: string): { type: string; frame: Buffer } => ({
   type,
   frame: Buffer.from(JSON.stringify({ type, event_id: 'mine' })),
@@ -37,6 +47,16 @@ describe('What a session spends', () => {
     const allowance = new RecordingAllowance()
     new SessionSpending(allowance).note('response', ANSWER)
     expect(allowance.spent).toEqual([{ tokens: 253, audioSeconds: 4 + 4.5 }])
+  })
+
+  it('is settled with what the answer has reserved, where it has', () => {
+    const allowance = new RecordingAllowance()
+    const spending = new SessionSpending(allowance)
+    expect(spending.answers?.ask({ tokens: 500 }, undefined)).toBeUndefined()
+    spending.note('response', ANSWER)
+    spending.note('response', ANSWER)
+    expect(allowance.settled).toEqual([{ tokens: 253, audioSeconds: 8.5 }])
+    expect(allowance.spent).toEqual([{ tokens: 253, audioSeconds: 8.5 }])
   })
 
   it('is the audio of a transcription only where nothing answers it', () => {
@@ -57,14 +77,15 @@ describe('What a session spends', () => {
 
 describe('A session whose key has nothing left', () => {
   it('goes on as long as something is', () => {
-    const guard = new SpentGuard(new RecordingAllowance())
+    const allowance = new RecordingAllowance()
+    const guard = new SpentGuard(allowance, deskOf(allowance))
     expect(guard.judge(event('response.create'))).toBe('forward')
-    expect(new SpentGuard(undefined).judge(event('response.create'))).toBe('forward')
+    expect(new SpentGuard(undefined, deskOf(undefined)).judge(event('response.create'))).toBe('forward')
   })
 
   it('is refused every answer it asks for, and told of the first audio alone until the reset', () => {
     const allowance = new RecordingAllowance()
-    const guard = new SpentGuard(allowance)
+    const guard = new SpentGuard(allowance, deskOf(allowance))
     allowance.limit = { message: 'The limit is used up.', endsAtMs: performance.now() + 60_000 }
     const told = {
       type: 'rate_limit_error',
@@ -79,7 +100,7 @@ describe('A session whose key has nothing left', () => {
     expect(guard.judge(event('response.cancel'))).toBe('forward')
     expect(guard.judge(event('session.update'))).toBe('forward')
     allowance.limit = { ...allowance.limit, endsAtMs: performance.now() - 1 }
-    guard.judge(event('input_audio_buffer.append'))
+    void guard.judge(event('input_audio_buffer.append'))
     allowance.limit = undefined
     expect(guard.judge(event('input_audio_buffer.append'))).toBe('forward')
   })

@@ -1,26 +1,35 @@
 import type { Units } from '../common/http/call.js'
 import type { Allowance, TokensAndAudio } from '../common/limits/allowance.js'
+import type { Soon } from '../common/limits/limit-windows.js'
 import { tokensAndAudio } from '../common/limits/settlement.js'
 import { APPEND } from '../common/realtime-dialect/client-append.js'
 import type { ClientEvent } from '../common/realtime-dialect/client-events.js'
 import { FrameScan } from '../common/realtime-dialect/frame-scan.js'
 import { countedUnits } from '../common/usage/counted-units.js'
 import type { UsageEntry } from '../common/usage/usage-recorder.js'
+import { AnswerReservations } from './answer-reservations.js'
 import { HEARD_TOKENS_PER_SECOND, SPOKEN_TOKENS_PER_SECOND } from './audio-rates.js'
 import type { RealtimeError } from './error-event.js'
 
-/** What makes the upstream work; everything else goes on while a limit is used up. */
-const WORK: ReadonlySet<string> = new Set(['response.create', APPEND])
+const CREATE = 'response.create'
 
 /** Debits what a session uses to the limits of its key, as it goes. */
 export class SessionSpending {
+  /** Undefined without limits. */
+  readonly answers: AnswerReservations | undefined
   private hasAnswers = false
 
-  constructor(private readonly allowance: Allowance | undefined) {}
+  constructor(private readonly allowance: Allowance | undefined) {
+    this.answers = allowance && new AnswerReservations(allowance)
+  }
 
   note(kind: UsageEntry['kind'], units: Units): void {
-    if (kind === 'response') this.hasAnswers = true
-    this.allowance?.spend(kind === 'response' ? usedByAnswer(units) : this.usedByTranscription(units))
+    if (kind === 'response') {
+      this.hasAnswers = true
+      this.answers?.end(usedByAnswer(units))
+    } else {
+      this.allowance?.spend(this.usedByTranscription(units))
+    }
   }
 
   /** What is written down beside answers is heard by these already. */
@@ -44,20 +53,47 @@ function usedByAnswer(units: Units): TokensAndAudio {
 /** What to do with a client's event: an error is what the client is told of it instead. */
 export type SpentVerdict = 'forward' | 'drop' | RealtimeError
 
-/** Keeps a session from work for which its key has nothing left in this minute. */
+/** Reserves for an answer that an event asks for: why it may not have it, or undefined. */
+export interface AnswerDesk {
+  ask(create: Buffer, eventId: string | undefined): Soon<string | undefined>
+}
+
+/** Keeps a session from what makes its upstream work while its key has nothing left; all else goes on. */
 export class SpentGuard {
   /** Audio comes many times a second: only the first append refused in a window is answered. */
   private toldUntilMs = -Infinity
 
-  constructor(private readonly allowance: Allowance | undefined) {}
+  constructor(
+    private readonly allowance: Allowance | undefined,
+    private readonly desk: AnswerDesk,
+  ) {}
 
-  judge({ type, frame }: ClientEvent): SpentVerdict {
-    if (this.allowance === undefined || !WORK.has(type)) return 'forward'
-    const spent = this.allowance.spentLimit()
+  /** At once, but for an answer whose limits are counted elsewhere. */
+  judge({ type, frame }: ClientEvent): Soon<SpentVerdict> {
+    if (this.allowance === undefined) return 'forward'
+    if (type === APPEND) return this.judgeAppend(this.allowance, frame)
+    return type === CREATE ? this.judgeCreate(frame) : 'forward'
+  }
+
+  /** Whether there is room is known only by whoever counts. */
+  private judgeCreate(frame: Buffer): Soon<SpentVerdict> {
+    const eventId = eventIdOf(frame)
+    const refusal = this.desk.ask(frame, eventId)
+    return refusal instanceof Promise ? refusal.then((words) => verdictOn(words, eventId)) : verdictOn(refusal, eventId)
+  }
+
+  private judgeAppend(allowance: Allowance, frame: Buffer): SpentVerdict {
+    const spent = allowance.spentLimit()
     if (spent === undefined) return 'forward'
-    if (type === APPEND && performance.now() < this.toldUntilMs) return 'drop'
-    if (type === APPEND) this.toldUntilMs = spent.endsAtMs
-    const eventId = FrameScan.of(frame)?.text('event_id')
-    return { type: 'rate_limit_error', code: 'rate_limit_exceeded', message: spent.message, eventId }
+    if (performance.now() < this.toldUntilMs) return 'drop'
+    this.toldUntilMs = spent.endsAtMs
+    return verdictOn(spent.message, eventIdOf(frame))
   }
 }
+
+const eventIdOf = (frame: Buffer): string | undefined => FrameScan.of(frame)?.text('event_id')
+
+const verdictOn = (refusal: string | undefined, eventId: string | undefined): SpentVerdict =>
+  refusal === undefined
+    ? 'forward'
+    : { type: 'rate_limit_error', code: 'rate_limit_exceeded', message: refusal, eventId }

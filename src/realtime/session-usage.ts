@@ -1,4 +1,5 @@
 import type { Units } from '../common/http/call.js'
+import type { Soon } from '../common/limits/limit-windows.js'
 import { usageOf } from '../common/realtime-dialect/event-usage.js'
 import type { FrameScan } from '../common/realtime-dialect/frame-scan.js'
 import type { UsageOutcome } from '../common/usage/usage-record.js'
@@ -9,6 +10,8 @@ import { SessionSpending } from './session-spending.js'
 import { sumOfUnits } from './unit-sums.js'
 
 type Kind = UsageEntry['kind']
+
+const ANSWER_BEGUN = 'response.created'
 
 const TRANSCRIPTION_COMPLETED = 'conversation.item.input_audio_transcription.completed'
 
@@ -39,13 +42,31 @@ export class SessionUsage {
   /** `event` is of that kind; one without usage (a failed answer) bills nothing. */
   note(kind: Kind, event: Buffer): void {
     const units = usageOf(event)
+    const estimate = kind === 'response' ? this.meter.estimateOfOne() : undefined
     if (kind === 'response') this.meter.end(units)
-    if (units !== undefined) this.record(kind, units, { estimated: false })
+    if (units !== undefined) this.record(kind, units, { estimated: false, estimate })
+    else if (kind === 'response') this.spending.answers?.end()
   }
 
   /** Any other event of the upstream. */
   see(type: string, event: Buffer, scan: FrameScan): void {
+    if (type === ANSWER_BEGUN) this.spending.answers?.begin(() => this.meter.expected())
     this.meter.see(type, event, scan)
+  }
+
+  /** The `error` that an event of the upstream reports. */
+  reject(error: Readonly<Record<string, unknown>>): void {
+    this.spending.answers?.reject(error)
+  }
+
+  /** Reserves for the answer that this event of the client asks for. Why it may not have it; undefined where it may. */
+  ask(create: Buffer, eventId: string | undefined): Soon<string | undefined> {
+    return this.spending.answers?.ask(this.meter.expected(create), eventId)
+  }
+
+  /** Any other event than an append has gone to the upstream. */
+  send(type: string, event: Buffer): void {
+    if (this.spending.answers !== undefined) this.meter.send(type, event)
   }
 
   /** A message of that many bytes with audio has gone to the upstream. */
@@ -59,7 +80,7 @@ export class SessionUsage {
     if (units !== undefined) this.record('response', units, { estimated: true, outcome })
   }
 
-  private record(kind: Kind, units: Units, how: Pick<UsageEntry, 'estimated' | 'outcome'>): void {
+  private record(kind: Kind, units: Units, how: Pick<UsageEntry, 'estimated' | 'estimate' | 'outcome'>): void {
     const { call, requestId, channelId, model, recorder, logger } = this.terms
     try {
       this.spending.note(kind, units)

@@ -13,8 +13,8 @@ const AS_TEXT = { binary: false, compress: false }
 export class SocketSide {
   /** Sides that are not read until this one has taken what waits for it; itself among them when it was answered. */
   private readonly heldBack = new Set<SocketSide>()
-  /** Sides for whose sake this one is not read. */
-  private readonly heldBy = new Set<SocketSide>()
+  /** For whose sake this one is not read: sides, and whoever waits for something else. */
+  private readonly heldBy = new Set<object>()
   /** Grows whenever something that waited was taken. */
   private takenCount = 0
   private wasHeldBack = false
@@ -81,6 +81,17 @@ export class SocketSide {
     return was
   }
 
+  /** Is not read until whoever holds it lets go. What the library has read already still comes. */
+  hold(by: object): void {
+    this.heldBy.add(by)
+    this.wasHeldBack = true
+    this.socket.pause()
+  }
+
+  release(by: object): void {
+    if (this.heldBy.delete(by) && this.heldBy.size === 0) this.socket.resume()
+  }
+
   /** Reads on in any case: what comes after the end of a session is dropped, but the answer to a close must be seen. */
   readOn(): void {
     this.heldBy.clear()
@@ -97,15 +108,5 @@ export class SocketSide {
     if (this.isOpen && this.waitingBytes > this.pauseBytes / 2) return
     for (const side of this.heldBack) side.release(this)
     this.heldBack.clear()
-  }
-
-  private hold(by: SocketSide): void {
-    this.heldBy.add(by)
-    this.wasHeldBack = true
-    this.socket.pause()
-  }
-
-  private release(by: SocketSide): void {
-    if (this.heldBy.delete(by) && this.heldBy.size === 0) this.socket.resume()
   }
 }

@@ -1,10 +1,9 @@
 import type { RealtimeTranslator } from '../common/realtime-dialect/realtime-translator.js'
 import { FrameScan } from '../common/realtime-dialect/frame-scan.js'
-import type { UsageOutcome } from '../common/usage/usage-record.js'
 import { isRecord } from '../common/validation/field-rules.js'
 import { scrubUpstreamText } from './close-reason.js'
 import type { RealtimeTerms } from './realtime-terms.js'
-import { billedKind, SessionUsage } from './session-usage.js'
+import { billedKind, type SessionUsage } from './session-usage.js'
 
 const NOTHING: readonly Buffer[] = []
 
@@ -13,15 +12,13 @@ const NOTHING: readonly Buffer[] = []
  * parsed; the others, audio above all, are passed to the translation as they are.
  */
 export class UpstreamEvents {
-  private readonly usage: SessionUsage
   private hasWarned = false
 
   constructor(
     private readonly terms: RealtimeTerms,
     private readonly translator: RealtimeTranslator,
-  ) {
-    this.usage = new SessionUsage(terms)
-  }
+    private readonly usage: SessionUsage,
+  ) {}
 
   /**
    * The messages for the client. None for what is no event (binary, not a JSON object): no client could read it, and
@@ -38,28 +35,19 @@ export class UpstreamEvents {
     }
   }
 
-  /** A message of that many bytes with audio has gone to the upstream. */
-  noteAppended(messageBytes: number): void {
-    this.usage.append(messageBytes)
-  }
-
-  /** Nothing comes any more: what was under way has ended like this. */
-  end(outcome: UsageOutcome): void {
-    this.usage.end(outcome)
-  }
-
   private noted(message: Buffer, scan: FrameScan): Buffer {
     const type = scan.type()?.type ?? ''
     const kind = billedKind(type)
     if (kind === undefined) this.usage.see(type, message, scan)
     else this.usage.note(kind, message)
-    return mayReportError(type) ? this.withoutSecrets(message) : message
+    return mayReportError(type) ? this.withoutSecrets(message, type) : message
   }
 
   /** The very same message when the text of its error, if it reports one, may be seen as it is. */
-  private withoutSecrets(message: Buffer): Buffer {
+  private withoutSecrets(message: Buffer, type: string): Buffer {
     const event: unknown = JSON.parse(message.toString())
     const error = isRecord(event) ? errorOf(event) : undefined
+    if (type === 'error' && error !== undefined) this.usage.reject(error)
     if (error === undefined || typeof error['message'] !== 'string') return message
     const clean = scrubUpstreamText(error['message'], this.terms.credentials)
     if (clean === error['message']) return message

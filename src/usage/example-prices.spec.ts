@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { parse } from 'yaml'
 import type { CountedUnits } from '../common/usage/counted-units.js'
 import { parseConfig } from '../config/config-loader.js'
-import type { ModelClass } from '../config/gateway-config.js'
+import type { ModelClass } from '../config/channel-config.js'
 import { BUILT_IN_MODELS } from '../providers/routing/models.table.js'
 import { PriceTable } from './price-table.js'
 

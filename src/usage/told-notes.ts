@@ -32,7 +32,7 @@ export function taskNote(task: EndedTask, prices: PriceTable): UsageNote {
 
 /** What one answer, or one transcription, within a call leaves to be recorded. */
 export function entryNote(
-  { call, channelId, model, kind, units, estimated, outcome = 'ok' }: UsageEntry,
+  { call, channelId, model, kind, units, estimated, estimate, outcome = 'ok' }: UsageEntry,
   prices: PriceTable,
 ): UsageNote {
   const { requestId, caller, path, log } = call
@@ -51,7 +51,7 @@ export function entryNote(
     durationMs: undefined,
     usage: { units, estimated },
     unitsText: undefined,
-    estimate: undefined,
+    estimate,
     prices,
   }
 }

@@ -60,14 +60,15 @@ describe('The ledger', () => {
     const call = new Call('req_1', 'GET', '/v1/realtime', 0)
     call.caller = { keyId: 'team-a' }
     const common = { call, channelId: 'p1-main', model: 'gpt-realtime', estimated: false }
-    ledger.record({ ...common, kind: 'response', units: { input_tokens: 1_000_000, output_tokens: 3 } })
+    const heard = { estimate: { output_tokens: 4 } }
+    ledger.record({ ...common, ...heard, kind: 'response', units: { input_tokens: 1_000_000, output_tokens: 3 } })
     ledger.record({ ...common, kind: 'input_transcription', units: { seconds: 2 } })
     call.log.usage = { units: { input_tokens: 1_000_000 }, estimated: false }
     Object.assign(call.log, { model: 'gpt-realtime' })
     endings.over(call, { ...OK, status: 101 })
     expect(await lab.rows()).toMatchObject([
-      { kind: 'response', cost: '2', requestId: 'req_1', keyId: 'team-a' },
-      { kind: 'input_transcription', cost: '2', units: { audioSeconds: 2 } },
+      { kind: 'response', cost: '2', requestId: 'req_1', keyId: 'team-a', estimated: '{"output_tokens":4}' },
+      { kind: 'input_transcription', cost: '2', units: { audioSeconds: 2 }, estimated: null },
       { kind: 'request', units: {}, pricing: 'free', outcome: 'ok' },
     ])
     const logged = lines.filter(({ msg }) => msg === 'usage')

@@ -104,22 +104,26 @@ describe('Where nobody asked for a store', () => {
     expect(written()).toEqual(idsOf(many.slice(7)))
   })
 
-  it('nothing is opened at the end', async () => {
-    const { writer, store, logged, spilled } = lab
-    writer.add(records(4))
+  it('nothing is opened at the end, and what waits is in a file', async () => {
+    const { writer, store, lines, logged, spilled, metric } = lab
+    const some = records(4)
+    writer.add(some)
     await writer.stop()
-    expect([store.opened, store.batches, logged(), await spilled()]).toEqual([0, [], [], []])
+    expect([store.opened, store.batches, logged(), await spilled()]).toEqual([0, [], [], idsOf(some)])
+    expect(lines).toMatchObject([{ level: 30, rows: 4, msg: 'usage waits in a file for the next start' }])
+    expect(await metric('gateway_usage_dropped_total')).toBe(0)
   })
 })
 
 describe('Where usage is not to be stored', () => {
   it('nothing is written, whoever opened the store', async () => {
     await begin({ store: false, batchRows: 1 })
-    const { writer, store, database, metric } = lab
+    const { writer, store, database, spilled, metric } = lab
     writer.add(records(3))
+    writer.keepRest()
     await database.open()
     await writer.stop()
-    expect(store.batches).toEqual([])
+    expect([store.batches, await spilled()]).toEqual([[], []])
     expect(await metric('gateway_usage_queue_rows')).toBe(0)
   })
 })

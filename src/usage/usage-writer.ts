@@ -12,8 +12,14 @@ import { storesUsage } from './stored-usage.js'
 import { UsageMetrics } from './usage-metrics.js'
 import { UsageRepository } from './usage.repository.js'
 
-/** Kept where nobody has asked for a store so far: enough to look at, too few to weigh on anybody's memory. */
-const UNWANTED_ROWS = 1000
+/** Kept where nobody has asked for a store so far: enough to look at, too few to weigh on anybody's memory or disk. */
+const UNASKED_ROWS = 1000
+
+/**
+ * Moved out of the queue in one go. A queue that a reload has made much smaller shrinks step by step: the files take what
+ * comes in time, and what they cannot take is lost.
+ */
+const MOST_AT_ONCE = 1000
 
 /** Who asks for sums waits so long for what was just noted. */
 const FLUSH_MS = 2000
@@ -34,7 +40,7 @@ export class UsageWriter implements OnModuleInit {
   private isOpen = false
   /** Somebody has asked for usage: from then on it is stored, whoever opened the store. */
   private isAskedFor = false
-  private hasToldOfOverflow = false
+  private hasToldOfForgotten = false
 
   constructor(
     private readonly records: UsageRepository,
@@ -64,20 +70,24 @@ export class UsageWriter implements OnModuleInit {
 
   /** Never waits, never throws. Less than a batch waits for `begin`. */
   add(records: readonly UsageRecord[]): void {
-    if (this.store.current.usage.store === false) return
+    if (!this.isWanted) return
     this.queue.push(...records)
-    const { queueRows } = this.store.current.usage
-    const excess = this.queue.length - (this.mayWrite ? queueRows : Math.min(queueRows, UNWANTED_ROWS))
-    if (excess > 0) this.makeRoom(excess)
+    const excess = this.queue.length - (this.mayWrite ? this.store.current.usage.queueRows : this.unaskedRows)
+    if (excess > 0) this.makeRoom(Math.min(excess, MOST_AT_ONCE))
     if (this.queue.length >= this.store.current.usage.batchRows) this.begin()
   }
 
-  /** Opens the store and resolves once it has what was added, or after two seconds. Rejects as opening it does. */
+  /**
+   * Opens the store and resolves once it has what was added and, where it was not open yet, what earlier processes have
+   * left; or after two seconds. Rejects as opening it does.
+   */
   async flush(): Promise<void> {
+    const hasOpened = !this.isOpen
     this.isAskedFor = true
     await this.records.open()
     this.begin()
-    if (this.work !== undefined) await inTime(this.work, FLUSH_MS)
+    const pending = hasOpened ? this.whenAllIsStored() : this.work
+    if (pending !== undefined) await inTime(pending, FLUSH_MS)
   }
 
   /** Resolves once everything is written, or kept for the next start because the store did not take it in time. */
@@ -90,10 +100,10 @@ export class UsageWriter implements OnModuleInit {
 
   /** What the store does not have by now is kept for the next start. For the very end: synchronous. */
   keepRest(): void {
-    if (!this.mayWrite) return
     const rest = [...this.overflow.takeRest(), ...this.inFlight, ...this.queue.splice(0)]
     this.inFlight = []
-    this.leftovers.keep(rest)
+    if (this.mayWrite) this.leftovers.keep(rest)
+    else if (this.isWanted) this.tellForgotten(this.leftovers.keepUnasked(rest, this.unaskedRows))
   }
 
   /** Writes what waits, if it is to be written at all. */
@@ -109,9 +119,23 @@ export class UsageWriter implements OnModuleInit {
     await this.overflow.whenIdle()
   }
 
+  private async whenAllIsStored(): Promise<void> {
+    await this.work
+    await this.overflow.whenRestored()
+  }
+
   /** Nobody opens an embedded store for the sake of a chat call. */
   private get mayWrite(): boolean {
     return this.isOpen || this.isAskedFor || storesUsage(this.store.current)
+  }
+
+  private get isWanted(): boolean {
+    return this.store.current.usage.store !== false
+  }
+
+  /** So many wait in memory, and in a file, for somebody to ask. */
+  private get unaskedRows(): number {
+    return Math.min(this.store.current.usage.queueRows, UNASKED_ROWS)
   }
 
   private async run(): Promise<void> {
@@ -136,8 +160,13 @@ export class UsageWriter implements OnModuleInit {
       this.overflow.add(oldest)
       return
     }
-    // Nobody stores usage here: what was used stands in the log of the calls, and is not repeated for each of them.
-    if (!this.hasToldOfOverflow) this.logger.info('usage is not stored here: the oldest records are forgotten')
-    this.hasToldOfOverflow = true
+    this.tellForgotten(oldest.length)
+  }
+
+  /** Nobody stores usage here: what was used stands in the log of the calls, and is not repeated for each of them. */
+  private tellForgotten(rows: number): void {
+    if (rows === 0 || this.hasToldOfForgotten) return
+    this.logger.info('usage is not stored here: the oldest records are forgotten')
+    this.hasToldOfForgotten = true
   }
 }

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { collectGarbage } from '../../src/common/admission/process-memory.js'
 import { eventually } from '../support/eventually.js'
 import { CHAT, FullGateway } from '../support/full-gateway.js'
 import { type RawAnswer, sendRaw } from '../support/raw-http.js'
@@ -7,11 +8,6 @@ import { type RawAnswer, sendRaw } from '../support/raw-http.js'
 const PLACES = 16
 
 let lab: FullGateway
-beforeEach(async () => {
-  // Less than any process of Node has: memory is short from the first look on.
-  lab = await FullGateway.start({ admission: { memoryBytes: 67_108_864 } })
-  await eventually(() => lab.admission.memoryLoad.isHigh)
-})
 afterEach(() => lab.close())
 
 async function fillAll(): Promise<{ readonly answered: Promise<RawAnswer[]> }> {
@@ -22,6 +18,12 @@ async function fillAll(): Promise<{ readonly answered: Promise<RawAnswer[]> }> {
 }
 
 describe('A process that is short of memory', () => {
+  beforeEach(async () => {
+    // Less than any process of Node has: memory is short from the first look on.
+    lab = await FullGateway.start({ admission: { memoryBytes: 67_108_864 } })
+    await eventually(() => lab.admission.memoryLoad.isHigh)
+  })
+
   it.each([
     ['/v1/chat/completions', 503, { error: { type: 'overloaded_error', code: 'overloaded' } }],
     ['/v1/messages', 529, { type: 'error', error: { type: 'overloaded_error' } }],
@@ -48,5 +50,57 @@ describe('A process that is short of memory', () => {
     await answered
     await eventually(() => lab.admission.underWay < PLACES)
     expect((await sendRaw(lab.url, CHAT)).status).toBe(200)
+  })
+})
+
+const MIB = 1_048_576
+
+describe('A process that uses more memory than its high watermark', () => {
+  /** Memory that is used, in two pieces of 256 MiB that can be given back. */
+  const ballast: Buffer[] = []
+  /** Above both watermarks with both pieces, between them with one, below them with none. */
+  beforeEach(async () => {
+    // What earlier suites have left must not go while this one watches: some goes only when others are gone.
+    for (let time = 0; time < 3; time++) collectGarbage()
+    const usedBytes = process.memoryUsage.rss()
+    const memoryBytes = usedBytes + 512 * MIB
+    const shares = {
+      memoryHighShare: (usedBytes + 384 * MIB) / memoryBytes,
+      memoryLowShare: (usedBytes + 128 * MIB) / memoryBytes,
+    }
+    lab = await FullGateway.start({ admission: { memoryBytes, ...shares } })
+  })
+  afterEach(() => {
+    ballast.length = 0
+  })
+
+  function giveBack(): void {
+    ballast.pop()
+    collectGarbage()
+  }
+
+  it('refuses until it uses less than the low one, and then serves as many as before, without a restart', async () => {
+    expect((await sendRaw(lab.url, CHAT)).status).toBe(200)
+    for (const piece of [1, 2]) ballast.push(Buffer.alloc(256 * MIB, piece))
+    await eventually(() => lab.admission.memoryLoad.isHigh)
+    const high = lab.admission.memoryLoad.share
+    const { answered } = await fillAll()
+    expect((await sendRaw(lab.url, CHAT)).status).toBe(503)
+
+    giveBack()
+    await eventually(() => lab.admission.memoryLoad.share < high - 0.1)
+    expect(lab.admission.memoryLoad.isHigh).toBe(true)
+    const refused = await sendRaw(lab.url, CHAT)
+    expect([refused.status, refused.headers['retry-after']]).toEqual([503, '5'])
+
+    giveBack()
+    await eventually(() => !lab.admission.memoryLoad.isHigh)
+    // The places of a shortage are all taken still: whoever is let in now has one beyond them.
+    const further = Array.from({ length: 3 }, () => sendRaw(lab.url, CHAT))
+    await eventually(() => lab.held.length === PLACES + 3)
+    lab.empty()
+    const statuses = [...(await answered), ...(await Promise.all(further))].map(({ status }) => status)
+    expect(new Set(statuses)).toEqual(new Set([200]))
+    expect(lab.admission.refused).toEqual({ memory: 2, concurrency: 0, loop_delay: 0 })
   })
 })

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { endlessWork } from '../support/endless-work.js'
 import { eventually } from '../support/eventually.js'
 import { FULL, FullGateway, KeptAliveClient, chatBytes } from '../support/full-gateway.js'
 import { openRaw, sendRaw } from '../support/raw-http.js'
@@ -12,26 +13,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await lab.close()
 })
-
-/** Turns of the event loop that take so much of the processor each, one after the other, until they are stopped. */
-function endlessWork(turnMs: number): { stop(): void } {
-  let isWorking = true
-  const turn = (): void => {
-    const { user, system } = process.cpuUsage()
-    const endsAtMicroseconds = user + system + turnMs * 1000
-    for (let used = 0; used < endsAtMicroseconds;) {
-      const now = process.cpuUsage()
-      used = now.user + now.system
-    }
-    if (isWorking) setImmediate(turn)
-  }
-  setImmediate(turn)
-  return {
-    stop: () => {
-      isWorking = false
-    },
-  }
-}
 
 describe('A process whose event loop is slow', () => {
   beforeAll(() => {

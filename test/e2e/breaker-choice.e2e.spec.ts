@@ -1,4 +1,5 @@
-import { describe, expect, it } from '@jest/globals'
+import { afterEach, describe, expect, it, jest } from '@jest/globals'
+import { ChannelHealth } from '../../src/providers/routing/channel-health.js'
 import { startP1Simulator, type P1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
 import { ask, askAndWait, channelOf, times } from '../support/breaker-lab.js'
 import { eventually } from '../support/eventually.js'
@@ -9,20 +10,22 @@ import { STORE_START_MS } from '../support/stores.js'
 import { startVidgenGateway } from '../support/vidgen-gateway.js'
 import { VideoCaller } from '../support/video-caller.js'
 
+const IDS = ['first', 'second'] as const
+
 interface Pair {
   readonly gateway: TestGateway
   readonly first: P1Simulator
   readonly second: P1Simulator
 }
 
-/** Two channels of the same priority, or the second behind the first. */
-async function withPair(secondPriority: number, breaker: object, run: (pair: Pair) => Promise<void>): Promise<void> {
+/** Two channels of the same priority, or the second behind the first; further sections as in gateway.yaml. */
+async function withPair(secondPriority: number, sections: object, run: (pair: Pair) => Promise<void>): Promise<void> {
   const [first, second] = [
     await startP1Simulator({ apiKey: UPSTREAM_KEY }),
     await startP1Simulator({ apiKey: UPSTREAM_KEY }),
   ]
   const channels = [p1Channel('first', first), p1Channel('second', second, { priority: secondPriority })]
-  const gateway = await startGateway({ channels, sections: { breaker } })
+  const gateway = await startGateway({ channels, sections })
   try {
     await run({ gateway, first, second })
   } finally {
@@ -30,6 +33,13 @@ async function withPair(secondPriority: number, breaker: object, run: (pair: Pai
     for (const simulator of [first, second]) await simulator.close().catch(() => undefined)
   }
 }
+
+/** Both have answered, so that it is known how fast they are. */
+const bothKnown = (gateway: TestGateway): Promise<void> =>
+  eventually(async () => {
+    await ask(gateway)
+    return IDS.every((id) => channelOf(gateway, id).latencyMs !== undefined)
+  })
 
 describe('A hundred calls on a channel that dies', () => {
   it('are repeated elsewhere no oftener than the budget allows', async () => {
@@ -68,10 +78,7 @@ describe('The choice between two channels of one priority', () => {
 
   it('spares the one where many wait already', async () => {
     await withPair(0, {}, async ({ gateway, first, second }) => {
-      await eventually(async () => {
-        await ask(gateway)
-        return ['first', 'second'].every((id) => channelOf(gateway, id).latencyMs !== undefined)
-      })
+      await bothKnown(gateway)
       const before = first.requests.length
       for (const fault of times(40, () => 'hang' as const)) first.queueFault(fault)
       const leave: (() => void)[] = []
@@ -86,9 +93,77 @@ describe('The choice between two channels of one priority', () => {
   })
 })
 
+describe('A channel that falls silent after it was fast', () => {
+  afterEach(() => {
+    jest.restoreAllMocks()
+  })
+
+  /** Lets this process believe that so much more time has passed. Timers ring as before. */
+  function passMs(ms: number): void {
+    const nowMs = performance.now.bind(performance)
+    jest.spyOn(performance, 'now').mockImplementation(() => nowMs() + ms)
+  }
+
+  /** Both answer within 50 ms, which is known of both; from here on the first does not answer any more. */
+  async function silence({ gateway, first, second }: Pair): Promise<void> {
+    const delays = times(50, () => ({ kind: 'delay', ms: 50 }) as const)
+    for (const fault of times(10, () => delays).flat()) second.queueFault(fault)
+    const latencyMs = (id: string): number => channelOf(gateway, id).latencyMs ?? Infinity
+    // Whatever is done for the first time takes longer, and one of the two would pass for the slower.
+    do {
+      for (const id of IDS) gateway.application.get(ChannelHealth).reset(id)
+      first.reset()
+      for (const fault of delays) first.queueFault(fault)
+      await bothKnown(gateway)
+    } while (Math.max(...IDS.map(latencyMs)) > 1.3 * Math.min(...IDS.map(latencyMs)))
+    first.reset()
+    for (const fault of times(100, () => 'hang' as const)) first.queueFault(fault)
+  }
+
+  /** A call that is answered, or that the first channel does not answer. */
+  async function askOrWait({ gateway, first }: Pair): Promise<void> {
+    const before = first.requests.length
+    let isAnswered = false
+    const answered = ask(gateway).then(
+      () => (isAnswered = true),
+      () => undefined,
+    )
+    await eventually(() => isAnswered || first.requests.length > before)
+    if (first.requests.length === before) await answered
+  }
+
+  it('gets no further calls while one waits there, however long ago it was fast', async () => {
+    await withPair(0, {}, async (pair) => {
+      const { gateway, first } = pair
+      await silence(pair)
+      while (first.activeRequests === 0) await askOrWait(pair)
+      passMs(11_000)
+      // Nobody knows any more how fast the second is either, until it has answered again.
+      while (channelOf(gateway, 'second').latencyMs === undefined) await askOrWait(pair)
+      const silent = channelOf(gateway, 'first').waiting
+      for (let call = 0; call < 20; call++) await askOrWait(pair)
+      expect(channelOf(gateway, 'first').waiting).toBe(silent)
+      expect(channelOf(gateway, 'first').state).toBe('closed')
+    })
+  })
+
+  it('gets no further calls once one has waited there to its deadline, though its breaker is closed', async () => {
+    const sections = { timeouts: { firstByteMs: 1_000 }, breaker: { failures: 1_000 } }
+    await withPair(0, sections, async (pair) => {
+      const { gateway, first, second } = pair
+      await silence(pair)
+      while (channelOf(gateway, 'first').consecutiveFailures === 0) expect((await ask(gateway)).status).toBe(200)
+      const before = [first.requests.length, second.requests.length] as const
+      for (let call = 0; call < 20; call++) expect((await ask(gateway)).status).toBe(200)
+      expect([first.requests.length, second.requests.length]).toEqual([before[0], before[1] + 20])
+      expect(channelOf(gateway, 'first')).toMatchObject({ state: 'closed', consecutiveFailures: 1, waiting: 0 })
+    })
+  })
+})
+
 describe('The breaker hears of', () => {
   it('realtime sessions that cannot be opened', async () => {
-    await withPair(1, { failures: 2, coolDownMs: 60_000 }, async ({ gateway, first, second }) => {
+    await withPair(1, { breaker: { failures: 2, coolDownMs: 60_000 } }, async ({ gateway, first, second }) => {
       const url = gateway.url.replace('http', 'ws')
       for (const dials of [1, 2, 3]) {
         if (dials < 3) first.realtime.queueFault({ kind: 'status', status: 500, body: '{}' })

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { toFile } from 'openai'
-import { sample } from '../support/audio-uploads.js'
+import { sample, upload, wavOfSeconds } from '../support/audio-uploads.js'
 import { SPEECH_PATH, speechText } from '../support/chat-bodies.js'
 import { eventually } from '../support/eventually.js'
 import { type LimitedGateway, startLimitedGateway } from '../support/limited-gateway.js'
 import { OPENAI_CLIENTS } from '../support/openai-clients.js'
+import { type RawAnswer, sendRaw } from '../support/raw-http.js'
+import { fieldPart, filePart } from '../support/upload-server.js'
 
 const WAV_HEADER_BYTES = 44
 const WAV_BYTES_PER_SECOND = 48_000
@@ -19,6 +21,7 @@ beforeAll(async () => {
     speech: { audioSecondsPerMinute: 10 },
     spoken: { audioSecondsPerMinute: 100 },
     transcription: { audioSecondsPerMinute: 3, tokensPerMinute: 1000 },
+    guessed: { audioSecondsPerMinute: 1, tokensPerMinute: 10 },
     never: { tokensPerMinute: 100 },
     parallel: { tokensPerMinute: 5000 },
   })
@@ -137,5 +140,30 @@ describe('A limit of audio', () => {
       return limits['tokensPerMinute']?.remaining === 1000 - (usage?.total_tokens ?? NaN)
     })
     expect((await lab.limits('transcription')).limits['audioSecondsPerMinute']?.remaining).toBe(left)
+  })
+
+  it('makes no recording impossible by a guess of its length, but one that tells that it is too long', async () => {
+    const send = (file: Buffer, name: string, model: string): Promise<RawAnswer> => {
+      const headers = { authorization: 'Bearer guessed' }
+      return sendRaw(lab.gateway.url, upload([filePart(file, name), fieldPart('model', model)], undefined, headers))
+    }
+    // Taken for a second and a half, and for 26 tokens: half as much again as a minute allows.
+    const untold = Buffer.concat(Array.from({ length: 4 }, () => sample('tone.mpeg')))
+    const body = '{"text":"Hi"}'
+    lab.simulator.queueFault({ kind: 'status', status: 200, headers: { 'content-type': 'application/json' }, body })
+    const served = await send(untold, 'a.mpeg', 'gpt-4o-mini-transcribe')
+    expect([served.status, served.text]).toEqual([200, body])
+    expect(served.headers).toMatchObject({
+      'x-ratelimit-remaining-audio-seconds': '0',
+      'x-ratelimit-remaining-tokens': '0',
+    })
+    // Nobody has said what it used: another waits for the next minute, which has room for it.
+    const waiting = await send(untold, 'a.mpeg', 'whisper-1')
+    expect([waiting.status, JSON.parse(waiting.text)]).toMatchObject([429, { error: { code: 'rate_limit_exceeded' } }])
+    expect(Number(waiting.headers['retry-after'])).toBeGreaterThan(30)
+    expect(waiting.headers).not.toHaveProperty('x-should-retry')
+    const never = await send(wavOfSeconds(2), 'a.wav', 'whisper-1')
+    expect([never.status, JSON.parse(never.text)]).toMatchObject([429, { error: { code: 'request_exceeds_limit' } }])
+    expect(never.headers['x-should-retry']).toBe('false')
   })
 })

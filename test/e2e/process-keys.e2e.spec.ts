@@ -1,28 +1,13 @@
-import { execFile } from 'node:child_process'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { adminCaller, ADMIN_KEY } from '../support/admin-caller.js'
-import { emptyDirectory, type Exit, type GatewayProcess, runGateway } from '../support/gateway-process.js'
+import { type GatewayProcess, runGateway } from '../support/gateway-process.js'
+import { CONFIGURATION, directoryWithStore, keys } from '../support/keys-command.js'
 import { sendRaw } from '../support/raw-http.js'
-import { dataDirectory, STORE_START_MS } from '../support/stores.js'
+import { STORE_START_MS } from '../support/stores.js'
 
-const KEYS = fileURLToPath(new URL('../../dist/keys-cli.js', import.meta.url))
 const KEY = /^sk-gw-[0-9A-Za-z]{43}$/
-
-/** `npm run keys`, after its build. */
-const keys = (directory: string, words: readonly string[], variables: Readonly<Record<string, string>> = {}) =>
-  new Promise<Pick<Exit, 'output' | 'errors'> & { code: unknown }>((resolve) => {
-    const env = { PATH: process.env['PATH'] ?? '', GATEWAY_DATA: join(directory, 'data'), ...variables }
-    execFile(process.execPath, [KEYS, ...words], { cwd: directory, env }, (error, output, errors) => {
-      resolve({ code: error === null ? 0 : error.code, output, errors })
-    })
-  })
-
-const CONFIGURATION = (adminKey = ADMIN_KEY, more = ''): string =>
-  `auth: { adminKey: "${adminKey}", keyRefreshMs: 100 }\n` +
-  `channels: [{ id: first, provider: p1, baseUrl: "http://127.0.0.1:1", credentials: x, models: ["gpt-4o"] }]\n${more}`
 
 let directory: string
 let gateway: GatewayProcess | undefined
@@ -30,16 +15,7 @@ let gateway: GatewayProcess | undefined
 const configure = (text: string): Promise<void> => writeFile(join(directory, 'gateway.yaml'), text)
 
 beforeAll(async () => {
-  directory = await emptyDirectory()
-  const store = await dataDirectory()
-  await rm(join(directory, 'data'), { recursive: true, force: true })
-  await new Promise<void>((resolve, reject) => {
-    execFile('cp', ['-r', store, join(directory, 'data')], (error) => {
-      if (error === null) resolve()
-      else reject(new Error(error.message))
-    })
-  })
-  await rm(store, { recursive: true })
+  directory = await directoryWithStore()
 }, STORE_START_MS)
 
 afterEach(async () => {
@@ -197,58 +173,5 @@ describe('npm run keys on the store', () => {
       const { code, errors } = await keys(directory, [...words, '--url', url], { GATEWAY_ADMIN_KEY: ADMIN_KEY })
       expect([code, errors]).toEqual([1, expect.stringMatching(/^There is no admin interface at the address/)])
     }
-  }, 60_000)
-})
-
-describe('an admin key', () => {
-  it('that npm run keys makes is one that the gateway starts with', async () => {
-    const { code, output } = await keys(directory, ['admin-key'])
-    expect([code, output]).toEqual([0, expect.stringMatching(/^sk-gw-admin-[0-9A-Za-z]{43}\n$/)])
-    await configure(CONFIGURATION(output.trim()))
-    gateway = runGateway(directory)
-    expect((await adminCaller(await gateway.listening(), output.trim()).call('GET', '/keys')).status).toBe(200)
-  }, 60_000)
-
-  it.each(['admin', 'a'.repeat(300), 'correct-horse-battery-staple', '123e4567-e89b-12d3-a456-426614174000'])(
-    'that is easy to guess stops the start, and is not said: %s',
-    async (weak) => {
-      await configure(CONFIGURATION(weak))
-      gateway = runGateway(directory)
-      const { code, output, errors } = await gateway.exited
-      expect(code).toBe(1)
-      expect(errors).toContain('auth.adminKey: is too easy to guess')
-      if (weak !== 'admin') expect(output + errors).not.toContain(weak)
-    },
-    30_000,
-  )
-})
-
-describe('POST /admin/v1/config/reload', () => {
-  it('does what SIGHUP does, and answers with every fault when it does not', async () => {
-    await configure(CONFIGURATION())
-    gateway = runGateway(directory)
-    const admin = adminCaller(await gateway.listening())
-    await configure(CONFIGURATION(ADMIN_KEY, 'server: { port: 1 }\nlogging: { level: loud }\nfoo: 1'))
-    const refused = await admin.call('POST', '/config/reload')
-    expect(refused).toMatchObject({
-      status: 422,
-      json: {
-        error: {
-          code: 'configuration_refused',
-          faults: [
-            expect.stringContaining('document: unknown key "foo"'),
-            expect.stringContaining('logging.level: must be one of'),
-          ],
-        },
-      },
-    })
-    await configure(CONFIGURATION(ADMIN_KEY, 'database: { maxConnections: 3 }\nbreaker: { failures: 7 }'))
-    const applied = await admin.call('POST', '/config/reload')
-    expect(applied).toMatchObject({ status: 200, json: { object: 'config_reload', needs_restart: ['database'] } })
-    await gateway.said(/configuration reloaded/)
-    // Without the key there is no administration any more.
-    await configure('channels: []')
-    expect((await admin.call('POST', '/config/reload')).status).toBe(200)
-    expect((await admin.call('POST', '/config/reload')).status).toBe(404)
   }, 60_000)
 })

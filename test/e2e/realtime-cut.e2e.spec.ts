@@ -155,16 +155,30 @@ describe('A realtime answer that never comes to its end', () => {
   )
 
   it(
-    'is not estimated once it has come to its end',
+    'is paid by the figures of its upstream once it has come to its end, with what was heard beside them',
     async () => {
       const { gateway } = await start()
       const probe = await asked(gateway, '#words=3')
-      const { response } = (await probe.next('response.done')) as { response: { usage: object } }
+      const events = await probe.until('response.done')
+      const { response } = events.at(-1) as unknown as { response: { usage: Record<string, number> } }
       probe.socket.close()
       await probe.closed
-      expect(await answersOf(gateway)).toMatchObject([
-        { outcome: 'ok', reported: response.usage, estimated: null, pricing: 'priced' },
+      const records = await answersOf(gateway)
+      expect(records).toMatchObject([
+        {
+          outcome: 'ok',
+          units: { prompt_tokens: response.usage['input_tokens'], completion_tokens: response.usage['output_tokens'] },
+          reported: response.usage,
+          pricing: 'priced',
+        },
       ])
+      const audio = heardTokens(events)
+      const text = typesOf(events).filter((type) => type === 'response.audio_transcript.delta').length
+      expect(records[0]?.estimated).toMatchObject({
+        output_tokens: text + audio,
+        output_token_details: { text_tokens: text, audio_tokens: audio },
+      })
+      expect(audio).toBeGreaterThan(0)
     },
     STORE_START_MS,
   )

@@ -42,30 +42,34 @@ const PROMPT = 2 + 4 + 3
 const WORDS = 3
 const CHAT_FIGURES = { prompt_tokens: 70, completion_tokens: 30, total_tokens: 100 }
 const CHAT_ZEROS = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
+/** Of a stream, whose pieces are counted as they pass; a whole answer is looked at for nothing but its figures. */
+const CHAT_PIECES = { completion_tokens: WORDS }
 const CHAT_ESTIMATE = { prompt_tokens: PROMPT, completion_tokens: WORDS, total_tokens: PROMPT + WORDS }
 
 describe('Of chat', () => {
   it.each([
-    ['as a whole', false, completion(CHAT_FIGURES)],
-    ['as a stream', true, completionChunks(CHAT_FIGURES)],
-  ])('the upstream’s figures alone are recorded where it says them: %s', async (_how, stream, answer) => {
-    expect(await recorded('chat', stream, answer)).toMatchObject({
-      units: { prompt_tokens: 70, completion_tokens: 30 },
-      reported: CHAT_FIGURES,
-      estimated: null,
-      pricing: 'priced',
-    })
-  })
+    ['as a whole, alone', false, completion(CHAT_FIGURES), null],
+    ['as a stream, beside the pieces that came', true, completionChunks(CHAT_FIGURES), CHAT_PIECES],
+  ])(
+    'the upstream’s figures are recorded, and paid, where it says them: %s',
+    async (_how, stream, answer, estimated) => {
+      const record = await recorded('chat', stream, answer)
+      expect(record).toMatchObject({
+        units: { prompt_tokens: 70, completion_tokens: 30 },
+        reported: CHAT_FIGURES,
+        pricing: 'priced',
+      })
+      expect(record.estimated).toEqual(estimated)
+    },
+  )
 
   it.each([
-    ['as a whole', false, completion(CHAT_ZEROS)],
-    ['as a stream', true, completionChunks(CHAT_ZEROS)],
-  ])('zeros are figures: %s', async (_how, stream, answer) => {
-    expect(await recorded('chat', stream, answer)).toMatchObject({
-      reported: CHAT_ZEROS,
-      estimated: null,
-      pricing: 'free',
-    })
+    ['as a whole', false, completion(CHAT_ZEROS), null],
+    ['as a stream', true, completionChunks(CHAT_ZEROS), CHAT_PIECES],
+  ])('zeros are figures: %s', async (_how, stream, answer, estimated) => {
+    const record = await recorded('chat', stream, answer)
+    expect(record).toMatchObject({ reported: CHAT_ZEROS, pricing: 'free', cost: '0' })
+    expect(record.estimated).toEqual(estimated)
   })
 
   it.each([
@@ -85,16 +89,25 @@ describe('Of chat', () => {
 
 describe('Of messages', () => {
   it.each([
-    ['as a whole', false, wholeMessage({ input_tokens: 70, output_tokens: 30 })],
-    ['as a stream', true, messageEvents({ input_tokens: 70, output_tokens: 1 }, { output_tokens: 30 })],
-  ])('the upstream’s figures alone are recorded where it says them: %s', async (_how, stream, answer) => {
-    expect(await recorded('messages', stream, answer)).toMatchObject({
-      units: { prompt_tokens: 70, completion_tokens: 30 },
-      reported: { input_tokens: 70, output_tokens: 30 },
-      estimated: null,
-      pricing: 'priced',
-    })
-  })
+    ['as a whole, alone', false, wholeMessage({ input_tokens: 70, output_tokens: 30 }), null],
+    [
+      'as a stream, beside the pieces that came',
+      true,
+      messageEvents({ input_tokens: 70, output_tokens: 1 }, { output_tokens: 30 }),
+      { output_tokens: WORDS },
+    ],
+  ])(
+    'the upstream’s figures are recorded, and paid, where it says them: %s',
+    async (_how, stream, answer, estimated) => {
+      const record = await recorded('messages', stream, answer)
+      expect(record).toMatchObject({
+        units: { prompt_tokens: 70, completion_tokens: 30 },
+        reported: { input_tokens: 70, output_tokens: 30 },
+        pricing: 'priced',
+      })
+      expect(record.estimated).toEqual(estimated)
+    },
+  )
 
   it('the input is kept as it was said, and the output estimated, where a stream says no more', async () => {
     const answer = messageEvents({ input_tokens: 70, output_tokens: 1 })
@@ -119,10 +132,41 @@ describe('Of messages', () => {
   })
 })
 
-describe('Of audio whose upstream says nothing of its use', () => {
-  /** At 1,000 tokens a minute. */
-  const HEARD = { input_tokens: 50, output_tokens: WORDS, total_tokens: 50 + WORDS }
+/** Three seconds at 1,000 tokens a minute. */
+const HEARD = { input_tokens: 50, output_tokens: WORDS, total_tokens: 50 + WORDS }
 
+describe('Of audio whose upstream says its figures', () => {
+  it('the tokens of its text and its sound stand beside those of speech in events', async () => {
+    const usage = { input_tokens: 7, output_tokens: 70, total_tokens: 77 }
+    lab.p1.queueFault(speechEvents(Buffer.alloc(48_000), usage))
+    const more = { model: 'gpt-4o-mini-tts', stream_format: 'sse', response_format: 'pcm' }
+    const { record } = await lab.recorded({ path: SPEECH_PATH, body: speechText('Hi there', more) })
+    expect(record).toMatchObject({
+      outcome: 'ok',
+      units: { prompt_tokens: 7, completion_tokens: 70 },
+      reported: usage,
+      pricing: 'priced',
+    })
+    expect(record.estimated).toEqual({ input_tokens: 2, output_tokens: 17, total_tokens: 19, spoken_seconds: 1 })
+  })
+
+  it('the length of the file and the pieces that came stand beside those of a transcript as a stream', async () => {
+    const usage = { type: 'tokens', input_tokens: 70, output_tokens: 30, total_tokens: 100 }
+    lab.p1.queueFault(transcriptEvents(usage))
+    const fields = [['model', 'gpt-4o-transcribe'] as const, ['stream', 'true'] as const]
+    const { record } = await lab.recorded(upload(form(fields, wavOfSeconds(3))))
+    expect(record).toMatchObject({
+      outcome: 'ok',
+      units: { prompt_tokens: 70, completion_tokens: 30 },
+      reported: { input_tokens: 70, output_tokens: 30, total_tokens: 100 },
+      pricing: 'priced',
+    })
+    const details = { text_tokens: 0, audio_tokens: 50 }
+    expect(record.estimated).toEqual({ ...HEARD, input_token_details: details, audio_seconds: 3 })
+  })
+})
+
+describe('Of audio whose upstream says nothing of its use', () => {
   it('an estimate in tokens is recorded for speech in events', async () => {
     lab.p1.queueFault(speechEvents(Buffer.alloc(48_000)))
     const more = { model: 'gpt-4o-mini-tts', stream_format: 'sse', response_format: 'pcm' }

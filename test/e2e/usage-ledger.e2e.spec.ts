@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type { UsageRecord } from '../../src/common/usage/usage-record.js'
 import { brokenTranscripts, failedCalls, leftCalls } from '../support/broken-calls.js'
+import { CHAT_PATH } from '../support/chat-bodies.js'
 import { eventually } from '../support/eventually.js'
 import { expectedCost, recordedCost } from '../support/expected-costs.js'
+import { MESSAGES } from '../support/m1-gateway.js'
 import { accountOf } from '../support/run-call.js'
 import { servedCalls } from '../support/served-calls.js'
 import { STORE_START_MS } from '../support/stores.js'
@@ -45,6 +48,12 @@ async function accounts(): Promise<unknown> {
   return byChannel
 }
 
+/** What must have been counted of a stream: its simulator sends a token in each piece, and none of those it keeps to itself. */
+function shownTokens({ route, units }: UsageRecord): object {
+  const shown = (units.completionTokens ?? 0) - (units.reasoningTokens ?? 0)
+  return route === CHAT_PATH ? { completion_tokens: shown } : { output_tokens: shown }
+}
+
 describe('The accounts of a mixed run', () => {
   const expected: string[] = []
 
@@ -64,6 +73,18 @@ describe('The accounts of a mixed run', () => {
     // Errors that cancel each other would be seen here: one caller too many, another too few.
     const used = (await lab.records()).filter(({ units }) => Object.values(units).some((quantity) => quantity > 0))
     expect(answersOf(used)).toEqual(lab.answers())
+  })
+
+  it('hold what was counted of the streams that came to their end beside what their upstreams say', async () => {
+    const streams = (await lab.records()).filter(
+      ({ route, reported, estimated }) =>
+        (route === CHAT_PATH || route === MESSAGES) && reported !== null && estimated !== null,
+    )
+    expect(streams).toHaveLength(4 * ROUNDS)
+    // Thoughts of messages are shown, in pieces that are no tokens.
+    const plain = streams.filter(({ route, units }) => route === CHAT_PATH || (units.reasoningTokens ?? 0) === 0)
+    expect(plain).toHaveLength(3 * ROUNDS)
+    expect(plain.map(({ estimated }) => JSON.parse(estimated ?? '') as unknown)).toEqual(plain.map(shownTokens))
   })
 
   it('leave nothing unpriced, and cost what the table says', async () => {

@@ -28,10 +28,11 @@ const millionths = ({ cost }: ShownRecord): number => Math.round(Number(cost) * 
 
 describe('Tokens of thought', () => {
   it.each([
-    ['as a whole', {}, 1],
-    ['as a stream', { stream: true }, 1],
-    ['for each choice', { n: 3 }, 3],
-  ])('of chat stand in the record, and have their own price: %s', async (_how, more, choices) => {
+    ['as a whole', {}, 1, null],
+    // Pieces are counted: those of a thought that is not shown are none.
+    ['as a stream', { stream: true }, 1, { completion_tokens: 5 }],
+    ['for each choice', { n: 3 }, 3, null],
+  ])('of chat stand in the record, and have their own price: %s', async (_how, more, choices, estimated) => {
     const { record } = await lab.recorded(chat('o4-mini', { reasoning_effort: 'low', ...more }))
     const [words, thoughts] = [5 * choices, LOW * choices]
     const { prompt_tokens: prompt = 0 } = record.units
@@ -39,8 +40,8 @@ describe('Tokens of thought', () => {
       outcome: 'ok',
       units: { completion_tokens: words + thoughts, reasoning_tokens: thoughts },
       reported: { completion_tokens_details: { reasoning_tokens: thoughts } },
-      estimated: null,
     })
+    expect(record.estimated).toEqual(estimated)
     expect(millionths(record)).toBe(prompt + words * 10 + thoughts * 40)
   })
 
@@ -68,11 +69,14 @@ describe('Tokens of thought', () => {
   })
 
   it('are summed for the caller', async () => {
+    // Of a model that no other test here asks.
+    const efforts = [{ reasoning_effort: 'low' }, { reasoning_effort: 'low', n: 4 }, {}]
+    for (const effort of efforts) await lab.recorded(chat('gpt-5-mini', effort))
     const { body } = await getUsage<{ data: { model: string; units: Record<string, number> }[] }>(
       lab.gateway,
       '?group_by=model',
     )
-    const units = body.data.find(({ model }) => model === 'o4-mini')?.units
+    const units = body.data.find(({ model }) => model === 'gpt-5-mini')?.units
     expect(units).toMatchObject({ reasoning_tokens: 5 * LOW, completion_tokens: 5 * LOW + 6 * 5 })
   })
 })

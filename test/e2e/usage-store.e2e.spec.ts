@@ -19,6 +19,12 @@ import { spilledIds } from '../support/usage-writer-lab.js'
 let postgres: TestPostgres
 let simulator: Simulator
 const gateways: TestGateway[] = []
+/** Directories of theirs. */
+const places: string[] = []
+
+/** The store is tried again every fifteen seconds at last; an outage on a busy machine may be as long as that takes. */
+const UNTIL_TRIED_AGAIN_MS = 20_000
+const OUTAGE_TEST_MS = 60_000
 
 beforeAll(async () => {
   postgres = await startPostgres()
@@ -26,6 +32,7 @@ beforeAll(async () => {
 }, STORE_START_MS)
 afterEach(async () => {
   for (const gateway of gateways.splice(0)) await gateway.close()
+  for (const place of places.splice(0)) await rm(place, { recursive: true })
 })
 afterAll(async () => {
   await simulator.close()
@@ -56,6 +63,9 @@ async function chats(gateway: TestGateway, count: number, name: string): Promise
 const recorded = async (gateway: TestGateway): Promise<string[]> =>
   (await recordsOf(gateway)).map(({ request_id: id }) => id ?? '').sort()
 
+/** Nothing while the store does not answer. */
+const recordedIfAny = (gateway: TestGateway): Promise<string[]> => recorded(gateway).catch(() => [])
+
 describe('Two replicas with one database', () => {
   it('write what each has served, and both show all of it', async () => {
     const database = { url: await postgres.emptyDatabase() }
@@ -68,71 +78,87 @@ describe('Two replicas with one database', () => {
 })
 
 describe('While the database is away', () => {
-  it('calls are served as ever, and what they used is there once it is back', async () => {
-    const database = { url: await postgres.emptyDatabase() }
-    const gateway = await replica({ database, usage: { batchMs: 10 } })
-    await gateway.application.get(Database).open()
-    const before = await chats(gateway, 5, 'before')
-    await eventually(async () => (await recorded(gateway)).length === before.length)
-    await postgres.kill()
-    const startedAtMs = performance.now()
-    const during = await chats(gateway, 20, 'during')
-    // Nobody waited for a database: its own limits are longer.
-    expect(performance.now() - startedAtMs).toBeLessThan(2500)
-    await eventually(async () => (await getUsage(gateway)).status === 503)
-    await postgres.start()
-    await eventually(async () => (await recorded(gateway).catch(() => [])).length === before.length + during.length)
-    expect(await recorded(gateway)).toEqual([...before, ...during].sort())
-    expect(gateway.logText()).not.toContain('"record"')
-  }, 30_000)
+  it(
+    'calls are served as ever, and what they used is there once it is back',
+    async () => {
+      const database = { url: await postgres.emptyDatabase() }
+      const gateway = await replica({ database, usage: { batchMs: 10 } })
+      await gateway.application.get(Database).open()
+      const before = await chats(gateway, 5, 'before')
+      await eventually(async () => (await recorded(gateway)).length === before.length)
+      await postgres.kill()
+      const startedAtMs = performance.now()
+      const during = await chats(gateway, 20, 'during')
+      // Nobody waited for a database: its own limits are longer.
+      expect(performance.now() - startedAtMs).toBeLessThan(2500)
+      await eventually(async () => (await getUsage(gateway)).status === 503)
+      await postgres.start()
+      const expected = [...before, ...during].sort()
+      await eventually(async () => (await recordedIfAny(gateway)).length === expected.length, UNTIL_TRIED_AGAIN_MS)
+      expect(await recorded(gateway)).toEqual(expected)
+      expect(gateway.logText()).not.toContain('"record"')
+    },
+    OUTAGE_TEST_MS,
+  )
 
-  it('what does not fit into the queue waits in files, and is stored by the running process once it is back', async () => {
-    const database = { url: await postgres.emptyDatabase() }
-    const place = await emptyDataDirectory()
-    const gateway = await replica({ database, usage: { batchMs: 10, batchRows: 2, queueRows: 5 } }, place)
-    await gateway.application.get(Database).open()
-    await postgres.kill()
-    const ids = await chats(gateway, 30, 'many')
-    const folder = join(place, 'unstored-usage')
-    const { registry } = gateway.application.get(Metrics)
-    await eventually(async () => {
-      const queued = /^gateway_usage_queue_rows (\d+)$/m.exec(await registry.metrics())?.[1]
-      return Number(queued) <= 7 && (await readdir(folder).catch(() => [])).length > 0
-    })
-    expect((await spilledIds(folder)).length).toBeGreaterThanOrEqual(20)
-    await postgres.start()
-    await eventually(async () => (await recorded(gateway).catch(() => [])).length === ids.length)
-    expect(await recorded(gateway)).toEqual(ids.sort())
-    await eventually(async () => (await readdir(folder)).length === 0)
-    expect(gateway.logText()).toContain('"usage is stored that had no room in the queue"')
-    expect(gateway.logText()).not.toContain('"record"')
-    expect(await registry.metrics()).not.toMatch(/^gateway_usage_dropped_total\{/m)
-    await rm(place, { recursive: true })
-  }, 30_000)
+  it(
+    'what does not fit into the queue waits in files, and is stored by the running process once it is back',
+    async () => {
+      const database = { url: await postgres.emptyDatabase() }
+      const place = await emptyDataDirectory()
+      places.push(place)
+      const gateway = await replica({ database, usage: { batchMs: 10, batchRows: 2, queueRows: 5 } }, place)
+      await gateway.application.get(Database).open()
+      await postgres.kill()
+      const ids = await chats(gateway, 30, 'many')
+      const folder = join(place, 'unstored-usage')
+      const { registry } = gateway.application.get(Metrics)
+      await eventually(async () => {
+        const queued = /^gateway_usage_queue_rows (\d+)$/m.exec(await registry.metrics())?.[1]
+        return Number(queued) <= 7 && (await readdir(folder).catch(() => [])).length > 0
+      })
+      expect((await spilledIds(folder)).length).toBeGreaterThanOrEqual(20)
+      await postgres.start()
+      await eventually(async () => (await recordedIfAny(gateway)).length === ids.length, UNTIL_TRIED_AGAIN_MS)
+      expect(await recorded(gateway)).toEqual(ids.sort())
+      await eventually(async () => (await readdir(folder)).length === 0)
+      expect(gateway.logText()).toContain('"usage is stored that had no room in the queue"')
+      expect(gateway.logText()).not.toContain('"record"')
+      expect(await registry.metrics()).not.toMatch(/^gateway_usage_dropped_total\{/m)
+    },
+    OUTAGE_TEST_MS,
+  )
 
-  it('what fits neither into the queue nor into a file is in the log, and the rest is stored', async () => {
-    const database = { url: await postgres.emptyDatabase() }
-    const usage = { batchMs: 10, batchRows: 2, queueRows: 5 }
-    const gateway = await replica({ database, usage }, '/dev/null/data')
-    await gateway.application.get(Database).open()
-    await postgres.kill()
-    const ids = await chats(gateway, 30, 'many')
-    const lines = (): string[] =>
-      gateway
-        .logText()
-        .split('\n')
-        .filter((line) => line.includes('"reason":"overflow"'))
-    const { registry } = gateway.application.get(Metrics)
-    await eventually(async () => {
-      const queued = /^gateway_usage_queue_rows (\d+)$/m.exec(await registry.metrics())?.[1]
-      return lines().length + Number(queued) === ids.length
-    })
-    await postgres.start()
-    await eventually(async () => (await recorded(gateway).catch(() => [])).length === ids.length - lines().length)
-    const logged = lines().map((line) => (JSON.parse(line) as { record: { requestId: string } }).record.requestId)
-    expect(logged.length).toBeGreaterThanOrEqual(20)
-    expect([...logged, ...(await recorded(gateway))].sort()).toEqual(ids.sort())
-  }, 30_000)
+  it(
+    'what fits neither into the queue nor into a file is in the log, and the rest is stored',
+    async () => {
+      const database = { url: await postgres.emptyDatabase() }
+      const usage = { batchMs: 10, batchRows: 2, queueRows: 5 }
+      const gateway = await replica({ database, usage }, '/dev/null/data')
+      await gateway.application.get(Database).open()
+      await postgres.kill()
+      const ids = await chats(gateway, 30, 'many')
+      const lines = (): string[] =>
+        gateway
+          .logText()
+          .split('\n')
+          .filter((line) => line.includes('"reason":"overflow"'))
+      const { registry } = gateway.application.get(Metrics)
+      await eventually(async () => {
+        const queued = /^gateway_usage_queue_rows (\d+)$/m.exec(await registry.metrics())?.[1]
+        return lines().length + Number(queued) === ids.length
+      })
+      await postgres.start()
+      await eventually(
+        async () => (await recordedIfAny(gateway)).length === ids.length - lines().length,
+        UNTIL_TRIED_AGAIN_MS,
+      )
+      const logged = lines().map((line) => (JSON.parse(line) as { record: { requestId: string } }).record.requestId)
+      expect(logged.length).toBeGreaterThanOrEqual(20)
+      expect([...logged, ...(await recorded(gateway))].sort()).toEqual(ids.sort())
+    },
+    OUTAGE_TEST_MS,
+  )
 })
 
 /** As a server that has become a standby: every statement that writes fails. */
@@ -146,24 +172,28 @@ async function setReadOnly(url: string, isReadOnly: boolean): Promise<void> {
 }
 
 describe('While the database can only be read', () => {
-  it('what was used waits, whole, and is there once the database can be written to again', async () => {
-    const database = { url: await postgres.emptyDatabase() }
-    const gateway = await replica({ database, usage: { batchMs: 10, batchRows: 20 } })
-    await gateway.application.get(Database).open()
-    await setReadOnly(database.url, true)
-    try {
-      const ids = await chats(gateway, 60, 'read-only')
-      await eventually(() => gateway.logText().includes('usage waits: the store does not take it'))
-      expect(gateway.logText()).not.toContain('a usage record was refused by the store')
-      await setReadOnly(database.url, false)
-      await eventually(async () => (await recorded(gateway)).length === ids.length)
-      expect(await recorded(gateway)).toEqual(ids.sort())
-      expect(gateway.logText()).not.toContain('"record"')
-      expect(await gateway.application.get(Metrics).registry.metrics()).not.toMatch(/^gateway_usage_dropped_total\{/m)
-    } finally {
-      await setReadOnly(database.url, false)
-    }
-  }, 30_000)
+  it(
+    'what was used waits, whole, and is there once the database can be written to again',
+    async () => {
+      const database = { url: await postgres.emptyDatabase() }
+      const gateway = await replica({ database, usage: { batchMs: 10, batchRows: 20 } })
+      await gateway.application.get(Database).open()
+      await setReadOnly(database.url, true)
+      try {
+        const ids = await chats(gateway, 60, 'read-only')
+        await eventually(() => gateway.logText().includes('usage waits: the store does not take it'))
+        expect(gateway.logText()).not.toContain('a usage record was refused by the store')
+        await setReadOnly(database.url, false)
+        await eventually(async () => (await recorded(gateway)).length === ids.length, UNTIL_TRIED_AGAIN_MS)
+        expect(await recorded(gateway)).toEqual(ids.sort())
+        expect(gateway.logText()).not.toContain('"record"')
+        expect(await gateway.application.get(Metrics).registry.metrics()).not.toMatch(/^gateway_usage_dropped_total\{/m)
+      } finally {
+        await setReadOnly(database.url, false)
+      }
+    },
+    OUTAGE_TEST_MS,
+  )
 })
 
 describe('A gateway that needs no store', () => {
@@ -171,6 +201,7 @@ describe('A gateway that needs no store', () => {
     'opens none for calls, and has all of them when somebody asks for usage',
     async () => {
       const directory = await dataDirectory()
+      places.push(directory)
       const gateway = await replica({ usage: { batchMs: 1 } }, directory)
       const ids = await chats(gateway, 5, 'quiet')
       let isOpen = false

@@ -55,7 +55,10 @@ describe('A request that was served', () => {
   it('is recorded with the figures that end its stream, asked for or not', async () => {
     const { record, text } = await lab.recorded(chatCall('#chunks=5', { stream: true }))
     expect(text).not.toContain('prompt_tokens')
-    expect(record).toMatchObject({ outcome: 'ok', units: { completion_tokens: 5 }, estimated: null, pricing: 'priced' })
+    expect(record).toMatchObject({ outcome: 'ok', units: { completion_tokens: 5 }, pricing: 'priced' })
+    expect(record.reported).toMatchObject({ completion_tokens: 5 })
+    // Beside them the pieces that came.
+    expect(record.estimated).toEqual({ completion_tokens: 5 })
   })
 
   it('of messages counts what is cached within the prompt', async () => {

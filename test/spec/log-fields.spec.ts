@@ -60,16 +60,19 @@ describe('docs/operations.md, the line of a request', () => {
   beforeAll(async () => {
     const { gateway, simulator, second, close } = await startP1Gateway({ withSecond: true })
     const ask = (more: object = {}) => sendRaw(gateway.url, { path: CHAT_PATH, body: chatText('hello', more) })
-    await ask()
-    simulator.queueFault('500')
-    await ask()
-    simulator.queueFault('reset')
-    second.queueFault('reset')
-    await ask()
-    await ask({ messages: [] })
-    await eventually(() => linesOf(gateway.logText(), 'request').length === 4)
-    lines = linesOf(gateway.logText(), 'request')
-    await close()
+    try {
+      await ask()
+      simulator.queueFault('500')
+      await ask()
+      simulator.queueFault('reset')
+      second.queueFault('reset')
+      await ask()
+      await ask({ messages: [] })
+      await eventually(() => linesOf(gateway.logText(), 'request').length === 4)
+      lines = linesOf(gateway.logText(), 'request')
+    } finally {
+      await close()
+    }
   })
 
   it('lists every field that a line has, and none that no line has', () => {

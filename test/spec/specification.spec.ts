@@ -6,7 +6,7 @@ import { AUDIO_FORMATS, DEFAULT_AUDIO_FORMAT } from '../../src/common/audio-dial
 import { renderError } from '../../src/common/errors/envelope-choice.js'
 import type { ErrorKind } from '../../src/common/errors/error-kinds.js'
 import { GatewayError } from '../../src/common/errors/gateway-error.js'
-import type { ModelClass, ProviderName } from '../../src/config/gateway-config.js'
+import type { ModelClass, ProviderName } from '../../src/config/channel-config.js'
 import { BUILT_IN_MODELS } from '../../src/providers/routing/models.table.js'
 import { lineAfter, listOf, sectionOf, tableOf, type Row } from '../support/specification.js'
 

@@ -31,18 +31,21 @@ export const completionChunks = (usage?: object): Fault => {
   return answer('text/event-stream', `${pieces.join('')}${end}${figures}data: [DONE]\n\n`)
 }
 
-/** Some audio as events of P1's own, whose last one says nothing of its use. */
-export const speechEvents = (audio: Buffer): Fault => {
-  const events = [{ type: 'speech.audio.delta', audio: audio.toString('base64') }, { type: 'speech.audio.done' }]
+/** Some audio as events of P1's own, and whatever the last one says of its use. */
+export const speechEvents = (audio: Buffer, usage?: object): Fault => {
+  const done = { type: 'speech.audio.done', ...(usage === undefined ? {} : { usage }) }
+  const events = [{ type: 'speech.audio.delta', audio: audio.toString('base64') }, done]
   return answer('text/event-stream', `${events.map(frame).join('')}data: [DONE]\n\n`)
 }
 
 /** The same words as a transcript, without a figure. */
 export const wholeTranscript = (): Fault => jsonAnswer({ text: 'Hello there.' })
 
-export const transcriptEvents = (): Fault => {
+/** In three pieces, and whatever its upstream says of its use. */
+export const transcriptEvents = (usage?: object): Fault => {
   const pieces = PIECES.map((delta) => frame({ type: 'transcript.text.delta', delta }))
-  const done = frame({ type: 'transcript.text.done', text: PIECES.join('') })
+  const figures = usage === undefined ? {} : { usage }
+  const done = frame({ type: 'transcript.text.done', text: PIECES.join(''), ...figures })
   return answer('text/event-stream', `${pieces.join('')}${done}data: [DONE]\n\n`)
 }
 

@@ -1,5 +1,4 @@
 import { type ChildProcess, execFileSync, spawn, type StdioOptions } from 'node:child_process'
-import { once } from 'node:events'
 import { closeSync, constants, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -23,8 +22,11 @@ export const WRITE_MANY = "for (let i = 0; i < 3000; i++) output.write(i + ' ' +
 /** Of the process: `output` is on it. It is not standard output, with which Node does things of its own. */
 const DESCRIPTOR = 3
 
-/** What `output` may be on. The reader of each holds still before it is told to read. */
-export type OutputKind = 'pipe that waits' | 'pipe that never waits' | 'socket that waits' | 'socket that never waits'
+/** What has a reader, which holds still before it is told to read. */
+type ReadKind = 'pipe that waits' | 'pipe that never waits' | 'socket that waits' | 'socket that never waits'
+
+/** What `output` may be on. */
+export type OutputKind = ReadKind | 'file'
 
 /** A pipe of which nobody reads before `read` is called. */
 export interface TestPipe {
@@ -38,6 +40,8 @@ export interface OutputProcess {
   readonly child: ChildProcess
   /** Resolves when it has said something on standard error. */
   readonly told: () => Promise<string>
+  /** Resolves when it is over, with all it has said there. */
+  readonly ended: () => Promise<{ readonly code: number | null; readonly said: string }>
   /** All it has written, once it is over. */
   readonly read: () => Promise<string>
 }
@@ -45,7 +49,7 @@ export interface OutputProcess {
 /** A folder with the output as it runs outside of the tests. */
 export class BatchedOutputLab {
   private readonly directory = mkdtempSync(join(tmpdir(), 'batched-output-'))
-  private pipes = 0
+  private outputs = 0
 
   constructor() {
     const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext }
@@ -68,7 +72,7 @@ export class BatchedOutputLab {
 
   /** A write into it waits for its reader where `waits` says so; else it answers EAGAIN when the pipe is full. */
   async withPipe(use: (pipe: TestPipe) => Promise<void>, waits = false): Promise<void> {
-    const path = this.file(`pipe-${this.pipes++}`)
+    const path = this.file(`pipe-${this.outputs++}`)
     execFileSync('mkfifo', [path])
     // A first reader must be there before a writer may open without waiting.
     const readEnd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -97,6 +101,10 @@ export class BatchedOutputLab {
 
   /** Runs a script that knows `output`, on a descriptor of that kind; ends it when `use` is over. */
   async withProcess(kind: OutputKind, script: string, use: (process: OutputProcess) => Promise<void>): Promise<void> {
+    if (kind === 'file') {
+      await this.withFile(script, use)
+      return
+    }
     const { waits, isSocket } = KINDS[kind]
     if (!isSocket) {
       await this.withPipe(({ writeEnd, read }) => using(this.run(script, writeEnd), () => read(), use), waits)
@@ -110,6 +118,23 @@ export class BatchedOutputLab {
     await using(child, () => textOf(child.stdio[DESCRIPTOR] as Readable), use)
   }
 
+  private async withFile(script: string, use: (process: OutputProcess) => Promise<void>): Promise<void> {
+    const path = this.file(`file-${this.outputs++}`)
+    const file = openSync(path, 'a')
+    try {
+      await using(
+        this.run(script, file),
+        async ({ ended }) => {
+          await ended()
+          return readFileSync(path, 'utf8')
+        },
+        use,
+      )
+    } finally {
+      closeSync(file)
+    }
+  }
+
   private run(script: string, output: number | 'pipe'): ChildProcess {
     const start = `import { BatchedOutput } from './observability/batched-output.js'\nconst output = new BatchedOutput(${DESCRIPTOR})\n`
     const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', output]
@@ -117,7 +142,7 @@ export class BatchedOutputLab {
   }
 }
 
-const KINDS: Readonly<Record<OutputKind, { readonly waits: boolean; readonly isSocket: boolean }>> = {
+const KINDS: Readonly<Record<ReadKind, { readonly waits: boolean; readonly isSocket: boolean }>> = {
   'pipe that waits': { waits: true, isSocket: false },
   'pipe that never waits': { waits: false, isSocket: false },
   'socket that waits': { waits: true, isSocket: true },
@@ -126,16 +151,20 @@ const KINDS: Readonly<Record<OutputKind, { readonly waits: boolean; readonly isS
 
 async function using(
   child: ChildProcess,
-  read: () => Promise<string>,
+  read: (process: Pick<OutputProcess, 'ended'>) => Promise<string>,
   use: (process: OutputProcess) => Promise<void>,
 ): Promise<void> {
-  const told = async (): Promise<string> => {
-    if (child.stderr === null) return ''
-    const [said] = (await once(child.stderr, 'data')) as [Buffer]
-    return said.toString()
-  }
+  let said = ''
+  const told = new Promise<string>((resolve) => {
+    child.stderr?.on('data', (text: Buffer) => {
+      said += text.toString()
+      resolve(said)
+    })
+  })
+  const closed = new Promise<number | null>((resolve) => child.once('close', resolve))
+  const ended: OutputProcess['ended'] = async () => ({ code: await closed, said })
   try {
-    await use({ child, told, read })
+    await use({ child, told: () => told, ended, read: () => read({ ended }) })
   } finally {
     child.kill('SIGKILL')
   }

@@ -7,7 +7,7 @@ import { LimitLedger } from '../../src/common/limits/limit-ledger.js'
 import { LocalLeases } from '../../src/common/limits/limit-leases.js'
 import type { LimitName } from '../../src/common/limits/limit-names.js'
 import { MemoryWindows } from '../../src/common/limits/memory-windows.js'
-import type { KeyLimits } from '../../src/config/gateway-config.js'
+import type { KeyLimits } from '../../src/config/access-config.js'
 import { AwaitedLeases, AwaitedWindows } from './awaited-limits.js'
 
 export const SCOPE = 'key:team-a'

@@ -34,14 +34,17 @@ function written({ gateway }: UsageRun, words: number): readonly RunCall[] {
   const reasoning = { ...ask, model: 'o4-mini', reasoning_effort: 'low' as const }
   const chat = one(CHAT_PATH, 'reported')
   const family = one(MESSAGES, 'reported')
+  // The pieces of a stream are counted as well.
+  const chatStream = one(CHAT_PATH, 'both')
+  const familyStream = one(MESSAGES, 'both')
   return [
     { ...chat, run: () => completions.create(ask) },
-    { ...chat, run: () => completions.stream({ ...ask, n: 2 }).finalChatCompletion() },
+    { ...chatStream, run: () => completions.stream({ ...ask, n: 2 }).finalChatCompletion() },
     { ...chat, run: () => completions.create({ ...reasoning, n: 2 }) },
-    { ...chat, run: () => completions.stream({ ...reasoning, reasoning_effort: 'high' }).finalChatCompletion() },
+    { ...chatStream, run: () => completions.stream({ ...reasoning, reasoning_effort: 'high' }).finalChatCompletion() },
     { ...family, run: () => messages.create(message(text)) },
-    { ...family, run: () => messages.stream(message(text)).finalMessage() },
-    { ...family, run: () => messages.stream(message(text, THINKING)).finalMessage() },
+    { ...familyStream, run: () => messages.stream(message(text)).finalMessage() },
+    { ...familyStream, run: () => messages.stream(message(text, THINKING)).finalMessage() },
   ]
 }
 
@@ -54,7 +57,7 @@ function spoken({ gateway }: UsageRun, words: number): readonly RunCall[] {
   })
   return [
     speech('estimated', speechText(`Hello #chunks=${words}`)),
-    speech('reported', speechText('Hello you', { model: 'gpt-4o-mini-tts', stream_format: 'sse' })),
+    speech('both', speechText('Hello you', { model: 'gpt-4o-mini-tts', stream_format: 'sse' })),
     speech('estimated', p2Text('A sentence. '.repeat(words), P2)),
     speech('estimated', p2Text('你好', { ...P2, stream_format: 'sse' })),
     speech('both', p3Text(`你好 ${'one '.repeat(words)}`)),
@@ -86,7 +89,7 @@ function heard({ gateway }: UsageRun, seconds: number): readonly RunCall[] {
 function lasting({ gateway }: UsageRun): readonly RunCall[] {
   const caller = new VideoCaller(gateway)
   const session = `request ${REALTIME} ok none`
-  const response = `response ${REALTIME} ok reported`
+  const response = `response ${REALTIME} ok both`
   return [
     { leaves: [session, response], run: () => talk(gateway, '#words=7') },
     { leaves: [session, response, `input_transcription ${REALTIME} ok reported`], run: () => speakTo(gateway) },

@@ -60,6 +60,8 @@ export interface UsageWriterLab {
   readonly store: MemoryUsage
   readonly database: LateDatabase
   readonly writer: UsageWriter
+  /** Of what lies in files; it looks for them once it is told that the module has begun. */
+  readonly recovery: UsageRecovery
   readonly counts: UsageMetrics
   readonly config: ConfigStore
   readonly folder: SpillFolder
@@ -71,11 +73,12 @@ export interface UsageWriterLab {
   readonly logged: () => string[]
   readonly spilled: () => Promise<readonly string[]>
   readonly metric: (name: string) => Promise<number>
+  reload(usage: object): Promise<void>
   close(): Promise<void>
 }
 
-/** `spillBytes`: what its files may hold. */
-export async function usageWriterLab(usage: object = {}, spillBytes?: number): Promise<UsageWriterLab> {
+/** `spillBytes`: what its files may hold. `path`: where they lie, for a process beside another one, or after it. */
+export async function usageWriterLab(usage: object = {}, spillBytes?: number, path?: string): Promise<UsageWriterLab> {
   const place = await spillPlace()
   const store = new MemoryUsage()
   const database = new LateDatabase()
@@ -85,9 +88,11 @@ export async function usageWriterLab(usage: object = {}, spillBytes?: number): P
   const { logger } = createLogging('info', {
     write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
   })
-  const config = new ConfigStore(parseConfig(JSON.stringify({ usage: { store: true, ...usage } }), {}))
+  let settings = usage
+  const parsed = () => parseConfig(JSON.stringify({ usage: { store: true, ...settings } }), {})
+  const config = new ConfigStore(parsed(), () => Promise.resolve({ config: parsed() }))
   const counts = new UsageMetrics(metrics)
-  const folder = new SpillFolder(join(place, 'rows'), spillBytes)
+  const folder = new SpillFolder(path ?? join(place, 'rows'), spillBytes)
   const leftovers = new UsageLeftovers(folder, counts, logger)
   const recovery = new UsageRecovery(store, database, config, folder, counts, logger)
   const overflow = new UsageOverflow(folder, recovery, config, counts, logger)
@@ -97,6 +102,7 @@ export async function usageWriterLab(usage: object = {}, spillBytes?: number): P
     store,
     database,
     writer,
+    recovery,
     counts,
     config,
     folder,
@@ -108,6 +114,10 @@ export async function usageWriterLab(usage: object = {}, spillBytes?: number): P
     metric: async (name) => {
       const text = await metrics.registry.metrics()
       return Number(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
+    },
+    reload: async (changed) => {
+      settings = changed
+      await config.reload()
     },
     close: async () => {
       await writer.stop()

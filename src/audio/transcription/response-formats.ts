@@ -1,6 +1,6 @@
 import { GatewayError } from '../../common/errors/gateway-error.js'
 import { quoted } from '../../common/errors/message-text.js'
-import type { ModelClass } from '../../config/gateway-config.js'
+import type { ModelClass } from '../../config/channel-config.js'
 
 /**
  * The specification's table of STT classes: class → response_format allowed. A test compares it with docs/spec.md.

@@ -1,4 +1,4 @@
-import type { Usage, UsageMeter } from '../http/call.js'
+import type { Units, Usage, UsageMeter } from '../http/call.js'
 import type { FrameCounter } from '../http/sse-relay.js'
 import type { AudioFormat } from './audio-formats.js'
 import { estimateSpeechUsage } from './speech-event-source.js'
@@ -41,5 +41,10 @@ export class SpeechEventMeter implements UsageMeter {
     const usage = estimateSpeechUsage(this.input, seconds === undefined ? {} : { audioMs: seconds * 1000 })
     const { input_tokens, output_tokens, total_tokens } = usage
     return { units: withSeconds({ input_tokens, output_tokens, total_tokens }, seconds), estimated: true }
+  }
+
+  /** All of it: the text has no more than 4096 characters. */
+  counted(): Units | undefined {
+    return this.usageSoFar()?.units
   }
 }

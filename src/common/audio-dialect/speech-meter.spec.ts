@@ -52,6 +52,13 @@ describe('What relayed speech events have used so far', () => {
     })
   })
 
+  it('is the same beside what the last event says', () => {
+    const audio = counted(delta(Buffer.alloc(48_000 * 3)))
+    const units = { input_tokens: 2, output_tokens: 50, total_tokens: 52, spoken_seconds: 3 }
+    expect(new SpeechEventMeter('12345678', 'pcm', audio).counted()).toEqual(units)
+    expect(new SpeechEventMeter('12345678', 'pcm', counted()).counted()).toBeUndefined()
+  })
+
   it('is nothing without audio, whatever else passes', () => {
     const others =
       ': "audio":"AAAA"\r\n\r\ndata: {"audio":"AAA\r\ndata: {"type":"speech.audio.done"}\r\n\r\ndata: [DONE]\r\n\r\n'

@@ -1,4 +1,4 @@
-import type { Usage, UsageMeter } from '../http/call.js'
+import type { Units, Usage, UsageMeter } from '../http/call.js'
 import type { FrameCounter } from '../http/sse-relay.js'
 import { audioTokens } from './transcription-answers.js'
 
@@ -22,5 +22,11 @@ export class TranscriptMeter implements UsageMeter {
       },
       estimated: true,
     }
+  }
+
+  /** All of it, and the length that it is reckoned from. */
+  counted(): Units {
+    const { units } = this.usageSoFar()
+    return this.durationSeconds === undefined ? units : { ...units, audio_seconds: this.durationSeconds }
   }
 }

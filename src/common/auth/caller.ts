@@ -1,4 +1,4 @@
-import type { AccessKey, KeyLimits } from '../../config/gateway-config.js'
+import type { AccessKey, KeyLimits } from '../../config/access-config.js'
 import type { KeyStanding } from './key-standing.js'
 
 /**

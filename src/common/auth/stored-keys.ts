@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common'
-import type { AccessKey } from '../../config/gateway-config.js'
+import type { AccessKey } from '../../config/access-config.js'
 import { KeyStanding } from './key-standing.js'
 import { PastDigests } from './past-digests.js'
 

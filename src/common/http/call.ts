@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { ModelClass } from '../../config/gateway-config.js'
+import type { ModelClass } from '../../config/channel-config.js'
 import type { Caller } from '../auth/caller.js'
 import type { ErrorKind } from '../errors/error-kinds.js'
 import { GatewayError } from '../errors/gateway-error.js'
@@ -34,7 +34,7 @@ export interface CallLog {
   unitsText?: string
   /** Asked when the call is over and nobody has reported. */
   meter?: UsageMeter | undefined
-  /** What the gateway counted itself, beside what the upstream reported; for the usage record alone. */
+  /** What the gateway counted itself, as far as it did, beside what the upstream reported; for the usage record alone. */
   estimate?: Units | undefined
   failure?: unknown
   /** Of callers who got an error alone: the others are known by their keys. */
@@ -68,6 +68,8 @@ export interface Usage {
 export interface UsageMeter {
   /** What has been used so far as far as the wire tells; undefined when it has told nothing yet. */
   usageSoFar(): Usage | undefined
+  /** What it has counted of an answer while that passed, and nothing that is to be looked at now: kept beside the figures. */
+  counted?(): Units | undefined
 }
 
 /** One request of a caller, from its first header to its last byte. Passed as an argument, never ambient. */

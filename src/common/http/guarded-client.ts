@@ -1,7 +1,7 @@
 import { Inject, Injectable, Optional, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common'
 import { Client } from 'undici'
 import { ConfigStore } from '../../config/config-store.js'
-import type { UpstreamTimeouts } from '../../config/gateway-config.js'
+import type { UpstreamTimeouts } from '../../config/channel-config.js'
 import type { GatewayError } from '../errors/gateway-error.js'
 import {
   checkedLookup,

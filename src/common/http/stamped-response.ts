@@ -1,4 +1,5 @@
 import { type OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { dropUpstreamLimits } from '../limits/limit-headers.js'
 import { findCall } from './call.js'
 import { explain } from './explanation.js'
 
@@ -18,6 +19,7 @@ export function stampResponses(prototype: object): void {
     const call = findCall(this.req)
     if (call !== undefined) {
       const stamped: OutgoingHttpHeaders = isHeaderObject(headers) ? headers : {}
+      if (call.allowance !== undefined) dropUpstreamLimits(stamped)
       Object.assign(stamped, call.answerHeaders)
       if (call.isExplained) explain(call, stamped)
       if (stamped !== headers) setHeaders(this, stamped)

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common'
 import { Pool } from 'undici'
-import type { UpstreamTimeouts } from '../../config/gateway-config.js'
+import type { UpstreamTimeouts } from '../../config/channel-config.js'
 import type { Call } from './call.js'
 import { UpstreamExchange, type UpstreamResponse } from './upstream-exchange.js'
 

@@ -1,9 +1,15 @@
 import { GatewayError } from '../errors/gateway-error.js'
 import type { CallLog } from './call.js'
 
-/** Told when a call is over, before anybody reads its log: what was counted stands in for what was not reported. */
+/**
+ * Told when a call is over, before anybody reads its log: what was counted stands in for what was not reported, and
+ * beside what was.
+ */
 export function settleUsage(log: CallLog): void {
-  if (log.usage === undefined && log.meter !== undefined) log.usage = log.meter.usageSoFar()
+  const { meter } = log
+  if (meter === undefined) return
+  if (log.usage === undefined) log.usage = meter.usageSoFar()
+  else log.estimate ??= meter.counted?.()
 }
 
 /** An attempt that failed before its first byte has given nothing; a caller who left had the upstream work all the same. */

@@ -8,6 +8,8 @@ export interface TokensAndAudio {
 export interface ExpectedUse extends TokensAndAudio {
   /** Of which it does not say how long they may be; `tokens` holds nothing of them. */
   readonly unboundedAnswers?: number | undefined
+  /** Nothing tells the amounts: they are taken for a whole limit at most, as a guess must make nothing impossible. */
+  readonly isGuess?: boolean
 }
 
 /** What the limits of a caller's key leave for one call. Calls whose caller has no limits have none of it. */
@@ -18,10 +20,26 @@ export interface Allowance {
    * there is nothing to wait for.
    */
   expect(use: ExpectedUse): Promise<void> | undefined
-  /** Debits what a session has used so far. A call that spends is not settled by its usage when it is over. */
+  /**
+   * Reserves what one piece of a session's work is expected to use, however much as a guess. Never rejects. A call that
+   * reserves or spends so is not settled by its usage when it is over; what it still holds then is given back.
+   */
+  reserve(use: ExpectedUse): WorkReservation | Promise<WorkReservation>
+  /** Debits what a session has used so far. */
   spend(use: TokensAndAudio): void
-  /** The limit that this call has nothing left of for the moment, as far as this process knows. */
+  /**
+   * The limit that this call has nothing left of for the moment, as far as this process knows. What its own work has
+   * only reserved is left.
+   */
   spentLimit(): SpentLimit | undefined
+}
+
+/** What one piece of a session's work has reserved. */
+export interface WorkReservation {
+  /** Why it does not fit into what is left of a minute, for people; nothing is reserved then. */
+  readonly refusal: string | undefined
+  /** To be called once: what was too much goes back, what was too little, or was not reserved at all, is debited. */
+  settle(use: TokensAndAudio): void
 }
 
 /** A limit per minute that is used up. */

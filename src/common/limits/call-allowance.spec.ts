@@ -152,6 +152,26 @@ describe('A call of a key with limits', () => {
     expect((await calls.used()).tokens).toBe(0)
   })
 
+  it('waits for a whole limit at most by a guess, and is refused for ever by what is known alone', async () => {
+    const calls = new LimitedCalls({ tokensPerMinute: 100, audioSecondsPerMinute: 10 })
+    const one = await calls.enter()
+    await one.expect({ tokens: 4000, audioSeconds: 900, isGuess: true })
+    expect(await calls.used()).toMatchObject({ tokens: 100, audioSeconds: 10 })
+    const waiting = await refusalOf((await calls.enter()).expect({ tokens: 1, audioSeconds: 900, isGuess: true }))
+    expect(waiting.details).toEqual({ retryAfterSeconds: 60 })
+    const never = await refusalOf((await calls.enter()).expect({ audioSeconds: 10.5 }))
+    expect(never.details).toEqual({ code: 'request_exceeds_limit', retryable: false })
+    served(one)
+    await one.end({ usage: tokens(300, 20) })
+    expect(await calls.used()).toMatchObject({ tokens: 320, audioSeconds: 10 })
+  })
+
+  it('reserves a guess that is less than the limit as it is', async () => {
+    const calls = new LimitedCalls({ tokensPerMinute: 100, audioSecondsPerMinute: 10 })
+    await (await calls.enter()).expect({ tokens: 30, audioSeconds: 2.5, isGuess: true })
+    expect(await calls.used()).toMatchObject({ tokens: 30, audioSeconds: 2.5 })
+  })
+
   it('reserves once, however often it is routed', async () => {
     const calls = new LimitedCalls({ tokensPerMinute: 100 })
     const one = await calls.enter()

@@ -1,14 +1,15 @@
 import type { GatewayError } from '../errors/gateway-error.js'
 import { type Call, callerLeft } from '../http/call.js'
 import type { CallOutcome } from '../observability/call-endings.js'
-import type { Allowance, ExpectedUse, SpentLimit, TokensAndAudio } from './allowance.js'
+import type { Allowance, ExpectedUse, SpentLimit, TokensAndAudio, WorkReservation } from './allowance.js'
 import { CallReservation } from './call-reservation.js'
 import type { LimitAccount } from './limit-account.js'
-import { resetMsOf, writeLimitHeaders } from './limit-headers.js'
+import { writeLimitHeaders } from './limit-headers.js'
 import type { HeldLimitName, LimitName, MinuteLimitName } from './limit-names.js'
-import { heldRefusal, neverFits, shownRefusal, spentMessage, windowRefusal } from './limit-refusal.js'
-import type { Addition } from './limit-windows.js'
+import { heldRefusal, neverFits, shownRefusal, windowRefusal } from './limit-refusal.js'
+import type { Addition, Soon } from './limit-windows.js'
 import { usedBy } from './settlement.js'
+import { WorkReservations } from './work-reservations.js'
 
 /** What a call is, as far as limits ask. */
 export interface CallKind {
@@ -33,6 +34,8 @@ export class CallAllowance implements Allowance {
   private hasPlace = false
   private hasSession = false
   private readonly reservation: CallReservation
+  /** Of a session; other calls have but one reservation. */
+  private work: WorkReservations | undefined
   private hasExpected = false
   private hasSpent = false
   private isOver = false
@@ -78,22 +81,25 @@ export class CallAllowance implements Allowance {
     })
   }
 
+  reserve(use: ExpectedUse): Soon<WorkReservation> {
+    this.hasSpent = true
+    return this.sessionWork().make(use)
+  }
+
   spend(use: TokensAndAudio): void {
     this.hasSpent = true
     this.reservation.settle(use)
   }
 
   spentLimit(): SpentLimit | undefined {
-    const name = this.account.spentName()
-    const state = name === undefined ? undefined : this.account.lastSeen(name)
-    if (name === undefined || state === undefined) return undefined
-    return { message: spentMessage(name, this.account, resetMsOf(state)), endsAtMs: state.endsAtMs }
+    return this.sessionWork().spentLimit()
   }
 
   /** The call is over: gives back what it held, and settles what it reserved. */
   end(outcome: CallOutcome): void {
     this.isOver = true
     this.letGo()
+    this.work?.end()
     if (!this.hasSpent) this.reservation.settle(usedBy(this.call, outcome, this.reservation.hasAudio))
   }
 
@@ -113,6 +119,11 @@ export class CallAllowance implements Allowance {
     if (spent !== undefined) throw this.refuseWindow(spent, 1)
     this.writeHeaders()
     return true
+  }
+
+  private sessionWork(): WorkReservations {
+    this.work ??= new WorkReservations(this.account, this.terms.expectedOutputTokens)
+    return this.work
   }
 
   private reserved(): void {

@@ -1,9 +1,6 @@
 import type { ExpectedUse, TokensAndAudio } from './allowance.js'
-import type { LimitAccount } from './limit-account.js'
-import type { MinuteLimitName } from './limit-names.js'
+import type { LimitAccount, ReservedName } from './limit-account.js'
 import type { Addition, Soon } from './limit-windows.js'
-
-type ReservedName = Extract<MinuteLimitName, 'tokensPerMinute' | 'audioSecondsPerMinute'>
 
 /** The tokens and the seconds that one call has reserved, and what becomes of them. */
 export class CallReservation {
@@ -22,17 +19,20 @@ export class CallReservation {
     return name === 'tokensPerMinute' ? this.tokensAsked : this.secondsAsked
   }
 
-  /** Which limit is less than what is asked for, so that no minute has room for it. What is guessed always has room. */
+  /**
+   * Which limit is less than what is asked for, so that no minute has room for it. What is guessed has room in an empty
+   * one, however much it is.
+   */
   plan(
-    { tokens = 0, audioSeconds = 0, unboundedAnswers = 0 }: ExpectedUse,
+    { tokens = 0, audioSeconds = 0, unboundedAnswers = 0, isGuess = false }: ExpectedUse,
     expectedOutputTokens: number,
   ): ReservedName | undefined {
     const { tokensPerMinute = Infinity, audioSecondsPerMinute = Infinity } = this.account.limits
-    this.secondsAsked = audioSeconds
-    this.tokensAsked = tokens
-    if (tokens > tokensPerMinute) return 'tokensPerMinute'
-    if (audioSeconds > audioSecondsPerMinute) return 'audioSecondsPerMinute'
-    this.tokensAsked = Math.min(tokensPerMinute, tokens + unboundedAnswers * expectedOutputTokens)
+    this.secondsAsked = isGuess ? Math.min(audioSecondsPerMinute, audioSeconds) : audioSeconds
+    this.tokensAsked = isGuess ? Math.min(tokensPerMinute, tokens) : tokens
+    if (this.tokensAsked > tokensPerMinute) return 'tokensPerMinute'
+    if (this.secondsAsked > audioSecondsPerMinute) return 'audioSecondsPerMinute'
+    this.tokensAsked = Math.min(tokensPerMinute, this.tokensAsked + unboundedAnswers * expectedOutputTokens)
     return undefined
   }
 
@@ -54,6 +54,13 @@ export class CallReservation {
   get refused(): ReservedName | undefined {
     if (this.tokens?.fits === false) return 'tokensPerMinute'
     return this.seconds?.fits === false ? 'audioSecondsPerMinute' : undefined
+  }
+
+  /** Points in the open window that allows so many: in none that is over, nor in one that stood in for it meanwhile. */
+  held(name: ReservedName, allowed: number): number {
+    const addition = name === 'tokensPerMinute' ? this.tokens : this.seconds
+    if (addition === undefined || addition.allowed !== allowed || addition.endsAtMs <= performance.now()) return 0
+    return addition.counted
   }
 
   /** A unit whose use is not known stays as it was reserved. What was reserved is settled once. */

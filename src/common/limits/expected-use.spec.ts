@@ -101,6 +101,7 @@ describe('What a recording is expected to take', () => {
   })
 
   it('is guessed from its size when the file does not tell', () => {
-    expect(expectedOfRecording(160_000, undefined, false)).toEqual({ audioSeconds: 10 })
+    expect(expectedOfRecording(160_000, undefined, false)).toEqual({ audioSeconds: 10, isGuess: true })
+    expect(expectedOfRecording(960_000, undefined, true)).toEqual({ audioSeconds: 60, tokens: 1000, isGuess: true })
   })
 })

@@ -54,15 +54,19 @@ export function expectedOfSpeech(input: string, speed: unknown): TokensAndAudio 
   return { audioSeconds: seconds / (typeof speed === 'number' && speed > 0 ? speed : 1) }
 }
 
-/** The recording, and what a model that thinks in tokens makes of it. `durationSeconds` is not known of every file. */
+/**
+ * The recording, and what a model that thinks in tokens makes of it. `durationSeconds` is not known of every file: then
+ * both are guessed from its size.
+ */
 export function expectedOfRecording(
   fileBytes: number,
   durationSeconds: number | undefined,
   isCountedInTokens: boolean,
-): TokensAndAudio {
+): ExpectedUse {
   const audioSeconds = durationSeconds ?? fileBytes / AUDIO_BYTES_PER_SECOND
-  if (!isCountedInTokens) return { audioSeconds }
-  return { audioSeconds, tokens: Math.ceil((audioSeconds / 60) * AUDIO_TOKENS_PER_MINUTE) }
+  const recording = durationSeconds === undefined ? { audioSeconds, isGuess: true } : { audioSeconds }
+  if (!isCountedInTokens) return recording
+  return { ...recording, tokens: Math.ceil((audioSeconds / 60) * AUDIO_TOKENS_PER_MINUTE) }
 }
 
 function boundedCount(value: unknown, fallback: number, most: number): number {

@@ -1,4 +1,4 @@
-import type { KeyLimits } from '../../config/gateway-config.js'
+import type { KeyLimits } from '../../config/access-config.js'
 import type { LimitLedger } from './limit-ledger.js'
 import {
   counterKey,
@@ -8,6 +8,11 @@ import {
   type MinuteLimitName,
 } from './limit-names.js'
 import type { Addition, Soon, WindowState } from './limit-windows.js'
+
+/** Limits of what is reserved before it is used. */
+export type ReservedName = Extract<MinuteLimitName, 'tokensPerMinute' | 'audioSecondsPerMinute'>
+
+export type HeldPoints = (name: ReservedName, allowed: number) => number
 
 /** Where a limit by the minute is counted, and how much of it there is. */
 interface Meter {
@@ -21,6 +26,8 @@ interface Meter {
  * what can be known before is. Answers at once where this process counts.
  */
 export class LimitAccount {
+  /** False where the limits are none: `limits: {}`. */
+  readonly isLimited: boolean
   private readonly meters: Partial<Record<MinuteLimitName, Meter>> = {}
   private readonly leaseKeys: Readonly<Record<HeldLimitName, string>>
 
@@ -35,6 +42,7 @@ export class LimitAccount {
       const { pointsPerUnit } = MINUTE_LIMITS[name]
       this.meters[name] = { key: counterKey(name, scope), pointsPerUnit, limitPoints: limit * pointsPerUnit }
     }
+    this.isLimited = Object.values(limits).some((limit) => limit !== undefined)
     this.leaseKeys = {
       concurrency: counterKey('concurrency', scope),
       realtimeSessions: counterKey('realtimeSessions', scope),
@@ -71,10 +79,13 @@ export class LimitAccount {
     return meter && this.ledger.lastSeen(meter.key)
   }
 
-  /** The limit of tokens or audio of which nothing is left, as far as this process knows. */
-  spentName(): 'tokensPerMinute' | 'audioSecondsPerMinute' | undefined {
-    if (this.isSpent('tokensPerMinute')) return 'tokensPerMinute'
-    return this.isSpent('audioSecondsPerMinute') ? 'audioSecondsPerMinute' : undefined
+  /**
+   * The limit of tokens or audio of which nothing is left, as far as this process knows. `held`: points of the open
+   * window that allows so many which are not to be taken for used.
+   */
+  spentName(held: HeldPoints = nothingHeld): ReservedName | undefined {
+    if (this.isSpent('tokensPerMinute', held)) return 'tokensPerMinute'
+    return this.isSpent('audioSecondsPerMinute', held) ? 'audioSecondsPerMinute' : undefined
   }
 
   /** False when as many are under way as the limit allows. */
@@ -92,10 +103,13 @@ export class LimitAccount {
     return this.ledger.leases.count(this.leaseKeys[name])
   }
 
-  private isSpent(name: MinuteLimitName): boolean {
+  private isSpent(name: ReservedName, held: HeldPoints): boolean {
     const state = this.lastSeen(name)
-    return state !== undefined && state.used >= state.allowed
+    if (state === undefined || state.used < state.allowed) return false
+    return state.used - held(name, state.allowed) >= state.allowed
   }
 }
+
+const nothingHeld = (): number => 0
 
 const pointsOf = ({ pointsPerUnit }: Meter, amount: number): number => Math.ceil(amount * pointsPerUnit)

@@ -106,6 +106,17 @@ describe('The limits of keys that have none of their own', () => {
   })
 })
 
+describe('A key that has no limits', () => {
+  it('is not counted at all, though others have the defaults', () => {
+    const { gate } = gateOf({ auth: { defaultLimits: { concurrency: 1 } } })
+    const calls = [{}, {}, {}].map((limits) => begin(gate, { keyId: 'free', limits }).call)
+    expect(calls.map(({ allowance, answerHeaders }) => [allowance, Object.keys(answerHeaders)])).toEqual(
+      calls.map(() => [undefined, ['x-request-id']]),
+    )
+    expect(begin(gate, { keyId: 'team' }).call.allowance).toBeDefined()
+  })
+})
+
 describe('Keys of the store that have limits', () => {
   const limits = { concurrency: 1 }
 

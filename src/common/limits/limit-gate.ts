@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common'
 import { ConfigStore } from '../../config/config-store.js'
-import type { GatewayConfig, KeyLimits } from '../../config/gateway-config.js'
+import type { KeyLimits } from '../../config/access-config.js'
+import type { GatewayConfig } from '../../config/gateway-config.js'
 import type { WorkerCount } from '../../config/workers-schema.js'
 import type { Caller } from '../auth/caller.js'
 import type { Call } from '../http/call.js'
@@ -76,6 +77,7 @@ export class LimitGate implements OnModuleInit, OnApplicationShutdown {
     const limits = call.caller.limits ?? this.defaultLimits
     if (limits === undefined || call.path === UNCOUNTED_PATH) return true
     const account = this.accountFor(call.caller, limits)
+    if (!account.isLimited) return true
     const allowance = new CallAllowance(call, account, `${this.idPrefix}${++this.count}`, this.terms)
     // Before the first wait: the caller may leave during it.
     call.allowance = allowance

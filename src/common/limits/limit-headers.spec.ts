@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { remainingOf, upstreamDuration, writeLimitHeaders } from './limit-headers.js'
+import { dropUpstreamLimits, remainingOf, upstreamDuration, writeLimitHeaders } from './limit-headers.js'
 
 const NOTHING_SEEN = { lastSeen: () => undefined }
 
@@ -50,5 +50,24 @@ describe('The headers of a limit', () => {
     const headers: Record<string, string> = {}
     writeLimitHeaders(headers, '/v1/messagesque', { requestsPerMinute: 7 }, NOTHING_SEEN)
     expect(headers).toHaveProperty('x-ratelimit-limit-requests', '7')
+  })
+})
+
+describe('The figures of an upstream', () => {
+  it('are taken out in every dialect, whatever they count, and nothing else is', () => {
+    const headers = {
+      'x-ratelimit-limit-tokens': '600000',
+      'anthropic-ratelimit-output-tokens-reset': '2026-11-20T10:00:05Z',
+      'anthropic-priority-input-tokens-remaining': '9000',
+      'content-type': 'application/json',
+      'retry-after': '2',
+      'openai-version': '2020-10-01',
+    }
+    dropUpstreamLimits(headers)
+    expect(headers).toEqual({
+      'content-type': 'application/json',
+      'retry-after': '2',
+      'openai-version': '2020-10-01',
+    })
   })
 })

@@ -1,4 +1,4 @@
-import type { KeyLimits } from '../../config/gateway-config.js'
+import type { KeyLimits } from '../../config/access-config.js'
 import { MINUTE_LIMIT_NAMES, MINUTE_LIMITS, type MinuteLimitName } from './limit-names.js'
 import type { WindowState } from './limit-windows.js'
 
@@ -54,6 +54,19 @@ export function writeLimitHeaders(
     headers[names.limit] = String(limit)
     headers[names.remaining] = String(remainingOf(name, limit, state))
     headers[names.reset] = isMessages ? instant(resetMs) : upstreamDuration(resetMs)
+  }
+}
+
+/** What upstreams tell of the account that the gateway has with them; each dialect has names of its own. */
+const UPSTREAM_PREFIXES = ['x-ratelimit-', 'anthropic-ratelimit-', 'anthropic-priority-']
+
+/**
+ * Takes an upstream's figures out of the headers of an answer to a caller who has limits of the gateway: beside the
+ * caller's own they would be read as the caller's, and they are of an account that many share.
+ */
+export function dropUpstreamLimits(headers: object): void {
+  for (const name of Object.keys(headers)) {
+    if (UPSTREAM_PREFIXES.some((prefix) => name.startsWith(prefix))) Reflect.deleteProperty(headers, name)
   }
 }
 

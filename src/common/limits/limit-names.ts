@@ -1,4 +1,4 @@
-import type { KeyLimits } from '../../config/gateway-config.js'
+import type { KeyLimits } from '../../config/access-config.js'
 
 export type LimitName = keyof KeyLimits
 

@@ -1,4 +1,4 @@
-import type { KeyLimits } from '../../config/gateway-config.js'
+import type { KeyLimits } from '../../config/access-config.js'
 import { GatewayError } from '../errors/gateway-error.js'
 import { remainingOf, resetMsOf, type WindowLookup } from './limit-headers.js'
 import { HELD_LIMITS, type HeldLimitName, type LimitName, MINUTE_LIMITS, type MinuteLimitName } from './limit-names.js'

@@ -13,9 +13,23 @@ local time = redis.call('time')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 `
 
+/**
+ * Where the clock was set back, or a server with a slower one took over, leases would last longer by the whole step,
+ * and nobody ends those of a dead process. They are shortened, not removed: most are of calls under way, which nobody
+ * would count until their next renewal.
+ */
+const SHORTEN = `
+local function shorten(latestMs)
+  for _, id in ipairs(redis.call('zrangebyscore', KEYS[1], '(' .. latestMs, '+inf')) do
+    redis.call('zadd', KEYS[1], latestMs, id)
+  end
+end
+`
+
 /** Arguments: id, limit, milliseconds. */
-const TAKE = `${NOW_MS}
+const TAKE = `${NOW_MS}${SHORTEN}
 redis.call('zremrangebyscore', KEYS[1], '-inf', nowMs)
+shorten(nowMs + ARGV[3])
 if redis.call('zcard', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end
 redis.call('zadd', KEYS[1], nowMs + ARGV[3], ARGV[1])
 redis.call('pexpire', KEYS[1], ARGV[3])
@@ -31,14 +45,16 @@ end
 return 1
 `
 
-const COUNT = `${NOW_MS}
+/** Arguments: milliseconds. */
+const COUNT = `${NOW_MS}${SHORTEN}
+shorten(nowMs + ARGV[1])
 return redis.call('zcount', KEYS[1], '(' .. nowMs, '+inf')
 `
 
 interface LeaseCommands {
   takeLease(key: string, id: string, limit: number, leaseMs: number): Promise<number>
   renewLeases(keyCount: number, ...keysLeaseMsAndIds: (string | number)[]): Promise<number>
-  countLeases(key: string): Promise<number>
+  countLeases(key: string, leaseMs: number): Promise<number>
 }
 
 /** Leases that all replicas share. Whatever is asked resolves with undefined when Redis is away. */
@@ -88,7 +104,7 @@ export class RedisLeases {
   }
 
   count(key: string): Promise<number | undefined> {
-    return this.link.ask(() => this.commands.countLeases(keyOf(key)))
+    return this.link.ask(() => this.commands.countLeases(keyOf(key), this.leaseMs))
   }
 
   private renewals(keys: readonly string[], ids: readonly string[]): Promise<number>[] {

@@ -10,7 +10,10 @@ const NO_LIMIT = Number.MAX_SAFE_INTEGER
 
 /**
  * In place of the library's own script, which counts what does not fit as well: points that do not fit change nothing
- * and are answered with what the count would have been; points that are given back never open a window.
+ * and are answered with what the count would have been; points that are given back, or none (a look), never open a
+ * window. The end of a window is an instant of the clock of Redis: where that was set back, or a server with a slower
+ * one took over, a window would last longer by the whole step. None has more left than its length. (The negative of
+ * zero is spelled `-0`, which is no number to Redis.)
  */
 const COUNT_IF_IT_FITS = `
 local points = tonumber(ARGV[1])
@@ -18,12 +21,16 @@ local windowMs = 1000 * tonumber(ARGV[2])
 local limit = tonumber(ARGV[3])
 local used = tonumber(redis.call('get', KEYS[1]) or '0')
 local leftMs = redis.call('pttl', KEYS[1])
-if points < 0 and leftMs < 0 then return {0, 0} end
+if leftMs == -1 or leftMs > windowMs then
+  redis.call('pexpire', KEYS[1], windowMs)
+  leftMs = windowMs
+end
+if points <= 0 and leftMs < 0 then return {0, 0} end
 if points > 0 and used + points > limit then
   if leftMs < 0 then leftMs = windowMs end
   return {used + points, leftMs}
 end
-if used + points < 0 then points = -used end
+if used + points < 0 then points = 0 - used end
 used = redis.call('incrby', KEYS[1], string.format('%.0f', points))
 if leftMs < 0 then
   redis.call('pexpire', KEYS[1], windowMs)
@@ -67,10 +74,7 @@ export class RedisWindows implements LimitWindows, WindowHome {
   }
 
   peek(key: string, limit: number): Promise<WindowState | undefined> {
-    return this.link.ask(async () => {
-      const found = await this.limiter(NO_LIMIT).get(key)
-      return found === null ? { used: 0, allowed: limit, endsAtMs: performance.now() } : stateOf(found, limit)
-    })
+    return this.link.ask(async () => stateOf(await this.limiter(NO_LIMIT).penalty(key, 0), limit))
   }
 
   /** They share one script and hold no counts. */

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { BatchedOutputLab, MANY_LINES, type OutputKind, WRITE_MANY } from '../../../test/support/batched-output-lab.js'
 
@@ -7,10 +6,28 @@ const ALL_KINDS = [
   ['pipe that never waits'],
   ['socket that waits'],
   ['socket that never waits'],
+  ['file'],
 ] as const satisfies readonly (readonly [OutputKind])[]
 
-/** Says so, and goes: not before the reader stands still in front of a full pipe. */
+/** Says so and goes. The test reads only once it has heard that: until then the reader stands still. */
 const LEAVE = `const leave = () => process.stderr.write('exits', () => process.exit())`
+
+/** The same as soon as the thread pool is writing, where it does. */
+const LEAVE_DURING_CALL = `import { createHook } from 'node:async_hooks'
+  ${LEAVE}
+  let calls = 0
+  const init = (_id, type) => {
+    if (type === 'FSREQCALLBACK' && ++calls === 1) leave()
+  }
+  createHook({ init }).enable()`
+
+/** Says at last how long all who hear of the end have taken: whoever waits for the process may hear of it late. */
+const TIMED = `let endedAtMs = 0
+  process.prependListener('exit', () => (endedAtMs = performance.now()))
+  process.on('exit', () => process.stderr.write(' after ' + (performance.now() - endedAtMs)))`
+
+/** NaN when it has not said so. */
+const tookMs = (said: string): number => Number(/ after ([\d.]+)$/.exec(said)?.[1])
 
 let lab: BatchedOutputLab
 
@@ -37,14 +54,8 @@ describe('At the end of the process, batched output', () => {
   })
 
   it.each(ALL_KINDS)('knows what was written although a write is just being made: %s', async (kind) => {
-    const script = `import { createHook } from 'node:async_hooks'
-      ${WRITE_MANY}
-      ${LEAVE}
-      let calls = 0
-      const init = (_id, type) => {
-        if (type === 'FSREQCALLBACK' && ++calls === 4) leave()
-      }
-      createHook({ init }).enable()
+    const script = `${WRITE_MANY}
+      ${LEAVE_DURING_CALL}
       setTimeout(leave, 400)`
     await lab.withProcess(kind, script, async ({ told, read }) => {
       await told()
@@ -71,21 +82,35 @@ describe('At the end of the process, batched output', () => {
       const script = `process.on('exit', () => { for (let i = 0; i < 50; i++) output.write('late\\n') })
         ${WRITE_MANY}
         ${WRITE_MANY}
+        ${TIMED}
         ${LEAVE}
         setTimeout(leave, 400)`
-      await lab.withProcess(kind, script, async ({ child, told }) => {
+      await lab.withProcess(kind, script, async ({ child, told, ended }) => {
         await told()
         const leftAtMs = performance.now()
         const killer = setTimeout(() => child.kill('SIGKILL'), 15_000)
-        const [code] = (await once(child, 'exit')) as [number | null]
+        const { code, said } = await ended()
         clearTimeout(killer)
         expect(code).toBe(0)
-        const tookMs = performance.now() - leftAtMs
-        expect(tookMs).toBeGreaterThan(900)
-        expect(tookMs).toBeLessThan(5000)
+        expect(tookMs(said)).toBeGreaterThan(900)
+        expect(performance.now() - leftAtMs).toBeLessThan(5000)
       })
     },
   )
+
+  it('waits for a file no longer than its write takes, and writes what came later behind it', async () => {
+    const script = `process.on('exit', () => output.write('late\\n'))
+      ${WRITE_MANY}
+      ${TIMED}
+      ${LEAVE_DURING_CALL}
+      setTimeout(() => process.exit(1), 10_000)`
+    await lab.withProcess('file', script, async ({ ended, read }) => {
+      const { code, said } = await ended()
+      expect(code).toBe(0)
+      expect(tookMs(said)).toBeLessThan(500)
+      expect((await read()) === `${MANY_LINES.join('')}late\n`).toBe(true)
+    })
+  })
 })
 
 describe('While its reader stands still, batched output', () => {

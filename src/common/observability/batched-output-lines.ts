@@ -5,7 +5,10 @@ const PAGE_BYTES = 65_536
 /** UTF-8 needs at most this for one unit of a JavaScript string. */
 const BYTES_PER_UNIT = 3
 
-/** Lines that wait to be written, as bytes: as strings they would be copied by every collection of the young heap they survive. */
+/**
+ * Lines that wait to be written, as bytes: as strings they would be copied by every collection of the young heap they
+ * survive.
+ */
 export class WaitingLines {
   private fullPages: Buffer[] = []
   private page = Buffer.allocUnsafeSlow(PAGE_BYTES)

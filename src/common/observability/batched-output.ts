@@ -1,6 +1,6 @@
 import { write, writeSync } from 'node:fs'
 import { WaitingLines } from './batched-output-lines.js'
-import { isPipeFull, napForPipe, napsWithin, neverWaits, ownPipe } from './full-pipe.js'
+import { isPipeFull, napForPipe, napsWithin, neverWaits, ownPipe, placeOf } from './full-pipe.js'
 
 /** How long a line may wait for company; the log of a quiet gateway is still as good as live. */
 const FLUSH_INTERVAL_MS = 100
@@ -30,6 +30,8 @@ export class BatchedOutput {
   private unwritten: Buffer = NOTHING
   /** The thread pool is writing it. */
   private isCallRunning = false
+  /** Where that began, in a file. */
+  private callPlace: string | undefined
   private timer: NodeJS.Timeout | undefined
   private retryTimer: NodeJS.Timeout | undefined
   private isEnding = false
@@ -72,11 +74,14 @@ export class BatchedOutput {
     }
   }
 
-  /** Node ends a running call before it exits, so its batch is not written again. It was first, so it goes first. */
+  /**
+   * Node ends a running call before it exits, so its batch is not written again. It was first, so it goes first. A file
+   * tells when it has; of a socket nothing does, so that the naps are its reader's.
+   */
   private leaveToCall(): void {
     this.isCallRunning = false
     this.unwritten = NOTHING
-    for (; this.napsLeft > 0; this.napsLeft--) napForPipe()
+    for (; this.napsLeft > 0 && placeOf(this.fileDescriptor) === this.callPlace; this.napsLeft--) napForPipe()
   }
 
   /** Writes on, unless somebody is at it. */
@@ -88,7 +93,10 @@ export class BatchedOutput {
     else this.call()
   }
 
-  /** Writes what there is room for: whether there was any, or nobody is left to read. */
+  /**
+   * Writes what there is room for. False: there was none, and it is to be tried again. True also when nobody is left to
+   * read.
+   */
   private push(): boolean {
     try {
       this.unwritten = this.unwritten.subarray(writeSync(this.fileDescriptor, this.unwritten))
@@ -100,6 +108,7 @@ export class BatchedOutput {
 
   private call(): void {
     this.isCallRunning = true
+    this.callPlace = placeOf(this.fileDescriptor)
     write(this.fileDescriptor, this.unwritten, (error, written) => {
       this.isCallRunning = false
       if (error === null) this.unwritten = this.unwritten.subarray(written)

@@ -29,21 +29,31 @@ export function ownPipe(fileDescriptor: number): number | undefined {
   }
 }
 
-/**
- * Whether a write takes at once what there is room for, as of now; else it may wait until it is whole. As UTF-8, for which
- * Node 20 has a way of its own: reading bytes here, while modules are still being loaded, has left some of them empty.
- */
+/** Whether a write takes at once what there is room for, as of now; else it may wait until it is whole. */
 export function neverWaits(fileDescriptor: number): boolean {
+  const flags = factOf(fileDescriptor, /^flags:\s*([0-7]+)$/m)
+  return flags !== undefined && (Number.parseInt(flags, 8) & constants.O_NONBLOCK) !== 0
+}
+
+/**
+ * At which byte of a file the next write begins: another one once a write is whole. Always the same for what has no
+ * such places, as pipes and sockets; undefined where there is no /proc.
+ */
+export const placeOf = (fileDescriptor: number): string | undefined => factOf(fileDescriptor, /^pos:\s*(\d+)$/m)
+
+/**
+ * What Linux says of an open file. As UTF-8, for which Node 20 has a way of its own: reading bytes here, while modules
+ * are still being loaded, has left some of them empty.
+ */
+function factOf(fileDescriptor: number, fact: RegExp): string | undefined {
   try {
-    const [, flags = ''] =
-      /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fileDescriptor}`, 'utf8')) ?? []
-    return (Number.parseInt(flags, 8) & constants.O_NONBLOCK) !== 0
+    return fact.exec(readFileSync(`/proc/self/fdinfo/${fileDescriptor}`, 'utf8'))?.[1]
   } catch {
-    return false
+    return undefined
   }
 }
 
-/** Whether it has places to write at, as a file has. Told by writing nothing at one, not by `fstat`: see `neverWaits`. */
+/** Whether it has places to write at, as a file has. Told by writing nothing at one, not by `fstat`: see `factOf`. */
 function hasPlaces(fileDescriptor: number): boolean {
   try {
     writeSync(fileDescriptor, Buffer.alloc(0), 0, 0, 0)

@@ -1,4 +1,4 @@
-import type { ModelClass } from '../../config/gateway-config.js'
+import type { ModelClass } from '../../config/channel-config.js'
 import type { CountedUnits } from './counted-units.js'
 
 export const USAGE_KINDS = ['request', 'response', 'input_transcription', 'task'] as const
@@ -33,7 +33,7 @@ export interface UsageRecord {
   readonly units: CountedUnits
   /** JSON: the upstream's own figures, under its own names. */
   readonly reported: string | null
-  /** JSON: what the gateway counted. `units` are read from it where the upstream reported nothing. */
+  /** JSON: what the gateway counted, as far as it did. `units` are read from it where the upstream reported nothing. */
   readonly estimated: string | null
   readonly pricing: Pricing
   /** Exact decimal text; null when unpriced. */

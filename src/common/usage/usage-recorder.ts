@@ -12,6 +12,8 @@ export interface UsageEntry {
   readonly kind: 'response' | 'input_transcription'
   readonly units: Units
   readonly estimated: boolean
+  /** What the gateway counted of it itself, where `units` are the upstream's; absent = nothing. */
+  readonly estimate?: Units | undefined
   /** Absent = `ok`. */
   readonly outcome?: UsageOutcome
 }

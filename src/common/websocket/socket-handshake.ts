@@ -2,7 +2,7 @@ import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:h
 import type { Socket } from 'node:net'
 import { errors } from 'undici'
 import type { WebSocket } from 'ws'
-import type { UpstreamTimeouts } from '../../config/gateway-config.js'
+import type { UpstreamTimeouts } from '../../config/channel-config.js'
 import { type FailedAttempt, GatewayError } from '../errors/gateway-error.js'
 import { type Call, callerLeft } from '../http/call.js'
 import type { UpstreamResponse } from '../http/upstream-exchange.js'

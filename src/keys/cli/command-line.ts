@@ -1,6 +1,6 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { isNativeError } from 'node:util/types'
-import type { KeyLimits } from '../../config/gateway-config.js'
+import type { KeyLimits } from '../../config/access-config.js'
 import { LIMIT_RULES } from '../key-fields.js'
 import { BadCommand, UnknownCommand } from './bad-command.js'
 import { expiryOf } from './expiry.js'

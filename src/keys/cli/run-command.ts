@@ -1,6 +1,6 @@
 import { newKey } from '../../common/auth/issued-key.js'
 import { guessingBits, LEAST_ADMIN_KEY_BITS } from '../../config/admin-key.js'
-import type { KeyLimits } from '../../config/gateway-config.js'
+import type { KeyLimits } from '../../config/access-config.js'
 import type { KeyDto } from '../keys.dto.js'
 import type { DeskCommand, LimitChanges } from './command-line.js'
 import type { KeyDesk } from './key-desk.js'

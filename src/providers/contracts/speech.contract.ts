@@ -1,6 +1,6 @@
 import type { JsonBody } from '../../common/http/json-body.js'
 import type { UpstreamAnswer } from '../../common/http/upstream-answer.js'
-import type { ModelClass } from '../../config/gateway-config.js'
+import type { ModelClass } from '../../config/channel-config.js'
 import type { CallContext } from './call-context.js'
 
 /** Fields of the specification's speech request; others travel on in the body's bytes. */

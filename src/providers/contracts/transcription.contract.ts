@@ -1,6 +1,6 @@
 import type { MultipartField, UploadedFile } from '../../common/http/multipart-upload.js'
 import type { UpstreamAnswer } from '../../common/http/upstream-answer.js'
-import type { ModelClass } from '../../config/gateway-config.js'
+import type { ModelClass } from '../../config/channel-config.js'
 import type { CallContext } from './call-context.js'
 
 /** An audio file that was looked at, with the caller's fields in the order and spelling they came in. */

@@ -72,9 +72,7 @@ export class M1MessagesProvider implements MessagesProvider {
 
 /** Of an answer that has not said what it took, or not yet: what is too large to be held says it at its end. */
 const meterOf = ({ body }: UpstreamAnswer, request: object): MessagesEstimate =>
-  new MessagesEstimate(request, Buffer.isBuffer(body) ? new WholeMessage(body) : UNSEEN)
-
-const UNSEEN = { count: 0 }
+  new MessagesEstimate(request, Buffer.isBuffer(body) ? new WholeMessage(body) : undefined)
 
 function requestHeaders(messages: MessagesCall, { credentials }: CallContext): string[] {
   const headers = ['x-api-key', credentials, 'anthropic-version', messages.version ?? DEFAULT_VERSION]

@@ -15,13 +15,28 @@ describe('The estimate of a messages call', () => {
     ['what the system says', { system: '1234', messages: [] }, 1],
     ['the same in blocks', { system: [{ text: '1234' }], messages: [] }, 1],
     ['its tools', { tools: [{ name: 'x' }], messages: [] }, 4],
-    ['nothing of what is no message', { messages: [3, null] }, 8],
+    ['its form alone of what is no message', { messages: [3, null] }, 8],
   ])('has as its input %s', (_what, request, tokens) => {
     expect(inputOf(request)).toBe(tokens)
   })
 
   it('has as its output the pieces that came', () => {
     expect(unitsOf({ messages: [] }, 7)).toEqual({ input_tokens: 0, output_tokens: 7 })
+  })
+
+  it('says nothing of an output that nobody has counted', () => {
+    const { units } = new MessagesEstimate({ messages: [{ content: '1234' }] }).usageSoFar()
+    expect(units).toEqual({ input_tokens: 4 + 1 })
+  })
+
+  it('is, beside what its upstream has said, the pieces that came, and the request is not looked at', () => {
+    const request = {
+      get messages(): never {
+        throw new Error('looked at')
+      },
+    }
+    expect(new MessagesEstimate(request, { count: 7 }).counted()).toEqual({ output_tokens: 7 })
+    expect(new MessagesEstimate(request).counted()).toBeUndefined()
   })
 
   it('gives way to whatever its upstream has said', () => {

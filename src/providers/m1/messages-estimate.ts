@@ -1,4 +1,4 @@
-import type { Usage, UsageMeter } from '../../common/http/call.js'
+import type { Units, Usage, UsageMeter } from '../../common/http/call.js'
 import type { FrameCounter } from '../../common/http/sse-relay.js'
 import { tokensOf } from '../../common/usage/text-tokens.js'
 import { isRecord } from '../../common/validation/field-rules.js'
@@ -8,13 +8,15 @@ const TOKENS_PER_MESSAGE = 4
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * What a messages call probably took whose upstream says nothing of it, though its dialect asks for that: texts and tools
- * of the request, and whatever `said` has counted of the answer. Nothing is looked at before somebody asks.
+ * What a messages call probably took whose upstream says nothing of it, though its dialect asks for that: texts and
+ * tools of the request, and whatever `said` has counted of the answer; nothing of an answer that nobody counts. Nothing
+ * is looked at before somebody asks.
  */
 export class MessagesEstimate implements UsageMeter {
   constructor(
     private readonly request: object,
-    private readonly said: Pick<FrameCounter, 'count'>,
+    /** Absent where the answer is too large to be held: 0 would say that there was none. */
+    private readonly said?: Pick<FrameCounter, 'count'>,
     /** Asked first: it may know more. */
     private readonly reported?: UsageMeter,
   ) {}
@@ -24,7 +26,13 @@ export class MessagesEstimate implements UsageMeter {
     if (known !== undefined) return known
     const { messages, system, tools } = this.request as Fields
     const input = tokensIn(system) + (tools == null ? 0 : tokensOf(JSON.stringify(tools))) + tokensInAll(messages)
-    return { units: { input_tokens: input, output_tokens: this.said.count }, estimated: true }
+    const output = this.said === undefined ? {} : { output_tokens: this.said.count }
+    return { units: { input_tokens: input, ...output }, estimated: true }
+  }
+
+  /** Of a stream its pieces, which are counted anyway. An answer that came whole is looked at for no figure beside its own. */
+  counted(): Units | undefined {
+    return this.said === undefined ? undefined : { output_tokens: this.said.count }
   }
 }
 

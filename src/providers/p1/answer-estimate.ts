@@ -1,7 +1,7 @@
 import { tokensOf } from '../../common/usage/text-tokens.js'
 import { isRecord } from '../../common/validation/field-rules.js'
 
-/** What a message may say in words, whoever's dialect of chat it is. */
+/** What a message may say in words, whosever dialect of chat it is. */
 const TEXTS = ['content', 'refusal', 'reasoning_content', 'reasoning'] as const
 
 /** Counts a whole answer whose upstream does not say what it took; nothing is looked at before that is asked for. */

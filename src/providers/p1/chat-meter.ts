@@ -1,4 +1,4 @@
-import type { Usage, UsageMeter } from '../../common/http/call.js'
+import type { Units, Usage, UsageMeter } from '../../common/http/call.js'
 import type { FrameCounter } from '../../common/http/sse-relay.js'
 import type { ChatFields } from '../contracts/chat.contract.js'
 import { estimatePromptTokens } from './prompt-estimate.js'
@@ -17,6 +17,11 @@ export class ChatMeter implements UsageMeter {
     const prompt = estimatePromptTokens(this.request)
     const units = this.deltas === undefined ? { prompt_tokens: prompt } : tokens(prompt, this.deltas.count)
     return { units, estimated: true }
+  }
+
+  /** Of a stream its pieces, which are counted anyway. An answer that came whole is looked at for no figure beside its own. */
+  counted(): Units | undefined {
+    return this.deltas === undefined ? undefined : { completion_tokens: this.deltas.count }
   }
 }
 

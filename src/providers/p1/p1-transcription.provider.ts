@@ -57,7 +57,6 @@ function answerOf(
   if (asked.stream && contentTypeOf(response).startsWith('text/event-stream')) {
     const usage = new DoneUsage('transcript.text.done', (found) => {
       call.log.usage = found
-      if (asked.durationSeconds !== undefined) call.log.estimate = { audio_seconds: asked.durationSeconds }
     })
     const deltas = new DeltaCounter()
     call.log.meter = new TranscriptMeter(asked.durationSeconds, deltas)

@@ -6,7 +6,7 @@ import type { ByteSink, ByteSource } from '../../common/http/byte-source.js'
 import { type Call, callerLeft } from '../../common/http/call.js'
 import { classifyFailure } from '../../common/http/upstream-failure.js'
 import { outOfTime } from '../../common/websocket/socket-handshake.js'
-import type { UpstreamTimeouts } from '../../config/gateway-config.js'
+import type { UpstreamTimeouts } from '../../config/channel-config.js'
 import { decodeFrame, type P2Frame } from './p2-frame.js'
 
 export interface P2SessionTerms {

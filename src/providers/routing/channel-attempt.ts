@@ -1,9 +1,6 @@
-import type { BreakerSection } from '../../config/gateway-config.js'
-
-/** Weight of the newest sample in the average; older ones fade. */
-const NEWEST_SHARE = 0.2
-/** A channel that nobody used for so long may have changed: its average says nothing any more. */
-export const LATENCY_LIFETIME_MS = 10_000
+import type { BreakerSection } from '../../config/channel-config.js'
+import type { ChannelRecord } from './channel-record.js'
+import type { WaitingCall } from './waiting-calls.js'
 
 /** Why an attempt ended badly by the channel's own fault; `openMs` where that says how long it will last. */
 export interface ChannelFailure {
@@ -20,35 +17,11 @@ export interface ChannelAttempt {
   ended(): void
 }
 
-/** What is known of a channel. Times are on the performance clock. */
-export class ChannelRecord {
-  consecutiveFailures = 0
-  /** 0 = closed. */
-  openUntilMs = 0
-  coolDownMs = 0
-  /** How often it was opened: whoever began before the last time knows nothing new. */
-  openings = 0
-  isProbed = false
-  /** Calls that wait for their first byte. */
-  waiting = 0
-  latencyMs = 0
-  sampledAtMs = Number.NEGATIVE_INFINITY
-
-  openFor(durationMs: number): void {
-    this.openings++
-    this.openUntilMs = Math.max(this.openUntilMs, performance.now() + durationMs)
-  }
-
-  noteLatency(sampleMs: number, nowMs: number): void {
-    const isKnown = nowMs - this.sampledAtMs <= LATENCY_LIFETIME_MS
-    this.latencyMs = isKnown ? this.latencyMs + NEWEST_SHARE * (sampleMs - this.latencyMs) : sampleMs
-    this.sampledAtMs = nowMs
-  }
-}
-
 /** An attempt at new work, whose success shows that the channel is well. */
-export class Work implements ChannelAttempt {
-  private readonly startedAtMs = performance.now()
+export class Work implements ChannelAttempt, WaitingCall {
+  readonly beganAtMs = performance.now()
+  older: WaitingCall | undefined = undefined
+  newer: WaitingCall | undefined = undefined
   private readonly openings: number
   private isWaiting = true
 
@@ -58,7 +31,7 @@ export class Work implements ChannelAttempt {
     private readonly isProbe = false,
   ) {
     this.openings = channel.openings
-    channel.waiting++
+    channel.waiting.begin(this)
     if (isProbe) channel.isProbed = true
   }
 
@@ -68,9 +41,10 @@ export class Work implements ChannelAttempt {
    */
   answered(): void {
     if (!this.isWaiting) return
-    this.stopWaiting()
     const nowMs = performance.now()
-    this.channel.noteLatency(nowMs - this.startedAtMs, nowMs)
+    this.channel.noteLatency(nowMs - this.beganAtMs, nowMs)
+    this.channel.waiting.answer(this)
+    this.noLongerWaits()
     if (this.isNews) this.channel.openUntilMs = 0
   }
 
@@ -82,9 +56,13 @@ export class Work implements ChannelAttempt {
   }
 
   failed({ openMs }: ChannelFailure): void {
-    const isFailedProbe = this.isProbe && this.isWaiting
+    const { channel, breaker, isWaiting } = this
+    const isFailedProbe = this.isProbe && isWaiting
+    if (isWaiting) {
+      const nowMs = performance.now()
+      channel.noteLeastLatency(nowMs - this.beganAtMs, nowMs)
+    }
     this.stopWaiting()
-    const { channel, breaker } = this
     channel.consecutiveFailures++
     if (openMs !== undefined) channel.openFor(openMs)
     else if (isFailedProbe || (this.isTelling && channel.consecutiveFailures >= breaker.failures)) {
@@ -99,8 +77,12 @@ export class Work implements ChannelAttempt {
 
   private stopWaiting(): void {
     if (!this.isWaiting) return
+    this.channel.waiting.end(this)
+    this.noLongerWaits()
+  }
+
+  private noLongerWaits(): void {
     this.isWaiting = false
-    this.channel.waiting--
     if (this.isProbe) this.channel.isProbed = false
   }
 

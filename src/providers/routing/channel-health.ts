@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../../config/config-store.js'
-import { type ChannelAttempt, ChannelRecord, LATENCY_LIFETIME_MS, Read, Work } from './channel-attempt.js'
+import { type ChannelAttempt, Read, Work } from './channel-attempt.js'
+import { ChannelRecord } from './channel-record.js'
 
 /** `closed` = calls as usual, `half_open` = one call may try whether it works again, `open` = spared. */
 export type BreakerState = 'closed' | 'half_open' | 'open'
@@ -40,25 +41,35 @@ export class ChannelHealth {
 
   /**
    * What one more call would wait for, in milliseconds; undefined where nobody knows. A channel that is meant to carry
-   * `share` times as much as others carries that much without being slower for it.
+   * `share` times as much as others carries that much without being slower for it. One that has fallen silent keeps the
+   * next call waiting for as long as the oldest at least. Asked at every choice of a channel.
    */
   expectedWaitMs(channelId: string, share: number): number | undefined {
     const channel = this.channels.get(channelId)
-    if (channel === undefined || !isFresh(channel)) return undefined
-    return channel.latencyMs * (channel.waiting / share + 1)
+    if (channel === undefined) return undefined
+    const nowMs = performance.now()
+    if (!channel.isKnown(nowMs)) return undefined
+    return Math.max(channel.latencyMs * (channel.waiting.count / share + 1), channel.waiting.longestMs(nowMs))
+  }
+
+  /** The same, or where nobody knows how long a call has been waiting already: no measure of how fast a channel is. */
+  leastWaitMs(channelId: string, share: number): number {
+    const expectedMs = this.expectedWaitMs(channelId, share)
+    return expectedMs ?? this.channels.get(channelId)?.waiting.longestMs(performance.now()) ?? 0
   }
 
   /** Every channel of the configuration, in its order, used or not. */
   snapshot(): readonly ChannelSnapshot[] {
+    const nowMs = performance.now()
     return this.store.current.channels.map(({ id }) => {
       const channel = this.channels.get(id) ?? new ChannelRecord()
       return {
         channelId: id,
         state: this.stateOf(id),
         consecutiveFailures: channel.consecutiveFailures,
-        openForMs: Math.max(0, channel.openUntilMs - performance.now()),
-        waiting: channel.waiting,
-        latencyMs: isFresh(channel) ? channel.latencyMs : undefined,
+        openForMs: Math.max(0, channel.openUntilMs - nowMs),
+        waiting: channel.waiting.count,
+        latencyMs: channel.isSampled(nowMs) ? channel.latencyMs : undefined,
       }
     })
   }
@@ -97,5 +108,3 @@ function stateOf({ openUntilMs, isProbed }: ChannelRecord): BreakerState {
   if (openUntilMs === 0) return 'closed'
   return isProbed || openUntilMs > performance.now() ? 'open' : 'half_open'
 }
-
-const isFresh = ({ sampledAtMs }: ChannelRecord): boolean => performance.now() - sampledAtMs <= LATENCY_LIFETIME_MS

@@ -19,7 +19,7 @@ export class ChannelMetrics {
     registerGauge(metrics, waiting, () => this.read((channel) => channel.waiting))
     const latency = {
       name: 'gateway_channel_latency_seconds',
-      help: 'Until answers begin, on average; not shown for a channel without answers in the last seconds.',
+      help: 'Until answers begin, or calls fail that waited longer, on average; not shown after seconds without either.',
       labelNames,
     }
     registerGauge(metrics, { ...latency, aggregator: 'average' }, () =>

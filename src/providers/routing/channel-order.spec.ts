@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import type { ChannelConfig } from '../../config/gateway-config.js'
+import { seededRandom } from '../../../test/support/seeded-random.js'
+import type { ChannelConfig } from '../../config/channel-config.js'
 import { Channel } from './channel.js'
 import type { BreakerState } from './channel-health.js'
 import { channelOrder, everyChannel } from './channel-order.js'
@@ -20,19 +21,13 @@ const channel = (id: string, changes: Partial<ChannelConfig> = {}): Channel =>
     ...changes,
   })
 
-/** Numbers in [0, 1) that are the same in every run (a linear congruential generator). */
-function seeded(seed = 42): () => number {
-  let state = seed
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return state / 2 ** 32
-  }
-}
-
 interface Condition {
   readonly state?: BreakerState
   readonly openUntilMs?: number
+  /** As it is known. */
   readonly waitMs?: number
+  /** Where nobody knows. */
+  readonly leastMs?: number
 }
 
 /** Channels that are not named are well, and nobody knows how long they take. */
@@ -40,13 +35,14 @@ const health = (conditions: Readonly<Record<string, Condition>> = {}) => ({
   stateOf: (id: string) => conditions[id]?.state ?? 'closed',
   openUntilMs: (id: string) => conditions[id]?.openUntilMs ?? 0,
   expectedWaitMs: (id: string) => conditions[id]?.waitMs,
+  leastWaitMs: (id: string) => conditions[id]?.waitMs ?? conditions[id]?.leastMs ?? 0,
 })
 const well = health()
 const ids = (channels: readonly Channel[]): string => channels.map(({ id }) => id).join('')
 
 /** How often each channel came first in ten thousand draws, as shares. */
 function shares(channels: readonly Channel[], place = 0): Record<string, number> {
-  const random = seeded()
+  const random = seededRandom()
   const counts: Record<string, number> = {}
   for (let draw = 0; draw < 10_000; draw++) {
     const id = channelOrder(channels, well, random)[place]?.id ?? ''
@@ -62,7 +58,7 @@ describe('The order of channels', () => {
       channel('a', { weight: 0.001 }),
       channel('b', { priority: 1, weight: 99 }),
     ]
-    const random = seeded()
+    const random = seededRandom()
     for (let draw = 0; draw < 100; draw++) expect(ids(channelOrder(channels, well, random))).toBe('abc')
   })
 
@@ -102,9 +98,13 @@ describe('The order of channels', () => {
     [{ a: { waitMs: 200 }, b: { waitMs: 100 } }, 0.9],
     [{ a: { waitMs: 201 } }, 0.9],
     [{ b: { waitMs: 1 } }, 0.9],
-  ])('follows the draw unless it is known to be clearly slower: %j', (waits, share) => {
+    [{ a: { leastMs: 201 }, b: { waitMs: 100 } }, 0],
+    [{ a: { leastMs: 200 }, b: { waitMs: 100 } }, 0.9],
+    [{ a: { waitMs: 201 }, b: { leastMs: 1 } }, 0.9],
+    [{ a: { waitMs: 201, state: 'half_open' }, b: { waitMs: 100 } }, 0.9],
+  ] as const)('follows the draw unless it is known to be clearly slower and no probe is due: %j', (waits, share) => {
     const channels = [channel('a', { weight: 9 }), channel('b', { weight: 1 })]
-    const random = seeded()
+    const random = seededRandom()
     let first = 0
     for (let draw = 0; draw < 1000; draw++) {
       if (channelOrder(channels, health(waits), random)[0]?.id === 'a') first++
@@ -125,7 +125,7 @@ describe('The order of channels', () => {
     ],
   ])('leads with no channel of three that is clearly slower than another: %j', (waits, shares) => {
     const channels = ['a', 'b', 'c'].map((id) => channel(id))
-    const random = seeded()
+    const random = seededRandom()
     const first: Record<string, number> = {}
     for (let draw = 0; draw < 3000; draw++) {
       const order = channelOrder(channels, health(waits), random).map(({ id }) => id)

@@ -4,7 +4,7 @@ import type { ChannelHealth } from './channel-health.js'
 /** The draw is overruled where another channel of the same priority would answer in less than half the time. */
 const CLEARLY_SLOWER = 2
 
-type Health = Pick<ChannelHealth, 'stateOf' | 'openUntilMs' | 'expectedWaitMs'>
+type Health = Pick<ChannelHealth, 'stateOf' | 'openUntilMs' | 'expectedWaitMs' | 'leastWaitMs'>
 
 /**
  * The channels that may be tried, best first: lower priority first, and within one priority a draw by weight, unless the
@@ -38,7 +38,8 @@ function drawn(channels: readonly Channel[], random: () => number): Channel[] {
 
 function withoutSlowLead(order: Channel[], health: Health): Channel[] {
   const [drawnFirst] = order
-  if (drawnFirst === undefined) return order
+  // One call probes what has cooled down, however long others have been waiting there.
+  if (drawnFirst === undefined || health.stateOf(drawnFirst.id) === 'half_open') return order
   let lead = drawnFirst
   for (const channel of order) {
     if (channel.priority !== lead.priority) break
@@ -47,12 +48,14 @@ function withoutSlowLead(order: Channel[], health: Health): Channel[] {
   return lead === drawnFirst ? order : [lead, ...order.filter((channel) => channel !== lead)]
 }
 
-/** Whether both are known and one is slower; each is meant to carry what its weight says, and is not slower for that. */
+/**
+ * Whether one is slower than another that is known; of the one it is enough to know that it keeps calls waiting. Each
+ * is meant to carry what its weight says, and is not slower for that.
+ */
 function isClearlySlower(one: Channel, other: Channel, health: Health): boolean {
   const evenWeight = (one.weight + other.weight) / 2
-  const oneMs = health.expectedWaitMs(one.id, one.weight / evenWeight)
   const otherMs = health.expectedWaitMs(other.id, other.weight / evenWeight)
-  return oneMs !== undefined && otherMs !== undefined && oneMs > CLEARLY_SLOWER * otherMs
+  return otherMs !== undefined && health.leastWaitMs(one.id, one.weight / evenWeight) > CLEARLY_SLOWER * otherMs
 }
 
 const soonestFirst = (channels: readonly Channel[], health: Health): readonly Channel[] =>

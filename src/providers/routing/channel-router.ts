@@ -4,7 +4,7 @@ import { GatewayError } from '../../common/errors/gateway-error.js'
 import { quoted } from '../../common/errors/message-text.js'
 import { UpstreamClient } from '../../common/http/upstream-client.js'
 import { ConfigStore } from '../../config/config-store.js'
-import type { ModelRow } from '../../config/gateway-config.js'
+import type { ModelRow } from '../../config/channel-config.js'
 import type { Capability, ProviderOf } from '../contracts/provider-capabilities.js'
 import {
   type DocumentRoute,

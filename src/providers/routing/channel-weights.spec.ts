@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { seededRandom } from '../../../test/support/seeded-random.js'
 import { parseConfig } from '../../config/config-loader.js'
 import { ConfigStore } from '../../config/config-store.js'
 import { Channel } from './channel.js'
@@ -35,7 +36,7 @@ function sharesOf({ weights, inFlight, latencyMs = 100 }: Fleet): number[] {
   const config = parseConfig(JSON.stringify({ channels: listed }), {})
   const channels = config.channels.map((channel) => new Channel(channel))
   const health = new ChannelHealth(new ConfigStore(config, () => Promise.reject(new Error('no reload'))))
-  const random = seeded()
+  const random = seededRandom()
   const underWay: { readonly attempt: ChannelAttempt; readonly endsAtMs: number }[] = []
   const chosen = weights.map(() => 0)
   for (let call = 0; call < CALLS; call++) {
@@ -50,15 +51,6 @@ function sharesOf({ weights, inFlight, latencyMs = 100 }: Fleet): number[] {
     next?.attempt.succeeded()
   }
   return chosen.map((count) => count / CALLS)
-}
-
-/** Numbers in [0, 1) that are the same in every run (a linear congruential generator). */
-function seeded(): () => number {
-  let state = 42
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return state / 2 ** 32
-  }
 }
 
 describe('The share of a channel', () => {

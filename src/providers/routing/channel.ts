@@ -1,6 +1,6 @@
 import { globMatcher } from '../../common/auth/model-access.js'
 import type { UpstreamTarget } from '../../common/http/upstream-client.js'
-import type { ChannelConfig, ModelRow, ProviderName } from '../../config/gateway-config.js'
+import type { ChannelConfig, ModelRow, ProviderName } from '../../config/channel-config.js'
 
 /** A configured channel made ready for routing. */
 export class Channel {

@@ -1,4 +1,4 @@
-import type { ModelClass, ModelRow, ProviderName } from '../../config/gateway-config.js'
+import type { ModelClass, ModelRow, ProviderName } from '../../config/channel-config.js'
 import type { Capability } from '../contracts/provider-capabilities.js'
 import type { Channel } from './channel.js'
 import { BUILT_IN_MODELS } from './models.table.js'

@@ -1,4 +1,4 @@
-import type { ProviderName } from '../../config/gateway-config.js'
+import type { ProviderName } from '../../config/channel-config.js'
 import type { ProviderCapabilities } from '../contracts/provider-capabilities.js'
 
 /** The upstreams this build speaks to, by the name channels use for them. */

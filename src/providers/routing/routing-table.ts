@@ -1,6 +1,7 @@
 import type { Caller } from '../../common/auth/caller.js'
 import { globMatcher } from '../../common/auth/model-access.js'
-import type { GatewayConfig, ModelRow } from '../../config/gateway-config.js'
+import type { ModelRow } from '../../config/channel-config.js'
+import type { GatewayConfig } from '../../config/gateway-config.js'
 import type { Capability } from '../contracts/provider-capabilities.js'
 import type { ListedModel } from '../provider-router.js'
 import { Channel } from './channel.js'

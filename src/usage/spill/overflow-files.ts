@@ -23,10 +23,11 @@ export class OverflowFiles {
 
   /**
    * Resolves with how many of the records, from the first, are on the disk: those for which there is room. Rejects with what
-   * the file system says; then none of them is. One at a time.
+   * the file system says; then none of them counts as written. One at a time.
    */
   async append(records: readonly UsageRecord[]): Promise<number> {
     const roomBytes = await this.folder.roomBytes()
+    if (roomBytes <= 0) return 0
     for (;;) {
       const written = await this.written(records, roomBytes)
       if (written !== undefined) return written

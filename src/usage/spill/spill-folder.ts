@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import {
   closeSync,
-  existsSync,
+  constants,
   fstatSync,
   fsyncSync,
   mkdirSync,
@@ -12,11 +12,13 @@ import {
   statSync,
   writeSync,
 } from 'node:fs'
-import { mkdir, open, readdir, stat } from 'node:fs/promises'
+import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../common/errors/system-error.js'
 
 const OPEN = '.rows'
+/** As much a file of rows as any other; apart, as these are the only ones that are ever put together or forgotten. */
+const OPEN_UNASKED = `.unasked${OPEN}`
 /** Somebody reads it: whoever still writes into it begins another one. */
 const TAKEN = '.taken'
 
@@ -27,8 +29,8 @@ const MAXIMUM_BYTES = 512 * 1024 * 1024
 const ROWS_AT_ONCE = 1000
 
 /**
- * Files of rows that a process could not store before it ended; whoever starts next on the same data directory reads
- * them. Each process writes a file of its own. Synchronous, as it is the last thing a process does.
+ * Files of rows that a process could not store before it ended; whoever opens a store next on the same data directory
+ * reads them. Each process writes a file of its own. What is not for a process that ends is asynchronous.
  */
 export class SpillFolder {
   private file: string | undefined
@@ -36,7 +38,13 @@ export class SpillFolder {
   constructor(
     readonly path: string,
     private readonly maximumBytes = MAXIMUM_BYTES,
+    private readonly ending = OPEN,
   ) {}
+
+  /** The same files, where rows are written of which nobody has asked that they be stored. */
+  unasked(): SpillFolder {
+    return new SpillFolder(this.path, this.maximumBytes, OPEN_UNASKED)
+  }
 
   /**
    * On the disk when it returns: how many of the rows, from the first, found room. Throws what the file system says; then
@@ -46,8 +54,6 @@ export class SpillFolder {
     mkdirSync(this.path, { recursive: true, mode: 0o700 })
     const fitting = this.fitting(rows)
     if (fitting.length === 0) return 0
-    // Of a file that somebody has taken the name is not used again: its like would be taken over it.
-    if (this.file !== undefined && !existsSync(this.file)) this.file = undefined
     while (!this.appended(fitting)) this.file = undefined
     return fitting.length
   }
@@ -60,15 +66,29 @@ export class SpillFolder {
       .flatMap((name) => (name.endsWith(TAKEN) ? [join(this.path, name)] : this.taken(name)))
   }
 
-  /** Once what it holds is stored. */
+  /** Takes those that end like its own, and nobody has taken: somebody with a store may be reading the others. */
+  takeAlike(): readonly string[] {
+    return this.names()
+      .filter((name) => name.endsWith(this.ending))
+      .sort()
+      .flatMap((name) => this.taken(name))
+  }
+
+  /** Once what it holds is stored, or in another file. */
   remove(file: string): void {
     rmSync(file, { force: true })
     syncFolder(this.path)
   }
 
+  /** The same for whoever serves calls meanwhile. */
+  async discard(file: string): Promise<void> {
+    await rm(file, { force: true })
+    await this.sync()
+  }
+
   /** The name of a file that there is not yet, of this process alone. */
   newFile(): string {
-    return join(this.path, `${Date.now()}-${process.pid}-${randomBytes(4).toString('hex')}${OPEN}`)
+    return join(this.path, `${Date.now()}-${process.pid}-${randomBytes(4).toString('hex')}${this.ending}`)
   }
 
   /** What all files together may still take. Makes the folder. Rejects with what the file system says. */
@@ -106,8 +126,7 @@ export class SpillFolder {
 
   /** False when somebody has taken the file meanwhile, and may have read it before the rows were in it. */
   private appended(rows: readonly string[]): boolean {
-    this.file ??= this.newFile()
-    const descriptor = openSync(this.file, 'a', 0o600)
+    const { file, descriptor } = this.opened()
     try {
       const { ino, size } = fstatSync(descriptor)
       // What is there may end in the middle of a row: the disk was full.
@@ -117,10 +136,28 @@ export class SpillFolder {
       }
       fsyncSync(descriptor)
       syncFolder(this.path)
-      return statSync(this.file, { throwIfNoEntry: false })?.ino === ino
+      return statSync(file, { throwIfNoEntry: false })?.ino === ino
     } finally {
       closeSync(descriptor)
     }
+  }
+
+  /**
+   * The name of a file that somebody has taken is not used again: a second one, taken as well, would replace the first.
+   */
+  private opened(): { readonly file: string; readonly descriptor: number } {
+    const { file } = this
+    if (file !== undefined) {
+      try {
+        return { file, descriptor: openSync(file, constants.O_WRONLY | constants.O_APPEND) }
+      } catch (error) {
+        if (!hasCode(error, 'ENOENT')) throw error
+      }
+    }
+    const made = this.newFile()
+    const descriptor = openSync(made, 'ax', 0o600)
+    this.file = made
+    return { file: made, descriptor }
   }
 
   private fitting(rows: readonly string[]): readonly string[] {

@@ -89,6 +89,27 @@ describe('Usage that the store did not take before the end', () => {
     expect(idsTold(lines)).toEqual(idsOf(many.slice(4)))
   })
 
+  it('is on standard error as well where nobody had asked for it and no file can be written', async () => {
+    await writeFile(join(place, 'rows'), '')
+    const many = records(7)
+    expect(leftovers(new SpillFolder(join(place, 'rows', 'deeper'))).keepUnasked(many, 1000)).toBe(0)
+    const [head, ...lines] = await told()
+    expect(head).toMatchObject({ level: 50, rows: 7, err: { message: expect.stringContaining('ENOTDIR') } })
+    expect(idsTold(lines)).toEqual(idsOf(many))
+    expect(await metrics.registry.metrics()).toMatch(/^gateway_usage_dropped_total\{reason="shutdown"\} 7$/m)
+  })
+
+  it('is told how much of it is forgotten, which counts as no loss', async () => {
+    const folder = new SpillFolder(join(place, 'rows'))
+    const kept = leftovers(folder)
+    const many = records(10)
+    expect(kept.keepUnasked(many.slice(0, 6), 7)).toBe(0)
+    expect(kept.keepUnasked(many.slice(6), 7)).toBe(3)
+    expect(kept.keepUnasked([], 7)).toBe(0)
+    expect([await spilledIds(folder.path), await told()]).toEqual([idsOf(many.slice(3)), []])
+    expect(await metrics.registry.metrics()).not.toMatch(/^gateway_usage_dropped_total\{/m)
+  })
+
   it('waits for a reader that is slow, and not for one that is gone', async () => {
     await writeFile(join(place, 'rows'), '')
     const folder = new SpillFolder(join(place, 'rows', 'deeper'))

@@ -5,6 +5,7 @@ import type { UsageRecord } from '../../common/usage/usage-record.js'
 import { UsageMetrics } from '../usage-metrics.js'
 import { SpillFolder } from './spill-folder.js'
 import { spilledRow } from './spilled-row.js'
+import { keepNewest } from './unasked-rows.js'
 import { writeUrgently } from './urgent-lines.js'
 
 const STANDARD_ERROR = 2
@@ -33,6 +34,18 @@ export class UsageLeftovers {
       this.logger.warn({ rows: written, folder: this.folder.path }, 'usage waits in a file for the next start')
     }
     if (written < records.length) this.tell(records.slice(written), error)
+  }
+
+  /**
+   * The same for records of which nobody has asked so far that they be stored: with those that earlier starts have left
+   * like this, the newest `most`. How many older ones are forgotten.
+   */
+  keepUnasked(records: readonly UsageRecord[], most: number): number {
+    if (records.length === 0) return 0
+    const { rows, forgotten, lost, error } = keepNewest(this.folder.unasked(), records, most)
+    if (rows > 0) this.logger.info({ rows, folder: this.folder.path }, 'usage waits in a file for the next start')
+    if (lost.length > 0) this.tell(lost, error)
+    return forgotten
   }
 
   private spilled(records: readonly UsageRecord[]): { readonly written: number; readonly error?: unknown } {

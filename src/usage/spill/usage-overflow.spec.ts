@@ -94,9 +94,24 @@ describe('What has no room in the queue while the store is away', () => {
     await rm(lab.folder.path)
   })
 
+  it('is in the log without a file being made, where there is no room for one row, and each outage says why', async () => {
+    await begin({}, 0)
+    for (const [outage, stored] of [QUEUE_ROWS + 10, 2 * (QUEUE_ROWS + 10)].entries()) {
+      lab.store.before = away
+      await use(records(300))
+      await eventually(() => lab.logged().length === (outage + 1) * (300 - QUEUE_ROWS - 10))
+      expect(await files()).toEqual([])
+      lab.store.before = () => undefined
+      await eventually(() => lab.store.rows.size === stored)
+    }
+    expect(said('usage that does not fit into the queue finds no room in a file')).toBe(2)
+    expect(said('usage is stored that had no room in the queue')).toBe(0)
+  })
+
   it('takes no more of the disk than all files may, and the rest is in the log', async () => {
     const many = records(500)
-    const bytes = many.slice(0, 100).reduce((sum, record) => sum + Buffer.byteLength(spilledRow(record)), 0)
+    // Of those that overflow: the first ten are on their way to the store.
+    const bytes = many.slice(10, 110).reduce((sum, record) => sum + Buffer.byteLength(spilledRow(record)), 0)
     await begin({}, bytes)
     await use(many)
     await eventually(() => lab.logged().length === 500 - QUEUE_ROWS - 10 - 100)
@@ -119,6 +134,29 @@ describe('What has no room in the queue while the store is away', () => {
     expect([lab.logged(), await lab.metric('gateway_usage_dropped_total')]).toEqual([[], 0])
   })
 
+  it('is in the log or in a file, never in both, at an end that comes while the log is told of it', async () => {
+    await writeFile(lab.folder.path, 'a file where the folder should be')
+    const many = records(4000)
+    await use(many, 1000)
+    while (lab.logged().length === 0) await nextTurn()
+    await rm(lab.folder.path)
+    lab.writer.keepRest()
+    const kept = await lab.spilled()
+    for (let turn = 0; turn < 10; turn++) await nextTurn()
+    expect(kept.length).toBeGreaterThan(1000)
+    expect([...kept, ...lab.logged()].sort()).toEqual(idsOf(many).sort())
+    expect(await lab.metric('gateway_usage_dropped_total')).toBe(lab.logged().length)
+  })
+
+  it('is kept once, though more comes after the end than the queue takes', async () => {
+    const [first, late] = [records(200), records(200)]
+    lab.writer.add(first)
+    lab.writer.keepRest()
+    lab.writer.add(late)
+    lab.writer.keepRest()
+    expect((await lab.spilled()).toSorted()).toEqual(idsOf([...first, ...late]).sort())
+  })
+
   it('is written by an end to which the store is back, as far as it is in no file', async () => {
     await begin({ batchRows: 1000, batchMs: 60_000 })
     const many = records(500)
@@ -127,6 +165,20 @@ describe('What has no room in the queue while the store is away', () => {
     await lab.writer.stop()
     expect(lab.written().sort()).toEqual(idsOf(many).sort())
     expect(await lab.spilled()).toEqual([])
+  })
+
+  it('waits in files as well, all of it, when a reload has made the queue much smaller', async () => {
+    await begin({ queueRows: 15_000 })
+    const many = records(15_010)
+    lab.writer.add(many.slice(0, -20))
+    await lab.reload({ ...USAGE, queueRows: QUEUE_ROWS })
+    for (const [index, record] of many.slice(-20).entries()) {
+      lab.writer.add([record])
+      const left = Math.max(QUEUE_ROWS + 10, 15_010 - 1000 * (index + 1))
+      await eventually(async () => (await lab.metric('gateway_usage_queue_rows')) <= left)
+    }
+    expect(await lab.spilled()).toHaveLength(15_010 - QUEUE_ROWS - 10)
+    expect(lab.logged()).toEqual([])
   })
 
   it('takes no more memory than ten thousand rows do, however slow the disk is', async () => {

@@ -15,7 +15,7 @@ const MAXIMUM_WAITING_ROWS = 10_000
 /** Written before the disk is waited for. */
 const ROWS_OF_A_BATCH = 5000
 
-/** Told one after the other, as more would hold up the calls that are under way. */
+/** Told in one go: more would hold up the calls that are under way. */
 const LINES_AT_ONCE = 50
 
 /**
@@ -67,7 +67,7 @@ export class UsageOverflow {
   /** The store has taken the queue: what is in files follows. */
   restore(): void {
     if (!this.hasFiles) return
-    this.hasFiles = this.hasToldOfFiles = false
+    this.hasFiles = this.hasToldOfFiles = this.hasToldOfFailure = false
     this.work = this.work.then(() => {
       this.recovery.restore(this.files.release())
     })
@@ -78,10 +78,17 @@ export class UsageOverflow {
     return this.work
   }
 
+  /** Resolves when nothing that waits in files is being stored; never rejects. */
+  async whenRestored(): Promise<void> {
+    await this.work
+    await this.recovery.whenIdle()
+  }
+
   /** For the very end: all that may be in no file, to whoever keeps it now. */
   takeRest(): readonly UsageRecord[] {
     const rest = [...this.writing, ...this.waiting]
-    this.writing = this.waiting = []
+    this.writing = []
+    this.waiting = []
     return rest
   }
 
@@ -128,9 +135,12 @@ export class UsageOverflow {
     this.hasToldOfFailure = true
   }
 
+  /** Whoever takes the rest meanwhile takes what nobody was told of yet. */
   private async giveUpSlowly(records: readonly UsageRecord[]): Promise<void> {
-    for (let at = 0; at < records.length; at += LINES_AT_ONCE) {
-      this.giveUp(records.slice(at, at + LINES_AT_ONCE))
+    this.writing = records
+    while (this.writing.length > 0) {
+      this.giveUp(this.writing.slice(0, LINES_AT_ONCE))
+      this.writing = this.writing.slice(LINES_AT_ONCE)
       await nextTurn()
     }
   }

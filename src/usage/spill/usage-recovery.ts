@@ -18,8 +18,8 @@ import { SpillFolder } from './spill-folder.js'
 import { linesOf, recordOfRow } from './spilled-row.js'
 
 /**
- * Stores what is in files: what processes before this one could not store any more, and what did not fit into the queue of
- * this one. A file goes once the store has all of it.
+ * Stores what is in files once the store is open, for whatever reason: what processes before this one could not store any
+ * more, or had not been asked to, and what did not fit into the queue of this one. A file goes once the store has all of it.
  */
 @Injectable()
 export class UsageRecovery implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown {
@@ -60,7 +60,12 @@ export class UsageRecovery implements OnModuleInit, OnModuleDestroy, BeforeAppli
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    await this.work
+    await this.whenIdle()
+  }
+
+  /** Resolves when no file is being read; never rejects. */
+  whenIdle(): Promise<void> {
+    return this.work
   }
 
   /** One after the other. */
@@ -74,7 +79,7 @@ export class UsageRecovery implements OnModuleInit, OnModuleDestroy, BeforeAppli
     try {
       for (const file of take()) {
         if (!(await this.settled(file, areOwn))) return
-        this.folder.remove(file)
+        await this.folder.discard(file)
       }
     } catch (error) {
       this.logger.error({ err: error, folder: this.folder.path }, 'usage that waits in files cannot be read')

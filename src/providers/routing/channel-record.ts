@@ -1,0 +1,53 @@
+import { WaitingCalls } from './waiting-calls.js'
+
+/** Weight of the newest sample in the average; older ones fade. */
+const NEWEST_SHARE = 0.2
+/** A channel that nobody used for so long may have changed: its average says nothing any more. */
+const LATENCY_LIFETIME_MS = 10_000
+
+/** What is known of a channel. Times are on the performance clock. */
+export class ChannelRecord {
+  consecutiveFailures = 0
+  /** 0 = closed. */
+  openUntilMs = 0
+  coolDownMs = 0
+  /** How often it was opened: whoever began before the last time knows nothing new. */
+  openings = 0
+  isProbed = false
+  /** Calls that wait for their first byte. */
+  readonly waiting = new WaitingCalls()
+  /** To the first byte, on average; says something only where `isKnown`. */
+  latencyMs = 0
+  private sampledAtMs = Number.NEGATIVE_INFINITY
+
+  openFor(durationMs: number): void {
+    this.openings++
+    this.openUntilMs = Math.max(this.openUntilMs, performance.now() + durationMs)
+    // What it was like until then says nothing any more: the probe will tell.
+    this.sampledAtMs = Number.NEGATIVE_INFINITY
+  }
+
+  /** Whether it was learned a moment before. */
+  isSampled(atMs: number): boolean {
+    return atMs - this.sampledAtMs <= LATENCY_LIFETIME_MS
+  }
+
+  /**
+   * The average holds for a while, and for as long as a call waits that began within it: that it is not answered is
+   * knowledge as well. Calls that begin later do not make old knowledge new.
+   */
+  isKnown(nowMs: number): boolean {
+    return this.isSampled(Math.min(nowMs, this.waiting.oldestBeganAtMs))
+  }
+
+  /** Told of a call while it still waits. */
+  noteLatency(sampleMs: number, nowMs: number): void {
+    this.latencyMs = this.isKnown(nowMs) ? this.latencyMs + NEWEST_SHARE * (sampleMs - this.latencyMs) : sampleMs
+    this.sampledAtMs = nowMs
+  }
+
+  /** Of a call that waited so long for nothing. It may raise the average, but what fails at once is not fast. */
+  noteLeastLatency(leastMs: number, nowMs: number): void {
+    if (this.isKnown(nowMs) && leastMs > this.latencyMs) this.noteLatency(leastMs, nowMs)
+  }
+}

@@ -1,0 +1,103 @@
+import type { Allowance, ExpectedUse, TokensAndAudio, WorkReservation } from '../common/limits/allowance.js'
+import { type Soon, WINDOW_SECONDS } from '../common/limits/limit-windows.js'
+
+/** More than an upstream works at for one session; beyond it the oldest gives back what it holds. */
+const MOST_ANSWERS = 32
+
+const WINDOW_MS = 1000 * WINDOW_SECONDS
+
+const NOTHING: TokensAndAudio = { tokens: 0, audioSeconds: 0 }
+
+/** What an upstream says where a client asks for an answer while another one is under way. */
+const HAS_ANSWER = 'conversation_already_has_active_response'
+
+interface Answer {
+  readonly reservation: Soon<WorkReservation>
+  /** Of the event that asked for it. */
+  readonly eventId: string | undefined
+  readonly askedAtMs: number
+  isBegun: boolean
+}
+
+/**
+ * What the answers of one session hold of its key's limits, each from the event that asks for it to its end. Upstreams
+ * take events in order, so that of those asked for the oldest is the next to begin; for the sums it does not matter.
+ */
+export class AnswerReservations {
+  /** The oldest first. */
+  private readonly answers: Answer[] = []
+
+  constructor(private readonly allowance: Allowance) {}
+
+  /** Reserves for an answer that the client asks for. Why it may not have it, for people; undefined where it may. */
+  ask(use: ExpectedUse, eventId: string | undefined): Soon<string | undefined> {
+    const reservation = this.allowance.reserve(use)
+    if (!(reservation instanceof Promise)) return this.asked(reservation, eventId)
+    return reservation.then((made) => this.asked(made, eventId))
+  }
+
+  /** One has begun. What the upstream begins by itself cannot be refused: it is reserved where there is room. */
+  begin(expected: () => ExpectedUse): void {
+    this.forgetLost()
+    const asked = this.answers.find(({ isBegun }) => !isBegun)
+    if (asked === undefined) this.add({ reservation: this.allowance.reserve(expected()), eventId: undefined }, true)
+    else asked.isBegun = true
+  }
+
+  /** One has ended, and has used that much. */
+  end(use: TokensAndAudio = NOTHING): void {
+    const index = this.answers.findIndex(({ isBegun }) => isBegun)
+    // Some upstream may never have said that it begins.
+    const answer = this.takeOut(Math.max(0, index))
+    if (answer === undefined) this.allowance.spend(use)
+    else settle(answer, use)
+  }
+
+  /** The `error` of an event of the upstream, which may be all that becomes of an answer that was asked for. */
+  reject({ event_id: eventId, code, param }: Readonly<Record<string, unknown>>): void {
+    const isOfAnswers = code === HAS_ANSWER || (typeof param === 'string' && param.startsWith('response'))
+    const isNamed = typeof eventId === 'string'
+    if (!isNamed && !isOfAnswers) return
+    const index = this.answers.findIndex((answer) => !answer.isBegun && (!isNamed || answer.eventId === eventId))
+    if (index >= 0) this.giveBack(index)
+  }
+
+  private asked(made: WorkReservation, eventId: string | undefined): string | undefined {
+    this.forgetLost()
+    if (made.refusal === undefined) this.add({ reservation: made, eventId }, false)
+    return made.refusal
+  }
+
+  private add(answer: Pick<Answer, 'reservation' | 'eventId'>, isBegun: boolean): void {
+    this.answers.push({ ...answer, askedAtMs: performance.now(), isBegun })
+    if (this.answers.length > MOST_ANSWERS) this.giveBack(0)
+  }
+
+  /** What has not begun for as long as a window lasts never will; the next one must not be taken for it. */
+  private forgetLost(): void {
+    const sinceMs = performance.now() - WINDOW_MS
+    for (let index = this.answers.length - 1; index >= 0; index--) {
+      const answer = this.answers[index]
+      if (answer !== undefined && !answer.isBegun && answer.askedAtMs < sinceMs) this.giveBack(index)
+    }
+  }
+
+  private giveBack(index: number): void {
+    const answer = this.takeOut(index)
+    if (answer !== undefined) settle(answer, NOTHING)
+  }
+
+  private takeOut(index: number): Answer | undefined {
+    return this.answers.splice(index, 1)[0]
+  }
+}
+
+function settle({ reservation }: Answer, use: TokensAndAudio): void {
+  if (!(reservation instanceof Promise)) {
+    reservation.settle(use)
+    return
+  }
+  void reservation.then((made) => {
+    made.settle(use)
+  })
+}

@@ -1,0 +1,136 @@
+import type { Units } from '../common/http/call.js'
+import type { ExpectedUse } from '../common/limits/allowance.js'
+import { FrameScan } from '../common/realtime-dialect/frame-scan.js'
+import { countedUnits } from '../common/usage/counted-units.js'
+import {
+  bytesPerSecond,
+  HEARD_TOKENS_PER_SECOND,
+  PCM_BYTES_PER_SECOND,
+  SPOKEN_TOKENS_PER_SECOND,
+} from './audio-rates.js'
+
+/** As of the body of a chat. */
+const BYTES_PER_TOKEN = 4
+const TOKENS_PER_PICTURE = 1000
+
+/** Of an answer that may be spoken, if it has no maximum that is less. */
+const SPOKEN_SECONDS = 10
+
+/** Of audio, always: a limit that is used up must not be missed because of an answer in text. */
+const LEAST_SECONDS = 0.1
+
+const SHORTEST_MEDIUM_BYTES = 1024
+const BASE64_BYTES_PER_CHARACTER = 3 / 4
+
+/** Members that hold sound or pictures in Base64, of which no model reads a character. */
+const MEDIUM = /"(audio|image_url)"\s*:\s*"([^"\\]*)"/g
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** What a model reads of events, before it is counted in tokens. */
+interface Material {
+  readonly textBytes: number
+  readonly soundBytes: number
+  readonly pictures: number
+}
+
+/** What an event says of the answer it asks for. */
+interface Wish {
+  /** Infinity: without a maximum. */
+  readonly mostTokens?: number
+  readonly isSpoken?: boolean
+}
+
+const NO_MATERIAL: Material = { textBytes: 0, soundBytes: 0, pictures: 0 }
+const NO_WISH: Wish = {}
+
+/**
+ * What the next answer of a session will use, as far as it can be told before it begins: the conversation as the last
+ * answer has counted it, what was sent since, and as much as it may say. Events are looked through, not parsed.
+ */
+export class ExpectedAnswer {
+  private conversationTokens = 0
+  private sent = NO_MATERIAL
+  private mostTokens = Infinity
+  private isSpoken = true
+  private inputBytesPerSecond = PCM_BYTES_PER_SECOND
+
+  /** `session`: all of it, as the upstream says it in either dialect. */
+  configure(session: Fields): void {
+    this.mostTokens = maximumOf(session['max_output_tokens'] ?? session['max_response_output_tokens'])
+    const modalities = session['output_modalities'] ?? session['modalities']
+    if (Array.isArray(modalities)) this.isSpoken = modalities.includes('audio')
+    this.inputBytesPerSecond = bytesPerSecond(session, 'input') ?? this.inputBytesPerSecond
+  }
+
+  /** An event of the client has gone upstream; not those that only append to its sound. */
+  send(event: Buffer): void {
+    this.sent = sumOf(this.sent, materialOf(event))
+  }
+
+  /** An answer begins, and has read what was sent. */
+  begin(): void {
+    this.sent = NO_MATERIAL
+  }
+
+  /** One has ended: by its own figures the next one reads as much. */
+  end(reported: Units): void {
+    const { promptTokens = 0, completionTokens = 0 } = countedUnits(reported)
+    this.conversationTokens = promptTokens + completionTokens
+  }
+
+  /** `heardSeconds`: sound that none has answered yet. `create`: the event that asks for it, where a client does. */
+  expected(heardSeconds: number, create?: Buffer): ExpectedUse {
+    const wish = create === undefined ? NO_WISH : wishOf(create)
+    const { mostTokens = this.mostTokens, isSpoken = this.isSpoken } = wish
+    const read = create === undefined ? this.sent : sumOf(this.sent, materialOf(create))
+    const { textBytes, soundBytes, pictures } = read
+    const isBounded = mostTokens < Infinity
+    const heard = heardSeconds + soundBytes / this.inputBytesPerSecond
+    const spoken = isSpoken ? Math.min(SPOKEN_SECONDS, mostTokens / SPOKEN_TOKENS_PER_SECOND) : 0
+    const readTokens = textBytes / BYTES_PER_TOKEN + pictures * TOKENS_PER_PICTURE + heard * HEARD_TOKENS_PER_SECOND
+    return {
+      tokens: this.conversationTokens + Math.ceil(readTokens) + (isBounded ? mostTokens : 0),
+      unboundedAnswers: isBounded ? 0 : 1,
+      audioSeconds: Math.max(LEAST_SECONDS, Math.ceil((heard + spoken) * 10) / 10),
+    }
+  }
+}
+
+const maximumOf = (value: unknown): number => (typeof value === 'number' && value > 0 ? value : Infinity)
+
+function wishOf(create: Buffer): Wish {
+  const member = FrameScan.of(create)?.member('response')
+  if (member === undefined) return NO_WISH
+  const bytes = create.subarray(member.valueStart, member.valueEnd)
+  const response = FrameScan.of(bytes)
+  const text = (name: string): string | undefined => {
+    const span = response?.member(name)
+    const found = span === undefined ? 'null' : bytes.toString('latin1', span.valueStart, span.valueEnd)
+    return found === 'null' ? undefined : found
+  }
+  const maximum = text('max_output_tokens') ?? text('max_response_output_tokens')
+  const modalities = text('output_modalities') ?? text('modalities')
+  return {
+    ...(maximum !== undefined && { mostTokens: maximumOf(Number(maximum)) }),
+    ...(modalities !== undefined && { isSpoken: modalities.includes('"audio"') }),
+  }
+}
+
+function materialOf(event: Buffer): Material {
+  const material = { textBytes: event.length, soundBytes: 0, pictures: 0 }
+  if (event.length < SHORTEST_MEDIUM_BYTES) return material
+  for (const [, name, medium = ''] of event.toString('latin1').matchAll(MEDIUM)) {
+    if (medium.length < SHORTEST_MEDIUM_BYTES) continue
+    material.textBytes -= medium.length
+    if (name === 'audio') material.soundBytes += medium.length * BASE64_BYTES_PER_CHARACTER
+    else material.pictures++
+  }
+  return material
+}
+
+const sumOf = (one: Material, other: Material): Material => ({
+  textBytes: one.textBytes + other.textBytes,
+  soundBytes: one.soundBytes + other.soundBytes,
+  pictures: one.pictures + other.pictures,
+})

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { once } from 'node:events'
+import type { Fault } from '../../src/sandbox/faults.js'
+import type { LimitsAnswer } from '../../src/limits/limits.service.js'
+import { type M1Gateway, MESSAGES, messageText, startM1Gateway } from '../support/m1-gateway.js'
+import { openRaw, sendRaw } from '../support/raw-http.js'
+
+const LIMIT = 1000
+
+/** More than the gateway holds, and more than connections do: its caller can leave in the middle. */
+const LARGE: Fault = {
+  kind: 'status',
+  status: 200,
+  headers: { 'content-type': 'application/json' },
+  body: `{"content":[{"type":"text","text":"${'x'.repeat(32_000_000)}"}]}`,
+}
+
+/** Four characters to a token, and four tokens for the message. */
+const PROMPT = 2 + 4
+
+let lab: M1Gateway
+
+beforeAll(async () => {
+  const limits = { tokensPerMinute: LIMIT }
+  lab = await startM1Gateway({ keys: ['leaving', 'staying'].map((id) => ({ id, key: id, limits })) })
+})
+afterAll(() => lab.close())
+
+const ofKey = (key: string): Record<string, string> => ({ authorization: `Bearer ${key}` })
+
+/** A question of eight characters, whose caller is known by the same name in the log. */
+const question = (key: string) => ({
+  path: MESSAGES,
+  body: messageText('Hi there', { max_tokens: 900 }),
+  headers: { ...ofKey(key), 'x-request-id': key },
+})
+
+async function remaining(key: string): Promise<number | undefined> {
+  const { text } = await sendRaw(lab.gateway.url, { method: 'GET', path: '/v1/limits', headers: ofKey(key) })
+  return (JSON.parse(text) as LimitsAnswer).limits['tokensPerMinute']?.remaining
+}
+
+describe('An answer too large to be held, whose upstream says nothing of its use,', () => {
+  it('keeps what it reserved when its caller leaves in the middle: only the prompt is known', async () => {
+    lab.simulator.queueFault(LARGE)
+    const answer = await openRaw(lab.gateway.url, question('leaving'))
+    const reservedLeft = await remaining('leaving')
+    expect(reservedLeft).toBeLessThanOrEqual(LIMIT - 900)
+    await once(answer, 'data')
+    answer.destroy()
+    const { status, usage } = await lab.gateway.logLine('leaving')
+    expect([status, usage]).toEqual([499, { units: { input_tokens: PROMPT }, estimated: true }])
+    expect(await remaining('leaving')).toBe(reservedLeft)
+  })
+
+  it('has cost its prompt when all of it was read', async () => {
+    lab.simulator.queueFault(LARGE)
+    const { status, complete } = await sendRaw(lab.gateway.url, question('staying'))
+    expect([status, complete]).toEqual([200, true])
+    const { usage } = await lab.gateway.logLine('staying')
+    expect(usage).toEqual({ units: { input_tokens: PROMPT }, estimated: true })
+    expect(await remaining('staying')).toBe(LIMIT - PROMPT)
+  })
+})

@@ -1,0 +1,12 @@
+import { callerWithOwnBearer } from '../../src/common/auth/caller.js'
+import type { BytesHolder } from '../../src/common/http/arriving-body.js'
+
+/** A call of somebody with a key that the gateway knows. */
+export const callOf = (keyId: string): BytesHolder => ({ caller: { keyId }, heldBytes: 0, isOver: false })
+
+/** A call of somebody with a key that the gateway does not know: one id for all of them. */
+export const strangerOf = (bearer: string): BytesHolder => ({
+  caller: callerWithOwnBearer(bearer),
+  heldBytes: 0,
+  isOver: false,
+})

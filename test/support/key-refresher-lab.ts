@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto'
+import { expect, jest } from '@jest/globals'
+import { newKey } from '../../src/common/auth/issued-key.js'
+import { type StoredKey, StoredKeys } from '../../src/common/auth/stored-keys.js'
+import { GatewayError } from '../../src/common/errors/gateway-error.js'
+import { parseConfig } from '../../src/config/config-loader.js'
+import { ConfigStore } from '../../src/config/config-store.js'
+import type { GatewayConfig } from '../../src/config/gateway-config.js'
+import type { KeyReading, KeyRepository } from '../../src/keys/key.repository.js'
+import { KeyRefresher } from '../../src/keys/key-refresher.js'
+
+export const SHA256 = createHash('sha256').update('a').digest('hex')
+export const START_MS = 1_800_000_000_000
+
+export const key = (given: Partial<StoredKey> = {}): StoredKey => ({
+  id: 'a',
+  sha256: SHA256,
+  isRevoked: false,
+  updatedAtMs: START_MS,
+  ...given,
+})
+
+export const readingEvery = (keyRefreshMs: number): GatewayConfig =>
+  parseConfig(JSON.stringify({ auth: { adminKey: newKey('sk-gw-admin-'), keyRefreshMs } }), {})
+
+/** A store whose clock is the test's, and whose rows are what the test says. */
+export class FakeKeyRepository implements Pick<KeyRepository, 'read'> {
+  rows: readonly StoredKey[] = []
+  isAway = false
+  /** What its clock is behind. */
+  behindMs = 0
+  /** How long each of the next answers takes; those after them take no time. */
+  delaysMs: number[] = []
+  /** After how long each of the next questions fails. */
+  failuresMs: number[] = []
+  readonly questions: (number | undefined)[] = []
+  readonly askedAtMs: number[] = []
+
+  get nowMs(): number {
+    return Date.now() - this.behindMs
+  }
+
+  async read(sinceMs?: number): Promise<KeyReading> {
+    this.questions.push(sinceMs)
+    this.askedAtMs.push(Date.now() - START_MS)
+    if (this.isAway) throw new GatewayError('overloaded', 'The database cannot be reached.')
+    const failureMs = this.failuresMs.shift()
+    if (failureMs !== undefined) {
+      await pause(failureMs)
+      throw new GatewayError('overloaded', 'The database has ended the connection.')
+    }
+    const reading = { keys: this.rows.filter(({ updatedAtMs }) => updatedAtMs >= (sinceMs ?? 0)), asOfMs: this.nowMs }
+    const delayMs = this.delaysMs.shift() ?? 0
+    if (delayMs > 0) await pause(delayMs)
+    return reading
+  }
+
+  /** As the store does it: a later version never looks older. */
+  change(isRevoked: boolean): void {
+    this.rows = this.rows.map((row) => ({
+      ...row,
+      isRevoked,
+      updatedAtMs: Math.max(this.nowMs, row.updatedAtMs + 1),
+    }))
+  }
+}
+
+/** By the clock of the test. */
+const pause = (milliseconds: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, milliseconds)
+  })
+
+/** A refresher, and what it says; for tests whose timers are faked from `START_MS` on. */
+export class KeyRefresherLab {
+  readonly repository = new FakeKeyRepository()
+  readonly stored = new StoredKeys()
+  readonly lines: string[] = []
+  refresher!: KeyRefresher
+
+  begin(config = new ConfigStore(readingEvery(2_000))): Promise<void> {
+    const note = (...words: unknown[]): void => {
+      this.lines.push(String(words.at(-1)))
+    }
+    const logger = { info: note, warn: note }
+    this.refresher = new KeyRefresher(config, this.repository as unknown as KeyRepository, this.stored, logger)
+    return this.refresher.onApplicationBootstrap()
+  }
+
+  verdict(): string {
+    return this.stored.judge(SHA256).verdict
+  }
+
+  /** Nothing of it is left afterwards. */
+  async end(): Promise<void> {
+    const stopped = this.refresher.beforeApplicationShutdown()
+    await jest.advanceTimersByTimeAsync(10_000)
+    await stopped
+    expect(jest.getTimerCount()).toBe(0)
+  }
+}
