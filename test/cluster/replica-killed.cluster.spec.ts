@@ -122,6 +122,13 @@ describe('kill -9 of one replica', () => {
       expect(lost(outcomes).length).toBeLessThan(25)
 
       expect(await requestUsage(cluster.databaseUrl, 'acknowledged-')).toEqual(names)
+      // Of the load as well, which the balancer has dealt out: what the survivor answered is written down, each once.
+      const answeredThere = outcomes.filter(({ id, isWhole }) => isWhole === true && servedThere.has(id))
+      expect(answeredThere.length).toBeGreaterThan(50)
+      const rows = await requestUsage(cluster.databaseUrl, 'load-')
+      expect(rows.filter((id) => servedThere.has(id))).toEqual(answeredThere.map(({ id }) => id).sort())
+      // The dead one may have lost the last of its own, and has written none twice either.
+      expect(rows).toEqual([...new Set(rows)])
       const paid = (task: string): TaskUsage =>
         task === failed ? { task, outcome: 'upstream_failed', videos: 0 } : { task, outcome: 'ok', videos: 1 }
       expect(await taskUsage(cluster.databaseUrl)).toEqual([...tasks].sort().map(paid))

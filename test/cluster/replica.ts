@@ -2,6 +2,8 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../support/free-port.js'
 import { type Exit, type GatewayProcess, runGateway } from '../support/gateway-process.js'
+import { parseScrape, valueOf } from '../support/prometheus-text.js'
+import { sendRaw } from '../support/raw-http.js'
 
 /** A built gateway at an address that it keeps over restarts. */
 export class Replica {
@@ -11,6 +13,7 @@ export class Replica {
     readonly url: string,
     /** `host:port`, as the balancer wants it. */
     readonly address: string,
+    private readonly metricsUrl: string,
     private readonly directory: string,
     private readonly variables: Readonly<Record<string, string>>,
   ) {}
@@ -21,10 +24,15 @@ export class Replica {
     configuration: object,
     variables: Readonly<Record<string, string>>,
   ): Promise<Replica> {
-    const port = String(await freePort())
+    const [port, metricsPort] = [String(await freePort()), String(await freePort())]
     await mkdir(directory)
     await writeFile(join(directory, 'gateway.yaml'), JSON.stringify(configuration))
-    return new Replica(`http://127.0.0.1:${port}`, `127.0.0.1:${port}`, directory, { PORT: port, ...variables })
+    const address = `127.0.0.1:${port}`
+    return new Replica(`http://${address}`, address, `http://127.0.0.1:${metricsPort}`, directory, {
+      PORT: port,
+      METRICS_PORT: metricsPort,
+      ...variables,
+    })
   }
 
   /** The process that runs. Throws when none does. */
@@ -37,6 +45,20 @@ export class Replica {
   async start(): Promise<void> {
     this.current = runGateway(this.directory, this.variables)
     await this.current.listening()
+  }
+
+  /** Requests of that family (docs/metrics.md) that are under way there. */
+  async inFlight(family: string): Promise<number> {
+    const { text } = await sendRaw(this.metricsUrl, { method: 'GET', path: '/metrics' })
+    return valueOf(parseScrape(text), 'gateway_requests_in_flight', { family }) ?? 0
+  }
+
+  /** Whether nobody takes connections there any more, although the process may still be at work. */
+  refusesConnections(): Promise<boolean> {
+    return sendRaw(this.url, { method: 'GET', path: '/health/live' }).then(
+      () => false,
+      (error: unknown) => String(error).includes('ECONNREFUSED'),
+    )
   }
 
   /** Writes another configuration and has it read. */

@@ -1,4 +1,4 @@
-import pg from 'pg'
+import { rowsOf } from './store-query.js'
 
 /** What the store has written down about one task that has ended. */
 export interface TaskUsage {
@@ -10,7 +10,7 @@ export interface TaskUsage {
 
 /** The request ids of all usage of requests whose ids begin so, in their order; one that is there twice is here twice. */
 export async function requestUsage(databaseUrl: string, prefix: string): Promise<readonly string[]> {
-  const rows = await ask<{ readonly request_id: string }>(
+  const rows = await rowsOf<{ readonly request_id: string }>(
     databaseUrl,
     `select request_id from usage_record where kind = 'request' and request_id like $1
      order by request_id collate "C"`,
@@ -21,7 +21,7 @@ export async function requestUsage(databaseUrl: string, prefix: string): Promise
 
 /** All usage of tasks, in the order of the tasks. */
 export function taskUsage(databaseUrl: string): Promise<readonly TaskUsage[]> {
-  return ask<TaskUsage>(
+  return rowsOf<TaskUsage>(
     databaseUrl,
     `select upstream_task_id as task, outcome, videos::integer as videos
      from usage_record left join task on usage_record.id = 'task video ' || task.id
@@ -31,21 +31,9 @@ export function taskUsage(databaseUrl: string): Promise<readonly TaskUsage[]> {
 
 /** How many tasks have come to their end, as the store knows it. */
 export async function endedTasks(databaseUrl: string): Promise<number> {
-  const rows = await ask<{ readonly ended: number }>(
+  const rows = await rowsOf<{ readonly ended: number }>(
     databaseUrl,
     `select count(*)::integer as ended from task where state in ('succeed', 'failed')`,
   )
   return rows[0]?.ended ?? 0
-}
-
-async function ask<Row extends object>(
-  databaseUrl: string,
-  question: string,
-  values: readonly string[] = [],
-): Promise<readonly Row[]> {
-  const client = new pg.Client({ connectionString: databaseUrl })
-  await client.connect()
-  const { rows } = await client.query<Row>(question, [...values])
-  await client.end()
-  return rows
 }

@@ -6,6 +6,7 @@ import { emptyDirectory } from '../support/gateway-process.js'
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.js'
 import { p1Channel, UPSTREAM_KEY } from '../support/p1-gateway.js'
 import { startClusterPostgres } from './debian-postgres.js'
+import { startParts } from './start-parts.js'
 import { WorkerLab } from './worker-lab.js'
 
 /** A gateway of two workers on a PostgreSQL of its own, with one simulated upstream. */
@@ -19,32 +20,24 @@ export interface WorkerPair {
 }
 
 /** Resolves when both listen. The test key is in `auth` beside what is given. */
-export async function startWorkerPair(sections: object = {}, auth: object = {}): Promise<WorkerPair> {
-  const postgres = await startClusterPostgres()
-  const databaseUrl = await postgres.emptyDatabase()
-  const simulator = await startP1Simulator({ apiKey: UPSTREAM_KEY })
-  const proxy = await startHoldingProxy(simulator.port)
-  const lab = new WorkerLab(await emptyDirectory())
-  const configuration = {
-    auth: { keys: [{ id: 'test', key: TEST_KEY }], ...auth },
-    channels: [p1Channel('only', simulator, { baseUrl: proxy.url })],
-    server: { workers: 2 },
-    database: { url: databaseUrl },
-    ...sections,
-  }
-  await writeFile(join(lab.directory, 'gateway.yaml'), JSON.stringify(configuration))
-  lab.start({})
-  await lab.listening()
-  return {
-    lab,
-    simulator,
-    proxy,
-    databaseUrl,
-    close: async () => {
-      await lab.gateway.close()
-      await proxy.close()
-      await simulator.close()
-      await postgres.close()
-    },
-  }
+export function startWorkerPair(sections: object = {}, auth: object = {}): Promise<WorkerPair> {
+  return startParts(async (closedAtLast) => {
+    const postgres = closedAtLast(await startClusterPostgres())
+    const databaseUrl = await postgres.emptyDatabase()
+    const simulator = closedAtLast(await startP1Simulator({ apiKey: UPSTREAM_KEY }))
+    const proxy = closedAtLast(await startHoldingProxy(simulator.port))
+    const lab = new WorkerLab(await emptyDirectory())
+    const configuration = {
+      auth: { keys: [{ id: 'test', key: TEST_KEY }], ...auth },
+      channels: [p1Channel('only', simulator, { baseUrl: proxy.url })],
+      server: { workers: 2 },
+      database: { url: databaseUrl },
+      ...sections,
+    }
+    await writeFile(join(lab.directory, 'gateway.yaml'), JSON.stringify(configuration))
+    lab.start({})
+    closedAtLast(lab.gateway)
+    await lab.listening()
+    return { lab, simulator, proxy, databaseUrl }
+  })
 }
