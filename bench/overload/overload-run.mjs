@@ -63,6 +63,7 @@ export class OverloadRun {
       if (load.goodPerSecond > best.goodPerSecond) best = { ...load, part }
       if (load.tally.total('good') >= SERVED_SHARE * load.tally.all) break
     }
+    if (best.part === undefined) throw new Error('nothing was served in time at any rate')
     return best.part
   }
 

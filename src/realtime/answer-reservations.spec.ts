@@ -115,6 +115,7 @@ describe('An error of the upstream', () => {
     ['gives back the oldest where there is an answer already', { code: 'conversation_already_has_active_response' }, 1],
     ['gives back the oldest where it names a field of one', { event_id: null, param: 'response.tools[0]' }, 1],
     ['gives back nothing where it says nothing of answers', { event_id: null, param: 'session.voice' }, undefined],
+    ['gives back nothing where it is of a cancel', { event_id: null, param: 'response_id' }, undefined],
   ])('%s', (_what, error, number) => {
     const allowance = new NumberedAllowance()
     const answers = new AnswerReservations(allowance)

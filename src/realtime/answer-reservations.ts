@@ -11,6 +11,9 @@ const NOTHING: TokensAndAudio = { tokens: 0, audioSeconds: 0 }
 /** What an upstream says where a client asks for an answer while another one is under way. */
 const HAS_ANSWER = 'conversation_already_has_active_response'
 
+/** `response`, or a field of it; not `response_id`, which a client names where it cancels one. */
+const ANSWERS_FIELD = /^response(?:[.[]|$)/
+
 interface Answer {
   readonly reservation: Soon<WorkReservation>
   /** Of the event that asked for it. */
@@ -55,7 +58,7 @@ export class AnswerReservations {
 
   /** The `error` of an event of the upstream, which may be all that becomes of an answer that was asked for. */
   reject({ event_id: eventId, code, param }: Readonly<Record<string, unknown>>): void {
-    const isOfAnswers = code === HAS_ANSWER || (typeof param === 'string' && param.startsWith('response'))
+    const isOfAnswers = code === HAS_ANSWER || (typeof param === 'string' && ANSWERS_FIELD.test(param))
     const isNamed = typeof eventId === 'string'
     if (!isNamed && !isOfAnswers) return
     const index = this.answers.findIndex((answer) => !answer.isBegun && (!isNamed || answer.eventId === eventId))

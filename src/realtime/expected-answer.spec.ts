@@ -30,6 +30,13 @@ describe('An answer is expected to read', () => {
     expect(expected.expected(0)).toMatchObject({ tokens: 240 })
   })
 
+  it('no less after an answer that read nothing', () => {
+    const expected = new ExpectedAnswer()
+    expected.end({ total_tokens: 130, input_tokens: 100, output_tokens: 30 })
+    expected.end({ total_tokens: 0, input_tokens: 0, output_tokens: 0 })
+    expect(expected.expected(0)).toMatchObject({ tokens: 130 })
+  })
+
   it('ten tokens for each second that it hears, and those seconds', () => {
     const expected = new ExpectedAnswer()
     expect(expected.expected(2.54)).toMatchObject({ tokens: 26, audioSeconds: 12.6 })
@@ -55,6 +62,11 @@ describe('An answer is expected to read', () => {
     const long = `data:image/png;base64,${'A'.repeat(5000)}`
     const event = item({ type: 'input_image', image_url: long })
     expected.send(event)
+    expect(expected.expected(0)).toMatchObject({ tokens: Math.ceil((event.length - long.length) / 4 + 1000) })
+    expected.begin()
+    // As some languages write JSON.
+    const escaped = Buffer.from(event.toString().replaceAll('/', '\\/'))
+    expected.send(escaped)
     expect(expected.expected(0)).toMatchObject({ tokens: Math.ceil((event.length - long.length) / 4 + 1000) })
     expected.begin()
     const text = item({ type: 'input_text', text: `"audio":"${'A'.repeat(5000)}"` })

@@ -22,8 +22,11 @@ const LEAST_SECONDS = 0.1
 const SHORTEST_MEDIUM_BYTES = 1024
 const BASE64_BYTES_PER_CHARACTER = 3 / 4
 
-/** Members that hold sound or pictures in Base64, of which no model reads a character. */
-const MEDIUM = /"(audio|image_url)"\s*:\s*"([^"\\]*)"/g
+/**
+ * Members that hold sound or pictures in Base64, of which no model reads a character. Slashes may be escaped; quotes never
+ * are, so that text which only looks like such a member is none.
+ */
+const MEDIUM = /"(audio|image_url)"\s*:\s*"([^"]*)"/g
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -73,10 +76,10 @@ export class ExpectedAnswer {
     this.sent = NO_MATERIAL
   }
 
-  /** One has ended: by its own figures the next one reads as much. */
+  /** One has ended: by its own figures the next one reads as much. Of one that read nothing, the conversation stays. */
   end(reported: Units): void {
     const { promptTokens = 0, completionTokens = 0 } = countedUnits(reported)
-    this.conversationTokens = promptTokens + completionTokens
+    if (promptTokens > 0) this.conversationTokens = promptTokens + completionTokens
   }
 
   /** `heardSeconds`: sound that none has answered yet. `create`: the event that asks for it, where a client does. */

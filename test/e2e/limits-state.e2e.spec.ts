@@ -120,7 +120,8 @@ describe('Limits in the configuration', () => {
     let requestsPerMinute = 2
     const configuration = (): GatewayConfig => {
       const keys = [{ id: 'team', key: 'team', limits: { requestsPerMinute } }]
-      return parseConfig(JSON.stringify({ auth: { keys }, channels }), {})
+      // What is not stored is not left behind, in the folder the tests run in.
+      return parseConfig(JSON.stringify({ auth: { keys }, channels, usage: { store: false } }), {})
     }
     const application = await createApplication({
       config: configuration(),
