@@ -1,4 +1,4 @@
-import { readdir, readFile, readlink } from 'node:fs/promises'
+import { access, readdir, readFile, readlink } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { countSockets, type SocketCounts, type SocketPeers } from './socket-counts.js'
 
@@ -6,7 +6,9 @@ import { countSockets, type SocketCounts, type SocketPeers } from './socket-coun
 export interface Sample {
   /** Since the first look. */
   readonly atMs: number
+  /** When its garbage was collected last, at most ten seconds before. */
   readonly residentMiB: number
+  /** At the same moment, buffers included. */
   readonly heapMiB: number
   readonly sockets: number
   readonly files: number
@@ -29,7 +31,7 @@ export interface Holdings {
 interface Resources {
   readonly writtenAtMs: number
   readonly counts: Readonly<Record<string, number>>
-  readonly heapBytes: number
+  readonly held: { readonly residentBytes: number; readonly heapBytes: number }
 }
 
 const MEBIBYTE = 1_048_576
@@ -56,13 +58,12 @@ export class ProcessSamples {
   }
 
   async look(): Promise<Sample> {
-    const status = await readFile(`/proc/${this.pid}/status`, 'utf8')
     const targets = await this.descriptors()
-    const { counts, heapBytes } = await this.resources()
+    const { counts, held } = await this.resources()
     return {
       atMs: performance.now() - this.startedAtMs,
-      residentMiB: Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024,
-      heapMiB: heapBytes / MEBIBYTE,
+      residentMiB: held.residentBytes / MEBIBYTE,
+      heapMiB: held.heapBytes / MEBIBYTE,
       sockets: targets.filter((target) => target.startsWith('socket:')).length,
       files: targets.length,
       timers: counts['Timeout'] ?? 0,
@@ -98,9 +99,13 @@ export class ProcessSamples {
     return targets.filter((target) => target !== '')
   }
 
-  /** Written at this time or later. It may be writing right now: then it is looked at again. */
+  /**
+   * Written at this time or later. It may be writing right now: then it is looked at again. Rejects when the process is gone:
+   * it will never write again.
+   */
   private async resources(sinceMs = 0): Promise<Resources> {
     for (;;) {
+      await access(`/proc/${this.pid}`)
       const text = await readFile(this.resourcesFile, 'utf8').catch(() => '')
       const resources = parsed(text)
       if (resources !== undefined && resources.writtenAtMs >= sinceMs) return resources
