@@ -75,9 +75,9 @@ export class AnswerMeter {
     else this.learn(meaning, fieldsOf(frame))
   }
 
-  /** One answer has ended, with figures or, as it has failed, without. */
-  end(reported: Units | undefined): void {
-    if (reported !== undefined) this.next.end(reported)
+  /** One answer has ended, with figures or, as it has failed, without. `isOutOfBand`: it was none of the conversation's. */
+  end(reported: Units | undefined, isOutOfBand = false): void {
+    if (reported !== undefined) this.next.end(reported, isOutOfBand)
     this.answers = Math.max(0, this.answers - 1)
     const isLast = this.answers === 0
     const {

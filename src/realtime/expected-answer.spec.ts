@@ -37,6 +37,22 @@ describe('An answer is expected to read', () => {
     expect(expected.expected(0)).toMatchObject({ tokens: 130 })
   })
 
+  it('no less after an answer out of band, which is no part of the conversation', () => {
+    const expected = new ExpectedAnswer()
+    expected.end({ total_tokens: 130, input_tokens: 100, output_tokens: 30 })
+    expected.end({ total_tokens: 12, input_tokens: 10, output_tokens: 2 }, true)
+    expect(expected.expected(0)).toMatchObject({ tokens: 130 })
+    expected.end({ total_tokens: 60, input_tokens: 50, output_tokens: 10 })
+    expect(expected.expected(0)).toMatchObject({ tokens: 60 })
+  })
+
+  it('as much as the longest of an upstream that names no conversation of any answer', () => {
+    const expected = new ExpectedAnswer()
+    expected.end({ total_tokens: 130, input_tokens: 100, output_tokens: 30 }, true)
+    expected.end({ total_tokens: 240, input_tokens: 200, output_tokens: 40 }, true)
+    expect(expected.expected(0)).toMatchObject({ tokens: 240 })
+  })
+
   it('ten tokens for each second that it hears, and those seconds', () => {
     const expected = new ExpectedAnswer()
     expect(expected.expected(2.54)).toMatchObject({ tokens: 26, audioSeconds: 12.6 })

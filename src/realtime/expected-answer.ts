@@ -76,10 +76,15 @@ export class ExpectedAnswer {
     this.sent = NO_MATERIAL
   }
 
-  /** One has ended: by its own figures the next one reads as much. Of one that read nothing, the conversation stays. */
-  end(reported: Units): void {
+  /**
+   * One has ended: by its own figures the next one reads as much. Of one that read nothing, the conversation stays; of one
+   * out of band it is no shorter, whatever that one has read (some upstreams name no conversation at all).
+   */
+  end(reported: Units, isOutOfBand = false): void {
     const { promptTokens = 0, completionTokens = 0 } = countedUnits(reported)
-    if (promptTokens > 0) this.conversationTokens = promptTokens + completionTokens
+    if (promptTokens === 0) return
+    const tokens = promptTokens + completionTokens
+    this.conversationTokens = isOutOfBand ? Math.max(this.conversationTokens, tokens) : tokens
   }
 
   /** `heardSeconds`: sound that none has answered yet. `create`: the event that asks for it, where a client does. */

@@ -1,6 +1,6 @@
 import type { Units } from '../common/http/call.js'
 import type { Soon } from '../common/limits/limit-windows.js'
-import { usageOf } from '../common/realtime-dialect/event-usage.js'
+import { isOutOfBand, usageOf } from '../common/realtime-dialect/event-usage.js'
 import type { FrameScan } from '../common/realtime-dialect/frame-scan.js'
 import type { UsageOutcome } from '../common/usage/usage-record.js'
 import type { UsageEntry } from '../common/usage/usage-recorder.js'
@@ -43,7 +43,7 @@ export class SessionUsage {
   note(kind: Kind, event: Buffer): void {
     const units = usageOf(event)
     const estimate = kind === 'response' ? this.meter.estimateOfOne() : undefined
-    if (kind === 'response') this.meter.end(units)
+    if (kind === 'response') this.meter.end(units, isOutOfBand(event))
     if (units !== undefined) this.record(kind, units, { estimated: false, estimate })
     else if (kind === 'response') this.spending.answers?.end()
   }

@@ -167,6 +167,22 @@ describe('What an answer has reserved', () => {
     },
   )
 
+  it('is the conversation as well, also after an answer that was none of its', async () => {
+    const { open, tokensLeft } = await start({ tokensPerMinute: 20_000 })
+    const session = await open()
+    await judged(session, CREATE)
+    await say(session, CREATED)
+    await say(session, doneWith(5000, 'completed', { conversation_id: 'conv_1' }))
+    expect(await tokensLeft()).toBe(15_000)
+    await judged(session, CREATE)
+    expect(await tokensLeft()).toBe(15_000 - 5000 - COST)
+    await say(session, CREATED)
+    await say(session, doneWith(10, 'completed', { conversation_id: null }))
+    expect(await tokensLeft()).toBe(14_990)
+    await judged(session, CREATE)
+    expect(await tokensLeft()).toBe(14_990 - 5000 - COST)
+  })
+
   it('goes back but for what had passed of it when the session ends', async () => {
     const { gateway, open, tokensLeft } = await start({ tokensPerMinute: 1000, realtimeSessions: 5 })
     const session = await open()

@@ -85,10 +85,10 @@ export const costOf = (mostTokens: number): number =>
 
 export const CREATED = { type: 'response.created', response: { id: 'resp_1' } }
 
-/** The end of an answer; `tokens` undefined where the upstream does not say what it has used. */
-export const doneWith = (tokens: number | undefined, status = 'completed'): UpstreamEvent => {
+/** The end of an answer; `tokens` undefined where the upstream does not say what it has used; `others` of its response. */
+export const doneWith = (tokens: number | undefined, status = 'completed', others: object = {}): UpstreamEvent => {
   const usage = tokens === undefined ? null : { total_tokens: tokens, input_tokens: tokens, output_tokens: 0 }
-  return { type: 'response.done', response: { id: 'resp_1', status, usage } }
+  return { type: 'response.done', response: { id: 'resp_1', status, usage, ...others } }
 }
 
 /** Sends what an upstream says, and resolves once its client has heard it. */
