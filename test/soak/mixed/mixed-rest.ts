@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { leftovers } from './leftovers.js'
+import { leftovers, type Pools } from './leftovers.js'
 import { KEYS, type KeyName } from './mixed-configuration.js'
 import type { MixedOptions } from './mixed-run.js'
 import type { MixedStage } from './mixed-stage.js'
@@ -18,6 +18,11 @@ export interface Rest {
   /** What the gateway held when all callers and then all upstreams were gone: what that is more, it keeps for nobody. */
   readonly after: Holdings
   /** What of it nothing explains, in words. */
+  readonly leftovers: readonly string[]
+}
+
+interface Settled {
+  readonly holdings: Holdings
   readonly leftovers: readonly string[]
 }
 
@@ -44,13 +49,18 @@ export async function atRest({ workers }: MixedOptions, before: Holdings, stage:
   await metrics?.close()
   await pause(REST_MS)
   const look = await process.look()
-  const resting = await process.holdings()
+  const resting = await settled(process, before, { upstreams: poolOf(workers, upstreams), store: STORE_CONNECTIONS })
   const leftUpstream = upstreams.inUse()
-  const kept = leftovers(before, resting, { upstreams: poolOf(workers, upstreams), store: STORE_CONNECTIONS })
   await closeUpstreams()
-  const after = await holdingsAfter(process, before)
-  const stuck = leftovers(before, after, { upstreams: 0, store: 0 })
-  return { atRest: look, resting, leftUpstream, after, leftovers: [...inUse, ...counted, ...kept, ...stuck] }
+  const gone = await settled(process, before, { upstreams: 0, store: 0 })
+  const kept = [...resting.leftovers, ...gone.leftovers]
+  return {
+    atRest: look,
+    resting: resting.holdings,
+    leftUpstream,
+    after: gone.holdings,
+    leftovers: [...inUse, ...counted, ...kept],
+  }
 }
 
 /** Each upstream may have had all callers at once. */
@@ -62,12 +72,15 @@ async function placesInUse(traffic: MixedTraffic): Promise<readonly string[]> {
   return counts.flatMap((count, at) => (count === 0 ? [] : [`${count} places of the ${names[at]} key are in use`]))
 }
 
-/** As soon as nothing is left over, at the latest when the patience is over. */
-async function holdingsAfter(process: ProcessSamples, before: Holdings): Promise<Holdings> {
+/**
+ * As soon as nothing is left over, at the latest when the patience is over. Timers and sockets are counted at two moments, and
+ * in between the store's pool may give up a connection with its timer; what leaks is left over in every look.
+ */
+async function settled(process: ProcessSamples, before: Holdings, pools: Pools): Promise<Settled> {
   const deadlineAtMs = performance.now() + PATIENCE_MS
   for (;;) {
-    const after = await process.holdings()
-    const isBack = leftovers(before, after, { upstreams: 0, store: 0 }).length === 0
-    if (isBack || performance.now() > deadlineAtMs) return after
+    const holdings = await process.holdings()
+    const left = leftovers(before, holdings, pools)
+    if (left.length === 0 || performance.now() > deadlineAtMs) return { holdings, leftovers: left }
   }
 }
