@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { startGateway, type TestGateway } from '../support/gateway.js'
-import { realtimeChannel, type RealtimeUpstream, startRealtimeUpstream } from '../support/realtime-upstream.js'
+import type { TestGateway } from '../support/gateway.js'
+import { type LimitedRealtime, startLimitedRealtime } from '../support/limited-sessions.js'
 import { askUpgrade, headOf, type HttpAnswer, sendUpgrade } from '../support/upgrade-client.js'
 
 const closers: (() => Promise<unknown>)[] = []
@@ -10,13 +10,10 @@ afterEach(async () => {
 
 const HEADERS = { authorization: 'Bearer team', 'x-request-id': 'mine-1' }
 
-async function start(limits: object): Promise<{ gateway: TestGateway; upstream: RealtimeUpstream }> {
-  const upstream = await startRealtimeUpstream()
-  closers.push(() => upstream.close())
-  const keys = [{ id: 'team', key: 'team', limits }]
-  const gateway = await startGateway({ channels: [realtimeChannel(upstream)], keys })
-  closers.push(() => gateway.close())
-  return { gateway, upstream }
+async function start(limits: object): Promise<LimitedRealtime> {
+  const lab = await startLimitedRealtime(limits)
+  closers.push(lab.close)
+  return lab
 }
 
 /** The answer to an upgrade that is granted; its socket stays open until the test is over. */

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { WebSocket } from 'ws'
-import type { LimitsAnswer } from '../../src/limits/limits.service.js'
 import { eventually } from '../support/eventually.js'
-import { startGateway, type TestGateway } from '../support/gateway.js'
-import { realtimeChannel, type RealtimeUpstream, startRealtimeUpstream } from '../support/realtime-upstream.js'
+import type { TestGateway } from '../support/gateway.js'
+import { type LimitedRealtime, limitsOf, startLimitedRealtime } from '../support/limited-sessions.js'
+import type { RealtimeUpstream } from '../support/realtime-upstream.js'
 import { askUpgrade, REALTIME_PATH } from '../support/upgrade-client.js'
 
 const closers: (() => Promise<void>)[] = []
@@ -12,13 +12,10 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-async function start(limits: object): Promise<{ gateway: TestGateway; upstream: RealtimeUpstream }> {
-  const upstream = await startRealtimeUpstream()
-  closers.push(() => upstream.close())
-  const keys = [{ id: 'team', key: 'team', limits }]
-  const gateway = await startGateway({ channels: [realtimeChannel(upstream)], keys })
-  closers.push(() => gateway.close())
-  return { gateway, upstream }
+async function start(limits: object): Promise<LimitedRealtime> {
+  const lab = await startLimitedRealtime(limits)
+  closers.push(lab.close)
+  return lab
 }
 
 async function dial({ url }: TestGateway): Promise<WebSocket> {
@@ -36,11 +33,6 @@ const refusalOf = async ({
 }: TestGateway): Promise<{ status: number; headers: ReadonlyMap<string, string>; body: unknown }> => {
   const { status, headers, body } = await askUpgrade(url, { headers: { authorization: 'Bearer team' } })
   return { status, headers, body: JSON.parse(body.toString()) as unknown }
-}
-
-const limitsOf = async ({ url }: TestGateway): Promise<LimitsAnswer['limits']> => {
-  const answer = await fetch(`${url}/v1/limits`, { headers: { authorization: 'Bearer team' } })
-  return ((await answer.json()) as LimitsAnswer).limits
 }
 
 const heard = async (socket: WebSocket): Promise<Record<string, unknown>> => {

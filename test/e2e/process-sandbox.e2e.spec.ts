@@ -1,0 +1,132 @@
+import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { SANDBOX_KEY } from '../../src/sandbox/sandbox.module.js'
+import { CHAT_PATH, chatText } from '../support/chat-bodies.js'
+import { TEST_KEY } from '../support/gateway.js'
+import { emptyDirectory, type GatewayProcess, runGateway } from '../support/gateway-process.js'
+import { p1Channel } from '../support/p1-gateway.js'
+import { sendRaw } from '../support/raw-http.js'
+import { dataDirectory, STORE_START_MS } from '../support/stores.js'
+import { recordsOf } from '../support/usage-lab.js'
+import { chats, UsageProcesses } from '../support/usage-processes.js'
+import { spilledIds } from '../support/usage-writer-lab.js'
+import { VideoCaller } from '../support/video-caller.js'
+
+/** A real key with the id of the sandbox's own: it would be shown whatever the sandbox has left under that. */
+const SAME_ID = { auth: { keys: [{ id: 'sandbox', key: TEST_KEY }] } }
+
+let lab: UsageProcesses
+/** Where both are started, one after the other. */
+let directory: string
+let sandboxes: GatewayProcess[]
+
+beforeAll(async () => {
+  lab = await UsageProcesses.prepare()
+}, STORE_START_MS)
+beforeEach(async () => {
+  directory = await emptyDirectory()
+  sandboxes = []
+})
+afterEach(async () => {
+  for (const sandbox of sandboxes) await sandbox.close()
+  await lab.end()
+  await rm(directory, { recursive: true, force: true })
+})
+afterAll(() => lab.close())
+
+/** Empty stores in them, so that no test has to wait for one to be made. */
+async function fillWithStores(...paths: readonly string[]): Promise<void> {
+  const template = await dataDirectory()
+  for (const path of paths) {
+    await mkdir(path, { recursive: true })
+    await cp(template, path, { recursive: true })
+  }
+  await rm(template, { recursive: true })
+}
+
+function startSandbox(variables: Readonly<Record<string, string>> = {}): GatewayProcess {
+  const sandbox = runGateway(directory, variables)
+  sandboxes.push(sandbox)
+  return sandbox
+}
+
+async function stop(gateway: GatewayProcess): Promise<void> {
+  gateway.child.kill('SIGTERM')
+  expect(await gateway.exited).toMatchObject({ code: 0, errors: '' })
+}
+
+const shown = async (url: string, key: string): Promise<string[]> =>
+  (await recordsOf({ url }, key)).map(({ request_id: id }) => id ?? '').sort()
+
+async function chatInSandbox(url: string, count: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, (_, index) => `sandbox-${index}`)
+  for (const id of ids) {
+    const headers = { authorization: `Bearer ${SANDBOX_KEY}`, 'x-request-id': id }
+    expect((await sendRaw(url, { path: CHAT_PATH, body: chatText('Hello'), headers })).status).toBe(200)
+  }
+  return ids
+}
+
+describe('What was used in the sandbox', () => {
+  it(
+    'is no part of what a gateway shows that is configured in the same folder, and is there in the next sandbox',
+    async () => {
+      const data = join(directory, 'data')
+      await fillWithStores(data, join(data, 'sandbox'))
+      const sandbox = startSandbox()
+      const ids = await chatInSandbox(await sandbox.listening(), 5)
+      await stop(sandbox)
+      expect(sandbox.output()).not.toContain('opening the store')
+      expect(await readdir(data)).not.toContain('unstored-usage')
+
+      const configured = await lab.start({ ...SAME_ID, channels: [p1Channel('first', lab.p1)] }, directory)
+      const url = await configured.listening()
+      const own = await chats(url, 3, 'configured')
+      expect(await shown(url, TEST_KEY)).toEqual(own)
+      await stop(configured)
+      expect(await spilledIds(join(data, 'sandbox', 'unstored-usage'))).toHaveLength(5)
+
+      await rm(join(directory, 'gateway.yaml'))
+      expect(await shown(await startSandbox().listening(), SANDBOX_KEY)).toEqual(ids)
+    },
+    STORE_START_MS,
+  )
+})
+
+describe('Tasks of the sandbox', () => {
+  it(
+    'are unknown to a gateway that is configured beside it, with a store of its own, and known to the next sandbox',
+    async () => {
+      const data = join(directory, 'elsewhere')
+      const variables = { GATEWAY_DATA: data }
+      await fillWithStores(data, join(data, 'sandbox'))
+      const sandbox = startSandbox(variables)
+      const task = await new VideoCaller({ url: await sandbox.listening() }, SANDBOX_KEY).created()
+
+      // While the sandbox goes on: each has its own store open.
+      const configured = await lab.start(SAME_ID, directory, variables)
+      const caller = new VideoCaller({ url: await configured.listening() })
+      expect(await caller.listed()).toEqual([])
+      expect((await caller.read(task)).status).toBe(404)
+      await stop(sandbox)
+      await stop(configured)
+
+      await rm(join(directory, 'gateway.yaml'))
+      const next = new VideoCaller({ url: await startSandbox(variables).listening() }, SANDBOX_KEY)
+      expect(await next.listed()).toEqual([task])
+      expect(await readdir(directory)).toEqual(['elsewhere'])
+    },
+    STORE_START_MS,
+  )
+
+  it('fail, and nothing else, where its folder cannot be made, which says which one it is', async () => {
+    await writeFile(join(directory, 'data'), 'a file where the folder should be')
+    const sandbox = startSandbox()
+    const url = await sandbox.listening()
+    await chatInSandbox(url, 1)
+    const created = await new VideoCaller({ url }, SANDBOX_KEY).create()
+    expect(created.status).toBe(503)
+    await sandbox.said(/The store in data\/sandbox cannot be written to/)
+  })
+})
