@@ -1,12 +1,10 @@
+import { BYTES_PER_TOKEN } from '../common/limits/expected-use.js'
+import { BASE64_BYTES_PER_CHARACTER } from '../common/realtime-dialect/strict-base64.js'
 import { isRecord } from '../common/validation/field-rules.js'
 import { bytesPerSecond, HEARD_TOKENS_PER_SECOND, PCM_BYTES_PER_SECOND } from './audio-rates.js'
 
-/** Roughly, as for a reservation. */
-const TEXT_BYTES_PER_TOKEN = 4
-
 /** Of an append without audio and without an id. */
 const EMPTY_APPEND_BYTES = '{"type":"input_audio_buffer.append","audio":""}'.length
-const BASE64_BYTES_PER_CHARACTER = 3 / 4
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -87,7 +85,7 @@ export class AnswerInput {
   take(): TextAndAudio {
     const { fixedBytes, textBytes, heardSeconds } = this
     this.textBytes = this.heardSeconds = 0
-    return { text: (fixedBytes + textBytes) / TEXT_BYTES_PER_TOKEN, audio: heardSeconds * HEARD_TOKENS_PER_SECOND }
+    return { text: (fixedBytes + textBytes) / BYTES_PER_TOKEN, audio: heardSeconds * HEARD_TOKENS_PER_SECOND }
   }
 }
 

@@ -170,6 +170,31 @@ describe('What the next answer is expected to hear', () => {
     expect(meter.expected()).toMatchObject({ tokens: 0, audioSeconds: 10 })
   })
 
+  it('is not read by an answer that the client wants out of band', () => {
+    const meter = new AnswerMeter()
+    const item = Buffer.from(JSON.stringify({ type: 'conversation.item.create', item: { text: 'a'.repeat(4000) } }))
+    const create = Buffer.from('{"type":"response.create","response":{"conversation":"none"}}')
+    see(meter, { type: 'session.updated', session: { max_output_tokens: 50 } })
+    append(meter, 48_000)
+    see(meter, COMMITTED)
+    meter.send('conversation.item.create', item)
+    const expected = meter.expected()
+    expect(expected.tokens).toBe(Math.ceil(item.length / 4 + 10) + 50)
+    meter.send('response.create', create)
+    see(meter, { type: 'response.created', response: { id: 'apart', conversation_id: null } })
+    meter.end({ input_tokens: 3, output_tokens: 4 }, true)
+    expect(meter.expected()).toEqual({ ...expected, tokens: (expected.tokens ?? 0) + 7 })
+    see(meter, { type: 'response.created', response: { id: 'next', conversation_id: 'conv_1' } })
+    expect(meter.expected().tokens).toBe(57)
+  })
+
+  it('is read by whatever answer begins on an upstream that names no conversation', () => {
+    const meter = new AnswerMeter()
+    append(meter, 48_000)
+    see(meter, COMMITTED, { type: 'response.created', response: { id: 'resp_1', conversation_id: null } })
+    expect(meter.expected()).toMatchObject({ tokens: 0, audioSeconds: 10 })
+  })
+
   it('is read again by the one after it, as its own figures say', () => {
     const meter = new AnswerMeter()
     see(meter, { type: 'session.updated', session: { max_output_tokens: 50 } }, CREATED)

@@ -1,6 +1,7 @@
 import type { Units } from '../common/http/call.js'
 import type { ExpectedUse } from '../common/limits/allowance.js'
 import type { FrameScan } from '../common/realtime-dialect/frame-scan.js'
+import { asksOutOfBand } from '../common/realtime-dialect/response-member.js'
 import { decodedLength } from '../common/realtime-dialect/strict-base64.js'
 import { countedUnits } from '../common/usage/counted-units.js'
 import { isRecord } from '../common/validation/field-rules.js'
@@ -45,6 +46,8 @@ export class AnswerMeter {
   private readonly next = new ExpectedAnswer()
   /** Those out of band may run beside another one. */
   private answers = 0
+  /** Asked for, and not begun yet. */
+  private outOfBandAsked = 0
   private read = NONE
   private pieces = 0
   private audioTokens = 0
@@ -58,7 +61,8 @@ export class AnswerMeter {
   /** Another event of the client has gone upstream. */
   send(type: string, frame: Buffer): void {
     if (type === 'input_audio_buffer.commit') this.input.askCommit()
-    this.next.send(frame)
+    if (type === 'response.create' && asksOutOfBand(frame)) this.outOfBandAsked++
+    else this.next.send(frame)
   }
 
   /** What the next answer will use, the one that `create` asks for where a client does. */
@@ -94,11 +98,6 @@ export class AnswerMeter {
       : { text: less(this.read.text, promptTokens - audioInputTokens), audio: less(this.read.audio, audioInputTokens) }
   }
 
-  /** The same where one answer is under way: of several beside each other nobody knows which piece was whose. */
-  estimateOfOne(): Units | undefined {
-    return this.answers === 1 ? this.estimate() : undefined
-  }
-
   /** In the upstream's names; undefined when no answer is under way. */
   estimate(): Units | undefined {
     if (this.answers === 0) return undefined
@@ -113,6 +112,11 @@ export class AnswerMeter {
       input_token_details: input,
       output_token_details: output,
     }
+  }
+
+  /** The same where one answer is under way: of several beside each other nobody knows which piece was whose. */
+  estimateOfOne(): Units | undefined {
+    return this.answers === 1 ? this.estimate() : undefined
   }
 
   private speak(frame: Buffer, scan: FrameScan): void {
@@ -144,10 +148,18 @@ export class AnswerMeter {
     else if (meaning === 'speech_stopped') input.speechStopped(event)
     else if (meaning === 'item') input.add(within(event, 'item'))
     else if (meaning === 'session') this.configure(within(event, 'session'))
-    else {
-      this.format(within(event, 'response'))
+    else this.beginAs(within(event, 'response'))
+  }
+
+  /** One that a client wants out of band leaves what was sent and heard to the next one of the conversation. */
+  private beginAs(response: Fields): void {
+    this.format(response)
+    if (this.outOfBandAsked === 0 || response['conversation_id'] !== null) {
       this.begin()
+      return
     }
+    this.outOfBandAsked--
+    this.answers++
   }
 
   private configure(session: Fields): void {

@@ -72,6 +72,21 @@ describe('The answers of a session', () => {
     expect(allowance.spent).toEqual([{ tokens: 5 }])
   })
 
+  it('are told apart by their ids, also from one whose end never comes', () => {
+    const allowance = new NumberedAllowance()
+    const answers = new AnswerReservations(allowance)
+    for (const id of ['lost', 'one', 'two']) {
+      void answers.ask({ tokens: 10 }, undefined)
+      answers.begin(unexpected, id)
+    }
+    answers.end({ tokens: 2 }, 'two')
+    answers.end({ tokens: 1 }, 'one')
+    expect(allowance.settled).toEqual([
+      [3, { tokens: 2 }],
+      [2, { tokens: 1 }],
+    ])
+  })
+
   it('are settled though the upstream never said that they begin', () => {
     const allowance = new NumberedAllowance()
     const answers = new AnswerReservations(allowance)

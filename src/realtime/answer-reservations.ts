@@ -20,6 +20,8 @@ interface Answer {
   readonly eventId: string | undefined
   readonly askedAtMs: number
   isBegun: boolean
+  /** The upstream's, from its beginning on. */
+  id: string | undefined
 }
 
 /**
@@ -40,16 +42,18 @@ export class AnswerReservations {
   }
 
   /** One has begun. What the upstream begins by itself cannot be refused: it is reserved where there is room. */
-  begin(expected: () => ExpectedUse): void {
+  begin(expected: () => ExpectedUse, id?: string): void {
     this.forgetLost()
-    const asked = this.answers.find(({ isBegun }) => !isBegun)
-    if (asked === undefined) this.add({ reservation: this.allowance.reserve(expected()), eventId: undefined }, true)
-    else asked.isBegun = true
+    const answer =
+      this.answers.find(({ isBegun }) => !isBegun) ??
+      this.add({ reservation: this.allowance.reserve(expected()), eventId: undefined })
+    answer.isBegun = true
+    answer.id = id
   }
 
   /** One has ended, and has used that much. */
-  end(use: TokensAndAudio = NOTHING): void {
-    const index = this.answers.findIndex(({ isBegun }) => isBegun)
+  end(use: TokensAndAudio = NOTHING, id?: string): void {
+    const index = this.answers.findIndex((answer) => answer.isBegun && answer.id === id)
     // Some upstream may never have said that it begins.
     const answer = this.takeOut(Math.max(0, index))
     if (answer === undefined) this.allowance.spend(use)
@@ -67,13 +71,15 @@ export class AnswerReservations {
 
   private asked(made: WorkReservation, eventId: string | undefined): string | undefined {
     this.forgetLost()
-    if (made.refusal === undefined) this.add({ reservation: made, eventId }, false)
+    if (made.refusal === undefined) this.add({ reservation: made, eventId })
     return made.refusal
   }
 
-  private add(answer: Pick<Answer, 'reservation' | 'eventId'>, isBegun: boolean): void {
-    this.answers.push({ ...answer, askedAtMs: performance.now(), isBegun })
+  private add(asked: Pick<Answer, 'reservation' | 'eventId'>): Answer {
+    const answer: Answer = { ...asked, askedAtMs: performance.now(), isBegun: false, id: undefined }
+    this.answers.push(answer)
     if (this.answers.length > MOST_ANSWERS) this.giveBack(0)
+    return answer
   }
 
   /** What has not begun for as long as a window lasts never will; the next one must not be taken for it. */

@@ -1,6 +1,8 @@
 import type { Units } from '../common/http/call.js'
 import type { ExpectedUse } from '../common/limits/allowance.js'
+import { BYTES_PER_TOKEN, SHORTEST_MEDIUM_CHARACTERS, TOKENS_PER_MEDIUM } from '../common/limits/expected-use.js'
 import { FrameScan } from '../common/realtime-dialect/frame-scan.js'
+import { BASE64_BYTES_PER_CHARACTER } from '../common/realtime-dialect/strict-base64.js'
 import { countedUnits } from '../common/usage/counted-units.js'
 import {
   bytesPerSecond,
@@ -9,18 +11,11 @@ import {
   SPOKEN_TOKENS_PER_SECOND,
 } from './audio-rates.js'
 
-/** As of the body of a chat. */
-const BYTES_PER_TOKEN = 4
-const TOKENS_PER_PICTURE = 1000
-
 /** Of an answer that may be spoken, if it has no maximum that is less. */
 const SPOKEN_SECONDS = 10
 
 /** Of audio, always: a limit that is used up must not be missed because of an answer in text. */
 const LEAST_SECONDS = 0.1
-
-const SHORTEST_MEDIUM_BYTES = 1024
-const BASE64_BYTES_PER_CHARACTER = 3 / 4
 
 /**
  * Members that hold sound or pictures in Base64, of which no model reads a character. Slashes may be escaped; quotes never
@@ -77,8 +72,8 @@ export class ExpectedAnswer {
   }
 
   /**
-   * One has ended: by its own figures the next one reads as much. Of one that read nothing, the conversation stays; of one
-   * out of band it is no shorter, whatever that one has read (some upstreams name no conversation at all).
+   * One has ended: the next one reads what it read and said. One that read nothing changes nothing; one out of band never
+   * makes the conversation shorter, though it may be longer, as some upstreams name no conversation at all.
    */
   end(reported: Units, isOutOfBand = false): void {
     const { promptTokens = 0, completionTokens = 0 } = countedUnits(reported)
@@ -96,7 +91,7 @@ export class ExpectedAnswer {
     const isBounded = mostTokens < Infinity
     const heard = heardSeconds + soundBytes / this.inputBytesPerSecond
     const spoken = isSpoken ? Math.min(SPOKEN_SECONDS, mostTokens / SPOKEN_TOKENS_PER_SECOND) : 0
-    const readTokens = textBytes / BYTES_PER_TOKEN + pictures * TOKENS_PER_PICTURE + heard * HEARD_TOKENS_PER_SECOND
+    const readTokens = textBytes / BYTES_PER_TOKEN + pictures * TOKENS_PER_MEDIUM + heard * HEARD_TOKENS_PER_SECOND
     return {
       tokens: this.conversationTokens + Math.ceil(readTokens) + (isBounded ? mostTokens : 0),
       unboundedAnswers: isBounded ? 0 : 1,
@@ -127,9 +122,9 @@ function wishOf(create: Buffer): Wish {
 
 function materialOf(event: Buffer): Material {
   const material = { textBytes: event.length, soundBytes: 0, pictures: 0 }
-  if (event.length < SHORTEST_MEDIUM_BYTES) return material
+  if (event.length < SHORTEST_MEDIUM_CHARACTERS) return material
   for (const [, name, medium = ''] of event.toString('latin1').matchAll(MEDIUM)) {
-    if (medium.length < SHORTEST_MEDIUM_BYTES) continue
+    if (medium.length < SHORTEST_MEDIUM_CHARACTERS) continue
     material.textBytes -= medium.length
     if (name === 'audio') material.soundBytes += medium.length * BASE64_BYTES_PER_CHARACTER
     else material.pictures++

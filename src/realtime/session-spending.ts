@@ -23,10 +23,11 @@ export class SessionSpending {
     this.answers = allowance && new AnswerReservations(allowance)
   }
 
-  note(kind: UsageEntry['kind'], units: Units): void {
+  /** `answerId`: of the answer that these units are of. */
+  note(kind: UsageEntry['kind'], units: Units, answerId?: string): void {
     if (kind === 'response') {
       this.hasAnswers = true
-      this.answers?.end(usedByAnswer(units))
+      this.answers?.end(usedByAnswer(units), answerId)
     } else {
       this.allowance?.spend(this.usedByTranscription(units))
     }

@@ -1,7 +1,8 @@
 import type { Units } from '../common/http/call.js'
 import type { Soon } from '../common/limits/limit-windows.js'
-import { isOutOfBand, usageOf } from '../common/realtime-dialect/event-usage.js'
+import { usageOf } from '../common/realtime-dialect/event-usage.js'
 import type { FrameScan } from '../common/realtime-dialect/frame-scan.js'
+import { answerIdOf, isOutOfBand } from '../common/realtime-dialect/response-member.js'
 import type { UsageOutcome } from '../common/usage/usage-record.js'
 import type { UsageEntry } from '../common/usage/usage-recorder.js'
 import { AnswerMeter } from './answer-meter.js'
@@ -10,6 +11,8 @@ import { SessionSpending } from './session-spending.js'
 import { sumOfUnits } from './unit-sums.js'
 
 type Kind = UsageEntry['kind']
+
+type Certainty = Pick<UsageEntry, 'estimated' | 'estimate' | 'outcome'>
 
 const ANSWER_BEGUN = 'response.created'
 
@@ -42,15 +45,13 @@ export class SessionUsage {
   /** `event` is of that kind; one without usage (a failed answer) bills nothing. */
   note(kind: Kind, event: Buffer): void {
     const units = usageOf(event)
-    const estimate = kind === 'response' ? this.meter.estimateOfOne() : undefined
-    if (kind === 'response') this.meter.end(units, isOutOfBand(event))
-    if (units !== undefined) this.record(kind, units, { estimated: false, estimate })
-    else if (kind === 'response') this.spending.answers?.end()
+    if (kind === 'response') this.noteAnswer(units, event)
+    else if (units !== undefined) this.record(kind, units, { estimated: false })
   }
 
   /** Any other event of the upstream. */
   see(type: string, event: Buffer, scan: FrameScan): void {
-    if (type === ANSWER_BEGUN) this.spending.answers?.begin(() => this.meter.expected())
+    if (type === ANSWER_BEGUN) this.spending.answers?.begin(() => this.meter.expected(), answerIdOf(event))
     this.meter.see(type, event, scan)
   }
 
@@ -80,10 +81,18 @@ export class SessionUsage {
     if (units !== undefined) this.record('response', units, { estimated: true, outcome })
   }
 
-  private record(kind: Kind, units: Units, how: Pick<UsageEntry, 'estimated' | 'estimate' | 'outcome'>): void {
+  private noteAnswer(units: Units | undefined, done: Buffer): void {
+    const estimate = this.meter.estimateOfOne()
+    this.meter.end(units, isOutOfBand(done))
+    const answerId = answerIdOf(done)
+    if (units === undefined) this.spending.answers?.end(undefined, answerId)
+    else this.record('response', units, { estimated: false, estimate }, answerId)
+  }
+
+  private record(kind: Kind, units: Units, how: Certainty, answerId?: string): void {
     const { call, requestId, channelId, model, recorder, logger } = this.terms
     try {
-      this.spending.note(kind, units)
+      this.spending.note(kind, units, answerId)
       this.add(kind, units)
       this.hasEstimate ||= how.estimated
       call.log.usage = { units: this.sums(), estimated: this.hasEstimate }

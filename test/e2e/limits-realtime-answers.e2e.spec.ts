@@ -167,7 +167,7 @@ describe('What an answer has reserved', () => {
     },
   )
 
-  it('is the conversation as well, also after an answer that was none of its', async () => {
+  it('is the conversation as well, also after an answer out of band', async () => {
     const { open, tokensLeft } = await start({ tokensPerMinute: 20_000 })
     const session = await open()
     await judged(session, CREATE)

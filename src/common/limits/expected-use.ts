@@ -1,11 +1,11 @@
 import type { ExpectedUse, TokensAndAudio } from './allowance.js'
 
 /** A rule of thumb of every tokenizer, for text as JSON has it. */
-const BYTES_PER_TOKEN = 4
+export const BYTES_PER_TOKEN = 4
 
 /** Pictures and sounds come as Base64, of which no tokenizer ever sees a byte. */
-const TOKENS_PER_MEDIUM = 1000
-const SHORTEST_MEDIUM_CHARACTERS = 1024
+export const TOKENS_PER_MEDIUM = 1000
+export const SHORTEST_MEDIUM_CHARACTERS = 1024
 const JUDGED_CHARACTERS = 256
 const BASE64 = /^[\w+/-]+={0,2}$/
 const DATA_URL = /^data:[\w.+-]+\/[\w.+-]+(?:;[\w.+=-]+)*;base64,/

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { isOutOfBand, usageOf } from './event-usage.js'
+import { usageOf } from './event-usage.js'
 
 const USAGE = {
   total_tokens: 253,
@@ -54,24 +54,5 @@ describe('The usage of a server event', () => {
     '{"type":"response.done","response":{"usage":{"a":1]}}',
   ])('is nothing in %j, and nothing is thrown', (text) => {
     expect(usageOf(Buffer.from(text))).toBeUndefined()
-  })
-})
-
-describe('An answer', () => {
-  it.each<[string, object | null]>([
-    ['it names a conversation', { conversation_id: 'conv_1', usage: USAGE }],
-    ['it does not speak of conversations', { usage: USAGE, metadata: { conversation_id: null } }],
-    ['there is nothing of it', null],
-  ])('is of the conversation where %s', (_why, response) => {
-    expect(isOutOfBand(Buffer.from(JSON.stringify({ type: 'response.done', response })))).toBe(false)
-  })
-
-  it('is out of band where its conversation is null', () => {
-    const response = { id: 'resp_1', conversation_id: null, usage: USAGE }
-    expect(isOutOfBand(Buffer.from(JSON.stringify({ type: 'response.done', response })))).toBe(true)
-  })
-
-  it('is of the conversation where nobody can read it', () => {
-    expect(isOutOfBand(Buffer.from('{"type":"response.done","response":{]}'))).toBe(false)
   })
 })

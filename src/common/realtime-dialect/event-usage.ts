@@ -1,6 +1,7 @@
 import type { Units } from '../http/call.js'
 import { reportedUsage } from '../http/usage.js'
 import { FrameScan } from './frame-scan.js'
+import { responseIn } from './response-member.js'
 
 const INPUT_TRANSCRIBED = 'conversation.item.input_audio_transcription.completed'
 
@@ -12,20 +13,8 @@ export function usageOf(frame: Buffer): Units | undefined {
   const scan = FrameScan.of(frame)
   const type = scan?.type()?.type
   if (type === INPUT_TRANSCRIBED) return unitsIn(frame, scan)
-  const response = type === 'response.done' ? responseIn(frame, scan) : undefined
+  const response = type === 'response.done' ? responseIn(scan, frame) : undefined
   return response && unitsIn(response, FrameScan.of(response))
-}
-
-/** Whether the answer that a `response.done` ends was none of the conversation's: as a rule it has not read it. */
-export function isOutOfBand(frame: Buffer): boolean {
-  const response = responseIn(frame, FrameScan.of(frame))
-  const id = response && FrameScan.of(response)?.member('conversation_id')
-  return id !== undefined && response?.toString('latin1', id.valueStart, id.valueEnd) === 'null'
-}
-
-function responseIn(frame: Buffer, scan: FrameScan | undefined): Buffer | undefined {
-  const response = scan?.member('response')
-  return response && frame.subarray(response.valueStart, response.valueEnd)
 }
 
 function unitsIn(bytes: Buffer, scan: FrameScan | undefined): Units | undefined {

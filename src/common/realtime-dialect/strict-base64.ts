@@ -1,3 +1,5 @@
+export const BASE64_BYTES_PER_CHARACTER = 3 / 4
+
 /** Characters decoded at once, a multiple of four; the decoder's output stays in the processor's cache. */
 const CHUNK_CHARACTERS = 65_536
 
