@@ -157,3 +157,30 @@ describe('The wait that is expected on a channel', () => {
     expect(health.expectedWaitMs('a', 1)).toBeUndefined()
   })
 })
+
+describe('An answer that took long', () => {
+  /** What one more call would wait for after answers that took so long, each of which nobody else waited beside. */
+  function expectedAfter(...latenciesMs: readonly number[]): number | undefined {
+    const health = healthOf()
+    for (const latencyMs of latenciesMs) {
+      const attempt = health.begin('a')
+      jest.advanceTimersByTime(latencyMs)
+      attempt.succeeded()
+    }
+    return health.expectedWaitMs('a', 1)
+  }
+
+  it('counts with four times the average at most: one makes no channel twice as slow as it was, two in a row do', () => {
+    expect(expectedAfter(100, 400)).toBeCloseTo(160)
+    expect(expectedAfter(100, 60_000)).toBeCloseTo(160)
+    expect(expectedAfter(100, 60_000, 60_000)).toBeCloseTo(256)
+  })
+
+  it('counts as it is where nobody knew the average', () => {
+    expect(expectedAfter(60_000)).toBe(60_000)
+  })
+
+  it('counts after answers that took no time at all', () => {
+    expect(expectedAfter(0, 100)).toBeCloseTo(0.2 * 4)
+  })
+})

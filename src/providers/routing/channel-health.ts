@@ -41,21 +41,27 @@ export class ChannelHealth {
 
   /**
    * What one more call would wait for, in milliseconds; undefined where nobody knows. A channel that is meant to carry
-   * `share` times as much as others carries that much without being slower for it. One that has fallen silent keeps the
-   * next call waiting for as long as the oldest at least. Asked at every choice of a channel.
+   * `share` times as much as others carries that much without being slower for it. One that may have fallen silent keeps
+   * the next call waiting for as long as the oldest at least. Asked at every choice of a channel.
    */
   expectedWaitMs(channelId: string, share: number): number | undefined {
     const channel = this.channels.get(channelId)
     if (channel === undefined) return undefined
     const nowMs = performance.now()
     if (!channel.isKnown(nowMs)) return undefined
-    return Math.max(channel.latencyMs * (channel.waiting.count / share + 1), channel.waiting.longestMs(nowMs))
+    const { waiting } = channel
+    return Math.max(channel.leastLatencyMs(nowMs) * (waiting.count / share + 1), waiting.longestMs(nowMs))
   }
 
-  /** The same, or where nobody knows how long a call has been waiting already: no measure of how fast a channel is. */
+  /**
+   * What one more call would wait for even if one of those that wait were just an answer that takes its time: that one is
+   * neither silence nor a load, however light the channel. 0 where nobody knows. No measure of how fast a channel is.
+   */
   leastWaitMs(channelId: string, share: number): number {
-    const expectedMs = this.expectedWaitMs(channelId, share)
-    return expectedMs ?? this.channels.get(channelId)?.waiting.longestMs(performance.now()) ?? 0
+    const channel = this.channels.get(channelId)
+    if (channel === undefined) return 0
+    const others = Math.max(0, channel.waiting.count - 1)
+    return channel.leastLatencyMs(performance.now()) * (others / share + 1)
   }
 
   /** Every channel of the configuration, in its order, used or not. */

@@ -44,10 +44,11 @@ describe('The wait that is expected on a channel that does not answer', () => {
     expect(expectedMs()).toBe(201)
     health.begin('a')
     pass(30_000)
-    expect(expectedMs()).toBe(30_201)
+    // The second has waited for 30 s: no answer takes less, and two are before the next.
+    expect(expectedMs()).toBe(30_000 * 3)
   })
 
-  it('is that of the oldest that waits still', () => {
+  it('is that of the oldest two that wait still', () => {
     answerWithin(1)
     const calls = [0, 1, 2, 3].map(() => {
       const call = health.begin('a')
@@ -58,7 +59,7 @@ describe('The wait that is expected on a channel that does not answer', () => {
       calls[index]?.ended()
       return expectedMs()
     })
-    expect(expected).toEqual([4000, 2000, 2000])
+    expect(expected).toEqual([2000 * 4, 1000 * 3, 2000])
     calls[2]?.ended()
     expect(expectedMs()).toBe(1)
   })
@@ -84,8 +85,9 @@ describe('The wait that is expected on a channel that does not answer', () => {
     left.ended()
     expect([expectedMs(), health.leastWaitMs('a', 1)]).toEqual([undefined, 0])
     health.begin('a')
+    health.begin('a')
     pass(500)
-    expect([expectedMs(), health.leastWaitMs('a', 1)]).toEqual([undefined, 500])
+    expect([expectedMs(), health.leastWaitMs('a', 1)]).toEqual([undefined, 500 * 2])
   })
 
   it('is not known for ever where others read the channel without a pause', () => {
@@ -103,10 +105,26 @@ describe('The wait that is expected on a channel that does not answer', () => {
   it('is known before the first answer only as the least that it can be', () => {
     expect([expectedMs(), health.leastWaitMs('a', 1)]).toEqual([undefined, 0])
     health.begin('a')
+    health.begin('a')
     pass(300)
-    expect([expectedMs(), health.leastWaitMs('a', 1)]).toEqual([undefined, 300])
+    expect([expectedMs(), health.leastWaitMs('a', 1)]).toEqual([undefined, 300 * 2])
     answerWithin(100)
-    expect([expectedMs(), health.leastWaitMs('a', 1)]).toEqual([200, 200])
+    expect([expectedMs(), health.leastWaitMs('a', 1)]).toEqual([100 * 3, 100 * 2])
+  })
+
+  it('is at least what it would be without one of those that wait: that one may just take its time', () => {
+    const leastMs = (): number => health.leastWaitMs('a', 0.5)
+    health.begin('a')
+    pass(60_000)
+    expect(leastMs()).toBe(0)
+    answerWithin(100)
+    expect(leastMs()).toBe(100)
+    health.begin('a')
+    pass(60_000)
+    expect(leastMs()).toBe(100 * (1 / 0.5 + 1))
+    health.begin('a')
+    pass(700)
+    expect(leastMs()).toBe(700 * (2 / 0.5 + 1))
   })
 })
 

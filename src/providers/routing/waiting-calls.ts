@@ -28,6 +28,12 @@ export class WaitingCalls {
     return this.oldest === undefined ? 0 : nowMs - this.oldest.beganAtMs
   }
 
+  /** The same of the second of them; 0 when it keeps none but one, as the answer of that one may just take its time. */
+  secondLongestMs(nowMs: number): number {
+    const second = this.oldest?.newer
+    return second === undefined ? 0 : nowMs - second.beganAtMs
+  }
+
   /** Infinite where `longestMs` is 0. */
   get oldestBeganAtMs(): number {
     return this.oldest?.beganAtMs ?? Number.POSITIVE_INFINITY
