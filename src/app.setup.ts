@@ -31,13 +31,14 @@ const FIRST_ERROR_STATUS = 400
 
 export interface ApplicationOptions extends ConfigurationOptions {
   readonly logging: Logging
-  /** Marks every answer with `x-gateway-sandbox: true`. */
+  /** Also marks every answer with `x-gateway-sandbox: true`. */
   readonly sandbox: boolean
 }
 
 /** The application as it runs in production and in every e2e test; not listening yet. */
 export async function createApplication(options: ApplicationOptions): Promise<INestApplication> {
-  const { logging, sandbox, ...configuration } = options
+  const { logging, ...configuration } = options
+  const { sandbox } = configuration
   const readiness = new Readiness()
   const endings = new CallEndings()
   const settings = { current: options.config, admission: shareOfAdmission(options.config) }

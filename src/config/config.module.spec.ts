@@ -35,6 +35,12 @@ describe('ConfigurationModule', () => {
     expect(await store.reload()).toMatchObject({ applied: false })
   })
 
+  it('gives the environment of a sandbox to a sandbox, by the same key', async () => {
+    const module = ConfigurationModule.forRoot({ config: parseConfig('{}', {}), sandbox: true })
+    nest = await Test.createTestingModule({ imports: [module, DistantModule] }).compile()
+    expect(nest.get(Reader, { strict: false }).environment).toEqual(readEnvironment(process.env, true))
+  })
+
   it('reloads from where it was told', async () => {
     const next = parseConfig('{logging: {level: error}}', {})
     const module = ConfigurationModule.forRoot({

@@ -1,7 +1,7 @@
 import { Module, type DynamicModule } from '@nestjs/common'
 import { ConfigModule } from '@nestjs/config'
 import { ConfigStore, type ConfigSource } from './config-store.js'
-import { environmentConfig } from './environment.config.js'
+import { environmentConfig, sandboxEnvironmentConfig } from './environment.config.js'
 import type { GatewayConfig } from './gateway-config.js'
 
 export interface ConfigurationOptions {
@@ -9,16 +9,18 @@ export interface ConfigurationOptions {
   readonly config: GatewayConfig
   /** Where a reload reads; absent in sandbox mode, where a reload is refused. */
   readonly reloadFrom?: ConfigSource
+  /** Absent = false. What the sandbox keeps lies in a directory of its own. */
+  readonly sandbox?: boolean
 }
 
 /** Gives `ConfigStore` and the environment (`environmentConfig.KEY`) to every module. */
 @Module({})
 export class ConfigurationModule {
-  static forRoot({ config, reloadFrom }: ConfigurationOptions): DynamicModule {
+  static forRoot({ config, reloadFrom, sandbox = false }: ConfigurationOptions): DynamicModule {
     return {
       module: ConfigurationModule,
       global: true,
-      imports: [ConfigModule.forFeature(environmentConfig)],
+      imports: [ConfigModule.forFeature(sandbox ? sandboxEnvironmentConfig : environmentConfig)],
       providers: [{ provide: ConfigStore, useFactory: () => new ConfigStore(config, reloadFrom) }],
       exports: [ConfigStore, ConfigModule],
     }

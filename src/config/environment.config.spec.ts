@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { environmentConfig, readEnvironment } from './environment.config.js'
+import { environmentConfig, readEnvironment, sandboxEnvironmentConfig } from './environment.config.js'
 
 describe('readEnvironment', () => {
   it('gives the defaults when nothing is set', () => {
@@ -51,7 +51,16 @@ describe('readEnvironment', () => {
     ])
   })
 
+  it.each([
+    ['./data', {}, 'data/sandbox'],
+    ['the folder that is named', { GATEWAY_DATA: '/var/lib/gateway/' }, '/var/lib/gateway/sandbox'],
+  ])('gives the sandbox a data directory of its own in %s, and changes nothing else', (_, variables, own) => {
+    expect(readEnvironment(variables, true)).toEqual({ ...readEnvironment(variables), dataDirectory: own })
+  })
+
   it('is what Nest injects for the process', () => {
     expect(environmentConfig()).toEqual(readEnvironment(process.env))
+    expect(sandboxEnvironmentConfig()).toEqual(readEnvironment(process.env, true))
+    expect(sandboxEnvironmentConfig.KEY).toBe(environmentConfig.KEY)
   })
 })

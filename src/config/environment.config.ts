@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { registerAs } from '@nestjs/config'
 import { readVariable, type Reading, type Variables } from './variable.js'
 
@@ -22,7 +23,10 @@ export interface Environment {
   readonly configFile: string
   /** True when GATEWAY_CONFIG named the file: then its absence is a fault in production. */
   readonly configFileNamed: boolean
-  /** GATEWAY_DATA, the folder of the embedded store, and of usage that could not be stored; default `./data`. */
+  /**
+   * GATEWAY_DATA, the folder of the embedded store, and of usage that could not be stored; default `./data`. In the
+   * sandbox a folder of its own in there.
+   */
   readonly dataDirectory: string
   /** True when NODE_ENV is `production`. */
   readonly production: boolean
@@ -31,12 +35,12 @@ export interface Environment {
 }
 
 /** Reads the gateway's own variables. An empty variable counts as not set. Never fails. */
-export function readEnvironment(env: Variables): Environment {
+export function readEnvironment(env: Variables, inSandbox = false): Environment {
   const configFile = plainValue(env, 'GATEWAY_CONFIG')
   return {
     configFile: configFile ?? './gateway.yaml',
     configFileNamed: configFile !== undefined,
-    dataDirectory: plainValue(env, 'GATEWAY_DATA') ?? './data',
+    dataDirectory: dataDirectoryOf(plainValue(env, 'GATEWAY_DATA') ?? './data', inSandbox),
     production: plainValue(env, 'NODE_ENV') === 'production',
     overrides: ENVIRONMENT_OVERRIDES.flatMap((override) => {
       const reading = readVariable(env, override.variable)
@@ -44,6 +48,12 @@ export function readEnvironment(env: Variables): Environment {
     }),
   }
 }
+
+/**
+ * A gateway that is configured in the same place later must not take up the tasks and the usage of the sandbox as its
+ * own: no upstream has ever seen them.
+ */
+const dataDirectoryOf = (named: string, inSandbox: boolean): string => (inSandbox ? join(named, 'sandbox') : named)
 
 /** Of a variable that holds no secret. */
 const plainValue = (env: Variables, name: string): string | undefined => (env[name] === '' ? undefined : env[name])
@@ -55,3 +65,8 @@ export function processEnvironment(): NodeJS.ProcessEnv {
 
 /** Injectable in Nest code as `@Inject(environmentConfig.KEY) environment: Environment`. */
 export const environmentConfig = registerAs('environment', (): Environment => readEnvironment(processEnvironment()))
+
+/** What the same key gives in the sandbox. */
+export const sandboxEnvironmentConfig = registerAs('environment', (): Environment =>
+  readEnvironment(processEnvironment(), true),
+)

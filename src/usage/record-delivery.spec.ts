@@ -3,7 +3,11 @@ import { eventually } from '../../test/support/eventually.js'
 import { away, MemoryUsage } from '../../test/support/memory-usage.js'
 import { idsOf, records } from '../../test/support/usage-writer-lab.js'
 import { createLogging } from '../common/observability/logger.js'
+import { Metrics } from '../common/observability/metrics.js'
+import type { UsageRecord } from '../common/usage/usage-record.js'
+import { LostUsage } from './lost-usage.js'
 import { RecordDelivery } from './record-delivery.js'
+import { UsageMetrics } from './usage-metrics.js'
 
 const saying = (code: string): Error => Object.assign(new Error('said the server'), { code })
 
@@ -19,7 +23,14 @@ beforeEach(() => {
   const { logger } = createLogging('info', {
     write: (line) => said.push((JSON.parse(line) as Record<string, unknown>)['msg']),
   })
-  delivery = new RecordDelivery(store, ({ id }) => refused.push(id), logger)
+  // A log of its own, so that `said` holds what the delivery says itself.
+  const told = createLogging('info', {
+    write: (line) => {
+      const { reason, record } = JSON.parse(line) as { readonly reason: string; readonly record: UsageRecord }
+      refused.push(reason === 'refused' ? record.id : `${record.id} is told as ${reason}`)
+    },
+  })
+  delivery = new RecordDelivery(store, new LostUsage(new UsageMetrics(new Metrics()), told.logger), logger)
 })
 
 const written = (): string[] => [...store.rows.keys()]

@@ -3,6 +3,7 @@ import { isNativeError } from 'node:util/types'
 import { GatewayError } from '../common/errors/gateway-error.js'
 import type { Logger } from '../common/observability/logger.js'
 import type { UsageRecord } from '../common/usage/usage-record.js'
+import type { LostUsage } from './lost-usage.js'
 import { UsageRepository } from './usage.repository.js'
 
 const FIRST_RETRY_MS = 500
@@ -19,8 +20,7 @@ export class RecordDelivery {
 
   constructor(
     private readonly records: UsageRepository,
-    /** Hears of the rows that the store will never take, one by one. */
-    private readonly onRefused: (record: UsageRecord) => void,
+    private readonly lost: LostUsage,
     private readonly logger: Logger,
   ) {}
 
@@ -51,7 +51,7 @@ export class RecordDelivery {
     const [record] = batch
     if (batch.length === 1 && record !== undefined) {
       this.logger.error({ err: error }, 'a usage record was refused by the store')
-      this.onRefused(record)
+      this.lost.tell('refused', [record])
       return []
     }
     const middle = Math.ceil(batch.length / 2)

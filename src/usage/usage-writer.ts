@@ -5,6 +5,7 @@ import type { Logger } from '../common/observability/logger.js'
 import { LOGGER } from '../common/observability/observability.module.js'
 import type { UsageRecord } from '../common/usage/usage-record.js'
 import { ConfigStore } from '../config/config-store.js'
+import { LostUsage } from './lost-usage.js'
 import { RecordDelivery } from './record-delivery.js'
 import { UsageLeftovers } from './spill/usage-leftovers.js'
 import { UsageOverflow } from './spill/usage-overflow.js'
@@ -49,16 +50,13 @@ export class UsageWriter implements OnModuleInit {
     metrics: UsageMetrics,
     private readonly leftovers: UsageLeftovers,
     private readonly overflow: UsageOverflow,
+    lost: LostUsage,
     @Inject(LOGGER) private readonly logger: Logger,
     /** Given by tests only. */
     @Optional() private readonly lastWritesMs: number = LAST_WRITES_MS,
   ) {
     metrics.watchQueue(() => this.queue.length + this.inFlight.length + overflow.rows)
-    const onRefused = (record: UsageRecord): void => {
-      metrics.countDropped('refused', 1)
-      logger.warn({ reason: 'refused', record }, 'usage')
-    }
-    this.delivery = new RecordDelivery(records, onRefused, logger)
+    this.delivery = new RecordDelivery(records, lost, logger)
   }
 
   onModuleInit(): void {

@@ -5,6 +5,7 @@ import { DatabaseModule } from '../common/database/database.module.js'
 import { UsageRecorder } from '../common/usage/usage-recorder.js'
 import { type Environment, environmentConfig } from '../config/environment.config.js'
 import { KyselyUsageRepository } from './kysely-usage.repository.js'
+import { LostUsage } from './lost-usage.js'
 import { SpillFolder } from './spill/spill-folder.js'
 import { UsageLeftovers } from './spill/usage-leftovers.js'
 import { UsageOverflow } from './spill/usage-overflow.js'
@@ -33,6 +34,7 @@ import { UsageRepository } from './usage.repository.js'
       useFactory: ({ dataDirectory }: Environment) => new SpillFolder(join(dataDirectory, 'unstored-usage')),
     },
     UsageMetrics,
+    LostUsage,
     UsageSettlement,
     UsageLeftovers,
     UsageRecovery,

@@ -119,6 +119,20 @@ describe('A gateway of which nobody has asked that it stores usage', () => {
     STORE_START_MS,
   )
 
+  it('forgets it where its folder cannot be written, which one line says: nobody has asked for a store', async () => {
+    const gateway = await lab.start(defaults(), directory, { GATEWAY_DATA: '/dev/null/data' })
+    await chats(await gateway.listening(), 45)
+    await stop(gateway)
+    const lines = gateway
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('forgotten'))
+    expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { level: 40, rows: 45, folder: '/dev/null/data/unstored-usage', err: { code: 'ENOTDIR' } },
+    ])
+    expect(gateway.output()).not.toMatch(/"msg":"usage"|waits in a file/)
+  })
+
   it('keeps nothing where the configuration says that usage is not stored', async () => {
     await servedBy(5, 'off', { usage: { store: false } })
     expect(await readdir(spillFolder()).catch(() => 'no folder')).toBe('no folder')

@@ -10,6 +10,7 @@ import type { EndedTask } from '../../src/common/usage/usage-recorder.js'
 import { parseConfig } from '../../src/config/config-loader.js'
 import { ConfigStore } from '../../src/config/config-store.js'
 import type { GatewayConfig } from '../../src/config/gateway-config.js'
+import { LostUsage } from '../../src/usage/lost-usage.js'
 import { SpillFolder } from '../../src/usage/spill/spill-folder.js'
 import { UsageLeftovers } from '../../src/usage/spill/usage-leftovers.js'
 import { UsageLedger } from '../../src/usage/usage-ledger.js'
@@ -105,9 +106,10 @@ export async function usageLedgerLab({
   const folder = new SpillFolder(join(place, 'rows'))
   const leftovers = new UsageLeftovers(folder, counts, logger)
   const database = new OpenDatabase()
-  const recovery = new UsageRecovery(store, database, config, folder, counts, logger)
-  const overflow = new UsageOverflow(folder, recovery, config, counts, logger)
-  const writer = new UsageWriter(store, database, config, counts, leftovers, overflow, logger, 100)
+  const lost = new LostUsage(counts, logger)
+  const recovery = new UsageRecovery(store, database, config, folder, lost, logger)
+  const overflow = new UsageOverflow(folder, recovery, config, lost, logger)
+  const writer = new UsageWriter(store, database, config, counts, leftovers, overflow, lost, logger, 100)
   const ledger = new UsageLedger(endings, config, new UsageSettlement(counts, logger), writer, counts, logger)
   writer.onModuleInit()
   ledger.onModuleInit()

@@ -7,6 +7,7 @@ import { Metrics } from '../../src/common/observability/metrics.js'
 import type { UsageRecord } from '../../src/common/usage/usage-record.js'
 import { parseConfig } from '../../src/config/config-loader.js'
 import { ConfigStore } from '../../src/config/config-store.js'
+import { LostUsage } from '../../src/usage/lost-usage.js'
 import { SpillFolder } from '../../src/usage/spill/spill-folder.js'
 import { UsageLeftovers } from '../../src/usage/spill/usage-leftovers.js'
 import { UsageOverflow } from '../../src/usage/spill/usage-overflow.js'
@@ -62,7 +63,8 @@ export interface UsageWriterLab {
   readonly writer: UsageWriter
   /** Of what lies in files; it looks for them once it is told that the module has begun. */
   readonly recovery: UsageRecovery
-  readonly counts: UsageMetrics
+  /** Shared by all that may lose a record. */
+  readonly lost: LostUsage
   readonly config: ConfigStore
   readonly folder: SpillFolder
   readonly logger: Logger
@@ -94,16 +96,17 @@ export async function usageWriterLab(usage: object = {}, spillBytes?: number, pa
   const counts = new UsageMetrics(metrics)
   const folder = new SpillFolder(path ?? join(place, 'rows'), spillBytes)
   const leftovers = new UsageLeftovers(folder, counts, logger)
-  const recovery = new UsageRecovery(store, database, config, folder, counts, logger)
-  const overflow = new UsageOverflow(folder, recovery, config, counts, logger)
-  const writer = new UsageWriter(store, database, config, counts, leftovers, overflow, logger, 100)
+  const lost = new LostUsage(counts, logger)
+  const recovery = new UsageRecovery(store, database, config, folder, lost, logger)
+  const overflow = new UsageOverflow(folder, recovery, config, lost, logger)
+  const writer = new UsageWriter(store, database, config, counts, leftovers, overflow, lost, logger, 100)
   writer.onModuleInit()
   return {
     store,
     database,
     writer,
     recovery,
-    counts,
+    lost,
     config,
     folder,
     logger,

@@ -17,7 +17,10 @@ import { join } from 'node:path'
 import { hasCode } from '../../common/errors/system-error.js'
 
 const OPEN = '.rows'
-/** As much a file of rows as any other; apart, as these are the only ones that are ever put together or forgotten. */
+/**
+ * Rows that nobody has asked to store. Whoever opens a store reads such a file like any other. It is named differently
+ * because a process that ends merges these files into one and drops the oldest rows: others must never lose any.
+ */
 const OPEN_UNASKED = `.unasked${OPEN}`
 /** Somebody reads it: whoever still writes into it begins another one. */
 const TAKEN = '.taken'

@@ -8,6 +8,7 @@ import { idsOf, records, spilledIds, spillPlace } from '../../../test/support/us
 import { createLogging } from '../../common/observability/logger.js'
 import { Metrics } from '../../common/observability/metrics.js'
 import type { UsageRecord } from '../../common/usage/usage-record.js'
+import type { LogLevel } from '../../config/gateway-config.js'
 import { UsageMetrics } from '../usage-metrics.js'
 import { SpillFolder } from './spill-folder.js'
 import { UsageLeftovers } from './usage-leftovers.js'
@@ -16,6 +17,7 @@ interface Line {
   readonly level: number
   readonly msg: string
   readonly rows?: number
+  readonly folder?: string
   readonly err?: { readonly message: string }
   readonly reason?: string
   readonly record?: UsageRecord
@@ -27,27 +29,37 @@ let place: string
 let errorFile: string
 let descriptor: number
 let metrics: Metrics
+let logged: Line[]
 
 beforeEach(async () => {
   place = await spillPlace()
   errorFile = join(place, 'standard-error')
   descriptor = openSync(errorFile, 'a')
   metrics = new Metrics()
+  logged = []
 })
 afterEach(async () => {
   closeSync(descriptor)
   await rm(place, { recursive: true })
 })
 
-/** With a log that tells nothing. */
-function leftovers(folder: SpillFolder): UsageLeftovers {
-  const { logger } = createLogging('silent', { write: () => undefined })
+/** With a log that tells nothing, unless a level is named. */
+function leftovers(folder: SpillFolder, level: LogLevel = 'silent'): UsageLeftovers {
+  const { logger } = createLogging(level, { write: (line) => logged.push(JSON.parse(line) as Line) })
   return new UsageLeftovers(folder, new UsageMetrics(metrics), logger, descriptor)
 }
 
 async function told(): Promise<readonly Line[]> {
   const lines = (await readFile(errorFile, 'utf8')).split('\n').filter((line) => line !== '')
   return lines.map((line) => JSON.parse(line) as Line)
+}
+
+const FORGOTTEN = 'usage that nobody has asked to store is forgotten: no file takes it'
+
+/** Nobody is told of single records, and none counts. */
+async function isNoLoss(): Promise<void> {
+  expect(await told()).toEqual([])
+  expect(await metrics.registry.metrics()).not.toMatch(/^gateway_usage_dropped_total\{/m)
 }
 
 const idsTold = (lines: readonly Line[]): string[] => lines.map(({ record }) => record?.id ?? '')
@@ -89,14 +101,25 @@ describe('Usage that the store did not take before the end', () => {
     expect(idsTold(lines)).toEqual(idsOf(many.slice(4)))
   })
 
-  it('is on standard error as well where nobody had asked for it and no file can be written', async () => {
+  it('is forgotten where nobody had asked for it and no file can be written: one line says how much, and why', async () => {
     await writeFile(join(place, 'rows'), '')
-    const many = records(7)
-    expect(leftovers(new SpillFolder(join(place, 'rows', 'deeper'))).keepUnasked(many, 1000)).toBe(0)
-    const [head, ...lines] = await told()
-    expect(head).toMatchObject({ level: 50, rows: 7, err: { message: expect.stringContaining('ENOTDIR') } })
-    expect(idsTold(lines)).toEqual(idsOf(many))
-    expect(await metrics.registry.metrics()).toMatch(/^gateway_usage_dropped_total\{reason="shutdown"\} 7$/m)
+    const folder = new SpillFolder(join(place, 'rows', 'deeper'))
+    expect(leftovers(folder, 'trace').keepUnasked(records(1000), 1000)).toBe(0)
+    const why = { message: expect.stringContaining('ENOTDIR') }
+    expect(logged).toMatchObject([{ level: 40, msg: FORGOTTEN, rows: 1000, folder: folder.path, err: why }])
+    expect(JSON.stringify(logged)).not.toContain('"record"')
+    await isNoLoss()
+  })
+
+  it('is forgotten as far as there is no room, where nobody had asked for it: one line says how much, and why', async () => {
+    const many = records(10)
+    const bytes = many.slice(0, 4).reduce((sum, record) => sum + JSON.stringify(record).length + 1, 0)
+    const folder = new SpillFolder(join(place, 'rows'), bytes)
+    expect(leftovers(folder, 'warn').keepUnasked(many, 1000)).toBe(0)
+    expect(await spilledIds(folder.path)).toEqual(idsOf(many.slice(0, 4)))
+    const why = { message: 'the files there are as large as they may be' }
+    expect(logged).toMatchObject([{ level: 40, msg: FORGOTTEN, rows: 6, folder: folder.path, err: why }])
+    await isNoLoss()
   })
 
   it('is told how much of it is forgotten, which counts as no loss', async () => {
@@ -106,8 +129,8 @@ describe('Usage that the store did not take before the end', () => {
     expect(kept.keepUnasked(many.slice(0, 6), 7)).toBe(0)
     expect(kept.keepUnasked(many.slice(6), 7)).toBe(3)
     expect(kept.keepUnasked([], 7)).toBe(0)
-    expect([await spilledIds(folder.path), await told()]).toEqual([idsOf(many.slice(3)), []])
-    expect(await metrics.registry.metrics()).not.toMatch(/^gateway_usage_dropped_total\{/m)
+    expect(await spilledIds(folder.path)).toEqual(idsOf(many.slice(3)))
+    await isNoLoss()
   })
 
   it('waits for a reader that is slow, and not for one that is gone', async () => {

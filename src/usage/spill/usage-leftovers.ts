@@ -13,6 +13,9 @@ const STANDARD_ERROR = 2
 /** pino's numbers. */
 const ERROR_LEVEL = 50
 
+/** Where the file system does not say why. */
+const NO_ROOM = 'the files there are as large as they may be'
+
 /**
  * Where records go that the store did not take before the process ended: into a file that the next start reads, or, where
  * there is no room for one, to standard error, whatever the level of the log. Synchronous; never throws.
@@ -37,14 +40,20 @@ export class UsageLeftovers {
   }
 
   /**
-   * The same for records of which nobody has asked so far that they be stored: with those that earlier starts have left
-   * like this, the newest `most`. How many older ones are forgotten.
+   * For records that nobody has asked to store so far: with those that earlier starts have left like this, the newest
+   * `most` go into a file. Returns how many older ones are forgotten. What no file takes is forgotten as well, which
+   * one line says: who has not asked for a store is neither shown single records nor woken by a metric.
    */
   keepUnasked(records: readonly UsageRecord[], most: number): number {
     if (records.length === 0) return 0
     const { rows, forgotten, lost, error } = keepNewest(this.folder.unasked(), records, most)
     if (rows > 0) this.logger.info({ rows, folder: this.folder.path }, 'usage waits in a file for the next start')
-    if (lost.length > 0) this.tell(lost, error)
+    if (lost.length > 0) {
+      this.logger.warn(
+        { rows: lost.length, folder: this.folder.path, err: error ?? NO_ROOM },
+        'usage that nobody has asked to store is forgotten: no file takes it',
+      )
+    }
     return forgotten
   }
 

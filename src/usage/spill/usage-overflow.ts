@@ -4,7 +4,7 @@ import type { Logger } from '../../common/observability/logger.js'
 import { LOGGER } from '../../common/observability/observability.module.js'
 import type { UsageRecord } from '../../common/usage/usage-record.js'
 import { ConfigStore } from '../../config/config-store.js'
-import { UsageMetrics } from '../usage-metrics.js'
+import { LostUsage } from '../lost-usage.js'
 import { OverflowFiles } from './overflow-files.js'
 import { SpillFolder } from './spill-folder.js'
 import { UsageRecovery } from './usage-recovery.js'
@@ -38,7 +38,7 @@ export class UsageOverflow {
     private readonly folder: SpillFolder,
     private readonly recovery: UsageRecovery,
     private readonly store: ConfigStore,
-    private readonly metrics: UsageMetrics,
+    private readonly lost: LostUsage,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
     this.files = new OverflowFiles(folder)
@@ -53,7 +53,7 @@ export class UsageOverflow {
   add(records: readonly UsageRecord[]): void {
     for (const record of records) this.waiting.push(record)
     const excess = this.waiting.length - MAXIMUM_WAITING_ROWS
-    if (excess > 0) this.giveUp(this.waiting.splice(0, excess))
+    if (excess > 0) this.lost.tell('overflow', this.waiting.splice(0, excess))
     const { batchRows, batchMs } = this.store.current.usage
     if (this.waiting.length >= batchRows) this.begin()
     else this.timer ??= setTimeout(this.begin, batchMs).unref()
@@ -139,14 +139,9 @@ export class UsageOverflow {
   private async giveUpSlowly(records: readonly UsageRecord[]): Promise<void> {
     this.writing = records
     while (this.writing.length > 0) {
-      this.giveUp(this.writing.slice(0, LINES_AT_ONCE))
+      this.lost.tell('overflow', this.writing.slice(0, LINES_AT_ONCE))
       this.writing = this.writing.slice(LINES_AT_ONCE)
       await nextTurn()
     }
-  }
-
-  private giveUp(records: readonly UsageRecord[]): void {
-    this.metrics.countDropped('overflow', records.length)
-    for (const record of records) this.logger.warn({ reason: 'overflow', record }, 'usage')
   }
 }

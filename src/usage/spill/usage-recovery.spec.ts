@@ -23,8 +23,8 @@ async function begin(usage: object = {}): Promise<void> {
   recovery = recoveryOf(lab)
 }
 
-function recoveryOf({ store, database, config, folder, counts, logger }: UsageWriterLab): UsageRecovery {
-  const made = new UsageRecovery(store, database, config, folder, counts, logger)
+function recoveryOf({ store, database, config, folder, lost, logger }: UsageWriterLab): UsageRecovery {
+  const made = new UsageRecovery(store, database, config, folder, lost, logger)
   made.onModuleInit()
   return made
 }

@@ -11,8 +11,8 @@ import type { Logger } from '../../common/observability/logger.js'
 import { LOGGER } from '../../common/observability/observability.module.js'
 import type { UsageRecord } from '../../common/usage/usage-record.js'
 import { ConfigStore } from '../../config/config-store.js'
+import { LostUsage } from '../lost-usage.js'
 import { RecordDelivery } from '../record-delivery.js'
-import { UsageMetrics } from '../usage-metrics.js'
 import { UsageRepository } from '../usage.repository.js'
 import { SpillFolder } from './spill-folder.js'
 import { linesOf, recordOfRow } from './spilled-row.js'
@@ -32,14 +32,10 @@ export class UsageRecovery implements OnModuleInit, OnModuleDestroy, BeforeAppli
     private readonly database: Database,
     private readonly store: ConfigStore,
     private readonly folder: SpillFolder,
-    metrics: UsageMetrics,
+    lost: LostUsage,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
-    const onRefused = (record: UsageRecord): void => {
-      metrics.countDropped('refused', 1)
-      logger.warn({ reason: 'refused', record }, 'usage')
-    }
-    this.delivery = new RecordDelivery(records, onRefused, logger)
+    this.delivery = new RecordDelivery(records, lost, logger)
   }
 
   onModuleInit(): void {
