@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common'
-import { sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { Database } from '../common/database/database.js'
+import type { DatabaseSchema } from '../common/database/database-schema.js'
 import { insertRecords, recordOf } from '../common/usage/usage-rows.repository.js'
-import { sumRecords } from './usage-sums.repository.js'
+import { HOUR_MS, sumRecords } from './usage-sums.repository.js'
 import type { UsageRecord } from '../common/usage/usage-record.js'
 import type { UsageQuestion, UsageSum } from './usage-reports.js'
 import { type UsagePage, UsageRepository } from './usage.repository.js'
@@ -40,22 +41,25 @@ export class KyselyUsageRepository extends UsageRepository {
     return rows.map(recordOf)
   }
 
-  override async prune(beforeMs: number, limit: number): Promise<number> {
-    const { numDeletedRows } = await this.database.run((queries) =>
-      queries
-        .deleteFrom('usage_record')
-        .where('id', 'in', (rows) =>
-          rows
-            .selectFrom('usage_record')
-            .select('id')
-            .where('at_ms', '<', beforeMs)
-            .orderBy('at_ms')
-            .limit(limit)
-            .forUpdate()
-            .skipLocked(),
-        )
-        .executeTakeFirst(),
-    )
-    return Number(numDeletedRows)
+  override prune(beforeMs: number, limit: number): Promise<number> {
+    return this.database.run(async (queries) => {
+      const records = await pruneRecords(queries, beforeMs, limit)
+      return Math.max(records, await pruneHours(queries, beforeMs - HOUR_MS, limit))
+    })
   }
+}
+
+async function pruneRecords(queries: Kysely<DatabaseSchema>, beforeMs: number, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`delete from usage_record where id in (
+      select id from usage_record where at_ms < ${beforeMs} order by at_ms limit ${limit} for update skip locked
+    )`.execute(queries)
+  return Number(numAffectedRows)
+}
+
+/** `lastMs`: when the newest that goes began. */
+async function pruneHours(queries: Kysely<DatabaseSchema>, lastMs: number, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`delete from usage_hour where ctid in (
+      select ctid from usage_hour where hour_ms <= ${lastMs} order by hour_ms limit ${limit} for update skip locked
+    )`.execute(queries)
+  return Number(numAffectedRows)
 }

@@ -28,13 +28,24 @@ class HeldUsage extends MemoryUsage {
   }
 }
 
-function reportsOf(
+const SUM: UsageSum = { model: 'a', records: 1, unpricedRecords: 0, units: {}, cost: '0' }
+const TOO_MANY = { param: 'group_by', code: 'too_many_groups' }
+
+const reportsOn = (
+  usage: MemoryUsage,
   settings: object = {},
   flush = (): Promise<void> => Promise.resolve(),
+): StoredUsageReports => {
+  const config = new ConfigStore(parseConfig(JSON.stringify({ auth: { keys: [] }, ...settings }), {}))
+  return new StoredUsageReports(usage, { flush } as UsageLedger, config)
+}
+
+function reportsOf(
+  settings?: object,
+  flush?: () => Promise<void>,
 ): { readonly reports: StoredUsageReports; readonly usage: HeldUsage } {
   const usage = new HeldUsage()
-  const config = new ConfigStore(parseConfig(JSON.stringify({ auth: { keys: [] }, ...settings }), {}))
-  return { usage, reports: new StoredUsageReports(usage, { flush } as UsageLedger, config) }
+  return { usage, reports: reportsOn(usage, settings, flush) }
 }
 
 const begun = (usage: HeldUsage, count: number): Promise<void> =>
@@ -110,5 +121,16 @@ describe('Reports', () => {
     const { reports } = reportsOf({ usage: { store: false } })
     const all = await Promise.allSettled(Array.from({ length: 5 }, () => reports.sums(QUESTION)))
     for (const outcome of all) expect(outcome).toMatchObject({ reason: { kind: 'not_found' } })
+  })
+
+  it.each([
+    [10_000, 'are given'],
+    [10_001, 'are refused'],
+  ])('of %i groups %s', async (groups) => {
+    const usage = new MemoryUsage()
+    usage.sums = () => Promise.resolve(Array.from({ length: groups }, () => SUM))
+    const asked = reportsOn(usage).sums({ ...QUESTION, groupBy: ['model'] })
+    if (groups === 10_000) expect(await asked).toHaveLength(groups)
+    else await expect(asked).rejects.toMatchObject({ kind: 'invalid_request', details: TOO_MANY })
   })
 })

@@ -7,7 +7,7 @@ import type { UsageRecord } from '../common/usage/usage-record.js'
 import { UsageReports, type UsageQuestion, type UsageSum } from './usage-reports.js'
 import { type UsagePage, UsageRepository } from './usage.repository.js'
 
-/** More are nobody's to read, and a caller may invent models by the thousand. */
+/** More are nobody's to read. */
 const MAXIMUM_GROUPS = 10_000
 
 /** Of callers in this process: whatever else asks the store, keys above all, must find a connection. */

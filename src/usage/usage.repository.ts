@@ -26,10 +26,16 @@ export abstract class UsageRepository {
   abstract open(): Promise<void>
   /** All of them in one statement; those whose ids are there already are left as they are. */
   abstract insert(records: readonly UsageRecord[]): Promise<void>
-  /** At most `limit` sums, in the order of their groups. */
+  /**
+   * At most `limit` sums, in the order of their groups. Records that were refused and cost nothing count under no model:
+   * callers may invent names by the thousand.
+   */
   abstract sums(question: UsageQuestion, limit: number): Promise<readonly UsageSum[]>
   /** Newest first. */
   abstract list(page: UsagePage): Promise<readonly UsageRecord[]>
-  /** Deletes at most `limit` records older than that, and none that somebody else is deleting. Returns how many. */
+  /**
+   * Deletes at most `limit` records older than that and as many sums of hours that ended by then, and none that somebody
+   * else is deleting. Returns how many there were of what was more.
+   */
   abstract prune(beforeMs: number, limit: number): Promise<number>
 }

@@ -2,6 +2,8 @@ import { describe, expect, it } from '@jest/globals'
 import type { CountedUnits } from '../../src/common/usage/counted-units.js'
 import type { UsageQuestion } from '../../src/usage/usage-reports.js'
 import type { UsageRepository } from '../../src/usage/usage.repository.js'
+import { expectedSums } from '../support/expected-sums.js'
+import { seededRandom } from '../support/seeded-random.js'
 import { NOON_MS, usageRecord } from '../support/usage-records.js'
 
 const HOUR_MS = 3_600_000
@@ -165,12 +167,70 @@ export function describeUsageRepository(name: string, repository: () => UsageRep
     })
 
     it('is forgotten in small batches, the oldest first, and nothing that is younger', async () => {
-      await repository().insert(Array.from({ length: 12 }, (_, index) => usageRecord({ atMs: NOON_MS + index })))
-      expect(await repository().prune(NOON_MS + 10, 4)).toBe(4)
-      expect((await repository().list(page)).at(-1)?.atMs).toBe(NOON_MS + 4)
-      expect(await repository().prune(NOON_MS + 10, 100)).toBe(6)
-      expect(await repository().prune(NOON_MS + 10, 100)).toBe(0)
+      await repository().insert(
+        Array.from({ length: 12 }, (_, hour) => usageRecord({ atMs: NOON_MS + hour * HOUR_MS })),
+      )
+      const beforeMs = NOON_MS + 10 * HOUR_MS
+      expect(await repository().prune(beforeMs, 4)).toBe(4)
+      expect((await repository().list(page)).at(-1)?.atMs).toBe(NOON_MS + 4 * HOUR_MS)
+      expect(await repository().prune(beforeMs, 100)).toBe(6)
+      expect(await repository().prune(beforeMs, 100)).toBe(0)
       expect(await sums()).toMatchObject([{ records: 2 }])
+    })
+
+    it('is in the sums of its hour until all of that hour is forgotten', async () => {
+      await repository().insert(Array.from({ length: 12 }, (_, index) => usageRecord({ atMs: NOON_MS + index })))
+      expect(await repository().prune(NOON_MS + HOUR_MS - 1, 100)).toBe(12)
+      expect(await repository().list(page)).toEqual([])
+      expect(await sums()).toMatchObject([{ records: 12, cost: '1.2' }])
+      expect(await repository().prune(NOON_MS + HOUR_MS, 100)).toBeGreaterThanOrEqual(1)
+      expect(await sums()).toMatchObject([{ records: 0 }])
+    })
+
+    it('is summed over any period, grouped and chosen in any way, as its records are', async () => {
+      const random = seededRandom(7)
+      const one = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item
+      const records = Array.from({ length: 600 }, () =>
+        usageRecord({
+          atMs: NOON_MS + Math.floor(random() * 8 * HOUR_MS),
+          keyId: one(['team-a', 'team-b']),
+          ownerId: one(['team-a', 'team-b']),
+          model: one(['gpt-4o', 'tts-1', null]),
+          channelId: one(['p1-main', 'p1-other', null]),
+          units: one([{}, { promptTokens: 3 }, { promptTokens: 0, characters: 7 }, { audioSeconds: 0.1 }]),
+          ...one([{ cost: '0.000000000001' }, { cost: '5.5' }, { cost: null, pricing: 'unpriced' as const }]),
+        }),
+      )
+      for (let start = 0; start < records.length; start += 50)
+        await repository().insert(records.slice(start, start + 70))
+      for (let round = 0; round < 60; round++) {
+        const fromMs = NOON_MS + Math.floor(random() * 8 * HOUR_MS)
+        const toMs = fromMs + Math.floor(random() * one([HOUR_MS, 8 * HOUR_MS]))
+        const question: UsageQuestion = {
+          ...one([
+            { fromMs, toMs },
+            { fromMs: fromMs - (fromMs % HOUR_MS), toMs: toMs - (toMs % HOUR_MS) + HOUR_MS },
+          ]),
+          groupBy: one([[], ['model'], ['channel', 'key'], ['day', 'model', 'key']]),
+          ...one([{}, { keyId: 'team-a' }, { ownerId: 'team-b', model: 'tts-1' }, { channelId: 'p1-main' }]),
+        }
+        expect(await repository().sums(question, 1000)).toEqual(expectedSums(records, question))
+      }
+    })
+
+    it('counts under no model where it was refused for nothing: names that callers invent are no groups', async () => {
+      const refused = { outcome: 'refused', pricing: 'free', units: {}, cost: '0' } as const
+      const invented = Array.from({ length: 10_001 }, (_, index) => ({ ...usageRecord(refused), model: `x-${index}` }))
+      await repository().insert([...invented, usageRecord(), usageRecord({ outcome: 'refused' })])
+      for (const fromMs of [0, NOON_MS - 1, NOON_MS]) {
+        const period = { fromMs, toMs: NOON_MS + 1 + fromMs }
+        expect(await repository().sums({ ...period, groupBy: ['model'] }, LIMIT)).toMatchObject([
+          { model: 'gpt-4o', records: 2 },
+          { model: null, records: 10_001, cost: '0' },
+        ])
+        expect(await repository().sums({ ...period, groupBy: [], model: 'x-7' }, LIMIT)).toMatchObject([{ records: 0 }])
+      }
+      expect((await repository().list({ ...page, limit: 10_003 })).map(({ model }) => model)).toContain('x-10000')
     })
 
     it('is written by several at once', async () => {

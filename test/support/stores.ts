@@ -48,6 +48,7 @@ export function testStore(
 export async function emptyStore({ database }: TestStore): Promise<void> {
   await database.run((queries) => queries.deleteFrom('task').execute())
   await database.run((queries) => queries.deleteFrom('usage_record').execute())
+  await database.run((queries) => queries.deleteFrom('usage_hour').execute())
 }
 
 /** A new, empty directory. */

@@ -8,6 +8,7 @@ export interface DatabaseSchema {
   api_key: ApiKeyTable
   admin_audit: AdminAuditTable
   usage_record: UsageRecordTable
+  usage_hour: UsageHourTable
 }
 
 export interface TaskTable {
@@ -95,6 +96,11 @@ export interface UsageRecordTable {
   estimated: string | null
   pricing: string
   cost: string | null
+}
+
+/** Made by the store itself, and read by sums alone. */
+export interface UsageHourTable {
+  hour_ms: number
 }
 
 export interface ApiKeyTable {

@@ -3,12 +3,19 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { sql } from 'kysely'
 import { startPostgres, type TestPostgres } from '../../../test/support/postgres.js'
 import { emptyDataDirectory, STORE_START_MS, type TestStore, testStore } from '../../../test/support/stores.js'
+import { NOON_MS, usageRecord } from '../../../test/support/usage-records.js'
+import { KyselyUsageRepository } from '../../usage/kysely-usage.repository.js'
+import { insertRecords } from '../usage/usage-rows.repository.js'
 import type { Database } from './database.js'
 import { StoreUnusable } from './store-unusable.js'
 
 jest.setTimeout(STORE_START_MS)
 
-const MIGRATIONS = [{ name: '0001-tasks' }, { name: '0002-usage' }, { name: '0003-keys' }]
+/** Takes a store back to 0003. */
+const AS_BEFORE_HOURS = `drop trigger usage_record_added on usage_record; drop function add_usage_to_hours;
+  drop table usage_hour; delete from migration where name = '0004-usage-hours'`
+
+const MIGRATIONS = [{ name: '0001-tasks' }, { name: '0002-usage' }, { name: '0003-keys' }, { name: '0004-usage-hours' }]
 
 let postgres: TestPostgres
 let directory: string
@@ -65,6 +72,21 @@ describe('migrations', () => {
     expect(first[0]).toEqual(first[1])
     expect(first[0]?.['migrations']).toEqual(MIGRATIONS)
     expect(first[0]?.['columns']?.length).toBeGreaterThan(40)
+  })
+
+  it('add up by the hour what earlier versions have stored', async () => {
+    for (const at of [{ url: await postgres.emptyDatabase() }, { directory }]) {
+      const before = await open(at)
+      await before.run((queries) => sql.raw(AS_BEFORE_HOURS).execute(queries))
+      const records = [0, 1, 2].map((index) => usageRecord({ atMs: NOON_MS + index, cost: '0.1' }))
+      await before.run((queries) => insertRecords(queries, records))
+      await closeAll()
+      const usage = new KyselyUsageRepository(await open(at))
+      await usage.insert([usageRecord({ atMs: NOON_MS + 3, cost: '0.1' })])
+      const hour = { fromMs: NOON_MS, toMs: NOON_MS + 3_600_000, groupBy: [] }
+      expect(await usage.sums(hour, 1)).toMatchObject([{ records: 4, cost: '0.4', units: { promptTokens: 40 } }])
+      await closeAll()
+    }
   })
 
   it('are applied once by five replicas that start together', async () => {
