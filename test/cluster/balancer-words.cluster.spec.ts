@@ -1,9 +1,6 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import Anthropic from '@anthropic-ai/sdk'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { renderError } from '../../src/common/errors/envelope-choice.js'
@@ -12,10 +9,9 @@ import { GatewayError } from '../../src/common/errors/gateway-error.js'
 import { CHAT_PATH } from '../support/chat-bodies.js'
 import { freePort } from '../support/free-port.js'
 import { sendRaw } from '../support/raw-http.js'
-import { startBalancer } from './balancer.js'
-import { type Daemon, startDaemon, until } from './daemon.js'
-
-const CONFIGURATION = fileURLToPath(new URL('../../deploy/haproxy/haproxy.cfg', import.meta.url))
+import { startParts } from '../support/start-parts.js'
+import { type ConfigurationChange, startBalancer } from './balancer.js'
+import { CLUSTER_START_MS } from './cluster.js'
 
 /** Whoever puts this id into JSON as it is breaks it; the gateway takes it. */
 const REQUEST_ID = 'a"b\\c'
@@ -37,82 +33,65 @@ interface Case {
   readonly kind: ErrorKind
   /** The balancer's own word, in the dialect that has one. */
   readonly code: string
-  readonly url: () => string
+  readonly before: keyof Urls
 }
 
 /** Ready, and then of no use. */
-async function startReplica(serve: RequestListener): Promise<Server> {
+async function startReplica(serve: RequestListener): Promise<{ readonly address: string; close(): Promise<unknown> }> {
   const server = createServer((request, response) => {
     if (request.url === '/health/ready') response.end('{"status":"ready"}')
     else serve(request, response)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return server
-}
-
-const addressOf = (server: Server): string => `127.0.0.1:${(server.address() as AddressInfo).port}`
-
-/** The repository's file, with a second instead of ten minutes of patience. */
-async function startImpatient(folder: string, replica: string): Promise<{ url: string; daemon: Daemon }> {
-  const text = await readFile(CONFIGURATION, 'utf8')
-  const file = join(folder, 'haproxy.cfg')
-  await writeFile(file, text.replace('timeout server 600s', 'timeout server 1s'))
-  const [bind, operators, metrics] = [await freePort(), await freePort(), await freePort()]
-  const daemon = await startDaemon({
-    program: 'haproxy',
-    parameters: ['-db', '-f', file],
-    variables: {
-      GATEWAY_1: replica,
-      GATEWAY_2: replica,
-      HAPROXY_BIND: `127.0.0.1:${bind}`,
-      HAPROXY_OPERATORS: `127.0.0.1:${operators}`,
-      HAPROXY_METRICS: `127.0.0.1:${metrics}`,
-      HAPROXY_SOCKET: join(folder, 'haproxy.sock'),
-    },
-    debianPackage: 'haproxy',
-  })
-  const url = `http://127.0.0.1:${bind}`
-  await until(
-    async () => (await fetch(`${url}/health/ready`).catch(() => undefined))?.ok === true || undefined,
-    () => `haproxy does not serve:\n${daemon.output()}`,
-  )
-  return { url, daemon }
-}
-
-const urls = { absent: '', dying: '', silent: '' }
-const endings: (() => Promise<unknown>)[] = []
-beforeAll(async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'gateway-balancer-words-'))
-  endings.push(() => rm(folder, { recursive: true }))
-  const dying = await startReplica((request) => request.socket.destroy())
-  const silent = await startReplica(() => undefined)
-  for (const server of [dying, silent])
-    endings.unshift(() => {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () => {
       server.closeAllConnections()
       return new Promise((resolve) => server.close(resolve))
-    })
-  const nobody = `127.0.0.1:${await freePort()}`
-  const beforeNobody = await startBalancer([nobody, nobody])
-  endings.unshift(() => beforeNobody.close())
-  const beforeDying = await startBalancer([addressOf(dying), addressOf(dying)])
-  endings.unshift(() => beforeDying.close())
-  const beforeSilent = await startImpatient(folder, addressOf(silent))
-  endings.unshift(() => beforeSilent.daemon.end())
-  Object.assign(urls, { absent: beforeNobody.url, dying: beforeDying.url, silent: beforeSilent.url })
-})
-afterAll(async () => {
-  for (const end of endings) await end()
-})
+    },
+  }
+}
+
+/** By what is behind a balancer each: nobody, gateways that break off, and silent ones. */
+interface Urls {
+  readonly absent: string
+  readonly dying: string
+  readonly silent: string
+}
+
+/** A second instead of ten minutes of patience. */
+const impatient = (configuration: string): string => configuration.replace('timeout server 600s', 'timeout server 1s')
+
+const startAll = (): Promise<{ readonly urls: Urls; close(): Promise<void> }> =>
+  startParts(async (closedAtLast) => {
+    const before = async (address: string, change?: ConfigurationChange): Promise<string> =>
+      closedAtLast(await startBalancer([address, address], change)).url
+    const dying = closedAtLast(await startReplica((request) => request.socket.destroy()))
+    const silent = closedAtLast(await startReplica(() => undefined))
+    const urls = {
+      absent: await before(`127.0.0.1:${await freePort()}`),
+      dying: await before(dying.address),
+      silent: await before(silent.address, impatient),
+    }
+    return { urls }
+  })
+
+let balancers: Awaited<ReturnType<typeof startAll>>
+beforeAll(async () => {
+  balancers = await startAll()
+}, CLUSTER_START_MS)
+afterAll(() => balancers.close())
 
 const CASES: readonly Case[] = [
-  { what: 'no gateway is there', kind: 'overloaded', code: 'no_gateway', url: () => urls.absent },
-  { what: 'the gateway breaks off', kind: 'upstream_failed', code: 'gateway_lost', url: () => urls.dying },
-  { what: 'the gateway is silent', kind: 'upstream_timeout', code: 'gateway_timeout', url: () => urls.silent },
+  { what: 'no gateway is there', kind: 'overloaded', code: 'no_gateway', before: 'absent' },
+  { what: 'the gateway breaks off', kind: 'upstream_failed', code: 'gateway_lost', before: 'dying' },
+  { what: 'the gateway is silent', kind: 'upstream_timeout', code: 'gateway_timeout', before: 'silent' },
 ]
 
-describe.each(CASES)('what the balancer says itself when $what', ({ kind, code, url }) => {
+describe.each(CASES)('what the balancer says itself when $what', ({ kind, code, before }) => {
   it.each(PATHS)('is what the gateway would say on %s', async (path) => {
-    const { status, headers, text } = await sendRaw(url(), {
+    const { status, headers, text } = await sendRaw(balancers.urls[before], {
       path,
       headers: { 'x-request-id': REQUEST_ID },
       body: '{}',
@@ -132,7 +111,7 @@ describe.each(CASES)('what the balancer says itself when $what', ({ kind, code, 
 
 describe('the official SDK of the messages family', () => {
   it('reads the type, the text and the id of such an answer', async () => {
-    const client = new Anthropic({ apiKey: 'any', baseURL: urls.absent, maxRetries: 0 })
+    const client = new Anthropic({ apiKey: 'any', baseURL: balancers.urls.absent, maxRetries: 0 })
     const call = client.messages.create({ model: 'claude', max_tokens: 1, messages: [{ role: 'user', content: 'Hi' }] })
     const failure: unknown = await call.catch((error: unknown) => error)
     expect(failure).toBeInstanceOf(Anthropic.APIError)

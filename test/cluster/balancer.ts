@@ -1,10 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../support/free-port.js'
-import { startDaemon, until } from './daemon.js'
+import { startParts } from '../support/start-parts.js'
+import { type Daemon, startDaemon, until } from './daemon.js'
 
 /** The repository's own file, as docker-compose.yml mounts it. */
 const CONFIGURATION = fileURLToPath(new URL('../../deploy/haproxy/haproxy.cfg', import.meta.url))
@@ -36,44 +37,94 @@ export interface BalancerAnswers {
   readonly refused: number
 }
 
-/** HAProxy with the repository's configuration, in front of these addresses (`host:port`, two to four of them). */
-export async function startBalancer(addresses: readonly string[]): Promise<Balancer> {
-  const directory = await mkdtemp(join(tmpdir(), 'gateway-balancer-'))
-  const socket = join(directory, 'haproxy.sock')
-  const masterSocket = join(directory, 'master.sock')
-  const [port, operatorsPort, metricsPort] = [await freePort(), await freePort(), await freePort()]
+/** Makes another configuration of the text of the repository's. */
+export type ConfigurationChange = (text: string) => string
+
+/**
+ * HAProxy with the repository's configuration, as it is or changed, in front of these addresses (`host:port`, two to four of
+ * them). Resolves once callers can connect and it can be told to stop.
+ */
+export function startBalancer(addresses: readonly string[], change?: ConfigurationChange): Promise<Balancer> {
+  return startParts(async (closedAtLast) => {
+    const directory = await mkdtemp(join(tmpdir(), 'gateway-balancer-'))
+    closedAtLast({ close: () => rm(directory, { recursive: true, force: true }) })
+    const doors = {
+      port: await freePort(),
+      operatorsPort: await freePort(),
+      metricsPort: await freePort(),
+      socket: join(directory, 'haproxy.sock'),
+      masterSocket: join(directory, 'master.sock'),
+    }
+    const configuration = change === undefined ? CONFIGURATION : await writeChanged(directory, change)
+    const daemon = await launch(addresses, configuration, doors)
+    // A master that is killed could not end its worker.
+    closedAtLast({ close: () => daemon.end('SIGTERM') })
+    const metricsUrl = `http://127.0.0.1:${doors.metricsPort}`
+    await until(
+      async () => (await fetch(`${metricsUrl}/live`).catch(() => undefined))?.ok === true || undefined,
+      () => `haproxy does not listen:\n${daemon.output()}`,
+    )
+    // The worker serves sooner than the master knows of it: a signal in between is lost.
+    await until(
+      async () => /worker/.test(await askSocket(doors.masterSocket, 'show proc').catch(() => '')) || undefined,
+      () => `haproxy's master knows of no worker:\n${daemon.output()}`,
+    )
+    return {
+      url: `http://127.0.0.1:${doors.port}`,
+      operatorsUrl: `http://127.0.0.1:${doors.operatorsPort}`,
+      metricsUrl,
+      ...knowledgeOf(doors.socket, daemon),
+      drain: async () => {
+        await daemon.end('SIGUSR1')
+        return daemon.child.exitCode
+      },
+    }
+  })
+}
+
+/** Where one HAProxy is reached; the sockets are paths. */
+interface Doors {
+  readonly port: number
+  readonly operatorsPort: number
+  readonly metricsPort: number
+  readonly socket: string
+  readonly masterSocket: string
+}
+
+/** @returns the path of the changed file */
+async function writeChanged(directory: string, change: ConfigurationChange): Promise<string> {
+  const file = join(directory, 'haproxy.cfg')
+  await writeFile(file, change(await readFile(CONFIGURATION, 'utf8')))
+  return file
+}
+
+function launch(addresses: readonly string[], configuration: string, doors: Doors): Promise<Daemon> {
   const servers = Object.fromEntries(addresses.map((address, index) => [`GATEWAY_${index + 1}`, address]))
-  const daemon = await startDaemon({
+  return startDaemon({
     program: 'haproxy',
     // As its image runs it, with a master that passes signals on to the worker; `-S` lets the master be asked.
-    parameters: ['-W', '-db', '-S', masterSocket, '-f', CONFIGURATION],
+    parameters: ['-W', '-db', '-S', doors.masterSocket, '-f', configuration],
     variables: {
       ...servers,
-      HAPROXY_BIND: `127.0.0.1:${port}`,
-      HAPROXY_OPERATORS: `127.0.0.1:${operatorsPort}`,
-      HAPROXY_METRICS: `127.0.0.1:${metricsPort}`,
-      HAPROXY_SOCKET: socket,
+      HAPROXY_BIND: `127.0.0.1:${doors.port}`,
+      HAPROXY_OPERATORS: `127.0.0.1:${doors.operatorsPort}`,
+      HAPROXY_METRICS: `127.0.0.1:${doors.metricsPort}`,
+      HAPROXY_SOCKET: doors.socket,
     },
     debianPackage: 'haproxy',
   })
+}
+
+/** What it tells of itself at its runtime interface. */
+function knowledgeOf(
+  socket: string,
+  daemon: Daemon,
+): Pick<Balancer, 'isUp' | 'sessions' | 'answers' | 'shows' | 'ask'> {
   const ask = (command: string): Promise<string> => askSocket(socket, command)
   const statistic = async (replica: number, name: string): Promise<string> =>
     statisticIn(await ask('show stat'), replica, name)
   const isUp = async (replica: number): Promise<boolean> => (await statistic(replica, 'status')).startsWith('UP')
-  const metricsUrl = `http://127.0.0.1:${metricsPort}`
-  await until(
-    async () => (await fetch(`${metricsUrl}/live`).catch(() => undefined))?.ok === true || undefined,
-    () => `haproxy does not listen:\n${daemon.output()}`,
-  )
-  // The worker serves sooner than the master knows of it: a signal in between is lost.
-  await until(
-    async () => /worker/.test(await askSocket(masterSocket, 'show proc').catch(() => '')) || undefined,
-    () => `haproxy's master knows of no worker:\n${daemon.output()}`,
-  )
   return {
-    url: `http://127.0.0.1:${port}`,
-    operatorsUrl: `http://127.0.0.1:${operatorsPort}`,
-    metricsUrl,
     isUp,
     sessions: async (replica) => Number(await statistic(replica, 'scur')),
     answers: async (replica) => {
@@ -89,15 +140,6 @@ export async function startBalancer(addresses: readonly string[]): Promise<Balan
         async () => (await isUp(replica)) === wanted || undefined,
         () => `the balancer takes replica ${replica} for ${wanted ? 'down' : 'up'}:\n${daemon.output()}`,
       )
-    },
-    drain: async () => {
-      await daemon.end('SIGUSR1')
-      return daemon.child.exitCode
-    },
-    close: async () => {
-      // A master that is killed could not end its worker.
-      await daemon.end('SIGTERM')
-      await rm(directory, { recursive: true, force: true })
     },
   }
 }

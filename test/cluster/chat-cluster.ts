@@ -1,7 +1,7 @@
 import { type P1Simulator, startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
 import { p1Channel, UPSTREAM_KEY } from '../support/p1-gateway.js'
 import { type Cluster, type ClusterOptions, startCluster } from './cluster.js'
-import { startParts } from './start-parts.js'
+import { startParts } from '../support/start-parts.js'
 
 export interface ChatClusterOptions extends Omit<ClusterOptions, 'channels'> {
   /** Between the chunks of a stream. */

@@ -7,7 +7,7 @@ import { type Balancer, startBalancer } from './balancer.js'
 import { startClusterPostgres } from './debian-postgres.js'
 import { type TestRedis, startRedis } from './redis.js'
 import { Replica } from './replica.js'
-import { startParts } from './start-parts.js'
+import { startParts } from '../support/start-parts.js'
 
 /** Longer than two intervals of the balancer's health check (deploy/haproxy/haproxy.cfg). */
 export const DRAIN_DELAY_MS = 3_000

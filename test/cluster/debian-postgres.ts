@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { startPostgres, type TestPostgres } from '../support/postgres.js'
-import { startParts } from './start-parts.js'
+import { startParts } from '../support/start-parts.js'
 import { rowsOf } from './store-query.js'
 
 /** Where Debian has a folder for every version. */

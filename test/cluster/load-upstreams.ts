@@ -8,7 +8,7 @@ import { IMGGEN_SECRET } from '../support/imggen-gateway.js'
 import { p1Channel, UPSTREAM_KEY } from '../support/p1-gateway.js'
 import { VIDGEN_ACCESS, vidgenChannel } from '../support/vidgen-gateway.js'
 import { chats, documents, images, messages, speeches, transcriptions, videos } from './load-kinds.js'
-import { startParts } from './start-parts.js'
+import { startParts } from '../support/start-parts.js'
 import type { LoadKind } from './steady-load.js'
 
 const CHAT_MODEL = 'gpt-4.1-mini'

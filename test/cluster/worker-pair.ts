@@ -6,7 +6,7 @@ import { emptyDirectory } from '../support/gateway-process.js'
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.js'
 import { p1Channel, UPSTREAM_KEY } from '../support/p1-gateway.js'
 import { startClusterPostgres } from './debian-postgres.js'
-import { startParts } from './start-parts.js'
+import { startParts } from '../support/start-parts.js'
 import { WorkerLab } from './worker-lab.js'
 
 /** A gateway of two workers on a PostgreSQL of its own, with one simulated upstream. */

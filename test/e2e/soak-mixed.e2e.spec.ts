@@ -24,6 +24,9 @@ it(
     expect(sum(all.map(({ left }) => left))).toBeGreaterThan(0)
     expect(counts.realtime.failed).toBeGreaterThan(0)
     expect(counts.page.failed).toBeGreaterThan(0)
+    const reloads = new Map(outcome.metrics?.valuesOf('gateway_config_reloads_total', 'outcome'))
+    expect(reloads.get('applied')).toBeGreaterThan(10)
+    expect(reloads.get('refused') ?? 0).toBe(0)
     // It listens for callers and for scrapes; Redis, where it is installed, is connected to before anybody calls.
     expect(before.sockets.listening).toBe(2)
     expect(before.connections).toBe(2 + before.sockets.redis)

@@ -2,6 +2,9 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
 
+/** Longer than any handshake takes that comes to something; one that is never answered must not hold a test for ever. */
+const HANDSHAKE_TIMEOUT_MS = 60_000
+
 export type RealtimeEvent = Readonly<Record<string, unknown>>
 
 export interface ProbeOptions {
@@ -13,6 +16,7 @@ export interface ProbeOptions {
   readonly query?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly protocols?: readonly string[]
+  readonly handshakeTimeoutMs?: number
 }
 
 export interface RefusedUpgrade {
@@ -47,14 +51,14 @@ export class RealtimeProbe {
     })
   }
 
-  /** Connects. Throws when the upgrade is refused. */
+  /** Connects. Throws when the upgrade is refused, or not answered in time. */
   static async open(options: ProbeOptions): Promise<RealtimeProbe> {
     const probe = new RealtimeProbe(dial(options))
     await once(probe.socket, 'open')
     return probe
   }
 
-  /** Connects, and expects an HTTP answer in the upgrade's place. */
+  /** Connects, and expects an HTTP answer in the upgrade's place. Throws when there is none in time. */
   static async refused(options: ProbeOptions): Promise<RefusedUpgrade> {
     const socket = dial(options)
     socket.on('error', () => undefined)
@@ -117,10 +121,12 @@ function dial({
   query = '',
   headers,
   protocols,
+  handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS,
 }: ProbeOptions): WebSocket {
   return new WebSocket(`${url}/v1/realtime?model=${model}${query}`, protocols === undefined ? [] : [...protocols], {
     headers: { authorization: `Bearer ${key}`, ...headers },
     perMessageDeflate: false,
+    handshakeTimeout: handshakeTimeoutMs,
   })
 }
 

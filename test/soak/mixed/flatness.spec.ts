@@ -39,7 +39,7 @@ describe('A figure that is watched', () => {
     ['files', 0.4],
     ['timers', 0.6],
     ['resources', 0.8],
-  ])('%s that grows by %d a look is not', (figure, each) => {
+  ])('%s is not flat when it grows by %d a look', (figure, each) => {
     expect(
       notFlat(
         samplesOf(

@@ -1,9 +1,11 @@
-import { Agent, type FormData, request } from 'undici'
+import { Agent, type Dispatcher, type FormData, request } from 'undici'
 import { KEYS, type KeyName } from './mixed-configuration.js'
+import { endsWhole, readToEnd } from './whole-streams.js'
 
 /**
- * `answered`: whole and 2xx. `limited`: by a limit of the key. `refused`: any other 4xx. `failed`: 5xx, or cut in the
- * middle. `left`: by the caller.
+ * `answered`: 2xx and whole, an event stream with its own last event. `limited`: by a limit of the key. `refused`: any other
+ * 4xx. `failed`: 5xx, no answer in time, cut in the middle, or an event stream that ends with an error or without its last
+ * event. `left`: by the caller. Of realtime sessions: see `RealtimeTalk`.
  */
 export const ENDINGS = ['answered', 'limited', 'refused', 'failed', 'left'] as const
 export type Ending = (typeof ENDINGS)[number]
@@ -32,9 +34,8 @@ export class HttpCaller {
   constructor(private readonly url: string) {}
 
   /** One call; never rejects. */
-  async ask({ path, json, body, contentType, stayMs }: Question, key: KeyName): Promise<Ending> {
-    const type = json === undefined ? contentType : 'application/json'
-    const sent = json === undefined ? body : JSON.stringify(json)
+  async ask(question: Question, key: KeyName): Promise<Ending> {
+    const { path, stayMs } = question
     const leaving = new AbortController()
     const leave =
       stayMs === undefined
@@ -43,24 +44,8 @@ export class HttpCaller {
             leaving.abort()
           }, stayMs)
     try {
-      const {
-        statusCode,
-        headers,
-        body: answer,
-      } = await request(this.url + path, {
-        dispatcher: this.agent,
-        method: sent === undefined ? 'GET' : 'POST',
-        headers: {
-          authorization: `Bearer ${KEYS[key]}`,
-          ...(path.startsWith('/v1/messages') ? { 'anthropic-version': '2023-06-01' } : {}),
-          ...(type === undefined ? {} : { 'content-type': type }),
-        },
-        body: sent ?? null,
-        signal: leaving.signal,
-      })
-      await answer.dump({ limit: Infinity })
-      if (headers[LIMIT_HEADER] !== undefined) return 'limited'
-      return statusCode < 300 ? 'answered' : statusCode < 500 ? 'refused' : 'failed'
+      const answer = await this.send(question, key, leaving.signal)
+      return endingOf(path, answer, await readToEnd(answer.body))
     } catch {
       return leaving.signal.aborted ? 'left' : 'failed'
     } finally {
@@ -79,4 +64,29 @@ export class HttpCaller {
   close(): Promise<void> {
     return this.agent.destroy()
   }
+
+  private send(question: Question, key: KeyName, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    const { path, json, body, contentType } = question
+    const type = json === undefined ? contentType : 'application/json'
+    const sent = json === undefined ? body : JSON.stringify(json)
+    return request(this.url + path, {
+      dispatcher: this.agent,
+      method: sent === undefined ? 'GET' : 'POST',
+      headers: {
+        authorization: `Bearer ${KEYS[key]}`,
+        ...(path.startsWith('/v1/messages') ? { 'anthropic-version': '2023-06-01' } : {}),
+        ...(type === undefined ? {} : { 'content-type': type }),
+      },
+      body: sent ?? null,
+      signal,
+    })
+  }
+}
+
+/** `end`: of its body, which has come without being cut. */
+function endingOf(path: string, { statusCode, headers }: Dispatcher.ResponseData, end: string): Ending {
+  if (headers[LIMIT_HEADER] !== undefined) return 'limited'
+  if (statusCode >= 300) return statusCode < 500 ? 'refused' : 'failed'
+  const isStream = String(headers['content-type']).startsWith('text/event-stream')
+  return isStream && !endsWhole(path, end) ? 'failed' : 'answered'
 }

@@ -2,7 +2,7 @@ import type { MixedOptions } from './mixed-run.js'
 import { type MixedUpstreams, UPSTREAM_KEY, VIDGEN } from './mixed-upstreams.js'
 
 /** All but those of realtime sessions, which have a simulator of their own: its connections can be told from idle ones. */
-const P1_MODELS = ['gpt-4.1-mini', 'tts-1', 'gpt-4o-mini-tts', 'whisper-1']
+const P1_MODELS = ['gpt-4.1-mini', 'tts-1', 'gpt-4o-mini-tts', 'whisper-1', 'gpt-4o-mini-transcribe']
 /** Cut short, so that what falls silent does not pile up. */
 const TIMEOUTS = { connectMs: 1000, firstByteMs: 1500, idleMs: 1000, totalMs: 10_000 }
 /** Of realtime sessions, likewise; nobody here pauses for so long but those who are to be cut off. */

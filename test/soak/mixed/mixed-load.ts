@@ -10,12 +10,19 @@ export type Counts = Readonly<Record<Traffic, Readonly<Record<Ending, number>>>>
 const LONGEST_PAUSE_MS = 250
 const SCRAPE_MS = 5000
 
+/** So many times in a run, the configuration is read anew while everybody is served. */
+const RELOADS = 20
+
 /** All callers at once for as long as the options say. Resolves when the last call is over. */
 export async function underLoad({ runMs, sampleMs, workers }: MixedOptions, stage: MixedStage): Promise<Counts> {
-  const { traffic, upstreams, process, metrics, random } = stage
+  const { gateway, traffic, upstreams, process, metrics, random } = stage
   const counts = emptyCounts()
   const working = AbortSignal.timeout(runMs)
   const stopSpoiling = spoilTraffic(upstreams, random.fork())
+  const reloading = setInterval(() => gateway.child.kill('SIGHUP'), runMs / (RELOADS + 1))
+  working.addEventListener('abort', () => {
+    clearInterval(reloading)
+  })
   const kinds = Object.keys(TRAFFIC) as Traffic[]
   const work = Array.from({ length: workers }, async (_, worker) => {
     const own = random.fork()

@@ -4,6 +4,7 @@ import type { MetricsWatch } from './metrics-watch.js'
 import type { MixedOptions, MixedOutcome } from './mixed-run.js'
 import type { Holdings } from './process-samples.js'
 import { SOCKET_GROUPS } from './socket-counts.js'
+import type { UsageCounts } from './usage-counts.js'
 
 const WORDS = {
   residentMiB: 'resident memory, MiB',
@@ -48,9 +49,7 @@ export function describeMixed(options: MixedOptions, outcome: MixedOutcome): str
     holdingsTable(outcome),
     '',
     ...(outcome.metrics === undefined ? [] : [...metricsLines(outcome.metrics), '']),
-    ...(outcome.usage === undefined
-      ? []
-      : [`Records of use: ${outcome.usage.counted}, stored ${outcome.usage.stored}.`]),
+    ...(outcome.usage === undefined ? [] : [usageLine(outcome.usage)]),
     `Left upstream at rest: ${leftUpstream} requests. Faults: ${faults.length}.`,
     ...faults.map((fault) => `- ${fault}`),
   ].join('\n')
@@ -90,7 +89,11 @@ function metricsLines(metrics: MetricsWatch): readonly string[] {
   }
   return [
     `Scrapes: ${metrics.scrapes}; Redis was away at ${metrics.redisAway} of them.`,
+    `Reloads: ${told('gateway_config_reloads_total', 'outcome')}.`,
     `Refused by limits: ${told('gateway_limit_refusals_total', 'limit')}.`,
     `Spans of traces: ${told('gateway_trace_spans_total', 'outcome')}.`,
   ]
 }
+
+const usageLine = ({ counted, stored, endedTasks, storedTasks }: UsageCounts): string =>
+  `Records of use: of calls and answers ${counted}, stored ${stored}; of ended tasks ${endedTasks}, stored ${storedTasks}.`

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type GatewayProcess, runGateway } from '../../support/gateway-process.js'
+import { startParts } from '../../support/start-parts.js'
 import { Random } from '../random.js'
 import { MetricsWatch } from './metrics-watch.js'
 import { mixedConfiguration } from './mixed-configuration.js'
@@ -28,35 +29,29 @@ export interface MixedStage {
 
 const PROBE = new URL('./resource-probe.mjs', import.meta.url).href
 
-export async function startStage(options: MixedOptions): Promise<MixedStage> {
+export function startStage(options: MixedOptions): Promise<MixedStage> {
   const { surroundings, seed } = options
-  const upstreams = await startUpstreams()
-  const directory = await mkdtemp(join(tmpdir(), 'gateway-soak-'))
-  const resourcesFile = join(directory, 'resources.json')
-  await writeFile(join(directory, 'gateway.yaml'), JSON.stringify(mixedConfiguration(upstreams, options)))
-  const gateway = runGateway(directory, {
-    NODE_OPTIONS: `--import ${PROBE}`,
-    SOAK_RESOURCES: resourcesFile,
-    GATEWAY_DATA: join(directory, 'data'),
-    ...surroundings?.variables,
+  return startParts(async (closedAtLast) => {
+    const directory = await mkdtemp(join(tmpdir(), 'gateway-soak-'))
+    closedAtLast({ close: () => rm(directory, { recursive: true, force: true }) })
+    const upstreams = await startUpstreams()
+    let closing: Promise<void> | undefined
+    const closeUpstreams = (): Promise<void> => (closing ??= upstreams.close())
+    closedAtLast({ close: closeUpstreams })
+    const resourcesFile = join(directory, 'resources.json')
+    await writeFile(join(directory, 'gateway.yaml'), JSON.stringify(mixedConfiguration(upstreams, options)))
+    const variables = { SOAK_RESOURCES: resourcesFile, GATEWAY_DATA: join(directory, 'data') }
+    const preloaded = { NODE_OPTIONS: `--import ${PROBE}` }
+    const gateway = closedAtLast(runGateway(directory, { ...preloaded, ...variables, ...surroundings?.variables }))
+    const url = await gateway.listening()
+    const metrics = surroundings === undefined ? undefined : closedAtLast(new MetricsWatch(surroundings.metricsUrl))
+    return {
+      ...{ gateway, upstreams, metrics, closeUpstreams },
+      traffic: closedAtLast(new MixedTraffic(url, upstreams.pageUrl)),
+      process: new ProcessSamples(gateway.child.pid ?? 0, resourcesFile, peersOf(url, upstreams, surroundings)),
+      random: new Random(seed),
+    }
   })
-  const url = await gateway.listening()
-  const traffic = new MixedTraffic(url, upstreams.pageUrl)
-  const metrics = surroundings === undefined ? undefined : new MetricsWatch(surroundings.metricsUrl)
-  let closing: Promise<void> | undefined
-  const closeUpstreams = (): Promise<void> => (closing ??= upstreams.close())
-  return {
-    ...{ gateway, traffic, upstreams, metrics, closeUpstreams },
-    process: new ProcessSamples(gateway.child.pid ?? 0, resourcesFile, peersOf(url, upstreams, surroundings)),
-    random: new Random(seed),
-    close: async () => {
-      await traffic.close()
-      await metrics?.close()
-      await gateway.close()
-      await closeUpstreams()
-      await rm(directory, { recursive: true, force: true })
-    },
-  }
 }
 
 const portOf = (url: string): number => Number(new URL(url).port)

@@ -29,8 +29,12 @@ export const TRAFFIC = {
 export type Traffic = keyof typeof TRAFFIC
 
 const LONGEST_STAY_MS = 120
+/** Twice as long as a task takes. */
+const LONGEST_WATCH_MS = 4000
 const SPEECH_MODELS = ['tts-1', 'gpt-4o-mini-tts', 'p2-tts', 'speech-02-turbo']
 const SPEECH_FORMATS = ['mp3', 'wav', 'pcm', 'flac']
+/** Of speech and of transcriptions: those that are asked for as events. */
+const EVENTS_SHARE = 0.3
 /** Of all calls: those with the key that has narrow limits. */
 const NARROW_SHARE = 0.12
 /** For a page to be fetched and read, in seconds: short, so that servers that fall silent do not hold many callers. */
@@ -99,9 +103,9 @@ export class MixedTraffic {
           stayMs: stay(random),
         })
       case 'transcription':
-        return ask({ path: '/v1/audio/transcriptions', body: this.form() })
+        return ask({ path: '/v1/audio/transcriptions', body: this.form(random) })
       case 'uploadAborted':
-        return ask({ path: '/v1/audio/transcriptions', body: this.form(), stayMs: 1 + stay(random) / 10 })
+        return ask({ path: '/v1/audio/transcriptions', body: this.form(random), stayMs: 1 + stay(random) / 10 })
       case 'realtime':
         return this.realtime.hold(KEYS[key], 'whole')
       case 'realtimeDropped':
@@ -125,19 +129,23 @@ export class MixedTraffic {
     return this.http.close()
   }
 
-  /** Makes a video and looks at it; now and then follows its events for a moment. */
+  /** Makes a video and looks at it; now and then follows its events, for a moment or up to its end. */
   private async follow(random: Random, ask: (question: Question) => Promise<Ending>): Promise<Ending> {
     const externalId = `soak-${randomUUID()}`
     const json = { model_name: 'vidgen-v1', prompt: 'a red kite', external_task_id: externalId }
     const ending = await ask({ path: '/vidgen/v1/videos/text2video', json })
     if (ending !== 'answered') return ending
     const task = `/vidgen/v1/videos/text2video/${externalId}`
-    return random.chance(0.3) ? ask({ path: `${task}/events`, stayMs: 1000 }) : ask({ path: task })
+    return random.chance(0.3)
+      ? ask({ path: `${task}/events`, stayMs: random.between(0, LONGEST_WATCH_MS) })
+      : ask({ path: task })
   }
 
-  private form(): FormData {
+  private form(random: Random): FormData {
     const form = new FormData()
-    form.set('model', 'whisper-1')
+    const asEvents = random.chance(EVENTS_SHARE)
+    form.set('model', asEvents ? 'gpt-4o-mini-transcribe' : 'whisper-1')
+    if (asEvents) form.set('stream', 'true')
     form.set('file', new Blob([this.recording], { type: 'audio/wav' }), 'recording.wav')
     return form
   }
@@ -162,4 +170,5 @@ const message = (content: string): object => ({
 const speech = (random: Random, input: string): object => ({
   ...{ model: random.pick(SPEECH_MODELS), input, voice: 'alloy' },
   response_format: random.pick(SPEECH_FORMATS),
+  ...(random.chance(EVENTS_SHARE) ? { stream_format: 'sse' } : {}),
 })

@@ -25,10 +25,21 @@ it(
       expect(flatnessOf(samples).filter(({ isFlat }) => !isFlat)).toEqual([])
       // Faults have struck wherever they should: a run in which nothing failed says little.
       expect(Object.values(counts).reduce((sum, { limited }) => sum + limited, 0)).toBeGreaterThan(0)
-      for (const kind of ['chat', 'speech', 'realtime', 'realtimeSlow', 'page'] as const) {
+      for (const kind of [
+        'chat',
+        'chatStream',
+        'messagesStream',
+        'speech',
+        'realtime',
+        'realtimeSlow',
+        'page',
+      ] as const) {
         expect([kind, counts[kind].failed]).not.toEqual([kind, 0])
       }
       expect(counts.file.refused).toBeGreaterThan(0)
+      const reloads = new Map(metrics?.valuesOf('gateway_config_reloads_total', 'outcome'))
+      expect(reloads.get('applied')).toBeGreaterThan(10)
+      expect(reloads.get('refused') ?? 0).toBe(0)
       expect(new Map(metrics?.valuesOf('gateway_trace_spans_total', 'outcome')).get('sent')).toBeGreaterThan(0)
     } finally {
       await surroundings.close()

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { answerOf, type DocumentTarget, pageOf } from '../../support/document-target.js'
 import type { Random } from '../random.js'
-import { FaultRound } from './fault-round.js'
+import { Turns } from './turns.js'
 
 /** Pages of the web server; more than the cache of the gateway holds at once. */
 const PAGES = 400
@@ -42,13 +42,13 @@ async function sendSlowly(socket: Socket, answer: Buffer): Promise<void> {
 
 /** Fills a web server with pages of many lengths. One fetch in ten fails on its way, whichever page it is for. */
 export function layOutPages(web: DocumentTarget): void {
-  const round = new FaultRound(PAGE_FAULTS, SPOILT_EACH)
+  const turns = new Turns(PAGE_FAULTS, SPOILT_EACH)
   for (let page = 0; page < PAGES; page += 1) {
     const answer = answerOf(pageOf(`Page ${page}`, PAGE_TEXT.repeat(20 + (page % 200))))
     web.answers.set(`/page-${page}`, (socket) => {
       // A long run needs none of it.
       web.heads.length = 0
-      const fault = round.next()
+      const fault = turns.next()
       if (fault === undefined) socket.write(answer)
       else fault(socket, answer)
     })

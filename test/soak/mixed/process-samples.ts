@@ -36,6 +36,8 @@ interface Resources {
 
 const MEBIBYTE = 1_048_576
 const LOOKS = 5
+/** It writes each second; after so long its event loop stands still. */
+const PATIENCE_MS = 30_000
 const TABLES = ['tcp', 'tcp6', 'unix'] as const
 
 /** Looks at a process now and then, on Linux. `resourcesFile`: where it writes down its own resources. */
@@ -47,6 +49,7 @@ export class ProcessSamples {
     private readonly pid: number,
     private readonly resourcesFile: string,
     private readonly peers: SocketPeers,
+    private readonly patienceMs = PATIENCE_MS,
   ) {}
 
   /** Until it is told to stop. */
@@ -71,7 +74,7 @@ export class ProcessSamples {
     }
   }
 
-  /** As of now, which takes up to a second to learn. */
+  /** As of now, which takes up to a second to learn. Rejects when the process is gone, or stands still. */
   async holdings(): Promise<Holdings> {
     const { counts } = await this.resources(Date.now())
     const sockets = await this.sockets()
@@ -100,15 +103,20 @@ export class ProcessSamples {
   }
 
   /**
-   * Written at this time or later. It may be writing right now: then it is looked at again. Rejects when the process is gone:
-   * it will never write again.
+   * Written at this time or later. It may be writing right now: then it is looked at again. Rejects when the process is gone,
+   * or writes nothing for too long: it is there, and its event loop stands still.
    */
   private async resources(sinceMs = 0): Promise<Resources> {
+    const endsAtMs = performance.now() + this.patienceMs
     for (;;) {
       await access(`/proc/${this.pid}`)
       const text = await readFile(this.resourcesFile, 'utf8').catch(() => '')
       const resources = parsed(text)
       if (resources !== undefined && resources.writtenAtMs >= sinceMs) return resources
+      if (performance.now() > endsAtMs) {
+        const since = resources === undefined ? 'at all' : `since ${new Date(resources.writtenAtMs).toISOString()}`
+        throw new Error(`the process ${this.pid} lives, and has written nothing ${since}`)
+      }
       await pause(50)
     }
   }

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type RealtimeEvent, RealtimeProbe } from '../../support/realtime-probe.js'
-import { FaultRound } from './fault-round.js'
 import type { Ending } from './http-caller.js'
 import { ANSWER_FAULTS } from './session-faults.js'
+import { Turns } from './turns.js'
 
 /** `whole`: one spoken answer. `dropped`: the caller's connection breaks off in the middle of it. `slow`: hardly read. */
 export type Manner = 'whole' | 'dropped' | 'slow'
@@ -15,26 +15,36 @@ const FLOOD = '#flood=4000000'
 const SLOW_MS = { short: 300, long: 3000 }
 /** Whatever becomes of a session, its upstream or the gateway has ended it by then, however busy the machine is. */
 const PATIENCE_MS = 60_000
+/** A handshake that hangs is given up so much later: by then it is told in `hung`. */
+const GIVEN_UP_AFTER_MS = 1000
 const REFUSED_UPGRADE = /response: 429/
 const REFUSED_TURN = 'rate_limit_exceeded'
 
-/** Talks to one gateway. What hangs, which nothing may, is told in `hung`. */
+/**
+ * Talks to one gateway. What hangs, which nothing may, is told in `hung`. `answered`: the answer came to its end and is
+ * `completed`; a session in which it is anything else, or that breaks off, has `failed`.
+ */
 export class RealtimeTalk {
   readonly hung: Manner[] = []
-  private readonly faults = new FaultRound(ANSWER_FAULTS, SPOILT_EACH)
-  private readonly pauses = new FaultRound([SLOW_MS.long], 4)
+  private readonly faults = new Turns(ANSWER_FAULTS, SPOILT_EACH)
+  private readonly pauses = new Turns([SLOW_MS.long], 4)
 
-  constructor(private readonly url: string) {}
+  constructor(
+    private readonly url: string,
+    private readonly patienceMs = PATIENCE_MS,
+  ) {}
 
   /** Never rejects. */
   async hold(key: string, manner: Manner): Promise<Ending> {
+    const { url, patienceMs } = this
     let probe: RealtimeProbe | undefined
     const watch = setTimeout(() => {
       this.hung.push(manner)
       probe?.socket.terminate()
-    }, PATIENCE_MS)
+    }, patienceMs)
     try {
-      probe = await RealtimeProbe.open({ url: this.url, key, model: MODEL })
+      const handshakeTimeoutMs = patienceMs + GIVEN_UP_AFTER_MS
+      probe = await RealtimeProbe.open({ url, key, model: MODEL, handshakeTimeoutMs })
       await this.ask(probe, manner)
       return await this.hear(probe, manner)
     } catch (error) {
@@ -66,7 +76,7 @@ export class RealtimeTalk {
       probe.socket.resume()
     }
     const done = await probe.next('response.done')
-    return (done['response'] as RealtimeEvent | undefined)?.['status'] === 'failed' ? 'failed' : 'answered'
+    return (done['response'] as RealtimeEvent | undefined)?.['status'] === 'completed' ? 'answered' : 'failed'
   }
 }
 

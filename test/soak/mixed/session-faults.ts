@@ -1,5 +1,5 @@
 import type { SocketFault, SocketSessions } from '../../../src/sandbox/socket-protocol.js'
-import { FaultRound } from './fault-round.js'
+import { Turns } from './turns.js'
 
 const SPOILT_EACH = 12
 
@@ -44,10 +44,10 @@ export function spoilSessions(live: SocketSessions, p2: SocketSessions): () => v
 }
 
 function spoil(sessions: SocketSessions, faults: readonly SocketFault[]): () => void {
-  const round = new FaultRound(faults, SPOILT_EACH)
+  const turns = new Turns(faults, SPOILT_EACH)
   // Whoever shakes hands now has been given its fault already: this one is for the next.
   const queue = (): void => {
-    const fault = round.next()
+    const fault = turns.next()
     if (fault !== undefined) sessions.queueFault(fault)
   }
   queue()

@@ -2,7 +2,7 @@ import { strToU8 } from 'fflate'
 import { wordFile, wordParagraph } from '../../support/office-files.js'
 import { pdfOf } from '../../support/pdf-writer.js'
 import type { Random } from '../random.js'
-import { FaultRound } from './fault-round.js'
+import { Turns } from './turns.js'
 
 /** A document as a caller uploads it. */
 export interface SoakFile {
@@ -34,8 +34,8 @@ const BROKEN: readonly SoakFile[] = [
 
 /** Tables, PDFs and Word documents in turn, and among them some that are broken. */
 export class SoakFiles {
-  private readonly broken = new FaultRound(BROKEN, BROKEN_EACH)
-  private readonly sound = new FaultRound(
+  private readonly broken = new Turns(BROKEN, BROKEN_EACH)
+  private readonly sound = new Turns(
     [
       (random: Random) => ({ bytes: tableOf(random), contentType: 'text/csv' }),
       (random: Random) => ({ bytes: pdfWith(sentenceOf(random)), contentType: PDF }),

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { newestPostgres, startClusterPostgres } from '../../cluster/debian-postgres.js'
 import { startRedis } from '../../cluster/redis.js'
 import { freePort } from '../../support/free-port.js'
+import { startParts } from '../../support/start-parts.js'
 import type { SocketGroup } from './socket-counts.js'
 
 /** What a gateway in production has around it. */
@@ -22,6 +23,16 @@ export interface Surroundings {
   readonly groups: ReadonlyMap<number, SocketGroup>
   close(): Promise<void>
 }
+
+/** A server that the gateway is told of by a variable. */
+interface Service {
+  /** Undefined: it is not there. */
+  readonly url: string | undefined
+  readonly name: string
+  readonly group: SocketGroup
+}
+
+const isThere = (service: Service): service is Service & { readonly url: string } => service.url !== undefined
 
 export type SoakStore = 'embedded' | 'postgres'
 
@@ -48,40 +59,36 @@ async function startTraceSink() {
  * Starts a sink for traces, and the PostgreSQL and the Redis of the system's packages where they are installed; without
  * them the gateway has its embedded store, and counts limits in its memory. `store` decides instead, where it is given.
  */
-export async function startSurroundings(store?: SoakStore): Promise<Surroundings> {
+export function startSurroundings(store?: SoakStore): Promise<Surroundings> {
   const wantsPostgres = store === undefined ? newestPostgres() !== undefined : store === 'postgres'
   let origin = 'the embedded store'
   const say = (line: string): void => {
     origin = line.trim()
   }
-  const [sink, metricsPort, postgres, redis] = await Promise.all([
-    startTraceSink(),
-    freePort(),
-    wantsPostgres ? startClusterPostgres({ say }) : undefined,
-    isInstalled('redis-server') ? startRedis() : undefined,
-  ])
-  const databaseUrl = await postgres?.emptyDatabase()
-  const counted = redis === undefined ? 'in the memory of the process, as redis-server is not installed' : 'in Redis'
-  const services = [
-    { url: databaseUrl, name: 'DATABASE_URL', group: 'store' },
-    { url: redis?.url, name: 'REDIS_URL', group: 'redis' },
-    { url: `http://127.0.0.1:${sink.port}`, name: 'OTEL_EXPORTER_OTLP_ENDPOINT', group: 'collector' },
-  ] as const
-  const variables: Record<string, string> = { METRICS_PORT: String(metricsPort) }
-  const groups = new Map<number, SocketGroup>()
-  for (const { url, name, group } of services) {
-    if (url === undefined) continue
-    variables[name] = url
-    groups.set(Number(new URL(url).port), group)
-  }
-  return {
-    description: `Records and tasks in ${origin}; limits counted ${counted}; every call traced`,
-    ...{ variables, databaseUrl, groups },
-    metricsUrl: `http://127.0.0.1:${metricsPort}`,
-    close: async () => {
-      await Promise.all([sink.close(), postgres?.close(), redis?.close()])
-    },
-  }
+  return startParts(async (closedAtLast) => {
+    const metricsPort = await freePort()
+    const sink = closedAtLast(await startTraceSink())
+    const postgres = wantsPostgres ? closedAtLast(await startClusterPostgres({ say })) : undefined
+    const redis = isInstalled('redis-server') ? closedAtLast(await startRedis()) : undefined
+    const databaseUrl = await postgres?.emptyDatabase()
+    const counted = redis === undefined ? 'in the memory of the process, as redis-server is not installed' : 'in Redis'
+    const services: readonly Service[] = [
+      { url: databaseUrl, name: 'DATABASE_URL', group: 'store' },
+      { url: redis?.url, name: 'REDIS_URL', group: 'redis' },
+      { url: `http://127.0.0.1:${sink.port}`, name: 'OTEL_EXPORTER_OTLP_ENDPOINT', group: 'collector' },
+    ]
+    const there = services.filter(isThere)
+    return {
+      description: `Records and tasks in ${origin}; limits counted ${counted}; every call traced`,
+      variables: {
+        METRICS_PORT: String(metricsPort),
+        ...Object.fromEntries(there.map(({ name, url }) => [name, url])),
+      },
+      groups: new Map(there.map(({ url, group }) => [Number(new URL(url).port), group])),
+      databaseUrl,
+      metricsUrl: `http://127.0.0.1:${metricsPort}`,
+    }
+  })
 }
 
 /** Whether a program of the operating system can be started, by the folders that `startDaemon` looks in. */

@@ -1,12 +1,26 @@
-import pg from 'pg'
+import { rowsOf } from '../../cluster/store-query.js'
 import type { MetricsWatch } from './metrics-watch.js'
 
-/** Records of use: what the gateway has counted, and what its store holds after its end. */
-export interface UsageCounts {
-  readonly counted: number
+/** What a store holds. */
+export interface StoredUsage {
+  /** Records of calls, and of answers within them. */
   readonly stored: number
+  /** Tasks that have ended, and the records of them. */
+  readonly endedTasks: number
+  readonly storedTasks: number
+}
+
+/** Records of use: what the gateway has counted, and what its store holds after its end. */
+export interface UsageCounts extends StoredUsage {
+  /** Of calls, and of answers within them: when nobody called any more. */
+  readonly counted: number
   readonly faults: readonly string[]
 }
+
+const STORED = `select
+  (select count(*) from usage_record where kind <> 'task')::integer as "stored",
+  (select count(*) from usage_record where kind = 'task')::integer as "storedTasks",
+  (select count(*) from task where state in ('succeed', 'failed'))::integer as "endedTasks"`
 
 /** To be called when the gateway has ended. `metrics`: as they were when nobody asked it for anything any more. */
 export async function countRecords(
@@ -14,14 +28,22 @@ export async function countRecords(
   metrics: MetricsWatch | undefined,
 ): Promise<UsageCounts | undefined> {
   if (databaseUrl === undefined || metrics === undefined) return undefined
-  const client = new pg.Client({ connectionString: databaseUrl })
-  await client.connect()
-  try {
-    const { rows } = await client.query<{ stored: number }>('select count(*)::integer as stored from usage_record')
-    const [counted, stored] = [metrics.sumOf('gateway_usage_records_total'), rows[0]?.stored ?? 0]
-    const isWhole = stored >= counted
-    return { counted, stored, faults: isWhole ? [] : [`${counted} records of use, ${stored} of them stored`] }
-  } finally {
-    await client.end()
-  }
+  const [stored] = await rowsOf<StoredUsage>(databaseUrl, STORED)
+  return stored && comparedCounts(metrics, stored)
+}
+
+/**
+ * Not one record may be lost, and none be there twice. Tasks go on ending until the gateway does: theirs are compared with
+ * the tasks that the store says have ended, and left out of what was counted, by the same scrape.
+ */
+export function comparedCounts(metrics: Pick<MetricsWatch, 'sumOf'>, held: StoredUsage): UsageCounts {
+  const counted = metrics.sumOf('gateway_usage_records_total') - metrics.sumOf('gateway_tasks_ended_total')
+  const { stored, endedTasks, storedTasks } = held
+  const faults = [
+    ...(stored === counted ? [] : [`${counted} records of calls and answers were counted, and ${stored} are stored`]),
+    ...(storedTasks === endedTasks
+      ? []
+      : [`${endedTasks} tasks have ended, and ${storedTasks} records of them are stored`]),
+  ]
+  return { ...held, counted, faults }
 }
