@@ -22,12 +22,12 @@ const HTTP_CLIENT = /\b(?:Get|Head) "https?:\/\/[^"]+": (.*)/
 const NO_WAY = /^(?:dial tcp|proxyconnect tcp|context deadline exceeded|net\/http: (?:TLS handshake|request cancel))/
 
 /** Why no engine answers, or undefined where that is another matter. */
-export const absenceOf = ({ isMissing, failure }) => {
+const absenceOf = ({ isMissing, failure }) => {
   if (isMissing) return 'it is not installed'
   return NOBODY_ANSWERS.test(failure) && !NO_RIGHTS.test(failure) ? 'nobody answers it' : undefined
 }
 
-export const isUnreachable = (failure) => NO_WAY.test(HTTP_CLIENT.exec(failure)?.[1] ?? '')
+const isUnreachable = (failure) => NO_WAY.test(HTTP_CLIENT.exec(failure)?.[1] ?? '')
 
 const lastLine = (text) => text.trim().split('\n').at(-1)
 

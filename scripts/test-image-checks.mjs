@@ -10,6 +10,15 @@ const SCRAPED_MS = 90_000
 
 const SANDBOX_KEY = 'sandbox-demo-key'
 
+/** The request that runs while its container is told to stop. */
+const STREAM_ID = 'runs-at-the-stop'
+
+/** A piece each 50 ms: three seconds, so that the signal comes within. Faster, all of it would be in buffers by then. */
+const SLOW_STREAM = '#slow #chunks=60'
+
+/** The lines that the gateway logs when it is told to stop, and when a request is over. */
+const OVER_AFTER_STOP = new RegExp(`"draining"[^]*"requestId":"${STREAM_ID}"`)
+
 /** Run by Node in the container: what docker-compose.yml asks for is what the process has. */
 const INSIDE = `
   const { readFileSync, writeFileSync } = require('node:fs')
@@ -22,8 +31,12 @@ const INSIDE = `
     writing,
   })`
 
-async function ask(url, { key, body, type = 'application/json', status = 200 }) {
-  const headers = { authorization: `Bearer ${key}`, ...(body !== undefined && { 'content-type': type }) }
+async function ask(url, { key, body, type = 'application/json', id, status = 200 }) {
+  const headers = {
+    authorization: `Bearer ${key}`,
+    ...(body !== undefined && { 'content-type': type }),
+    ...(id !== undefined && { 'x-request-id': id }),
+  }
   const method = body === undefined ? 'GET' : 'POST'
   const answer = await fetch(url, { method, headers, body, signal: globalThis.AbortSignal.timeout(ANSWER_MS) })
   equal(answer.status, status, `${url} answered ${answer.status}`)
@@ -67,9 +80,12 @@ export async function checkSandbox(url) {
 
 /** A stream that runs when the container is told to stop is not cut. */
 export async function checkStop(set, service, url) {
-  const stream = await ask(`${url}${CHAT}`, { key: SANDBOX_KEY, body: chat('#chunks=100', true) })
-  const [text] = await Promise.all([stream.text(), set.run('stop', service)])
-  match(text, /data: \[DONE\]/)
+  const stream = await ask(`${url}${CHAT}`, { key: SANDBOX_KEY, body: chat(SLOW_STREAM, true), id: STREAM_ID })
+  const read = stream.text().catch(({ message }) => message)
+  const [text] = await Promise.all([read, set.run('stop', service)])
+  match(text, /data: \[DONE\]/, `a stream was cut when ${service} was told to stop: ${text.slice(-200)}`)
+  const log = await set.run('logs', '--no-color', service)
+  match(log, OVER_AFTER_STOP, `the stream was over before ${service} was told to stop:\n${log}`)
   const { State } = await set.container(service)
   equal(State.ExitCode, 0, `the exit code of ${service}`)
   equal(State.OOMKilled, false, `${service} was killed for its memory`)
@@ -88,6 +104,14 @@ export async function checkProduction({ callersUrl, operatorsUrl, prometheusUrl,
   await ask(`${operatorsUrl}/admin/v1/keys`, { key: adminKey })
   await ask(`${callersUrl}/admin/v1/keys`, { key: adminKey, status: 404 })
   await checkScrapes(prometheusUrl, scrapedMs ?? SCRAPED_MS)
+}
+
+/** As docs/keys.md has it, for the image has no npm script; what it makes is in the store of all gateways. */
+export async function checkKeys(set, { operatorsUrl, adminKey }) {
+  const words = ['node', 'dist/keys-cli.js', 'create', '--id', 'team-b', '--quiet']
+  const key = await set.run('exec', '-T', 'gateway-1', ...words)
+  const { hint } = await (await ask(`${operatorsUrl}/admin/v1/keys/team-b`, { key: adminKey })).json()
+  ok(/^sk-gw-\S+$/.test(key) && key.startsWith(hint), `the key that was made in a container begins with ${hint}`)
 }
 
 /** Prometheus hears of both replicas and of the balancer. */

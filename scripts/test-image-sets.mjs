@@ -7,7 +7,7 @@ import { call, run } from './container-engine.mjs'
 const COMPOSE_FILE = 'docker-compose.yml'
 
 /** Not the operator's own tag: whatever runs here from that one is none of a test's business. */
-export const IMAGE = 'multi-model-gateway:test'
+const IMAGE = 'multi-model-gateway:test'
 
 /** For all services of a set to become healthy, on a slow machine. */
 const HEALTHY_SECONDS = '300'
@@ -33,7 +33,7 @@ export function composeFile() {
 }
 
 /** Names of the services of a set. */
-export function servicesOf(file, profile) {
+function servicesOf(file, profile) {
   return Object.keys(file.services).filter((name) => file.services[name].profiles.includes(profile))
 }
 

@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ContainerEngine, Outside } from './container-engine.mjs'
-import { checkContainers, checkProduction, checkSandbox, checkStop } from './test-image-checks.mjs'
+import { checkContainers, checkKeys, checkProduction, checkSandbox, checkStop } from './test-image-checks.mjs'
 import { composeFile, ComposeSet, foreignImages, prepare } from './test-image-sets.mjs'
 
 const { NODE_IMAGE } = process.env
@@ -20,13 +20,17 @@ const CHECKS = {
     await checkStop(set, 'sandbox', url)
   },
   production: async (set) => {
-    await checkProduction({
-      callersUrl: await set.url('balancer', '8080'),
+    const operators = {
       operatorsUrl: await set.url('balancer', '8081'),
+      adminKey: set.secret('gateway_admin_key'),
+    }
+    await checkProduction({
+      ...operators,
+      callersUrl: await set.url('balancer', '8080'),
       prometheusUrl: await set.url('prometheus', '9090'),
       key: set.secret('team_a_key'),
-      adminKey: set.secret('gateway_admin_key'),
     })
+    await checkKeys(set, operators)
   },
 }
 

@@ -71,11 +71,14 @@ const greet = (connection) =>
  * Sends requests on schedule, whatever becomes of earlier ones, and counts what becomes of each: one phase after the
  * other, without a pause and over the same connections. Times count from the moment a request was due. `phases`: each
  * with its `ratePerSecond` for `durationMs`. `mix`: what is sent. `promptMs`: a 2xx within it is goodput. `prepare`:
- * connections opened before. `cpuOf`: the service whose CPU time is told.
+ * connections opened before. `cpuOf`: the service whose CPU time is told. Rejects where a phase has no rate, as after a load
+ * of which nothing was served: no request of it would ever be due.
  * @returns {Promise<{ tally: Tally, connections: number, driverShare: number, gatewayShare: number, tookMs: number }[]>} one
  *   for each phase; shares of one core; `connections` at most until its end
  */
 export async function openLoads({ port, mix, promptMs, prepare = 0, cpuOf, phases }) {
+  for (const { ratePerSecond } of phases)
+    if (!(ratePerSecond > 0)) throw new Error(`nothing was served in time before a load of ${ratePerSecond} a second`)
   const connections = new Connections(port)
   await connections.open(prepare)
   const loads = []

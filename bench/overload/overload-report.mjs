@@ -9,7 +9,7 @@ const RECOVERY_SECONDS = 10
 const DRIVER_SHARE = 0.9
 const SENT_LATE_MS = 250
 
-/** Between the saturation before the overload and after it; one of them says nothing of the other's machine beyond that. */
+/** How far saturation before and after the overload may differ; beyond that the machine was not the same. */
 const DRIFT_SHARE = 0.15
 
 const number = (value, digits = 0) => (Number.isFinite(value) ? value.toFixed(digits) : '–')
@@ -42,7 +42,7 @@ const WORDS = {
 }
 
 /** Seconds after the load has fallen until everything is served as before; undefined when that did not happen. */
-export function recoverySeconds({ tally }, calm) {
+function recoverySeconds({ tally }, calm) {
   const usualMs = quantile(calm.tally.latenciesMs, 0.99)
   const limitMs = Math.max(2 * usualMs, 50)
   const isNormal = (second) => {

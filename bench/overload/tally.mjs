@@ -1,5 +1,5 @@
 /** What became of one request. */
-export const OUTCOMES = ['good', 'late', 'refused', 'badRefusal', 'otherStatus', 'broken', 'unanswered', 'unsent']
+const OUTCOMES = ['good', 'late', 'refused', 'badRefusal', 'otherStatus', 'broken', 'unanswered', 'unsent']
 
 /** Answers by second and by kind; latencies of those that were served. */
 export class Tally {

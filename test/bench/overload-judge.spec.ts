@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { outcomeOf, overloadReport, Tally, type Verdict } from '../support/overload-bench.js'
+import { openLoads, outcomeOf, overloadReport, Tally, type Verdict } from '../support/overload-bench.js'
 
 const REASON = '{"error":{"message":"Too much.","type":"overloaded_error","code":"overloaded","param":null}}'
 const RETRY_LATER = 'HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n\r\n'
@@ -73,6 +73,16 @@ describe('An answer of the overload run', () => {
     ['otherStatus', { status: 500, isRight: true, isPrompt: true, head: '', refusal: '' }],
   ])('counts as %s: %j', (outcome, answer) => {
     expect(outcomeOf(answer)).toBe(outcome)
+  })
+})
+
+describe('A load of the overload run', () => {
+  it.each([0, Number.NaN])('is refused with a rate of %d, as no request of it would ever be due', async (rate) => {
+    const phases = [
+      { ratePerSecond: 10, durationMs: 10 },
+      { ratePerSecond: rate, durationMs: 10 },
+    ]
+    await expect(openLoads({ port: 9, phases })).rejects.toThrow(`nothing was served in time before a load of ${rate}`)
   })
 })
 

@@ -10,8 +10,8 @@ import { LimitedCaller } from './limited-caller.js'
 import { openStream } from './running-stream.js'
 
 const PACE_MS = 20
-/** Four seconds of a stream: long enough to meet the drain. */
-const SHORT_CHUNKS = 200
+/** Ten seconds of a stream: long enough to meet the drain, also on a busy machine. */
+const SHORT_CHUNKS = 500
 const ENDLESS_CHUNKS = 1_000_000
 
 /** `hard-stop-after` in deploy/haproxy/haproxy.cfg, and docker-compose.yml's patience with it. */

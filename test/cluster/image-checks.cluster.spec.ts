@@ -46,8 +46,11 @@ describe('what npm run test:image asks of the production set', () => {
     const server = createServer((_request, response) => response.end('{"status":"ready"}')).listen(0, '127.0.0.1')
     await once(server, 'listening')
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    await expect(checkProduction(setBehind(url))).rejects.toThrow(/p1-main/)
-    server.closeAllConnections()
-    server.close()
+    try {
+      await expect(checkProduction(setBehind(url))).rejects.toThrow(/p1-main/)
+    } finally {
+      server.closeAllConnections()
+      server.close()
+    }
   })
 })

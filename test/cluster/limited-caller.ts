@@ -3,6 +3,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
 import type { HeldLimitName, MinuteLimitName } from '../../src/common/limits/limit-names.js'
 import type { LimitsAnswer } from '../../src/limits/limits.service.js'
+import { askLimits } from '../support/asked-limits.js'
 import { CHAT_PATH, chatText } from '../support/chat-bodies.js'
 import { REALTIME_PATH } from '../support/upgrade-client.js'
 
@@ -19,7 +20,7 @@ export class LimitedCaller {
 
   constructor(
     private readonly url: string,
-    key: string,
+    private readonly key: string,
   ) {
     this.headers = { authorization: `Bearer ${key}` }
   }
@@ -34,9 +35,8 @@ export class LimitedCaller {
   }
 
   /** `GET /v1/limits`. */
-  async limits(): Promise<LimitsAnswer> {
-    const answer = await fetch(`${this.url}/v1/limits`, { headers: this.headers })
-    return (await answer.json()) as LimitsAnswer
+  limits(): Promise<LimitsAnswer> {
+    return askLimits(this.url, this.key)
   }
 
   async remaining(name: MinuteLimitName): Promise<number | undefined> {
@@ -54,12 +54,16 @@ export class LimitedCaller {
     return socket
   }
 
-  /** How an attempt to open a session is answered: the status (101 = it was opened), and the limit that refused it. */
+  /**
+   * How an attempt to open a session is answered: the status (101 = it was opened, and is closed again), and the limit that
+   * refused it.
+   */
   dialled(): Promise<Refusal> {
     const socket = this.socket()
     return new Promise((resolve, reject) => {
       socket.on('error', reject)
       socket.once('open', () => {
+        socket.close()
         resolve([101, undefined])
       })
       socket.once('unexpected-response', (request: ClientRequest, { statusCode, headers }: IncomingMessage) => {

@@ -112,6 +112,11 @@ describe('What a replica held when it was killed', () => {
     LEASE_MS + 10_000,
   )
 
+  it('is free again once whoever was let in then has left', async () => {
+    await comesTrue(async () => (await at(survivor, 'talking').inUse('realtimeSessions')) === 0)
+    await comesTrue(async () => (await at(survivor, 'held').inUse('concurrency')) === 0)
+  })
+
   it('stays reserved until its minute is over: nobody knows how much of it was used', async () => {
     const caller = at(survivor, 'held')
     await comesTrue(async () => (await caller.inUse('concurrency')) === 0)

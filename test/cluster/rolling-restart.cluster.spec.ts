@@ -15,7 +15,10 @@ const PACE_MS = 20
 const SHORT_CHUNKS = 150
 const ENDLESS_CHUNKS = 1_000_000
 const REQUESTS_PER_SECOND = 21
-/** Of every other request: any kind may meet the end of the drain, and none meets the end of the grace. */
+/**
+ * Every other request takes so long: longer than the drain delay, so that requests of every kind are under way when it ends,
+ * and shorter than delay and grace together, so that none is cut.
+ */
 const SLOW_MS = 3_500
 /** Requests whose answers the upstream keeps back until the replica that has them takes no connections any more. */
 const HELD = 3

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { TestGateway } from '../support/gateway.js'
+import { limitHeaders } from '../support/limit-answers.js'
 import { type LimitedRealtime, startLimitedRealtime } from '../support/limited-sessions.js'
 import { askUpgrade, headOf, type HttpAnswer, sendUpgrade } from '../support/upgrade-client.js'
 
@@ -23,9 +24,7 @@ async function opened({ url }: TestGateway): Promise<HttpAnswer> {
   return await headOf(socket)
 }
 
-/** Whatever tells of limits, or of trying again. */
-const limitHeaders = ({ headers }: HttpAnswer): Record<string, string> =>
-  Object.fromEntries([...headers].filter(([name]) => /limit|retry/.test(name)))
+const limitsIn = ({ headers }: HttpAnswer): object => limitHeaders({ headers: Object.fromEntries(headers) })
 
 const RESET: unknown = expect.stringMatching(/^(?:1m0s|5\ds)$/)
 
@@ -34,7 +33,7 @@ describe('A session of a key with limits', () => {
     const { gateway } = await start({ requestsPerMinute: 10, realtimeSessions: 2 })
     const granted = await opened(gateway)
     expect([granted.status, granted.headers.get('x-request-id')]).toEqual([101, 'mine-1'])
-    expect(limitHeaders(granted)).toEqual({
+    expect(limitsIn(granted)).toEqual({
       'x-ratelimit-limit-requests': '10',
       'x-ratelimit-remaining-requests': '9',
       'x-ratelimit-reset-requests': RESET,
@@ -58,7 +57,7 @@ describe('A session of a key with limits', () => {
     })
     expect(refused.headers.get('content-type')).toBe('application/json')
     expect(refused.headers.get('x-request-id')).toBe('mine-1')
-    expect(limitHeaders(refused)).toEqual({
+    expect(limitsIn(refused)).toEqual({
       'retry-after': '1',
       'x-gateway-limit': 'realtimeSessions; scope=key:team; reset=1',
       'x-ratelimit-limit-requests': '10',
@@ -85,7 +84,7 @@ describe('A session of a key with limits', () => {
         code: 'rate_limit_exceeded',
       },
     })
-    expect(limitHeaders(refused)).toEqual({
+    expect(limitsIn(refused)).toEqual({
       'retry-after': seconds,
       'x-gateway-limit': `requestsPerMinute; scope=key:team; reset=${seconds}`,
       'x-ratelimit-limit-requests': '1',

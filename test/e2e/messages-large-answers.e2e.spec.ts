@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { once } from 'node:events'
 import type { Fault } from '../../src/sandbox/faults.js'
-import type { LimitsAnswer } from '../../src/limits/limits.service.js'
+import { askLimits } from '../support/asked-limits.js'
 import { type M1Gateway, MESSAGES, messageText, startM1Gateway } from '../support/m1-gateway.js'
 import { openRaw, sendRaw } from '../support/raw-http.js'
 
@@ -26,18 +26,15 @@ beforeAll(async () => {
 })
 afterAll(() => lab.close())
 
-const ofKey = (key: string): Record<string, string> => ({ authorization: `Bearer ${key}` })
-
 /** A question of eight characters, whose caller is known by the same name in the log. */
 const question = (key: string) => ({
   path: MESSAGES,
   body: messageText('Hi there', { max_tokens: 900 }),
-  headers: { ...ofKey(key), 'x-request-id': key },
+  headers: { authorization: `Bearer ${key}`, 'x-request-id': key },
 })
 
 async function remaining(key: string): Promise<number | undefined> {
-  const { text } = await sendRaw(lab.gateway.url, { method: 'GET', path: '/v1/limits', headers: ofKey(key) })
-  return (JSON.parse(text) as LimitsAnswer).limits['tokensPerMinute']?.remaining
+  return (await askLimits(lab.gateway.url, key)).limits['tokensPerMinute']?.remaining
 }
 
 describe('An answer too large to be held, whose upstream says nothing of its use,', () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import pg from 'pg'
 import type { LimitsAnswer } from '../../src/limits/limits.service.js'
 import { adminCaller, ADMIN_KEY } from '../support/admin-caller.js'
+import { askLimits } from '../support/asked-limits.js'
 import { eventually } from '../support/eventually.js'
 import { startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
 import { startPostgres, type TestPostgres } from '../support/postgres.js'
@@ -109,8 +110,7 @@ describe('A report', () => {
     for (let count = 0; count < 3; count++) expect((await ask(here, '/v1/usage', 'places')).status).toBe(200)
     await whileSumsTakeLong(async () => {
       const first = ask(here, '/v1/usage', 'places')
-      const limits = async (): Promise<LimitsAnswer['limits']> =>
-        (JSON.parse((await ask(here, '/v1/limits', 'places')).text) as LimitsAnswer).limits
+      const limits = async (): Promise<LimitsAnswer['limits']> => (await askLimits(here.url, 'places')).limits
       await eventually(async () => (await limits())['concurrency']?.in_use === 1)
       expect((await limits())['requestsPerMinute']).toMatchObject({ remaining: 1 })
       for (const path of ['/v1/usage', '/v1/usage/records']) {

@@ -1,9 +1,24 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { CONTAINER, inside, inspected, RIGHTS, startWellEngine, type WellEngine } from '../support/test-image-engine.js'
+import {
+  CONTAINER,
+  DRAINING,
+  inside,
+  inspected,
+  KEY,
+  logged,
+  RIGHTS,
+  startWellEngine,
+  STREAM_OVER,
+  type WellEngine,
+} from '../support/test-image-engine.js'
 import { type Rule, runTestImage } from '../support/test-image-lab.js'
 
 const failing = (on: string, says: string): Rule => ({ on, says, fails: true })
 const [BUILD, UP] = [' --profile sandbox build ', ' --profile sandbox up ']
+const MAKE_KEY = ' exec -T gateway-1 node dist/keys-cli.js create '
+
+/** Up to the end of the second set. */
+const WHOLE_RUN_MS = 120_000
 
 let engine: WellEngine
 let well: readonly Rule[]
@@ -40,6 +55,7 @@ describe('npm run test:image', () => {
       [inspected({ ...CONTAINER, State: { ...CONTAINER.State, ExitCode: 137 } })],
       /the exit code of sandbox/,
     ],
+    ['it was told to stop too late to show', [logged(STREAM_OVER, DRAINING)], /was over before sandbox was told/],
     ['a set cannot be taken down', [failing(' down ', 'volume is in use')], /volume is in use/],
   ])('fails where %s, and takes down what is up', async (_what, rules, message) => {
     const { code, output, errors, commands, leftovers } = await runTestImage([...rules, ...well])
@@ -47,4 +63,27 @@ describe('npm run test:image', () => {
     expect(commands.at(-1)).toMatch(/ --profile sandbox down --volumes /)
     expect(leftovers).toEqual([])
   })
+
+  it.each<[string, Rule, RegExp]>([
+    [
+      'has no command line for keys',
+      failing(MAKE_KEY, "Cannot find module '/app/dist/keys-cli.js'"),
+      /Cannot find module/,
+    ],
+    ['makes keys in another store than its own', { on: MAKE_KEY, says: 'sk-gw-other' }, /the key that was made/],
+    [
+      'says more than the key where it was asked to be quiet',
+      { on: MAKE_KEY, says: `(node) Warning\n${KEY}` },
+      /the key that was made/,
+    ],
+  ])(
+    'fails where a container of production %s',
+    async (_what, rule, message) => {
+      const { code, errors, commands, leftovers } = await runTestImage([rule, ...well])
+      expect([code, errors]).toEqual([1, expect.stringMatching(message)])
+      expect(commands.at(-1)).toMatch(/ --profile production down --volumes /)
+      expect(leftovers).toEqual([])
+    },
+    WHOLE_RUN_MS,
+  )
 })

@@ -38,7 +38,7 @@ export const inImages: RefusalBody = ({ message, taskCode }) => ({
 })
 
 /** Whatever tells of limits, or of trying again. */
-export const limitHeaders = ({ headers }: RawAnswer): Record<string, unknown> =>
+export const limitHeaders = ({ headers }: Pick<RawAnswer, 'headers'>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => /limit|retry/.test(name)))
 
 const DURATION: unknown = expect.stringMatching(/^(?:1m0s|[1-5]?\ds|[1-9]\d{0,2}ms)$/)

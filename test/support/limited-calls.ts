@@ -10,7 +10,7 @@ import { MemoryWindows } from '../../src/common/limits/memory-windows.js'
 import type { KeyLimits } from '../../src/config/access-config.js'
 import { AwaitedLeases, AwaitedWindows } from './awaited-limits.js'
 
-export const SCOPE = 'key:team-a'
+const SCOPE = 'key:team-a'
 export const WORK: CallKind = { isWork: true, isSession: false }
 export const SESSION: CallKind = { isWork: true, isSession: true }
 export const READ: CallKind = { isWork: false, isSession: false }

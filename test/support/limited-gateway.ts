@@ -2,6 +2,7 @@ import { startM1Simulator } from '../../src/sandbox/m1/m1.simulator.js'
 import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
 import type { Simulator } from '../../src/sandbox/simulator.js'
 import type { LimitsAnswer } from '../../src/limits/limits.service.js'
+import { askLimits } from './asked-limits.js'
 import { CHAT_PATH, chatText } from './chat-bodies.js'
 import { startGateway, type TestGateway } from './gateway.js'
 import { UPSTREAM_KEY } from './p1-gateway.js'
@@ -42,7 +43,7 @@ export async function startLimitedGateway(keys: LimitedKeys, sections: object = 
   return {
     gateway,
     simulator,
-    limits: async (key) => (await (await ask(key, '/v1/limits')).json()) as LimitsAnswer,
+    limits: (key) => askLimits(gateway.url, key),
     post,
     chat: (key, text = 'Hello', more = {}, signal) => post(key, CHAT_PATH, chatText(text, more), signal),
     get: (key, path) => ask(key, path),

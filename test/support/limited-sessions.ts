@@ -1,12 +1,13 @@
 import { once } from 'node:events'
 import type { WebSocket } from 'ws'
 import type { LimitsAnswer } from '../../src/limits/limits.service.js'
+import { askLimits } from './asked-limits.js'
 import { startGateway, type TestGateway } from './gateway.js'
 import { type RealtimeEvent, RealtimeProbe } from './realtime-probe.js'
 import { realtimeChannel, type RealtimeUpstream, startRealtimeUpstream } from './realtime-upstream.js'
 
 /** The one key, which has these limits, of a gateway with one realtime upstream; it is its own id. */
-export const TEAM = 'team'
+const TEAM = 'team'
 
 export interface LimitedRealtime {
   readonly gateway: TestGateway
@@ -64,8 +65,7 @@ export async function judged({ client, upstream, heard }: LimitedSession, ...eve
 }
 
 export async function limitsOf({ url }: TestGateway, key = TEAM): Promise<LimitsAnswer['limits']> {
-  const answer = await fetch(`${url}/v1/limits`, { headers: { authorization: `Bearer ${key}` } })
-  return ((await answer.json()) as LimitsAnswer).limits
+  return (await askLimits(url, key)).limits
 }
 
 /** What is left of a limit by the minute. */

@@ -22,5 +22,8 @@ export interface JudgedAnswer {
 }
 
 export const { Tally } = (await load('tally.mjs')) as { Tally: new (startMs: number) => Tally }
-export const { outcomeOf } = (await load('open-load.mjs')) as { outcomeOf: (answer: JudgedAnswer) => string }
+export const { openLoads, outcomeOf } = (await load('open-load.mjs')) as {
+  openLoads: (load: object) => Promise<readonly object[]>
+  outcomeOf: (answer: JudgedAnswer) => string
+}
 export const { overloadReport } = (await load('overload-report.mjs')) as { overloadReport: (run: object) => Verdict }

@@ -74,6 +74,8 @@ export interface ProductionAnswers {
   readonly limits: object
   /** Of `/admin` where callers connect. */
   readonly adminStatus: number
+  /** Of the issued key that operators ask for, how it begins. */
+  readonly hint: string
   /** Instances that Prometheus reaches. */
   readonly up: readonly string[]
 }
@@ -84,6 +86,7 @@ export const GOOD_ANSWERS: ProductionAnswers = {
   channel: 'p1-main',
   limits: { object: 'limits', shared: true },
   adminStatus: 404,
+  hint: 'sk-gw-made',
   up: ['gateway-1:9090', 'gateway-2:9090', 'balancer:8405'],
 }
 
@@ -119,8 +122,8 @@ export const startCallersDoor = (answers: ProductionAnswers): Promise<StandIn> =
   })
 
 /** The balancer where operators connect, and Prometheus: what only this machine reaches. */
-export const startOperatorsDoor = ({ up }: ProductionAnswers): Promise<StandIn> =>
+export const startOperatorsDoor = ({ up, hint }: ProductionAnswers): Promise<StandIn> =>
   listen(({ url = '' }, response) => {
     const result = up.map((instance) => ({ metric: { instance }, value: [0, '1'] }))
-    response.end(JSON.stringify(url.startsWith('/api/v1/query') ? { data: { result } } : { data: [] }))
+    response.end(JSON.stringify(url.startsWith('/api/v1/query') ? { data: { result } } : { hint, data: [] }))
   })

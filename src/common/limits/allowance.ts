@@ -21,8 +21,9 @@ export interface Allowance {
    */
   expect(use: ExpectedUse): Promise<void> | undefined
   /**
-   * Reserves what one piece of a session's work is expected to use, however much as a guess. Never rejects. A call that
-   * reserves or spends so is not settled by its usage when it is over; what it still holds then is given back.
+   * Reserves what one piece of a session's work is expected to use. It is a guess, so never more than a whole limit. Never
+   * rejects. A call that reserves or spends so is not settled by its usage when it is over; what it still holds then is
+   * given back.
    */
   reserve(use: ExpectedUse): WorkReservation | Promise<WorkReservation>
   /** Debits what a session has used so far. */

@@ -41,7 +41,7 @@ export class LimitLedger {
   /** Whoever gives back waits for no answer, and may have to tell at once what is left then. */
   private expectBack(key: string, points: number, { allowed, endsAtMs }: Addition): void {
     const seen = this.lastSeen(key)
-    // Neither a later window, nor that of this process alone which stands in for one of all.
+    // A later window is left as it is, and so is this process's own, which counts while Redis is away.
     if (seen?.allowed !== allowed || endsAtMs <= performance.now()) return
     this.seen.set(key, { used: Math.max(0, seen.used - points), allowed, endsAtMs: seen.endsAtMs })
   }

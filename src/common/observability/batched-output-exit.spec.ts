@@ -26,6 +26,9 @@ const TIMED = `let endedAtMs = 0
   process.prependListener('exit', () => (endedAtMs = performance.now()))
   process.on('exit', () => process.stderr.write(' after ' + (performance.now() - endedAtMs)))`
 
+/** Nothing else keeps the process; without a write by the pool it ends like this. */
+const END_UNWRITTEN = 'setTimeout(() => process.exit(1), 10_000)'
+
 /** NaN when it has not said so. */
 const tookMs = (said: string): number => Number(/ after ([\d.]+)$/.exec(said)?.[1])
 
@@ -103,7 +106,7 @@ describe('At the end of the process, batched output', () => {
       ${WRITE_MANY}
       ${TIMED}
       ${LEAVE_DURING_CALL}
-      setTimeout(() => process.exit(1), 10_000)`
+      ${END_UNWRITTEN}`
     await lab.withProcess('file', script, async ({ ended, read }) => {
       const { code, said } = await ended()
       expect(code).toBe(0)
