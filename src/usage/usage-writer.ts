@@ -80,11 +80,11 @@ export class UsageWriter implements OnModuleInit {
    * left; or after two seconds. Rejects as opening it does.
    */
   async flush(): Promise<void> {
-    const hasOpened = !this.isOpen
+    const wasClosed = !this.isOpen
     this.isAskedFor = true
     await this.records.open()
     this.begin()
-    const pending = hasOpened ? this.whenAllIsStored() : this.work
+    const pending = wasClosed ? this.whenAllIsStored() : this.work
     if (pending !== undefined) await inTime(pending, FLUSH_MS)
   }
 

@@ -68,7 +68,7 @@ export interface Usage {
 export interface UsageMeter {
   /** What has been used so far as far as the wire tells; undefined when it has told nothing yet. */
   usageSoFar(): Usage | undefined
-  /** What it has counted of an answer while that passed, and nothing that is to be looked at now: kept beside the figures. */
+  /** What it has counted of an answer while that passed, and nothing that takes long to count now: kept beside the figures. */
   counted?(): Units | undefined
 }
 

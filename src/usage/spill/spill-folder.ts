@@ -33,7 +33,7 @@ const ROWS_AT_ONCE = 1000
 
 /**
  * Files of rows that a process could not store before it ended; whoever opens a store next on the same data directory
- * reads them. Each process writes a file of its own. What is not for a process that ends is asynchronous.
+ * reads them. Each process writes a file of its own. Whatever a serving process may need often is asynchronous.
  */
 export class SpillFolder {
   private file: string | undefined
@@ -44,7 +44,7 @@ export class SpillFolder {
     private readonly ending = OPEN,
   ) {}
 
-  /** The same files, where rows are written of which nobody has asked that they be stored. */
+  /** The same folder, for rows that nobody has asked to store. */
   unasked(): SpillFolder {
     return new SpillFolder(this.path, this.maximumBytes, OPEN_UNASKED)
   }

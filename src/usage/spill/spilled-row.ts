@@ -1,9 +1,22 @@
 import { createReadStream } from 'node:fs'
 import { UNITS } from '../../common/usage/unit-names.js'
 import { PRICINGS, USAGE_KINDS, USAGE_OUTCOMES, type UsageRecord } from '../../common/usage/usage-record.js'
+import type { SpillFolder } from './spill-folder.js'
 
 /** One row of a spill file: JSON, and the end of its line. */
 export const spilledRow = (record: UsageRecord): string => `${JSON.stringify(record)}\n`
+
+/** How many of the records, from the first, are in a file now; and why no more are, where the file system says so. */
+export function appended(
+  folder: SpillFolder,
+  records: readonly UsageRecord[],
+): { readonly written: number; readonly error?: unknown } {
+  try {
+    return { written: folder.append(records.map(spilledRow)) }
+  } catch (error) {
+    return { written: 0, error }
+  }
+}
 
 /** Far longer than any row; a file that was damaged may have no line breaks left. */
 const LONGEST_LINE = 1_048_576

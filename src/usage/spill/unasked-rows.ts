@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { UsageRecord } from '../../common/usage/usage-record.js'
 import type { SpillFolder } from './spill-folder.js'
-import { recordOfRow, spilledRow } from './spilled-row.js'
+import { appended, recordOfRow } from './spilled-row.js'
 
 export interface KeptRows {
   /** In the file. */
@@ -22,7 +22,7 @@ export interface KeptRows {
 export function keepNewest(folder: SpillFolder, records: readonly UsageRecord[], most: number): KeptRows {
   const { files, earlier } = earlierRows(folder)
   const { newest, forgotten } = newestOf([...earlier, ...records], most)
-  const { written, error } = append(folder, newest)
+  const { written, error } = appended(folder, newest)
   if (written === newest.length) for (const file of files) removeQuietly(folder, file)
   const own = new Set(records)
   const lost = newest.slice(written).filter((record) => own.has(record))
@@ -68,17 +68,6 @@ function newestOf(
   )
   const forgotten = Math.max(0, sorted.length - most)
   return { newest: sorted.slice(forgotten), forgotten }
-}
-
-function append(
-  folder: SpillFolder,
-  records: readonly UsageRecord[],
-): { readonly written: number; readonly error?: unknown } {
-  try {
-    return { written: folder.append(records.map(spilledRow)) }
-  } catch (error) {
-    return { written: 0, error }
-  }
 }
 
 /** What is left behind is there twice, and stored once. */

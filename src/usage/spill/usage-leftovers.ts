@@ -4,7 +4,7 @@ import { LOGGER } from '../../common/observability/observability.module.js'
 import type { UsageRecord } from '../../common/usage/usage-record.js'
 import { UsageMetrics } from '../usage-metrics.js'
 import { SpillFolder } from './spill-folder.js'
-import { spilledRow } from './spilled-row.js'
+import { appended } from './spilled-row.js'
 import { keepNewest } from './unasked-rows.js'
 import { writeUrgently } from './urgent-lines.js'
 
@@ -32,7 +32,7 @@ export class UsageLeftovers {
 
   keep(records: readonly UsageRecord[]): void {
     if (records.length === 0) return
-    const { written, error } = this.spilled(records)
+    const { written, error } = appended(this.folder, records)
     if (written > 0) {
       this.logger.warn({ rows: written, folder: this.folder.path }, 'usage waits in a file for the next start')
     }
@@ -55,14 +55,6 @@ export class UsageLeftovers {
       )
     }
     return forgotten
-  }
-
-  private spilled(records: readonly UsageRecord[]): { readonly written: number; readonly error?: unknown } {
-    try {
-      return { written: this.folder.append(records.map(spilledRow)) }
-    } catch (error) {
-      return { written: 0, error }
-    }
   }
 
   private tell(records: readonly UsageRecord[], error: unknown): void {
