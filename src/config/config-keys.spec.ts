@@ -76,6 +76,14 @@ describe('the configuration', () => {
     ])
   })
 
+  it.each(['-', 'caller'])('refuses %s as the id of a key: logs, usage and limits call somebody else so', (id) => {
+    const auth = (name: string): string => json({ auth: { keys: [{ id: name, key: 'one' }] } })
+    expect(faultsOf(auth(id))).toEqual([expect.stringMatching(/^auth\.keys\[0\]\.id: .*mean somebody else$/)])
+    expect(faultsOf(auth(`${id}1`))).toEqual([])
+    // Of channels nobody is called anything.
+    expect(faultsOf(json({ channels: [{ id, provider: 'p1', baseUrl: 'http://h', credentials: 'k' }] }))).toEqual([])
+  })
+
   it('refuses the same id or the same key twice, also when one of them is given as a hash', () => {
     const keys = [
       { id: 'a', key: 'one' },

@@ -24,8 +24,8 @@ import {
   connectionUrl,
   hostAndPort,
   hostName,
-  identifier,
   keyHash,
+  keyIdentifier,
   modelName,
   webhookSecret,
   webOrigin,
@@ -117,7 +117,7 @@ const timeouts = mapOf<TimeoutsSection>({
 
 const keys = listOf(
   mapOf<KeyEntry>({
-    id: required(identifier),
+    id: required(keyIdentifier),
     key: required(accessKey),
     models: optional(globs),
     limits: optional(keyLimits),

@@ -32,10 +32,12 @@ describe('The fields of an issued key', () => {
   })
 
   it('take the same ids and globs', () => {
+    for (const id of ['-', 'caller'])
+      expect([keyId(id, 'id') === undefined, isConfigurable({ id })]).toEqual([false, false])
     const text = fc.string({ unit: fc.constantFrom('a', 'Z', '0', '.', '_', '-', '*', '?', '[', ' ', 'ü', '\n', "'") })
     fc.assert(
       fc.property(text, (word) => {
-        if (word !== '-') expect(keyId(word, 'id') === undefined).toBe(isConfigurable({ id: word }))
+        expect(keyId(word, 'id') === undefined).toBe(isConfigurable({ id: word }))
         expect(modelGlobs([word], 'models') === undefined).toBe(isConfigurable({ models: [word] }))
       }),
     )

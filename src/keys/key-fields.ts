@@ -2,16 +2,13 @@ import { type FieldRule, fault, integer, isRecord, list, record, text } from '..
 import { quoted } from '../common/errors/message-text.js'
 import { ConfigError, FaultList } from '../config/config-fault.js'
 import type { KeyLimits } from '../config/access-config.js'
-import { glob, identifier } from '../config/schema/format-schemas.js'
+import { glob, keyIdentifier } from '../config/schema/format-schemas.js'
 import { Cursor, type Schema } from '../config/schema/schema.js'
 
 const MAXIMUM_GLOBS = 256
 const MAXIMUM_NOTE_CHARACTERS = 500
 /** The last day that a Date can be. */
 const LATEST_MS = 8_640_000_000_000_000
-
-/** Ids that mean somebody else wherever ids are shown. */
-const TAKEN_IDS: ReadonlySet<string> = new Set(['caller', '-'])
 
 /** What the configuration file refuses is refused here, in its words. Only for texts: schemas may convert the rest. */
 const asConfigured =
@@ -28,12 +25,7 @@ const asConfigured =
     return undefined
   }
 
-const anyId = asConfigured(identifier)
-
-export const keyId: FieldRule = (value, path) =>
-  typeof value === 'string' && TAKEN_IDS.has(value)
-    ? fault(path, 'invalid_value', `Invalid '${path}': ${quoted(value)} means somebody else.`)
-    : anyId(value, path)
+export const keyId = asConfigured(keyIdentifier)
 
 const someGlobs = list(asConfigured(glob), { minimumItems: 1 })
 

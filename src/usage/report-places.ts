@@ -1,14 +1,18 @@
+import { isOwnBearer } from '../common/auth/owner.js'
 import { GatewayError } from '../common/errors/gateway-error.js'
 
 /** A statement may take three times as long; most take far less. */
 const RETRY_AFTER_SECONDS = 1
 
+/** All callers with bearers of their own: each bearer that somebody invents would be one more caller with a place. */
+const STRANGERS = 'bearer:'
+
 /**
- * Who may have a report made now: some callers at once, each of them one, and always one operator. Further operators have
- * the places that callers leave free.
+ * Who may have a report made now: some callers at once, each key one and all bearers of callers' own one together, and
+ * always one operator. Further operators have the places that callers leave free.
  */
 export class ReportPlaces {
-  private readonly owners = new Set<string>()
+  private readonly holders = new Set<string>()
   private operators = 0
 
   /**
@@ -20,25 +24,26 @@ export class ReportPlaces {
     callersAtOnce: number,
     work: () => Promise<Result>,
   ): Promise<Result> {
-    const isFree = this.owners.size + Math.max(0, this.operators - 1) < callersAtOnce
-    const mayBegin = ownerId === undefined ? isFree || this.operators === 0 : isFree && !this.owners.has(ownerId)
+    const holder = ownerId !== undefined && isOwnBearer(ownerId) ? STRANGERS : ownerId
+    const isFree = this.holders.size + Math.max(0, this.operators - 1) < callersAtOnce
+    const mayBegin = holder === undefined ? isFree || this.operators === 0 : isFree && !this.holders.has(holder)
     if (!mayBegin) throw tooMany()
-    this.enter(ownerId)
+    this.enter(holder)
     try {
       return await work()
     } finally {
-      this.leave(ownerId)
+      this.leave(holder)
     }
   }
 
-  private enter(ownerId: string | undefined): void {
-    if (ownerId === undefined) this.operators++
-    else this.owners.add(ownerId)
+  private enter(holder: string | undefined): void {
+    if (holder === undefined) this.operators++
+    else this.holders.add(holder)
   }
 
-  private leave(ownerId: string | undefined): void {
-    if (ownerId === undefined) this.operators--
-    else this.owners.delete(ownerId)
+  private leave(holder: string | undefined): void {
+    if (holder === undefined) this.operators--
+    else this.holders.delete(holder)
   }
 }
 

@@ -1,4 +1,4 @@
-import { ownerOf } from '../common/auth/owner.js'
+import { isOwnBearer, ownerOf } from '../common/auth/owner.js'
 import type { EndedTask, UsageEntry } from '../common/usage/usage-recorder.js'
 import type { PriceTable } from './price-table.js'
 import type { UsageNote } from './usage-note.js'
@@ -11,7 +11,7 @@ export function taskNote(task: EndedTask, prices: PriceTable): UsageNote {
     id: `task ${id}`,
     atMs: Date.now(),
     requestId: undefined,
-    keyId: ownerId.startsWith('bearer:') ? 'caller' : ownerId,
+    keyId: isOwnBearer(ownerId) ? 'caller' : ownerId,
     ownerId,
     kind: 'task',
     route,

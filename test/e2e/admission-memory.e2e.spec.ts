@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { collectGarbage } from '../../src/common/admission/process-memory.js'
+import { ConfigStore } from '../../src/config/config-store.js'
 import { eventually } from '../support/eventually.js'
 import { CHAT, FullGateway } from '../support/full-gateway.js'
 import { type RawAnswer, sendRaw } from '../support/raw-http.js'
@@ -54,6 +55,23 @@ describe('A process that is short of memory', () => {
 })
 
 const MIB = 1_048_576
+
+/** What is left to a gateway at least, however much its documents may use. */
+const LEAST_BYTES = 1024 * MIB
+
+describe('A process that is not told how much memory it may use', () => {
+  it('has what the processes that read its documents may not use, also when these become fewer', async () => {
+    // More than any machine has.
+    lab = await FullGateway.start({ documents: { processes: 64, memoryBytes: 68_719_476_736 } })
+    const leastShare = (0.8 * process.memoryUsage.rss()) / LEAST_BYTES
+    await eventually(() => lab.admission.memoryLoad.share > leastShare)
+
+    const store = lab.gateway.application.get(ConfigStore)
+    const config = { ...store.current, documents: { ...store.current.documents, processes: 1, memoryBytes: 128 * MIB } }
+    expect(await store.reload(() => Promise.resolve({ config, file: '' }))).toMatchObject({ applied: true })
+    await eventually(() => lab.admission.memoryLoad.share < leastShare / 2)
+  })
+})
 
 describe('A process that uses more memory than its high watermark', () => {
   /** Memory that is used, in two pieces of 256 MiB that can be given back. */

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from '@jest/globals'
 import { parse } from 'yaml'
+import { memoryBesideDocuments } from '../../src/common/admission/memory-load.js'
 import { parseConfig } from '../../src/config/config-loader.js'
 import { ENVIRONMENT_OVERRIDES } from '../../src/config/environment.config.js'
 import { LAST_WORK_MS } from '../../src/shutdown.js'
@@ -36,6 +37,9 @@ interface Scrapes {
 
 /** Of `45s`; not a number of anything else. */
 const millisecondsOf = (time = ''): number => Number(/^(\d+)s$/.exec(time)?.[1] ?? Number.NaN) * 1000
+
+/** Of `3G`; not a number of anything else. */
+const gibibytesOf = (size = ''): number => Number(/^(\d+)G$/.exec(size)?.[1] ?? Number.NaN)
 
 interface Compose {
   readonly services: Readonly<Record<string, Service>>
@@ -142,6 +146,16 @@ describe('docker-compose.yml', () => {
     const hardStop = /^ {2}hard-stop-after (\d+s)$/m.exec(read('deploy/haproxy/haproxy.cfg'))?.[1]
     expect(millisecondsOf(hardStop)).toBeGreaterThan(5_000 + shutdownGraceMs)
     expect(millisecondsOf(compose.services['balancer']?.stop_grace_period)).toBeGreaterThan(millisecondsOf(hardStop))
+  })
+
+  it('gives gateways memory for all their documents beside what they use themselves before they refuse', () => {
+    const { admission, documents } = parseConfig('{}', {})
+    const documentsBytes = documents.processes * documents.memoryBytes
+    for (const [name, { deploy }] of gateways) {
+      const containerBytes = gibibytesOf(deploy?.resources.limits.memory) * 2 ** 30
+      const refusesFrom = admission.memoryHighShare * memoryBesideDocuments(containerBytes, documentsBytes)
+      expect([name, refusesFrom + documentsBytes < containerBytes]).toEqual([name, true])
+    }
   })
 
   it('keeps for each gateway alone what it could not store', () => {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { MemoryLoad, type MemoryReading } from './memory-load.js'
+import { MemoryLoad, type MemoryReading, memoryBesideDocuments } from './memory-load.js'
 import { collectGarbage, readProcessMemory } from './process-memory.js'
 
 let reading: { -readonly [name in keyof MemoryReading]: MemoryReading[name] }
@@ -58,6 +58,37 @@ describe('Memory', () => {
     small.look(0)
     load.look(0)
     expect([small.isHigh, load.isHigh]).toEqual([true, false])
+  })
+})
+
+const GIB = 2 ** 30
+
+describe('The memory that documents leave', () => {
+  it.each([
+    [3 * GIB, 1.5 * GIB, 1.5 * GIB],
+    [24 * GIB, 1.5 * GIB, 22.5 * GIB],
+    [2.5 * GIB, 1.5 * GIB, GIB],
+    [2 * GIB, 1.5 * GIB, GIB],
+    [2 * GIB, 100 * GIB, GIB],
+    [GIB, 1.5 * GIB, GIB],
+    [GIB / 2, 1.5 * GIB, GIB / 2],
+    [3 * GIB, 0, 3 * GIB],
+  ])('of %d bytes, with %d for their processes, are %d', (availableBytes, documentsBytes, leftBytes) => {
+    expect(memoryBesideDocuments(availableBytes, documentsBytes)).toBe(leftBytes)
+  })
+
+  it('is what a process is measured by, unless it is told what it may use', () => {
+    const sharesWith = (memoryBytes: { memoryBytes?: number }): number => {
+      const watermarks = { memoryHighShare: 0.9, memoryLowShare: 0.8, documentsBytes: 1.5 * GIB, ...memoryBytes }
+      const beside = new MemoryLoad(
+        () => watermarks,
+        () => ({ ...reading, residentBytes: GIB, availableBytes: 3.5 * GIB }),
+        () => undefined,
+      )
+      beside.look(0)
+      return beside.share
+    }
+    expect([sharesWith({}), sharesWith({ memoryBytes: 4 * GIB })]).toEqual([0.5, 0.25])
   })
 })
 

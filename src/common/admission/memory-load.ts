@@ -1,6 +1,8 @@
 export interface MemoryWatermarks {
-  /** Absent = what the machine or its container has. */
+  /** Absent = what the machine or its container has, without what documents may use. */
   readonly memoryBytes?: number
+  /** Of processes beside this one; absent = none read documents. */
+  readonly documentsBytes?: number
   readonly memoryHighShare: number
   readonly memoryLowShare: number
 }
@@ -56,6 +58,18 @@ export class MemoryLoad {
 
   #measure(): number {
     const { residentBytes, availableBytes, heapBytes, heapLimitBytes } = this.read()
-    return Math.max(residentBytes / (this.watermarks().memoryBytes ?? availableBytes), heapBytes / heapLimitBytes)
+    const { memoryBytes, documentsBytes = 0 } = this.watermarks()
+    const usableBytes = memoryBytes ?? memoryBesideDocuments(availableBytes, documentsBytes)
+    return Math.max(residentBytes / usableBytes, heapBytes / heapLimitBytes)
   }
 }
+
+/** A gateway with the embedded store needs about half of it to serve at all. */
+const LEAST_USABLE_BYTES = 1_073_741_824
+
+/**
+ * What a process may use where the processes that read documents have the same memory: the kernel would otherwise end
+ * some process before anybody is refused. On small machines documents are not kept room for, as nobody may send any.
+ */
+export const memoryBesideDocuments = (availableBytes: number, documentsBytes: number): number =>
+  Math.min(availableBytes, Math.max(availableBytes - documentsBytes, LEAST_USABLE_BYTES))

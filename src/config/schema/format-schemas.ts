@@ -8,6 +8,15 @@ export const identifier = textMatching(
   'must be 1 to 64 letters, digits, dots, underscores or hyphens',
 )
 
+/**
+ * Of a key, in the file and in the store. Logs, usage and limits call a caller nobody knows `-`, and all with a bearer of
+ * their own `caller`: a key of that name would be counted with them, or not at all.
+ */
+export const keyIdentifier = textMatching(
+  /^(?!(?:-|caller)$)[A-Za-z0-9._-]{1,64}$/,
+  'must be 1 to 64 letters, digits, dots, underscores or hyphens, and neither - nor caller, which mean somebody else',
+)
+
 /** A model's whole name: catalogue rows and the model map know no globs. */
 export const modelName = textMatching(
   /^[^\s*\p{Cc}]{1,256}$/u,
