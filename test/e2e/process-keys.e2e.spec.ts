@@ -7,6 +7,9 @@ import { CONFIGURATION, directoryWithStore, keys } from '../support/keys-command
 import { sendRaw } from '../support/raw-http.js'
 import { STORE_START_MS } from '../support/stores.js'
 
+const WRONG_ID =
+  "Invalid 'id': must be 1 to 64 letters, digits, dots, underscores or hyphens, and neither - nor caller, which mean somebody else.\n"
+
 const KEY = /^sk-gw-[0-9A-Za-z]{43}$/
 
 let directory: string
@@ -111,7 +114,7 @@ describe('npm run keys on the store', () => {
   }, 60_000)
 
   it.each([
-    [['create', '--id', 'a b'], 1, "Invalid 'id': must be 1 to 64 letters, digits, dots, underscores or hyphens.\n"],
+    [['create', '--id', 'a b'], 1, WRONG_ID],
     [['create', '--expires', '2020-01-01'], 2, '--expires must be in the future.\nUsage: npm run keys -- --help\n'],
     [['show', 'nobody'], 1, 'There is no such key.\n'],
     [['list', '--url', 'http://127.0.0.1:1'], 1, '--url needs the admin key in GATEWAY_ADMIN_KEY.\n'],
