@@ -1,7 +1,11 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { type BeforeApplicationShutdown, type INestApplication, Injectable, type OnModuleDestroy } from '@nestjs/common'
 import { Test } from '@nestjs/testing'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { eventually } from '../test/support/eventually.js'
+import { GatewayHttpAdapter } from './common/http/gateway-http.adapter.js'
+import type { UpgradableServer } from './common/http/upgradable-server.js'
 import { createLogging } from './common/observability/logger.js'
 import { Readiness } from './common/observability/readiness.js'
 import { drain, type ShutdownOptions } from './shutdown.js'
@@ -34,7 +38,7 @@ let exits: unknown[]
 
 beforeEach(async () => {
   const module = await Test.createTestingModule({ providers: [Readiness, SlowWork] }).compile()
-  application = module.createNestApplication({ logger: false })
+  application = module.createNestApplication(new GatewayHttpAdapter(() => false), { logger: false })
   await application.listen(0, '127.0.0.1')
   work = application.get(SlowWork)
   said = []
@@ -63,6 +67,16 @@ function drained(changes: Partial<ShutdownOptions> = {}): Promise<void> {
   })
 }
 
+/** A request that is never answered, once the server has it. */
+async function openRequest(): Promise<{ readonly server: UpgradableServer; readonly client: Socket }> {
+  const server = application.getHttpServer() as UpgradableServer
+  const asked = once(server, 'request')
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => undefined)
+  client.write('GET / HTTP/1.1\r\nhost: gateway\r\n\r\n')
+  await asked
+  return { server, client }
+}
+
 describe('A process that is told to stop', () => {
   it('ends in time with code 0 although work in the background hangs, and says so', async () => {
     const startedAtMs = performance.now()
@@ -78,6 +92,37 @@ describe('A process that is told to stop', () => {
     work.end()
     await ended
     expect([said, exits]).toEqual([['draining', 'stopped'], [0]])
+  })
+
+  it('says that the grace time is over, and cuts what runs, only where something still does', async () => {
+    const told = jest.fn()
+    application.get(Readiness).onGraceOver(told)
+    work.end()
+    const { client } = await openRequest()
+    const closed = once(client, 'close')
+    const startedAtMs = performance.now()
+    await drained({ timeouts: () => ({ drainDelayMs: 0, shutdownGraceMs: 100 }) })
+    await closed
+    expect(performance.now() - startedAtMs).toBeGreaterThanOrEqual(99)
+    expect([told.mock.calls.length, exits]).toEqual([1, [0]])
+  })
+
+  it('does not wait for the grace time where nothing runs', async () => {
+    const told = jest.fn()
+    application.get(Readiness).onGraceOver(told)
+    work.end()
+    await drained({ timeouts: () => ({ drainDelayMs: 0, shutdownGraceMs: 60_000 }) })
+    expect([told.mock.calls.length, exits]).toEqual([0, [0]])
+  })
+
+  it('ends in time although a connection does not', async () => {
+    work.end()
+    const { client, server } = await openRequest()
+    jest.spyOn(server, 'closeAllRequests').mockReturnValue(undefined)
+    await drained()
+    expect(exits).toEqual([0])
+    expect(said).toEqual(['draining', 'work in the background does not end: it is cut', 'stopped'])
+    client.destroy()
   })
 
   it('ends although something fails at the end', async () => {

@@ -1,7 +1,7 @@
-import type { Server } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { INestApplication } from '@nestjs/common'
 import { inTime } from './common/async/in-time.js'
+import type { UpgradableServer } from './common/http/upgradable-server.js'
 import type { Logger } from './common/observability/logger.js'
 import { Readiness } from './common/observability/readiness.js'
 import type { TimeoutsSection } from './config/gateway-config.js'
@@ -9,8 +9,9 @@ import type { TimeoutsSection } from './config/gateway-config.js'
 const IDLE_SWEEP_MS = 50
 
 /**
- * For all work in the background together, once the last connection is closed: a store that hangs must not keep the process
- * until it is killed. What is cut then is found by the next start, as after a crash.
+ * For the last connections, once they are cut, and all work in the background together: a client that does not agree to a
+ * close, or a store that hangs, must not keep the process until it is killed. What is cut then is found by the next start,
+ * as after a crash.
  */
 export const LAST_WORK_MS = 10_000
 
@@ -55,8 +56,15 @@ export async function drain(application: INestApplication, signal: string, optio
     await pause(drainDelayMs)
   }
   readiness.announceDraining()
-  await closeServer(application.getHttpServer() as Server, shutdownGraceMs)
-  const isOver = await inTime(stopWork(application, options), lastWorkMs)
+  const server = application.getHttpServer() as UpgradableServer
+  const closed = closeServer(server)
+  if (!(await inTime(closed, shutdownGraceMs))) {
+    // What is still running is cut: visibly, and the upstreams with it. Sockets are told why they end.
+    server.closeAllRequests()
+    readiness.announceGraceOver()
+  }
+  const lastWork = closed.then(() => stopWork(application, options))
+  const isOver = await inTime(lastWork, lastWorkMs)
   if (!isOver) logger.warn({ waitedMs: lastWorkMs }, 'work in the background does not end: it is cut')
   logger.info('stopped')
   process.exit(0)
@@ -71,8 +79,8 @@ async function stopWork(application: INestApplication, { closeOthers, logger }: 
   }
 }
 
-/** Resolves when the last connection is closed: by itself, or cut after the grace time. */
-async function closeServer(server: Server, graceMs: number): Promise<void> {
+/** Takes no new connections, and closes those that are idle. Resolves when the last one is closed. */
+async function closeServer(server: UpgradableServer): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => {
       resolve()
@@ -83,11 +91,6 @@ async function closeServer(server: Server, graceMs: number): Promise<void> {
     server.closeIdleConnections()
   }, IDLE_SWEEP_MS)
   server.closeIdleConnections()
-  // What is still running after the grace time is cut: visibly, and the upstreams with it.
-  const grace = setTimeout(() => {
-    server.closeAllConnections()
-  }, graceMs)
   await closed
-  clearTimeout(grace)
   clearInterval(sweep)
 }

@@ -53,6 +53,11 @@ export class AnswerMeter {
   private audioTokens = 0
   private spokenBytesPerSecond = PCM_BYTES_PER_SECOND
 
+  /** Whether one has begun whose end has not come. */
+  get isAnswering(): boolean {
+    return this.answers > 0
+  }
+
   /** A message of that many bytes with audio has gone upstream. */
   append(messageBytes: number): void {
     this.input.append(messageBytes)

@@ -31,7 +31,7 @@ async function run(calls: LimitedCalls, steps: readonly Step[]): Promise<number>
   const answers = new AnswerReservations(session.allowance)
   let used = 0
   for (const step of steps) {
-    if (step.what === 'ask') await answers.ask({ tokens: step.tokens }, undefined)
+    if (step.what === 'ask') await answers.ask(() => ({ tokens: step.tokens }), undefined)
     else if (step.what === 'begin') answers.begin(() => ({ tokens: step.tokens }))
     else if (step.what === 'refuse') answers.reject({ code: 'conversation_already_has_active_response' })
     else if (step.what === 'wait') await nextTurn()
@@ -69,7 +69,9 @@ describe('The counts of a key with realtime sessions', () => {
           const given = await Promise.all(
             asked.map(async (tokens) => {
               const { allowance } = calls.make()
-              return (await new AnswerReservations(allowance).ask({ tokens }, undefined)) === undefined ? tokens : 0
+              return (await new AnswerReservations(allowance).ask(() => ({ tokens }), undefined)) === undefined
+                ? tokens
+                : 0
             }),
           )
           const sum = given.reduce((total, tokens) => total + tokens, 0)

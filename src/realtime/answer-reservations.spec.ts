@@ -1,5 +1,11 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
-import type { Allowance, ExpectedUse, TokensAndAudio, WorkReservation } from '../common/limits/allowance.js'
+import type {
+  Allowance,
+  ExpectedUse,
+  TokensAndAudio,
+  WorkRefusal,
+  WorkReservation,
+} from '../common/limits/allowance.js'
 import { AnswerReservations } from './answer-reservations.js'
 
 /** Reserves under numbers, at once or when told; keeps what became of each. */
@@ -7,7 +13,7 @@ class NumberedAllowance implements Allowance {
   readonly reserved: ExpectedUse[] = []
   readonly settled: [number, TokensAndAudio][] = []
   readonly spent: TokensAndAudio[] = []
-  refusal: string | undefined
+  refusal: WorkRefusal | undefined
   isAwaited = false
   release: () => void = () => undefined
 
@@ -33,6 +39,10 @@ class NumberedAllowance implements Allowance {
   spentLimit(): undefined {
     return undefined
   }
+
+  noteRefusal(): never {
+    throw new Error('whoever tells the caller counts')
+  }
 }
 
 const NOTHING = { tokens: 0, audioSeconds: 0 }
@@ -48,8 +58,8 @@ describe('The answers of a session', () => {
   it('are settled each by what it has used, in the order in which they began', () => {
     const allowance = new NumberedAllowance()
     const answers = new AnswerReservations(allowance)
-    expect(answers.ask({ tokens: 10 }, 'a')).toBeUndefined()
-    expect(answers.ask({ tokens: 20 }, 'b')).toBeUndefined()
+    expect(answers.ask(() => ({ tokens: 10 }), 'a')).toBeUndefined()
+    expect(answers.ask(() => ({ tokens: 20 }), 'b')).toBeUndefined()
     answers.begin(unexpected)
     answers.end({ tokens: 5 })
     answers.begin(unexpected)
@@ -65,8 +75,8 @@ describe('The answers of a session', () => {
   it('hold nothing once refused, and one that ends for all that is spent then', () => {
     const allowance = new NumberedAllowance()
     const answers = new AnswerReservations(allowance)
-    allowance.refusal = 'There is no room.'
-    expect(answers.ask({ tokens: 10 }, 'a')).toBe('There is no room.')
+    allowance.refusal = { limit: 'tokensPerMinute', message: 'There is no room.' }
+    expect(answers.ask(() => ({ tokens: 10 }), 'a')).toEqual({ limit: 'tokensPerMinute', message: 'There is no room.' })
     answers.end({ tokens: 5 })
     expect(allowance.settled).toEqual([])
     expect(allowance.spent).toEqual([{ tokens: 5 }])
@@ -76,7 +86,7 @@ describe('The answers of a session', () => {
     const allowance = new NumberedAllowance()
     const answers = new AnswerReservations(allowance)
     for (const id of ['lost', 'one', 'two']) {
-      void answers.ask({ tokens: 10 }, undefined)
+      void answers.ask(() => ({ tokens: 10 }), undefined)
       answers.begin(unexpected, id)
     }
     answers.end({ tokens: 2 }, 'two')
@@ -90,7 +100,7 @@ describe('The answers of a session', () => {
   it('are settled though the upstream never said that they begin', () => {
     const allowance = new NumberedAllowance()
     const answers = new AnswerReservations(allowance)
-    void answers.ask({ tokens: 10 }, undefined)
+    void answers.ask(() => ({ tokens: 10 }), undefined)
     answers.end()
     expect(allowance.settled).toEqual([[1, NOTHING]])
   })
@@ -113,13 +123,46 @@ describe('The answers of a session', () => {
     const allowance = new NumberedAllowance()
     const answers = new AnswerReservations(allowance)
     allowance.isAwaited = true
-    const asking = answers.ask({ tokens: 10 }, 'a')
+    const asking = answers.ask(() => ({ tokens: 10 }), 'a')
     expect(asking).toBeInstanceOf(Promise)
     allowance.release()
     expect(await asking).toBeUndefined()
     answers.begin(unexpected)
     answers.end({ tokens: 3 })
     expect(allowance.settled).toEqual([[1, { tokens: 3 }]])
+  })
+})
+
+describe('Answers under way', () => {
+  it.each([
+    ['a key with limits', new NumberedAllowance()],
+    ['one without', undefined],
+  ])('are known of %s from the event that asks for them to their end', (_whose, allowance) => {
+    const answers = new AnswerReservations(allowance)
+    expect(answers.isEmpty()).toBe(true)
+    void answers.ask(() => ({ tokens: 10 }), 'a')
+    expect(answers.isEmpty()).toBe(false)
+    answers.begin(unexpected, 'one')
+    expect(answers.isEmpty()).toBe(false)
+    answers.end({ tokens: 5 }, 'one')
+    expect(answers.isEmpty()).toBe(true)
+    answers.begin(() => ({}), 'two')
+    expect(answers.isEmpty()).toBe(false)
+    answers.end(undefined, 'two')
+    expect(answers.isEmpty()).toBe(true)
+  })
+
+  it('are none once the upstream has refused them, or nothing has come of them for a minute', () => {
+    const answers = new AnswerReservations(undefined)
+    const now = jest.spyOn(performance, 'now')
+    now.mockReturnValue(1000)
+    void answers.ask(unexpected, 'a')
+    void answers.ask(unexpected, 'b')
+    answers.reject({ event_id: 'a', code: 'any' })
+    now.mockReturnValue(61_000)
+    expect(answers.isEmpty()).toBe(false)
+    now.mockReturnValue(61_001)
+    expect(answers.isEmpty()).toBe(true)
   })
 })
 
@@ -134,8 +177,8 @@ describe('An error of the upstream', () => {
   ])('%s', (_what, error, number) => {
     const allowance = new NumberedAllowance()
     const answers = new AnswerReservations(allowance)
-    void answers.ask({ tokens: 10 }, 'a')
-    void answers.ask({ tokens: 20 }, 'b')
+    void answers.ask(() => ({ tokens: 10 }), 'a')
+    void answers.ask(() => ({ tokens: 20 }), 'b')
     answers.reject(error as Readonly<Record<string, unknown>>)
     expect(allowance.settled).toEqual(number === undefined ? [] : [[number, NOTHING]])
   })
@@ -143,7 +186,7 @@ describe('An error of the upstream', () => {
   it('takes nothing from an answer that is under way', () => {
     const allowance = new NumberedAllowance()
     const answers = new AnswerReservations(allowance)
-    void answers.ask({ tokens: 10 }, 'a')
+    void answers.ask(() => ({ tokens: 10 }), 'a')
     answers.begin(unexpected)
     answers.reject({ event_id: 'a', code: 'conversation_already_has_active_response' })
     expect(allowance.settled).toEqual([])
@@ -156,9 +199,9 @@ describe('An answer that never comes', () => {
     const answers = new AnswerReservations(allowance)
     const now = jest.spyOn(performance, 'now')
     now.mockReturnValue(1000)
-    void answers.ask({ tokens: 10 }, 'lost')
+    void answers.ask(() => ({ tokens: 10 }), 'lost')
     now.mockReturnValue(61_000)
-    void answers.ask({ tokens: 20 }, 'next')
+    void answers.ask(() => ({ tokens: 20 }), 'next')
     expect(allowance.settled).toEqual([])
     now.mockReturnValue(61_001)
     answers.begin(unexpected)
@@ -172,9 +215,9 @@ describe('An answer that never comes', () => {
   it('gives back what it holds once 32 others have been asked for', () => {
     const allowance = new NumberedAllowance()
     const answers = new AnswerReservations(allowance)
-    for (let count = 0; count < 32; count++) void answers.ask({ tokens: 1 }, undefined)
+    for (let count = 0; count < 32; count++) void answers.ask(() => ({ tokens: 1 }), undefined)
     expect(allowance.settled).toEqual([])
-    void answers.ask({ tokens: 1 }, undefined)
+    void answers.ask(() => ({ tokens: 1 }), undefined)
     expect(allowance.settled).toEqual([[1, NOTHING]])
   })
 })

@@ -1,4 +1,10 @@
-import type { Allowance, ExpectedUse, TokensAndAudio, WorkReservation } from '../common/limits/allowance.js'
+import type {
+  Allowance,
+  ExpectedUse,
+  TokensAndAudio,
+  WorkRefusal,
+  WorkReservation,
+} from '../common/limits/allowance.js'
 import { type Soon, WINDOW_SECONDS } from '../common/limits/limit-windows.js'
 
 /** More than an upstream works at for one session; beyond it the oldest gives back what it holds. */
@@ -14,6 +20,9 @@ const HAS_ANSWER = 'conversation_already_has_active_response'
 /** `response`, or a field of it; not `response_id`, which a client names where it cancels one. */
 const ANSWERS_FIELD = /^response(?:[.[]|$)/
 
+/** Of a key without limits. */
+const UNLIMITED: WorkReservation = { refusal: undefined, settle: () => undefined }
+
 interface Answer {
   readonly reservation: Soon<WorkReservation>
   /** Of the event that asked for it. */
@@ -25,18 +34,25 @@ interface Answer {
 }
 
 /**
- * What the answers of one session hold of its key's limits, each from the event that asks for it to its end. Upstreams
- * take events in order, so that of those asked for the oldest is the next to begin; for the sums it does not matter.
+ * The answers under way in one session, each from the event that asks for it to its end, and what they hold of its key's
+ * limits. Upstreams take events in order, so that of those asked for the oldest is the next to begin; for the sums it does
+ * not matter.
  */
 export class AnswerReservations {
   /** The oldest first. */
   private readonly answers: Answer[] = []
 
-  constructor(private readonly allowance: Allowance) {}
+  constructor(private readonly allowance: Allowance | undefined) {}
 
-  /** Reserves for an answer that the client asks for. Why it may not have it, for people; undefined where it may. */
-  ask(use: ExpectedUse, eventId: string | undefined): Soon<string | undefined> {
-    const reservation = this.allowance.reserve(use)
+  /** Whether none is asked for or has begun, as far as the upstream says what becomes of them. */
+  isEmpty(): boolean {
+    this.forgetLost()
+    return this.answers.length === 0
+  }
+
+  /** Reserves for an answer that the client asks for. Why it may not have it; undefined where it may. */
+  ask(expected: () => ExpectedUse, eventId: string | undefined): Soon<WorkRefusal | undefined> {
+    const reservation = this.reserve(expected)
     if (!(reservation instanceof Promise)) return this.asked(reservation, eventId)
     return reservation.then((made) => this.asked(made, eventId))
   }
@@ -46,7 +62,7 @@ export class AnswerReservations {
     this.forgetLost()
     const answer =
       this.answers.find(({ isBegun }) => !isBegun) ??
-      this.add({ reservation: this.allowance.reserve(expected()), eventId: undefined })
+      this.add({ reservation: this.reserve(expected), eventId: undefined })
     answer.isBegun = true
     answer.id = id
   }
@@ -56,7 +72,7 @@ export class AnswerReservations {
     const index = this.answers.findIndex((answer) => answer.isBegun && answer.id === id)
     // Some upstream may never have said that it begins.
     const answer = this.takeOut(Math.max(0, index))
-    if (answer === undefined) this.allowance.spend(use)
+    if (answer === undefined) this.allowance?.spend(use)
     else settle(answer, use)
   }
 
@@ -69,7 +85,11 @@ export class AnswerReservations {
     if (index >= 0) this.giveBack(index)
   }
 
-  private asked(made: WorkReservation, eventId: string | undefined): string | undefined {
+  private reserve(expected: () => ExpectedUse): Soon<WorkReservation> {
+    return this.allowance?.reserve(expected()) ?? UNLIMITED
+  }
+
+  private asked(made: WorkReservation, eventId: string | undefined): WorkRefusal | undefined {
     this.forgetLost()
     if (made.refusal === undefined) this.add({ reservation: made, eventId })
     return made.refusal

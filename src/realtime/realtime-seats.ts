@@ -9,6 +9,9 @@ const RETRY_AFTER_SECONDS = 5
 
 /** What can happen to a session from outside. */
 export interface Seated {
+  /** The process is to end: it ends with the answer that is under way, at once where there is none. */
+  finish(): void
+  /** The process ends. */
   drain(): void
   /** The key that opened it works no more. */
   revoke(): void
@@ -45,8 +48,12 @@ export class Seat {
 
   occupy(session: Seated): void {
     this.session = session
-    if (this.readiness.isDraining) session.drain()
+    if (this.readiness.isDraining) session.finish()
     if (this.standing?.isOver === true) session.revoke()
+  }
+
+  finish(): void {
+    this.session?.finish()
   }
 
   drain(): void {
@@ -60,7 +67,10 @@ export class Seat {
   }
 }
 
-/** Bounds how many sessions are open or being dialled, and ends them all when the gateway drains. */
+/**
+ * Bounds how many sessions are open or being dialled. When the gateway drains they end: those with an answer under way with
+ * that answer, at the latest when the grace time is over.
+ */
 @Injectable()
 export class RealtimeSeats implements BeforeApplicationShutdown {
   private readonly seats = new Set<Seat>()
@@ -69,7 +79,8 @@ export class RealtimeSeats implements BeforeApplicationShutdown {
     private readonly store: ConfigStore,
     private readonly readiness: Readiness,
   ) {
-    readiness.onDraining(this.drain)
+    readiness.onDraining(this.finish)
+    readiness.onGraceOver(this.drain)
   }
 
   /** A session has still to account for itself when its client is gone already. */
@@ -90,6 +101,10 @@ export class RealtimeSeats implements BeforeApplicationShutdown {
     }
     assertNotDraining(this.readiness)
     return new Seat(this.seats, this.readiness, standing)
+  }
+
+  private readonly finish = (): void => {
+    for (const seat of [...this.seats]) seat.finish()
   }
 
   private readonly drain = (): void => {

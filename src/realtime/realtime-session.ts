@@ -21,6 +21,9 @@ import { UpstreamEvents } from './upstream-events.js'
 
 export type { RealtimeTerms } from './realtime-terms.js'
 
+/** All that a session still passes on to its upstream while it finishes: it begins nothing. */
+const CANCEL = 'response.cancel'
+
 const NOT_TEXT: RealtimeError = {
   type: 'invalid_request_error',
   code: 'invalid_event',
@@ -46,6 +49,9 @@ export class RealtimeSession {
   private readonly pingRate: RateLimit
   private readonly clock: SessionClock
   private readonly closing: SessionClosing
+  private isFinishing = false
+  /** An answer that the client asks for is waited for by whoever counts. */
+  private isJudging = false
 
   constructor(
     client: SessionSocket,
@@ -87,7 +93,16 @@ export class RealtimeSession {
     upstream.socket.resume()
   }
 
-  /** Ends the session because the process does. */
+  /**
+   * Ends the session because the process is to end: at once, or, where an answer is under way, as soon as that has ended and
+   * has been passed on. What the client sends meanwhile is judged as always, but nothing of it begins any more.
+   */
+  finish(): void {
+    this.isFinishing = true
+    this.endWhenAnswered()
+  }
+
+  /** Ends the session because the process does, whatever is under way. */
   drain(): void {
     this.closing.end(endings.drained)
   }
@@ -131,13 +146,17 @@ export class RealtimeSession {
       this.refuse(event)
       return undefined
     }
+    if (this.isFinishing && event.type !== CANCEL) return undefined
     const verdict = this.spentGuard.judge(event)
     if (!(verdict instanceof Promise)) {
       this.obey(verdict, event)
       return undefined
     }
+    this.isJudging = true
     return verdict.then((late) => {
+      this.isJudging = false
       this.obey(late, event)
+      this.endWhenAnswered()
     })
   }
 
@@ -162,6 +181,11 @@ export class RealtimeSession {
     for (const frame of this.upstreamEvents.read(message as Buffer, isBinary)) {
       this.terms.call.log.bytesOut += this.client.send(frame, this.upstream)
     }
+    this.endWhenAnswered()
+  }
+
+  private endWhenAnswered(): void {
+    if (this.isFinishing && !this.isJudging && !this.usage.isAnswering()) this.closing.end(endings.drained)
   }
 
   /** Pongs nobody asked for are counted like pings: either costs the same. */

@@ -76,6 +76,36 @@ describe('An answer whose reservation takes its time', () => {
     expect(lab.allowance.answer).toHaveLength(1)
   })
 
+  it('is let begin and end by a session that is to finish meanwhile, and nothing behind it is', async () => {
+    for (const event of [CREATE, CREATE, CLEAR]) lab.client.send(event)
+    await isWaitedFor(1)
+    lab.session.finish()
+    lab.upstream.send('{"type":"input_audio_buffer.cleared"}')
+    await eventually(() => told.length === 1)
+    expect(lab.session.endCause).toBeUndefined()
+    const closed = once(lab.client, 'close')
+    lab.allowance.answer[0]?.()
+    await eventually(() => heard.length === 1)
+    lab.upstream.send('{"type":"response.created","response":{"id":"resp_1"}}')
+    lab.upstream.send('{"type":"response.done","response":{"id":"resp_1"}}')
+    expect((await closed)[0]).toBe(1001)
+    expect([heard, told.map(({ type }) => type)]).toEqual([
+      ['response.create'],
+      ['input_audio_buffer.cleared', 'response.created', 'response.done'],
+    ])
+    expect(lab.allowance.answer).toHaveLength(1)
+  })
+
+  it('is refused within a session that is to finish, which ends then', async () => {
+    lab.client.send(CREATE)
+    await isWaitedFor(1)
+    lab.session.finish()
+    const closed = once(lab.client, 'close')
+    lab.allowance.answer[0]?.('There is no room.')
+    expect((await closed)[0]).toBe(1001)
+    expect([heard, told]).toMatchObject([[], [{ error: { event_id: 'mine', code: 'rate_limit_exceeded' } }]])
+  })
+
   it('does not keep a session that drains', async () => {
     for (const event of [CREATE, CLEAR]) lab.client.send(event)
     await isWaitedFor(1)

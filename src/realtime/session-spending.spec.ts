@@ -5,6 +5,7 @@ import { type AnswerDesk, SessionSpending, SpentGuard } from './session-spending
 class RecordingAllowance implements Allowance {
   readonly spent: TokensAndAudio[] = []
   readonly settled: TokensAndAudio[] = []
+  readonly refusals: string[] = []
   limit: SpentLimit | undefined
 
   expect(): Promise<void> {
@@ -12,7 +13,7 @@ class RecordingAllowance implements Allowance {
   }
 
   reserve(): WorkReservation {
-    return { refusal: this.limit?.message, settle: (use) => void this.settled.push(use) }
+    return { refusal: this.limit, settle: (use) => void this.settled.push(use) }
   }
 
   spend(use: TokensAndAudio): void {
@@ -21,6 +22,10 @@ class RecordingAllowance implements Allowance {
 
   spentLimit(): SpentLimit | undefined {
     return this.limit
+  }
+
+  noteRefusal(limit: string): void {
+    this.refusals.push(limit)
   }
 }
 
@@ -34,7 +39,7 @@ const ANSWER = {
 
 /** As a session has it. */
 const deskOf = (allowance: Allowance | undefined): AnswerDesk => ({
-  ask: (_create, eventId) => new SessionSpending(allowance).answers?.ask({}, eventId),
+  ask: (_create, eventId) => new SessionSpending(allowance).answers.ask(() => ({}), eventId),
 })
 
 const event = (type: string): { type: string; frame: Buffer } => ({
@@ -52,7 +57,7 @@ describe('What a session spends', () => {
   it('is settled with what the answer has reserved, where it has', () => {
     const allowance = new RecordingAllowance()
     const spending = new SessionSpending(allowance)
-    expect(spending.answers?.ask({ tokens: 500 }, undefined)).toBeUndefined()
+    expect(spending.answers.ask(() => ({ tokens: 500 }), undefined)).toBeUndefined()
     spending.note('response', ANSWER)
     spending.note('response', ANSWER)
     expect(allowance.settled).toEqual([{ tokens: 253, audioSeconds: 8.5 }])
@@ -86,7 +91,11 @@ describe('A session whose key has nothing left', () => {
   it('is refused every answer it asks for, and told of the first audio alone until the reset', () => {
     const allowance = new RecordingAllowance()
     const guard = new SpentGuard(allowance, deskOf(allowance))
-    allowance.limit = { message: 'The limit is used up.', endsAtMs: performance.now() + 60_000 }
+    allowance.limit = {
+      limit: 'tokensPerMinute',
+      message: 'The limit is used up.',
+      endsAtMs: performance.now() + 60_000,
+    }
     const told = {
       type: 'rate_limit_error',
       code: 'rate_limit_exceeded',
@@ -103,5 +112,21 @@ describe('A session whose key has nothing left', () => {
     void guard.judge(event('input_audio_buffer.append'))
     allowance.limit = undefined
     expect(guard.judge(event('input_audio_buffer.append'))).toBe('forward')
+  })
+
+  it('is counted as refused each time it is told so, by the name of the limit', () => {
+    const allowance = new RecordingAllowance()
+    const guard = new SpentGuard(allowance, deskOf(allowance))
+    void guard.judge(event('response.create'))
+    void guard.judge(event('input_audio_buffer.append'))
+    expect(allowance.refusals).toEqual([])
+    const message = 'The limit is used up.'
+    allowance.limit = { limit: 'tokensPerMinute', message, endsAtMs: performance.now() + 60_000 }
+    for (let count = 0; count < 3; count++) void guard.judge(event('input_audio_buffer.append'))
+    expect(allowance.refusals).toEqual(['tokensPerMinute'])
+    allowance.limit = { limit: 'audioSecondsPerMinute', message, endsAtMs: performance.now() + 60_000 }
+    for (let count = 0; count < 2; count++) void guard.judge(event('response.create'))
+    void guard.judge(event('session.update'))
+    expect(allowance.refusals).toEqual(['tokensPerMinute', 'audioSecondsPerMinute', 'audioSecondsPerMinute'])
   })
 })

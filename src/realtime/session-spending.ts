@@ -1,5 +1,5 @@
 import type { Units } from '../common/http/call.js'
-import type { Allowance, TokensAndAudio } from '../common/limits/allowance.js'
+import type { Allowance, TokensAndAudio, WorkRefusal } from '../common/limits/allowance.js'
 import type { Soon } from '../common/limits/limit-windows.js'
 import { tokensAndAudio } from '../common/limits/settlement.js'
 import { APPEND } from '../common/realtime-dialect/client-append.js'
@@ -15,19 +15,22 @@ const CREATE = 'response.create'
 
 /** Debits what a session uses to the limits of its key, as it goes. */
 export class SessionSpending {
-  /** Undefined without limits. */
-  readonly answers: AnswerReservations | undefined
+  readonly answers: AnswerReservations
   private hasAnswers = false
 
   constructor(private readonly allowance: Allowance | undefined) {
-    this.answers = allowance && new AnswerReservations(allowance)
+    this.answers = new AnswerReservations(allowance)
+  }
+
+  get isLimited(): boolean {
+    return this.allowance !== undefined
   }
 
   /** `answerId`: of the answer that these units are of. */
   note(kind: UsageEntry['kind'], units: Units, answerId?: string): void {
     if (kind === 'response') {
       this.hasAnswers = true
-      this.answers?.end(usedByAnswer(units), answerId)
+      this.answers.end(usedByAnswer(units), answerId)
     } else {
       this.allowance?.spend(this.usedByTranscription(units))
     }
@@ -56,7 +59,7 @@ export type SpentVerdict = 'forward' | 'drop' | RealtimeError
 
 /** Reserves for an answer that an event asks for: why it may not have it, or undefined. */
 export interface AnswerDesk {
-  ask(create: Buffer, eventId: string | undefined): Soon<string | undefined>
+  ask(create: Buffer, eventId: string | undefined): Soon<WorkRefusal | undefined>
 }
 
 /** Keeps a session from what makes its upstream work while its key has nothing left; all else goes on. */
@@ -71,30 +74,31 @@ export class SpentGuard {
 
   /** At once, but for an answer whose limits are counted elsewhere. */
   judge({ type, frame }: ClientEvent): Soon<SpentVerdict> {
-    if (this.allowance === undefined) return 'forward'
-    if (type === APPEND) return this.judgeAppend(this.allowance, frame)
-    return type === CREATE ? this.judgeCreate(frame) : 'forward'
+    if (type === CREATE) return this.judgeCreate(frame)
+    return type === APPEND ? this.judgeAppend(frame) : 'forward'
   }
 
   /** Whether there is room is known only by whoever counts. */
   private judgeCreate(frame: Buffer): Soon<SpentVerdict> {
     const eventId = eventIdOf(frame)
     const refusal = this.desk.ask(frame, eventId)
-    return refusal instanceof Promise ? refusal.then((words) => verdictOn(words, eventId)) : verdictOn(refusal, eventId)
+    if (!(refusal instanceof Promise)) return this.verdictOn(refusal, eventId)
+    return refusal.then((late) => this.verdictOn(late, eventId))
   }
 
-  private judgeAppend(allowance: Allowance, frame: Buffer): SpentVerdict {
-    const spent = allowance.spentLimit()
+  private judgeAppend(frame: Buffer): SpentVerdict {
+    const spent = this.allowance?.spentLimit()
     if (spent === undefined) return 'forward'
     if (performance.now() < this.toldUntilMs) return 'drop'
     this.toldUntilMs = spent.endsAtMs
-    return verdictOn(spent.message, eventIdOf(frame))
+    return this.verdictOn(spent, eventIdOf(frame))
+  }
+
+  private verdictOn(refusal: WorkRefusal | undefined, eventId: string | undefined): SpentVerdict {
+    if (refusal === undefined) return 'forward'
+    this.allowance?.noteRefusal(refusal.limit)
+    return { type: 'rate_limit_error', code: 'rate_limit_exceeded', message: refusal.message, eventId }
   }
 }
 
 const eventIdOf = (frame: Buffer): string | undefined => FrameScan.of(frame)?.text('event_id')
-
-const verdictOn = (refusal: string | undefined, eventId: string | undefined): SpentVerdict =>
-  refusal === undefined
-    ? 'forward'
-    : { type: 'rate_limit_error', code: 'rate_limit_exceeded', message: refusal, eventId }

@@ -1,4 +1,5 @@
 import type { Units } from '../common/http/call.js'
+import type { WorkRefusal } from '../common/limits/allowance.js'
 import type { Soon } from '../common/limits/limit-windows.js'
 import { usageOf } from '../common/realtime-dialect/event-usage.js'
 import type { FrameScan } from '../common/realtime-dialect/frame-scan.js'
@@ -42,6 +43,11 @@ export class SessionUsage {
     this.spending = new SessionSpending(terms.call.allowance)
   }
 
+  /** Whether an answer is under way: asked for, or begun, by a client or by the upstream itself. */
+  isAnswering(): boolean {
+    return this.meter.isAnswering || !this.spending.answers.isEmpty()
+  }
+
   /** `event` is of that kind; one without usage (a failed answer) bills nothing. */
   note(kind: Kind, event: Buffer): void {
     const units = usageOf(event)
@@ -51,23 +57,23 @@ export class SessionUsage {
 
   /** Any other event of the upstream. */
   see(type: string, event: Buffer, scan: FrameScan): void {
-    if (type === ANSWER_BEGUN) this.spending.answers?.begin(() => this.meter.expected(), answerIdOf(event))
+    if (type === ANSWER_BEGUN) this.spending.answers.begin(() => this.meter.expected(), answerIdOf(event))
     this.meter.see(type, event, scan)
   }
 
   /** The `error` that an event of the upstream reports. */
   reject(error: Readonly<Record<string, unknown>>): void {
-    this.spending.answers?.reject(error)
+    this.spending.answers.reject(error)
   }
 
   /** Reserves for the answer that this event of the client asks for. Why it may not have it; undefined where it may. */
-  ask(create: Buffer, eventId: string | undefined): Soon<string | undefined> {
-    return this.spending.answers?.ask(this.meter.expected(create), eventId)
+  ask(create: Buffer, eventId: string | undefined): Soon<WorkRefusal | undefined> {
+    return this.spending.answers.ask(() => this.meter.expected(create), eventId)
   }
 
   /** Any other event than an append has gone to the upstream. */
   send(type: string, event: Buffer): void {
-    if (this.spending.answers !== undefined) this.meter.send(type, event)
+    if (this.spending.isLimited) this.meter.send(type, event)
   }
 
   /** A message of that many bytes with audio has gone to the upstream. */
@@ -85,7 +91,7 @@ export class SessionUsage {
     const estimate = this.meter.estimateOfOne()
     this.meter.end(units, isOutOfBand(done))
     const answerId = answerIdOf(done)
-    if (units === undefined) this.spending.answers?.end(undefined, answerId)
+    if (units === undefined) this.spending.answers.end(undefined, answerId)
     else this.record('response', units, { estimated: false, estimate }, answerId)
   }
 

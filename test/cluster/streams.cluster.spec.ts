@@ -8,9 +8,11 @@ import { TEST_KEY } from '../support/gateway.js'
 import { openRaw } from '../support/raw-http.js'
 import { realtimeChannel, type RealtimeUpstream, startRealtimeUpstream } from '../support/realtime-upstream.js'
 import { REALTIME_PATH } from '../support/upgrade-client.js'
-import { type Cluster, CLUSTER_START_MS, startCluster } from './cluster.js'
+import { type Cluster, CLUSTER_START_MS, DRAIN_DELAY_MS, startCluster } from './cluster.js'
 
 const GOING_AWAY = 1001
+/** Long enough for a busy machine to end an answer in. */
+const GRACE_MS = 5_000
 const EVENTS = 20
 
 let upstream: Server
@@ -34,7 +36,7 @@ beforeAll(async () => {
       { id: 'chat', provider: 'p1', baseUrl, credentials: 'upstream', models: ['gpt-4o-mini'] },
       realtimeChannel(realtime, { id: 'talk', models: ['gpt-realtime'], options: { realtimeDialect: 'beta' } }),
     ],
-    sections: { timeouts: { shutdownGraceMs: 1_000 } },
+    sections: { timeouts: { shutdownGraceMs: GRACE_MS } },
   })
 }, CLUSTER_START_MS)
 afterAll(async () => {
@@ -44,8 +46,13 @@ afterAll(async () => {
   upstream.close()
 })
 
+interface Session {
+  readonly client: WebSocket
+  readonly far: WebSocket
+}
+
 /** A session through the balancer, with the upstream's end of it. */
-async function openSession(): Promise<{ readonly client: WebSocket; readonly far: WebSocket }> {
+async function openSession(): Promise<Session> {
   const before = realtime.sockets.length
   const client = new WebSocket(cluster.url.replace('http', 'ws') + REALTIME_PATH, {
     headers: { authorization: `Bearer ${TEST_KEY}`, 'openai-beta': 'realtime=v1' },
@@ -58,7 +65,7 @@ async function openSession(): Promise<{ readonly client: WebSocket; readonly far
 
 const textOf = async (socket: WebSocket): Promise<string> => String((await once(socket, 'message'))[0])
 
-async function speaksBothWays({ client, far }: Awaited<ReturnType<typeof openSession>>): Promise<void> {
+async function speaksBothWays({ client, far }: Session): Promise<void> {
   for (let round = 0; round < 3; round++) {
     const question = JSON.stringify({ type: 'input_audio_buffer.clear', event_id: `question-${round}` })
     const heard = textOf(far)
@@ -69,6 +76,24 @@ async function speaksBothWays({ client, far }: Awaited<ReturnType<typeof openSes
     far.send(answer)
     expect(await told).toBe(answer)
   }
+}
+
+/** The upstream says it, and the client has heard it. */
+async function tell({ client, far }: Session, event: object): Promise<void> {
+  const told = textOf(client)
+  far.send(JSON.stringify(event))
+  expect(JSON.parse(await told)).toEqual(event)
+}
+
+const BEGUN = { type: 'response.created', response: { id: 'resp_1' } }
+const WORD = { type: 'response.text.delta', delta: 'Hello' }
+const DONE = { type: 'response.done', response: { id: 'resp_1', status: 'completed' } }
+
+/** A session at each replica, as the balancer gives to whoever has fewer; the one in the middle of an answer if wanted. */
+async function openPair(events: readonly object[]): Promise<readonly Session[]> {
+  const pair = [await openSession(), await openSession()]
+  for (const session of pair) for (const event of events) await tell(session, event)
+  return pair
 }
 
 describe('through the balancer', () => {
@@ -109,14 +134,36 @@ describe('through the balancer', () => {
     await ended
   })
 
-  it('a restart of one replica ends its sessions with 1001 and none of the other', async () => {
-    const sessions = [await openSession(), await openSession()]
-    const ends: [WebSocket, number][] = []
-    for (const { client } of sessions) client.on('close', (code) => ends.push([client, code]))
+  it('a restart of one replica ends its sessions with 1001, none in mid-answer before the grace is over, and none of the other', async () => {
+    const [idle, ending, endless] = [await openPair([]), await openPair([BEGUN]), await openPair([BEGUN])]
+    const sessions = [...idle, ...ending, ...endless]
+    const ends: { readonly client: WebSocket; readonly code: number; readonly atMs: number }[] = []
+    for (const { client } of sessions) {
+      client.on('close', (code) => ends.push({ client, code, atMs: performance.now() - stoppedAtMs }))
+    }
     const [first] = cluster.replicas
-    expect((await first?.stop())?.code).toBe(0)
-    expect(ends.map(([, code]) => code)).toEqual([GOING_AWAY])
-    const left = sessions.filter(({ client }) => client !== ends[0]?.[0])
+    const endOfIdle = Promise.race(idle.map(({ client }) => once(client, 'close')))
+    const endOfEnding = Promise.race(ending.map(({ client }) => once(client, 'close')))
+    const stoppedAtMs = performance.now()
+    const stopped = first?.stop()
+    await endOfIdle
+    expect(ends).toHaveLength(1)
+    for (const session of [...ending, ...endless]) await tell(session, WORD)
+    for (const session of ending) await tell(session, DONE)
+    await endOfEnding
+    expect(ends).toHaveLength(2)
+    expect((await stopped)?.code).toBe(0)
+    expect(ends.map(({ code }) => code)).toEqual([GOING_AWAY, GOING_AWAY, GOING_AWAY])
+    const groups = [idle, ending, endless]
+    expect(ends.map((end) => groups.findIndex((group) => group.some(({ client }) => client === end.client)))).toEqual([
+      0, 1, 2,
+    ])
+    const [ofIdle, ofEnding, ofEndless] = ends.map(({ atMs }) => atMs)
+    expect(ofIdle).toBeLessThan(DRAIN_DELAY_MS + GRACE_MS)
+    expect(ofEnding).toBeLessThan(DRAIN_DELAY_MS + GRACE_MS)
+    expect(ofEndless).toBeGreaterThanOrEqual(DRAIN_DELAY_MS + GRACE_MS - 100)
+    const left = sessions.filter(({ client }) => !ends.some((end) => end.client === client))
+    expect(left).toHaveLength(3)
     for (const session of [...left, await openSession()]) {
       await speaksBothWays(session)
       session.client.terminate()

@@ -125,10 +125,28 @@ describe('A realtime answer that never comes to its end', () => {
     async () => {
       const { gateway, restarted } = await start()
       const { probe, events } = await begun(gateway)
-      gateway.application.get(Readiness).announceDraining()
+      const readiness = gateway.application.get(Readiness)
+      readiness.announceDraining()
+      readiness.announceGraceOver()
       expect(await probe.closed).toMatchObject({ code: 1001 })
       const next = await restarted()
       await expectEstimated(next, 'refused', events)
+    },
+    STORE_START_MS,
+  )
+
+  it(
+    'is stored with the figures of its upstream where it ends within the grace time of a gateway that goes down',
+    async () => {
+      const { gateway, restarted } = await start()
+      const probe = await asked(gateway, '#words=40')
+      await probe.until('response.audio.delta')
+      gateway.application.get(Readiness).announceDraining()
+      const { response } = (await probe.next('response.done')) as { response: { status: string; usage: unknown } }
+      expect(await probe.closed).toMatchObject({ code: 1001 })
+      expect(response.status).toBe('completed')
+      const next = await restarted()
+      expect(await answersOf(next)).toMatchObject([{ outcome: 'ok', reported: response.usage }])
     },
     STORE_START_MS,
   )

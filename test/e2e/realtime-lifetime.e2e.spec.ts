@@ -52,6 +52,32 @@ describe('the sessions of a gateway', () => {
     await eventually(async () => (await connectionsOf(gateway)) === 0)
   })
 
+  it('with an answer under way end with that answer when it drains, at the latest with the grace time', async () => {
+    const upstream = await upstreamThat()
+    const gateway = await gatewayTo([realtimeChannel(upstream)])
+    const codes: number[] = []
+    const openAnswering = async (): Promise<WebSocket> => {
+      const client = connect(gateway).on('close', (code) => codes.push(code))
+      await once(client, 'open')
+      const begun = once(client, 'message')
+      upstream.sockets.at(-1)?.send('{"type":"response.created","response":{"id":"resp_1"}}')
+      await begun
+      return client
+    }
+    const [one, other] = [await openAnswering(), await openAnswering()].map((client) => once(client, 'close'))
+    const readiness = gateway.application.get(Readiness)
+    readiness.announceDraining()
+    expect((await askUpgrade(gateway.url)).status).toBe(503)
+    expect(codes).toEqual([])
+    upstream.sockets[0]?.send('{"type":"response.done","response":{"id":"resp_1"}}')
+    await one
+    expect(codes).toEqual([1001])
+    readiness.announceGraceOver()
+    await other
+    expect(codes).toEqual([1001, 1001])
+    await eventually(async () => (await connectionsOf(gateway)) === 0)
+  })
+
   it('that are being dialled when it drains are refused after all', async () => {
     const upstream = await upstreamThat(holds)
     const gateway = await gatewayTo([realtimeChannel(upstream)])

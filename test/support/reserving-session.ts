@@ -19,7 +19,10 @@ export class SlowAllowance implements Allowance {
   reserve(): Promise<WorkReservation> {
     return new Promise((resolve) => {
       this.answer.push((refusal) => {
-        resolve({ refusal, settle: () => undefined })
+        resolve({
+          refusal: refusal === undefined ? undefined : { limit: 'tokensPerMinute', message: refusal },
+          settle: () => undefined,
+        })
       })
     })
   }
@@ -29,6 +32,10 @@ export class SlowAllowance implements Allowance {
   }
 
   spentLimit(): undefined {
+    return undefined
+  }
+
+  noteRefusal(): void {
     return undefined
   }
 }

@@ -121,6 +121,7 @@ export class GatewayHttpAdapter extends ExpressAdapter {
     const upgrade = body instanceof UpgradeAnswer ? findUpgrade(response.req) : undefined
     if (upgrade === undefined) return super.reply(response, body, statusCode)
     this.upgradeTaker?.take(upgrade, body as UpgradeAnswer)
+    ;(this.getHttpServer() as UpgradableServer).handOver(response.req.socket)
     return undefined
   }
 }

@@ -3,16 +3,32 @@ import type { Duplex } from 'node:stream'
 
 /** Node forgets sockets that left HTTP; this one still counts them among its connections when it closes all. */
 export class UpgradableServer extends Server {
+  /** Those whose request to leave is being decided. */
+  private readonly leaving = new Set<Duplex>()
   private readonly upgraded = new Set<Duplex>()
 
   /** The server is answerable for a socket from here on, whoever speaks what over it. */
   adopt(socket: Duplex): void {
-    this.upgraded.add(socket)
-    socket.once('close', () => this.upgraded.delete(socket))
+    this.leaving.add(socket)
+    socket.once('close', () => {
+      this.leaving.delete(socket)
+      this.upgraded.delete(socket)
+    })
+  }
+
+  /** An adopted socket speaks something else now, and whoever speaks it can end it in its own way. */
+  handOver(socket: Duplex): void {
+    if (this.leaving.delete(socket)) this.upgraded.add(socket)
+  }
+
+  /** Cuts all requests under way, those to leave HTTP included; not the sockets that have left it. */
+  closeAllRequests(): void {
+    super.closeAllConnections()
+    for (const socket of this.leaving) socket.destroy()
   }
 
   override closeAllConnections(): void {
-    super.closeAllConnections()
+    this.closeAllRequests()
     for (const socket of this.upgraded) socket.destroy()
   }
 }

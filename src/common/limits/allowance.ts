@@ -1,3 +1,5 @@
+import type { LimitName } from './limit-names.js'
+
 /** What a call uses, or is expected to use: prompt and completion together, audio heard and spoken. */
 export interface TokensAndAudio {
   readonly tokens?: number | undefined
@@ -33,20 +35,27 @@ export interface Allowance {
    * only reserved is left.
    */
   spentLimit(): SpentLimit | undefined
+  /** Counts one piece of a session's work as refused because of that limit; to be called where its caller is told so. */
+  noteRefusal(limit: LimitName): void
 }
 
 /** What one piece of a session's work has reserved. */
 export interface WorkReservation {
-  /** Why it does not fit into what is left of a minute, for people; nothing is reserved then. */
-  readonly refusal: string | undefined
+  /** Why it does not fit into what is left of a minute; nothing is reserved then. */
+  readonly refusal: WorkRefusal | undefined
   /** To be called once: what was too much goes back, what was too little, or was not reserved at all, is debited. */
   settle(use: TokensAndAudio): void
 }
 
-/** A limit per minute that is used up. */
-export interface SpentLimit {
+/** Why a piece of a session's work is not to be begun. */
+export interface WorkRefusal {
+  readonly limit: LimitName
   /** For people: names the limit, whose it is, its value and when it is reset. */
   readonly message: string
+}
+
+/** A limit per minute that is used up. */
+export interface SpentLimit extends WorkRefusal {
   /** On the performance clock. */
   readonly endsAtMs: number
 }

@@ -95,6 +95,10 @@ export class CallAllowance implements Allowance {
     return this.sessionWork().spentLimit()
   }
 
+  noteRefusal(limit: LimitName): void {
+    this.terms.noteRefusal(limit)
+  }
+
   /** The call is over: gives back what it held, and settles what it reserved. */
   end(outcome: CallOutcome): void {
     this.isOver = true

@@ -11,7 +11,7 @@ export class LimitMetrics {
       metrics,
       {
         name: 'gateway_limit_refusals_total',
-        help: 'Requests refused by a limit of their key',
+        help: 'Requests, and work of realtime sessions, refused by a limit of their key',
         labelNames: ['limit'],
       },
       () => byLabel('limit', this.refusals),

@@ -34,7 +34,10 @@ describe.each(KINDS)('The work of a session, counted %s,', (kind) => {
     const fits = await session.allowance.reserve({ tokens: 1, audioSeconds: 1 })
     const refused = await session.allowance.reserve({ tokens: 1, audioSeconds: 4 })
     expect(fits.refusal).toBeUndefined()
-    expect(refused.refusal).toMatch(/^The limit of 100 tokens per minute of this API key \(key:team-a\) is used up\./)
+    expect(refused.refusal?.limit).toBe('tokensPerMinute')
+    expect(refused.refusal?.message).toMatch(
+      /^The limit of 100 tokens per minute of this API key \(key:team-a\) is used up\./,
+    )
     await nextTurn()
     expect(await calls.used()).toMatchObject({ tokens: 100, audioSeconds: 1 })
     refused.settle({ tokens: 7, audioSeconds: 2 })
@@ -47,8 +50,9 @@ describe.each(KINDS)('The work of a session, counted %s,', (kind) => {
     const session = await calls.enter(SESSION)
     await session.allowance.reserve({ audioSeconds: 8 })
     const { refusal } = await session.allowance.reserve({ tokens: 20, audioSeconds: 2.5 })
-    expect(refusal).toContain('10 seconds of audio per minute of this API key (key:team-a) has 2 left')
-    expect(refusal).toContain('expects to use 2.5')
+    expect(refusal?.limit).toBe('audioSecondsPerMinute')
+    expect(refusal?.message).toContain('10 seconds of audio per minute of this API key (key:team-a) has 2 left')
+    expect(refusal?.message).toContain('expects to use 2.5')
   })
 
   it('is never more than the whole limit, as it is a guess', async () => {

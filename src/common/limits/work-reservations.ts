@@ -35,7 +35,7 @@ export class WorkReservations {
     const state = name === undefined ? undefined : this.account.lastSeen(name)
     if (name === undefined || state === undefined) return undefined
     this.lookAgain(name)
-    return { message: spentMessage(name, this.account, resetMsOf(state)), endsAtMs: state.endsAtMs }
+    return { limit: name, message: spentMessage(name, this.account, resetMsOf(state)), endsAtMs: state.endsAtMs }
   }
 
   /** The session is over: what nobody has settled is given back, and so is what is still to come. */
@@ -47,8 +47,10 @@ export class WorkReservations {
 
   private made(reservation: CallReservation): WorkReservation {
     const { refused } = reservation
-    const refusal =
-      refused === undefined ? undefined : windowRefusal(refused, this.account, reservation.asked(refused)).message
+    const refusal = refused && {
+      limit: refused,
+      message: windowRefusal(refused, this.account, reservation.asked(refused)).message,
+    }
     if (refused !== undefined || this.isOver) reservation.settle(NOTHING)
     else this.open.add(reservation)
     const settle = (use: TokensAndAudio): void => {

@@ -21,6 +21,19 @@ describe('Readiness', () => {
     expect(readiness).toMatchObject({ isReady: false, isLeaving: true, isDraining: true, word: 'draining' })
   })
 
+  it('tells listeners when the drain begins, and others when its grace time is over', () => {
+    const readiness = new Readiness()
+    const told: string[] = []
+    readiness.onGraceOver(() => told.push('grace over'))
+    readiness.onDraining(() => told.push('draining'))
+    readiness.announceLeaving()
+    expect(told).toEqual([])
+    readiness.announceDraining()
+    expect(told).toEqual(['draining'])
+    readiness.announceGraceOver()
+    expect(told).toEqual(['draining', 'grace over'])
+  })
+
   it('is not ready without its store, and says so unless there is a better reason', () => {
     const readiness = new Readiness()
     readiness.announceStoreLost()

@@ -2,7 +2,8 @@
 export class Readiness {
   private state: 'starting' | 'ready' | 'leaving' | 'draining' = 'starting'
   private isStoreLost = false
-  private readonly listeners: (() => void)[] = []
+  private readonly drainListeners: (() => void)[] = []
+  private readonly graceListeners: (() => void)[] = []
 
   get isReady(): boolean {
     return this.state === 'ready' && !this.isStoreLost
@@ -36,12 +37,22 @@ export class Readiness {
 
   announceDraining(): void {
     this.state = 'draining'
-    for (const listener of this.listeners) listener()
+    for (const listener of this.drainListeners) listener()
   }
 
-  /** Calls back when the drain begins: what would not end by itself ends then. */
+  /** Calls back when the drain begins: what would not end by itself ends then, or as soon as that cuts nothing off. */
   onDraining(listener: () => void): void {
-    this.listeners.push(listener)
+    this.drainListeners.push(listener)
+  }
+
+  /** What still runs has had its time. */
+  announceGraceOver(): void {
+    for (const listener of this.graceListeners) listener()
+  }
+
+  /** Calls back when the grace time of the drain is over: what is left ends now. */
+  onGraceOver(listener: () => void): void {
+    this.graceListeners.push(listener)
   }
 
   /** The store was asked for and does not answer. */
