@@ -15,8 +15,10 @@ describe('The reason of a close', () => {
   })
 
   it('always fits into a close frame and is the beginning of what was said', () => {
+    // What a cut character would become may not be in the text itself.
+    const texts = fc.string({ unit: 'grapheme', maxLength: 400 }).filter((text) => !text.includes('\ufffd'))
     fc.assert(
-      fc.property(fc.string({ unit: 'grapheme', maxLength: 400 }), (text) => {
+      fc.property(texts, (text) => {
         const reason = closeReason(Buffer.from(text), '')
         const bytes = Buffer.from(reason)
         expect(bytes.length).toBeLessThanOrEqual(123)
