@@ -14,7 +14,7 @@ import { DocumentModule } from './document/document.module.js'
 import { HealthModule } from './health/health.module.js'
 import { ImageModule } from './image/image.module.js'
 import { KeysModule } from './keys/keys.module.js'
-import { LimitsModule } from './limits/limits.module.js'
+import { AccountModule } from './account/account.module.js'
 import { MessagesModule } from './messages/messages.module.js'
 import { MetricsModule } from './metrics/metrics.module.js'
 import { ModelsModule } from './models/models.module.js'
@@ -48,7 +48,7 @@ export class AppModule {
         DocumentModule,
         ModelsModule,
         UsageModule,
-        LimitsModule,
+        AccountModule,
         MetricsModule,
         TracingModule,
         KeysModule,

@@ -4,7 +4,7 @@ import { serveByWorkers } from './cluster/primary.js'
 import { assertAlone, withWorkers, workersNote, workersOf } from './cluster/worker-count.js'
 import { Primary } from './cluster/worker.js'
 import { createLogging, type Logging } from './common/observability/logger.js'
-import { loadConfigFile, type LoadedConfig } from './config/config-loader.js'
+import { loadConfigFile, type LoadedConfig, parseConfig } from './config/config-loader.js'
 import { processEnvironment, readEnvironment } from './config/environment.config.js'
 import type { GatewayConfig } from './config/gateway-config.js'
 import type { Variables } from './config/variable.js'
@@ -48,9 +48,11 @@ async function main(): Promise<void> {
 
 async function serveSandbox(variables: Variables): Promise<void> {
   const { startSandbox } = await import('./sandbox/sandbox.module.js')
-  const sandbox = await startSandbox(variables)
-  assertAlone(sandbox.config)
-  const config = withWorkers(sandbox.config, 1)
+  const sandbox = await startSandbox()
+  // Production forbids exemptions from the SSRF guard to operators; these open nothing but this process itself.
+  const sandboxConfig = parseConfig(sandbox.configText, { ...variables, NODE_ENV: undefined })
+  assertAlone(sandboxConfig)
+  const config = withWorkers(sandboxConfig, 1)
   const gateway = await createGateway({
     config,
     inSandbox: true,

@@ -19,8 +19,6 @@ import { SessionUsage } from './session-usage.js'
 import { type SessionSocket, SocketSide } from './socket-side.js'
 import { UpstreamEvents } from './upstream-events.js'
 
-export type { RealtimeTerms } from './realtime-terms.js'
-
 /** All that a session still passes on to its upstream while it finishes: it begins nothing. */
 const CANCEL = 'response.cancel'
 

@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import { Global, Module } from '@nestjs/common'
-import { AuthModule } from '../common/auth/auth.module.js'
 import { DatabaseModule } from '../common/database/database.module.js'
 import { UsageRecorder } from '../common/usage/usage-recorder.js'
 import { type Environment, environmentConfig } from '../config/environment.config.js'
@@ -11,12 +10,10 @@ import { UsageLeftovers } from './spill/usage-leftovers.js'
 import { UsageOverflow } from './spill/usage-overflow.js'
 import { UsageRecovery } from './spill/usage-recovery.js'
 import { StoredUsageReports } from './stored-usage-reports.js'
-import { UsageController } from './usage.controller.js'
 import { UsageLedger } from './usage-ledger.js'
 import { UsageMetrics } from './usage-metrics.js'
 import { UsageReports } from './usage-reports.js'
 import { UsageRetention } from './usage-retention.js'
-import { UsageService } from './usage.service.js'
 import { UsageSettlement } from './usage-settlement.js'
 import { UsageWriter } from './usage-writer.js'
 import { UsageRepository } from './usage.repository.js'
@@ -24,8 +21,7 @@ import { UsageRepository } from './usage.repository.js'
 /** Who used what: records of it, and the reports made of them. Any module may inject `UsageRecorder`. */
 @Global()
 @Module({
-  imports: [AuthModule, DatabaseModule],
-  controllers: [UsageController],
+  imports: [DatabaseModule],
   providers: [
     { provide: UsageRepository, useClass: KyselyUsageRepository },
     {
@@ -45,7 +41,6 @@ import { UsageRepository } from './usage.repository.js'
     UsageRetention,
     StoredUsageReports,
     { provide: UsageReports, useExisting: StoredUsageReports },
-    UsageService,
   ],
   exports: [UsageRecorder, UsageReports],
 })

@@ -7,10 +7,10 @@ import { MultiImageVideoDto } from './multi-image-video.dto.js'
 import { ApiVideo, ApiVideoCreate, ApiVideoEvents, ApiVideoFind, ApiVideoList } from './video-operations.decorator.js'
 import { VideoService } from './video.service.js'
 
-const KIND = 'multi-image2video'
+const MULTI_IMAGE = 'multi-image2video'
 
 @ApiVideo()
-@Controller(`vidgen/v1/videos/${KIND}`)
+@Controller(`vidgen/v1/videos/${MULTI_IMAGE}`)
 @UseGuards(KeyGuard)
 export class MultiImageVideoController {
   constructor(private readonly video: VideoService) {}
@@ -23,24 +23,24 @@ export class MultiImageVideoController {
     { body, call }: JsonCall<MultiImageVideoDto>,
     @Headers('idempotency-key') idempotencyKey: string | undefined,
   ): Promise<UpstreamAnswer> {
-    return this.video.create(KIND, body, idempotencyKey, call)
+    return this.video.create(MULTI_IMAGE, body, idempotencyKey, call)
   }
 
   @Get()
   @ApiVideoList('Your multi-image tasks, newest first')
   list(@Query() query: Record<string, unknown>, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
-    return this.video.list(KIND, query, call)
+    return this.video.list(MULTI_IMAGE, query, call)
   }
 
   @Get(':id')
   @ApiVideoFind('One multi-image task')
   find(@Param('id') id: string, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
-    return this.video.find(KIND, id, call)
+    return this.video.find(MULTI_IMAGE, id, call)
   }
 
   @Get(':id/events')
   @ApiVideoEvents('The changes of one multi-image task as they happen')
   events(@Param('id') id: string, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
-    return this.video.events(KIND, id, call)
+    return this.video.events(MULTI_IMAGE, id, call)
   }
 }

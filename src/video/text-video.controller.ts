@@ -7,10 +7,10 @@ import { TextVideoDto } from './text-video.dto.js'
 import { ApiVideo, ApiVideoCreate, ApiVideoEvents, ApiVideoFind, ApiVideoList } from './video-operations.decorator.js'
 import { VideoService } from './video.service.js'
 
-const KIND = 'text2video'
+const TEXT = 'text2video'
 
 @ApiVideo()
-@Controller(`vidgen/v1/videos/${KIND}`)
+@Controller(`vidgen/v1/videos/${TEXT}`)
 @UseGuards(KeyGuard)
 export class TextVideoController {
   constructor(private readonly video: VideoService) {}
@@ -23,24 +23,24 @@ export class TextVideoController {
     { body, call }: JsonCall<TextVideoDto>,
     @Headers('idempotency-key') idempotencyKey: string | undefined,
   ): Promise<UpstreamAnswer> {
-    return this.video.create(KIND, body, idempotencyKey, call)
+    return this.video.create(TEXT, body, idempotencyKey, call)
   }
 
   @Get()
   @ApiVideoList('Your text-to-video tasks, newest first')
   list(@Query() query: Record<string, unknown>, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
-    return this.video.list(KIND, query, call)
+    return this.video.list(TEXT, query, call)
   }
 
   @Get(':id')
   @ApiVideoFind('One text-to-video task')
   find(@Param('id') id: string, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
-    return this.video.find(KIND, id, call)
+    return this.video.find(TEXT, id, call)
   }
 
   @Get(':id/events')
   @ApiVideoEvents('The changes of one text-to-video task as they happen')
   events(@Param('id') id: string, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
-    return this.video.events(KIND, id, call)
+    return this.video.events(TEXT, id, call)
   }
 }

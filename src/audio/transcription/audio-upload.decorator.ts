@@ -3,12 +3,8 @@ import { ApiBody, ApiConsumes } from '@nestjs/swagger'
 import { GatewayError } from '../../common/errors/gateway-error.js'
 import { callOf } from '../../common/http/call.js'
 import { type Exchange, HttpExchange } from '../../common/http/exchange.decorator.js'
-import {
-  type MultipartField,
-  type MultipartUpload,
-  receiveMultipart,
-  type UploadedFile,
-} from '../../common/http/multipart-upload.js'
+import { type MultipartUpload, receiveMultipart } from '../../common/http/multipart-upload.js'
+import { type MultipartField, type UploadedFile } from '../../common/http/spooled-file.js'
 import { continueIfAsked, roomFor } from '../../common/http/request-body.js'
 import { SPOOL_MEMORY_BYTES } from '../../common/http/spooled-file.js'
 import { boundaryOf } from '../../common/http/upload-body.js'

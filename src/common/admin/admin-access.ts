@@ -7,7 +7,7 @@ import { readKey } from '../auth/bearer.js'
 import { GatewayError } from '../errors/gateway-error.js'
 
 const WRONG_KEYS = 10
-const WINDOW_MS = 60_000
+const FAILURE_WINDOW_MS = 60_000
 
 /** Who may act as the operator: whoever has `auth.adminKey`. */
 @Injectable()
@@ -46,14 +46,14 @@ export class AdminAccess {
 
   private countWrong(): void {
     const nowMs = performance.now()
-    this.wrongAtMs = this.wrongAtMs.filter((atMs) => nowMs - atMs < WINDOW_MS)
+    this.wrongAtMs = this.wrongAtMs.filter((atMs) => nowMs - atMs < FAILURE_WINDOW_MS)
     const [oldestMs = nowMs] = this.wrongAtMs
     if (this.wrongAtMs.length < WRONG_KEYS) {
       this.wrongAtMs.push(nowMs)
       return
     }
     throw new GatewayError('rate_limited', 'Too many wrong admin keys were sent. Please wait.', {
-      retryAfterSeconds: Math.max(1, Math.ceil((oldestMs + WINDOW_MS - nowMs) / 1000)),
+      retryAfterSeconds: Math.max(1, Math.ceil((oldestMs + FAILURE_WINDOW_MS - nowMs) / 1000)),
     })
   }
 }

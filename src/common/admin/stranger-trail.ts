@@ -2,7 +2,7 @@ import type { BeforeApplicationShutdown } from '@nestjs/common'
 import type { AdminTrail } from './admin-trail.js'
 
 const NOBODY = '-'
-const WINDOW_MS = 60_000
+const TRAIL_WINDOW_MS = 60_000
 const NAMED_ADDRESSES = 10
 
 /** A request that was not let in. */
@@ -25,7 +25,7 @@ export class StrangerTrail implements BeforeApplicationShutdown {
 
   constructor(
     private readonly trail: Pick<AdminTrail, 'note'>,
-    private readonly windowMs = WINDOW_MS,
+    private readonly windowMs = TRAIL_WINDOW_MS,
   ) {}
 
   /** Resolves when the first one is written down, or could not be; at once for others. */

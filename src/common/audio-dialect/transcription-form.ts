@@ -1,5 +1,5 @@
 import { type EncodedMultipart, encodeMultipart, type MultipartPart } from '../http/multipart-writer.js'
-import type { MultipartField, UploadedFile } from '../http/multipart-upload.js'
+import type { MultipartField, UploadedFile } from '../http/spooled-file.js'
 
 export interface TranscriptionForm {
   readonly file: UploadedFile

@@ -4,7 +4,7 @@ import { renderError } from './envelope-choice.js'
 import type { GatewayError } from './gateway-error.js'
 
 /** A client that still sends a body after it was refused is listened to this long, so that it can read the refusal. */
-const LINGER_MS = 10_000
+const REFUSED_UPLOAD_LINGER_MS = 10_000
 
 /** Answers a call with an error in the dialect of its path, unless its answer has begun or nobody is left to read it. */
 export function answerWithError(
@@ -44,7 +44,7 @@ function answerWhileListening(body: string, request: IncomingMessage, response: 
   const timer = setTimeout(() => {
     end()
     request.destroy()
-  }, LINGER_MS)
+  }, REFUSED_UPLOAD_LINGER_MS)
   // Shutdown must not wait for it.
   timer.unref()
   request.once('end', end).once('close', end).resume()

@@ -15,7 +15,7 @@ export const routesOf = (app: Application): { readonly path: string; readonly me
 export function methodsOf(app: Application, path: string): readonly string[] {
   const methods = new Set<string>()
   for (const { route } of layersOf(app)) {
-    if (route === undefined || !matches(route.path, path)) continue
+    if (route === undefined || !matchesPattern(route.path, path)) continue
     for (const method of Object.keys(route.methods)) methods.add(method.toUpperCase())
   }
   if (methods.has('GET')) methods.add('HEAD')
@@ -23,7 +23,7 @@ export function methodsOf(app: Application, path: string): readonly string[] {
 }
 
 /** Our routes are literal segments and `:parameters`, nothing else. */
-function matches(pattern: string, path: string): boolean {
+function matchesPattern(pattern: string, path: string): boolean {
   const expected = pattern.split('/')
   const segments = path.split('/')
   return (

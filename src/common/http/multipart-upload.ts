@@ -1,3 +1,4 @@
+import { UploadedFile, MultipartField } from './spooled-file.js'
 import type { Request, Response } from 'express'
 import type { IncomingMessage } from 'node:http'
 import { finished, type Readable, type Writable } from 'node:stream'
@@ -30,23 +31,6 @@ export interface MultipartLimits {
   readonly room?: ArrivingBody | undefined
   /** Where large files are spooled; default: the system's directory for temporary files. */
   readonly spoolDirectory?: string
-}
-
-export interface UploadedFile {
-  readonly spool: SpooledFile
-  /** Base name as the client gave it, made safe to log and store. */
-  readonly filename: string
-  /** Media type the client gave the part; a claim, not a finding. */
-  readonly contentType: string
-  /** The same as the client wrote it, parameters included; '' when it wrote none. */
-  readonly claimedType: string
-  /** How many text fields came before the file. */
-  readonly fieldIndex: number
-}
-
-export interface MultipartField {
-  readonly name: string
-  readonly value: string
 }
 
 export interface MultipartUpload {

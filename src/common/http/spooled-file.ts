@@ -178,3 +178,20 @@ async function readFully(handle: FileHandle, position: number, length: number): 
   }
   return buffer
 }
+
+export interface UploadedFile {
+  readonly spool: SpooledFile
+  /** Base name as the client gave it, made safe to log and store. */
+  readonly filename: string
+  /** Media type the client gave the part; a claim, not a finding. */
+  readonly contentType: string
+  /** The same as the client wrote it, parameters included; '' when it wrote none. */
+  readonly claimedType: string
+  /** How many text fields came before the file. */
+  readonly fieldIndex: number
+}
+
+export interface MultipartField {
+  readonly name: string
+  readonly value: string
+}

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Call, callOf } from './call.js'
-import type { MultipartField } from './multipart-upload.js'
+import type { MultipartField } from './spooled-file.js'
 
 /** Uploads come over slow lines; the server's own limit for a whole request is the same. */
 export const UPLOAD_TIMEOUT_MS = 120_000

@@ -1,9 +1,9 @@
-import { type Logger, pino, stdTimeFunctions } from 'pino'
+import { type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino'
 import type { LogLevel } from '../../config/gateway-config.js'
 import { scrubMessage } from '../errors/message-text.js'
 import { BatchedOutput } from './batched-output.js'
 
-export type { Logger } from 'pino'
+export type Logger = PinoLogger
 
 const STANDARD_OUTPUT = 1
 

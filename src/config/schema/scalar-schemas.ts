@@ -59,9 +59,9 @@ export function numberFrom({ min, max }: { readonly min: number; readonly max: n
   }
 }
 
-const DECIMAL = /^-?\d{1,16}(?:\.\d{1,16})?$/
+const SIGNED_DECIMAL = /^-?\d{1,16}(?:\.\d{1,16})?$/
 
 function toNumber(value: unknown): number {
-  if (typeof value === 'string' && DECIMAL.test(value)) return Number(value)
+  if (typeof value === 'string' && SIGNED_DECIMAL.test(value)) return Number(value)
   return typeof value === 'number' ? value : Number.NaN
 }

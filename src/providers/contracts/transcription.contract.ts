@@ -1,4 +1,4 @@
-import type { MultipartField, UploadedFile } from '../../common/http/multipart-upload.js'
+import type { MultipartField, UploadedFile } from '../../common/http/spooled-file.js'
 import type { UpstreamAnswer } from '../../common/http/upstream-answer.js'
 import type { ModelClass } from '../../config/channel-config.js'
 import type { CallContext } from './call-context.js'

@@ -17,11 +17,11 @@ interface Prompt {
  */
 export function estimatePromptTokens({ messages, tools }: Prompt): number {
   let tokens = TOKENS_OF_ANSWER_HEAD + (tools == null ? 0 : tokensOf(JSON.stringify(tools)))
-  for (const message of messages) tokens += TOKENS_PER_MESSAGE + (isRecord(message) ? tokensIn(message) : 0)
+  for (const message of messages) tokens += TOKENS_PER_MESSAGE + (isRecord(message) ? promptTokensIn(message) : 0)
   return tokens
 }
 
-function tokensIn({ content, tool_calls: calls }: Record<string, unknown>): number {
+function promptTokensIn({ content, tool_calls: calls }: Record<string, unknown>): number {
   return tokensOf(textOf(content)) + (calls == null ? 0 : tokensOf(JSON.stringify(calls)))
 }
 

@@ -1,16 +1,16 @@
 import { EventField, EventType } from './event-field.decorator.js'
 import { EVENT_ID, RESPONSE } from './realtime-schemas.js'
 
-const TYPE = 'response.create'
+const CREATE_EVENT = 'response.create'
 
 /** Asks for an answer (specification: Client events). */
 export class ResponseCreateDto {
-  @EventType(TYPE)
-  readonly type!: typeof TYPE
+  @EventType(CREATE_EVENT)
+  readonly type!: typeof CREATE_EVENT
 
-  @EventField(TYPE, EVENT_ID)
+  @EventField(CREATE_EVENT, EVENT_ID)
   readonly event_id?: string | null
 
-  @EventField(TYPE, RESPONSE)
+  @EventField(CREATE_EVENT, RESPONSE)
   readonly response?: Readonly<Record<string, unknown>> | null
 }

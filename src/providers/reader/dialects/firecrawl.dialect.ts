@@ -17,12 +17,12 @@ export const FIRECRAWL_DIALECT: ReaderDialect = {
     return { path: '/v2/scrape', headers: [], fields }
   },
   documentIn: (answer, request) =>
-    isSuccessful(answer) && answer.body['success'] === true ? documentOf(answer, request) : undefined,
+    isSuccessful(answer) && answer.body['success'] === true ? firecrawlDocument(answer, request) : undefined,
   faultOf: ({ status, body: { code } }) =>
-    (typeof code === 'string' ? FAULT_OF_CODE.get(code) : undefined) ?? FAULT_OF_STATUS[status] ?? 'failed',
+    (typeof code === 'string' ? FAULT_OF_CODE.get(code) : undefined) ?? FIRECRAWL_FAULTS[status] ?? 'failed',
 }
 
-function documentOf({ body }: ReaderAnswer, { source }: ReadRequest) {
+function firecrawlDocument({ body }: ReaderAnswer, { source }: ReadRequest) {
   const data = objectOf(body['data'])
   const metadata = objectOf(data['metadata'])
   if (typeof data['markdown'] !== 'string') return undefined
@@ -50,7 +50,7 @@ const FAULT_OF_CODE: ReadonlyMap<string, ReaderFault> = new Map<string, ReaderFa
   ['SCRAPE_PDF_PREFETCH_FAILED', 'unreachable'],
 ])
 
-const FAULT_OF_STATUS: Readonly<Partial<Record<number, ReaderFault>>> = {
+const FIRECRAWL_FAULTS: Readonly<Partial<Record<number, ReaderFault>>> = {
   400: 'caller',
   401: 'key',
   402: 'quota',

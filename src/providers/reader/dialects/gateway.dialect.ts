@@ -17,12 +17,12 @@ export const GATEWAY_DIALECT: ReaderDialect = {
     },
   }),
   documentIn: (answer, request) =>
-    isSuccessful(answer) && answer.body['code'] === 0 ? documentOf(answer, request) : undefined,
+    isSuccessful(answer) && answer.body['code'] === 0 ? gatewayDocument(answer, request) : undefined,
   faultOf: (answer) =>
-    answer.body['code'] === ADDRESS_REFUSED ? 'caller' : (FAULT_OF_STATUS[statusOf(answer)] ?? 'failed'),
+    answer.body['code'] === ADDRESS_REFUSED ? 'caller' : (GATEWAY_FAULTS[statusOf(answer)] ?? 'failed'),
 }
 
-function documentOf({ body }: ReaderAnswer, { source }: ReadRequest) {
+function gatewayDocument({ body }: ReaderAnswer, { source }: ReadRequest) {
   const data = objectOf(body['data'])
   const metadata = objectOf(data['metadata'])
   if (typeof data['markdown'] !== 'string') return undefined
@@ -47,7 +47,7 @@ function statusOf({ status, body: { code } }: ReaderAnswer): number {
   return status === 200 && typeof code === 'number' && code >= 40_000 && code < 60_000 ? Math.floor(code / 100) : status
 }
 
-const FAULT_OF_STATUS: Readonly<Partial<Record<number, ReaderFault>>> = {
+const GATEWAY_FAULTS: Readonly<Partial<Record<number, ReaderFault>>> = {
   400: 'caller',
   401: 'key',
   402: 'quota',

@@ -17,11 +17,11 @@ export const JINA_DIALECT: ReaderDialect = {
     fields: source.kind === 'url' ? { url: source.url } : {},
   }),
   documentIn: (answer, request) =>
-    isSuccessful(answer) && answer.body['code'] === 200 ? documentOf(answer, request) : undefined,
-  faultOf: ({ status }) => FAULT_OF_STATUS[status] ?? 'failed',
+    isSuccessful(answer) && answer.body['code'] === 200 ? jinaDocument(answer, request) : undefined,
+  faultOf: ({ status }) => JINA_FAULTS[status] ?? 'failed',
 }
 
-function documentOf({ body }: ReaderAnswer, { source }: ReadRequest) {
+function jinaDocument({ body }: ReaderAnswer, { source }: ReadRequest) {
   const data = objectOf(body['data'])
   const tags = objectOf(data['metadata'])
   if (typeof data['content'] !== 'string') return undefined
@@ -49,7 +49,7 @@ function iconIn(external: Readonly<Record<string, unknown>>): string {
   return first === undefined ? '' : (Object.keys(objectOf(external[first]))[0] ?? '')
 }
 
-const FAULT_OF_STATUS: Readonly<Partial<Record<number, ReaderFault>>> = {
+const JINA_FAULTS: Readonly<Partial<Record<number, ReaderFault>>> = {
   400: 'caller',
   401: 'key',
   402: 'quota',

@@ -1,12 +1,20 @@
 import { describe, expect, it } from '@jest/globals'
-import { SANDBOX_CALLBACK_SECRET, SANDBOX_IMAGE_TASK, startSandbox, type Sandbox } from './sandbox.module.js'
+import { parseConfig } from '../../src/config/config-loader.js'
+import type { GatewayConfig } from '../../src/config/gateway-config.js'
+import { SANDBOX_CALLBACK_SECRET, SANDBOX_IMAGE_TASK, startSandbox } from '../../src/sandbox/sandbox.module.js'
 
-async function withSandbox(run: (sandbox: Sandbox) => Promise<void> | void, variables = {}): Promise<void> {
-  const sandbox = await startSandbox(variables)
+interface ConfiguredSandbox {
+  readonly config: GatewayConfig
+  readonly banner: (address: string) => string
+}
+
+/** Configured as `main.ts` does it: exemptions from the SSRF guard are no operator's here. */
+async function withSandbox(run: (sandbox: ConfiguredSandbox) => Promise<void> | void, variables = {}): Promise<void> {
+  const { configText, banner, close } = await startSandbox()
   try {
-    await run(sandbox)
+    await run({ config: parseConfig(configText, { ...variables, NODE_ENV: undefined }), banner })
   } finally {
-    await sandbox.close()
+    await close()
   }
 }
 
