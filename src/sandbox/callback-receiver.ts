@@ -22,7 +22,7 @@ export interface CallbackReceiver extends Simulator {
   readonly received: readonly ReceivedCallback[]
 }
 
-const REMEMBERED = 100
+const REMEMBERED_CALLBACKS = 100
 const BODY_LIMIT_BYTES = 1024 * 1024
 const SHOWN_HEADERS = ['content-type', 'webhook-id', 'webhook-timestamp', 'webhook-signature']
 const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' }
@@ -58,7 +58,7 @@ async function receive(exchange: Exchange, received: ReceivedCallback[], secret:
     body,
     ...(secret === undefined ? {} : { verified: isSignedWith(secret, headers, body, Date.now()) }),
   })
-  if (received.length > REMEMBERED) received.shift()
+  if (received.length > REMEMBERED_CALLBACKS) received.shift()
   await exchange.send(200, JSON_HEADERS, '{}')
 }
 

@@ -1,4 +1,4 @@
-const BYTES_PER_SAMPLE = 2
+const PCM_SAMPLE_BYTES = 2
 
 /**
  * Changes the sample rate of signed 16-bit little-endian mono pieces by linear interpolation, piece by piece. Good
@@ -18,7 +18,7 @@ export function* resamplePcm(
   let before = 0
   let last = 0
   for (const piece of pieces) {
-    const count = piece.length / BYTES_PER_SAMPLE
+    const count = piece.length / PCM_SAMPLE_BYTES
     const sampleAt = (index: number): number => (index < before ? last : piece.readInt16LE((index - before) * 2))
     const out: number[] = []
     // Every sample needs its right neighbour, so the last stretch of a piece waits for the next one.
@@ -27,7 +27,7 @@ export function* resamplePcm(
       const share = made * step - left
       out.push(Math.round(sampleAt(left) * (1 - share) + sampleAt(left + 1) * share))
     }
-    if (count > 0) last = piece.readInt16LE(piece.length - BYTES_PER_SAMPLE)
+    if (count > 0) last = piece.readInt16LE(piece.length - PCM_SAMPLE_BYTES)
     before += count
     if (out.length > 0) yield toBytes(out)
   }
@@ -39,9 +39,9 @@ export function* resamplePcm(
 export function* toStereo(pieces: Iterable<Buffer>): Generator<Buffer, void, undefined> {
   for (const piece of pieces) {
     const stereo = Buffer.alloc(piece.length * 2)
-    for (let offset = 0; offset < piece.length; offset += BYTES_PER_SAMPLE) {
-      piece.copy(stereo, offset * 2, offset, offset + BYTES_PER_SAMPLE)
-      piece.copy(stereo, offset * 2 + BYTES_PER_SAMPLE, offset, offset + BYTES_PER_SAMPLE)
+    for (let offset = 0; offset < piece.length; offset += PCM_SAMPLE_BYTES) {
+      piece.copy(stereo, offset * 2, offset, offset + PCM_SAMPLE_BYTES)
+      piece.copy(stereo, offset * 2 + PCM_SAMPLE_BYTES, offset, offset + PCM_SAMPLE_BYTES)
     }
     yield stereo
   }
@@ -61,7 +61,7 @@ export function* recut(pieces: Iterable<Buffer>, size: number): Generator<Buffer
 }
 
 function toBytes(samples: readonly number[]): Buffer {
-  const bytes = Buffer.alloc(samples.length * BYTES_PER_SAMPLE)
-  samples.forEach((sample, index) => bytes.writeInt16LE(sample, index * BYTES_PER_SAMPLE))
+  const bytes = Buffer.alloc(samples.length * PCM_SAMPLE_BYTES)
+  samples.forEach((sample, index) => bytes.writeInt16LE(sample, index * PCM_SAMPLE_BYTES))
   return bytes
 }

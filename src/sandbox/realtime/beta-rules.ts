@@ -1,13 +1,13 @@
 import * as shared from './shared-rules.js'
 import { anything, byType, decimal, listOf, objectOf, oneOf, text, textOr } from './value-checks.js'
 
-const format = oneOf('pcm16', 'g711_ulaw', 'g711_alaw')
+const betaFormat = oneOf('pcm16', 'g711_ulaw', 'g711_alaw')
 
-const commonFields = {
+const betaCommonFields = {
   modalities: shared.modalities([['text'], ['audio', 'text']]),
   instructions: shared.instructions,
   voice: oneOf('alloy', 'ash', 'ballad', 'coral', 'echo', 'sage', 'shimmer', 'verse'),
-  output_audio_format: format,
+  output_audio_format: betaFormat,
   temperature: decimal(0.6, 1.2),
   max_response_output_tokens: shared.outputLimit,
   tools: listOf(byType({ function: shared.functionTool })),
@@ -16,9 +16,9 @@ const commonFields = {
 
 /** `session` of a `session.update` in the beta dialect. */
 export const betaSession = objectOf({
-  ...commonFields,
+  ...betaCommonFields,
   model: text(),
-  input_audio_format: format,
+  input_audio_format: betaFormat,
   input_audio_transcription: shared.transcription(),
   input_audio_noise_reduction: shared.noiseReduction,
   turn_detection: shared.turnDetection(),
@@ -30,7 +30,7 @@ export const betaSession = objectOf({
 
 /** `response` of a `response.create` in the beta dialect; `input` is judged item by item. */
 export const betaResponse = objectOf({
-  ...commonFields,
+  ...betaCommonFields,
   max_output_tokens: shared.outputLimit,
   conversation: shared.conversation,
   metadata: shared.metadata,

@@ -6,25 +6,25 @@ import { anything, integer, nullable, objectOf, oneOf, text, type Check } from '
 
 const LONGEST_EVENT_ID = 512
 const LONGEST_AUDIO_MS = 24 * 3_600_000
-const common = { type: anything, event_id: text(LONGEST_EVENT_ID) }
+const commonEventFields = { type: anything, event_id: text(LONGEST_EVENT_ID) }
 const itemId = text()
 
 const RULES = {
-  'session.update': objectOf({ ...common, session: anything }, ['session']),
-  'input_audio_buffer.append': objectOf({ ...common, audio: anything }, ['audio']),
-  'input_audio_buffer.commit': objectOf(common),
-  'input_audio_buffer.clear': objectOf(common),
-  'conversation.item.create': objectOf({ ...common, item: anything, previous_item_id: nullable(text()) }, ['item']),
-  'conversation.item.retrieve': objectOf({ ...common, item_id: itemId }, ['item_id']),
+  'session.update': objectOf({ ...commonEventFields, session: anything }, ['session']),
+  'input_audio_buffer.append': objectOf({ ...commonEventFields, audio: anything }, ['audio']),
+  'input_audio_buffer.commit': objectOf(commonEventFields),
+  'input_audio_buffer.clear': objectOf(commonEventFields),
+  'conversation.item.create': objectOf({ ...commonEventFields, item: anything, previous_item_id: nullable(text()) }, ['item']),
+  'conversation.item.retrieve': objectOf({ ...commonEventFields, item_id: itemId }, ['item_id']),
   'conversation.item.truncate': objectOf(
-    { ...common, item_id: itemId, content_index: integer(0, 1000), audio_end_ms: integer(0, LONGEST_AUDIO_MS) },
+    { ...commonEventFields, item_id: itemId, content_index: integer(0, 1000), audio_end_ms: integer(0, LONGEST_AUDIO_MS) },
     ['item_id', 'content_index', 'audio_end_ms'],
   ),
-  'conversation.item.delete': objectOf({ ...common, item_id: itemId }, ['item_id']),
-  'response.create': objectOf({ ...common, response: anything }),
-  'response.cancel': objectOf({ ...common, response_id: text() }),
-  'output_audio_buffer.clear': objectOf(common),
-  'transcription_session.update': objectOf({ ...common, session: anything }, ['session']),
+  'conversation.item.delete': objectOf({ ...commonEventFields, item_id: itemId }, ['item_id']),
+  'response.create': objectOf({ ...commonEventFields, response: anything }),
+  'response.cancel': objectOf({ ...commonEventFields, response_id: text() }),
+  'output_audio_buffer.clear': objectOf(commonEventFields),
+  'transcription_session.update': objectOf({ ...commonEventFields, session: anything }, ['session']),
 } as const satisfies Readonly<Record<string, Check>>
 
 export type ClientEventType = keyof typeof RULES

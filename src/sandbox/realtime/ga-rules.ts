@@ -41,7 +41,7 @@ const audioInput = objectOf({
   turn_detection: shared.turnDetection({ idle_timeout_ms: nullable(integer(5000, 30_000)) }, { idle_timeout_ms: null }),
 })
 
-const commonFields = {
+const gaCommonFields = {
   output_modalities: modalities,
   instructions: shared.instructions,
   tools,
@@ -55,7 +55,7 @@ const commonFields = {
 /** `session` of a `session.update` in the GA dialect. */
 export const gaSession = objectOf(
   {
-    ...commonFields,
+    ...gaCommonFields,
     type: oneOf('realtime', 'transcription'),
     model: text(),
     tracing: shared.tracing,
@@ -68,7 +68,7 @@ export const gaSession = objectOf(
 
 /** `response` of a `response.create` in the GA dialect; `input` is judged item by item. */
 export const gaResponse = objectOf({
-  ...commonFields,
+  ...gaCommonFields,
   audio: objectOf({ output: objectOf({ format, voice }) }),
   conversation: shared.conversation,
   metadata: shared.metadata,

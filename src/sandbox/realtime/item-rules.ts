@@ -34,16 +34,16 @@ const PARTS: Readonly<Record<RealtimeDialect, Readonly<Record<string, Check>>>> 
   },
 }
 
-const common = {
+const commonItemFields = {
   id,
   object: oneOf('realtime.item'),
   type: anything,
   status: oneOf('completed', 'incomplete', 'in_progress'),
 }
 
-const functionCall = objectOf({ ...common, call_id: id, name: text(64), arguments: text() }, ['name', 'arguments'])
-const functionCallOutput = objectOf({ ...common, call_id: id, output: text() }, ['call_id', 'output'])
-const itemReference = objectOf({ ...common, id }, ['id'])
+const functionCall = objectOf({ ...commonItemFields, call_id: id, name: text(64), arguments: text() }, ['name', 'arguments'])
+const functionCallOutput = objectOf({ ...commonItemFields, call_id: id, output: text() }, ['call_id', 'output'])
+const itemReference = objectOf({ ...commonItemFields, id }, ['id'])
 
 /**
  * Judges an item of `conversation.item.create`, or with `withReferences` one of `response.create`, and gives it back in
@@ -60,7 +60,7 @@ export function checkItem(dialect: RealtimeDialect, item: unknown, path: string,
 function checkMessage(dialect: RealtimeDialect, value: unknown, path: string): unknown {
   const roles = PARTS[dialect]
   const role = oneOf(...Object.keys(roles))
-  const fields = { ...common, role, content: listOf(anything) }
+  const fields = { ...commonItemFields, role, content: listOf(anything) }
   const message = objectOf(fields, ['role', 'content'])(value, path)
   if (!isObject(message)) return message
   const part = roles[String(message['role'])] ?? anything

@@ -29,7 +29,7 @@ interface Hook {
 
 const TIMEOUT_MS = 5000
 /** Sent notifications remembered; older ones are forgotten. */
-const REMEMBERED = 1000
+const REMEMBERED_HOOKS = 1000
 const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])$/
 
 /** Posts what tasks have to tell. One attempt for each notification, those of one task one after the other. */
@@ -83,7 +83,7 @@ export class HookSender {
     const headers = { 'content-type': 'application/json', ...signature }
     for (let copies = duplicate === true ? 2 : 1; copies > 0 && !this.#closing.signal.aborted; copies -= 1) {
       this.sent.push({ url, headers, body, ...(await this.#attempt(url, headers, body)) })
-      if (this.sent.length > REMEMBERED) this.sent.shift()
+      if (this.sent.length > REMEMBERED_HOOKS) this.sent.shift()
     }
   }
 

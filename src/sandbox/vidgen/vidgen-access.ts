@@ -20,8 +20,8 @@ export function judgeAccess(authorization: string | undefined, access: VidgenAcc
 
 function judgeToken(token: string, keys: { accessKey: string; secretKey: string }, nowMs: number): void {
   const [header = '', claims = '', signature = '', ...rest] = token.split('.')
-  const head = decoded(header)
-  const body = decoded(claims)
+  const head = decodeTokenPart(header)
+  const body = decodeTokenPart(claims)
   if (rest.length > 0 || body === undefined || fieldOf(head, 'alg') !== 'HS256') throw new VidgenRejection(1002)
   const expected = createHmac('sha256', keys.secretKey).update(`${header}.${claims}`).digest()
   const given = Buffer.from(signature, 'base64url')
@@ -33,6 +33,6 @@ function judgeToken(token: string, keys: { accessKey: string; secretKey: string 
   if (exp * 1000 <= nowMs) throw new VidgenRejection(1004)
 }
 
-function decoded(part: string): JsonObject | undefined {
+function decodeTokenPart(part: string): JsonObject | undefined {
   return parseJsonObject(Buffer.from(part, 'base64url'))
 }

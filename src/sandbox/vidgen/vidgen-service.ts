@@ -97,10 +97,10 @@ function targetOf(path: string): Target | undefined {
   const [, name = '', id] = /^\/v1\/videos\/([^/]+)(?:\/([^/]+))?$/.exec(path) ?? []
   const kind = VIDGEN_KINDS.find((known) => known === name)
   if (kind === undefined) return undefined
-  return id === undefined ? { kind } : { kind, id: decoded(id) }
+  return id === undefined ? { kind } : { kind, id: decodePathPart(id) }
 }
 
-function decoded(part: string): string {
+function decodePathPart(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch {

@@ -13,7 +13,7 @@ export const readDefinitionList: Handler = (element, reading, style) => {
   reading.endParagraph()
   const groups: Group[] = []
   readGroups(element, reading, nested(style), groups)
-  const items = groups.map(itemOf).filter((item) => item.blocks.length > 0)
+  const items = groups.map(definitionItem).filter((item) => item.blocks.length > 0)
   if (items.length > 0) reading.addBlock({ kind: 'list', isOrdered: false, start: 1, items })
 }
 
@@ -49,7 +49,7 @@ function addDefinition(blocks: Block[], groups: Group[]): void {
   else last.definitions.push(blocks)
 }
 
-function itemOf(group: Group): ListItem {
+function definitionItem(group: Group): ListItem {
   const definitions = group.definitions.filter((blocks) => blocks.length > 0)
   const terms = group.terms.filter((line) => line.length > 0)
   const head = terms.flatMap((line, index) => [...(index > 0 ? [text(', ')] : []), ...withMark(line, BOLD)])

@@ -59,7 +59,7 @@ function rowTexts(row: TableRow, reaching: Reaching, most: number): string[] {
   const texts: string[] = []
   for (const cell of row.cells) {
     takeReaching(texts, reaching)
-    const text = cellText(row.isHeader ? unbold(cell) : cell)
+    const text = cellMarkdown(row.isHeader ? unbold(cell) : cell)
     const repeated = text.length > LONGEST_REPEATED ? '' : text
     for (let column = 0; column < cell.columns && texts.length <= most; column += 1) {
       if (cell.rows > 1) reaching.set(texts.length, { text: column === 0 ? repeated : '', rows: cell.rows - 1 })
@@ -86,7 +86,7 @@ function takeReaching(texts: string[], reaching: Reaching): void {
 
 // A pipe ends a cell wherever it stands, in code too, unless it is escaped. Readers do not agree on one that stands
 // behind an escaped backslash.
-function cellText(cell: TableCell): string {
+function cellMarkdown(cell: TableCell): string {
   return writeOnOneLine(cell.blocks).replace(/\\?\|/g, (pipe) => (pipe === '|' ? '\\|' : '\\&#124;'))
 }
 

@@ -8,7 +8,7 @@ import {
   mediaTypeOf,
   NO_METADATA,
 } from '../engine-contract.js'
-import { cellText, markdownTable, type TableCell } from './markdown-table.js'
+import { cellText, markdownTable, type MarkdownCell } from './markdown-table.js'
 import { plainText } from './plain-text.js'
 import { extensionOf } from './text-kind.js'
 
@@ -42,9 +42,9 @@ function guessedDelimiter(text: string): string {
 }
 
 /** A quote that nobody closes would swallow all rows behind it: then quotes are characters like others. */
-function rowsOf(text: string, delimiter: string): TableCell[][] {
+function rowsOf(text: string, delimiter: string): MarkdownCell[][] {
   const quoteChar = areQuotesSound(text, delimiter) ? '"' : '\0'
-  const rows: TableCell[][] = []
+  const rows: MarkdownCell[][] = []
   let cells = 0
   Papa.parse<string[]>(text, {
     delimiter,
@@ -59,7 +59,7 @@ function rowsOf(text: string, delimiter: string): TableCell[][] {
   return rows
 }
 
-function tableRow(values: readonly string[]): TableCell[] {
+function tableRow(values: readonly string[]): MarkdownCell[] {
   const cells = values.map((value, column) => ({ column, markdown: cellText(value) }))
   return cells.filter(({ markdown }) => markdown !== '')
 }

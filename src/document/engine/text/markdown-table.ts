@@ -6,7 +6,7 @@ const CELL_ENDS: Surroundings = { before: ' ', after: ' ', isLinkText: false }
 /** Short rows are filled up: one long row among many would make much out of little. */
 const MOST_CELLS = 2_000_000
 
-export interface TableCell {
+export interface MarkdownCell {
   /** From 0. */
   readonly column: number
   /** Markdown of one line, such as `cellText` makes; never empty. */
@@ -19,7 +19,7 @@ export interface TableCell {
  *
  * @throws EngineFault `too_large`
  */
-export function markdownTable(rows: readonly (readonly TableCell[])[]): string {
+export function markdownTable(rows: readonly (readonly MarkdownCell[])[]): string {
   const filled = rows.filter((row) => row.length > 0)
   const columns = [...new Set(filled.flatMap((row) => row.map(({ column }) => column)))].sort((a, b) => a - b)
   if (filled.length * columns.length > MOST_CELLS) {

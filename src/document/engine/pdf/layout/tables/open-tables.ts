@@ -14,7 +14,7 @@ export function takeOpenTables(pieces: readonly Line[], rules: readonly Stroke[]
   let rest = [...pieces]
   for (const stack of stacksOf(rules)) {
     for (const bands of tabularBands(rest, stack)) {
-      const table = tableOf(bands, page)
+      const table = tableOfBands(bands, page)
       if (table === undefined) continue
       tables.push(table)
       const taken = new Set(bands.flatMap((band) => band.pieces))
@@ -66,7 +66,7 @@ function isTabular({ rows }: Band): boolean {
   return multiple > 0 && multiple >= rows.length * 0.34 && code * 2 <= rows.length && !isProse(rows)
 }
 
-function tableOf(bands: readonly Band[], page: number): Table | undefined {
+function tableOfBands(bands: readonly Band[], page: number): Table | undefined {
   const rows = bands.flatMap((band) => band.rows)
   const size = rows[0]?.[0]?.size ?? 10
   const columns = findColumns(rows, size * LEAST_CELL_GAP_EM * 0.9)
