@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 
 import { eventually } from '../support/eventually.js'
 import { unusedPort } from '../support/raw-upstream.js'
-import { connect, connectionsOf, holds, RealtimeDialLab } from '../support/realtime-dial-lab.js'
+import { connectRealtime, connectionsOf, holds, RealtimeDialLab } from '../support/realtime-dial-lab.js'
 import { realtimeChannel, type UpstreamUpgrade } from '../support/realtime-upstream.js'
 import { askUpgrade, sendUpgrade } from '../support/upgrade-client.js'
 
@@ -95,7 +95,7 @@ describe('an upstream that', () => {
     const first = await upstreamThat(answer)
     const second = await upstreamThat()
     const gateway = await gatewayTo([realtimeChannel(first), realtimeChannel(second, { id: 'second', priority: 1 })])
-    const client = connect(gateway)
+    const client = connectRealtime(gateway)
     await once(client, 'open')
     client.close()
     expect([first.requests.length, second.requests.length]).toEqual([1, 1])

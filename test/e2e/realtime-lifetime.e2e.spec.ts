@@ -5,7 +5,7 @@ import { WebSocket } from 'ws'
 import { Readiness } from '../../src/common/observability/readiness.js'
 import { eventually } from '../support/eventually.js'
 import { startGateway } from '../support/gateway.js'
-import { connect, connectionsOf, holds, RealtimeDialLab } from '../support/realtime-dial-lab.js'
+import { connectRealtime, connectionsOf, holds, RealtimeDialLab } from '../support/realtime-dial-lab.js'
 import { REALTIME_UPSTREAM_KEY, realtimeChannel } from '../support/realtime-upstream.js'
 import { askUpgrade, refusalOf, sendUpgrade } from '../support/upgrade-client.js'
 
@@ -19,7 +19,7 @@ describe('the sessions of a gateway', () => {
     const upstream = await upstreamThat(holds)
     const gateway = await gatewayTo([realtimeChannel(upstream)], { sections: { limits: { realtimeSessions: 1 } } })
     const dialled = upstream.nextUpgrade()
-    const first = connect(gateway)
+    const first = connectRealtime(gateway)
     const { accept } = await dialled
     const full = await askUpgrade(gateway.url)
     expect([full.status, full.headers.get('retry-after')]).toEqual([503, '5'])
@@ -41,7 +41,7 @@ describe('the sessions of a gateway', () => {
   it('end with 1001 when it drains, and no new one begins', async () => {
     const upstream = await upstreamThat()
     const gateway = await gatewayTo([realtimeChannel(upstream)])
-    const client = connect(gateway)
+    const client = connectRealtime(gateway)
     await once(client, 'open')
     const [inner] = upstream.sockets
     const closed = Promise.all([once(client, 'close'), once(inner as WebSocket, 'close')])
@@ -57,7 +57,7 @@ describe('the sessions of a gateway', () => {
     const gateway = await gatewayTo([realtimeChannel(upstream)])
     const codes: number[] = []
     const openAnswering = async (): Promise<WebSocket> => {
-      const client = connect(gateway).on('close', (code) => codes.push(code))
+      const client = connectRealtime(gateway).on('close', (code) => codes.push(code))
       await once(client, 'open')
       const begun = once(client, 'message')
       upstream.sockets.at(-1)?.send('{"type":"response.created","response":{"id":"resp_1"}}')
@@ -93,7 +93,7 @@ describe('the sessions of a gateway', () => {
   it('leave one line in the log, with status 101', async () => {
     const upstream = await upstreamThat()
     const gateway = await gatewayTo([realtimeChannel(upstream)])
-    const client = connect(gateway)
+    const client = connectRealtime(gateway)
     await once(client, 'open')
     expect(gateway.logText()).not.toContain('"msg":"request"')
     client.close()
@@ -126,7 +126,7 @@ it.each<[string, (client: WebSocket, upstream: WebSocket) => void]>([
 ])('a session tells the log that it ended for the reason %s', async (cause, end) => {
   const upstream = await upstreamThat()
   const gateway = await gatewayTo([realtimeChannel(upstream)])
-  const client = connect(gateway)
+  const client = connectRealtime(gateway)
   await once(client, 'open')
   end(client, upstream.sockets[0] as WebSocket)
   await eventually(() => gateway.logText().includes('"msg":"session ended"'))
@@ -140,7 +140,7 @@ it.each<[string, (client: WebSocket, upstream: WebSocket) => void]>([
 it('a session that is open when the process stops is in the log all the same', async () => {
   const upstream = await upstreamThat()
   const gateway = await startGateway({ channels: [realtimeChannel(upstream)] })
-  const client = connect(gateway)
+  const client = connectRealtime(gateway)
   await once(client, 'open')
   const closed = once(client, 'close')
   await gateway.close()

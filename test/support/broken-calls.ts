@@ -9,8 +9,8 @@ import { openRaw, type RawRequest, sendRaw } from './raw-http.js'
 import type { RunCall } from './run-call.js'
 import { P2_RUN_MODEL, type UsageRun } from './usage-run.js'
 
-const REALTIME = '/v1/realtime'
-const P2 = { model: P2_RUN_MODEL }
+const REALTIME_ROUTE = '/v1/realtime'
+const P2_MODEL_FIELD = { model: P2_RUN_MODEL }
 const STREAM = { stream: true }
 const ASKING = { stream: true, stream_options: { include_usage: true } }
 
@@ -46,10 +46,10 @@ export function leftCalls({ gateway }: UsageRun, draw: (most: number) => number)
     left(chat(`日本 ${text}`, ASKING), frames(held)),
     left(messages(text, STREAM), frames(held)),
     left(speech(speechText('#bytes=4000000', { response_format: 'pcm' })), anything),
-    left(speech(p2Text(`#slow ${'one '.repeat(words)}`, P2)), anything),
+    left(speech(p2Text(`#slow ${'one '.repeat(words)}`, P2_MODEL_FIELD)), anything),
     left(speech(p3Text('#bytes=4000000 你', { response_format: 'pcm' })), anything),
     {
-      leaves: [`request ${REALTIME} ok none`, `response ${REALTIME} caller_left estimated`],
+      leaves: [`request ${REALTIME_ROUTE} ok none`, `response ${REALTIME_ROUTE} caller_left estimated`],
       run: () => leaveAnswer(gateway, words),
     },
   ]
@@ -77,9 +77,12 @@ export function failedCalls({ gateway }: UsageRun, draw: (most: number) => numbe
     failed('estimated', speech(speechText(`#cut ${said}`))),
     failed('estimated', speech(p3Text(`#cut 你好 ${said}`))),
     // P2 charges for what it has spoken to its end.
-    failed('none', speech(p2Text(`#cut ${'one '.repeat(20 + words)}`, P2))),
+    failed('none', speech(p2Text(`#cut ${'one '.repeat(20 + words)}`, P2_MODEL_FIELD))),
     {
-      leaves: [`request ${REALTIME} upstream_failed none`, `response ${REALTIME} upstream_failed estimated`],
+      leaves: [
+        `request ${REALTIME_ROUTE} upstream_failed none`,
+        `response ${REALTIME_ROUTE} upstream_failed estimated`,
+      ],
       run: () => loseAnswer(gateway, words),
     },
   ]

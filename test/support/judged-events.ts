@@ -31,4 +31,5 @@ export function refused(
 export const update = (session: string): string => `{"type":"session.update","event_id":"ev_1","session":${session}}`
 export const create = (response: string): string =>
   `{"type":"response.create","event_id":"ev_1","response":${response}}`
-export const item = (value: string): string => `{"type":"conversation.item.create","event_id":"ev_1","item":${value}}`
+export const createdItem = (value: string): string =>
+  `{"type":"conversation.item.create","event_id":"ev_1","item":${value}}`

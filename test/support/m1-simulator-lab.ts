@@ -6,7 +6,7 @@ import type { Simulator } from '../../src/sandbox/simulator.js'
 
 const KEY = 'sk-ant-test'
 
-export const hello = {
+export const helloMessage = {
   model: 'claude-sonnet-4-6',
   max_tokens: 1024,
   messages: [{ role: 'user' as const, content: 'hello there' }],

@@ -1,11 +1,11 @@
 import { walkFrames, type FrameHead, type FramedAudio } from './audio-fault.js'
 
-const HEADER_BYTES = 4
+const MP3_HEADER_BYTES = 4
 const TAG_HEADER_BYTES = 10
 /** kb/s by the header's index, layer III (ISO/IEC 11172-3 and 13818-3). */
 const BITRATES_1 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320]
 const BITRATES_2 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]
-const RATES_HZ = [44_100, 48_000, 32_000]
+const MP3_RATES_HZ = [44_100, 48_000, 32_000]
 
 /** The frames of an MP3 file, MPEG 1, 2 and 2.5 layer III; an ID3v2 tag before them is skipped. Throws an AudioFault. */
 export function mp3Frames(bytes: Buffer): FramedAudio {
@@ -15,14 +15,14 @@ export function mp3Frames(bytes: Buffer): FramedAudio {
 
 /** Undefined where no layer III frame of a known length begins. */
 export function readMp3Head(bytes: Buffer, at: number): FrameHead | undefined {
-  if (at + HEADER_BYTES > bytes.length) return undefined
+  if (at + MP3_HEADER_BYTES > bytes.length) return undefined
   const word = bytes.readUInt32BE(at)
   const version = (word >>> 19) & 3
   const layer = (word >>> 17) & 3
   if (word >>> 21 !== 0x7ff || version === 1 || layer !== 1) return undefined
   const isMpeg1 = version === 3
   const bitrate = (isMpeg1 ? BITRATES_1 : BITRATES_2)[(word >>> 12) & 15]
-  const baseRate = RATES_HZ[(word >>> 10) & 3]
+  const baseRate = MP3_RATES_HZ[(word >>> 10) & 3]
   if (bitrate === undefined || bitrate === 0 || baseRate === undefined) return undefined
   const sampleRateHz = baseRate / (isMpeg1 ? 1 : version === 2 ? 2 : 4)
   const samples = isMpeg1 ? 1152 : 576

@@ -13,7 +13,7 @@ export interface OggOpusStream extends FramedAudio {
 export function oggOpusStream(bytes: Buffer): OggOpusStream {
   const pages = oggPages(bytes)
   assertOneStream(pages)
-  const [head, tags, ...frames] = packetsOf(pages)
+  const [head, tags, ...frames] = opusPacketsOf(pages)
   if (head === undefined || head.length < 19 || head.toString('latin1', 0, 8) !== 'OpusHead')
     throw new AudioFault('it does not begin with OpusHead')
   if (tags?.toString('latin1', 0, 8) !== 'OpusTags') throw new AudioFault('OpusTags does not follow OpusHead')
@@ -36,7 +36,7 @@ function assertOneStream(pages: readonly OggPage[]): void {
 }
 
 /** Packets end with the first segment shorter than 255 bytes and may lie on several pages (RFC 3533 section 5). */
-function packetsOf(pages: readonly OggPage[]): Buffer[] {
+function opusPacketsOf(pages: readonly OggPage[]): Buffer[] {
   const packets: Buffer[] = []
   let open: Buffer[] = []
   for (const page of pages) {

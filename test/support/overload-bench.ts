@@ -1,5 +1,5 @@
 /** The plain modules of bench/overload, with types for those who test them. */
-const load = (path: string): Promise<unknown> =>
+const loadScript = (path: string): Promise<unknown> =>
   import(new URL(`../../bench/overload/${path}`, import.meta.url).href) as Promise<unknown>
 
 export interface Tally {
@@ -21,9 +21,11 @@ export interface JudgedAnswer {
   readonly refusal: string
 }
 
-export const { Tally } = (await load('tally.mjs')) as { Tally: new (startMs: number) => Tally }
-export const { openLoads, outcomeOf } = (await load('open-load.mjs')) as {
+export const { Tally } = (await loadScript('tally.mjs')) as { Tally: new (startMs: number) => Tally }
+export const { openLoads, outcomeOf } = (await loadScript('open-load.mjs')) as {
   openLoads: (load: object) => Promise<readonly object[]>
   outcomeOf: (answer: JudgedAnswer) => string
 }
-export const { overloadReport } = (await load('overload-report.mjs')) as { overloadReport: (run: object) => Verdict }
+export const { overloadReport } = (await loadScript('overload-report.mjs')) as {
+  overloadReport: (run: object) => Verdict
+}

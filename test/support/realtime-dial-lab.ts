@@ -29,7 +29,7 @@ export class RealtimeDialLab {
 }
 
 /** A client whose request id is `mine`. */
-export const connect = (gateway: TestGateway): WebSocket =>
+export const connectRealtime = (gateway: TestGateway): WebSocket =>
   new WebSocket(gateway.url.replace('http', 'ws') + REALTIME_PATH, [], {
     headers: { authorization: `Bearer ${TEST_KEY}`, 'x-request-id': 'mine' },
   })

@@ -2,12 +2,12 @@ import { TEST_KEY } from './gateway.js'
 import { RealtimeProbe } from './realtime-probe.js'
 import { appendAudio, spoken, TRANSCRIPTION } from './spoken-turn-lab.js'
 
-interface Address {
+interface GatewayAddress {
   readonly url: string
 }
 
 /** One turn in text, answered in speech. */
-export async function talk(gateway: Address, words: string): Promise<void> {
+export async function talk(gateway: GatewayAddress, words: string): Promise<void> {
   const url = gateway.url.replace('http', 'ws')
   const probe = await RealtimeProbe.open({ url, key: TEST_KEY, model: 'gpt-realtime' })
   const content = [{ type: 'input_text', text: words }]
@@ -19,7 +19,7 @@ export async function talk(gateway: Address, words: string): Promise<void> {
 }
 
 /** One turn that is spoken, written down by the upstream, and answered. */
-export async function speakTo(gateway: Address): Promise<void> {
+export async function speakTo(gateway: GatewayAddress): Promise<void> {
   const url = gateway.url.replace('http', 'ws')
   const probe = await RealtimeProbe.open({ url, key: TEST_KEY, model: 'gpt-realtime' })
   const input = { transcription: { model: 'gpt-4o-mini-transcribe' }, turn_detection: null }

@@ -23,7 +23,7 @@ const one = (path: string, figures: string): Pick<RunCall, 'leaves'> => ({ leave
 
 /** Every kind of call that comes to its end, with figures drawn: `draw` gives whole numbers from 1. */
 export function servedCalls(run: UsageRun, draw: (most: number) => number): readonly RunCall[] {
-  return [...written(run, draw(60)), ...spoken(run, draw(60)), ...heard(run, draw(9)), ...lasting(run)]
+  return [...written(run, draw(60)), ...spokenCalls(run, draw(60)), ...heard(run, draw(9)), ...lasting(run)]
 }
 
 function written({ gateway }: UsageRun, words: number): readonly RunCall[] {
@@ -48,7 +48,7 @@ function written({ gateway }: UsageRun, words: number): readonly RunCall[] {
   ]
 }
 
-function spoken({ gateway }: UsageRun, words: number): readonly RunCall[] {
+function spokenCalls({ gateway }: UsageRun, words: number): readonly RunCall[] {
   const speech = (figures: string, body: string): RunCall => ({
     ...one(SPEECH_PATH, figures),
     run: async () => {

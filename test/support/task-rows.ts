@@ -4,20 +4,20 @@ import type { NewTask, TaskChange, TaskRepository } from '../../src/tasks/task.r
 export const START_MS = 1_800_000_000_000
 export const DAY_MS = 86_400_000
 
-let count = 0
+let taskCount = 0
 
 /** An intent unlike any other, but for what is given. */
 export function someTask(given: Partial<NewTask> = {}): NewTask {
-  count += 1
+  taskCount += 1
   return {
-    id: `task-${count}`,
+    id: `task-${taskCount}`,
     kind: 'text2video',
     ownerId: 'key-a',
     channelId: 'vidgen-main',
     model: 'vidgen-v1-6',
-    upstreamExternalId: `prefix.${count}`,
-    callbackToken: `token-${count}`,
-    createdAtMs: START_MS + count,
+    upstreamExternalId: `prefix.${taskCount}`,
+    callbackToken: `token-${taskCount}`,
+    createdAtMs: START_MS + taskCount,
     lockedUntilMs: START_MS + 60_000,
     deadlineAtMs: START_MS + DAY_MS,
     ...given,
@@ -28,7 +28,7 @@ export function someTask(given: Partial<NewTask> = {}): NewTask {
 export const submitted = (given: Partial<TaskChange> = {}): TaskChange => ({
   from: ['creating', 'unknown'],
   state: 'submitted',
-  upstreamTaskId: `upstream-${(count += 1)}`,
+  upstreamTaskId: `upstream-${(taskCount += 1)}`,
   object: '{"task_status":"submitted"}',
   nextPollAtMs: START_MS + 5_000,
   polls: 0,

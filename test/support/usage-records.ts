@@ -3,11 +3,11 @@ import type { UsageRecord } from '../../src/common/usage/usage-record.js'
 /** 2026-03-04, noon in UTC. */
 export const NOON_MS = Date.UTC(2026, 2, 4, 12)
 
-let count = 0
+let usageCount = 0
 
 /** A chat call of team A; what is given replaces the defaults. */
 export const usageRecord = (changes: Partial<UsageRecord> = {}): UsageRecord => ({
-  id: `use_${++count}`,
+  id: `use_${++usageCount}`,
   atMs: NOON_MS,
   requestId: 'req_1',
   keyId: 'team-a',

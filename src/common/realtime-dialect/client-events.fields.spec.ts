@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 
-import { create, item, refused, update } from '../../../test/support/judged-events.js'
+import { create, createdItem, refused, update } from '../../../test/support/judged-events.js'
 
 describe('A client event whose fields are wrong', () => {
   it.each([
@@ -42,16 +42,16 @@ describe('A client event whose fields are wrong', () => {
     [create('{"temperature":2}'), 'response.temperature', 'decimal_above_max_value'],
     [create('{"input":[1]}'), 'response.input[0]', 'invalid_type'],
     ['{"type":"conversation.item.create"}', 'item', 'missing_required_parameter'],
-    [item('{}'), 'item.type', 'missing_required_parameter'],
-    [item('{"type":"message","content":"hi"}'), 'item.content', 'invalid_type'],
-    [item('{"type":"message","content":[{}]}'), 'item.content[0].type', 'missing_required_parameter'],
+    [createdItem('{}'), 'item.type', 'missing_required_parameter'],
+    [createdItem('{"type":"message","content":"hi"}'), 'item.content', 'invalid_type'],
+    [createdItem('{"type":"message","content":[{}]}'), 'item.content[0].type', 'missing_required_parameter'],
     [
-      item('{"type":"message","content":[{"type":"input_audio","audio":"%%%%"}]}'),
+      createdItem('{"type":"message","content":[{"type":"input_audio","audio":"%%%%"}]}'),
       'item.content[0].audio',
       'invalid_value',
     ],
     [
-      item('{"type":"message","content":[{"type":"input_audio","audio":"\u0141AAA"}]}'),
+      createdItem('{"type":"message","content":[{"type":"input_audio","audio":"\u0141AAA"}]}'),
       'item.content[0].audio',
       'invalid_value',
     ],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 
-import { accepted, create, item, refused, update } from '../../../test/support/judged-events.js'
+import { accepted, create, createdItem, refused, update } from '../../../test/support/judged-events.js'
 import { checkClientEvent, isEventRefusal } from './client-events.js'
 
 describe('The model of a session', () => {
@@ -48,7 +48,7 @@ describe('Before a client has shown its dialect', () => {
     [create('{"instructions":"x"}'), undefined],
     ['{"type":"response.create"}', undefined],
     ['{"type":"input_audio_buffer.append","audio":"AAAA"}', undefined],
-    [item('{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}'), undefined],
+    [createdItem('{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}'), undefined],
   ])('%s shows %s', (text, shows) => {
     const judged = checkClientEvent(Buffer.from(text), undefined)
     if (isEventRefusal(judged)) throw new Error(judged.message)

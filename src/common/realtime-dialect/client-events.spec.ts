@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 
-import { accepted, create, item, refused, update } from '../../../test/support/judged-events.js'
+import { accepted, create, createdItem, refused, update } from '../../../test/support/judged-events.js'
 import { checkClientEvent, isEventRefusal } from './client-events.js'
 import type { RealtimeDialect } from './dialect.js'
 
@@ -76,7 +76,11 @@ describe('A client event that is no event', () => {
 describe('The check', () => {
   it('answers whatever the bytes, and never throws', () => {
     const nearly = fc
-      .tuple(fc.constantFrom(update('{"voice":"v"}'), create('{}'), item('{"type":"message"}')), fc.nat(), fc.nat(255))
+      .tuple(
+        fc.constantFrom(update('{"voice":"v"}'), create('{}'), createdItem('{"type":"message"}')),
+        fc.nat(),
+        fc.nat(255),
+      )
       .map(([text, place, byte]) => {
         const damaged = Buffer.from(text)
         damaged[place % damaged.length] = byte

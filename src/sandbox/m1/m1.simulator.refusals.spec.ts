@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 
-import { hello, M1SimulatorLab } from '../../../test/support/m1-simulator-lab.js'
+import { helloMessage, M1SimulatorLab } from '../../../test/support/m1-simulator-lab.js'
 
 const lab = new M1SimulatorLab()
 const { post } = lab
@@ -14,7 +14,7 @@ afterAll(() => lab.close())
 describe('what messages refuses', () => {
   const use = { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'get_weather', input: {} }] }
   const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: 'x' }
-  const user = hello.messages[0]
+  const user = helloMessage.messages[0]
   const newVersion = { 'anthropic-version': '2026-10-21' }
   const cases: readonly [string, object, Record<string, string>, string][] = [
     ['no max_tokens', { max_tokens: undefined }, {}, 'max_tokens: Field required'],
@@ -101,7 +101,7 @@ describe('what messages refuses', () => {
   ]
 
   it.each(cases)('%s', async (_name, change, headers, message) => {
-    const response = await post({ ...hello, ...change }, headers)
+    const response = await post({ ...helloMessage, ...change }, headers)
     expect(response.status).toBe(400)
     const body = (await response.json()) as {
       type: string
@@ -123,7 +123,7 @@ describe('what messages refuses', () => {
     expect(await (await raw({ 'x-api-key': 'sk-ant-test' })).json()).toMatchObject({
       error: { message: 'anthropic-version: header is required' },
     })
-    const missing = await post({ ...hello, model: 'missing-claude' })
+    const missing = await post({ ...helloMessage, model: 'missing-claude' })
     expect([missing.status, ((await missing.json()) as { error: object }).error]).toEqual([
       404,
       { type: 'not_found_error', message: 'model: missing-claude' },

@@ -1,7 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 
-import { hello, M1SimulatorLab, tool } from '../../../test/support/m1-simulator-lab.js'
+import { helloMessage, M1SimulatorLab, tool } from '../../../test/support/m1-simulator-lab.js'
 import { signThinking } from './signature.js'
 
 const lab = new M1SimulatorLab()
@@ -14,14 +14,14 @@ afterAll(() => lab.close())
 
 describe('the official SDKs against the M1 simulator', () => {
   it('the old one, with x-api-key, gets a message and its request id', async () => {
-    const message = await lab.client.messages.create(hello)
+    const message = await lab.client.messages.create(helloMessage)
     expect(message.content).toEqual([{ type: 'text', text: 'You said: hello there' }])
     expect(message).toMatchObject({ model: 'claude-sonnet-4-6', stop_reason: 'end_turn', stop_sequence: null })
     expect(message._request_id).toMatch(/^req_011/)
   })
 
   it('the new one, with Bearer and the new version, gets the same', async () => {
-    const message = await lab.newClient.messages.create(hello)
+    const message = await lab.newClient.messages.create(helloMessage)
     expect(message.content).toMatchObject([{ type: 'text', text: 'You said: hello there' }])
     expect(lab.simulator.lastRequest?.headers).toMatchObject({ 'anthropic-version': '2026-10-21' })
     expect(lab.simulator.lastRequest?.headers['authorization']).toBe('Bearer sk-ant-test')
@@ -30,8 +30,8 @@ describe('the official SDKs against the M1 simulator', () => {
   it('both assemble a thinking stream with its signature', async () => {
     const thinking = { type: 'enabled' as const, budget_tokens: 1024 }
     for (const stream of [
-      lab.client.messages.stream({ ...hello, max_tokens: 2048, thinking }),
-      lab.newClient.messages.stream({ ...hello, max_tokens: 2048, thinking }),
+      lab.client.messages.stream({ ...helloMessage, max_tokens: 2048, thinking }),
+      lab.newClient.messages.stream({ ...helloMessage, max_tokens: 2048, thinking }),
     ]) {
       const final = await stream.finalMessage()
       const [first, second] = final.content
@@ -46,7 +46,7 @@ describe('the official SDKs against the M1 simulator', () => {
 
   it('a tool loop with thinking goes through when the blocks come back unchanged', async () => {
     const options = {
-      ...hello,
+      ...helloMessage,
       max_tokens: 2048,
       tools: [tool],
       thinking: { type: 'enabled' as const, budget_tokens: 1024 },
@@ -59,7 +59,7 @@ describe('the official SDKs against the M1 simulator', () => {
     const turn = (content: Anthropic.ContentBlockParam[]): Promise<Anthropic.Message> =>
       lab.client.messages.create({
         ...options,
-        messages: [...hello.messages, { role: 'assistant', content }, { role: 'user', content: [result] }],
+        messages: [...helloMessage.messages, { role: 'assistant', content }, { role: 'user', content: [result] }],
       })
     const second = await turn(first.content)
     expect(second.content.at(-1)).toMatchObject({ text: 'The tools answered: sunny' })
@@ -71,7 +71,7 @@ describe('the official SDKs against the M1 simulator', () => {
   })
 
   it('counts tokens', async () => {
-    const { messages, model } = hello
+    const { messages, model } = helloMessage
     expect((await lab.client.messages.countTokens({ model, messages })).input_tokens).toBe(7)
     expect((await lab.newClient.messages.countTokens({ model, messages })).input_tokens).toBe(7)
     const counting = lab.client.messages.countTokens({ model, messages, ...{ max_tokens: 5 } })
@@ -90,24 +90,30 @@ describe('the official SDKs against the M1 simulator', () => {
     ['#413', Anthropic.APIError, 'request_too_large'],
     ['#quota', Anthropic.BadRequestError, 'invalid_request_error'],
   ])('%s raises the right class', async (content, errorClass, type) => {
-    const failing = lab.client.messages.create({ ...hello, messages: [{ role: 'user', content }] })
+    const failing = lab.client.messages.create({ ...helloMessage, messages: [{ role: 'user', content }] })
     const error: unknown = await failing.catch((reason: unknown) => reason)
     expect(error).toBeInstanceOf(errorClass)
     expect(error).toMatchObject({ error: { error: { type } }, requestID: expect.stringMatching(/^req_/) as unknown })
   })
 
   it('the new SDK knows 529 by a class of its own', async () => {
-    const failing = lab.newClient.messages.create({ ...hello, messages: [{ role: 'user', content: '#529' }] })
+    const failing = lab.newClient.messages.create({ ...helloMessage, messages: [{ role: 'user', content: '#529' }] })
     await expect(failing).rejects.toMatchObject({ status: 529 })
   })
 
   it('an error event in the middle is thrown with its type', async () => {
-    const stream = lab.client.messages.stream({ ...hello, messages: [{ role: 'user', content: '#errorframe a b' }] })
+    const stream = lab.client.messages.stream({
+      ...helloMessage,
+      messages: [{ role: 'user', content: '#errorframe a b' }],
+    })
     await expect(stream.finalMessage()).rejects.toThrow('Overloaded')
   })
 
   it('a stream without its end is noticed', async () => {
-    const stream = lab.client.messages.stream({ ...hello, messages: [{ role: 'user', content: '#cleancut a b c' }] })
+    const stream = lab.client.messages.stream({
+      ...helloMessage,
+      messages: [{ role: 'user', content: '#cleancut a b c' }],
+    })
     await expect(stream.finalMessage()).rejects.toThrow('stream ended without producing a Message')
   })
 })

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 
-import { hello, M1SimulatorLab, tool } from '../../../test/support/m1-simulator-lab.js'
+import { helloMessage, M1SimulatorLab, tool } from '../../../test/support/m1-simulator-lab.js'
 
 const lab = new M1SimulatorLab()
 const { post } = lab
@@ -13,7 +13,7 @@ afterAll(() => lab.close())
 
 describe('the wire format of messages', () => {
   it('names every event by its type, pings once, and sends no [DONE]', async () => {
-    const raw = await (await post({ ...hello, stream: true })).text()
+    const raw = await (await post({ ...helloMessage, stream: true })).text()
     const frames = raw.trimEnd().split('\n\n')
     const names = frames.map((frame) => {
       const [name, data] = frame.split('\n')
@@ -28,7 +28,7 @@ describe('the wire format of messages', () => {
   })
 
   it('starts tool input with an empty piece', async () => {
-    const raw = await (await post({ ...hello, tools: [tool], stream: true })).text()
+    const raw = await (await post({ ...helloMessage, tools: [tool], stream: true })).text()
     const pieces = [...raw.matchAll(/"partial_json":("(?:[^"\\]|\\.)*")/g)].map(
       (match) => JSON.parse(match[1] ?? '') as string,
     )
@@ -37,9 +37,9 @@ describe('the wire format of messages', () => {
   })
 
   it('says why it stopped', async () => {
-    const limited = await lab.client.messages.create({ ...hello, max_tokens: 2 })
+    const limited = await lab.client.messages.create({ ...helloMessage, max_tokens: 2 })
     expect(limited).toMatchObject({ stop_reason: 'max_tokens', usage: { output_tokens: 2 } })
-    const stopped = await lab.client.messages.create({ ...hello, stop_sequences: ['there'] })
+    const stopped = await lab.client.messages.create({ ...helloMessage, stop_sequences: ['there'] })
     expect(stopped).toMatchObject({ stop_reason: 'stop_sequence', stop_sequence: 'there' })
   })
 
@@ -51,8 +51,8 @@ describe('the wire format of messages', () => {
         cache_control: { type: 'ephemeral' as const, ttl: '1h' as const },
       },
     ]
-    const first = (await lab.client.messages.create({ ...hello, system })).usage
-    const second = (await lab.client.messages.create({ ...hello, system })).usage
+    const first = (await lab.client.messages.create({ ...helloMessage, system })).usage
+    const second = (await lab.client.messages.create({ ...helloMessage, system })).usage
     expect(first.cache_creation?.ephemeral_1h_input_tokens).toBe(first.cache_creation_input_tokens)
     expect(second).toMatchObject({
       cache_read_input_tokens: first.cache_creation_input_tokens,
@@ -62,7 +62,7 @@ describe('the wire format of messages', () => {
   })
 
   it('sends its rate limits, request id and what a relay must hide', async () => {
-    const response = await post(hello)
+    const response = await post(helloMessage)
     expect(response.headers.get('request-id')).toMatch(/^req_/)
     expect(response.headers.get('x-request-id')).toBeNull()
     expect(response.headers.get('anthropic-organization-id')).toBe('org-simulated')
@@ -71,7 +71,7 @@ describe('the wire format of messages', () => {
   })
 
   it('notes two credentials as a violation', async () => {
-    await post(hello, { authorization: 'Bearer sk-caller' })
+    await post(helloMessage, { authorization: 'Bearer sk-caller' })
     expect(lab.simulator.violations).toEqual(['forwarded header: authorization'])
   })
 })

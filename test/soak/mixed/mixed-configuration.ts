@@ -1,4 +1,4 @@
-import type { MixedOptions } from './mixed-run.js'
+import type { MixedOptions } from './mixed-upstreams.js'
 import { type MixedUpstreams, UPSTREAM_KEY, VIDGEN } from './mixed-upstreams.js'
 
 /** All but those of realtime sessions, which have a simulator of their own: its connections can be told from idle ones. */

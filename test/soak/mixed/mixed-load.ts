@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Ending, ENDINGS } from './http-caller.js'
-import type { MixedOptions } from './mixed-run.js'
+import type { MixedOptions } from './mixed-upstreams.js'
 import type { MixedStage } from './mixed-stage.js'
 import { TRAFFIC, type Traffic } from './mixed-traffic.js'
 import { spoilTraffic } from './mixed-upstreams.js'

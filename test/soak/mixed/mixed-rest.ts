@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { leftovers, type Pools } from './leftovers.js'
 import { KEYS, type KeyName } from './mixed-configuration.js'
-import type { MixedOptions } from './mixed-run.js'
+import type { MixedOptions } from './mixed-upstreams.js'
 import type { MixedStage } from './mixed-stage.js'
 import type { MixedTraffic } from './mixed-traffic.js'
 import type { MixedUpstreams } from './mixed-upstreams.js'

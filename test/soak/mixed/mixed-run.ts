@@ -1,3 +1,4 @@
+import type { MixedOptions } from './mixed-upstreams.js'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { GatewayProcess } from '../../support/gateway-process.js'
 import { LogWatch } from '../log-watch.js'
@@ -8,17 +9,7 @@ import { atRest, type Rest } from './mixed-rest.js'
 import { startStage } from './mixed-stage.js'
 import { UPSTREAM_KEY } from './mixed-upstreams.js'
 import type { Holdings, Sample } from './process-samples.js'
-import type { Surroundings } from './surroundings.js'
 import { countRecords, type UsageCounts } from './usage-counts.js'
-
-export interface MixedOptions {
-  readonly runMs: number
-  readonly sampleMs: number
-  readonly workers: number
-  readonly seed: number
-  /** Absent: the embedded store, limits counted in memory, no metrics and no traces. */
-  readonly surroundings?: Surroundings
-}
 
 export interface MixedOutcome extends Rest {
   readonly counts: Counts

@@ -1,3 +1,4 @@
+import type { Surroundings } from './surroundings.js'
 import type { Fault } from '../../../src/sandbox/faults.js'
 import { startM1Simulator } from '../../../src/sandbox/m1/m1.simulator.js'
 import { startP1Simulator } from '../../../src/sandbox/p1/p1.simulator.js'
@@ -82,4 +83,13 @@ function spoilRequests(simulator: Simulator, random: Random): () => void {
   return () => {
     simulator.off('request', spoil).reset()
   }
+}
+
+export interface MixedOptions {
+  readonly runMs: number
+  readonly sampleMs: number
+  readonly workers: number
+  readonly seed: number
+  /** Absent: the embedded store, limits counted in memory, no metrics and no traces. */
+  readonly surroundings?: Surroundings
 }

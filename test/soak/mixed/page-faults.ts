@@ -7,7 +7,7 @@ import { Turns } from './turns.js'
 /** Pages of the web server; more than the cache of the gateway holds at once. */
 const PAGES = 400
 const PAGE_TEXT = 'A kettle is a vessel in which water is brought to the boil, and there are many of them. '
-const SPOILT_EACH = 10
+const SPOILT_PAGE_EACH = 10
 const SLOW_MS = 300
 
 /** What a web server does in place of sending this answer. */
@@ -42,7 +42,7 @@ async function sendSlowly(socket: Socket, answer: Buffer): Promise<void> {
 
 /** Fills a web server with pages of many lengths. One fetch in ten fails on its way, whichever page it is for. */
 export function layOutPages(web: DocumentTarget): void {
-  const turns = new Turns(PAGE_FAULTS, SPOILT_EACH)
+  const turns = new Turns(PAGE_FAULTS, SPOILT_PAGE_EACH)
   for (let page = 0; page < PAGES; page += 1) {
     const answer = answerOf(pageOf(`Page ${page}`, PAGE_TEXT.repeat(20 + (page % 200))))
     web.answers.set(`/page-${page}`, (socket) => {

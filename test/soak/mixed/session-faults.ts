@@ -1,7 +1,7 @@
 import type { SocketFault, SocketSessions } from '../../../src/sandbox/socket-protocol.js'
 import { Turns } from './turns.js'
 
-const SPOILT_EACH = 12
+const SPOILT_SESSION_EACH = 12
 
 const HANDSHAKE_FAULTS: readonly SocketFault[] = [
   { kind: 'reset' },
@@ -44,7 +44,7 @@ export function spoilSessions(live: SocketSessions, p2: SocketSessions): () => v
 }
 
 function spoil(sessions: SocketSessions, faults: readonly SocketFault[]): () => void {
-  const turns = new Turns(faults, SPOILT_EACH)
+  const turns = new Turns(faults, SPOILT_SESSION_EACH)
   // Whoever shakes hands now has been given its fault already: this one is for the next.
   const queue = (): void => {
     const fault = turns.next()
