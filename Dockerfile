@@ -6,14 +6,19 @@ FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 # No package is fetched again unless the list of packages has changed.
 COPY package.json package-lock.json .npmrc ./
+COPY packages/document-engine/package.json packages/document-engine/
+COPY packages/sandbox/package.json packages/sandbox/
 RUN npm ci
 COPY nest-cli.json tsconfig.json tsconfig.build.json ./
+COPY packages ./packages
 COPY src ./src
 RUN npm run build
 
 FROM ${NODE_IMAGE} AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY packages/document-engine/package.json packages/document-engine/
+COPY packages/sandbox/package.json packages/sandbox/
 # Exactly what the lock file names, and no script of a package runs.
 RUN npm ci --omit=dev --ignore-scripts && npm cache clean --force
 
@@ -25,6 +30,10 @@ RUN prlimit --version
 COPY --from=packages /app/node_modules ./node_modules
 COPY package.json ./
 COPY migrations ./migrations
+COPY --from=build /app/packages/document-engine/package.json ./packages/document-engine/
+COPY --from=build /app/packages/document-engine/dist ./packages/document-engine/dist
+COPY --from=build /app/packages/sandbox/package.json ./packages/sandbox/
+COPY --from=build /app/packages/sandbox/dist ./packages/sandbox/dist
 COPY --from=build /app/dist ./dist
 # The embedded store or, with DATABASE_URL, the usage that PostgreSQL could not take when the gateway ended: a volume of its
 # own outlives the container. Beside it, only /tmp is written to (uploads above 1 MiB): the root file system may be read-only.

@@ -2,7 +2,7 @@ import js from '@eslint/js'
 import tseslint from 'typescript-eslint'
 
 export default tseslint.config(
-  { ignores: ['dist', 'node_modules', 'coverage'] },
+  { ignores: ['**/dist', 'node_modules', 'coverage'] },
   js.configs.recommended,
   {
     files: ['**/*.ts'],
@@ -22,7 +22,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['src/**/*.ts'],
+    files: ['src/**/*.ts', 'packages/*/src/**/*.ts'],
     ignores: ['src/config/**'],
     rules: {
       'no-restricted-properties': [

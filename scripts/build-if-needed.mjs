@@ -1,15 +1,19 @@
-// `npm start` builds unless the build is newer than all it is made of, and has a file for each source and no other.
+// `npm start` builds unless each build is newer than all it is made of, and has a file for each source and no other.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
 const OUTPUT = 'dist/main.js'
+/** The packages first, as the gateway is compiled against their declarations. */
+const PACKAGES = ['packages/document-engine', 'packages/sandbox', '.']
 const SETTINGS = /^(?:package|package-lock|nest-cli|tsconfig.*)\.json$/
 
 const filesIn = (directory) =>
-  readdirSync(directory, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
+  existsSync(directory)
+    ? readdirSync(directory, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name))
+    : []
 
 /** The names below a folder, without folder and ending, in one text that can be compared. */
 const namesIn = (directory, ending) =>
@@ -19,16 +23,20 @@ const namesIn = (directory, ending) =>
     .sort()
     .join('\n')
 
-function isUpToDate() {
-  if (!existsSync(OUTPUT)) return false
-  const builtAtMs = statSync(OUTPUT).mtimeMs
-  const inputs = [...filesIn('src'), ...readdirSync('.').filter((name) => SETTINGS.test(name))]
-  if (inputs.some((file) => statSync(file).mtimeMs > builtAtMs)) return false
+const newestMs = (files) => Math.max(0, ...files.map((file) => statSync(file).mtimeMs))
+
+/** What was compiled last is newer than every source: the compiler writes all files of a package in one go. */
+function isUpToDate(folder) {
+  const sources = join(folder, 'src')
+  const output = join(folder, 'dist')
+  const builtAtMs = newestMs(filesIn(output))
+  const settings = readdirSync(folder).filter((name) => SETTINGS.test(name))
+  if (newestMs([...filesIn(sources), ...settings.map((name) => join(folder, name))]) > builtAtMs) return false
   // A source that was deleted or renamed leaves no newer file behind.
-  return namesIn('src', '.ts') === namesIn('dist', '.js')
+  return namesIn(sources, '.ts') === namesIn(output, '.js')
 }
 
-if (!isUpToDate()) {
+if (!existsSync(OUTPUT) || !PACKAGES.every(isUpToDate)) {
   const { status } = spawnSync('npm', ['run', 'build', '--silent'], { stdio: 'inherit' })
   process.exitCode = status ?? 1
   // The compiler writes files in spite of errors: the next start must not take them for a build.

@@ -2,10 +2,10 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { format } from 'node:util'
 
-const { createApplication } = await import('../dist/app.setup.js')
-const { createLogging } = await import('../dist/common/observability/logger.js')
-const { parseConfig } = await import('../dist/config/config-loader.js')
-const { openApiDocument } = await import('../dist/openapi.js')
+const { createApplication } = await import('../dist/app/create-app.js')
+const { createLogging } = await import('../dist/observability/logger.js')
+const { parseConfig } = await import('../dist/config/load-config.js')
+const { openApiDocument } = await import('../dist/app/openapi.js')
 
 const FILE = 'openapi.json'
 

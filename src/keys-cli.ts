@@ -1,14 +1,14 @@
 import 'reflect-metadata'
-import { loadConfigFile, parseConfig } from './config/config-loader.js'
-import { processEnvironment, readEnvironment } from './config/environment.config.js'
+import { BadCommand, UnknownCommand } from './admin/cli/bad-command.js'
+import { RemoteDesk } from './admin/cli/key-client.js'
+import { type Command, type DeskCommand, readCommand } from './admin/cli/key-command.js'
+import { DeskFailure, type KeyDesk } from './admin/cli/key-desk.js'
+import { openStoreDesk } from './admin/cli/key-store.js'
+import { newAdminKey, runCommand } from './admin/cli/run-key-command.js'
+import { USAGE } from './admin/cli/usage-text.js'
+import { processEnvironment, readEnvironment } from './config/environment.js'
+import { loadConfigFile, parseConfig } from './config/load-config.js'
 import { readVariable } from './config/variable.js'
-import { BadCommand, UnknownCommand } from './keys/cli/bad-command.js'
-import { type Command, type DeskCommand, readCommand } from './keys/cli/command-line.js'
-import { DeskFailure, type KeyDesk } from './keys/cli/key-desk.js'
-import { RemoteDesk } from './keys/cli/remote-desk.js'
-import { newAdminKey, runCommand } from './keys/cli/run-command.js'
-import { openStoreDesk } from './keys/cli/store-desk.js'
-import { USAGE } from './keys/cli/usage-text.js'
 
 const NOT_UNDERSTOOD = 2
 

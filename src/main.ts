@@ -1,15 +1,15 @@
 import 'reflect-metadata'
 import cluster from 'node:cluster'
-import { serveByWorkers } from './cluster/primary.js'
-import { assertAlone, withWorkers, workersNote, workersOf } from './cluster/worker-count.js'
-import { Primary } from './cluster/worker.js'
-import { createLogging, type Logging } from './common/observability/logger.js'
-import { loadConfigFile, type LoadedConfig, parseConfig } from './config/config-loader.js'
-import { processEnvironment, readEnvironment } from './config/environment.config.js'
-import type { GatewayConfig } from './config/gateway-config.js'
+import { assertAlone, withWorkers, workersNote, workersOf } from './app/cluster-messages.js'
+import { Primary } from './app/cluster-worker.js'
+import type { Gateway, GatewayOptions } from './app/gateway.js'
+import { serveByWorkers } from './app/primary.js'
+import { drainOnSignal } from './app/shutdown.js'
+import { processEnvironment, readEnvironment } from './config/environment.js'
+import { loadConfigFile, type LoadedConfig, parseConfig } from './config/load-config.js'
+import type { GatewayConfig } from './config/settings.js'
 import type { Variables } from './config/variable.js'
-import type { Gateway, GatewayOptions } from './gateway.js'
-import { drainOnSignal } from './shutdown.js'
+import { createLogging, type Logging } from './observability/logger.js'
 import { explainStartFailure } from './start-failure.js'
 
 type ReadConfig = () => Promise<LoadedConfig | undefined>
@@ -47,7 +47,7 @@ async function main(): Promise<void> {
 }
 
 async function serveSandbox(variables: Variables): Promise<void> {
-  const { startSandbox } = await import('./sandbox/sandbox.module.js')
+  const { startSandbox } = await import('@multi-model-gateway/sandbox/sandbox.js')
   const sandbox = await startSandbox()
   // Production forbids exemptions from the SSRF guard to operators; these open nothing but this process itself.
   const sandboxConfig = parseConfig(sandbox.configText, { ...variables, NODE_ENV: undefined })
@@ -70,7 +70,7 @@ async function serveAlone(config: GatewayConfig, logging: Logging, readConfig: R
 
 /** Loaded where there is one: the primary of workers is small, and starts them at once. */
 async function createGateway(options: GatewayOptions): Promise<Gateway> {
-  const gateway = await import('./gateway.js')
+  const gateway = await import('./app/gateway.js')
   return gateway.createGateway(options)
 }
 

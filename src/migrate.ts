@@ -1,8 +1,8 @@
-import { createDatabase } from './common/database/create-database.js'
-import { createLogging } from './common/observability/logger.js'
-import { Readiness } from './common/observability/readiness.js'
-import { loadConfigFile, parseConfig } from './config/config-loader.js'
-import { processEnvironment, readEnvironment } from './config/environment.config.js'
+import { processEnvironment, readEnvironment } from './config/environment.js'
+import { loadConfigFile, parseConfig } from './config/load-config.js'
+import { createLogging } from './observability/logger.js'
+import { Readiness } from './observability/readiness.js'
+import { createDatabase } from './storage/create-database.js'
 
 /** `npm run migrate`: brings the store to this version without starting the gateway; what is there already is left alone. */
 async function main(): Promise<void> {

@@ -1,7 +1,7 @@
-import { WorkersRefused } from './cluster/worker-count.js'
-import { StoreUnusable } from './common/database/store-unusable.js'
+import { WorkersRefused } from './app/cluster-messages.js'
 import { ConfigError } from './config/config-fault.js'
-import { MetricsPortInUse } from './metrics/metrics-server.js'
+import { MetricsPortInUse } from './observability/metrics-server.js'
+import { StoreUnusable } from './storage/store-unusable.js'
 
 /** Their messages tell the operator what to do. */
 const EXPLAINED = [ConfigError, StoreUnusable, MetricsPortInUse, WorkersRefused] as const

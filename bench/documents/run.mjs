@@ -14,7 +14,7 @@ import { measureRobustness } from './measure/robustness.mjs'
 import { DocumentReader } from './reading/document-reader.mjs'
 import { corpusReport, missedOwnBars } from './report.mjs'
 
-const BUILT_ENGINE = fileURLToPath(new URL('../../dist/document/engine/engine.js', import.meta.url))
+const BUILT_ENGINE = fileURLToPath(new URL('../../packages/document-engine/dist/engine.js', import.meta.url))
 /** Stands for corpora that nobody has: every public one is then reported as absent. */
 const NOWHERE = '/nonexistent'
 

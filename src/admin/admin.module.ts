@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common'
-import { AdminAccessModule } from '../common/admin/admin-access.module.js'
-import { ProvidersModule } from '../providers/providers.module.js'
+import { ProvidersModule } from '../routing/providers.module.js'
 import { UsageModule } from '../usage/usage.module.js'
+import { AdminAccessModule } from './admin-access.module.js'
 import { AuditController } from './audit.controller.js'
 import { AuditService } from './audit.service.js'
 import { ChannelsController } from './channels.controller.js'
@@ -10,7 +10,7 @@ import { ReloadController } from './reload.controller.js'
 import { ReloadService } from './reload.service.js'
 import { UnknownRoutesController } from './unknown-routes.controller.js'
 import { UsageSumsController } from './usage-sums.controller.js'
-import { UsageSumsService } from './usage-sums.service.js'
+import { UsageSumsService } from './usage-totals.controller.js'
 
 /** What the operator sees and does while the gateway runs, but for keys; they come before: the last route takes the rest. */
 @Module({

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger'
-import { pageOf } from '../common/admin/page-dto.js'
-import type { AuditOutcome, AuditRecord } from '../common/admin/admin-audit.repository.js'
+import type { AuditOutcome, AuditRecord } from './admin-audit.repository.js'
+import { pageOf } from './page-dto.js'
 
 /** One thing that somebody did, or tried to do, with the operator's powers. */
 export class AuditRecordDto {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common'
-import { AdminAuditRepository } from '../common/admin/admin-audit.repository.js'
-import { type Admin, AdminTrail } from '../common/admin/admin-trail.js'
+import { AdminAuditRepository } from './admin-audit.repository.js'
+import { type Admin, AdminTrail } from './audit-log.js'
 import { AuditPageDto, AuditRecordDto } from './audit.dto.js'
 
 /** What was done with the operator's powers. */

@@ -1,8 +1,8 @@
 import { Controller, Get, HttpCode, Param, Post, UseGuards } from '@nestjs/common'
 import { ApiOkResponse, ApiOperation, ApiParam } from '@nestjs/swagger'
-import { ApiAdmin, ApiAdminErrors } from '../common/admin/admin-operations.decorator.js'
-import { AdminGuard, CurrentAdmin } from '../common/admin/admin.guard.js'
-import type { Admin } from '../common/admin/admin-trail.js'
+import { ApiAdmin, ApiAdminErrors } from './admin-operations.decorator.js'
+import { AdminGuard, CurrentAdmin } from './admin.guard.js'
+import type { Admin } from './audit-log.js'
 import { ChannelDto, ChannelListDto } from './channels.dto.js'
 import { ChannelsService } from './channels.service.js'
 

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger'
 import type { ChannelConfig } from '../config/channel-config.js'
-import type { ChannelReport } from '../providers/channel-reports.js'
+import type { ChannelReport } from '../routing/channel-reports.js'
 
 /** A channel of the configuration, and how this process finds it. */
 export class ChannelDto {

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common'
-import { type Admin, AdminTrail } from '../common/admin/admin-trail.js'
-import { GatewayError } from '../common/errors/gateway-error.js'
 import { ConfigStore } from '../config/config-store.js'
-import { ChannelReports } from '../providers/channel-reports.js'
+import { GatewayError } from '../core/gateway-error.js'
+import { ChannelReports } from '../routing/channel-reports.js'
+import { type Admin, AdminTrail } from './audit-log.js'
 import { ChannelDto } from './channels.dto.js'
 
 /** The channels, as this process finds them. */

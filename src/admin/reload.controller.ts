@@ -1,8 +1,8 @@
 import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common'
 import { ApiOkResponse, ApiOperation } from '@nestjs/swagger'
-import { ApiAdmin, ApiAdminErrors } from '../common/admin/admin-operations.decorator.js'
-import { AdminGuard, CurrentAdmin } from '../common/admin/admin.guard.js'
-import type { Admin } from '../common/admin/admin-trail.js'
+import { ApiAdmin, ApiAdminErrors } from './admin-operations.decorator.js'
+import { AdminGuard, CurrentAdmin } from './admin.guard.js'
+import type { Admin } from './audit-log.js'
 import { ReloadDto } from './reload.dto.js'
 import { ReloadService } from './reload.service.js'
 

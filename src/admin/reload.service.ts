@@ -1,10 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common'
-import { type Admin, AdminTrail } from '../common/admin/admin-trail.js'
-import { GatewayError } from '../common/errors/gateway-error.js'
-import type { Logger } from '../common/observability/logger.js'
-import { LOGGER } from '../common/observability/observability.module.js'
 import { reportReload } from '../config/config-reload.js'
 import { ConfigStore } from '../config/config-store.js'
+import { GatewayError } from '../core/gateway-error.js'
+import type { Logger } from '../observability/logger.js'
+import { LOGGER } from '../observability/observability.module.js'
+import { type Admin, AdminTrail } from './audit-log.js'
 
 const REFUSED_STATUS = 422
 

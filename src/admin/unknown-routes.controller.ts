@@ -1,10 +1,10 @@
 import { All, Controller, Req, UseGuards } from '@nestjs/common'
 import { ApiExcludeController } from '@nestjs/swagger'
 import type { Request } from 'express'
-import { AdminGuard, nothingHere } from '../common/admin/admin.guard.js'
-import { GatewayError } from '../common/errors/gateway-error.js'
-import { callOf } from '../common/http/call.js'
-import { methodsOf } from '../common/http/known-routes.js'
+import { GatewayError } from '../core/gateway-error.js'
+import { callOf } from '../core/request-context.js'
+import { methodsOf } from '../observability/known-routes.js'
+import { AdminGuard, nothingHere } from './admin.guard.js'
 
 /** Whatever else is below `/admin`: which routes and methods exist there is told to the operator only. */
 @ApiExcludeController()

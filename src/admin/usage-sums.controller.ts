@@ -1,11 +1,11 @@
 import { Controller, Get, Query as QueryString, UseGuards } from '@nestjs/common'
 import { ApiOkResponse, ApiOperation, ApiQuery } from '@nestjs/swagger'
-import { ApiAdmin, ApiAdminErrors } from '../common/admin/admin-operations.decorator.js'
-import { AdminGuard, CurrentAdmin } from '../common/admin/admin.guard.js'
-import type { Admin } from '../common/admin/admin-trail.js'
-import type { Query } from '../common/http/query.js'
+import type { Query } from '../core/query.js'
+import { ApiAdmin, ApiAdminErrors } from './admin-operations.decorator.js'
+import { AdminGuard, CurrentAdmin } from './admin.guard.js'
+import type { Admin } from './audit-log.js'
 import { KeyUsageSumsDto } from './usage-sums.dto.js'
-import { UsageSumsService } from './usage-sums.service.js'
+import { UsageSumsService } from './usage-totals.controller.js'
 
 const TIME = 'ISO 8601 or Unix seconds'
 

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger'
-import { UsageReportDto, UsageSumDto } from '../usage/usage.dto.js'
 import type { Period } from '../usage/usage-query.js'
-import type { UsageSum } from '../usage/usage-reports.js'
+import type { UsageSum } from '../usage/usage-usage-reports.js'
+import { UsageReportDto, UsageSumDto } from '../usage/usage.dto.js'
 
 /** What some records of any callers add up to. */
 export class KeyUsageSumDto extends UsageSumDto {

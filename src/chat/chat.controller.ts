@@ -1,10 +1,10 @@
 import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger'
-import { KeyGuard } from '../common/auth/key.guard.js'
-import { ApiChatErrors } from '../common/errors/api-errors.decorator.js'
-import { type JsonCall, JsonRequest } from '../common/http/json-request.decorator.js'
-import type { UpstreamAnswer } from '../common/http/upstream-answer.js'
-import { ChatRequestDto } from './chat-request.dto.js'
+import { KeyGuard } from '../auth/key.guard.js'
+import type { UpstreamAnswer } from '../core/upstream-answer.js'
+import { ApiChatErrors } from '../dialects/error-docs.js'
+import { type JsonCall, JsonRequest } from '../server/json-request.js'
+import { ChatRequestDto } from './chat.dto.js'
 import { ChatService } from './chat.service.js'
 
 @ApiTags('chat')

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common'
-import { AuthModule } from '../common/auth/auth.module.js'
-import { ProvidersModule } from '../providers/providers.module.js'
+import { AuthModule } from '../auth/auth.module.js'
+import { ProvidersModule } from '../routing/providers.module.js'
 import { ChatController } from './chat.controller.js'
 import { ChatService } from './chat.service.js'
 

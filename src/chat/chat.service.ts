@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common'
-import { GatewayError } from '../common/errors/gateway-error.js'
-import type { Call } from '../common/http/call.js'
-import type { JsonBody } from '../common/http/json-body.js'
-import { expectedOfChat } from '../common/limits/expected-use.js'
-import type { UpstreamAnswer } from '../common/http/upstream-answer.js'
-import { ProviderRouter } from '../providers/provider-router.js'
-import type { ChatRequestDto } from './chat-request.dto.js'
+import { GatewayError } from '../core/gateway-error.js'
+import type { JsonBody } from '../core/json-body.js'
+import type { Call } from '../core/request-context.js'
+import type { UpstreamAnswer } from '../core/upstream-answer.js'
+import { expectedOfChat } from '../limits/estimate-usage.js'
+import { ProviderRouter } from '../routing/router.js'
+import type { ChatRequestDto } from './chat.dto.js'
 
 /** The only audio format that can be streamed in chat (upstream's rule, known before anyone pays). */
 const STREAMED_AUDIO_FORMAT = 'pcm16'

@@ -1,4 +1,4 @@
-import { fault, type FieldRule, oneOf, record, required, text } from '../common/validation/field-rules.js'
+import { fault, type FieldRule, oneOf, record, required, text } from '../core/validation-rules.js'
 
 /** Upstream reads plain base64; a data URL would be billed as noise or refused after the upload. */
 const plainBase64: FieldRule = (value, path) => {

@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import { seededRandom } from '../../test/support/seeded-random.js'
 import { adminFingerprint, guessingBits, LEAST_ADMIN_KEY_BITS } from './admin-key.js'
 import { ConfigError } from './config-fault.js'
-import { parseConfig } from './config-loader.js'
 import { configWarnings } from './config-warnings.js'
+import { parseConfig } from './load-config.js'
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 const GOOD = 'sk-gw-admin-Wm3vQx8LrT5kZ0pYb7NcJ2sHd9FgAe4'

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
-import { FAULTED } from './config-fault.js'
 import type { AdminKey } from './access-config.js'
-import { keyHash } from './schema/format-schemas.js'
-import { textAs } from './schema/scalar-schemas.js'
-import type { Schema } from './schema/schema.js'
+import { FAULTED } from './config-fault.js'
+import { textAs } from './scalar-schemas.js'
+import type { Schema } from './schema-schema.js'
+import { keyHash } from './value-types.js'
 
 /** What stands between everybody and every key: it must not be guessed, however many guesses are made. */
 export const LEAST_ADMIN_KEY_BITS = 128

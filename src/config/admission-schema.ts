@@ -1,7 +1,7 @@
-import type { AdmissionSection } from './gateway-config.js'
-import { mapOf } from './schema/collection-schemas.js'
-import { integer, numberFrom } from './schema/scalar-schemas.js'
-import { optional, withDefault } from './schema/schema.js'
+import { mapOf } from './checks.js'
+import { integer, numberFrom } from './scalar-schemas.js'
+import { optional, withDefault } from './schema-schema.js'
+import type { AdmissionSection } from './settings.js'
 
 const fractionOfOne = numberFrom({ min: 0.01, max: 1 })
 const delayMs = integer({ min: 5, max: 10_000 })

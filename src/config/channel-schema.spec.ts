@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
+import { type ChannelConfig, PROVIDER_NAMES } from './channel-config.js'
 import { ConfigError } from './config-fault.js'
-import { parseConfig } from './config-loader.js'
-import { PROVIDER_NAMES, type ChannelConfig } from './channel-config.js'
+import { parseConfig } from './load-config.js'
 
 const MINIMAL = { id: 'main', provider: 'p1', baseUrl: 'https://x.example', credentials: 'secret' }
 

@@ -1,14 +1,14 @@
 import {
-  PROVIDER_NAMES,
   type ChannelConfig,
   type ChannelCredentials,
+  PROVIDER_NAMES,
   type ProviderName,
   type UpstreamTimeouts,
 } from './channel-config.js'
-import { bySibling, listOf, mapOf, recordOf } from './schema/collection-schemas.js'
-import { address, clusterName, glob, identifier, modelName, pathPrefix, voiceName } from './schema/format-schemas.js'
-import { integer, oneOf, positiveNumber, textAs } from './schema/scalar-schemas.js'
-import { optional, required, withDefault, type Schema } from './schema/schema.js'
+import { bySibling, listOf, mapOf, recordOf } from './checks.js'
+import { integer, oneOf, positiveNumber, textAs } from './scalar-schemas.js'
+import { optional, required, type Schema, withDefault } from './schema-schema.js'
+import { address, clusterName, glob, identifier, modelName, pathPrefix, voiceName } from './value-types.js'
 
 /** Node's timers fire at once beyond 2^31 - 1 ms. */
 export const durationMs = integer({ min: 1, max: 2_147_483_647 })

@@ -1,7 +1,7 @@
-import { describe, expect, it } from '@jest/globals'
 import { createHash } from 'node:crypto'
+import { describe, expect, it } from '@jest/globals'
 import { faultsOf } from '../../test/support/config-faults.js'
-import { parseConfig } from './config-loader.js'
+import { parseConfig } from './load-config.js'
 
 const json = JSON.stringify
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')

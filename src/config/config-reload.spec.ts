@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
-import { parseConfig } from './config-loader.js'
 import { reloadConfig } from './config-reload.js'
-import { ConfigStore, type ConfigSource } from './config-store.js'
+import { type ConfigSource, ConfigStore } from './config-store.js'
+import { parseConfig } from './load-config.js'
 
 /** What is logged when a store with that source reloads. */
 async function logOf(source: ConfigSource, prepare: (store: ConfigStore) => void = () => undefined): Promise<string[]> {

@@ -1,9 +1,9 @@
-import { describe, expect, it } from '@jest/globals'
 import { EventEmitter, once } from 'node:events'
+import { describe, expect, it } from '@jest/globals'
 import { ConfigError } from './config-fault.js'
-import { parseConfig } from './config-loader.js'
-import { ConfigStore, type ConfigSource } from './config-store.js'
-import type { GatewayConfig } from './gateway-config.js'
+import { type ConfigSource, ConfigStore } from './config-store.js'
+import { parseConfig } from './load-config.js'
+import type { GatewayConfig } from './settings.js'
 
 const yaml = (text: string): GatewayConfig => parseConfig(text, {})
 const sourceOf = (...texts: string[]): ConfigSource => {

@@ -1,7 +1,7 @@
 import { ConfigError } from './config-fault.js'
 import { keepFixedSettings } from './fixed-settings.js'
-import type { GatewayConfig } from './gateway-config.js'
 import { countApart, LIMITS_NEED_REDIS } from './limits-schema.js'
+import type { GatewayConfig } from './settings.js'
 
 /** A configuration that is valid. */
 export interface ValidConfig {

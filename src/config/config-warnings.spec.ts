@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
-import { BUILT_IN_MODELS } from '../providers/routing/models.table.js'
-import { parseConfig } from './config-loader.js'
+import { BUILT_IN_MODELS } from '../routing/models.table.js'
 import { configWarnings } from './config-warnings.js'
+import { parseConfig } from './load-config.js'
 
 const SECRET = `whsec_${Buffer.alloc(32).toString('base64')}`
 const channel = (credentials: string): string =>

@@ -1,5 +1,5 @@
-import type { GatewayConfig } from './gateway-config.js'
 import { ISSUED_PREFIX } from './issued-prefix.js'
+import type { GatewayConfig } from './settings.js'
 
 /** What is allowed but probably not meant, for the log at start and after a reload; never a value. */
 export function configWarnings(config: GatewayConfig): string[] {

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { Inject, Injectable, Module } from '@nestjs/common'
 import { Test, type TestingModule } from '@nestjs/testing'
-import { ConfigurationModule } from './config.module.js'
-import { parseConfig } from './config-loader.js'
 import { ConfigStore } from './config-store.js'
-import { environmentConfig, readEnvironment, type Environment } from './environment.config.js'
+import { ConfigurationModule } from './config.module.js'
+import { type Environment, environmentConfig, readEnvironment } from './environment.js'
+import { parseConfig } from './load-config.js'
 
 @Injectable()
 class Reader {

@@ -1,8 +1,8 @@
-import { Module, type DynamicModule } from '@nestjs/common'
+import { type DynamicModule, Module } from '@nestjs/common'
 import { ConfigModule } from '@nestjs/config'
-import { ConfigStore, type ConfigSource } from './config-store.js'
-import { environmentConfig, sandboxEnvironmentConfig } from './environment.config.js'
-import type { GatewayConfig } from './gateway-config.js'
+import { type ConfigSource, ConfigStore } from './config-store.js'
+import { environmentConfig, sandboxEnvironmentConfig } from './environment.js'
+import type { GatewayConfig } from './settings.js'
 
 export interface ConfigurationOptions {
   /** What the process starts with. */

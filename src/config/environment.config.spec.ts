@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { environmentConfig, readEnvironment, sandboxEnvironmentConfig } from './environment.config.js'
+import { environmentConfig, readEnvironment, sandboxEnvironmentConfig } from './environment.js'
 
 describe('readEnvironment', () => {
   it('gives the defaults when nothing is set', () => {

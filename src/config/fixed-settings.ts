@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { deepFreeze } from './deep-freeze.js'
-import type { GatewayConfig } from './gateway-config.js'
+import type { GatewayConfig } from './settings.js'
 
 const FIXED_SECTIONS = ['database', 'redis', 'observability'] as const
 

@@ -1,7 +1,7 @@
 import { deserialize, serialize } from 'node:v8'
 import { describe, expect, it } from '@jest/globals'
-import { parseConfig } from './config-loader.js'
 import { handedOver } from './handed-over.js'
+import { parseConfig } from './load-config.js'
 
 /** As a message between processes comes: cloned, not as JSON. */
 const sent = <T>(value: T): T => deserialize(serialize(value)) as T

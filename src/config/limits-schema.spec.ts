@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { ConfigError } from './config-fault.js'
-import { parseConfig } from './config-loader.js'
+import { parseConfig } from './load-config.js'
 
 const DATABASE = { url: 'postgres://db/gateway' }
 const LIMITED = { auth: { defaultLimits: { concurrency: 1 } } }

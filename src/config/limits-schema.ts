@@ -1,10 +1,10 @@
-import { FAULTED } from './config-fault.js'
 import type { AuthSection, KeyLimits } from './access-config.js'
-import type { GatewayConfig, RedisSection } from './gateway-config.js'
-import { mapOf } from './schema/collection-schemas.js'
-import { connectionUrl } from './schema/format-schemas.js'
-import { integer, positiveNumber } from './schema/scalar-schemas.js'
-import { type Cursor, optional, type Schema, withDefault } from './schema/schema.js'
+import { mapOf } from './checks.js'
+import { FAULTED } from './config-fault.js'
+import { integer, positiveNumber } from './scalar-schemas.js'
+import { type Cursor, optional, type Schema, withDefault } from './schema-schema.js'
+import type { GatewayConfig, RedisSection } from './settings.js'
+import { connectionUrl } from './value-types.js'
 
 const perMinute = integer({ min: 1, max: 1_000_000_000 })
 const atOnce = integer({ min: 1, max: 1_000_000 })

@@ -1,7 +1,7 @@
-import { isMap } from './config-fault.js'
-import type { ConfigDocument } from './config-schema.js'
 import type { AuthSection } from './access-config.js'
+import { isMap } from './config-fault.js'
 import { ISSUED_PREFIX } from './issued-prefix.js'
+import type { ConfigDocument } from './schema.js'
 
 /**
  * Which keys do not begin as the gateway's own do, where a channel passes callers' keys on. Of a key that is given as a

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { ConfigError } from './config-fault.js'
-import { parseConfig } from './config-loader.js'
+import { parseConfig } from './load-config.js'
 
 const read = (section: object) => parseConfig(JSON.stringify({ observability: section }), {}).observability
 

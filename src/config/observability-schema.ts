@@ -1,9 +1,9 @@
+import { mapOf, recordOf } from './checks.js'
 import { FAULTED } from './config-fault.js'
-import type { ObservabilitySection } from './gateway-config.js'
-import { mapOf, recordOf } from './schema/collection-schemas.js'
-import { address, hostName } from './schema/format-schemas.js'
-import { numberFrom, textMatching } from './schema/scalar-schemas.js'
-import { optional, withDefault, type Schema } from './schema/schema.js'
+import { numberFrom, textMatching } from './scalar-schemas.js'
+import { optional, type Schema, withDefault } from './schema-schema.js'
+import type { ObservabilitySection } from './settings.js'
+import { address, hostName } from './value-types.js'
 
 /** RFC 9110, section 5.1. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/

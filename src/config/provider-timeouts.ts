@@ -1,6 +1,6 @@
-import { isMap } from './config-fault.js'
 import type { ProviderName, UpstreamTimeouts } from './channel-config.js'
-import { isAbsent } from './schema/schema.js'
+import { isMap } from './config-fault.js'
+import { isAbsent } from './schema-schema.js'
 
 /** Where an upstream's own client waits for other times than the gateway's defaults. A new one is declared here. */
 const PROVIDER_TIMEOUTS: Readonly<Partial<Record<ProviderName, Partial<UpstreamTimeouts>>>> = {

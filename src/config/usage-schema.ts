@@ -1,10 +1,10 @@
 import { globs } from './channel-schema.js'
-import type { PriceRow, UsageSection } from './gateway-config.js'
-import { listOf, mapOf } from './schema/collection-schemas.js'
-import { identifier } from './schema/format-schemas.js'
-import { decimal } from './schema/decimal-schema.js'
-import { boolean, integer, oneOf } from './schema/scalar-schemas.js'
-import { optional, required, withDefault, type Schema } from './schema/schema.js'
+import { listOf, mapOf } from './checks.js'
+import { decimal } from './decimal-schema.js'
+import { boolean, integer, oneOf } from './scalar-schemas.js'
+import { optional, required, type Schema, withDefault } from './schema-schema.js'
+import type { PriceRow, UsageSection } from './settings.js'
+import { identifier } from './value-types.js'
 
 export const usageSection = mapOf<UsageSection>({
   store: optional(boolean),

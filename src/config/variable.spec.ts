@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { ConfigError } from './config-fault.js'
-import { parseConfig } from './config-loader.js'
+import { parseConfig } from './load-config.js'
 import { readVariable, type Variables } from './variable.js'
 
 let directory: string

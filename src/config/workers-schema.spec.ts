@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { FaultList, FAULTED } from './config-fault.js'
-import { Cursor } from './schema/schema.js'
+import { FAULTED, FaultList } from './config-fault.js'
+import { Cursor } from './schema-schema.js'
 import { workers } from './workers-schema.js'
 
 const read = (value: unknown): unknown =>

@@ -1,5 +1,5 @@
-import type { Schema } from './schema/schema.js'
-import { integer } from './schema/scalar-schemas.js'
+import { integer } from './scalar-schemas.js'
+import type { Schema } from './schema-schema.js'
 
 /** Processes that serve one port; `auto` = one for each processor. */
 export type WorkerCount = number | 'auto'

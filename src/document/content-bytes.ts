@@ -1,4 +1,4 @@
-import type { LimitsSection } from '../config/gateway-config.js'
+import type { LimitsSection } from '../config/settings.js'
 
 /** JSON text of a document, and HTML beside Markdown, are longer than what they were made of. */
 const CONTENT_FACTOR = 4

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
-import { type ByteSource, collect } from '../common/http/byte-source.js'
-import { GatewayError } from '../common/errors/gateway-error.js'
-import type { ReadDocument } from '../providers/contracts/document.contract.js'
+import { type ByteSource, collect } from '../core/byte-source.js'
+import { GatewayError } from '../core/gateway-error.js'
+import type { ReadDocument } from '../providers/contract.js'
 import { documentAnswer } from './document-answer.js'
 
 const metadata = {

@@ -1,5 +1,5 @@
-import { UpstreamAnswer } from '../common/http/upstream-answer.js'
-import type { ReadDocument } from '../providers/contracts/document.contract.js'
+import { UpstreamAnswer } from '../core/upstream-answer.js'
+import type { ReadDocument } from '../providers/contract.js'
 import { PiecewiseBody } from './piecewise-body.js'
 
 /** Smaller answers are written at once; of larger ones nobody gets a copy, or many slow readers would fill the memory. */

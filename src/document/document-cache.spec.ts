@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { eventually } from '../../test/support/eventually.js'
-import { parseConfig } from '../config/config-loader.js'
 import { ConfigStore } from '../config/config-store.js'
-import type { ReadDocument } from '../providers/contracts/document.contract.js'
+import { parseConfig } from '../config/load-config.js'
+import type { ReadDocument } from '../providers/contract.js'
 import { DocumentCache } from './document-cache.js'
 
 const CACHE_MS = 60_000

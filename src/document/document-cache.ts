@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common'
 import { LRUCache } from 'lru-cache'
 import { ConfigStore } from '../config/config-store.js'
-import type { DocumentsSection } from '../config/gateway-config.js'
-import type { ReadDocument } from '../providers/contracts/document.contract.js'
+import type { DocumentsSection } from '../config/settings.js'
+import type { ReadDocument } from '../providers/contract.js'
 import type { DocumentReading } from './document-reading.js'
 
 /** What an entry takes beside its texts: the objects that hold them. Estimated. */

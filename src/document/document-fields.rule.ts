@@ -1,6 +1,6 @@
-import { decimalOf } from '../common/validation/decimal-text.js'
-import { fault, type FieldFault, type FieldRule } from '../common/validation/field-rules.js'
-import type { DocumentsSection } from '../config/gateway-config.js'
+import type { DocumentsSection } from '../config/settings.js'
+import { decimalOf } from '../core/decimal-text.js'
+import { fault, type FieldFault, type FieldRule } from '../core/validation-rules.js'
 
 /** From here on a timeout can only be meant in milliseconds: no server waits for a quarter of an hour. */
 const MILLISECONDS_FROM = 1000

@@ -1,4 +1,4 @@
-import type { DocumentKind } from './engine/engine-contract.js'
+import type { DocumentKind } from '@multi-model-gateway/document-engine/model/document.js'
 
 const OPEN_XML = 'application/vnd.openxmlformats-officedocument'
 

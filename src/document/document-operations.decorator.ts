@@ -9,7 +9,7 @@ import {
   ApiTags,
   getSchemaPath,
 } from '@nestjs/swagger'
-import { ApiDocumentErrors } from '../common/errors/api-errors.decorator.js'
+import { ApiDocumentErrors } from '../dialects/error-docs.js'
 import { BODY_TYPES } from './document-media-types.js'
 import { DocumentFormDto, DocumentUrlDto } from './document-request.dto.js'
 

@@ -1,4 +1,4 @@
-import type { ReadDocument } from '../providers/contracts/document.contract.js'
+import type { ReadDocument } from '../providers/contract.js'
 
 /** A document that was read, and to whom it may be given again. */
 export interface DocumentReading {

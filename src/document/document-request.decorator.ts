@@ -1,7 +1,7 @@
 import { Injectable, type PipeTransform } from '@nestjs/common'
-import { type Exchange, HttpExchange } from '../common/http/exchange.decorator.js'
+import { type Exchange, HttpExchange } from '../server/exchange.decorator.js'
 import type { DocumentRequest } from './document-request.js'
-import { DocumentReception } from './document-reception.js'
+import { DocumentReception } from './document-upload.js'
 
 @Injectable()
 class DocumentRequestPipe implements PipeTransform<Exchange, Promise<DocumentRequest>> {

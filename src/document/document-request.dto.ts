@@ -1,7 +1,7 @@
-import { Field } from '../common/validation/field.decorator.js'
-import { type FieldRule, fault, flag, optional } from '../common/validation/field-rules.js'
-import { documentUrl } from './document-address.js'
+import { Field } from '../core/field.decorator.js'
+import { fault, type FieldRule, flag, optional } from '../core/validation-rules.js'
 import { flagText, timeout, timeoutText } from './document-fields.rule.js'
+import { documentUrl } from './document.dto.js'
 
 const urlDocumentation = {
   type: 'string',

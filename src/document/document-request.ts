@@ -1,4 +1,4 @@
-import type { SpooledFile } from '../common/http/spooled-file.js'
+import type { SpooledFile } from '../core/spooled-file.js'
 
 /** A file of a caller's. Its bytes are given back when nobody holds it any more. */
 export class DocumentUpload {

@@ -1,14 +1,14 @@
 import { createRequire } from 'node:module'
 import { Injectable } from '@nestjs/common'
-import type { Call } from '../common/http/call.js'
-import { GuardedClient, type GuardedResponse } from '../common/http/guarded-client.js'
-import { safeFileName } from '../common/http/upload-names.js'
 import { ConfigStore } from '../config/config-store.js'
-import type { DocumentFile } from './document-parser.js'
-import { assertNotOwnAddress, nameIn } from './document-address.js'
+import type { Call } from '../core/request-context.js'
+import { safeFileName } from '../server/upload-names.js'
+import { GuardedClient, type GuardedResponse } from '../upstream/safe-fetch.js'
+import { contentEncodings, documentTooLarge, spoolDecoded } from './document-fetch.js'
+import { assertNotOwnAddress, nameIn } from './document.dto.js'
 import { fetchFailure } from './fetch-failures.js'
-import { contentEncodings, documentTooLarge, spoolDecoded } from './fetched-body.js'
 import { FetchesInFlight } from './fetches-in-flight.js'
+import type { DocumentFile } from './parser.js'
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { readonly version: string }
 

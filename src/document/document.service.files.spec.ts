@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { DocumentServiceLab, EMPTY_METADATA } from '../../test/support/document-service-lab.js'
 import { eventually } from '../../test/support/eventually.js'
 import { newCall } from '../../test/support/raw-upstream.js'
-import { GatewayError } from '../common/errors/gateway-error.js'
+import { GatewayError } from '../core/gateway-error.js'
 
 let lab: DocumentServiceLab
 

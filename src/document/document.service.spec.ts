@@ -8,7 +8,7 @@ import {
 } from '../../test/support/document-service-lab.js'
 import { eventually } from '../../test/support/eventually.js'
 import { newCall } from '../../test/support/raw-upstream.js'
-import { callerWithOwnBearer } from '../common/auth/caller.js'
+import { callerWithOwnBearer } from '../core/caller.js'
 
 let lab: DocumentServiceLab
 

@@ -1,8 +1,8 @@
 import { types } from 'node:util'
-import { GatewayError } from '../common/errors/gateway-error.js'
-import { TooManyRedirects } from '../common/http/address-guard.js'
-import { refusalIn } from '../common/http/guarded-client-refusal.js'
-import { codeOf } from '../common/http/upstream-failure.js'
+import { GatewayError } from '../core/gateway-error.js'
+import { refusalIn } from '../upstream/guarded-client-refusal.js'
+import { TooManyRedirects } from '../upstream/ssrf-guard.js'
+import { codeOf } from '../upstream/upstream-failure.js'
 
 const BROKE_OFF = 'The connection to the server of the document broke off.'
 

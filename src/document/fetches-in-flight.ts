@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common'
-import { GatewayError } from '../common/errors/gateway-error.js'
 import { ConfigStore } from '../config/config-store.js'
+import { GatewayError } from '../core/gateway-error.js'
 
 /** A fetch takes a second or two. */
 const RETRY_AFTER_SECONDS = 2

@@ -1,4 +1,4 @@
-import type { ByteSink, ByteSource } from '../common/http/byte-source.js'
+import type { ByteSink, ByteSource } from '../core/byte-source.js'
 
 /**
  * A body of several buffers, each handed on as it is and in a turn of its own: what is written in one turn is joined, and

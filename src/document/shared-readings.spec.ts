@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { contentOf } from '../../test/support/document-stand-ins.js'
 import { newCall } from '../../test/support/raw-upstream.js'
-import { BytesInFlight } from '../common/http/bytes-in-flight.js'
-import type { Call } from '../common/http/call.js'
+import { BytesInFlight } from '../core/memory-budget.js'
+import type { Call } from '../core/request-context.js'
 import type { DocumentReading } from './document-reading.js'
 import { SharedReadings } from './shared-readings.js'
 

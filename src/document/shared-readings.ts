@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common'
-import { GatewayError } from '../common/errors/gateway-error.js'
-import { Call, callerLeft } from '../common/http/call.js'
+import { GatewayError } from '../core/gateway-error.js'
+import { Call, callerLeft } from '../core/request-context.js'
 import type { DocumentReading } from './document-reading.js'
 
 /** How long one of those who wait does. */

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common'
-import { ownerOf } from '../common/auth/owner.js'
-import type { Call } from '../common/http/call.js'
-import { UsageRecorder } from '../common/usage/usage-recorder.js'
-import type { UpstreamImageTask } from '../providers/contracts/image.contract.js'
+import { ownerOf } from '../core/owner.js'
+import type { Call } from '../core/request-context.js'
+import { UsageRecorder } from '../core/usage-recorder.js'
+import type { UpstreamImageTask } from '../providers/image.contract.js'
 
 /** Tasks are read many times after their end; beyond this the store tells those apart that were counted. */
 const REMEMBERED = 10_000

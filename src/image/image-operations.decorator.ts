@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger'
-import { IMAGE_STATUSES } from '../providers/contracts/image.contract.js'
+import { IMAGE_STATUSES } from '../providers/image.contract.js'
 
 const TEXT = { type: 'string' } as const
 const TIME = { type: 'integer', format: 'int64', description: 'Unix milliseconds; 0 until known' } as const

@@ -1,8 +1,8 @@
 import { Controller, Get, Param, UseGuards } from '@nestjs/common'
-import { KeyGuard } from '../common/auth/key.guard.js'
-import type { Call } from '../common/http/call.js'
-import { CurrentCall } from '../common/http/json-request.decorator.js'
-import type { UpstreamAnswer } from '../common/http/upstream-answer.js'
+import { KeyGuard } from '../auth/key.guard.js'
+import type { Call } from '../core/request-context.js'
+import type { UpstreamAnswer } from '../core/upstream-answer.js'
+import { CurrentCall } from '../server/json-request.js'
 import { ApiImage, ApiImageEvents, ApiImageTask } from './image-operations.decorator.js'
 import { ImageService } from './image.service.js'
 

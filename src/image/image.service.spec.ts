@@ -1,13 +1,13 @@
 import { describe, expect, it, jest } from '@jest/globals'
 import { newCall } from '../../test/support/raw-upstream.js'
-import { GatewayError } from '../common/errors/gateway-error.js'
-import { parseConfig } from '../config/config-loader.js'
 import { ConfigStore } from '../config/config-store.js'
-import type { UpstreamImageTask } from '../providers/contracts/image.contract.js'
-import type { ImageChannels } from './image-channels.js'
+import { parseConfig } from '../config/load-config.js'
+import { GatewayError } from '../core/gateway-error.js'
+import type { UpstreamImageTask } from '../providers/image.contract.js'
+import type { ImageChannels } from './image-tasks.js'
 import { ImageService } from './image.service.js'
-import { TaskWatches } from './task-watches.js'
 import { unknownTask } from './task-id.js'
+import { TaskWatches } from './task-watches.js'
 
 describe('The events of a task', () => {
   it('promise nothing before the upstream has answered, however long it takes', async () => {

@@ -1,4 +1,4 @@
-import { GatewayError } from '../common/errors/gateway-error.js'
+import { GatewayError } from '../core/gateway-error.js'
 
 /** The family's own are sixteen digits; an id becomes a part of the upstream's path. */
 const TASK_ID = /^[A-Za-z0-9_-]{1,64}$/

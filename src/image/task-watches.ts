@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common'
-import type { Caller } from '../common/auth/caller.js'
-import { ownerOf } from '../common/auth/owner.js'
-import { Call } from '../common/http/call.js'
-import type { TaskListener } from '../common/http/task-events.js'
 import { ConfigStore } from '../config/config-store.js'
-import { ImageChannels } from './image-channels.js'
-import { TaskWatch } from './task-watch.js'
+import type { Caller } from '../core/caller.js'
+import { ownerOf } from '../core/owner.js'
+import { Call } from '../core/request-context.js'
+import type { TaskListener } from '../dialects/task-response.js'
+import { ImageChannels } from './image-tasks.js'
+import { TaskWatch } from './image-watch.js'
 
 /** The watches that are under way: one for each task, however many follow it. */
 @Injectable()

@@ -1,11 +1,11 @@
 import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiSecurity, ApiTags } from '@nestjs/swagger'
-import { KeyGuard } from '../common/auth/key.guard.js'
-import { ApiMessagesErrors } from '../common/errors/api-errors.decorator.js'
-import { type JsonCall, JsonRequest } from '../common/http/json-request.decorator.js'
-import type { UpstreamAnswer } from '../common/http/upstream-answer.js'
+import { KeyGuard } from '../auth/key.guard.js'
+import type { UpstreamAnswer } from '../core/upstream-answer.js'
+import { ApiMessagesErrors } from '../dialects/error-docs.js'
+import { type JsonCall, JsonRequest } from '../server/json-request.js'
 import { MessagesDialect, type MessagesHeaders } from './messages-headers.decorator.js'
-import { CountTokensRequestDto, MessagesRequestDto } from './messages-request.dto.js'
+import { CountTokensRequestDto, MessagesRequestDto } from './messages.dto.js'
 import { MessagesService } from './messages.service.js'
 
 @ApiTags('messages')

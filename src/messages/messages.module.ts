@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common'
-import { AuthModule } from '../common/auth/auth.module.js'
-import { ProvidersModule } from '../providers/providers.module.js'
+import { AuthModule } from '../auth/auth.module.js'
+import { ProvidersModule } from '../routing/providers.module.js'
 import { MessagesController } from './messages.controller.js'
 import { MessagesService } from './messages.service.js'
 

@@ -1,5 +1,5 @@
-import { GatewayError } from '../common/errors/gateway-error.js'
-import type { Thinking } from './messages-request.dto.js'
+import { GatewayError } from '../core/gateway-error.js'
+import type { Thinking } from './messages.dto.js'
 
 const MINIMUM_BUDGET_TOKENS = 1024
 /** With this beta the budget spans several turns and may exceed one answer's maximum. */

@@ -1,9 +1,9 @@
 import { Controller, Get, Param, UseGuards } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger'
-import { KeyGuard } from '../common/auth/key.guard.js'
-import { ApiChatErrors } from '../common/errors/api-errors.decorator.js'
-import type { Call } from '../common/http/call.js'
-import { CurrentCall } from '../common/http/json-request.decorator.js'
+import { KeyGuard } from '../auth/key.guard.js'
+import type { Call } from '../core/request-context.js'
+import { ApiChatErrors } from '../dialects/error-docs.js'
+import { CurrentCall } from '../server/json-request.js'
 import { type ModelEntry, type ModelList, ModelsService } from './models.service.js'
 
 @ApiTags('models')

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common'
-import { GatewayError } from '../common/errors/gateway-error.js'
-import { quoted } from '../common/errors/message-text.js'
-import type { Call } from '../common/http/call.js'
-import { type ListedModel, ProviderRouter } from '../providers/provider-router.js'
+import { GatewayError } from '../core/gateway-error.js'
+import { quoted } from '../core/message-text.js'
+import type { Call } from '../core/request-context.js'
+import { type ListedModel, ProviderRouter } from '../routing/router.js'
 
 /** A model in the list form of the chat dialect, with the keys the messages family's SDK reads beside them. */
 export interface ModelEntry {

@@ -1,6 +1,6 @@
-import { BYTES_PER_TOKEN } from '../common/limits/expected-use.js'
-import { BASE64_BYTES_PER_CHARACTER } from '../common/realtime-dialect/strict-base64.js'
-import { isRecord } from '../common/validation/field-rules.js'
+import { isRecord } from '../core/validation-rules.js'
+import { BASE64_BYTES_PER_CHARACTER } from '../dialects/realtime/strict-base64.js'
+import { BYTES_PER_TOKEN } from '../limits/estimate-usage.js'
 import { bytesPerSecond, HEARD_TOKENS_PER_SECOND, PCM_BYTES_PER_SECOND } from './audio-rates.js'
 
 /** Of an append without audio and without an id. */

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { LimitedCalls, SESSION } from '../../test/support/limited-calls.js'
-import { AnswerReservations } from './answer-reservations.js'
+import { AnswerReservations } from './session-limits.js'
 
 /** In a session: its client asks, its upstream begins, refuses or ends an answer, others have their turn. */
 type Step =

@@ -1,4 +1,4 @@
-import { isRecord } from '../common/validation/field-rules.js'
+import { isRecord } from '../core/validation-rules.js'
 
 /** Upstreams count audio by these. */
 export const HEARD_TOKENS_PER_SECOND = 10

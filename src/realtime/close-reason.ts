@@ -1,4 +1,4 @@
-import { presentableMessage, scrubMessage } from '../common/errors/message-text.js'
+import { presentableMessage, scrubMessage } from '../core/message-text.js'
 
 /** RFC 6455 section 5.5: a control frame carries 125 bytes, two of which are the code. */
 const MAXIMUM_REASON_BYTES = 123

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { ExpectedAnswer } from './expected-answer.js'
+import { ExpectedAnswer } from './response-estimate.js'
 
 const frame = (event: object): Buffer => Buffer.from(JSON.stringify(event))
 const create = (response?: object): Buffer => frame({ type: 'response.create', response })

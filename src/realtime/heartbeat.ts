@@ -1,4 +1,4 @@
-import type { SocketSide } from './socket-side.js'
+import type { SocketSide } from './socket.js'
 
 const MAXIMUM_MISSES = 2
 

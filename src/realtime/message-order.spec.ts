@@ -3,8 +3,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { WebSocket } from 'ws'
 import { type SocketPairs, startSocketPairs } from '../../test/support/socket-pairs.js'
-import { MessageOrder } from './message-order.js'
-import { SocketSide } from './socket-side.js'
+import { MessageOrder } from './message-queue.js'
+import { SocketSide } from './socket.js'
 
 let pairs: SocketPairs
 beforeEach(async () => {

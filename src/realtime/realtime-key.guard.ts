@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common'
-import { plainKey, readKey } from '../common/auth/bearer.js'
-import { KeyTable } from '../common/auth/key-table.js'
-import { GatewayError } from '../common/errors/gateway-error.js'
-import { callOf } from '../common/http/call.js'
-import { LimitGate } from '../common/limits/limit-gate.js'
-import { offeredSubprotocols } from '../common/websocket/subprotocols.js'
+import { plainKey, readKey } from '../auth/bearer.js'
+import { KeyTable } from '../auth/key-table.js'
+import { GatewayError } from '../core/gateway-error.js'
+import { callOf } from '../core/request-context.js'
+import { LimitGate } from '../limits/rate-limiter.js'
+import { offeredSubprotocols } from '../server/subprotocols.js'
 
 /** Browsers cannot set headers on a socket: their clients offer the key as a subprotocol, which is never chosen. */
 const KEY_PREFIX = 'openai-insecure-api-key.'

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common'
-import { Metrics } from '../common/observability/metrics.js'
-import { byLabel, registerCounter, registerGauge, single } from '../common/observability/readings.js'
+import { Metrics } from '../observability/metrics.js'
+import { byLabel, registerCounter, registerGauge, single } from '../observability/readings.js'
 import { RealtimeSeats } from './realtime-seats.js'
 import { RealtimeTraffic } from './realtime-traffic.js'
 

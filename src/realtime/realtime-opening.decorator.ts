@@ -1,7 +1,7 @@
 import { createParamDecorator } from '@nestjs/common'
 import type { Request } from 'express'
-import { GatewayError } from '../common/errors/gateway-error.js'
-import type { RealtimeOpening } from '../providers/contracts/realtime.contract.js'
+import { GatewayError } from '../core/gateway-error.js'
+import type { RealtimeOpening } from '../providers/realtime.contract.js'
 
 /** The query of an upgrade as a controller receives it: exactly one `model`, the rest in order. */
 export const Opening = createParamDecorator((_data, context) =>

@@ -1,8 +1,8 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common'
-import { keyOver, type KeyStanding } from '../common/auth/key-standing.js'
-import { GatewayError } from '../common/errors/gateway-error.js'
-import { Readiness } from '../common/observability/readiness.js'
 import { ConfigStore } from '../config/config-store.js'
+import { GatewayError } from '../core/gateway-error.js'
+import { keyOver, type KeyStanding } from '../core/key-standing.js'
+import { Readiness } from '../observability/readiness.js'
 
 /** When a refused client may look again; by then some session has ended or another replica has taken over. */
 const RETRY_AFTER_SECONDS = 5

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common'
-import type { Call } from '../common/http/call.js'
-import { UpgradeAnswer } from '../common/http/upgrade-answer.js'
-import type { RealtimeOpening, RealtimeUpstream } from '../providers/contracts/realtime.contract.js'
-import { ProviderRouter } from '../providers/provider-router.js'
+import type { Call } from '../core/request-context.js'
+import type { RealtimeOpening, RealtimeUpstream } from '../providers/realtime.contract.js'
+import { ProviderRouter } from '../routing/router.js'
+import { UpgradeAnswer } from '../server/upgrade-answer.js'
 import { RealtimeSeats, type Seat } from './realtime-seats.js'
 
 /** An upstream that has said yes; what is left to do is to tell the client. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { startSessions, type TestSessions } from '../../test/support/realtime-session.js'
-import { SessionClock } from './session-clock.js'
-import { SocketSide } from './socket-side.js'
+import { SessionClock } from './session-timers.js'
+import { SocketSide } from './socket.js'
 
 let sessions: TestSessions
 beforeEach(async () => {

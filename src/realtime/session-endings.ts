@@ -1,6 +1,6 @@
-import { GatewayError } from '../common/errors/gateway-error.js'
+import { GatewayError } from '../core/gateway-error.js'
+import type { UsageOutcome } from '../core/usage-record.js'
 import { closeReason } from './close-reason.js'
-import type { UsageOutcome } from '../common/usage/usage-record.js'
 import type { RealtimeError } from './error-event.js'
 
 export interface Close {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Allowance, SpentLimit, TokensAndAudio, WorkReservation } from '../common/limits/allowance.js'
+import type { Allowance, SpentLimit, TokensAndAudio, WorkReservation } from '../core/quota.js'
 import { type AnswerDesk, SessionSpending, SpentGuard } from './session-spending.js'
 
 class RecordingAllowance implements Allowance {

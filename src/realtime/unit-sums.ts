@@ -1,4 +1,4 @@
-import type { Units } from '../common/http/call.js'
+import type { Units } from '../core/request-context.js'
 
 /** Names that an upstream may add up over a long session; more would be memory that grows with what it invents. */
 const MAXIMUM_NAMES = 64

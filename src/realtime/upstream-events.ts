@@ -1,8 +1,8 @@
-import type { RealtimeTranslator } from '../common/realtime-dialect/realtime-translator.js'
-import { FrameScan } from '../common/realtime-dialect/frame-scan.js'
-import { isRecord } from '../common/validation/field-rules.js'
+import { FrameScan } from '../core/frame-scan.js'
+import { isRecord } from '../core/validation-rules.js'
+import type { RealtimeTranslator } from '../dialects/realtime/translator.js'
 import { scrubUpstreamText } from './close-reason.js'
-import type { RealtimeTerms } from './realtime-terms.js'
+import type { RealtimeTerms } from './session-context.js'
 import { billedKind, type SessionUsage } from './session-usage.js'
 
 const NOTHING: readonly Buffer[] = []

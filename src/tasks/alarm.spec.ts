@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { ManualClock } from '../../test/support/task-lab.js'
-import { Alarm } from './alarm.js'
+import { Alarm } from './wake-timer.js'
 
 const HOUR_MS = 3_600_000
 

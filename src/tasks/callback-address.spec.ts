@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import type { ResolveHost } from '../common/http/address-guard.js'
-import { GuardedClient } from '../common/http/guarded-client.js'
-import { parseConfig } from '../config/config-loader.js'
 import { ConfigStore } from '../config/config-store.js'
+import { parseConfig } from '../config/load-config.js'
+import { GuardedClient } from '../upstream/safe-fetch.js'
+import type { ResolveHost } from '../upstream/ssrf-guard.js'
 import { CallbackAddress } from './callback-address.js'
 
 const REFUSED = { kind: 'invalid_request', details: { code: 'url_not_allowed', param: 'callback_url' } }

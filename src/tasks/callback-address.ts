@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common'
-import { GatewayError } from '../common/errors/gateway-error.js'
-import { GuardedClient } from '../common/http/guarded-client.js'
+import { GatewayError } from '../core/gateway-error.js'
+import { GuardedClient } from '../upstream/safe-fetch.js'
 
 const FIELD = 'callback_url'
 const MAXIMUM_CHARACTERS = 2048

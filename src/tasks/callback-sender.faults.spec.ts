@@ -2,13 +2,12 @@ import { once } from 'node:events'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-
 import { CallbackLab } from '../../test/support/callback-lab.js'
 import { eventually } from '../../test/support/eventually.js'
 import { HeldAnswers, take } from '../../test/support/held-answers.js'
 import { unusedPort } from '../../test/support/raw-upstream.js'
 import { selfSigned } from '../../test/support/self-signed.js'
-import { GatewayError } from '../common/errors/gateway-error.js'
+import { GatewayError } from '../core/gateway-error.js'
 
 let lab: CallbackLab
 let held: HeldAnswers

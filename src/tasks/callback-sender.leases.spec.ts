@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-
 import { CallbackLab } from '../../test/support/callback-lab.js'
 import { HeldAnswers, take } from '../../test/support/held-answers.js'
-import { GatewayError } from '../common/errors/gateway-error.js'
+import { GatewayError } from '../core/gateway-error.js'
 
 let lab: CallbackLab
 let held: HeldAnswers

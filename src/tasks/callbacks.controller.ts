@@ -8,12 +8,12 @@ import {
   ApiTags,
   getSchemaPath,
 } from '@nestjs/swagger'
-import { KeyGuard } from '../common/auth/key.guard.js'
-import { ApiTaskErrors } from '../common/errors/api-errors.decorator.js'
-import type { Call } from '../common/http/call.js'
-import { CurrentCall } from '../common/http/json-request.decorator.js'
-import { taskAnswer } from '../common/http/task-answer.js'
-import type { UpstreamAnswer } from '../common/http/upstream-answer.js'
+import { KeyGuard } from '../auth/key.guard.js'
+import type { Call } from '../core/request-context.js'
+import type { UpstreamAnswer } from '../core/upstream-answer.js'
+import { ApiTaskErrors } from '../dialects/error-docs.js'
+import { taskAnswer } from '../dialects/task-answer.js'
+import { CurrentCall } from '../server/json-request.js'
 import { CallbackDeliveryDto, RedeliveryDto } from './callbacks.dto.js'
 import { CallbacksService } from './callbacks.service.js'
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common'
-import { GatewayError } from '../common/errors/gateway-error.js'
-import type { Call } from '../common/http/call.js'
-import type { VideoKind } from '../providers/contracts/video.contract.js'
+import { GatewayError } from '../core/gateway-error.js'
+import type { Call } from '../core/request-context.js'
+import type { VideoKind } from '../providers/video.contract.js'
 import { CallbackDeliveryDto, RedeliveryDto } from './callbacks.dto.js'
 import { Tasks } from './tasks.js'
 

@@ -1,11 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
-
 import { eventually } from '../../test/support/eventually.js'
 import { failureOf } from '../../test/support/failures.js'
 import { callOf, taskLab, videoChannel } from '../../test/support/task-lab.js'
-import type { ErrorKind } from '../common/errors/error-kinds.js'
-import { type FailedAttempt, GatewayError } from '../common/errors/gateway-error.js'
-import { callerLeft } from '../common/http/call.js'
+import type { ErrorKind } from '../core/errors.js'
+import { type FailedAttempt, GatewayError } from '../core/gateway-error.js'
+import { callerLeft } from '../core/request-context.js'
 
 const attemptError = (kind: ErrorKind, attempt: FailedAttempt, details: object = {}): GatewayError =>
   new GatewayError(kind, 'What the upstream did.', { attempt, ...details })

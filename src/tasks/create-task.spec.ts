@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
-
 import { eventually } from '../../test/support/eventually.js'
 import { failureOf } from '../../test/support/failures.js'
 import { CALLBACK_URL, callOf, taskLab, TEAM_A, TEAM_B, videoChannel } from '../../test/support/task-lab.js'
-import { callerLeft } from '../common/http/call.js'
+import { callerLeft } from '../core/request-context.js'
 
 const dataOf = (body: string): unknown => (JSON.parse(body) as { data: unknown }).data
 

@@ -1,5 +1,5 @@
-import type { Units } from '../common/http/call.js'
-import type { EndedTask } from '../common/usage/usage-recorder.js'
+import type { Units } from '../core/request-context.js'
+import type { EndedTask } from '../core/usage-recorder.js'
 import type { Task } from './task.js'
 
 /** What a task that has just ended leaves to be recorded as used. */

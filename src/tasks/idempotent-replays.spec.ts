@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { eventually } from '../../test/support/eventually.js'
 import { callOf, taskLab, type TaskLab, TEAM_B } from '../../test/support/task-lab.js'
-import { GatewayError } from '../common/errors/gateway-error.js'
-import { Call } from '../common/http/call.js'
+import { GatewayError } from '../core/gateway-error.js'
+import { Call } from '../core/request-context.js'
 
 const KEYED = { idempotencyKey: 'key-1', externalTaskId: 'order-1' }
 const OTHER_BODY = { ...KEYED, fingerprint: 'b'.repeat(64) }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common'
-import { GatewayError } from '../common/errors/gateway-error.js'
+import { GatewayError } from '../core/gateway-error.js'
 import { type IdempotencyClaim, type IdempotencyRecord, TaskRepository } from './task.repository.js'
 import type { CreateAnswer } from './tasks.js'
 

@@ -1,5 +1,5 @@
-import { GatewayError } from '../common/errors/gateway-error.js'
-import { type Call, callerLeft } from '../common/http/call.js'
+import { GatewayError } from '../core/gateway-error.js'
+import { type Call, callerLeft } from '../core/request-context.js'
 
 /**
  * The outcome of work that was told to end in time and with its caller, or a rejection then, should it not: nobody waits

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
-import { Lanes } from './lanes.js'
+import { Lanes } from './keyed-queue.js'
 
 const WIDTH = 4
 

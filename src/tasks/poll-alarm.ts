@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common'
-import { Alarm } from './alarm.js'
+import { Alarm } from './wake-timer.js'
 
 /** How whoever gives a task an early next poll tells the poller, which may be asleep for longer. */
 @Injectable()

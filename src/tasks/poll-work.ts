@@ -1,7 +1,7 @@
-import { GatewayError } from '../common/errors/gateway-error.js'
-import { Call } from '../common/http/call.js'
+import { GatewayError } from '../core/gateway-error.js'
+import { Call } from '../core/request-context.js'
+import type { TaskRefresh } from './refresh-task.js'
 import type { RescheduleBatch } from './reschedule-batch.js'
-import type { TaskRefresh } from './task-refresh.js'
 import type { Observation } from './task-verdict.js'
 import { isTerminal, type Task } from './task.js'
 

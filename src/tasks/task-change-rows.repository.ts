@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
-import type { DatabaseSchema } from '../common/database/database-schema.js'
-import { GatewayError } from '../common/errors/gateway-error.js'
-import { insertRecords } from '../common/usage/usage-rows.repository.js'
+import { GatewayError } from '../core/gateway-error.js'
+import type { DatabaseSchema } from '../storage/database-schema.js'
+import { insertRecords } from '../usage/usage-rows.repository.js'
 import { hostOf } from './callback-host.js'
 import type { TaskChange } from './task.repository.js'
 

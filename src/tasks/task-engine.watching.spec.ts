@@ -1,10 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
-
 import { eventually } from '../../test/support/eventually.js'
 import { find, made } from '../../test/support/task-calls.js'
 import { callOf, taskLab, type TaskLab, taskWorld, TEAM_A, videoChannel } from '../../test/support/task-lab.js'
-import type { Caller } from '../common/auth/caller.js'
-import type { Call } from '../common/http/call.js'
+import type { Caller } from '../core/caller.js'
+import type { Call } from '../core/request-context.js'
 import type { Task } from './task.js'
 
 describe('Watching a task', () => {

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common'
-import { GatewayError } from '../common/errors/gateway-error.js'
-import type { CallContext } from '../providers/contracts/call-context.js'
 import { ConfigStore } from '../config/config-store.js'
+import { GatewayError } from '../core/gateway-error.js'
+import type { CallContext } from '../providers/call-context.js'
 import { IdempotentReplays } from './idempotent-replays.js'
-import { type IdempotencyClaim, type IntentOutcome, type NewTask, TaskRepository } from './task.repository.js'
 import type { Task } from './task.js'
+import { type IdempotencyClaim, type IntentOutcome, type NewTask, TaskRepository } from './task.repository.js'
 
 /** Added to the time an upstream call may take: for writing down what came of it. */
 const LEASE_MARGIN_MS = 30_000

@@ -1,7 +1,7 @@
 import { type BeforeApplicationShutdown, Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common'
-import { Database } from '../common/database/database.js'
+import { Database } from '../storage/database.js'
 import { TaskCreation } from './create-task.js'
-import { TaskPoller } from './task-poller.js'
+import { TaskPoller } from './poller.js'
 import { TaskRetention } from './task-retention.js'
 
 /** Background work begins once the store is open, and ends before it closes. */

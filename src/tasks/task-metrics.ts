@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common'
-import { Database } from '../common/database/database.js'
-import { Metrics } from '../common/observability/metrics.js'
-import { byLabel, type Read, registerCounter, registerGauge } from '../common/observability/readings.js'
-import { CallbackSender } from './callback-sender.js'
+import { Metrics } from '../observability/metrics.js'
+import { byLabel, type Read, registerCounter, registerGauge } from '../observability/readings.js'
+import { Database } from '../storage/database.js'
+import { CallbackSender } from './callback-delivery.js'
 import { CallbackRepository } from './callback.repository.js'
+import { TaskPoller } from './poller.js'
+import { TaskRecorder } from './record-task.js'
 import { StoreCounts } from './store-counts.js'
-import { TaskPoller } from './task-poller.js'
-import { TaskRecorder } from './task-recorder.js'
 import { TaskRepository } from './task.repository.js'
 
 /** Shown at 0 as well: a state without tasks is news. */

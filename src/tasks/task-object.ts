@@ -1,4 +1,4 @@
-import { JsonBody } from '../common/http/json-body.js'
+import { JsonBody } from '../core/json-body.js'
 import type { Task } from './task.js'
 
 /** The object of a task that the gateway itself ends: its last one with the ending in it, or a new one if it has none. */

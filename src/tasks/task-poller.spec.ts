@@ -11,9 +11,9 @@ import {
   taskOf,
 } from '../../test/support/running-labs.js'
 import { CALLBACK_URL, callOf, videoChannel } from '../../test/support/task-lab.js'
-import { GatewayError } from '../common/errors/gateway-error.js'
-import type { Task } from './task.js'
+import { GatewayError } from '../core/gateway-error.js'
 import { NO_RECORD, TOO_LATE } from './task-verdict.js'
+import type { Task } from './task.js'
 
 const LOST = new GatewayError('upstream_failed', 'Lost.', { attempt: { phase: 'sent' } })
 const DOWN = new GatewayError('upstream_failed', 'Down.', { attempt: { phase: 'unsent', channelFault: true } })

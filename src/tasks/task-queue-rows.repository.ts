@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely'
-import type { DatabaseSchema } from '../common/database/database-schema.js'
+import type { DatabaseSchema } from '../storage/database-schema.js'
 import { taskOf } from './task-row.js'
 import type { Task } from './task.js'
 import type { ClaimRequest, Reschedule } from './task.repository.js'

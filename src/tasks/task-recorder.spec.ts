@@ -2,11 +2,11 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import { CollectedUsage } from '../../test/support/collected-usage.js'
 import { type MemoryRepositories, memoryRepositories } from '../../test/support/memory-repositories.js'
 import { someSubmitted, submitted } from '../../test/support/task-rows.js'
-import type { SettledTask } from '../common/usage/usage-recorder.js'
-import { TaskRecorder } from './task-recorder.js'
+import type { SettledTask } from '../core/usage-recorder.js'
+import { TaskRecorder } from './record-task.js'
 import { TaskWatchers } from './task-watchers.js'
-import type { TaskChange, TaskRepository } from './task.repository.js'
 import type { Task } from './task.js'
+import type { TaskChange, TaskRepository } from './task.repository.js'
 
 let store: MemoryRepositories
 let usage: CollectedUsage

@@ -1,8 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common'
-import { HourlySweep } from '../common/database/hourly-sweep.js'
-import type { Logger } from '../common/observability/logger.js'
-import { LOGGER } from '../common/observability/observability.module.js'
 import { ConfigStore } from '../config/config-store.js'
+import type { Logger } from '../observability/logger.js'
+import { LOGGER } from '../observability/observability.module.js'
+import { HourlySweep } from '../storage/hourly-sweep.js'
 import { Clock } from './clock.js'
 import { TaskRepository } from './task.repository.js'
 

@@ -1,5 +1,5 @@
-import type { TaskRow } from '../common/database/database-schema.js'
-import type { VideoKind } from '../providers/contracts/video.contract.js'
+import type { VideoKind } from '../providers/video.contract.js'
+import type { TaskRow } from '../storage/database-schema.js'
 import type { Task, TaskState } from './task.js'
 
 /** A row as the store holds it, as a task. `kind` and `state` are written by this house alone. */

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common'
-import type { Call } from '../common/http/call.js'
 import { ConfigStore } from '../config/config-store.js'
+import type { Call } from '../core/request-context.js'
 import { Clock } from './clock.js'
-import type { Terms } from './task-change.js'
+import type { Terms } from './transitions.js'
 
 /** What changes of tasks are made under at this moment. */
 @Injectable()

@@ -1,10 +1,10 @@
-import type { UpstreamVideoTask } from '../providers/contracts/video.contract.js'
+import type { UpstreamVideoTask } from '../providers/video.contract.js'
 import { withCallersId } from './external-ids.js'
-import { failure, outcomeUnknown, seenChange, type Terms } from './task-change.js'
-import type { Reschedule, TaskChange } from './task.repository.js'
 import { nextPollAtMs, pollAfterFailureAtMs, pollWithoutChannelAtMs } from './task-schedule.js'
 import { isUnconfirmed, nextState } from './task-states.js'
 import type { Task } from './task.js'
+import type { Reschedule, TaskChange } from './task.repository.js'
+import { failure, outcomeUnknown, seenChange, type Terms } from './transitions.js'
 
 /** What asking the upstream about a task brought. */
 export type Observation =

@@ -1,5 +1,5 @@
 import { Injectable, Optional } from '@nestjs/common'
-import type { Call } from '../common/http/call.js'
+import type { Call } from '../core/request-context.js'
 import { isTerminal, type Task } from './task.js'
 
 /** Changes made by other replicas are found by reading the task anew. */

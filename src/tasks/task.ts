@@ -1,4 +1,4 @@
-import type { VideoKind, VideoTaskStatus } from '../providers/contracts/video.contract.js'
+import type { VideoKind, VideoTaskStatus } from '../providers/video.contract.js'
 
 /**
  * Where a task stands. `creating`: the upstream is being asked, or was when the process died. `unknown`: it was asked and

@@ -1,8 +1,8 @@
-import type { Caller } from '../common/auth/caller.js'
-import type { Call } from '../common/http/call.js'
-import type { CallContext } from '../providers/contracts/call-context.js'
-import type { UpstreamVideoTask, VideoKind, VideoProvider } from '../providers/contracts/video.contract.js'
-import type { Route } from '../providers/provider-router.js'
+import type { Caller } from '../core/caller.js'
+import type { Call } from '../core/request-context.js'
+import type { CallContext } from '../providers/call-context.js'
+import type { UpstreamVideoTask, VideoKind, VideoProvider } from '../providers/video.contract.js'
+import type { Route } from '../routing/router.js'
 import type { CallbackDelivery } from './callback.repository.js'
 import type { Task } from './task.js'
 

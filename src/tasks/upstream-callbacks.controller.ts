@@ -1,7 +1,7 @@
 import { Controller, HttpCode, Param, Post } from '@nestjs/common'
 import { ApiExcludeController } from '@nestjs/swagger'
-import { type Exchange, HttpExchange } from '../common/http/exchange.decorator.js'
-import { assertReadable, readBody } from '../common/http/request-body.js'
+import { type Exchange, HttpExchange } from '../server/exchange.decorator.js'
+import { assertReadable, readBody } from '../server/read-body.js'
 import { UpstreamCallbacksService } from './upstream-callbacks.service.js'
 
 /** A task object is a few kilobytes; more is not from an upstream. */

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common'
-import { GatewayError } from '../common/errors/gateway-error.js'
+import { GatewayError } from '../core/gateway-error.js'
 import { Clock } from './clock.js'
 import { isCallbackToken } from './external-ids.js'
 import { PollAlarm } from './poll-alarm.js'

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import { parse } from 'yaml'
-import type { CountedUnits } from '../common/usage/counted-units.js'
-import { parseConfig } from '../config/config-loader.js'
 import type { ModelClass } from '../config/channel-config.js'
-import { BUILT_IN_MODELS } from '../providers/routing/models.table.js'
+import { parseConfig } from '../config/load-config.js'
+import type { CountedUnits } from '../core/counted-units.js'
+import { BUILT_IN_MODELS } from '../routing/models.table.js'
 import { PriceTable } from './price-table.js'
 
 const { prices } = parse(readFileSync(new URL('../../gateway.example.yaml', import.meta.url), 'utf8')) as {

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common'
 import { type Kysely, sql } from 'kysely'
-import { Database } from '../common/database/database.js'
-import type { DatabaseSchema } from '../common/database/database-schema.js'
-import { insertRecords, recordOf } from '../common/usage/usage-rows.repository.js'
-import { HOUR_MS, sumRecords } from './usage-sums.repository.js'
-import type { UsageRecord } from '../common/usage/usage-record.js'
-import type { UsageQuestion, UsageSum } from './usage-reports.js'
+import type { UsageRecord } from '../core/usage-record.js'
+import type { DatabaseSchema } from '../storage/database-schema.js'
+import { Database } from '../storage/database.js'
+import { insertRecords, recordOf } from './usage-rows.repository.js'
+import type { UsageQuestion, UsageSum } from './usage-usage-reports.js'
+import { HOUR_MS, sumRecords } from './usage.pg.js'
 import { type UsagePage, UsageRepository } from './usage.repository.js'
 
 /** Usage records in PostgreSQL, embedded or not. */

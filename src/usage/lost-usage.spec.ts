@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { records } from '../../test/support/usage-writer-lab.js'
-import { createLogging } from '../common/observability/logger.js'
-import { Metrics } from '../common/observability/metrics.js'
-import type { LogLevel } from '../config/gateway-config.js'
+import type { LogLevel } from '../config/settings.js'
+import { createLogging } from '../observability/logger.js'
+import { Metrics } from '../observability/metrics.js'
 import { LostUsage } from './lost-usage.js'
 import { UsageMetrics } from './usage-metrics.js'
 

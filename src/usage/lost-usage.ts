@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common'
-import type { Logger } from '../common/observability/logger.js'
-import { LOGGER } from '../common/observability/observability.module.js'
-import type { UsageRecord } from '../common/usage/usage-record.js'
+import type { UsageRecord } from '../core/usage-record.js'
+import type { Logger } from '../observability/logger.js'
+import { LOGGER } from '../observability/observability.module.js'
 import { type DropReason, UsageMetrics } from './usage-metrics.js'
 
 /**

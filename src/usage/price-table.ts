@@ -1,7 +1,7 @@
-import { globMatcher } from '../common/auth/model-access.js'
-import type { PriceRow } from '../config/gateway-config.js'
-import { Price } from './price.js'
-import type { UsageKind } from '../common/usage/usage-record.js'
+import type { PriceRow } from '../config/settings.js'
+import { globMatcher } from '../core/model-access.js'
+import type { UsageKind } from '../core/usage-record.js'
+import { Price } from './prices.js'
 
 /** Names that callers invent must not fill the memory; the rows are searched again then. */
 const REMEMBERED = 10_000

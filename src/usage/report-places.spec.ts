@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { ownerOf } from '../common/auth/owner.js'
-import { callerWithOwnBearer } from '../common/auth/caller.js'
+import { callerWithOwnBearer } from '../core/caller.js'
+import { ownerOf } from '../core/owner.js'
 import { ReportPlaces } from './report-places.js'
 
 const BUSY = { kind: 'overloaded', details: { retryAfterSeconds: 1 } }

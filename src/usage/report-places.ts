@@ -1,5 +1,5 @@
-import { isOwnBearer } from '../common/auth/owner.js'
-import { GatewayError } from '../common/errors/gateway-error.js'
+import { GatewayError } from '../core/gateway-error.js'
+import { isOwnBearer } from '../core/owner.js'
 
 /** A statement may take three times as long; most take far less. */
 const RETRY_AFTER_SECONDS = 1

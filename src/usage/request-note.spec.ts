@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
-import { GatewayError } from '../common/errors/gateway-error.js'
-import { Call } from '../common/http/call.js'
+import { GatewayError } from '../core/gateway-error.js'
+import { Call } from '../core/request-context.js'
 import { PriceTable } from './price-table.js'
-import { requestNote } from './request-note.js'
+import { requestNote } from './usage-entry.js'
 
 const PRICES = new PriceTable([])
 const OK = { status: 200, left: false, totalMs: 12.3, gatewayMs: 1 }

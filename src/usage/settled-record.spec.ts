@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Units } from '../common/http/call.js'
+import type { Units } from '../core/request-context.js'
+import type { UsageRecord } from '../core/usage-record.js'
 import { PriceTable } from './price-table.js'
-import { pricedUse, settledRecord } from './settled-record.js'
-import type { UsageRecord } from '../common/usage/usage-record.js'
+import { pricedUse, settledRecord } from './priced-record.js'
 import type { UsageNote } from './usage-note.js'
 
 const PRICES = new PriceTable([

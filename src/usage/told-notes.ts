@@ -1,5 +1,5 @@
-import { isOwnBearer, ownerOf } from '../common/auth/owner.js'
-import type { EndedTask, UsageEntry } from '../common/usage/usage-recorder.js'
+import { isOwnBearer, ownerOf } from '../core/owner.js'
+import type { EndedTask, UsageEntry } from '../core/usage-recorder.js'
 import type { PriceTable } from './price-table.js'
 import type { UsageNote } from './usage-note.js'
 

@@ -9,7 +9,7 @@ import {
   usageLedgerLab,
   type UsageLedgerOptions,
 } from '../../test/support/usage-ledger-lab.js'
-import { Call } from '../common/http/call.js'
+import { Call } from '../core/request-context.js'
 
 let lab: UsageLedgerLab
 

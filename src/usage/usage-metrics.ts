@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common'
-import { Metrics } from '../common/observability/metrics.js'
-import { type Reading, registerCounter, registerGauge, single } from '../common/observability/readings.js'
-import { UNIT_NAMES, type UnitName } from '../common/usage/unit-names.js'
-import type { UsageClass } from '../common/usage/usage-record.js'
-import type { PricedUse } from './settled-record.js'
+import { UNIT_NAMES, type UnitName } from '../core/unit-names.js'
+import type { UsageClass } from '../core/usage-record.js'
+import { Metrics } from '../observability/metrics.js'
+import { type Reading, registerCounter, registerGauge, single } from '../observability/readings.js'
+import type { PricedUse } from './priced-record.js'
 import type { UsageNote } from './usage-note.js'
 
 interface Count {

@@ -1,5 +1,5 @@
-import type { Units, Usage } from '../common/http/call.js'
-import type { UsageClass, UsageKind, UsageOutcome } from '../common/usage/usage-record.js'
+import type { Units, Usage } from '../core/request-context.js'
+import type { UsageClass, UsageKind, UsageOutcome } from '../core/usage-record.js'
 import type { PriceTable } from './price-table.js'
 
 /** Of a model, in characters. None of a configuration has a longer one; a caller makes one as long as it likes. */

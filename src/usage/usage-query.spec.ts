@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { GatewayError } from '../common/errors/gateway-error.js'
-import type { Query } from '../common/http/query.js'
+import { GatewayError } from '../core/gateway-error.js'
+import type { Query } from '../core/query.js'
 import { assertKnown, cursorOf, readCursor, readGroups, readLimit, readPeriod } from './usage-query.js'
 
 const NOW = Date.parse('2026-03-04T05:06:07.000Z')

@@ -1,8 +1,8 @@
-import { GatewayError } from '../common/errors/gateway-error.js'
-import type { Query } from '../common/http/query.js'
-import { isCalendarDay } from '../common/validation/calendar-day.js'
+import { isCalendarDay } from '../core/calendar-day.js'
+import { GatewayError } from '../core/gateway-error.js'
+import type { Query } from '../core/query.js'
+import type { UsageGroup } from './usage-usage-reports.js'
 import type { UsagePosition } from './usage.repository.js'
-import type { UsageGroup } from './usage-reports.js'
 
 export interface Period {
   /** Unix milliseconds; `toMs` is outside. */

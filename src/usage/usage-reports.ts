@@ -1,44 +1,55 @@
-import type { CountedUnits } from '../common/usage/counted-units.js'
+import { Injectable } from '@nestjs/common'
+import { ConfigStore } from '../config/config-store.js'
+import { GatewayError } from '../core/gateway-error.js'
+import type { UsageRecord } from '../core/usage-record.js'
+import { ReportPlaces } from './report-places.js'
+import { UsageLedger } from './usage-queue.js'
+import { type UsageQuestion, UsageReports, type UsageSum } from './usage-usage-reports.js'
+import { type UsagePage, UsageRepository } from './usage.repository.js'
 
-/** `day` is a day in UTC. */
-export const USAGE_GROUPS = ['day', 'model', 'channel', 'key'] as const
-export type UsageGroup = (typeof USAGE_GROUPS)[number]
+/** More are nobody's to read. */
+const MAXIMUM_GROUPS = 10_000
 
-/** Which records are summed, and over what. Times are Unix milliseconds; `toMs` is outside. */
-export interface UsageQuestion {
-  readonly fromMs: number
-  readonly toMs: number
-  /** Empty: one sum over everything. */
-  readonly groupBy: readonly UsageGroup[]
-  /** All callers with an upstream key of their own have the key id `caller`. */
-  readonly keyId?: string
-  /** One caller: `ownerOf(caller)`. */
-  readonly ownerId?: string
-  readonly model?: string
-  readonly channelId?: string
-}
+/** Of callers in this process: whatever else asks the store, keys above all, must find a connection. */
+const CALLERS_AT_ONCE = 2
+const LEAST_CONNECTIONS_EACH = 4
 
-/** One sum. The groups that were asked for are set; `null` where the records name no model or no channel. */
-export interface UsageSum {
-  /** `YYYY-MM-DD`. */
-  readonly day?: string
-  readonly model?: string | null
-  readonly channelId?: string | null
-  readonly keyId?: string
-  readonly records: number
-  /** Used something that has no price: the cost lacks them. */
-  readonly unpricedRecords: number
-  readonly units: CountedUnits
-  /** Exact decimal text, in the currency of the price table. */
-  readonly cost: string
-}
+/** Reports of what the store has, after what this process still had to write. */
+@Injectable()
+export class StoredUsageReports extends UsageReports {
+  private readonly places = new ReportPlaces()
 
-/** Sums of the usage records; the token under which an operator's part injects them. `UsageModule` exports it. */
-export abstract class UsageReports {
-  /**
-   * The sums, in the order of their groups, including what this process has not written yet. Rejects with `invalid_request`
-   * for more than 10,000 groups, with `not_found` where usage is not stored, with `overloaded` while the store is away,
-   * while a caller has a report made already, or while all places for reports are taken.
-   */
-  abstract sums(question: UsageQuestion): Promise<readonly UsageSum[]>
+  constructor(
+    private readonly records: UsageRepository,
+    private readonly ledger: UsageLedger,
+    private readonly store: ConfigStore,
+  ) {
+    super()
+  }
+
+  override async sums(question: UsageQuestion): Promise<readonly UsageSum[]> {
+    const sums = await this.report(question.ownerId, () => this.records.sums(question, MAXIMUM_GROUPS + 1))
+    if (sums.length <= MAXIMUM_GROUPS) return sums
+    throw new GatewayError('invalid_request', 'There are too many groups: ask for a shorter period or fewer groups.', {
+      param: 'group_by',
+      code: 'too_many_groups',
+    })
+  }
+
+  /** One caller's records, newest first. Rejects as `sums` does. */
+  list(page: UsagePage): Promise<readonly UsageRecord[]> {
+    return this.report(page.ownerId, () => this.records.list(page))
+  }
+
+  private async report<Result>(ownerId: string | undefined, make: () => Promise<Result>): Promise<Result> {
+    const { usage, database } = this.store.current
+    if (usage.store === false) {
+      throw new GatewayError('not_found', 'Usage is not stored by this gateway.', { code: 'usage_not_stored' })
+    }
+    const callersAtOnce = Math.min(CALLERS_AT_ONCE, Math.ceil(database.maxConnections / LEAST_CONNECTIONS_EACH))
+    return this.places.during(ownerId, callersAtOnce, async () => {
+      await this.ledger.flush()
+      return make()
+    })
+  }
 }

@@ -12,7 +12,7 @@ import {
   type UsageWriterLab,
   usageWriterLab,
 } from '../../test/support/usage-writer-lab.js'
-import type { UsageRecord } from '../common/usage/usage-record.js'
+import type { UsageRecord } from '../core/usage-record.js'
 
 const FORGOTTEN = 'usage is not stored here: the oldest records are forgotten'
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { eventually } from '../../test/support/eventually.js'
 import { MemoryUsage } from '../../test/support/memory-usage.js'
-import { createLogging } from '../common/observability/logger.js'
-import { Database } from '../common/database/database.js'
-import { parseConfig } from '../config/config-loader.js'
 import { ConfigStore } from '../config/config-store.js'
+import { parseConfig } from '../config/load-config.js'
+import { createLogging } from '../observability/logger.js'
+import { Database } from '../storage/database.js'
 import { UsageRetention } from './usage-retention.js'
 
 const RETENTION_MS = 1000

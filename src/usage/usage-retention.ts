@@ -1,9 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common'
-import { Database } from '../common/database/database.js'
-import { Retention } from '../common/database/retention.js'
-import type { Logger } from '../common/observability/logger.js'
-import { LOGGER } from '../common/observability/observability.module.js'
 import { ConfigStore } from '../config/config-store.js'
+import type { Logger } from '../observability/logger.js'
+import { LOGGER } from '../observability/observability.module.js'
+import { Database } from '../storage/database.js'
+import { Retention } from '../storage/retention.js'
 import { UsageRepository } from './usage.repository.js'
 
 const BATCH_ROWS = 1000

@@ -1,9 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common'
-import type { Logger } from '../common/observability/logger.js'
-import { LOGGER } from '../common/observability/observability.module.js'
-import type { UsageRecord } from '../common/usage/usage-record.js'
+import type { UsageRecord } from '../core/usage-record.js'
+import type { Logger } from '../observability/logger.js'
+import { LOGGER } from '../observability/observability.module.js'
 import type { PriceTable } from './price-table.js'
-import { type PricedUse, pricedUse, settledRecord } from './settled-record.js'
+import { type PricedUse, pricedUse, settledRecord } from './priced-record.js'
 import { UsageMetrics } from './usage-metrics.js'
 import type { UsageNote } from './usage-note.js'
 

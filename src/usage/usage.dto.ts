@@ -1,15 +1,15 @@
 import { ApiProperty } from '@nestjs/swagger'
-import type { CountedUnits } from '../common/usage/counted-units.js'
-import { UNIT_NAMES, type UnitColumn, UNITS } from '../common/usage/unit-names.js'
+import type { CountedUnits } from '../core/counted-units.js'
+import { UNIT_NAMES, type UnitColumn, UNITS } from '../core/unit-names.js'
 import {
   USAGE_KINDS,
   USAGE_OUTCOMES,
   type UsageKind,
   type UsageOutcome,
   type UsageRecord,
-} from '../common/usage/usage-record.js'
+} from '../core/usage-record.js'
 import type { Period } from './usage-query.js'
-import type { UsageSum } from './usage-reports.js'
+import type { UsageSum } from './usage-usage-reports.js'
 
 const COST = 'Exact decimal in the currency of the price table'
 const FIGURES = { type: 'object', additionalProperties: true, nullable: true } as const

@@ -1,5 +1,5 @@
-import type { UsageRecord } from '../common/usage/usage-record.js'
-import type { UsageQuestion, UsageSum } from './usage-reports.js'
+import type { UsageRecord } from '../core/usage-record.js'
+import type { UsageQuestion, UsageSum } from './usage-usage-reports.js'
 
 /** The place of a record in the order of a list: newest first. */
 export interface UsagePosition {

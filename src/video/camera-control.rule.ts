@@ -8,7 +8,7 @@ import {
   oneOf,
   optional,
   record,
-} from '../common/validation/field-rules.js'
+} from '../core/validation-rules.js'
 
 export const CAMERA_AXES = ['horizontal', 'vertical', 'pan', 'tilt', 'roll', 'zoom'] as const
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { JsonBody } from '../common/http/json-body.js'
-import type { VideoKind } from '../providers/contracts/video.contract.js'
+import { JsonBody } from '../core/json-body.js'
+import type { VideoKind } from '../providers/video.contract.js'
 import { forwardedBody, routedModel } from './forwarded-body.js'
 import type { VideoFields } from './video-fields.js'
 

@@ -1,5 +1,5 @@
-import type { JsonBody, JsonEdits } from '../common/http/json-body.js'
-import type { VideoKind } from '../providers/contracts/video.contract.js'
+import type { JsonBody, JsonEdits } from '../core/json-body.js'
+import type { VideoKind } from '../providers/video.contract.js'
 import type { TaskIds } from '../tasks/tasks.js'
 import type { VideoFields } from './video-fields.js'
 import { DEFAULT_MODELS } from './video-models.js'

@@ -1,7 +1,7 @@
 import 'reflect-metadata'
 import { describe, expect, it } from '@jest/globals'
 import { pngText } from '../../test/support/images.js'
-import { DtoCheck } from '../common/validation/dto-check.js'
+import { DtoCheck } from '../core/dto-check.js'
 import { MultiImageVideoDto } from './multi-image-video.dto.js'
 
 const check = new DtoCheck(MultiImageVideoDto)

@@ -1,5 +1,5 @@
-import { Field } from '../common/validation/field.decorator.js'
-import { flag, oneOf, optional, record, required, text } from '../common/validation/field-rules.js'
+import { Field } from '../core/field.decorator.js'
+import { flag, oneOf, optional, record, required, text } from '../core/validation-rules.js'
 import {
   ASPECT_RATIOS,
   duration,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { readPage } from './page-query.js'
+import { readPage } from './video-query.js'
 
 describe('The page of a list', () => {
   it.each([

@@ -1,5 +1,5 @@
-import type { Call } from '../common/http/call.js'
-import { type Follow, followingFailure, TaskEvents } from '../common/http/task-events.js'
+import type { Call } from '../core/request-context.js'
+import { type Follow, followingFailure, TaskEvents } from '../dialects/task-response.js'
 import type { Task } from '../tasks/task.js'
 import type { Tasks } from '../tasks/tasks.js'
 

@@ -1,4 +1,4 @@
-import { GatewayError } from '../common/errors/gateway-error.js'
+import { GatewayError } from '../core/gateway-error.js'
 
 /** Ids of tasks made elsewhere may be of any kind, but they become a part of the upstream's path. */
 const TASK_ID = /^[^\p{Cc}/\\]{1,256}$/u

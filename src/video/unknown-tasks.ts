@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common'
-import type { Call } from '../common/http/call.js'
-import type { UpstreamVideoTask, VideoKind, VideoProvider } from '../providers/contracts/video.contract.js'
-import { type PinnedRoute, ProviderRouter } from '../providers/provider-router.js'
+import type { Call } from '../core/request-context.js'
+import type { UpstreamVideoTask, VideoKind, VideoProvider } from '../providers/video.contract.js'
+import { type PinnedRoute, ProviderRouter } from '../routing/router.js'
 import { isUpstreamExternalId } from '../tasks/task.js'
 
 /** Tasks this gateway never saw: made before it stood there, or around it (channel option `unknownTasks`). */

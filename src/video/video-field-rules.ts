@@ -1,5 +1,5 @@
-import { fault, type FieldRule, list, record, required, text } from '../common/validation/field-rules.js'
-import { image } from './images/image.rule.js'
+import { fault, type FieldRule, list, record, required, text } from '../core/validation-rules.js'
+import { image } from './image.rule.js'
 
 /** Specification: Limits. In code points. */
 export const MAXIMUM_PROMPT_CHARACTERS = 2_500

@@ -9,7 +9,7 @@ import {
   type VideoApplication,
 } from '../../test/support/video-application.js'
 import { keptTask, StandInChannel, upstreamTask } from '../../test/support/video-stand-ins.js'
-import { GatewayError } from '../common/errors/gateway-error.js'
+import { GatewayError } from '../core/gateway-error.js'
 
 let application: VideoApplication
 afterEach(() => application.close())

@@ -1,4 +1,4 @@
-import type { VideoKind } from '../providers/contracts/video.contract.js'
+import type { VideoKind } from '../providers/video.contract.js'
 
 /** Specification: Video task (multi-image), `model_name`. */
 export const MULTI_IMAGE_MODELS = ['vidgen-v1-6'] as const

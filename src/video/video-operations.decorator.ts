@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common'
 import { ApiBearerAuth, ApiHeader, ApiOkResponse, ApiOperation, ApiParam, ApiQuery, ApiTags } from '@nestjs/swagger'
-import { ApiTaskCreateErrors, ApiTaskErrors } from '../common/errors/api-errors.decorator.js'
+import { ApiTaskCreateErrors, ApiTaskErrors } from '../dialects/error-docs.js'
 
 const TIME = { type: 'integer', format: 'int64', description: 'Unix milliseconds' } as const
 const STATUS = { type: 'string', enum: ['submitted', 'processing', 'succeed', 'failed'] } as const

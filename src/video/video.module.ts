@@ -1,10 +1,10 @@
 import { Module } from '@nestjs/common'
-import { AuthModule } from '../common/auth/auth.module.js'
-import { ProvidersModule } from '../providers/providers.module.js'
+import { AuthModule } from '../auth/auth.module.js'
+import { ProvidersModule } from '../routing/providers.module.js'
 import { TasksModule } from '../tasks/tasks.module.js'
-import { MultiImageVideoController } from './multi-image-video.controller.js'
 import { TextVideoController } from './text-video.controller.js'
 import { UnknownTasks } from './unknown-tasks.js'
+import { MultiImageVideoController } from './video.controller.js'
 import { VideoService } from './video.service.js'
 
 /** Video tasks (specification: Video task): create, read, list and follow. */

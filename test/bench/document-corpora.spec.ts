@@ -1,8 +1,8 @@
-import { afterEach, describe, expect, it } from '@jest/globals'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readDocument } from '../../src/document/engine/engine.js'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { readDocument } from '@multi-model-gateway/document-engine/engine.js'
 import {
   DocumentReader,
   type Figure,
@@ -16,7 +16,7 @@ import {
   readMarkdown,
   scoreDocument,
   scorePage,
-} from '../support/document-bench.js'
+} from '../support/bench-scripts.js'
 
 const LIMITS = { pages: 500, decodedBytes: 25_000_000 }
 const SHORT_PDFS = [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { readMarkdown, type ScoredBlock } from '../support/document-bench.js'
+import { readMarkdown, type ScoredBlock } from '../support/bench-scripts.js'
 
 const paragraph = (text: string): ScoredBlock => ({ type: 'paragraph', text })
 const item = (text: string, depth = 1, ordered = false): ScoredBlock => ({ type: 'item', depth, ordered, text })

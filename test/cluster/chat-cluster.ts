@@ -1,7 +1,7 @@
-import { type P1Simulator, startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
+import { type P1Simulator, startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
 import { p1Channel, UPSTREAM_KEY } from '../support/p1-gateway.js'
-import { type Cluster, type ClusterOptions, startCluster } from './cluster.js'
 import { startParts } from '../support/start-parts.js'
+import { type Cluster, type ClusterOptions, startCluster } from './cluster.js'
 
 export interface ChatClusterOptions extends Omit<ClusterOptions, 'channels'> {
   /** Between the chunks of a stream. */

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { Metrics } from '../../src/common/observability/metrics.js'
+import { Metrics } from '../../src/observability/metrics.js'
 import { startGateway, type TestGateway } from '../support/gateway.js'
 import {
   costOf,

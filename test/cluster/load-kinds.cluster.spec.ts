@@ -1,12 +1,12 @@
 import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { Database } from '../../src/common/database/database.js'
+import { Database } from '../../src/storage/database.js'
 import { startGateway, type TestGateway } from '../support/gateway.js'
 import { sendRaw } from '../support/raw-http.js'
 import { dataDirectory as newDataDirectory, STORE_START_MS } from '../support/stores.js'
-import { NEVER_POLLED } from '../support/vidgen-gateway.js'
+import { NEVER_POLLED } from '../support/task-gateways.js'
+import { isWhole, type LoadKind, type LoadQuestion } from './callers.js'
 import { type LoadUpstreams, startLoadUpstreams } from './load-upstreams.js'
-import { isWhole, type LoadKind, type LoadQuestion } from './steady-load.js'
 
 let upstreams: LoadUpstreams
 let gateway: TestGateway

@@ -1,5 +1,5 @@
-import { synthesizeSpeech } from '../../src/sandbox/audio/speech-synthesizer.js'
-import type { ImggenSimulator } from '../../src/sandbox/imggen/imggen.simulator.js'
+import { synthesizeSpeech } from '@multi-model-gateway/sandbox/audio/speech-synthesizer.js'
+import type { ImggenSimulator } from '@multi-model-gateway/sandbox/imggen/imggen.simulator.js'
 import { sha1, TRANSCRIPTIONS, wavOfSeconds } from '../support/audio-uploads.js'
 import { CHAT_PATH, chatText, SPEECH_PATH, speechText } from '../support/chat-bodies.js'
 import { type DocumentBody, documentPart, PARSE_PATH } from '../support/document-lab.js'
@@ -7,7 +7,7 @@ import { imagePath } from '../support/imggen-gateway.js'
 import { MESSAGES } from '../support/m1-gateway.js'
 import { fieldPart, filePart, MULTIPART, multipartBytes } from '../support/upload-server.js'
 import { type Envelope, type ShownTask, videoText } from '../support/video-caller.js'
-import type { LoadKind } from './steady-load.js'
+import type { LoadKind } from './callers.js'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 

@@ -1,12 +1,12 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type P1Simulator, startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
-import { TEST_KEY } from '../support/gateway.js'
+import { type P1Simulator, startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
 import { emptyDirectory } from '../support/gateway-process.js'
-import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.js'
+import { TEST_KEY } from '../support/gateway.js'
 import { p1Channel, UPSTREAM_KEY } from '../support/p1-gateway.js'
-import { startClusterPostgres } from './debian-postgres.js'
+import { type HoldingProxy, startHoldingProxy } from '../support/proxies.js'
 import { startParts } from '../support/start-parts.js'
+import { startClusterPostgres } from './debian-postgres.js'
 import { WorkerLab } from './worker-lab.js'
 
 /** A gateway of two workers on a PostgreSQL of its own, with one simulated upstream. */

@@ -1,5 +1,5 @@
-import type { Fault } from '../../src/sandbox/faults.js'
-import type { Simulator } from '../../src/sandbox/simulator.js'
+import type { Fault } from '@multi-model-gateway/sandbox/server/faults.js'
+import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator.js'
 import type { SpeechFault, SpeechUpstream } from './speech-lab.js'
 
 /** A simulator that is called over HTTP, as the contract sees it. */

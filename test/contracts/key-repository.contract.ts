@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
-import type { AdminAuditRepository, AuditEntry } from '../../src/common/admin/admin-audit.repository.js'
-import type { KeyRepository, NewIssuedKey } from '../../src/keys/key.repository.js'
+import type { AdminAuditRepository, AuditEntry } from '../../src/admin/admin-audit.repository.js'
+import type { KeyRepository, NewIssuedKey } from '../../src/auth/key.repository.js'
 
 export interface KeyRepositories {
   readonly keys: KeyRepository

@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach } from '@jest/globals'
-import { keyRepositories } from '../support/key-rows.js'
 import { dataDirectory, STORE_START_MS, type TestStore, testStore } from '../support/stores.js'
 import { describeKeyRepository, type KeyRepositories } from './key-repository.contract.js'
+import { keyRepositories } from './key-rows.js'
 
 let directory: string
 let store: TestStore

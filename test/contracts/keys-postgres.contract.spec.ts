@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach } from '@jest/globals'
-import { keyRepositories } from '../support/key-rows.js'
 import { startPostgres, type TestPostgres } from '../support/postgres.js'
 import { STORE_START_MS, type TestStore, testStore } from '../support/stores.js'
 import { describeKeyRepository, type KeyRepositories } from './key-repository.contract.js'
+import { keyRepositories } from './key-rows.js'
 
 let postgres: TestPostgres
 let store: TestStore

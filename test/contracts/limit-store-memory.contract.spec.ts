@@ -1,4 +1,4 @@
-import { createLimitStore } from '../../src/common/limits/limit-store.js'
+import { createLimitStore } from '../../src/limits/counter-store.js'
 import { limitStoreContract } from './limit-store.contract.js'
 
 const SILENT = { info: () => undefined, warn: () => undefined }

@@ -1,5 +1,5 @@
-import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
-import type { Fault } from '../../src/sandbox/faults.js'
+import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
+import type { Fault } from '@multi-model-gateway/sandbox/server/faults.js'
 import { httpUpstream } from './http-upstream.js'
 import type { SpeechFault, SpeechSetup } from './speech-lab.js'
 import { describeSpeechProvider } from './speech-provider.contract.js'

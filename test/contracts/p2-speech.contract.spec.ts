@@ -1,5 +1,5 @@
-import type { SocketFault } from '../../src/sandbox/socket-protocol.js'
-import { startP2Simulator } from '../../src/sandbox/p2/p2.simulator.js'
+import { startP2Simulator } from '@multi-model-gateway/sandbox/p2/p2.simulator.js'
+import type { SocketFault } from '@multi-model-gateway/sandbox/server/websocket-protocol.js'
 import type { SpeechFault } from './speech-lab.js'
 import { describeSpeechProvider } from './speech-provider.contract.js'
 

@@ -1,5 +1,5 @@
-import type { Fault } from '../../src/sandbox/faults.js'
-import { startP3Simulator } from '../../src/sandbox/p3/p3.simulator.js'
+import { startP3Simulator } from '@multi-model-gateway/sandbox/p3/p3.simulator.js'
+import type { Fault } from '@multi-model-gateway/sandbox/server/faults.js'
 import { httpUpstream } from './http-upstream.js'
 import type { SpeechFault } from './speech-lab.js'
 import { describeSpeechProvider } from './speech-provider.contract.js'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach } from '@jest/globals'
-import { KyselyCallbackRepository } from '../../src/tasks/kysely-callback.repository.js'
-import { KyselyTaskRepository } from '../../src/tasks/kysely-task.repository.js'
+import { KyselyCallbackRepository } from '../../src/tasks/callback.pg.js'
+import { KyselyTaskRepository } from '../../src/tasks/task.pg.js'
 import { KyselyUsageRepository } from '../../src/usage/kysely-usage.repository.js'
 import { startPostgres, type TestPostgres } from '../support/postgres.js'
 import { emptyStore, STORE_START_MS, type TestStore, testStore } from '../support/stores.js'

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { Stream } from 'openai/core/streaming'
-import { AUDIO_FORMATS } from '../../src/common/audio-dialect/audio-formats.js'
+import { AUDIO_FORMATS } from '../../src/dialects/audio-formats.js'
 import { decode, type DecodedAudio } from '../support/audio-decoders.js'
 import { openai6 } from '../support/openai-clients.js'
 import type { RawAnswer } from '../support/raw-http.js'
@@ -8,10 +8,10 @@ import { speechBytes, speechEvents } from './speech-answers.js'
 import {
   SPEECH_FORMATS,
   SPEECH_FORMS,
-  startLab,
-  withLab,
   type SpeechLab,
   type SpeechSetup,
+  startLab,
+  withLab,
   type Witness,
 } from './speech-lab.js'
 

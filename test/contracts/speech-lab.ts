@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { SPEECH_PATH } from '../support/chat-bodies.js'
-import { startCuttingProxy } from './cutting-proxy.js'
-import { startCountingProxy, type CountingProxy } from '../support/counting-proxy.js'
+import { type CountingProxy, startCountingProxy } from '../support/counting-proxy.js'
+import { startCuttingProxy } from '../support/cutting-proxy.js'
 import { startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
-import { openRaw, sendRaw, type RawAnswer } from '../support/raw-http.js'
+import { openRaw, type RawAnswer, sendRaw } from '../support/raw-http.js'
 
 export const SPEECH_FORMATS = ['mp3', 'wav', 'aac', 'flac', 'opus', 'pcm'] as const
 export type SpeechFormat = (typeof SPEECH_FORMATS)[number]

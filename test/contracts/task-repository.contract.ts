@@ -1,11 +1,11 @@
 import { describe } from '@jest/globals'
-import type { UsageRecord } from '../../src/common/usage/usage-record.js'
-import type { TaskRepository } from '../../src/tasks/task.repository.js'
+import type { UsageRecord } from '../../src/core/usage-record.js'
 import type { CallbackRepository } from '../../src/tasks/callback.repository.js'
+import type { TaskRepository } from '../../src/tasks/task.repository.js'
+import { describeEnds } from './task-repository-ends.contract.js'
 import { describeIntents } from './task-repository-intents.contract.js'
 import { describeLookups } from './task-repository-lookups.contract.js'
 import { describeQueue } from './task-repository-queue.contract.js'
-import { describeEnds } from './task-repository-ends.contract.js'
 
 /** Empty repositories on one store; the same objects for all tests of a suite. */
 export interface Repositories {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
-import type { CountedUnits } from '../../src/common/usage/counted-units.js'
-import type { UsageQuestion } from '../../src/usage/usage-reports.js'
+import type { CountedUnits } from '../../src/core/counted-units.js'
+import type { UsageQuestion } from '../../src/usage/usage-usage-reports.js'
 import type { UsageRepository } from '../../src/usage/usage.repository.js'
-import { expectedSums } from '../support/expected-sums.js'
 import { seededRandom } from '../support/seeded-random.js'
 import { NOON_MS, usageRecord } from '../support/usage-records.js'
+import { expectedSums } from './expected-sums.js'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS

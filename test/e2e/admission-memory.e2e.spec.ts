@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { collectGarbage } from '../../src/common/admission/process-memory.js'
 import { ConfigStore } from '../../src/config/config-store.js'
+import { collectGarbage } from '../../src/overload/process-memory.js'
 import { eventually } from '../support/eventually.js'
-import { CHAT, FullGateway } from '../support/full-gateway.js'
+import { CHAT, FullGateway } from '../support/failing-calls.js'
 import { type RawAnswer, sendRaw } from '../support/raw-http.js'
 
 /** Served at once while memory is short. */

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { ADMIN_SECTION } from '../support/admin-lab.js'
 import { ADMIN_KEY } from '../support/admin-caller.js'
+import { ADMIN_SECTION } from '../support/admin-lab.js'
 import { eventually } from '../support/eventually.js'
-import { FULL, FullGateway, KeptAliveClient, CHAT, chatBytes, ANSWER } from '../support/full-gateway.js'
+import { ANSWER, CHAT, chatBytes, FULL, FullGateway, KeptAliveClient } from '../support/failing-calls.js'
 import { type RawAnswer, sendRaw } from '../support/raw-http.js'
 import { handshake, REALTIME_PATH } from '../support/upgrade-client.js'
 

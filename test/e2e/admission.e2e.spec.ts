@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { endlessWork } from '../support/endless-work.js'
 import { eventually } from '../support/eventually.js'
-import { FULL, FullGateway, KeptAliveClient, chatBytes } from '../support/full-gateway.js'
+import { chatBytes, FULL, FullGateway, KeptAliveClient } from '../support/failing-calls.js'
 import { openRaw, sendRaw } from '../support/raw-http.js'
 import { handshake, REALTIME_PATH } from '../support/upgrade-client.js'
 

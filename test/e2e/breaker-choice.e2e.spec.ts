@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
-import { ChannelHealth } from '../../src/providers/routing/channel-health.js'
-import { startP1Simulator, type P1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
+import { type P1Simulator, startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
+import { ChannelHealth } from '../../src/routing/circuit-breaker.js'
 import { ask, askAndWait, channelOf, times } from '../support/breaker-lab.js'
 import { eventually } from '../support/eventually.js'
 import { startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
 import { p1Channel, UPSTREAM_KEY } from '../support/p1-gateway.js'
 import { RealtimeProbe } from '../support/realtime-probe.js'
 import { STORE_START_MS } from '../support/stores.js'
-import { startVidgenGateway } from '../support/vidgen-gateway.js'
+import { startVidgenGateway } from '../support/task-gateways.js'
 import { VideoCaller } from '../support/video-caller.js'
 
 const IDS = ['first', 'second'] as const

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
-import type { FaultName } from '../../src/sandbox/faults.js'
+import type { FaultName } from '@multi-model-gateway/sandbox/server/faults.js'
 import { chat, CHAT_PATH, chatText, SPEECH_PATH, speechText } from '../support/chat-bodies.js'
 import { openai4, openai6 } from '../support/openai-clients.js'
-import { startP1Gateway, type P1Gateway } from '../support/p1-gateway.js'
+import { type P1Gateway, startP1Gateway } from '../support/p1-gateway.js'
 import { errorOf, eventsOf, sendRaw } from '../support/raw-http.js'
 import { SHORT_TIMEOUTS } from '../support/upstream-faults.js'
 

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { Admission } from '../../src/common/admission/admission.js'
+import { Admission } from '../../src/overload/admission.js'
 import { eventually } from '../support/eventually.js'
 import { startGateway, type TestGateway } from '../support/gateway.js'
 import { sendRaw } from '../support/raw-http.js'

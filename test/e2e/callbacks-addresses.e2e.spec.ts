@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { VIDGEN_KINDS } from '../../src/sandbox/vidgen/vidgen-request.js'
+import { VIDGEN_KINDS } from '@multi-model-gateway/sandbox/vidgen/vidgen-request.js'
 import { TEST_KEY } from '../support/gateway.js'
 import { STORE_START_MS } from '../support/stores.js'
+import { startVidgenGateway, type VidgenGateway } from '../support/task-gateways.js'
 import { startUntouchedServer, type UntouchedServer } from '../support/untouched-server.js'
-import { startVidgenGateway, type VidgenGateway } from '../support/vidgen-gateway.js'
 import { VideoCaller } from '../support/video-caller.js'
 
 let lab: VidgenGateway

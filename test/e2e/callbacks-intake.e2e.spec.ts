@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { sendRaw, type RawAnswer } from '../support/raw-http.js'
 import { type PublicEdge, startPublicEdge } from '../support/public-edge.js'
+import { type RawAnswer, sendRaw } from '../support/raw-http.js'
 import { STORE_START_MS } from '../support/stores.js'
-import { startVidgenGateway, type VidgenGateway } from '../support/vidgen-gateway.js'
+import { startVidgenGateway, type VidgenGateway } from '../support/task-gateways.js'
 import { type ShownTask, VideoCaller } from '../support/video-caller.js'
 
 let edge: PublicEdge

@@ -4,7 +4,7 @@ import { CALLBACK_SECRET } from '../support/callback-lab.js'
 import type { ReceivedCallback } from '../support/callback-receiver.js'
 import { eventually } from '../support/eventually.js'
 import { STORE_START_MS } from '../support/stores.js'
-import { POLLED_OFTEN, startVidgenGateway, type VidgenGateway } from '../support/vidgen-gateway.js'
+import { POLLED_OFTEN, startVidgenGateway, type VidgenGateway } from '../support/task-gateways.js'
 import { type ShownDelivery, type ShownTask, VideoCaller } from '../support/video-caller.js'
 
 let lab: VidgenGateway

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
+import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
 import { CHAT_PATH, chatText, SPEECH_PATH, speechText } from '../support/chat-bodies.js'
 import { startGateway } from '../support/gateway.js'
 import { p1Channel, UPSTREAM_KEY, withP1Gateway } from '../support/p1-gateway.js'

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { eventually } from '../support/eventually.js'
 import { TEST_KEY } from '../support/gateway.js'
 import {
   askForImage,
@@ -8,8 +9,7 @@ import {
   type ImggenGatewayOptions,
   startImggenGateway,
 } from '../support/imggen-gateway.js'
-import { eventually } from '../support/eventually.js'
-import { withLab } from '../support/provider-lab.js'
+import { withLab } from '../support/provider-gateways.js'
 
 const OFTEN = { tasks: { pollIntervalMs: 5 } }
 const ONCE = { tasks: { pollIntervalMs: 600_000 } }

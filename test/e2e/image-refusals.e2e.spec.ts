@@ -8,7 +8,7 @@ import {
   type ImggenGatewayOptions,
   startImggenGateway,
 } from '../support/imggen-gateway.js'
-import { withLab } from '../support/provider-lab.js'
+import { withLab } from '../support/provider-gateways.js'
 
 const inLab = (options: ImggenGatewayOptions, run: (lab: ImggenGateway) => Promise<void>): Promise<void> =>
   withLab(startImggenGateway(options), async (lab) => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { Metrics } from '../../src/common/observability/metrics.js'
+import { Metrics } from '../../src/observability/metrics.js'
 import { chat, CHAT_PATH, chatText } from '../support/chat-bodies.js'
 import { eventually } from '../support/eventually.js'
 import { askAs, BY_MINUTE, inChat, inMessages, limitHeaders, REQUEST_ID, shownLimit } from '../support/limit-answers.js'

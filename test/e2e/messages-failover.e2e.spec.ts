@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
-import { MESSAGES, messageText, startM1Gateway, type M1Gateway } from '../support/m1-gateway.js'
-import type { ProviderLabOptions } from '../support/provider-lab.js'
-import { sendRaw, type RawAnswer } from '../support/raw-http.js'
+import { type M1Gateway, MESSAGES, messageText, startM1Gateway } from '../support/m1-gateway.js'
+import type { ProviderLabOptions } from '../support/provider-gateways.js'
+import { type RawAnswer, sendRaw } from '../support/raw-http.js'
 
 const send = ({ gateway }: M1Gateway, more: object = {}): Promise<RawAnswer> =>
   sendRaw(gateway.url, { path: MESSAGES, body: messageText('Hi', more) })

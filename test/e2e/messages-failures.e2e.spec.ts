@@ -1,17 +1,17 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
-import type { FaultName } from '../../src/sandbox/faults.js'
+import type { FaultName } from '@multi-model-gateway/sandbox/server/faults.js'
 import { TEST_KEY } from '../support/gateway.js'
 import {
   anthropic0,
   anthropic1,
-  MESSAGES,
+  type M1Gateway,
   message,
+  MESSAGES,
   messageText,
   startM1Gateway,
-  type M1Gateway,
 } from '../support/m1-gateway.js'
-import { sendRaw, type RawAnswer, type RawRequest } from '../support/raw-http.js'
 import { expectError, type MessagesError } from '../support/messages-errors.js'
+import { type RawAnswer, type RawRequest, sendRaw } from '../support/raw-http.js'
 import { SHORT_TIMEOUTS } from '../support/upstream-faults.js'
 
 const LIMITED_KEY = 'limited-gateway-key'

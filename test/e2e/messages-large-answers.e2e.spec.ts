@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { once } from 'node:events'
-import type { Fault } from '../../src/sandbox/faults.js'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type { Fault } from '@multi-model-gateway/sandbox/server/faults.js'
 import { askLimits } from '../support/asked-limits.js'
 import { type M1Gateway, MESSAGES, messageText, startM1Gateway } from '../support/m1-gateway.js'
 import { openRaw, sendRaw } from '../support/raw-http.js'

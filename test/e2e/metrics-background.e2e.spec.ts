@@ -1,15 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { once } from 'node:events'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { WebSocket } from 'ws'
 import { startGateway, TEST_KEY } from '../support/gateway.js'
-import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.js'
 import { startPostgres, type TestPostgres } from '../support/postgres.js'
 import { valueOf } from '../support/prometheus-text.js'
+import { type HoldingProxy, startHoldingProxy } from '../support/proxies.js'
 import { realtimeChannel, startRealtimeUpstream } from '../support/realtime-upstream.js'
 import { scrapable, type Scraper, startScraper } from '../support/scrapes.js'
 import { STORE_START_MS } from '../support/stores.js'
+import { startVidgenGateway, type VidgenGateway } from '../support/task-gateways.js'
 import { VideoCaller } from '../support/video-caller.js'
-import { startVidgenGateway, type VidgenGateway } from '../support/vidgen-gateway.js'
 
 const closers: (() => Promise<unknown>)[] = []
 

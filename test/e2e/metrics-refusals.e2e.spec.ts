@@ -2,10 +2,10 @@ import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { endlessWork } from '../support/endless-work.js'
 import { eventually } from '../support/eventually.js'
-import { CHAT, FULL, FullGateway, KeptAliveClient } from '../support/full-gateway.js'
+import { CHAT, FULL, FullGateway, KeptAliveClient } from '../support/failing-calls.js'
 import { TEST_KEY } from '../support/gateway.js'
 import { sendRaw } from '../support/raw-http.js'
-import { type Scrape, type Scraper, scrapable, startScraper } from '../support/scrapes.js'
+import { scrapable, type Scrape, type Scraper, startScraper } from '../support/scrapes.js'
 
 /** The least that can be set, and less than any process of Node has. */
 const SHORT_OF_MEMORY = { admission: { memoryBytes: 67_108_864 } }

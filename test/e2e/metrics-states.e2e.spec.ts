@@ -3,10 +3,10 @@ import { ask } from '../support/breaker-lab.js'
 import { eventually } from '../support/eventually.js'
 import { startP1Gateway } from '../support/p1-gateway.js'
 import { valueOf } from '../support/prometheus-text.js'
-import { type Scrape, scrapable, startScraper } from '../support/scrapes.js'
+import { scrapable, type Scrape, startScraper } from '../support/scrapes.js'
 import { STORE_START_MS } from '../support/stores.js'
+import { POLLED_OFTEN, startVidgenGateway } from '../support/task-gateways.js'
 import { type ShownDelivery, VideoCaller } from '../support/video-caller.js'
-import { POLLED_OFTEN, startVidgenGateway } from '../support/vidgen-gateway.js'
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {

@@ -10,8 +10,8 @@ import { sendRaw } from '../support/raw-http.js'
 import { startRawUpstream } from '../support/raw-upstream.js'
 import { scrapable, type Scraper, startScraper } from '../support/scrapes.js'
 import { STORE_START_MS } from '../support/stores.js'
+import { startVidgenGateway } from '../support/task-gateways.js'
 import { VideoCaller } from '../support/video-caller.js'
-import { startVidgenGateway } from '../support/vidgen-gateway.js'
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { mergedMetricsText, Metrics } from '../../src/common/observability/metrics.js'
+import { mergedMetricsText, Metrics } from '../../src/observability/metrics.js'
 import { eventually } from '../support/eventually.js'
 import { type MetricFamily, parseScrape, valueOf } from '../support/prometheus-text.js'
 import { STORE_START_MS } from '../support/stores.js'
+import { startVidgenGateway, type VidgenGateway } from '../support/task-gateways.js'
 import { VideoCaller } from '../support/video-caller.js'
-import { startVidgenGateway, type VidgenGateway } from '../support/vidgen-gateway.js'
 
 /** What each process has for itself, so that all of them together have the sum. */
 const ADDED_UP = [

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import type { Simulator } from '../../src/sandbox/simulator.js'
-import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
+import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
+import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator.js'
 import { startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
 
 let simulator: Simulator

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import type { JsonObject } from '../../src/sandbox/json-value.js'
-import type { SocketFault } from '../../src/sandbox/socket-protocol.js'
+import type { JsonObject } from '@multi-model-gateway/sandbox/server/json-value.js'
+import type { SocketFault } from '@multi-model-gateway/sandbox/server/websocket-protocol.js'
 import { SPEECH_PATH } from '../support/chat-bodies.js'
 import {
   P2_ACCESS_TOKEN,
   P2_APP_ID,
+  type P2Gateway,
   p2Text,
   startP2Gateway,
   withP2Gateway,
-  type P2Gateway,
 } from '../support/p2-gateway.js'
-import { errorOf, eventsOf, sendRaw, type RawAnswer } from '../support/raw-http.js'
+import { errorOf, eventsOf, type RawAnswer, sendRaw } from '../support/raw-http.js'
 
 const SENTENCE = 'Hello there, this is a sentence that takes the upstream some frames to say.'
 const FORMS = ['audio', 'sse'] as const

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import type { JsonObject } from '../../src/sandbox/json-value.js'
+import type { JsonObject } from '@multi-model-gateway/sandbox/server/json-value.js'
 import { SPEECH_PATH } from '../support/chat-bodies.js'
 import {
   P2_ACCESS_TOKEN,
   P2_APP_ID,
   P2_UPSTREAM_KEY,
+  type P2Gateway,
   p2Text,
   startP2Gateway,
-  type P2Gateway,
 } from '../support/p2-gateway.js'
-import { errorOf, sendRaw, type RawAnswer } from '../support/raw-http.js'
+import { errorOf, type RawAnswer, sendRaw } from '../support/raw-http.js'
 
 const OWN_VOICE = 'zh_male_wenrouxiaoge_mars_bigtts'
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { AUDIO_FORMATS } from '../../src/common/audio-dialect/audio-formats.js'
-import type { JsonObject } from '../../src/sandbox/json-value.js'
+import type { JsonObject } from '@multi-model-gateway/sandbox/server/json-value.js'
+import { AUDIO_FORMATS } from '../../src/dialects/audio-formats.js'
 import { decode } from '../support/audio-decoders.js'
 import { SPEECH_PATH } from '../support/chat-bodies.js'
 import { OPENAI_CLIENTS } from '../support/openai-clients.js'
-import { P2_APP_ID, P2_MODEL, p2Text, startP2Gateway, withP2Gateway, type P2Gateway } from '../support/p2-gateway.js'
-import { errorOf, eventsOf, openRaw, sendRaw, type RawAnswer } from '../support/raw-http.js'
+import { P2_APP_ID, P2_MODEL, type P2Gateway, p2Text, startP2Gateway, withP2Gateway } from '../support/p2-gateway.js'
+import { errorOf, eventsOf, openRaw, type RawAnswer, sendRaw } from '../support/raw-http.js'
 
 let lab: P2Gateway
 

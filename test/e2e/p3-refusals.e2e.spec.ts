@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { STATUS_MESSAGES } from '../../src/sandbox/p3/p3-status.table.js'
+import { STATUS_MESSAGES } from '@multi-model-gateway/sandbox/p3/p3-status.table.js'
 import { readAndLeave, timeAbort } from '../support/aborted-calls.js'
 import { expectRefused } from '../support/bad-requests.js'
 import { SPEECH_PATH } from '../support/chat-bodies.js'
 import { TEST_KEY } from '../support/gateway.js'
 import { UPSTREAM_KEY } from '../support/p1-gateway.js'
-import { p3Text, startP3Gateway, type P3Gateway } from '../support/p3-gateway.js'
-import { errorOf, eventsOf, openRaw, sendRaw, type RawAnswer } from '../support/raw-http.js'
+import { type P3Gateway, p3Text, startP3Gateway } from '../support/p3-gateway.js'
+import { errorOf, eventsOf, openRaw, type RawAnswer, sendRaw } from '../support/raw-http.js'
 import { SHORT_TIMEOUTS } from '../support/upstream-faults.js'
 
 /** The promise: an upstream whose caller has left is aborted within a second. */

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { startP1Simulator } from '../../src/sandbox/p1/p1.simulator.js'
+import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
 import { CHAT_PATH, chatText } from '../support/chat-bodies.js'
-import { emptyDirectory, runGateway, type GatewayProcess } from '../support/gateway-process.js'
+import { emptyDirectory, type GatewayProcess, runGateway } from '../support/gateway-process.js'
 import { sendRaw } from '../support/raw-http.js'
 
 const running: GatewayProcess[] = []

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { dataDirectory, STORE_START_MS, testStore } from '../support/stores.js'
 
-const MIGRATE = fileURLToPath(new URL('../../dist/migrate.js', import.meta.url))
+const MIGRATE = fileURLToPath(new URL('../../src/migrate.js', import.meta.url))
 
 interface Run {
   readonly code: number | string | null | undefined

@@ -4,10 +4,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { CHAT_PATH, chatText } from '../support/chat-bodies.js'
 import type { GatewayProcess } from '../support/gateway-process.js'
 import { p1Channel } from '../support/p1-gateway.js'
+import { chats, requestIds, storedIn, UsageProcesses } from '../support/process-labs.js'
 import { openRaw } from '../support/raw-http.js'
 import { dataDirectory, STORE_START_MS } from '../support/stores.js'
 import { getUsage, recordsOf } from '../support/usage-lab.js'
-import { chats, requestIds, storedIn, UsageProcesses } from '../support/usage-processes.js'
 import { spilledIds } from '../support/usage-writer-lab.js'
 import { VideoCaller } from '../support/video-caller.js'
 

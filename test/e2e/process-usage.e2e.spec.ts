@@ -3,10 +3,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { CHAT_PATH, chatText } from '../support/chat-bodies.js'
 import { emptyDirectory, runGateway } from '../support/gateway-process.js'
 import { startPostgres, type TestPostgres } from '../support/postgres.js'
+import { chats, NEVER_MS, requestIds, storedIn, UsageProcesses } from '../support/process-labs.js'
 import { openRaw, sendRaw } from '../support/raw-http.js'
 import { STORE_START_MS } from '../support/stores.js'
 import { getUsage, recordsOf } from '../support/usage-lab.js'
-import { chats, NEVER_MS, requestIds, storedIn, UsageProcesses } from '../support/usage-processes.js'
 
 let postgres: TestPostgres
 let lab: UsageProcesses

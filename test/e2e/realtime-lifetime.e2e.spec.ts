@@ -1,11 +1,10 @@
 import { once } from 'node:events'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { WebSocket } from 'ws'
-
-import { Readiness } from '../../src/common/observability/readiness.js'
+import { Readiness } from '../../src/observability/readiness.js'
 import { eventually } from '../support/eventually.js'
 import { startGateway } from '../support/gateway.js'
-import { connectRealtime, connectionsOf, holds, RealtimeDialLab } from '../support/realtime-dial-lab.js'
+import { connectionsOf, connectRealtime, holds, RealtimeDialLab } from '../support/realtime-dial-lab.js'
 import { REALTIME_UPSTREAM_KEY, realtimeChannel } from '../support/realtime-upstream.js'
 import { askUpgrade, refusalOf, sendUpgrade } from '../support/upgrade-client.js'
 

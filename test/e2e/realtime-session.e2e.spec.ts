@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { afterEach, describe, expect, it } from '@jest/globals'
-
-import type { RealtimeDialect } from '../../src/common/realtime-dialect/dialect.js'
-import { type RealtimeSimulator, startRealtimeSimulator } from '../../src/sandbox/realtime/realtime.simulator.js'
+import {
+  type RealtimeSimulator,
+  startRealtimeSimulator,
+} from '@multi-model-gateway/sandbox/realtime/realtime.simulator.js'
+import type { RealtimeDialect } from '../../src/dialects/realtime/dialect.js'
 import { eventually } from '../support/eventually.js'
 import { startGateway, type TestGateway } from '../support/gateway.js'
-import { openai4Client, openai6Client, plainClient, type RealtimeClient } from '../support/realtime-clients.js'
 import { audioOf } from '../support/realtime-probe.js'
 import { REALTIME_UPSTREAM_KEY, realtimeChannel } from '../support/realtime-upstream.js'
+import { openai4Client, openai6Client, plainClient, type RealtimeClient } from '../support/sdk-clients.js'
 import { startTlsProxy } from '../support/tls-proxy.js'
 
 const closers: (() => Promise<unknown>)[] = []

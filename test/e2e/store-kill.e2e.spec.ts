@@ -6,9 +6,9 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import type { Database } from '../../src/common/database/database.js'
-import { KyselyCallbackRepository } from '../../src/tasks/kysely-callback.repository.js'
-import { KyselyTaskRepository } from '../../src/tasks/kysely-task.repository.js'
+import type { Database } from '../../src/storage/database.js'
+import { KyselyCallbackRepository } from '../../src/tasks/callback.pg.js'
+import { KyselyTaskRepository } from '../../src/tasks/task.pg.js'
 import { dataDirectory, STORE_START_MS, testStore } from '../support/stores.js'
 
 const DIST = fileURLToPath(new URL('../../dist', import.meta.url))

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { Metrics } from '../../src/common/observability/metrics.js'
+import { Metrics } from '../../src/observability/metrics.js'
 import { form, TRANSLATIONS, upload } from '../support/audio-uploads.js'
 import { SPEECH_PATH, speechText } from '../support/chat-bodies.js'
 import type { RawRequest } from '../support/raw-http.js'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import type { Fault } from '../../src/sandbox/faults.js'
+import type { Fault } from '@multi-model-gateway/sandbox/server/faults.js'
 import { form, upload, wavOfSeconds } from '../support/audio-uploads.js'
 import {
   completion,

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { UsageReports } from '../../src/usage/usage-reports.js'
+import { UsageReports } from '../../src/usage/usage-usage-reports.js'
 import { CHAT_PATH, chatText, SPEECH_PATH, speechText } from '../support/chat-bodies.js'
 import { TEST_KEY } from '../support/gateway.js'
-import { sendRaw, type ErrorBody } from '../support/raw-http.js'
+import { type ErrorBody, sendRaw } from '../support/raw-http.js'
 import { STORE_START_MS } from '../support/stores.js'
+import { OTHER_KEY } from '../support/task-gateways.js'
 import {
   getUsage,
   recordsOf,
@@ -12,7 +13,6 @@ import {
   startUsageLab,
   type UsageLab,
 } from '../support/usage-lab.js'
-import { OTHER_KEY } from '../support/vidgen-gateway.js'
 
 interface Sums {
   readonly object: string

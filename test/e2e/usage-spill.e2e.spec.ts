@@ -5,10 +5,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { CHAT_PATH, chatText } from '../support/chat-bodies.js'
 import { emptyDirectory, type GatewayProcess } from '../support/gateway-process.js'
 import { startPostgres, type TestPostgres } from '../support/postgres.js'
+import { chats, NEVER_MS, requestIds, storedIn, UsageProcesses } from '../support/process-labs.js'
 import { openRaw } from '../support/raw-http.js'
 import { startSilentProxy } from '../support/silent-proxy.js'
 import { STORE_START_MS } from '../support/stores.js'
-import { chats, NEVER_MS, requestIds, storedIn, UsageProcesses } from '../support/usage-processes.js'
 
 /** What docs/operations.md promises, beside the time that running requests get. */
 const LONGEST_STOP_MS = 10_000

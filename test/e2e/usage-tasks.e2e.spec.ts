@@ -3,8 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { eventually } from '../support/eventually.js'
 import { emptyDirectory } from '../support/gateway-process.js'
 import { startPostgres, type TestPostgres } from '../support/postgres.js'
+import { NEVER_MS, type StoreAt, storedIn, UsageProcesses } from '../support/process-labs.js'
 import { STORE_START_MS } from '../support/stores.js'
-import { NEVER_MS, type StoreAt, storedIn, UsageProcesses } from '../support/usage-processes.js'
 import { VideoCaller } from '../support/video-caller.js'
 
 let postgres: TestPostgres

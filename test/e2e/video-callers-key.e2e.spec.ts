@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { TEST_KEY } from '../support/gateway.js'
 import { STORE_START_MS } from '../support/stores.js'
-import { POLLED_OFTEN, startVidgenGateway, VIDGEN_CREDENTIALS, type VidgenGateway } from '../support/vidgen-gateway.js'
+import { POLLED_OFTEN, startVidgenGateway, VIDGEN_CREDENTIALS, type VidgenGateway } from '../support/task-gateways.js'
 import { VideoCaller } from '../support/video-caller.js'
 
 const ALICE = 'upstream-bearer-of-alice'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { STORE_START_MS } from '../support/stores.js'
-import { NEVER_POLLED, startVidgenGateway, type VidgenGateway } from '../support/vidgen-gateway.js'
+import { NEVER_POLLED, startVidgenGateway, type VidgenGateway } from '../support/task-gateways.js'
 import { type ShownTask, VideoCaller } from '../support/video-caller.js'
 
 const TOO_LATE = 'The task did not finish in time.'

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { ChannelHealth } from '../../src/providers/routing/channel-health.js'
-import type { VidgenSimulator } from '../../src/sandbox/vidgen/vidgen.simulator.js'
+import type { VidgenSimulator } from '@multi-model-gateway/sandbox/vidgen/vidgen.simulator.js'
+import { ChannelHealth } from '../../src/routing/circuit-breaker.js'
 import { STORE_START_MS } from '../support/stores.js'
-import { startVidgenGateway, type VidgenGateway } from '../support/vidgen-gateway.js'
+import { startVidgenGateway, type VidgenGateway } from '../support/task-gateways.js'
 import { VideoCaller } from '../support/video-caller.js'
 
 let lab: VidgenGateway

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { VIDGEN_KINDS } from '../../src/sandbox/vidgen/vidgen-request.js'
+import { VIDGEN_KINDS } from '@multi-model-gateway/sandbox/vidgen/vidgen-request.js'
 import { TEST_KEY } from '../support/gateway.js'
 import { pngHeader, pngText } from '../support/images.js'
 import { STORE_START_MS } from '../support/stores.js'
-import { startVidgenGateway, type VidgenGateway } from '../support/vidgen-gateway.js'
+import { startVidgenGateway, type VidgenGateway } from '../support/task-gateways.js'
 import { VideoCaller, videoText } from '../support/video-caller.js'
 
 const MEBIBYTE = 1024 * 1024

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { eventually } from '../support/eventually.js'
 import { TEST_KEY } from '../support/gateway.js'
 import { STORE_START_MS } from '../support/stores.js'
-import { startVidgenGateway, type VidgenGateway } from '../support/vidgen-gateway.js'
+import { startVidgenGateway, type VidgenGateway } from '../support/task-gateways.js'
 import { VideoCaller, videoText } from '../support/video-caller.js'
 
 const MAXIMUM_BYTES = 62_914_560

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { TEST_KEY } from '../support/gateway.js'
 import { STORE_START_MS } from '../support/stores.js'
-import { OTHER_KEY, startVidgenGateway, type VidgenGateway } from '../support/vidgen-gateway.js'
+import { OTHER_KEY, startVidgenGateway, type VidgenGateway } from '../support/task-gateways.js'
 import { VideoCaller } from '../support/video-caller.js'
 
 const MADE = 32

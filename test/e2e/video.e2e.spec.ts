@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { VIDGEN_KINDS } from '../../src/sandbox/vidgen/vidgen-request.js'
+import { VIDGEN_KINDS } from '@multi-model-gateway/sandbox/vidgen/vidgen-request.js'
 import { TEST_KEY } from '../support/gateway.js'
 import { STORE_START_MS } from '../support/stores.js'
-import { POLLED_OFTEN, startVidgenGateway, type VidgenGateway } from '../support/vidgen-gateway.js'
+import { POLLED_OFTEN, startVidgenGateway, type VidgenGateway } from '../support/task-gateways.js'
 import { dataTextOf, type ShownTask, VideoCaller } from '../support/video-caller.js'
 
 let lab: VidgenGateway

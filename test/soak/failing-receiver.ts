@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { isSignedWith } from '../../src/sandbox/tasks/webhook-signature.js'
+import { isSignedWith } from '@multi-model-gateway/sandbox/tasks/webhook-signature.js'
 import { CallbackReceiver } from '../support/callback-receiver.js'
 import type { Random } from './random.js'
 import { digestOf, type SoakLedger, type TaskObject } from './soak-ledger.js'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Fault } from '../../src/sandbox/faults.js'
-import { startVidgenSimulator, type VidgenSimulator } from '../../src/sandbox/vidgen/vidgen.simulator.js'
+import type { Fault } from '@multi-model-gateway/sandbox/server/faults.js'
+import { startVidgenSimulator, type VidgenSimulator } from '@multi-model-gateway/sandbox/vidgen/vidgen.simulator.js'
 import type { Random } from './random.js'
 import type { Owner } from './soak-caller.js'
 import type { UpstreamCreate } from './soak-records.js'

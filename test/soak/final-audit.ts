@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { VidgenSimulator } from '../../src/sandbox/vidgen/vidgen.simulator.js'
+import type { VidgenSimulator } from '@multi-model-gateway/sandbox/vidgen/vidgen.simulator.js'
 import type { Random } from './random.js'
 import { type Answer, type Kind, KINDS, type Owner, type SoakCaller, taskIn, tasksIn } from './soak-caller.js'
-import type { SoakLedger, TaskObject } from './soak-ledger.js'
 import { RECONCILE_MS } from './soak-configuration.js'
+import type { SoakLedger, TaskObject } from './soak-ledger.js'
 import { type AuditedTask, type Delivery, isEnd, type Reading } from './soak-records.js'
 
 const PAGE_SIZE = 500

@@ -1,7 +1,7 @@
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { VidgenSimulator } from '../../src/sandbox/vidgen/vidgen.simulator.js'
+import type { VidgenSimulator } from '@multi-model-gateway/sandbox/vidgen/vidgen.simulator.js'
 import { FailingReceiver } from './failing-receiver.js'
 import { startUpstream } from './faulty-upstream.js'
 import { GatewayFleet } from './gateway-fleet.js'

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises'
-import { KyselyCallbackRepository } from '../../src/tasks/kysely-callback.repository.js'
-import { KyselyTaskRepository } from '../../src/tasks/kysely-task.repository.js'
+import { KyselyCallbackRepository } from '../../src/tasks/callback.pg.js'
+import { KyselyTaskRepository } from '../../src/tasks/task.pg.js'
 import { startPostgres } from '../support/postgres.js'
 import { dataDirectory, testStore } from '../support/stores.js'
 import type { StoreCounts } from './soak-records.js'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
-import { clientEventTypes, rulesOf } from '../../src/common/realtime-dialect/client-event-rules.js'
-import { checkClientEvent, isEventRefusal } from '../../src/common/realtime-dialect/client-events.js'
-import type { EventRefusal } from '../../src/common/realtime-dialect/event-refusal.js'
+import { clientEventTypes, rulesOf } from '../../src/dialects/realtime/client-event-rules.js'
+import { checkClientEvent, isEventRefusal } from '../../src/dialects/realtime/client-events.js'
+import type { EventRefusal } from '../../src/dialects/realtime/event-refusal.js'
 import {
   alternatives,
   asObject,

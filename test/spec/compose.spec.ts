@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from '@jest/globals'
 import { parse } from 'yaml'
-import { memoryBesideDocuments } from '../../src/common/admission/memory-load.js'
-import { parseConfig } from '../../src/config/config-loader.js'
-import { ENVIRONMENT_OVERRIDES } from '../../src/config/environment.config.js'
-import { LAST_WORK_MS } from '../../src/shutdown.js'
+import { LAST_WORK_MS } from '../../src/app/shutdown.js'
+import { ENVIRONMENT_OVERRIDES } from '../../src/config/environment.js'
+import { parseConfig } from '../../src/config/load-config.js'
+import { memoryBesideDocuments } from '../../src/overload/memory-load.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8')

@@ -2,12 +2,12 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from '@jest/globals'
-import { ERROR_KINDS } from '../../src/common/errors/error-kinds.js'
-import { parseConfig } from '../../src/config/config-loader.js'
-import { configSchema } from '../../src/config/config-schema.js'
-import { readEnvironment } from '../../src/config/environment.config.js'
-import type { Schema } from '../../src/config/schema/schema.js'
-import { FAULT_NAMES } from '../../src/sandbox/faults.js'
+import { FAULT_NAMES } from '@multi-model-gateway/sandbox/server/faults.js'
+import { readEnvironment } from '../../src/config/environment.js'
+import { parseConfig } from '../../src/config/load-config.js'
+import type { Schema } from '../../src/config/schema-schema.js'
+import { configSchema } from '../../src/config/schema.js'
+import { ERROR_KINDS } from '../../src/core/errors.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8')

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { parse } from 'yaml'
-import { Metrics } from '../../src/common/observability/metrics.js'
+import { Metrics } from '../../src/observability/metrics.js'
 import { type P1Gateway, startP1Gateway } from '../support/p1-gateway.js'
 import { parseScrape } from '../support/prometheus-text.js'
 

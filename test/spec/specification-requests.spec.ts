@@ -1,15 +1,12 @@
 import 'reflect-metadata'
-import type { Type } from '@nestjs/common'
 import { describe, expect, it } from '@jest/globals'
-import { SpeechRequestDto } from '../../src/audio/speech/speech-request.dto.js'
-import {
-  TranscriptionRequestDto,
-  TranslationRequestDto,
-} from '../../src/audio/transcription/transcription-request.dto.js'
-import { ChatRequestDto } from '../../src/chat/chat-request.dto.js'
-import { DtoCheck } from '../../src/common/validation/dto-check.js'
-import { parseConfig } from '../../src/config/config-loader.js'
-import { MessagesRequestDto } from '../../src/messages/messages-request.dto.js'
+import type { Type } from '@nestjs/common'
+import { SpeechRequestDto } from '../../src/audio/speech.dto.js'
+import { TranscriptionRequestDto, TranslationRequestDto } from '../../src/audio/transcription.dto.js'
+import { ChatRequestDto } from '../../src/chat/chat.dto.js'
+import { parseConfig } from '../../src/config/load-config.js'
+import { DtoCheck } from '../../src/core/dto-check.js'
+import { MessagesRequestDto } from '../../src/messages/messages.dto.js'
 import { sectionOf, tableOf } from '../support/specification.js'
 
 const SPEECH = 'Speech request'

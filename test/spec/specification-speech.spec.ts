@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { AUDIO_FORMATS } from '../../src/common/audio-dialect/audio-formats.js'
-import { GatewayError } from '../../src/common/errors/gateway-error.js'
+import { GatewayError } from '../../src/core/gateway-error.js'
+import { AUDIO_FORMATS } from '../../src/dialects/audio-formats.js'
 import { p2Format } from '../../src/providers/p2/p2-formats.table.js'
 import { p2Voice } from '../../src/providers/p2/p2-voices.table.js'
 import { readP3Metadata } from '../../src/providers/p3/p3-metadata.js'

@@ -1,12 +1,11 @@
 import 'reflect-metadata'
 import { describe, expect, it } from '@jest/globals'
-import { DtoCheck } from '../../src/common/validation/dto-check.js'
-import { successEnvelope } from '../../src/common/http/task-answer.js'
-import { parseConfig } from '../../src/config/config-loader.js'
+import { parseConfig } from '../../src/config/load-config.js'
+import { DtoCheck } from '../../src/core/dto-check.js'
+import { successEnvelope } from '../../src/dialects/task-answer.js'
 import { CAMERA_AXES } from '../../src/video/camera-control.rule.js'
-import { MAXIMUM_IMAGE_BYTES, MAXIMUM_IMAGE_RATIO, MINIMUM_IMAGE_PIXELS } from '../../src/video/images/image.rule.js'
+import { MAXIMUM_IMAGE_BYTES, MAXIMUM_IMAGE_RATIO, MINIMUM_IMAGE_PIXELS } from '../../src/video/image.rule.js'
 import { MultiImageVideoDto } from '../../src/video/multi-image-video.dto.js'
-import { TextVideoDto } from '../../src/video/text-video.dto.js'
 import {
   ASPECT_RATIOS,
   MAXIMUM_IMAGES,
@@ -16,6 +15,7 @@ import {
   TEXT_DURATIONS,
 } from '../../src/video/video-field-rules.js'
 import { DEFAULT_MODELS, MULTI_IMAGE_MODELS } from '../../src/video/video-models.js'
+import { TextVideoDto } from '../../src/video/video.dto.js'
 import { pngText } from '../support/images.js'
 import { lineAfter, listOf, type Row, sectionOf, tableOf } from '../support/specification.js'
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import type { RecordedRequest } from '../../src/sandbox/recorded-request.js'
-import type { Simulator } from '../../src/sandbox/simulator.js'
+import type { RecordedRequest } from '@multi-model-gateway/sandbox/server/recorded-request.js'
+import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator.js'
 import { CHAT_PATH, chatText, SPEECH_PATH, speechText } from './chat-bodies.js'
 import { openRaw, type RawRequest } from './raw-http.js'
 

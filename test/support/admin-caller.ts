@@ -1,4 +1,4 @@
-import { newKey } from '../../src/common/auth/issued-key.js'
+import { newKey } from '../../src/auth/issued-key.js'
 import { type RawAnswer, sendRaw } from './raw-http.js'
 
 /** A key that every rule about admin keys accepts. */

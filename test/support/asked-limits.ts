@@ -1,4 +1,4 @@
-import type { LimitsAnswer } from '../../src/limits/limits.service.js'
+import type { LimitsAnswer } from '../../src/account/limits.service.js'
 import { sendRaw } from './raw-http.js'
 
 /** `GET /v1/limits` of a key. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
-import { synthesizeSpeech, type SpeechFormat } from '../../src/sandbox/audio/speech-synthesizer.js'
-import { AudioFault } from './audio-fault.js'
+import { type SpeechFormat, synthesizeSpeech } from '@multi-model-gateway/sandbox/audio/speech-synthesizer.js'
 import { decode } from './audio-decoders.js'
+import { AudioFault } from './audio-fault.js'
 
 const TYPES: Readonly<Record<SpeechFormat, string>> = {
   mp3: 'audio/mpeg',

@@ -2,12 +2,12 @@ import { decoder as aacDecoder } from '@audio/decode-aac'
 import { FLACDecoder } from '@wasm-audio-decoders/flac'
 import { MPEGDecoder } from 'mpg123-decoder'
 import { OpusDecoder } from 'opus-decoder'
-import { AudioFault, type FramedAudio } from './audio-fault.js'
 import { adtsFrames } from './adts-frames.js'
-import { flacFrames } from './flac-frames.js'
+import { AudioFault, type FramedAudio } from './audio-fault.js'
+import { flacFrames } from './audio-frames.js'
 import { mp3Frames } from './mp3-frames.js'
 import { oggOpusStream } from './ogg-opus-stream.js'
-import { pcmOf, riffSamples, type RawSamples } from './raw-samples.js'
+import { pcmOf, type RawSamples, riffSamples } from './raw-samples.js'
 
 export interface DecodedAudio {
   readonly sampleRateHz: number

@@ -1,6 +1,6 @@
-import { type LimitLeases, LocalLeases } from '../../src/common/limits/limit-leases.js'
-import type { Addition, LimitWindows, WindowHome, WindowState } from '../../src/common/limits/limit-windows.js'
-import { MemoryWindows } from '../../src/common/limits/memory-windows.js'
+import { MemoryWindows } from '../../src/limits/counters.js'
+import { type LimitLeases, LocalLeases } from '../../src/limits/limit-leases.js'
+import type { Addition, LimitWindows, WindowHome, WindowState } from '../../src/limits/limit-windows.js'
 
 /** The windows of a process, whose answers come a little later, as those of Redis do. */
 export class AwaitedWindows implements LimitWindows, WindowHome {

@@ -1,4 +1,4 @@
-import type { Fault } from '../../src/sandbox/faults.js'
+import type { Fault } from '@multi-model-gateway/sandbox/server/faults.js'
 
 /** What an upstream answers that says more or less of what was used than the simulators do. */
 const answer = (type: string, body: string): Fault => ({

@@ -1,4 +1,4 @@
-import { ChannelHealth, type ChannelSnapshot } from '../../src/providers/routing/channel-health.js'
+import { ChannelHealth, type ChannelSnapshot } from '../../src/routing/circuit-breaker.js'
 import { CHAT_PATH, chatText } from './chat-bodies.js'
 import { TEST_KEY, type TestGateway } from './gateway.js'
 import { type RawAnswer, sendRaw } from './raw-http.js'

@@ -1,5 +1,5 @@
-import type { GatewayError } from '../../src/common/errors/gateway-error.js'
-import type { ByteSink, ByteSource } from '../../src/common/http/byte-source.js'
+import type { ByteSink, ByteSource } from '../../src/core/byte-source.js'
+import type { GatewayError } from '../../src/core/gateway-error.js'
 
 /** A source that a test drives by hand, and that remembers what was asked of it. */
 export class ManualSource implements ByteSource {

@@ -1,5 +1,5 @@
-import { callerWithOwnBearer } from '../../src/common/auth/caller.js'
-import type { BytesHolder } from '../../src/common/http/arriving-body.js'
+import type { BytesHolder } from '../../src/core/arriving-body.js'
+import { callerWithOwnBearer } from '../../src/core/caller.js'
 
 /** A call of somebody with a key that the gateway knows. */
 export const callOf = (keyId: string): BytesHolder => ({ caller: { keyId }, heldBytes: 0, isOver: false })

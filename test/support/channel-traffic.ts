@@ -1,9 +1,9 @@
 import { jest } from '@jest/globals'
-import { parseConfig } from '../../src/config/config-loader.js'
 import { ConfigStore } from '../../src/config/config-store.js'
-import { Channel } from '../../src/providers/routing/channel.js'
-import { ChannelHealth } from '../../src/providers/routing/channel-health.js'
-import { channelOrder } from '../../src/providers/routing/channel-order.js'
+import { parseConfig } from '../../src/config/load-config.js'
+import { channelOrder } from '../../src/routing/channel-order.js'
+import { Channel } from '../../src/routing/channel.js'
+import { ChannelHealth } from '../../src/routing/circuit-breaker.js'
 import { seededRandom } from './seeded-random.js'
 
 export interface TrafficShape {

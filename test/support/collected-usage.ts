@@ -1,10 +1,5 @@
 import { Global, Module } from '@nestjs/common'
-import {
-  type EndedTask,
-  type SettledTask,
-  type UsageEntry,
-  UsageRecorder,
-} from '../../src/common/usage/usage-recorder.js'
+import { type EndedTask, type SettledTask, type UsageEntry, UsageRecorder } from '../../src/core/usage-recorder.js'
 import { usageRecord } from './usage-records.js'
 
 /** Keeps what it is told. */

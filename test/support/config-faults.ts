@@ -1,5 +1,5 @@
 import { ConfigError } from '../../src/config/config-fault.js'
-import { parseConfig } from '../../src/config/config-loader.js'
+import { parseConfig } from '../../src/config/load-config.js'
 import type { Variables } from '../../src/config/variable.js'
 
 /** What is wrong with a configuration, each with its place; nothing when it is taken. */

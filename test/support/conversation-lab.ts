@@ -1,4 +1,4 @@
-import type { RealtimeDialect } from '../../src/sandbox/realtime/realtime-dialect.js'
+import type { RealtimeDialect } from '@multi-model-gateway/sandbox/realtime/realtime-dialect.js'
 import type { RealtimeEvent } from './realtime-probe.js'
 import { RealtimeSimulatorLab } from './realtime-simulator-lab.js'
 

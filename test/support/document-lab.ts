@@ -1,4 +1,4 @@
-import type { ReadMetadata } from '../../src/providers/contracts/document.contract.js'
+import type { ReadMetadata } from '../../src/providers/contract.js'
 import { type DocumentTarget, startDocumentTarget } from './document-target.js'
 import { startGateway, type TestGateway, type TestGatewayOptions } from './gateway.js'
 import { type RawAnswer, type RawRequest, sendRaw } from './raw-http.js'

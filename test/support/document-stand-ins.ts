@@ -1,15 +1,10 @@
-import type { Call } from '../../src/common/http/call.js'
-import { SpooledFile } from '../../src/common/http/spooled-file.js'
-import {
-  type DocumentFile,
-  DocumentParser,
-  type ParsedDocument,
-  type ParseTerms,
-} from '../../src/document/document-parser.js'
-import { NO_METADATA } from '../../src/document/engine/engine-contract.js'
-import type { CallContext } from '../../src/providers/contracts/call-context.js'
-import type { DocumentProvider, ReadDocument, ReadRequest } from '../../src/providers/contracts/document.contract.js'
-import type { AttemptPolicy, DocumentRoute } from '../../src/providers/provider-router.js'
+import { NO_METADATA } from '@multi-model-gateway/document-engine/model/document.js'
+import type { Call } from '../../src/core/request-context.js'
+import { SpooledFile } from '../../src/core/spooled-file.js'
+import { type DocumentFile, DocumentParser, type ParsedDocument, type ParseTerms } from '../../src/document/parser.js'
+import type { CallContext } from '../../src/providers/call-context.js'
+import type { DocumentProvider, ReadDocument, ReadRequest } from '../../src/providers/contract.js'
+import type { AttemptPolicy, DocumentRoute } from '../../src/routing/router.js'
 
 /** A parser whose Markdown is the text of the file, once the gate is open. */
 export class StandInParser extends DocumentParser {

@@ -1,4 +1,4 @@
-import type { UsageRecord } from '../../src/common/usage/usage-record.js'
+import type { UsageRecord } from '../../src/core/usage-record.js'
 
 /** A row of the price table as it stands in the file. */
 export type PriceTableRow = Readonly<Record<string, unknown>> & {

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../src/common/errors/gateway-error.js'
+import { GatewayError } from '../../src/core/gateway-error.js'
 
 /** The error this work fails with. Throws when it does not fail, or with an error that is none of the gateway's. */
 export async function failureOf(work: Promise<unknown>): Promise<GatewayError> {

@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { CallContext } from '../../src/providers/contracts/call-context.js'
+import type { CallContext } from '../../src/providers/call-context.js'
 import type {
   UpstreamVideoTask,
   VideoKind,
   VideoProvider,
   VideoTaskStatus,
-} from '../../src/providers/contracts/video.contract.js'
+} from '../../src/providers/video.contract.js'
 
 interface MadeTask {
   readonly id: string

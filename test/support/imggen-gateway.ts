@@ -2,9 +2,9 @@ import {
   type ImggenSimulator,
   type ImggenSimulatorOptions,
   startImggenSimulator,
-} from '../../src/sandbox/imggen/imggen.simulator.js'
+} from '@multi-model-gateway/sandbox/imggen/imggen.simulator.js'
 import { TEST_KEY, type TestGateway } from './gateway.js'
-import { type ProviderLab, type ProviderLabOptions, startProviderLab } from './provider-lab.js'
+import { type ProviderLab, type ProviderLabOptions, startProviderLab } from './provider-gateways.js'
 
 /** The only secret that the simulators accept. */
 export const IMGGEN_SECRET = 'mj-secret-canary-77'

@@ -1,8 +1,8 @@
-import { UpstreamClient } from '../../src/common/http/upstream-client.js'
-import type { CallContext } from '../../src/providers/contracts/call-context.js'
-import { ImggenImageProvider } from '../../src/providers/imggen/imggen-image.provider.js'
+import type { CallContext } from '../../src/providers/call-context.js'
+import { ImggenImageProvider } from '../../src/providers/imggen/imggen-image.js'
+import { UpstreamClient } from '../../src/upstream/upstream-client.js'
+import { type SeenRequest, startVidgenServer, type VidgenServer } from './provider-labs.js'
 import { newCall, targetOf } from './raw-upstream.js'
-import { type SeenRequest, startVidgenServer, type VidgenServer } from './vidgen-server.js'
 
 export const IMAGE_ID = '1750000000000123'
 export const SECRET = 'secret-canary'

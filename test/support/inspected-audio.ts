@@ -1,9 +1,9 @@
-import { expect } from '@jest/globals'
 import { readFileSync } from 'node:fs'
-import { GatewayError } from '../../src/common/errors/gateway-error.js'
-import { SpooledFile } from '../../src/common/http/spooled-file.js'
-import type { AudioFacts } from '../../src/audio/inspection/audio-facts.js'
-import { inspectAudio } from '../../src/audio/inspection/audio-inspector.js'
+import { expect } from '@jest/globals'
+import type { AudioFacts } from '../../src/audio/audio-facts.js'
+import { inspectAudio } from '../../src/audio/audio-inspector.js'
+import { GatewayError } from '../../src/core/gateway-error.js'
+import { SpooledFile } from '../../src/core/spooled-file.js'
 
 const FIXTURES = new URL('../../src/audio/inspection/fixtures/', import.meta.url)
 

@@ -1,10 +1,6 @@
-import {
-  checkClientEvent,
-  type ClientEventLimits,
-  isEventRefusal,
-} from '../../src/common/realtime-dialect/client-events.js'
-import type { RealtimeDialect } from '../../src/common/realtime-dialect/dialect.js'
-import type { EventRefusal } from '../../src/common/realtime-dialect/event-refusal.js'
+import { checkClientEvent, type ClientEventLimits, isEventRefusal } from '../../src/dialects/realtime/client-events.js'
+import type { RealtimeDialect } from '../../src/dialects/realtime/dialect.js'
+import type { EventRefusal } from '../../src/dialects/realtime/event-refusal.js'
 
 /** The frame that is sent on. Throws when the event is refused. */
 export function accepted(

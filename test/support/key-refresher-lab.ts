@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { expect, jest } from '@jest/globals'
-import { newKey } from '../../src/common/auth/issued-key.js'
-import { type StoredKey, StoredKeys } from '../../src/common/auth/stored-keys.js'
-import { GatewayError } from '../../src/common/errors/gateway-error.js'
-import { parseConfig } from '../../src/config/config-loader.js'
+import { newKey } from '../../src/auth/issued-key.js'
+import { KeyRefresher } from '../../src/auth/key-cache.js'
+import type { KeyReading, KeyRepository } from '../../src/auth/key.repository.js'
+import { type StoredKey, StoredKeys } from '../../src/auth/stored-keys.js'
 import { ConfigStore } from '../../src/config/config-store.js'
-import type { GatewayConfig } from '../../src/config/gateway-config.js'
-import type { KeyReading, KeyRepository } from '../../src/keys/key.repository.js'
-import { KeyRefresher } from '../../src/keys/key-refresher.js'
+import { parseConfig } from '../../src/config/load-config.js'
+import type { GatewayConfig } from '../../src/config/settings.js'
+import { GatewayError } from '../../src/core/gateway-error.js'
 
 export const SHA256 = createHash('sha256').update('a').digest('hex')
 export const START_MS = 1_800_000_000_000

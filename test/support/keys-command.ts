@@ -6,7 +6,7 @@ import { ADMIN_KEY } from './admin-caller.js'
 import { emptyDirectory, type Exit } from './gateway-process.js'
 import { dataDirectory } from './stores.js'
 
-const KEYS = fileURLToPath(new URL('../../dist/keys-cli.js', import.meta.url))
+const KEYS = fileURLToPath(new URL('../../src/keys-cli.js', import.meta.url))
 
 /** How it ended, and everything it said. */
 export type KeysRun = Pick<Exit, 'output' | 'errors'> & { readonly code: unknown }

@@ -1,5 +1,5 @@
-import type { RecordedRequest } from '../../src/sandbox/recorded-request.js'
-import type { Simulator } from '../../src/sandbox/simulator.js'
+import type { RecordedRequest } from '@multi-model-gateway/sandbox/server/recorded-request.js'
+import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator.js'
 
 /** What the simulator received last. Throws when it received nothing. */
 export function lastRequest(simulator: Simulator): RecordedRequest {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { WebSocket } from 'ws'
-import type { LimitsAnswer } from '../../src/limits/limits.service.js'
+import type { LimitsAnswer } from '../../src/account/limits.service.js'
 import { askLimits } from './asked-limits.js'
 import { startGateway, type TestGateway } from './gateway.js'
 import { type RealtimeEvent, RealtimeProbe } from './realtime-probe.js'

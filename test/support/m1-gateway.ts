@@ -1,10 +1,10 @@
 import Anthropic, { type ClientOptions } from '@anthropic-ai/sdk'
+import { startM1Simulator } from '@multi-model-gateway/sandbox/m1/m1.simulator.js'
+import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator.js'
 import Anthropic1 from 'anthropic-sdk-1'
-import { startM1Simulator } from '../../src/sandbox/m1/m1.simulator.js'
-import type { Simulator } from '../../src/sandbox/simulator.js'
 import { TEST_KEY, type TestGateway } from './gateway.js'
 import { UPSTREAM_KEY } from './p1-gateway.js'
-import { type ProviderLab, type ProviderLabOptions, startProviderLab } from './provider-lab.js'
+import { type ProviderLab, type ProviderLabOptions, startProviderLab } from './provider-gateways.js'
 
 export const MESSAGES = '/v1/messages'
 export const COUNT_TOKENS = '/v1/messages/count_tokens'

@@ -1,4 +1,4 @@
-import type { UsageRecord } from '../../src/common/usage/usage-record.js'
+import type { UsageRecord } from '../../src/core/usage-record.js'
 import { MemoryCallbackRepository } from './memory-callbacks.js'
 import { MemoryStore } from './memory-store.js'
 import { MemoryTaskRepository } from './memory-tasks.js'

@@ -1,6 +1,6 @@
-import { GatewayError } from '../../src/common/errors/gateway-error.js'
+import { GatewayError } from '../../src/core/gateway-error.js'
+import type { UsageRecord } from '../../src/core/usage-record.js'
 import type { CallbackDelivery } from '../../src/tasks/callback.repository.js'
-import type { UsageRecord } from '../../src/common/usage/usage-record.js'
 import type { Task } from '../../src/tasks/task.js'
 import type { IdempotencyRecord } from '../../src/tasks/task.repository.js'
 

@@ -1,6 +1,6 @@
-import { GatewayError } from '../../src/common/errors/gateway-error.js'
-import type { IdempotencyClaim, IdempotencyRecord, TaskChange } from '../../src/tasks/task.repository.js'
+import { GatewayError } from '../../src/core/gateway-error.js'
 import type { Task } from '../../src/tasks/task.js'
+import type { IdempotencyClaim, IdempotencyRecord, TaskChange } from '../../src/tasks/task.repository.js'
 import type { MemoryStore, TaskRow } from './memory-store.js'
 
 /** Two tasks of one channel cannot have one id. */

@@ -1,4 +1,4 @@
-import type { VideoKind } from '../../src/providers/contracts/video.contract.js'
+import type { VideoKind } from '../../src/providers/video.contract.js'
 import { isUnconfirmed } from '../../src/tasks/task-states.js'
 import { isTerminal, type Task, type TaskState } from '../../src/tasks/task.js'
 import {

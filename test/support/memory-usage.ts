@@ -1,6 +1,6 @@
-import { GatewayError } from '../../src/common/errors/gateway-error.js'
-import type { UsageRecord } from '../../src/common/usage/usage-record.js'
-import type { UsageSum } from '../../src/usage/usage-reports.js'
+import { GatewayError } from '../../src/core/gateway-error.js'
+import type { UsageRecord } from '../../src/core/usage-record.js'
+import type { UsageSum } from '../../src/usage/usage-usage-reports.js'
 import { UsageRepository } from '../../src/usage/usage.repository.js'
 
 export const away = (): GatewayError => new GatewayError('overloaded', 'The database cannot be reached.')

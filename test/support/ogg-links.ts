@@ -1,7 +1,6 @@
 import { expect } from '@jest/globals'
 import fc from 'fast-check'
-
-import { OggJoiner } from '../../src/providers/p2/ogg-joiner.js'
+import { OggJoiner } from '../../src/providers/p2/ogg-concat.js'
 
 /** Flags of a page (RFC 3533 section 6). */
 export const BEGINS = 2

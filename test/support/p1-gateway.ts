@@ -1,6 +1,6 @@
-import { startP1Simulator, type P1SimulatorOptions } from '../../src/sandbox/p1/p1.simulator.js'
-import type { Simulator } from '../../src/sandbox/simulator.js'
-import { type ProviderLab, type ProviderLabOptions, startProviderLab, withLab } from './provider-lab.js'
+import { type P1SimulatorOptions, startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
+import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator.js'
+import { type ProviderLab, type ProviderLabOptions, startProviderLab, withLab } from './provider-gateways.js'
 
 /** The key the gateway uses at the simulators; a canary that must never reach a caller. */
 export const UPSTREAM_KEY = 'upstream-canary-key'

@@ -1,6 +1,6 @@
-import { type P2SimulatorOptions, startP2Simulator } from '../../src/sandbox/p2/p2.simulator.js'
-import type { SocketSimulator } from '../../src/sandbox/socket-protocol.js'
-import { type ProviderLab, type ProviderLabOptions, startProviderLab, withLab } from './provider-lab.js'
+import { type P2SimulatorOptions, startP2Simulator } from '@multi-model-gateway/sandbox/p2/p2.simulator.js'
+import type { SocketSimulator } from '@multi-model-gateway/sandbox/server/websocket-protocol.js'
+import { type ProviderLab, type ProviderLabOptions, startProviderLab, withLab } from './provider-gateways.js'
 
 /** The pair the gateway uses at the simulators; canaries that must never reach a caller. */
 export const P2_APP_ID = 'canary-app-4711'

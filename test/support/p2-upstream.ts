@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { WebSocketServer, type WebSocket } from 'ws'
+import { type WebSocket, WebSocketServer } from 'ws'
+import type { UpstreamTarget } from '../../src/upstream/upstream-client.js'
 import { targetOf } from './raw-upstream.js'
-import type { UpstreamTarget } from '../../src/common/http/upstream-client.js'
 
 /** A WebSocket server that hands each first message to the test, which answers with whatever it likes. */
 export interface P2Upstream {

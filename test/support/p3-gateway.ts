@@ -1,7 +1,7 @@
-import { startP3Simulator, type P3SimulatorOptions } from '../../src/sandbox/p3/p3.simulator.js'
-import type { Simulator } from '../../src/sandbox/simulator.js'
+import { type P3SimulatorOptions, startP3Simulator } from '@multi-model-gateway/sandbox/p3/p3.simulator.js'
+import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator.js'
 import { UPSTREAM_KEY } from './p1-gateway.js'
-import { type ProviderLab, type ProviderLabOptions, startProviderLab } from './provider-lab.js'
+import { type ProviderLab, type ProviderLabOptions, startProviderLab } from './provider-gateways.js'
 
 export type P3Gateway = ProviderLab<Simulator>
 

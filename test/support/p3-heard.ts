@@ -1,6 +1,6 @@
-import { GatewayError } from '../../src/common/errors/gateway-error.js'
-import { P3AudioSource } from '../../src/providers/p3/p3-audio-source.js'
+import { GatewayError } from '../../src/core/gateway-error.js'
 import type { P3Envelope } from '../../src/providers/p3/p3-envelope.js'
+import { P3AudioSource } from '../../src/providers/p3/p3-stream.js'
 import { ManualSource, RecordingSink } from './byte-streams.js'
 
 const audioOf = (text: string): string => Buffer.from(text).toString('hex')

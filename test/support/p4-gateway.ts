@@ -1,7 +1,7 @@
-import { type P4SimulatorOptions, startP4Simulator } from '../../src/sandbox/p4/p4.simulator.js'
-import type { Simulator } from '../../src/sandbox/simulator.js'
+import { type P4SimulatorOptions, startP4Simulator } from '@multi-model-gateway/sandbox/p4/p4.simulator.js'
+import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator.js'
 import { UPSTREAM_KEY } from './p1-gateway.js'
-import { type ProviderLab, type ProviderLabOptions, startProviderLab } from './provider-lab.js'
+import { type ProviderLab, type ProviderLabOptions, startProviderLab } from './provider-gateways.js'
 
 export interface P4GatewayOptions extends ProviderLabOptions {
   readonly simulator?: P4SimulatorOptions

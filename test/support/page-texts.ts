@@ -1,6 +1,6 @@
-import { readTree } from '../../src/document/engine/html/html-tree.js'
-import { pageTraits, type PageTraits } from '../../src/document/engine/html/page-traits.js'
-import { textBlocks } from '../../src/document/engine/html/text-blocks.js'
+import { readTree } from '@multi-model-gateway/document-engine/html/html-parser.js'
+import { pageTraits, type PageTraits } from '@multi-model-gateway/document-engine/html/page-traits.js'
+import { textBlocks } from '@multi-model-gateway/document-engine/html/text-blocks.js'
 
 /** What is known of a page before its blocks are judged. */
 export function traitsOf(html: string): PageTraits {

@@ -1,14 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { Departure } from '../../src/common/http/departure.js'
-import { SpooledFile } from '../../src/common/http/spooled-file.js'
-import { createLogging } from '../../src/common/observability/logger.js'
-import { parseConfig } from '../../src/config/config-loader.js'
 import { ConfigStore } from '../../src/config/config-store.js'
-import type { ParsedDocument } from '../../src/document/document-parser.js'
-import { ENGINE_ENTRY_PATH } from '../../src/document/pool/engine-entry.js'
-import { ParserPool } from '../../src/document/pool/parser-pool.js'
+import { parseConfig } from '../../src/config/load-config.js'
+import { Departure } from '../../src/core/departure.js'
+import { SpooledFile } from '../../src/core/spooled-file.js'
+import { ENGINE_ENTRY_PATH } from '../../src/document/engine-entry.js'
+import { ParserPool } from '../../src/document/parser-pool.js'
+import type { ParsedDocument } from '../../src/document/parser.js'
+import { createLogging } from '../../src/observability/logger.js'
 
 /** Does what documents tell it to: `echo:text`, `hang`, `leave:3`, `fault:broken`… */
 export const FAKE_ENGINE = fileURLToPath(new URL('fake-engine.mjs', import.meta.url))

@@ -1,5 +1,5 @@
-import type { LinkArea, PdfPage, Rule, TextRun } from '../../src/document/engine/pdf/pdf-page.js'
-import { pagesToMarkdown } from '../../src/document/engine/pdf/layout/pages-to-markdown.js'
+import { pagesToMarkdown } from '@multi-model-gateway/document-engine/pdf/layout/pages-to-markdown.js'
+import type { LinkArea, PdfPage, Rule, TextRun } from '@multi-model-gateway/document-engine/pdf/layout/pdf-page.js'
 
 export type RunLook = Partial<Omit<TextRun, 'text' | 'x' | 'y'>>
 

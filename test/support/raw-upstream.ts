@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { Call } from '../../src/common/http/call.js'
-import type { UpstreamTarget } from '../../src/common/http/upstream-client.js'
+import { Call } from '../../src/core/request-context.js'
+import type { UpstreamTarget } from '../../src/upstream/upstream-client.js'
 
 /** A TCP server that hands each request head to the test, which answers with whatever bytes it likes. */
 export interface RawUpstream {

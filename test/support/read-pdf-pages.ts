@@ -1,7 +1,7 @@
-import { PageReader, settledPage } from '../../src/document/engine/pdf/page-reader.js'
-import type { PdfPage, TextRun } from '../../src/document/engine/pdf/pdf-page.js'
-import { loadPdfjs, pdfjsData } from '../../src/document/engine/pdf/pdfjs.js'
-import { type PdfPageSource, type PdfSource, pdfOf } from './pdf-writer.js'
+import type { PdfPage, TextRun } from '@multi-model-gateway/document-engine/pdf/layout/pdf-page.js'
+import { PageReader, settledPage } from '@multi-model-gateway/document-engine/pdf/page-reader.js'
+import { loadPdfjs, pdfjsData } from '@multi-model-gateway/document-engine/pdf/pdfjs.js'
+import { pdfOf, type PdfPageSource, type PdfSource } from './pdf-files.js'
 
 /** The pages of a PDF as the layout gets them. */
 export async function pagesOf(bytes: Uint8Array): Promise<PdfPage[]> {

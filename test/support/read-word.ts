@@ -1,5 +1,5 @@
-import type { EngineOutput } from '../../src/document/engine/engine-contract.js'
-import { readDocx } from '../../src/document/engine/office/docx.js'
+import type { EngineOutput } from '@multi-model-gateway/document-engine/model/document.js'
+import { readDocx } from '@multi-model-gateway/document-engine/office/docx.js'
 
 const LIMITS = { pages: 500, decodedBytes: 5_000_000 }
 

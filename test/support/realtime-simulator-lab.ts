@@ -1,6 +1,9 @@
-import type { RealtimeDialect } from '../../src/sandbox/realtime/realtime-dialect.js'
-import { startRealtimeSimulator, type RealtimeSimulator } from '../../src/sandbox/realtime/realtime.simulator.js'
-import { RealtimeProbe, type RealtimeEvent } from './realtime-probe.js'
+import type { RealtimeDialect } from '@multi-model-gateway/sandbox/realtime/realtime-dialect.js'
+import {
+  type RealtimeSimulator,
+  startRealtimeSimulator,
+} from '@multi-model-gateway/sandbox/realtime/realtime.simulator.js'
+import { type RealtimeEvent, RealtimeProbe } from './realtime-probe.js'
 
 /** The realtime simulator and one client of it. */
 export class RealtimeSimulatorLab {

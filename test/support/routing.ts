@@ -1,11 +1,11 @@
-import { UpstreamClient } from '../../src/common/http/upstream-client.js'
-import { parseConfig } from '../../src/config/config-loader.js'
 import { ConfigStore } from '../../src/config/config-store.js'
-import type { ProviderCapabilities } from '../../src/providers/contracts/provider-capabilities.js'
-import { ChannelHealth } from '../../src/providers/routing/channel-health.js'
-import { ChannelRouter } from '../../src/providers/routing/channel-router.js'
-import { ProviderRegistry } from '../../src/providers/routing/provider-registry.js'
-import { RetryBudget } from '../../src/providers/routing/retry-budget.js'
+import { parseConfig } from '../../src/config/load-config.js'
+import type { ProviderCapabilities } from '../../src/providers/provider-capabilities.js'
+import { ChannelRouter } from '../../src/routing/channel-router.js'
+import { ChannelHealth } from '../../src/routing/circuit-breaker.js'
+import { ProviderRegistry } from '../../src/routing/provider-registry.js'
+import { RetryBudget } from '../../src/routing/retry-budget.js'
+import { UpstreamClient } from '../../src/upstream/upstream-client.js'
 
 const unused = (): Promise<never> => Promise.reject(new Error('no request is sent in these tests'))
 

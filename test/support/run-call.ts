@@ -1,4 +1,4 @@
-import type { UsageRecord } from '../../src/common/usage/usage-record.js'
+import type { UsageRecord } from '../../src/core/usage-record.js'
 
 /** A call of the mixed run, and the records it must leave, as `accountOf` writes them. */
 export interface RunCall {

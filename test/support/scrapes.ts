@@ -1,5 +1,5 @@
 import type { INestApplication } from '@nestjs/common'
-import { MetricsServer } from '../../src/metrics/metrics-server.js'
+import { MetricsServer } from '../../src/observability/metrics-server.js'
 import { type MetricFamily, parseScrape, valueOf } from './prometheus-text.js'
 import { unusedPort } from './raw-upstream.js'
 

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-
-import { speak, type AudioFormat } from '../../src/sandbox/realtime/audio-format.js'
-import type { RealtimeDialect } from '../../src/sandbox/realtime/realtime-dialect.js'
+import { type AudioFormat, speak } from '@multi-model-gateway/sandbox/realtime/audio-format.js'
+import type { RealtimeDialect } from '@multi-model-gateway/sandbox/realtime/realtime-dialect.js'
 import type { RealtimeEvent, RealtimeProbe } from './realtime-probe.js'
 import { RealtimeSimulatorLab } from './realtime-simulator-lab.js'
 

@@ -2,10 +2,10 @@ import { cp, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createDatabase } from '../../src/common/database/create-database.js'
-import type { StoreDatabase } from '../../src/common/database/store-database.js'
-import { createLogging } from '../../src/common/observability/logger.js'
-import { Readiness } from '../../src/common/observability/readiness.js'
+import { createLogging } from '../../src/observability/logger.js'
+import { Readiness } from '../../src/observability/readiness.js'
+import { createDatabase } from '../../src/storage/create-database.js'
+import type { StoreDatabase } from '../../src/storage/reconnecting-database.js'
 
 const { dependencies } = createRequire(import.meta.url)('../../package.json') as {
   dependencies: Readonly<Record<string, string>>

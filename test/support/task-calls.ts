@@ -1,4 +1,4 @@
-import type { Caller } from '../../src/common/auth/caller.js'
+import type { Caller } from '../../src/core/caller.js'
 import { callOf, type TaskLab, TEAM_A } from './task-lab.js'
 
 /** A text2video create of this caller; `changes` lie over the order. */

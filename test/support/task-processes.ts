@@ -1,13 +1,13 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { startVidgenSimulator, type VidgenSimulator } from '../../src/sandbox/vidgen/vidgen.simulator.js'
+import { startVidgenSimulator, type VidgenSimulator } from '@multi-model-gateway/sandbox/vidgen/vidgen.simulator.js'
 import { CALLBACK_SECRET } from './callback-lab.js'
 import { CallbackReceiver } from './callback-receiver.js'
-import { TEST_KEY } from './gateway.js'
 import { emptyDirectory, type GatewayProcess, runGateway } from './gateway-process.js'
-import { type HoldingProxy, startHoldingProxy } from './holding-proxy.js'
+import { TEST_KEY } from './gateway.js'
+import { type HoldingProxy, startHoldingProxy } from './proxies.js'
 import { dataDirectory } from './stores.js'
-import { VIDGEN_ACCESS, vidgenChannel } from './vidgen-gateway.js'
+import { VIDGEN_ACCESS, vidgenChannel } from './task-gateways.js'
 import { VideoCaller } from './video-caller.js'
 
 /** Gateways in processes of their own, one after the other on the same data; their upstream and receiver live on. */

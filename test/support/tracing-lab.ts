@@ -1,4 +1,4 @@
-import { Metrics } from '../../src/common/observability/metrics.js'
+import { Metrics } from '../../src/observability/metrics.js'
 import { CHAT_PATH, chatText } from './chat-bodies.js'
 import type { TestGateway } from './gateway.js'
 import { type CollectedSpan, OtlpCollector } from './otlp-collector.js'

@@ -1,8 +1,8 @@
-import type { ClientDialect } from '../../src/common/realtime-dialect/client-dialect.js'
-import { checkClientEvent, isEventRefusal } from '../../src/common/realtime-dialect/client-events.js'
-import type { RealtimeDialect } from '../../src/common/realtime-dialect/dialect.js'
-import { RealtimeTranslator } from '../../src/common/realtime-dialect/realtime-translator.js'
-import { isRecord } from '../../src/common/validation/field-rules.js'
+import { isRecord } from '../../src/core/validation-rules.js'
+import type { ClientDialect } from '../../src/dialects/realtime/client-dialect.js'
+import { checkClientEvent, isEventRefusal } from '../../src/dialects/realtime/client-events.js'
+import type { RealtimeDialect } from '../../src/dialects/realtime/dialect.js'
+import { RealtimeTranslator } from '../../src/dialects/realtime/translator.js'
 
 export type Fields = Record<string, unknown>
 

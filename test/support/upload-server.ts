@@ -1,11 +1,11 @@
 import { readdirSync, readlinkSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { connect, type AddressInfo, type Socket } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { GatewayError } from '../../src/common/errors/gateway-error.js'
-import { receiveMultipart, type MultipartLimits, type MultipartUpload } from '../../src/common/http/multipart-upload.js'
+import { GatewayError } from '../../src/core/gateway-error.js'
+import { type MultipartLimits, type MultipartUpload, receiveMultipart } from '../../src/server/multipart.js'
 
 /** How one upload ended: what was received with the file's bytes read back, or the refusal. */
 export interface UploadOutcome {

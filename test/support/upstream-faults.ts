@@ -1,4 +1,4 @@
-import type { Fault, FaultName } from '../../src/sandbox/faults.js'
+import type { Fault, FaultName } from '@multi-model-gateway/sandbox/server/faults.js'
 
 /** Channel timeouts short enough to wait for, long enough for a busy machine. */
 export const SHORT_TIMEOUTS = { timeouts: { firstByteMs: 500, idleMs: 500 } }

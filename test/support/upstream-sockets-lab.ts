@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
-import type { UpstreamTarget } from '../../src/common/http/upstream-client.js'
-import type { SocketAnswer } from '../../src/common/websocket/socket-handshake.js'
-import { type SocketRequest, UpstreamSockets } from '../../src/common/websocket/upstream-sockets.js'
+import type { UpstreamTarget } from '../../src/upstream/upstream-client.js'
+import { type SocketRequest, UpstreamSockets } from '../../src/upstream/upstream-sockets.js'
+import type { SocketAnswer } from '../../src/upstream/websocket-client.js'
 import { GENEROUS_TIMEOUTS, newCall, type RawUpstream, startRawUpstream, targetOf } from './raw-upstream.js'
 
 const REQUEST: SocketRequest = { path: '/talk', headers: { authorization: 'Bearer;t' }, maximumMessageBytes: 1000 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { Metrics } from '../../src/common/observability/metrics.js'
+import { Metrics } from '../../src/observability/metrics.js'
 import { TEST_KEY } from './gateway.js'
 import { recordsOf, type UsageLab } from './usage-lab.js'
 

@@ -1,4 +1,4 @@
-import type { UsageRecord } from '../../src/common/usage/usage-record.js'
+import type { UsageRecord } from '../../src/core/usage-record.js'
 
 /** 2026-03-04, noon in UTC. */
 export const NOON_MS = Date.UTC(2026, 2, 4, 12)

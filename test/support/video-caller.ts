@@ -1,4 +1,4 @@
-import type { VidgenKind } from '../../src/sandbox/vidgen/vidgen-request.js'
+import type { VidgenKind } from '@multi-model-gateway/sandbox/vidgen/vidgen-request.js'
 import { TEST_KEY } from './gateway.js'
 import { pngText } from './images.js'
 import { type RawAnswer, type RawRequest, sendRaw } from './raw-http.js'

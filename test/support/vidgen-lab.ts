@@ -1,9 +1,9 @@
-import { UpstreamClient } from '../../src/common/http/upstream-client.js'
-import type { CallContext } from '../../src/providers/contracts/call-context.js'
-import type { UpstreamVideoTask, VideoKind } from '../../src/providers/contracts/video.contract.js'
+import type { CallContext } from '../../src/providers/call-context.js'
+import type { UpstreamVideoTask, VideoKind } from '../../src/providers/video.contract.js'
 import { VidgenTokens } from '../../src/providers/vidgen/vidgen-token.js'
-import { VidgenVideoProvider } from '../../src/providers/vidgen/vidgen-video.provider.js'
-import { type SeenRequest, startVidgenServer, vidgenContext, type VidgenServer } from './vidgen-server.js'
+import { VidgenVideoProvider } from '../../src/providers/vidgen/vidgen-video.js'
+import { UpstreamClient } from '../../src/upstream/upstream-client.js'
+import { type SeenRequest, startVidgenServer, vidgenContext, type VidgenServer } from './provider-labs.js'
 
 export const START_MS = 1_750_000_000_000
 export const TASK_ID = '831200000000000001'

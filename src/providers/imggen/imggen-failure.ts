@@ -1,7 +1,6 @@
-import { GatewayError } from '../../common/errors/gateway-error.js'
-import { scrubMessage } from '../../common/errors/message-text.js'
-import { accountRefusal } from '../../common/http/account-refusal.js'
-import { isSuccessful, type ImggenAnswer } from './imggen-answer.js'
+import { GatewayError } from '../../core/gateway-error.js'
+import { scrubMessage } from '../../core/message-text.js'
+import { accountRefusal } from '../../upstream/account-refusal.js'
 import {
   ACCOUNT_STATUSES,
   FAILED,
@@ -12,6 +11,7 @@ import {
   OTHER_STATUSES,
   UNKNOWN_TASK,
 } from './imggen-codes.table.js'
+import { type ImggenAnswer, isSuccessful } from './imggen-wire.js'
 
 export interface ImggenCredentials {
   readonly secret: string

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { IMAGE_ID, IMAGE_TASK, type ImggenLab, SECRET, startImggenLab } from '../../../test/support/imggen-lab.js'
+import { json } from '../../../test/support/provider-labs.js'
 import { targetOf } from '../../../test/support/raw-upstream.js'
-import { json } from '../../../test/support/vidgen-server.js'
 
 let lab: ImggenLab
 beforeAll(async () => {

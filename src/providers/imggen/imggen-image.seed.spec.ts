@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { IMAGE_ID, IMAGE_TASK, type ImggenLab, startImggenLab } from '../../../test/support/imggen-lab.js'
+import { json } from '../../../test/support/provider-labs.js'
 import { GENEROUS_TIMEOUTS, targetOf } from '../../../test/support/raw-upstream.js'
-import { json } from '../../../test/support/vidgen-server.js'
-import { UpstreamClient } from '../../common/http/upstream-client.js'
-import { ImggenImageProvider } from './imggen-image.provider.js'
+import { UpstreamClient } from '../../upstream/upstream-client.js'
+import { ImggenImageProvider } from './imggen-image.js'
 
 let lab: ImggenLab
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { JsonBody } from '../../common/http/json-body.js'
+import { JsonBody } from '../../core/json-body.js'
 import { IMAGE_TASK_FIELDS, imageTaskOf } from './imggen-task.js'
 
 const taskOf = (text: string, seed?: string) => imageTaskOf(JsonBody.parse(Buffer.from(text)), '77', seed)

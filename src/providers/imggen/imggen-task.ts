@@ -1,5 +1,5 @@
-import { JsonBody } from '../../common/http/json-body.js'
-import type { UpstreamImageTask } from '../contracts/image.contract.js'
+import { JsonBody } from '../../core/json-body.js'
+import type { UpstreamImageTask } from '../image.contract.js'
 
 type FieldType = 'string' | 'integer' | 'array' | 'object'
 

@@ -1,7 +1,7 @@
 import { Injectable, Module } from '@nestjs/common'
-import { HttpModule } from '../../common/http/http.module.js'
-import type { ProviderCapabilities } from '../contracts/provider-capabilities.js'
-import { ImggenImageProvider } from './imggen-image.provider.js'
+import { HttpModule } from '../../upstream/upstream.module.js'
+import type { ProviderCapabilities } from '../provider-capabilities.js'
+import { ImggenImageProvider } from './imggen-image.js'
 
 /** Imggen, the image proxy family: tasks that were made there, read by their id. */
 @Injectable()

@@ -1,8 +1,8 @@
-import type { GatewayError } from '../../common/errors/gateway-error.js'
-import { scrubbedJson } from '../../common/errors/message-text.js'
-import type { UpstreamResponse } from '../../common/http/upstream-exchange.js'
-import { readRefusal, type RefusalBody } from '../../common/http/upstream-refusal.js'
-import type { CallContext } from '../contracts/call-context.js'
+import type { GatewayError } from '../../core/gateway-error.js'
+import { scrubbedJson } from '../../core/message-text.js'
+import { readRefusal, type RefusalBody } from '../../upstream/upstream-error.js'
+import type { UpstreamResponse } from '../../upstream/upstream-exchange.js'
+import type { CallContext } from '../call-context.js'
 
 /** Older accounts report an empty balance as a bad request; there is no code to tell it by. */
 const EMPTY_BALANCE = /^Your credit balance is too low/

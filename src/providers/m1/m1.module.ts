@@ -1,7 +1,7 @@
 import { Injectable, Module } from '@nestjs/common'
-import { HttpModule } from '../../common/http/http.module.js'
-import type { ProviderCapabilities } from '../contracts/provider-capabilities.js'
-import { M1MessagesProvider } from './m1-messages.provider.js'
+import { HttpModule } from '../../upstream/upstream.module.js'
+import type { ProviderCapabilities } from '../provider-capabilities.js'
+import { M1MessagesProvider } from './m1-messages.js'
 
 /** M1, the one vendor family of messages-style chat. */
 @Injectable()

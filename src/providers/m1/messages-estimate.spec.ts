@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { MessagesEstimate, WholeMessage } from './messages-estimate.js'
+import { MessagesEstimate, WholeMessage } from './m1-usage.js'
 
 const unitsOf = (request: object, count = 0): object => new MessagesEstimate(request, { count }).usageSoFar().units
 const inputOf = (request: object): unknown => (unitsOf(request) as { input_tokens: unknown }).input_tokens

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Usage } from '../../common/http/call.js'
+import type { Usage } from '../../core/request-context.js'
 import { MessagesUsage } from './messages-usage.js'
 
 const START =

@@ -1,7 +1,7 @@
-import type { Units, Usage, UsageMeter } from '../../common/http/call.js'
-import type { FrameCounter } from '../../common/http/sse-relay.js'
-import { framesOf, jsonOf } from '../../common/http/sse-frames.js'
-import { reportedUsage } from '../../common/http/usage.js'
+import type { Units, Usage, UsageMeter } from '../../core/request-context.js'
+import { framesOf, jsonOf } from '../../core/sse.js'
+import { reportedUsage } from '../../core/usage.js'
+import type { FrameCounter } from '../../upstream/sse-relay.js'
 
 const EVENT = /^event: ?message_(start|delta)\r?$/m
 

@@ -1,5 +1,5 @@
-import { tokensOf } from '../../common/usage/text-tokens.js'
-import { isRecord } from '../../common/validation/field-rules.js'
+import { tokensOf } from '../../core/text-tokens.js'
+import { isRecord } from '../../core/validation-rules.js'
 
 /** What a message may say in words, whosever dialect of chat it is. */
 const TEXTS = ['content', 'refusal', 'reasoning_content', 'reasoning'] as const

@@ -1,6 +1,6 @@
-import type { Units, Usage, UsageMeter } from '../../common/http/call.js'
-import type { FrameCounter } from '../../common/http/sse-relay.js'
-import type { ChatFields } from '../contracts/chat.contract.js'
+import type { Units, Usage, UsageMeter } from '../../core/request-context.js'
+import type { FrameCounter } from '../../upstream/sse-relay.js'
+import type { ChatFields } from '../chat.contract.js'
 import { estimatePromptTokens } from './prompt-estimate.js'
 
 /**

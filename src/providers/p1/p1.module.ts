@@ -1,11 +1,11 @@
 import { Injectable, Module } from '@nestjs/common'
-import { HttpModule } from '../../common/http/http.module.js'
-import { WebSocketModule } from '../../common/websocket/websocket.module.js'
-import type { ProviderCapabilities } from '../contracts/provider-capabilities.js'
-import { P1ChatProvider } from './p1-chat.provider.js'
-import { P1RealtimeProvider } from './p1-realtime.provider.js'
-import { P1SpeechProvider } from './p1-speech.provider.js'
-import { P1TranscriptionProvider } from './p1-transcription.provider.js'
+import { HttpModule } from '../../upstream/upstream.module.js'
+import { WebSocketModule } from '../../upstream/websocket.module.js'
+import type { ProviderCapabilities } from '../provider-capabilities.js'
+import { P1ChatProvider } from './p1-chat.js'
+import { P1RealtimeProvider } from './p1-realtime.js'
+import { P1SpeechProvider } from './p1-speech.js'
+import { P1TranscriptionProvider } from './p1-transcription.js'
 
 /** P1, the general upstream: speech, transcription, translation and chat over HTTP, realtime over WebSocket. */
 @Injectable()

@@ -1,5 +1,5 @@
-import { tokensOf } from '../../common/usage/text-tokens.js'
-import { isRecord } from '../../common/validation/field-rules.js'
+import { tokensOf } from '../../core/text-tokens.js'
+import { isRecord } from '../../core/validation-rules.js'
 
 /** As vendors' own rules of thumb have it. */
 const TOKENS_PER_MESSAGE = 4

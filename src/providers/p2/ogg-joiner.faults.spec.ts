@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-
 import {
   audio,
   chunkSizes,
@@ -13,7 +12,7 @@ import {
   stream,
   tags,
 } from '../../../test/support/ogg-links.js'
-import { GatewayError } from '../../common/errors/gateway-error.js'
+import { GatewayError } from '../../core/gateway-error.js'
 
 function refusalOf(act: () => unknown): GatewayError {
   try {

@@ -1,4 +1,4 @@
-import { type AudioFormat, requestedFormat } from '../../common/audio-dialect/audio-formats.js'
+import { type AudioFormat, requestedFormat } from '../../dialects/audio-formats.js'
 
 export interface P2Format {
   /** What the upstream is asked for; it does not stream wav. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { GatewayError } from '../../common/errors/gateway-error.js'
+import { GatewayError } from '../../core/gateway-error.js'
 import { readP2Metadata } from './p2-metadata.js'
 
 const AUDIO = {

@@ -1,15 +1,15 @@
+import { integerAmong, type MetadataShape, readMetadata } from '../../core/dto.js'
 import {
+  anyOf,
   decimal,
   type FieldRule,
   flag,
   integer,
   isRecord,
   oneOf,
-  anyOf,
   record,
   text,
-} from '../../common/validation/field-rules.js'
-import { integerAmong, type MetadataShape, readMetadata } from '../../common/validation/metadata-rules.js'
+} from '../../core/validation-rules.js'
 
 /** What a caller's `metadata` adds to the upstream's request, checked. Never credentials, text, voice or format. */
 export interface P2Overlay {

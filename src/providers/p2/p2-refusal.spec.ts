@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import type { SentCredentials } from '../../common/audio-dialect/audio-refusal.js'
-import { ERROR_KINDS, type ErrorKind } from '../../common/errors/error-kinds.js'
-import type { GatewayError } from '../../common/errors/gateway-error.js'
-import type { UpstreamResponse } from '../../common/http/upstream-exchange.js'
-import { BytesSource } from '../../common/websocket/bytes-source.js'
-import { handshakeRefusal, p2Refusal } from './p2-refusal.js'
+import { ERROR_KINDS, type ErrorKind } from '../../core/errors.js'
+import type { GatewayError } from '../../core/gateway-error.js'
+import type { SentCredentials } from '../../dialects/openai-wire.js'
+import { BytesSource } from '../../upstream/bytes-source.js'
+import type { UpstreamResponse } from '../../upstream/upstream-exchange.js'
+import { handshakeRefusal, p2Refusal } from './p2-error.js'
 
 const OURS: SentCredentials = { credentials: '1234567890|canary-token', callersKey: false }
 const CALLERS: SentCredentials = { ...OURS, callersKey: true }

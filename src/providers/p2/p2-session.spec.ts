@@ -1,13 +1,12 @@
 import { once } from 'node:events'
 import { afterEach, describe, expect, it } from '@jest/globals'
-
 import { RecordingSink } from '../../../test/support/byte-streams.js'
 import { eventually } from '../../../test/support/eventually.js'
 import { type Begun, MAXIMUM_MESSAGE_BYTES, P2SessionLab, REQUEST } from '../../../test/support/p2-session-lab.js'
 import { acknowledgement, audio, frontEnd, lastAudio, startP2Upstream } from '../../../test/support/p2-upstream.js'
 import { GENEROUS_TIMEOUTS, newCall } from '../../../test/support/raw-upstream.js'
-import { GatewayError } from '../../common/errors/gateway-error.js'
-import { P2Session } from './p2-session.js'
+import { GatewayError } from '../../core/gateway-error.js'
+import { P2Session } from './p2-socket.js'
 
 const lab = new P2SessionLab()
 const { begin, expectNothingLeft } = lab

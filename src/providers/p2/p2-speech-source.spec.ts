@@ -5,11 +5,11 @@ import { RecordingSink } from '../../../test/support/byte-streams.js'
 import { eventually } from '../../../test/support/eventually.js'
 import { audio, errorFrame, lastAudio, type P2Upstream, startP2Upstream } from '../../../test/support/p2-upstream.js'
 import { GENEROUS_TIMEOUTS, newCall } from '../../../test/support/raw-upstream.js'
-import { GatewayError } from '../../common/errors/gateway-error.js'
-import type { Call } from '../../common/http/call.js'
-import { UpstreamSockets } from '../../common/websocket/upstream-sockets.js'
-import { OggJoiner } from './ogg-joiner.js'
-import { P2SpeechSource, type P2SpeechPlan } from './p2-speech-source.js'
+import { GatewayError } from '../../core/gateway-error.js'
+import type { Call } from '../../core/request-context.js'
+import { UpstreamSockets } from '../../upstream/upstream-sockets.js'
+import { OggJoiner } from './ogg-concat.js'
+import { type P2SpeechPlan, P2SpeechSource } from './p2-speech.js'
 
 let sockets: UpstreamSockets
 let upstream: P2Upstream

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { newCall, targetOf } from '../../../test/support/raw-upstream.js'
-import { JsonBody } from '../../common/http/json-body.js'
-import { UpstreamSockets } from '../../common/websocket/upstream-sockets.js'
-import type { CallContext } from '../contracts/call-context.js'
+import { JsonBody } from '../../core/json-body.js'
+import { UpstreamSockets } from '../../upstream/upstream-sockets.js'
+import type { CallContext } from '../call-context.js'
 import { P2SpeechProvider } from './p2-speech.provider.js'
 
 const FIELDS = { model: 'tts', input: 'Hello.', voice: 'alloy' }

@@ -1,4 +1,4 @@
-import { upstreamVoice, type VoiceTable } from '../../common/audio-dialect/upstream-voice.js'
+import { upstreamVoice, type VoiceTable } from '../../dialects/upstream-voice.js'
 
 /** The six standard voices and the presets of the same character; a channel's option `voices` is laid over them. */
 const P2_VOICES: VoiceTable = {

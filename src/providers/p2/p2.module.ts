@@ -1,6 +1,6 @@
 import { Injectable, Module } from '@nestjs/common'
-import { WebSocketModule } from '../../common/websocket/websocket.module.js'
-import type { ProviderCapabilities } from '../contracts/provider-capabilities.js'
+import { WebSocketModule } from '../../upstream/websocket.module.js'
+import type { ProviderCapabilities } from '../provider-capabilities.js'
 import { P2SpeechProvider } from './p2-speech.provider.js'
 
 /** P2, speech over a binary WebSocket. */

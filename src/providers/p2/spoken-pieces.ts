@@ -1,5 +1,5 @@
-import { assertInputLength, inputTooLong } from '../../common/audio-dialect/input-too-long.js'
-import { isSpeakable, textPieces } from './text-pieces.js'
+import { assertInputLength, inputTooLong } from '../../dialects/input-too-long.js'
+import { isSpeakable, textPieces } from './split-text.js'
 
 /** In code points; what is longer than one synthesis takes is spoken in pieces. */
 const MAXIMUM_CHARACTERS = 4096

@@ -1,4 +1,4 @@
-import { codePoints } from '../../common/validation/field-rules.js'
+import { codePoints } from '../../core/validation-rules.js'
 
 /** `<#1.50#>`: a pause, which is not spoken. */
 const PAUSE = /<#[^#<>]*#>/g

@@ -1,4 +1,4 @@
-import { malformedAnswer } from '../../common/http/answers.js'
+import { malformedAnswer } from '../../upstream/upstream-response.js'
 
 /** Hexadecimal text to bytes, piece by piece; a pair of digits may be cut in two. */
 export class HexDecoder {

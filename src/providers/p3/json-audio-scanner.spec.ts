@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { piecesOf } from '../../../test/support/byte-streams.js'
-import { JsonAudioScanner } from './json-audio-scanner.js'
+import { JsonAudioScanner } from './p3-json-audio.js'
 
 interface Scanned {
   readonly audio: Buffer

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { ManualSource, RecordingSink } from '../../../test/support/byte-streams.js'
-import { GatewayError } from '../../common/errors/gateway-error.js'
+import { GatewayError } from '../../core/gateway-error.js'
 import { MeasuredSource } from './measured-source.js'
 
 function measured(leastBytes: number): { body: ManualSource; sink: RecordingSink; source: MeasuredSource } {

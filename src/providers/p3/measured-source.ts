@@ -1,5 +1,5 @@
-import type { GatewayError } from '../../common/errors/gateway-error.js'
-import type { ByteSink, ByteSource } from '../../common/http/byte-source.js'
+import type { ByteSink, ByteSource } from '../../core/byte-source.js'
+import type { GatewayError } from '../../core/gateway-error.js'
 
 /** A body of which so many bytes were announced elsewhere: one that ends before them was cut off, however politely. */
 export class MeasuredSource implements ByteSource, ByteSink {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { GENEROUS_TIMEOUTS, newCall } from '../../../test/support/raw-upstream.js'
-import type { CallContext } from '../contracts/call-context.js'
+import type { CallContext } from '../call-context.js'
 import { P3Account } from './p3-account.js'
 import type { P3Envelope } from './p3-envelope.js'
 

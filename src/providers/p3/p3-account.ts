@@ -1,8 +1,8 @@
-import { estimateSpeechUsage, type SpeechUsage } from '../../common/audio-dialect/speech-event-source.js'
-import type { CallContext } from '../contracts/call-context.js'
+import { estimateSpeechUsage, type SpeechUsage } from '../../dialects/speech-response.js'
+import type { CallContext } from '../call-context.js'
 import { billedCharacters } from './billed-characters.js'
 import type { P3Envelope } from './p3-envelope.js'
-import { p3Failure } from './p3-refusal.js'
+import { p3Failure } from './p3-error.js'
 
 /** A longer header would be refused on the way by servers and clients alike. */
 const MAXIMUM_LINK_CHARACTERS = 4096

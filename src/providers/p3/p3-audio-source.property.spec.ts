@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-
 import { ManualSource, piecesOf, RecordingSink } from '../../../test/support/byte-streams.js'
-import { GatewayError } from '../../common/errors/gateway-error.js'
-import { P3AudioSource } from './p3-audio-source.js'
+import { GatewayError } from '../../core/gateway-error.js'
+import { P3AudioSource } from './p3-stream.js'
 
 describe('any answer', () => {
   const pieces = fc.array(fc.uint8Array({ maxLength: 30 }), { minLength: 1, maxLength: 6 })

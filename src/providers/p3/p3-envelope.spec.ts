@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { GatewayError } from '../../common/errors/gateway-error.js'
+import { GatewayError } from '../../core/gateway-error.js'
 import { readEnvelope } from './p3-envelope.js'
 
 const withVerdict = (verdict: unknown): string =>

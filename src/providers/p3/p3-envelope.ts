@@ -1,5 +1,5 @@
-import { malformedAnswer } from '../../common/http/answers.js'
-import { isRecord } from '../../common/validation/field-rules.js'
+import { isRecord } from '../../core/validation-rules.js'
+import { malformedAnswer } from '../../upstream/upstream-response.js'
 
 /** `data.status` of the answer, or the event, with which a speech is complete. */
 export const COMPLETE = 2

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { GatewayError } from '../../common/errors/gateway-error.js'
+import { GatewayError } from '../../core/gateway-error.js'
 import { readP3Metadata } from './p3-metadata.js'
 
 function refusal(metadata: Record<string, unknown>): { readonly param: unknown; readonly code: unknown } {

@@ -1,14 +1,5 @@
-import {
-  decimal,
-  fault,
-  type FieldRule,
-  flag,
-  integer,
-  list,
-  oneOf,
-  text,
-} from '../../common/validation/field-rules.js'
-import { type MetadataShape, readMetadata } from '../../common/validation/metadata-rules.js'
+import { type MetadataShape, readMetadata } from '../../core/dto.js'
+import { decimal, fault, type FieldRule, flag, integer, list, oneOf, text } from '../../core/validation-rules.js'
 
 const EMOTIONS = [
   'happy',

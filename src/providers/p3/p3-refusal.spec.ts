@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { ManualSource } from '../../../test/support/byte-streams.js'
-import type { ErrorKind } from '../../common/errors/error-kinds.js'
-import type { GatewayError } from '../../common/errors/gateway-error.js'
-import { P3_STATUS_CODES, p3Failure, p3Refusal } from './p3-refusal.js'
+import type { ErrorKind } from '../../core/errors.js'
+import type { GatewayError } from '../../core/gateway-error.js'
+import { P3_STATUS_CODES, p3Failure, p3Refusal } from './p3-error.js'
 
 const CHANNELS_KEY = { credentials: 'channel-canary-key', callersKey: false }
 const CALLERS_KEY = { ...CHANNELS_KEY, callersKey: true }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { AUDIO_FORMATS } from '../../common/audio-dialect/audio-formats.js'
-import type { SpeechFields } from '../contracts/speech.contract.js'
+import { AUDIO_FORMATS } from '../../dialects/audio-formats.js'
+import type { SpeechFields } from '../speech.contract.js'
 import { p3Request } from './p3-request.js'
 import { P3_VOICES } from './p3-voices.table.js'
 

@@ -1,8 +1,7 @@
-import type { AudioFormat } from '../../common/audio-dialect/audio-formats.js'
-import { requestedFormat } from '../../common/audio-dialect/audio-formats.js'
-import { assertInputLength } from '../../common/audio-dialect/input-too-long.js'
-import { upstreamVoice, type VoiceTable } from '../../common/audio-dialect/upstream-voice.js'
-import type { SpeechFields } from '../contracts/speech.contract.js'
+import { type AudioFormat, requestedFormat } from '../../dialects/audio-formats.js'
+import { assertInputLength } from '../../dialects/input-too-long.js'
+import { upstreamVoice, type VoiceTable } from '../../dialects/upstream-voice.js'
+import type { SpeechFields } from '../speech.contract.js'
 import { readP3Metadata } from './p3-metadata.js'
 import { P3_VOICES } from './p3-voices.table.js'
 

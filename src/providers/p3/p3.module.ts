@@ -1,7 +1,7 @@
 import { Injectable, Module } from '@nestjs/common'
-import { HttpModule } from '../../common/http/http.module.js'
-import type { ProviderCapabilities } from '../contracts/provider-capabilities.js'
-import { P3SpeechProvider } from './p3-speech.provider.js'
+import { HttpModule } from '../../upstream/upstream.module.js'
+import type { ProviderCapabilities } from '../provider-capabilities.js'
+import { P3SpeechProvider } from './p3-speech.js'
 
 /** P3, speech with emotion over HTTP. */
 @Injectable()

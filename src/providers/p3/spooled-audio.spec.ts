@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { ManualSource, RecordingSink } from '../../../test/support/byte-streams.js'
 import { eventually } from '../../../test/support/eventually.js'
 import { newCall } from '../../../test/support/raw-upstream.js'
-import { GatewayError } from '../../common/errors/gateway-error.js'
-import { collect } from '../../common/http/byte-source.js'
-import { SpooledFile } from '../../common/http/spooled-file.js'
+import { collect } from '../../core/byte-source.js'
+import { GatewayError } from '../../core/gateway-error.js'
+import { SpooledFile } from '../../core/spooled-file.js'
 import { spool, SpooledSource } from './spooled-audio.js'
 
 const MEMORY_BYTES = 1000

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream'
-import { GatewayError } from '../../common/errors/gateway-error.js'
-import { malformedAnswer } from '../../common/http/answers.js'
-import type { ByteSink, ByteSource } from '../../common/http/byte-source.js'
-import { type Call, callerLeft } from '../../common/http/call.js'
-import { SpooledFile } from '../../common/http/spooled-file.js'
+import type { ByteSink, ByteSource } from '../../core/byte-source.js'
+import { GatewayError } from '../../core/gateway-error.js'
+import { type Call, callerLeft } from '../../core/request-context.js'
+import { SpooledFile } from '../../core/spooled-file.js'
+import { malformedAnswer } from '../../upstream/upstream-response.js'
 
 /**
  * Reads a source to its end into memory and, beyond a mebibyte, a temporary file, no faster than the disk takes it.

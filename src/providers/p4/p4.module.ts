@@ -1,7 +1,7 @@
 import { Injectable, Module } from '@nestjs/common'
-import { HttpModule } from '../../common/http/http.module.js'
-import type { ProviderCapabilities } from '../contracts/provider-capabilities.js'
-import { P4TranscriptionProvider } from './p4-transcription.provider.js'
+import { HttpModule } from '../../upstream/upstream.module.js'
+import type { ProviderCapabilities } from '../provider-capabilities.js'
+import { P4TranscriptionProvider } from './p4-transcription.js'
 
 /** P4, a relay for the standard transcription model. */
 @Injectable()

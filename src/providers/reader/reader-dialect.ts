@@ -1,5 +1,5 @@
-import type { ReadDocument, ReadRequest } from '../contracts/document.contract.js'
-import type { ReaderAnswer } from './reader-answer.js'
+import type { ReadDocument, ReadRequest } from '../contract.js'
+import type { ReaderAnswer } from './reader-wire.js'
 
 /** A request in the words of one reader, without what is the same for all. */
 export interface ReaderQuestion {

@@ -1,8 +1,8 @@
-import { GatewayError } from '../../common/errors/gateway-error.js'
-import { scrubMessage } from '../../common/errors/message-text.js'
-import { accountRefusal } from '../../common/http/account-refusal.js'
-import { isSuccessful, type ReaderAnswer } from './reader-answer.js'
+import { GatewayError } from '../../core/gateway-error.js'
+import { scrubMessage } from '../../core/message-text.js'
+import { accountRefusal } from '../../upstream/account-refusal.js'
 import type { ReaderFault } from './reader-dialect.js'
+import { isSuccessful, type ReaderAnswer } from './reader-wire.js'
 
 const ANSWERED = { phase: 'answered' } as const
 

@@ -1,7 +1,7 @@
 import { Injectable, Module } from '@nestjs/common'
-import { HttpModule } from '../../common/http/http.module.js'
-import type { ProviderCapabilities } from '../contracts/provider-capabilities.js'
-import { ReaderDocumentProvider } from './reader-document.provider.js'
+import { HttpModule } from '../../upstream/upstream.module.js'
+import type { ProviderCapabilities } from '../provider-capabilities.js'
+import { ReaderDocumentProvider } from './reader-document.js'
 
 /** Readers of documents, used instead of the gateway's own engine. */
 @Injectable()

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
+import type { UpstreamVideoTask } from '../video.contract.js'
 import { readVidgenAnswer, taskIn } from './vidgen-answer.js'
-import type { UpstreamVideoTask } from '../contracts/video.contract.js'
 
 const taskOf = (data: string, askedId?: string): UpstreamVideoTask | undefined =>
   taskIn(

@@ -1,6 +1,6 @@
-import { JsonBody } from '../../common/http/json-body.js'
-import type { UpstreamResponse } from '../../common/http/upstream-exchange.js'
-import type { UpstreamVideoTask, VideoTaskStatus } from '../contracts/video.contract.js'
+import { JsonBody } from '../../core/json-body.js'
+import type { UpstreamResponse } from '../../upstream/upstream-exchange.js'
+import type { UpstreamVideoTask, VideoTaskStatus } from '../video.contract.js'
 
 /** An answer as far as it could be read. */
 export interface VidgenAnswer {

@@ -1,5 +1,5 @@
-import type { ErrorKind } from '../../common/errors/error-kinds.js'
-import type { AccountFault } from '../../common/http/account-refusal.js'
+import type { ErrorKind } from '../../core/errors.js'
+import type { AccountFault } from '../../upstream/account-refusal.js'
 
 /**
  * Whose fault an answer is. `caller` = it would be refused on every channel; `closed` = the upstream takes nothing on

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { enveloped, json, TASK } from '../../../test/support/provider-labs.js'
 import { newCall, targetOf } from '../../../test/support/raw-upstream.js'
 import { CREATE_BODY, START_MS, startVidgenLab, TASK_ID, type VidgenLab } from '../../../test/support/vidgen-lab.js'
-import { enveloped, json, TASK } from '../../../test/support/vidgen-server.js'
 import { signedToken } from './vidgen-token.js'
 
 const CREATED = json(200, enveloped(TASK))

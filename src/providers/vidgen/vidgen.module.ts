@@ -1,8 +1,8 @@
 import { Injectable, Module } from '@nestjs/common'
-import { HttpModule } from '../../common/http/http.module.js'
-import type { ProviderCapabilities } from '../contracts/provider-capabilities.js'
+import { HttpModule } from '../../upstream/upstream.module.js'
+import type { ProviderCapabilities } from '../provider-capabilities.js'
 import { VidgenTokens } from './vidgen-token.js'
-import { VidgenVideoProvider } from './vidgen-video.provider.js'
+import { VidgenVideoProvider } from './vidgen-video.js'
 
 /** Vidgen, video from text and from images as long-running tasks. */
 @Injectable()

@@ -1,5 +1,4 @@
-import type { MixedOptions } from './mixed-upstreams.js'
-import { type MixedUpstreams, UPSTREAM_KEY, VIDGEN } from './mixed-upstreams.js'
+import { type MixedOptions, type MixedUpstreams, UPSTREAM_KEY, VIDGEN } from './mixed-upstreams.js'
 
 /** All but those of realtime sessions, which have a simulator of their own: its connections can be told from idle ones. */
 const P1_MODELS = ['gpt-4.1-mini', 'tts-1', 'gpt-4o-mini-tts', 'whisper-1', 'gpt-4o-mini-transcribe']

@@ -1,9 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Ending, ENDINGS } from './http-caller.js'
-import type { MixedOptions } from './mixed-upstreams.js'
 import type { MixedStage } from './mixed-stage.js'
 import { TRAFFIC, type Traffic } from './mixed-traffic.js'
-import { spoilTraffic } from './mixed-upstreams.js'
+import { type MixedOptions, spoilTraffic } from './mixed-upstreams.js'
 
 export type Counts = Readonly<Record<Traffic, Readonly<Record<Ending, number>>>>
 

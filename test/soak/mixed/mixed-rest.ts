@@ -1,10 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { leftovers, type Pools } from './leftovers.js'
-import { KEYS, type KeyName } from './mixed-configuration.js'
-import type { MixedOptions } from './mixed-upstreams.js'
+import { type KeyName, KEYS } from './mixed-configuration.js'
 import type { MixedStage } from './mixed-stage.js'
 import type { MixedTraffic } from './mixed-traffic.js'
-import type { MixedUpstreams } from './mixed-upstreams.js'
+import type { MixedOptions, MixedUpstreams } from './mixed-upstreams.js'
 import type { Holdings, ProcessSamples, Sample } from './process-samples.js'
 
 /** What there is when nobody asks for anything any more. */

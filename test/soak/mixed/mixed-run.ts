@@ -1,4 +1,3 @@
-import type { MixedOptions } from './mixed-upstreams.js'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { GatewayProcess } from '../../support/gateway-process.js'
 import { LogWatch } from '../log-watch.js'
@@ -7,7 +6,7 @@ import { KEYS } from './mixed-configuration.js'
 import { type Counts, underLoad } from './mixed-load.js'
 import { atRest, type Rest } from './mixed-rest.js'
 import { startStage } from './mixed-stage.js'
-import { UPSTREAM_KEY } from './mixed-upstreams.js'
+import { type MixedOptions, UPSTREAM_KEY } from './mixed-upstreams.js'
 import type { Holdings, Sample } from './process-samples.js'
 import { countRecords, type UsageCounts } from './usage-counts.js'
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { synthesizeSpeech } from '@multi-model-gateway/sandbox/audio/speech-synthesizer.js'
 import { FormData } from 'undici'
-import { synthesizeSpeech } from '../../../src/sandbox/audio/speech-synthesizer.js'
 import type { Random } from '../random.js'
 import { type Ending, HttpCaller, type Question } from './http-caller.js'
-import { KEYS, type KeyName } from './mixed-configuration.js'
+import { type KeyName, KEYS } from './mixed-configuration.js'
 import { RealtimeTalk } from './realtime-talk.js'
 import { SoakFiles } from './soak-files.js'
 

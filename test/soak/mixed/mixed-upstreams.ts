@@ -1,15 +1,15 @@
-import type { Surroundings } from './surroundings.js'
-import type { Fault } from '../../../src/sandbox/faults.js'
-import { startM1Simulator } from '../../../src/sandbox/m1/m1.simulator.js'
-import { startP1Simulator } from '../../../src/sandbox/p1/p1.simulator.js'
-import { startP2Simulator } from '../../../src/sandbox/p2/p2.simulator.js'
-import { startP3Simulator } from '../../../src/sandbox/p3/p3.simulator.js'
-import type { Simulator } from '../../../src/sandbox/simulator.js'
-import { startVidgenSimulator } from '../../../src/sandbox/vidgen/vidgen.simulator.js'
+import { startM1Simulator } from '@multi-model-gateway/sandbox/m1/m1.simulator.js'
+import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
+import { startP2Simulator } from '@multi-model-gateway/sandbox/p2/p2.simulator.js'
+import { startP3Simulator } from '@multi-model-gateway/sandbox/p3/p3.simulator.js'
+import type { Fault } from '@multi-model-gateway/sandbox/server/faults.js'
+import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator.js'
+import { startVidgenSimulator } from '@multi-model-gateway/sandbox/vidgen/vidgen.simulator.js'
 import { startDocumentTarget } from '../../support/document-target.js'
 import type { Random } from '../random.js'
 import { layOutPages, pagePath } from './page-faults.js'
 import { spoilSessions } from './session-faults.js'
+import type { Surroundings } from './surroundings.js'
 
 const FAULTS: readonly Fault[] = [
   'reset',

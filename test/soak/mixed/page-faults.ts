@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { answerOf, type DocumentTarget, pageOf } from '../../support/document-target.js'
 import type { Random } from '../random.js'
-import { Turns } from './turns.js'
+import { Turns } from '../turns.js'
 
 /** Pages of the web server; more than the cache of the gateway holds at once. */
 const PAGES = 400

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type RealtimeEvent, RealtimeProbe } from '../../support/realtime-probe.js'
+import { Turns } from '../turns.js'
 import type { Ending } from './http-caller.js'
 import { ANSWER_FAULTS } from './session-faults.js'
-import { Turns } from './turns.js'
 
 /** `whole`: one spoken answer. `dropped`: the caller's connection breaks off in the middle of it. `slow`: hardly read. */
 export type Manner = 'whole' | 'dropped' | 'slow'

@@ -1,5 +1,5 @@
-import type { SocketFault, SocketSessions } from '../../../src/sandbox/socket-protocol.js'
-import { Turns } from './turns.js'
+import type { SocketFault, SocketSessions } from '@multi-model-gateway/sandbox/server/websocket-protocol.js'
+import { Turns } from '../turns.js'
 
 const SPOILT_SESSION_EACH = 12
 

@@ -1,8 +1,8 @@
 import { strToU8 } from 'fflate'
 import { wordFile, wordParagraph } from '../../support/office-files.js'
-import { pdfOf } from '../../support/pdf-writer.js'
+import { pdfOf } from '../../support/pdf-files.js'
 import type { Random } from '../random.js'
-import { Turns } from './turns.js'
+import { Turns } from '../turns.js'
 
 /** A document as a caller uploads it. */
 export interface SoakFile {

@@ -1,0 +1,189 @@
+import { describe, expect, it } from '@jest/globals'
+import {
+  AlignmentType,
+  Document,
+  ExternalHyperlink,
+  type FileChild,
+  FootnoteReferenceRun,
+  HeadingLevel,
+  ImageRun,
+  InternalHyperlink,
+  type IPropertiesOptions,
+  type IRunOptions,
+  LevelFormat,
+  Packer,
+  Paragraph,
+  Table,
+  TableCell,
+  TableRow,
+  TextRun,
+} from 'docx'
+import { relations, WORD, wordFile, wordParagraph } from '../../../../test/support/office-files.js'
+import { readWord } from '../../../../test/support/read-word.js'
+import type { EngineOutput } from '../model/document.js'
+
+async function made(children: readonly FileChild[], more: Partial<IPropertiesOptions> = {}): Promise<EngineOutput> {
+  const buffer = await Packer.toBuffer(new Document({ ...more, sections: [{ children }] }))
+  return readWord(new Uint8Array(buffer))
+}
+
+const markdownOf = async (...children: readonly FileChild[]): Promise<string> => (await made(children)).markdown
+// The types of strings would have it that `bold` is their own, and long out of use.
+const run = (options: IRunOptions): TextRun => new TextRun(options)
+const cell = (text: string, columnSpan = 1): TableCell => new TableCell({ columnSpan, children: [new Paragraph(text)] })
+const withStyle = (style: string, text: string): string =>
+  `<w:p><w:pPr><w:pStyle w:val="${style}"/></w:pPr><w:r><w:t xml:space="preserve">${text}</w:t></w:r></w:p>`
+
+/** A document whose styles have these names; their ids are S0, S1, … */
+function styled(names: readonly string[], body: string): Uint8Array {
+  const styles = names.map(
+    (name, index) => `<w:style w:type="paragraph" w:styleId="S${index}"><w:name w:val="${name}"/></w:style>`,
+  )
+  return wordFile(body, {
+    'word/_rels/document.xml.rels': relations([{ id: 'r1', type: 'styles', target: 'styles.xml' }]),
+    'word/styles.xml': `<w:styles ${WORD}>${styles.join('')}</w:styles>`,
+  })
+}
+
+describe('a Word document', () => {
+  it('has its title, headings and paragraphs', async () => {
+    const { markdown, metadata, kind } = await made([
+      new Paragraph({ text: 'Kettles', heading: HeadingLevel.TITLE }),
+      new Paragraph({ text: 'Iron', heading: HeadingLevel.HEADING_2, alignment: AlignmentType.CENTER }),
+      new Paragraph('Words & <more> words.'),
+    ])
+    expect(markdown).toBe('# Kettles\n\n## Iron\n\nWords & \\<more> words.\n')
+    expect({ kind, title: metadata.title }).toEqual({ kind: 'docx', title: 'Kettles' })
+  })
+
+  it('has emphasis and links, but no links to places in itself', async () => {
+    const paragraph = new Paragraph({
+      children: [
+        run({ text: 'bold', bold: true, font: 'Arial', size: 40, color: 'FF0000' }),
+        new TextRun({ text: ' and ', language: { value: 'en-US' } }),
+        run({ text: 'italic', italics: true }),
+        new TextRun(' '),
+        run({ text: 'gone', strike: true }),
+        new TextRun(' '),
+        new ExternalHyperlink({ link: 'https://example.org/a', children: [new TextRun('a link')] }),
+        new TextRun(' '),
+        new InternalHyperlink({ anchor: 'there', children: [new TextRun('see there')] }),
+      ],
+    })
+    expect(await markdownOf(paragraph)).toBe(
+      '**bold** and *italic* ~~gone~~ [a link](https://example.org/a) see there\n',
+    )
+  })
+
+  it('has nested lists of both kinds', async () => {
+    const level = (index: number): { level: number; format: 'decimal'; text: string } => ({
+      level: index,
+      format: LevelFormat.DECIMAL,
+      text: `%${index + 1}.`,
+    })
+    const numbering = { config: [{ reference: 'n', levels: [level(0), level(1)] }] }
+    const { markdown } = await made(
+      [
+        new Paragraph({ text: 'one', bullet: { level: 0 } }),
+        new Paragraph({ text: 'inner', bullet: { level: 1 } }),
+        new Paragraph({ text: 'two', bullet: { level: 0 } }),
+        new Paragraph('between'),
+        new Paragraph({ text: 'first', numbering: { reference: 'n', level: 0 } }),
+        new Paragraph({ text: 'second', numbering: { reference: 'n', level: 0 } }),
+      ],
+      { numbering },
+    )
+    expect(markdown).toBe('- one\n  - inner\n- two\n\nbetween\n\n1. first\n2. second\n')
+  })
+
+  it('has tables with spans', async () => {
+    const table = new Table({
+      rows: [
+        new TableRow({ tableHeader: true, children: [cell('Name'), cell('Price | €')] }),
+        new TableRow({ children: [cell('Kettle'), cell('12')] }),
+        new TableRow({ children: [cell('wide', 2)] }),
+      ],
+    })
+    expect(await markdownOf(table)).toBe('| Name | Price \\| € |\n| --- | --- |\n| Kettle | 12 |\n| wide | |\n')
+  })
+
+  it('has its footnotes at the end, each as one paragraph', async () => {
+    const { markdown } = await made(
+      [
+        new Paragraph({
+          children: [new TextRun('One'), new FootnoteReferenceRun(2), new TextRun(' two'), new FootnoteReferenceRun(1)],
+        }),
+      ],
+      {
+        footnotes: {
+          1: { children: [new Paragraph('Later.')] },
+          2: { children: [new Paragraph('First.'), new Paragraph('More.')] },
+        },
+      },
+    )
+    expect(markdown).toBe('One[^1] two[^2]\n\n[^1]: First. More.\n\n[^2]: Later.\n')
+  })
+
+  it('has the words in place of its pictures', async () => {
+    const picture = (description: string): Paragraph =>
+      new Paragraph({
+        children: [
+          new ImageRun({
+            type: 'png',
+            data: Buffer.alloc(40_000),
+            transformation: { width: 10, height: 10 },
+            altText: { name: 'n', title: 't', description },
+          }),
+        ],
+      })
+    expect(
+      await markdownOf(
+        picture('A red kettle Description automatically generated'),
+        picture('image1.png'),
+        new Paragraph('end'),
+      ),
+    ).toBe('A red kettle\n\nend\n')
+  })
+
+  it('has quotes and code by the names of their styles, and no table of contents', async () => {
+    const body = [
+      withStyle('S0', 'a quote'),
+      withStyle('S1', 'if x:'),
+      withStyle('S1', '    y *= 2'),
+      withStyle('S2', 'Chapter ... 7'),
+      withStyle('S3', 'Contents'),
+    ]
+    const names = ['Quote', 'Source Code', 'toc 1', 'TOC Heading']
+    expect((await readWord(styled(names, body.join('')))).markdown).toBe('> a quote\n\n```\nif x:\n    y *= 2\n```\n')
+  })
+
+  it('does not show what was deleted, and shows what was inserted', async () => {
+    const run = (text: string, tag = 't'): string => `<w:r><w:${tag}>${text}</w:${tag}></w:r>`
+    const body = `<w:p>${run('a')}<w:del>${run('b', 'delText')}</w:del><w:ins>${run('c')}</w:ins></w:p>`
+    expect((await readWord(wordFile(body))).markdown).toBe('ac\n')
+  })
+
+  it('prefers the title of its properties', async () => {
+    const { metadata } = await made([new Paragraph({ text: 'Other', heading: HeadingLevel.TITLE })], {
+      title: 'A plan',
+      description: 'About tea',
+      keywords: 'tea, cup',
+    })
+    expect(metadata).toMatchObject({ title: 'A plan', description: 'About tea', keywords: 'tea, cup' })
+  })
+
+  it('is found where its package says', async () => {
+    const document = `<w:document ${WORD}><w:body>${wordParagraph('moved')}</w:body></w:document>`
+    const bytes = wordFile('', {
+      '_rels/.rels': relations([{ id: 'x', type: 'officeDocument', target: '/word/document2.xml' }]),
+      'word/document.xml': 'not this',
+      'word/document2.xml': document,
+    })
+    expect((await readWord(bytes)).markdown).toBe('moved\n')
+  })
+
+  it('keeps words that look like markup', async () => {
+    const body = wordParagraph('1 &lt; 2 &amp;amp; &lt;script&gt;alert(1)&lt;/script&gt; ]]&gt; &#x1F600;')
+    expect((await readWord(wordFile(body))).markdown).toBe('1 < 2 \\&amp; \\<script>alert(1)\\</script> ]]> 😀\n')
+  })
+})

@@ -1,0 +1,105 @@
+import { Parser } from 'htmlparser2'
+import { EngineFault } from '../model/document.js'
+import { decodeText } from '../text/charset.js'
+
+/** Word nests about ten levels for each table in a table; whoever builds trees of this recurses. */
+const DEEPEST = 256
+/** Of a part of which a tree is made. */
+const MOST_ELEMENTS = 500_000
+
+export interface XmlElement {
+  /** Without its prefix: the prefixes of a namespace are the writer's choice. */
+  readonly name: string
+  /** With prefixes as written. */
+  readonly attributes: Readonly<Record<string, string>>
+  readonly children: readonly (XmlElement | string)[]
+}
+
+export interface XmlHandlers {
+  readonly open: (name: string, attributes: XmlElement['attributes'], prefixedName: string) => void
+  readonly text: (text: string) => void
+  readonly close: (name: string, prefixedName: string) => void
+}
+
+/**
+ * Reads a part of an office file, forgiving what is not well-formed. Document types, and with them entities of one's
+ * own, have no place in such a part and are refused; names come without their prefixes. Linear.
+ *
+ * @throws EngineFault `broken`, `too_large`
+ */
+export function scanXml(bytes: Uint8Array, handlers: XmlHandlers): void {
+  let depth = 0
+  const parser = new Parser(
+    {
+      onopentag(name, attributes) {
+        depth += 1
+        if (depth > DEEPEST) throw new EngineFault('too_large', 'The file is nested too deeply.')
+        handlers.open(localName(name), attributes, name)
+      },
+      ontext: handlers.text,
+      onclosetag(name) {
+        depth -= 1
+        handlers.close(localName(name), name)
+      },
+      onprocessinginstruction(name) {
+        if (/^!doctype/i.test(name))
+          throw new EngineFault('broken', 'The file is damaged: it declares a document type.')
+      },
+    },
+    { xmlMode: true },
+  )
+  parser.end(decodeText(bytes, ''))
+}
+
+/** Called for each element, it throws an EngineFault `too_large` once there were more than `most`. */
+export function elementCounter(most: number): () => void {
+  let elements = 0
+  return () => {
+    elements += 1
+    if (elements > most) throw new EngineFault('too_large', 'The file holds too many elements.')
+  }
+}
+
+/** The root element; undefined for a part without one. Throws like `scanXml`. */
+export function parseXml(bytes: Uint8Array): XmlElement | undefined {
+  const root = { name: '', attributes: {}, children: [] as (XmlElement | string)[] }
+  const open = [root]
+  const countElement = elementCounter(MOST_ELEMENTS)
+  scanXml(bytes, {
+    open(name, attributes) {
+      countElement()
+      const element = { name, attributes, children: [] }
+      open.at(-1)?.children.push(element)
+      open.push(element)
+    },
+    text: (text) => open.at(-1)?.children.push(text),
+    close: () => open.pop(),
+  })
+  return root.children.find((child) => typeof child !== 'string')
+}
+
+export function childElements(element: XmlElement | undefined, name?: string): XmlElement[] {
+  const elements = (element?.children ?? []).filter((child) => typeof child !== 'string')
+  return name === undefined ? elements : elements.filter((child) => child.name === name)
+}
+
+/** The element at the end of a path of names below, the first of each. */
+export function descendant(element: XmlElement | undefined, ...path: readonly string[]): XmlElement | undefined {
+  let current = element
+  for (const name of path) current = childElements(current, name)[0]
+  return current
+}
+
+export function textOf(element: XmlElement | undefined): string {
+  return (element?.children ?? []).map((child) => (typeof child === 'string' ? child : textOf(child))).join('')
+}
+
+/** `r:id` (or another name with a prefix), whatever the writer calls the namespace of relationships. */
+export function relationId(attributes: XmlElement['attributes'], name = 'id'): string | undefined {
+  const key = Object.keys(attributes).find((candidate) => candidate.endsWith(`:${name}`))
+  return key === undefined ? undefined : attributes[key]
+}
+
+function localName(name: string): string {
+  return name.slice(name.indexOf(':') + 1)
+}

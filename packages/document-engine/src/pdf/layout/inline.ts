@@ -1,0 +1,106 @@
+import { escapeLineStart } from '../../markdown/escape-markdown.js'
+import type { DocumentStyle } from './document-style.js'
+import type { Line, Span } from './layout-model.js'
+import { withoutLeaders } from './leaders.js'
+import { seamOf } from './line-text.js'
+import { type Piece, pieceMarkdown } from './piece-markdown.js'
+
+interface InlineOptions {
+  /** Headings and the heads of tables are bold by themselves. */
+  readonly isPlain: boolean
+  /** It stands at the start of a line, where `1.` or `-` would begin a list. */
+  readonly isLineStart: boolean
+}
+
+/** Lines as one flowing text with links, marked words and code. Links that show their own address are bare. */
+export function inlineMarkdown(lines: readonly Line[], style: DocumentStyle, options: InlineOptions): string {
+  const pieces = piecesOfLines(lines, style)
+  const isUniform = (test: (piece: Piece) => boolean): boolean => pieces.every((piece) => test(piece))
+  const neutral = {
+    isBold: options.isPlain || isUniform((piece) => piece.isBold || isUnmarkable(piece.text)),
+    isItalic: options.isPlain || isUniform((piece) => piece.isItalic || isUnmarkable(piece.text)),
+  }
+  const merged = mergeAlike(pieces, neutral)
+  const markdown = merged.map((piece, index) => pieceMarkdown(piece, merged[index - 1], merged[index + 1])).join('')
+  const text = withoutLeaders(markdown.replace(/\s+/g, ' ').trim())
+  return options.isLineStart ? escapeLineStart(text) : text
+}
+
+function isUnmarkable(text: string): boolean {
+  return !/[\p{L}\p{N}]/u.test(text)
+}
+
+function piecesOfLines(lines: readonly Line[], style: DocumentStyle): Piece[] {
+  const pieces: Piece[] = []
+  for (const line of lines) {
+    for (const [index, span] of line.spans.entries()) {
+      const last = pieces.at(-1)
+      let blank = span.hasBlankBefore ? ' ' : ''
+      if (index === 0 && last !== undefined) {
+        const seam = seamOf(tailOf(pieces), line.text, style.words)
+        last.text = last.text.slice(0, last.text.length - seam.cut)
+        blank = seam.blank
+      }
+      pieces.push(...withBlank(blank, pieceOf(span, style)))
+    }
+  }
+  return pieces
+}
+
+/** Enough of the end to see the word that a hyphen breaks. */
+function tailOf(pieces: readonly Piece[]): string {
+  let tail = ''
+  for (let index = pieces.length - 1; index >= 0 && tail.length < 60; index -= 1)
+    tail = (pieces[index]?.text ?? '') + tail
+  return tail
+}
+
+function withBlank(blank: string, piece: Piece): Piece[] {
+  if (blank === '') return [piece]
+  return [{ text: blank, isBold: false, isItalic: false, isCode: false, script: 'base', url: '' }, piece]
+}
+
+function pieceOf(span: Span, style: DocumentStyle): Piece {
+  return {
+    text: span.text,
+    isBold: span.isBold && !style.isBodyBold,
+    isItalic: span.isItalic && !style.isBodyItalic,
+    isCode: isCodeSpan(span) && !style.isBodyFixedPitch,
+    script: span.script,
+    url: span.url,
+  }
+}
+
+/** Symbol fonts set their signs at one width as well. */
+function isCodeSpan(span: Span): boolean {
+  return span.isFixedPitch && span.script === 'base' && /[\x21-\x7e]/.test(span.text)
+}
+
+/** Neighbours of one look become one piece; blanks and punctuation take the look of both sides where these agree. */
+function mergeAlike(pieces: readonly Piece[], neutral: { isBold: boolean; isItalic: boolean }): Piece[] {
+  const merged: Piece[] = []
+  for (const [index, piece] of pieces.entries()) {
+    const look = {
+      ...piece,
+      isBold: piece.isBold && !neutral.isBold && !isUnmarkable(piece.text),
+      isItalic: piece.isItalic && !neutral.isItalic && !isUnmarkable(piece.text),
+    }
+    const last = merged.at(-1)
+    const next = pieces[index + 1]
+    const isBetween =
+      last !== undefined && next !== undefined && isUnmarkable(piece.text) && isAlike(last, next, neutral)
+    if (last !== undefined && (isBetween || isAlike(last, look, neutral))) last.text += piece.text
+    else merged.push(look)
+  }
+  return merged
+}
+
+function isAlike(a: Piece, b: Piece, neutral: { isBold: boolean; isItalic: boolean }): boolean {
+  return (
+    a.isBold === (b.isBold && !neutral.isBold) &&
+    a.isItalic === (b.isItalic && !neutral.isItalic) &&
+    a.isCode === b.isCode &&
+    a.script === b.script &&
+    a.url === b.url
+  )
+}

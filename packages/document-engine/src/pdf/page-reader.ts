@@ -1,0 +1,130 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { annotationTexts, linkAreas } from './annotations.js'
+import { type PageMarks, pageMarks } from './content-stream.js'
+import { joinedLines, turnedLine } from './drawn-lines.js'
+import { withoutCopies } from './drawn-twice.js'
+import { FontBook } from './font-book.js'
+import type { ObservedFont } from './fonts.js'
+import { type Affine, affineOf, compose } from './geometry.js'
+import type { PdfPage, TextRun } from './layout/pdf-page.js'
+import { shownText } from './marked-text.js'
+import type { PdfDocument, Pdfjs, PdfSheet } from './pdfjs.js'
+import { placedText, type TextItem } from './placed-text.js'
+import { withSoftHyphens } from './soft-hyphens.js'
+import { joinedAtAccents } from './text-cleanup.js'
+import type { PlacedText } from './text-place.js'
+import { turnedForReading } from './text-placement.js'
+
+/**
+ * What drawings may cost in one document; later pages go without lines rather than the document without an answer. In
+ * processor time, so that a busy machine gives the same answer.
+ */
+const MAX_DRAWING_CPU_MS = 6000
+const NO_MARKS: PageMarks = { lines: [], stretches: [], softHyphens: [] }
+
+type Layers = Awaited<ReturnType<PdfDocument['getOptionalContentConfig']>>
+
+/** A page whose fonts may still show on later pages what they are. */
+export interface UnsettledPage {
+  readonly page: Omit<PdfPage, 'runs'>
+  readonly texts: readonly { readonly placed: PlacedText; readonly font: ObservedFont }[]
+}
+
+/** The page as the layout wants it, once the whole document was read. */
+export function settledPage({ page, texts }: UnsettledPage): PdfPage {
+  return { ...page, runs: texts.map(({ placed, font }) => textRun(placed, font)) }
+}
+
+function textRun({ text, x, y, length, fontSize, isDrawnBold }: PlacedText, font: ObservedFont): TextRun {
+  const { name, isBold, isItalic } = font.traits
+  const place = { x, y, width: length, fontSize }
+  return { text, ...place, font: name, isBold: isBold || isDrawnBold, isItalic, isFixedPitch: font.isFixedPitch }
+}
+
+/** Reads the pages of one document, one after the other. */
+export class PageReader {
+  private readonly fonts = new FontBook()
+  private drawingCpuMs = 0
+  private undrawnPage: number | undefined
+
+  constructor(
+    private readonly pdfjs: Pdfjs,
+    private readonly layers: Layers | undefined,
+  ) {}
+
+  /** From here on pages went without lines, because those before took too long; undefined when none did. */
+  get firstUndrawnPage(): number | undefined {
+    return this.undrawnPage
+  }
+
+  /** Rejects when the page is too broken to have text; lines, links and forms that cannot be read are left out. */
+  async read(sheet: PdfSheet): Promise<UnsettledPage> {
+    const viewport = sheet.getViewport({ scale: 1 })
+    const matrix = affineOf(viewport.transform)
+    if (matrix === undefined) throw new Error('The page has no size.')
+    const placed = await this.placedTexts(sheet, matrix)
+    const marks = await this.marks(sheet, matrix)
+    const annotations: unknown[] = await sheet.getAnnotations().catch(() => [])
+    const shown = withSoftHyphens(shownText(placed, marks.stretches), marks.softHyphens)
+    const texts = [...shown, ...annotationTexts(annotations, matrix)]
+    const turned = turnedForReading(texts, viewport.width, viewport.height)
+    const { width, height } = turned
+    const rules = joinedLines(
+      marks.lines.map((line) => turnedLine(line, turned.matrix)),
+      turned,
+    )
+    const links = linkAreas(annotations, compose(turned.matrix, matrix))
+    return {
+      page: { number: sheet.pageNumber, width, height, rules, links },
+      texts: withoutCopies(turned.texts).map((placed) => ({
+        placed,
+        font: this.fonts.entry(placed.fontName, sheet).font,
+      })),
+    }
+  }
+
+  private async placedTexts(sheet: PdfSheet, matrix: Affine): Promise<PlacedText[]> {
+    // Shapes of letters are resolved in logical order; pdf.js would do it in the order of the page.
+    const content = await sheet.getTextContent({ disableNormalization: true })
+    const isVertical = (item: TextItem) => content.styles[item.fontName]?.vertical === true
+    const placed = content.items.flatMap((item) => {
+      const text = 'str' in item ? placedText(item, matrix, isVertical(item)) : undefined
+      return text === undefined ? [] : [text]
+    })
+    const straight = placed.filter((text) => !text.isTilted)
+    return joinedAtAccents(straight.length > 0 ? straight : placed)
+  }
+
+  private async marks(sheet: PdfSheet, matrix: Affine): Promise<PageMarks> {
+    if (this.drawingCpuMs > MAX_DRAWING_CPU_MS) {
+      this.undrawnPage ??= sheet.pageNumber
+      return NO_MARKS
+    }
+    const startedAtMs = cpuMs()
+    try {
+      const { DISABLE } = this.pdfjs.AnnotationMode
+      const list = await sheet.getOperatorList({ annotationMode: DISABLE })
+      // pdf.js hands over the fonts of the page a few turns after its operators.
+      await nextTurn()
+      return pageMarks(list, {
+        ops: this.pdfjs.OPS,
+        matrix,
+        isShown: (group) => this.layers?.isVisible(group) !== false,
+        onGlyph: (fontName, unicode, width) => {
+          this.fonts.entry(fontName, sheet).font.observe(unicode, width)
+        },
+        glyphScale: (fontName) => this.fonts.entry(fontName, sheet).glyphScale,
+      })
+    } catch {
+      return NO_MARKS
+    } finally {
+      this.drawingCpuMs += cpuMs() - startedAtMs
+    }
+  }
+}
+
+/** Of this process since its start. */
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
+}

@@ -1,0 +1,67 @@
+import { Socket } from 'node:net'
+import { Worker } from 'node:worker_threads'
+import { type EngineAnswer, faultAnswer, readAnswer } from './engine-answer.js'
+import { ENGINE_PIPE, type EngineBegunHead, type EngineJobHead, type EngineReadyHead } from './engine-protocol.js'
+import { readDocument } from './engine.js'
+import { type Frame, FrameReader, frameStart } from './protocol.js'
+import type { WatchTerms } from './watchdog.js'
+
+/**
+ * The process in which documents are read: one after the other, sent by the gateway over a pipe, answered over the same.
+ * Arguments: process id of the gateway, memory limit in bytes.
+ */
+
+// What the gateway sends was bounded there.
+const ANY_LENGTH = { headBytes: Infinity, payloadBytes: Infinity }
+const WATCH_HEAP_MEGABYTES = 8
+
+const [gatewayPid = 0, memoryBytes = 0] = process.argv.slice(2).map(Number)
+const busy = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+
+// Ctrl-C and service managers signal the whole group; when this process ends is for the gateway to say.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
+// A promise that a library forgot says nothing about the document; one that is awaited is a failed reading.
+process.on('unhandledRejection', (reason) => {
+  process.stderr.write(`forgotten rejection: ${String(reason)}\n`)
+})
+
+const workerData: WatchTerms = { gatewayPid, memoryBytes, busy }
+new Worker(new URL('./watchdog.js', import.meta.url), {
+  workerData,
+  env: {},
+  resourceLimits: { maxOldGenerationSizeMb: WATCH_HEAP_MEGABYTES },
+}).unref()
+
+const pipe = new Socket({ fd: ENGINE_PIPE })
+const reader = new FrameReader(
+  () => ANY_LENGTH,
+  (frame) => void work(frame),
+)
+pipe.on('data', (chunk: Buffer) => {
+  reader.push(chunk)
+})
+// The gateway closed the pipe or is gone.
+for (const end of ['end', 'error', 'close'] as const) pipe.once(end, () => process.exit(0))
+const ready: EngineReadyHead = { outcome: 'ready' }
+pipe.write(frameStart(ready, 0))
+const begun: EngineBegunHead = { outcome: 'begun' }
+
+async function work({ head, payload }: Frame): Promise<void> {
+  busy[0] = 1
+  Atomics.notify(busy, 0)
+  pipe.write(frameStart(begun, 0))
+  const answer = await read(head as EngineJobHead, payload)
+  Atomics.store(busy, 0, 0)
+  pipe.write(frameStart({ ...answer.head, rssBytes: process.memoryUsage.rss() }, answer.payload.length))
+  pipe.write(answer.payload)
+}
+
+async function read({ limits, contentBytes, ...claims }: EngineJobHead, payload: Buffer): Promise<EngineAnswer> {
+  try {
+    // A plain array: readers give its memory away, which a Buffer does not survive.
+    const bytes = new Uint8Array(payload.buffer, payload.byteOffset, payload.length)
+    return readAnswer(await readDocument({ ...claims, bytes }, limits), contentBytes)
+  } catch (error) {
+    return faultAnswer(error)
+  }
+}

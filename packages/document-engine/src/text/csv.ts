@@ -1,0 +1,69 @@
+import Papa from 'papaparse'
+import { cellText, type MarkdownCell, markdownTable } from '../markdown/markdown-table.js'
+import {
+  EngineFault,
+  type EngineInput,
+  type EngineLimits,
+  type EngineOutput,
+  mediaTypeOf,
+  NO_METADATA,
+} from '../model/document.js'
+import { areQuotesSound } from './csv-quotes.js'
+import { plainText } from './plain-text.js'
+import { extensionOf } from './text-kind.js'
+
+const MOST_CELLS = 1_000_000
+/** Of the beginning, by which the delimiter is guessed. */
+const GUESSED_CHARACTERS = 32_768
+const DELIMITERS = [',', ';', '\t', '|']
+
+/**
+ * Rows of separated values as one table, the first row its header.
+ *
+ * @throws EngineFault `too_large`
+ */
+export function readCsv(input: EngineInput, _limits: EngineLimits): EngineOutput {
+  const text = plainText(input)
+  // Excel writes, and reads, a first line that names the delimiter.
+  const named = /^(?:"sep=(.)"|sep=(.))\n/i.exec(text)
+  const body = text.slice(named?.[0].length ?? 0)
+  const delimiter = named?.[1] ?? named?.[2] ?? (isTabbed(input) ? '\t' : guessedDelimiter(body))
+  const markdown = markdownTable(rowsOf(body, delimiter))
+  return { kind: 'csv', metadata: NO_METADATA, html: '', markdown: markdown === '' ? '' : `${markdown}\n`, pages: 1 }
+}
+
+/** By whole rows, where the beginning holds one: half a row would count against the right delimiter. */
+function guessedDelimiter(text: string): string {
+  const beginning = text.slice(0, GUESSED_CHARACTERS)
+  const rowsEnd = beginning.length < text.length ? beginning.lastIndexOf('\n') + 1 : 0
+  const rows = rowsEnd === 0 ? beginning : beginning.slice(0, rowsEnd)
+  // An empty row behind the last line end would count against it as well.
+  return Papa.parse(rows, { delimitersToGuess: DELIMITERS, skipEmptyLines: true, preview: 1 }).meta.delimiter
+}
+
+/** A quote that nobody closes would swallow all rows behind it: then quotes are characters like others. */
+function rowsOf(text: string, delimiter: string): MarkdownCell[][] {
+  const quoteChar = areQuotesSound(text, delimiter) ? '"' : '\0'
+  const rows: MarkdownCell[][] = []
+  let cells = 0
+  Papa.parse<string[]>(text, {
+    delimiter,
+    quoteChar,
+    skipEmptyLines: true,
+    step: ({ data }) => {
+      cells += data.length
+      if (cells > MOST_CELLS) throw new EngineFault('too_large', `The table has more than ${MOST_CELLS} cells.`)
+      rows.push(tableRow(data))
+    },
+  })
+  return rows
+}
+
+function tableRow(values: readonly string[]): MarkdownCell[] {
+  const cells = values.map((value, column) => ({ column, markdown: cellText(value) }))
+  return cells.filter(({ markdown }) => markdown !== '')
+}
+
+function isTabbed({ contentType, name }: EngineInput): boolean {
+  return mediaTypeOf(contentType) === 'text/tab-separated-values' || extensionOf(name) === 'tsv'
+}

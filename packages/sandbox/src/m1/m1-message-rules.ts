@@ -1,0 +1,100 @@
+import { fieldOf, isObject, type JsonObject, listOf, objectsOf, textOf } from '../server/json-value.js'
+import { judgeBlock } from './block-rules.js'
+import { reject } from './m1-errors.js'
+import type { M1Version } from './m1-field-rules.js'
+import type { M1Model } from './m1-models.js'
+
+const MAX_MESSAGES = 100_000
+const MAX_CACHE_MARKS = 4
+
+/** Judges `messages` (sections 3.1 to 3.3 of the messages notes). Throws M1Rejection. */
+export function judgeMessages(body: JsonObject, version: M1Version, model: M1Model): void {
+  const messages = listOf(body['messages'])
+  if (messages.length === 0) reject('messages: at least one message is required')
+  if (messages.length > MAX_MESSAGES) reject(`messages: at most ${MAX_MESSAGES} messages are allowed`)
+  messages.forEach((message, index) => {
+    if (!isObject(message)) reject(`messages.${index}: Input should be a valid dictionary`)
+    judgeMessage(message, index, version, model)
+  })
+  const typed = messages.filter(isObject)
+  if (typed[0]?.['role'] !== 'user') reject('messages: first message must use the "user" role')
+  if (typed.at(-1)?.['role'] === 'assistant' && !model.classic) {
+    reject('This model does not support assistant message prefill. The conversation must end with a user message.')
+  }
+  judgeToolOrder(typed)
+  judgeCacheMarks(body)
+}
+
+function judgeMessage(message: JsonObject, index: number, version: M1Version, model: M1Model): void {
+  const path = `messages.${index}`
+  const { role, content } = message
+  for (const name of ['role', 'content']) if (message[name] === undefined) reject(`${path}.${name}: Field required`)
+  const extra = Object.keys(message).find((name) => name !== 'role' && name !== 'content')
+  if (extra !== undefined) reject(`${path}.${extra}: Extra inputs are not permitted`)
+  if (role === 'system' && model.classic) {
+    const place = 'The Messages API accepts a top-level `system` parameter, not "system" as an input message role.'
+    reject(`messages: Unexpected role "system". ${place}`)
+  }
+  if (role !== 'user' && role !== 'assistant' && role !== 'system') {
+    reject(`messages: Unexpected role ${JSON.stringify(role)}. Allowed roles are "user" or "assistant".`)
+  }
+  if (content === '') reject(`messages.${index}: all messages must have non-empty content`)
+  if (typeof content === 'string') return
+  if (!Array.isArray(content)) reject(`${path}.content: Input should be a valid list`)
+  listOf(content).forEach((block, position) => {
+    judgeBlock(block, `${path}.content.${position}`, role, version)
+  })
+}
+
+/** Each tool_use needs its tool_result in the next message, before any other block there. */
+function judgeToolOrder(messages: readonly JsonObject[]): void {
+  let open: string[] = []
+  messages.forEach((message, index) => {
+    const blocks = objectsOf(message['content'])
+    const results = blocks
+      .filter((block) => block['type'] === 'tool_result')
+      .map((block) => textOf(block['tool_use_id']))
+    results.forEach((id) => {
+      if (open.includes(id)) return
+      const rule = 'Each `tool_result` block must have a corresponding `tool_use` block in the previous message.'
+      const position = blocks.findIndex((block) => block['tool_use_id'] === id)
+      const found = `unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}.`
+      reject(`messages.${index}.content.${position}: ${found} ${rule}`)
+    })
+    const unanswered = open.filter((id) => !results.includes(id))
+    if (unanswered.length > 0) missingResults(index - 1, unanswered)
+    const firstOther = blocks.findIndex((block) => block['type'] !== 'tool_result')
+    const lastResult = blocks.findLastIndex((block) => block['type'] === 'tool_result')
+    if (firstOther >= 0 && firstOther < lastResult) missingResults(index - 1, open)
+    const calls = message['role'] === 'assistant' ? blocks.filter((block) => block['type'] === 'tool_use') : []
+    open = calls.map((block) => textOf(block['id']))
+  })
+  if (open.length > 0) missingResults(messages.length - 1, open)
+}
+
+function missingResults(index: number, ids: readonly string[]): never {
+  const found = `\`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${ids.join(', ')}.`
+  const rule = 'Each `tool_use` block must have a corresponding `tool_result` block in the next message.'
+  reject(`messages.${index}: ${found} ${rule}`)
+}
+
+function judgeCacheMarks(body: JsonObject): void {
+  const marks = cacheMarks(body)
+  if (marks.length > MAX_CACHE_MARKS) {
+    reject(`A maximum of ${MAX_CACHE_MARKS} blocks with cache_control may be provided. Found ${marks.length}.`)
+  }
+  for (const mark of marks) {
+    if (fieldOf(mark, 'type') !== 'ephemeral') reject("cache_control.type: Input should be 'ephemeral'")
+    const ttl = fieldOf(mark, 'ttl')
+    if (ttl !== undefined && ttl !== '5m' && ttl !== '1h')
+      reject("cache_control.ephemeral.ttl: Input should be '5m' or '1h'")
+  }
+}
+
+/** Every `cache_control` of the request, in order of tools, system, messages and the top level. */
+export function cacheMarks(body: JsonObject): readonly unknown[] {
+  const blocks = objectsOf(body['messages']).flatMap((message) => objectsOf(message['content']))
+  return [...objectsOf(body['tools']), ...objectsOf(body['system']), ...blocks, body]
+    .map((carrier) => carrier['cache_control'])
+    .filter((mark) => mark !== undefined && mark !== null)
+}

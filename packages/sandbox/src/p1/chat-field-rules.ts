@@ -1,0 +1,127 @@
+import { isObject, type JsonObject } from '../server/json-value.js'
+import { reject } from '../server/openai-rejection.js'
+import {
+  array,
+  boolean,
+  decimal,
+  integer,
+  nullable,
+  object,
+  oneOf,
+  string,
+  unknownParameter,
+  type ValueRule,
+  wrongType,
+} from './value-rules.js'
+
+const MAX_STOPS = 4
+const MAX_METADATA_PAIRS = 16
+
+/** The request fields of section 1 of the chat notes; `messages`, `tools` and `audio` have judges of their own. */
+const FIELD_RULES: Readonly<Record<string, ValueRule>> = {
+  model: string(),
+  messages: array,
+  modalities: nullable(modalities),
+  audio: nullable(object),
+  max_completion_tokens: nullable(integer(1, Number.MAX_SAFE_INTEGER)),
+  max_tokens: nullable(integer(1, Number.MAX_SAFE_INTEGER)),
+  temperature: nullable(decimal(0, 2)),
+  top_p: nullable(decimal(0, 1)),
+  n: nullable(integer(1, 128)),
+  stop: nullable(stop),
+  presence_penalty: nullable(decimal(-2, 2)),
+  frequency_penalty: nullable(decimal(-2, 2)),
+  logit_bias: nullable(logitBias),
+  logprobs: nullable(boolean),
+  top_logprobs: nullable(integer(0, 20)),
+  response_format: responseFormat,
+  // A 64-bit seed passes JSON.parse as a rounded number, which is still an integer.
+  seed: nullable(integer(-(2 ** 63), 2 ** 63)),
+  stream: nullable(boolean),
+  stream_options: nullable(streamOptions),
+  tools: array,
+  tool_choice: () => undefined,
+  parallel_tool_calls: boolean,
+  reasoning_effort: nullable(oneOf('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max')),
+  verbosity: nullable(oneOf('low', 'medium', 'high')),
+  service_tier: nullable(oneOf('auto', 'default', 'flex', 'scale', 'priority', 'fast')),
+  store: nullable(boolean),
+  metadata: nullable(metadata),
+  prediction: nullable(object),
+  web_search_options: object,
+  user: string(),
+  safety_identifier: string(64),
+  prompt_cache_key: string(),
+  functions: array,
+  function_call: () => undefined,
+}
+
+/** Judges every top-level field by itself and in combination. Throws OpenAiRejection. */
+export function judgeFields(body: JsonObject, acceptUnknownFields: boolean): void {
+  for (const [name, value] of Object.entries(body)) {
+    const rule = Object.hasOwn(FIELD_RULES, name) ? FIELD_RULES[name] : undefined
+    if (rule !== undefined) rule(value, name)
+    else if (!acceptUnknownFields) unknownParameter(name)
+  }
+  if (isObject(body['stream_options']) && body['stream'] !== true) {
+    reject("The 'stream_options' parameter is only allowed when 'stream' is enabled.", 'stream_options')
+  }
+  if (typeof body['top_logprobs'] === 'number' && body['logprobs'] !== true) {
+    reject("The 'top_logprobs' parameter is only allowed when 'logprobs' is enabled.", 'top_logprobs')
+  }
+  if (isObject(body['prediction']) && (isObject(body['audio']) || Array.isArray(body['tools']))) {
+    reject("The 'prediction' parameter cannot be combined with 'audio' or 'tools'.", 'prediction')
+  }
+}
+
+function modalities(value: unknown, path: string): void {
+  if (!Array.isArray(value)) wrongType(path, 'an array of strings', value)
+  value.forEach((entry: unknown, index) => {
+    oneOf('text', 'audio')(entry, `${path}[${index}]`)
+  })
+}
+
+function stop(value: unknown, path: string): void {
+  if (typeof value === 'string') return
+  if (!Array.isArray(value)) wrongType(path, 'one of a string or array of strings', value)
+  if (value.length > MAX_STOPS) {
+    const limit = `Expected an array with maximum length ${MAX_STOPS}, but got an array with length ${value.length}`
+    reject(`Invalid '${path}': array too long. ${limit} instead.`, path, 'array_above_max_length')
+  }
+  value.forEach((entry: unknown, index) => {
+    string()(entry, `${path}[${index}]`)
+  })
+}
+
+function logitBias(value: unknown, path: string): void {
+  if (!isObject(value)) wrongType(path, 'an object', value)
+  for (const [token, bias] of Object.entries(value)) decimal(-100, 100)(bias, `${path}.${token}`)
+}
+
+function responseFormat(value: unknown, path: string): void {
+  if (!isObject(value)) wrongType(path, 'an object', value)
+  oneOf('text', 'json_object', 'json_schema')(value['type'], `${path}.type`)
+  if (value['type'] !== 'json_schema') return
+  object(value['json_schema'], `${path}.json_schema`)
+  string(64)(isObject(value['json_schema']) ? value['json_schema']['name'] : undefined, `${path}.json_schema.name`)
+}
+
+function streamOptions(value: unknown, path: string): void {
+  if (!isObject(value)) wrongType(path, 'an object', value)
+  for (const [name, flag] of Object.entries(value)) {
+    if (name !== 'include_usage' && name !== 'include_obfuscation') unknownParameter(`${path}.${name}`)
+    boolean(flag, `${path}.${name}`)
+  }
+}
+
+function metadata(value: unknown, path: string): void {
+  if (!isObject(value)) wrongType(path, 'an object', value)
+  const pairs = Object.entries(value)
+  if (pairs.length > MAX_METADATA_PAIRS) {
+    reject(`Invalid '${path}': too many properties.`, path, 'object_above_max_properties')
+  }
+  for (const [key, text] of pairs) {
+    string(64)(key, path)
+    string(512)(text, `${path}.${key}`)
+  }
+}

@@ -1,0 +1,130 @@
+import { CHARACTER_MS } from '../audio/speech-plan.js'
+import type { TextRun } from '../server/generated-text.js'
+import { bytesPerMs, speak } from './audio-format.js'
+import { AudioTally } from './audio-tally.js'
+import type { ConversationItem } from './conversation-item.js'
+import { type ItemStatus, type OutputPlace, OutputWriter } from './output-writer.js'
+import { SPOKEN_MS_PER_TOKEN, type TokenCount } from './response-usage.js'
+import type { EventSender } from './server-events.js'
+import type { SessionFacts } from './session-config.js'
+
+/** Base64 of it is 16 KiB. */
+const FLOOD_PIECE = Buffer.alloc(12_288)
+
+type Delta = { readonly words: string } | { readonly audio: Buffer }
+
+/** A message of the assistant: text, or speech with its transcript. */
+export class MessageWriter extends OutputWriter {
+  readonly item: ConversationItem
+  readonly #deltas: Iterator<Delta, void, undefined>
+  readonly #tally = new AudioTally()
+  #said = ''
+  /** Of it, each counted as a token. */
+  #pieces = 0
+
+  constructor(
+    sender: EventSender,
+    place: OutputPlace,
+    private readonly words: TextRun,
+    private readonly facts: SessionFacts,
+    floodBytes: number | undefined,
+  ) {
+    super(sender, place)
+    const id = sender.newId('item')
+    const fields = { id, type: 'message', status: 'in_progress', role: 'assistant', content: [] }
+    this.item = { id, fields, audio: undefined }
+    this.#deltas = facts.wantsAudio ? spokenDeltas(words, facts, floodBytes) : writtenDeltas(words)
+  }
+
+  get tokens(): TokenCount {
+    const spokenMs = this.#tally.bytes / bytesPerMs(this.facts.outputFormat)
+    return { text: this.#pieces, audio: Math.ceil(spokenMs / SPOKEN_MS_PER_TOKEN) }
+  }
+
+  get endedByLimit(): boolean {
+    return this.words.ended === 'limit'
+  }
+
+  async begin(): Promise<void> {
+    await this.announce()
+    await this.sender.send('response.content_part.added', { ...this.#keys, part: this.#part })
+  }
+
+  async next(): Promise<boolean> {
+    const { value, done } = this.#deltas.next()
+    if (done === true) return false
+    if ('audio' in value) await this.#sendAudio(value.audio)
+    else await this.#sendWords(value.words)
+    return true
+  }
+
+  async end(status: ItemStatus): Promise<void> {
+    if (this.facts.wantsAudio) {
+      await this.sender.send('response.output_audio.done', this.#keys)
+      await this.sender.send('response.output_audio_transcript.done', { ...this.#keys, transcript: this.#said })
+    } else await this.sender.send('response.output_text.done', { ...this.#keys, text: this.#said })
+    await this.sender.send('response.content_part.done', { ...this.#keys, part: this.#part })
+    const content = [{ ...this.#part, type: this.facts.wantsAudio ? 'output_audio' : 'output_text' }]
+    this.item.fields = { ...this.item.fields, status, content }
+    if (this.facts.wantsAudio) this.item.audio = this.#audio
+    await this.conclude()
+  }
+
+  get #keys(): Record<string, unknown> {
+    return { ...this.coordinates, content_index: 0 }
+  }
+
+  get #part(): Record<string, unknown> {
+    return this.facts.wantsAudio ? { type: 'audio', transcript: this.#said } : { type: 'text', text: this.#said }
+  }
+
+  get #audio(): ConversationItem['audio'] {
+    const { bytes, checksum } = this.#tally
+    const format = this.facts.outputFormat
+    return { bytes, checksum, format, durationMs: bytes / bytesPerMs(format) }
+  }
+
+  async #sendWords(delta: string): Promise<void> {
+    this.#said += delta
+    this.#pieces += 1
+    const kind = this.facts.wantsAudio ? 'audio_transcript' : 'text'
+    await this.sender.send(`response.output_${kind}.delta`, { ...this.#keys, delta })
+  }
+
+  async #sendAudio(audio: Buffer): Promise<void> {
+    this.#tally.add(audio)
+    this.sender.record.sentAudio.add(audio)
+    await this.sender.send('response.output_audio.delta', { ...this.#keys, delta: audio.toString('base64') })
+  }
+}
+
+function* writtenDeltas(words: TextRun): Generator<Delta, void, undefined> {
+  for (const piece of words) yield { words: piece }
+}
+
+/** Each word of the transcript comes just before its sound. */
+function* spokenDeltas(
+  words: TextRun,
+  facts: SessionFacts,
+  floodBytes: number | undefined,
+): Generator<Delta, void, undefined> {
+  const { outputFormat, speed } = facts
+  const pieces = [...words]
+  const audio = floodBytes === undefined ? speak(pieces.join(''), outputFormat, speed) : flood(floodBytes)
+  let elapsedMs = 0
+  let writtenMs = 0
+  for (const chunk of audio) {
+    while (pieces.length > 0 && writtenMs <= elapsedMs) {
+      const piece = pieces.shift() ?? ''
+      writtenMs += (Array.from(piece).length * CHARACTER_MS) / speed
+      yield { words: piece }
+    }
+    yield { audio: chunk }
+    elapsedMs += chunk.length / bytesPerMs(outputFormat)
+  }
+  for (const piece of pieces) yield { words: piece }
+}
+
+function* flood(bytes: number): Generator<Buffer, void, undefined> {
+  for (let sent = 0; sent < bytes; sent += FLOOD_PIECE.length) yield FLOOD_PIECE.subarray(0, bytes - sent)
+}

@@ -1,0 +1,106 @@
+import * as shared from './shared-rules.js'
+import {
+  anything,
+  boolean,
+  byType,
+  type Check,
+  decimal,
+  integer,
+  listOf,
+  nullable,
+  objectOf,
+  oneOf,
+  text,
+  textOr,
+} from './validation.js'
+
+const VOICES = ['alloy', 'ash', 'ballad', 'coral', 'echo', 'sage', 'shimmer', 'verse', 'marin', 'cedar']
+
+const pcm = objectOf({ type: anything, rate: integer(24_000, 24_000) }, ['type'], { type: 'audio/pcm', rate: 24_000 })
+const g711 = objectOf({ type: anything }, ['type'])
+const format = byType({ 'audio/pcm': pcm, 'audio/pcmu': g711, 'audio/pcma': g711 })
+const voice = textOr(oneOf(...VOICES), objectOf({ id: text() }, ['id']))
+
+const modalities = shared.modalities([['text'], ['audio']])
+const mcpTool: Check = (value) => value
+const tools = listOf(byType({ function: shared.functionTool, mcp: mcpTool }))
+const mcpChoice = objectOf({ type: anything, server_label: text(), name: nullable(text()) }, ['type', 'server_label'])
+const toolChoice = textOr(shared.choiceWord, byType({ function: shared.functionChoice, mcp: mcpChoice }))
+const reasoning = nullable(objectOf({ effort: oneOf('minimal', 'low', 'medium', 'high', 'xhigh') }))
+
+const retention = objectOf({ type: anything, retention_ratio: decimal(0, 1), token_limits: anything }, [
+  'type',
+  'retention_ratio',
+])
+const truncation = textOr(oneOf('auto', 'disabled'), byType({ retention_ratio: retention }))
+
+const audioInput = objectOf({
+  format,
+  transcription: shared.transcription({ delay: nullable(text()) }),
+  noise_reduction: shared.noiseReduction,
+  turn_detection: shared.turnDetection({ idle_timeout_ms: nullable(integer(5000, 30_000)) }, { idle_timeout_ms: null }),
+})
+
+const gaCommonFields = {
+  output_modalities: modalities,
+  instructions: shared.instructions,
+  tools,
+  tool_choice: toolChoice,
+  max_output_tokens: shared.outputLimit,
+  prompt: shared.prompt,
+  reasoning,
+  parallel_tool_calls: boolean,
+}
+
+/** `session` of a `session.update` in the GA dialect. */
+export const gaSession = objectOf(
+  {
+    ...gaCommonFields,
+    type: oneOf('realtime', 'transcription'),
+    model: text(),
+    tracing: shared.tracing,
+    truncation,
+    include: shared.include,
+    audio: objectOf({ input: audioInput, output: objectOf({ format, voice, speed: shared.speed }) }),
+  },
+  ['type'],
+)
+
+/** `response` of a `response.create` in the GA dialect; `input` is judged item by item. */
+export const gaResponse = objectOf({
+  ...gaCommonFields,
+  audio: objectOf({ output: objectOf({ format, voice }) }),
+  conversation: shared.conversation,
+  metadata: shared.metadata,
+  input: listOf(anything),
+})
+
+/** Everything of the session but `id`, `model` and `expires_at`. */
+export const gaDefaults = {
+  output_modalities: ['audio'],
+  instructions: '',
+  tools: [],
+  tool_choice: 'auto',
+  max_output_tokens: 'inf',
+  tracing: null,
+  truncation: 'auto',
+  prompt: null,
+  audio: {
+    input: {
+      format: { type: 'audio/pcm', rate: 24_000 },
+      transcription: null,
+      noise_reduction: null,
+      turn_detection: {
+        type: 'server_vad',
+        threshold: 0.5,
+        prefix_padding_ms: 300,
+        silence_duration_ms: 200,
+        idle_timeout_ms: null,
+        create_response: true,
+        interrupt_response: true,
+      },
+    },
+    output: { format: { type: 'audio/pcm', rate: 24_000 }, voice: 'alloy', speed: 1 },
+  },
+  include: null,
+}

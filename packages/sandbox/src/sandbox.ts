@@ -1,0 +1,97 @@
+import { startImggenSimulator } from './imggen/imggen.simulator.js'
+import { startM1Simulator } from './m1/m1.simulator.js'
+import { startP1Simulator } from './p1/p1.simulator.js'
+import { startP2Simulator } from './p2/p2.simulator.js'
+import { startP3Simulator } from './p3/p3.simulator.js'
+import { startP4Simulator } from './p4/p4.simulator.js'
+import { sandboxBanner } from './sandbox-banner.js'
+import { startCallbackReceiver } from './tasks/callback-receiver.js'
+import { startVidgenSimulator } from './vidgen/vidgen.simulator.js'
+
+/** The one key of the sandbox; it opens nothing but the simulators of this process. */
+export const SANDBOX_KEY = 'sandbox-demo-key'
+
+/** Signs the callbacks of the sandbox, which reach nothing but this machine. */
+export const SANDBOX_CALLBACK_SECRET = `whsec_${Buffer.from('sandbox demo callback secret').toString('base64')}`
+
+/** An image task that has ended already, for a first look. */
+export const SANDBOX_IMAGE_TASK = '1750000000000123'
+
+/** Credentials the simulators demand of the gateway, so that the sandbox shows the same separation as production. */
+const UPSTREAM_KEY = 'sandbox-upstream-key'
+const P2_KEY = 'sandbox-app|sandbox-upstream-key'
+const VIDGEN_KEYS = { accessKey: 'sandbox-access', secretKey: 'sandbox-secret' }
+
+/** The catalogue knows no models of P2; any name will do. */
+const P2_MODEL = 'p2-tts'
+
+export interface Sandbox {
+  /** As `gateway.yaml` would be written: one channel to each simulator. JSON is YAML. */
+  readonly configText: string
+  readonly banner: (address: string) => string
+  readonly close: () => Promise<void>
+}
+
+/** Every simulator on a loopback port of its own, and a place for callbacks. */
+async function startServers() {
+  const options = { apiKey: UPSTREAM_KEY }
+  const [p1, p2, p3, p4, m1, vidgen, imggen, receiver] = await Promise.all([
+    startP1Simulator(options),
+    startP2Simulator({ apiKey: P2_KEY }),
+    startP3Simulator(options),
+    startP4Simulator(options),
+    startM1Simulator(options),
+    startVidgenSimulator(VIDGEN_KEYS),
+    startImggenSimulator(options),
+    startCallbackReceiver({ secret: SANDBOX_CALLBACK_SECRET }),
+  ])
+  imggen.submit('a red kite over the sea', { id: SANDBOX_IMAGE_TASK })
+  imggen.finish(SANDBOX_IMAGE_TASK)
+  return { p1, p2, p3, p4, m1, vidgen, imggen, receiver }
+}
+
+type Servers = Awaited<ReturnType<typeof startServers>>
+
+function channelsTo({ p1, p2, p3, p4, m1, vidgen, imggen }: Servers): readonly object[] {
+  const vidgenPair = `${VIDGEN_KEYS.accessKey}|${VIDGEN_KEYS.secretKey}`
+  return [
+    { id: 'sandbox-p1', provider: 'p1', baseUrl: p1.url, credentials: UPSTREAM_KEY },
+    { id: 'sandbox-p2', provider: 'p2', baseUrl: p2.url, credentials: P2_KEY, models: [P2_MODEL] },
+    { id: 'sandbox-p3', provider: 'p3', baseUrl: p3.url, credentials: UPSTREAM_KEY },
+    // P1 serves the shared standard model first, as its subtitles and words come from the upstream itself.
+    { id: 'sandbox-p4', provider: 'p4', baseUrl: `${p4.url}/openai`, credentials: UPSTREAM_KEY, priority: 1 },
+    { id: 'sandbox-m1', provider: 'm1', baseUrl: m1.url, credentials: UPSTREAM_KEY },
+    { id: 'sandbox-vidgen', provider: 'vidgen', baseUrl: vidgen.url, credentials: vidgenPair },
+    { id: 'sandbox-imggen', provider: 'imggen', baseUrl: imggen.url, credentials: UPSTREAM_KEY },
+  ]
+}
+
+/** Starts every simulator and gives the configuration with one channel to each. */
+export async function startSandbox(): Promise<Sandbox> {
+  const servers = await startServers()
+  const all = Object.values(servers)
+  const configText = JSON.stringify({
+    // Several sandboxes on one machine must not be in each other's way.
+    server: { metricsPort: 0 },
+    auth: { keys: [{ id: 'sandbox', key: SANDBOX_KEY }] },
+    channels: channelsTo(servers),
+    // Some simulators answer with URLs of their own, which are as private as they are; so is the place for callbacks.
+    ssrf: { allow: all.map(({ url }) => new URL(url).host) },
+    // A task takes some seconds here, not minutes.
+    tasks: { pollIntervalMs: 1000 },
+    callbacks: { secret: SANDBOX_CALLBACK_SECRET },
+  })
+  const tasks = {
+    receiverUrl: servers.receiver.url,
+    imageUrl: servers.imggen.url,
+    imageSecret: UPSTREAM_KEY,
+    imageTaskId: SANDBOX_IMAGE_TASK,
+  }
+  return {
+    configText,
+    banner: (address) => sandboxBanner(address, SANDBOX_KEY, tasks),
+    close: async () => {
+      await Promise.all(all.map((server) => server.close()))
+    },
+  }
+}

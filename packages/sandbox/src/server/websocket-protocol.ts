@@ -1,0 +1,93 @@
+import type { Exchange } from './exchange.js'
+import type { RecordedRequest } from './recorded-request.js'
+import type { HandshakeAdmission, HandshakeRefusal } from './socket-handshake.js'
+import type { SocketSession } from './websocket-session.js'
+
+export interface SocketSimulatorOptions {
+  /** 0, the default, takes a free port. */
+  readonly port?: number
+  readonly host?: string
+  /** Larger messages of a client close the connection with 1009. Default 16 MiB. */
+  readonly maximumMessageBytes?: number
+}
+
+/** Faults of the handshake, which every WebSocket simulator has. */
+export type HandshakeFault =
+  | {
+      readonly kind: 'status'
+      readonly status: number
+      readonly headers?: Readonly<Record<string, string>>
+      readonly body: string | Buffer
+    }
+  | { readonly kind: 'delay'; readonly ms: number }
+  /** The upgrade is never answered. */
+  | { readonly kind: 'hang' }
+  /** The connection is reset before any byte of the answer. */
+  | { readonly kind: 'reset' }
+
+/** A fault of the handshake, or magic words in the protocol's own language for what follows it. */
+export type SocketFault = string | HandshakeFault
+
+/** What one upstream does with its sockets. */
+export interface SocketProtocol {
+  /** Judges an upgrade request. */
+  admit(session: SocketSession): HandshakeAdmission | HandshakeRefusal
+  /** Holds the conversation. An error thrown while the client is there breaks it off and is a violation. */
+  converse(session: SocketSession): Promise<void>
+  /** Answers plain HTTP on the same port. Default: 404 for all. */
+  serve?(exchange: Exchange): Promise<void>
+}
+
+export interface SocketSimulatorEvents {
+  /** An upgrade request has arrived and is not answered yet. */
+  handshake: [SocketSession]
+  /** An upgrade request was admitted or refused. */
+  session: [SocketSession]
+  close: [SocketSession]
+  /** The client left while the simulator owed it something. */
+  abort: [SocketSession]
+}
+
+type SessionEvent = keyof SocketSimulatorEvents
+type SessionListener = (session: SocketSession) => void
+
+/** The sessions of one server: what tests look at and queue faults for. */
+export interface SocketSessions {
+  /** Handshakes, refused ones included; newest last, at most 1,000. */
+  readonly sessions: readonly SocketSession[]
+  readonly lastSession: SocketSession | undefined
+  /** The violations of all that is remembered. */
+  readonly violations: readonly string[]
+  /** Sessions whose connection is open, and handshakes not answered yet. */
+  readonly activeSessions: number
+  /** Resolves with the first session after this call, once its handshake was answered (refused ones included). */
+  nextSession(): Promise<SocketSession>
+  /** Resolves with the first session that ends after this call, however it ends. */
+  nextClose(): Promise<SocketSession>
+  /** Resolves with the first session after this call that the client leaves while something is owed to it. */
+  nextAbort(): Promise<SocketSession>
+  /** Resolves when no session is active any more. */
+  idle(): Promise<void>
+  /** The next session suffers this fault; several are used up in order, one per session. */
+  queueFault(fault: SocketFault): void
+  /** Forgets what is recorded and queued. */
+  reset(): void
+  on(event: SessionEvent, listener: SessionListener): this
+  once(event: SessionEvent, listener: SessionListener): this
+  off(event: SessionEvent, listener: SessionListener): this
+}
+
+/** A running WebSocket simulator. Tests and the sandbox hold this and nothing else. */
+export interface SocketSimulator extends SocketSessions {
+  /** `ws://127.0.0.1:<port>`, without a path. */
+  readonly url: string
+  /** The same place for plain HTTP. */
+  readonly httpUrl: string
+  readonly port: number
+  /** Plain HTTP requests, newest last, at most 1,000. */
+  readonly requests: readonly RecordedRequest[]
+  /** TCP connections open now, upgraded or not. */
+  readonly openConnections: number
+  /** Stops listening and destroys every open connection. */
+  close(): Promise<void>
+}

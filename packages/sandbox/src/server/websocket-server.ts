@@ -1,0 +1,187 @@
+import { EventEmitter, once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { RecordedRequest } from './recorded-request.js'
+import { acceptHandshake, type HandshakeAdmission, type HandshakeRefusal, refuseHandshake } from './socket-handshake.js'
+import type {
+  HandshakeFault,
+  SocketFault,
+  SocketProtocol,
+  SocketSessions,
+  SocketSimulatorEvents,
+} from './websocket-protocol.js'
+import { SocketSession } from './websocket-session.js'
+
+/** Sessions remembered; older ones are forgotten. */
+const REMEMBERED_SESSIONS = 1000
+/** Memory for the messages of remembered sessions; beyond it those of the oldest are dropped. */
+const REMEMBERED_MESSAGE_BYTES = 32 * 1024 * 1024
+const MAXIMUM_MESSAGE_BYTES = 16 * 1024 * 1024
+
+/** Records each WebSocket session of a server, whichever server that is, and lets the protocol hold it. */
+export class SocketReception extends EventEmitter<SocketSimulatorEvents & { idle: [] }> implements SocketSessions {
+  readonly #active = new Set<SocketSession>()
+  #sessions: SocketSession[] = []
+  #faults: SocketFault[] = []
+
+  constructor(
+    private readonly sessionProtocol: Pick<SocketProtocol, 'admit' | 'converse'>,
+    private readonly maximumMessageBytes = MAXIMUM_MESSAGE_BYTES,
+  ) {
+    super()
+    this.setMaxListeners(0)
+  }
+
+  get sessions(): readonly SocketSession[] {
+    return this.#sessions
+  }
+
+  get lastSession(): SocketSession | undefined {
+    return this.#sessions.at(-1)
+  }
+
+  get violations(): readonly string[] {
+    return this.#sessions.flatMap((session) => session.violations)
+  }
+
+  get activeSessions(): number {
+    return this.#active.size
+  }
+
+  async nextSession(): Promise<SocketSession> {
+    const [session] = (await once(this, 'session')) as [SocketSession]
+    return session
+  }
+
+  async nextClose(): Promise<SocketSession> {
+    const [session] = (await once(this, 'close')) as [SocketSession]
+    return session
+  }
+
+  async nextAbort(): Promise<SocketSession> {
+    const [session] = (await once(this, 'abort')) as [SocketSession]
+    return session
+  }
+
+  async idle(): Promise<void> {
+    if (this.#active.size > 0) await once(this, 'idle')
+  }
+
+  queueFault(fault: SocketFault): void {
+    this.#faults.push(fault)
+  }
+
+  reset(): void {
+    this.#sessions = []
+    this.#faults = []
+  }
+
+  /** Breaks every open session off. */
+  breakOff(): void {
+    for (const session of this.#active) session.breakOff()
+  }
+
+  /** Takes an upgrade request. Whatever happens to it is seen in its session; nothing is thrown. */
+  upgrade(message: IncomingMessage, head: Buffer): void {
+    void this.#upgrade(message, head)
+  }
+
+  async #upgrade(message: IncomingMessage, head: Buffer): Promise<void> {
+    const fault = this.#faults.shift()
+    const handshake = new RecordedRequest(message, false)
+    handshake.markReceived()
+    const session = new SocketSession(handshake, typeof fault === 'string' ? fault : '')
+    this.#remember(session)
+    const { socket } = message
+    socket.on('error', () => undefined)
+    socket.once('close', () => {
+      if (session.openedAtMs === undefined) session.settle()
+    })
+    this.emit('handshake', session)
+    if (typeof fault === 'object' && (await this.#misbehave(session, message, fault))) return
+    const verdict = this.sessionProtocol.admit(session)
+    if (verdict.admitted) this.#accept(session, message, head, verdict)
+    else this.#refuse(session, message, verdict)
+  }
+
+  /** Returns true when the fault has taken the place of the handshake's answer. */
+  async #misbehave(session: SocketSession, message: IncomingMessage, fault: HandshakeFault): Promise<boolean> {
+    switch (fault.kind) {
+      case 'delay':
+        await pause(fault.ms)
+        return message.socket.destroyed
+      case 'status':
+        this.#refuse(session, message, { admitted: false, ...fault })
+        return true
+      case 'hang':
+        // Only a socket that is read notices that the client has left.
+        message.socket.once('end', () => message.socket.destroy()).resume()
+        return true
+      case 'reset':
+        session.breakOff()
+        message.socket.resetAndDestroy()
+        return true
+    }
+  }
+
+  #refuse(session: SocketSession, message: IncomingMessage, refusal: HandshakeRefusal): void {
+    session.refusedStatus = refusal.status
+    session.answerHeaders = refusal.headers ?? {}
+    refuseHandshake(message, refusal)
+    this.emit('session', session)
+  }
+
+  #accept(session: SocketSession, message: IncomingMessage, head: Buffer, admission: HandshakeAdmission): void {
+    session.answerHeaders = admission.headers ?? {}
+    acceptHandshake(
+      message,
+      head,
+      { ...admission, maximumMessageBytes: this.maximumMessageBytes },
+      (socket) => {
+        session.open(socket)
+        this.emit('session', session)
+        void this.#converse(session)
+      },
+      (error) => {
+        session.violations.push(`invalid handshake: ${error.message}`)
+        this.#refuse(session, message, { admitted: false, status: 400, body: error.message })
+      },
+    )
+  }
+
+  async #converse(session: SocketSession): Promise<void> {
+    try {
+      await this.sessionProtocol.converse(session)
+    } catch (error) {
+      if (session.end !== undefined) return
+      session.violations.push(failureText(error))
+      session.breakOff()
+    }
+  }
+
+  #remember(session: SocketSession): void {
+    this.#active.add(session)
+    this.#sessions.push(session)
+    if (this.#sessions.length > REMEMBERED_SESSIONS) this.#sessions.shift()
+    void session.closed.then(({ outcome }) => {
+      this.#active.delete(session)
+      this.#boundMemory()
+      this.emit('close', session)
+      if (outcome === 'aborted') this.emit('abort', session)
+      if (this.#active.size === 0) this.emit('idle')
+    })
+  }
+
+  #boundMemory(): void {
+    let heldBytes = 0
+    for (const session of this.#sessions.toReversed()) {
+      heldBytes += session.heldBytes
+      if (heldBytes > REMEMBERED_MESSAGE_BYTES) session.forgetMessages()
+    }
+  }
+}
+
+/** A fault of the simulator itself must be seen by whoever runs the test. */
+function failureText(error: unknown): string {
+  return `simulator failure: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`
+}

@@ -1,0 +1,64 @@
+import { VirtualClock } from '@multi-model-gateway/sandbox/tasks/task-clock.js'
+import {
+  startVidgenSimulator,
+  type VidgenSimulator,
+  type VidgenSimulatorOptions,
+} from '@multi-model-gateway/sandbox/vidgen/vidgen.simulator.js'
+
+export const DAY_MS = 24 * 60 * 60 * 1000
+export const TEXT = '/v1/videos/text2video'
+export const IMAGES = '/v1/videos/multi-image2video'
+export const HEADERS = { authorization: 'Bearer key', 'content-type': 'application/json' }
+
+/** The envelope of every answer. */
+export interface VidgenAnswer {
+  readonly code: number
+  readonly message: string
+  readonly request_id: string
+  readonly data?: unknown
+}
+
+/** The simulator on a clock that stands, and a plain client that knows its key. */
+export class VidgenSimulatorLab {
+  clock = new VirtualClock(1_750_000_000_000)
+  simulator!: VidgenSimulator
+
+  /** A new simulator; the clock goes on from where it stands. */
+  readonly start = async (options: VidgenSimulatorOptions = {}): Promise<void> => {
+    this.simulator = await startVidgenSimulator({ bearer: 'key' }, { clock: this.clock, ...options })
+  }
+
+  /** As `start`, from the first second on. */
+  startAnew(): Promise<void> {
+    this.clock = new VirtualClock(1_750_000_000_000)
+    return this.start()
+  }
+
+  close(): Promise<void> {
+    return this.simulator.close()
+  }
+
+  readonly post = (body: object | string, path = TEXT, more: Record<string, string> = {}): Promise<Response> => {
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    return fetch(this.simulator.url + path, { method: 'POST', headers: { ...HEADERS, ...more }, body: text })
+  }
+
+  /** Gives the id of the task. */
+  readonly create = async (fields: object = {}, path = TEXT): Promise<string> => {
+    const response = await this.post({ prompt: 'a red kite', ...fields }, path)
+    const { data } = (await response.json()) as { data: { task_id: string } }
+    return data.task_id
+  }
+
+  readonly get = async (path: string): Promise<VidgenAnswer> =>
+    (await (await fetch(this.simulator.url + path, { headers: HEADERS })).json()) as VidgenAnswer
+
+  readonly read = async (id: string, path = TEXT): Promise<Record<string, unknown>> =>
+    (await this.get(`${path}/${id}`)).data as Record<string, unknown>
+}
+
+/** The status and the code of a refusal. */
+export const refused = async (response: Response): Promise<[number, number]> => [
+  response.status,
+  ((await response.json()) as VidgenAnswer).code,
+]

@@ -1,0 +1,95 @@
+import { Inject, Injectable } from '@nestjs/common'
+import { GatewayError } from '../core/gateway-error.js'
+import type { Logger } from '../observability/logger.js'
+import { LOGGER } from '../observability/observability.module.js'
+import { AdminAuditRepository, type AuditOutcome } from './admin-audit.repository.js'
+
+/** Who acts with the operator's powers, and in which request. */
+export interface Admin {
+  readonly actor: string
+  readonly requestId: string
+}
+
+/** What is done, in words for the audit log: nothing secret. */
+export interface AdminAct {
+  readonly action: string
+  readonly target?: string
+  readonly details?: Readonly<Record<string, unknown>>
+}
+
+/** Kinds of errors that are the store's, not a verdict about what was asked. */
+const FAILURES: ReadonlySet<string> = new Set(['overloaded', 'internal'])
+
+/** Writes down who did what: a row of the audit log and a line of the log. */
+@Injectable()
+export class AdminTrail {
+  constructor(
+    private readonly audit: AdminAuditRepository,
+    @Inject(LOGGER) private readonly logger: Pick<Logger, 'info' | 'warn'>,
+  ) {}
+
+  /**
+   * Does something that changes something. It is written down before it is done, and not done when that fails
+   * (`overloaded`); how it ended is added afterwards.
+   */
+  async change<Result>(admin: Admin, act: AdminAct, work: () => Result | Promise<Result>): Promise<Result> {
+    const sequence = await this.audit.record(entryOf(admin, act, 'begun'))
+    try {
+      const result = await work()
+      await this.settle(sequence, admin, act, 'done')
+      return result
+    } catch (error) {
+      await this.settle(sequence, admin, act, outcomeOf(error))
+      throw error
+    }
+  }
+
+  /** Looks at something. That goes on, and is not kept waiting, when it cannot be written down. */
+  async look<Result>(admin: Admin, act: AdminAct, work: () => Result | Promise<Result>): Promise<Result> {
+    try {
+      const result = await work()
+      void this.note(admin, act, 'done')
+      return result
+    } catch (error) {
+      void this.note(admin, act, outcomeOf(error))
+      throw error
+    }
+  }
+
+  /** What needs nothing to be done. Never rejects: what cannot be written down stands in the log. */
+  async note(admin: Admin, act: AdminAct, outcome: AuditOutcome): Promise<void> {
+    this.say(admin, act, outcome)
+    await this.audit.record(entryOf(admin, act, outcome)).catch((error: unknown) => {
+      this.miss(admin, error)
+    })
+  }
+
+  /** The row says `begun` already: that its end is missing there does not undo what was done. */
+  private async settle(sequence: number, admin: Admin, act: AdminAct, outcome: AuditOutcome): Promise<void> {
+    this.say(admin, act, outcome)
+    await this.audit.settle(sequence, outcome).catch((error: unknown) => {
+      this.miss(admin, error)
+    })
+  }
+
+  private say({ actor, requestId }: Admin, { action, target, details }: AdminAct, outcome: AuditOutcome): void {
+    this.logger.info({ requestId, actor, action, target, outcome, details }, 'audit')
+  }
+
+  private miss({ requestId }: Admin, error: unknown): void {
+    this.logger.warn({ requestId, err: error }, 'the audit log cannot be written')
+  }
+}
+
+const entryOf = ({ actor, requestId }: Admin, { action, target, details = {} }: AdminAct, outcome: AuditOutcome) => ({
+  atMs: Date.now(),
+  actor,
+  action,
+  ...(target === undefined ? {} : { target }),
+  outcome,
+  details,
+  requestId,
+})
+
+const outcomeOf = (error: unknown): AuditOutcome =>
+  error instanceof GatewayError && !FAILURES.has(error.kind) ? 'refused' : 'failed'

@@ -1,0 +1,83 @@
+import { KeyTable } from '../../auth/key-table.js'
+import { KyselyKeyRepository } from '../../auth/key.pg.js'
+import { StoredKeys } from '../../auth/stored-keys.js'
+import { ConfigStore } from '../../config/config-store.js'
+import type { GatewayConfig } from '../../config/settings.js'
+import { DtoCheck } from '../../core/dto-check.js'
+import { createLogging } from '../../observability/logger.js'
+import { Readiness } from '../../observability/readiness.js'
+import { createDatabase } from '../../storage/create-database.js'
+import { StoreUnusable } from '../../storage/store-unusable.js'
+import { AdminTrail } from '../audit-log.js'
+import { KyselyAdminAuditRepository } from '../audit-log.pg.js'
+import { changeOf, termsOf } from '../key-terms.js'
+import { IssuedKeyDto, KeyChangeDto, KeyDto, NewKeyDto } from '../keys.dto.js'
+import { KeysService } from '../keys.service.js'
+import { DeskFailure, type KeyChangeFields, type KeyDesk, type NewKeyFields } from './key-desk.js'
+
+/** Whoever can open the store needs no admin key. */
+const ADMIN = { actor: 'cli', requestId: '-' } as const
+const PAGE = 1000
+
+/** Works on the store itself. Opens it; rejects with `DeskFailure` when a gateway has it open. */
+export async function openStoreDesk(config: GatewayConfig, dataDirectory: string): Promise<KeyDesk> {
+  const { logger } = createLogging('silent')
+  const database = createDatabase(config.database, dataDirectory, new Readiness(), logger)
+  try {
+    await database.open()
+  } catch (error) {
+    await database.onApplicationShutdown()
+    throw error instanceof StoreUnusable ? inUse(error) : error
+  }
+  const stored = new StoredKeys()
+  const trail = new AdminTrail(new KyselyAdminAuditRepository(database), logger)
+  const table = new KeyTable(new ConfigStore(config), stored)
+  return new StoreDesk(new KeysService(new KyselyKeyRepository(database), table, stored, trail), () =>
+    database.onApplicationShutdown(),
+  )
+}
+
+/** An embedded store has one owner: while that is a gateway, it has to be asked. */
+const inUse = (error: StoreUnusable): Error =>
+  error.message.includes(' is in use by ')
+    ? new DeskFailure(
+        `${error.message}\nOr ask the gateway that runs, by its admin key: ` +
+          'GATEWAY_ADMIN_KEY=… npm run keys -- <command> --url http://127.0.0.1:8080',
+      )
+    : error
+
+class StoreDesk implements KeyDesk {
+  private readonly newKeys = new DtoCheck(NewKeyDto)
+  private readonly changes = new DtoCheck(KeyChangeDto)
+
+  constructor(
+    private readonly keys: KeysService,
+    readonly close: () => Promise<void>,
+  ) {}
+
+  async create(body: NewKeyFields): Promise<IssuedKeyDto> {
+    const { key, secret } = await this.keys.create(ADMIN, termsOf(await this.newKeys.assert({ ...body })))
+    return new IssuedKeyDto(key, Date.now(), secret)
+  }
+
+  async list(): Promise<readonly KeyDto[]> {
+    const listed: KeyDto[] = []
+    for (;;) {
+      const { keys, hasMore } = await this.keys.page(ADMIN, PAGE, listed.at(-1)?.id)
+      listed.push(...keys.map((key) => new KeyDto(key, Date.now())))
+      if (!hasMore) return listed
+    }
+  }
+
+  async show(id: string): Promise<KeyDto> {
+    return new KeyDto(await this.keys.show(ADMIN, id), Date.now())
+  }
+
+  async change(id: string, body: KeyChangeFields): Promise<KeyDto> {
+    return new KeyDto(await this.keys.change(ADMIN, id, changeOf(await this.changes.assert({ ...body }))), Date.now())
+  }
+
+  async revoke(id: string): Promise<KeyDto> {
+    return new KeyDto(await this.keys.revoke(ADMIN, id), Date.now())
+  }
+}

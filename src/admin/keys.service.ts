@@ -1,0 +1,123 @@
+import { hash, randomBytes } from 'node:crypto'
+import { Injectable } from '@nestjs/common'
+import { hintOf, newKey } from '../auth/issued-key.js'
+import { KeyTable } from '../auth/key-table.js'
+import { type IssuedKey, type KeyChange, KeyRepository, type KeyTerms, storedKeyOf } from '../auth/key.repository.js'
+import { StoredKeys } from '../auth/stored-keys.js'
+import { GatewayError } from '../core/gateway-error.js'
+import { quoted } from '../core/message-text.js'
+import { type Admin, AdminTrail } from './audit-log.js'
+import { keyId } from './key-fields.js'
+
+export interface KeyPage {
+  readonly keys: readonly IssuedKey[]
+  readonly hasMore: boolean
+}
+
+/** A key and, once, what its holder sends. */
+export interface FreshKey {
+  readonly key: IssuedKey
+  readonly secret: string
+}
+
+/** Issues, shows, changes and revokes keys (design: keys in the store). This process knows at once what it did. */
+@Injectable()
+export class KeysService {
+  constructor(
+    private readonly repository: KeyRepository,
+    private readonly table: KeyTable,
+    private readonly stored: StoredKeys,
+    private readonly trail: AdminTrail,
+  ) {}
+
+  /** Rejects with `conflict` when the id is taken, with `invalid_request` for an expiry that is over. */
+  async create(admin: Admin, { id = newId(), ...terms }: KeyTerms & { readonly id?: string }): Promise<FreshKey> {
+    return this.trail.change(admin, { action: 'keys.create', target: id, details: detailsOf(terms) }, async () => {
+      if (terms.expiresAtMs !== undefined && terms.expiresAtMs <= Date.now()) throw expiredAlready()
+      if (this.table.hasConfigured(id)) throw taken(id, 'the configuration file')
+      const secret = newKey()
+      const key = await this.repository.create({
+        id,
+        ...terms,
+        sha256: hash('sha256', secret, 'hex'),
+        hint: hintOf(secret),
+      })
+      if (key === undefined) throw taken(id, 'the store, if only of one that is revoked')
+      this.stored.learn([storedKeyOf(key)])
+      return { key, secret }
+    })
+  }
+
+  page(admin: Admin, limit: number, after?: string): Promise<KeyPage> {
+    return this.trail.look(admin, { action: 'keys.list' }, async () => {
+      const keys = await this.repository.page(limit + 1, after)
+      return { keys: keys.slice(0, limit), hasMore: keys.length > limit }
+    })
+  }
+
+  /** Rejects with `not_found`, as do the following. */
+  show(admin: Admin, id: string): Promise<IssuedKey> {
+    assertPossible(id)
+    return this.trail.look(admin, { action: 'keys.show', target: id }, async () =>
+      found(await this.repository.find(id)),
+    )
+  }
+
+  /** Rejects with `conflict` for a key that is revoked. An expiry that is over ends the key now. */
+  change(admin: Admin, id: string, change: KeyChange): Promise<IssuedKey> {
+    assertPossible(id)
+    return this.trail.change(admin, { action: 'keys.change', target: id, details: detailsOf(change) }, async () => {
+      const key = await this.repository.change(id, change)
+      if (key === undefined) {
+        found(await this.repository.find(id))
+        throw new GatewayError('conflict', `The key ${quoted(id)} is revoked for good. Issue another one.`, {
+          code: 'key_revoked',
+        })
+      }
+      this.stored.learn([storedKeyOf(key)])
+      return key
+    })
+  }
+
+  /** For good; as often as one likes. */
+  revoke(admin: Admin, id: string): Promise<IssuedKey> {
+    assertPossible(id)
+    return this.trail.change(admin, { action: 'keys.revoke', target: id }, async () => {
+      const key = found(await this.repository.revoke(id))
+      this.stored.learn([storedKeyOf(key)])
+      return key
+    })
+  }
+}
+
+export const NO_SUCH_KEY = 'There is no such key.'
+
+const newId = (): string => `key-${randomBytes(6).toString('hex')}`
+
+/** A note is the operator's own text, which may hold anything: only that there is one is written down. */
+const detailsOf = ({ note, expiresAtMs, ...terms }: KeyChange): Readonly<Record<string, unknown>> => ({
+  ...terms,
+  ...(expiresAtMs === undefined ? {} : { expires_at: expiresAtMs }),
+  ...(note === undefined ? {} : { note: note === null ? null : '…' }),
+})
+
+/** What cannot be an id is nobody's, and is neither asked for nor written down. */
+function assertPossible(id: string): void {
+  if (keyId(id, 'id') !== undefined) throw notFound()
+}
+
+function found(key: IssuedKey | undefined): IssuedKey {
+  if (key === undefined) throw notFound()
+  return key
+}
+
+const notFound = (): GatewayError => new GatewayError('not_found', NO_SUCH_KEY)
+
+const taken = (id: string, where: string): GatewayError =>
+  new GatewayError('conflict', `The id ${quoted(id)} is taken by a key of ${where}.`, { param: 'id', code: 'id_taken' })
+
+const expiredAlready = (): GatewayError =>
+  new GatewayError('invalid_request', "Invalid 'expires_at': must be in the future, in Unix milliseconds.", {
+    param: 'expires_at',
+    code: 'invalid_value',
+  })

@@ -1,0 +1,60 @@
+import { type DynamicModule, Module } from '@nestjs/common'
+import { AccountModule } from '../account/account.module.js'
+import { AdminModule } from '../admin/admin.module.js'
+import { KeysModule } from '../admin/keys.module.js'
+import { AudioModule } from '../audio/audio.module.js'
+import { ChatModule } from '../chat/chat.module.js'
+import { ConfigurationModule, type ConfigurationOptions } from '../config/config.module.js'
+import { DocumentModule } from '../document/document.module.js'
+import { ImageModule } from '../image/image.module.js'
+import { MessagesModule } from '../messages/messages.module.js'
+import { ModelsModule } from '../models/models.module.js'
+import { HealthModule } from '../observability/health.module.js'
+import type { Logger } from '../observability/logger.js'
+import { MetricsModule } from '../observability/metrics.module.js'
+import { ObservabilityModule } from '../observability/observability.module.js'
+import type { Readiness } from '../observability/readiness.js'
+import type { CallEndings } from '../observability/request-hooks.js'
+import { TracingModule } from '../observability/tracing.module.js'
+import type { Admission } from '../overload/admission.js'
+import { AdmissionModule } from '../overload/admission.module.js'
+import { RealtimeModule } from '../realtime/realtime.module.js'
+import { UsageModule } from '../usage/usage.module.js'
+import { VideoModule } from '../video/video.module.js'
+
+/** The whole gateway: one module per capability, on one configuration. */
+@Module({})
+export class AppModule {
+  static forRoot(
+    configuration: ConfigurationOptions,
+    readiness: Readiness,
+    endings: CallEndings,
+    admission: Admission,
+    logger: Logger,
+  ): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [
+        ConfigurationModule.forRoot(configuration),
+        ObservabilityModule.forRoot(readiness, endings, logger),
+        AdmissionModule.forRoot(admission),
+        // Express looks at routes in this order: the busiest first.
+        ChatModule,
+        MessagesModule,
+        AudioModule,
+        RealtimeModule,
+        VideoModule,
+        ImageModule,
+        DocumentModule,
+        ModelsModule,
+        UsageModule,
+        AccountModule,
+        MetricsModule,
+        TracingModule,
+        KeysModule,
+        AdminModule,
+        HealthModule,
+      ],
+    }
+  }
+}

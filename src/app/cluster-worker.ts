@@ -1,0 +1,100 @@
+import cluster from 'node:cluster'
+import type { ConfigSource } from '../config/config-store.js'
+import { handedOver } from '../config/handed-over.js'
+import type { MetricsSnapshot } from '../observability/metrics.js'
+import { HandedConfig } from './handed-config.js'
+import type { NewsOfWorker, OrderToWorker, WorkerStart } from './worker-messages.js'
+
+/** A worker's gateway, as far as the primary has a say in it. */
+export interface Directed {
+  reload(from: ConfigSource): Promise<void>
+  drain(signal: string): Promise<void>
+  collectMetrics(): Promise<MetricsSnapshot>
+}
+
+/** The primary, as its worker knows it. */
+export class Primary {
+  private readonly handed: HandedConfig
+  private directed: Directed | undefined
+  private isDraining = false
+  /** Reloads that it wanted before there was a gateway here. */
+  private early: ConfigSource[] = []
+
+  private constructor(readonly start: WorkerStart) {
+    this.handed = new HandedConfig(start, () => {
+      tell({ news: 'asks-reload' })
+    })
+    cluster.worker?.once('disconnect', () => {
+      this.outlive()
+    })
+  }
+
+  /** Resolves once the primary has told this process what to begin with. */
+  static hear(): Promise<Primary> {
+    // A terminal and a service manager send theirs to every process of a group; only the primary's word counts.
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined)
+    return new Promise((resolve) => {
+      let primary: Primary | undefined
+      // One listener for all: an order may come together with the start, before whoever waits for that has gone on.
+      process.on('message', (message) => {
+        if (primary !== undefined) primary.obey(message as OrderToWorker)
+        else resolve((primary = new Primary(handedOver(message as WorkerStart))))
+      })
+      tell({ news: 'here' })
+    })
+  }
+
+  /** Reads the configuration again, through the primary. */
+  get readAgain(): ConfigSource {
+    return this.handed.readAgain
+  }
+
+  /** From now on its orders go to this gateway. */
+  direct(directed: Directed): void {
+    this.directed = directed
+    for (const from of this.early) this.reload(from)
+    this.early = []
+  }
+
+  announce(address: string): void {
+    tell({ news: 'listening', address })
+  }
+
+  private obey(order: OrderToWorker): void {
+    if (order.order === 'drain') this.drain(order.signal)
+    else if (order.order === 'reload') this.reload(this.handed.hear(order.verdict))
+    else if (order.order === 'answer') this.handed.answer(order.verdict)
+    else if (order.order === 'metrics') void this.tellMetrics(order.id)
+    // Whoever has something to keep does so on the way out.
+    else if (order.order === 'exit') process.exit(1)
+  }
+
+  private reload(from: ConfigSource): void {
+    if (this.directed === undefined) this.early.push(from)
+    else void this.directed.reload(from)
+  }
+
+  private async tellMetrics(id: number): Promise<void> {
+    tell({ news: 'metrics', id, snapshot: (await this.directed?.collectMetrics()) ?? [] })
+  }
+
+  private drain(signal: string): void {
+    if (this.isDraining) return
+    this.isDraining = true
+    // Nothing has been served yet.
+    if (this.directed === undefined) process.exit(0)
+    void this.directed.drain(signal)
+  }
+
+  /** Without a primary nothing new arrives. Node would end a worker at once; what it has under way may end first. */
+  private outlive(): void {
+    if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
+    this.handed.answer({ faults: ['the primary process is gone'] })
+    this.drain('disconnect')
+  }
+}
+
+function tell(news: NewsOfWorker): void {
+  // To a primary that has just died: the disconnect is on its way.
+  process.send?.(news, undefined, undefined, () => undefined)
+}

@@ -1,0 +1,149 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { INestApplication } from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+import { ConfigStore } from '../config/config-store.js'
+import type { ConfigurationOptions } from '../config/config.module.js'
+import type { GatewayConfig } from '../config/settings.js'
+import { attachCall, Call } from '../core/request-context.js'
+import { requestIdOf } from '../core/request-id.js'
+import { settleUsage } from '../core/usage-meter.js'
+import { envelopeFor } from '../dialects/error-format.js'
+import { logCall } from '../observability/access-log.js'
+import type { Logging } from '../observability/logger.js'
+import { NestLogger } from '../observability/nest-logger.js'
+import { Readiness } from '../observability/readiness.js'
+import { CallEndings, outcomeOf } from '../observability/request-hooks.js'
+import { Admission } from '../overload/admission.js'
+import { RequestDoor } from '../overload/request-gate.js'
+import { shareOfAdmission, workersIn } from '../overload/worker-share.js'
+import { callerAddress, rememberPeers } from '../server/client-address.js'
+import { GatewayExceptionFilter } from '../server/gateway-exception.filter.js'
+import { GatewayHttpAdapter, type RequestStart } from '../server/http-adapter.js'
+import { originForm, pathOf } from '../server/request-target.js'
+import { GatewayWsAdapter, type SocketLimits } from '../server/ws-adapter.js'
+import { AppModule } from './app.module.js'
+import { serveDocumentation } from './openapi.js'
+
+const STUCK_MARGIN_MS = 30_000
+const SWITCHING_PROTOCOLS = 101
+const FIRST_ERROR_STATUS = 400
+
+export interface ApplicationOptions extends ConfigurationOptions {
+  readonly logging: Logging
+  /** Also marks every answer with `x-gateway-sandbox: true`. */
+  readonly sandbox: boolean
+}
+
+/** The application as it runs in production and in every e2e test; not listening yet. */
+export async function createApplication(options: ApplicationOptions): Promise<INestApplication> {
+  const { logging, ...configuration } = options
+  const { sandbox } = configuration
+  const readiness = new Readiness()
+  const endings = new CallEndings()
+  const settings = { current: options.config, admission: shareOfAdmission(options.config) }
+  const admission = new Admission(() => settings.admission, { workers: workersIn(options.config) })
+  const adapter: GatewayHttpAdapter = new GatewayHttpAdapter(
+    requestStart({
+      logging,
+      sandbox,
+      readiness,
+      endings,
+      admission,
+      settings,
+      lastAnswer: (on) => adapter.lastAnswer(on),
+    }),
+    () => {
+      serveDocumentation(application)
+    },
+  )
+  const application: INestApplication = await NestFactory.create(
+    AppModule.forRoot(configuration, readiness, endings, admission, logging.logger),
+    adapter,
+    {
+      bodyParser: false,
+      logger: new NestLogger(logging.logger),
+    },
+  )
+  application.useWebSocketAdapter(new GatewayWsAdapter(adapter, () => socketLimits(application)))
+  application.useGlobalFilters(new GatewayExceptionFilter())
+  application.get(ConfigStore).onChange((next) => {
+    settings.current = next
+    settings.admission = shareOfAdmission(next)
+  })
+  await application.init()
+  endStuckConnections(application)
+  rememberPeers(application.getHttpServer() as Server)
+  return application
+}
+
+/** As the configuration has them now; sockets that are open keep what they opened with. */
+function socketLimits(application: INestApplication): SocketLimits {
+  const { realtimeFrameBytes, realtimeFragments } = application.get(ConfigStore).current.limits
+  return { messageBytes: realtimeFrameBytes, fragments: realtimeFragments }
+}
+
+/**
+ * A caller who neither reads nor leaves holds an answer in memory. Nothing legitimate is silent for longer than the total
+ * time of a call: streams carry keep-alives, and waiting for an upstream ends with it.
+ */
+function endStuckConnections(application: INestApplication): void {
+  const { totalMs } = application.get(ConfigStore).current.timeouts
+  const server = application.getHttpServer() as Server
+  server.setTimeout(totalMs + STUCK_MARGIN_MS)
+}
+
+interface RequestStartParts {
+  readonly logging: Logging
+  readonly sandbox: boolean
+  readonly readiness: Readiness
+  readonly endings: CallEndings
+  readonly admission: Admission
+  /** As it is now. */
+  readonly settings: { readonly current: GatewayConfig }
+  readonly lastAnswer: (socket: Socket) => ServerResponse | undefined
+}
+
+/** Lets requests in, and gives each its id, its call and, when its response is over, its log line. */
+function requestStart(parts: RequestStartParts): RequestStart {
+  const { logging, sandbox, readiness, endings, admission, settings, lastAnswer } = parts
+  const door = new RequestDoor(admission, () => !sandbox && !readiness.isLeaving, lastAnswer)
+  return (request: IncomingMessage, response: ServerResponse): boolean => {
+    request.url = originForm(request.url ?? '')
+    const path = pathOf(request.url)
+    const verdict = door.judge(path)
+    if (verdict !== 'let_in' && door.refuseBarely(verdict, path, request, response)) return false
+    const call = new Call(requestIdOf(request), request.method ?? '', path, performance.now())
+    call.isExplained = settings.current.server.explainHeaders
+    call.memory = admission.memory
+    attachCall(request, call)
+    endings.begun(call, request)
+    const { requestIdHeader } = envelopeFor(path)
+    if (requestIdHeader !== undefined) call.answerHeaders[requestIdHeader] = call.requestId
+    if (sandbox) call.answerHeaders['x-gateway-sandbox'] = 'true'
+    // Clients with kept-alive connections must find another replica for their next request.
+    if (readiness.isLeaving) call.answerHeaders['connection'] = 'close'
+    let isOver = false
+    // A pipelined request waits without a socket of its own, and is never told that the caller left.
+    const waitsForItsTurn = response.socket === null
+    const finish = (): void => {
+      if (isOver) return
+      isOver = true
+      if (waitsForItsTurn) request.socket.removeListener('close', finish)
+      if (!response.writableFinished && response.statusCode !== SWITCHING_PROTOCOLS) call.departure.announce()
+      settleUsage(call.log)
+      const outcome = outcomeOf(call, response)
+      if (outcome.status >= FIRST_ERROR_STATUS) {
+        call.log.callerAddress = callerAddress(request, settings.current.server.trustedProxies)
+      }
+      logCall(call, outcome, logging)
+      endings.over(call, outcome)
+      admission.memory.close(call)
+      if (verdict === 'let_in') door.end(path)
+    }
+    response.on('close', finish)
+    if (waitsForItsTurn) request.socket.on('close', finish)
+    if (verdict !== 'let_in') door.refuse(verdict, call, request, response)
+    return verdict === 'let_in'
+  }
+}

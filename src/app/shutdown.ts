@@ -1,0 +1,96 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { INestApplication } from '@nestjs/common'
+import type { TimeoutsSection } from '../config/settings.js'
+import { inTime } from '../core/time.js'
+import type { Logger } from '../observability/logger.js'
+import { Readiness } from '../observability/readiness.js'
+import type { UpgradableServer } from '../server/upgradable-server.js'
+
+const IDLE_SWEEP_MS = 50
+
+/**
+ * For the last connections, once they are cut, and all work in the background together: a client that does not agree to a
+ * close, or a store that hangs, must not keep the process until it is killed. What is cut then is found by the next start,
+ * as after a crash.
+ */
+export const LAST_WORK_MS = 10_000
+
+export interface ShutdownOptions {
+  readonly timeouts: () => Pick<TimeoutsSection, 'drainDelayMs' | 'shutdownGraceMs'>
+  readonly logger: Logger
+  /** Runs last, before the process exits. */
+  readonly closeOthers: () => Promise<void>
+  /** Given by tests only. */
+  readonly lastWorkMs?: number
+}
+
+/**
+ * Calls `drain` on the first SIGTERM or SIGINT. A second signal exits with 1: at once, or, where others have to end first,
+ * when `abandon` is over; further ones change nothing about that.
+ */
+export function drainOnSignal(drain: (signal: string) => Promise<void>, abandon?: () => Promise<void>): void {
+  let signals = 0
+  const exit = (): never => process.exit(1)
+  const onSignal = (signal: NodeJS.Signals): void => {
+    signals += 1
+    if (signals === 1) void drain(signal)
+    else if (abandon === undefined) exit()
+    else if (signals === 2) void abandon().finally(exit)
+  }
+  process.on('SIGTERM', onSignal)
+  process.on('SIGINT', onSignal)
+}
+
+/**
+ * Not ready; after the delay no new connections; running requests finish within the grace time; then the work in the
+ * background ends, or ten seconds pass, and the process exits with 0.
+ */
+export async function drain(application: INestApplication, signal: string, options: ShutdownOptions): Promise<void> {
+  const { logger, lastWorkMs = LAST_WORK_MS } = options
+  const { drainDelayMs, shutdownGraceMs } = options.timeouts()
+  logger.info({ signal }, 'draining')
+  const readiness = application.get(Readiness)
+  if (drainDelayMs > 0) {
+    // Until it has asked, a load balancer goes on sending; what it sends to a closed port may be lost.
+    readiness.announceLeaving()
+    await pause(drainDelayMs)
+  }
+  readiness.announceDraining()
+  const server = application.getHttpServer() as UpgradableServer
+  const closed = closeServer(server)
+  if (!(await inTime(closed, shutdownGraceMs))) {
+    // What is still running is cut: visibly, and the upstreams with it. Sockets are told why they end.
+    server.closeAllRequests()
+    readiness.announceGraceOver()
+  }
+  const lastWork = closed.then(() => stopWork(application, options))
+  const isOver = await inTime(lastWork, lastWorkMs)
+  if (!isOver) logger.warn({ waitedMs: lastWorkMs }, 'work in the background does not end: it is cut')
+  logger.info('stopped')
+  process.exit(0)
+}
+
+/** Never rejects: what fails now fails once, and is no reason to stay. */
+async function stopWork(application: INestApplication, { closeOthers, logger }: ShutdownOptions): Promise<void> {
+  for (const stop of [() => application.close(), closeOthers]) {
+    await stop().catch((error: unknown) => {
+      logger.error({ err: error }, 'the end of the work in the background failed')
+    })
+  }
+}
+
+/** Takes no new connections, and closes those that are idle. Resolves when the last one is closed. */
+async function closeServer(server: UpgradableServer): Promise<void> {
+  const closed = new Promise<void>((resolve) => {
+    server.close(() => {
+      resolve()
+    })
+  })
+  // A connection whose answer began before the drain is kept alive by its client; it is closed once it falls idle.
+  const sweep = setInterval(() => {
+    server.closeIdleConnections()
+  }, IDLE_SWEEP_MS)
+  server.closeIdleConnections()
+  await closed
+  clearInterval(sweep)
+}

@@ -1,0 +1,75 @@
+import { Injectable } from '@nestjs/common'
+import type { ModelClass } from '../config/channel-config.js'
+import type { Call } from '../core/request-context.js'
+import type { UpstreamAnswer } from '../core/upstream-answer.js'
+import { expectedOfRecording } from '../limits/estimate-usage.js'
+import type { TranscriptionCall } from '../providers/transcription.contract.js'
+import { type AttemptPolicy, ProviderRouter } from '../routing/router.js'
+import { inspectAudio } from './audio-inspector.js'
+import type { AudioUpload } from './audio-upload.decorator.js'
+import { assertFormat, DEFAULT_RESPONSE_FORMAT } from './response-formats.js'
+import type { TranscriptionRequestDto, TranslationRequestDto } from './transcription.dto.js'
+
+/** The specification: translation's model defaults to the class S model. */
+const DEFAULT_TRANSLATION_MODEL = 'whisper-1'
+
+/** A larger upload that was sent and not answered is not sent again (design: Reliability rules). */
+const REPEATABLE_UPLOAD_BYTES = 10 * 1024 * 1024
+
+/** Audio to text, in its own language or in English, on whatever provider serves the model. */
+@Injectable()
+export class TranscriptionService {
+  constructor(private readonly router: ProviderRouter) {}
+
+  async transcribe(upload: AudioUpload<TranscriptionRequestDto>, call: Call): Promise<UpstreamAnswer> {
+    const { model } = upload.named
+    call.log.model = model
+    const route = this.router.transcription(model, call.caller)
+    const transcription = await callFor(upload, model, route.modelClass, upload.named.stream === 'true')
+    return await route.attempt(call, policyFor(transcription, call), (provider, context) =>
+      provider.transcribe(transcription, context),
+    )
+  }
+
+  async translate(upload: AudioUpload<TranslationRequestDto>, call: Call): Promise<UpstreamAnswer> {
+    const model = upload.named.model ?? DEFAULT_TRANSLATION_MODEL
+    call.log.model = model
+    const route = this.router.translation(model, call.caller)
+    const translation = await callFor(upload, model, route.modelClass, false)
+    return await route.attempt(call, policyFor(translation, call), (provider, context) =>
+      provider.translate(translation, context),
+    )
+  }
+}
+
+/** Everything about a file and its form that can be judged here is judged here, before an upstream is called. */
+async function callFor(
+  { file, fields, named }: AudioUpload<TranslationRequestDto>,
+  model: string,
+  modelClass: ModelClass,
+  stream: boolean,
+): Promise<TranscriptionCall> {
+  const responseFormat = named.response_format ?? DEFAULT_RESPONSE_FORMAT
+  assertFormat(responseFormat, model, modelClass)
+  const facts = await inspectAudio(file.spool, file.filename)
+  const { extension, contentType, durationSeconds } = facts
+  return {
+    file,
+    extension,
+    contentType,
+    fields,
+    responseFormat,
+    stream,
+    modelClass,
+    ...(durationSeconds === undefined ? {} : { durationSeconds }),
+  }
+}
+
+function policyFor({ file, durationSeconds, modelClass }: TranscriptionCall, { allowance }: Call): AttemptPolicy {
+  const { size } = file.spool
+  return {
+    repeatableOnceSent: size <= REPEATABLE_UPLOAD_BYTES,
+    expected:
+      allowance === undefined ? undefined : expectedOfRecording(size, durationSeconds, modelClass !== 'stt-standard'),
+  }
+}

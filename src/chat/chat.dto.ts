@@ -1,0 +1,116 @@
+import { Field } from '../core/field.decorator.js'
+import {
+  anyOf,
+  decimal,
+  type FieldRule,
+  flag,
+  integer,
+  isRecord,
+  list,
+  oneOf,
+  optional,
+  record,
+  required,
+  text,
+} from '../core/validation-rules.js'
+import type { ChatFields } from '../providers/chat.contract.js'
+import { inputAudio } from './input-audio.rule.js'
+
+const AUDIO_OUTPUT_FORMATS = ['wav', 'aac', 'mp3', 'flac', 'opus', 'pcm16']
+
+const typed = record({ type: required(text()) })
+const requiredAudio = required(inputAudio)
+
+/** Only what cannot be right is refused here; roles, part types and extra fields are the upstream's business. */
+const contentPart: FieldRule = (value, path) => {
+  const shape = typed(value, path)
+  if (shape !== undefined || !isRecord(value) || value['type'] !== 'input_audio') return shape
+  return requiredAudio(value['input_audio'], `${path}.input_audio`)
+}
+
+const contentParts = list(contentPart)
+const contentText = anyOf('a string or an array', text())
+
+const content: FieldRule = (value, path) =>
+  Array.isArray(value) ? contentParts(value, path) : contentText(value, path)
+
+const message = record({ role: required(text({ allowBlank: false })), content: optional(content) })
+
+const toolFunction = record({
+  name: required(text({ allowBlank: false })),
+  description: optional(text()),
+  parameters: optional(record()),
+})
+
+const typedTool = record({ type: required(text({ allowBlank: false })) })
+const requiredFunction = required(toolFunction)
+
+/** `custom` tools exist upstream beside the specification's `function`; they travel on unread. */
+const tool: FieldRule = (value, path) => {
+  const shape = typedTool(value, path)
+  if (shape !== undefined || !isRecord(value) || value['type'] !== 'function') return shape
+  return requiredFunction(value['function'], `${path}.function`)
+}
+
+const voice = anyOf('a string or an object {id}', text({ allowBlank: false }), record({ id: required(text()) }))
+
+const object = { type: 'object', additionalProperties: true } as const
+
+/** The specification's chat completion; everything it does not list travels on. */
+export class ChatRequestDto implements ChatFields {
+  @Field(required(text({ allowBlank: false })), {
+    type: 'string',
+    description: 'Model identifier',
+    example: 'gpt-4o-mini',
+  })
+  readonly model!: string
+
+  @Field(required(list(message, { minimumItems: 1 })), {
+    type: 'array',
+    minItems: 1,
+    items: { ...object, required: ['role'], properties: { role: { type: 'string' }, content: {} } },
+  })
+  readonly messages!: readonly unknown[]
+
+  @Field(optional(list(tool)), {
+    type: 'array',
+    items: {
+      ...object,
+      required: ['type'],
+      properties: { type: { type: 'string', example: 'function' }, function: object },
+    },
+  })
+  readonly tools?: readonly unknown[] | null
+
+  @Field(optional(flag), { type: 'boolean', default: false })
+  readonly stream?: boolean | null
+
+  @Field(optional(record({ include_usage: optional(flag) })), {
+    ...object,
+    properties: { include_usage: { type: 'boolean' } },
+  })
+  readonly stream_options?: Readonly<Record<string, unknown>> | null
+
+  @Field(optional(integer({ minimum: 1 })), { type: 'integer', minimum: 1 })
+  readonly max_tokens?: number | null
+
+  @Field(optional(decimal({ minimum: 0, maximum: 2 })), { type: 'number', minimum: 0, maximum: 2 })
+  readonly temperature?: number | null
+
+  @Field(optional(list(text())), {
+    type: 'array',
+    items: { type: 'string' },
+    description: 'Requests audio output together with audio',
+  })
+  readonly modalities?: readonly string[] | null
+
+  @Field(
+    optional(record({ voice: required(voice), format: required(oneOf(AUDIO_OUTPUT_FORMATS, 'invalid_audio_format')) })),
+    {
+      ...object,
+      description: 'Voice and format of audio output',
+      properties: { voice: {}, format: { type: 'string', enum: AUDIO_OUTPUT_FORMATS } },
+    },
+  )
+  readonly audio?: Readonly<Record<string, unknown>> | null
+}

@@ -1,0 +1,132 @@
+import type { ByteSink, ByteSource } from '../core/byte-source.js'
+import { GatewayError } from '../core/gateway-error.js'
+import { keyOver } from '../core/key-standing.js'
+import { type Call, callerLeft } from '../core/request-context.js'
+import { KEEP_ALIVE_MS } from '../upstream/sse-relay.js'
+
+const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
+
+/** Node's timers fire at once beyond it. */
+const MAXIMUM_TIMER_MS = 2_147_483_647
+
+/** Who follows a task. After `ended` or `failed` nothing more is said. */
+export interface TaskListener {
+  /** `object` is the task object as JSON text. */
+  changed(task: { readonly object: string }): void
+  ended(): void
+  failed(error: GatewayError): void
+}
+
+/** Begins to follow a task; returns the way to stop. */
+export type Follow = (listener: TaskListener) => () => void
+
+/**
+ * A task's changes as an event stream: `event: task` with the task object at each of them, up to the terminal state or
+ * `maxAgeMs` after the first (absent = however long it takes). A reader who is behind gets the newest object only. Fails without an event when the task
+ * cannot be found.
+ */
+export class TaskEvents implements ByteSource, TaskListener {
+  private sink!: ByteSink
+  private isPaused = false
+  private isOver = false
+  private waiting: Buffer | undefined
+  private keepAlive: NodeJS.Timeout | undefined
+  private age: NodeJS.Timeout | undefined
+  private stopFollowing: () => void = () => undefined
+  private forgetCaller: () => void = () => undefined
+  private forgetKey: () => void = () => undefined
+
+  constructor(
+    private readonly follow: Follow,
+    private readonly call: Call,
+    private readonly maxAgeMs?: number,
+  ) {}
+
+  start(sink: ByteSink): void {
+    this.sink = sink
+    this.stopFollowing = this.follow(this)
+    this.forgetCaller = this.call.departure.onLeave(() => {
+      this.failed(callerLeft())
+    })
+    const forgetKey = this.call.caller.standing?.onOver(() => {
+      this.failed(keyOver())
+    })
+    if (forgetKey !== undefined) this.forgetKey = forgetKey
+  }
+
+  pause(): void {
+    this.isPaused = true
+  }
+
+  resume(): void {
+    this.isPaused = false
+    this.flush()
+  }
+
+  cancel(): void {
+    this.waiting = undefined
+    this.finish(() => undefined)
+  }
+
+  changed({ object }: { readonly object: string }): void {
+    if (this.isOver) return
+    this.waiting = frameOf(object)
+    if (this.keepAlive === undefined) this.beginTimers()
+    else this.keepAlive.refresh()
+    if (!this.isPaused) this.flush()
+  }
+
+  ended(): void {
+    this.finish(() => {
+      this.sink.end()
+    })
+  }
+
+  failed(error: GatewayError): void {
+    this.finish(() => {
+      this.sink.fail(error)
+    })
+  }
+
+  /** Only once the upstream has answered: before, silence may still become a proper error. */
+  private beginTimers(): void {
+    this.keepAlive = setInterval(() => {
+      if (!this.isPaused) this.sink.data(KEEP_ALIVE)
+    }, KEEP_ALIVE_MS)
+    if (this.maxAgeMs === undefined) return
+    this.age = setTimeout(
+      () => {
+        this.ended()
+      },
+      Math.min(this.maxAgeMs, MAXIMUM_TIMER_MS),
+    )
+  }
+
+  private flush(): void {
+    const frame = this.waiting
+    this.waiting = undefined
+    if (frame !== undefined) this.sink.data(frame)
+  }
+
+  private finish(tell: () => void): void {
+    if (this.isOver) return
+    this.isOver = true
+    clearInterval(this.keepAlive)
+    clearTimeout(this.age)
+    this.stopFollowing()
+    this.forgetCaller()
+    this.forgetKey()
+    // The last event is what everyone waited for: it goes out even to a slow reader.
+    this.flush()
+    tell()
+  }
+}
+
+/** In JSON a line break can stand between tokens only, where a blank does as well. */
+const frameOf = (object: string): Buffer => Buffer.from(`event: task\ndata: ${object.replace(/[\r\n]+/g, ' ')}\n\n`)
+
+/** What a follower is told of an error that nobody has given a name. */
+export const followingFailure = (error: unknown): GatewayError =>
+  error instanceof GatewayError
+    ? error
+    : new GatewayError('internal', 'The gateway failed to follow this task.', { cause: error })

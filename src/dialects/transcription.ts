@@ -1,0 +1,93 @@
+import { hold } from '../core/byte-stream.js'
+import { JsonBody } from '../core/json-body.js'
+import type { Call, Usage } from '../core/request-context.js'
+import { UpstreamAnswer } from '../core/upstream-answer.js'
+import { reportedUsage } from '../core/usage.js'
+import type { HeaderAllowList } from '../upstream/header-names.js'
+import type { UpstreamResponse } from '../upstream/upstream-exchange.js'
+import { assertContentType, jsonAnswer } from '../upstream/upstream-response.js'
+
+/** `text`, `srt` and `vtt` all travel as plain text, as upstream sends them: SDKs parse whatever claims to be JSON. */
+export const PLAIN_TEXT = 'text/plain; charset=utf-8'
+
+const CHECKED_TEXT_BYTES = 1024 * 1024
+
+/** The specification: audio costs about 1,000 audio tokens per minute. */
+const AUDIO_TOKENS_PER_MINUTE = 1000
+const CHARACTERS_PER_TOKEN = 4
+
+/** A transcript as text, untouched; an upstream that answers a page instead is found out. */
+export async function textTranscript(response: UpstreamResponse, headers: HeaderAllowList): Promise<UpstreamAnswer> {
+  assertContentType(response, /^(?:text\/(?!html)|application\/x-subrip)/)
+  const held = await hold(response.body, { bytes: CHECKED_TEXT_BYTES })
+  const kept = { ...headers.pick(response.headers), 'content-type': PLAIN_TEXT }
+  return new UpstreamAnswer(response.status, kept, held.complete ?? held)
+}
+
+export interface TranscriptRules {
+  readonly call: Call
+  readonly durationSeconds: number | undefined
+  /** Class G answers carry token usage (specification: Responses); one that lacks it gets an estimate. */
+  readonly needsTokenUsage: boolean
+}
+
+/** A transcript as JSON, byte for byte, but for a usage object where the specification demands one. */
+export async function jsonTranscript(
+  response: UpstreamResponse,
+  headers: HeaderAllowList,
+  { call, durationSeconds, needsTokenUsage }: TranscriptRules,
+): Promise<UpstreamAnswer> {
+  const { answer, value } = await jsonAnswer(response, headers)
+  const reported = reportedUsage(value?.['usage'])
+  const usage = reported ?? durationUsage(durationSeconds)
+  if (usage !== undefined) call.log.usage = usage
+  if (reported !== undefined && durationSeconds !== undefined) call.log.estimate = { audio_seconds: durationSeconds }
+  const lacksUsage = needsTokenUsage && value !== undefined && value['usage'] == null
+  if (!lacksUsage || durationSeconds === undefined || !Buffer.isBuffer(answer.body)) return answer
+  const { text } = value
+  const estimate = estimatedTokens(durationSeconds, typeof text === 'string' ? text : '')
+  call.log.usage = { units: { ...estimate }, estimated: true }
+  return withUsage(answer, answer.body, estimate)
+}
+
+/** The seconds of audio in the file, where the upstream reports no units of its own. */
+export const durationUsage = (durationSeconds: number | undefined): Usage | undefined =>
+  durationSeconds === undefined ? undefined : { units: { audio_seconds: durationSeconds }, estimated: false }
+
+interface TokenEstimate {
+  readonly total_tokens: number
+  readonly input_tokens: number
+  readonly output_tokens: number
+}
+
+export const audioTokens = (durationSeconds: number): number =>
+  Math.ceil((durationSeconds / 60) * AUDIO_TOKENS_PER_MINUTE)
+
+function estimatedTokens(durationSeconds: number, text: string): TokenEstimate {
+  const input = audioTokens(durationSeconds)
+  const output = Math.ceil(text.length / CHARACTERS_PER_TOKEN)
+  return { total_tokens: input + output, input_tokens: input, output_tokens: output }
+}
+
+function withUsage(answer: UpstreamAnswer, bytes: Buffer, estimate: TokenEstimate): UpstreamAnswer {
+  const usage = {
+    type: 'tokens',
+    total_tokens: estimate.total_tokens,
+    input_tokens: estimate.input_tokens,
+    input_token_details: { text_tokens: 0, audio_tokens: estimate.input_tokens },
+    output_tokens: estimate.output_tokens,
+    estimated: true,
+  }
+  const body = edited(bytes, JSON.stringify(usage))
+  if (body === undefined) return answer
+  return new UpstreamAnswer(answer.status, { ...answer.headers, 'x-gateway-usage': 'estimated' }, body)
+}
+
+/** Undefined for an answer outside the house's rules for request bodies: a paid transcript is not lost over a usage. */
+function edited(bytes: Buffer, usage: string): Buffer | undefined {
+  try {
+    return JsonBody.parse(bytes).edited({ usage })
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,183 @@
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { spoolsLeft } from '../../test/support/audio-uploads.js'
+import type { ByteSink, ByteSource } from '../core/byte-source.js'
+import { GatewayError } from '../core/gateway-error.js'
+import { contentEncodings, spoolDecoded } from './document-fetch.js'
+
+const MEGABYTE = 1_000_000
+
+afterEach(() => {
+  expect(spoolsLeft()).toEqual([])
+})
+
+/** A body that comes in these pieces, one per turn while nobody pauses it. */
+class Pieces implements ByteSource {
+  cancelled = false
+  taken = 0
+  private sink: ByteSink | undefined
+  private isPaused = false
+
+  constructor(
+    private readonly pieces: readonly Buffer[],
+    private readonly failure?: GatewayError,
+  ) {}
+
+  start(sink: ByteSink): void {
+    this.sink = sink
+    setImmediate(this.next)
+  }
+
+  pause(): void {
+    this.isPaused = true
+  }
+
+  resume(): void {
+    if (!this.isPaused) return
+    this.isPaused = false
+    setImmediate(this.next)
+  }
+
+  cancel(): void {
+    this.cancelled = true
+  }
+
+  private readonly next = (): void => {
+    if (this.cancelled || this.isPaused) return
+    const piece = this.pieces[this.taken++]
+    if (piece !== undefined) {
+      this.sink?.data(piece)
+      setImmediate(this.next)
+    } else if (this.failure === undefined) this.sink?.end()
+    else this.sink?.fail(this.failure)
+  }
+}
+
+const cutEvery = (bytes: Buffer, length: number): Buffer[] =>
+  Array.from({ length: Math.ceil(bytes.length / length) }, (_, at) => bytes.subarray(at * length, (at + 1) * length))
+
+async function decoded(pieces: readonly Buffer[], encoding: string, maximumBytes = 50 * MEGABYTE): Promise<Buffer> {
+  const spool = await spoolDecoded(new Pieces(pieces), contentEncodings(encoding), maximumBytes)
+  const chunks: Buffer[] = []
+  for await (const chunk of spool.createReadStream() as AsyncIterable<Buffer>) chunks.push(chunk)
+  await spool.remove()
+  return Buffer.concat(chunks)
+}
+
+const ENCODERS: readonly (readonly [string, (bytes: Buffer) => Buffer])[] = [
+  ['', (bytes) => bytes],
+  ['gzip', gzipSync],
+  ['x-gzip', gzipSync],
+  ['br', brotliCompressSync],
+  ['deflate', deflateSync],
+  ['deflate', deflateRawSync],
+  ['gzip, br', (bytes) => brotliCompressSync(gzipSync(bytes))],
+  ['br, identity,gzip', (bytes) => gzipSync(brotliCompressSync(bytes))],
+  ['deflate, GZIP, deflate', (bytes) => deflateSync(gzipSync(deflateRawSync(bytes)))],
+]
+
+/** A gzip file whose blocks hold nothing: each byte that is sent costs work, and none comes out. */
+function hollowGzip(bytes: number): Buffer {
+  const emptyBlock = Buffer.from([0x00, 0x00, 0x00, 0xff, 0xff])
+  return Buffer.concat([gzipSync('').subarray(0, 10), Buffer.alloc(bytes, emptyBlock)])
+}
+
+describe('A fetched body', () => {
+  it('is what it was before it was encoded, however it is cut', async () => {
+    const content = fc.oneof(
+      fc.uint8Array({ minLength: 1, maxLength: 2000 }),
+      fc.integer({ min: 1, max: 300_000 }).map((length) => new Uint8Array(length)),
+    )
+    await fc.assert(
+      fc.asyncProperty(
+        content,
+        fc.constantFrom(...ENCODERS),
+        fc.integer({ min: 1, max: 5000 }),
+        async (bytes, [name, encode], cut) => {
+          const original = Buffer.from(bytes)
+          const arrived = await decoded(cutEvery(encode(original), cut), name)
+          expect(arrived.equals(original)).toBe(true)
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+
+  it('is empty when nothing came, whatever encoding was announced', async () => {
+    for (const [name] of ENCODERS) expect(await decoded([], name)).toHaveLength(0)
+    expect(await decoded([], 'zstd')).toHaveLength(0)
+  })
+
+  it.each(['none', 'utf-8', 'UTF8', 'identity', ' , identity,none'])(
+    'is as it stands where its encoding is %j',
+    async (name) => {
+      expect((await decoded([Buffer.from('plain')], name)).toString()).toBe('plain')
+      expect((await decoded([gzipSync('packed')], `${name}, gzip`)).toString()).toBe('packed')
+    },
+  )
+
+  it('packed more often than three times is not unpacked', async () => {
+    const packed = [1, 2, 3, 4].reduce((bytes) => gzipSync(bytes), Buffer.from('deep'))
+    await expect(decoded([packed], 'gzip, gzip, gzip, gzip')).rejects.toMatchObject({ kind: 'upstream_failed' })
+  })
+
+  it('larger than the limit in any of its forms is too large, whatever comes out at the end', async () => {
+    const hollow = hollowGzip(2 * MEGABYTE)
+    for (const [bytes, name] of [
+      [hollow, 'gzip'],
+      [gzipSync(hollow), 'gzip, gzip'],
+      [brotliCompressSync(Buffer.alloc(2 * MEGABYTE)), 'br'],
+    ] as const) {
+      await expect(decoded(cutEvery(bytes, 10_000), name, MEGABYTE)).rejects.toMatchObject({
+        kind: 'payload_too_large',
+      })
+    }
+  })
+
+  it('of several gzip members is all of them', async () => {
+    const both = Buffer.concat([gzipSync('one'), gzipSync('two')])
+    expect((await decoded([both], 'gzip')).toString()).toBe('onetwo')
+  })
+
+  it('is broken when any byte is missing at its end', async () => {
+    const original = Buffer.from('A kettle is a vessel in which water is brought to the boil.')
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...ENCODERS.slice(1)), fc.nat(), async ([name, encode], at) => {
+        const bytes = encode(original)
+        const cut = bytes.subarray(0, 1 + (at % (bytes.length - 1)))
+        await expect(decoded([cut], name)).rejects.toMatchObject({ kind: 'upstream_failed' })
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  it('stops where it passes the limit: the rest is neither read nor kept', async () => {
+    const pieces = Array.from({ length: 200 }, () => gzipSync(Buffer.alloc(MEGABYTE)))
+    for (const [encoding, body] of [
+      ['gzip', new Pieces(pieces)],
+      ['', new Pieces(Array.from({ length: 200 }, () => Buffer.alloc(MEGABYTE)))],
+    ] as const) {
+      await expect(spoolDecoded(body, contentEncodings(encoding), 5 * MEGABYTE)).rejects.toMatchObject({
+        kind: 'payload_too_large',
+      })
+      expect(body.cancelled).toBe(true)
+      expect(body.taken).toBeLessThan(150)
+    }
+  })
+
+  it('fails as it failed on its way, wherever that was', async () => {
+    const failure = new GatewayError('upstream_timeout', 'Words.')
+    const packed = gzipSync(Buffer.alloc(100_000, 'ab'))
+    for (const pieces of [[], [packed.subarray(0, 5)], [packed]]) {
+      await expect(spoolDecoded(new Pieces(pieces, failure), ['gzip'], MEGABYTE)).rejects.toBe(failure)
+      await expect(spoolDecoded(new Pieces(pieces, failure), [], MEGABYTE)).rejects.toBe(failure)
+    }
+  })
+
+  it('in an encoding nobody knows is given up at once', async () => {
+    const body = new Pieces([Buffer.from('a'), Buffer.from('b')])
+    await expect(spoolDecoded(body, ['compress'], MEGABYTE)).rejects.toMatchObject({ kind: 'upstream_failed' })
+    expect(body.cancelled).toBe(true)
+  })
+})

@@ -1,0 +1,78 @@
+import { contentText } from '@multi-model-gateway/document-engine/engine-protocol.js'
+import { NO_METADATA } from '@multi-model-gateway/document-engine/model/document.js'
+import { Injectable } from '@nestjs/common'
+import { GatewayError } from '../core/gateway-error.js'
+import type { Call } from '../core/request-context.js'
+import { KIND_TYPES } from './document-media-types.js'
+import { type DocumentReading, reuseOfPage } from './document-reading.js'
+import type { DocumentUpload } from './document-request.js'
+import { DocumentClient, type FetchedDocument } from './document.client.js'
+import { DocumentParser, type ParsedDocument, type ParseTerms } from './parser.js'
+
+const UPLOAD_STATUS = 200
+
+const NOTHING: ParsedDocument = {
+  kind: 'text',
+  metadata: NO_METADATA,
+  pages: 1,
+  content: contentText({ html: '', markdown: '' }),
+}
+
+/** Reads documents by the gateway's own means: its client for the web, its engine for what comes of it. */
+@Injectable()
+export class LocalReader {
+  constructor(
+    private readonly client: DocumentClient,
+    private readonly parser: DocumentParser,
+  ) {}
+
+  /** Whatever status the page's server gives it, it is a document. Rejects as `DocumentClient` and `DocumentParser` do. */
+  async readUrl(url: string, call: Call, deadlineAtMs: number): Promise<DocumentReading> {
+    const fetched = await this.client.fetch(url, call, deadlineAtMs)
+    try {
+      const parsed = await this.parseFetched(fetched, { departure: call.departure, deadlineAtMs })
+      const { status: statusCode, file } = fetched
+      const contentType = file.contentType === '' && file.spool.size > 0 ? KIND_TYPES[parsed.kind] : file.contentType
+      return {
+        document: documentOf(parsed, { url: fetched.url, statusCode, contentType }),
+        reuse: reuseOfPage(statusCode, fetched.cacheControl),
+      }
+    } finally {
+      await fetched.file.spool.remove()
+    }
+  }
+
+  /** Rejects as `DocumentParser` does. */
+  async readUpload(
+    { spool, name, contentType }: DocumentUpload,
+    call: Call,
+    deadlineAtMs: number,
+  ): Promise<DocumentReading> {
+    const terms = { departure: call.departure, deadlineAtMs }
+    const parsed = await this.parser.parse({ spool, name, contentType, baseUrl: '' }, terms)
+    const shownType = contentType === '' ? KIND_TYPES[parsed.kind] : contentType
+    return {
+      document: documentOf(parsed, { url: '', statusCode: UPLOAD_STATUS, contentType: shownType }),
+      reuse: 'same caller',
+    }
+  }
+
+  /** A server that has nothing to say, or says no in a format that is none of ours, still told its status. */
+  private async parseFetched({ file, status }: FetchedDocument, terms: ParseTerms): Promise<ParsedDocument> {
+    if (file.spool.size === 0) return NOTHING
+    try {
+      return await this.parser.parse(file, terms)
+    } catch (error) {
+      if (status < 400 || !isDocumentsFault(error)) throw error
+      return NOTHING
+    }
+  }
+}
+
+const isDocumentsFault = (error: unknown): boolean =>
+  error instanceof GatewayError && (error.kind === 'unsupported_media_type' || error.kind === 'unprocessable')
+
+const documentOf = (
+  { metadata, content, pages }: ParsedDocument,
+  facts: { readonly url: string; readonly statusCode: number; readonly contentType: string },
+): DocumentReading['document'] => ({ metadata: { ...metadata, ...facts }, content, pages, isCached: false })

@@ -1,0 +1,144 @@
+import type { Logger } from '../observability/logger.js'
+import { EngineEnded } from './engine-exit.js'
+import { EngineChild } from './parser-process.js'
+import { StartBackOff } from './start-back-off.js'
+
+/** Libraries keep things; a fresh process costs a third of a second of one core. */
+const DOCUMENTS_PER_ENGINE = 200
+/** What one uses that has read nothing but a small PDF. */
+const UNUSED_ENGINE_BYTES = 100 * 1_048_576
+
+interface FleetSettings {
+  readonly processes: number
+  readonly memoryBytes: number
+}
+
+/** The engines there are: started when they are needed, replaced when they end, retired when they are worn. */
+export class EngineFleet {
+  private readonly engines = new Set<EngineChild>()
+  private readonly starting = new Set<EngineChild>()
+  private readonly idle: EngineChild[] = []
+  private readonly backOff = new StartBackOff()
+  private isStopping = false
+
+  /** `onChange` is told whenever one may have become free, or the last one gone. */
+  constructor(
+    private readonly entry: string,
+    private readonly settings: () => FleetSettings,
+    private readonly logger: Logger,
+    private readonly onChange: () => void,
+  ) {}
+
+  get isEmpty(): boolean {
+    return this.engines.size === 0
+  }
+
+  /** Seconds until one may be started again; 0 = now. */
+  get restSeconds(): number {
+    return this.backOff.restSeconds(performance.now())
+  }
+
+  /** One that is ready and idle, for the caller alone until `giveBack`. */
+  take(): EngineChild | undefined {
+    for (;;) {
+      const engine = this.idle.pop()
+      if (engine?.isLost !== true) return engine
+    }
+  }
+
+  /** `rssBytes`: of its process after the last document; undefined when that is not known. */
+  giveBack(engine: EngineChild, rssBytes: number | undefined): void {
+    if (rssBytes !== undefined) this.backOff.succeeded()
+    if (engine.isLost) return
+    if (this.isSwollen(rssBytes) || engine.documents >= DOCUMENTS_PER_ENGINE || this.isUnwanted(engine)) engine.kill()
+    else this.idle.push(engine)
+    this.onChange()
+  }
+
+  /** Starts as many as are wanted and allowed, but for those that are on their way already. */
+  grow(wanted: number): void {
+    while (this.starting.size < wanted && this.engines.size < this.settings().processes && this.restSeconds === 0) {
+      if (this.isStopping || !this.start()) return
+    }
+  }
+
+  /** After a change of the settings; the busy ones are looked at when they are given back. */
+  adapt(): void {
+    const { processes } = this.settings()
+    let remaining = this.lasting
+    for (const engine of this.idle.splice(0)) {
+      if (this.hasItsMemory(engine) && remaining <= processes) {
+        this.idle.push(engine)
+        continue
+      }
+      engine.kill()
+      remaining -= 1
+    }
+    this.onChange()
+  }
+
+  /** Ends all of them; resolves when nothing is left. */
+  async stop(): Promise<void> {
+    this.isStopping = true
+    const ends = [...this.engines].map((engine) => {
+      engine.kill()
+      return engine.ended
+    })
+    await Promise.all(ends)
+  }
+
+  /** Less than half of what is granted beyond its own needs is left for the next document. */
+  private isSwollen(rssBytes = 0): boolean {
+    return rssBytes > (this.settings().memoryBytes + UNUSED_ENGINE_BYTES) / 2
+  }
+
+  /** Without those that are about to be gone. */
+  private get lasting(): number {
+    return [...this.engines].filter((engine) => !engine.isLost).length
+  }
+
+  private isUnwanted(engine: EngineChild): boolean {
+    return !this.hasItsMemory(engine) || this.lasting > this.settings().processes
+  }
+
+  private hasItsMemory({ command }: EngineChild): boolean {
+    return command.memoryBytes === this.settings().memoryBytes
+  }
+
+  /** False when the system could not even try. */
+  private start(): boolean {
+    const { memoryBytes } = this.settings()
+    try {
+      this.watch(new EngineChild({ entry: this.entry, memoryBytes }))
+      return true
+    } catch (error) {
+      this.tellFailure(error)
+      return false
+    }
+  }
+
+  private watch(engine: EngineChild): void {
+    this.engines.add(engine)
+    this.starting.add(engine)
+    void engine.ready.then(() => {
+      this.starting.delete(engine)
+      this.giveBack(engine, undefined)
+    })
+    void engine.ended.then((exit) => {
+      this.engines.delete(engine)
+      const place = this.idle.indexOf(engine)
+      if (place >= 0) this.idle.splice(place, 1)
+      const isUnused = engine.documents === 0 && !exit.isKilled
+      if (this.starting.delete(engine) || isUnused) this.tellFailure(new EngineEnded(exit))
+      // Whoever comes next finds it warm.
+      else this.grow(this.starting.size + 1)
+      this.onChange()
+    })
+  }
+
+  private tellFailure(error: unknown): void {
+    if (this.isStopping) return
+    this.backOff.failed(performance.now())
+    this.logger.error({ err: error }, 'a process that reads documents could not be started')
+  }
+}

@@ -1,0 +1,115 @@
+import type { KeyLimits } from '../config/access-config.js'
+import {
+  counterKey,
+  type HeldLimitName,
+  MINUTE_LIMIT_NAMES,
+  MINUTE_LIMITS,
+  type MinuteLimitName,
+} from '../core/limit-names.js'
+import type { LimitLedger } from './limit-ledger.js'
+import type { Addition, Soon, WindowState } from './limit-windows.js'
+
+/** Limits of what is reserved before it is used. */
+export type ReservedName = Extract<MinuteLimitName, 'tokensPerMinute' | 'audioSecondsPerMinute'>
+
+export type HeldPoints = (name: ReservedName, allowed: number) => number
+
+/** Where a limit by the minute is counted, and how much of it there is. */
+interface Meter {
+  readonly key: string
+  readonly pointsPerUnit: number
+  readonly limitPoints: number
+}
+
+/**
+ * The limits of one caller, and where they are counted. Amounts are in the units of the settings. Made once for many calls:
+ * what can be known before is. Answers at once where this process counts.
+ */
+export class LimitAccount {
+  /** False where the limits are none: `limits: {}`. */
+  readonly isLimited: boolean
+  private readonly meters: Partial<Record<MinuteLimitName, Meter>> = {}
+  private readonly leaseKeys: Readonly<Record<HeldLimitName, string>>
+
+  constructor(
+    readonly limits: KeyLimits,
+    readonly scope: string,
+    private readonly ledger: LimitLedger,
+  ) {
+    for (const name of MINUTE_LIMIT_NAMES) {
+      const limit = limits[name]
+      if (limit === undefined) continue
+      const { pointsPerUnit } = MINUTE_LIMITS[name]
+      this.meters[name] = { key: counterKey(name, scope), pointsPerUnit, limitPoints: limit * pointsPerUnit }
+    }
+    this.isLimited = Object.values(limits).some((limit) => limit !== undefined)
+    this.leaseKeys = {
+      concurrency: counterKey('concurrency', scope),
+      realtimeSessions: counterKey('realtimeSessions', scope),
+    }
+  }
+
+  /** Uses an amount if it fits; undefined without such a limit. */
+  add(name: MinuteLimitName, amount: number): Soon<Addition | undefined> {
+    const meter = this.meters[name]
+    return meter && this.ledger.add(meter.key, pointsOf(meter, amount), meter.limitPoints)
+  }
+
+  /**
+   * Brings what was reserved to what was used in the end. What was too much goes back to the window it came from; what
+   * was too little is debited to the one that is open now. Nobody waits for it.
+   */
+  settle(name: MinuteLimitName, reserved: Addition | undefined, used: number): void {
+    const meter = this.meters[name]
+    if (meter === undefined) return
+    const difference = pointsOf(meter, used) - (reserved?.counted ?? 0)
+    if (difference > 0) void this.ledger.debit(meter.key, difference, meter.limitPoints)
+    if (difference < 0 && reserved !== undefined) {
+      void this.ledger.giveBack(meter.key, -difference, meter.limitPoints, reserved)
+    }
+  }
+
+  peek(name: MinuteLimitName): Soon<WindowState | undefined> {
+    const meter = this.meters[name]
+    return meter && this.ledger.peek(meter.key, meter.limitPoints)
+  }
+
+  lastSeen(name: MinuteLimitName): WindowState | undefined {
+    const meter = this.meters[name]
+    return meter && this.ledger.lastSeen(meter.key)
+  }
+
+  /**
+   * The limit of tokens or audio of which nothing is left, as far as this process knows. `held`: points of the open
+   * window that allows so many which are not to be taken for used.
+   */
+  spentName(held: HeldPoints = nothingHeld): ReservedName | undefined {
+    if (this.isSpent('tokensPerMinute', held)) return 'tokensPerMinute'
+    return this.isSpent('audioSecondsPerMinute', held) ? 'audioSecondsPerMinute' : undefined
+  }
+
+  /** False when as many are under way as the limit allows. */
+  take(name: HeldLimitName, id: string): Soon<boolean> {
+    const limit = this.limits[name]
+    return limit === undefined || this.ledger.leases.take(this.leaseKeys[name], id, limit)
+  }
+
+  release(name: HeldLimitName, id: string): void {
+    if (this.limits[name] !== undefined) this.ledger.leases.release(this.leaseKeys[name], id)
+  }
+
+  /** How many are under way on all replicas. */
+  inUse(name: HeldLimitName): Soon<number> {
+    return this.ledger.leases.count(this.leaseKeys[name])
+  }
+
+  private isSpent(name: ReservedName, held: HeldPoints): boolean {
+    const state = this.lastSeen(name)
+    if (state === undefined || state.used < state.allowed) return false
+    return state.used - held(name, state.allowed) >= state.allowed
+  }
+}
+
+const nothingHeld = (): number => 0
+
+const pointsOf = ({ pointsPerUnit }: Meter, amount: number): number => Math.ceil(amount * pointsPerUnit)

@@ -1,0 +1,94 @@
+import type { KeyLimits } from '../config/access-config.js'
+import { MINUTE_LIMIT_NAMES, MINUTE_LIMITS, type MinuteLimitName } from '../core/limit-names.js'
+import type { WindowState } from './limit-windows.js'
+
+/** What is known of a window, if it is open. */
+export interface WindowLookup {
+  lastSeen(name: MinuteLimitName): WindowState | undefined
+}
+
+/** The names of three headers. */
+interface HeaderNames {
+  readonly limit: string
+  readonly remaining: string
+  readonly reset: string
+}
+
+type FamilyNames = Readonly<Record<MinuteLimitName, HeaderNames | undefined>>
+
+const MESSAGES_PATH = '/v1/messages'
+
+const namesOf = (header: (word: string, part: string) => string, names: readonly MinuteLimitName[]): FamilyNames =>
+  Object.fromEntries(
+    names.map((name) => {
+      const { headerWord } = MINUTE_LIMITS[name]
+      const part = (word: string): string => header(headerWord, word)
+      return [name, { limit: part('limit'), remaining: part('remaining'), reset: part('reset') }]
+    }),
+  ) as FamilyNames
+
+const COMMON_NAMES = namesOf((word, part) => `x-ratelimit-${part}-${word}`, MINUTE_LIMIT_NAMES)
+
+/** The messages family has no word for audio. */
+const MESSAGES_NAMES = namesOf(
+  (word, part) => `anthropic-ratelimit-${word}-${part}`,
+  ['requestsPerMinute', 'tokensPerMinute'],
+)
+
+/** Writes the rate limit headers of a path's family into the headers of an answer. */
+export function writeLimitHeaders(
+  headers: Record<string, string>,
+  path: string,
+  limits: KeyLimits,
+  windows: WindowLookup,
+): void {
+  const isMessages =
+    path.startsWith(MESSAGES_PATH) && (path.length === MESSAGES_PATH.length || path[MESSAGES_PATH.length] === '/')
+  const family = isMessages ? MESSAGES_NAMES : COMMON_NAMES
+  for (const name of MINUTE_LIMIT_NAMES) {
+    const limit = limits[name]
+    const names = family[name]
+    if (limit === undefined || names === undefined) continue
+    const state = windows.lastSeen(name)
+    const resetMs = resetMsOf(state)
+    headers[names.limit] = String(limit)
+    headers[names.remaining] = String(remainingOf(name, limit, state))
+    headers[names.reset] = isMessages ? instant(resetMs) : upstreamDuration(resetMs)
+  }
+}
+
+/** What upstreams tell of the account that the gateway has with them; each dialect has names of its own. */
+const UPSTREAM_PREFIXES = ['x-ratelimit-', 'anthropic-ratelimit-', 'anthropic-priority-']
+
+/**
+ * Takes an upstream's figures out of the headers of an answer to a caller who has limits of the gateway: beside the
+ * caller's own they would be read as the caller's, and they are of an account that many share.
+ */
+export function dropUpstreamLimits(headers: object): void {
+  for (const name of Object.keys(headers)) {
+    if (UPSTREAM_PREFIXES.some((prefix) => name.startsWith(prefix))) Reflect.deleteProperty(headers, name)
+  }
+}
+
+/** What is left of a limit, in its own unit. */
+export function remainingOf(name: MinuteLimitName, limit: number, state: WindowState | undefined): number {
+  if (state === undefined) return limit
+  return Math.max(0, Math.floor((state.allowed - state.used) / MINUTE_LIMITS[name].pointsPerUnit))
+}
+
+export const resetMsOf = (state: WindowState | undefined): number =>
+  state === undefined ? 0 : Math.max(0, Math.ceil(state.endsAtMs - performance.now()))
+
+/** As the upstream spells it: `250ms`, `12s`, `1m0s`. */
+export function upstreamDuration(milliseconds: number): string {
+  if (milliseconds <= 0) return '0s'
+  if (milliseconds < 1000) return `${milliseconds}ms`
+  const seconds = Math.ceil(milliseconds / 1000)
+  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`
+}
+
+/** RFC 3339, whole seconds, never too early. */
+function instant(milliseconds: number): string {
+  const seconds = Math.ceil((Date.now() + milliseconds) / 1000)
+  return new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
+}

@@ -1,0 +1,64 @@
+import { Field } from '../core/field.decorator.js'
+import { anyOf, flag, integer, list, optional, record, required, text } from '../core/validation-rules.js'
+import type { MessagesFields } from '../providers/messages.contract.js'
+
+const message = record({
+  role: required(text({ allowBlank: false })),
+  content: required(anyOf('a string or an array of blocks', text(), list(record({ type: required(text()) })))),
+})
+
+const messagesDocumentation = {
+  type: 'array',
+  minItems: 1,
+  items: {
+    type: 'object',
+    required: ['role', 'content'],
+    additionalProperties: true,
+    properties: { role: { type: 'string' }, content: {} },
+  },
+} as const
+
+const thinkingDocumentation = {
+  type: 'object',
+  additionalProperties: true,
+  properties: { type: { type: 'string', example: 'enabled' }, budget_tokens: { type: 'integer', minimum: 1024 } },
+} as const
+
+const thinkingRule = optional(
+  record({ type: required(text({ allowBlank: false })), budget_tokens: optional(integer()) }),
+)
+
+export interface Thinking {
+  readonly type: string
+  readonly budget_tokens?: number | null
+}
+
+/** `POST /v1/messages/count_tokens`: the messages request without what only an answer needs. */
+export class CountTokensRequestDto implements MessagesFields {
+  @Field(required(text({ allowBlank: false })), { type: 'string', example: 'claude-sonnet-4-5' })
+  readonly model!: string
+
+  @Field(required(list(message, { minimumItems: 1 })), messagesDocumentation)
+  readonly messages!: readonly unknown[]
+
+  @Field(thinkingRule, thinkingDocumentation)
+  readonly thinking?: Thinking | null
+}
+
+/** The specification's messages-style chat; everything it does not list travels on. */
+export class MessagesRequestDto implements MessagesFields {
+  @Field(required(text({ allowBlank: false })), { type: 'string', example: 'claude-sonnet-4-5' })
+  readonly model!: string
+
+  @Field(required(integer({ minimum: 1 })), { type: 'integer', minimum: 1 })
+  readonly max_tokens!: number
+
+  @Field(required(list(message, { minimumItems: 1 })), messagesDocumentation)
+  readonly messages!: readonly unknown[]
+
+  @Field(thinkingRule, thinkingDocumentation)
+  readonly thinking?: Thinking | null
+
+  @Field(optional(flag), { type: 'boolean', default: false })
+  readonly stream?: boolean | null
+}

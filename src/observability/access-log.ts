@@ -1,0 +1,122 @@
+import { GatewayError } from '../core/gateway-error.js'
+import type { Attempt, Call, CallLog } from '../core/request-context.js'
+import { describeError, type Logging } from './logger.js'
+import type { CallOutcome } from './request-hooks.js'
+
+const MAXIMUM_WORD_CHARACTERS = 128
+
+/** Paths that probes ask every few seconds; their lines would drown the others. */
+const QUIET_PATHS: ReadonlySet<string> = new Set(['/health/live', '/health/ready'])
+
+/** What follows in such a path is all that protects it: whoever knows it may call. */
+const SECRET_PATHS = '/vidgen/callbacks/'
+
+/** The one line of a request: what it was, who asked, where it went, how long each part took. Never a body or a key. */
+export function logCall(
+  call: Call,
+  { status, left, totalMs, gatewayMs }: CallOutcome,
+  { logger, sink }: Logging,
+): void {
+  const { log } = call
+  const level = levelOf(call, status, left)
+  if (!logger.isLevelEnabled(level)) return
+  // Put together by hand, as the general way costs twice as much and every relayed call pays for it.
+  sink.write(
+    `{"level":${logger.levels.values[level]},"time":"${isoTime()}"` +
+      word('requestId', call.requestId) +
+      word('keyId', call.caller.keyId) +
+      word('address', log.callerAddress) +
+      word('method', call.method) +
+      word('route', shownPath(call.path)) +
+      word('model', log.model) +
+      word('channel', log.channelId) +
+      count('attempts', log.tried.length) +
+      record('tried', describeTried(log.tried)) +
+      count('status', status) +
+      count('upstreamStatus', log.upstreamStatus) +
+      word('upstreamRequestId', log.upstreamRequestId) +
+      duration('totalMs', totalMs) +
+      duration('receiveMs', log.receiveMs) +
+      duration('upstreamMs', log.upstreamMs) +
+      duration('firstByteMs', log.firstByteMs) +
+      duration('gatewayMs', gatewayMs) +
+      count('bytesOut', log.bytesOut) +
+      usageText(log) +
+      record('failure', describeFailure(log.failure)) +
+      ',"msg":"request"}\n',
+  )
+}
+
+/** Where a call went, and how each attempt ended; one attempt is told by the other fields. */
+function describeTried(tried: readonly Attempt[]): readonly object[] | undefined {
+  if (tried.length < 2) return undefined
+  return tried.map(({ channelId, startedAtMs, endedAtMs, failure }) => ({
+    channel: channelId,
+    ...(endedAtMs === undefined ? {} : { ms: rounded(endedAtMs - startedAtMs) }),
+    ...(failure === undefined ? {} : { failure }),
+  }))
+}
+
+const shownPath = (path: string): string => (path.startsWith(SECRET_PATHS) ? `${SECRET_PATHS}:token` : path)
+
+function levelOf(call: Call, status: number, left: boolean): 'debug' | 'info' | 'warn' | 'error' {
+  const { failure } = call.log
+  if (failure instanceof GatewayError && failure.kind === 'internal') return 'error'
+  if (status >= 500 || (failure !== undefined && status < 400 && !left)) return 'warn'
+  return QUIET_PATHS.has(call.path) ? 'debug' : 'info'
+}
+
+function describeFailure(failure: unknown): Record<string, unknown> | undefined {
+  if (failure === undefined) return undefined
+  if (!(failure instanceof GatewayError)) return describeError(failure)
+  const { cause, code, param } = failure.details
+  return {
+    kind: failure.kind,
+    code: clipped(code),
+    param: clipped(param),
+    ...(cause === undefined ? {} : { cause: describeError(cause) }),
+  }
+}
+
+/** Words of callers and upstreams, as long as these made them. */
+const clipped = (text: string | undefined): string | undefined => text?.slice(0, MAXIMUM_WORD_CHARACTERS)
+
+/** Nothing in such a text needs escaping. */
+const PLAIN = /^[\w./:@ -]*$/
+
+function word(name: string, text: string | undefined): string {
+  if (text === undefined) return ''
+  const shown = text.length > MAXIMUM_WORD_CHARACTERS ? text.slice(0, MAXIMUM_WORD_CHARACTERS) : text
+  return PLAIN.test(shown) ? `,"${name}":"${shown}"` : `,"${name}":${JSON.stringify(shown)}`
+}
+
+const count = (name: string, value: number | undefined): string => (value === undefined ? '' : `,"${name}":${value}`)
+
+const rounded = (milliseconds: number): number => Math.round(milliseconds * 100) / 100
+
+const duration = (name: string, milliseconds: number | undefined): string =>
+  milliseconds === undefined ? '' : `,"${name}":${rounded(milliseconds)}`
+
+const record = (name: string, value: object | undefined): string =>
+  value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`
+
+/** Spelled once for the log and for the record of what was used. */
+function usageText(log: CallLog): string {
+  const { usage } = log
+  if (usage === undefined) return ''
+  const unitsText = (log.unitsText ??= JSON.stringify(usage.units))
+  return `,"usage":{"units":${unitsText},"estimated":${usage.estimated}}`
+}
+
+let timeMs = 0
+let timeText = ''
+
+/** Many calls end within one millisecond; it is spelled once. */
+function isoTime(): string {
+  const nowMs = Date.now()
+  if (nowMs !== timeMs) {
+    timeMs = nowMs
+    timeText = new Date(nowMs).toISOString()
+  }
+  return timeText
+}

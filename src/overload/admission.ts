@@ -1,0 +1,137 @@
+import type { AdmissionSection } from '../config/settings.js'
+import { BytesInFlight } from '../core/memory-budget.js'
+import { LoopLoad } from './load-monitor.js'
+import { MemoryLoad, type MemoryReading } from './memory-load.js'
+import { collectGarbage, readProcessMemory } from './process-memory.js'
+
+export const REFUSAL_REASONS = ['concurrency', 'loop_delay', 'memory'] as const
+export type RefusalReason = (typeof REFUSAL_REASONS)[number]
+
+/** Served at once while memory is short: requests that end give it back, and none of them is kept waiting for ever. */
+const REQUESTS_IN_SHORTAGE = 16
+
+const MEMORY_INTERVAL_MS = 500
+
+export interface AdmissionGauges {
+  readonly readMemory?: () => MemoryReading
+  /** Processes that share the memory of the machine; default 1. */
+  readonly workers?: number
+  readonly collectGarbage?: () => void
+  /** The clock of everything here. */
+  readonly nowMs?: () => number
+  /** For how long the event loop has worked since it was asked last, in milliseconds. */
+  readonly workedMs?: () => number
+}
+
+/**
+ * Decides, before any work is done for it, whether a request is let in (design: Reliability rules, Admission). The server
+ * shares it with Nest, as it answers before Nest does.
+ */
+export class Admission {
+  readonly memory: BytesInFlight
+  readonly #refused: Record<RefusalReason, number> = { concurrency: 0, loop_delay: 0, memory: 0 }
+  readonly #loop: LoopLoad
+  readonly #memoryLoad: MemoryLoad
+  readonly #nowMs: () => number
+  #underWay = 0
+  #maximum: number
+  readonly #workedMs: () => number
+  #memoryReadAtMs = Number.NEGATIVE_INFINITY
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(
+    private readonly settings: () => AdmissionSection,
+    {
+      workers = 1,
+      readMemory = () => readProcessMemory(workers),
+      collectGarbage: collect = collectGarbage,
+      nowMs,
+      workedMs = workMeter(),
+    }: AdmissionGauges = {},
+  ) {
+    this.#nowMs = nowMs ?? (() => performance.now())
+    this.#workedMs = workedMs
+    this.memory = new BytesInFlight(settings, this.#nowMs)
+    this.#loop = new LoopLoad(settings, this.#nowMs())
+    this.#memoryLoad = new MemoryLoad(settings, readMemory, collect)
+    this.#maximum = settings().concurrentRequests
+  }
+
+  get loop(): LoopLoad {
+    return this.#loop
+  }
+
+  get memoryLoad(): MemoryLoad {
+    return this.#memoryLoad
+  }
+
+  /** Requests let in whose response is not over, open streams and sockets included. */
+  get underWay(): number {
+    return this.#underWay
+  }
+
+  /** Requests refused since the start, by reason. */
+  get refused(): Readonly<Record<RefusalReason, number>> {
+    return this.#refused
+  }
+
+  /** Why a new request cannot be served now; undefined when it can. Whoever refuses it says so with `noteRefusal`. */
+  judge(nowMs: number): RefusalReason | undefined {
+    if (this.#underWay >= this.#maximum) return this.#memoryLoad.isHigh ? 'memory' : 'concurrency'
+    return this.#loop.admits(nowMs) ? undefined : 'loop_delay'
+  }
+
+  noteRefusal(reason: RefusalReason): void {
+    this.#refused[reason]++
+  }
+
+  begin(): void {
+    this.#underWay++
+  }
+
+  end(): void {
+    this.#underWay--
+  }
+
+  /** Looks at the event loop and at the memory from here on. */
+  start(): void {
+    const { intervalMs } = this.#loop
+    this.#timer = setTimeout(() => {
+      this.#look(intervalMs)
+      this.start()
+    }, intervalMs).unref()
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+
+  #look(sleptMs: number): void {
+    const nowMs = this.#nowMs()
+    this.#loop.turned(nowMs, sleptMs, this.#workedMs())
+    if (nowMs - this.#memoryReadAtMs < MEMORY_INTERVAL_MS) return
+    this.#memoryReadAtMs = nowMs
+    this.#memoryLoad.look(nowMs)
+    const { concurrentRequests } = this.settings()
+    this.#maximum = this.#memoryLoad.isHigh ? Math.min(concurrentRequests, REQUESTS_IN_SHORTAGE) : concurrentRequests
+  }
+}
+
+/**
+ * The time the event loop was not waiting for anything, and no more than the process had of processors: the loop does not
+ * work while others have its processor, nor while only other threads of the process work.
+ */
+function workMeter(): () => number {
+  let before = readWork()
+  return () => {
+    const now = readWork()
+    const workedMs = Math.min(now.processMs - before.processMs, now.loopMs - before.loopMs)
+    before = now
+    return workedMs
+  }
+}
+
+function readWork(): { readonly processMs: number; readonly loopMs: number } {
+  const { user, system } = process.cpuUsage()
+  return { processMs: (user + system) / 1000, loopMs: performance.eventLoopUtilization().active }
+}

@@ -1,0 +1,134 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Call } from '../core/request-context.js'
+import { newRequestId, requestIdOf } from '../core/request-id.js'
+import { renderError } from '../dialects/error-format.js'
+import { answerWithError, endAnswer } from '../server/error-answer.js'
+import type { Admission, RefusalReason } from './admission.js'
+import { ConnectionShield, type ShieldedDoor } from './fast-reject.js'
+import { refusalError, Refusals } from './refusals.js'
+import type { SimpleRequest } from './simple-request.js'
+
+/** Whoever asks these wants to know how the process is, and costs it next to nothing. */
+const PROBED_PATHS: ReadonlySet<string> = new Set(['/health/live', '/health/ready'])
+
+/** Operators can help a process that has all it can do; anybody can ask for these paths, so that only a few are let in. */
+const OPERATORS_PATHS = '/admin/'
+const OPERATORS_AT_ONCE = 4
+
+/** Refusals in one second that are calls like others, with a line in the log each; further ones are counted only. */
+const LOGGED_PER_SECOND = 100
+
+/** How long after its last refusal the door counts as refusing. */
+const REFUSING_MS = 1_000
+
+/** Such a body is here with its head, or about to be; on a connection that goes on nothing is lost by not waiting. */
+const SMALL_BYTES = 65_536
+
+export type Verdict = 'let_in' | RefusalReason
+
+/**
+ * Where every request comes by before anything is done for it. Refusals are few at first and then cost nothing to look
+ * at; when they become many they are made as cheap as they can be, as all they cost is missing to those that are let in.
+ */
+export class RequestDoor implements ShieldedDoor {
+  private readonly refusals = new Refusals()
+  private secondStartedAtMs = 0
+  private loggedInSecond = 0
+  private lastRefusalAtMs = Number.NEGATIVE_INFINITY
+  private isLettingIn = false
+  private operatorsUnderWay = 0
+
+  constructor(
+    private readonly admission: Admission,
+    /** Whether refusals may do without what other answers carry, or do for their connection. */
+    private readonly mayBeBare: () => boolean,
+    readonly lastAnswer: (socket: Socket) => ServerResponse | undefined,
+    private readonly nowMs: () => number = () => performance.now(),
+  ) {}
+
+  get isRefusing(): boolean {
+    return this.mayBeBare() && this.nowMs() - this.lastRefusalAtMs < REFUSING_MS
+  }
+
+  /** Called once for each request, with its path. Whoever is let in is under way until `end`. */
+  judge(path: string): Verdict {
+    const reason = this.isLettingIn ? undefined : this.reasonFor(path)
+    this.isLettingIn = false
+    if (reason !== undefined) return reason
+    this.admission.begin()
+    if (path.startsWith(OPERATORS_PATHS)) this.operatorsUnderWay++
+    return 'let_in'
+  }
+
+  /** Called once for each request that was let in, when its response is over. */
+  end(path: string): void {
+    this.admission.end()
+    if (path.startsWith(OPERATORS_PATHS)) this.operatorsUnderWay--
+  }
+
+  /**
+   * Refuses without a call, a line in the log or anything else, when there are too many for that; false when there is
+   * room for all of it, and `refuse` is to be used.
+   */
+  refuseBarely(reason: RefusalReason, path: string, request: IncomingMessage, response: ServerResponse): boolean {
+    if (this.mayBeLogged() || !this.mayBeBare()) return false
+    const { socket } = request
+    response.once('finish', () => {
+      // The parser may still have to see the end of the request that was just answered.
+      setImmediate(() => {
+        ConnectionShield.raise(socket, this)
+      })
+    })
+    const { status, headers, body } = renderError(refusalError(reason), path, requestIdOf(request))
+    response.writeHead(status, { ...headers, 'content-length': String(Buffer.byteLength(body)) })
+    if (response.shouldKeepAlive && isSmall(request)) response.end(body)
+    else endAnswer(body, request, response)
+    return true
+  }
+
+  /** Refuses a call like any other that fails. */
+  refuse(reason: RefusalReason, call: Call, request: IncomingMessage, response: ServerResponse): void {
+    answerWithError(refusalError(reason), call, request, response)
+  }
+
+  refusalText({ path, requestId }: SimpleRequest): string | undefined {
+    const reason = this.reasonFor(path)
+    if (reason === undefined) return undefined
+    return this.refusals.wireText(path, reason, requestId === '' ? newRequestId() : requestId)
+  }
+
+  letIn(parse: () => void): void {
+    this.isLettingIn = true
+    parse()
+    this.isLettingIn = false
+  }
+
+  private reasonFor(path: string): RefusalReason | undefined {
+    if (this.isLetInAnyway(path)) return undefined
+    const nowMs = this.nowMs()
+    const reason = this.admission.judge(nowMs)
+    if (reason === undefined) return undefined
+    this.admission.noteRefusal(reason)
+    this.lastRefusalAtMs = nowMs
+    return reason
+  }
+
+  /** Not judged at all: a judgement counts, and may use up the one place that a turn has left. */
+  private isLetInAnyway(path: string): boolean {
+    if (path.startsWith(OPERATORS_PATHS)) return this.operatorsUnderWay < OPERATORS_AT_ONCE
+    return PROBED_PATHS.has(path)
+  }
+
+  private mayBeLogged(): boolean {
+    if (this.lastRefusalAtMs - this.secondStartedAtMs >= 1_000) {
+      this.secondStartedAtMs = this.lastRefusalAtMs
+      this.loggedInSecond = 0
+    }
+    this.loggedInSecond++
+    return this.loggedInSecond <= LOGGED_PER_SECOND
+  }
+}
+
+const isSmall = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= SMALL_BYTES

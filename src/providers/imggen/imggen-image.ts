@@ -1,0 +1,83 @@
+import { Injectable } from '@nestjs/common'
+import { collect } from '../../core/byte-source.js'
+import { GatewayError } from '../../core/gateway-error.js'
+import { UpstreamClient, type UpstreamTarget } from '../../upstream/upstream-client.js'
+import type { CallContext } from '../call-context.js'
+import type { ImageProvider, UpstreamImageTask } from '../image.contract.js'
+import { imggenFailure, saysUnknownTask, unreadableAnswer } from './imggen-failure.js'
+import { imageTaskOf } from './imggen-task.js'
+import { type ImggenAnswer, readImggenAnswer, seedIn, taskIn } from './imggen-wire.js'
+
+/** A task object takes some kilobytes, and its mask some megabytes. */
+const MAXIMUM_ANSWER_BYTES = 16 * 1024 * 1024
+const DEFAULT_PATH_PREFIX = '/mj'
+/** The upstream asks the drawing service for a seed and waits up to 60 s for its answer. */
+const SEED_PATIENCE_MS = 75_000
+
+/** `…/task/{id}/fetch` and `/image-seed` of the image proxy family: the task object's text out. */
+@Injectable()
+export class ImggenImageProvider implements ImageProvider {
+  constructor(private readonly client: UpstreamClient) {}
+
+  async fetch(id: string, context: CallContext): Promise<UpstreamImageTask | undefined> {
+    return taskOf(await this.ask(id, 'fetch', context), id, context)
+  }
+
+  async seed(id: string, context: CallContext): Promise<UpstreamImageTask | undefined> {
+    const answer = await this.ask(id, 'image-seed', { ...context, target: patient(context.target) })
+    const seed = seedIn(answer)
+    return seed === undefined
+      ? taskOf(answer, id, context)
+      : taskOf(await this.ask(id, 'fetch', context), id, context, seed)
+  }
+
+  private async ask(id: string, question: 'fetch' | 'image-seed', context: CallContext): Promise<ImggenAnswer> {
+    const { call, credentials, deadlineAtMs, target } = context
+    const path = `${prefixOf(context)}/task/${encodeURIComponent(id)}/${question}`
+    const headers = ['mj-api-secret', secretOf(credentials), 'accept', 'application/json']
+    try {
+      const response = await this.client.send({ method: 'GET', path, headers }, target, call, deadlineAtMs)
+      const bytes = await collect(response.body, MAXIMUM_ANSWER_BYTES, () =>
+        unreadableAnswer('the answer is too large'),
+      )
+      return readImggenAnswer(response, bytes)
+    } catch (error) {
+      throw repeatable(error)
+    }
+  }
+}
+
+function taskOf(
+  answer: ImggenAnswer,
+  id: string,
+  { credentials, callersKey }: CallContext,
+  seed?: string,
+): UpstreamImageTask | undefined {
+  const task = taskIn(answer)
+  if (task !== undefined) return imageTaskOf(task, id, seed)
+  if (saysUnknownTask(answer)) return undefined
+  throw imggenFailure(answer, { secret: secretOf(credentials), callersKey })
+}
+
+const secretOf = (credentials: string): string => credentials.replace(/^Bearer\s+/i, '')
+
+/** The option `pathPrefix` takes the place of `/mj`; it may be empty. */
+const prefixOf = ({ options: { pathPrefix } }: CallContext): string =>
+  typeof pathPrefix === 'string' ? pathPrefix : DEFAULT_PATH_PREFIX
+
+/** Whether the upstream sends its head at once or with the seed: it is waited for. */
+function patient(target: UpstreamTarget): UpstreamTarget {
+  const { firstByteMs, idleMs } = target.timeouts
+  const timeouts = {
+    ...target.timeouts,
+    firstByteMs: Math.max(firstByteMs, SEED_PATIENCE_MS),
+    idleMs: Math.max(idleMs, SEED_PATIENCE_MS),
+  }
+  return { ...target, timeouts }
+}
+
+/** A question changes nothing and costs nothing: however far it went, it may be asked again. */
+function repeatable(error: unknown): unknown {
+  if (!(error instanceof GatewayError) || error.details.attempt?.phase !== 'sent') return error
+  return new GatewayError(error.kind, error.message, { ...error.details, retryable: true })
+}

@@ -1,0 +1,82 @@
+import { Injectable } from '@nestjs/common'
+import { DeltaCounter } from '../../core/token-counter.js'
+import type { UpstreamAnswer } from '../../core/upstream-answer.js'
+import { HeaderAllowList } from '../../upstream/header-names.js'
+import type { SseDialect } from '../../upstream/sse-relay.js'
+import { UpstreamClient } from '../../upstream/upstream-client.js'
+import type { UpstreamResponse } from '../../upstream/upstream-exchange.js'
+import { eventStreamAnswer, jsonAnswer, meteredAnswer } from '../../upstream/upstream-response.js'
+import type { CallContext } from '../call-context.js'
+import type { MessagesCall, MessagesProvider } from '../messages.contract.js'
+import { m1Refusal } from './m1-refusal.js'
+import { MessagesEstimate, WholeMessage } from './m1-usage.js'
+import { MessagesUsage } from './messages-usage.js'
+
+/** The classic interface; the specification's clients send no version. */
+const DEFAULT_VERSION = '2023-06-01'
+
+/** The organisation id stays inside. */
+const RESPONSE_HEADERS = new HeaderAllowList('anthropic-ratelimit-*', 'anthropic-priority-*')
+
+/** Named events, LF, no `[DONE]`. */
+const MESSAGES_EVENTS: SseDialect = { completionMarks: ['event: message_stop'], errorMark: 'event: error' }
+
+/** The messages-style family: bytes in, bytes out. */
+@Injectable()
+export class M1MessagesProvider implements MessagesProvider {
+  constructor(private readonly client: UpstreamClient) {}
+
+  async create(messages: MessagesCall, context: CallContext): Promise<UpstreamAnswer> {
+    const { call } = context
+    const response = await this.send('/v1/messages', messages, context)
+    if (messages.body.fields.stream === true) {
+      const deltas = new DeltaCounter()
+      const usage = new MessagesUsage(deltas, (found) => {
+        call.log.usage = found
+      })
+      call.log.meter = new MessagesEstimate(messages.body.fields, deltas, usage)
+      const errorMembers = { request_id: call.requestId }
+      const dialect = { ...MESSAGES_EVENTS, errorMembers, secret: context.credentials, deltas }
+      return await eventStreamAnswer(response, RESPONSE_HEADERS, dialect, usage.filter)
+    }
+    const answer = await meteredAnswer(response, RESPONSE_HEADERS, (usage) => {
+      call.log.usage = usage
+    })
+    if (call.log.usage === undefined) call.log.meter = meterOf(answer, messages.body.fields)
+    return answer
+  }
+
+  async countTokens(messages: MessagesCall, context: CallContext): Promise<UpstreamAnswer> {
+    const response = await this.send('/v1/messages/count_tokens', messages, context)
+    return (await jsonAnswer(response, RESPONSE_HEADERS)).answer
+  }
+
+  private async send(path: string, messages: MessagesCall, context: CallContext): Promise<UpstreamResponse> {
+    const { body } = messages
+    const edits = context.upstreamModel === body.fields.model ? {} : { model: JSON.stringify(context.upstreamModel) }
+    const response = await this.client.send(
+      {
+        method: 'POST',
+        path: messages.betaQuery ? `${path}?beta=true` : path,
+        headers: requestHeaders(messages, context),
+        body: body.edited(edits),
+      },
+      context.target,
+      context.call,
+      context.deadlineAtMs,
+    )
+    if (response.status === 200) return response
+    throw await m1Refusal(response, context)
+  }
+}
+
+/** Of an answer that has not said what it took, or not yet: what is too large to be held says it at its end. */
+const meterOf = ({ body }: UpstreamAnswer, request: object): MessagesEstimate =>
+  new MessagesEstimate(request, Buffer.isBuffer(body) ? new WholeMessage(body) : undefined)
+
+function requestHeaders(messages: MessagesCall, { credentials }: CallContext): string[] {
+  const headers = ['x-api-key', credentials, 'anthropic-version', messages.version ?? DEFAULT_VERSION]
+  headers.push('content-type', 'application/json', 'accept', 'application/json')
+  if (messages.beta !== undefined) headers.push('anthropic-beta', messages.beta)
+  return headers
+}

@@ -1,0 +1,71 @@
+import type { Units, Usage, UsageMeter } from '../../core/request-context.js'
+import { tokensOf } from '../../core/text-tokens.js'
+import { isRecord } from '../../core/validation-rules.js'
+import type { FrameCounter } from '../../upstream/sse-relay.js'
+
+const TOKENS_PER_MESSAGE = 4
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * What a messages call probably took whose upstream says nothing of it, though its dialect asks for that: texts and
+ * tools of the request, and whatever `said` has counted of the answer; nothing of an answer that nobody counts. Nothing
+ * is looked at before somebody asks.
+ */
+export class MessagesEstimate implements UsageMeter {
+  constructor(
+    private readonly request: object,
+    /** Absent where the answer is too large to be held: 0 would say that there was none. */
+    private readonly said?: Pick<FrameCounter, 'count'>,
+    /** Asked first: it may know more. */
+    private readonly reported?: UsageMeter,
+  ) {}
+
+  usageSoFar(): Usage {
+    const known = this.reported?.usageSoFar()
+    if (known !== undefined) return known
+    const { messages, system, tools } = this.request as Fields
+    const input = tokensIn(system) + (tools == null ? 0 : tokensOf(JSON.stringify(tools))) + tokensInAll(messages)
+    const output = this.said === undefined ? {} : { output_tokens: this.said.count }
+    return { units: { input_tokens: input, ...output }, estimated: true }
+  }
+
+  /** Of a stream its pieces, which are counted anyway. An answer that came whole is looked at for no figure beside its own. */
+  counted(): Units | undefined {
+    return this.said === undefined ? undefined : { output_tokens: this.said.count }
+  }
+}
+
+/** Counts a whole answer, when that is asked for: roughly the tokens of its blocks. 0 for what is no message. */
+export class WholeMessage {
+  constructor(private readonly body: Buffer) {}
+
+  get count(): number {
+    try {
+      const value: unknown = JSON.parse(this.body.toString())
+      return isRecord(value) ? tokensIn(value['content']) : 0
+    } catch {
+      return 0
+    }
+  }
+}
+
+function tokensInAll(messages: unknown): number {
+  if (!Array.isArray(messages)) return 0
+  return messages.reduce<number>(
+    (sum, message: unknown) => sum + TOKENS_PER_MESSAGE + (isRecord(message) ? tokensIn(message['content']) : 0),
+    0,
+  )
+}
+
+/** Of a text, or of blocks: their texts, thoughts, calls of tools and what these have answered; no pictures. */
+function tokensIn(content: unknown): number {
+  if (typeof content === 'string') return tokensOf(content)
+  if (!Array.isArray(content)) return 0
+  return content.reduce<number>((sum, block: unknown) => sum + (isRecord(block) ? tokensOfBlock(block) : 0), 0)
+}
+
+function tokensOfBlock({ text, thinking, input, content }: Fields): number {
+  const words = tokensIn(text) + tokensIn(thinking) + tokensIn(content)
+  return words + (isRecord(input) ? tokensOf(JSON.stringify(input)) : 0)
+}

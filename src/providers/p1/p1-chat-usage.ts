@@ -1,0 +1,112 @@
+import type { Usage } from '../../core/request-context.js'
+import { firstFrameEnd, jsonOf, lastFrameEnd } from '../../core/sse.js'
+import { reportedUsage } from '../../core/usage.js'
+
+const KEY_TEXT = '"usage"'
+const KEY = Buffer.from(KEY_TEXT)
+/** As upstream writes it into every chunk. */
+const USUAL_NULL = /,"usage":null/g
+const FIGURES_WINDOW_BYTES = 8192
+const FIGURES = [Buffer.from('"usage":{'), Buffer.from('"usage": {')]
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN_BRACE = 0x7b
+const NULL = Buffer.from('null')
+
+/**
+ * Reads the usage that passes in a chat stream and, for a caller who did not ask for it, takes every trace of the
+ * gateway's own asking away: the `"usage":null` of each chunk and the extra chunk at the end. Only bytes around the
+ * key are looked at; the one frame that carries figures is parsed. Text of a model cannot be mistaken for the key:
+ * its quotes are escaped.
+ */
+export class ChatUsageFilter {
+  constructor(
+    private readonly callerAsked: boolean,
+    private readonly found: (usage: Usage) => void,
+  ) {}
+
+  readonly filter = (region: Buffer): Buffer => {
+    if (this.callerAsked) {
+      // Figures come with the last frames; the caller's bytes pass whether they are found or not.
+      const end = region.subarray(-FIGURES_WINDOW_BYTES)
+      return FIGURES.some((mark) => end.includes(mark)) ? this.readFigures(region, region.length - end.length) : region
+    }
+    if (!region.includes(KEY)) return region
+    // As latin1 text, byte for byte: a global pattern without alternatives is removed in one native pass. What is left
+    // goes back into the region's own memory, which nobody else reads: an allocation per stream costs more than this.
+    const plain = region.toString('latin1').replace(USUAL_NULL, '')
+    const bytes = region.subarray(0, region.write(plain, 'latin1'))
+    const key = plain.indexOf(KEY_TEXT)
+    return key === -1 ? bytes : this.filterUnusual(bytes, key)
+  }
+
+  /** What the usual spelling does not cover: the figures themselves, spaces, the key in first place. */
+  private filterUnusual(region: Buffer, firstKey: number): Buffer {
+    const pieces: Buffer[] = []
+    let position = 0
+    let figures = false
+    for (let key = firstKey; key !== -1; key = region.indexOf(KEY, key + KEY.length)) {
+      const value = valueStart(region, key + KEY.length)
+      if (region[value] === OPEN_BRACE) figures = true
+      if (!isNull(region, value)) continue
+      const cut = cutWithComma(region, key, value + NULL.length)
+      pieces.push(region.subarray(position, cut.start))
+      position = cut.end
+    }
+    const rest = withOnly([...pieces, region.subarray(position)], region)
+    return figures ? this.readFigures(rest, position === 0 ? firstKey : 0) : rest
+  }
+
+  private readFigures(region: Buffer, from: number): Buffer {
+    const kept: Buffer[] = []
+    let position = 0
+    for (
+      let key = region.indexOf(KEY, from);
+      key !== -1;
+      key = region.indexOf(KEY, Math.max(position, key + KEY.length))
+    ) {
+      const start = lastFrameEnd(region.subarray(0, key))
+      const end = firstFrameEnd(region, key)
+      const chunk = jsonOf(region.subarray(start, end))
+      const usage = reportedUsage(chunk?.['usage'])
+      if (usage === undefined) continue
+      this.found(usage)
+      const isExtra = Array.isArray(chunk?.['choices']) && chunk['choices'].length === 0
+      if (!isExtra || this.callerAsked) continue
+      kept.push(region.subarray(position, start))
+      position = end
+    }
+    return withOnly([...kept, region.subarray(position)], region)
+  }
+}
+
+/** The pieces, in the memory of the region they are parts of: an allocation per stream costs more than moving them. */
+function withOnly(pieces: readonly Buffer[], region: Buffer): Buffer {
+  let length = 0
+  for (const piece of pieces) {
+    const start = piece.byteOffset - region.byteOffset
+    region.copyWithin(length, start, start + piece.length)
+    length += piece.length
+  }
+  return region.subarray(0, length)
+}
+
+const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x09
+
+function valueStart(region: Buffer, afterKey: number): number {
+  let position = afterKey
+  while (isSpace(region[position]) || region[position] === COLON) position++
+  return position
+}
+
+const isNull = (region: Buffer, start: number): boolean => region.subarray(start, start + NULL.length).equals(NULL)
+
+/** The member leaves with the comma before it, or with the one behind it when it stands first. */
+function cutWithComma(region: Buffer, keyStart: number, valueEnd: number): { start: number; end: number } {
+  let start = keyStart
+  while (isSpace(region[start - 1])) start--
+  if (region[start - 1] === COMMA) return { start: start - 1, end: valueEnd }
+  let end = valueEnd
+  while (isSpace(region[end])) end++
+  return { start: keyStart, end: region[end] === COMMA ? end + 1 : valueEnd }
+}

@@ -1,0 +1,76 @@
+import { Injectable } from '@nestjs/common'
+import { JsonBody, type JsonEdits } from '../../core/json-body.js'
+import type { Usage } from '../../core/request-context.js'
+import { DeltaCounter } from '../../core/token-counter.js'
+import type { UpstreamAnswer } from '../../core/upstream-answer.js'
+import { CHAT_EVENTS } from '../../dialects/audio-events.js'
+import { audioRefusal } from '../../dialects/openai-wire.js'
+import type { SseDialect } from '../../upstream/sse-relay.js'
+import { UpstreamClient } from '../../upstream/upstream-client.js'
+import { eventStreamAnswer, meteredAnswer } from '../../upstream/upstream-response.js'
+import type { CallContext } from '../call-context.js'
+import type { ChatFields, ChatProvider } from '../chat.contract.js'
+import { AnswerEstimate } from './answer-estimate.js'
+import { ChatMeter } from './chat-meter.js'
+import { ChatUsageFilter } from './p1-chat-usage.js'
+import { P1_RESPONSE_HEADERS, p1Headers } from './p1.headers.js'
+
+/** `POST /v1/chat/completions` at P1: bytes in, bytes out. */
+@Injectable()
+export class P1ChatProvider implements ChatProvider {
+  constructor(private readonly client: UpstreamClient) {}
+
+  async complete(body: JsonBody<ChatFields>, context: CallContext): Promise<UpstreamAnswer> {
+    const { call } = context
+    const response = await this.client.send(
+      {
+        method: 'POST',
+        path: '/v1/chat/completions',
+        headers: p1Headers(context, 'application/json', 'application/json'),
+        body: body.edited(editsFor(body, context)),
+      },
+      context.target,
+      call,
+      context.deadlineAtMs,
+    )
+    if (response.status !== 200) throw await audioRefusal(response, context)
+    const found = (usage: Usage): void => {
+      call.log.usage = usage
+    }
+    if (body.fields.stream === true) {
+      const usage = new ChatUsageFilter(asksForUsage(body.fields), found)
+      const deltas = new DeltaCounter()
+      call.log.meter = new ChatMeter(body.fields, deltas)
+      const events = { ...eventsFor(body.fields), secret: context.credentials, deltas }
+      return await eventStreamAnswer(response, P1_RESPONSE_HEADERS, events, usage.filter)
+    }
+    const answer = await meteredAnswer(response, P1_RESPONSE_HEADERS, found)
+    if (call.log.usage === undefined) call.log.meter = meterOf(answer, body.fields)
+    return answer
+  }
+}
+
+/** Of an answer that has not said what it took, or not yet: spoken ones soon pass the size that is held as a whole. */
+const meterOf = ({ body }: UpstreamAnswer, fields: ChatFields): ChatMeter =>
+  new ChatMeter(fields, Buffer.isBuffer(body) ? new AnswerEstimate(body) : undefined)
+
+/** The finish reason of one choice says nothing about the others. */
+const eventsFor = ({ n }: ChatFields): SseDialect =>
+  typeof n === 'number' && n > 1 ? { ...CHAT_EVENTS, completionMarks: ['data: [DONE]'] } : CHAT_EVENTS
+
+const asksForUsage = ({ stream_options: options }: ChatFields): boolean => options?.['include_usage'] === true
+
+/** The usage of a stream is reported only on demand, and the gateway always accounts for what it relayed. */
+function editsFor(body: JsonBody<ChatFields>, { upstreamModel }: CallContext): JsonEdits {
+  const { fields } = body
+  const edits: Record<string, string> = {}
+  if (upstreamModel !== fields.model) edits['model'] = JSON.stringify(upstreamModel)
+  if (fields.stream === true && !asksForUsage(fields)) edits['stream_options'] = optionsWithUsage(body)
+  return edits
+}
+
+/** The caller's other stream options keep their spelling. */
+function optionsWithUsage(body: JsonBody<ChatFields>): string {
+  const given = body.fields.stream_options == null ? '{}' : (body.textOf('stream_options') ?? '{}')
+  return JsonBody.parse(Buffer.from(given)).edited({ include_usage: 'true' }).toString()
+}

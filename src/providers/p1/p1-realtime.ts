@@ -1,0 +1,61 @@
+import { Injectable } from '@nestjs/common'
+import { GatewayError } from '../../core/gateway-error.js'
+import { audioRefusal } from '../../dialects/openai-wire.js'
+import type { RealtimeDialect } from '../../dialects/realtime/dialect.js'
+import { UpstreamSockets } from '../../upstream/upstream-sockets.js'
+import type { CallContext } from '../call-context.js'
+import type { RealtimeOpening, RealtimeProvider, RealtimeUpstream } from '../realtime.contract.js'
+
+/** The longest events are items that repeat a client's audio, of which one append alone may hold 20 MiB in base64. */
+const MAXIMUM_MESSAGE_BYTES = 64 * 1024 * 1024
+
+/** The last word of names under which careless clients put keys into addresses; they are for nobody's logs. */
+const KEY_LIKE = /(?:^|[-_.])(?:api)?(?:key|token|secret|password|auth|authorization|credentials?)$/
+
+/** A channel's options; the configuration has checked them. */
+interface P1Options {
+  readonly realtimeDialect?: RealtimeDialect
+}
+
+/** `GET /v1/realtime` at P1, upgraded: one socket for one session. */
+@Injectable()
+export class P1RealtimeProvider implements RealtimeProvider {
+  constructor(private readonly sockets: UpstreamSockets) {}
+
+  async open(opening: RealtimeOpening, context: CallContext): Promise<RealtimeUpstream> {
+    assertNewSession(opening)
+    const { call, credentials, deadlineAtMs, options, target } = context
+    const { realtimeDialect: dialect = 'ga' } = options as P1Options
+    const request = {
+      path: pathFor(opening, context),
+      headers: {
+        authorization: `Bearer ${credentials}`,
+        // It must be absent for the current dialect.
+        ...(dialect === 'beta' ? { 'openai-beta': 'realtime=v1' } : {}),
+      },
+      maximumMessageBytes: MAXIMUM_MESSAGE_BYTES,
+    }
+    const { headers, socket, refusal } = await this.sockets.dial(request, target, call, deadlineAtMs)
+    const requestId = headers['x-request-id']
+    if (typeof requestId === 'string') call.log.upstreamRequestId = requestId
+    if (refusal !== undefined) throw await audioRefusal(refusal, context)
+    return { socket, dialect }
+  }
+}
+
+/** `call_id` attaches to a telephone call of the account behind the channel, whoever made it. */
+function assertNewSession({ query }: RealtimeOpening): void {
+  if (!query.some(([name]) => name === 'call_id')) return
+  throw new GatewayError('invalid_request', "Unsupported parameter: 'call_id'. Only new sessions can be opened here.", {
+    param: 'call_id',
+    code: 'unsupported_value',
+  })
+}
+
+function pathFor({ query }: RealtimeOpening, { upstreamModel }: CallContext): string {
+  const parameters = new URLSearchParams({ model: upstreamModel })
+  for (const [name, value] of query) if (!isKeyLike(name)) parameters.append(name, value)
+  return `/v1/realtime?${parameters.toString()}`
+}
+
+const isKeyLike = (name: string): boolean => KEY_LIKE.test(name.replaceAll(/([a-z])([A-Z])/g, '$1_$2').toLowerCase())

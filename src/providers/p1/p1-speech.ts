@@ -1,0 +1,112 @@
+import { Injectable } from '@nestjs/common'
+import type { JsonEdits } from '../../core/json-body.js'
+import type { UpstreamAnswer } from '../../core/upstream-answer.js'
+import { codePoints } from '../../core/validation-rules.js'
+import { SPEECH_EVENTS } from '../../dialects/audio-events.js'
+import { AUDIO_FORMATS, requestedFormat } from '../../dialects/audio-formats.js'
+import { DoneUsage } from '../../dialects/done-usage.js'
+import { assertInputLength } from '../../dialects/input-too-long.js'
+import { AUDIO_STATUS_MAP, audioRefusal } from '../../dialects/openai-wire.js'
+import { AudioCounter, SpeechEventMeter } from '../../dialects/speech-event-meter.js'
+import { SpeechMeter } from '../../dialects/speech-meter.js'
+import { estimateSpeechUsage } from '../../dialects/speech-response.js'
+import { spokenAnswer } from '../../dialects/spoken-answer.js'
+import { UpstreamClient } from '../../upstream/upstream-client.js'
+import type { UpstreamResponse } from '../../upstream/upstream-exchange.js'
+import { contentTypeOf, eventStreamAnswer, fileAnswer, malformedAnswer } from '../../upstream/upstream-response.js'
+import type { CallContext } from '../call-context.js'
+import type { SpeechCall, SpeechProvider } from '../speech.contract.js'
+import { P1_RESPONSE_HEADERS, p1Headers } from './p1.headers.js'
+
+/** P1 refuses longer texts. */
+const MAXIMUM_INPUT_CHARACTERS = 4096
+
+/** `POST /v1/audio/speech` at P1: the caller's bytes, less what is this product's own. */
+@Injectable()
+export class P1SpeechProvider implements SpeechProvider {
+  constructor(private readonly client: UpstreamClient) {}
+
+  async speak(speech: SpeechCall, context: CallContext): Promise<UpstreamAnswer> {
+    assertInputLength(speech.body.fields.input, MAXIMUM_INPUT_CHARACTERS)
+    const response = await this.client.send(
+      {
+        method: 'POST',
+        path: '/v1/audio/speech',
+        headers: p1Headers(context, 'application/json', 'application/octet-stream'),
+        body: speech.body.edited(editsFor(speech, context)),
+      },
+      context.target,
+      context.call,
+      context.deadlineAtMs,
+    )
+    if (response.status !== 200) throw await audioRefusal(response, context, AUDIO_STATUS_MAP)
+    return speech.body.fields.stream_format === 'sse'
+      ? await this.eventAnswer(response, speech, context)
+      : await audioAnswer(response, speech, context)
+  }
+
+  /** P1 ignores `sse` for some models and sends raw audio; then the events are built here, so that one form remains. */
+  private async eventAnswer(
+    response: UpstreamResponse,
+    speech: SpeechCall,
+    context: CallContext,
+  ): Promise<UpstreamAnswer> {
+    const { call } = context
+    const { input, response_format: format } = speech.body.fields
+    const sentAs = requestedFormat(format)
+    if (contentTypeOf(response).startsWith('text/event-stream')) {
+      const usage = new DoneUsage('speech.audio.done', (found) => {
+        call.log.usage = found
+      })
+      const deltas = new AudioCounter()
+      call.log.meter = new SpeechEventMeter(input, sentAs, deltas)
+      const events = { ...SPEECH_EVENTS, secret: context.credentials, deltas }
+      return await eventStreamAnswer(response, P1_RESPONSE_HEADERS, events, usage.filter)
+    }
+    assertAudio(response)
+    const spoken = {
+      source: response.body,
+      format: sentAs,
+      sentAs,
+      usage: () => estimateSpeechUsage(input),
+      characters: () => codePoints(input),
+      headers: P1_RESPONSE_HEADERS.pick(response.headers),
+      call,
+    }
+    return await spokenAnswer(spoken, 'sse')
+  }
+}
+
+function editsFor({ body, modelClass }: SpeechCall, { upstreamModel }: CallContext): JsonEdits {
+  return {
+    ...(upstreamModel === body.fields.model ? {} : { model: JSON.stringify(upstreamModel) }),
+    // This product's own field; P1's schema forbids additional properties.
+    metadata: undefined,
+    // Honoured by the style-capable class alone (specification: Speech request).
+    ...(modelClass === 'tts-style' ? {} : { instructions: undefined }),
+  }
+}
+
+async function audioAnswer(
+  response: UpstreamResponse,
+  speech: SpeechCall,
+  { call }: CallContext,
+): Promise<UpstreamAnswer> {
+  assertAudio(response)
+  const { input, response_format: format } = speech.body.fields
+  const type = contentTypeOf(response)
+  const headers = {
+    ...P1_RESPONSE_HEADERS.pick(response.headers),
+    'content-type': type.startsWith('audio/') ? type : AUDIO_FORMATS[requestedFormat(format)],
+  }
+  const answer = await fileAnswer(response.status, headers, response.body)
+  // Nothing was spoken where this was not reached; what has begun is charged for as a whole.
+  call.log.meter = new SpeechMeter(call.log, () => codePoints(input), requestedFormat(format))
+  return answer
+}
+
+function assertAudio(response: UpstreamResponse): void {
+  if (/^(?:audio\/|application\/octet-stream)/.test(contentTypeOf(response))) return
+  response.body.cancel()
+  throw malformedAnswer('The upstream answered with something that is not audio.')
+}

@@ -1,0 +1,70 @@
+import { Injectable } from '@nestjs/common'
+import { DeltaCounter } from '../../core/token-counter.js'
+import type { UpstreamAnswer } from '../../core/upstream-answer.js'
+import { TRANSCRIPTION_EVENTS } from '../../dialects/audio-events.js'
+import { DoneUsage } from '../../dialects/done-usage.js'
+import { AUDIO_STATUS_MAP, audioRefusal } from '../../dialects/openai-wire.js'
+import { TranscriptMeter } from '../../dialects/transcript-meter.js'
+import { transcriptionForm } from '../../dialects/transcription-form.js'
+import { durationUsage, jsonTranscript, textTranscript } from '../../dialects/transcription.js'
+import { UpstreamClient } from '../../upstream/upstream-client.js'
+import type { UpstreamResponse } from '../../upstream/upstream-exchange.js'
+import { contentTypeOf, eventStreamAnswer } from '../../upstream/upstream-response.js'
+import type { CallContext } from '../call-context.js'
+import type { TranscriptionCall, TranscriptionProvider, TranslationProvider } from '../transcription.contract.js'
+import { P1_RESPONSE_HEADERS, p1Headers } from './p1.headers.js'
+
+const TEXT_FORMATS: ReadonlySet<string> = new Set(['text', 'srt', 'vtt'])
+
+/** `POST /v1/audio/transcriptions` and `/translations` at P1. */
+@Injectable()
+export class P1TranscriptionProvider implements TranscriptionProvider, TranslationProvider {
+  constructor(private readonly client: UpstreamClient) {}
+
+  transcribe(transcription: TranscriptionCall, context: CallContext): Promise<UpstreamAnswer> {
+    return this.relay('/v1/audio/transcriptions', transcription, context)
+  }
+
+  translate(translation: TranscriptionCall, context: CallContext): Promise<UpstreamAnswer> {
+    return this.relay('/v1/audio/translations', translation, context)
+  }
+
+  private async relay(path: string, call: TranscriptionCall, context: CallContext): Promise<UpstreamAnswer> {
+    const form = transcriptionForm(call, { model: context.upstreamModel })
+    const headers = p1Headers(context, form.contentType, '*/*')
+    headers.push('content-length', String(form.contentLength))
+    const response = await this.client.send(
+      { method: 'POST', path, headers, body: form.body() },
+      context.target,
+      context.call,
+      context.deadlineAtMs,
+    )
+    if (response.status !== 200) throw await audioRefusal(response, context, AUDIO_STATUS_MAP)
+    return await answerOf(response, call, context)
+  }
+}
+
+function answerOf(
+  response: UpstreamResponse,
+  asked: TranscriptionCall,
+  { call, credentials }: CallContext,
+): Promise<UpstreamAnswer> {
+  // Class S ignores `stream` and answers as if it had not been asked.
+  if (asked.stream && contentTypeOf(response).startsWith('text/event-stream')) {
+    const usage = new DoneUsage('transcript.text.done', (found) => {
+      call.log.usage = found
+    })
+    const deltas = new DeltaCounter()
+    call.log.meter = new TranscriptMeter(asked.durationSeconds, deltas)
+    const events = { ...TRANSCRIPTION_EVENTS, secret: credentials, deltas }
+    return eventStreamAnswer(response, P1_RESPONSE_HEADERS, events, usage.filter)
+  }
+  const seconds = durationUsage(asked.durationSeconds)
+  if (seconds !== undefined) call.log.usage = seconds
+  if (TEXT_FORMATS.has(asked.responseFormat)) return textTranscript(response, P1_RESPONSE_HEADERS)
+  return jsonTranscript(response, P1_RESPONSE_HEADERS, {
+    call,
+    durationSeconds: asked.durationSeconds,
+    needsTokenUsage: asked.modelClass !== 'stt-standard',
+  })
+}

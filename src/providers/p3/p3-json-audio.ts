@@ -1,0 +1,144 @@
+import { malformedAnswer } from '../../upstream/upstream-response.js'
+import { HexDecoder } from './hex-decoder.js'
+
+/** Everything of an answer but its audio stays far below this. */
+const MAXIMUM_REST_BYTES = 65_536
+const INITIAL_REST_BYTES = 1024
+const MAXIMUM_DEPTH = 64
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+
+/** Where the audio stands in an answer: `{"data": {"audio": "…"}}`. */
+const AUDIO_PATH = ['data', 'audio'] as const
+
+type Place = 'structure' | 'key' | 'string' | 'audio'
+
+/**
+ * Reads JSON that may be cut anywhere, and takes one string out of it as it comes: the hexadecimal audio, which is
+ * handed on as bytes and never held. The rest, the same JSON with an empty string in that place, is kept for a parser
+ * and for its judgement: what is not JSON here is not JSON there. Throws `upstream_failed` for audio that is not
+ * hexadecimal and for a rest larger than 64 KiB.
+ */
+export class JsonAudioScanner {
+  private rest = Buffer.allocUnsafe(INITIAL_REST_BYTES)
+  private restBytes = 0
+  private place: Place = 'structure'
+  private escaped = false
+  private expectsKey = false
+  private keyStart = 0
+  /** Opening byte of each container that is open. */
+  private readonly containers: number[] = []
+  /** The last key read at the first and at the second level. */
+  private readonly keys: (string | undefined)[] = [undefined, undefined]
+  private hex = new HexDecoder()
+
+  constructor(private readonly onAudio: (bytes: Buffer) => void) {}
+
+  /** Whether all that was opened has been closed again. */
+  get isClosed(): boolean {
+    return this.restBytes > 0 && this.place === 'structure' && this.containers.length === 0
+  }
+
+  write(bytes: Buffer): void {
+    for (let position = 0; position < bytes.length; position++) {
+      if (this.place === 'audio') {
+        position = this.takeAudio(bytes, position)
+        if (position === bytes.length) return
+      }
+      this.readByte(bytes[position] as number)
+    }
+  }
+
+  /** The text of everything but the audio. The scanner then begins anew. */
+  takeText(): string {
+    const text = this.rest.toString('utf8', 0, this.restBytes)
+    this.restBytes = 0
+    this.place = 'structure'
+    this.escaped = false
+    this.expectsKey = false
+    this.containers.length = 0
+    this.hex = new HexDecoder()
+    return text
+  }
+
+  /** Decodes up to the closing quote and returns its position, or the end of the bytes. */
+  private takeAudio(bytes: Buffer, start: number): number {
+    const quote = bytes.indexOf(QUOTE, start)
+    const end = quote === -1 ? bytes.length : quote
+    const audio = this.hex.decode(bytes.subarray(start, end))
+    if (audio.length > 0) this.onAudio(audio)
+    return end
+  }
+
+  private readByte(byte: number): void {
+    this.keep(byte)
+    if (this.place === 'structure') this.readStructure(byte)
+    else if (this.escaped) this.escaped = false
+    else if (byte === BACKSLASH) this.escaped = true
+    else if (byte === QUOTE) this.closeString()
+  }
+
+  private readStructure(byte: number): void {
+    switch (byte) {
+      case QUOTE:
+        this.openString()
+        break
+      case OPEN_BRACE:
+      case OPEN_BRACKET:
+        if (this.containers.push(byte) > MAXIMUM_DEPTH) throw malformedAnswer('The upstream nests its answer too deep.')
+        this.keys[this.containers.length - 1] = undefined
+        this.expectsKey = byte === OPEN_BRACE
+        break
+      case CLOSE_BRACE:
+      case CLOSE_BRACKET:
+        this.containers.pop()
+        this.expectsKey = false
+        break
+      case COMMA:
+        this.expectsKey = this.containers.at(-1) === OPEN_BRACE
+    }
+  }
+
+  private openString(): void {
+    if (this.expectsKey) {
+      this.place = 'key'
+      this.keyStart = this.restBytes
+    } else this.place = this.isAtAudio ? 'audio' : 'string'
+  }
+
+  private closeString(): void {
+    if (this.place === 'audio') {
+      this.hex.finish()
+      this.hex = new HexDecoder()
+    } else if (this.place === 'key') {
+      this.expectsKey = false
+      const level = this.containers.length - 1
+      if (level < AUDIO_PATH.length) this.keys[level] = this.rest.toString('utf8', this.keyStart, this.restBytes - 1)
+    }
+    this.place = 'structure'
+  }
+
+  private get isAtAudio(): boolean {
+    const { containers, keys } = this
+    return (
+      containers.length === AUDIO_PATH.length &&
+      AUDIO_PATH.every((key, level) => containers[level] === OPEN_BRACE && keys[level] === key)
+    )
+  }
+
+  private keep(byte: number): void {
+    if (this.restBytes === MAXIMUM_REST_BYTES) throw malformedAnswer('The upstream says too much beside the audio.')
+    if (this.restBytes === this.rest.length) {
+      const larger = Buffer.allocUnsafe(this.rest.length * 2)
+      this.rest.copy(larger)
+      this.rest = larger
+    }
+    this.rest[this.restBytes++] = byte
+  }
+}

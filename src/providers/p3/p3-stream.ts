@@ -1,0 +1,183 @@
+import type { ByteSink, ByteSource } from '../../core/byte-source.js'
+import { GatewayError } from '../../core/gateway-error.js'
+import { malformedAnswer } from '../../upstream/upstream-response.js'
+import { EventDataReader } from './event-data-reader.js'
+import { COMPLETE, type P3Envelope, readEnvelope } from './p3-envelope.js'
+import { JsonAudioScanner } from './p3-json-audio.js'
+
+/** Audio of one event that may wait for the event's status. */
+const MAXIMUM_HELD_BYTES = 4 * 1024 * 1024
+
+const OPEN_BRACE = 0x7b
+/** White space and the bytes of a byte-order mark, none of which says what follows. */
+const MEANINGLESS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb, 0xbf])
+const EMPTY = Buffer.alloc(0)
+const LINE_END = Buffer.from('\n')
+const END_MARK = '[DONE]'
+
+/** Told of each answer or event once it is whole; throws the `GatewayError` that the answer reports, if it does. */
+export type EnvelopeListener = (envelope: P3Envelope) => void
+
+/**
+ * The audio in P3's answer, as bytes, while it arrives: an event stream, or one JSON object in its place. The first
+ * event with audio is passed on piece by piece; what follows waits for the end of its event, because the last one may
+ * repeat the whole speech. An answer is complete once an event has said so; a polite end without that is a cut.
+ */
+export class P3AudioSource implements ByteSource, ByteSink {
+  private sink!: ByteSink
+  private form: 'unknown' | 'events' | 'object' = 'unknown'
+  private over = false
+  private isComplete = false
+  private envelopes = 0
+  /** Audio has been passed on, now or in an earlier event. */
+  private spoke = false
+  private spokeBefore = false
+  private held: Buffer[] = []
+  private heldBytes = 0
+  private readonly scanner = new JsonAudioScanner((audio) => {
+    this.hear(audio)
+  })
+  private readonly lines = new EventDataReader({
+    data: (piece) => {
+      this.read(piece)
+    },
+    lineEnd: () => {
+      this.endLine()
+    },
+    eventEnd: () => {
+      this.endEnvelope()
+    },
+  })
+
+  constructor(
+    private readonly body: ByteSource,
+    private readonly onEnvelope: EnvelopeListener,
+  ) {}
+
+  start(sink: ByteSink): void {
+    this.sink = sink
+    this.body.start(this)
+  }
+
+  /** After the end a pause would hold the connection for nobody: a response that has ended asks for nothing any more. */
+  pause(): void {
+    if (!this.over) this.body.pause()
+  }
+
+  resume(): void {
+    this.body.resume()
+  }
+
+  cancel(): void {
+    this.body.cancel()
+  }
+
+  data(chunk: Buffer): void {
+    if (this.over) return
+    this.guarded(() => {
+      const bytes = this.form === 'unknown' ? this.begin(chunk) : chunk
+      if (this.form === 'object') this.read(bytes)
+      else this.lines.write(bytes)
+    })
+  }
+
+  end(): void {
+    if (this.over) return
+    this.guarded(() => {
+      // The last event may lack its line end; a plain answer has none.
+      if (this.form === 'object' || this.scanner.isClosed) this.endEnvelope()
+      if (!this.isComplete) throw this.envelopes === 0 ? noEvents() : cutShort()
+    })
+  }
+
+  fail(error: GatewayError): void {
+    if (this.over) return
+    this.over = true
+    this.sink.fail(error)
+  }
+
+  /** Whatever the reading throws ends the answer, for both sides. */
+  private guarded(read: () => void): void {
+    try {
+      read()
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      if (this.over) return
+      this.over = true
+      this.body.cancel()
+      this.sink.fail(error)
+    }
+  }
+
+  /** What the first byte that means something decides, whatever the headers say; what stands before it is left out. */
+  private begin(chunk: Buffer): Buffer {
+    const first = chunk.findIndex((byte) => !MEANINGLESS.has(byte))
+    if (first === -1) return EMPTY
+    this.form = chunk[first] === OPEN_BRACE ? 'object' : 'events'
+    return chunk.subarray(first)
+  }
+
+  /** Whatever the upstream does with its connection from here on, the caller has everything and need not wait for it. */
+  private finish(): void {
+    if (this.over) return
+    if (!this.spoke) throw malformedAnswer('The upstream answered without audio.')
+    this.over = true
+    this.sink.end()
+    // What the upstream still says is read and dropped, also where the reader was slow until now.
+    this.body.resume()
+  }
+
+  private read(piece: Buffer): void {
+    if (!this.isComplete) this.scanner.write(piece)
+  }
+
+  private endLine(): void {
+    if (this.scanner.isClosed) this.endEnvelope()
+    else this.read(LINE_END)
+  }
+
+  private hear(audio: Buffer): void {
+    if (!this.spokeBefore) {
+      this.spoke = true
+      this.pass(audio)
+      return
+    }
+    this.heldBytes += audio.length
+    if (this.heldBytes <= MAXIMUM_HELD_BYTES) this.held.push(audio)
+    else this.held = []
+  }
+
+  private endEnvelope(): void {
+    const text = this.scanner.takeText().trim()
+    if (this.isComplete || (this.form === 'events' && (text === '' || text === END_MARK))) return
+    const envelope = readEnvelope(text)
+    this.envelopes++
+    this.onEnvelope(envelope)
+    if (envelope.audio !== '') throw malformedAnswer('The upstream sent audio that cannot be read.')
+    // A whole JSON object needs no word to be complete, unless it says that it is not.
+    this.isComplete = envelope.status === COMPLETE || (this.form === 'object' && envelope.status === undefined)
+    if (this.isComplete) this.finish()
+    else this.release()
+    this.held = []
+    this.heldBytes = 0
+    this.spokeBefore = this.spoke
+  }
+
+  private release(): void {
+    if (this.heldBytes > MAXIMUM_HELD_BYTES) throw malformedAnswer('The upstream sent too much audio in one event.')
+    for (const audio of this.held) this.pass(audio)
+  }
+
+  /** The sink may give the answer up in the middle of it. */
+  private pass(audio: Buffer): void {
+    if (!this.over) this.sink.data(audio)
+  }
+}
+
+const noEvents = (): GatewayError => malformedAnswer('The upstream answered with something that is not speech.')
+
+const cutShort = (): GatewayError =>
+  new GatewayError('upstream_failed', 'The upstream ended its answer before it was complete.', {
+    attempt: { phase: 'sent', channelFault: true },
+    retryable: false,
+  })

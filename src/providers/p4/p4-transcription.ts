@@ -1,0 +1,90 @@
+import { Injectable } from '@nestjs/common'
+import { collect } from '../../core/byte-source.js'
+import { UpstreamAnswer } from '../../core/upstream-answer.js'
+import { AUDIO_STATUS_MAP, audioRefusal } from '../../dialects/openai-wire.js'
+import { renderSubtitles, type SubtitleFormat } from '../../dialects/subtitles.js'
+import { type FormEdits, transcriptionForm } from '../../dialects/transcription-form.js'
+import { durationUsage, jsonTranscript, PLAIN_TEXT, textTranscript } from '../../dialects/transcription.js'
+import { HeaderAllowList } from '../../upstream/header-names.js'
+import { UpstreamClient } from '../../upstream/upstream-client.js'
+import type { UpstreamResponse } from '../../upstream/upstream-exchange.js'
+import { assertContentType, malformedAnswer } from '../../upstream/upstream-response.js'
+import type { CallContext } from '../call-context.js'
+import type { TranscriptionCall, TranscriptionProvider, TranslationProvider } from '../transcription.contract.js'
+
+const RESPONSE_HEADERS = new HeaderAllowList('x-ratelimit-*')
+
+/** Transcripts with segments of any file this product accepts stay far below this. */
+const MAXIMUM_TRANSCRIPT_BYTES = 16 * 1024 * 1024
+
+/** P4: plain file upload, the standard model only. It knows no subtitles, so these are made here from its segments. */
+@Injectable()
+export class P4TranscriptionProvider implements TranscriptionProvider, TranslationProvider {
+  constructor(private readonly client: UpstreamClient) {}
+
+  transcribe(transcription: TranscriptionCall, context: CallContext): Promise<UpstreamAnswer> {
+    return this.relay('/v1/audio/transcriptions', transcription, context)
+  }
+
+  translate(translation: TranscriptionCall, context: CallContext): Promise<UpstreamAnswer> {
+    return this.relay('/v1/audio/translations', translation, context)
+  }
+
+  private async relay(path: string, asked: TranscriptionCall, context: CallContext): Promise<UpstreamAnswer> {
+    const subtitles = subtitleFormat(asked.responseFormat)
+    const form = transcriptionForm(asked, editsFor(context.upstreamModel, subtitles))
+    const headers = ['authorization', `Bearer ${context.credentials}`, 'accept', '*/*']
+    headers.push('content-type', form.contentType, 'content-length', String(form.contentLength))
+    const response = await this.client.send(
+      { method: 'POST', path, headers, body: form.body() },
+      context.target,
+      context.call,
+      context.deadlineAtMs,
+    )
+    if (response.status !== 200) throw await audioRefusal(response, context, AUDIO_STATUS_MAP)
+    const seconds = durationUsage(asked.durationSeconds)
+    if (seconds !== undefined) context.call.log.usage = seconds
+    return subtitles === undefined
+      ? await transcript(response, asked, context)
+      : await subtitleAnswer(response, subtitles)
+  }
+}
+
+const subtitleFormat = (format: string): SubtitleFormat | undefined =>
+  format === 'srt' || format === 'vtt' ? format : undefined
+
+function editsFor(model: string, subtitles: SubtitleFormat | undefined): FormEdits {
+  if (subtitles === undefined) return { model }
+  // Segments come by default; asking for words alone would leave them out.
+  return { model, response_format: 'verbose_json', 'timestamp_granularities[]': undefined }
+}
+
+function transcript(
+  response: UpstreamResponse,
+  asked: TranscriptionCall,
+  { call }: CallContext,
+): Promise<UpstreamAnswer> {
+  if (asked.responseFormat === 'text') return textTranscript(response, RESPONSE_HEADERS)
+  return jsonTranscript(response, RESPONSE_HEADERS, {
+    call,
+    durationSeconds: asked.durationSeconds,
+    needsTokenUsage: false,
+  })
+}
+
+async function subtitleAnswer(response: UpstreamResponse, format: SubtitleFormat): Promise<UpstreamAnswer> {
+  assertContentType(response, /^application\/json/)
+  const bytes = await collect(response.body, MAXIMUM_TRANSCRIPT_BYTES, () =>
+    malformedAnswer('The transcript of the upstream is too large.'),
+  )
+  const headers = { ...RESPONSE_HEADERS.pick(response.headers), 'content-type': PLAIN_TEXT }
+  return new UpstreamAnswer(200, headers, Buffer.from(renderSubtitles(format, parsed(bytes))))
+}
+
+function parsed(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString())
+  } catch {
+    throw malformedAnswer('The upstream answered with broken JSON.')
+  }
+}

@@ -1,0 +1,100 @@
+import { Injectable } from '@nestjs/common'
+import { collect } from '../../core/byte-source.js'
+import { UpstreamClient, type UpstreamRequest } from '../../upstream/upstream-client.js'
+import type { CallContext } from '../call-context.js'
+import type { UpstreamVideoTask, VideoKind, VideoProvider } from '../video.contract.js'
+import { readVidgenAnswer, taskIn, type VidgenAnswer } from './vidgen-answer.js'
+import { type VidgenAuthorization, VidgenTokens } from './vidgen-token.js'
+import {
+  isSuccess,
+  saysStaleToken,
+  saysUnknownTask,
+  unreadableAnswer,
+  vidgenFailure,
+  type VidgenRequest,
+} from './vidgen-wire.js'
+
+/** A task object takes some kilobytes. */
+const MAXIMUM_ANSWER_BYTES = 4 * 1024 * 1024
+
+const DEFAULT_PATH_PREFIX = '/v1'
+
+/** Paths that name another resource than a task, however an upstream normalises them. */
+const NO_ID = /^\.{0,2}$/
+
+type Operation = VidgenRequest['operation']
+
+interface Exchange {
+  readonly answer: VidgenAnswer
+  readonly authorization: VidgenAuthorization
+}
+
+/** `…/videos/{kind}` at vidgen: bytes in, the task object's text out. */
+@Injectable()
+export class VidgenVideoProvider implements VideoProvider {
+  constructor(
+    private readonly client: UpstreamClient,
+    private readonly tokens: VidgenTokens,
+  ) {}
+
+  async create(kind: VideoKind, body: Buffer, context: CallContext): Promise<UpstreamVideoTask> {
+    const exchange = await this.ask('create', { method: 'POST', path: pathOf(kind, context), body }, context)
+    return taskOf(exchange, 'create', context)
+  }
+
+  async read(kind: VideoKind, id: string, context: CallContext): Promise<UpstreamVideoTask | undefined> {
+    if (NO_ID.test(id)) return undefined
+    const path = `${pathOf(kind, context)}/${encodeURIComponent(id)}`
+    const exchange = await this.ask('read', { method: 'GET', path }, context)
+    return saysUnknownTask(exchange.answer) ? undefined : taskOf(exchange, 'read', context, id)
+  }
+
+  /** Once more with a new token when the first was refused for its age: such a refusal is definite, nothing was done. */
+  private async ask(
+    operation: Operation,
+    request: Omit<UpstreamRequest, 'headers'>,
+    context: CallContext,
+  ): Promise<Exchange> {
+    const first = await this.send(operation, request, context)
+    if (!first.authorization.isSigned || !saysStaleToken(first.answer)) return first
+    this.tokens.forget(context, first.authorization.bearer)
+    return await this.send(operation, request, context)
+  }
+
+  private async send(
+    operation: Operation,
+    request: Omit<UpstreamRequest, 'headers'>,
+    context: CallContext,
+  ): Promise<Exchange> {
+    const { call, deadlineAtMs, target } = context
+    const authorization = this.tokens.authorize(context)
+    const headers = ['authorization', `Bearer ${authorization.bearer}`, 'accept', 'application/json']
+    if (request.body !== undefined) headers.push('content-type', 'application/json')
+    const response = await this.client.send({ ...request, headers }, target, call, deadlineAtMs)
+    const bytes = await collect(response.body, MAXIMUM_ANSWER_BYTES, () =>
+      unreadableAnswer({ operation }, 'the answer is too large'),
+    )
+    const answer = readVidgenAnswer(response, bytes)
+    if (answer.requestId !== undefined) call.log.upstreamRequestId = answer.requestId
+    return { answer, authorization }
+  }
+}
+
+/** The option `pathPrefix` takes the place of `/v1`; it may be empty. */
+function pathOf(kind: VideoKind, { options }: CallContext): string {
+  const { pathPrefix } = options
+  return `${typeof pathPrefix === 'string' ? pathPrefix : DEFAULT_PATH_PREFIX}/videos/${kind}`
+}
+
+function taskOf(
+  { answer, authorization }: Exchange,
+  operation: Operation,
+  { callersKey }: CallContext,
+  askedId?: string,
+): UpstreamVideoTask {
+  const request = { operation, callersKey, secrets: authorization.secrets }
+  if (!isSuccess(answer)) throw vidgenFailure(answer, request)
+  const task = taskIn(answer, askedId)
+  if (task === undefined) throw unreadableAnswer(request, `status ${answer.httpStatus} without a readable task`)
+  return task
+}

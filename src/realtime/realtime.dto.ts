@@ -1,0 +1,104 @@
+import type { FieldSchema } from '../core/field.decorator.js'
+
+/** Schemas that client events share, with the values of the specification (Events). */
+
+const NULL: FieldSchema = { type: 'null' }
+
+export const EVENT_ID: FieldSchema = {
+  type: 'string',
+  description: 'Chosen by the client; an error caused by the event repeats it as error.event_id',
+}
+
+export const MODALITIES: FieldSchema = {
+  type: 'array',
+  minItems: 1,
+  items: { type: 'string', enum: ['text', 'audio'] },
+  description: 'What an answer consists of; audio always comes with its transcript',
+}
+
+/** pcm16 is 24 kHz, 16 bit, mono. */
+export const AUDIO_FORMAT: FieldSchema = { type: 'string', enum: ['pcm16', 'g711_ulaw', 'g711_alaw'], default: 'pcm16' }
+
+export const TEMPERATURE: FieldSchema = { type: 'number', minimum: 0.6, maximum: 1.2 }
+
+export const TOOLS: FieldSchema = {
+  type: 'array',
+  items: {
+    type: 'object',
+    additionalProperties: true,
+    properties: {
+      type: { type: 'string' },
+      name: { type: 'string' },
+      parameters: { type: 'object', additionalProperties: true },
+    },
+  },
+}
+
+export const TOOL_CHOICE: FieldSchema = {
+  oneOf: [{ type: 'string', default: 'auto' }, { type: 'object', additionalProperties: true }, NULL],
+}
+
+export const OUTPUT_LIMIT: FieldSchema = { oneOf: [{ type: 'integer' }, { type: 'string', enum: ['inf'] }, NULL] }
+
+const TURN_DETECTION: FieldSchema = {
+  type: 'object',
+  additionalProperties: true,
+  properties: {
+    type: { type: 'string', enum: ['server_vad', 'semantic_vad'] },
+    threshold: { type: 'number' },
+    prefix_padding_ms: { type: 'integer' },
+    silence_duration_ms: { type: 'integer' },
+  },
+}
+
+const TRANSCRIPTION: FieldSchema = {
+  type: 'object',
+  additionalProperties: true,
+  properties: { model: { type: 'string' }, language: { type: 'string' }, prompt: { type: 'string' } },
+}
+
+const NOISE_REDUCTION: FieldSchema = {
+  type: 'object',
+  additionalProperties: true,
+  properties: { type: { type: 'string' } },
+}
+
+/** The specification's session; members that it does not list travel on. */
+export const SESSION: FieldSchema = {
+  type: 'object',
+  additionalProperties: true,
+  properties: {
+    modalities: MODALITIES,
+    instructions: { type: 'string' },
+    voice: { type: 'string' },
+    input_audio_format: AUDIO_FORMAT,
+    output_audio_format: AUDIO_FORMAT,
+    input_audio_transcription: { oneOf: [TRANSCRIPTION, NULL] },
+    turn_detection: { oneOf: [TURN_DETECTION, NULL], description: 'null: the client commits its audio itself' },
+    temperature: TEMPERATURE,
+    tools: TOOLS,
+    tool_choice: TOOL_CHOICE,
+    input_audio_noise_reduction: { oneOf: [NOISE_REDUCTION, NULL] },
+    speed: { type: 'number' },
+    max_response_output_tokens: OUTPUT_LIMIT,
+  },
+}
+
+/** What a single answer may have otherwise than the session. */
+export const RESPONSE: FieldSchema = {
+  type: 'object',
+  additionalProperties: true,
+  properties: {
+    modalities: MODALITIES,
+    instructions: { type: 'string' },
+    voice: { type: 'string' },
+    output_audio_format: AUDIO_FORMAT,
+    temperature: TEMPERATURE,
+    tools: TOOLS,
+    tool_choice: TOOL_CHOICE,
+    max_output_tokens: OUTPUT_LIMIT,
+    max_response_output_tokens: OUTPUT_LIMIT,
+    input: { type: 'array', items: { type: 'object', additionalProperties: true } },
+    metadata: { type: 'object', additionalProperties: true },
+  },
+}

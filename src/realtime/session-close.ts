@@ -1,0 +1,106 @@
+import { errorEvent } from './error-event.js'
+import type { RealtimeTerms } from './session-context.js'
+import * as endings from './session-endings.js'
+import type { SocketSide } from './socket.js'
+
+/** A client may have a second's worth of answer to read before the close reaches it. */
+const CLIENT_WAIT_MS = 5_000
+const UPSTREAM_WAIT_MS = 1_000
+
+const ABNORMAL = 1006
+const NO_REASON = Buffer.alloc(0)
+
+/**
+ * The end of a session: the first reason counts, both sides are told, and whoever does not agree within its time is cut
+ * off. Lets go of timers and listeners with each socket.
+ */
+export class SessionClosing {
+  /** Resolves when both connections are gone. */
+  readonly done: Promise<void>
+  private chosen: endings.Ending | undefined
+  private clientTimer: NodeJS.Timeout | undefined
+  private upstreamTimer: NodeJS.Timeout | undefined
+  private resolveDone: () => void = () => undefined
+
+  /** `onEnding` is called once, before anybody is told. */
+  constructor(
+    private readonly client: SocketSide,
+    private readonly upstream: SocketSide,
+    private readonly terms: RealtimeTerms,
+    private readonly onEnding: () => void,
+  ) {
+    this.done = new Promise((resolve) => {
+      this.resolveDone = resolve
+    })
+  }
+
+  get ending(): endings.Ending | undefined {
+    return this.chosen
+  }
+
+  /** From here on a side that closes or breaks ends the session. */
+  watch(): void {
+    const { client, upstream } = this
+    client.socket.on('close', this.onClientClose).on('error', this.onClientError)
+    upstream.socket.on('close', this.onUpstreamClose).on('error', this.onUpstreamError)
+    // Either may have gone between its opening and now.
+    if (upstream.isGone) this.onUpstreamClose(ABNORMAL, NO_REASON)
+    if (client.isGone) this.onClientClose(ABNORMAL)
+  }
+
+  readonly end = (ending: endings.Ending): void => {
+    if (this.chosen !== undefined) return
+    this.chosen = ending
+    const { call } = this.terms
+    if (ending.failure !== undefined) call.log.failure = ending.failure
+    this.onEnding()
+    const { client, upstream } = this
+    client.readOn()
+    upstream.readOn()
+    if (ending.event !== undefined) call.log.bytesOut += client.send(errorEvent(ending.event), client)
+    this.upstreamTimer = closeSide(upstream, ending.upstream, UPSTREAM_WAIT_MS)
+    this.clientTimer = closeSide(client, ending.client, CLIENT_WAIT_MS)
+    if (ending.cause === endings.clientLost.cause || ending.cause === endings.clientSilent.cause) {
+      call.departure.announce()
+    }
+  }
+
+  private readonly onClientClose = (code: number): void => {
+    this.client.socket.off('close', this.onClientClose).off('error', this.onClientError)
+    this.end(code === ABNORMAL ? endings.clientLost : endings.clientClosed)
+    clearTimeout(this.clientTimer)
+    this.finish()
+  }
+
+  private readonly onUpstreamClose = (code: number, reason: Buffer): void => {
+    this.upstream.socket.off('close', this.onUpstreamClose).off('error', this.onUpstreamError)
+    this.end(endings.upstreamClosed(code, reason, this.terms.credentials))
+    clearTimeout(this.upstreamTimer)
+    this.finish()
+  }
+
+  private readonly onClientError = (): void => {
+    this.end(endings.clientBroken)
+  }
+
+  private readonly onUpstreamError = (): void => {
+    this.end(endings.upstreamLost)
+  }
+
+  private finish(): void {
+    if (this.client.isGone && this.upstream.isGone) this.resolveDone()
+  }
+}
+
+/** Tells the side, and cuts it off when it has not agreed in time. A side that is gone already needs no timer. */
+function closeSide({ socket, isGone }: SocketSide, close: endings.Close | undefined, waitMs: number) {
+  if (isGone) return undefined
+  if (close === undefined) {
+    socket.terminate()
+    return undefined
+  }
+  socket.close(close.code, close.reason)
+  return setTimeout(() => {
+    socket.terminate()
+  }, waitMs)
+}

@@ -1,0 +1,24 @@
+import type { RealtimeLimits } from '../config/settings.js'
+import type { Call } from '../core/request-context.js'
+import type { UsageRecorder } from '../core/usage-recorder.js'
+import type { ClientDialect } from '../dialects/realtime/client-dialect.js'
+import type { Logger } from '../observability/logger.js'
+import type { RealtimeTraffic } from './realtime-traffic.js'
+
+/** Everything a session needs besides its two sockets. */
+export interface RealtimeTerms {
+  /** Its log gets the bytes, the summed units and, when the session failed, the failure. */
+  readonly call: Call
+  readonly requestId: string
+  readonly clientDialect: ClientDialect
+  readonly limits: RealtimeLimits
+  readonly recorder: UsageRecorder
+  readonly traffic: RealtimeTraffic
+  readonly keyId: string
+  /** As the caller named it. */
+  readonly model: string
+  readonly channelId: string
+  /** The channel's secret, to be cut out of whatever the upstream says about it. */
+  readonly credentials: string
+  readonly logger: Pick<Logger, 'info' | 'warn'>
+}

@@ -1,0 +1,84 @@
+import type { RealtimeLimits } from '../config/settings.js'
+import { Heartbeat } from './heartbeat.js'
+import * as endings from './session-endings.js'
+import type { SocketSide } from './socket.js'
+
+const LONGEST_TICK_MS = 500
+const SHORTEST_TICK_MS = 10
+const TICKS_PER_PERIOD = 10
+
+/**
+ * The one timer of a running session: age, idleness, stuck readers and the heartbeat of both sides. Ticks are counted
+ * and no clock is read, so that a process that stood still takes nobody for silent who had no chance to speak.
+ */
+export class SessionClock {
+  private readonly tickMs: number
+  private timer: NodeJS.Timeout | undefined
+  private ageTicks = 0
+  private idleTicks = 0
+  private clientStuckTicks = 0
+  private upstreamStuckTicks = 0
+  private wasBusy = false
+  private readonly clientHeart: Heartbeat
+  private readonly upstreamHeart: Heartbeat
+
+  constructor(
+    private readonly limits: RealtimeLimits,
+    private readonly client: SocketSide,
+    private readonly upstream: SocketSide,
+    private readonly onEnd: (ending: endings.Ending) => void,
+  ) {
+    const { realtimeStuckMs, realtimePingMs, realtimeIdleMs, realtimeAgeMs } = limits
+    const shortestMs = Math.min(realtimeStuckMs, realtimePingMs, realtimeIdleMs, realtimeAgeMs)
+    this.tickMs = Math.max(SHORTEST_TICK_MS, Math.min(LONGEST_TICK_MS, shortestMs / TICKS_PER_PERIOD))
+    this.clientHeart = new Heartbeat(client)
+    this.upstreamHeart = new Heartbeat(upstream)
+  }
+
+  start(): void {
+    this.timer = setInterval(() => {
+      const ending = this.tick()
+      if (ending !== undefined) this.onEnd(ending)
+    }, this.tickMs)
+  }
+
+  stop(): void {
+    clearInterval(this.timer)
+  }
+
+  /** A message went by, in whatever direction. */
+  noteMessage(): void {
+    this.wasBusy = true
+  }
+
+  private tick(): endings.Ending | undefined {
+    this.ageTicks++
+    this.idleTicks = this.wasBusy ? 0 : this.idleTicks + 1
+    this.wasBusy = false
+    // The library says that a client has closed only when its connection is gone, for which it waits half a minute.
+    if (!this.client.isOpen) return endings.clientClosed
+    const { realtimeAgeMs, realtimeIdleMs } = this.limits
+    if (this.hasPassed(this.ageTicks, realtimeAgeMs)) return endings.expired(realtimeAgeMs)
+    if (this.hasPassed(this.idleTicks, realtimeIdleMs)) return endings.idle(realtimeIdleMs)
+    return this.stuckSide() ?? this.silentSide()
+  }
+
+  private stuckSide(): endings.Ending | undefined {
+    const { realtimeCloseBytes, realtimeStuckMs } = this.limits
+    this.clientStuckTicks = this.client.waitingBytes > realtimeCloseBytes ? this.clientStuckTicks + 1 : 0
+    this.upstreamStuckTicks = this.upstream.waitingBytes > realtimeCloseBytes ? this.upstreamStuckTicks + 1 : 0
+    if (this.hasPassed(this.clientStuckTicks, realtimeStuckMs)) return endings.clientSlow
+    return this.hasPassed(this.upstreamStuckTicks, realtimeStuckMs) ? endings.upstreamSlow : undefined
+  }
+
+  private silentSide(): endings.Ending | undefined {
+    const pingTicks = Math.max(1, Math.round(this.limits.realtimePingMs / this.tickMs))
+    if (this.ageTicks % pingTicks !== 0) return undefined
+    if (!this.clientHeart.beat()) return endings.clientSilent
+    return this.upstreamHeart.beat() ? undefined : endings.upstreamSilent
+  }
+
+  private hasPassed(ticks: number, milliseconds: number): boolean {
+    return ticks * this.tickMs >= milliseconds
+  }
+}

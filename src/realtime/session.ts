@@ -1,0 +1,205 @@
+import { APPEND } from '../dialects/realtime/client-append.js'
+import {
+  checkClientEvent,
+  type ClientEvent,
+  type ClientEventLimits,
+  isEventRefusal,
+} from '../dialects/realtime/client-events.js'
+import { RealtimeTranslator } from '../dialects/realtime/translator.js'
+import type { RealtimeUpstream } from '../providers/realtime.contract.js'
+import { errorEvent, type RealtimeError } from './error-event.js'
+import { MessageOrder } from './message-queue.js'
+import { RateLimit } from './rate-limit.js'
+import { SessionClosing } from './session-close.js'
+import type { RealtimeTerms } from './session-context.js'
+import * as endings from './session-endings.js'
+import { SpentGuard, type SpentVerdict } from './session-spending.js'
+import { SessionClock } from './session-timers.js'
+import { SessionUsage } from './session-usage.js'
+import { type SessionSocket, SocketSide } from './socket.js'
+import { UpstreamEvents } from './upstream-events.js'
+
+/** All that a session still passes on to its upstream while it finishes: it begins nothing. */
+const CANCEL = 'response.cancel'
+
+const NOT_TEXT: RealtimeError = {
+  type: 'invalid_request_error',
+  code: 'invalid_event',
+  message: 'Events are text messages; binary messages are not accepted.',
+}
+
+/**
+ * A client and its upstream, joined: events are checked, translated and forwarded in order until either side, a limit
+ * or a drain ends it. Both sockets are handed over open and paused. Nothing of a conversation is kept.
+ */
+export class RealtimeSession {
+  /** Resolves, never rejects, when both connections are gone, nothing of the session is left, and all is accounted for. */
+  readonly ended: Promise<void>
+  private readonly client: SocketSide
+  private readonly upstream: SocketSide
+  private readonly translator: RealtimeTranslator
+  private readonly usage: SessionUsage
+  private readonly upstreamEvents: UpstreamEvents
+  private readonly order: MessageOrder
+  private readonly eventLimits: ClientEventLimits
+  private readonly spentGuard: SpentGuard
+  private readonly eventRate: RateLimit
+  private readonly pingRate: RateLimit
+  private readonly clock: SessionClock
+  private readonly closing: SessionClosing
+  private isFinishing = false
+  /** An answer that the client asks for is waited for by whoever counts. */
+  private isJudging = false
+
+  constructor(
+    client: SessionSocket,
+    { socket, dialect }: RealtimeUpstream,
+    private readonly terms: RealtimeTerms,
+  ) {
+    const { limits, clientDialect, model } = terms
+    this.client = new SocketSide(client, limits.realtimePauseBytes)
+    this.upstream = new SocketSide(socket, limits.realtimePauseBytes)
+    this.translator = new RealtimeTranslator({ client: clientDialect, upstream: dialect })
+    this.usage = new SessionUsage(terms)
+    this.upstreamEvents = new UpstreamEvents(terms, this.translator, this.usage)
+    this.order = new MessageOrder(this.client, this.onOrdered, this.onFailure)
+    this.eventLimits = { maximumAudioBytes: limits.realtimeAudioBytes, model }
+    this.spentGuard = new SpentGuard(terms.call.allowance, this.usage)
+    this.eventRate = new RateLimit(limits.realtimeEventsPerSecond)
+    this.pingRate = new RateLimit(limits.realtimePingsPerSecond)
+    this.closing = new SessionClosing(this.client, this.upstream, terms, this.onEnding)
+    this.ended = this.closing.done.then(this.onEnded)
+    this.clock = new SessionClock(limits, this.client, this.upstream, this.closing.end)
+  }
+
+  /** Why the session ended, in a word for the log; undefined while it runs. */
+  get endCause(): string | undefined {
+    return this.closing.ending?.cause
+  }
+
+  /** Listens to both sides and lets them speak. */
+  start(): void {
+    const { client, upstream } = this
+    client.socket.on('message', this.onClientMessage).on('ping', this.onClientPing).on('pong', this.onClientPing)
+    // Listened to until it is gone: what it has billed counts, though nobody hears it any more.
+    upstream.socket.on('message', this.onUpstreamMessage).once('close', () => {
+      upstream.socket.off('message', this.onUpstreamMessage)
+    })
+    this.clock.start()
+    this.closing.watch()
+    client.socket.resume()
+    upstream.socket.resume()
+  }
+
+  /**
+   * Ends the session because the process is to end: at once, or, where an answer is under way, as soon as that has ended and
+   * has been passed on. What the client sends meanwhile is judged as always, but nothing of it begins any more.
+   */
+  finish(): void {
+    this.isFinishing = true
+    this.endWhenAnswered()
+  }
+
+  /** Ends the session because the process does, whatever is under way. */
+  drain(): void {
+    this.closing.end(endings.drained)
+  }
+
+  /** Ends the session because the key that opened it works no more. */
+  revoke(): void {
+    this.closing.end(endings.keyOver)
+  }
+
+  private readonly onClientMessage = (message: unknown, isBinary: boolean): void => {
+    this.noteReceived((message as Buffer).length)
+    if (!this.eventRate.take()) {
+      this.closing.end(endings.tooManyEvents)
+      return
+    }
+    this.clock.noteMessage()
+    this.order.take(message as Buffer, isBinary)
+  }
+
+  private readonly onOrdered = (message: Buffer, isBinary: boolean): Promise<void> | undefined => {
+    if (!isBinary) return this.forward(message)
+    this.refuse(NOT_TEXT)
+    return undefined
+  }
+
+  private readonly onFailure = (error: unknown): void => {
+    this.closing.end(endings.gatewayFailed(error))
+  }
+
+  private noteReceived(bytes: number): void {
+    const { call, traffic } = this.terms
+    call.log.bytesIn += bytes
+    traffic.clientEvents++
+    traffic.clientBytes += bytes
+  }
+
+  /** Returns what is waited for before the event may go on, if anything. */
+  private forward(message: Buffer): Promise<void> | undefined {
+    const event = checkClientEvent(message, this.terms.clientDialect.dialect, this.eventLimits)
+    if (isEventRefusal(event)) {
+      this.refuse(event)
+      return undefined
+    }
+    if (this.isFinishing && event.type !== CANCEL) return undefined
+    const verdict = this.spentGuard.judge(event)
+    if (!(verdict instanceof Promise)) {
+      this.obey(verdict, event)
+      return undefined
+    }
+    this.isJudging = true
+    return verdict.then((late) => {
+      this.isJudging = false
+      this.obey(late, event)
+      this.endWhenAnswered()
+    })
+  }
+
+  private obey(verdict: SpentVerdict, event: ClientEvent): void {
+    if (verdict === 'forward') {
+      if (event.type === APPEND) this.usage.append(event.frame.length)
+      else this.usage.send(event.type, event.frame)
+      for (const frame of this.translator.toUpstream(event)) this.upstream.send(frame, this.client)
+    } else if (verdict !== 'drop') {
+      this.refuse(verdict)
+    }
+  }
+
+  private refuse(error: RealtimeError): void {
+    this.terms.call.log.bytesOut += this.client.send(errorEvent(error), this.client)
+  }
+
+  private readonly onUpstreamMessage = (message: unknown, isBinary: boolean): void => {
+    this.clock.noteMessage()
+    this.terms.traffic.upstreamEvents++
+    this.terms.traffic.upstreamBytes += (message as Buffer).length
+    for (const frame of this.upstreamEvents.read(message as Buffer, isBinary)) {
+      this.terms.call.log.bytesOut += this.client.send(frame, this.upstream)
+    }
+    this.endWhenAnswered()
+  }
+
+  private endWhenAnswered(): void {
+    if (this.isFinishing && !this.isJudging && !this.usage.isAnswering()) this.closing.end(endings.drained)
+  }
+
+  /** Pongs nobody asked for are counted like pings: either costs the same. */
+  private readonly onClientPing = (): void => {
+    if (!this.pingRate.take()) this.closing.end(endings.tooManyPings)
+  }
+
+  private readonly onEnded = (): void => {
+    const { ending } = this.closing
+    if (ending !== undefined) this.usage.end(ending.outcome)
+  }
+
+  private readonly onEnding = (): void => {
+    const { socket } = this.client
+    this.clock.stop()
+    this.order.stop()
+    socket.off('message', this.onClientMessage).off('ping', this.onClientPing).off('pong', this.onClientPing)
+  }
+}

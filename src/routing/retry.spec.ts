@@ -1,0 +1,194 @@
+import { describe, expect, it } from '@jest/globals'
+import { newCall } from '../../test/support/raw-upstream.js'
+import { channelEntry, routingOf, type TestRouting } from '../../test/support/routing.js'
+import { GatewayError, type GatewayErrorDetails } from '../core/gateway-error.js'
+import type { Call } from '../core/request-context.js'
+import type { CallContext } from '../providers/call-context.js'
+
+const CALLER = { keyId: 'test' }
+const TWO = { channels: [channelEntry('a'), channelEntry('b', { priority: 1 }), channelEntry('c', { priority: 2 })] }
+
+const failure = (details: GatewayErrorDetails): GatewayError => new GatewayError('upstream_failed', 'failed', details)
+const UNSENT = failure({ attempt: { phase: 'unsent', channelFault: true } })
+const SENT = failure({ attempt: { phase: 'sent', channelFault: true } })
+const ANSWERED = failure({ attempt: { phase: 'answered', channelFault: true } })
+const CALLERS = new GatewayError('invalid_request', 'bad', { attempt: { phase: 'answered' } })
+
+interface Outcome {
+  readonly tried: string[]
+  readonly result?: string
+  readonly error?: unknown
+  readonly contexts: CallContext[]
+}
+
+/** Runs a call whose attempts fail with the given errors in turn, and then succeed. */
+async function outcomeOf(
+  { router }: TestRouting,
+  errors: readonly (Error | undefined)[],
+  {
+    repeatableOnceSent = true,
+    call = newCall(),
+    model = 'gpt-4o-mini',
+  }: {
+    repeatableOnceSent?: boolean
+    call?: Call
+    model?: string
+  } = {},
+): Promise<Outcome> {
+  const contexts: CallContext[] = []
+  const tried: string[] = []
+  const run = (_provider: unknown, context: CallContext): Promise<string> => {
+    contexts.push(context)
+    tried.push(context.channelId)
+    const error = errors[tried.length - 1]
+    return error === undefined ? Promise.resolve('done') : Promise.reject(error)
+  }
+  try {
+    const result = await router.chat(model, CALLER).attempt(call, { repeatableOnceSent }, run)
+    return { tried, result, contexts }
+  } catch (error) {
+    return { tried, error, contexts }
+  }
+}
+
+describe('A routed call', () => {
+  it('is tried once when it succeeds, and says where it went', async () => {
+    const call = newCall()
+    const { tried, result, contexts } = await outcomeOf(routingOf(TWO), [], { call })
+    expect([tried, result]).toEqual([['a'], 'done'])
+    expect(call.log).toMatchObject({ tried: [{ channelId: 'a' }], channelId: 'a' })
+    expect(contexts[0]).toMatchObject({
+      call,
+      channelId: 'a',
+      credentials: 'secret-of-a',
+      callersKey: false,
+      upstreamModel: 'gpt-4o-mini',
+    })
+  })
+
+  it.each([
+    ['nothing was sent', UNSENT],
+    ['the upstream failed', ANSWERED],
+    ['there was no answer, where that is harmless', SENT],
+  ])('is tried on one other channel when %s', async (_name, error) => {
+    const call = newCall()
+    expect(await outcomeOf(routingOf(TWO), [error], { call })).toMatchObject({ tried: ['a', 'b'], result: 'done' })
+    expect(call.log).toMatchObject({
+      tried: [{ channelId: 'a', failure: 'upstream_failed' }, { channelId: 'b' }],
+      channelId: 'b',
+    })
+  })
+
+  it('is tried at most twice, never on a channel that was tried, and fails with the last failure', async () => {
+    const last = failure({ attempt: { phase: 'unsent', channelFault: true } })
+    expect(await outcomeOf(routingOf(TWO), [UNSENT, last, UNSENT])).toMatchObject({ tried: ['a', 'b'], error: last })
+    const alone = routingOf({ channels: [channelEntry('a')] })
+    expect(await outcomeOf(alone, [UNSENT, UNSENT])).toMatchObject({ tried: ['a'], error: UNSENT })
+  })
+
+  it('is not repeated where it may have been done, unless nothing was sent or it was refused', async () => {
+    const once = { repeatableOnceSent: false }
+    expect(await outcomeOf(routingOf(TWO), [SENT], once)).toMatchObject({ tried: ['a'], error: SENT })
+    expect(await outcomeOf(routingOf(TWO), [UNSENT], once)).toMatchObject({ tried: ['a', 'b'] })
+    expect(await outcomeOf(routingOf(TWO), [ANSWERED], once)).toMatchObject({ tried: ['a', 'b'] })
+  })
+
+  it.each([
+    ['a fault of the caller', CALLERS],
+    ['a refusal before any attempt', new GatewayError('invalid_request', 'bad')],
+    ['a bug', new TypeError('bug')],
+  ])('is not repeated after %s, and the channel is not blamed', async (_name, error) => {
+    const routing = routingOf(TWO)
+    expect(await outcomeOf(routing, [error])).toMatchObject({ tried: ['a'], error })
+    expect(routing.health.stateOf('a')).toBe('closed')
+  })
+
+  it('is not repeated for a caller who has left, and the channel is not blamed for that', async () => {
+    const left = newCall()
+    left.departure.announce()
+    expect(await outcomeOf(routingOf(TWO), [UNSENT], { call: left })).toMatchObject({ tried: ['a'], error: UNSENT })
+    const routing = routingOf(TWO)
+    const gone = new GatewayError('caller_left', 'gone')
+    expect(await outcomeOf(routing, [gone])).toMatchObject({ tried: ['a'], error: gone })
+    expect(routing.health.stateOf('a')).toBe('closed')
+  })
+
+  it('has one deadline for both attempts, and none is begun behind it', async () => {
+    const { contexts } = await outcomeOf(routingOf({ ...TWO, timeouts: { totalMs: 1000 } }), [UNSENT])
+    expect(contexts).toHaveLength(2)
+    expect(contexts[1]?.deadlineAtMs).toBe(contexts[0]?.deadlineAtMs)
+    const routing = routingOf({ ...TWO, timeouts: { totalMs: 1 } })
+    let tried = 0
+    const attempt = routing.router
+      .chat('gpt-4o-mini', CALLER)
+      .attempt(newCall(), { repeatableOnceSent: true }, (_, context) => {
+        tried++
+        while (performance.now() < context.deadlineAtMs);
+        return Promise.reject(SENT)
+      })
+    await expect(attempt).rejects.toBe(SENT)
+    expect(tried).toBe(1)
+  })
+})
+
+describe('The breaker of a channel', () => {
+  it('opens at the third failure in a row, and the channel is spared until it works again', async () => {
+    const routing = routingOf(TWO)
+    for (const tried of [
+      ['a', 'b'],
+      ['a', 'b'],
+      ['a', 'b'],
+    ])
+      expect((await outcomeOf(routing, [UNSENT])).tried).toEqual(tried)
+    expect((await outcomeOf(routing, [])).tried).toEqual(['b'])
+    for (const other of ['b', 'c']) routing.health.open(other, 60_000)
+    expect((await outcomeOf(routing, [])).tried).toEqual(['a'])
+    expect(routing.health.stateOf('a')).toBe('closed')
+  })
+
+  it('lets one call probe, also of those that were routed before the probe began', async () => {
+    const { router, health } = routingOf(TWO)
+    health.open('a', 0)
+    const routes = [1, 2, 3].map(() => router.chat('gpt-4o-mini', CALLER))
+    const tried: string[] = []
+    const run = async (_provider: unknown, { channelId }: CallContext): Promise<void> => {
+      tried.push(channelId)
+      await Promise.resolve()
+    }
+    await Promise.all(routes.map((route) => route.attempt(newCall(), { repeatableOnceSent: true }, run)))
+    expect(tried).toEqual(['a', 'b', 'b'])
+  })
+
+  it('stays as it is when the configuration is read anew', async () => {
+    const routing = routingOf(TWO, TWO)
+    for (const error of [UNSENT, UNSENT, UNSENT]) await outcomeOf(routing, [error])
+    expect(await routing.store.reload()).toMatchObject({ applied: true })
+    expect((await outcomeOf(routing, [])).tried).toEqual(['b'])
+    expect(routing.health.snapshot()).toMatchObject([
+      { channelId: 'a', state: 'open', consecutiveFailures: 3, waiting: 0, latencyMs: undefined },
+      { channelId: 'b', state: 'closed', consecutiveFailures: 0, openForMs: 0, latencyMs: expect.any(Number) },
+      { channelId: 'c', state: 'closed', latencyMs: undefined },
+    ])
+  })
+
+  it('counts failures in a row only', async () => {
+    const routing = routingOf(TWO)
+    for (const error of [UNSENT, UNSENT, undefined, UNSENT, UNSENT]) await outcomeOf(routing, [error])
+    expect(routing.health.stateOf('a')).toBe('closed')
+  })
+
+  it.each([
+    ['of a busy upstream is open at once, for as long as it asks', { retryAfterSeconds: 7, ...ANSWERED.details }, 7000],
+    ['of a refused key is open at once, for a minute', { ...ANSWERED.details, retryable: false }, 60_000],
+    ['of any other fault waits for more', ANSWERED.details, undefined],
+    ['of a cut answer waits for more', { ...SENT.details, retryable: false }, undefined],
+  ])('%s', async (_name, details, openMs) => {
+    const routing = routingOf(TWO)
+    const startedAtMs = performance.now()
+    await outcomeOf(routing, [failure(details)])
+    expect(routing.health.stateOf('a')).toBe(openMs === undefined ? 'closed' : 'open')
+    if (openMs === undefined) return
+    const lastsMs = routing.health.openUntilMs('a') - startedAtMs
+    expect(Math.round(lastsMs / 1000)).toBe(openMs / 1000)
+  })
+})

@@ -1,0 +1,174 @@
+import type { ModelClass } from '../config/channel-config.js'
+import { GatewayError } from '../core/gateway-error.js'
+import type { Attempt, Call } from '../core/request-context.js'
+import { UpstreamAnswer } from '../core/upstream-answer.js'
+import { forgetUsage } from '../core/usage-meter.js'
+import type { CallContext } from '../providers/call-context.js'
+import type { ChannelAttempt } from './channel-attempt.js'
+import { AnswerOutcome, noteFailure } from './channel-failure.js'
+import type { Channel } from './channel.js'
+import type { BreakerState, ChannelHealth } from './circuit-breaker.js'
+import { classOn } from './models.js'
+import type { RetryBudget } from './retry-budget.js'
+import type { AttemptPolicy, PinnedRoute, Route } from './router.js'
+
+export interface Candidate<Provider> {
+  readonly channel: Channel
+  readonly provider: Provider
+}
+
+/** On the performance clock. */
+interface AttemptTimes {
+  readonly startedAtMs: number
+  readonly deadlineAtMs: number
+}
+
+/** The candidates of one call, in order; makes at most two attempts, never two on one channel. */
+export class RoutedCall<Provider> implements Route<Provider> {
+  constructor(
+    readonly modelClass: ModelClass,
+    private readonly model: string,
+    private readonly candidates: readonly [Candidate<Provider>, ...Candidate<Provider>[]],
+    private readonly health: Pick<ChannelHealth, 'begin' | 'stateOf'>,
+    private readonly budget: RetryBudget,
+  ) {}
+
+  async attempt<Result>(
+    call: Call,
+    policy: AttemptPolicy,
+    run: (provider: Provider, context: CallContext) => Promise<Result>,
+  ): Promise<Result> {
+    if (call.allowance !== undefined && policy.expected !== undefined) await call.allowance.expect(policy.expected)
+    const first = this.best()
+    const startedAtMs = performance.now()
+    const deadlineAtMs = startedAtMs + first.channel.target.timeouts.totalMs
+    this.budget.begin()
+    try {
+      return await this.tryOn(first, call, { startedAtMs, deadlineAtMs }, run)
+    } catch (error) {
+      const second = this.bestBeside(first)
+      const nowMs = performance.now()
+      const isLate = nowMs >= deadlineAtMs
+      if (second === undefined || isLate || !mayTryAnother(error, policy, call) || !this.budget.beginRetry())
+        throw error
+      return await this.tryAgain(error, () => this.tryOn(second, call, { startedAtMs: nowMs, deadlineAtMs }, run))
+    } finally {
+      this.budget.end()
+    }
+  }
+
+  /** The first that is not spared at this moment: since the order was made, another call may have become its probe. */
+  private best(): Candidate<Provider> {
+    const { candidates } = this
+    if (candidates.length === 1) return candidates[0]
+    return candidates.find(({ channel }) => this.health.stateOf(channel.id) !== 'open') ?? candidates[0]
+  }
+
+  private bestBeside(tried: Candidate<Provider>): Candidate<Provider> | undefined {
+    const others = this.candidates.filter((candidate) => candidate !== tried)
+    return others.find(({ channel }) => this.health.stateOf(channel.id) !== 'open') ?? others[0]
+  }
+
+  private async tryAgain<Result>(firstError: unknown, attempt: () => Promise<Result>): Promise<Result> {
+    try {
+      return await attempt()
+    } catch (error) {
+      throw preferredError(firstError, error)
+    } finally {
+      this.budget.endRetry()
+    }
+  }
+
+  private async tryOn<Result>(
+    { channel, provider }: Candidate<Provider>,
+    call: Call,
+    { startedAtMs, deadlineAtMs }: AttemptTimes,
+    run: (provider: Provider, context: CallContext) => Promise<Result>,
+  ): Promise<Result> {
+    call.log.modelClass = this.modelClass
+    call.log.channelId = channel.id
+    const record: Attempt = { channelId: channel.id, startedAtMs }
+    call.log.tried.push(record)
+    if (call.trace !== undefined) call.upstreamHeaders = call.trace.beginAttempt(record)
+    const attempt = this.health.begin(channel.id)
+    try {
+      const result = await run(provider, this.contextFor(channel, call, deadlineAtMs))
+      record.endedAtMs = performance.now()
+      follow(result, attempt)
+      return result
+    } catch (error) {
+      record.endedAtMs = performance.now()
+      record.failure = error instanceof GatewayError ? error.kind : 'internal'
+      noteFailure(attempt, error)
+      forgetUsage(call.log, error)
+      throw error
+    }
+  }
+
+  private contextFor(channel: Channel, call: Call, deadlineAtMs: number): CallContext {
+    const { credentials, options } = channel.config
+    return {
+      call,
+      channelId: channel.id,
+      target: channel.target,
+      credentials: credentials.kind === 'own' ? credentials.secret : (call.caller.bearer ?? ''),
+      callersKey: credentials.kind === 'caller',
+      upstreamModel: channel.upstreamModel(this.model),
+      options,
+      deadlineAtMs,
+    }
+  }
+}
+
+/** One channel by itself: there is no other that knows the task. */
+export class ChannelRoute<Provider> extends RoutedCall<Provider> implements PinnedRoute<Provider> {
+  readonly channelId: string
+  readonly options: Readonly<Record<string, unknown>>
+
+  constructor(channel: Channel, provider: Provider, health: ChannelHealth, budget: RetryBudget) {
+    super(classOn(channel, undefined), '', [{ channel, provider }], new HealthOfReads(health), budget)
+    this.channelId = channel.id
+    this.options = channel.config.options
+  }
+}
+
+/**
+ * Only failures of the upstream are worth another channel: the caller's own fault would be refused there as well, and a
+ * request that was sent and not answered may already have been done.
+ */
+function mayTryAnother(error: unknown, policy: AttemptPolicy, call: Call): boolean {
+  if (!(error instanceof GatewayError) || call.departure.left) return false
+  const { attempt } = error.details
+  if (attempt === undefined) return false
+  if (attempt.phase === 'sent') return policy.repeatableOnceSent
+  return attempt.phase === 'unsent' || attempt.channelFault === true
+}
+
+/** A first channel's 429 says when to come back; a second channel's failure says less. */
+function preferredError(firstError: unknown, error: unknown): unknown {
+  const isFault = error instanceof GatewayError && error.details.attempt?.channelFault === true
+  return isFault && firstError instanceof GatewayError && firstError.kind === 'rate_limited' ? firstError : error
+}
+
+/** An answer that is still on its way may yet break off. */
+function follow(result: unknown, attempt: ChannelAttempt): void {
+  if (!(result instanceof UpstreamAnswer) || Buffer.isBuffer(result.body)) {
+    attempt.succeeded()
+    return
+  }
+  attempt.answered()
+  result.listener = new AnswerOutcome(attempt)
+}
+
+/** An account that answers questions may still refuse new work: only new work shows that it is well again. */
+class HealthOfReads implements Pick<ChannelHealth, 'begin' | 'stateOf'> {
+  constructor(private readonly health: ChannelHealth) {}
+
+  stateOf(channelId: string): BreakerState {
+    return this.health.stateOf(channelId)
+  }
+
+  begin(channelId: string): ChannelAttempt {
+    return this.health.beginRead(channelId)
+  }
+}

@@ -1,0 +1,75 @@
+import type { ModelClass } from '../config/channel-config.js'
+import type { Caller } from '../core/caller.js'
+import type { ExpectedUse } from '../core/quota.js'
+import type { Call } from '../core/request-context.js'
+import type { CallContext } from '../providers/call-context.js'
+import type { ChatProvider } from '../providers/chat.contract.js'
+import type { DocumentProvider } from '../providers/contract.js'
+import type { ImageProvider } from '../providers/image.contract.js'
+import type { MessagesProvider } from '../providers/messages.contract.js'
+import type { RealtimeProvider } from '../providers/realtime.contract.js'
+import type { SpeechProvider } from '../providers/speech.contract.js'
+import type { TranscriptionProvider, TranslationProvider } from '../providers/transcription.contract.js'
+import type { VideoProvider } from '../providers/video.contract.js'
+
+/** How a call may be repeated on another channel (design: Reliability rules). */
+export interface AttemptPolicy {
+  /** False for calls whose request must not be sent twice once it was sent: paid creates, uploads over 10 MB. */
+  readonly repeatableOnceSent: boolean
+  /** Reserved before the first attempt; worth finding out only for a call that has an allowance. */
+  readonly expected?: ExpectedUse | undefined
+}
+
+/** The channels that can serve one call, best first. */
+export interface Route<Provider> {
+  readonly modelClass: ModelClass
+  /**
+   * Runs the call on the best channel and, when that fails before a byte reached the caller and the policy, the
+   * deadline and the retry budget allow it, once more on another. Rejects with the last attempt's `GatewayError`, or
+   * with `rate_limited` when what the policy expects does not fit into the limits of the caller's key.
+   */
+  attempt<Result>(
+    call: Call,
+    policy: AttemptPolicy,
+    run: (provider: Provider, context: CallContext) => Promise<Result>,
+  ): Promise<Result>
+}
+
+/** One channel by itself, for tasks that live on it. */
+export interface PinnedRoute<Provider> extends Route<Provider> {
+  readonly channelId: string
+  readonly options: Readonly<Record<string, unknown>>
+}
+
+/** Documents have no model, and so no class. */
+export type DocumentRoute = Pick<Route<DocumentProvider>, 'attempt'>
+
+/** A model as `GET /v1/models` shows it. */
+export interface ListedModel {
+  readonly id: string
+  readonly class: ModelClass
+  readonly providers: readonly string[]
+}
+
+/**
+ * Finds the provider for a model; the token under which capabilities inject it. Every method throws `forbidden_model`
+ * when the caller's key may not use the model, `unknown_model` when no channel serves it in that capability, and
+ * `unauthorized` when only channels that pass the caller's key on could serve it and the key cannot be passed.
+ */
+export abstract class ProviderRouter {
+  abstract speech(model: string, caller: Caller): Route<SpeechProvider>
+  abstract transcription(model: string, caller: Caller): Route<TranscriptionProvider>
+  abstract translation(model: string, caller: Caller): Route<TranslationProvider>
+  abstract chat(model: string, caller: Caller): Route<ChatProvider>
+  abstract messages(model: string, caller: Caller): Route<MessagesProvider>
+  abstract realtime(model: string, caller: Caller): Route<RealtimeProvider>
+  abstract video(model: string, caller: Caller): Route<VideoProvider>
+  /** Every video channel that accepts the caller, whatever the model, best first. Never throws. */
+  abstract videoChannels(caller: Caller): readonly PinnedRoute<VideoProvider>[]
+  /** The same for image tasks, which have no model. */
+  abstract imageChannels(caller: Caller): readonly PinnedRoute<ImageProvider>[]
+  /** The channels that read documents, tried as a model's are; undefined when the gateway is to read them itself. */
+  abstract document(caller: Caller): DocumentRoute | undefined
+  /** The models the caller's key may use and some channel serves, by id. */
+  abstract models(caller: Caller): readonly ListedModel[]
+}

@@ -1,0 +1,118 @@
+import type { IncomingMessage } from 'node:http'
+import { createParamDecorator, Injectable, mixin, type PipeTransform, type Type } from '@nestjs/common'
+import { ApiBody } from '@nestjs/swagger'
+import type { Request } from 'express'
+import { ConfigStore } from '../config/config-store.js'
+import { DtoCheck } from '../core/dto-check.js'
+import { GatewayError } from '../core/gateway-error.js'
+import { JsonBody } from '../core/json-body.js'
+import { type Call, callOf } from '../core/request-context.js'
+import { type Exchange, HttpExchange } from './exchange.decorator.js'
+import { assertReadable, readBody } from './read-body.js'
+
+/** JSON requests are small: a body that takes longer is a stalled or hostile client. */
+export const JSON_BODY_TIMEOUT_MS = 30_000
+
+/** Bodies with images come over slow lines; the server's own limit for a whole request is the same. */
+const IMAGE_BODY_TIMEOUT_MS = 120_000
+
+/** A JSON request as a controller receives it: what was sent, and by whom. One parameter, as Nest charges for each. */
+export interface JsonCall<Dto extends object> {
+  readonly body: JsonBody<Dto>
+  readonly call: Call
+}
+
+export interface JsonRequestOptions {
+  /** The setting of `limits` that bounds the body. */
+  readonly limit?: 'jsonBodyBytes' | 'imageBodyBytes'
+  /** Fields that are large, judged by the DTO and read by nobody afterwards: only their bytes stay in memory. */
+  readonly forgotten?: readonly string[]
+}
+
+function jsonBodyPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform<Exchange, Promise<JsonCall<Dto>>>> {
+  @Injectable()
+  class JsonBodyPipe implements PipeTransform<Exchange, Promise<JsonCall<Dto>>> {
+    private readonly check = new DtoCheck(dto)
+
+    constructor(private readonly store: ConfigStore) {}
+
+    async transform({ request, response }: Exchange): Promise<JsonCall<Dto>> {
+      const maximumBytes = this.store.current.limits.jsonBodyBytes
+      assertJson(request)
+      assertReadable(request, maximumBytes)
+      const call = callOf(request)
+      const read = readBody(request, response, { maximumBytes, timeoutMs: JSON_BODY_TIMEOUT_MS })
+      const body = JsonBody.parse(Buffer.isBuffer(read) ? read : await received(read, call))
+      const fields = this.check.accepts(body.fields) ? (body.fields as Dto) : await this.check.assert(body.fields)
+      return { body: body.as(fields), call }
+    }
+  }
+  return mixin(JsonBodyPipe)
+}
+
+function imageBodyPipe<Dto extends object>(
+  dto: Type<Dto>,
+  forgotten: readonly string[],
+): Type<PipeTransform<Exchange, Promise<JsonCall<Dto>>>> {
+  @Injectable()
+  class ImageBodyPipe implements PipeTransform<Exchange, Promise<JsonCall<Dto>>> {
+    private readonly check = new DtoCheck(dto)
+
+    constructor(private readonly store: ConfigStore) {}
+
+    async transform({ request, response }: Exchange): Promise<JsonCall<Dto>> {
+      const maximumBytes = this.store.current.limits.imageBodyBytes
+      assertJson(request)
+      assertReadable(request, maximumBytes)
+      const call = callOf(request)
+      const read = readBody(request, response, { maximumBytes, timeoutMs: IMAGE_BODY_TIMEOUT_MS })
+      const body = JsonBody.parse(Buffer.isBuffer(read) ? read : await received(read, call))
+      const fields = await this.check.assert(body.fields)
+      return { body: body.as({ ...fields, ...valuesOf(forgotten) }), call }
+    }
+  }
+  return mixin(ImageBodyPipe)
+}
+
+/** A body that is not there yet, and how long it took. */
+async function received(arriving: Promise<Buffer>, call: Call): Promise<Buffer> {
+  const startedAtMs = performance.now()
+  const bytes = await arriving
+  call.log.receiveMs = performance.now() - startedAtMs
+  return bytes
+}
+
+const valuesOf = (forgotten: readonly string[]): Record<string, undefined> =>
+  Object.fromEntries(forgotten.map((name) => [name, undefined]))
+
+/** A controller's JSON body: read within the limits, checked against the DTO, kept as the caller's bytes. */
+export function JsonRequest(
+  dto: Type<object>,
+  { limit = 'jsonBodyBytes', forgotten = [] }: JsonRequestOptions = {},
+): ParameterDecorator {
+  const parameter = HttpExchange(limit === 'imageBodyBytes' ? imageBodyPipe(dto, forgotten) : jsonBodyPipe(dto))
+  return (target, key, index) => {
+    parameter(target, key, index)
+    if (key === undefined) return
+    const descriptor = Object.getOwnPropertyDescriptor(target, key)
+    if (descriptor !== undefined) ApiBody({ type: dto })(target, key, descriptor)
+  }
+}
+
+/** The call itself: who asks, since when, and whether they are still there. */
+export const CurrentCall = createParamDecorator((_data, context) =>
+  callOf(context.switchToHttp().getRequest<Request>()),
+)
+
+/** As nearly every client spells it. */
+const PLAIN_JSON = 'application/json'
+const JSON_TYPE = /^application\/(?:json|[a-z0-9.+-]+\+json) *(?:;|$)/i
+
+/** Throws `unsupported_media_type` for whatever does not say that it is JSON in UTF-8. */
+export function assertJson(request: IncomingMessage): void {
+  const contentType = request.headers['content-type'] ?? ''
+  if (contentType === PLAIN_JSON) return
+  const charset = /charset *= *"?([^";\s]+)/i.exec(contentType)?.[1]?.toLowerCase()
+  if (JSON_TYPE.test(contentType) && (charset === undefined || charset === 'utf-8' || charset === 'utf8')) return
+  throw new GatewayError('unsupported_media_type', 'The Content-Type of this request must be application/json.')
+}

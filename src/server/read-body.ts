@@ -1,0 +1,120 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ArrivingBody } from '../core/arriving-body.js'
+import { GatewayError } from '../core/gateway-error.js'
+import { callerLeft, findCall, noteReceived } from '../core/request-context.js'
+
+export interface BodyLimits {
+  readonly maximumBytes: number
+  /** The whole body must have arrived within this time. */
+  readonly timeoutMs: number
+}
+
+/**
+ * Refuses from the headers alone what need not be read: a declared length over the limit (413), a compressed body (415).
+ * Called before the body is touched, so that a client which waits for `100 Continue` never sends it.
+ */
+export function assertReadable(request: IncomingMessage, maximumBytes: number): void {
+  const encoding = request.headers['content-encoding']
+  if (encoding !== undefined && encoding !== 'identity') {
+    throw new GatewayError(
+      'unsupported_media_type',
+      'Compressed request bodies are not accepted: send no Content-Encoding.',
+    )
+  }
+  if (Number(request.headers['content-length'] ?? 0) > maximumBytes) throw bodyTooLarge(maximumBytes)
+}
+
+export const bodyTooLarge = (maximumBytes: number): GatewayError =>
+  new GatewayError('payload_too_large', `The request body is larger than ${maximumBytes} bytes.`)
+
+/** A body on its way now is gone in seconds: the time to receive it and to hand it to an upstream. */
+const ROOM_AFTER_SECONDS = 5
+
+/** The process holds as much for its callers as it may. */
+export const noRoom = (): GatewayError =>
+  new GatewayError('overloaded', 'The gateway holds as many bytes of requests and answers as it may at the moment.', {
+    retryAfterSeconds: ROOM_AFTER_SECONDS,
+  })
+
+/**
+ * Room for a body that is held in memory, of whatever its headers announce and at most `maximumBytes` of it; undefined
+ * where nobody counts. Called before the body is asked for. Throws `overloaded` when there is no room.
+ */
+export function roomFor(request: IncomingMessage, maximumBytes: number): ArrivingBody | undefined {
+  const call = findCall(request)
+  if (call?.memory === undefined) return undefined
+  const body = call.memory.expect(call, announcedBytes(request), maximumBytes)
+  if (body === undefined) throw noRoom()
+  return body
+}
+
+function announcedBytes({ headers }: IncomingMessage): number | undefined {
+  const contentLength = headers['content-length']
+  if (contentLength !== undefined) return Number(contentLength)
+  return headers['transfer-encoding'] === undefined ? 0 : undefined
+}
+
+/** Tells a client that sent `Expect: 100-continue` to go on; the server leaves that decision to whoever reads a body. */
+export function continueIfAsked(request: IncomingMessage, response: ServerResponse): void {
+  if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
+}
+
+/**
+ * Reads a body into memory, at most `maximumBytes`; a client that waits is told to send it. Throws `payload_too_large`,
+ * `request_timeout`, `caller_left`, or `overloaded` when there is no room; what is still coming is discarded by the server.
+ */
+export function readBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  limits: BodyLimits,
+): Promise<Buffer> | Buffer {
+  // A small body has arrived together with its headers; it needs no listeners and no deadline. (`request.complete` is
+  // not yet true at this point: Node runs our code between the last byte and the end of the message.)
+  const isHere = request.readableLength > 0 && request.headers['content-length'] === String(request.readableLength)
+  const body = isHere ? (request.read() as Buffer | null) : null
+  if (body === null) return readArrivingBody(request, response, limits)
+  if (body.length > limits.maximumBytes) throw bodyTooLarge(limits.maximumBytes)
+  const call = findCall(request)
+  if (call?.memory?.take(call, body.length) === false) throw noRoom()
+  noteReceived(request, body.length)
+  return body
+}
+
+function readArrivingBody(request: IncomingMessage, response: ServerResponse, limits: BodyLimits): Promise<Buffer> {
+  const room = roomFor(request, limits.maximumBytes)
+  continueIfAsked(request, response)
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let received = 0
+    const settle = (outcome: () => void): void => {
+      clearTimeout(timer)
+      request.removeListener('data', onData).removeListener('end', onEnd).removeListener('close', onClose)
+      noteReceived(request, received)
+      room?.end()
+      outcome()
+    }
+    const fail = (error: GatewayError): void => {
+      settle(() => {
+        reject(error)
+      })
+    }
+    const onData = (chunk: Buffer): void => {
+      received += chunk.length
+      if (received > limits.maximumBytes) fail(bodyTooLarge(limits.maximumBytes))
+      else if (room?.arrived(chunk.length) === false) fail(noRoom())
+      else chunks.push(chunk)
+    }
+    const onEnd = (): void => {
+      settle(() => {
+        resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, received))
+      })
+    }
+    const onClose = (): void => {
+      fail(callerLeft())
+    }
+    const timer = setTimeout(() => {
+      fail(new GatewayError('request_timeout', `The request body did not arrive within ${limits.timeoutMs} ms.`))
+    }, limits.timeoutMs)
+    request.on('data', onData).on('end', onEnd).on('close', onClose)
+  })
+}

@@ -1,0 +1,161 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { sql } from 'kysely'
+import { eventually } from '../../test/support/eventually.js'
+import { startPostgres, type TestPostgres } from '../../test/support/postgres.js'
+import { STORE_START_MS, type TestStore, testStore } from '../../test/support/stores.js'
+import { StoreUnusable } from './store-unusable.js'
+
+jest.setTimeout(STORE_START_MS)
+
+let postgres: TestPostgres
+let url: string
+const stores: TestStore[] = []
+
+function store(address: string, maxConnections?: number): TestStore {
+  const opened = testStore({ url: address }, maxConnections)
+  stores.push(opened)
+  return opened
+}
+
+const execute = async ({ database }: TestStore, statement: string): Promise<unknown[]> =>
+  database.run(async (queries) => (await sql.raw(statement).execute(queries)).rows)
+
+const one = (opened: TestStore): Promise<unknown[]> => execute(opened, 'select 1 as one')
+
+const OVERLOADED = { kind: 'overloaded', details: { retryAfterSeconds: 5 } }
+
+beforeAll(async () => {
+  postgres = await startPostgres()
+  url = await postgres.emptyDatabase()
+})
+
+afterEach(async () => {
+  for (const opened of stores.splice(0)) await opened.close()
+})
+
+afterAll(() => postgres.close())
+
+describe('the store in PostgreSQL', () => {
+  it('reads counts and times as numbers, and ends what takes longer than three seconds', async () => {
+    const opened = store(url)
+    const [row] = await execute(
+      opened,
+      `select 1800000000000::bigint as time, current_setting('statement_timeout') as limit`,
+    )
+    expect(row).toEqual({ time: 1_800_000_000_000, limit: '3s' })
+  })
+
+  it('tells a server with too much to do from one that is lost', async () => {
+    const opened = store(url)
+    const slow = execute(opened, 'select pg_sleep(30)')
+    const busy = { kind: 'overloaded', details: { retryAfterSeconds: 1 }, cause: { code: '57014' } }
+    await expect(slow).rejects.toMatchObject(busy)
+    expect(opened.readiness.isReady).toBe(true)
+    expect(await one(opened)).toEqual([{ one: 1 }])
+  })
+
+  it('survives the end of single connections without being down for a moment', async () => {
+    const opened = store(url, 2)
+    const [own] = (await execute(opened, 'select pg_backend_pid() as pid')) as { pid: number }[]
+    const admin = store(url)
+    const died = execute(opened, 'select pg_sleep(2)').catch((error: unknown) => error)
+    await eventually(async () => {
+      const active = await execute(
+        admin,
+        `select pid from pg_stat_activity where pid = ${String(own?.pid)} and state = 'active'`,
+      )
+      return active.length === 1
+    })
+    await execute(admin, `select pg_terminate_backend(${String(own?.pid)})`)
+    expect(await died).toMatchObject(OVERLOADED)
+    // The pool may not have noticed yet that it has a dead connection.
+    await eventually(() => one(opened).then(Boolean, () => false))
+    expect(opened.readiness.isReady).toBe(true)
+    expect(opened.log()).toEqual([])
+  })
+
+  it('says what is set up wrongly, and does not take it for a server that is away', async () => {
+    const opened = store(url.replace(/\w+$/, 'no_such_database'))
+    await expect(opened.database.open()).rejects.toThrow(StoreUnusable)
+    await expect(opened.database.open()).rejects.toThrow(
+      'The store cannot be opened: database "no_such_database" does not exist',
+    )
+    await expect(one(opened)).rejects.toMatchObject({ kind: 'overloaded' })
+    expect(opened.readiness.word).toBe('store_unreachable')
+  })
+
+  it('is refused at once while its server is away, and is back by itself', async () => {
+    const opened = store(url)
+    await one(opened)
+    const running = execute(opened, 'select pg_sleep(2)').catch((error: unknown) => error)
+    await postgres.kill()
+    expect(await running).toMatchObject({ kind: 'overloaded' })
+    await eventually(() => opened.readiness.word === 'store_unreachable')
+    const before = performance.now()
+    await expect(one(opened)).rejects.toMatchObject(OVERLOADED)
+    expect(performance.now() - before).toBeLessThan(500)
+    await postgres.start()
+    await eventually(() => opened.readiness.isReady)
+    expect(await one(opened)).toEqual([{ one: 1 }])
+    expect(opened.log().map(({ msg }) => msg)).toContain('the store is back')
+  })
+
+  it('is looked for in the background when its server is away at the start', async () => {
+    await postgres.kill()
+    const opened = store(url)
+    const isOpen = new Promise<void>((resolve) => {
+      opened.database.whenOpen(resolve)
+    })
+    await expect(opened.database.open()).rejects.toMatchObject(OVERLOADED)
+    expect(opened.readiness.word).toBe('store_unreachable')
+    expect(JSON.stringify(opened.log())).not.toContain('postgres://')
+    await postgres.start()
+    await isOpen
+    expect(opened.readiness.isReady).toBe(true)
+    expect(await one(opened)).toEqual([{ one: 1 }])
+  })
+
+  it('gives up on a server that has fallen silent, and finds it again', async () => {
+    const proxy = await silenceableProxy(Number(new URL(url).port))
+    const opened = store(url.replace(/:\d+\//, `:${proxy.port}/`), 1)
+    await one(opened)
+    proxy.silence()
+    await expect(one(opened)).rejects.toMatchObject(OVERLOADED)
+    await eventually(() => opened.readiness.word === 'store_unreachable')
+    proxy.speak()
+    await eventually(() => opened.readiness.isReady)
+    expect(await one(opened)).toEqual([{ one: 1 }])
+    await opened.close()
+    await proxy.close()
+  })
+})
+
+/** Passes bytes to a port of this machine; while it is silent, it takes them and passes none. */
+async function silenceableProxy(target: number) {
+  let isSilent = false
+  const sockets = new Set<Socket>()
+  const keep = (socket: Socket): Socket => {
+    sockets.add(socket)
+    return socket.on('error', () => undefined)
+  }
+  const server: Server = createServer((client) => {
+    const upstream = keep(connect(target, '127.0.0.1'))
+    keep(client).on('data', (bytes) => isSilent || upstream.write(bytes))
+    upstream.on('data', (bytes) => isSilent || client.write(bytes))
+    client.on('close', () => upstream.destroy())
+    upstream.on('close', () => client.destroy())
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    silence: () => (isSilent = true),
+    speak: () => (isSilent = false),
+    close: async () => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}

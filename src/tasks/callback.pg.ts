@@ -1,0 +1,147 @@
+import { Injectable } from '@nestjs/common'
+import { type Kysely, sql } from 'kysely'
+import type { CallbackDeliveryRow, DatabaseSchema } from '../storage/database-schema.js'
+import { Database } from '../storage/database.js'
+import {
+  type CallbackClaim,
+  type CallbackDelivery,
+  type CallbackOutcome,
+  CallbackRepository,
+} from './callback.repository.js'
+
+type Queries = Kysely<DatabaseSchema>
+
+/** In these words, which the index has too: the planner compares them. */
+const isOpen = sql<boolean>`callback_delivery.next_attempt_at_ms is not null`
+const dueAtMs = sql<number>`greatest(callback_delivery.next_attempt_at_ms, callback_delivery.locked_until_ms)`
+
+/** The outbox in PostgreSQL, embedded or not. */
+@Injectable()
+export class KyselyCallbackRepository extends CallbackRepository {
+  constructor(private readonly database: Database) {
+    super()
+  }
+
+  override async claimDue(claim: CallbackClaim): Promise<readonly CallbackDelivery[]> {
+    const rows = await this.database.run((queries) => claimRows(queries, claim))
+    return rows.sort((one, other) => one.due_at_ms - other.due_at_ms || one.sequence - other.sequence).map(deliveryOf)
+  }
+
+  override async nextDueAtMs(): Promise<number | undefined> {
+    const row = await this.database.run((queries) =>
+      queries
+        .selectFrom('callback_delivery')
+        .select(dueAtMs.as('due_at_ms'))
+        .where(isOpen)
+        .orderBy(dueAtMs)
+        .limit(1)
+        .executeTakeFirst(),
+    )
+    return row?.due_at_ms
+  }
+
+  override async settle(webhookId: string, outcome: CallbackOutcome): Promise<void> {
+    await this.database.run((queries) =>
+      queries
+        .updateTable('callback_delivery')
+        .set({ attempts: sql<number>`attempts + 1`, locked_until_ms: 0, ...settled(outcome) })
+        .where('webhook_id', '=', webhookId)
+        // A process that lost its lease may still settle; what has ended by then stays as it ended.
+        .where(isOpen)
+        .execute(),
+    )
+  }
+
+  override async ofTask(ownerId: string, taskId: string): Promise<readonly CallbackDelivery[]> {
+    const rows = await this.database.run((queries) =>
+      queries
+        .selectFrom('callback_delivery')
+        .selectAll()
+        .where('owner_id', '=', ownerId)
+        .where('task_id', '=', taskId)
+        .orderBy('sequence')
+        .execute(),
+    )
+    return rows.map(deliveryOf)
+  }
+
+  override async redeliver(ownerId: string, webhookId: string, nowMs: number): Promise<boolean> {
+    const row = await this.database.run((queries) =>
+      queries
+        .updateTable('callback_delivery')
+        .set({ attempts: 0, next_attempt_at_ms: nowMs, delivered_at_ms: null, exhausted_at_ms: null, last_error: null })
+        .where('owner_id', '=', ownerId)
+        .where('webhook_id', '=', webhookId)
+        .returning('webhook_id')
+        .executeTakeFirst(),
+    )
+    return row !== undefined
+  }
+
+  override async countOpen(): Promise<{ readonly waiting: number; readonly exhausted: number }> {
+    return this.database.run(async (queries) => {
+      const waiting = await queries
+        .selectFrom('callback_delivery')
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .where(isOpen)
+        .executeTakeFirstOrThrow()
+      const exhausted = await queries
+        .selectFrom('callback_delivery')
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .where('exhausted_at_ms', 'is not', null)
+        .executeTakeFirstOrThrow()
+      return { waiting: waiting.count, exhausted: exhausted.count }
+    })
+  }
+}
+
+const claimRows = (queries: Queries, { nowMs, lockedUntilMs, limit, exceptHosts }: CallbackClaim) =>
+  queries
+    .with(
+      // Evaluated once, whatever the planner makes of the join: the limit holds.
+      (name) => name('due').materialized(),
+      (parts) =>
+        parts
+          .selectFrom('callback_delivery')
+          .select(['callback_delivery.webhook_id', dueAtMs.as('due_at_ms')])
+          .where(isOpen)
+          .where(dueAtMs, '<=', nowMs)
+          .where(sql<boolean>`callback_delivery.host <> all (${exceptHosts}::text[])`)
+          .orderBy(dueAtMs)
+          .orderBy('callback_delivery.sequence')
+          .limit(limit)
+          .forUpdate()
+          .skipLocked(),
+    )
+    .updateTable('callback_delivery')
+    .from('due')
+    .set({ locked_until_ms: lockedUntilMs })
+    .whereRef('callback_delivery.webhook_id', '=', 'due.webhook_id')
+    .returningAll('callback_delivery')
+    .returning('due.due_at_ms')
+    .execute()
+
+function settled(outcome: CallbackOutcome) {
+  switch (outcome.outcome) {
+    case 'delivered':
+      return { next_attempt_at_ms: null, delivered_at_ms: outcome.atMs, last_error: null }
+    case 'retry':
+      return { next_attempt_at_ms: outcome.nextAttemptAtMs, last_error: outcome.error }
+    case 'exhausted':
+      return { next_attempt_at_ms: null, exhausted_at_ms: outcome.atMs, last_error: outcome.error }
+  }
+}
+
+const deliveryOf = (row: CallbackDeliveryRow): CallbackDelivery => ({
+  webhookId: row.webhook_id,
+  taskId: row.task_id,
+  ownerId: row.owner_id,
+  url: row.url,
+  body: row.body,
+  attempts: row.attempts,
+  createdAtMs: row.created_at_ms,
+  ...(row.next_attempt_at_ms === null ? {} : { nextAttemptAtMs: row.next_attempt_at_ms }),
+  ...(row.delivered_at_ms === null ? {} : { deliveredAtMs: row.delivered_at_ms }),
+  ...(row.exhausted_at_ms === null ? {} : { exhaustedAtMs: row.exhausted_at_ms }),
+  ...(row.last_error === null ? {} : { lastError: row.last_error }),
+})

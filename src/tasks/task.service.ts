@@ -1,0 +1,96 @@
+import { Inject, Injectable } from '@nestjs/common'
+import type { Caller } from '../core/caller.js'
+import { GatewayError } from '../core/gateway-error.js'
+import { ownerOf } from '../core/owner.js'
+import type { Call } from '../core/request-context.js'
+import type { VideoKind } from '../providers/video.contract.js'
+import { CallbackSender } from './callback-delivery.js'
+import { type CallbackDelivery, CallbackRepository } from './callback.repository.js'
+import { Clock } from './clock.js'
+import { TaskCreation } from './create-task.js'
+import type { EventSender } from './record-task.js'
+import { RefreshGate } from './refresh-gate.js'
+import { TaskRefresh } from './refresh-task.js'
+import { isUnconfirmed } from './task-states.js'
+import { TaskWatchers } from './task-watchers.js'
+import { isTerminal, isUpstreamExternalId, type Task } from './task.js'
+import { type TaskPage, TaskRepository } from './task.repository.js'
+import { type CreateAnswer, type TaskOrder, Tasks } from './tasks.js'
+
+/** By then a lost create has been looked for again. */
+const UNCONFIRMED_RETRY_SECONDS = 5
+
+/** Durable tasks: what callers may do with them. The work behind it is done by `TaskCreation` and `TaskPoller`. */
+@Injectable()
+export class TaskEngine extends Tasks {
+  constructor(
+    private readonly tasks: TaskRepository,
+    private readonly callbacks: CallbackRepository,
+    private readonly creation: TaskCreation,
+    private readonly refresh: TaskRefresh,
+    private readonly gate: RefreshGate,
+    private readonly watchers: TaskWatchers,
+    private readonly clock: Clock,
+    @Inject(CallbackSender) private readonly sender: EventSender,
+  ) {
+    super()
+  }
+
+  create(order: TaskOrder, call: Call): Promise<CreateAnswer> {
+    return this.creation.create(order, call)
+  }
+
+  async find(kind: VideoKind, id: string, call: Call): Promise<Task | undefined> {
+    const stored = await this.tasks.find(ownerOf(call.caller), kind, id)
+    if (stored === undefined) {
+      // Asked for at its upstream, a task of somebody else would be shown.
+      if (isUpstreamExternalId(id) || (await this.tasks.isKnown(kind, id))) throw notFound('There is no such task.')
+      return undefined
+    }
+    const task = await this.refreshed(stored, call)
+    if (task === undefined || isUnconfirmed(task.state)) throw unconfirmed()
+    return task
+  }
+
+  list(kind: VideoKind, page: TaskPage, caller: Caller): Promise<readonly Task[]> {
+    return this.tasks.list(ownerOf(caller), kind, page)
+  }
+
+  watch(task: Task, call: Call, onChange: (task: Task) => void): Promise<void> {
+    return this.watchers.watch(task, call, () => this.current(task.id, call), onChange)
+  }
+
+  deliveries(task: Task): Promise<readonly CallbackDelivery[]> {
+    return this.callbacks.ofTask(task.ownerId, task.id)
+  }
+
+  async redeliver(webhookId: string, caller: Caller): Promise<boolean> {
+    const isThere = await this.callbacks.redeliver(ownerOf(caller), webhookId, this.clock.nowMs())
+    if (isThere) this.sender.wake()
+    return isThere
+  }
+
+  /** A task of a caller with an upstream key of its own changes only when that caller asks: nobody else can. */
+  private async current(taskId: string, call: Call): Promise<Task | undefined> {
+    const task = await this.tasks.byId(taskId)
+    return task === undefined || call.caller.bearer === undefined ? task : await this.refreshed(task, call)
+  }
+
+  /** As its upstream shows it now; as stored when that was asked a moment ago, or does not answer, or has ended. */
+  private async refreshed(task: Task, call: Call): Promise<Task | undefined> {
+    if (isTerminal(task.state) || !this.gate.enter(task.id)) return task
+    const observation = await this.refresh.look(task, call)
+    // What it does not say is judged by the poller, which holds a lease.
+    if (observation.kind !== 'seen') return task
+    const { task: refreshed } = await this.refresh.settle(task, observation, call)
+    return refreshed ?? (await this.tasks.byId(task.id))
+  }
+}
+
+const notFound = (message: string): GatewayError => new GatewayError('not_found', message)
+
+const unconfirmed = (): GatewayError =>
+  new GatewayError('not_found', 'There is no such task yet: its create has not been confirmed.', {
+    retryAfterSeconds: UNCONFIRMED_RETRY_SECONDS,
+    retryable: true,
+  })

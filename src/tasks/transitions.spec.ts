@@ -1,0 +1,210 @@
+import { describe, expect, it } from '@jest/globals'
+import type { VideoTaskStatus } from '../providers/video.contract.js'
+import { TRANSITIONS } from './task-states.js'
+import { GONE, judge, NO_RECORD, type Observation, TOO_LATE, type Verdict } from './task-verdict.js'
+import type { Task, TaskState } from './task.js'
+import type { Reschedule, TaskChange } from './task.repository.js'
+import type { Terms } from './transitions.js'
+
+const NOW_MS = 1_750_000_000_000
+const TERMS: Terms = {
+  nowMs: NOW_MS,
+  chance: 0.5,
+  pollIntervalMs: 5000,
+  reconcileMs: 600_000,
+  maxAgeMs: 86_400_000,
+  firstCallbackMs: 7,
+  requestId: 'req_1',
+}
+const STATUSES: readonly VideoTaskStatus[] = ['submitted', 'processing', 'succeed', 'failed']
+
+const isOpen = (state: TaskState): boolean => state === 'creating' || state === 'unknown'
+
+function taskIn(state: TaskState, changes: Partial<Task> = {}): Task {
+  return {
+    id: 'task-1',
+    kind: 'text2video',
+    ownerId: 'team-a',
+    channelId: 'main',
+    model: 'test-video',
+    state,
+    externalTaskId: 'order-1',
+    upstreamExternalId: 'aaaaaaaaaaaa.order-1',
+    callbackUrl: 'https://receiver.example/hook',
+    callbackToken: 'token',
+    nextPollAtMs: NOW_MS,
+    polls: 3,
+    misses: 1,
+    createdAtMs: NOW_MS - 30_000,
+    updatedAtMs: NOW_MS - 20_000,
+    deadlineAtMs: NOW_MS + 100_000,
+    ...(isOpen(state) ? {} : { upstreamTaskId: '8', object: `{"task_status":"${state}"}` }),
+    ...changes,
+  }
+}
+
+const seen = (status: VideoTaskStatus, object = `{"task_status":"${status}"}`): Observation => ({
+  kind: 'seen',
+  upstream: { id: '8', status, object, message: 'SUCCEED' },
+})
+
+function changeOf(verdict: Verdict): TaskChange {
+  if (!('change' in verdict)) throw new Error('the task was only rescheduled')
+  return verdict.change
+}
+
+function rescheduleOf(verdict: Verdict): Reschedule {
+  if (!('reschedule' in verdict)) throw new Error('the task was changed')
+  return verdict.reschedule
+}
+
+const OPEN_STATES = ['creating', 'unknown', 'submitted', 'processing'] as const
+const MOVES = OPEN_STATES.flatMap((from) =>
+  STATUSES.map((to) => ({ from, to, allowed: (TRANSITIONS[from] as readonly TaskState[]).includes(to) })),
+)
+
+describe('A task seen at its upstream', () => {
+  it.each(MOVES.filter(({ allowed }) => allowed))('goes from $from to $to', ({ from, to }) => {
+    const change = changeOf(judge(taskIn(from), seen(to, '{"e":"aaaaaaaaaaaa.order-1","n":1.0}'), TERMS))
+    expect(change).toMatchObject({
+      from: [from],
+      state: to,
+      upstreamTaskId: '8',
+      object: '{"e":"order-1","n":1.0}',
+      polls: 0,
+      misses: 0,
+      updatedAtMs: NOW_MS,
+      deadlineAtMs: isOpen(from) ? NOW_MS - 30_000 + 86_400_000 : NOW_MS + 100_000,
+      nextPollAtMs: to === 'succeed' || to === 'failed' ? NOW_MS : NOW_MS + 5000,
+    })
+    // The caller hears of everything but that its create was accepted, in the words of the query answer.
+    if (to === 'submitted') expect(change.event).toBeUndefined()
+    else expect(change.event).toMatchObject({ body: change.object, nextAttemptAtMs: NOW_MS + 7 })
+    const body = '{"code":0,"message":"SUCCEED","request_id":"req_1","data":{"e":"order-1","n":1.0}}'
+    expect(change.answer).toEqual(isOpen(from) ? { status: 200, body } : undefined)
+  })
+
+  it.each(MOVES.filter(({ from, to, allowed }) => !allowed && from !== to))(
+    'never goes back from $from to $to',
+    ({ from, to }) => {
+      expect(rescheduleOf(judge(taskIn(from), seen(to, '{"late":1}'), TERMS))).toEqual({
+        id: 'task-1',
+        nextPollAtMs: NOW_MS + 5000,
+        polls: 4,
+        misses: 0,
+      })
+    },
+  )
+
+  it('in the same state is polled again, later, and a newer object of it is kept without an event', () => {
+    expect(rescheduleOf(judge(taskIn('processing'), seen('processing'), TERMS)).polls).toBe(4)
+    const change = changeOf(judge(taskIn('processing'), seen('processing', '{"progress":50}'), TERMS))
+    expect(change).toMatchObject({ from: ['processing'], state: 'processing', object: '{"progress":50}', polls: 4 })
+    expect([change.event, change.answer]).toEqual([undefined, undefined])
+  })
+
+  it('makes no event for a caller who gave no address', () => {
+    const task = Object.fromEntries(Object.entries(taskIn('submitted')).filter(([name]) => name !== 'callbackUrl'))
+    expect(changeOf(judge(task as unknown as Task, seen('succeed'), TERMS)).event).toBeUndefined()
+  })
+
+  it('has one id per event', () => {
+    const ids = ['processing', 'succeed'].map(
+      (to) => changeOf(judge(taskIn('submitted'), seen(to as VideoTaskStatus), TERMS)).event?.webhookId,
+    )
+    expect(ids[0]).toMatch(/^msg_[0-9a-f]{32}$/)
+    expect(ids[0]).not.toBe(ids[1])
+  })
+
+  it('is polled once more when its time is up, and not later', () => {
+    const task = taskIn('processing', { deadlineAtMs: NOW_MS + 1000 })
+    expect(rescheduleOf(judge(task, seen('processing'), TERMS)).nextPollAtMs).toBe(NOW_MS + 1000)
+  })
+})
+
+describe('A task whose time is up', () => {
+  const LATE = { deadlineAtMs: NOW_MS, createdAtMs: NOW_MS - 86_400_000 }
+
+  it.each(['submitted', 'processing'] as const)('in %s fails, whatever the upstream says or does not say', (state) => {
+    const observations: Observation[] = [
+      seen(state),
+      { kind: 'failed', failures: 0 },
+      { kind: 'unreachable' },
+      { kind: 'absent' },
+    ]
+    for (const observation of observations) {
+      const change = changeOf(judge(taskIn(state, { ...LATE, misses: 0 }), observation, TERMS))
+      expect(change).toMatchObject({ from: [state], state: 'failed', upstreamTaskId: '8' })
+      expect(change.event?.body).toBe(change.object)
+      expect(JSON.parse(change.object ?? '')).toEqual({
+        task_status: 'failed',
+        task_status_msg: TOO_LATE,
+        updated_at: NOW_MS,
+      })
+    }
+  })
+
+  it('still ends well when it has just ended', () => {
+    expect(changeOf(judge(taskIn('processing', LATE), seen('succeed'), TERMS)).state).toBe('succeed')
+  })
+
+  it.each(['creating', 'unknown'] as const)('in %s fails when its upstream could never be asked', (state) => {
+    for (const observation of [{ kind: 'failed', failures: 9 }, { kind: 'unreachable' }] as const) {
+      expect(changeOf(judge(taskIn(state, LATE), observation, TERMS)).state).toBe('failed')
+    }
+  })
+})
+
+describe('A task its upstream does not know', () => {
+  it('fails the second time in a row', () => {
+    const first = rescheduleOf(judge(taskIn('processing', { misses: 0 }), { kind: 'absent' }, TERMS))
+    expect(first).toMatchObject({ misses: 1, polls: 4 })
+    const change = changeOf(judge(taskIn('processing', { misses: 1 }), { kind: 'absent' }, TERMS))
+    expect(change.state).toBe('failed')
+    expect(JSON.parse(change.object ?? '')).toMatchObject({ task_status_msg: GONE })
+  })
+
+  it('is looked for with pauses that grow while its create is in doubt', () => {
+    const task = taskIn('unknown', { polls: 2, misses: 2 })
+    expect(rescheduleOf(judge(task, { kind: 'absent' }, TERMS))).toMatchObject({
+      nextPollAtMs: NOW_MS + 4000,
+      polls: 3,
+    })
+  })
+
+  it('has failed when it was looked for long enough, under an id that can be asked for', () => {
+    const task = taskIn('unknown', { deadlineAtMs: NOW_MS })
+    const change = changeOf(judge(task, { kind: 'absent' }, TERMS))
+    expect(change).toMatchObject({ state: 'failed', upstreamTaskId: 'task-1' })
+    expect(JSON.parse(change.object ?? '')).toEqual({
+      task_id: 'task-1',
+      task_status: 'failed',
+      task_status_msg: NO_RECORD,
+      task_info: { external_task_id: 'order-1' },
+      created_at: task.createdAtMs,
+      updated_at: NOW_MS,
+    })
+    expect(change.answer?.body).toContain('"task_status":"failed"')
+    expect(change.event?.body).toBe(change.object)
+  })
+
+  it('is not given up because the upstream is down when its time to be found runs out', () => {
+    const task = taskIn('unknown', { deadlineAtMs: NOW_MS - 1 })
+    const later = rescheduleOf(judge(task, { kind: 'failed', failures: 0 }, TERMS))
+    expect(later.nextPollAtMs).toBe(NOW_MS + 5000)
+    expect(later.misses).toBe(task.misses)
+  })
+})
+
+describe('A create whose process died', () => {
+  it.each([{ kind: 'absent' }, { kind: 'failed', failures: 0 }, { kind: 'unreachable' }] as const)(
+    'is in doubt from the first look on: $kind',
+    (observation) => {
+      expect(changeOf(judge(taskIn('creating'), observation, TERMS))).toMatchObject({
+        from: ['creating'],
+        state: 'unknown',
+        deadlineAtMs: NOW_MS + 600_000,
+      })
+    },
+  )
+})

@@ -1,0 +1,215 @@
+import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit, Optional } from '@nestjs/common'
+import { Client } from 'undici'
+import type { UpstreamTimeouts } from '../config/channel-config.js'
+import { ConfigStore } from '../config/config-store.js'
+import type { ByteSource } from '../core/byte-source.js'
+import type { GatewayError } from '../core/gateway-error.js'
+import type { Call } from '../core/request-context.js'
+import { boundedLookups } from './bounded-lookups.js'
+import { explained, refusalWithin, verdictWithin } from './guarded-client-refusal.js'
+import { admit, carriedHeaders, readUrl, redirectLocation, redirectTarget } from './guarded-url.js'
+import {
+  checkedLookup,
+  literalAddress,
+  resolveChecked,
+  resolveHost,
+  type ResolveHost,
+  TooManyRedirects,
+} from './ssrf-guard.js'
+import { assertGuardHolds } from './ssrf-self-test.js'
+import { UpstreamExchange, type UpstreamResponse } from './upstream-exchange.js'
+
+export interface GuardedRequest {
+  readonly call: Call
+  /** On the performance clock; bounds all hops together, the body included. */
+  readonly deadlineAtMs: number
+  /** `connectMs` (the name's resolution included), `firstByteMs` and `idleMs` hold for each hop; `totalMs` is not read. */
+  readonly timeouts: UpstreamTimeouts
+  /** Names and values in turn. Only harmless ones follow a redirect to another origin. */
+  readonly headers?: readonly string[]
+  /** Default 3; 0 refuses the first. */
+  readonly maximumRedirects?: number
+  /** A body that grows beyond it fails with `upstream_failed`; absent = no limit here. */
+  readonly maximumBytes?: number
+  /** Called with each URL before it is asked, the first one included; what it throws is what the request fails with. */
+  readonly assertWanted?: (url: string) => void
+  /** The caller's field that held the URL; absent = an upstream gave it. Decides whose fault a refused URL is. */
+  readonly callersField?: string
+}
+
+export interface GuardedPost extends Omit<GuardedRequest, 'maximumRedirects' | 'maximumBytes' | 'assertWanted'> {
+  readonly body: Buffer
+}
+
+export interface GuardedResponse extends UpstreamResponse {
+  /** Where the answer came from, after all redirects. */
+  readonly url: string
+}
+
+/** The receiver's own words are not wanted; so many of them are read, so that it need not see its connection cut. */
+const DROPPED_BYTES = 65_536
+
+/** At once, those included that nobody waits for any more. Two at a time have a thread. */
+const MOST_LOOKUPS = 128
+
+interface Outgoing {
+  readonly method: 'GET' | 'POST'
+  readonly headers: readonly string[]
+  readonly body: Buffer | null
+}
+
+/** Nobody provides it: a token is needed where a constructor takes what tests alone give it. */
+export const RESOLVE_HOST = Symbol('resolve host')
+
+/**
+ * The guarded door for URLs that callers or upstreams send: it reaches public addresses only, and what the operator
+ * exempts by `ssrf.allow`. Channels' own addresses go through `UpstreamClient` instead.
+ *
+ * Rejects with a `GatewayError`. A URL that is not allowed, at first or after a redirect, is `invalid_request` with code
+ * `url_not_allowed` and the field as `param` where a caller sent it, otherwise `upstream_failed`, a broken answer of the
+ * channel; its `cause` is an `AddressRefused`. Failures of the transport are those of `UpstreamClient`.
+ */
+@Injectable()
+export class GuardedClient implements OnModuleInit, OnApplicationShutdown {
+  private readonly running = new Set<Client>()
+  private readonly resolve: ResolveHost
+
+  constructor(
+    private readonly store: ConfigStore,
+    @Optional() @Inject(RESOLVE_HOST) resolve: ResolveHost = resolveHost,
+  ) {
+    this.resolve = boundedLookups(resolve, MOST_LOOKUPS)
+  }
+
+  /** Rejects, so that nothing starts, when the guard lets something through that it must refuse. */
+  async onModuleInit(): Promise<void> {
+    await assertGuardHolds()
+  }
+
+  /** An answer of any status but a redirect that says where to; its body has not been read. */
+  get(url: string, request: GuardedRequest): Promise<GuardedResponse> {
+    return explained(request.callersField, () => this.follow(readUrl(url), request))
+  }
+
+  /**
+   * Sends a body once. An answer of any status, redirects included, which are not followed; its own body is dropped. The
+   * answer counts from its head on: a body that breaks off, or goes on too long, changes nothing.
+   */
+  async post(url: string, request: GuardedPost): Promise<Pick<UpstreamResponse, 'status' | 'headers'>> {
+    const { body, headers = [], callersField } = request
+    const outgoing = { method: 'POST', headers, body } as const
+    const response = await explained(callersField, () =>
+      this.send(readUrl(url), outgoing, { ...request, maximumBytes: DROPPED_BYTES }),
+    )
+    await ended(response.body)
+    return { status: response.status, headers: response.headers }
+  }
+
+  /**
+   * Judges a caller's URL before it is used: rejects as `get` would. A host that no name server knows within `resolveMs`
+   * passes, as one may later; whatever passes here is judged again when it is used.
+   */
+  assertAllowed(url: string, callersField: string, resolveMs: number): Promise<void> {
+    return this.judge(url, callersField, (resolution) => refusalWithin(resolveMs, resolution))
+  }
+
+  /**
+   * The same for a URL that somebody else will fetch, so that nothing judges it again: what could not be judged within
+   * `resolveMs` fails with `upstream_timeout` or `upstream_failed`. A host that does not exist passes.
+   */
+  assertAllowedElsewhere(url: string, callersField: string, resolveMs: number): Promise<void> {
+    return this.judge(url, callersField, (resolution) => verdictWithin(resolveMs, resolution, callersField))
+  }
+
+  private judge(
+    url: string,
+    callersField: string,
+    verdictOf: (resolution: Promise<unknown>) => Promise<void>,
+  ): Promise<void> {
+    return explained(callersField, async () => {
+      const target = readUrl(url)
+      const isAccepted = admit(target, this.store.current.ssrf.allow)
+      if (literalAddress(target) !== undefined) return
+      await verdictOf(resolveChecked(target.hostname, this.resolve, isAccepted))
+    })
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all([...this.running].map((client) => client.destroy()))
+  }
+
+  private async follow(first: URL, request: GuardedRequest): Promise<GuardedResponse> {
+    const { maximumRedirects = 3 } = request
+    let url = first
+    let headers = request.headers ?? []
+    for (let redirects = 0; ; redirects++) {
+      request.assertWanted?.(url.href)
+      const response = await this.send(url, { method: 'GET', headers, body: null }, request)
+      const location = redirectLocation(response)
+      if (location === undefined) return { ...response, url: url.href }
+      response.body.cancel()
+      if (redirects >= maximumRedirects) throw new TooManyRedirects()
+      const next = redirectTarget(location, url)
+      headers = carriedHeaders(headers, url, next)
+      url = next
+    }
+  }
+
+  private send(url: URL, outgoing: Outgoing, request: GuardedRequest): Promise<UpstreamResponse> {
+    const { call, timeouts, deadlineAtMs } = request
+    call.assertPresent()
+    const client = this.clientFor(url, request)
+    return new Promise((resolve, reject) => {
+      const fail = (error: GatewayError): void => {
+        reject(error)
+        // A connection that is still being made has nobody left to wait for it.
+        void client.destroy()
+      }
+      const exchange = new UpstreamExchange(call, deadlineAtMs, resolve, fail)
+      client.dispatch(
+        {
+          method: outgoing.method,
+          path: url.pathname + url.search,
+          headers: outgoing.headers as string[],
+          body: outgoing.body,
+          headersTimeout: timeouts.firstByteMs,
+          bodyTimeout: timeouts.idleMs,
+          reset: true,
+        },
+        exchange,
+      )
+      this.closeAfterUse(client)
+    })
+  }
+
+  /** One connection for one request: a kept one would outlive its check, and could be found by another caller. */
+  private clientFor(url: URL, { timeouts, maximumBytes }: GuardedRequest): Client {
+    const isAccepted = admit(url, this.store.current.ssrf.allow)
+    return new Client(url.origin, {
+      connect: { timeout: timeouts.connectMs, lookup: checkedLookup(this.resolve, isAccepted) },
+      ...(maximumBytes === undefined ? {} : { maxResponseSize: maximumBytes }),
+    })
+  }
+
+  private closeAfterUse(client: Client): void {
+    this.running.add(client)
+    const forget = (): void => {
+      this.running.delete(client)
+    }
+    // Closing waits for the answer's end; it is refused where the request has failed already.
+    client.close().then(forget, forget)
+  }
+}
+
+/** Waits for the rest of an answer that nobody reads; how it ends makes no difference. */
+function ended(body: ByteSource): Promise<void> {
+  return new Promise((resolve) => {
+    body.start({
+      data: () => undefined,
+      end: resolve,
+      fail: () => {
+        resolve()
+      },
+    })
+  })
+}

@@ -1,0 +1,224 @@
+import type { ByteSink, ByteSource } from '../core/byte-source.js'
+import { FrameAssembler } from '../core/frame-assembler.js'
+import { GatewayError } from '../core/gateway-error.js'
+import { scrubbedJson, scrubMessage } from '../core/message-text.js'
+import { framesOf, hasLine, jsonOf, type LineReader, readLines } from '../core/sse.js'
+import { StreamTail } from '../core/stream-tail.js'
+
+/** What one event-stream dialect looks like to the relay. */
+export interface SseDialect {
+  /**
+   * Any of these means that the upstream finished what it had to say. A mark that begins with a field name (`data:`,
+   * `event:`) counts at the beginning of a line only, where no text of a model can stand; others are JSON fragments
+   * with an unescaped quote, which no text of a model can contain. In a line a space stands for any or none.
+   */
+  readonly completionMarks: readonly string[]
+  /** Begins the frame with which the upstream reports a failure after the first byte; a space stands for any or none. */
+  readonly errorMark: string
+  /** Appended at the end of a complete stream that lacks it. */
+  readonly terminator?: string
+  /** Counts what of the answer has passed; one of its own for each stream. */
+  readonly deltas?: FrameCounter
+  /** The credential that was sent upstream: it may be quoted back in an error frame. */
+  readonly secret?: string
+  /** Laid over the members of the upstream's own error frame: what in it names the upstream's request instead of ours. */
+  readonly errorMembers?: Readonly<Record<string, unknown>>
+}
+
+/** Counts frames by their lines; `count` can be set back. */
+export interface FrameCounter extends LineReader {
+  count: number
+}
+
+/** Looks at, and may shorten, a region of whole frames before it travels on; the region's memory is its to reuse. */
+export type RegionFilter = (region: Buffer) => Buffer
+
+export const KEEP_ALIVE_MS = 15_000
+const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
+
+/** A single frame larger than this is not an event stream any more. */
+const MAXIMUM_FRAME_BYTES = 16 * 1024 * 1024
+
+/**
+ * Relays an event stream in whole frames: a cut can therefore never leave half a frame behind, keep-alive comments and
+ * the final error frame always stand on a boundary, and a stream that stops without its dialect's completion mark
+ * becomes a failure, however politely the connection was closed.
+ */
+export class SseRelay implements ByteSource, ByteSink {
+  private sink!: ByteSink
+  private readonly frames = new FrameAssembler()
+  private readonly tail = new StreamTail()
+  private readonly errorMark: Buffer
+  private delivered = false
+  private over = false
+  private keepAlive: NodeJS.Timeout | undefined
+
+  constructor(
+    private readonly source: ByteSource,
+    private readonly dialect: SseDialect,
+    private readonly filter: RegionFilter = (region) => region,
+  ) {
+    this.errorMark = Buffer.from(dialect.errorMark)
+  }
+
+  start(sink: ByteSink): void {
+    this.sink = sink
+    this.keepAlive = setInterval(() => {
+      sink.data(KEEP_ALIVE)
+    }, KEEP_ALIVE_MS)
+    this.source.start(this)
+  }
+
+  pause(): void {
+    this.source.pause()
+  }
+
+  resume(): void {
+    this.source.resume()
+  }
+
+  cancel(): void {
+    this.finish()
+    this.source.cancel()
+  }
+
+  data(chunk: Buffer): void {
+    if (this.over) return
+    const region = this.frames.add(chunk)
+    if (region !== undefined) this.forward(region)
+    if (this.frames.waitingBytes > MAXIMUM_FRAME_BYTES && !this.isOver) this.abandon(unreadable())
+  }
+
+  end(): void {
+    if (this.over) return
+    // The last frame of a finished stream may lack its empty line.
+    if (this.frames.waitingBytes > 0) {
+      const region = Buffer.concat([this.frames.takeRest(), Buffer.from('\n\n')])
+      const { completionMarks, errorMark } = this.dialect
+      if ([...completionMarks, errorMark].some((mark) => hasMark(region, mark))) this.forward(region)
+      if (this.isOver) return
+    }
+    if (!this.isComplete) {
+      this.fail(cutShort())
+      return
+    }
+    if (!this.isTerminated) this.sink.data(Buffer.from(this.dialect.terminator ?? ''))
+    this.finish()
+    this.sink.end()
+  }
+
+  fail(error: GatewayError): void {
+    if (this.over) return
+    this.finish()
+    // Whatever happens to the connection after the last event, the caller has everything.
+    if (this.isComplete && this.isTerminated) this.sink.end()
+    else this.sink.fail(error)
+  }
+
+  private forward(region: Buffer): void {
+    if (this.tookError(region)) return
+    this.tail.add(region)
+    this.keepAlive?.refresh()
+    const filtered = this.filter(region)
+    if (filtered.length === 0) return
+    this.delivered = true
+    this.sink.data(filtered)
+  }
+
+  /** Counts on the way, as the lines are walked through here anyway. */
+  private tookError(region: Buffer): boolean {
+    const { deltas } = this.dialect
+    if (deltas === undefined) return hasLine(region, this.errorMark) && this.forwardError(region)
+    const before = deltas.count
+    if (!readLines(region, this.errorMark, deltas)) return false
+    const after = deltas.count
+    // What stands before the error is forwarded, and counted, by itself.
+    deltas.count = before
+    if (this.forwardError(region)) return true
+    deltas.count = after
+    return false
+  }
+
+  private get isComplete(): boolean {
+    return this.dialect.completionMarks.some((mark) => hasMark(this.tail.bytes, mark))
+  }
+
+  private get isTerminated(): boolean {
+    const { terminator } = this.dialect
+    return terminator === undefined || hasMark(this.tail.bytes, terminator.trimEnd())
+  }
+
+  /** Passes the upstream's own error frame on, scrubbed, and nothing after it; true when there was one. */
+  private forwardError(region: Buffer): boolean {
+    for (const frame of framesOf(region)) {
+      const error = hasMark(frame, this.dialect.errorMark) ? reportedError(this.withoutSecret(frame)) : undefined
+      if (error === undefined) continue
+      const before = region.subarray(0, frame.byteOffset - region.byteOffset)
+      if (before.length > 0) this.forward(before)
+      if (!this.delivered) {
+        this.abandon(error)
+        return true
+      }
+      this.abandon(
+        new GatewayError(error.kind, error.message, {
+          ...error.details,
+          frame: scrubbedFrame(this.withoutSecret(frame), this.dialect.errorMembers),
+        }),
+      )
+      return true
+    }
+    return false
+  }
+
+  private withoutSecret(frame: Buffer): Buffer {
+    const { secret } = this.dialect
+    return secret === undefined ? frame : Buffer.from(frame.toString().replaceAll(secret, '[key]'))
+  }
+
+  private abandon(error: GatewayError): void {
+    this.finish()
+    this.source.cancel()
+    this.sink.fail(error)
+  }
+
+  /** As a method call: what `forward` may have ended is not known to whoever looked before. */
+  private get isOver(): boolean {
+    return this.over
+  }
+
+  private finish(): void {
+    this.over = true
+    clearInterval(this.keepAlive)
+  }
+}
+
+const hasMark = (region: Buffer, mark: string): boolean =>
+  /^(?:data|event):/.test(mark) ? hasLine(region, Buffer.from(mark)) : region.includes(mark)
+
+/** The error a frame reports; some upstreams send its text alone. */
+function reportedError(frame: Buffer): GatewayError | undefined {
+  const error = jsonOf(frame)?.['error']
+  if (typeof error !== 'string' && (typeof error !== 'object' || error === null)) return undefined
+  const message = typeof error === 'object' && 'message' in error ? error.message : error
+  const text = typeof message === 'string' ? scrubMessage(message) : 'The upstream reported an error.'
+  return new GatewayError('upstream_failed', text, { attempt: { phase: 'answered', channelFault: true } })
+}
+
+/** The frame anew from its parsed data: replacing words in its text could break an escape. */
+function scrubbedFrame(frame: Buffer, members: SseDialect['errorMembers']): string {
+  const text = frame.toString()
+  const [eventLine] = /^event:[^\r\n]*\r?\n/m.exec(text) ?? ['']
+  const newline = text.includes('\r\n') ? '\r\n' : '\n'
+  return `${eventLine}data: ${scrubbedJson({ ...jsonOf(frame), ...members })}${newline}${newline}`
+}
+
+const cutShort = (): GatewayError =>
+  new GatewayError('upstream_failed', 'The upstream ended its answer before it was complete.', {
+    attempt: { phase: 'sent', channelFault: true },
+    retryable: false,
+  })
+
+const unreadable = (): GatewayError =>
+  new GatewayError('upstream_failed', 'The upstream sent something that is not an event stream.', {
+    attempt: { phase: 'answered', channelFault: true },
+  })

@@ -1,0 +1,193 @@
+import { describe, expect, it } from '@jest/globals'
+import { ManualSource } from '../../test/support/byte-streams.js'
+import type { ErrorKind } from '../core/errors.js'
+import type { GatewayError } from '../core/gateway-error.js'
+import { AUDIO_STATUS_MAP, audioRefusal } from '../dialects/openai-wire.js'
+
+interface Answer {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Buffer
+  readonly callersKey?: boolean
+  readonly statusMap?: Readonly<Record<number, number>>
+}
+
+async function refusal({
+  status,
+  headers = {},
+  body = '',
+  callersKey = false,
+  statusMap,
+}: Answer): Promise<GatewayError> {
+  const source = new ManualSource()
+  const reading = audioRefusal({ status, headers, body: source }, { callersKey, credentials: SENT }, statusMap)
+  source.data(Buffer.from(body))
+  source.end()
+  return await reading
+}
+
+const SENT = 'opaque+channel.credential'
+
+const bodyOf = (message: string, code: string | null = null, type = 'invalid_request_error'): string =>
+  JSON.stringify({ error: { message, type, param: null, code } })
+
+describe('The account behind a key', () => {
+  it.each<[number, string | null, ErrorKind]>([
+    [401, null, 'unauthorized'],
+    [402, null, 'rate_limited'],
+    [403, null, 'forbidden_model'],
+    [429, null, 'rate_limited'],
+    [429, 'insufficient_quota', 'rate_limited'],
+    [400, 'insufficient_quota', 'rate_limited'],
+  ])("is the caller's when the key is (%i, %s), and never the channel's fault", async (status, code, kind) => {
+    const error = await refusal({ status, body: bodyOf('No.', code), callersKey: true })
+    expect(error.kind).toBe(kind)
+    expect(error.details.attempt?.channelFault).toBeUndefined()
+    // An account that has run dry is not helped by waiting.
+    if (code !== null) expect(error.details).toMatchObject({ code, retryable: false })
+  })
+
+  it('is not named by a refusal that quotes the credential back, whatever its shape', async () => {
+    const error = await refusal({ status: 400, body: bodyOf(`The key ${SENT} is odd.`, SENT) })
+    expect(JSON.stringify([error.message, error.details])).not.toContain(SENT)
+    expect(error.details.relayed?.body).toContain('The key [key] is odd.')
+  })
+})
+
+describe('A refusal of the upstream', () => {
+  it.each<[number, ErrorKind]>([
+    [400, 'invalid_request'],
+    [404, 'unknown_model'],
+    [409, 'conflict'],
+    [413, 'payload_too_large'],
+    [422, 'unprocessable'],
+  ])('%i is the fault of the caller, in the words of the upstream', async (status, kind) => {
+    const error = await refusal({ status, body: bodyOf('Too long.', 'string_above_max_length') })
+    expect(error).toMatchObject({
+      kind,
+      message: 'Too long.',
+      details: {
+        code: 'string_above_max_length',
+        attempt: { phase: 'answered' },
+        relayed: { status, body: bodyOf('Too long.', 'string_above_max_length') },
+      },
+    })
+    expect(error.details.attempt).not.toHaveProperty('channelFault')
+  })
+
+  it.each([401, 402, 403])('%i is the fault of the channel and never shown as the caller’s', async (status) => {
+    const error = await refusal({ status, body: bodyOf('Incorrect API key provided: sk-canary1') })
+    expect(error).toMatchObject({
+      kind: 'upstream_failed',
+      details: { attempt: { phase: 'answered', channelFault: true }, retryable: false },
+    })
+    expect(error.details.relayed).toBeUndefined()
+    expect(error.message).not.toContain('canary')
+  })
+
+  it.each<[number, ErrorKind]>([
+    [401, 'unauthorized'],
+    [403, 'forbidden_model'],
+  ])('%i is the fault of a caller whose own key was sent', async (status, kind) => {
+    const error = await refusal({ status, callersKey: true, body: bodyOf('Incorrect API key provided: sk-canary1') })
+    expect(error).toMatchObject({ kind, details: { attempt: { phase: 'answered' } } })
+    expect(error.details.attempt?.channelFault).toBeUndefined()
+    expect(error.message).not.toContain('canary')
+  })
+
+  it.each([429, 400, 500])('%i is an empty account when its code says so, whatever the status', async (status) => {
+    for (const body of [bodyOf('Quota.', 'insufficient_quota'), bodyOf('Quota.', null, 'insufficient_quota')]) {
+      expect(await refusal({ status, body })).toMatchObject({
+        kind: 'upstream_failed',
+        details: { attempt: { channelFault: true }, retryable: false },
+      })
+    }
+  })
+
+  it.each([301, 302, 304, 405, 408, 418, 500, 502, 503, 529])('%i is a failure of the upstream', async (status) => {
+    expect(await refusal({ status, body: bodyOf('Canary.') })).toMatchObject({
+      kind: 'upstream_failed',
+      message: `The upstream failed with status ${status}.`,
+      details: { attempt: { phase: 'answered', channelFault: true } },
+    })
+  })
+
+  it.each([
+    [{}, 1],
+    [{ 'retry-after': '20' }, 20],
+    [{ 'retry-after': '2.2' }, 3],
+    [{ 'retry-after': '0' }, 1],
+    [{ 'retry-after': '-5' }, 1],
+    [{ 'retry-after': '86400' }, 60],
+    [{ 'retry-after-ms': '1200', 'retry-after': '30' }, 2],
+    [{ 'retry-after-ms': '', 'retry-after': '30' }, 30],
+    [{ 'retry-after': 'soon' }, 1],
+    [{ 'retry-after': 'Infinity' }, 1],
+    [{ 'retry-after': 'Thu, 01 Jan 1970 00:00:00 GMT' }, 1],
+    [{ 'retry-after': 'Fri, 01 Jan 2999 00:00:00 GMT' }, 60],
+  ])('429 with %j says to come back after %i s', async (headers, seconds) => {
+    expect(await refusal({ status: 429, headers, body: bodyOf('Slow down, org-secret1') })).toMatchObject({
+      kind: 'rate_limited',
+      message: 'The upstream is busy. Please try again later.',
+      details: { retryAfterSeconds: seconds, attempt: { phase: 'answered', channelFault: true } },
+    })
+  })
+
+  it('429 with a date counts from now', async () => {
+    const date = new Date(Date.now() + 30_000).toUTCString()
+    const { details } = await refusal({ status: 429, headers: { 'retry-after': date } })
+    expect(details.retryAfterSeconds).toBeGreaterThan(27)
+    expect(details.retryAfterSeconds).toBeLessThan(32)
+  })
+
+  it.each([
+    ['empty', ''],
+    ['broken', '{"error":{"mess'],
+    ['HTML', '<html><body>Bad gateway at api.canary.com</body></html>'],
+    ['a list', '[1]'],
+    ['null', 'null'],
+    ['of another dialect', '{"detail":"canary"}'],
+    ['without a message', '{"error":{"code":"x"}}'],
+    ['an error that is a text', '{"error":"canary"}'],
+    ['binary', Buffer.from([0xff, 0xfe, 0x00])],
+    ['nested deeper than the stack', `{"error":{"message":"a","x":${'['.repeat(60_000)}${']'.repeat(60_000)}}}`],
+    ['larger than 256 KiB', bodyOf('canary'.repeat(50_000))],
+  ])('with a body that is %s is still judged by its status', async (_name, body) => {
+    const error = await refusal({ status: 400, body })
+    expect(error).toMatchObject({ kind: 'invalid_request', message: 'The upstream refused the request.' })
+    expect(error.details.relayed).toBeUndefined()
+    expect(await refusal({ status: 503, body })).toMatchObject({ kind: 'upstream_failed' })
+  })
+
+  it('is relayed without hosts, accounts and keys, its other keys kept and the four of the dialect complete', async () => {
+    const body = JSON.stringify({
+      error: {
+        message: 'See "https://api.canary.com/x" for org-canary1',
+        type: 'x',
+        innererror: { at: 'wss://canary.io' },
+      },
+      trace: ['Bearer canary-token'],
+      count: 2,
+    })
+    const { message, details } = await refusal({ status: 422, body })
+    expect(message).toBe('See "[address]" for [account]')
+    expect(JSON.parse(details.relayed?.body ?? '')).toEqual({
+      error: {
+        message: 'See "[address]" for [account]',
+        type: 'x',
+        param: null,
+        code: null,
+        innererror: { at: '[address]' },
+      },
+      trace: ['Bearer [key]'],
+      count: 2,
+    })
+  })
+
+  it('becomes a 400 where the dialect of the route knows no 404', async () => {
+    const error = await refusal({ status: 404, body: bodyOf('No such model.'), statusMap: AUDIO_STATUS_MAP })
+    expect(error.details.relayed?.status).toBe(400)
+    const other = await refusal({ status: 413, body: bodyOf('Large.'), statusMap: AUDIO_STATUS_MAP })
+    expect(other.details.relayed?.status).toBe(413)
+  })
+})

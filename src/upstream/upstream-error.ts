@@ -1,0 +1,103 @@
+import { collect } from '../core/byte-source.js'
+import type { ErrorKind } from '../core/errors.js'
+import { GatewayError } from '../core/gateway-error.js'
+import { scrubMessage } from '../core/message-text.js'
+import { type AccountFault, accountRefusal } from './account-refusal.js'
+import type { UpstreamResponse } from './upstream-exchange.js'
+
+/** What an upstream's error body says, read by that upstream's own reader; undefined = not its dialect. */
+export interface RefusalBody {
+  readonly message: string
+  readonly code?: string
+  readonly param?: string
+  /** The account behind the channel has run dry: the channel's fault, whatever the status says. */
+  readonly quota?: boolean
+  /** The whole body, already in the dialect of the routes this upstream serves; relayed instead of rendering anew. */
+  readonly relayable?: string
+}
+
+export interface RefusalRules {
+  /** Given the parsed body and its text as it came. */
+  readonly read: (body: Record<string, unknown>, text: string) => RefusalBody | undefined
+  /** True when the caller's own key was sent upstream, so that a refused key is the caller's. */
+  readonly callersKey: boolean
+  /** The credential that was sent: it may be quoted back, in whatever shape it has. */
+  readonly secret: string
+  /** Statuses a route's dialect does not know, and what it says instead. */
+  readonly statusMap?: Readonly<Record<number, number>>
+}
+
+const MAXIMUM_ERROR_BODY_BYTES = 262_144
+
+/** Statuses that speak about the account behind the key that was sent. */
+const ACCOUNT_FAULTS: Readonly<Record<number, AccountFault>> = { 401: 'key', 402: 'quota', 403: 'access', 429: 'busy' }
+
+/** The caller's own faults: relayed with the upstream's words. */
+const CALLER_FAULTS: Readonly<Record<number, ErrorKind>> = {
+  400: 'invalid_request',
+  404: 'unknown_model',
+  409: 'conflict',
+  413: 'payload_too_large',
+  422: 'unprocessable',
+}
+
+/** Reads an upstream's error answer and says whose fault it is; always a `GatewayError`, whatever the body holds. */
+export async function readRefusal(response: UpstreamResponse, rules: RefusalRules): Promise<GatewayError> {
+  const bytes = await collect(response.body, MAXIMUM_ERROR_BODY_BYTES, unreadableRefusal).catch(() => Buffer.alloc(0))
+  const body = parseRefusal(bytes, rules)
+  const { status } = response
+  const fault = body?.quota === true ? 'quota' : ACCOUNT_FAULTS[status]
+  if (fault !== undefined) {
+    return accountRefusal(fault, rules.callersKey, { retryAfterSeconds: retryAfterSeconds(response.headers) })
+  }
+  const kind = CALLER_FAULTS[status]
+  return kind === undefined ? upstreamFailed(response) : callersFault(kind, status, body, rules)
+}
+
+function parseRefusal(bytes: Buffer, rules: RefusalRules): RefusalBody | undefined {
+  try {
+    const text = bytes.toString().replaceAll(rules.secret, '[key]')
+    const value: unknown = JSON.parse(text)
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+    return rules.read(value as Record<string, unknown>, text)
+  } catch {
+    return undefined
+  }
+}
+
+function callersFault(
+  kind: ErrorKind,
+  status: number,
+  body: RefusalBody | undefined,
+  { statusMap = {} }: RefusalRules,
+): GatewayError {
+  const relayed =
+    body?.relayable === undefined ? undefined : { status: statusMap[status] ?? status, body: body.relayable }
+  return new GatewayError(kind, scrubMessage(body?.message ?? 'The upstream refused the request.'), {
+    attempt: { phase: 'answered' },
+    ...(body?.code === undefined ? {} : { code: body.code }),
+    ...(body?.param === undefined ? {} : { param: body.param }),
+    ...(relayed === undefined ? {} : { relayed }),
+  })
+}
+
+const upstreamFailed = (response: UpstreamResponse): GatewayError =>
+  new GatewayError('upstream_failed', `The upstream failed with status ${response.status}.`, {
+    attempt: { phase: 'answered', channelFault: true },
+  })
+
+/** Clamped to 1–60 s, whatever form the upstream chose: milliseconds, seconds or a date. */
+function retryAfterSeconds(headers: UpstreamResponse['headers']): number {
+  const milliseconds = numberOf(headers['retry-after-ms'])
+  const text = String(headers['retry-after'] ?? '')
+  const seconds = numberOf(text)
+  const fromDate = (Date.parse(text) - Date.now()) / 1000
+  const wish = [milliseconds / 1000, seconds, fromDate].find((value) => Number.isFinite(value)) ?? 1
+  return Math.min(60, Math.max(1, Math.ceil(wish)))
+}
+
+/** NaN for an absent or empty text, which `Number` would read as zero. */
+const numberOf = (text: string | string[] | undefined): number =>
+  typeof text === 'string' && text.trim() !== '' ? Number(text) : NaN
+
+const unreadableRefusal = (): GatewayError => new GatewayError('upstream_failed', 'The error answer is too large.')

@@ -1,0 +1,132 @@
+import type { ByteSource } from '../core/byte-source.js'
+import { hold } from '../core/byte-stream.js'
+import { GatewayError } from '../core/gateway-error.js'
+import type { Usage } from '../core/request-context.js'
+import { UpstreamAnswer } from '../core/upstream-answer.js'
+import { beginsAsObject, usageAtEnd, withUsageFromTail } from '../core/usage-tail.js'
+import { reportedUsage } from '../core/usage.js'
+import type { HeaderAllowList } from './header-names.js'
+import { KEEP_ALIVE_MS, type RegionFilter, type SseDialect, SseRelay } from './sse-relay.js'
+import type { UpstreamResponse } from './upstream-exchange.js'
+
+/** Answers up to this size are checked as a whole before the caller sees a byte; larger ones are relayed as they come. */
+const CHECKED_ANSWER_BYTES = 1024 * 1024
+
+export const contentTypeOf = (response: UpstreamResponse): string =>
+  String(response.headers['content-type'] ?? '').toLowerCase()
+
+/** Refuses an answer of the wrong kind and lets go of its body. */
+export function assertContentType(response: UpstreamResponse, expected: RegExp): void {
+  if (expected.test(contentTypeOf(response))) return
+  response.body.cancel()
+  throw malformedAnswer('The upstream answered with an unexpected content type.')
+}
+
+export interface JsonAnswer {
+  readonly answer: UpstreamAnswer
+  /** The parsed answer, unless it was too large to look at. */
+  readonly value?: Record<string, unknown>
+}
+
+/** A JSON answer, byte for byte. Broken JSON and a cut are the upstream's failure, found before the caller sees a byte. */
+export async function jsonAnswer(response: UpstreamResponse, allowed: HeaderAllowList): Promise<JsonAnswer> {
+  assertJson(response)
+  const answer = wholeAnswer(response, allowed) ?? (await heldAnswer(response, allowed))
+  return Buffer.isBuffer(answer.body) ? { answer, value: parseAnswer(answer.body) } : { answer }
+}
+
+/**
+ * The same of which nobody needs more than the usage. What stands before the usage is not parsed, as the choices may be a
+ * megabyte of audio, where the framing has shown that the answer is whole and its two ends are those of an object.
+ */
+export async function meteredAnswer(
+  response: UpstreamResponse,
+  allowed: HeaderAllowList,
+  found: (usage: Usage) => void,
+): Promise<UpstreamAnswer> {
+  assertJson(response)
+  const answer = wholeAnswer(response, allowed) ?? (await heldAnswer(response, allowed))
+  if (!Buffer.isBuffer(answer.body)) return withUsageFromTail(answer, found)
+  const isJudgedByItsEnds = isFramed(response) && beginsAsObject(answer.body)
+  const atEnd = isJudgedByItsEnds ? usageAtEnd(answer.body) : undefined
+  const usage = reportedUsage(atEnd ?? parseAnswer(answer.body)['usage'])
+  if (usage !== undefined) found(usage)
+  return answer
+}
+
+/** Any other body ends where its connection does, and may have been cut. */
+const isFramed = ({ headers }: UpstreamResponse): boolean =>
+  headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
+
+const JSON_TYPE = /^application\/(?:json|[\w.-]+\+json)/
+
+function assertJson(response: UpstreamResponse): void {
+  // As nearly every upstream spells it.
+  if (response.headers['content-type'] !== 'application/json') assertContentType(response, JSON_TYPE)
+}
+
+/** An answer that arrived together with its headers, as short ones do. */
+function wholeAnswer(response: UpstreamResponse, allowed: HeaderAllowList): UpstreamAnswer | undefined {
+  const { complete } = response.body
+  return complete && new UpstreamAnswer(response.status, allowed.pick(response.headers), complete)
+}
+
+/** With the whole body, unless it is large. */
+async function heldAnswer(response: UpstreamResponse, allowed: HeaderAllowList): Promise<UpstreamAnswer> {
+  const headers = allowed.pick(response.headers)
+  const held = await hold(response.body, { bytes: CHECKED_ANSWER_BYTES })
+  return new UpstreamAnswer(response.status, headers, held.complete ?? held)
+}
+
+function parseAnswer(bytes: Buffer): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(bytes.toString())
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+  } catch {
+    // Falls through: whatever is not a JSON object is a broken answer.
+  }
+  throw malformedAnswer('The upstream answered with broken JSON.')
+}
+
+/** An event stream in its dialect, begun: the first frames have arrived, or the upstream has been silent for a while. */
+export async function eventStreamAnswer(
+  response: UpstreamResponse,
+  allowed: HeaderAllowList,
+  dialect: SseDialect,
+  filter?: RegionFilter,
+): Promise<UpstreamAnswer> {
+  assertContentType(response, /^text\/event-stream/)
+  const relay = new SseRelay(response.body, dialect, filter)
+  return await eventAnswer(response.status, allowed.pick(response.headers), relay)
+}
+
+/** Wraps a source of complete event frames into an answer with the headers of an event stream. */
+export async function eventAnswer(
+  status: number,
+  passedHeaders: Readonly<Record<string, string>>,
+  events: ByteSource,
+): Promise<UpstreamAnswer> {
+  const held = await hold(events, { bytes: 1, graceMs: KEEP_ALIVE_MS })
+  const headers = {
+    ...passedHeaders,
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-cache',
+    // Proxies in front of the gateway must not buffer events.
+    'x-accel-buffering': 'no',
+  }
+  return new UpstreamAnswer(status, headers, held, 'frame')
+}
+
+/** Bytes of a file, relayed from the first one on; an empty body is the upstream's failure. */
+export async function fileAnswer(
+  status: number,
+  headers: Record<string, string>,
+  body: ByteSource,
+): Promise<UpstreamAnswer> {
+  const held = await hold(body, { bytes: 1 })
+  if (held.complete?.length === 0) throw malformedAnswer('The upstream answered without content.')
+  return new UpstreamAnswer(status, headers, held)
+}
+
+export const malformedAnswer = (message: string): GatewayError =>
+  new GatewayError('upstream_failed', message, { attempt: { phase: 'answered', channelFault: true } })

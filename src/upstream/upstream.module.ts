@@ -1,0 +1,7 @@
+import { Module } from '@nestjs/common'
+import { GuardedClient } from './safe-fetch.js'
+import { UpstreamClient } from './upstream-client.js'
+
+/** The doors to HTTP upstreams: one for the operator's addresses, a guarded one for everyone else's. */
+@Module({ providers: [UpstreamClient, GuardedClient], exports: [UpstreamClient, GuardedClient] })
+export class HttpModule {}

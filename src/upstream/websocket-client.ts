@@ -1,0 +1,131 @@
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { errors } from 'undici'
+import type { WebSocket } from 'ws'
+import type { UpstreamTimeouts } from '../config/channel-config.js'
+import { type FailedAttempt, GatewayError } from '../core/gateway-error.js'
+import { type Call, callerLeft } from '../core/request-context.js'
+import { BytesSource } from './bytes-source.js'
+import type { UpstreamResponse } from './upstream-exchange.js'
+import { classifyFailure } from './upstream-failure.js'
+
+/** An open socket, or the HTTP answer that stood in the upgrade's place; the headers are those of either. */
+export type SocketAnswer = { readonly headers: IncomingHttpHeaders } & (
+  | { readonly socket: WebSocket; readonly refusal?: undefined }
+  | { readonly refusal: UpstreamResponse; readonly socket?: undefined }
+)
+
+/** Readers of refusals look at no more: of a longer one the status alone counts, and the rest need not be waited for. */
+const MAXIMUM_REFUSAL_BYTES = 262_144
+
+/**
+ * One upgrade, from the connection to its answer. Every ending lets go of both timers, of the caller's departure and of
+ * the listeners on the socket, but for one: the library throws an error that nobody listens to.
+ */
+export class SocketHandshake {
+  private isConnected = false
+  private isSettled = false
+  private headers: IncomingHttpHeaders = {}
+  private refusal: IncomingMessage | undefined
+  private readonly refusalBody: Buffer[] = []
+  private readonly startedAtMs = performance.now()
+  private readonly totalTimer: NodeJS.Timeout
+  private stageTimer: NodeJS.Timeout
+  private readonly forgetDeparture: () => void
+
+  constructor(
+    private readonly socket: WebSocket,
+    private readonly timeouts: UpstreamTimeouts,
+    deadlineAtMs: number,
+    private readonly call: Call,
+    private readonly onAnswer: (answer: SocketAnswer) => void,
+    private readonly onFailure: (error: GatewayError) => void,
+  ) {
+    const remainingMs = Math.max(1, deadlineAtMs - performance.now())
+    this.totalTimer = setTimeout(this.runOut, remainingMs, () => outOfTime(this.isConnected ? 'sent' : 'unsent'))
+    this.stageTimer = setTimeout(this.runOut, timeouts.connectMs, () => new errors.ConnectTimeoutError())
+    this.forgetDeparture = call.departure.onLeave(() => {
+      this.abandon(callerLeft())
+    })
+    socket.on('error', (error) => {
+      this.abandon(classifyFailure(error, this.isConnected))
+    })
+    socket.on('upgrade', this.onUpgrade).on('open', this.onOpen).on('unexpected-response', this.onRefused)
+  }
+
+  /** Called with the connection as soon as there is one to wait for. */
+  awaitConnection(connection: Socket): void {
+    connection.once(this.socket.url.startsWith('wss:') ? 'secureConnect' : 'connect', () => {
+      this.isConnected = true
+      if (this.isSettled) return
+      clearTimeout(this.stageTimer)
+      this.stageTimer = setTimeout(this.runOut, this.timeouts.firstByteMs, () => new errors.HeadersTimeoutError())
+    })
+  }
+
+  private readonly onUpgrade = ({ headers }: IncomingMessage): void => {
+    this.headers = headers
+  }
+
+  private readonly onOpen = (): void => {
+    // Messages that came together with the 101 are emitted before a promise's reader runs.
+    this.socket.pause()
+    this.call.log.upstreamStatus = 101
+    this.settle()
+    this.onAnswer({ headers: this.headers, socket: this.socket })
+  }
+
+  private readonly onRefused = (_request: ClientRequest, response: IncomingMessage): void => {
+    const { log } = this.call
+    log.firstByteMs = performance.now() - this.startedAtMs
+    if (response.statusCode !== undefined) log.upstreamStatus = response.statusCode
+    this.refusal = response
+    let received = 0
+    response.on('data', (chunk: Buffer) => {
+      received += chunk.length
+      this.refusalBody.push(chunk)
+      if (received > MAXIMUM_REFUSAL_BYTES) this.answerRefusal(response)
+    })
+    // The status counts, with or without its whole body.
+    response.on('error', () => undefined)
+    response.once('close', () => {
+      this.answerRefusal(response)
+    })
+  }
+
+  private answerRefusal({ statusCode = 0, headers }: IncomingMessage): void {
+    if (this.isSettled) return
+    this.settle()
+    this.socket.terminate()
+    const body = new BytesSource(Buffer.concat(this.refusalBody))
+    this.onAnswer({ headers, refusal: { status: statusCode, headers, body } })
+  }
+
+  /** What ran out in the middle of a refusal's body only cuts that body short. */
+  private readonly runOut = (errorOf: () => Error): void => {
+    if (this.refusal !== undefined) this.answerRefusal(this.refusal)
+    else this.abandon(classifyFailure(errorOf(), this.isConnected))
+  }
+
+  private abandon(error: GatewayError): void {
+    if (this.isSettled) return
+    this.settle()
+    this.socket.terminate()
+    this.onFailure(error)
+  }
+
+  private settle(): void {
+    this.isSettled = true
+    clearTimeout(this.totalTimer)
+    clearTimeout(this.stageTimer)
+    this.forgetDeparture()
+    this.socket.off('upgrade', this.onUpgrade).off('open', this.onOpen).off('unexpected-response', this.onRefused)
+    this.call.log.upstreamMs += performance.now() - this.startedAtMs
+  }
+}
+
+/** The total time of a call over a socket has passed. */
+export const outOfTime = (phase: FailedAttempt['phase']): GatewayError =>
+  new GatewayError('upstream_timeout', 'The upstream did not finish within the total time allowed.', {
+    attempt: { phase },
+  })

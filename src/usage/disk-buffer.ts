@@ -1,0 +1,198 @@
+import { randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { hasCode } from '../core/system-error.js'
+
+const OPEN = '.rows'
+/**
+ * Rows that nobody has asked to store. Whoever opens a store reads such a file like any other. It is named differently
+ * because a process that ends merges these files into one and drops the oldest rows: others must never lose any.
+ */
+const OPEN_UNASKED = `.unasked${OPEN}`
+/** Somebody reads it: whoever still writes into it begins another one. */
+const TAKEN = '.taken'
+
+/** Of all files together: about a million rows. A disk that is full ends more than accounting. */
+const MAXIMUM_BYTES = 512 * 1024 * 1024
+
+/** Written at once; as one text, all rows would need their memory twice. */
+const ROWS_AT_ONCE = 1000
+
+/**
+ * Files of rows that a process could not store before it ended; whoever opens a store next on the same data directory
+ * reads them. Each process writes a file of its own. Whatever a serving process may need often is asynchronous.
+ */
+export class SpillFolder {
+  private file: string | undefined
+
+  constructor(
+    readonly path: string,
+    private readonly maximumBytes = MAXIMUM_BYTES,
+    private readonly ending = OPEN,
+  ) {}
+
+  /** The same folder, for rows that nobody has asked to store. */
+  unasked(): SpillFolder {
+    return new SpillFolder(this.path, this.maximumBytes, OPEN_UNASKED)
+  }
+
+  /**
+   * On the disk when it returns: how many of the rows, from the first, found room. Throws what the file system says; then
+   * none of them counts as written. Each row ends in a line break.
+   */
+  append(rows: readonly string[]): number {
+    mkdirSync(this.path, { recursive: true, mode: 0o700 })
+    const fitting = this.fitting(rows)
+    if (fitting.length === 0) return 0
+    while (!this.appended(fitting)) this.file = undefined
+    return fitting.length
+  }
+
+  /** Takes the files there are, and those that somebody else had taken, who may be dead: rows are told apart by their ids. */
+  take(): readonly string[] {
+    return this.names()
+      .filter((name) => name.endsWith(OPEN) || name.endsWith(TAKEN))
+      .sort()
+      .flatMap((name) => (name.endsWith(TAKEN) ? [join(this.path, name)] : this.taken(name)))
+  }
+
+  /** Takes those that end like its own, and nobody has taken: somebody with a store may be reading the others. */
+  takeAlike(): readonly string[] {
+    return this.names()
+      .filter((name) => name.endsWith(this.ending))
+      .sort()
+      .flatMap((name) => this.taken(name))
+  }
+
+  /** Once what it holds is stored, or in another file. */
+  remove(file: string): void {
+    rmSync(file, { force: true })
+    syncFolder(this.path)
+  }
+
+  /** The same for whoever serves calls meanwhile. */
+  async discard(file: string): Promise<void> {
+    await rm(file, { force: true })
+    await this.sync()
+  }
+
+  /** The name of a file that there is not yet, of this process alone. */
+  newFile(): string {
+    return join(this.path, `${Date.now()}-${process.pid}-${randomBytes(4).toString('hex')}${this.ending}`)
+  }
+
+  /** What all files together may still take. Makes the folder. Rejects with what the file system says. */
+  async roomBytes(): Promise<number> {
+    await mkdir(this.path, { recursive: true, mode: 0o700 })
+    let room = this.maximumBytes
+    for (const name of await readdir(this.path)) {
+      // Somebody else may have stored and removed it meanwhile.
+      const file = await stat(join(this.path, name)).catch(() => undefined)
+      room -= file?.size ?? 0
+    }
+    return room
+  }
+
+  /** A file whose name is not on the disk yet is lost with the power, whatever is in it. */
+  async sync(): Promise<void> {
+    const handle = await open(this.path, 'r')
+    try {
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+  }
+
+  private taken(name: string): readonly string[] {
+    const file = join(this.path, `${name.slice(0, -OPEN.length)}${TAKEN}`)
+    try {
+      renameSync(join(this.path, name), file)
+    } catch (error) {
+      if (hasCode(error, 'ENOENT')) return []
+      throw error
+    }
+    return [file]
+  }
+
+  /** False when somebody has taken the file meanwhile, and may have read it before the rows were in it. */
+  private appended(rows: readonly string[]): boolean {
+    const { file, descriptor } = this.opened()
+    try {
+      const { ino, size } = fstatSync(descriptor)
+      // What is there may end in the middle of a row: the disk was full.
+      if (size > 0) writeAll(descriptor, '\n')
+      for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
+        writeAll(descriptor, rows.slice(at, at + ROWS_AT_ONCE).join(''))
+      }
+      fsyncSync(descriptor)
+      syncFolder(this.path)
+      return statSync(file, { throwIfNoEntry: false })?.ino === ino
+    } finally {
+      closeSync(descriptor)
+    }
+  }
+
+  /**
+   * The name of a file that somebody has taken is not used again: a second one, taken as well, would replace the first.
+   */
+  private opened(): { readonly file: string; readonly descriptor: number } {
+    const { file } = this
+    if (file !== undefined) {
+      try {
+        return { file, descriptor: openSync(file, constants.O_WRONLY | constants.O_APPEND) }
+      } catch (error) {
+        if (!hasCode(error, 'ENOENT')) throw error
+      }
+    }
+    const made = this.newFile()
+    const descriptor = openSync(made, 'ax', 0o600)
+    this.file = made
+    return { file: made, descriptor }
+  }
+
+  private fitting(rows: readonly string[]): readonly string[] {
+    let room = this.maximumBytes
+    for (const name of this.names()) room -= statSync(join(this.path, name), { throwIfNoEntry: false })?.size ?? 0
+    for (const [count, row] of rows.entries()) {
+      room -= Buffer.byteLength(row)
+      if (room < 0) return rows.slice(0, count)
+    }
+    return rows
+  }
+
+  private names(): readonly string[] {
+    try {
+      return readdirSync(this.path)
+    } catch (error) {
+      if (hasCode(error, 'ENOENT')) return []
+      throw error
+    }
+  }
+}
+
+function writeAll(descriptor: number, text: string): void {
+  for (let rest = Buffer.from(text); rest.length > 0;) rest = rest.subarray(writeSync(descriptor, rest))
+}
+
+/** As `SpillFolder.sync`. */
+function syncFolder(path: string): void {
+  const descriptor = openSync(path, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}

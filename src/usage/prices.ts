@@ -1,0 +1,117 @@
+import type Big from 'big.js'
+import type { PriceRow } from '../config/settings.js'
+import type { CountedUnits } from '../core/counted-units.js'
+import { Bill, Decimal, digitsOf, type UnitPrice, unitPrice } from './bill.js'
+
+const MILLIONTH = Decimal('0.000001')
+const SECONDS_PER_MINUTE = 60
+const FREE = unitPrice(Decimal(0), 0)
+
+/** One row of the price table, per single unit. */
+export class Price {
+  private readonly unit: Readonly<Partial<Record<keyof PriceRow, UnitPrice>>>
+  private readonly minute: Big | undefined
+  private readonly scale: number
+
+  constructor(row: PriceRow) {
+    const prices = {
+      ...priced(row, PER_MILLION, (price) => price.times(MILLIONTH)),
+      ...priced(row, EACH, (price) => price),
+    }
+    const scale = Math.max(0, ...Object.values(prices).map(digitsOf))
+    this.unit = Object.fromEntries(Object.entries(prices).map(([name, price]) => [name, unitPrice(price, scale)]))
+    this.minute = row.audioMinutes === undefined ? undefined : Decimal(row.audioMinutes)
+    this.scale = scale
+  }
+
+  /** What so many requests, and what they used, cost: exact decimal text. undefined when something of it has no price. */
+  costOf(units: CountedUnits, requests: number): string | undefined {
+    const { requests: request, characters, videos, images } = this.unit
+    const bill = new Bill(this.scale, request !== undefined)
+    if (request !== undefined) bill.add(requests, request)
+    if (units.promptTokens !== undefined) this.addPrompt(units, bill)
+    if (units.completionTokens !== undefined) this.addCompletion(units, bill)
+    if (units.characters !== undefined) bill.add(units.characters, characters)
+    if (units.audioSeconds !== undefined) this.addTime(units.audioSeconds, bill)
+    if (units.videos !== undefined) bill.add(units.videos, videos)
+    if (units.images !== undefined) bill.add(units.images, images)
+    if (units.documents !== undefined || units.pages !== undefined) this.addDocuments(units, bill)
+    return bill.text
+  }
+
+  /** Each token once: those with a price of their own are taken off the whole, whatever the upstream's figures say. */
+  private addPrompt(units: CountedUnits, bill: Bill): void {
+    const { promptTokens, cachedTokens, cacheWriteTokens, audioInputTokens } = this.unit
+    const { cachedAudioTokens = cachedTokens ?? audioInputTokens ?? promptTokens } = this.unit
+    const { cacheWriteHourTokens = cacheWriteTokens ?? promptTokens } = this.unit
+    const { cachedTokens: cached = 0, audioInputTokens: audio = 0, cacheWriteTokens: written = 0 } = units
+    const left = new Share(units.promptTokens ?? 0)
+    const cachedAudio = left.take(Math.min(units.cachedAudioTokens ?? 0, cached, audio))
+    const hour = left.take(Math.min(units.cacheWriteHourTokens ?? 0, written))
+    bill.add(cachedAudio, cachedAudioTokens)
+    bill.add(hour, cacheWriteHourTokens)
+    bill.add(left.take(cached - cachedAudio), cachedTokens ?? promptTokens)
+    bill.add(left.take(written - hour), cacheWriteTokens ?? promptTokens)
+    bill.add(left.take(audio - cachedAudio), audioInputTokens ?? promptTokens)
+    bill.add(left.rest, promptTokens)
+  }
+
+  private addCompletion(units: CountedUnits, bill: Bill): void {
+    const { completionTokens, audioOutputTokens, reasoningTokens } = this.unit
+    const left = new Share(units.completionTokens ?? 0)
+    bill.add(left.take(units.audioOutputTokens ?? 0), audioOutputTokens ?? completionTokens)
+    bill.add(left.take(units.reasoningTokens ?? 0), reasoningTokens ?? completionTokens)
+    bill.add(left.rest, completionTokens)
+  }
+
+  private addTime(seconds: number, bill: Bill): void {
+    if (this.minute === undefined) bill.add(seconds, this.unit.audioSeconds)
+    else bill.addCost(this.minute.times(seconds).div(SECONDS_PER_MINUTE))
+  }
+
+  /** Two measures of one thing: a price for either will do, and a row with both charges both. */
+  private addDocuments({ documents = 0, pages = 0 }: CountedUnits, bill: Bill): void {
+    const { documents: perDocument, pages: perPage } = this.unit
+    const other = perDocument === undefined && perPage === undefined ? undefined : FREE
+    bill.add(documents, perDocument ?? other)
+    bill.add(pages, perPage ?? other)
+  }
+}
+
+/** What is left of a whole while parts are taken off it; more than all is never taken. */
+class Share {
+  constructor(public rest: number) {}
+
+  take(part: number): number {
+    const taken = Math.min(Math.max(part, 0), this.rest)
+    this.rest -= taken
+    return taken
+  }
+}
+
+const PER_MILLION = [
+  'promptTokens',
+  'cachedTokens',
+  'cachedAudioTokens',
+  'cacheWriteTokens',
+  'cacheWriteHourTokens',
+  'audioInputTokens',
+  'completionTokens',
+  'audioOutputTokens',
+  'reasoningTokens',
+  'characters',
+] as const
+const EACH = ['audioSeconds', 'videos', 'images', 'documents', 'pages', 'requests'] as const
+
+function priced<Name extends (typeof PER_MILLION)[number] | (typeof EACH)[number]>(
+  row: PriceRow,
+  names: readonly Name[],
+  perUnit: (price: Big) => Big,
+): Partial<Record<Name, Big>> {
+  const prices: Partial<Record<Name, Big>> = {}
+  for (const name of names) {
+    const text = row[name]
+    if (text !== undefined) prices[name] = perUnit(Decimal(text))
+  }
+  return prices
+}

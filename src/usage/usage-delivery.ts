@@ -1,0 +1,77 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { isNativeError } from 'node:util/types'
+import { GatewayError } from '../core/gateway-error.js'
+import type { UsageRecord } from '../core/usage-record.js'
+import type { Logger } from '../observability/logger.js'
+import type { LostUsage } from './lost-usage.js'
+import { UsageRepository } from './usage.repository.js'
+
+const FIRST_RETRY_MS = 500
+const LONGEST_RETRY_MS = 15_000
+
+/** SQLSTATE: data exceptions and violated constraints. Whatever else a server says is about the server. */
+const FAULT_OF_A_ROW = /^2[23]/
+
+/** Brings records to the store, again until it has them: by their ids, those it has taken before are not taken twice. */
+export class RecordDelivery {
+  private stopAtMs = Infinity
+  private wake = new AbortController()
+  private isFailing = false
+
+  constructor(
+    private readonly records: UsageRepository,
+    private readonly lost: LostUsage,
+    private readonly logger: Logger,
+  ) {}
+
+  /** On the performance clock: nothing is tried again afterwards. What waits for its next attempt makes it now. */
+  stop(atMs: number): void {
+    this.stopAtMs = atMs
+    this.wake.abort()
+  }
+
+  /** Resolves with what could not be delivered in time, which is nothing before somebody stops it; never rejects. */
+  async deliver(batch: readonly UsageRecord[]): Promise<readonly UsageRecord[]> {
+    for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS)) {
+      try {
+        await this.records.insert(batch)
+        this.isFailing = false
+        return []
+      } catch (error) {
+        if (isFaultOfRow(error)) return this.deliverHalves(batch, error)
+        this.tell(error)
+        if (performance.now() + retryMs >= this.stopAtMs) return batch
+        await this.rest(retryMs)
+      }
+    }
+  }
+
+  /** One row that the store does not take must not keep back the others. */
+  private async deliverHalves(batch: readonly UsageRecord[], error: unknown): Promise<readonly UsageRecord[]> {
+    const [record] = batch
+    if (batch.length === 1 && record !== undefined) {
+      this.logger.error({ err: error }, 'a usage record was refused by the store')
+      this.lost.tell('refused', [record])
+      return []
+    }
+    const middle = Math.ceil(batch.length / 2)
+    const left = await this.deliver(batch.slice(0, middle))
+    return [...left, ...(await this.deliver(batch.slice(middle)))]
+  }
+
+  /** That a store is away is said where it is lost. */
+  private tell(error: unknown): void {
+    const isAway = error instanceof GatewayError && error.kind === 'overloaded'
+    if (!isAway && !this.isFailing) this.logger.warn({ err: error }, 'usage waits: the store does not take it')
+    this.isFailing = !isAway
+  }
+
+  private async rest(milliseconds: number): Promise<void> {
+    this.wake = new AbortController()
+    if (this.stopAtMs !== Infinity) return pause(milliseconds)
+    await pause(milliseconds, undefined, { signal: this.wake.signal, ref: false }).catch(() => undefined)
+  }
+}
+
+const isFaultOfRow = (error: unknown): boolean =>
+  isNativeError(error) && 'code' in error && typeof error.code === 'string' && FAULT_OF_A_ROW.test(error.code)

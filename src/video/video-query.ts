@@ -1,0 +1,35 @@
+import { GatewayError } from '../core/gateway-error.js'
+
+/** Part of the caller's tasks, newest first. */
+export interface TaskPage {
+  /** From 0. */
+  readonly offset: number
+  readonly limit: number
+}
+
+/** The upstream's bounds; the defaults are the design's where the specification shows none. */
+const PAGE_NUMBER = { name: 'pageNum', maximum: 1_000, fallback: 1 } as const
+const PAGE_SIZE = { name: 'pageSize', maximum: 500, fallback: 30 } as const
+
+interface PageParameter {
+  readonly name: string
+  readonly maximum: number
+  readonly fallback: number
+}
+
+/** Which tasks a list shows. Throws `invalid_request` naming the parameter. */
+export function readPage(query: Readonly<Record<string, unknown>>): TaskPage {
+  const limit = read(query, PAGE_SIZE)
+  return { offset: (read(query, PAGE_NUMBER) - 1) * limit, limit }
+}
+
+function read(query: Readonly<Record<string, unknown>>, { name, maximum, fallback }: PageParameter): number {
+  const value = query[name]
+  if (value === undefined) return fallback
+  const number = typeof value === 'string' && /^\d{1,4}$/.test(value) ? Number(value) : 0
+  if (number >= 1 && number <= maximum) return number
+  throw new GatewayError('invalid_request', `Invalid '${name}': expected a whole number from 1 to ${maximum}.`, {
+    param: name,
+    code: 'invalid_value',
+  })
+}

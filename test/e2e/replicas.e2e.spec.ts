@@ -1,0 +1,218 @@
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
+import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator.js'
+import pg from 'pg'
+import { Metrics } from '../../src/observability/metrics.js'
+import { Database } from '../../src/storage/database.js'
+import { CHAT_PATH, chatText } from '../support/chat-bodies.js'
+import { eventually } from '../support/eventually.js'
+import { startGateway, type TestGateway } from '../support/gateway.js'
+import { p1Channel, UPSTREAM_KEY } from '../support/p1-gateway.js'
+import { startPostgres, type TestPostgres } from '../support/postgres.js'
+import { sendRaw } from '../support/raw-http.js'
+import { dataDirectory, emptyDataDirectory, STORE_START_MS } from '../support/stores.js'
+import { getUsage, recordsOf } from '../support/usage-lab.js'
+import { spilledIds } from '../support/usage-writer-lab.js'
+
+let postgres: TestPostgres
+let simulator: Simulator
+const gateways: TestGateway[] = []
+/** Directories of theirs. */
+const places: string[] = []
+
+/** The store is tried again every fifteen seconds at last; an outage on a busy machine may be as long as that takes. */
+const UNTIL_TRIED_AGAIN_MS = 20_000
+const OUTAGE_TEST_MS = 60_000
+
+beforeAll(async () => {
+  postgres = await startPostgres()
+  simulator = await startP1Simulator({ apiKey: UPSTREAM_KEY })
+}, STORE_START_MS)
+afterEach(async () => {
+  for (const gateway of gateways.splice(0)) await gateway.close()
+  for (const place of places.splice(0)) await rm(place, { recursive: true })
+})
+afterAll(async () => {
+  await simulator.close()
+  await postgres.close()
+})
+
+async function replica(sections: object, directory?: string): Promise<TestGateway> {
+  const gateway = await startGateway({
+    channels: [p1Channel('first', simulator)],
+    sections,
+    ...(directory === undefined ? {} : { dataDirectory: directory }),
+  })
+  gateways.push(gateway)
+  return gateway
+}
+
+async function chats(gateway: TestGateway, count: number, name: string): Promise<string[]> {
+  const ids = Array.from({ length: count }, (_, index) => `${name}-${index}`)
+  const answers = await Promise.all(
+    ids.map((id) =>
+      sendRaw(gateway.url, { path: CHAT_PATH, body: chatText('Hello'), headers: { 'x-request-id': id } }),
+    ),
+  )
+  expect(answers.map(({ status }) => status)).toEqual(ids.map(() => 200))
+  return ids
+}
+
+const recorded = async (gateway: TestGateway): Promise<string[]> =>
+  (await recordsOf(gateway)).map(({ request_id: id }) => id ?? '').sort()
+
+/** Nothing while the store does not answer. */
+const recordedIfAny = (gateway: TestGateway): Promise<string[]> => recorded(gateway).catch(() => [])
+
+describe('Two replicas with one database', () => {
+  it('write what each has served, and both show all of it', async () => {
+    const database = { url: await postgres.emptyDatabase() }
+    const [one, two] = await Promise.all([replica({ database }), replica({ database })])
+    const ids = (await Promise.all([chats(one, 40, 'one'), chats(two, 40, 'two'), chats(one, 20, 'more')])).flat()
+    await eventually(async () => (await recorded(one)).length + (await recorded(two)).length === 2 * ids.length)
+    expect(await recorded(one)).toEqual(ids.sort())
+    expect(await recorded(two)).toEqual(ids)
+  })
+})
+
+describe('While the database is away', () => {
+  it(
+    'calls are served as ever, and what they used is there once it is back',
+    async () => {
+      const database = { url: await postgres.emptyDatabase() }
+      const gateway = await replica({ database, usage: { batchMs: 10 } })
+      await gateway.application.get(Database).open()
+      const before = await chats(gateway, 5, 'before')
+      await eventually(async () => (await recorded(gateway)).length === before.length)
+      await postgres.kill()
+      const startedAtMs = performance.now()
+      const during = await chats(gateway, 20, 'during')
+      // Nobody waited for a database: its own limits are longer.
+      expect(performance.now() - startedAtMs).toBeLessThan(2500)
+      await eventually(async () => (await getUsage(gateway)).status === 503)
+      await postgres.start()
+      const expected = [...before, ...during].sort()
+      await eventually(async () => (await recordedIfAny(gateway)).length === expected.length, UNTIL_TRIED_AGAIN_MS)
+      expect(await recorded(gateway)).toEqual(expected)
+      expect(gateway.logText()).not.toContain('"record"')
+    },
+    OUTAGE_TEST_MS,
+  )
+
+  it(
+    'what does not fit into the queue waits in files, and is stored by the running process once it is back',
+    async () => {
+      const database = { url: await postgres.emptyDatabase() }
+      const place = await emptyDataDirectory()
+      places.push(place)
+      const gateway = await replica({ database, usage: { batchMs: 10, batchRows: 2, queueRows: 5 } }, place)
+      await gateway.application.get(Database).open()
+      await postgres.kill()
+      const ids = await chats(gateway, 30, 'many')
+      const folder = join(place, 'unstored-usage')
+      const { registry } = gateway.application.get(Metrics)
+      await eventually(async () => {
+        const queued = /^gateway_usage_queue_rows (\d+)$/m.exec(await registry.metrics())?.[1]
+        return Number(queued) <= 7 && (await readdir(folder).catch(() => [])).length > 0
+      })
+      expect((await spilledIds(folder)).length).toBeGreaterThanOrEqual(20)
+      await postgres.start()
+      await eventually(async () => (await recordedIfAny(gateway)).length === ids.length, UNTIL_TRIED_AGAIN_MS)
+      expect(await recorded(gateway)).toEqual(ids.sort())
+      await eventually(async () => (await readdir(folder)).length === 0)
+      expect(gateway.logText()).toContain('"usage is stored that had no room in the queue"')
+      expect(gateway.logText()).not.toContain('"record"')
+      expect(await registry.metrics()).not.toMatch(/^gateway_usage_dropped_total\{/m)
+    },
+    OUTAGE_TEST_MS,
+  )
+
+  it(
+    'what fits neither into the queue nor into a file is in the log, and the rest is stored',
+    async () => {
+      const database = { url: await postgres.emptyDatabase() }
+      const usage = { batchMs: 10, batchRows: 2, queueRows: 5 }
+      const gateway = await replica({ database, usage }, '/dev/null/data')
+      await gateway.application.get(Database).open()
+      await postgres.kill()
+      const ids = await chats(gateway, 30, 'many')
+      const lines = (): string[] =>
+        gateway
+          .logText()
+          .split('\n')
+          .filter((line) => line.includes('"reason":"overflow"'))
+      const { registry } = gateway.application.get(Metrics)
+      await eventually(async () => {
+        const queued = /^gateway_usage_queue_rows (\d+)$/m.exec(await registry.metrics())?.[1]
+        return lines().length + Number(queued) === ids.length
+      })
+      await postgres.start()
+      await eventually(
+        async () => (await recordedIfAny(gateway)).length === ids.length - lines().length,
+        UNTIL_TRIED_AGAIN_MS,
+      )
+      const logged = lines().map((line) => (JSON.parse(line) as { record: { requestId: string } }).record.requestId)
+      expect(logged.length).toBeGreaterThanOrEqual(20)
+      expect([...logged, ...(await recorded(gateway))].sort()).toEqual(ids.sort())
+    },
+    OUTAGE_TEST_MS,
+  )
+})
+
+/** As a server that has become a standby: every statement that writes fails. */
+async function setReadOnly(url: string, isReadOnly: boolean): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query('set default_transaction_read_only = off')
+  await client.query(`alter system set default_transaction_read_only = ${isReadOnly ? 'on' : 'off'}`)
+  await client.query('select pg_reload_conf()')
+  await client.end()
+}
+
+describe('While the database can only be read', () => {
+  it(
+    'what was used waits, whole, and is there once the database can be written to again',
+    async () => {
+      const database = { url: await postgres.emptyDatabase() }
+      const gateway = await replica({ database, usage: { batchMs: 10, batchRows: 20 } })
+      await gateway.application.get(Database).open()
+      await setReadOnly(database.url, true)
+      try {
+        const ids = await chats(gateway, 60, 'read-only')
+        await eventually(() => gateway.logText().includes('usage waits: the store does not take it'))
+        expect(gateway.logText()).not.toContain('a usage record was refused by the store')
+        await setReadOnly(database.url, false)
+        await eventually(async () => (await recorded(gateway)).length === ids.length, UNTIL_TRIED_AGAIN_MS)
+        expect(await recorded(gateway)).toEqual(ids.sort())
+        expect(gateway.logText()).not.toContain('"record"')
+        expect(await gateway.application.get(Metrics).registry.metrics()).not.toMatch(/^gateway_usage_dropped_total\{/m)
+      } finally {
+        await setReadOnly(database.url, false)
+      }
+    },
+    OUTAGE_TEST_MS,
+  )
+})
+
+describe('A gateway that needs no store', () => {
+  it(
+    'opens none for calls, and has all of them when somebody asks for usage',
+    async () => {
+      const directory = await dataDirectory()
+      places.push(directory)
+      const gateway = await replica({ usage: { batchMs: 1 } }, directory)
+      const ids = await chats(gateway, 5, 'quiet')
+      let isOpen = false
+      gateway.application.get(Database).whenOpen(() => {
+        isOpen = true
+      })
+      expect(isOpen).toBe(false)
+      expect(gateway.logText()).not.toContain('opening the store')
+      await eventually(async () => (await recorded(gateway)).length === ids.length)
+      expect(isOpen).toBe(true)
+    },
+    STORE_START_MS,
+  )
+})

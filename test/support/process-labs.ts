@@ -1,0 +1,92 @@
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
+import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator.js'
+import { startVidgenSimulator, type VidgenSimulator } from '@multi-model-gateway/sandbox/vidgen/vidgen.simulator.js'
+import type { UsageRecord } from '../../src/core/usage-record.js'
+import { KyselyUsageRepository } from '../../src/usage/kysely-usage.repository.js'
+import { CHAT_PATH, chatText } from './chat-bodies.js'
+import { emptyDirectory, type GatewayProcess, runGateway } from './gateway-process.js'
+import { TEST_KEY } from './gateway.js'
+import { p1Channel, UPSTREAM_KEY } from './p1-gateway.js'
+import { sendRaw } from './raw-http.js'
+import { testStore } from './stores.js'
+import { VIDGEN_ACCESS, vidgenChannel } from './task-gateways.js'
+
+/** Longer than any test: nothing is written because its time has come. */
+export const NEVER_MS = 60_000
+
+/** Gateways in processes of their own, in front of simulators that outlive them. */
+export class UsageProcesses {
+  private readonly processes: GatewayProcess[] = []
+  private readonly directories: string[] = []
+
+  private constructor(
+    readonly p1: Simulator,
+    readonly vidgen: VidgenSimulator,
+  ) {}
+
+  static async prepare(): Promise<UsageProcesses> {
+    const p1 = await startP1Simulator({ apiKey: UPSTREAM_KEY })
+    return new UsageProcesses(p1, await startVidgenSimulator(VIDGEN_ACCESS, { taskMs: 'manual' }))
+  }
+
+  /** One that knows chat and videos; its data lie in `directory`, where it may be started again. */
+  async start(
+    sections: object,
+    directory?: string,
+    variables: Readonly<Record<string, string>> = {},
+  ): Promise<GatewayProcess> {
+    const place = directory ?? (await emptyDirectory())
+    this.directories.push(place)
+    const configuration = {
+      auth: { keys: [{ id: 'test', key: TEST_KEY }] },
+      channels: [p1Channel('first', this.p1), vidgenChannel('videos', this.vidgen)],
+      tasks: { pollIntervalMs: 50 },
+      ...sections,
+    }
+    await writeFile(join(place, 'gateway.yaml'), JSON.stringify(configuration))
+    const gateway = runGateway(place, variables)
+    this.processes.push(gateway)
+    return gateway
+  }
+
+  /** Ends all processes. */
+  async end(): Promise<void> {
+    for (const gateway of this.processes.splice(0)) await gateway.close()
+    for (const directory of this.directories.splice(0)) await rm(directory, { recursive: true, force: true })
+  }
+
+  async close(): Promise<void> {
+    await this.end()
+    await this.p1.close()
+    await this.vidgen.close()
+  }
+}
+
+/** So many chats, twenty at a time; resolves with their request ids. */
+export async function chats(url: string, count: number, name = 'process'): Promise<string[]> {
+  const ids = Array.from({ length: count }, (_, index) => `${name}-${index}`)
+  for (let at = 0; at < count; at += 20) {
+    const send = (id: string): Promise<unknown> =>
+      sendRaw(url, { path: CHAT_PATH, body: chatText('Hello'), headers: { 'x-request-id': id } })
+    await Promise.all(ids.slice(at, at + 20).map(send))
+  }
+  return ids
+}
+
+export type StoreAt = { readonly url: string } | { readonly directory: string }
+
+/** What a store has that no process uses at the moment, or a server. */
+export async function storedIn(at: StoreAt): Promise<readonly UsageRecord[]> {
+  const store = testStore(at)
+  try {
+    const page = { ownerId: 'test', fromMs: 0, toMs: Date.now() * 2, limit: 10_000 }
+    return await new KyselyUsageRepository(store.database).list(page)
+  } finally {
+    await store.close()
+  }
+}
+
+export const requestIds = (records: readonly UsageRecord[]): string[] =>
+  records.map(({ requestId }) => requestId ?? '').sort()

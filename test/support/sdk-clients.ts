@@ -1,0 +1,78 @@
+import OpenAI from 'openai'
+import OpenAI4 from 'openai-4'
+import { OpenAIRealtimeWS as BetaRealtimeWS } from 'openai-4/beta/realtime/ws'
+import { OpenAIRealtimeWS } from 'openai/realtime/ws'
+import { WebSocket } from 'ws'
+import type { RealtimeDialect } from '../../src/dialects/realtime/dialect.js'
+import { TEST_KEY } from './gateway.js'
+
+/** What every client can: `socket` is the one it opened by itself. */
+export interface RealtimeClient {
+  readonly dialect: RealtimeDialect
+  readonly socket: WebSocket
+  send(event: object): void
+  onEvent(listener: (event: object) => void): void
+  close(): void
+}
+
+const options = (requestId: string) => ({ rejectUnauthorized: false, headers: { 'x-request-id': requestId } })
+
+/** The handshake of the specification. */
+export function plainClient(url: string, requestId: string): RealtimeClient {
+  const socket = new WebSocket(`${url.replace('https', 'wss')}/v1/realtime?model=gpt-realtime`, ['realtime'], {
+    ...options(requestId),
+    headers: { authorization: `Bearer ${TEST_KEY}`, 'x-request-id': requestId },
+  })
+  return {
+    dialect: 'beta',
+    socket,
+    send: (event) => {
+      socket.send(JSON.stringify(event))
+    },
+    onEvent: (listener) => {
+      socket.on('message', (data: Buffer) => {
+        listener(JSON.parse(data.toString()) as object)
+      })
+    },
+    close: () => {
+      socket.close(1000)
+    },
+  }
+}
+
+export function openai4Client(url: string, requestId: string): RealtimeClient {
+  const api = new OpenAI4({ apiKey: TEST_KEY, baseURL: `${url}/v1` })
+  return sdkClient('beta', new BetaRealtimeWS({ model: 'gpt-realtime', options: options(requestId) }, api))
+}
+
+export function openai6Client(url: string, requestId: string): RealtimeClient {
+  const api = new OpenAI({ apiKey: TEST_KEY, baseURL: `${url}/v1` })
+  return sdkClient('ga', new OpenAIRealtimeWS({ model: 'gpt-realtime', options: options(requestId) }, api))
+}
+
+/** The clients of both SDKs have the same methods; the events are typed, and here they are plain objects. */
+function sdkClient(dialect: RealtimeClient['dialect'], client: BetaRealtimeWS | OpenAIRealtimeWS): RealtimeClient {
+  const realtime = client as unknown as {
+    readonly socket: RealtimeClient['socket']
+    send(event: object): void
+    on(name: 'event', listener: (event: object) => void): void
+    on(name: 'error', listener: (error: Error) => void): void
+    close(): void
+  }
+  return {
+    dialect,
+    socket: realtime.socket,
+    send: (event) => {
+      realtime.send(event)
+    },
+    onEvent: (listener) => {
+      realtime.on('event', listener)
+      realtime.on('error', (error) => {
+        throw error
+      })
+    },
+    close: () => {
+      realtime.close()
+    },
+  }
+}
