@@ -2,7 +2,7 @@
  * Puts video tasks into a store that are under way at the upstream: thousands of creates would take longer than all that is
  * measured. Makes the store when there is none. Environment: DATA (a directory), COUNT (may be 0), CREATED_AT_MS.
  */
-import { createDatabase } from '../dist/storage/create-database.js'
+import { createDatabase } from '../dist/storage/storage.module.js'
 import { createLogging } from '../dist/observability/logger.js'
 import { Readiness } from '../dist/observability/readiness.js'
 import { adoptedTask, taskObject } from './tasks-wire.mjs'

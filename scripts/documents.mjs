@@ -2,10 +2,9 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { format } from 'node:util'
 
-const { createApplication } = await import('../dist/app/create-app.js')
+const { createApplication, openApiDocument } = await import('../dist/app/create-app.js')
 const { createLogging } = await import('../dist/observability/logger.js')
 const { parseConfig } = await import('../dist/config/load-config.js')
-const { openApiDocument } = await import('../dist/app/openapi.js')
 
 const FILE = 'openapi.json'
 

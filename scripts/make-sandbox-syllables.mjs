@@ -1,7 +1,7 @@
 /**
- * Makes src/sandbox/audio/syllables.table.ts: the sandbox voice's syllables, encoded as MP3, AAC and Opus frames.
+ * Makes packages/sandbox/src/audio/syllables.table.ts: the sandbox voice's syllables, encoded as MP3, AAC and Opus frames.
  *
- * Run by hand (`node scripts/make-sandbox-syllables.mjs`) after the sound in src/sandbox/audio/pcm-voice.ts has
+ * Run by hand (`node scripts/make-sandbox-syllables.mjs`) after the sound in packages/sandbox/src/audio/pcm-voice.ts has
  * changed. Needs the development dependencies and an ffmpeg with libmp3lame and libopus on the PATH; nothing at run
  * time or in the tests does. Encoders differ a little between versions, so another ffmpeg writes other bytes.
  *
@@ -15,8 +15,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import prettier from 'prettier'
 import ts from 'typescript'
 
-const voiceSource = new URL('../src/sandbox/audio/pcm-voice.ts', import.meta.url)
-const tableFile = new URL('../src/sandbox/audio/syllables.table.ts', import.meta.url)
+const voiceSource = new URL('../packages/sandbox/src/audio/pcm-voice.ts', import.meta.url)
+const tableFile = new URL('../packages/sandbox/src/audio/syllables.table.ts', import.meta.url)
 
 /** Silence before, between and after syllables, in frames: long enough for every encoder to come to rest. */
 const GAP_FRAMES = 24

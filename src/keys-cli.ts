@@ -1,14 +1,17 @@
 import 'reflect-metadata'
-import { BadCommand, UnknownCommand } from './admin/cli/bad-command.js'
-import { RemoteDesk } from './admin/cli/key-client.js'
-import { type Command, type DeskCommand, readCommand } from './admin/cli/key-command.js'
-import { DeskFailure, type KeyDesk } from './admin/cli/key-desk.js'
+import { DeskFailure, type KeyDesk, RemoteDesk } from './admin/cli/key-client.js'
+import {
+  BadCommand,
+  type Command,
+  type DeskCommand,
+  readCommand,
+  UnknownCommand,
+  USAGE,
+} from './admin/cli/key-command.js'
 import { openStoreDesk } from './admin/cli/key-store.js'
 import { newAdminKey, runCommand } from './admin/cli/run-key-command.js'
-import { USAGE } from './admin/cli/usage-text.js'
-import { processEnvironment, readEnvironment } from './config/environment.js'
+import { processEnvironment, readEnvironment, readVariable } from './config/environment.js'
 import { loadConfigFile, parseConfig } from './config/load-config.js'
-import { readVariable } from './config/variable.js'
 
 const NOT_UNDERSTOOD = 2
 

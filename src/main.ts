@@ -1,16 +1,29 @@
 import 'reflect-metadata'
 import cluster from 'node:cluster'
-import { assertAlone, withWorkers, workersNote, workersOf } from './app/cluster-messages.js'
+import { assertAlone, withWorkers, workersNote, workersOf, WorkersRefused } from './app/cluster-messages.js'
+import { serveByWorkers } from './app/cluster-primary.js'
 import { Primary } from './app/cluster-worker.js'
 import type { Gateway, GatewayOptions } from './app/gateway.js'
-import { serveByWorkers } from './app/primary.js'
 import { drainOnSignal } from './app/shutdown.js'
-import { processEnvironment, readEnvironment } from './config/environment.js'
+import { ConfigError } from './config/checks.js'
+import { processEnvironment, readEnvironment, type Variables } from './config/environment.js'
 import { loadConfigFile, type LoadedConfig, parseConfig } from './config/load-config.js'
 import type { GatewayConfig } from './config/settings.js'
-import type { Variables } from './config/variable.js'
 import { createLogging, type Logging } from './observability/logger.js'
-import { explainStartFailure } from './start-failure.js'
+import { MetricsPortInUse } from './observability/metrics-server.js'
+import { StoreUnusable } from './storage/database.js'
+
+/** Their messages tell the operator what to do. */
+const EXPLAINED = [ConfigError, StoreUnusable, MetricsPortInUse, WorkersRefused] as const
+
+/** Why the gateway could not start, for the operator. */
+function explainStartFailure(error: unknown): string {
+  if (error instanceof Error && EXPLAINED.some((type) => error instanceof type)) return error.message
+  if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
+    return 'The port is in use. Choose another with PORT=<number>.'
+  }
+  return `The gateway could not start: ${error instanceof Error ? (error.stack ?? error.message) : 'unknown error'}`
+}
 
 type ReadConfig = () => Promise<LoadedConfig | undefined>
 

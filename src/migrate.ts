@@ -2,7 +2,7 @@ import { processEnvironment, readEnvironment } from './config/environment.js'
 import { loadConfigFile, parseConfig } from './config/load-config.js'
 import { createLogging } from './observability/logger.js'
 import { Readiness } from './observability/readiness.js'
-import { createDatabase } from './storage/create-database.js'
+import { createDatabase } from './storage/storage.module.js'
 
 /** `npm run migrate`: brings the store to this version without starting the gateway; what is there already is left alone. */
 async function main(): Promise<void> {

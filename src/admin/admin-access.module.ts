@@ -1,12 +1,8 @@
 import { Module } from '@nestjs/common'
-import { DatabaseModule } from '../storage/database.module.js'
-import { AdminAccess } from './admin-access.js'
-import { AdminAuditRepository } from './admin-audit.repository.js'
-import { AdminGuard } from './admin.guard.js'
-import { AdminTrail } from './audit-log.js'
-import { KyselyAdminAuditRepository } from './audit-log.pg.js'
-import { AuditRetention } from './audit-retention.js'
-import { StrangerTrail } from './stranger-trail.js'
+import { DatabaseModule } from '../storage/storage.module.js'
+import { AdminAccess, AdminGuard, StrangerTrail } from './admin.guard.js'
+import { AdminAuditRepository, AdminTrail } from './audit-log.js'
+import { AuditRetention, KyselyAdminAuditRepository } from './audit-log.pg.js'
 
 /** The operator: the guard that knows the admin key, and the audit log. */
 @Module({

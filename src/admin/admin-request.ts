@@ -1,14 +1,33 @@
-import { Injectable, mixin, type PipeTransform, type Type } from '@nestjs/common'
-import { ApiBody } from '@nestjs/swagger'
+import { applyDecorators, Injectable, mixin, type PipeTransform, type Type } from '@nestjs/common'
+import { ApiBearerAuth, ApiBody, ApiProperty, ApiTags } from '@nestjs/swagger'
 import { getMetadataStorage } from 'class-validator'
-import { DtoCheck } from '../core/dto-check.js'
-import { GatewayError } from '../core/gateway-error.js'
+import { DtoCheck } from '../core/dto.js'
+import { GatewayError, quoted } from '../core/errors.js'
 import { JsonBody } from '../core/json-body.js'
-import { quoted } from '../core/message-text.js'
+import type { Query } from '../core/query.js'
 import { callOf } from '../core/request-context.js'
-import { type Exchange, HttpExchange } from '../server/exchange.decorator.js'
-import { assertJson, JSON_BODY_TIMEOUT_MS } from '../server/json-request.js'
+import { AUDIO_ERROR, responses } from '../dialects/error-docs.js'
+import { assertJson, type Exchange, HttpExchange, JSON_BODY_TIMEOUT_MS } from '../server/json-request.js'
 import { assertReadable, readBody } from '../server/read-body.js'
+
+const CASES: Readonly<Record<number, string>> = {
+  400: 'The request is not valid; param names the field',
+  401: 'No admin key, or a wrong one',
+  404: 'There is no such thing, or no auth.adminKey in the configuration',
+  409: 'The id is taken, or the key is revoked',
+  413: 'The body is larger than 65,536 bytes',
+  415: 'The body is of the wrong media type',
+  422: 'The configuration file has faults; the old configuration stays in force',
+  429: 'Too many wrong admin keys; Retry-After says when to come back',
+  503: 'The store cannot be reached; nothing was done',
+}
+
+/** Routes on the operator's own key. */
+export const ApiAdmin = (): ClassDecorator => applyDecorators(ApiTags('admin'), ApiBearerAuth())
+
+/** The failures of the operator's routes in the OpenAPI document. */
+export const ApiAdminErrors = (statuses = [400, 401, 404, 409, 413, 415, 429, 503]): MethodDecorator =>
+  responses(AUDIO_ERROR, statuses, CASES)
 
 /** Whatever an operator has to say fits in. */
 const MAXIMUM_BYTES = 65_536
@@ -41,7 +60,7 @@ function adminBodyPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform<E
 }
 
 /** This interface is the gateway's own: a name it does not know is a mistake, and nobody else's business. */
-export function assertKnown(names: readonly string[], known: ReadonlySet<string>): void {
+function assertKnown(names: readonly string[], known: ReadonlySet<string>): void {
   const unknown = names.find((name) => !known.has(name))
   if (unknown === undefined) return
   const supported = [...known].join(', ')
@@ -60,4 +79,65 @@ export function AdminBody(dto: Type<object>): ParameterDecorator {
     const descriptor = key === undefined ? undefined : Object.getOwnPropertyDescriptor(target, key)
     if (key !== undefined && descriptor !== undefined) ApiBody({ type: dto })(target, key, descriptor)
   }
+}
+
+/** The parameters of an operator's query. Throws `invalid_request` for an unknown name, for one that stands twice,
+ * and for control characters. */
+export function readQuery<Name extends string>(query: Query, names: readonly Name[]): Partial<Record<Name, string>> {
+  assertKnown(Object.keys(query), new Set<string>(names))
+  const read: Partial<Record<Name, string>> = {}
+  for (const name of names) {
+    const value = query[name]
+    if (value === undefined) continue
+    if (typeof value !== 'string') throw invalid(name, `The parameter ${quoted(name)} stands more than once.`)
+    // No database takes a NUL, and no name of ours has any of them.
+    if (/\p{Cc}/u.test(value)) throw invalid(name, `The parameter ${quoted(name)} holds a control character.`)
+    read[name] = value
+  }
+  return read
+}
+
+/** A whole number out of a query, between two others; undefined when it is absent. Throws `invalid_request`. */
+export function wholeNumber(
+  name: string,
+  text: string | undefined,
+  [minimum, maximum]: readonly [number, number],
+): number | undefined {
+  if (text === undefined) return undefined
+  const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+  if (number >= minimum && number <= maximum) return number
+  throw invalid(name, `Invalid '${name}': expected a whole number from ${minimum} to ${maximum}.`)
+}
+
+export const invalid = (param: string, message: string): GatewayError =>
+  new GatewayError('invalid_request', message, { param, code: 'invalid_value' })
+
+/** What the operator's routes show of a long list: some of it, and whether there is more. */
+export interface Page<Item> {
+  readonly object: 'list'
+  readonly data: readonly Item[]
+  readonly has_more: boolean
+}
+
+/** The class of such pages; `next` says how to ask for the following one. */
+export function pageOf<Item>(
+  item: Type<Item>,
+  next: string,
+): new (data: readonly Item[], hasMore: boolean) => Page<Item> {
+  class PageDto implements Page<Item> {
+    @ApiProperty({ enum: ['list'] })
+    readonly object = 'list'
+
+    @ApiProperty({ type: [item] })
+    readonly data: readonly Item[]
+
+    @ApiProperty({ description: next })
+    readonly has_more: boolean
+
+    constructor(data: readonly Item[], hasMore: boolean) {
+      this.data = data
+      this.has_more = hasMore
+    }
+  }
+  return PageDto
 }

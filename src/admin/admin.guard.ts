@@ -1,12 +1,127 @@
-import type { IncomingMessage } from 'node:http'
-import { type CanActivate, createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common'
+import { hash, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import {
+  type BeforeApplicationShutdown,
+  type CanActivate,
+  createParamDecorator,
+  type ExecutionContext,
+  Injectable,
+} from '@nestjs/common'
+import { readKey } from '../auth/key.guard.js'
+import { adminFingerprint } from '../config/admin-key.js'
 import { ConfigStore } from '../config/config-store.js'
-import { GatewayError } from '../core/gateway-error.js'
+import { GatewayError } from '../core/errors.js'
 import { type Call, callOf } from '../core/request-context.js'
 import { callerAddress } from '../server/client-address.js'
-import { AdminAccess } from './admin-access.js'
-import type { Admin } from './audit-log.js'
-import { StrangerTrail } from './stranger-trail.js'
+import type { Admin, AdminTrail } from './audit-log.js'
+
+const WRONG_KEYS = 10
+const FAILURE_WINDOW_MS = 60_000
+
+/** Who may act as the operator: whoever has `auth.adminKey`. */
+@Injectable()
+export class AdminAccess {
+  /** When wrong keys came, on the performance clock; at most as many as are answered. */
+  private wrongAtMs: number[] = []
+
+  constructor(private readonly store: ConfigStore) {}
+
+  /** Without an admin key there is no administration, and nothing shows that there could be. */
+  get exists(): boolean {
+    return this.store.current.auth.adminKey !== undefined
+  }
+
+  /**
+   * The fingerprint of the admin key that the headers hold. Throws `key_missing`, `key_malformed` or `unauthorized`, and
+   * after ten of these within a minute `rate_limited` instead; the right key is always let in, so that nobody can lock the
+   * operator out.
+   */
+  authorize(headers: IncomingHttpHeaders): string {
+    try {
+      return this.judge(readKey(headers, false))
+    } catch (error) {
+      this.countWrong()
+      throw error
+    }
+  }
+
+  private judge(token: string): string {
+    const { adminKey } = this.store.current.auth
+    // Both are hashes in hex, so they are equally long.
+    if (adminKey !== undefined && timingSafeEqual(digestOf(token), Buffer.from(adminKey.sha256, 'latin1')))
+      return adminFingerprint(adminKey)
+    throw new GatewayError('unauthorized', 'The admin key is not valid.')
+  }
+
+  private countWrong(): void {
+    const nowMs = performance.now()
+    this.wrongAtMs = this.wrongAtMs.filter((atMs) => nowMs - atMs < FAILURE_WINDOW_MS)
+    const [oldestMs = nowMs] = this.wrongAtMs
+    if (this.wrongAtMs.length < WRONG_KEYS) {
+      this.wrongAtMs.push(nowMs)
+      return
+    }
+    throw new GatewayError('rate_limited', 'Too many wrong admin keys were sent. Please wait.', {
+      retryAfterSeconds: Math.max(1, Math.ceil((oldestMs + FAILURE_WINDOW_MS - nowMs) / 1000)),
+    })
+  }
+}
+
+const digestOf = (token: string): Buffer => Buffer.from(hash('sha256', token, 'hex'), 'latin1')
+
+const NOBODY = '-'
+const TRAIL_WINDOW_MS = 60_000
+const NAMED_ADDRESSES = 10
+
+/** A request that was not let in. */
+export interface Refusal {
+  readonly requestId: string
+  readonly reason: string
+  readonly method: string
+  readonly address: string
+}
+
+/**
+ * Writes down whoever was not let in: the first of a minute as it was, and of all others of that minute one row with their
+ * number. The audit log must not be anybody's to fill.
+ */
+export class StrangerTrail implements BeforeApplicationShutdown {
+  private timer: NodeJS.Timeout | undefined
+  /** After the first one. */
+  private refused = 0
+  private readonly addresses = new Set<string>()
+
+  constructor(
+    private readonly trail: Pick<AdminTrail, 'note'>,
+    private readonly windowMs = TRAIL_WINDOW_MS,
+  ) {}
+
+  /** Resolves when the first one is written down, or could not be; at once for others. */
+  async note({ requestId, ...details }: Refusal): Promise<void> {
+    if (this.timer !== undefined) {
+      this.refused++
+      if (this.addresses.size < NAMED_ADDRESSES) this.addresses.add(details.address)
+      return
+    }
+    this.timer = setTimeout(() => void this.sumUp(), this.windowMs).unref()
+    await this.trail.note({ actor: NOBODY, requestId }, { action: 'authorize', details: { ...details } }, 'refused')
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.sumUp()
+  }
+
+  private async sumUp(): Promise<void> {
+    clearTimeout(this.timer)
+    this.timer = undefined
+    const { refused } = this
+    const details = { refused, seconds: this.windowMs / 1000, addresses: [...this.addresses] }
+    this.refused = 0
+    this.addresses.clear()
+    if (refused === 0) return
+    await this.trail.note({ actor: NOBODY, requestId: NOBODY }, { action: 'authorize', details }, 'refused')
+  }
+}
 
 const admins = new WeakMap<Call, Admin>()
 

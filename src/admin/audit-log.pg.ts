@@ -1,7 +1,23 @@
-import { Injectable } from '@nestjs/common'
-import type { AdminAuditRow } from '../storage/database-schema.js'
-import { Database } from '../storage/database.js'
-import { AdminAuditRepository, type AuditEntry, type AuditOutcome, type AuditRecord } from './admin-audit.repository.js'
+import { Inject, Injectable } from '@nestjs/common'
+import type { Logger } from '../observability/logger.js'
+import { LOGGER } from '../observability/observability.module.js'
+import { type AdminAuditRow, Database } from '../storage/database.js'
+import { Retention } from '../storage/retention.js'
+import { AdminAuditRepository, type AuditEntry, type AuditOutcome, type AuditRecord } from './audit-log.js'
+
+const BATCH_ROWS = 500
+
+/** Longer than a year: whoever looks once a year finds everything. */
+const RETENTION_MS = 400 * 86_400_000
+
+/** Forgets what the audit log holds of long ago. */
+@Injectable()
+export class AuditRetention extends Retention {
+  constructor(database: Database, audit: AdminAuditRepository, @Inject(LOGGER) logger: Logger) {
+    const prune = (limit: number): Promise<number> => audit.prune(Date.now() - RETENTION_MS, limit)
+    super(database, { prune, batchRows: BATCH_ROWS, failure: 'the audit log could not be cut' }, logger)
+  }
+}
 
 /** The audit log in PostgreSQL, embedded or not. */
 @Injectable()

@@ -1,12 +1,66 @@
-import { Controller, Get, Query, UseGuards } from '@nestjs/common'
-import { ApiOkResponse, ApiOperation, ApiQuery } from '@nestjs/swagger'
+import { Controller, Get, Injectable, Query, UseGuards } from '@nestjs/common'
+import { ApiOkResponse, ApiOperation, ApiProperty, ApiQuery } from '@nestjs/swagger'
 import type { Query as QueryMap } from '../core/query.js'
-import { ApiAdmin, ApiAdminErrors } from './admin-operations.decorator.js'
-import { readQuery, wholeNumber } from './admin-query.js'
+import { ApiAdmin, ApiAdminErrors, pageOf, readQuery, wholeNumber } from './admin-request.js'
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
-import type { Admin } from './audit-log.js'
-import { AuditPageDto } from './audit.dto.js'
-import { AuditService } from './audit.service.js'
+import { type Admin, AdminAuditRepository, AdminTrail, type AuditOutcome, type AuditRecord } from './audit-log.js'
+
+/** One thing that somebody did, or tried to do, with the operator's powers. */
+class AuditRecordDto {
+  @ApiProperty()
+  readonly sequence: number
+
+  @ApiProperty({ description: 'Unix milliseconds' })
+  readonly at: number
+
+  @ApiProperty({ description: 'Fingerprint of the admin key, cli, or - for somebody who was not let in' })
+  readonly actor: string
+
+  @ApiProperty({ example: 'keys.create' })
+  readonly action: string
+
+  @ApiProperty({ type: String, nullable: true })
+  readonly target: string | null
+
+  @ApiProperty({ enum: ['begun', 'done', 'refused', 'failed'], description: 'begun = its end was never written down' })
+  readonly outcome: AuditOutcome
+
+  @ApiProperty({ type: 'object', additionalProperties: true })
+  readonly details: Readonly<Record<string, unknown>>
+
+  @ApiProperty()
+  readonly request_id: string
+
+  constructor(record: AuditRecord) {
+    this.sequence = record.sequence
+    this.at = record.atMs
+    this.actor = record.actor
+    this.action = record.action
+    this.target = record.target ?? null
+    this.outcome = record.outcome
+    this.details = record.details
+    this.request_id = record.requestId
+  }
+}
+
+class AuditPageDto extends pageOf(AuditRecordDto, 'Ask again with before=<last sequence>') {}
+
+/** What was done with the operator's powers. */
+@Injectable()
+export class AuditService {
+  constructor(
+    private readonly audit: AdminAuditRepository,
+    private readonly trail: AdminTrail,
+  ) {}
+
+  page(admin: Admin, limit: number, before?: number): Promise<AuditPageDto> {
+    return this.trail.look(admin, { action: 'audit.list' }, async () => {
+      const records = await this.audit.page(limit + 1, before)
+      const shown = records.slice(0, limit).map((record) => new AuditRecordDto(record))
+      return new AuditPageDto(shown, records.length > limit)
+    })
+  }
+}
 
 const DEFAULT_PAGE = 100
 const LARGEST_PAGE = 1000

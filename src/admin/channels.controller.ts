@@ -1,10 +1,100 @@
-import { Controller, Get, HttpCode, Param, Post, UseGuards } from '@nestjs/common'
-import { ApiOkResponse, ApiOperation, ApiParam } from '@nestjs/swagger'
-import { ApiAdmin, ApiAdminErrors } from './admin-operations.decorator.js'
+import { Controller, Get, HttpCode, Injectable, Param, Post, UseGuards } from '@nestjs/common'
+import { ApiOkResponse, ApiOperation, ApiParam, ApiProperty } from '@nestjs/swagger'
+import type { ChannelConfig } from '../config/channel-schema.js'
+import { ConfigStore } from '../config/config-store.js'
+import { GatewayError } from '../core/errors.js'
+import { type ChannelReport, ChannelReports } from '../routing/router.js'
+import { ApiAdmin, ApiAdminErrors } from './admin-request.js'
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
-import type { Admin } from './audit-log.js'
-import { ChannelDto, ChannelListDto } from './channels.dto.js'
-import { ChannelsService } from './channels.service.js'
+import { type Admin, AdminTrail } from './audit-log.js'
+
+/** A channel of the configuration, and how this process finds it. */
+class ChannelDto {
+  @ApiProperty()
+  readonly id: string
+
+  @ApiProperty()
+  readonly provider: string
+
+  @ApiProperty()
+  readonly priority: number
+
+  @ApiProperty()
+  readonly weight: number
+
+  @ApiProperty({ enum: ['closed', 'half_open', 'open'], description: 'Of its breaker; open = spared' })
+  readonly state: ChannelReport['state']
+
+  @ApiProperty({ description: 'By its own fault, in a row' })
+  readonly consecutive_failures: number
+
+  @ApiProperty({ description: 'Milliseconds until a call may try it again' })
+  readonly open_for_ms: number
+
+  @ApiProperty({ description: 'Calls that wait for their first byte' })
+  readonly waiting: number
+
+  @ApiProperty({ type: Number, nullable: true, description: 'To the first byte, on average; null = not used lately' })
+  readonly latency_ms: number | null
+
+  constructor({ id, provider, priority, weight }: ChannelConfig, report: ChannelReport | undefined) {
+    this.id = id
+    this.provider = provider
+    this.priority = priority
+    this.weight = weight
+    this.state = report?.state ?? 'closed'
+    this.consecutive_failures = report?.consecutiveFailures ?? 0
+    this.open_for_ms = Math.round(report?.openForMs ?? 0)
+    this.waiting = report?.waiting ?? 0
+    this.latency_ms = report?.latencyMs === undefined ? null : Math.round(report.latencyMs * 10) / 10
+  }
+}
+
+class ChannelListDto {
+  @ApiProperty({ enum: ['list'] })
+  readonly object = 'list'
+
+  @ApiProperty({ type: [ChannelDto] })
+  readonly data: readonly ChannelDto[]
+
+  constructor(data: readonly ChannelDto[]) {
+    this.data = data
+  }
+}
+
+/** The channels, as this process finds them. */
+@Injectable()
+export class ChannelsService {
+  constructor(
+    private readonly config: ConfigStore,
+    private readonly reports: ChannelReports,
+    private readonly trail: AdminTrail,
+  ) {}
+
+  list(admin: Admin): Promise<readonly ChannelDto[]> {
+    return this.trail.look(admin, { action: 'channels.list' }, () => this.all())
+  }
+
+  /** Closes a breaker by hand. Rejects with `not_found`. */
+  reset(admin: Admin, id: string): Promise<ChannelDto> {
+    if (this.find(id) === undefined) throw new GatewayError('not_found', 'There is no such channel.')
+    return this.trail.change(admin, { action: 'channels.reset', target: id }, () => {
+      this.reports.reset(id)
+      const channel = this.find(id)
+      if (channel === undefined) throw new GatewayError('not_found', 'There is no such channel any more.')
+      return channel
+    })
+  }
+
+  private find(id: string): ChannelDto | undefined {
+    return this.all().find((channel) => channel.id === id)
+  }
+
+  private all(): readonly ChannelDto[] {
+    const reports = new Map(this.reports.snapshot().map((report) => [report.channelId, report]))
+    return this.config.current.channels.map((channel) => new ChannelDto(channel, reports.get(channel.id)))
+  }
+}
 
 @ApiAdmin()
 @Controller('admin/v1/channels')

@@ -1,14 +1,11 @@
 import { Controller, Delete, Get, Param, Patch, Post, Query, UseGuards } from '@nestjs/common'
 import { ApiCreatedResponse, ApiExtraModels, ApiOkResponse, ApiOperation, ApiParam, ApiQuery } from '@nestjs/swagger'
 import type { Query as QueryMap } from '../core/query.js'
-import { ApiAdmin, ApiAdminErrors } from './admin-operations.decorator.js'
-import { readQuery, wholeNumber } from './admin-query.js'
-import { AdminBody } from './admin-request.js'
+import { AdminBody, ApiAdmin, ApiAdminErrors, readQuery, wholeNumber } from './admin-request.js'
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
 import type { Admin } from './audit-log.js'
-import { changeOf, termsOf } from './key-terms.js'
 import { IssuedKeyDto, KeyChangeDto, KeyDto, KeyListDto, NewKeyDto } from './keys.dto.js'
-import { KeysService } from './keys.service.js'
+import { changeOf, KeysService, termsOf } from './keys.service.js'
 
 const DEFAULT_PAGE = 100
 const LARGEST_PAGE = 1000

@@ -1,13 +1,32 @@
 import { hash, randomBytes } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
-import { hintOf, newKey } from '../auth/issued-key.js'
-import { KeyTable } from '../auth/key-table.js'
+import { hintOf, KeyTable, newKey, StoredKeys } from '../auth/key-table.js'
 import { type IssuedKey, type KeyChange, KeyRepository, type KeyTerms, storedKeyOf } from '../auth/key.repository.js'
-import { StoredKeys } from '../auth/stored-keys.js'
-import { GatewayError } from '../core/gateway-error.js'
-import { quoted } from '../core/message-text.js'
+import { GatewayError, quoted } from '../core/errors.js'
 import { type Admin, AdminTrail } from './audit-log.js'
-import { keyId } from './key-fields.js'
+import { type KeyChangeDto, keyId, type NewKeyDto } from './keys.dto.js'
+
+/** What a body wants of a new key: null is as good as absent. */
+export function termsOf({ id, models, limits, note, expires_at: expiresAtMs }: NewKeyDto) {
+  const terms: KeyTerms & { id?: string } = {
+    ...(isGiven(id) && { id }),
+    ...(isGiven(models) && { models }),
+    ...(isGiven(limits) && { limits }),
+    ...(isGiven(note) && { note }),
+    ...(isGiven(expiresAtMs) && { expiresAtMs }),
+  }
+  return terms
+}
+
+/** What a body wants to be changed: null takes away. */
+export const changeOf = ({ models, limits, note, expires_at: expiresAtMs }: KeyChangeDto): KeyChange => ({
+  ...(models !== undefined && { models }),
+  ...(limits !== undefined && { limits }),
+  ...(note !== undefined && { note }),
+  ...(expiresAtMs !== undefined && { expiresAtMs }),
+})
+
+const isGiven = <Value>(value: Value | null | undefined): value is Value => value !== null && value !== undefined
 
 export interface KeyPage {
   readonly keys: readonly IssuedKey[]

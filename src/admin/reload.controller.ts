@@ -1,10 +1,63 @@
-import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common'
-import { ApiOkResponse, ApiOperation } from '@nestjs/swagger'
-import { ApiAdmin, ApiAdminErrors } from './admin-operations.decorator.js'
+import { Controller, HttpCode, Inject, Injectable, Post, UseGuards } from '@nestjs/common'
+import { ApiOkResponse, ApiOperation, ApiProperty } from '@nestjs/swagger'
+import { ConfigStore, reportReload } from '../config/config-store.js'
+import { GatewayError } from '../core/errors.js'
+import type { Logger } from '../observability/logger.js'
+import { LOGGER } from '../observability/observability.module.js'
+import { ApiAdmin, ApiAdminErrors } from './admin-request.js'
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
-import type { Admin } from './audit-log.js'
-import { ReloadDto } from './reload.dto.js'
-import { ReloadService } from './reload.service.js'
+import { type Admin, AdminTrail } from './audit-log.js'
+
+class ReloadDto {
+  @ApiProperty({ enum: ['config_reload'] })
+  readonly object = 'config_reload'
+
+  @ApiProperty({ type: [String], description: 'Settings that changed, but keep their values until a restart' })
+  readonly needs_restart: readonly string[]
+
+  constructor(needsRestart: readonly string[]) {
+    this.needs_restart = needsRestart
+  }
+}
+
+const REFUSED_STATUS = 422
+
+/** Reads the configuration file anew, as SIGHUP does; where there are workers, for all of them. */
+@Injectable()
+export class ReloadService {
+  constructor(
+    private readonly config: ConfigStore,
+    private readonly trail: AdminTrail,
+    @Inject(LOGGER) private readonly logger: Pick<Logger, 'info' | 'error'>,
+  ) {}
+
+  /** Resolves with the settings that need a restart; rejects with every fault when the old configuration stays. */
+  reload(admin: Admin): Promise<readonly string[]> {
+    return this.trail.change(admin, { action: 'config.reload' }, async () => {
+      const outcome = await this.config.reload()
+      reportReload(outcome, {
+        info: (message) => {
+          this.logger.info(message)
+        },
+        error: (message) => {
+          this.logger.error(message)
+        },
+      })
+      if (!outcome.applied) throw refused(outcome.faults)
+      return outcome.needsRestart
+    })
+  }
+}
+
+/** The faults are a list of their own, as a message has room for few. They name settings, never values. */
+function refused(faults: readonly string[]): GatewayError {
+  const message = 'The configuration has not been reloaded, the old one stays in force.'
+  const error = { message, type: 'invalid_request_error', param: null, code: 'configuration_refused', faults }
+  return new GatewayError('unprocessable', message, {
+    code: 'configuration_refused',
+    relayed: { status: REFUSED_STATUS, body: JSON.stringify({ error }) },
+  })
+}
 
 @ApiAdmin()
 @Controller('admin/v1/config')

@@ -1,9 +1,9 @@
 import { All, Controller, Req, UseGuards } from '@nestjs/common'
 import { ApiExcludeController } from '@nestjs/swagger'
 import type { Request } from 'express'
-import { GatewayError } from '../core/gateway-error.js'
+import { GatewayError } from '../core/errors.js'
 import { callOf } from '../core/request-context.js'
-import { methodsOf } from '../observability/known-routes.js'
+import { methodsOf } from '../observability/routes.js'
 import { AdminGuard, nothingHere } from './admin.guard.js'
 
 /** Whatever else is below `/admin`: which routes and methods exist there is told to the operator only. */

@@ -1,10 +1,38 @@
-import { Injectable } from '@nestjs/common'
+import { Controller, Get, Injectable, Query as QueryString, UseGuards } from '@nestjs/common'
+import { ApiOkResponse, ApiOperation, ApiProperty, ApiQuery } from '@nestjs/swagger'
 import type { Query } from '../core/query.js'
-import { DAY_MS, readPeriod } from '../usage/usage-query.js'
-import { USAGE_GROUPS, type UsageGroup, type UsageQuestion, UsageReports } from '../usage/usage-usage-reports.js'
-import { invalid, readQuery } from './admin-query.js'
+import { DAY_MS, type Period, readPeriod, UsageReportDto, UsageSumDto } from '../usage/usage.dto.js'
+import {
+  USAGE_GROUPS,
+  type UsageGroup,
+  type UsageQuestion,
+  UsageReports,
+  type UsageSum,
+} from '../usage/usage.repository.js'
+import { ApiAdmin, ApiAdminErrors, invalid, readQuery } from './admin-request.js'
+import { AdminGuard, CurrentAdmin } from './admin.guard.js'
 import { type Admin, AdminTrail } from './audit-log.js'
-import { KeyUsageSumsDto } from './usage-sums.dto.js'
+
+/** What some records of any callers add up to. */
+export class KeyUsageSumDto extends UsageSumDto {
+  @ApiProperty({ required: false, description: 'With group_by=key; caller = all with an upstream key of their own' })
+  readonly key?: string
+
+  constructor(sum: UsageSum) {
+    super(sum)
+    if (sum.keyId !== undefined) this.key = sum.keyId
+  }
+}
+
+class KeyUsageSumsDto extends UsageReportDto {
+  @ApiProperty({ type: [KeyUsageSumDto] })
+  readonly data: readonly KeyUsageSumDto[]
+
+  constructor(period: Period, sums: readonly UsageSum[]) {
+    super(period)
+    this.data = sums.map((sum) => new KeyUsageSumDto(sum))
+  }
+}
 
 /** A year, leap years included: the sums of all keys look through everything in it. */
 const LONGEST_PERIOD_MS = 366 * DAY_MS
@@ -47,4 +75,32 @@ function groupsOf(text: string | undefined): readonly UsageGroup[] {
   const groups = USAGE_GROUPS.filter((group) => words.includes(group))
   if (groups.length === words.length) return groups
   throw invalid('group_by', `Invalid 'group_by': expected none, or some of ${USAGE_GROUPS.join(', ')} with commas.`)
+}
+
+const TIME = 'ISO 8601 or Unix seconds'
+
+@ApiAdmin()
+@Controller('admin/v1/usage')
+@UseGuards(AdminGuard)
+export class UsageSumsController {
+  constructor(private readonly usage: UsageSumsService) {}
+
+  @Get()
+  @ApiOperation({ summary: 'What everybody has used, and what it cost' })
+  @ApiQuery({
+    name: 'from',
+    required: false,
+    type: String,
+    description: `${TIME}; by default 24 hours before to, at most 366 days`,
+  })
+  @ApiQuery({ name: 'to', required: false, type: String, description: `${TIME}, not included; by default now` })
+  @ApiQuery({ name: 'group_by', required: false, type: String, description: 'none, or some of day,model,channel,key' })
+  @ApiQuery({ name: 'key', required: false, type: String, description: 'Only this key id' })
+  @ApiQuery({ name: 'model', required: false, type: String, description: 'Only this model' })
+  @ApiQuery({ name: 'channel', required: false, type: String, description: 'Only this channel' })
+  @ApiOkResponse({ type: KeyUsageSumsDto })
+  @ApiAdminErrors([400, 401, 404, 429, 503])
+  sums(@QueryString() query: Query, @CurrentAdmin() admin: Admin): Promise<KeyUsageSumsDto> {
+    return this.usage.sums(admin, query)
+  }
 }

@@ -1,9 +1,126 @@
 import type { Worker } from 'node:cluster'
-import type { MetricsSnapshot } from '../observability/metrics.js'
-import { completed } from './ended-workers.js'
-import { RestartDelay } from './restart-delay.js'
-import { toldBy } from './told-metrics.js'
-import type { NewsOfWorker, OrderToWorker, ReloadVerdict, WorkerStart } from './worker-messages.js'
+import type { Readable } from 'node:stream'
+import type { LineSink } from '../observability/logger.js'
+import { mergedSnapshot, type MetricsSnapshot } from '../observability/metrics.js'
+import type { NewsOfWorker, OrderToWorker, ReloadVerdict, WorkerStart } from './cluster-messages.js'
+
+/** What only ever grows. A gauge of a process that is gone tells nothing. */
+const GROWING: ReadonlySet<unknown> = new Set(['counter', 'histogram'])
+
+/** What a worker told, and what it had counted of that which it could not tell in time: sums over workers must not go down. */
+export function completed(told: MetricsSnapshot, before: MetricsSnapshot): MetricsSnapshot {
+  const names = new Set(told.map(nameOf))
+  return [...told, ...before.filter((metric) => grows(metric) && !names.has(nameOf(metric)))]
+}
+
+const grows = (metric: object): boolean => GROWING.has(Reflect.get(metric, 'type'))
+const nameOf = (metric: object): unknown => Reflect.get(metric, 'name')
+
+/** What workers that have ended had counted: without it, the sums over all workers would go down when one dies. */
+export class EndedWorkers {
+  private merged: Promise<MetricsSnapshot> = Promise.resolve([])
+
+  add(last: MetricsSnapshot): void {
+    const grown = last.filter(grows)
+    // Added up, as there may be any number of them.
+    if (grown.length > 0) this.merged = this.merged.then((merged) => mergedSnapshot([merged, grown]))
+  }
+
+  snapshot(): Promise<MetricsSnapshot> {
+    return this.merged
+  }
+}
+
+/**
+ * Lines of JSON objects, each with the number of its worker in front: one log holds those of all of them. What is no
+ * object stays as it is.
+ */
+export const numberedLines = (worker: number, sink: LineSink): LineSink => ({
+  write: (line) => {
+    sink.write(line.startsWith('{"') ? `{"worker":${worker},${line.slice(1)}` : line)
+  },
+})
+
+const SHORTEST_MS = 100
+const LONGEST_MS = 30_000
+
+/** Whoever has lived so long did not die of its start. */
+const SETTLED_MS = 60_000
+
+/** How long a place stays empty after its worker died: longer each time while they die young. */
+export class RestartDelay {
+  private early = 0
+
+  /** In milliseconds, after a worker that lived so long. */
+  after(livedMs: number): number {
+    this.early = livedMs >= SETTLED_MS ? 0 : this.early + 1
+    return Math.min(SHORTEST_MS * 2 ** Math.max(0, this.early - 1), LONGEST_MS)
+  }
+}
+
+/** Of a worker that does not tell its metrics by then there is what it had counted before. */
+const METRICS_DEADLINE_MS = 3_000
+
+/** What a worker tells when it is asked by that id; nothing when it does not in time, or ends before. */
+function toldBy(worker: Worker, id: number): Promise<MetricsSnapshot> {
+  return new Promise((resolve) => {
+    const hear = (news: NewsOfWorker): void => {
+      if (news.news === 'metrics' && news.id === id) end(news.snapshot)
+    }
+    const leave = (): void => {
+      end([])
+    }
+    const end = (snapshot: MetricsSnapshot): void => {
+      clearTimeout(timer)
+      worker.off('message', hear)
+      worker.off('exit', leave)
+      resolve(snapshot)
+    }
+    const timer = setTimeout(leave, METRICS_DEADLINE_MS)
+    worker.on('message', hear)
+    worker.once('exit', leave)
+  })
+}
+
+/**
+ * Brings what workers write to one sink, by whole lines. Each writes to a pipe of its own: in one that several processes
+ * write to, a full pipe takes parts of what they have, and lines longer than PIPE_BUF (4096 bytes) are torn at any time.
+ */
+export class WorkerLines {
+  private readonly open = new Set<Promise<void>>()
+
+  constructor(private readonly sink: LineSink) {}
+
+  /** What a worker says from now on, until it ends. */
+  follow(output: Readable, worker: number): void {
+    const sink = numberedLines(worker, this.sink)
+    let rest = ''
+    output.setEncoding('utf8')
+    output.on('data', (chunk: string) => {
+      const text = rest + chunk
+      let begin = 0
+      for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', begin)) {
+        sink.write(text.slice(begin, end + 1))
+        begin = end + 1
+      }
+      rest = text.slice(begin)
+    })
+    const ended = new Promise<void>((resolve) => {
+      output.once('close', () => {
+        // Whoever was killed over a line has not ended it.
+        if (rest !== '') sink.write(`${rest}\n`)
+        this.open.delete(ended)
+        resolve()
+      })
+    })
+    this.open.add(ended)
+  }
+
+  /** Resolves when nobody can say anything any more. */
+  async ended(): Promise<void> {
+    await Promise.all(this.open)
+  }
+}
 
 /** What a worker may take to keep what is not stored: ten thousands of rows, on a disk that is slow. */
 const KEEPING_MS = 2_000

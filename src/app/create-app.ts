@@ -2,28 +2,47 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { INestApplication } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
-import { ConfigStore } from '../config/config-store.js'
-import type { ConfigurationOptions } from '../config/config.module.js'
+import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger'
+import { ConfigStore, type ConfigurationOptions } from '../config/config-store.js'
 import type { GatewayConfig } from '../config/settings.js'
-import { attachCall, Call } from '../core/request-context.js'
-import { requestIdOf } from '../core/request-id.js'
-import { settleUsage } from '../core/usage-meter.js'
+import { attachCall, Call, requestIdOf } from '../core/request-context.js'
+import { settleUsage } from '../core/usage.js'
 import { envelopeFor } from '../dialects/error-format.js'
 import { logCall } from '../observability/access-log.js'
-import type { Logging } from '../observability/logger.js'
-import { NestLogger } from '../observability/nest-logger.js'
+import { type Logging, NestLogger } from '../observability/logger.js'
 import { Readiness } from '../observability/readiness.js'
 import { CallEndings, outcomeOf } from '../observability/request-hooks.js'
-import { Admission } from '../overload/admission.js'
+import { Admission, shareOfAdmission, workersIn } from '../overload/admission.js'
 import { RequestDoor } from '../overload/request-gate.js'
-import { shareOfAdmission, workersIn } from '../overload/worker-share.js'
-import { callerAddress, rememberPeers } from '../server/client-address.js'
-import { GatewayExceptionFilter } from '../server/gateway-exception.filter.js'
+import { callerAddress, originForm, pathOf, rememberPeers } from '../server/client-address.js'
+import { GatewayExceptionFilter } from '../server/error-filter.js'
 import { GatewayHttpAdapter, type RequestStart } from '../server/http-adapter.js'
-import { originForm, pathOf } from '../server/request-target.js'
 import { GatewayWsAdapter, type SocketLimits } from '../server/ws-adapter.js'
 import { AppModule } from './app.module.js'
-import { serveDocumentation } from './openapi.js'
+
+/** Interface version of the specification's audio part; the document's own version. */
+const INTERFACE_VERSION = '2026-04'
+
+/** The OpenAPI 3.1 document, made from the DTOs that also check the requests. */
+export function openApiDocument(application: INestApplication): OpenAPIObject {
+  const configuration = new DocumentBuilder()
+    .setOpenAPIVersion('3.1.0')
+    .setTitle('Multi-Model Gateway')
+    .setDescription('Many AI upstreams behind one address and one key.')
+    .setVersion(INTERFACE_VERSION)
+    .addBearerAuth()
+    .addApiKey({ type: 'apiKey', name: 'x-api-key', in: 'header' }, 'x-api-key')
+    .build()
+  return SwaggerModule.createDocument(application, configuration)
+}
+
+/** `/docs` for people, `/docs/openapi.json` for tools. */
+export function serveDocumentation(application: INestApplication): void {
+  SwaggerModule.setup('docs', application, () => openApiDocument(application), {
+    jsonDocumentUrl: 'docs/openapi.json',
+    yamlDocumentUrl: 'docs/openapi.yaml',
+  })
+}
 
 const STUCK_MARGIN_MS = 30_000
 const SWITCHING_PROTOCOLS = 101

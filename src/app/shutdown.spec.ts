@@ -7,7 +7,7 @@ import { eventually } from '../../test/support/eventually.js'
 import { createLogging } from '../observability/logger.js'
 import { Readiness } from '../observability/readiness.js'
 import { GatewayHttpAdapter } from '../server/http-adapter.js'
-import type { UpgradableServer } from '../server/upgradable-server.js'
+import type { UpgradableServer } from '../server/upgrade.js'
 import { drain, type ShutdownOptions } from './shutdown.js'
 
 const LAST_WORK_MS = 50

@@ -4,7 +4,7 @@ import type { TimeoutsSection } from '../config/settings.js'
 import { inTime } from '../core/time.js'
 import type { Logger } from '../observability/logger.js'
 import { Readiness } from '../observability/readiness.js'
-import type { UpgradableServer } from '../server/upgradable-server.js'
+import type { UpgradableServer } from '../server/upgrade.js'
 
 const IDLE_SWEEP_MS = 50
 

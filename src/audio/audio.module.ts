@@ -1,8 +1,7 @@
 import { Module } from '@nestjs/common'
 import { AuthModule } from '../auth/auth.module.js'
 import { ProvidersModule } from '../routing/providers.module.js'
-import { SpeechController } from './speech.controller.js'
-import { SpeechService } from './speech.service.js'
+import { SpeechController, SpeechService } from './speech.controller.js'
 import { TranscriptionController } from './transcription.controller.js'
 import { TranscriptionService } from './transcription.service.js'
 

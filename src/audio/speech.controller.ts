@@ -1,12 +1,31 @@
-import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common'
+import { Controller, HttpCode, Injectable, Post, UseGuards } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger'
 import { KeyGuard } from '../auth/key.guard.js'
-import type { UpstreamAnswer } from '../core/upstream-answer.js'
-import { AUDIO_FORMATS } from '../dialects/audio-formats.js'
+import type { UpstreamAnswer } from '../core/byte-stream.js'
+import type { JsonBody } from '../core/json-body.js'
+import type { Call } from '../core/request-context.js'
 import { ApiAudioErrors } from '../dialects/error-docs.js'
+import { AUDIO_FORMATS } from '../dialects/speech-formats.js'
+import { expectedOfSpeech } from '../limits/estimate-usage.js'
+import { ProviderRouter } from '../routing/router.js'
 import { type JsonCall, JsonRequest } from '../server/json-request.js'
 import { SpeechRequestDto } from './speech.dto.js'
-import { SpeechService } from './speech.service.js'
+
+/** Text to speech on whatever provider serves the model. */
+@Injectable()
+export class SpeechService {
+  constructor(private readonly router: ProviderRouter) {}
+
+  speak(body: JsonBody<SpeechRequestDto>, call: Call): Promise<UpstreamAnswer> {
+    const { model, input, speed } = body.fields
+    call.log.model = model
+    const route = this.router.speech(model, call.caller)
+    const expected = call.allowance === undefined ? undefined : expectedOfSpeech(input, speed)
+    return route.attempt(call, { repeatableOnceSent: true, expected }, (provider, context) =>
+      provider.speak({ body, modelClass: route.modelClass }, context),
+    )
+  }
+}
 
 const AUDIO = { schema: { type: 'string', format: 'binary' } } as const
 const CONTENT = Object.fromEntries(Object.values(AUDIO_FORMATS).map((type) => [type, AUDIO]))

@@ -1,7 +1,7 @@
-import { Field } from '../core/field.decorator.js'
+import { Field } from '../core/dto.js'
 import { anyOf, decimal, oneOf, optional, record, required, text } from '../core/validation-rules.js'
-import { AUDIO_FORMATS, DEFAULT_AUDIO_FORMAT } from '../dialects/audio-formats.js'
-import type { SpeechFields } from '../providers/speech.contract.js'
+import { AUDIO_FORMATS, DEFAULT_AUDIO_FORMAT } from '../dialects/speech-formats.js'
+import type { SpeechFields } from '../providers/contract.js'
 
 const FORMATS = Object.keys(AUDIO_FORMATS)
 

@@ -1,12 +1,16 @@
 import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger'
 import { KeyGuard } from '../auth/key.guard.js'
+import type { UpstreamAnswer } from '../core/byte-stream.js'
 import type { Call } from '../core/request-context.js'
-import type { UpstreamAnswer } from '../core/upstream-answer.js'
 import { ApiAudioErrors } from '../dialects/error-docs.js'
 import { CurrentCall } from '../server/json-request.js'
-import { type AudioUpload, AudioUploadRequest } from './audio-upload.decorator.js'
-import { TranscriptionRequestDto, TranslationRequestDto } from './transcription.dto.js'
+import {
+  type AudioUpload,
+  AudioUploadRequest,
+  TranscriptionRequestDto,
+  TranslationRequestDto,
+} from './transcription.dto.js'
 import { TranscriptionService } from './transcription.service.js'
 
 const TRANSCRIPT = {

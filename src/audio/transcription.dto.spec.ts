@@ -1,6 +1,9 @@
+import 'reflect-metadata'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { isLanguageCode } from './language-codes.js'
+import { cpuMs } from '../../test/support/eventually.js'
+import { DtoCheck } from '../core/dto.js'
+import { isLanguageCode, TranscriptionRequestDto } from './transcription.dto.js'
 
 describe('isLanguageCode', () => {
   it.each(['en', 'de', 'zh', 'sr', 'eng', 'deu', 'yue', 'haw', 'cmn', 'jw', 'jv', 'EN', 'Deu'])(
@@ -32,5 +35,24 @@ describe('isLanguageCode', () => {
         },
       ),
     )
+  })
+})
+
+const check = new DtoCheck(TranscriptionRequestDto)
+const accepts = (temperature: string): boolean => check.accepts({ model: 'whisper-1', temperature })
+
+describe('A temperature in a form', () => {
+  it.each(['0', '1', ' 0.7 ', '.5', '1.', '5e-1', '+0.25', '-0', '0.30000000000000004'])('may be %j', (text) => {
+    expect(accepts(text)).toBe(true)
+  })
+
+  it.each(['', 'warm', '1,5', '-1', '1.5', '0x1', '.', '1e', '0'.repeat(33)])('may not be %j', (text) => {
+    expect(accepts(text)).toBe(false)
+  })
+
+  it('of thousands of digits is refused at once', () => {
+    const startedAtMs = cpuMs()
+    expect(accepts(`${'1'.repeat(65_535)}x`)).toBe(false)
+    expect(cpuMs() - startedAtMs).toBeLessThan(100)
   })
 })

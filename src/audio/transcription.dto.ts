@@ -1,8 +1,120 @@
-import { decimalOf } from '../core/decimal-text.js'
-import { Field } from '../core/field.decorator.js'
-import { fault, type FieldRule, oneOf, optional, required, text } from '../core/validation-rules.js'
-import { isLanguageCode } from './language-codes.js'
-import { RESPONSE_FORMATS } from './response-formats.js'
+import { Injectable, mixin, type PipeTransform, type Type } from '@nestjs/common'
+import { ApiBody, ApiConsumes } from '@nestjs/swagger'
+import { iso6393 } from 'iso-639-3'
+import type { ModelClass } from '../config/channel-schema.js'
+import { ConfigStore } from '../config/config-store.js'
+import { DtoCheck, Field } from '../core/dto.js'
+import { GatewayError, quoted } from '../core/errors.js'
+import { callOf } from '../core/request-context.js'
+import { type MultipartField, SPOOL_MEMORY_BYTES, type UploadedFile } from '../core/spooled-file.js'
+import { decimalOf, fault, type FieldRule, oneOf, optional, required, text } from '../core/validation-rules.js'
+import { type Exchange, HttpExchange } from '../server/json-request.js'
+import { boundaryOf } from '../server/multipart-stream.js'
+import {
+  type MultipartUpload,
+  namedFields,
+  receiveMultipart,
+  releaseWhenDone,
+  timedReception,
+  UPLOAD_TIMEOUT_MS,
+} from '../server/multipart.js'
+import { continueIfAsked, roomFor } from '../server/read-body.js'
+
+/** A received form: its file, its fields as they came, and those the specification names, checked. */
+export interface AudioUpload<Dto> {
+  readonly file: UploadedFile
+  readonly fields: readonly MultipartField[]
+  readonly named: Dto
+}
+
+function audioUploadPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform<Exchange, Promise<AudioUpload<Dto>>>> {
+  @Injectable()
+  class AudioUploadPipe implements PipeTransform<Exchange, Promise<AudioUpload<Dto>>> {
+    private readonly check = new DtoCheck(dto)
+
+    constructor(private readonly store: ConfigStore) {}
+
+    async transform({ request, response }: Exchange): Promise<AudioUpload<Dto>> {
+      const { audioBodyBytes, audioFileBytes } = this.store.current.limits
+      // Whatever the headers alone tell is judged before a client that waits is told to send.
+      boundaryOf(request, audioBodyBytes)
+      const room = roomFor(request, SPOOL_MEMORY_BYTES)
+      continueIfAsked(request, response)
+      const upload = await timedReception(request, () =>
+        receiveMultipart(request, {
+          bodyBytes: audioBodyBytes,
+          fileBytes: audioFileBytes,
+          bodyTimeoutMs: UPLOAD_TIMEOUT_MS,
+          room,
+        }),
+      )
+      releaseWhenDone(() => upload.remove(), callOf(request), response)
+      const named = await this.check.assert(namedFields(upload.fields))
+      return { file: fileOf(upload), fields: upload.fields, named }
+    }
+  }
+  return mixin(AudioUploadPipe)
+}
+
+/** A controller's multipart body with one audio file; the file is gone when the response is, however it ended. */
+export function AudioUploadRequest(dto: Type<object>): ParameterDecorator {
+  const parameter = HttpExchange(audioUploadPipe(dto))
+  return (target, key, index) => {
+    parameter(target, key, index)
+    const descriptor = key === undefined ? undefined : Object.getOwnPropertyDescriptor(target, key)
+    if (key === undefined || descriptor === undefined) return
+    ApiConsumes('multipart/form-data')(target, key, descriptor)
+    ApiBody({ type: dto })(target, key, descriptor)
+  }
+}
+
+function fileOf({ file }: MultipartUpload): UploadedFile {
+  if (file !== undefined) return file
+  throw new GatewayError('invalid_request', "Missing required parameter: 'file'.", {
+    param: 'file',
+    code: 'missing_required_parameter',
+  })
+}
+
+/** Withdrawn from ISO 639-1, but the only code by which Whisper models know Javanese. */
+const WHISPER_JAVANESE = 'jw'
+
+const CODES: ReadonlySet<string> = new Set([
+  ...iso6393.flatMap(({ iso6391, iso6393: threeLetters }) => (iso6391 ? [iso6391, threeLetters] : [threeLetters])),
+  WHISPER_JAVANESE,
+])
+
+/** Whether the value is a code of ISO 639-1 (two letters) or ISO 639-3 (three letters), in either case. */
+export function isLanguageCode(value: string): boolean {
+  return CODES.has(value.toLowerCase())
+}
+
+/**
+ * The specification's table of STT classes: class → response_format allowed. A test compares it with docs/spec.md.
+ * `stt-diarize` is a class G model that also speaks `diarized_json`.
+ */
+export const CLASS_FORMATS = {
+  'stt-standard': ['json', 'text', 'srt', 'verbose_json', 'vtt'],
+  'stt-generation': ['json', 'text'],
+  'stt-diarize': ['json', 'text', 'diarized_json'],
+} as const satisfies Partial<Record<ModelClass, readonly string[]>>
+
+const RESPONSE_FORMATS: readonly string[] = [...new Set(Object.values(CLASS_FORMATS).flat())]
+
+export const DEFAULT_RESPONSE_FORMAT = 'json'
+
+/** Throws `unsupported_value` for a format the model's class cannot give. */
+export function assertFormat(format: string, model: string, modelClass: ModelClass): void {
+  const allowed: readonly string[] =
+    modelClass in CLASS_FORMATS ? CLASS_FORMATS[modelClass as keyof typeof CLASS_FORMATS] : []
+  if (allowed.includes(format)) return
+  const suggestions = allowed.map((name) => `'${name}'`).join(' or ')
+  throw new GatewayError(
+    'invalid_request',
+    `response_format ${quoted(format)} is not compatible with model ${quoted(model)}. Use ${suggestions} instead.`,
+    { param: 'response_format', code: 'unsupported_value' },
+  )
+}
 
 /** Form fields are text; the specification's range is checked on the number they spell. */
 const temperature: FieldRule = (value, path) => {

@@ -1,14 +1,18 @@
 import { Injectable } from '@nestjs/common'
-import type { ModelClass } from '../config/channel-config.js'
+import type { ModelClass } from '../config/channel-schema.js'
+import type { UpstreamAnswer } from '../core/byte-stream.js'
 import type { Call } from '../core/request-context.js'
-import type { UpstreamAnswer } from '../core/upstream-answer.js'
 import { expectedOfRecording } from '../limits/estimate-usage.js'
-import type { TranscriptionCall } from '../providers/transcription.contract.js'
+import type { TranscriptionCall } from '../providers/contract.js'
 import { type AttemptPolicy, ProviderRouter } from '../routing/router.js'
-import { inspectAudio } from './audio-inspector.js'
-import type { AudioUpload } from './audio-upload.decorator.js'
-import { assertFormat, DEFAULT_RESPONSE_FORMAT } from './response-formats.js'
-import type { TranscriptionRequestDto, TranslationRequestDto } from './transcription.dto.js'
+import { inspectAudio } from './audio-probe.js'
+import {
+  assertFormat,
+  type AudioUpload,
+  DEFAULT_RESPONSE_FORMAT,
+  type TranscriptionRequestDto,
+  type TranslationRequestDto,
+} from './transcription.dto.js'
 
 /** The specification: translation's model defaults to the class S model. */
 const DEFAULT_TRANSLATION_MODEL = 'whisper-1'

@@ -1,8 +1,7 @@
 import { Module } from '@nestjs/common'
-import { LimitGateModule } from '../limits/limit-gate.module.js'
-import { KeyTable } from './key-table.js'
+import { LimitGateModule } from '../limits/rate-limiter.js'
+import { KeyTable, StoredKeys } from './key-table.js'
 import { KeyGuard } from './key.guard.js'
-import { StoredKeys } from './stored-keys.js'
 
 /**
  * Who calls: the key table, what it knows of the store, and the guard that reads it and counts the call against the

@@ -8,8 +8,8 @@ import {
 import { ConfigStore } from '../config/config-store.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
+import { StoredKeys } from './key-table.js'
 import { KeyRepository } from './key.repository.js'
-import { StoredKeys } from './stored-keys.js'
 
 /** Longer than a statement may take: what was under way at one reading is seen by the next. */
 const OVERLAP_MS = 10_000

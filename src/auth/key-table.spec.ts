@@ -1,34 +1,136 @@
 import { createHash } from 'node:crypto'
 import { inspect } from 'node:util'
-import { describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ConfigStore } from '../config/config-store.js'
 import { parseConfig } from '../config/load-config.js'
 import type { GatewayConfig } from '../config/settings.js'
-import { KeyTable } from './key-table.js'
-import { type StoredKey, StoredKeys } from './stored-keys.js'
+import { GatewayError } from '../core/errors.js'
+import { KeyTable, newKey, type StoredKey, StoredKeys } from './key-table.js'
+import { readKey } from './key.guard.js'
 
 const digest = (key: string): string => createHash('sha256').update(key).digest('hex')
 
-const configWith = (keys: readonly object[], credentials = 'own-secret'): GatewayConfig =>
-  parseConfig(
-    JSON.stringify({
-      auth: { keys },
-      channels: [{ id: 'c', provider: 'p1', baseUrl: 'http://127.0.0.1:1', credentials }],
-    }),
-    {},
-  )
+describe('key removal', () => {
+  /** With a channel that passes callers' keys on: whatever is not refused goes to an upstream. */
+  const configWith = (keys: Readonly<Record<string, string>>, adminKey?: string): GatewayConfig =>
+    parseConfig(
+      JSON.stringify({
+        auth: { keys: Object.entries(keys).map(([id, key]) => ({ id, key })), adminKey },
+        channels: [{ id: 'c', provider: 'p1', baseUrl: 'http://127.0.0.1:1', credentials: 'caller' }],
+      }),
+      {},
+    )
 
-const tableOf = (keys: readonly object[]): KeyTable => new KeyTable(new ConfigStore(configWith(keys)), new StoredKeys())
-
-const refusalOf = (table: KeyTable, token: string): unknown => {
-  try {
-    return table.identify(token)
-  } catch (error) {
-    return error
+  /** A table, and the way to reload it. */
+  function tableOf(first: GatewayConfig, stored = new StoredKeys()) {
+    let next = first
+    const store = new ConfigStore(first, () => Promise.resolve({ config: next, file: '' }))
+    const table = new KeyTable(store, stored)
+    const reload = async (config: GatewayConfig): Promise<void> => {
+      next = config
+      await store.reload()
+    }
+    return { table, reload }
   }
-}
+
+  const bearerOf = (table: KeyTable, token: string): string | undefined => {
+    try {
+      return table.identify(token).bearer
+    } catch (error) {
+      expect(error).toMatchObject({ kind: 'unauthorized' })
+      return undefined
+    }
+  }
+
+  describe('A key that the gateway knew a moment ago', () => {
+    it('is refused once it is removed from the configuration, and never passed on as an upstream key', async () => {
+      const { table, reload } = tableOf(configWith({ one: 'first-key', two: 'second-key' }))
+      await reload(configWith({ two: 'second-key' }))
+      await reload(configWith({}))
+      for (const key of ['first-key', 'second-key']) expect(bearerOf(table, key)).toBeUndefined()
+      expect(bearerOf(table, 'an-upstream-key')).toBe('an-upstream-key')
+    })
+
+    it('is refused once its place has another key', async () => {
+      const { table, reload } = tableOf(configWith({ one: 'old-key' }))
+      await reload(configWith({ one: 'new-key' }))
+      expect(table.identify('new-key')).toMatchObject({ keyId: 'one' })
+      expect(bearerOf(table, 'old-key')).toBeUndefined()
+    })
+
+    it('works again once it is back', async () => {
+      const { table, reload } = tableOf(configWith({ one: 'first-key' }))
+      await reload(configWith({}))
+      await reload(configWith({ again: 'first-key' }))
+      expect(table.identify('first-key')).toMatchObject({ keyId: 'again' })
+    })
+
+    it('is refused when it was the admin key', async () => {
+      const [before, after] = [newKey('operator-'), newKey('operator-')]
+      const { table, reload } = tableOf(configWith({}, before))
+      await reload(configWith({}, after))
+      for (const key of [before, after]) expect(bearerOf(table, key)).toBeUndefined()
+    })
+
+    const stored: StoredKey = { id: 'stored', sha256: digest('by-hand'), isRevoked: false, updatedAtMs: 1 }
+
+    it('is refused when its row is gone from the store', () => {
+      const keys = new StoredKeys()
+      const { table } = tableOf(configWith({}), keys)
+      keys.learn([stored])
+      expect(table.identify('by-hand')).toMatchObject({ keyId: 'stored' })
+      keys.learnAll([], 2)
+      expect(bearerOf(table, 'by-hand')).toBeUndefined()
+    })
+
+    it('is refused when the configuration has taken over its id', async () => {
+      const keys = new StoredKeys()
+      const { table, reload } = tableOf(configWith({}), keys)
+      keys.learn([stored])
+      await reload(configWith({ stored: 'configured' }))
+      expect(bearerOf(table, 'by-hand')).toBeUndefined()
+    })
+  })
+
+  describe('A known key', () => {
+    it('is one caller until something changes, so that what is made for it stays', async () => {
+      const keys = new StoredKeys()
+      const { table, reload } = tableOf(configWith({ one: 'first-key' }), keys)
+      keys.learn([{ id: 'stored', sha256: digest('sk-gw-stored'), isRevoked: false, updatedAtMs: 1 }])
+      const before = ['first-key', 'sk-gw-stored'].map((key) => table.identify(key))
+      expect(['first-key', 'sk-gw-stored'].map((key) => table.identify(key))).toEqual(before)
+      for (const [index, key] of ['first-key', 'sk-gw-stored'].entries())
+        expect(table.identify(key) === before[index]).toBe(true)
+      const limits = { concurrency: 1 }
+      keys.learn([{ id: 'stored', sha256: digest('sk-gw-stored'), isRevoked: false, updatedAtMs: 2, limits }])
+      expect(table.identify('sk-gw-stored').limits).toEqual(limits)
+      await reload(configWith({ other: 'first-key' }))
+      expect(table.identify('first-key').keyId).toBe('other')
+    })
+  })
+})
 
 describe('KeyTable', () => {
+  const configWith = (keys: readonly object[], credentials = 'own-secret'): GatewayConfig =>
+    parseConfig(
+      JSON.stringify({
+        auth: { keys },
+        channels: [{ id: 'c', provider: 'p1', baseUrl: 'http://127.0.0.1:1', credentials }],
+      }),
+      {},
+    )
+
+  const tableOf = (keys: readonly object[]): KeyTable =>
+    new KeyTable(new ConfigStore(configWith(keys)), new StoredKeys())
+
+  const refusalOf = (table: KeyTable, token: string): unknown => {
+    try {
+      return table.identify(token)
+    } catch (error) {
+      return error
+    }
+  }
+
   it('finds a key written plainly and one written as its hash', () => {
     const table = tableOf([
       { id: 'plain', key: 'plain-key', models: ['tts-*'] },
@@ -129,5 +231,189 @@ describe('KeyTable', () => {
       keys.learnAll([], 0)
       expect(refusalOf(table, ISSUED)).toMatchObject({ kind: 'unauthorized' })
     })
+  })
+})
+
+const stored = (given: Partial<StoredKey> = {}): StoredKey => ({
+  id: 'a',
+  sha256: digest('a'),
+  isRevoked: false,
+  updatedAtMs: 100,
+  ...given,
+})
+
+const verdictOf = (keys: StoredKeys, key = 'a'): string => keys.judge(digest(key)).verdict
+
+/** How often it was told that a key is over. */
+function countEnds(keys: StoredKeys, key = 'a'): () => number {
+  const judged = keys.judge(digest(key))
+  if (judged.verdict !== 'valid') throw new Error('the key does not work')
+  let count = 0
+  judged.standing.onOver(() => (count += 1))
+  return () => count
+}
+
+describe('Stored keys', () => {
+  beforeEach(() => {
+    jest.useFakeTimers({ now: 1_000 })
+  })
+  afterEach(() => {
+    jest.useRealTimers()
+  })
+
+  it('are judged by what was read last', () => {
+    const keys = new StoredKeys()
+    expect(verdictOf(keys)).toBe('unknown')
+    keys.learn([stored({ models: ['x'] })])
+    expect(keys.judge(digest('a'))).toMatchObject({ verdict: 'valid', key: { id: 'a', models: ['x'] } })
+    keys.learn([stored({ isRevoked: true, updatedAtMs: 101 })])
+    expect(verdictOf(keys)).toBe('revoked')
+  })
+
+  it('are not brought back to life by an older reading that comes late, in part or in full', () => {
+    const keys = new StoredKeys()
+    keys.learn([stored({ isRevoked: true, updatedAtMs: 101 })])
+    keys.learn([stored()])
+    expect(verdictOf(keys)).toBe('revoked')
+    keys.learnAll([stored()], 0)
+    expect(verdictOf(keys)).toBe('revoked')
+  })
+
+  it('keep the very same key while nothing changes, so that what is compiled for it stays', () => {
+    const keys = new StoredKeys()
+    keys.learn([stored({ models: ['x'] })])
+    const before = keys.judge(digest('a'))
+    keys.learnAll([stored({ models: ['x'] })], 0)
+    expect('key' in before && keys.judge(digest('a'))).toMatchObject({ key: 'key' in before ? before.key : {} })
+    const after = keys.judge(digest('a'))
+    expect('key' in before && 'key' in after && before.key === after.key).toBe(true)
+  })
+
+  it('expire by the clock, to the millisecond', () => {
+    const keys = new StoredKeys()
+    keys.learn([stored({ expiresAtMs: 2_000 })])
+    jest.setSystemTime(1_999)
+    expect(verdictOf(keys)).toBe('valid')
+    jest.setSystemTime(2_000)
+    expect(verdictOf(keys)).toBe('expired')
+    keys.learn([stored({ expiresAtMs: 3_000, updatedAtMs: 101 })])
+    expect(verdictOf(keys)).toBe('valid')
+  })
+
+  it('that are gone from the store are forgotten, unless they were issued after it was read', () => {
+    const keys = new StoredKeys()
+    keys.learn([stored({ updatedAtMs: 49 }), stored({ id: 'b', sha256: digest('b'), updatedAtMs: 50 })])
+    const ends = countEnds(keys)
+    keys.learnAll([], 50)
+    expect([verdictOf(keys, 'a'), verdictOf(keys, 'b'), ends()]).toEqual(['unknown', 'valid', 1])
+  })
+
+  it('are awaited until all have been read once', () => {
+    const keys = new StoredKeys()
+    expect(keys.isAwaited).toBe(false)
+    keys.await()
+    keys.learn([stored()])
+    expect(keys.isAwaited).toBe(true)
+    keys.learnAll([], 0)
+    expect(keys.isAwaited).toBe(false)
+  })
+
+  it('tell once that they are revoked, whatever was changed before', () => {
+    const keys = new StoredKeys()
+    keys.learn([stored()])
+    const ends = countEnds(keys)
+    keys.learn([stored({ models: ['x'], updatedAtMs: 101 })])
+    expect(ends()).toBe(0)
+    keys.learn([stored({ isRevoked: true, updatedAtMs: 102 })])
+    keys.learn([stored({ isRevoked: true, updatedAtMs: 103 })])
+    expect(ends()).toBe(1)
+  })
+
+  it('tell that they have expired at the next reading, and again after they were given more time', () => {
+    const keys = new StoredKeys()
+    keys.learn([stored({ expiresAtMs: 2_000 })])
+    const ends = countEnds(keys)
+    jest.setSystemTime(2_000)
+    expect(ends()).toBe(0)
+    keys.learn([])
+    keys.learn([])
+    expect(ends()).toBe(1)
+    keys.learn([stored({ expiresAtMs: 3_000, updatedAtMs: 101 })])
+    const endsAgain = countEnds(keys)
+    jest.setSystemTime(3_000)
+    keys.learn([])
+    expect([ends(), endsAgain()]).toEqual([1, 1])
+  })
+
+  it('tell nobody who has left, and at once who comes late', () => {
+    const keys = new StoredKeys()
+    keys.learn([stored()])
+    const judged = keys.judge(digest('a'))
+    if (judged.verdict !== 'valid') throw new Error('the key does not work')
+    const heard: string[] = []
+    judged.standing.onOver(() => heard.push('left'))()
+    keys.learn([stored({ isRevoked: true, updatedAtMs: 101 })])
+    judged.standing.onOver(() => heard.push('late'))
+    expect(heard).toEqual(['late'])
+  })
+})
+
+const LONGEST = 'k'.repeat(512)
+
+function refusal(headers: Record<string, string>, acceptsApiKeyHeader = false): GatewayError {
+  try {
+    readKey(headers, acceptsApiKeyHeader)
+  } catch (error) {
+    if (error instanceof GatewayError) return error
+  }
+  throw new Error('the key was accepted')
+}
+
+describe('The key of a request', () => {
+  it.each([
+    ['Bearer abc', 'abc'],
+    ['bearer abc', 'abc'],
+    ['BEARER   abc  ', 'abc'],
+    ['Bearer app|token', 'app|token'],
+    [`Bearer ${LONGEST}`, LONGEST],
+  ])('is read from Authorization: %s', (authorization, key) => {
+    expect(readKey({ authorization }, false)).toBe(key)
+  })
+
+  it.each([{}, { authorization: '' }, { 'x-api-key': 'abc' }])('is missing in %j', (headers) => {
+    expect(refusal(headers)).toMatchObject({ kind: 'key_missing' })
+  })
+
+  it.each([
+    'Bearer',
+    'Bearer ',
+    'Basic YTpi',
+    'abc',
+    'Bearer a b',
+    'Bearer\tabc',
+    'Bearer schlüssel',
+    'Bearer a\u007f',
+    `Bearer ${LONGEST}k`,
+    `Bearer${' '.repeat(600)}abc`,
+    `Bearer ${'k'.repeat(15_000)}`,
+  ])('is malformed in Authorization: %.40s', (authorization) => {
+    const error = refusal({ authorization })
+    expect(error.kind).toBe('key_malformed')
+    expect(error.message).not.toContain(authorization.slice(7) || 'Bearer \u0000')
+  })
+
+  it('is read from x-api-key on the messages routes, after Authorization', () => {
+    expect(readKey({ 'x-api-key': LONGEST }, true)).toBe(LONGEST)
+    expect(readKey({ authorization: '', 'x-api-key': 'abc' }, true)).toBe('abc')
+    expect(readKey({ authorization: 'Bearer one', 'x-api-key': 'two' }, true)).toBe('one')
+  })
+
+  it.each([`${LONGEST}k`, 'a b', 'schlüssel'])('is malformed in x-api-key: %.20s', (key) => {
+    expect(refusal({ 'x-api-key': key }, true)).toMatchObject({ kind: 'key_malformed' })
+  })
+
+  it('is asked for in the words of the route', () => {
+    expect(refusal({}, true).message).toContain('x-api-key')
+    expect(refusal({}).message).not.toContain('x-api-key')
   })
 })

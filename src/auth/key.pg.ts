@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common'
 import { sql } from 'kysely'
-import type { KeyLimits } from '../config/access-config.js'
-import type { ApiKeyRow } from '../storage/database-schema.js'
-import { Database } from '../storage/database.js'
+import type { KeyLimits } from '../config/settings.js'
+import { type ApiKeyRow, Database } from '../storage/database.js'
+import type { StoredKey } from './key-table.js'
 import {
   type IssuedKey,
   type KeyChange,
@@ -12,7 +12,6 @@ import {
   type NewIssuedKey,
   storedKeyOf,
 } from './key.repository.js'
-import type { StoredKey } from './stored-keys.js'
 
 /** The same for all columns of one statement. */
 const nowMs = sql<number>`(extract(epoch from statement_timestamp()) * 1000)::bigint`

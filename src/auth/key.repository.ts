@@ -1,5 +1,5 @@
-import type { KeyLimits } from '../config/access-config.js'
-import type { StoredKey } from './stored-keys.js'
+import type { KeyLimits } from '../config/settings.js'
+import type { StoredKey } from './key-table.js'
 
 /** What a key may do, for how long. Absent = every model, no limits of its own, no note, for ever. Times are Unix milliseconds. */
 export interface KeyTerms {

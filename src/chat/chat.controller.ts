@@ -1,7 +1,7 @@
 import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger'
 import { KeyGuard } from '../auth/key.guard.js'
-import type { UpstreamAnswer } from '../core/upstream-answer.js'
+import type { UpstreamAnswer } from '../core/byte-stream.js'
 import { ApiChatErrors } from '../dialects/error-docs.js'
 import { type JsonCall, JsonRequest } from '../server/json-request.js'
 import { ChatRequestDto } from './chat.dto.js'

@@ -1,7 +1,8 @@
-import { Field } from '../core/field.decorator.js'
+import { Field } from '../core/dto.js'
 import {
   anyOf,
   decimal,
+  fault,
   type FieldRule,
   flag,
   integer,
@@ -13,8 +14,22 @@ import {
   required,
   text,
 } from '../core/validation-rules.js'
-import type { ChatFields } from '../providers/chat.contract.js'
-import { inputAudio } from './input-audio.rule.js'
+import type { ChatFields } from '../providers/contract.js'
+
+/** Upstream reads plain base64; a data URL would be billed as noise or refused after the upload. */
+const plainBase64: FieldRule = (value, path) => {
+  const shape = text({ allowBlank: false })(value, path)
+  if (shape !== undefined || typeof value !== 'string') return shape
+  return value.startsWith('data:')
+    ? fault(path, 'invalid_value', `Invalid '${path}': expected plain base64 without a data: prefix.`)
+    : undefined
+}
+
+/** The payload of a content part of type `input_audio`. */
+const inputAudio: FieldRule = record({
+  data: required(plainBase64),
+  format: required(oneOf(['wav', 'mp3'], 'invalid_audio_format')),
+})
 
 const AUDIO_OUTPUT_FORMATS = ['wav', 'aac', 'mp3', 'flac', 'opus', 'pcm16']
 

@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto'
-import type { AdminKey } from './access-config.js'
-import { FAULTED } from './config-fault.js'
-import { textAs } from './scalar-schemas.js'
-import type { Schema } from './schema-schema.js'
-import { keyHash } from './value-types.js'
+import { FAULTED, type Schema } from './checks.js'
+import type { AdminKey } from './settings.js'
+import { keyHash, textAs } from './value-types.js'
+
+/** What every key that the gateway issues begins with; no upstream's key does. */
+export const ISSUED_PREFIX = 'sk-gw-'
 
 /** What stands between everybody and every key: it must not be guessed, however many guesses are made. */
 export const LEAST_ADMIN_KEY_BITS = 128

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { type ChannelConfig, PROVIDER_NAMES } from './channel-config.js'
-import { ConfigError } from './config-fault.js'
+import { type ChannelConfig, PROVIDER_NAMES } from './channel-schema.js'
+import { ConfigError } from './checks.js'
 import { parseConfig } from './load-config.js'
 
 const MINIMAL = { id: 'main', provider: 'p1', baseUrl: 'https://x.example', credentials: 'secret' }

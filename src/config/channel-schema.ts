@@ -1,14 +1,120 @@
 import {
-  type ChannelConfig,
-  type ChannelCredentials,
-  PROVIDER_NAMES,
-  type ProviderName,
-  type UpstreamTimeouts,
-} from './channel-config.js'
-import { bySibling, listOf, mapOf, recordOf } from './checks.js'
-import { integer, oneOf, positiveNumber, textAs } from './scalar-schemas.js'
-import { optional, required, type Schema, withDefault } from './schema-schema.js'
-import { address, clusterName, glob, identifier, modelName, pathPrefix, voiceName } from './value-types.js'
+  bySibling,
+  isAbsent,
+  isMap,
+  listOf,
+  mapOf,
+  optional,
+  recordOf,
+  required,
+  type Schema,
+  withDefault,
+} from './checks.js'
+import {
+  address,
+  clusterName,
+  glob,
+  identifier,
+  integer,
+  modelName,
+  oneOf,
+  pathPrefix,
+  positiveNumber,
+  textAs,
+  voiceName,
+} from './value-types.js'
+
+export const PROVIDER_NAMES = ['p1', 'p2', 'p3', 'p4', 'm1', 'vidgen', 'imggen', 'reader'] as const
+export type ProviderName = (typeof PROVIDER_NAMES)[number]
+
+export const MODEL_CLASSES = [
+  'tts',
+  'tts-style',
+  'stt-standard',
+  'stt-generation',
+  'stt-diarize',
+  'chat',
+  'chat-audio',
+  'messages',
+  'realtime',
+  'video',
+  'image',
+] as const
+export type ModelClass = (typeof MODEL_CLASSES)[number]
+
+/** Four separate deadlines of one upstream call, all in milliseconds. */
+export interface UpstreamTimeouts {
+  readonly connectMs: number
+  readonly firstByteMs: number
+  readonly idleMs: number
+  readonly totalMs: number
+}
+
+/** What a channel authenticates with: a secret of its own, or the caller's own bearer passed on. */
+type ChannelCredentials = { readonly kind: 'own'; readonly secret: string } | { readonly kind: 'caller' }
+
+export interface ChannelConfig {
+  readonly id: string
+  readonly provider: ProviderName
+  /** http(s) or ws(s), may carry a path prefix; never ends in a slash. */
+  readonly baseUrl: string
+  readonly credentials: ChannelCredentials
+  /** Globs; absent = every catalogue model of the provider. */
+  readonly models?: readonly string[]
+  readonly modelMap: Readonly<Record<string, string>>
+  /** Lower is tried first. */
+  readonly priority: number
+  /** Draw within one priority; greater than 0. */
+  readonly weight: number
+  readonly options: Readonly<Record<string, unknown>>
+  /** Complete: the gateway's, the provider's and this channel's own, already laid over each other. */
+  readonly timeouts: UpstreamTimeouts
+}
+
+export interface ModelRow {
+  readonly id: string
+  readonly class: ModelClass
+  readonly providers: readonly ProviderName[]
+}
+
+/** When a channel is spared. Times in milliseconds. */
+export interface BreakerSection {
+  /** In a row, by the channel's own fault, after which it is spared. */
+  readonly failures: number
+  /** For the first time; twice as long each further time, up to the maximum. */
+  readonly coolDownMs: number
+  readonly maximumCoolDownMs: number
+}
+
+/** Where an upstream's own client waits for other times than the gateway's defaults. A new one is declared here. */
+const PROVIDER_TIMEOUTS: Readonly<Partial<Record<ProviderName, Partial<UpstreamTimeouts>>>> = {
+  // The vendor's SDK gives a handshake 12 s and a socket that says nothing 8 s.
+  p2: { connectMs: 12_000, idleMs: 8_000 },
+}
+
+/**
+ * The timeouts of a channel, the stronger over the weaker: built-in defaults, the provider's, what the file sets for all
+ * channels, what it sets for this one. `section` is the checked section `timeouts`, complete with the built-in defaults;
+ * `document` is the raw file, which alone knows what was set.
+ */
+export function channelTimeouts(
+  provider: ProviderName,
+  own: Partial<UpstreamTimeouts>,
+  section: UpstreamTimeouts,
+  document: unknown,
+): UpstreamTimeouts {
+  const raw = isMap(document) ? document['timeouts'] : undefined
+  const isSet = (name: keyof UpstreamTimeouts): boolean => isMap(raw) && !isAbsent(raw[name])
+  const fallback = PROVIDER_TIMEOUTS[provider] ?? {}
+  const timeout = (name: keyof UpstreamTimeouts): number =>
+    own[name] ?? (isSet(name) ? section[name] : (fallback[name] ?? section[name]))
+  return {
+    connectMs: timeout('connectMs'),
+    firstByteMs: timeout('firstByteMs'),
+    idleMs: timeout('idleMs'),
+    totalMs: timeout('totalMs'),
+  }
+}
 
 /** Node's timers fire at once beyond 2^31 - 1 ms. */
 export const durationMs = integer({ min: 1, max: 2_147_483_647 })

@@ -1,14 +1,181 @@
-import { FAULTED, isMap } from './config-fault.js'
-import {
-  type Cursor,
-  type Field,
-  isAbsent,
-  type OptionalField,
-  type PresentField,
-  readValue,
-  type Schema,
-} from './schema-schema.js'
-import { describeUnknownKey } from './unknown-key.js'
+/** One thing wrong with the configuration: where, and what would be right. Never a value. */
+export interface ConfigFault {
+  readonly path: string
+  readonly message: string
+}
+
+/** Stands for a value whose fault has been reported already, so that no second one follows. */
+export const FAULTED = Symbol('faulted')
+
+/** Every fault of one configuration; the message has a line for each, by path and name, never by value. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+
+  constructor(readonly faults: readonly ConfigFault[]) {
+    const title =
+      faults.length === 1 ? 'The configuration has a fault:' : `The configuration has ${faults.length} faults:`
+    super([title, ...faults.map((fault) => `  ${fault.path}: ${fault.message}`)].join('\n'))
+  }
+}
+
+/** Collects faults while a configuration is read. `renames` gives the name to show for a path that came from elsewhere. */
+export class FaultList {
+  readonly #found: ConfigFault[] = []
+
+  constructor(private readonly renames: ReadonlyMap<string, string> = new Map()) {}
+
+  add(path: string, message: string): void {
+    this.#found.push({ path: this.renames.get(path) ?? path, message })
+  }
+
+  /** Throws `ConfigError` with everything found so far, if anything was. */
+  throwIfAny(): void {
+    if (this.#found.length > 0) throw new ConfigError([...this.#found])
+  }
+}
+
+const SIMPLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,39}$/
+/** No colon: where the space after one is missing, YAML takes key and value together for the key. */
+const PRINTABLE_NAME = /^[A-Za-z0-9._/@-]{1,64}$/
+
+/** Path of `name` inside `parent`; a name that could garble a terminal or a log line is not shown. */
+export function fieldPath(parent: string, name: string): string {
+  if (SIMPLE_NAME.test(name)) return parent === '' ? name : `${parent}.${name}`
+  return PRINTABLE_NAME.test(name) ? `${parent}["${name}"]` : `${parent}["…"]`
+}
+
+export function itemPath(parent: string, index: number): string {
+  return `${parent}[${index}]`
+}
+
+export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Freezes a plain value and everything it holds; returns the same value. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const item of Object.values(value)) deepFreeze(item)
+  }
+  return value
+}
+
+export interface ReadContext {
+  readonly faults: FaultList
+  readonly production: boolean
+}
+
+/** Where in the document a value stands; faults are reported through it. */
+export class Cursor {
+  constructor(
+    readonly path: string,
+    readonly context: ReadContext,
+    /** The raw map the value is a part of. */
+    readonly siblings: Readonly<Record<string, unknown>> = {},
+  ) {}
+
+  /** Reports a fault; returns its mark so that a reader can end with it. */
+  fault(message: string): typeof FAULTED {
+    this.context.faults.add(this.path === '' ? 'document' : this.path, message)
+    return FAULTED
+  }
+
+  field(name: string, siblings: Readonly<Record<string, unknown>> = {}): Cursor {
+    return new Cursor(fieldPath(this.path, name), this.context, siblings)
+  }
+
+  item(index: number): Cursor {
+    return new Cursor(itemPath(this.path, index), this.context)
+  }
+}
+
+/** Turns a raw value into a checked one. `fields`, `item` and `variants` let documentation tests walk the whole. */
+export interface Schema<T> {
+  /** Returns `FAULTED` after at least one fault was reported at or below `at`. */
+  read(value: unknown, at: Cursor): T | typeof FAULTED
+  readonly fields?: Readonly<Record<string, Field<unknown>>>
+  readonly item?: Schema<unknown>
+  readonly variants?: Readonly<Record<string, Schema<unknown>>>
+}
+
+export interface PresentField<T> {
+  readonly presence: 'required' | 'defaulted'
+  readonly schema: Schema<T>
+  /** Raw value read in place of an absent one. */
+  readonly fallback?: unknown
+}
+
+interface OptionalField<T> {
+  readonly presence: 'optional'
+  readonly schema: Schema<T>
+}
+
+type Field<T> = PresentField<T> | OptionalField<T>
+
+export function required<T>(schema: Schema<T>): PresentField<T> {
+  return { presence: 'required', schema }
+}
+
+export function optional<T>(schema: Schema<T>): OptionalField<T> {
+  return { presence: 'optional', schema }
+}
+
+export function withDefault<T>(schema: Schema<T>, fallback: unknown): PresentField<T> {
+  return { presence: 'defaulted', schema, fallback }
+}
+
+/** Reads through a schema unless the value's fault is known already. */
+function readValue<T>(schema: Schema<T>, value: unknown, at: Cursor): T | typeof FAULTED {
+  return value === FAULTED ? FAULTED : schema.read(value, at)
+}
+
+/** YAML's empty value is no value: a key whose lines are all commented out is as good as absent. */
+export function isAbsent(value: unknown): value is null | undefined {
+  return value === null || value === undefined
+}
+
+/** No setting is longer or holds more digits; anything else may be a secret that slipped into a key's place. */
+const SHOWABLE = /^(?:[A-Za-z_-]{1,40}|[A-Za-z0-9_-]{1,12})$/
+
+/** The fault for a key that is not among `known`, with the nearest known one when there is a near one. */
+export function describeUnknownKey(name: string, known: readonly string[]): string {
+  const title = SHOWABLE.test(name) ? `unknown key "${name}"` : 'unknown key (not shown, it may be a secret)'
+  const near = nearest(name, known)
+  if (near !== undefined) return `${title}; did you mean "${near}"?`
+  return known.length === 0 ? `${title}; none is allowed here` : `${title}; allowed: ${known.join(', ')}`
+}
+
+/** The candidate that needs the fewest edits: at most a third of its length, or two where half of it is right. */
+function nearest(name: string, candidates: readonly string[]): string | undefined {
+  if (name.length > 64) return undefined
+  const ranked = candidates
+    .map((candidate) => ({ candidate, distance: editDistance(plain(name), plain(candidate)) }))
+    .filter(
+      ({ candidate, distance }) => distance <= Math.max(2, candidate.length / 3) && distance * 2 <= candidate.length,
+    )
+    .sort((left, right) => left.distance - right.distance)
+  return ranked[0]?.candidate
+}
+
+/** `base_url`, `base-url` and `BASEURL` are spellings of `baseUrl`. */
+function plain(name: string): string {
+  return name.toLowerCase().replaceAll(/[_-]/g, '')
+}
+
+/** Levenshtein distance: insertions, deletions and substitutions, one row of the table at a time. */
+function editDistance(left: string, right: string): number {
+  let row = Array.from({ length: right.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= left.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= right.length; j++) {
+      const substitution = (row[j - 1] ?? 0) + (left[i - 1] === right[j - 1] ? 0 : 1)
+      next.push(Math.min(substitution, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[right.length] ?? 0
+}
 
 /** The fields of T: optional ones where T's own are, present ones (required or with a default) elsewhere. */
 export type FieldsOf<T> = {

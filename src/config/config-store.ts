@@ -1,7 +1,28 @@
-import { ConfigError } from './config-fault.js'
-import { keepFixedSettings } from './fixed-settings.js'
+import { isDeepStrictEqual } from 'node:util'
+import { type DynamicModule, Module } from '@nestjs/common'
+import { ConfigModule } from '@nestjs/config'
+import { ISSUED_PREFIX } from './admin-key.js'
+import { ConfigError, deepFreeze } from './checks.js'
+import { environmentConfig, sandboxEnvironmentConfig } from './environment.js'
 import { countApart, LIMITS_NEED_REDIS } from './limits-schema.js'
 import type { GatewayConfig } from './settings.js'
+
+const FIXED_SECTIONS = ['database', 'redis', 'observability'] as const
+
+/** A port is bound and a pool is open once per process: `current` says what runs, so these keep their running values. */
+function keepFixedSettings(loaded: GatewayConfig, running: GatewayConfig) {
+  const needsRestart = [
+    ...(['host', 'port', 'metricsPort', 'workers'] as const)
+      .filter((setting) => loaded.server[setting] !== running.server[setting])
+      .map((setting) => `server.${setting}`),
+    ...FIXED_SECTIONS.filter((section) => !isDeepStrictEqual(loaded[section], running[section])),
+  ]
+  if (needsRestart.length === 0) return { next: loaded, needsRestart }
+  const { host, port, metricsPort, workers } = running.server
+  const server = { ...loaded.server, host, port, metricsPort, workers }
+  const { database, redis, observability } = running
+  return { next: deepFreeze({ ...loaded, server, database, redis, observability }), needsRestart }
+}
 
 /** A configuration that is valid. */
 export interface ValidConfig {
@@ -135,4 +156,101 @@ export class ConfigStore {
 
 function refused(...faults: string[]): ReloadOutcome {
   return { applied: false, faults }
+}
+
+export interface ReloadLog {
+  info(message: string): void
+  error(message: string): void
+}
+
+/** Reloads the configuration, from the store's own source unless another is named, and logs the outcome; never rejects. */
+export async function reloadConfig(
+  store: Pick<ConfigStore, 'reload'>,
+  log: ReloadLog,
+  source?: ConfigSource,
+): Promise<void> {
+  reportReload(await store.reload(source), log)
+}
+
+/** Says in the log what became of a reload; never a value. */
+export function reportReload(outcome: ReloadOutcome, log: ReloadLog): void {
+  if (!outcome.applied) {
+    log.error(`configuration not reloaded, the old one stays in force: ${outcome.faults.join('; ')}`)
+    return
+  }
+  log.info('configuration reloaded')
+  if (outcome.needsRestart.length > 0) log.info(`changed, but needs a restart: ${outcome.needsRestart.join(', ')}`)
+  for (const error of outcome.listenerErrors) {
+    // The error's own text may quote a setting.
+    const name = error instanceof Error ? error.name : 'unknown error'
+    log.error(`configuration reloaded, but a part did not take it over: ${name}`)
+  }
+}
+
+/** What is allowed but probably not meant, for the log at start and after a reload; never a value. */
+export function configWarnings(config: GatewayConfig): string[] {
+  const warnings: string[] = []
+  if (config.callbacks.secret === undefined) warnings.push('callbacks.secret is not set: callbacks are sent unsigned')
+  if (config.channels.length === 0) warnings.push('channels is empty: nothing but documents can be served')
+  const hasOwnRows = config.models.some(({ providers }) => providers.includes('p2'))
+  config.channels.forEach(({ provider, models }, index) => {
+    if (provider !== 'p2' || models !== undefined || hasOwnRows) return
+    warnings.push(
+      `channels[${index}].models is not set: the catalogue has no models for p2, so the channel serves none`,
+    )
+  })
+  const passesCallers = config.channels.some(({ credentials }) => credentials.kind === 'caller')
+  const readsKeys = config.auth.adminKey !== undefined || config.database.url !== undefined
+  if (config.auth.keys.length === 0 && !passesCallers && !readsKeys)
+    warnings.push('auth.keys is empty: every request is refused')
+  const { mistakableKeys } = config.auth
+  if (mistakableKeys !== undefined)
+    warnings.push(
+      `auth.keys: ${shown(mistakableKeys)} may be passed on to an upstream, by credentials: caller, where a gateway does ` +
+        `not know them yet or any more; only keys that begin with ${ISSUED_PREFIX} never are`,
+    )
+  if (config.auth.adminKey?.isJudged === false)
+    warnings.push('auth.adminKey is given as a hash: nobody has judged how easily the key is guessed')
+  return warnings
+}
+
+const MAXIMUM_SHOWN = 10
+
+function shown(ids: readonly string[]): string {
+  const rest = ids.length - MAXIMUM_SHOWN
+  return ids.slice(0, MAXIMUM_SHOWN).join(', ') + (rest > 0 ? ` and ${rest} more` : '')
+}
+
+export interface ConfigurationOptions {
+  /** What the process starts with. */
+  readonly config: GatewayConfig
+  /** Where a reload reads; absent in sandbox mode, where a reload is refused. */
+  readonly reloadFrom?: ConfigSource
+  /** Absent = false. What the sandbox keeps lies in a directory of its own. */
+  readonly sandbox?: boolean
+}
+
+/** Gives `ConfigStore` and the environment (`environmentConfig.KEY`) to every module. */
+@Module({})
+export class ConfigurationModule {
+  static forRoot({ config, reloadFrom, sandbox = false }: ConfigurationOptions): DynamicModule {
+    return {
+      module: ConfigurationModule,
+      global: true,
+      imports: [ConfigModule.forFeature(sandbox ? sandboxEnvironmentConfig : environmentConfig)],
+      providers: [{ provide: ConfigStore, useFactory: () => new ConfigStore(config, reloadFrom) }],
+      exports: [ConfigStore, ConfigModule],
+    }
+  }
+}
+
+/**
+ * Makes of a configuration that another process has sent, which arrives as plain objects, what `parseConfig` gives: it is
+ * frozen, and no name that an operator or a caller thinks of (`constructor`) means anything in a map. Returns the same value.
+ */
+export function handedOver<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  if (!Array.isArray(value)) Object.setPrototypeOf(value, null)
+  for (const item of Object.values(value)) handedOver(item)
+  return Object.freeze(value)
 }

@@ -1,10 +1,58 @@
-import type { AuthSection, KeyLimits } from './access-config.js'
-import { mapOf } from './checks.js'
-import { FAULTED } from './config-fault.js'
-import { integer, positiveNumber } from './scalar-schemas.js'
-import { type Cursor, optional, type Schema, withDefault } from './schema-schema.js'
-import type { GatewayConfig, RedisSection } from './settings.js'
-import { connectionUrl } from './value-types.js'
+import { type Cursor, FAULTED, mapOf, optional, recordOf, type Schema, withDefault } from './checks.js'
+import type {
+  AdmissionSection,
+  AuthSection,
+  GatewayConfig,
+  KeyLimits,
+  ObservabilitySection,
+  RedisSection,
+} from './settings.js'
+import { address, connectionUrl, hostName, integer, numberFrom, positiveNumber, textMatching } from './value-types.js'
+
+const fractionOfOne = numberFrom({ min: 0.01, max: 1 })
+const delayMs = integer({ min: 5, max: 10_000 })
+
+export const admission = mapOf<AdmissionSection>(
+  {
+    concurrentRequests: withDefault(integer({ min: 1, max: 1_000_000 }), 10_000),
+    bytesInFlight: withDefault(integer({ min: 1 }), 314_572_800),
+    callerShare: withDefault(fractionOfOne, 0.5),
+    loopDelayHighMs: withDefault(delayMs, 100),
+    loopDelayLowMs: withDefault(delayMs, 5),
+    memoryBytes: optional(integer({ min: 67_108_864 })),
+    memoryHighShare: withDefault(fractionOfOne, 0.9),
+    memoryLowShare: withDefault(fractionOfOne, 0.8),
+  },
+  ({ loopDelayHighMs, loopDelayLowMs, memoryHighShare, memoryLowShare }, at) => {
+    if (loopDelayHighMs !== undefined && loopDelayLowMs !== undefined && loopDelayLowMs >= loopDelayHighMs)
+      at.field('loopDelayLowMs').fault('must be less than admission.loopDelayHighMs')
+    if (memoryHighShare !== undefined && memoryLowShare !== undefined && memoryLowShare >= memoryHighShare)
+      at.field('memoryLowShare').fault('must be less than admission.memoryHighShare')
+  },
+)
+
+/** RFC 9110, section 5.1. */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/
+
+const headerValues = recordOf(
+  textMatching(/^[\x21-\x7e](?:[\x20-\x7e]{0,4094}[\x21-\x7e])?$/, 'must be 1 to 4096 printable ASCII characters'),
+)
+
+const headers: Schema<Readonly<Record<string, string>>> = {
+  read(value, at) {
+    const read = headerValues.read(value, at)
+    if (read === FAULTED) return FAULTED
+    if (Object.keys(read).every((name) => HEADER_NAME.test(name))) return read
+    return at.fault('must hold names of headers')
+  },
+}
+
+export const observability = mapOf<ObservabilitySection>({
+  metricsHost: optional(hostName),
+  otlpUrl: optional(address(['http', 'https'])),
+  otlpHeaders: withDefault(headers, {}),
+  traceSampleRatio: withDefault(numberFrom({ min: 0, max: 1 }), 1),
+})
 
 const perMinute = integer({ min: 1, max: 1_000_000_000 })
 const atOnce = integer({ min: 1, max: 1_000_000 })

@@ -1,16 +1,197 @@
 import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
-import { ConfigError, FAULTED, FaultList, isMap } from './config-fault.js'
-import { deepFreeze } from './deep-freeze.js'
-import { type EnvironmentOverride, readEnvironment } from './environment.js'
-import { interpolate } from './interpolation.js'
-import { mistakableKeys } from './mistakable-keys.js'
-import { channelTimeouts } from './provider-timeouts.js'
-import { Cursor } from './schema-schema.js'
+import { type Document, isScalar, LineCounter, parseDocument, type Scalar, visit, type YAMLError } from 'yaml'
+import { ISSUED_PREFIX } from './admin-key.js'
+import { channelTimeouts } from './channel-schema.js'
+import { ConfigError, Cursor, deepFreeze, FAULTED, FaultList, fieldPath, isMap, itemPath } from './checks.js'
+import { type EnvironmentOverride, readEnvironment, readVariable, type Variables } from './environment.js'
 import { type ConfigDocument, configSchema } from './schema.js'
-import type { GatewayConfig } from './settings.js'
-import type { Variables } from './variable.js'
-import { readYaml } from './yaml-document.js'
+import type { AuthSection, GatewayConfig } from './settings.js'
+
+/** Aliases may repeat a block for hundreds of channels, but not multiply without end. */
+const MAX_VALUES = 200_000
+/** The contract is five levels deep; an alias inside its own anchor would never end. */
+const MAX_DEPTH = 32
+
+/** In this order: the escape `$${`, a well-formed placeholder, any other `${`. */
+const PLACEHOLDER = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}|\$\{/g
+
+interface Walk {
+  readonly env: Variables
+  readonly faults: FaultList
+  visited: number
+}
+
+/**
+ * Returns a copy of a parsed document in which `${NAME}` and `${NAME:-default}` inside strings are replaced, by the
+ * variable or the file that `NAME_FILE` names. It works on values, not on the file's text, so a secret may hold any
+ * character. Keys are left alone, and what was put in is not
+ * looked at again. `$${` stands for `${`. A string that comes out empty counts as not given (null).
+ */
+export function interpolate(document: unknown, env: Variables, faults: FaultList): unknown {
+  return walk(document, '', 0, { env, faults, visited: 0 })
+}
+
+function walk(value: unknown, path: string, depth: number, state: Walk): unknown {
+  state.visited += 1
+  if (state.visited === MAX_VALUES) state.faults.add('document', `must not hold more than ${MAX_VALUES} values`)
+  if (state.visited >= MAX_VALUES) return FAULTED
+  if (depth > MAX_DEPTH) return fault(path, `must not be nested deeper than ${MAX_DEPTH} levels`, state)
+  if (typeof value === 'string') return replace(value, path, state)
+  if (Array.isArray(value)) return value.map((item, index) => walk(item, itemPath(path, index), depth + 1, state))
+  if (!isMap(value)) return value
+  const entries = Object.entries(value).map(([name, item]): [string, unknown] => [
+    name,
+    walk(item, fieldPath(path, name), depth + 1, state),
+  ])
+  return Object.fromEntries(entries)
+}
+
+function replace(text: string, path: string, state: Walk): unknown {
+  if (!text.includes('${')) return text
+  const problems: string[] = []
+  const replaced = text.replace(PLACEHOLDER, (match: string, name?: string, fallback?: string) => {
+    if (match === '$${') return '${'
+    if (name === undefined) {
+      problems.push('holds a malformed placeholder; write ${NAME} or ${NAME:-default}, and $${ for a literal ${')
+      return ''
+    }
+    const { value = fallback, problem } = readVariable(state.env, name)
+    if (problem !== undefined) problems.push(problem)
+    else if (value === undefined) problems.push(`the environment variable ${name} is not set`)
+    return value ?? ''
+  })
+  for (const problem of problems) state.faults.add(path, problem)
+  if (problems.length > 0) return FAULTED
+  return replaced === '' ? null : replaced
+}
+
+function fault(path: string, message: string, state: Walk): typeof FAULTED {
+  state.faults.add(path, message)
+  return FAULTED
+}
+
+/**
+ * Which keys do not begin as the gateway's own do, where a channel passes callers' keys on. Of a key that is given as a
+ * hash nobody knows how it begins. `document` is the raw one, as the checked one has hashes alone.
+ */
+function mistakableKeys(
+  { auth, channels }: Pick<ConfigDocument, 'auth' | 'channels'>,
+  document: unknown,
+): Pick<AuthSection, 'mistakableKeys'> {
+  if (!channels.some(({ credentials }) => credentials.kind === 'caller')) return {}
+  const rawAuth = isMap(document) ? document['auth'] : undefined
+  const rawKeys = isMap(rawAuth) ? rawAuth['keys'] : undefined
+  if (!Array.isArray(rawKeys)) return {}
+  const begins = (raw: unknown): boolean => isMap(raw) && String(raw['key']).startsWith(ISSUED_PREFIX)
+  const ids = auth.keys.filter((_key, index) => !begins(rawKeys[index])).map(({ id }) => id)
+  return ids.length === 0 ? {} : { mistakableKeys: ids }
+}
+
+/** One anchor may be used by every one of a few hundred channels; products of nested aliases stay below this as well. */
+const MAX_ALIASES = 1000
+
+/** Own words for the parser's codes: its messages quote the file, and the file holds secrets. */
+const SYNTAX_MESSAGES: Partial<Record<YAMLError['code'], string>> = {
+  BAD_ALIAS: 'malformed anchor or alias',
+  BAD_DIRECTIVE: 'malformed or unknown directive',
+  BAD_DQ_ESCAPE: 'unknown escape sequence in a double-quoted string',
+  BAD_INDENT: 'wrong indentation',
+  BLOCK_AS_IMPLICIT_KEY: 'a value that holds ": " must be put in quotes, and a nested map starts on its own line',
+  DUPLICATE_KEY: 'the same key stands twice in one map',
+  MISSING_CHAR: 'a quote, colon, comma or closing bracket is missing',
+  MULTIPLE_DOCS: 'the file must hold one document',
+  NON_STRING_KEY: 'a key must be a plain word',
+  TAB_AS_INDENT: 'tabs must not be used for indentation',
+  TAG_RESOLVE_FAILED: 'tags are not supported',
+}
+const PLACEHOLDER_HINT = '; inside { } or [ ] a ${NAME} must be put in quotes'
+
+/**
+ * Parses YAML 1.2 text to plain values. Adds a fault with line and column for everything that is not sound YAML, and
+ * returns undefined when the text is too broken to look further.
+ */
+function readYaml(text: string, faults: FaultList): unknown {
+  try {
+    return readDocument(text, faults)
+  } catch (error) {
+    // The parser recurses: brackets nested by the thousand exhaust the stack instead of giving an error.
+    if (!(error instanceof RangeError)) throw error
+    faults.add('document', 'is nested too deeply')
+    return undefined
+  }
+}
+
+function readDocument(text: string, faults: FaultList): unknown {
+  const lineCounter = new LineCounter()
+  const document = parseDocument(text, {
+    lineCounter,
+    prettyErrors: false,
+    // With 'silent' the parser takes the first of several documents and says nothing.
+    logLevel: 'error',
+    stringKeys: true,
+    // The parser's own check compares every key with every other: a long map would hold up a reload for seconds.
+    uniqueKeys: false,
+    resolveKnownTags: false,
+  })
+  const problems = [...document.errors, ...document.warnings].map(({ code, pos }) => ({ code, offset: pos[0] }))
+  reportSyntax([...problems, ...duplicateKeys(document)], text.split('\n'), lineCounter, faults)
+  const readable = problems.every(({ code }) => code === 'TAG_RESOLVE_FAILED')
+  return readable ? toPlainValue(document, faults) : undefined
+}
+
+interface Problem {
+  readonly code: YAMLError['code']
+  readonly offset: number
+}
+
+function duplicateKeys(document: Document.Parsed): Problem[] {
+  const duplicates: Problem[] = []
+  visit(document, {
+    Map(_key, { items }) {
+      const seen = new Set<unknown>()
+      for (const { key } of items.filter((pair) => isScalar(pair.key))) {
+        const { value, range } = key as Scalar
+        if (seen.has(value)) duplicates.push({ code: 'DUPLICATE_KEY', offset: range?.[0] ?? 0 })
+        seen.add(value)
+      }
+    },
+  })
+  return duplicates
+}
+
+/** One fault per line: a single slip makes the parser stumble over everything behind it. */
+function reportSyntax(problems: Problem[], lines: string[], lineCounter: LineCounter, faults: FaultList): void {
+  const reported = new Set<number>()
+  for (const { code, offset } of problems) {
+    const { line, col } = lineCounter.linePos(offset)
+    if (reported.has(line)) continue
+    reported.add(line)
+    const isPlaceholder =
+      hasPlaceholderInBrackets(lines[line - 1] ?? '') && /^(?:MISSING_CHAR|UNEXPECTED_TOKEN)$/.test(code)
+    const message = SYNTAX_MESSAGES[code] ?? 'not valid YAML'
+    faults.add(`line ${line}, column ${col}`, isPlaceholder ? message + PLACEHOLDER_HINT : message)
+  }
+}
+
+function hasPlaceholderInBrackets(line: string): boolean {
+  const bracket = line.search(/[[{,]/)
+  return bracket >= 0 && line.lastIndexOf('${') > bracket
+}
+
+function toPlainValue(document: Document.Parsed, faults: FaultList): unknown {
+  try {
+    return document.toJS({ maxAliasCount: MAX_ALIASES })
+  } catch (error) {
+    // An alias without its anchor, or an expansion beyond the limit; anything else is a defect of ours.
+    if (!(error instanceof ReferenceError)) throw error
+    faults.add(
+      'document',
+      `every alias needs an anchor before it, and no anchor may be used more than ${MAX_ALIASES} times`,
+    )
+    return undefined
+  }
+}
 
 const MAX_FILE_BYTES = 1_048_576
 

@@ -1,6 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
-import { faultsOf } from '../../test/support/config-faults.js'
+import fc from 'fast-check'
+import { faultsOf } from '../../test/support/routing.js'
+import { ConfigError, Cursor, describeUnknownKey, FAULTED, FaultList } from './checks.js'
 import { parseConfig } from './load-config.js'
+import { decimal, workers } from './value-types.js'
 
 const json = JSON.stringify
 
@@ -136,5 +139,199 @@ describe('the configuration', () => {
     ])
     expect(faultsOf('{server: {port: 0, metricsPort: 0}}')).toEqual([])
     expect(faultsOf('{server: {port: 9090, host: "a b"}}')).toHaveLength(2)
+  })
+})
+
+describe('Several workers without Redis', () => {
+  const DATABASE = { url: 'postgres://db/gateway' }
+  const LIMITED = { auth: { defaultLimits: { concurrency: 1 } } }
+
+  function faultsOf(document: object, env: Readonly<Record<string, string>> = {}): readonly string[] {
+    try {
+      parseConfig(JSON.stringify({ database: DATABASE, ...document }), env)
+      return []
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      return error.faults.map(({ path, message }) => `${path}: ${message}`)
+    }
+  }
+
+  const FAULT =
+    /: server\.workers must be 1, or redis\.url must be set, where auth\.defaultLimits or auth\.keys\[\]\.limits are/
+
+  it.each([
+    ['the default has limits', LIMITED],
+    [
+      'a key has',
+      {
+        auth: {
+          keys: [
+            { id: 'free', key: 'a' },
+            { id: 'a', key: 'k', limits: { tokensPerMinute: 5 } },
+          ],
+        },
+      },
+    ],
+  ])('are a fault where %s, which names both settings', (_case, limited) => {
+    expect(faultsOf({ ...limited, server: { workers: 2 } })).toEqual([expect.stringMatching(FAULT)])
+    expect(faultsOf(limited, { WORKERS: '8' })).toEqual([expect.stringMatching(FAULT)])
+  })
+
+  it.each<[string, object]>([
+    ['one worker', { ...LIMITED, server: { workers: 1 } }],
+    ['as many as there are processors, which comes to one then', { ...LIMITED, server: { workers: 'auto' } }],
+    ['Redis', { ...LIMITED, server: { workers: 8 }, redis: { url: 'redis://h' } }],
+    ['no limits', { server: { workers: 8 }, auth: { keys: [{ id: 'a', key: 'k' }] } }],
+    [
+      'limits of nothing',
+      { server: { workers: 8 }, auth: { keys: [{ id: 'a', key: 'k', limits: {} }], defaultLimits: {} } },
+    ],
+  ])('are none with %s', (_case, document) => {
+    expect(faultsOf(document)).toEqual([])
+  })
+
+  it('are told beside other faults', () => {
+    expect(faultsOf({ ...LIMITED, server: { workers: 2, port: -1 } })).toHaveLength(1)
+    expect(faultsOf({ ...LIMITED, server: { workers: 2 }, database: { ...DATABASE, maxConnections: 0 } })).toHaveLength(
+      2,
+    )
+  })
+})
+
+describe('The section observability', () => {
+  const read = (section: object) => parseConfig(JSON.stringify({ observability: section }), {}).observability
+
+  function faultsOf(section: object): string {
+    try {
+      read(section)
+      return ''
+    } catch (error) {
+      return error instanceof ConfigError ? error.message : String(error)
+    }
+  }
+
+  it('takes a collector, its headers, a share of traces and an address for the metrics', () => {
+    const section = {
+      metricsHost: '127.0.0.1',
+      otlpUrl: 'https://collector.example.com/otlp',
+      otlpHeaders: { 'x-api-key': 'secret value', Authorization: 'Basic abc=' },
+      traceSampleRatio: 0.25,
+    }
+    expect(read(section)).toEqual(section)
+  })
+
+  it.each([0, 1, 0.001, '0.5'])('takes %s for a share', (traceSampleRatio) => {
+    expect(read({ traceSampleRatio }).traceSampleRatio).toBe(Number(traceSampleRatio))
+  })
+
+  it.each([-0.1, 1.1, 'half', '1e-3', true, [1]])('refuses %p for a share', (traceSampleRatio) => {
+    expect(faultsOf({ traceSampleRatio })).toMatch('observability.traceSampleRatio: must be a number from 0 to 1')
+  })
+
+  it.each([
+    ['an address that is none', { otlpUrl: 'collector:4318' }, 'observability.otlpUrl'],
+    ['an address with a user', { otlpUrl: 'http://u:canary@collector' }, 'observability.otlpUrl'],
+    ['an address with a query', { otlpUrl: 'http://collector?canary' }, 'observability.otlpUrl'],
+    ['a header with a space in its name', { otlpHeaders: { 'x canary': 'v' } }, 'observability.otlpHeaders'],
+    ['a header with a line break', { otlpHeaders: { x: 'a\r\ncanary: b' } }, 'observability.otlpHeaders.x'],
+    ['an empty header', { otlpHeaders: { x: '' } }, 'observability.otlpHeaders.x'],
+    ['a header that is a number', { otlpHeaders: { x: 1 } }, 'observability.otlpHeaders.x'],
+    ['a list of headers', { otlpHeaders: ['canary'] }, 'observability.otlpHeaders'],
+    ['a host with a port', { metricsHost: 'host:9090' }, 'observability.metricsHost'],
+    ['a key it does not know', { otlpURL: 'http://collector' }, 'observability: unknown key "otlpURL"'],
+  ])('refuses %s, by name and never by value', (_what, section, fault) => {
+    const text = faultsOf(section)
+    expect(text).toContain(fault)
+    expect(text).not.toContain('canary')
+  })
+
+  it('takes the collector from the environment', () => {
+    const { observability, server } = parseConfig('{}', {
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/',
+      METRICS_PORT: '9100',
+    })
+    expect([observability.otlpUrl, server.metricsPort]).toEqual(['http://collector:4318', 9100])
+  })
+})
+
+describe('A price', () => {
+  function read(value: unknown): unknown {
+    const faults = new FaultList()
+    return decimal.read(value, new Cursor('price', { faults, production: false }))
+  }
+
+  it.each([
+    ['0', '0'],
+    ['2.50', '2.50'],
+    ['0.000000000001', '0.000000000001'],
+    [0.1, '0.1'],
+    [15, '15'],
+    [1e-7, '0.0000001'],
+    [2.5e-9, '0.0000000025'],
+  ])('%j is kept as %j', (given, kept) => {
+    expect(read(given)).toBe(kept)
+  })
+
+  it.each(['', '-1', '1e3', '.5', '5.', ' 1', '0x1', '1,5', -0.1, Number.NaN, Infinity, 1e21, 1e-13, true, [1], {}])(
+    '%j is refused',
+    (given) => {
+      expect(typeof read(given)).not.toBe('string')
+    },
+  )
+
+  it('is what was written, for every number of up to twelve digits behind the point', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 999 }), fc.integer({ min: 0, max: 999_999_999_999 }), (whole, behind) => {
+        const text = `${whole}.${String(behind).padStart(12, '0')}`
+        expect(Number(read(Number(text)))).toBe(Number(text))
+        expect(String(read(Number(text)))).toBe(text.replace(/\.?0+$/, ''))
+      }),
+    )
+  })
+})
+
+const KNOWN = ['id', 'provider', 'baseUrl', 'credentials', 'priority']
+
+describe('the fault for an unknown key', () => {
+  it.each([
+    ['base_url', 'baseUrl'],
+    ['baseURL', 'baseUrl'],
+    ['prority', 'priority'],
+    ['credential', 'credentials'],
+    ['providers', 'provider'],
+  ])('suggests the near one for %s', (written, meant) => {
+    expect(describeUnknownKey(written, KNOWN)).toBe(`unknown key "${written}"; did you mean "${meant}"?`)
+  })
+
+  it('lists what is allowed when nothing is near', () => {
+    expect(describeUnknownKey('colour', KNOWN)).toBe(
+      'unknown key "colour"; allowed: id, provider, baseUrl, credentials, priority',
+    )
+    expect(describeUnknownKey('x', [])).toBe('unknown key "x"; none is allowed here')
+  })
+
+  it.each(['sk-live-0123456789abcdef', 'a'.repeat(5000), 'line\nbreak', ''])(
+    'does not show a key that may be a secret or garble a log: %#',
+    (name) => {
+      expect(describeUnknownKey(name, ['a'])).toBe('unknown key (not shown, it may be a secret); allowed: a')
+    },
+  )
+})
+
+describe('the number of workers', () => {
+  const read = (value: unknown): unknown =>
+    workers.read(value, new Cursor('server.workers', { faults: new FaultList(), production: false }))
+
+  it.each([
+    [1, 1],
+    [128, 128],
+    ['4', 4],
+    ['auto', 'auto'],
+  ])('may be %j', (value, expected) => {
+    expect(read(value)).toBe(expected)
+  })
+
+  it.each([0, 129, 1.5, -1, 'all', 'AUTO', '', true, [], 'auto '])('is not %j', (value) => {
+    expect(read(value)).toBe(FAULTED)
   })
 })

@@ -1,39 +1,91 @@
-import type { AuthSection, KeyLimits } from './access-config.js'
 import { adminKey } from './admin-key.js'
-import { admission } from './admission-schema.js'
-import { type BreakerSection, MODEL_CLASSES, type ModelRow, PROVIDER_NAMES } from './channel-config.js'
-import { type ChannelEntry, channelSchema, durationMs, globs } from './channel-schema.js'
-import { listOf, mapOf } from './checks.js'
-import { assertLimitsHold, keyLimits, redisSection } from './limits-schema.js'
-import { observability } from './observability-schema.js'
-import { boolean, integer, oneOf } from './scalar-schemas.js'
-import { optional, type PresentField, required, type Schema, withDefault } from './schema-schema.js'
 import {
+  type BreakerSection,
+  type ChannelEntry,
+  channelSchema,
+  durationMs,
+  globs,
+  MODEL_CLASSES,
+  type ModelRow,
+  PROVIDER_NAMES,
+} from './channel-schema.js'
+import { listOf, mapOf, optional, type PresentField, required, type Schema, withDefault } from './checks.js'
+import { admission, assertLimitsHold, keyLimits, observability, redisSection } from './limits-schema.js'
+import {
+  type AuthSection,
   type CallbacksSection,
   type DatabaseSection,
   type DocumentsSection,
   type GatewayConfig,
+  type KeyLimits,
   type LimitsSection,
   LOG_LEVELS,
+  type PriceRow,
   type ServerSection,
   type TasksSection,
   type TimeoutsSection,
+  type UsageSection,
 } from './settings.js'
-import { prices, usageSection } from './usage-schema.js'
 import {
   accessKey,
   address,
   addressRange,
+  boolean,
   connectionUrl,
+  decimal,
   hostAndPort,
   hostName,
+  identifier,
+  integer,
   keyHash,
   keyIdentifier,
   modelName,
+  oneOf,
   webhookSecret,
   webOrigin,
+  workers,
 } from './value-types.js'
-import { workers } from './workers-schema.js'
+
+const usageSection = mapOf<UsageSection>({
+  store: optional(boolean),
+  queueRows: withDefault(integer({ min: 1, max: 1_000_000 }), 50_000),
+  batchRows: withDefault(integer({ min: 1, max: 5000 }), 500),
+  batchMs: withDefault(integer({ min: 1, max: 60_000 }), 1000),
+  retentionMs: withDefault(integer({ min: 1 }), 7_776_000_000),
+})
+
+const price = optional(decimal)
+
+const priceRow = mapOf<PriceRow>(
+  {
+    models: required(globs),
+    channels: optional(listOf(identifier, { nonEmpty: 'must name at least one channel; leave it out for all' })),
+    kind: optional(oneOf(['input_transcription'])),
+    promptTokens: price,
+    cachedTokens: price,
+    cachedAudioTokens: price,
+    cacheWriteTokens: price,
+    cacheWriteHourTokens: price,
+    audioInputTokens: price,
+    completionTokens: price,
+    audioOutputTokens: price,
+    reasoningTokens: price,
+    characters: price,
+    audioMinutes: price,
+    audioSeconds: price,
+    videos: price,
+    images: price,
+    documents: price,
+    pages: price,
+    requests: price,
+  },
+  ({ audioMinutes, audioSeconds }, at) => {
+    if (audioMinutes !== undefined && audioSeconds !== undefined)
+      at.field('audioSeconds').fault('must not stand beside audioMinutes: both price the same')
+  },
+)
+
+const prices: Schema<readonly PriceRow[]> = listOf(priceRow)
 
 /** An access key as the file gives it, but hashed already. */
 export interface KeyEntry {

@@ -1,7 +1,108 @@
 import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
-import { textAs, textMatching } from './scalar-schemas.js'
-import type { Schema } from './schema-schema.js'
+import type { Schema } from './checks.js'
+
+const DECIMAL = /^\d{1,12}(?:\.\d{1,12})?$/
+
+/**
+ * A decimal ≥ 0 as text, digit for digit as it was written: no float ever stands for it. A number of YAML is taken by its
+ * shortest spelling, which is what was written for every decimal of up to 15 digits.
+ */
+export const decimal: Schema<string> = {
+  read(value, at) {
+    const text = typeof value === 'number' ? plainSpelling(value) : value
+    return typeof text === 'string' && DECIMAL.test(text)
+      ? text
+      : at.fault('must be a decimal ≥ 0 with at most 12 digits before and 12 after the point')
+  },
+}
+
+/** JavaScript spells small numbers with an exponent. */
+function plainSpelling(value: number): string {
+  const text = String(value)
+  const [, mantissa = '', exponent] = /^([\d.]+)e-(\d+)$/.exec(text) ?? []
+  return exponent === undefined ? text : `0.${'0'.repeat(Number(exponent) - 1)}${mantissa.replace('.', '')}`
+}
+
+/** A string that `parse` accepts; `parse` returns undefined for one it refuses. `rule` says what would be right. */
+export function textAs<T>(rule: string, parse: (text: string) => T | undefined): Schema<T> {
+  return {
+    read(value, at) {
+      if (typeof value === 'number' || typeof value === 'boolean') return at.fault('must be a string; put it in quotes')
+      if (typeof value !== 'string') return at.fault('must be a string')
+      return parse(value) ?? at.fault(rule)
+    },
+  }
+}
+
+/** A string that matches the whole of `pattern`. */
+export function textMatching(pattern: RegExp, rule: string): Schema<string> {
+  return textAs(rule, (text) => (pattern.test(text) ? text : undefined))
+}
+
+/** One word of a closed list. */
+export function oneOf<const T extends string>(words: readonly T[]): Schema<T> {
+  return textAs(`must be one of ${words.join(', ')}`, (text) => words.find((word) => word === text))
+}
+
+/** True or false; also as text from the environment. */
+export const boolean: Schema<boolean> = {
+  read(value, at) {
+    if (value === true || value === 'true') return true
+    return value === false || value === 'false' ? false : at.fault('must be true or false')
+  },
+}
+
+/** An integer; also one that came as decimal text from the environment. */
+export function integer({ min, max }: { readonly min: number; readonly max?: number }): Schema<number> {
+  const rule = max === undefined ? `must be an integer ≥ ${min}` : `must be an integer from ${min} to ${max}`
+  return {
+    read(value, at) {
+      const number = toNumber(value)
+      const fits = Number.isSafeInteger(number) && number >= min && number <= (max ?? Number.MAX_SAFE_INTEGER)
+      return fits ? number : at.fault(rule)
+    },
+  }
+}
+
+/** A finite number greater than 0; also one that came as decimal text from the environment. */
+export const positiveNumber: Schema<number> = {
+  read(value, at) {
+    const number = toNumber(value)
+    return Number.isFinite(number) && number > 0 ? number : at.fault('must be a number > 0')
+  },
+}
+
+/** A number within a range, both ends included; also one that came as decimal text from the environment. */
+export function numberFrom({ min, max }: { readonly min: number; readonly max: number }): Schema<number> {
+  return {
+    read(value, at) {
+      const number = toNumber(value)
+      return number >= min && number <= max ? number : at.fault(`must be a number from ${min} to ${max}`)
+    },
+  }
+}
+
+const SIGNED_DECIMAL = /^-?\d{1,16}(?:\.\d{1,16})?$/
+
+function toNumber(value: unknown): number {
+  if (typeof value === 'string' && SIGNED_DECIMAL.test(value)) return Number(value)
+  return typeof value === 'number' ? value : Number.NaN
+}
+
+/** Processes that serve one port; `auto` = one for each processor. */
+export type WorkerCount = number | 'auto'
+
+const processes = integer({ min: 1, max: 128 })
+
+/** Numbers also as text, as they come from the environment. */
+export const workers: Schema<WorkerCount> = {
+  read(value, at) {
+    if (value === 'auto') return value
+    const isWord = typeof value === 'string' && !/^-?\d/.test(value)
+    return isWord ? at.fault('must be an integer from 1 to 128, or auto') : processes.read(value, at)
+  },
+}
 
 export const identifier = textMatching(
   /^[A-Za-z0-9._-]{1,64}$/,

@@ -1,5 +1,91 @@
-import type { ByteSink, ByteSource } from './byte-source.js'
-import type { GatewayError } from './gateway-error.js'
+import type { GatewayError } from './errors.js'
+
+/** Receives a body piece by piece. Exactly one of `end` and `fail` comes last, and nothing after it. */
+export interface ByteSink {
+  data(chunk: Buffer): void
+  end(): void
+  fail(error: GatewayError): void
+}
+
+/**
+ * A body on its way. Nothing flows before `start`; `pause` and `resume` carry back-pressure to wherever the bytes come
+ * from; `cancel` gives the rest up and frees the connection. Deliberately smaller than a Node stream: a relayed chunk
+ * costs one function call.
+ */
+export interface ByteSource {
+  /** The whole body, when all of it has arrived before anyone asked for it; `start` is then not needed. */
+  readonly complete?: Buffer | undefined
+  start(sink: ByteSink): void
+  pause(): void
+  resume(): void
+  cancel(): void
+}
+
+/** A body that was collected in full, or the error that kept it from being so. Never more than `maximumBytes`. */
+export function collect(source: ByteSource, maximumBytes: number, tooLarge: () => GatewayError): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let received = 0
+    source.start({
+      data: (chunk) => {
+        received += chunk.length
+        chunks.push(chunk)
+        if (received <= maximumBytes) return
+        // First the verdict: cancelling reports a failure of its own.
+        reject(tooLarge())
+        source.cancel()
+      },
+      end: () => {
+        resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, received))
+      },
+      fail: reject,
+    })
+  })
+}
+
+/** Up to here a copy costs less than a write of its own; memory set aside for copies is what collections cost most for. */
+const SMALL_BYTES = 4_096
+
+/** The same bytes in fewer pieces: small ones next to each other are copied into one, larger ones stay as they are. */
+export function joinedPieces(pieces: readonly Buffer[]): Buffer[] {
+  const joined: Buffer[] = []
+  let small: Buffer[] = []
+  for (const piece of pieces) {
+    if (piece.length < SMALL_BYTES) {
+      small.push(piece)
+      continue
+    }
+    joined.push(...oneOf(small), piece)
+    small = []
+  }
+  joined.push(...oneOf(small))
+  return joined
+}
+
+const oneOf = (pieces: readonly Buffer[]): readonly Buffer[] => (pieces.length > 1 ? [Buffer.concat(pieces)] : pieces)
+
+/** Is told once how an answer that was still on its way came to its end; without an error it was complete. */
+export interface AnswerListener {
+  over(error: GatewayError | undefined): void
+}
+
+/** What a provider hands back and the relay writes to the caller: complete bytes, or a body still on its way. */
+export class UpstreamAnswer {
+  /** Set by whoever wants to know the end of a body that is still on its way. */
+  listener: AnswerListener | undefined
+
+  constructor(
+    readonly status: number,
+    /** Already reduced to what may reach a caller; framing headers are the relay's. */
+    readonly headers: Record<string, string>,
+    readonly body: Buffer | ByteSource,
+    /**
+     * How a failure after the first byte shows: `frame` = one error frame in the caller's dialect and no terminator,
+     * `cut` = the connection is destroyed, because bytes of a file cannot say that they are incomplete.
+     */
+    readonly onFailure: 'frame' | 'cut' = 'cut',
+  ) {}
+}
 
 /** Bytes that may wait beyond what was asked for before the source is paused. */
 const SPARE_BYTES = 65_536

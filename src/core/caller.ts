@@ -1,5 +1,63 @@
-import type { AccessKey, KeyLimits } from '../config/access-config.js'
-import type { KeyStanding } from './key-standing.js'
+import { hash } from 'node:crypto'
+import type { AccessKey, KeyLimits } from '../config/settings.js'
+import { GatewayError } from './errors.js'
+
+/** Tells whoever works for the holder of a key for long that the key works no more. */
+export class KeyStanding {
+  private readonly listeners = new Set<() => void>()
+  private over = false
+
+  get isOver(): boolean {
+    return this.over
+  }
+
+  /** Calls back once, when the key is revoked or has expired; at once when it is. Returns the way to unsubscribe. */
+  onOver(listener: () => void): () => void {
+    if (this.over) {
+      listener()
+      return () => undefined
+    }
+    this.listeners.add(listener)
+    return () => {
+      this.listeners.delete(listener)
+    }
+  }
+
+  end(): void {
+    this.over = true
+    const listeners = [...this.listeners]
+    this.listeners.clear()
+    for (const listener of listeners) listener()
+  }
+}
+
+/** What ends a stream whose key works no more. */
+export const keyOver = (): GatewayError => new GatewayError('unauthorized', 'The API key is not valid any more.')
+
+/** Compiles globs (`*` is the only wildcard, case matters) into one predicate; absent globs allow every name. */
+export function globMatcher(globs: readonly string[] | undefined): (name: string) => boolean {
+  if (globs === undefined) return () => true
+  const exact = new Set(globs.filter((glob) => !glob.includes('*')))
+  const patterns = globs.filter((glob) => glob.includes('*')).map(globPattern)
+  return (name) => exact.has(name) || patterns.some((matches) => matches(name))
+}
+
+/** Linear in the name, which is as long as a caller makes it; a regular expression with several `.*` is not. */
+function globPattern(glob: string): (name: string) => boolean {
+  const [first = '', ...middle] = glob.split(/\*+/)
+  const last = middle.pop() ?? ''
+  return (name) => {
+    const end = name.length - last.length
+    if (end < first.length || !name.startsWith(first) || !name.endsWith(last)) return false
+    let position = first.length
+    for (const part of middle) {
+      const found = name.indexOf(part, position)
+      if (found === -1 || found + part.length > end) return false
+      position = found + part.length
+    }
+    return true
+  }
+}
 
 /**
  * Who calls. `keyId` is the only thing about a key that reaches logs, metrics or usage. `bearer` is kept solely for
@@ -25,3 +83,19 @@ export const callerOfKey = ({ id, models, limits }: AccessKey, standing?: KeySta
 
 /** A caller with an upstream key of its own; one id for all of them keeps labels bounded. */
 export const callerWithOwnBearer = (bearer: string): Caller => ({ keyId: 'caller', bearer })
+
+/** Enough of a SHA-256 that two bearers never share an owner. */
+const BEARER_DIGITS = 32
+
+/** No key id has a colon. */
+const BEARER_PREFIX = 'bearer:'
+
+/**
+ * Whom something belongs to that a caller made or paid for: the id of a known key, or a part of the digest of a bearer of
+ * the caller's own, from which nothing of it can be read. Rows in the store carry it: it must stay as it is.
+ */
+export const ownerOf = ({ keyId, bearer }: Caller): string =>
+  bearer === undefined ? keyId : `${BEARER_PREFIX}${hash('sha256', bearer, 'hex').slice(0, BEARER_DIGITS)}`
+
+/** Whether an owner is a caller with a bearer of its own: anybody can be any number of them. */
+export const isOwnBearer = (ownerId: string): boolean => ownerId.startsWith(BEARER_PREFIX)

@@ -114,3 +114,105 @@ export function jsonOf(frame: Buffer): Record<string, unknown> | undefined {
     return undefined
   }
 }
+
+/** An empty line may begin in one chunk and end in the next. */
+const OVERLAP_BYTES = 3
+
+/** Collects chunks until they hold whole frames; looks at each byte once, however many chunks a frame comes in. */
+export class FrameAssembler {
+  private waiting: Buffer[] = []
+  private bytesWaiting = 0
+
+  /** Bytes of the frame that has begun and not ended. */
+  get waitingBytes(): number {
+    return this.bytesWaiting
+  }
+
+  /** Everything up to the end of the last whole frame, or undefined when none has ended. */
+  add(chunk: Buffer): Buffer | undefined {
+    if (this.bytesWaiting === 0) return this.split(chunk, lastFrameEnd(chunk))
+    const overlap = Math.min(OVERLAP_BYTES, this.bytesWaiting)
+    const end = lastFrameEnd(Buffer.concat([this.lastBytes(overlap), chunk]))
+    this.waiting.push(chunk)
+    this.bytesWaiting += chunk.length
+    if (end === 0) return undefined
+    const position = this.bytesWaiting - chunk.length - overlap + end
+    return this.split(this.takeRest(), position)
+  }
+
+  /** What waits for the end of its frame; afterwards nothing does. */
+  takeRest(): Buffer {
+    const rest = Buffer.concat(this.waiting, this.bytesWaiting)
+    this.waiting = []
+    this.bytesWaiting = 0
+    return rest
+  }
+
+  private split(bytes: Buffer, end: number): Buffer | undefined {
+    if (end < bytes.length) {
+      this.waiting = [bytes.subarray(end)]
+      this.bytesWaiting = bytes.length - end
+    }
+    return end === 0 ? undefined : bytes.subarray(0, end)
+  }
+
+  private lastBytes(count: number): Buffer {
+    const pieces: Buffer[] = []
+    for (let index = this.waiting.length - 1, missing = count; missing > 0 && index >= 0; index--) {
+      const piece = this.waiting[index]?.subarray(-missing) ?? Buffer.alloc(0)
+      pieces.unshift(piece)
+      missing -= piece.length
+    }
+    return Buffer.concat(pieces)
+  }
+}
+
+/** Upstreams say that they are finished within their last few frames. */
+const TAIL_BYTES = 4096
+
+/** So much is collected before it is cut down to a tail again: small regions are copied once or twice, not every time. */
+const COLLECTED_BYTES = 2 * TAIL_BYTES
+
+const NOTHING = Buffer.alloc(0)
+
+/**
+ * The end of an event stream so far: its last frame whole, however large, and at least what stands before it within
+ * 4 KiB. Marks of completion are looked for here, once, when the stream is over, and not in every chunk that passes.
+ */
+export class StreamTail {
+  /** Of its own: a view would keep whole regions alive, in every open stream. */
+  private memory: Buffer = NOTHING
+  private length = 0
+
+  /** Begins with a whole line. */
+  get bytes(): Buffer {
+    return this.memory.subarray(0, this.length)
+  }
+
+  /** Adds a region of whole frames. */
+  add(region: Buffer): void {
+    if (region.length >= TAIL_BYTES) {
+      this.hold(fromLine(region, Math.min(region.length - TAIL_BYTES, lastFrameStart(region))))
+      return
+    }
+    if (this.length + region.length > COLLECTED_BYTES) this.hold(fromLine(this.bytes, this.length - TAIL_BYTES))
+    else if (this.memory.length === 0) this.hold(NOTHING)
+    region.copy(this.memory, this.length)
+    this.length += region.length
+  }
+
+  /** These bytes and no others, which may be part of what is held already. */
+  private hold(bytes: Buffer): void {
+    const isRoom = this.memory.length === COLLECTED_BYTES && bytes.length <= COLLECTED_BYTES
+    const memory = isRoom ? this.memory : Buffer.allocUnsafeSlow(Math.max(COLLECTED_BYTES, bytes.length))
+    bytes.copy(memory)
+    this.memory = memory
+    this.length = bytes.length
+  }
+}
+
+const lastFrameStart = (bytes: Buffer): number => lastFrameEnd(bytes.subarray(0, -1))
+
+/** Marks count at the beginning of a line only, so that the tail must not begin in the middle of one. */
+const fromLine = (bytes: Buffer, position: number): Buffer =>
+  position <= 0 ? bytes : bytes.subarray(bytes.indexOf(0x0a, position - 1) + 1)

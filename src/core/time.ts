@@ -1,5 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
+/** In milliseconds; a timer for longer ends at once. */
+export const LONGEST_TIMER_MS = 2_147_483_647
+
 /** Waits for work that never rejects, but no longer than that. Whether it was over in time. */
 export async function inTime(work: Promise<void>, milliseconds: number): Promise<boolean> {
   const timer = new AbortController()

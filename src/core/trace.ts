@@ -1,3 +1,30 @@
+import { randomFillSync } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+
+/** Drawn at once, as one draw costs as much as a hundred ids. */
+const POOL_BYTES = 4096
+const TRACE_ID_BYTES = 16
+const SPAN_ID_BYTES = 8
+
+const pool = Buffer.allocUnsafeSlow(POOL_BYTES)
+let used = POOL_BYTES
+
+/** 32 hex digits, never all zero. */
+export const newTraceId = (): string => randomHex(TRACE_ID_BYTES)
+
+/** 16 hex digits, never all zero. */
+export const newSpanId = (): string => randomHex(SPAN_ID_BYTES)
+
+function randomHex(bytes: number): string {
+  if (used + bytes > POOL_BYTES) {
+    randomFillSync(pool)
+    used = 0
+  }
+  const id = pool.toString('hex', used, used + bytes)
+  used += bytes
+  return /[^0]/.test(id) ? id : randomHex(bytes)
+}
+
 /** Where a caller's request stands in its trace (W3C Trace Context): the ids in lower-case hex. */
 export interface TraceContext {
   readonly traceId: string
@@ -49,4 +76,38 @@ function isTraceState(text: string): boolean {
     return equals > 0 && STATE_KEY.test(member.slice(0, equals)) && STATE_VALUE.test(member.slice(equals + 1))
   })
   return areMembers && members.length > 0 && members.length <= MAXIMUM_STATE_MEMBERS && keys.size === members.length
+}
+
+/** The trace of one call: its own span, and what its attempts tell their upstreams. */
+export class CallTrace {
+  readonly spanId = newSpanId()
+
+  constructor(
+    /** 32 hex digits. */
+    readonly traceId: string,
+    /** Whether its spans are sent; upstreams are told the same. */
+    readonly isSampled: boolean,
+    /** The caller's span; absent when the trace begins here. */
+    readonly parentSpanId?: string,
+    private readonly traceState?: string,
+  ) {}
+
+  /** Draws the span of an attempt that begins; returns the headers that name it to the upstream, names and values in turn. */
+  beginAttempt(attempt: { spanId?: string }): readonly string[] {
+    attempt.spanId = newSpanId()
+    const traceParent = `00-${this.traceId}-${attempt.spanId}-${this.isSampled ? '01' : '00'}`
+    return this.traceState === undefined
+      ? ['traceparent', traceParent]
+      : ['traceparent', traceParent, 'tracestate', this.traceState]
+  }
+}
+
+/**
+ * Goes on with the caller's trace, on which the caller decides whether it is sampled, or begins one, which is sampled
+ * with the probability `sampleRatio`.
+ */
+export function beginTrace({ traceparent, tracestate }: IncomingHttpHeaders, sampleRatio: number): CallTrace {
+  const context = traceparent === undefined ? undefined : readTraceContext(traceparent, tracestate)
+  if (context === undefined) return new CallTrace(newTraceId(), Math.random() < sampleRatio)
+  return new CallTrace(context.traceId, context.isSampled, context.parentSpanId, context.traceState)
 }

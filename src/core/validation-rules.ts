@@ -1,3 +1,17 @@
+/** Whether the calendar has the day, `YYYY-MM-DD`: `Date` takes the 30th of February for one in March. */
+export function isCalendarDay(day: string): boolean {
+  const atMs = Date.parse(day)
+  return !Number.isNaN(atMs) && new Date(atMs).toISOString().startsWith(day)
+}
+
+/** The longest that a program writes for a number has 24; a form's field may have thousands, and no pattern sees those. */
+const LONGEST_CHARACTERS = 32
+const DECIMAL = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\s*$/i
+
+/** The number that a text spells with decimal digits, as forms and queries do; NaN when it spells none. */
+export const decimalOf = (text: unknown): number =>
+  typeof text === 'string' && text.length <= LONGEST_CHARACTERS && DECIMAL.test(text) ? Number(text) : NaN
+
 /** What is wrong with a value: `path` names the field as the caller wrote it (`messages[2].role`). */
 export interface FieldFault {
   readonly path: string

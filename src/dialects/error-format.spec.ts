@@ -1,9 +1,14 @@
 import { describe, expect, it } from '@jest/globals'
-import { GatewayError, type GatewayErrorDetails } from '../core/gateway-error.js'
-import { audioEnvelope, chatEnvelope } from './audio.envelope.js'
-import { envelopeFor, renderError } from './error-format.js'
-import { messagesEnvelope } from './messages.envelope.js'
-import { imageEnvelope, taskEnvelope } from './task.envelope.js'
+import { GatewayError, type GatewayErrorDetails } from '../core/errors.js'
+import {
+  audioEnvelope,
+  chatEnvelope,
+  envelopeFor,
+  imageEnvelope,
+  messagesEnvelope,
+  renderError,
+  taskEnvelope,
+} from './error-format.js'
 
 const headersOf = (kind: 'upstream_failed' | 'upstream_timeout' | 'rate_limited', details: GatewayErrorDetails) =>
   renderError(new GatewayError(kind, 'Words.', details), '/v1/models', 'req_1').headers

@@ -1,9 +1,102 @@
-import { ERROR_KINDS } from '../core/errors.js'
-import type { GatewayError } from '../core/gateway-error.js'
-import { audioEnvelope, chatEnvelope } from './audio.envelope.js'
-import type { Envelope, RenderedError } from './envelope.js'
-import { messagesEnvelope } from './messages.envelope.js'
-import { imageEnvelope, taskEnvelope } from './task.envelope.js'
+import { ERROR_KINDS, type GatewayError, presentableMessage } from '../core/errors.js'
+
+/** An error as a dialect sends it over HTTP; `body` is complete JSON text. */
+interface RenderedError {
+  readonly status: number
+  readonly headers: Record<string, string>
+  readonly body: string
+}
+
+/** One dialect's renderer: the same error, in the shape its clients read. */
+export interface Envelope {
+  readonly status: (error: GatewayError) => number
+  readonly body: (error: GatewayError, requestId: string) => string
+  /** One event-stream frame for a failure after the first byte; there is never a terminator behind it. */
+  readonly frame: (error: GatewayError, requestId: string) => string
+  /** The name under which this dialect's clients read the request id, beside `x-request-id`. */
+  readonly requestIdHeader?: string
+}
+
+/** `{error: {message, type, param, code}}`, all four keys always present (specification: Errors; upstream's own form). */
+function audioBody(error: GatewayError): string {
+  const { type, code } = ERROR_KINDS[error.kind].audio
+  return JSON.stringify({
+    error: {
+      message: presentableMessage(error.message),
+      type,
+      param: error.details.param ?? null,
+      code: error.details.code ?? code,
+    },
+  })
+}
+
+const frame = (error: GatewayError): string => `data: ${audioBody(error)}\n\n`
+
+/** Chat, realtime's HTTP phase, models and every path no other dialect claims. */
+export const chatEnvelope: Envelope = {
+  status: (error) => ERROR_KINDS[error.kind].audio.chatStatus,
+  body: audioBody,
+  frame,
+}
+
+/** `/v1/audio/*`: the same body, but upstream failures are 500 and unknown models 400, as the specification's table says. */
+export const audioEnvelope: Envelope = {
+  status: (error) => ERROR_KINDS[error.kind].audio.status,
+  body: audioBody,
+  // Event streams of the audio endpoints are framed with CRLF.
+  frame: (error) => frame(error).replaceAll('\n', '\r\n'),
+}
+
+/** `{type: "error", error: {type, message}, request_id}` of the messages family. */
+function messagesBody(error: GatewayError, requestId: string): string {
+  return JSON.stringify({
+    type: 'error',
+    error: { type: ERROR_KINDS[error.kind].messages.type, message: presentableMessage(error.message) },
+    request_id: requestId,
+  })
+}
+
+export const messagesEnvelope: Envelope = {
+  status: (error) => ERROR_KINDS[error.kind].messages.status,
+  body: messagesBody,
+  frame: (error, requestId) => `event: error\ndata: ${messagesBody(error, requestId)}\n\n`,
+  requestIdHeader: 'request-id',
+}
+
+/** Where the family has a finer word than the kind's: our code → its code (design: Errors, rate_limited; upstream's table). */
+const FINER_CODES: Readonly<Record<string, number>> = {
+  concurrency_limit_exceeded: 1303,
+  content_policy_violation: 1301,
+}
+
+function taskBody(error: GatewayError, requestId: string): { code: number; message: string; request_id: string } {
+  return {
+    code: FINER_CODES[error.details.code ?? ''] ?? ERROR_KINDS[error.kind].task.code,
+    message: presentableMessage(error.message),
+    request_id: requestId,
+  }
+}
+
+const status = (error: GatewayError): number => ERROR_KINDS[error.kind].task.status
+
+/** `{code, message, request_id}`, code never 0: video and document. */
+export const taskEnvelope: Envelope = {
+  status,
+  body: (error, requestId) => JSON.stringify(taskBody(error, requestId)),
+  frame: (error, requestId) => `data: ${JSON.stringify(taskBody(error, requestId))}\n\n`,
+}
+
+/** The image family's clients read the text under `description`. */
+export const imageEnvelope: Envelope = {
+  status,
+  body: (error, requestId) => JSON.stringify(imageBody(error, requestId)),
+  frame: (error, requestId) => `data: ${JSON.stringify(imageBody(error, requestId))}\n\n`,
+}
+
+function imageBody(error: GatewayError, requestId: string): object {
+  const body = taskBody(error, requestId)
+  return { ...body, description: body.message }
+}
 
 /** Path prefix → dialect. A path none of them claims is answered in the chat dialect. */
 const ENVELOPES: readonly (readonly [string, Envelope])[] = [

@@ -1,7 +1,58 @@
-import type { GatewayError } from '../core/gateway-error.js'
-import { scrubbedJson } from '../core/message-text.js'
+import { type GatewayError, scrubbedJson } from '../core/errors.js'
+import type { Usage } from '../core/request-context.js'
+import { framesOf, jsonOf } from '../core/sse.js'
+import { reportedUsage } from '../core/usage.js'
+import type { SseDialect } from '../upstream/sse-relay.js'
+import type { UpstreamResponse } from '../upstream/upstream-client.js'
 import { readRefusal, type RefusalBody } from '../upstream/upstream-error.js'
-import type { UpstreamResponse } from '../upstream/upstream-exchange.js'
+
+const ERROR_MARK = 'data: { "error"'
+
+/** Streamed chat: LF, `[DONE]`; recorded audio streams carry no finish reason, other upstreams no `[DONE]`. */
+export const CHAT_EVENTS: SseDialect = {
+  completionMarks: ['data: [DONE]', '"finish_reason":"', '"finish_reason": "'],
+  errorMark: ERROR_MARK,
+}
+
+/** Streamed speech: CRLF, `speech.audio.done`, then always `[DONE]`. */
+export const SPEECH_EVENTS: SseDialect = {
+  completionMarks: ['speech.audio.done"'],
+  errorMark: ERROR_MARK,
+  terminator: 'data: [DONE]\r\n\r\n',
+}
+
+/** Streamed transcription: CRLF; `[DONE]` is on the wire although published samples omit it. */
+export const TRANSCRIPTION_EVENTS: SseDialect = {
+  completionMarks: ['transcript.text.done"', 'data: [DONE]'],
+  errorMark: ERROR_MARK,
+}
+
+/**
+ * Reads the usage out of the one frame that ends an audio event stream (`speech.audio.done`, `transcript.text.done`);
+ * all other frames pass unparsed, and every frame passes untouched.
+ */
+export class DoneUsage {
+  private readonly mark: string
+
+  constructor(
+    eventType: string,
+    private readonly found: (usage: Usage) => void,
+  ) {
+    this.mark = `${eventType}"`
+  }
+
+  readonly filter = (region: Buffer): Buffer => {
+    if (region.includes(this.mark)) this.read(region)
+    return region
+  }
+
+  private read(region: Buffer): void {
+    for (const frame of framesOf(region)) {
+      const usage = frame.includes(this.mark) ? reportedUsage(jsonOf(frame)?.['usage']) : undefined
+      if (usage !== undefined) this.found(usage)
+    }
+  }
+}
 
 /** What was sent upstream, and whose it was. */
 export interface SentCredentials {

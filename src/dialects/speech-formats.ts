@@ -1,5 +1,58 @@
-import type { ByteSink, ByteSource } from '../core/byte-source.js'
-import type { GatewayError } from '../core/gateway-error.js'
+import type { ByteSink, ByteSource } from '../core/byte-stream.js'
+import { GatewayError } from '../core/errors.js'
+import { codePoints } from '../core/validation-rules.js'
+
+/** The specification's table of audio formats: `response_format` → Content-Type. A test compares it with docs/spec.md. */
+export const AUDIO_FORMATS = {
+  mp3: 'audio/mpeg',
+  wav: 'audio/wav',
+  aac: 'audio/aac',
+  flac: 'audio/flac',
+  opus: 'audio/opus',
+  pcm: 'audio/pcm',
+} as const satisfies Record<string, string>
+
+export type AudioFormat = keyof typeof AUDIO_FORMATS
+
+export const DEFAULT_AUDIO_FORMAT: AudioFormat = 'mp3'
+
+/** The format that `response_format` asks for; the default when it asks for none, or for one that does not exist. */
+export const requestedFormat = (format: string | null | undefined): AudioFormat =>
+  format != null && isAudioFormat(format) ? format : DEFAULT_AUDIO_FORMAT
+
+const isAudioFormat = (format: string): format is AudioFormat => Object.hasOwn(AUDIO_FORMATS, format)
+
+/** The refusal of a text that is longer than `limit`, such as `4096 characters`. */
+export const inputTooLong = (limit: string): GatewayError =>
+  new GatewayError('invalid_request', `Invalid 'input': string too long. Expected a string with at most ${limit}.`, {
+    param: 'input',
+    code: 'string_above_max_length',
+  })
+
+/** Characters are code points (design: Speech). Throws `invalid_request` for more of them. */
+export function assertInputLength(input: string, maximumCharacters: number): void {
+  if (codePoints(input) > maximumCharacters) throw inputTooLong(`${maximumCharacters} characters`)
+}
+
+/** Names of voices, and what the upstream calls them. */
+export type VoiceTable = Readonly<Record<string, string>>
+
+/**
+ * The upstream's name of a voice: by the channel's own table, then by the provider's; any other name, and every id, is
+ * the upstream's own and stays as the caller wrote it.
+ */
+export function upstreamVoice(
+  voice: string | { readonly id: string },
+  standard: VoiceTable,
+  ofChannel: VoiceTable = {},
+): string {
+  if (typeof voice !== 'string') return voice.id
+  for (const table of [ofChannel, standard]) {
+    // Own names only: `constructor` is a voice nobody has, not a member of every table.
+    if (Object.hasOwn(table, voice)) return table[voice] ?? voice
+  }
+  return voice
+}
 
 const SAMPLE_RATE_HZ = 24_000
 const BYTES_PER_SAMPLE = 2

@@ -1,9 +1,10 @@
-import type { ByteSink, ByteSource } from '../core/byte-source.js'
-import type { GatewayError } from '../core/gateway-error.js'
-import type { Units } from '../core/request-context.js'
+import type { ByteSink, ByteSource, UpstreamAnswer } from '../core/byte-stream.js'
+import type { GatewayError } from '../core/errors.js'
+import type { Call, CallLog, Units, Usage, UsageMeter } from '../core/request-context.js'
 import { codePoints } from '../core/validation-rules.js'
-import { KEEP_ALIVE_MS } from '../upstream/sse-relay.js'
-import { malformedAnswer } from '../upstream/upstream-response.js'
+import { type FrameCounter, KEEP_ALIVE_MS } from '../upstream/sse-relay.js'
+import { eventAnswer, fileAnswer, malformedAnswer } from '../upstream/upstream-response.js'
+import { AUDIO_FORMATS, type AudioFormat, WavSource } from './speech-formats.js'
 
 /** What `speech.audio.done` says a speech took. The token figures of other providers than P1 are estimates and say so. */
 export interface SpeechUsage extends Units {
@@ -112,4 +113,130 @@ export class SpeechEventSource implements ByteSource, ByteSink {
     clearInterval(this.keepAlive)
     this.sink.fail(error)
   }
+}
+
+/** 24 kHz, 16 bits, one channel, whoever spoke. */
+const BYTES_PER_SECOND = 48_000
+const WAV_HEADER_BYTES = 44
+
+/** Seconds of speech in so many bytes; undefined for formats of which nobody knows how dense they are. */
+function speechSeconds(format: AudioFormat, bytes: number): number | undefined {
+  if (format !== 'pcm' && format !== 'wav') return undefined
+  const samples = format === 'wav' ? Math.max(0, bytes - WAV_HEADER_BYTES) : bytes
+  return Math.round((samples * 1000) / BYTES_PER_SECOND) / 1000
+}
+
+/** Apart from `audio_seconds`, which are heard, and charged for by providers who write them down. */
+const withSeconds = (units: Readonly<Record<string, number>>, seconds: number | undefined) =>
+  seconds === undefined ? units : { ...units, spoken_seconds: seconds }
+
+/** What a speech has used so far: the characters that its provider will charge for, and the audio that has arrived. */
+export class SpeechMeter implements UsageMeter {
+  constructor(
+    private readonly log: CallLog,
+    /** 0 = nothing yet. */
+    private readonly characters: () => number,
+    private readonly format: AudioFormat,
+    /** Absent where the bytes leave as they are. */
+    private readonly events?: SpeechEventSource,
+  ) {}
+
+  usageSoFar(): Usage | undefined {
+    const characters = this.characters()
+    if (characters === 0) return undefined
+    const bytes = this.events?.audioBytes ?? this.log.bytesOut
+    return {
+      units: withSeconds({ input_characters: characters }, speechSeconds(this.format, bytes)),
+      estimated: true,
+    }
+  }
+}
+
+const KEY = Buffer.from('"audio":"')
+const LOWER_D = 0x64
+const QUOTE = 0x22
+const PADDING = 0x3d
+
+/** Counts the bytes of audio in `speech.audio.delta` events; only the ends of each base64 text are looked at. */
+export class AudioCounter implements FrameCounter {
+  /** Bytes. */
+  count = 0
+
+  line(bytes: Buffer, start: number, end: number): void {
+    if (bytes[start] !== LOWER_D) return
+    const key = bytes.indexOf(KEY, start)
+    if (key === -1 || key >= end) return
+    const audio = key + KEY.length
+    const audioEnd = bytes.indexOf(QUOTE, audio)
+    if (audioEnd === -1 || audioEnd > end) return
+    const padding = Number(bytes[audioEnd - 1] === PADDING) + Number(bytes[audioEnd - 2] === PADDING)
+    this.count += Math.max(0, Math.floor(((audioEnd - audio) * 3) / 4) - padding)
+  }
+}
+
+/** What relayed speech events have used as long as `speech.audio.done` has not come: tokens, as that one would say. */
+export class SpeechEventMeter implements UsageMeter {
+  constructor(
+    private readonly input: string,
+    private readonly format: AudioFormat,
+    private readonly audio: Pick<AudioCounter, 'count'>,
+  ) {}
+
+  usageSoFar(): Usage | undefined {
+    if (this.audio.count === 0) return undefined
+    const seconds = speechSeconds(this.format, this.audio.count)
+    // Where the bytes do not tell how much was said, the whole text counts as said.
+    const usage = estimateSpeechUsage(this.input, seconds === undefined ? {} : { audioMs: seconds * 1000 })
+    const { input_tokens, output_tokens, total_tokens } = usage
+    return { units: withSeconds({ input_tokens, output_tokens, total_tokens }, seconds), estimated: true }
+  }
+
+  /** All of it: the text has no more than 4096 characters. */
+  counted(): Units | undefined {
+    return this.usageSoFar()?.units
+  }
+}
+
+/** Speech as it comes from an upstream that has begun to speak, or is about to. */
+export interface SpokenAudio {
+  readonly source: ByteSource
+  /** What the source's bytes are. */
+  readonly format: AudioFormat
+  /** What the caller receives; `wav` from `pcm` gets its header here, everything else equals `format`. */
+  readonly sentAs: AudioFormat
+  /** Set when the caller asked for a format that the upstream does not speak, and receives this one. */
+  readonly fallback?: AudioFormat
+  /** Asked once the audio has ended, for the last event. */
+  readonly usage: () => SpeechUsage
+  /** What its provider will charge for, as far as is known now, in characters; 0 = nothing yet. */
+  readonly characters: () => number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly call: Call
+}
+
+/** 16 bits, one channel; the header of a WAV stream has an even length as well. */
+export const PCM_SAMPLE_BYTES = 2
+
+/**
+ * The one answer of speech, whoever spoke: raw bytes whose Content-Type says what they are, or the events of
+ * `stream_format: sse`. What fails before the first byte of audio rejects, so that another channel may be tried.
+ */
+export async function spokenAnswer(
+  audio: SpokenAudio,
+  streamFormat: string | null | undefined,
+): Promise<UpstreamAnswer> {
+  const { call, characters, source, format, sentAs, fallback } = audio
+  const headers = { ...audio.headers, ...(fallback === undefined ? {} : { 'x-gateway-audio-fallback': fallback }) }
+  const sent = format === 'pcm' && sentAs === 'wav' ? new WavSource(source) : source
+  const events =
+    streamFormat === 'sse'
+      ? new SpeechEventSource(sent, audio.usage, format === 'pcm' ? PCM_SAMPLE_BYTES : 1)
+      : undefined
+  const answer =
+    events === undefined
+      ? await fileAnswer(200, { ...headers, 'content-type': AUDIO_FORMATS[sentAs] }, sent)
+      : await eventAnswer(200, headers, events)
+  // Nothing was spoken where this was not reached.
+  call.log.meter = new SpeechMeter(call.log, characters, sentAs, events)
+  return answer
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from '../core/gateway-error.js'
+import { GatewayError } from '../core/errors.js'
 
 /** One stretch of speech; times in seconds from the start of the audio. */
 export interface SubtitleSegment {

@@ -1,8 +1,29 @@
-import type { ByteSink, ByteSource } from '../core/byte-source.js'
-import { GatewayError } from '../core/gateway-error.js'
-import { keyOver } from '../core/key-standing.js'
+import { type ByteSink, type ByteSource, UpstreamAnswer } from '../core/byte-stream.js'
+import { keyOver } from '../core/caller.js'
+import { GatewayError } from '../core/errors.js'
 import { type Call, callerLeft } from '../core/request-context.js'
 import { KEEP_ALIVE_MS } from '../upstream/sse-relay.js'
+
+/** The upstream's own word for success, where nobody has a better one. */
+const SUCCESS_MESSAGE = 'SUCCEED'
+
+/**
+ * JSON text of a success in the task dialect (specification: Envelope of every response). `dataText` is JSON text and
+ * stays as it is: big integers and unknown fields travel on.
+ */
+export const successEnvelope = (requestId: string, dataText: string, message = SUCCESS_MESSAGE): string =>
+  `{"code":0,"message":${JSON.stringify(message)},"request_id":${JSON.stringify(requestId)},"data":${dataText}}`
+
+/** The answer to a call in the task dialect; `dataText` as above. */
+export const taskAnswer = (call: Call, dataText: string, message?: string): UpstreamAnswer =>
+  jsonTextAnswer(200, successEnvelope(call.requestId, dataText, message))
+
+/** Complete JSON text as an answer. */
+export const jsonTextAnswer = (
+  status: number,
+  text: string,
+  headers: Readonly<Record<string, string>> = {},
+): UpstreamAnswer => new UpstreamAnswer(status, { ...headers, 'content-type': 'application/json' }, Buffer.from(text))
 
 const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
 

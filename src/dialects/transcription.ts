@@ -1,11 +1,12 @@
-import { hold } from '../core/byte-stream.js'
+import { hold, UpstreamAnswer } from '../core/byte-stream.js'
 import { JsonBody } from '../core/json-body.js'
-import type { Call, Usage } from '../core/request-context.js'
-import { UpstreamAnswer } from '../core/upstream-answer.js'
+import type { Call, Units, Usage, UsageMeter } from '../core/request-context.js'
+import type { MultipartField, UploadedFile } from '../core/spooled-file.js'
 import { reportedUsage } from '../core/usage.js'
-import type { HeaderAllowList } from '../upstream/header-names.js'
-import type { UpstreamResponse } from '../upstream/upstream-exchange.js'
-import { assertContentType, jsonAnswer } from '../upstream/upstream-response.js'
+import { type EncodedMultipart, encodeMultipart, type MultipartPart } from '../upstream/multipart-encoder.js'
+import type { FrameCounter } from '../upstream/sse-relay.js'
+import type { UpstreamResponse } from '../upstream/upstream-client.js'
+import { assertContentType, type HeaderAllowList, jsonAnswer } from '../upstream/upstream-response.js'
 
 /** `text`, `srt` and `vtt` all travel as plain text, as upstream sends them: SDKs parse whatever claims to be JSON. */
 export const PLAIN_TEXT = 'text/plain; charset=utf-8'
@@ -60,8 +61,7 @@ interface TokenEstimate {
   readonly output_tokens: number
 }
 
-export const audioTokens = (durationSeconds: number): number =>
-  Math.ceil((durationSeconds / 60) * AUDIO_TOKENS_PER_MINUTE)
+const audioTokens = (durationSeconds: number): number => Math.ceil((durationSeconds / 60) * AUDIO_TOKENS_PER_MINUTE)
 
 function estimatedTokens(durationSeconds: number, text: string): TokenEstimate {
   const input = audioTokens(durationSeconds)
@@ -91,3 +91,70 @@ function edited(bytes: Buffer, usage: string): Buffer | undefined {
     return undefined
   }
 }
+
+/** What a streamed transcript has used as long as `transcript.text.done` has not come: all of the audio, and a token for each piece. */
+export class TranscriptMeter implements UsageMeter {
+  constructor(
+    private readonly durationSeconds: number | undefined,
+    private readonly deltas: Pick<FrameCounter, 'count'>,
+  ) {}
+
+  usageSoFar(): Usage {
+    const output = this.deltas.count
+    if (this.durationSeconds === undefined) return { units: { output_tokens: output }, estimated: true }
+    const input = audioTokens(this.durationSeconds)
+    return {
+      units: {
+        total_tokens: input + output,
+        input_tokens: input,
+        input_token_details: { text_tokens: 0, audio_tokens: input },
+        output_tokens: output,
+      },
+      estimated: true,
+    }
+  }
+
+  /** All of it, and the length that it is reckoned from. */
+  counted(): Units {
+    const { units } = this.usageSoFar()
+    return this.durationSeconds === undefined ? units : { ...units, audio_seconds: this.durationSeconds }
+  }
+}
+
+export interface TranscriptionForm {
+  readonly file: UploadedFile
+  /** Found in the bytes; the caller's own file name decides nothing. */
+  readonly extension: string
+  readonly contentType: string
+  readonly fields: readonly MultipartField[]
+}
+
+/** Fields to set (replaced where they stand, otherwise added at the end) or, with undefined, to leave out. */
+export type FormEdits = Readonly<Record<string, string | undefined>>
+
+/**
+ * The caller's form for an upstream: the same parts in the same order and spelling, the file under a safe generated
+ * name whose extension fits the bytes, as many upstreams judge a file by its name.
+ */
+export function transcriptionForm(form: TranscriptionForm, edits: FormEdits): EncodedMultipart {
+  const parts: MultipartPart[] = []
+  const present = new Set<string>()
+  for (const { name, value } of form.fields) {
+    present.add(name)
+    if (!Object.hasOwn(edits, name)) parts.push({ name, value })
+    else if (edits[name] !== undefined) parts.push({ name, value: edits[name] })
+  }
+  const before = form.fields.slice(0, form.file.fieldIndex).filter(({ name }) => !isLeftOut(edits, name)).length
+  parts.splice(before, 0, {
+    name: 'file',
+    filename: `audio.${form.extension}`,
+    contentType: form.contentType,
+    file: form.file.spool,
+  })
+  for (const [name, value] of Object.entries(edits)) {
+    if (value !== undefined && !present.has(name)) parts.push({ name, value })
+  }
+  return encodeMultipart(parts)
+}
+
+const isLeftOut = (edits: FormEdits, name: string): boolean => Object.hasOwn(edits, name) && edits[name] === undefined

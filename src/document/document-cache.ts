@@ -2,8 +2,147 @@ import { Injectable } from '@nestjs/common'
 import { LRUCache } from 'lru-cache'
 import { ConfigStore } from '../config/config-store.js'
 import type { DocumentsSection } from '../config/settings.js'
+import { GatewayError } from '../core/errors.js'
+import { Call, callerLeft } from '../core/request-context.js'
 import type { ReadDocument } from '../providers/contract.js'
-import type { DocumentReading } from './document-reading.js'
+
+/** A document that was read, and to whom it may be given again. */
+export interface DocumentReading {
+  readonly document: ReadDocument
+  readonly reuse: 'anyone' | 'same caller' | 'nobody'
+}
+
+/** An answer that is fine is worth keeping; everything else may be another one a moment later. */
+export const KEPT_STATUS = 200
+
+/**
+ * To whom a page may be given again, by its status and its server's Cache-Control (RFC 9111, section 5.2.2). A response to
+ * a request without cookies is the same for everybody, unless its server says otherwise.
+ */
+export function reuseOfPage(status: number, cacheControl: string): DocumentReading['reuse'] {
+  const directives = new Map(cacheControl.toLowerCase().split(',').map(directiveOf))
+  // An answer that must be checked each time is as good as none: the gateway reads anew rather than asks whether to.
+  const isStale = isZero(directives.get('s-maxage') ?? directives.get('max-age'))
+  if (status !== KEPT_STATUS || isStale || directives.has('no-store') || directives.has('no-cache')) return 'nobody'
+  return directives.has('private') ? 'same caller' : 'anyone'
+}
+
+function directiveOf(text: string): [name: string, value: string] {
+  const [name = '', value = ''] = text.split('=', 2)
+  return [name.trim(), value.trim().replaceAll('"', '')]
+}
+
+const isZero = (seconds: string | undefined): boolean => seconds !== undefined && /^0+$/.test(seconds)
+
+/** How long one of those who wait does. */
+interface Patience {
+  /** As the caller asked for it, for words. */
+  readonly timeoutMs: number
+  /** On the performance clock. */
+  readonly deadlineAtMs: number
+}
+
+type BeginReading = (call: Call) => Promise<DocumentReading>
+
+/**
+ * Readings that are under way: those who ask for the same at the same time share one. It goes on as long as one of them
+ * waits, and ends with the last one who leaves.
+ */
+@Injectable()
+export class SharedReadings {
+  private readonly running = new Map<string, SharedReading>()
+
+  /**
+   * Waits for the reading with this key, which `begin` begins when there is none; the call it is given is nobody's. Rejects
+   * as the reading does, and for this caller alone with `caller_left` or, after its deadline, with `upstream_timeout`.
+   */
+  async wait(key: string, call: Call, patience: Patience, begin: BeginReading): Promise<DocumentReading> {
+    call.assertPresent()
+    const reading = this.running.get(key) ?? this.begin(key, call, begin)
+    try {
+      return await reading.wait(call, patience)
+    } finally {
+      noteWork(reading.call, call)
+    }
+  }
+
+  private begin(key: string, first: Call, begin: BeginReading): SharedReading {
+    const { caller, memory, method, path, requestId, trace } = first
+    const call = new Call(requestId, method, path, performance.now())
+    call.caller = caller
+    call.memory = memory
+    // Its upstream belongs to the trace of whoever asked first.
+    call.trace = trace
+    const reading = new SharedReading(call, begin, () => {
+      if (this.running.get(key) === reading) this.running.delete(key)
+    })
+    this.running.set(key, reading)
+    return reading
+  }
+}
+
+class SharedReading {
+  private waiting = 0
+  private readonly outcome: Promise<DocumentReading>
+
+  constructor(
+    readonly call: Call,
+    begin: BeginReading,
+    private readonly close: () => void,
+  ) {
+    this.outcome = begin(call).finally(() => {
+      close()
+      call.memory?.close(call)
+    })
+    // When everybody has left, nobody hears how it ends.
+    this.outcome.catch(() => undefined)
+  }
+
+  wait({ departure }: Call, { timeoutMs, deadlineAtMs }: Patience): Promise<DocumentReading> {
+    this.waiting++
+    return new Promise((resolve, reject) => {
+      const settle = (): void => {
+        clearTimeout(timer)
+        forget()
+      }
+      const leave = (error: GatewayError): void => {
+        settle()
+        reject(error)
+        this.waiting--
+        if (this.waiting === 0) this.abandon()
+      }
+      const timer = setTimeout(() => {
+        leave(late(timeoutMs))
+      }, deadlineAtMs - performance.now())
+      const forget = departure.onLeave(() => {
+        leave(callerLeft())
+      })
+      this.outcome.then(resolve, reject).finally(settle)
+    })
+  }
+
+  /** Nobody may join a reading that is being ended. */
+  private abandon(): void {
+    this.close()
+    this.call.departure.announce()
+  }
+}
+
+/** What the log line of a caller says about work that was shared. */
+function noteWork(
+  { log: { channelId, upstreamStatus, upstreamRequestId, firstByteMs, ...work } }: Call,
+  to: Call,
+): void {
+  to.log.tried.push(...work.tried)
+  to.log.upstreamMs = work.upstreamMs
+  if (channelId !== undefined) to.log.channelId = channelId
+  if (upstreamStatus !== undefined) to.log.upstreamStatus = upstreamStatus
+  if (upstreamRequestId !== undefined) to.log.upstreamRequestId = upstreamRequestId
+  if (firstByteMs !== undefined) to.log.firstByteMs = firstByteMs
+}
+
+const late = (timeoutMs: number): GatewayError =>
+  new GatewayError('upstream_timeout', `The document could not be read within ${Math.round(timeoutMs)} ms.`)
 
 /** What an entry takes beside its texts: the objects that hold them. Estimated. */
 const ENTRY_BYTES = 1024

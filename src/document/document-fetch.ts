@@ -1,10 +1,21 @@
 import { once } from 'node:events'
+import { createRequire } from 'node:module'
 import { Readable, Transform, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { types } from 'node:util'
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
-import type { ByteSource } from '../core/byte-source.js'
-import { GatewayError } from '../core/gateway-error.js'
+import { Injectable } from '@nestjs/common'
+import { ConfigStore } from '../config/config-store.js'
+import type { ByteSource } from '../core/byte-stream.js'
+import { GatewayError } from '../core/errors.js'
+import type { Call } from '../core/request-context.js'
 import { SpooledFile } from '../core/spooled-file.js'
+import { safeFileName } from '../server/multipart.js'
+import { GuardedClient, type GuardedResponse, refusalIn } from '../upstream/safe-fetch.js'
+import { TooManyRedirects } from '../upstream/ssrf-guard.js'
+import { codeOf } from '../upstream/upstream-client.js'
+import { assertNotOwnAddress, nameIn } from './document.dto.js'
+import type { DocumentFile } from './parser.js'
 
 /** More of them are one in the other for no good reason. */
 const MOST_ENCODINGS = 3
@@ -44,7 +55,7 @@ export async function spoolDecoded(
 }
 
 /** The document is larger than the gateway reads. */
-export const documentTooLarge = (maximumBytes: number): GatewayError =>
+const documentTooLarge = (maximumBytes: number): GatewayError =>
   new GatewayError('payload_too_large', `The document is larger than ${maximumBytes} bytes.`)
 
 /** The last encoding is taken off first. Of an empty body nothing needs to be taken off. */
@@ -151,3 +162,142 @@ const broken = (cause: unknown): GatewayError =>
 function storageFailed(cause: unknown): never {
   throw new GatewayError('internal', 'The document could not be stored.', { cause })
 }
+
+const BROKE_OFF = 'The connection to the server of the document broke off.'
+
+const WORDS: readonly (readonly [codes: RegExp, words: string])[] = [
+  [/^(?:ENOTFOUND|EAI_AGAIN|EAI_NODATA)$/, 'The host of the document is not known.'],
+  [/^(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN)$/, 'The server of the document cannot be reached.'],
+  [/CERT|TLS|SSL|SIGNATURE|ISSUER|^EPROTO$/, 'The server of the document cannot prove who it is, or speaks no TLS.'],
+  [/^(?:HTTPParserError|UND_ERR_HEADERS_OVERFLOW)$/, 'The server of the document does not speak HTTP.'],
+]
+
+/**
+ * A failed fetch in words for whoever asked for the document: they know its URL, and learn nothing about the gateway's
+ * network. What is no failure of the transport comes out as it is.
+ */
+function fetchFailure(error: unknown): unknown {
+  if (!(error instanceof GatewayError)) return error
+  if (refusalIn(error) instanceof TooManyRedirects) return failed('The URL of the document redirects too often.', error)
+  if (error.kind === 'upstream_timeout') {
+    return new GatewayError('upstream_timeout', 'The server of the document did not send it in time.', { cause: error })
+  }
+  // Only failures of the transport know how far an attempt went.
+  if (error.kind !== 'upstream_failed' || error.details.attempt === undefined) return error
+  const { cause } = error.details
+  // The parser's own failures have no code.
+  const code = types.isNativeError(cause) ? codeOf(cause) || cause.name : ''
+  return failed(WORDS.find(([codes]) => codes.test(code))?.[1] ?? BROKE_OFF, error)
+}
+
+const failed = (words: string, { details }: GatewayError): GatewayError =>
+  new GatewayError('upstream_failed', words, { cause: details.cause })
+
+/** A fetch takes a second or two. */
+const RETRY_AFTER_SECONDS = 2
+
+/** Documents that are on their way here, from the web or from an upstream that reads them: so many at once and no more. */
+@Injectable()
+export class FetchesInFlight {
+  private running = 0
+
+  constructor(private readonly store: ConfigStore) {}
+
+  /** Rejects with `overloaded` beyond `documents.fetchesInFlight`, otherwise as the work does. */
+  async within<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.running >= this.store.current.documents.fetchesInFlight) throw tooManyFetches()
+    this.running++
+    try {
+      return await work()
+    } finally {
+      this.running--
+    }
+  }
+}
+
+const tooManyFetches = (): GatewayError =>
+  new GatewayError('overloaded', 'Too many documents are being fetched at the moment.', {
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  })
+
+const { version } = createRequire(import.meta.url)('../../package.json') as { readonly version: string }
+
+const HEADERS: readonly string[] = [
+  ...['user-agent', `MultiModelGateway/${version}`],
+  ...['accept', 'text/html,application/xhtml+xml,application/pdf;q=0.9,text/markdown;q=0.9,*/*;q=0.5'],
+  ...['accept-encoding', 'gzip, br'],
+]
+
+const MAXIMUM_REDIRECTS = 5
+
+/** A document as its server sent it, with whatever status. */
+export interface FetchedDocument {
+  /** Finished; whoever asked for it removes it. */
+  readonly file: DocumentFile
+  /** After all redirects. */
+  readonly url: string
+  readonly status: number
+  /** The header as it was sent; '' when there was none. */
+  readonly cacheControl: string
+}
+
+/** Fetches documents by URLs that callers name, through the guarded door. */
+@Injectable()
+export class DocumentClient {
+  constructor(
+    private readonly guarded: GuardedClient,
+    private readonly store: ConfigStore,
+    private readonly fetches: FetchesInFlight,
+  ) {}
+
+  /**
+   * Rejects with a `GatewayError`: `invalid_request` naming `url` for an address that may not be fetched, at first or after
+   * a redirect; `payload_too_large`; `upstream_failed`; `upstream_timeout`; `overloaded` beyond
+   * `documents.fetchesInFlight`; `caller_left`. `deadlineAtMs` (performance clock) bounds everything together.
+   */
+  async fetch(url: string, call: Call, deadlineAtMs: number): Promise<FetchedDocument> {
+    return await this.fetches.within(async () => {
+      try {
+        return await this.receive(await this.ask(url, call, deadlineAtMs))
+      } catch (error) {
+        throw fetchFailure(error)
+      }
+    })
+  }
+
+  private ask(url: string, call: Call, deadlineAtMs: number): Promise<GuardedResponse> {
+    const { timeouts, server } = this.store.current
+    return this.guarded.get(url, {
+      call,
+      deadlineAtMs,
+      timeouts,
+      headers: HEADERS,
+      maximumRedirects: MAXIMUM_REDIRECTS,
+      callersField: 'url',
+      assertWanted: (step) => {
+        assertNotOwnAddress(step, server.publicUrl)
+      },
+    })
+  }
+
+  private async receive({ url, status, headers, body }: GuardedResponse): Promise<FetchedDocument> {
+    const { documentBytes } = this.store.current.limits
+    const encodings = contentEncodings(textOf(headers['content-encoding']))
+    const announcedBytes = encodings.length === 0 ? Number(headers['content-length'] ?? 0) : 0
+    if (announcedBytes > documentBytes) {
+      body.cancel()
+      throw documentTooLarge(documentBytes)
+    }
+    const spool = await spoolDecoded(body, encodings, documentBytes)
+    return {
+      file: { spool, contentType: textOf(headers['content-type']), name: safeFileName(nameIn(url)), baseUrl: url },
+      url,
+      status,
+      cacheControl: textOf(headers['cache-control']),
+    }
+  }
+}
+
+/** A header that was sent several times means the list of what was sent (RFC 9110, section 5.3). */
+const textOf = (header: string | string[] | undefined): string =>
+  Array.isArray(header) ? header.join(', ') : (header ?? '')

@@ -3,22 +3,104 @@ import { parse as parseQuery } from 'node:querystring'
 import { mediaTypeOf } from '@multi-model-gateway/document-engine/model/document.js'
 import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
-import { DtoCheck } from '../core/dto-check.js'
-import { GatewayError } from '../core/gateway-error.js'
+import type { LimitsSection } from '../config/settings.js'
+import type { ByteSink, ByteSource } from '../core/byte-stream.js'
+import { DtoCheck } from '../core/dto.js'
+import { GatewayError } from '../core/errors.js'
 import { JsonBody } from '../core/json-body.js'
 import { callOf } from '../core/request-context.js'
 import { SPOOL_MEMORY_BYTES } from '../core/spooled-file.js'
 import { assertJson, JSON_BODY_TIMEOUT_MS } from '../server/json-request.js'
-import { receiveMultipart } from '../server/multipart.js'
+import { boundaryOf } from '../server/multipart-stream.js'
+import {
+  namedFields,
+  receiveMultipart,
+  releaseWhenDone,
+  timedReception,
+  UPLOAD_TIMEOUT_MS,
+} from '../server/multipart.js'
 import { assertReadable, continueIfAsked, readBody, roomFor } from '../server/read-body.js'
 import { spoolBody } from '../server/spool-body.js'
-import { boundaryOf } from '../server/upload-body.js'
-import { namedFields, releaseWhenDone, timedReception, UPLOAD_TIMEOUT_MS } from '../server/upload-reception.js'
-import { flagOf, timeoutMsOf } from './document-fields.rule.js'
-import { BODY_TYPES } from './document-media-types.js'
-import { DocumentFormDto, DocumentTermsDto, DocumentUrlDto } from './document-request.dto.js'
-import { type DocumentRequest, type DocumentSource, DocumentUpload } from './document-request.js'
-import { normalizedUrl } from './document.dto.js'
+import {
+  BODY_TYPES,
+  DocumentFormDto,
+  type DocumentRequest,
+  type DocumentSource,
+  DocumentTermsDto,
+  DocumentUpload,
+  DocumentUrlDto,
+  flagOf,
+  normalizedUrl,
+  timeoutMsOf,
+} from './document.dto.js'
+
+/** JSON text of a document, and HTML beside Markdown, are longer than what they were made of. */
+const CONTENT_FACTOR = 4
+/** Reading JSON of this length stops all other work of the process for a quarter of a second. */
+const MOST_PARSED_BYTES = 32 * 1024 * 1024
+
+/** The longest content of a document that its engine may hand over, as JSON text. */
+export const contentBytes = ({ documentBytes }: Pick<LimitsSection, 'documentBytes'>): number =>
+  documentBytes * CONTENT_FACTOR
+
+/** The longest answer of an upstream reader, which is read as JSON here. */
+export const answerBytes = (limits: Pick<LimitsSection, 'documentBytes'>): number =>
+  Math.min(contentBytes(limits), MOST_PARSED_BYTES)
+
+/**
+ * A body of several buffers, each handed on as it is and in a turn of its own: what is written in one turn is joined, and
+ * the copy would live as long as the slowest reader.
+ */
+export class PiecewiseBody implements ByteSource {
+  private readonly pieces: Buffer[]
+  private sink: ByteSink | undefined
+  private isPaused = false
+  private isPlanned = false
+
+  constructor(pieces: readonly Buffer[]) {
+    this.pieces = [...pieces]
+  }
+
+  start(sink: ByteSink): void {
+    this.sink = sink
+    this.step()
+  }
+
+  pause(): void {
+    this.isPaused = true
+  }
+
+  resume(): void {
+    this.isPaused = false
+    this.plan()
+  }
+
+  cancel(): void {
+    this.sink = undefined
+    this.pieces.length = 0
+  }
+
+  private plan(): void {
+    if (this.isPlanned || this.sink === undefined) return
+    this.isPlanned = true
+    setImmediate(() => {
+      this.isPlanned = false
+      if (!this.isPaused) this.step()
+    })
+  }
+
+  private step(): void {
+    const { sink } = this
+    const piece = this.pieces.shift()
+    if (piece !== undefined) {
+      sink?.data(piece)
+      this.plan()
+      return
+    }
+    this.sink = undefined
+    sink?.end()
+  }
+}
 
 /** Of a form, beside its file. */
 const FORM_OVERHEAD_BYTES = 2 * 1024 * 1024

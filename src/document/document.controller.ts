@@ -1,12 +1,106 @@
-import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common'
+import { applyDecorators, Controller, HttpCode, Injectable, type PipeTransform, Post, UseGuards } from '@nestjs/common'
+import {
+  ApiBearerAuth,
+  ApiExtraModels,
+  ApiHeader,
+  ApiOkResponse,
+  ApiOperation,
+  ApiQuery,
+  ApiTags,
+  getSchemaPath,
+} from '@nestjs/swagger'
 import { KeyGuard } from '../auth/key.guard.js'
+import type { UpstreamAnswer } from '../core/byte-stream.js'
 import type { Call } from '../core/request-context.js'
-import type { UpstreamAnswer } from '../core/upstream-answer.js'
-import { CurrentCall } from '../server/json-request.js'
-import { ApiDocument, ApiDocumentParse } from './document-operations.decorator.js'
-import { ParseRequest } from './document-request.decorator.js'
-import type { DocumentRequest } from './document-request.js'
+import { ApiDocumentErrors } from '../dialects/error-docs.js'
+import { CurrentCall, type Exchange, HttpExchange } from '../server/json-request.js'
+import { DocumentReception } from './document-upload.js'
+import { BODY_TYPES, DocumentFormDto, type DocumentRequest, DocumentUrlDto } from './document.dto.js'
 import { DocumentService } from './document.service.js'
+
+const TEXT = { type: 'string' } as const
+
+/** Specification: Document parse result. */
+const METADATA = {
+  url: { type: 'string', description: 'After redirects; empty for a file' },
+  title: TEXT,
+  description: TEXT,
+  keywords: TEXT,
+  siteName: TEXT,
+  favicon: TEXT,
+  statusCode: { type: 'integer', description: 'Of the server of the document; 200 for a file' },
+  contentType: TEXT,
+  cached: { type: 'integer', enum: [0, 1], description: '1 when the document was read before' },
+}
+
+const RESULT = {
+  type: 'object',
+  required: ['code', 'message', 'data'],
+  properties: {
+    code: { type: 'integer', description: '0 means success' },
+    message: TEXT,
+    data: {
+      type: 'object',
+      required: ['metadata', 'html', 'markdown'],
+      properties: {
+        metadata: { type: 'object', required: Object.keys(METADATA), properties: METADATA },
+        html: { type: 'string', description: 'The main content of a page; otherwise empty' },
+        markdown: TEXT,
+      },
+    },
+  },
+}
+
+const REQUEST_BODY = {
+  required: true,
+  content: {
+    'application/json': { schema: { $ref: getSchemaPath(DocumentUrlDto) } },
+    'multipart/form-data': { schema: { $ref: getSchemaPath(DocumentFormDto) } },
+    ...Object.fromEntries(BODY_TYPES.map((type) => [type, { schema: { type: 'string', format: 'binary' } }])),
+  },
+}
+
+const ApiDocument = (): ClassDecorator => applyDecorators(ApiTags('document'), ApiBearerAuth())
+
+const ApiDocumentParse = (summary: string): MethodDecorator =>
+  applyDecorators(
+    ApiExtraModels(DocumentUrlDto, DocumentFormDto),
+    ApiOperation({ summary, requestBody: REQUEST_BODY }),
+    ApiQuery({
+      name: 'timeout',
+      required: false,
+      description: 'With a document as the body; seconds, from 1,000 on milliseconds',
+      schema: { type: 'number', minimum: 0 },
+    }),
+    ApiQuery({
+      name: 'no_cache',
+      required: false,
+      description: 'With a document as the body',
+      schema: { type: 'boolean', default: false },
+    }),
+    ApiHeader({
+      name: 'Cache-Control',
+      required: false,
+      description: '`no-cache` means the same as no_cache',
+      schema: TEXT,
+    }),
+    ApiOkResponse({ schema: RESULT }),
+    ApiDocumentErrors(),
+  )
+
+@Injectable()
+class DocumentRequestPipe implements PipeTransform<Exchange, Promise<DocumentRequest>> {
+  constructor(private readonly reception: DocumentReception) {}
+
+  async transform({ request, response }: Exchange): Promise<DocumentRequest> {
+    return await this.reception.receive(request, response)
+  }
+}
+
+/** What the caller wants read, in whichever of the three forms it came. */
+function ParseRequest(): ParameterDecorator {
+  return HttpExchange(DocumentRequestPipe)
+}
 
 @ApiDocument()
 @Controller('v1/document')

@@ -1,5 +1,67 @@
-import { GatewayError } from '../core/gateway-error.js'
-import { fault, type FieldFault, type FieldRule, text } from '../core/validation-rules.js'
+import type { DocumentKind } from '@multi-model-gateway/document-engine/model/document.js'
+import type { DocumentsSection } from '../config/settings.js'
+import { Field } from '../core/dto.js'
+import { GatewayError } from '../core/errors.js'
+import type { SpooledFile } from '../core/spooled-file.js'
+import { decimalOf, fault, type FieldFault, type FieldRule, flag, optional, text } from '../core/validation-rules.js'
+
+/** From here on a timeout can only be meant in milliseconds: no server waits for a quarter of an hour. */
+const MILLISECONDS_FROM = 1000
+
+const FLAG_TEXTS: Readonly<Record<string, boolean>> = { true: true, false: false, 1: true, 0: false }
+
+const notPositive = (path: string): FieldFault =>
+  fault(path, 'invalid_value', `Invalid '${path}': expected a positive number of seconds.`)
+
+/** A positive number. */
+export const timeout: FieldRule = (value, path) =>
+  typeof value === 'number' && Number.isFinite(value) && value > 0 ? undefined : notPositive(path)
+
+/** The same where all values are text. */
+export const timeoutText: FieldRule = (value, path) => timeout(decimalOf(value), path)
+
+/** `true` or `false` where all values are text; 1 and 0 mean the same. */
+export const flagText: FieldRule = (value, path) =>
+  typeof value === 'string' && Object.hasOwn(FLAG_TEXTS, value)
+    ? undefined
+    : fault(path, 'invalid_type', `Invalid type for '${path}': expected 'true' or 'false'.`)
+
+/** What a text says that has passed `flagText`. */
+export const flagOf = (value: string | null | undefined): boolean => FLAG_TEXTS[value ?? 'false'] ?? false
+
+/**
+ * How long a caller wants to wait, in milliseconds: `value` are seconds, from 1,000 on milliseconds, never more than the
+ * operator's maximum.
+ */
+export function timeoutMsOf(
+  value: number | string | null | undefined,
+  { defaultTimeoutMs, maximumTimeoutMs }: Pick<DocumentsSection, 'defaultTimeoutMs' | 'maximumTimeoutMs'>,
+): number {
+  if (value === undefined || value === null) return defaultTimeoutMs
+  const number = Number(value)
+  return Math.min(number >= MILLISECONDS_FROM ? number : number * 1000, maximumTimeoutMs)
+}
+
+const OPEN_XML = 'application/vnd.openxmlformats-officedocument'
+
+/** The usual media type of each kind: what a result says where nobody else said anything. */
+export const KIND_TYPES = {
+  html: 'text/html',
+  pdf: 'application/pdf',
+  docx: `${OPEN_XML}.wordprocessingml.document`,
+  xlsx: `${OPEN_XML}.spreadsheetml.sheet`,
+  pptx: `${OPEN_XML}.presentationml.presentation`,
+  csv: 'text/csv',
+  markdown: 'text/markdown',
+  text: 'text/plain',
+} as const satisfies Record<DocumentKind, string>
+
+/** With these a request's body is the document itself. What it really is, its bytes say. */
+export const BODY_TYPES: readonly string[] = [
+  ...Object.values(KIND_TYPES),
+  'application/xhtml+xml',
+  'application/octet-stream',
+]
 
 const MAXIMUM_CHARACTERS = 8192
 
@@ -61,4 +123,100 @@ export function nameIn(url: string): string {
   } catch {
     return segment
   }
+}
+
+const urlDocumentation = {
+  type: 'string',
+  description: 'Absolute http or https URL of at most 8,192 characters that leads to a public address',
+  example: 'https://example.org/report.pdf',
+} as const
+const timeoutDocumentation = {
+  type: 'number',
+  description: 'Seconds for the whole of the work; from 1,000 on milliseconds',
+  example: 20,
+} as const
+const noCacheDocumentation = {
+  type: 'boolean',
+  default: false,
+  description: 'Reads the document anew, also when the result is still known',
+} as const
+
+const requiredUrl: FieldRule = (value, path) =>
+  value === undefined || value === null
+    ? fault(
+        path,
+        'missing_required_parameter',
+        `Missing required parameter: '${path}'. Send it as JSON, or send a file.`,
+      )
+    : documentUrl(value, path)
+
+const anything: FieldRule = () => undefined
+
+/** URL mode of the specification; unknown fields mean nothing. */
+export class DocumentUrlDto {
+  @Field(requiredUrl, urlDocumentation)
+  readonly url!: string
+
+  @Field(optional(timeout), timeoutDocumentation)
+  readonly timeout?: number | null
+
+  @Field(optional(flag), noCacheDocumentation)
+  readonly no_cache?: boolean | null
+}
+
+/** What may stand beside a file where all values are text: in the query of a raw body. */
+export class DocumentTermsDto {
+  @Field(optional(timeoutText), timeoutDocumentation)
+  readonly timeout?: string
+
+  @Field(optional(flagText), noCacheDocumentation)
+  readonly no_cache?: string
+}
+
+/** File-upload mode as a form. A form without a file may name a URL instead. */
+export class DocumentFormDto extends DocumentTermsDto {
+  /** Arrives as a file part; what is wrong with it is found out where its bytes are. */
+  @Field(anything, { type: 'string', format: 'binary', description: 'The document; its name and type are hints' })
+  readonly file?: unknown
+
+  @Field(optional(documentUrl), { ...urlDocumentation, description: 'Instead of the file' })
+  readonly url?: string
+}
+
+/** A file of a caller's. Its bytes are given back when nobody holds it any more. */
+export class DocumentUpload {
+  private holders = 0
+
+  constructor(
+    readonly spool: SpooledFile,
+    /** Safe to send and to log; '' when there is none. */
+    readonly name: string,
+    /** As the caller claimed it, parameters included; '' when nobody said. */
+    readonly contentType: string,
+  ) {}
+
+  /** Keeps the bytes until the function that is handed back is called; calling that again does nothing. */
+  hold(): () => Promise<void> {
+    this.holders++
+    let isHeld = true
+    return async () => {
+      if (!isHeld) return
+      isHeld = false
+      this.holders--
+      if (this.holders === 0) await this.spool.remove()
+    }
+  }
+}
+
+export type DocumentSource =
+  /** Normalised, so that equal pages have equal addresses. */
+  { readonly kind: 'url'; readonly url: string } | { readonly kind: 'file'; readonly upload: DocumentUpload }
+
+/** What a caller asks for, in whichever form it came. */
+export interface DocumentRequest {
+  readonly source: DocumentSource
+  /** For the whole of the work, from the last byte of the request on. */
+  readonly timeoutMs: number
+  /** The caller does not want what was read before. */
+  readonly isFresh: boolean
 }

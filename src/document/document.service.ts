@@ -1,22 +1,54 @@
+import { createHash } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
-import { LONGEST_TIMER_MS } from '../core/longest-timer.js'
-import { ownerOf } from '../core/owner.js'
+import { UpstreamAnswer } from '../core/byte-stream.js'
+import { ownerOf } from '../core/caller.js'
 import type { Call } from '../core/request-context.js'
-import type { UpstreamAnswer } from '../core/upstream-answer.js'
+import { LONGEST_TIMER_MS } from '../core/time.js'
 import type { ReadDocument, ReadRequest, ReadSource } from '../providers/contract.js'
 import { type DocumentRoute, ProviderRouter } from '../routing/router.js'
 import { GuardedClient } from '../upstream/safe-fetch.js'
-import { answerBytes } from './content-bytes.js'
-import { documentAnswer } from './document-answer.js'
-import { DocumentCache } from './document-cache.js'
-import { identityOf } from './document-identity.js'
-import { type DocumentReading, KEPT_STATUS } from './document-reading.js'
-import type { DocumentRequest, DocumentSource } from './document-request.js'
-import { assertNotOwnAddress } from './document.dto.js'
-import { FetchesInFlight } from './fetches-in-flight.js'
+import { DocumentCache, type DocumentReading, KEPT_STATUS, SharedReadings } from './document-cache.js'
+import { FetchesInFlight } from './document-fetch.js'
+import { answerBytes, PiecewiseBody } from './document-upload.js'
+import { assertNotOwnAddress, type DocumentRequest, type DocumentSource, type DocumentUpload } from './document.dto.js'
 import { LocalReader } from './local-parser.js'
-import { SharedReadings } from './shared-readings.js'
+
+/** Smaller answers are written at once; of larger ones nobody gets a copy, or many slow readers would fill the memory. */
+const COPIED_BYTES = 65_536
+
+const TAIL = Buffer.from('}}')
+
+/**
+ * The specification's document parse result. The content is JSON text already and is put in as it is. Unlike those of
+ * tasks, this envelope has no `request_id`: its section lists three members.
+ */
+export function documentAnswer({ metadata, content }: ReadDocument, isCached: boolean): UpstreamAnswer {
+  const { url, title, description, keywords, siteName, favicon, statusCode, contentType } = metadata
+  const shown = JSON.stringify({
+    ...{ url, title, description, keywords, siteName, favicon, statusCode, contentType },
+    cached: isCached ? 1 : 0,
+  })
+  const pieces = [Buffer.from(`{"code":0,"message":"success","data":{"metadata":${shown},`), content, TAIL]
+  const headers = { 'content-type': 'application/json' }
+  if (content.length <= COPIED_BYTES) return new UpstreamAnswer(200, headers, Buffer.concat(pieces))
+  const bytes = pieces.reduce((sum, { length }) => sum + length, 0)
+  return new UpstreamAnswer(200, { ...headers, 'content-length': String(bytes) }, new PiecewiseBody(pieces))
+}
+
+/**
+ * The same text for the same document, whoever asks: a URL is one as it stands, a file by its content and by what was
+ * claimed about it.
+ */
+async function identityOf(source: DocumentSource): Promise<string> {
+  return source.kind === 'url' ? `url ${source.url}` : `file ${await digestOf(source.upload)}`
+}
+
+async function digestOf({ spool, name, contentType }: DocumentUpload): Promise<string> {
+  const digest = createHash('sha256').update(`${JSON.stringify([name, contentType])}\n`)
+  for await (const chunk of spool.createReadStream() as AsyncIterable<Buffer>) digest.update(chunk)
+  return digest.digest('hex')
+}
 
 /** A reader's channel is told a URL that was judged here; longer than this nobody waits for a name. */
 const RESOLVE_MS = 2000

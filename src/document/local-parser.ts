@@ -1,12 +1,11 @@
-import { contentText } from '@multi-model-gateway/document-engine/engine-protocol.js'
 import { NO_METADATA } from '@multi-model-gateway/document-engine/model/document.js'
+import { contentText } from '@multi-model-gateway/document-engine/protocol.js'
 import { Injectable } from '@nestjs/common'
-import { GatewayError } from '../core/gateway-error.js'
+import { GatewayError } from '../core/errors.js'
 import type { Call } from '../core/request-context.js'
-import { KIND_TYPES } from './document-media-types.js'
-import { type DocumentReading, reuseOfPage } from './document-reading.js'
-import type { DocumentUpload } from './document-request.js'
-import { DocumentClient, type FetchedDocument } from './document.client.js'
+import { type DocumentReading, reuseOfPage } from './document-cache.js'
+import { DocumentClient, type FetchedDocument } from './document-fetch.js'
+import { type DocumentUpload, KIND_TYPES } from './document.dto.js'
 import { DocumentParser, type ParsedDocument, type ParseTerms } from './parser.js'
 
 const UPLOAD_STATUS = 200

@@ -1,7 +1,6 @@
 import { Module } from '@nestjs/common'
-import { ENGINE_ENTRY, ENGINE_ENTRY_PATH } from './engine-entry.js'
-import { ParserPoolMetrics } from './parser-pool-metrics.js'
-import { ParserPool } from './parser-pool.js'
+import { ParserPool, ParserPoolMetrics } from './parser-pool.js'
+import { ENGINE_ENTRY, ENGINE_ENTRY_PATH } from './parser-process.js'
 import { DocumentParser } from './parser.js'
 
 /** Reads documents in processes of their own, behind the one token capabilities know: `DocumentParser`. */

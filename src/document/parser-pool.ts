@@ -1,17 +1,70 @@
-import type { EngineReplyHead } from '@multi-model-gateway/document-engine/engine-protocol.js'
+import type { EngineReplyHead } from '@multi-model-gateway/document-engine/protocol.js'
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
+import { callerLeft } from '../core/request-context.js'
+import { LONGEST_TIMER_MS } from '../core/time.js'
 import type { Logger } from '../observability/logger.js'
+import { byLabel, Metrics, registerGauge } from '../observability/metrics.js'
 import { LOGGER } from '../observability/observability.module.js'
-import { contentBytes } from './content-bytes.js'
-import { ENGINE_ENTRY } from './engine-entry.js'
-import { EngineEnded } from './engine-exit.js'
-import { readOn } from './engine-reading.js'
-import { documentOf, errorOfEnd, parserFull, parserStopping } from './parse-outcome.js'
+import { contentBytes } from './document-upload.js'
+import { documentOf, EngineEnded, errorOfEnd, outOfTime, parserFull, parserStopping } from './parse-outcome.js'
 import { EngineFleet } from './parser-fleet.js'
-import type { EngineChild, EngineJob } from './parser-process.js'
+import { ENGINE_ENTRY, type EngineChild, type EngineJob, readOn } from './parser-process.js'
 import { type DocumentFile, DocumentParser, type ParsedDocument, type ParseTerms } from './parser.js'
-import { WaitingLine } from './waiting-line.js'
+
+interface Waiter<Grant> {
+  readonly grant: (value: Grant) => void
+  readonly refuse: (error: Error) => void
+}
+
+/** First come, first served; whoever leaves or runs out of time loses the place. */
+class WaitingLine<Grant> {
+  private readonly waiters = new Set<Waiter<Grant>>()
+
+  get length(): number {
+    return this.waiters.size
+  }
+
+  /** Resolves with what is granted; rejects with `caller_left`, `upstream_timeout` or the reason of a refusal. */
+  wait({ departure, deadlineAtMs }: ParseTerms): Promise<Grant> {
+    return new Promise((resolve, reject) => {
+      const waiter: Waiter<Grant> = {
+        grant: (value) => {
+          leave()
+          resolve(value)
+        },
+        refuse: (error) => {
+          leave()
+          reject(error)
+        },
+      }
+      const leave = (): void => {
+        this.waiters.delete(waiter)
+        clearTimeout(timer)
+        unsubscribe()
+      }
+      this.waiters.add(waiter)
+      const remainingMs = Math.min(Math.max(deadlineAtMs - performance.now(), 0), LONGEST_TIMER_MS)
+      const timer = setTimeout(() => {
+        waiter.refuse(outOfTime())
+      }, remainingMs)
+      let unsubscribe = (): void => undefined
+      unsubscribe = departure.onLeave(() => {
+        waiter.refuse(callerLeft())
+      })
+    })
+  }
+
+  /** To the first in the line; there must be one. */
+  grant(value: Grant): void {
+    const [first] = this.waiters
+    first?.grant(value)
+  }
+
+  refuseAll(error: () => Error): void {
+    for (const waiter of [...this.waiters]) waiter.refuse(error())
+  }
+}
 
 /**
  * Documents are read in processes of their own: whatever a document does to its reader, no other traffic is touched.
@@ -112,5 +165,17 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
       bytes: spool.size,
       open: () => spool.createReadStream(),
     }
+  }
+}
+
+/** How busy the readers of documents are. */
+@Injectable()
+export class ParserPoolMetrics {
+  constructor(pool: ParserPool, metrics: Metrics) {
+    registerGauge(
+      metrics,
+      { name: 'gateway_documents', help: 'Documents being read or waiting for a process.', labelNames: ['state'] },
+      () => byLabel('state', { ...pool.load }),
+    )
   }
 }

@@ -1,14 +1,85 @@
-import type { ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { Socket } from 'node:net'
+import { setPriority } from 'node:os'
 import type { Readable } from 'node:stream'
 import {
   ENGINE_PIPE,
   type EngineBegunHead,
   type EngineJobHead,
-} from '@multi-model-gateway/document-engine/engine-protocol.js'
-import { type Frame, FrameReader, frameStart } from '@multi-model-gateway/document-engine/protocol.js'
-import { type EngineCommand, startEngine } from './engine-command.js'
-import { EngineEnded, type EngineExit } from './engine-exit.js'
+  type Frame,
+  FrameReader,
+  frameStart,
+} from '@multi-model-gateway/document-engine/protocol.js'
+import type { GatewayError } from '../core/errors.js'
+import { callerLeft } from '../core/request-context.js'
+import { EngineEnded, type EngineExit, errorOfEnd, outOfTime } from './parse-outcome.js'
+import type { ParseTerms } from './parser.js'
+
+const MEBIBYTE = 1_048_576
+/** Of the whole; the rest is for what lies outside of the JavaScript heap: bytes of the document, inflated streams. */
+const HEAP_SHARE = 0.6
+/** Chat must win where there are fewer cores than work: with 5, a third of the time is left for documents then. */
+const NICENESS = 5
+/** Linux: of all processes, the kernel ends these first when memory runs out. */
+const OUT_OF_MEMORY_SCORE = '1000'
+/** Where Linux distributions put it. Without it the engine's own watch ends whoever uses too much, up to 100 ms later. */
+const PRLIMIT = ['/usr/bin/prlimit', '/bin/prlimit'].find((path) => existsSync(path))
+
+interface EngineCommand {
+  /** Absolute path of the script. */
+  readonly entry: string
+  readonly memoryBytes: number
+}
+
+/**
+ * Starts an engine: standard error and a duplex pipe (descriptor 3) lead here, nothing else of the gateway reaches it, its
+ * environment least of all. Failure to start is told by the events of the process.
+ */
+function startEngine(command: EngineCommand): ChildProcess {
+  const [program, ...parameters] = commandLine(command)
+  const child = spawn(program, parameters, {
+    cwd: '/',
+    // One thread each for inflating and for collecting garbage: every thread counts against the memory limit.
+    env: { UV_THREADPOOL_SIZE: '1' },
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+    windowsHide: true,
+  })
+  if (child.pid !== undefined) yieldToOthers(child.pid)
+  return child
+}
+
+function commandLine({ entry, memoryBytes }: EngineCommand): [string, ...string[]] {
+  const node: [string, ...string[]] = [
+    process.execPath,
+    `--max-old-space-size=${Math.floor((memoryBytes * HEAP_SHARE) / MEBIBYTE)}`,
+    '--v8-pool-size=1',
+    '--no-addons',
+    entry,
+    String(process.pid),
+    String(memoryBytes),
+  ]
+  // No core file either: it would hold a caller's document.
+  return PRLIMIT === undefined ? node : [PRLIMIT, `--data=${memoryBytes}`, '--core=0', ...node]
+}
+
+function yieldToOthers(pid: number): void {
+  try {
+    setPriority(pid, NICENESS)
+    writeFileSync(`/proc/${pid}/oom_score_adj`, OUT_OF_MEMORY_SCORE)
+  } catch {
+    // Neither is needed to read a document, and not every system has both.
+  }
+}
+
+/** Injection token: absolute path of the script an engine runs. */
+export const ENGINE_ENTRY = Symbol('engine entry')
+
+const resolved = createRequire(import.meta.url).resolve('@multi-model-gateway/document-engine/process.js')
+
+/** Node runs what is built: tests find the package's sources, and start the engine that was built last. */
+export const ENGINE_ENTRY_PATH = resolved.replace(/src([\\/])process\.ts$/, 'dist$1process.js')
 
 const HEAD_BYTES = 256 * 1024
 /** Of standard error: what the runtime says when it dies stands at the end. */
@@ -174,3 +245,40 @@ export class EngineChild {
 }
 
 const isBegun = ({ head }: Frame): boolean => (head as Partial<EngineBegunHead> | null)?.outcome === 'begun'
+
+/** Most documents are done by then, and the process is spared. */
+const LEAVE_GRACE_MS = 500
+
+/**
+ * One document on one engine, which is ended when time is up or nobody waits any more. The engine is idle or gone by
+ * the time the promise settles. Rejects with a `GatewayError`, or with an `EngineEnded` that `isUntouched`: then another
+ * engine may read the document.
+ */
+export async function readOn(
+  engine: EngineChild,
+  job: EngineJob,
+  { departure, deadlineAtMs, parseMs }: ParseTerms & { readonly parseMs: number },
+): Promise<Frame> {
+  if (departure.left) throw callerLeft()
+  const remainingMs = deadlineAtMs - performance.now()
+  if (remainingMs <= 0) throw outOfTime()
+  const interruptions: GatewayError[] = []
+  const interruptIn = (ms: number, reason: () => GatewayError): NodeJS.Timeout =>
+    setTimeout(() => {
+      interruptions.push(reason())
+      engine.kill()
+    }, ms)
+  const timers = [interruptIn(Math.min(parseMs, remainingMs), outOfTime)]
+  const unsubscribe = departure.onLeave(() => {
+    timers.push(interruptIn(LEAVE_GRACE_MS, callerLeft))
+  })
+  try {
+    return await engine.run(job)
+  } catch (error) {
+    if (interruptions[0] !== undefined) throw interruptions[0]
+    throw error instanceof EngineEnded && error.isUntouched ? error : errorOfEnd(error)
+  } finally {
+    timers.forEach(clearTimeout)
+    unsubscribe()
+  }
+}

@@ -1,5 +1,5 @@
 import type { DocumentKind, EngineMetadata } from '@multi-model-gateway/document-engine/model/document.js'
-import type { Departure } from '../core/departure.js'
+import type { Departure } from '../core/request-context.js'
 import type { SpooledFile } from '../core/spooled-file.js'
 
 /** A document that lies here, fetched or uploaded. */

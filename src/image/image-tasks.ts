@@ -1,13 +1,74 @@
 import { Injectable } from '@nestjs/common'
-import type { Caller } from '../core/caller.js'
-import { GatewayError } from '../core/gateway-error.js'
+import { type Caller, ownerOf } from '../core/caller.js'
+import { GatewayError } from '../core/errors.js'
 import type { Call } from '../core/request-context.js'
-import type { CallContext } from '../providers/call-context.js'
-import type { ImageProvider, UpstreamImageTask } from '../providers/image.contract.js'
+import { UsageRecorder } from '../core/usage-record.js'
+import type { CallContext, ImageProvider, UpstreamImageTask } from '../providers/contract.js'
 import { type PinnedRoute, ProviderRouter } from '../routing/router.js'
-import { EndedImages } from './ended-images.js'
-import { KnownChannels } from './known-channels.js'
-import { unknownTask } from './task-id.js'
+
+/** Tasks are read many times after their end; beyond this the store tells those apart that were counted. */
+const REMEMBERED = 10_000
+
+/** Counts image tasks when they are first seen ended: they are made elsewhere, so that nothing else tells of them. */
+@Injectable()
+export class EndedImages {
+  private readonly seen = new Set<string>()
+
+  constructor(private readonly recorder: UsageRecorder) {}
+
+  note(id: string, channelId: string, { status, isTerminal }: UpstreamImageTask, { caller, path }: Call): void {
+    const key = `image ${channelId} ${id}`
+    if (!isTerminal || this.seen.has(key)) return
+    if (this.seen.size >= REMEMBERED) this.seen.clear()
+    this.seen.add(key)
+    this.recorder.taskEnded({
+      id: key,
+      ownerId: ownerOf(caller),
+      taskClass: 'image',
+      route: path.replace(id, ':id'),
+      model: 'images',
+      channelId,
+      hasSucceeded: status === 'SUCCESS',
+      reported: {},
+      durationMs: undefined,
+    })
+  }
+}
+
+const REMEMBERED_TASKS = 10_000
+
+/** Which channel knew a task when it was last asked for. Only a hint where to ask first: nobody's permission follows. */
+@Injectable()
+export class KnownChannels {
+  /** In order of use: the first was not asked for the longest. */
+  private readonly channelIds = new Map<string, string>()
+
+  find(taskId: string): string | undefined {
+    return this.channelIds.get(taskId)
+  }
+
+  remember(taskId: string, channelId: string): void {
+    this.channelIds.delete(taskId)
+    this.channelIds.set(taskId, channelId)
+    if (this.channelIds.size <= REMEMBERED_TASKS) return
+    const [oldest] = this.channelIds.keys()
+    if (oldest !== undefined) this.channelIds.delete(oldest)
+  }
+}
+
+/** The family's own are sixteen digits; an id becomes a part of the upstream's path. */
+const TASK_ID = /^[A-Za-z0-9_-]{1,64}$/
+
+/** Throws `invalid_request` for what can be no task's id, without asking anyone. */
+export function assertTaskId(id: string): void {
+  if (TASK_ID.test(id)) return
+  throw new GatewayError('invalid_request', "Invalid 'id': expected 1 to 64 letters, digits, '_' or '-'.", {
+    param: 'id',
+    code: 'invalid_value',
+  })
+}
+
+export const unknownTask = (): GatewayError => new GatewayError('not_found', 'There is no such task.')
 
 export type TaskQuestion = (provider: ImageProvider, context: CallContext) => Promise<UpstreamImageTask | undefined>
 

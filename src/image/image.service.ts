@@ -1,14 +1,11 @@
 import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
-import { hold } from '../core/byte-stream.js'
+import { hold, type UpstreamAnswer } from '../core/byte-stream.js'
 import type { Call } from '../core/request-context.js'
-import type { UpstreamAnswer } from '../core/upstream-answer.js'
-import { jsonTextAnswer } from '../dialects/task-answer.js'
-import { TaskEvents } from '../dialects/task-response.js'
+import { jsonTextAnswer, TaskEvents } from '../dialects/task-response.js'
 import { eventAnswer } from '../upstream/upstream-response.js'
-import { ImageChannels } from './image-tasks.js'
-import { assertTaskId } from './task-id.js'
-import { TaskWatches } from './task-watches.js'
+import { assertTaskId, ImageChannels } from './image-tasks.js'
+import { TaskWatches } from './image-watch.js'
 
 /** Image tasks (specification: Image task). They are made elsewhere: nobody's ownership of one is known here. */
 @Injectable()

@@ -1,13 +1,9 @@
 import type { RedisSection } from '../config/settings.js'
 import type { Logger } from '../observability/logger.js'
-import { MemoryWindows } from './counters.js'
-import { LocalLeases } from './limit-leases.js'
-import { LimitLedger } from './limit-ledger.js'
+import { LocalLeases, MemoryWindows } from './counters.js'
+import { LimitLedger } from './limit-account.js'
 import { RedisLink } from './redis-connection.js'
-import { RedisLeases } from './redis-counters.js'
-import { RedisWindows } from './redis-windows.js'
-import { SharedLeases } from './shared-leases.js'
-import { SharedWindows } from './shared-windows.js'
+import { RedisLeases, RedisWindows, SharedLeases, SharedWindows } from './redis-counters.js'
 
 /** How long a lease of a process that was killed still counts. */
 const LEASE_MS = 15_000

@@ -1,5 +1,108 @@
-import { shareOf } from '../core/limit-names.js'
-import { type Addition, type LimitWindows, WINDOW_SECONDS, type WindowHome, type WindowState } from './limit-windows.js'
+import { shareOf } from '../core/quota.js'
+
+/** Of every limit per minute; a window begins with the first use and ends this much later. */
+export const WINDOW_SECONDS = 60
+
+/** There at once where this process counts, and later where it has to ask. */
+export type Soon<Value> = Value | Promise<Value>
+
+/** How a window stands, in points. */
+export interface WindowState {
+  readonly used: number
+  /** What may be used at all: the limit, or this process's share of it. */
+  readonly allowed: number
+  /** On the performance clock. */
+  readonly endsAtMs: number
+}
+
+/** What came of an attempt to use points. */
+export interface Addition extends WindowState {
+  /** False: nothing was counted. */
+  readonly fits: boolean
+  /** What was counted: never more than a whole window allows. */
+  readonly counted: number
+  /** Who has counted it: nobody else can take it out again. */
+  readonly home: WindowHome
+}
+
+/** Fixed windows of one minute by key. No method rejects; one that cannot reach its counter resolves with undefined. */
+export interface LimitWindows {
+  /** Counts points if the window has them left, else nothing. */
+  add(key: string, points: number, limit: number): Soon<Addition | undefined>
+  /** Counts points that are used already, left or not. */
+  debit(key: string, points: number, limit: number): Soon<WindowState | undefined>
+  /** The open window; undefined also when there is none. */
+  peek(key: string, limit: number): Soon<WindowState | undefined>
+}
+
+export interface WindowHome {
+  /** Takes points out again, if the window they were counted in, which ends at `endsAtMs`, is still open. */
+  giveBack(key: string, points: number, limit: number, endsAtMs: number): Soon<WindowState | undefined>
+}
+
+/** What is under way at one time, by key; each of it has an id of its own. No method rejects. */
+export interface LimitLeases {
+  /** False when as many are under way as the limit allows. */
+  take(key: string, id: string, limit: number): Soon<boolean>
+  /** What was taken, once. */
+  release(key: string, id: string): void
+  /** How many are under way. */
+  count(key: string): Soon<number>
+}
+
+/** Leases of this process alone, which may use `share` (above 0, at most 1) of each limit: nobody asks whose they are. */
+export class LocalLeases implements LimitLeases {
+  private readonly counts = new Map<string, number>()
+
+  constructor(private readonly share = 1) {}
+
+  take(key: string, _id: string, limit: number): boolean {
+    const count = this.count(key)
+    if (count >= shareOf(limit, this.share)) return false
+    this.counts.set(key, count + 1)
+    return true
+  }
+
+  release(key: string, _id: string): void {
+    const count = this.count(key) - 1
+    if (count > 0) this.counts.set(key, count)
+    else this.counts.delete(key)
+  }
+
+  count(key: string): number {
+    return this.counts.get(key) ?? 0
+  }
+}
+
+/** Leases that were granted elsewhere and are held here, by their ids. */
+export class HeldLeases {
+  private readonly held = new Map<string, Set<string>>()
+
+  hold(key: string, id: string): void {
+    const ids = this.held.get(key)
+    if (ids === undefined) this.held.set(key, new Set([id]))
+    else ids.add(id)
+  }
+
+  release(key: string, id: string): void {
+    const ids = this.held.get(key)
+    ids?.delete(id)
+    if (ids?.size === 0) this.held.delete(key)
+  }
+
+  holds(key: string, id: string): boolean {
+    return this.held.get(key)?.has(id) === true
+  }
+
+  count(key: string): number {
+    return this.held.get(key)?.size ?? 0
+  }
+
+  /** Everything held, by key. */
+  all(): IterableIterator<[string, ReadonlySet<string>]> {
+    return this.held.entries()
+  }
+}
 
 const WINDOW_MS = 1000 * WINDOW_SECONDS
 

@@ -1,15 +1,20 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import fc from 'fast-check'
 import { heldBytes } from '../../test/support/held-memory.js'
 import { ConfigStore } from '../config/config-store.js'
 import { parseConfig } from '../config/load-config.js'
 import type { GatewayConfig } from '../config/settings.js'
 import type { Caller } from '../core/caller.js'
-import { GatewayError } from '../core/gateway-error.js'
+import { GatewayError } from '../core/errors.js'
 import { Call } from '../core/request-context.js'
 import { Metrics } from '../observability/metrics.js'
 import { CallEndings } from '../observability/request-hooks.js'
-import { LimitScopes, OTHER_BEARERS } from './limit-scopes.js'
-import { LimitGate } from './rate-limiter.js'
+import { MemoryWindows } from './counters.js'
+import { dropUpstreamLimits, remainingOf, upstreamDuration, writeLimitHeaders } from './limit-errors.js'
+import { LimitGate, LimitScopes, OTHER_BEARERS } from './rate-limiter.js'
+import { Deadline } from './redis-connection.js'
 
 const MEGABYTE = 1_000_000
 const INVENTED = 100_000
@@ -136,5 +141,237 @@ describe('Keys of the store that have limits', () => {
     const { gate, warnings } = gateOf({})
     begin(gate, { keyId: 'stored', limits })
     expect(warnings).toEqual([])
+  })
+})
+
+const missed = (milliseconds: number): Promise<number> => {
+  const startedAtMs = performance.now()
+  return new Promise((resolve) => {
+    new Deadline(milliseconds, () => {
+      resolve(performance.now() - startedAtMs)
+    })
+  })
+}
+
+function stall(milliseconds: number): void {
+  const endsAtMs = performance.now() + milliseconds
+  while (performance.now() < endsAtMs);
+}
+
+describe('A deadline', () => {
+  it('is missed after its time', async () => {
+    const tookMs = await missed(40)
+    expect(tookMs).toBeGreaterThanOrEqual(38)
+    expect(tookMs).toBeLessThan(1000)
+  })
+
+  it('is never missed once it is cleared', async () => {
+    let isMissed = false
+    const deadline = new Deadline(4, () => {
+      isMissed = true
+    })
+    deadline.clear()
+    await missed(40)
+    expect(isMissed).toBe(false)
+  })
+
+  it('is kept by an answer that came while this process was busy', async () => {
+    const server = createServer((socket) => socket.on('data', (chunk) => socket.write(chunk))).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    await once(client, 'connect')
+    try {
+      const outcome = await new Promise<string>((resolve) => {
+        const deadline = new Deadline(50, () => {
+          resolve('missed')
+        })
+        client.once('data', () => {
+          deadline.clear()
+          resolve('kept')
+        })
+        client.write('ping')
+        stall(120)
+      })
+      expect(outcome).toBe('kept')
+    } finally {
+      client.destroy()
+      server.close()
+    }
+  })
+})
+
+const NOTHING_SEEN = { lastSeen: () => undefined }
+
+describe('The headers of a limit', () => {
+  it.each([
+    [0, '0s'],
+    [-5, '0s'],
+    [1, '1ms'],
+    [250, '250ms'],
+    [999, '999ms'],
+    [1000, '1s'],
+    [1001, '2s'],
+    [12_000, '12s'],
+    [59_001, '1m0s'],
+    [60_000, '1m0s'],
+    [61_500, '1m2s'],
+  ])('spell %d ms as the upstream does: %s', (milliseconds, spelled) => {
+    expect(upstreamDuration(milliseconds)).toBe(spelled)
+  })
+
+  it('show all of a limit that nobody has used', () => {
+    const headers: Record<string, string> = {}
+    writeLimitHeaders(headers, '/v1/audio/speech', { audioSecondsPerMinute: 90, concurrency: 3 }, NOTHING_SEEN)
+    expect(headers).toEqual({
+      'x-ratelimit-limit-audio-seconds': '90',
+      'x-ratelimit-remaining-audio-seconds': '90',
+      'x-ratelimit-reset-audio-seconds': '0s',
+    })
+  })
+
+  it('never show less than nothing', () => {
+    const state = { used: 150_000, allowed: 90_000, endsAtMs: performance.now() }
+    expect(remainingOf('audioSecondsPerMinute', 90, state)).toBe(0)
+    expect(remainingOf('audioSecondsPerMinute', 90, { ...state, used: 10_001 })).toBe(79)
+  })
+
+  it.each(['/v1/messages', '/v1/messages/count_tokens'])('are those of the messages family at %s', (path) => {
+    const headers: Record<string, string> = {}
+    writeLimitHeaders(headers, path, { requestsPerMinute: 7 }, NOTHING_SEEN)
+    expect(headers).toMatchObject({
+      'anthropic-ratelimit-requests-limit': '7',
+      'anthropic-ratelimit-requests-remaining': '7',
+    })
+    expect(Object.keys(headers)).toHaveLength(3)
+  })
+
+  it('are those of everybody else at a path that only begins like theirs', () => {
+    const headers: Record<string, string> = {}
+    writeLimitHeaders(headers, '/v1/messagesque', { requestsPerMinute: 7 }, NOTHING_SEEN)
+    expect(headers).toHaveProperty('x-ratelimit-limit-requests', '7')
+  })
+})
+
+describe('The figures of an upstream', () => {
+  it('are taken out in every dialect, whatever they count, and nothing else is', () => {
+    const headers = {
+      'x-ratelimit-limit-tokens': '600000',
+      'anthropic-ratelimit-output-tokens-reset': '2026-11-20T10:00:05Z',
+      'anthropic-priority-input-tokens-remaining': '9000',
+      'content-type': 'application/json',
+      'retry-after': '2',
+      'openai-version': '2020-10-01',
+    }
+    dropUpstreamLimits(headers)
+    expect(headers).toEqual({
+      'content-type': 'application/json',
+      'retry-after': '2',
+      'openai-version': '2020-10-01',
+    })
+  })
+})
+
+const KEY = 'tokensPerMinute:key:team-a'
+
+describe('The windows of one process', () => {
+  beforeEach(() => {
+    jest.useFakeTimers()
+  })
+  afterEach(() => {
+    jest.useRealTimers()
+  })
+
+  it('count what fits, and nothing of what does not', () => {
+    const windows = new MemoryWindows()
+    expect(windows.add(KEY, 60, 100)).toMatchObject({ fits: true, counted: 60, used: 60, allowed: 100 })
+    expect(windows.add(KEY, 41, 100)).toMatchObject({ fits: false, counted: 0, used: 60 })
+    expect(windows.add(KEY, 40, 100)).toMatchObject({ fits: true, used: 100 })
+    expect(windows.peek(KEY, 100)).toMatchObject({ used: 100, allowed: 100 })
+    expect(windows.peek('tokensPerMinute:key:team-b', 100)).toBeUndefined()
+  })
+
+  it('begin with the first use and end a minute later', async () => {
+    const windows = new MemoryWindows()
+    windows.add(KEY, 100, 100)
+    await jest.advanceTimersByTimeAsync(59_999)
+    expect(windows.add(KEY, 1, 100)).toMatchObject({ fits: false })
+    await jest.advanceTimersByTimeAsync(1)
+    const next = windows.add(KEY, 1, 100)
+    expect(next).toMatchObject({ fits: true, used: 1 })
+    expect(next.endsAtMs - performance.now()).toBe(60_000)
+  })
+
+  it('take back into the window it came from, never into a later one', async () => {
+    const windows = new MemoryWindows()
+    const first = windows.add(KEY, 80, 100)
+    expect(windows.giveBack(KEY, 50, 100, first.endsAtMs)).toMatchObject({ used: 30 })
+    await jest.advanceTimersByTimeAsync(60_000)
+    expect(windows.giveBack(KEY, 30, 100, first.endsAtMs)).toBeUndefined()
+    const later = windows.add(KEY, 100, 100)
+    expect(later).toMatchObject({ fits: true, used: 100 })
+    expect(windows.giveBack(KEY, 30, 100, first.endsAtMs)).toBeUndefined()
+    expect(windows.peek(KEY, 100)).toMatchObject({ used: 100 })
+  })
+
+  it('debit what was used already, whether it is left or not', () => {
+    const windows = new MemoryWindows()
+    expect(windows.debit(KEY, 150, 100)).toMatchObject({ used: 150, allowed: 100 })
+    expect(windows.add(KEY, 1, 100)).toMatchObject({ fits: false, used: 150 })
+  })
+
+  it('go by the limit of each question, so that a changed one holds at once and keeps the count', () => {
+    const windows = new MemoryWindows()
+    windows.add(KEY, 60, 100)
+    expect(windows.add(KEY, 1, 50)).toMatchObject({ fits: false, used: 60, allowed: 50 })
+    expect(windows.add(KEY, 100, 200)).toMatchObject({ fits: true, used: 160 })
+  })
+
+  it('are forgotten once they are over, by whoever opens one, however many there were', () => {
+    const windows = new MemoryWindows()
+    for (let key = 0; key < 1000; key++) windows.add(`${KEY}-${key}`, 1, 100)
+    jest.advanceTimersByTime(30_000)
+    windows.add('later', 1, 100)
+    expect(windows.size).toBe(1001)
+    jest.advanceTimersByTime(30_000)
+    windows.add(KEY, 1, 100)
+    expect(windows.size).toBe(2)
+  })
+
+  it('keep to a share of each limit, of at least one', () => {
+    const windows = new MemoryWindows(0.5)
+    expect(windows.add(KEY, 50, 101)).toMatchObject({ fits: true, allowed: 50 })
+    expect(windows.add(KEY, 1, 101)).toMatchObject({ fits: false })
+    const small = new MemoryWindows(0.01)
+    expect(small.add(KEY, 1, 10)).toMatchObject({ fits: true, allowed: 1 })
+    expect(small.add(KEY, 1, 10)).toMatchObject({ fits: false })
+  })
+
+  it('give a whole share to what exceeds the share but not the limit', () => {
+    const windows = new MemoryWindows(0.5)
+    expect(windows.add(KEY, 80, 100)).toMatchObject({ fits: true, counted: 50, used: 50 })
+    expect(windows.add(KEY, 80, 100)).toMatchObject({ fits: false, used: 50 })
+  })
+
+  it('never grant more than the limit, and are empty once everything is given back, in whatever order', () => {
+    const step = fc.record({ points: fc.integer({ min: 1, max: 40 }), isBack: fc.boolean(), pick: fc.nat() })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const windows = new MemoryWindows()
+        const granted: { readonly points: number; readonly endsAtMs: number }[] = []
+        const sum = (): number => granted.reduce((total, { points }) => total + points, 0)
+        for (const { points, isBack, pick } of steps) {
+          const [back] = isBack && granted.length > 0 ? granted.splice(pick % granted.length, 1) : []
+          if (back !== undefined) windows.giveBack(KEY, back.points, 100, back.endsAtMs)
+          else {
+            const addition = windows.add(KEY, points, 100)
+            expect(addition.fits).toBe(sum() + points <= 100)
+            if (addition.fits) granted.push({ points, endsAtMs: addition.endsAtMs })
+          }
+          expect(windows.peek(KEY, 100)?.used ?? 0).toBe(sum())
+        }
+        for (const { points, endsAtMs } of granted) windows.giveBack(KEY, points, 100, endsAtMs)
+        expect(windows.peek(KEY, 100)?.used ?? 0).toBe(0)
+      }),
+    )
   })
 })

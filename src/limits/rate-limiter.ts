@@ -1,21 +1,102 @@
 import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common'
-import type { KeyLimits } from '../config/access-config.js'
+import { Inject, Injectable, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
-import type { GatewayConfig } from '../config/settings.js'
-import type { WorkerCount } from '../config/workers-schema.js'
-import type { Caller } from '../core/caller.js'
+import type { GatewayConfig, KeyLimits } from '../config/settings.js'
+import type { WorkerCount } from '../config/value-types.js'
+import { type Caller, ownerOf } from '../core/caller.js'
+import { LIMIT_NAMES, type LimitName } from '../core/quota.js'
 import type { Call } from '../core/request-context.js'
 import type { Logger } from '../observability/logger.js'
-import { Metrics } from '../observability/metrics.js'
+import { byLabel, Metrics, registerCounter, registerGauge, single } from '../observability/metrics.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { CallEndings } from '../observability/request-hooks.js'
 import { createLimitStore, type LimitStore } from './counter-store.js'
+import { WINDOW_SECONDS } from './counters.js'
 import { LimitAccount } from './limit-account.js'
-import { LimitMetrics } from './limit-metrics.js'
-import { LimitScopes } from './limit-scopes.js'
 import { type AllowanceTerms, CallAllowance } from './request-quota.js'
+
+/** What Prometheus learns of limits. */
+class LimitMetrics {
+  private readonly refusals = Object.fromEntries(LIMIT_NAMES.map((name) => [name, 0])) as Record<LimitName, number>
+
+  constructor(metrics: Metrics, isRedisAway: () => boolean) {
+    registerCounter(
+      metrics,
+      {
+        name: 'gateway_limit_refusals_total',
+        help: 'Requests, and work of realtime sessions, refused by a limit of their key',
+        labelNames: ['limit'],
+      },
+      () => byLabel('limit', this.refusals),
+    )
+    registerGauge(
+      metrics,
+      {
+        name: 'gateway_redis_away',
+        help: 'Redis is configured and away: each process keeps to its own share of the limits',
+        labelNames: [],
+        aggregator: 'max',
+      },
+      () => single(Number(isRedisAway())),
+    )
+  }
+
+  readonly noteRefusal = (name: LimitName): void => {
+    this.refusals[name]++
+  }
+}
+
+/** Bearers that are told apart within a minute; anybody can invent more, and each is counted under names of its own. */
+const MAXIMUM_BEARERS = 10_000
+
+/** Whoever comes on top of them. */
+export const OTHER_BEARERS = 'bearer:others'
+
+const IDLE_MS = 1000 * WINDOW_SECONDS
+
+/**
+ * Whose limits are counted together: those of a known key by its id, those of callers with bearers of their own by a
+ * part of the bearer's digest, never the bearer. Fit for a header, a log and a message.
+ */
+export class LimitScopes {
+  /** When each bearer came last, on the performance clock; the longest idle comes first. */
+  private readonly bearers = new Map<string, number>()
+
+  constructor(private readonly maximumBearers = MAXIMUM_BEARERS) {}
+
+  /** Where a caller's next call is counted. */
+  of(caller: Caller): string {
+    if (caller.bearer === undefined) return keyScope(caller)
+    const scope = ownerOf(caller)
+    return this.hasRoom(scope) ? scope : OTHER_BEARERS
+  }
+
+  /** Where the caller's calls were counted so far: looking takes no room. */
+  find(caller: Caller): string {
+    if (caller.bearer === undefined) return keyScope(caller)
+    const scope = ownerOf(caller)
+    return this.bearers.has(scope) || this.bearers.size < this.maximumBearers ? scope : OTHER_BEARERS
+  }
+
+  /** Who comes at least once a minute stays; who was idle for longer has no open window any more. */
+  private hasRoom(scope: string): boolean {
+    const nowMs = performance.now()
+    if (!this.bearers.delete(scope)) this.forgetIdle(nowMs)
+    if (this.bearers.size >= this.maximumBearers) return false
+    this.bearers.set(scope, nowMs)
+    return true
+  }
+
+  private forgetIdle(nowMs: number): void {
+    for (const [scope, cameAtMs] of this.bearers) {
+      if (nowMs - cameAtMs < IDLE_MS) return
+      this.bearers.delete(scope)
+    }
+  }
+}
+
+const keyScope = ({ keyId }: Caller): string => `key:${keyId}`
 
 /** A caller who has nothing left can ask why. It asks no store: whatever does has its place among those under way. */
 const UNCOUNTED_PATH = '/v1/limits'
@@ -121,3 +202,7 @@ export class LimitGate implements OnModuleInit, OnApplicationShutdown {
 const processesOf = (workers: WorkerCount): number => (workers === 'auto' ? availableParallelism() : workers)
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/** The limits of keys, for the guards that know who calls. */
+@Module({ providers: [LimitGate], exports: [LimitGate] })
+export class LimitGateModule {}

@@ -1,5 +1,114 @@
 import type { Redis } from 'ioredis'
+import { RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible'
+import { shareOf } from '../core/quota.js'
+import {
+  type Addition,
+  HeldLeases,
+  type LimitLeases,
+  type LimitWindows,
+  WINDOW_SECONDS,
+  type WindowHome,
+  type WindowState,
+} from './counters.js'
 import { REDIS_PREFIX, type RedisLink } from './redis-connection.js'
+
+/** Different limits that are remembered; each is a small object, and every key may have its own. */
+const MAXIMUM_LIMITERS = 1000
+
+/** A limiter with this limit refuses nothing. */
+const NO_LIMIT = Number.MAX_SAFE_INTEGER
+
+/**
+ * In place of the library's own script, which counts what does not fit as well: points that do not fit change nothing
+ * and are answered with what the count would have been; points that are given back, or none (a look), never open a
+ * window. The end of a window is an instant of the clock of Redis: where that was set back, or a server with a slower
+ * one took over, a window would last longer by the whole step. None has more left than its length. (The negative of
+ * zero is spelled `-0`, which is no number to Redis.)
+ */
+const COUNT_IF_IT_FITS = `
+local points = tonumber(ARGV[1])
+local windowMs = 1000 * tonumber(ARGV[2])
+local limit = tonumber(ARGV[3])
+local used = tonumber(redis.call('get', KEYS[1]) or '0')
+local leftMs = redis.call('pttl', KEYS[1])
+if leftMs == -1 or leftMs > windowMs then
+  redis.call('pexpire', KEYS[1], windowMs)
+  leftMs = windowMs
+end
+if points <= 0 and leftMs < 0 then return {0, 0} end
+if points > 0 and used + points > limit then
+  if leftMs < 0 then leftMs = windowMs end
+  return {used + points, leftMs}
+end
+if used + points < 0 then points = 0 - used end
+used = redis.call('incrby', KEYS[1], string.format('%.0f', points))
+if leftMs < 0 then
+  redis.call('pexpire', KEYS[1], windowMs)
+  leftMs = windowMs
+end
+return {used, leftMs}
+`
+
+/** Windows that all replicas share, by the clock of Redis. */
+export class RedisWindows implements LimitWindows, WindowHome {
+  private readonly limiters = new Map<number, RateLimiterRedis>()
+
+  /** `marginMs`: so long before its end a window is taken for over; at least what a command may be under way. */
+  constructor(
+    private readonly link: RedisLink,
+    private readonly marginMs: number,
+  ) {}
+
+  add(key: string, points: number, limit: number): Promise<Addition | undefined> {
+    const added = async (): Promise<Addition> => {
+      const state = stateOf(await this.limiter(limit).penalty(key, points), limit)
+      const fits = state.used <= limit
+      return { ...state, home: this, fits, ...(fits ? { counted: points } : { counted: 0, used: state.used - points }) }
+    }
+    // Whoever asked has been served by the local windows meanwhile.
+    return this.link.ask(added, ({ counted, endsAtMs }) => {
+      if (counted > 0) void this.giveBack(key, counted, limit, endsAtMs)
+    })
+  }
+
+  debit(key: string, points: number, limit: number): Promise<WindowState | undefined> {
+    return this.link.ask(async () => stateOf(await this.limiter(NO_LIMIT).penalty(key, points), limit))
+  }
+
+  giveBack(key: string, points: number, limit: number, endsAtMs: number): Promise<WindowState | undefined> {
+    if (performance.now() + this.marginMs >= endsAtMs) return Promise.resolve(undefined)
+    const reward = (): Promise<RateLimiterRes> => this.limiter(NO_LIMIT).reward(key, points)
+    if (!this.link.isAway) return this.link.ask(async () => stateOf(await reward(), limit))
+    this.link.tell(reward)
+    return Promise.resolve(undefined)
+  }
+
+  peek(key: string, limit: number): Promise<WindowState | undefined> {
+    return this.link.ask(async () => stateOf(await this.limiter(NO_LIMIT).penalty(key, 0), limit))
+  }
+
+  /** They share one script and hold no counts. */
+  private limiter(limit: number): RateLimiterRedis {
+    const known = this.limiters.get(limit)
+    if (known !== undefined) return known
+    if (this.limiters.size >= MAXIMUM_LIMITERS) this.limiters.clear()
+    const made = new RateLimiterRedis({
+      storeClient: this.link.client,
+      keyPrefix: REDIS_PREFIX,
+      points: limit,
+      duration: WINDOW_SECONDS,
+      customIncrTtlLuaScript: COUNT_IF_IT_FITS,
+    })
+    this.limiters.set(limit, made)
+    return made
+  }
+}
+
+const stateOf = ({ consumedPoints, msBeforeNext }: RateLimiterRes, limit: number): WindowState => ({
+  used: Math.max(0, consumedPoints),
+  allowed: limit,
+  endsAtMs: performance.now() + Math.max(0, msBeforeNext),
+})
 
 /** Leases that one command renews: Redis does nothing else meanwhile. */
 const RENEWED_AT_ONCE = 500
@@ -119,3 +228,73 @@ export class RedisLeases {
 }
 
 const keyOf = (key: string): string => `${REDIS_PREFIX}:${key}`
+
+/**
+ * Leases that all replicas share. What this process holds it also counts itself: that is what it goes by while the
+ * others cannot be reached, and what it renews.
+ */
+export class SharedLeases implements LimitLeases {
+  private readonly local = new HeldLeases()
+  private renewing: Promise<void> | undefined
+  private isDueAgain = false
+
+  constructor(
+    private readonly shared: RedisLeases,
+    /** Of each limit, while the others cannot be reached. */
+    private readonly localShare: number,
+  ) {}
+
+  async take(key: string, id: string, limit: number): Promise<boolean> {
+    const answer = await this.shared.take(key, id, limit, () => this.local.holds(key, id))
+    const isTaken = answer ?? this.local.count(key) < shareOf(limit, this.localShare)
+    if (isTaken) this.local.hold(key, id)
+    return isTaken
+  }
+
+  release(key: string, id: string): void {
+    this.local.release(key, id)
+    this.shared.release(key, id)
+  }
+
+  async count(key: string): Promise<number> {
+    return (await this.shared.count(key)) ?? this.local.count(key)
+  }
+
+  /**
+   * Keeps what is held from ending, and tells of what was taken while nobody could be told. While one renewal is under
+   * way, all others that are asked for are one, which follows it.
+   */
+  renew(): Promise<void> {
+    this.isDueAgain = true
+    this.renewing ??= this.renewWhileDue()
+    return this.renewing
+  }
+
+  private async renewWhileDue(): Promise<void> {
+    while (this.isDueAgain) {
+      this.isDueAgain = false
+      await this.shared.renew(this.local.all())
+    }
+    this.renewing = undefined
+  }
+}
+
+/** Windows that all replicas share, and those of this process for as long as the others cannot be reached. */
+export class SharedWindows implements LimitWindows {
+  constructor(
+    private readonly shared: LimitWindows,
+    private readonly local: LimitWindows,
+  ) {}
+
+  async add(key: string, points: number, limit: number): Promise<Addition | undefined> {
+    return (await this.shared.add(key, points, limit)) ?? (await this.local.add(key, points, limit))
+  }
+
+  async debit(key: string, points: number, limit: number): Promise<WindowState | undefined> {
+    return (await this.shared.debit(key, points, limit)) ?? (await this.local.debit(key, points, limit))
+  }
+
+  async peek(key: string, limit: number): Promise<WindowState | undefined> {
+    return (await this.shared.peek(key, limit)) ?? (await this.local.peek(key, limit))
+  }
+}

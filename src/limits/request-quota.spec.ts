@@ -1,6 +1,85 @@
-import { describe, expect, it } from '@jest/globals'
-import { LimitedCalls, READ, served, SESSION, tokens, WORK } from '../../test/support/limited-calls.js'
-import { GatewayError } from '../core/gateway-error.js'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { afterEach, describe, expect, it, jest } from '@jest/globals'
+import fc from 'fast-check'
+import {
+  EXPECTED_OUTPUT_TOKENS,
+  type LimitedCall,
+  LimitedCalls,
+  READ,
+  served,
+  SESSION,
+  tokens,
+  WORK,
+} from '../../test/support/limited-calls.js'
+import { GatewayError } from '../core/errors.js'
+import { expectedOfChat, expectedOfRecording, expectedOfSpeech } from './estimate-usage.js'
+import { CallReservation } from './reservations.js'
+
+describe('The counts of a key', () => {
+  /** One call: what it expects, what it uses, how it ends, and how many turns of others happen between its steps. */
+  interface Plan {
+    readonly expected: number
+    readonly used: number
+    readonly ending: 'answered' | 'failed' | 'left' | 'left early' | 'unreported'
+    readonly pauses: readonly number[]
+  }
+
+  const PLAN: fc.Arbitrary<Plan> = fc.record({
+    expected: fc.integer({ min: 1, max: 400 }),
+    used: fc.integer({ min: 0, max: 300 }),
+    ending: fc.constantFrom('answered', 'failed', 'left', 'left early', 'unreported'),
+    pauses: fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 3, maxLength: 3 }),
+  })
+
+  const LIMITS = { requestsPerMinute: 20, tokensPerMinute: 1000, concurrency: 4 }
+
+  async function turns(count = 0): Promise<void> {
+    for (let turn = 0; turn < count; turn++) await nextTurn()
+  }
+
+  /** Runs a call to its end; resolves with the tokens it has to pay. */
+  async function run(calls: LimitedCalls, { expected, used, ending, pauses }: Plan): Promise<number> {
+    const one = calls.make()
+    try {
+      await turns(pauses[0])
+      const entering = one.enter(WORK)
+      // Whatever is under way then: the first wait, or nothing any more.
+      if (ending === 'left early') await one.end({ left: true })
+      await entering
+      await turns(pauses[1])
+      await one.expect({ tokens: expected })
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      await one.end({ status: 429 })
+      return 0
+    }
+    if (ending === 'left early') return 0
+    served(one)
+    expect((await calls.used()).underWay).toBeLessThanOrEqual(LIMITS.concurrency)
+    await turns(pauses[2])
+    if (ending === 'answered') await one.end({ usage: tokens(0, used) })
+    else if (ending === 'left') await one.end({ left: true, usage: tokens(0, used) })
+    else await one.end({ status: ending === 'failed' ? 502 : 200 })
+    return { answered: used, left: used, failed: 0, unreported: expected }[ending]
+  }
+
+  it.each(['at once', 'awaited'] as const)(
+    'are exact however its calls interleave, counted %s: what was used stays, the rest comes back',
+    async (kind) => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(PLAN, { minLength: 1, maxLength: 30 }), async (plans) => {
+          const calls = new LimitedCalls(LIMITS, kind)
+          const paid = await Promise.all(plans.map((plan) => run(calls, plan)))
+          await nextTurn()
+          const { underWay, tokens: used, requests } = await calls.used()
+          expect({ underWay, used }).toEqual({ underWay: 0, used: paid.reduce((sum, count) => sum + count, 0) })
+          expect(requests).toBeLessThanOrEqual(LIMITS.requestsPerMinute)
+        }),
+        { numRuns: 200 },
+      )
+    },
+  )
+})
 
 async function refusalOf(work: Promise<unknown>): Promise<GatewayError> {
   try {
@@ -231,5 +310,379 @@ describe('A realtime session of a key with limits', () => {
     expect(calls.refusals).toEqual(['tokensPerMinute'])
     expect(one.allowance.spentLimit()?.message).toContain('is used up. It is reset in 60 s.')
     expect(await calls.account.inUse('realtimeSessions')).toBe(1)
+  })
+})
+
+describe('A call of a key with limits, when it is over,', () => {
+  it.each([
+    ['failed', { status: 502 }, 0],
+    ['failed although something was reported', { status: 500, usage: tokens(5, 5) }, 0],
+  ])('gets everything back when it %s', async (_case, ending, bytesOut) => {
+    const calls = new LimitedCalls({ tokensPerMinute: 100 })
+    const one = await calls.enter()
+    await one.expect({ tokens: 60 })
+    served(one, bytesOut)
+    await one.end(ending)
+    expect((await calls.used()).tokens).toBe(0)
+  })
+
+  it('pays what was used so far when its caller left, and its whole expectation when nobody can tell', async () => {
+    const calls = new LimitedCalls({ tokensPerMinute: 1000 })
+    const told = await calls.enter()
+    await told.expect({ tokens: 500 })
+    served(told)
+    await told.end({ left: true, usage: tokens(20, 7) })
+    expect((await calls.used()).tokens).toBe(27)
+    const untold = await calls.enter()
+    await untold.expect({ tokens: 500 })
+    served(untold)
+    await untold.end({ left: true })
+    expect((await calls.used()).tokens).toBe(527)
+  })
+
+  it('keeps what it reserved when its caller leaves before the answer: the upstream had begun to work', async () => {
+    const calls = new LimitedCalls({ tokensPerMinute: 1000, audioSecondsPerMinute: 100 })
+    const one = await calls.enter()
+    await one.expect({ tokens: 500, audioSeconds: 8 })
+    served(one, 0)
+    await one.end({ left: true })
+    expect(await calls.used()).toMatchObject({ tokens: 500, audioSeconds: 8 })
+    // What is known of it counts; the rest stays.
+    const other = await calls.enter()
+    await other.expect({ tokens: 400, audioSeconds: 8 })
+    served(other, 0)
+    await other.end({ left: true, usage: tokens(10, 5) })
+    expect(await calls.used()).toMatchObject({ tokens: 515, audioSeconds: 16 })
+  })
+
+  it('keeps what it reserved when its caller leaves and only the prompt is known', async () => {
+    const calls = new LimitedCalls({ tokensPerMinute: 1000 })
+    const one = await calls.enter()
+    await one.expect({ tokens: 500 })
+    served(one)
+    await one.end({ left: true, usage: { units: { prompt_tokens: 20 }, estimated: true } })
+    expect((await calls.used()).tokens).toBe(500)
+  })
+
+  it.each([
+    ['nobody was asked', () => undefined],
+    [
+      'its request had not been sent',
+      (one: LimitedCall) => one.call.log.tried.push({ channelId: 'p1-main', startedAtMs: 1 }),
+    ],
+    [
+      'the upstream had failed already',
+      (one: LimitedCall) => {
+        one.call.log.upstreamMs = 5
+        one.call.log.tried.push({ channelId: 'p1-main', startedAtMs: 1, endedAtMs: 2, failure: 'upstream_failed' })
+      },
+    ],
+  ])('gets everything back when its caller leaves and %s', async (_case, prepare) => {
+    const calls = new LimitedCalls({ tokensPerMinute: 1000 })
+    const one = await calls.enter()
+    await one.expect({ tokens: 500 })
+    prepare(one)
+    await one.end({ left: true })
+    expect((await calls.used()).tokens).toBe(0)
+  })
+
+  it('has asked an upstream also when the departure ended the attempt first', async () => {
+    const calls = new LimitedCalls({ tokensPerMinute: 1000 })
+    const one = await calls.enter()
+    await one.expect({ tokens: 500 })
+    one.call.log.upstreamMs = 5
+    one.call.log.tried.push({ channelId: 'a', startedAtMs: 1, failure: 'upstream_failed' })
+    one.call.log.tried.push({ channelId: 'b', startedAtMs: 2, failure: 'caller_left' })
+    await one.end({ left: true })
+    expect((await calls.used()).tokens).toBe(500)
+  })
+
+  it('gets everything back when the gateway cut an answer of which not a byte had left', async () => {
+    const calls = new LimitedCalls({ tokensPerMinute: 1000 })
+    const one = await calls.enter()
+    await one.expect({ tokens: 500 })
+    served(one, 0)
+    one.call.departure.announce()
+    await one.end()
+    expect((await calls.used()).tokens).toBe(0)
+  })
+
+  it('pays the seconds that were spoken, where the audio tells how many', async () => {
+    const calls = new LimitedCalls({ audioSecondsPerMinute: 60 })
+    const one = await calls.enter(undefined, '/v1/audio/speech')
+    await one.expect({ audioSeconds: 20 })
+    served(one)
+    await one.end({ usage: { units: { input_characters: 300, spoken_seconds: 12.5 }, estimated: true } })
+    expect((await calls.used()).audioSeconds).toBe(12.5)
+  })
+
+  it('pays the seconds that were counted where the upstream reports characters alone', async () => {
+    const calls = new LimitedCalls({ audioSecondsPerMinute: 60 })
+    const one = await calls.enter(undefined, '/v1/audio/speech')
+    await one.expect({ audioSeconds: 20 })
+    served(one)
+    const units = { input_characters: 300, spoken_seconds: 31 }
+    one.call.log.meter = { usageSoFar: () => ({ units, estimated: true }) }
+    await one.end({ usage: { units: { usage_characters: 300 }, estimated: false } })
+    expect((await calls.used()).audioSeconds).toBe(31)
+  })
+
+  it('keeps the seconds it expected where neither tells', async () => {
+    const calls = new LimitedCalls({ audioSecondsPerMinute: 60 })
+    const one = await calls.enter(undefined, '/v1/audio/speech')
+    await one.expect({ audioSeconds: 20 })
+    served(one)
+    one.call.log.meter = { usageSoFar: () => ({ units: { input_characters: 300 }, estimated: true }) }
+    await one.end({ usage: { units: { usage_characters: 300 }, estimated: false } })
+    expect((await calls.used()).audioSeconds).toBe(20)
+  })
+})
+
+describe('An answer without a maximum', () => {
+  it('is reserved as what answers are expected to be, each of those asked for', async () => {
+    const calls = new LimitedCalls({ tokensPerMinute: 1000 })
+    const one = await calls.enter()
+    await one.expect({ tokens: 10, unboundedAnswers: 3 })
+    expect((await calls.used()).tokens).toBe(10 + 3 * EXPECTED_OUTPUT_TOKENS)
+    served(one)
+    await one.end({ usage: tokens(9, 4) })
+    expect((await calls.used()).tokens).toBe(13)
+  })
+
+  it('lets no more begin at once than have room for that', async () => {
+    const calls = new LimitedCalls({ tokensPerMinute: 1000 })
+    const all = await Promise.allSettled(
+      Array.from({ length: 200 }, async () => (await calls.enter()).expect({ tokens: 5, unboundedAnswers: 1 })),
+    )
+    expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(Math.floor(1000 / 55))
+  })
+
+  it('never makes a request impossible: what is only guessed is at most the whole limit', async () => {
+    const calls = new LimitedCalls({ tokensPerMinute: 40 })
+    const one = await calls.enter()
+    await one.expect({ tokens: 10, unboundedAnswers: 1 })
+    expect((await calls.used()).tokens).toBe(40)
+    const reservation = new CallReservation(calls.account)
+    reservation.plan({ tokens: 10, unboundedAnswers: 1 }, EXPECTED_OUTPUT_TOKENS)
+    expect(reservation.asked('tokensPerMinute')).toBe(40)
+    await expect((await calls.enter()).expect({ tokens: 41, unboundedAnswers: 1 })).rejects.toMatchObject({
+      details: { code: 'request_exceeds_limit' },
+    })
+  })
+})
+
+describe('work reservations', () => {
+  const KINDS = ['at once', 'awaited'] as const
+  const LIMITS = { tokensPerMinute: 100, audioSecondsPerMinute: 10 }
+
+  afterEach(() => {
+    jest.restoreAllMocks()
+  })
+
+  describe.each(KINDS)('The work of a session, counted %s,', (kind) => {
+    it('is reserved and settled piece by piece, and not once more when the session is over', async () => {
+      const calls = new LimitedCalls(LIMITS, kind)
+      const session = await calls.enter(SESSION)
+      const one = await session.allowance.reserve({ tokens: 30, audioSeconds: 2 })
+      const other = await session.allowance.reserve({ tokens: 50, audioSeconds: 3 })
+      expect([one.refusal, other.refusal]).toEqual([undefined, undefined])
+      expect(await calls.used()).toMatchObject({ tokens: 80, audioSeconds: 5 })
+      one.settle({ tokens: 10, audioSeconds: 1 })
+      await nextTurn()
+      expect(await calls.used()).toMatchObject({ tokens: 60, audioSeconds: 4 })
+      other.settle({ tokens: 55, audioSeconds: 3 })
+      await nextTurn()
+      served(session)
+      await session.end({ usage: tokens(60, 5) })
+      expect(await calls.used()).toMatchObject({ tokens: 65, audioSeconds: 4 })
+    })
+
+    it('fits exactly, and one more does not: that holds nothing, and is paid if it is done all the same', async () => {
+      const calls = new LimitedCalls(LIMITS, kind)
+      const session = await calls.enter(SESSION)
+      await session.allowance.reserve({ tokens: 99 })
+      const fits = await session.allowance.reserve({ tokens: 1, audioSeconds: 1 })
+      const refused = await session.allowance.reserve({ tokens: 1, audioSeconds: 4 })
+      expect(fits.refusal).toBeUndefined()
+      expect(refused.refusal?.limit).toBe('tokensPerMinute')
+      expect(refused.refusal?.message).toMatch(
+        /^The limit of 100 tokens per minute of this API key \(key:team-a\) is used up\./,
+      )
+      await nextTurn()
+      expect(await calls.used()).toMatchObject({ tokens: 100, audioSeconds: 1 })
+      refused.settle({ tokens: 7, audioSeconds: 2 })
+      await nextTurn()
+      expect(await calls.used()).toMatchObject({ tokens: 107, audioSeconds: 3 })
+    })
+
+    it('is told what is left where something is', async () => {
+      const calls = new LimitedCalls(LIMITS, kind)
+      const session = await calls.enter(SESSION)
+      await session.allowance.reserve({ audioSeconds: 8 })
+      const { refusal } = await session.allowance.reserve({ tokens: 20, audioSeconds: 2.5 })
+      expect(refusal?.limit).toBe('audioSecondsPerMinute')
+      expect(refusal?.message).toContain('10 seconds of audio per minute of this API key (key:team-a) has 2 left')
+      expect(refusal?.message).toContain('expects to use 2.5')
+    })
+
+    it('is never more than the whole limit, as it is a guess', async () => {
+      const calls = new LimitedCalls(LIMITS, kind)
+      const session = await calls.enter(SESSION)
+      const all = await session.allowance.reserve({ tokens: 5000, audioSeconds: 50, unboundedAnswers: 1 })
+      expect(all.refusal).toBeUndefined()
+      expect(await calls.used()).toMatchObject({ tokens: 100, audioSeconds: 10 })
+    })
+
+    it('holds nothing once the session is over, whatever was under way', async () => {
+      const calls = new LimitedCalls(LIMITS, kind)
+      const session = await calls.enter(SESSION)
+      const held = await session.allowance.reserve({ tokens: 30, audioSeconds: 2 })
+      const coming = session.allowance.reserve({ tokens: 40 })
+      await session.end({ left: true })
+      await coming
+      await nextTurn()
+      expect(await calls.used()).toMatchObject({ tokens: 0, audioSeconds: 0 })
+      held.settle({ tokens: 0, audioSeconds: 0 })
+      await nextTurn()
+      expect(await calls.used()).toMatchObject({ tokens: 0, audioSeconds: 0 })
+    })
+
+    it('is not taken for used up by its own session, and is by others', async () => {
+      const calls = new LimitedCalls(LIMITS, kind)
+      const [one, other] = [await calls.enter(SESSION), await calls.enter(SESSION)]
+      const held = await one.allowance.reserve({ tokens: 100 })
+      expect(one.allowance.spentLimit()).toBeUndefined()
+      expect(other.allowance.spentLimit()?.message).toContain('is used up')
+      held.settle({ tokens: 100 })
+      await nextTurn()
+      expect(one.allowance.spentLimit()?.message).toContain('is used up')
+    })
+  })
+
+  describe('What another process has given back', () => {
+    it('is noticed within a second by whoever took the limit for used up', async () => {
+      const calls = new LimitedCalls(LIMITS)
+      const session = await calls.enter(SESSION)
+      const now = jest.spyOn(performance, 'now')
+      const startMs = Math.ceil(performance.now())
+      const peek = jest.spyOn(calls.ledger, 'peek')
+      const elsewhere = await calls.make().allowance.reserve({ tokens: 100 })
+      for (const [ms, looks] of [
+        [0, 1],
+        [999, 1],
+        [1000, 2],
+      ] as const) {
+        now.mockReturnValue(startMs + ms)
+        expect(session.allowance.spentLimit()).toBeDefined()
+        expect(peek).toHaveBeenCalledTimes(looks)
+      }
+      elsewhere.settle({ tokens: 0 })
+      expect(session.allowance.spentLimit()).toBeUndefined()
+    })
+  })
+})
+
+const chat = (fields: object): number => {
+  const body = { model: 'm', messages: [{ role: 'user', content: 'Hello' }], ...fields }
+  return expectedOfChat(Buffer.byteLength(JSON.stringify(body)), body).tokens ?? NaN
+}
+
+const promptTokens = chat({})
+
+describe('What a chat request is expected to use', () => {
+  it('is a token for four bytes of its body, when it names no maximum', () => {
+    expect(promptTokens).toBe(Math.ceil('{"model":"m","messages":[{"role":"user","content":"Hello"}]}'.length / 4))
+  })
+
+  it.each([
+    [{ max_tokens: 1000 }, 1000],
+    [{ max_completion_tokens: 500 }, 500],
+    [{ max_tokens: 1000, max_completion_tokens: 500 }, 500],
+    [{ max_tokens: 1000, n: 3 }, 3000],
+    [{ max_tokens: 1e15 }, 1_000_000],
+    [{ max_tokens: 10, n: 1e15 }, 1280],
+    [{ max_tokens: null, n: null }, 0],
+    [{ max_tokens: 'many', n: -4 }, 0],
+    [{ max_tokens: -5 }, 0],
+  ])('adds what it allows each choice: %p', (fields, output) => {
+    const text = JSON.stringify(fields).length / 4
+    expect(chat(fields) - output - promptTokens).toBeGreaterThanOrEqual(0)
+    expect(chat(fields) - output - promptTokens).toBeLessThanOrEqual(text + 1)
+  })
+
+  it.each([
+    [{}, 1],
+    [{ n: 3 }, 3],
+    [{ max_tokens: 5 }, 0],
+    [{ max_completion_tokens: 5, n: 3 }, 0],
+    [{ max_tokens: null, n: null }, 1],
+    [{ max_tokens: 0, n: 2 }, 2],
+    [{ n: 1e15 }, 128],
+  ])('has so many answers of which it does not say how long they may be: %p', (fields, answers) => {
+    const body = { messages: [{ role: 'user', content: 'Hello' }], ...fields }
+    expect(expectedOfChat(100, body).unboundedAnswers).toBe(answers)
+  })
+
+  const LONG = 'four '.repeat(40_000)
+  const LETTERS = 'a'.repeat(200_000)
+  it.each<[string, object]>([
+    ['a text', { type: 'text', text: LONG }],
+    ['a text that looks like a data URL', { type: 'text', text: `data:image/png;base64,${LETTERS}` }],
+    ['a text that looks like Base64', { type: 'text', text: LETTERS }],
+    ['a URL whose data is no Base64', { type: 'image_url', image_url: { url: `data:text/plain,${LETTERS}` } }],
+    ['a URL that only begins like one', { type: 'image_url', image_url: { url: `data:,${LETTERS}` } }],
+    ['a document of plain text', { type: 'document', source: { type: 'text', data: LETTERS } }],
+    ['data that is no Base64', { type: 'document', source: { type: 'base64', data: LONG } }],
+  ])('counts %s by its length', (_name, part) => {
+    expect(chat({ messages: [{ role: 'user', content: [part] }] })).toBeGreaterThan(49_000)
+    expect(chat({ system: [part] })).toBeGreaterThan(49_000)
+  })
+
+  it.each<[string, object]>([
+    ['a picture', { type: 'image_url', image_url: { url: `data:image/png;base64,${LETTERS}` } }],
+    ['one with a parameter', { type: 'image_url', image_url: { url: `data:image/svg+xml;q=1;base64,${LETTERS}` } }],
+    ['a sound', { type: 'input_audio', input_audio: { data: LETTERS, format: 'wav' } }],
+    ['a file', { type: 'file', file: { file_data: `data:application/pdf;base64,${LETTERS}` } }],
+  ])('takes %s for a thousand tokens', (_name, part) => {
+    const expected = chat({ messages: [{ role: 'user', content: [part] }] })
+    expect(expected).toBeGreaterThan(1000)
+    expect(expected).toBeLessThan(1200)
+  })
+
+  it('takes a picture for a thousand tokens, in either family, and long text for text', () => {
+    const base64 = Buffer.alloc(300_000, 7).toString('base64')
+    const picture = { type: 'image_url', image_url: { url: `data:image/png;base64,${base64}` } }
+    const source = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: base64 } }
+    for (const part of [picture, source]) {
+      const expected = chat({ messages: [{ role: 'user', content: [part, part] }] })
+      expect(expected).toBeGreaterThan(2000)
+      expect(expected).toBeLessThan(2200)
+    }
+    const words = 'four '.repeat(40_000)
+    expect(chat({ messages: [{ role: 'user', content: words }] })).toBeGreaterThan(49_000)
+  })
+})
+
+describe('What speech is expected to take', () => {
+  it.each([
+    ['a'.repeat(150), undefined, 10],
+    ['a'.repeat(150), 2, 5],
+    ['a'.repeat(150), null, 10],
+    ['你'.repeat(50), undefined, 10],
+    ['你'.repeat(25) + 'a'.repeat(75), undefined, 10],
+  ])('%s at speed %p', (input, speed, seconds) => {
+    expect(expectedOfSpeech(input, speed).audioSeconds).toBeCloseTo(seconds)
+  })
+})
+
+describe('What a recording is expected to take', () => {
+  it('is its length, and a thousand tokens a minute where the model counts tokens', () => {
+    expect(expectedOfRecording(1, 90, false)).toEqual({ audioSeconds: 90 })
+    expect(expectedOfRecording(1, 90, true)).toEqual({ audioSeconds: 90, tokens: 1500 })
+  })
+
+  it('is guessed from its size when the file does not tell', () => {
+    expect(expectedOfRecording(160_000, undefined, false)).toEqual({ audioSeconds: 10, isGuess: true })
+    expect(expectedOfRecording(960_000, undefined, true)).toEqual({ audioSeconds: 60, tokens: 1000, isGuess: true })
   })
 })

@@ -1,15 +1,20 @@
-import type { GatewayError } from '../core/gateway-error.js'
-import type { HeldLimitName, LimitName, MinuteLimitName } from '../core/limit-names.js'
-import type { Allowance, ExpectedUse, SpentLimit, TokensAndAudio, WorkReservation } from '../core/quota.js'
+import type { GatewayError } from '../core/errors.js'
+import type {
+  Allowance,
+  ExpectedUse,
+  HeldLimitName,
+  LimitName,
+  MinuteLimitName,
+  SpentLimit,
+  TokensAndAudio,
+  WorkReservation,
+} from '../core/quota.js'
 import { type Call, callerLeft } from '../core/request-context.js'
 import type { CallOutcome } from '../observability/request-hooks.js'
+import type { Addition, Soon } from './counters.js'
 import type { LimitAccount } from './limit-account.js'
-import { writeLimitHeaders } from './limit-errors.js'
-import { heldRefusal, neverFits, shownRefusal, windowRefusal } from './limit-refusal.js'
-import type { Addition, Soon } from './limit-windows.js'
-import { CallReservation } from './reservations.js'
-import { usedBy } from './settlement.js'
-import { WorkReservations } from './work-reservations.js'
+import { heldRefusal, neverFits, shownRefusal, windowRefusal, writeLimitHeaders } from './limit-errors.js'
+import { CallReservation, usedBy, WorkReservations } from './reservations.js'
 
 /** What a call is, as far as limits ask. */
 export interface CallKind {

@@ -1,6 +1,56 @@
-import type { ExpectedUse, TokensAndAudio } from '../core/quota.js'
-import type { LimitAccount, ReservedName } from './limit-account.js'
-import type { Addition, Soon } from './limit-windows.js'
+import type { ExpectedUse, SpentLimit, TokensAndAudio, WorkReservation } from '../core/quota.js'
+import type { Call, CallLog, Units } from '../core/request-context.js'
+import { countedUnits } from '../core/usage-record.js'
+import type { CallOutcome } from '../observability/request-hooks.js'
+import type { Addition, Soon } from './counters.js'
+import type { HeldPoints, LimitAccount, ReservedName } from './limit-account.js'
+import { resetMsOf, spentMessage, windowRefusal } from './limit-errors.js'
+
+const ERRORS_FROM = 400
+
+/** What a speech has used of audio: counted by the gateway, which nobody charges for. */
+const SPOKEN = 'spoken_seconds'
+
+/**
+ * What a call that is over has used. A unit of which its usage says nothing is absent where what was expected of the
+ * call has to do (its answer was complete or on its way, or its caller left while the upstream worked), and 0 where
+ * nobody was served. `hasAudio`: seconds are of interest.
+ */
+export function usedBy({ log, departure }: Call, outcome: CallOutcome, hasAudio: boolean): TokensAndAudio {
+  const hasFailed = !outcome.left && outcome.status >= ERRORS_FROM
+  if (hasFailed || log.tried.length === 0) return NOTHING
+  const known = log.usage === undefined ? UNKNOWN : tokensAndAudio(log.usage.units)
+  const audioSeconds = hasAudio ? (known.audioSeconds ?? countedSeconds(log)) : undefined
+  const isPaid = departure.left ? log.bytesOut > 0 || (outcome.left && wasAtWork(log)) : log.failure === undefined
+  if (!isPaid) return { tokens: known.tokens ?? 0, audioSeconds: audioSeconds ?? 0 }
+  return { tokens: outcome.left && lacksAnswer(log) ? undefined : known.tokens, audioSeconds }
+}
+
+const NOTHING: TokensAndAudio = { tokens: 0, audioSeconds: 0 }
+const UNKNOWN: TokensAndAudio = {}
+
+/** Whether the last attempt was with its upstream when the caller left. */
+function wasAtWork({ tried, upstreamMs }: CallLog): boolean {
+  const failure = tried.at(-1)?.failure
+  return upstreamMs > 0 && (failure === undefined || failure === 'caller_left')
+}
+
+/** An estimate of the prompt says nothing of the answer that the upstream was at. */
+const lacksAnswer = ({ usage }: CallLog): boolean =>
+  usage?.estimated === true && countedUnits(usage.units).completionTokens === undefined
+
+/** Also where the upstream has reported its usage, but only in characters. */
+function countedSeconds({ usage, meter }: CallLog): number | undefined {
+  const seconds = usage?.units[SPOKEN] ?? meter?.usageSoFar()?.units[SPOKEN]
+  return typeof seconds === 'number' ? seconds : undefined
+}
+
+/** Prompt and completion together; seconds where the upstream counts any. */
+export function tokensAndAudio(units: Units): TokensAndAudio {
+  const { promptTokens, completionTokens, audioSeconds } = countedUnits(units)
+  const hasTokens = promptTokens !== undefined || completionTokens !== undefined
+  return { tokens: hasTokens ? (promptTokens ?? 0) + (completionTokens ?? 0) : undefined, audioSeconds }
+}
 
 /** The tokens and the seconds that one call has reserved, and what becomes of them. */
 export class CallReservation {
@@ -73,5 +123,73 @@ export class CallReservation {
 
   private add(name: ReservedName, amount: number): Soon<Addition | undefined> {
     return amount > 0 ? this.account.add(name, amount) : undefined
+  }
+}
+
+/** Sound comes many times a second, and what is counted elsewhere is not asked for each of them. */
+const LOOK_INTERVAL_MS = 1000
+
+/** What the pieces of work of one session hold of its key's limits. None of it is left when the session is over. */
+export class WorkReservations {
+  private readonly open = new Set<CallReservation>()
+  private isOver = false
+  private lookedAtMs = -Infinity
+
+  constructor(
+    private readonly account: LimitAccount,
+    /** Reserved for an answer that has no maximum. */
+    private readonly expectedOutputTokens: number,
+  ) {}
+
+  make(use: ExpectedUse): Soon<WorkReservation> {
+    const reservation = new CallReservation(this.account)
+    reservation.plan({ ...use, isGuess: true }, this.expectedOutputTokens)
+    const making = reservation.make()
+    return making === undefined ? this.made(reservation) : making.then(() => this.made(reservation))
+  }
+
+  /** As `Allowance` has it. */
+  spentLimit(): SpentLimit | undefined {
+    const name = this.account.spentName(this.held)
+    const state = name === undefined ? undefined : this.account.lastSeen(name)
+    if (name === undefined || state === undefined) return undefined
+    this.lookAgain(name)
+    return { limit: name, message: spentMessage(name, this.account, resetMsOf(state)), endsAtMs: state.endsAtMs }
+  }
+
+  /** The session is over: what nobody has settled is given back, and so is what is still to come. */
+  end(): void {
+    this.isOver = true
+    for (const reservation of this.open) reservation.settle(NOTHING)
+    this.open.clear()
+  }
+
+  private made(reservation: CallReservation): WorkReservation {
+    const { refused } = reservation
+    const refusal = refused && {
+      limit: refused,
+      message: windowRefusal(refused, this.account, reservation.asked(refused)).message,
+    }
+    if (refused !== undefined || this.isOver) reservation.settle(NOTHING)
+    else this.open.add(reservation)
+    const settle = (use: TokensAndAudio): void => {
+      this.open.delete(reservation)
+      reservation.settle(use)
+    }
+    return { refusal, settle }
+  }
+
+  private readonly held: HeldPoints = (name, allowed) => {
+    let points = 0
+    for (const reservation of this.open) points += reservation.held(name, allowed)
+    return points
+  }
+
+  /** What is missing may only be reserved, and be given back where this process does not see it. */
+  private lookAgain(name: ReservedName): void {
+    const nowMs = performance.now()
+    if (nowMs - this.lookedAtMs < LOOK_INTERVAL_MS) return
+    this.lookedAtMs = nowMs
+    void this.account.peek(name)
   }
 }

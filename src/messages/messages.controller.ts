@@ -1,11 +1,10 @@
 import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiSecurity, ApiTags } from '@nestjs/swagger'
 import { KeyGuard } from '../auth/key.guard.js'
-import type { UpstreamAnswer } from '../core/upstream-answer.js'
+import type { UpstreamAnswer } from '../core/byte-stream.js'
 import { ApiMessagesErrors } from '../dialects/error-docs.js'
 import { type JsonCall, JsonRequest } from '../server/json-request.js'
-import { MessagesDialect, type MessagesHeaders } from './messages-headers.decorator.js'
-import { CountTokensRequestDto, MessagesRequestDto } from './messages.dto.js'
+import { CountTokensRequestDto, MessagesDialect, type MessagesHeaders, MessagesRequestDto } from './messages.dto.js'
 import { MessagesService } from './messages.service.js'
 
 @ApiTags('messages')

@@ -1,13 +1,39 @@
 import { Injectable } from '@nestjs/common'
+import type { UpstreamAnswer } from '../core/byte-stream.js'
+import { GatewayError } from '../core/errors.js'
 import type { JsonBody } from '../core/json-body.js'
 import type { Call } from '../core/request-context.js'
-import type { UpstreamAnswer } from '../core/upstream-answer.js'
 import { expectedOfChat } from '../limits/estimate-usage.js'
-import type { MessagesProvider } from '../providers/messages.contract.js'
+import type { MessagesProvider } from '../providers/contract.js'
 import { ProviderRouter, type Route } from '../routing/router.js'
-import type { MessagesHeaders } from './messages-headers.decorator.js'
-import type { CountTokensRequestDto, MessagesRequestDto } from './messages.dto.js'
-import { assertThinkingBudget } from './thinking-budget.js'
+import type { CountTokensRequestDto, MessagesHeaders, MessagesRequestDto, Thinking } from './messages.dto.js'
+
+const MINIMUM_BUDGET_TOKENS = 1024
+/** With this beta the budget spans several turns and may exceed one answer's maximum. */
+const INTERLEAVED = 'interleaved-thinking'
+
+/** Upstream's rules for the specification's thinking mode, judged before anyone pays. */
+function assertThinkingBudget(
+  thinking: Thinking | null | undefined,
+  maximumTokens: number | undefined,
+  beta: string | undefined,
+): void {
+  if (thinking?.type !== 'enabled') return
+  const budget = thinking.budget_tokens
+  if (budget == null)
+    throw refused('missing_required_parameter', "Missing required parameter: 'thinking.budget_tokens'.")
+  if (budget < MINIMUM_BUDGET_TOKENS) {
+    throw refused(
+      'integer_below_min_value',
+      `thinking.budget_tokens: Input should be greater than or equal to ${MINIMUM_BUDGET_TOKENS}`,
+    )
+  }
+  if (maximumTokens === undefined || budget < maximumTokens || beta?.includes(INTERLEAVED) === true) return
+  throw refused('integer_above_max_value', '`max_tokens` must be greater than `thinking.budget_tokens`.')
+}
+
+const refused = (code: string, message: string): GatewayError =>
+  new GatewayError('invalid_request', message, { param: 'thinking.budget_tokens', code })
 
 const POLICY = { repeatableOnceSent: true } as const
 

@@ -1,4 +1,4 @@
-import { Controller, Get, HttpStatus, Res } from '@nestjs/common'
+import { Controller, Get, HttpStatus, Module, Res } from '@nestjs/common'
 import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger'
 import type { Response } from 'express'
 import { Readiness } from './readiness.js'
@@ -7,7 +7,7 @@ const STATUS_SCHEMA = { type: 'object', properties: { status: { type: 'string' }
 
 @ApiTags('health')
 @Controller('health')
-export class HealthController {
+class HealthController {
   constructor(private readonly readiness: Readiness) {}
 
   @Get('live')
@@ -26,3 +26,7 @@ export class HealthController {
     return { status: this.readiness.word }
   }
 }
+
+/** Liveness and readiness for operators' probes. */
+@Module({ controllers: [HealthController] })
+export class HealthModule {}

@@ -1,7 +1,15 @@
+import { readFileSync } from 'node:fs'
+import type { LoggerService } from '@nestjs/common'
 import { type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino'
 import type { LogLevel } from '../config/settings.js'
-import { scrubMessage } from '../core/message-text.js'
+import { scrubMessage } from '../core/errors.js'
 import { BatchedOutput } from './log-writer.js'
+
+/** Of this gateway, as `package.json` has it. */
+export function gatewayVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { readonly version: string }).version
+}
 
 export type Logger = PinoLogger
 
@@ -41,5 +49,30 @@ export function describeError(error: unknown): Record<string, unknown> {
     message: scrubMessage(error.message),
     ...(code === undefined ? {} : { code }),
     ...(cause instanceof Error ? { cause: describeError(cause) } : { stack: scrubMessage(error.stack ?? '') }),
+  }
+}
+
+/** Nest's own messages as lines of our log; its start-up chatter only at debug level. */
+export class NestLogger implements LoggerService {
+  constructor(private readonly logger: Logger) {}
+
+  log(message: unknown): void {
+    this.logger.debug(String(message))
+  }
+
+  error(message: unknown): void {
+    this.logger.error(String(message))
+  }
+
+  warn(message: unknown): void {
+    this.logger.warn(String(message))
+  }
+
+  debug(message: unknown): void {
+    this.logger.debug(String(message))
+  }
+
+  verbose(message: unknown): void {
+    this.logger.trace(String(message))
   }
 }

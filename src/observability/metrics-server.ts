@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { GatewayConfig } from '../config/settings.js'
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 /** A scraper sends a few hundred bytes and reads on. */
@@ -9,7 +10,7 @@ const HEADER_BYTES = 16_384
 /** More scrapers than anybody has. */
 const MAXIMUM_CONNECTIONS = 64
 
-export interface MetricsAddress {
+interface MetricsAddress {
   readonly host: string
   /** Absent = off. 0 takes any free one. */
   readonly port?: number
@@ -98,3 +99,12 @@ function end(response: ServerResponse, status: number, text: string, type = 'tex
 
 const isInUse = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && 'code' in error && error.code === 'EADDRINUSE'
+
+/** Where `/metrics` listens by the configuration; without a port when it is off. */
+export const metricsAddress = ({
+  server,
+  observability,
+}: Pick<GatewayConfig, 'server' | 'observability'>): MetricsAddress => ({
+  host: observability.metricsHost ?? server.host,
+  ...(server.metricsPort === 0 ? {} : { port: server.metricsPort }),
+})

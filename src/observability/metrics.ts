@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common'
-import { AggregatorRegistry, Registry } from 'prom-client'
+import { type Aggregator, AggregatorRegistry, Counter, Gauge, type Histogram, Registry } from 'prom-client'
 
 /** Whoever counts something may have to ask elsewhere first; whoever asks for the metrics must not wait for it. */
 const COLLECT_DEADLINE_MS = 2_000
@@ -66,3 +66,125 @@ function withinDeadline<Part>(part: Promise<Part>): Promise<Part> {
     })
   })
 }
+
+/** Durations sorted into buckets as they come: plain numbers, as this is done several times for each call. */
+export class BucketCounts {
+  /** One more than there are bounds: what is longer than the last. */
+  readonly counts: number[]
+  sumMs = 0
+
+  constructor(private readonly boundsMs: readonly number[]) {
+    this.counts = new Array<number>(boundsMs.length + 1).fill(0)
+  }
+
+  observe(durationMs: number): void {
+    const { boundsMs, counts } = this
+    let index = 0
+    while (index < boundsMs.length && durationMs > (boundsMs[index] ?? 0)) index++
+    counts[index] = (counts[index] ?? 0) + 1
+    this.sumMs += durationMs
+  }
+}
+
+export interface LabelledCounts {
+  readonly labels: Readonly<Record<string, string>>
+  readonly counts: BucketCounts
+}
+
+export interface BucketHistogram {
+  readonly name: string
+  readonly help: string
+  readonly labelNames: readonly string[]
+  readonly boundsMs: readonly number[]
+}
+
+interface Sample {
+  readonly metricName: string
+  readonly labels: Readonly<Record<string, string | number>>
+  readonly value: number
+}
+
+/**
+ * Shows counts as a histogram in seconds. The library's own histograms can only count for themselves, so the registry is
+ * given what it asks of one: its name, and its samples.
+ */
+export function registerHistogram(
+  metrics: Metrics,
+  { name, help, labelNames, boundsMs }: BucketHistogram,
+  read: () => readonly LabelledCounts[],
+): void {
+  const samples = (): Sample[] => read().flatMap((each) => samplesOf(name, boundsMs, each))
+  const metric = {
+    name,
+    help,
+    labelNames,
+    type: 'histogram',
+    aggregator: 'sum',
+    get: () => Promise.resolve({ name, help, type: 'histogram', aggregator: 'sum', values: samples() }),
+  }
+  metrics.registry.registerMetric(metric as unknown as Histogram)
+}
+
+function samplesOf(name: string, boundsMs: readonly number[], { labels, counts }: LabelledCounts): Sample[] {
+  let total = 0
+  const buckets = counts.counts.map((count, index) => {
+    const bound = boundsMs[index]
+    total += count
+    const le = bound === undefined ? '+Inf' : bound / 1000
+    return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: total }
+  })
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels, value: counts.sumMs / 1000 },
+    { metricName: `${name}_count`, labels, value: total },
+  ]
+}
+
+/** One number and what it is about. Labels come from short, fixed lists. */
+export interface Reading {
+  readonly labels: Readonly<Record<string, string>>
+  readonly value: number
+}
+
+export interface ReadMetric {
+  readonly name: string
+  readonly help: string
+  readonly labelNames: readonly string[]
+  /** How several processes of one gateway are told as one; default `sum`. */
+  readonly aggregator?: Aggregator
+}
+
+export type Read = () => readonly Reading[] | Promise<readonly Reading[]>
+
+/** A counter that is kept elsewhere as a plain number and read when somebody asks. What is not read is not shown. */
+export function registerCounter(metrics: Metrics, metric: ReadMetric, read: Read): void {
+  new Counter({
+    ...metric,
+    registers: [metrics.registry],
+    async collect() {
+      const readings = await read()
+      this.reset()
+      for (const { labels, value } of readings) this.inc(labels, value)
+    },
+  })
+}
+
+/** The same for a number that goes up and down. */
+export function registerGauge(metrics: Metrics, metric: ReadMetric, read: Read): void {
+  new Gauge({
+    ...metric,
+    registers: [metrics.registry],
+    async collect() {
+      const readings = await read()
+      this.reset()
+      for (const { labels, value } of readings) this.set(labels, value)
+    },
+  })
+}
+
+/** The one reading of a metric without labels. */
+export const single = (value: number): readonly Reading[] => [{ labels: {}, value }]
+
+/** A reading for each key of a record, under the label `name`. */
+export const byLabel = (name: string, values: Readonly<Record<string, number>>): readonly Reading[] =>
+  Object.entries(values).map(([label, value]) => ({ labels: { [name]: label }, value }))

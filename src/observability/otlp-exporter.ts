@@ -1,8 +1,8 @@
-import { SpanKind, SpanStatusCode, TraceFlags, type HrTime, type SpanContext } from '@opentelemetry/api'
+import { type HrTime, type SpanContext, SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from '@opentelemetry/sdk-trace'
-import type { SpanRecord } from './span-record.js'
+import type { SpanRecord } from './tracing.js'
 
 /** Spans that wait for the collector or are on their way to it; beyond it they are dropped. */
 const MAXIMUM_WAITING = 2048

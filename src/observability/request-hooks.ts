@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { GatewayError } from '../core/gateway-error.js'
+import { GatewayError } from '../core/errors.js'
 import type { Call } from '../core/request-context.js'
 
 /** nginx's word for a caller who left before the answer was complete; there is no status on the wire then. */

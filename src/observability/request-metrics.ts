@@ -1,14 +1,131 @@
 import { Injectable } from '@nestjs/common'
-import type { Call } from '../core/request-context.js'
-import { type LabelledCounts, registerHistogram } from './bucket-counts.js'
-import { CALL_PHASES, CallCounts, PHASE_BOUNDS_MS } from './call-counts.js'
-import { verdictOf } from './call-verdict.js'
-import { Metrics } from './metrics.js'
-import { KnownRoutes } from './observability-known-routes.js'
-import { type Reading, registerCounter, registerGauge } from './readings.js'
+import { ConfigStore } from '../config/config-store.js'
+import { ERROR_KINDS, type ErrorKind, GatewayError } from '../core/errors.js'
+import type { Attempt, Call } from '../core/request-context.js'
+import { CALL_VERDICTS, type CallVerdict, verdictOf } from './access-log.js'
+import {
+  BucketCounts,
+  type LabelledCounts,
+  Metrics,
+  type Reading,
+  registerCounter,
+  registerGauge,
+  registerHistogram,
+} from './metrics.js'
 import { CallEndings, type CallOutcome } from './request-hooks.js'
-import { type KnownRoute, OTHER_METHOD } from './routes.js'
-import { TRAFFIC_FAMILIES, type TrafficFamily } from './traffic-family.js'
+import { type KnownRoute, KnownRoutes, OTHER_METHOD, TRAFFIC_FAMILIES, type TrafficFamily } from './routes.js'
+
+const ANSWERED = 'ok'
+
+/** The kinds by which an answer that had begun can still fail by its upstream's fault. */
+const LATE_FAILURES: ReadonlySet<ErrorKind> = new Set(['upstream_failed', 'upstream_timeout'])
+
+/** Counts what was tried at upstreams for callers, and why calls failed. */
+@Injectable()
+export class AttemptMetrics {
+  /** By channel, then by outcome. Channels that the configuration no longer has are forgotten. */
+  private readonly channels = new Map<string, Map<string, number>>()
+  /** Each kind from the beginning: a counter that begins with its first failure has not grown by it. */
+  private readonly failures = new Map(Object.keys(ERROR_KINDS).map((kind) => [kind as ErrorKind, 0]))
+
+  constructor(
+    private readonly store: ConfigStore,
+    endings: CallEndings,
+    metrics: Metrics,
+  ) {
+    endings.watch(this.onEnding)
+    store.onChange(({ channels }) => {
+      const ids = new Set(channels.map(({ id }) => id))
+      for (const id of this.channels.keys()) if (!ids.has(id)) this.channels.delete(id)
+    })
+    this.register(metrics)
+  }
+
+  private readonly onEnding = ({ log: { tried, failure } }: Call): void => {
+    const kind = failure === undefined ? undefined : failure instanceof GatewayError ? failure.kind : 'internal'
+    for (const attempt of tried) this.countAttempt(attempt, attempt === tried[tried.length - 1] ? kind : undefined)
+    if (kind !== undefined) this.failures.set(kind, (this.failures.get(kind) ?? 0) + 1)
+  }
+
+  /** `kind` is how the call failed that ended with this attempt. */
+  private countAttempt({ channelId, failure }: Attempt, kind: ErrorKind | undefined): void {
+    const late = kind !== undefined && LATE_FAILURES.has(kind) ? kind : ANSWERED
+    const outcome = failure ?? late
+    const outcomes = this.channels.get(channelId)
+    if (outcomes !== undefined) outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+    // A call may end after the reload that took its channel away.
+    else if (this.isConfigured(channelId)) this.channels.set(channelId, new Map([[outcome, 1]]))
+  }
+
+  private isConfigured(channelId: string): boolean {
+    return this.store.current.channels.some(({ id }) => id === channelId)
+  }
+
+  private register(metrics: Metrics): void {
+    registerCounter(
+      metrics,
+      {
+        name: 'gateway_attempts_total',
+        help: 'What was tried at upstreams for callers, by how it ended.',
+        labelNames: ['channel', 'outcome'],
+      },
+      () =>
+        [...this.channels].flatMap(([channel, outcomes]) =>
+          [...outcomes].map(([outcome, value]) => ({ labels: { channel, outcome }, value })),
+        ),
+    )
+    registerCounter(
+      metrics,
+      { name: 'gateway_failures_total', help: 'Requests that failed, by kind of error.', labelNames: ['kind'] },
+      () => [...this.failures].map(([kind, value]) => ({ labels: { kind }, value })),
+    )
+  }
+}
+
+/** Into what a call's time is divided. `total` holds the others. */
+const CALL_PHASES = ['total', 'gateway', 'receive', 'upstream', 'first_byte'] as const
+export type CallPhase = (typeof CALL_PHASES)[number]
+
+/** From a millisecond, which is what the gateway takes itself, to an hour, which is how long sessions may be open. */
+const PHASE_BOUNDS_MS: readonly number[] = [
+  1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000, 3_600_000,
+]
+
+export interface EndedCalls {
+  readonly method: string
+  readonly status: number
+  readonly verdict: CallVerdict
+  readonly count: number
+}
+
+/** What has become of the calls of one route: plain numbers, as every call is counted. */
+class CallCounts {
+  readonly phases: Readonly<Record<CallPhase, BucketCounts>> = {
+    total: new BucketCounts(PHASE_BOUNDS_MS),
+    gateway: new BucketCounts(PHASE_BOUNDS_MS),
+    receive: new BucketCounts(PHASE_BOUNDS_MS),
+    upstream: new BucketCounts(PHASE_BOUNDS_MS),
+    first_byte: new BucketCounts(PHASE_BOUNDS_MS),
+  }
+  /** By method, then by a number made of status and verdict. */
+  private readonly ended = new Map<string, Map<number, number>>()
+
+  end(method: string, status: number, verdict: CallVerdict): void {
+    const key = status * CALL_VERDICTS.length + CALL_VERDICTS.indexOf(verdict)
+    const ofMethod = this.ended.get(method)
+    if (ofMethod === undefined) this.ended.set(method, new Map([[key, 1]]))
+    else ofMethod.set(key, (ofMethod.get(key) ?? 0) + 1)
+  }
+
+  *endedCalls(): Iterable<EndedCalls> {
+    for (const [method, counts] of this.ended) {
+      for (const [key, count] of counts) {
+        const verdict = CALL_VERDICTS[key % CALL_VERDICTS.length] ?? 'gateway_failed'
+        yield { method, status: Math.floor(key / CALL_VERDICTS.length), verdict, count }
+      }
+    }
+  }
+}
 
 interface FamilyCounts {
   inFlight: number

@@ -1,4 +1,72 @@
-import { familyOf, type TrafficFamily } from './traffic-family.js'
+import { Injectable, Module, type OnApplicationBootstrap } from '@nestjs/common'
+import { HttpAdapterHost } from '@nestjs/core'
+import type { Application } from 'express'
+
+/** What this reads of Express' router: its layers, each with a route or none. */
+interface RouterLayer {
+  readonly route?: { readonly path: string; readonly methods: Readonly<Record<string, boolean>> }
+}
+
+/** Every route, in the order it was registered; its methods in upper case. */
+const routesOf = (app: Application): { readonly path: string; readonly methods: readonly string[] }[] =>
+  layersOf(app).flatMap(({ route }) =>
+    route === undefined ? [] : [{ path: route.path, methods: Object.keys(route.methods).map((m) => m.toUpperCase()) }],
+  )
+
+/** The methods that exist for a path, upper case; empty for a path that no route knows. */
+export function methodsOf(app: Application, path: string): readonly string[] {
+  const methods = new Set<string>()
+  for (const { route } of layersOf(app)) {
+    if (route === undefined || !matchesPattern(route.path, path)) continue
+    for (const method of Object.keys(route.methods)) methods.add(method.toUpperCase())
+  }
+  if (methods.has('GET')) methods.add('HEAD')
+  return [...methods].sort()
+}
+
+/** Our routes are literal segments and `:parameters`, nothing else. */
+function matchesPattern(pattern: string, path: string): boolean {
+  const expected = pattern.split('/')
+  const segments = path.split('/')
+  return (
+    expected.length === segments.length &&
+    expected.every((segment, index) => (segment.startsWith(':') ? segments[index] !== '' : segment === segments[index]))
+  )
+}
+
+const layersOf = (app: Application): readonly RouterLayer[] =>
+  (app.router as unknown as { readonly stack: readonly RouterLayer[] }).stack
+
+/** What a route is about, for figures that need not tell each route. */
+export type TrafficFamily =
+  | 'chat'
+  | 'messages'
+  | 'speech'
+  | 'transcription'
+  | 'translation'
+  | 'realtime'
+  | 'video'
+  | 'image'
+  | 'document'
+  | 'other'
+
+const PREFIXES: readonly (readonly [prefix: string, family: TrafficFamily])[] = [
+  ['/v1/chat/', 'chat'],
+  ['/v1/messages', 'messages'],
+  ['/v1/audio/speech', 'speech'],
+  ['/v1/audio/transcriptions', 'transcription'],
+  ['/v1/audio/translations', 'translation'],
+  ['/v1/realtime', 'realtime'],
+  ['/vidgen/', 'video'],
+  ['/imggen/', 'image'],
+  ['/v1/document/', 'document'],
+]
+
+export const TRAFFIC_FAMILIES: readonly TrafficFamily[] = [...PREFIXES.map(([, family]) => family), 'other']
+
+/** The family of a route's template. */
+const familyOf = (template: string): TrafficFamily =>
+  PREFIXES.find(([prefix]) => template.startsWith(prefix))?.[1] ?? 'other'
 
 /** A route as the server has it: `/imggen/task/:id/fetch`, `/admin/*path`. */
 export interface RouteTemplate {
@@ -72,3 +140,20 @@ function knownRoute(template: string, methods: readonly string[]): KnownRoute {
 
 const matches = (expected: readonly string[], segments: readonly string[]): boolean =>
   expected.every((segment, index) => (segment.startsWith(':') ? segments[index] !== '' : segment === segments[index]))
+
+/** The routes of this server, once it has them. */
+@Injectable()
+export class KnownRoutes implements OnApplicationBootstrap {
+  table = new RouteTable([])
+
+  constructor(private readonly host: HttpAdapterHost) {}
+
+  /** Nest calls it when every module has registered its routes. */
+  onApplicationBootstrap(): void {
+    this.table = new RouteTable(routesOf(this.host.httpAdapter.getInstance<Application>()))
+  }
+}
+
+/** Gives `KnownRoutes` to those who count or trace by route; needs an application with a server. */
+@Module({ providers: [KnownRoutes], exports: [KnownRoutes] })
+export class KnownRoutesModule {}

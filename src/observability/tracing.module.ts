@@ -1,6 +1,66 @@
-import { Module } from '@nestjs/common'
-import { KnownRoutesModule } from './known-routes.module.js'
-import { Tracing } from './tracing.service.js'
+import { Injectable, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common'
+import { ConfigStore } from '../config/config-store.js'
+import { beginTrace } from '../core/trace.js'
+import { gatewayVersion } from './logger.js'
+import { byLabel, Metrics, registerCounter } from './metrics.js'
+import type { SpanCounts, SpanSender } from './otlp-exporter.js'
+import { CallEndings } from './request-hooks.js'
+import { KnownRoutes, KnownRoutesModule } from './routes.js'
+import { spansOf } from './tracing.js'
+
+/** What a collector that does not answer may keep a shutdown waiting. */
+const CLOSE_DEADLINE_MS = 2_000
+
+const NOTHING_SENT: SpanCounts = { sent: 0, failed: 0, dropped: 0 }
+
+/**
+ * Traces every call where a collector is configured: goes on with the trace of its caller, names each attempt to its
+ * upstream, and sends the spans when the call is over. Without a collector nothing is loaded, watched or sent.
+ */
+@Injectable()
+class Tracing implements OnModuleInit, OnApplicationShutdown {
+  private sender: SpanSender | undefined
+
+  constructor(
+    private readonly store: ConfigStore,
+    private readonly endings: CallEndings,
+    private readonly known: KnownRoutes,
+    metrics: Metrics,
+  ) {
+    registerCounter(
+      metrics,
+      {
+        name: 'gateway_trace_spans_total',
+        help: 'Spans sent to the collector, refused by it, or dropped because too many waited.',
+        labelNames: ['outcome'],
+      },
+      () => byLabel('outcome', { ...(this.sender?.counts ?? NOTHING_SENT) }),
+    )
+  }
+
+  async onModuleInit(): Promise<void> {
+    const { otlpUrl, otlpHeaders } = this.store.current.observability
+    if (otlpUrl === undefined) return
+    const { SpanSender } = await import('./otlp-exporter.js')
+    this.watch(new SpanSender({ url: otlpUrl, headers: otlpHeaders, version: gatewayVersion() }))
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.sender?.close(CLOSE_DEADLINE_MS)
+  }
+
+  private watch(sender: SpanSender): void {
+    this.sender = sender
+    this.endings.watchBeginnings((call, { headers }) => {
+      call.trace = beginTrace(headers, this.store.current.observability.traceSampleRatio)
+    })
+    this.endings.watch((call, outcome) => {
+      const { trace } = call
+      if (trace?.isSampled !== true) return
+      for (const span of spansOf(call, trace, outcome, this.known.table.find(call.path))) sender.send(span)
+    })
+  }
+}
 
 /** OpenTelemetry traces of calls, where a collector is configured. */
 @Module({ imports: [KnownRoutesModule], providers: [Tracing] })

@@ -1,11 +1,27 @@
-import type { CallTrace } from '../core/call-trace.js'
-import { countedUnits } from '../core/counted-units.js'
 import type { Attempt, Call } from '../core/request-context.js'
-import { newSpanId } from '../core/span-ids.js'
-import { verdictOf } from './call-verdict.js'
+import { type CallTrace, newSpanId } from '../core/trace.js'
+import { countedUnits } from '../core/usage-record.js'
+import { verdictOf } from './access-log.js'
 import type { CallOutcome } from './request-hooks.js'
 import { type KnownRoute, OTHER_METHOD } from './routes.js'
-import type { SpanRecord } from './span-record.js'
+
+/** A span that is over, without the packages that send it. Times are Unix milliseconds with fractions. */
+export interface SpanRecord {
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId?: string
+  /** The parent is somebody else's: the caller's. */
+  readonly isParentRemote: boolean
+  /** `server` = a request of a caller; `client` = an attempt at an upstream. */
+  readonly kind: 'server' | 'client'
+  readonly name: string
+  readonly startMs: number
+  readonly endMs: number
+  readonly isError: boolean
+  readonly attributes: Readonly<Record<string, string | number | boolean>>
+  /** When the answer began; attempts that got one. */
+  readonly answeredAtMs?: number
+}
 
 const MAXIMUM_MODEL_CHARACTERS = 128
 const SERVER_ERROR = 500

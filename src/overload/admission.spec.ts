@@ -1,127 +1,518 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { parseConfig } from '../config/load-config.js'
 import type { AdmissionSection } from '../config/settings.js'
-import { Admission } from './admission.js'
+import { renderError } from '../dialects/error-format.js'
+import { Admission, REFUSAL_REASONS, shareOfAdmission } from './admission.js'
+import {
+  collectGarbage,
+  LoopLoad,
+  memoryBesideDocuments,
+  MemoryLoad,
+  type MemoryReading,
+  readProcessMemory,
+} from './load-monitor.js'
+import { refusalError, Refusals, RequestDoor } from './request-gate.js'
 
-const SETTINGS: AdmissionSection = {
-  concurrentRequests: 100,
-  bytesInFlight: 1_000_000,
-  callerShare: 0.5,
-  loopDelayHighMs: 100,
-  loopDelayLowMs: 5,
-  memoryHighShare: 0.9,
-  memoryLowShare: 0.8,
-}
-
-beforeEach(() => {
-  jest.useFakeTimers()
-})
-afterEach(() => {
-  jest.useRealTimers()
-})
-
-/** A process whose memory, work and clock are what the test says. */
-class Machine {
-  memoryShare = 0.1
-  readonly admission: Admission
-  private nowMs = 1_000
-  private workedMs = 0
-
-  constructor(settings: Partial<AdmissionSection> = {}) {
-    this.admission = new Admission(() => ({ ...SETTINGS, ...settings }), {
-      readMemory: () => ({
-        residentBytes: this.memoryShare * 1_000,
-        availableBytes: 1_000,
-        heapBytes: 1,
-        heapLimitBytes: 1_000,
-      }),
-      collectGarbage: () => undefined,
-      nowMs: () => this.nowMs,
-      workedMs: () => this.workedMs,
-    })
-    this.admission.start()
+describe('admission', () => {
+  const SETTINGS: AdmissionSection = {
+    concurrentRequests: 100,
+    bytesInFlight: 1_000_000,
+    callerShare: 0.5,
+    loopDelayHighMs: 100,
+    loopDelayLowMs: 5,
+    memoryHighShare: 0.9,
+    memoryLowShare: 0.8,
   }
 
-  judge(): string | undefined {
-    return this.admission.judge(this.nowMs)
-  }
+  beforeEach(() => {
+    jest.useFakeTimers()
+  })
+  afterEach(() => {
+    jest.useRealTimers()
+  })
 
-  begin(times: number): void {
-    for (let begun = 0; begun < times; begun++) this.admission.begin()
-  }
+  /** A process whose memory, work and clock are what the test says. */
+  class Machine {
+    memoryShare = 0.1
+    readonly admission: Admission
+    private nowMs = 1_000
+    private workedMs = 0
 
-  /** Time in which nothing is done. */
-  rest(durationMs: number): void {
-    this.workedMs = 0
-    for (const endMs = this.nowMs + durationMs; this.nowMs < endMs; this.nowMs += 1) jest.advanceTimersByTime(1)
-  }
+    constructor(settings: Partial<AdmissionSection> = {}) {
+      this.admission = new Admission(() => ({ ...SETTINGS, ...settings }), {
+        readMemory: () => ({
+          residentBytes: this.memoryShare * 1_000,
+          availableBytes: 1_000,
+          heapBytes: 1,
+          heapLimitBytes: 1_000,
+        }),
+        collectGarbage: () => undefined,
+        nowMs: () => this.nowMs,
+        workedMs: () => this.workedMs,
+      })
+      this.admission.start()
+    }
 
-  /** A turn of the event loop goes on for so long: no timer runs. */
-  work(turnMs: number): void {
-    this.workedMs = turnMs
-    this.nowMs += turnMs
-  }
+    judge(): string | undefined {
+      return this.admission.judge(this.nowMs)
+    }
 
-  /** So many turns of such a length. */
-  turns(count: number, turnMs: number): void {
-    for (let turn = 0; turn < count; turn++) {
-      this.work(turnMs)
-      this.nowMs += this.admission.loop.intervalMs
-      jest.advanceTimersByTime(this.admission.loop.intervalMs)
+    begin(times: number): void {
+      for (let begun = 0; begun < times; begun++) this.admission.begin()
+    }
+
+    /** Time in which nothing is done. */
+    rest(durationMs: number): void {
+      this.workedMs = 0
+      for (const endMs = this.nowMs + durationMs; this.nowMs < endMs; this.nowMs += 1) jest.advanceTimersByTime(1)
+    }
+
+    /** A turn of the event loop goes on for so long: no timer runs. */
+    work(turnMs: number): void {
+      this.workedMs = turnMs
+      this.nowMs += turnMs
+    }
+
+    /** So many turns of such a length. */
+    turns(count: number, turnMs: number): void {
+      for (let turn = 0; turn < count; turn++) {
+        this.work(turnMs)
+        this.nowMs += this.admission.loop.intervalMs
+        jest.advanceTimersByTime(this.admission.loop.intervalMs)
+      }
     }
   }
-}
 
-describe('A new request', () => {
-  it('is let in until as many are under way as may be, and again when one has ended', () => {
-    const machine = new Machine({ concurrentRequests: 2 })
-    machine.begin(1)
-    expect(machine.judge()).toBeUndefined()
-    machine.begin(1)
-    expect([machine.judge(), machine.admission.underWay]).toEqual(['concurrency', 2])
-    machine.admission.end()
-    expect(machine.judge()).toBeUndefined()
+  describe('A new request', () => {
+    it('is let in until as many are under way as may be, and again when one has ended', () => {
+      const machine = new Machine({ concurrentRequests: 2 })
+      machine.begin(1)
+      expect(machine.judge()).toBeUndefined()
+      machine.begin(1)
+      expect([machine.judge(), machine.admission.underWay]).toEqual(['concurrency', 2])
+      machine.admission.end()
+      expect(machine.judge()).toBeUndefined()
+    })
+
+    it('is one of sixteen at once while memory is short, and of all when it is not any more', () => {
+      const machine = new Machine()
+      machine.begin(15)
+      machine.memoryShare = 0.95
+      machine.rest(1_000)
+      expect(machine.judge()).toBeUndefined()
+      machine.begin(1)
+      expect(machine.judge()).toBe('memory')
+      machine.memoryShare = 0.85
+      machine.rest(1_000)
+      expect(machine.judge()).toBe('memory')
+      machine.memoryShare = 0.75
+      machine.rest(1_000)
+      expect(machine.judge()).toBeUndefined()
+    })
+
+    it('is never one of more than may be at once, however short memory is', () => {
+      const machine = new Machine({ concurrentRequests: 1 })
+      machine.memoryShare = 0.95
+      machine.rest(1_000)
+      machine.begin(1)
+      expect(machine.judge()).toBe('memory')
+    })
+
+    it('has a part of each turn of the event loop while these are too long, and all of them when they are not', () => {
+      const machine = new Machine()
+      machine.turns(6, 200)
+      expect([machine.judge(), machine.judge()]).toEqual([undefined, undefined])
+      machine.work(200)
+      expect(machine.judge()).toBe('loop_delay')
+      machine.rest(3_000)
+      machine.work(200)
+      expect([machine.judge(), machine.judge()]).toEqual([undefined, undefined])
+    })
+
+    it('is counted under its reason when it is refused', () => {
+      const { admission } = new Machine()
+      admission.noteRefusal('memory')
+      admission.noteRefusal('loop_delay')
+      admission.noteRefusal('memory')
+      expect(admission.refused).toEqual({ concurrency: 0, loop_delay: 1, memory: 2 })
+    })
+  })
+})
+
+const config = (server: string, admission = '') => parseConfig(`{server: {${server}}, admission: {${admission}}}`, {})
+
+describe('the share of one worker', () => {
+  it('is all of it where there is one', () => {
+    const whole = config('workers: 1', 'bytesInFlight: 100000000, memoryBytes: 1000000000')
+    expect(shareOfAdmission(whole)).toEqual({ ...whole.admission, documentsBytes: 2 * 805_306_368 })
   })
 
-  it('is one of sixteen at once while memory is short, and of all when it is not any more', () => {
-    const machine = new Machine()
-    machine.begin(15)
-    machine.memoryShare = 0.95
-    machine.rest(1_000)
-    expect(machine.judge()).toBeUndefined()
-    machine.begin(1)
-    expect(machine.judge()).toBe('memory')
-    machine.memoryShare = 0.85
-    machine.rest(1_000)
-    expect(machine.judge()).toBe('memory')
-    machine.memoryShare = 0.75
-    machine.rest(1_000)
-    expect(machine.judge()).toBeUndefined()
+  it('is its part of the memory, and of nothing else', () => {
+    const whole = config('workers: 4', 'bytesInFlight: 100000001, memoryBytes: 1000000000')
+    expect(shareOfAdmission(whole)).toEqual({
+      ...whole.admission,
+      bytesInFlight: 25000000,
+      memoryBytes: 250000000,
+      documentsBytes: 2 * 805_306_368,
+    })
   })
 
-  it('is never one of more than may be at once, however short memory is', () => {
-    const machine = new Machine({ concurrentRequests: 1 })
-    machine.memoryShare = 0.95
-    machine.rest(1_000)
-    machine.begin(1)
-    expect(machine.judge()).toBe('memory')
+  it('leaves to the processes that read documents what they may have: each worker has its own', () => {
+    const documents = (workers: number): number =>
+      shareOfAdmission(
+        parseConfig(`{server: {workers: ${workers}}, documents: {processes: 3, memoryBytes: 200000000}}`, {}),
+      ).documentsBytes
+    expect([1, 4].map(documents)).toEqual([600000000, 600000000])
   })
 
-  it('has a part of each turn of the event loop while these are too long, and all of them when they are not', () => {
-    const machine = new Machine()
-    machine.turns(6, 200)
-    expect([machine.judge(), machine.judge()]).toEqual([undefined, undefined])
-    machine.work(200)
-    expect(machine.judge()).toBe('loop_delay')
-    machine.rest(3_000)
-    machine.work(200)
-    expect([machine.judge(), machine.judge()]).toEqual([undefined, undefined])
+  it('is its part of what the machine or its container has', () => {
+    expect(shareOfAdmission(config('workers: 4'))).not.toHaveProperty('memoryBytes')
+    const { availableBytes } = readProcessMemory(1)
+    expect(readProcessMemory(4).availableBytes).toBe(availableBytes / 4)
+  })
+})
+
+describe('loop load', () => {
+  const WATERMARKS = { loopDelayHighMs: 100, loopDelayLowMs: 10 }
+  const TURNS_TO_RECOVER = 60
+
+  let nowMs: number
+  let load: LoopLoad
+  beforeEach(() => {
+    nowMs = 1_000
+    load = new LoopLoad(() => WATERMARKS, nowMs)
   })
 
-  it('is counted under its reason when it is refused', () => {
-    const { admission } = new Machine()
-    admission.noteRefusal('memory')
-    admission.noteRefusal('loop_delay')
-    admission.noteRefusal('memory')
-    expect(admission.refused).toEqual({ concurrency: 0, loop_delay: 1, memory: 2 })
+  /**
+   * One turn of an event loop in which `requests` come one after the other and each that is admitted takes `costMs`, each
+   * refused one a hundredth of that; `otherMs` is what is done beside them, and for `stolenMs` somebody else had the processor.
+   * Returns how many were admitted.
+   */
+  function turn(requests: number, costMs = 0, otherMs = 0, stolenMs = 0): number {
+    const startedAtMs = nowMs
+    let admitted = 0
+    for (let index = 0; index < requests; index++) {
+      const isIn = load.admits(nowMs)
+      if (isIn) admitted++
+      nowMs += isIn ? costMs : costMs / 100
+    }
+    const workedMs = nowMs - startedAtMs + otherMs
+    nowMs += otherMs + stolenMs + load.intervalMs
+    load.turned(nowMs, load.intervalMs, workedMs)
+    return admitted
+  }
+
+  const turns = (count: number, ...what: Parameters<typeof turn>): number[] =>
+    Array.from({ length: count }, () => turn(...what))
+
+  describe('A calm event loop', () => {
+    it('admits all of a burst that its turn can take', () => {
+      expect(turn(900, 0.1)).toBe(900)
+      expect([load.isShedding, load.delayMs]).toEqual([false, expect.closeTo(90, 5)])
+    })
+
+    it('admits some hundred requests together however long they take', () => {
+      expect(turn(512, 5)).toBe(512)
+      expect(load.isShedding).toBe(false)
+    })
+
+    it('takes one slow piece of work, or four in a row, for no overload', () => {
+      expect(turns(4, 10, 0, 2_000)).toEqual([10, 10, 10, 10])
+      expect(turn(10)).toBe(10)
+      expect(turns(4, 10, 0, 2_000)).toEqual([10, 10, 10, 10])
+      expect(load.isShedding).toBe(false)
+    })
+
+    it('is not overloaded by turns that are long because others have the processor', () => {
+      turns(50, 10, 0, 5, 400)
+      expect([load.isShedding, load.delayMs]).toEqual([false, 405])
+    })
+
+    it('is looked at fifty times a second, and with a low watermark more often', () => {
+      expect(load.intervalMs).toBe(20)
+      expect(new LoopLoad(() => ({ loopDelayHighMs: 25, loopDelayLowMs: 5 }), 0).intervalMs).toBe(5)
+    })
+  })
+
+  describe('An event loop under more requests than it can serve', () => {
+    it('refuses those that come when a turn has lasted as long as it may, and from then on all that are too many', () => {
+      expect(turn(5_000, 0.1)).toBeLessThanOrEqual(1_002)
+      expect(load.isShedding).toBe(true)
+      const admitted = turns(200, 300, 0.1)
+      const delays = turns(50, 300, 0.1).map(() => load.delayMs)
+      expect(Math.max(...delays)).toBeLessThan(20)
+      expect(Math.min(...admitted)).toBeGreaterThan(10)
+    })
+
+    it('sheds as well when its turns are long for another reason and stay so', () => {
+      turns(9, 10, 0, 101)
+      expect(load.isShedding).toBe(false)
+      turns(1, 10, 0, 101)
+      expect(load.isShedding).toBe(true)
+      // What was admitted before keeps it busy: hardly anything new comes in until that is over.
+      turns(20, 50, 0.1, 200)
+      expect(turn(50, 0.1, 200)).toBeLessThanOrEqual(21)
+    })
+
+    it('admits at least one request in every turn, whatever happens', () => {
+      turn(5_000, 1)
+      nowMs += 60_000
+      expect(turn(5)).toBe(1)
+    })
+
+    it('does not count the refusals themselves against those who are admitted', () => {
+      turn(5_000, 0.1)
+      // Thousands who do not wait before they come again make long turns; the share of the admitted stays.
+      const admitted = turns(300, 4_000, 1).slice(200)
+      expect(Math.min(...admitted)).toBeGreaterThanOrEqual(5)
+    })
+  })
+
+  describe('An event loop that was overloaded', () => {
+    beforeEach(() => {
+      turn(5_000, 0.1)
+      turns(100, 300, 0.1)
+    })
+
+    it('admits everything again soon after the load has fallen', () => {
+      turns(TURNS_TO_RECOVER, 5, 0.1)
+      expect(turns(100, 20, 0.1)).toEqual(Array.from({ length: 100 }, () => 20))
+    })
+
+    it('is calm again once hardly anything was refused for a second, and not before', () => {
+      const calmAtMs = nowMs + 2_000
+      while (load.isShedding && nowMs < calmAtMs) turn(5, 0.1)
+      expect(load.isShedding).toBe(false)
+      expect(turn(900, 0.1)).toBe(900)
+    })
+
+    it('is calm again as soon as it leaves a good part of its processor unused, whatever was refused meanwhile', () => {
+      const calmAtMs = nowMs + 2_100
+      while (load.isShedding && nowMs < calmAtMs) turn(40, 0.1, 0, 30)
+      expect(load.isShedding).toBe(false)
+    })
+
+    it('is not calm while more than a few of its requests are refused', () => {
+      for (const untilMs = nowMs + 5_000; nowMs < untilMs;) turn(150, 0.1)
+      expect(load.isShedding).toBe(true)
+    })
+
+    it('goes by the watermarks as they are now', () => {
+      const changed = { ...WATERMARKS }
+      load = new LoopLoad(() => changed, nowMs)
+      changed.loopDelayHighMs = 1_000
+      turn(1)
+      expect(turn(5_000, 0.1)).toBe(5_000)
+    })
+  })
+})
+
+describe('memory load', () => {
+  let reading: { -readonly [name in keyof MemoryReading]: MemoryReading[name] }
+  let collections: number
+  let afterCollection: () => void
+  let load: MemoryLoad
+  beforeEach(() => {
+    reading = { residentBytes: 0, availableBytes: 1_000, heapBytes: 0, heapLimitBytes: 1_000 }
+    collections = 0
+    afterCollection = () => undefined
+    load = new MemoryLoad(
+      () => ({ memoryHighShare: 0.9, memoryLowShare: 0.8 }),
+      () => ({ ...reading }),
+      () => {
+        collections++
+        afterCollection()
+      },
+    )
+  })
+
+  describe('Memory', () => {
+    it.each(['residentBytes', 'heapBytes'] as const)(
+      'is short from the high watermark of %s on, until the low one is reached again',
+      (which) => {
+        const seen = [900, 901, 850, 801, 800, 899].map((bytes, index) => {
+          reading[which] = bytes
+          load.look(index * 500)
+          return load.isHigh
+        })
+        expect(seen).toEqual([false, true, true, true, false, false])
+      },
+    )
+
+    it('is not short when what it was full of is garbage', () => {
+      reading.residentBytes = 950
+      afterCollection = () => {
+        reading.residentBytes = 300
+      }
+      load.look(0)
+      expect([load.isHigh, load.share, collections]).toEqual([false, 0.3, 1])
+    })
+
+    it('is not searched for garbage more often than every ten seconds', () => {
+      reading.heapBytes = 950
+      for (let nowMs = 0; nowMs <= 20_000; nowMs += 500) load.look(nowMs)
+      expect([load.isHigh, collections]).toEqual([true, 3])
+    })
+
+    it('may be less than the machine has', () => {
+      const small = new MemoryLoad(
+        () => ({ memoryBytes: 100, memoryHighShare: 0.9, memoryLowShare: 0.8 }),
+        () => ({ ...reading }),
+        () => undefined,
+      )
+      reading.residentBytes = 95
+      small.look(0)
+      load.look(0)
+      expect([small.isHigh, load.isHigh]).toEqual([true, false])
+    })
+  })
+
+  const GIB = 2 ** 30
+
+  describe('The memory that documents leave', () => {
+    it.each([
+      [3 * GIB, 1.5 * GIB, 1.5 * GIB],
+      [24 * GIB, 1.5 * GIB, 22.5 * GIB],
+      [2.5 * GIB, 1.5 * GIB, GIB],
+      [2 * GIB, 1.5 * GIB, GIB],
+      [2 * GIB, 100 * GIB, GIB],
+      [GIB, 1.5 * GIB, GIB],
+      [GIB / 2, 1.5 * GIB, GIB / 2],
+      [3 * GIB, 0, 3 * GIB],
+    ])('of %d bytes, with %d for their processes, are %d', (availableBytes, documentsBytes, leftBytes) => {
+      expect(memoryBesideDocuments(availableBytes, documentsBytes)).toBe(leftBytes)
+    })
+
+    it('is what a process is measured by, unless it is told what it may use', () => {
+      const sharesWith = (memoryBytes: { memoryBytes?: number }): number => {
+        const watermarks = { memoryHighShare: 0.9, memoryLowShare: 0.8, documentsBytes: 1.5 * GIB, ...memoryBytes }
+        const beside = new MemoryLoad(
+          () => watermarks,
+          () => ({ ...reading, residentBytes: GIB, availableBytes: 3.5 * GIB }),
+          () => undefined,
+        )
+        beside.look(0)
+        return beside.share
+      }
+      expect([sharesWith({}), sharesWith({ memoryBytes: 4 * GIB })]).toEqual([0.5, 0.25])
+    })
+  })
+
+  describe('The memory of this process', () => {
+    it('is within its limits', () => {
+      const { residentBytes, availableBytes, heapBytes, heapLimitBytes } = readProcessMemory(1)
+      expect(residentBytes).toBeGreaterThan(heapBytes)
+      expect(availableBytes).toBeGreaterThan(residentBytes)
+      expect(heapLimitBytes).toBeGreaterThan(heapBytes)
+    })
+
+    it('is free of garbage after a collection', () => {
+      let garbage: unknown[] = []
+      for (let index = 0; index < 300_000; index++) garbage.push({ index })
+      const fullBytes = readProcessMemory(1).heapBytes
+      garbage = []
+      collectGarbage()
+      expect(readProcessMemory(1).heapBytes).toBeLessThan(fullBytes - 5_000_000)
+      expect(garbage).toEqual([])
+    })
+  })
+})
+
+const PATHS = [
+  '/v1/chat/completions',
+  '/v1/audio/speech',
+  '/v1/messages',
+  '/vidgen/v1/videos/text2video',
+  '/imggen/task/1/fetch',
+  '/v1/document/parse',
+  '/nowhere',
+]
+
+describe.each(PATHS)('A refusal on %s', (path) => {
+  it.each(REFUSAL_REASONS)('for %s is over the wire what it is everywhere else', (reason) => {
+    const refusals = new Refusals()
+    for (const requestId of ['req_1', 'a'.repeat(128), 'x.Y:z-_0']) {
+      const text = refusals.wireText(path, reason, requestId, Date.UTC(2026, 0, 2, 3, 4, 5))
+      const [head = '', body = ''] = text.split('\r\n\r\n')
+      const [statusLine = '', ...lines] = head.split('\r\n')
+      const expected = renderError(refusalError(reason), path, requestId)
+      expect(statusLine.split(' ').slice(0, 2)).toEqual(['HTTP/1.1', String(expected.status)])
+      expect(Object.fromEntries(lines.map((line) => line.split(': ')))).toEqual({
+        ...expected.headers,
+        'content-length': String(Buffer.byteLength(expected.body)),
+        date: 'Fri, 02 Jan 2026 03:04:05 GMT',
+      })
+      expect(body).toBe(expected.body)
+    }
+  })
+})
+
+describe('Refusals', () => {
+  it('say 503, on messages 529, and when to come back', () => {
+    const refusals = new Refusals()
+    expect(refusals.wireText('/v1/chat/completions', 'loop_delay', 'r')).toMatch(
+      /^HTTP\/1\.1 503 [^]*\r\nretry-after: 1\r\n/,
+    )
+    expect(refusals.wireText('/v1/messages', 'memory', 'r')).toMatch(/^HTTP\/1\.1 529 [^]*\r\nretry-after: 5\r\n/)
+  })
+
+  it('carry the date of their second, also when the clock is set back', () => {
+    const refusals = new Refusals()
+    const dateAt = (nowMs: number): string | undefined =>
+      /\r\ndate: (.*)\r\n/.exec(refusals.wireText('/', 'memory', 'r', nowMs))?.[1]
+    for (const nowMs of [5_000, 5_999, 6_000, 5_500, 0]) expect(dateAt(nowMs)).toBe(new Date(nowMs).toUTCString())
+  })
+})
+
+describe('request door', () => {
+  const { admission: SETTINGS } = parseConfig('{}', {})
+
+  const CHAT = '/v1/chat/completions'
+
+  /** The door of a process that refuses requests, in a turn of its event loop that has lasted too long already. */
+  function busyDoor(): RequestDoor {
+    let nowMs = 1_000
+    const admission = new Admission(() => SETTINGS, { nowMs: () => nowMs })
+    for (let turn = 0; turn < 10; turn++) {
+      nowMs += 250
+      admission.loop.turned(nowMs, 0, 250)
+    }
+    nowMs += 50
+    return new RequestDoor(
+      admission,
+      () => true,
+      () => undefined,
+      () => nowMs,
+    )
+  }
+
+  describe('A turn that has room for one more request', () => {
+    it('gives it to the first that comes', () => {
+      const door = busyDoor()
+      expect([door.judge(CHAT), door.judge(CHAT)]).toEqual(['let_in', 'loop_delay'])
+    })
+
+    it.each(['/health/live', '/health/ready', '/admin/v1/keys'])(
+      'does not give it to %s, which is let in anyway',
+      (path) => {
+        const door = busyDoor()
+        expect([door.judge(path), door.judge(CHAT), door.judge(CHAT)]).toEqual(['let_in', 'let_in', 'loop_delay'])
+      },
+    )
+
+    it('gives it to nobody in place of operators beyond those that are let in at once', () => {
+      const door = busyDoor()
+      const operators = Array.from({ length: 6 }, () => door.judge('/admin/v1/keys'))
+      expect(operators).toEqual(['let_in', 'let_in', 'let_in', 'let_in', 'let_in', 'loop_delay'])
+    })
+  })
+
+  describe('A probe', () => {
+    it('is let in however many there are, and none is counted as refused', () => {
+      const door = busyDoor()
+      const verdicts = Array.from({ length: 50 }, () => door.judge('/health/live'))
+      expect(new Set(verdicts)).toEqual(new Set(['let_in']))
+      expect(door.isRefusing).toBe(false)
+    })
   })
 })

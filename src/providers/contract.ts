@@ -1,5 +1,98 @@
-import type { SpooledFile } from '../core/spooled-file.js'
-import type { CallContext } from './call-context.js'
+import type { WebSocket } from 'ws'
+import type { ModelClass } from '../config/channel-schema.js'
+import type { UpstreamAnswer } from '../core/byte-stream.js'
+import type { JsonBody } from '../core/json-body.js'
+import type { Call } from '../core/request-context.js'
+import type { MultipartField, SpooledFile, UploadedFile } from '../core/spooled-file.js'
+import type { RealtimeDialect } from '../dialects/realtime/dialect.js'
+import type { UpstreamTarget } from '../upstream/upstream-client.js'
+
+/** One attempt of a call on one channel; everything a provider may know, passed as an argument. */
+export interface CallContext {
+  readonly call: Call
+  readonly channelId: string
+  readonly target: UpstreamTarget
+  /** The channel's secret, or the caller's own bearer. */
+  readonly credentials: string
+  /** True when `credentials` is the caller's own, so that a refused key is the caller's fault. */
+  readonly callersKey: boolean
+  /** The model's name at this upstream. */
+  readonly upstreamModel: string
+  readonly options: Readonly<Record<string, unknown>>
+  /** On the performance clock; shared by all attempts of the call. */
+  readonly deadlineAtMs: number
+}
+
+/** The fields of a chat completion that the gateway reads; everything else travels on unread. */
+export interface ChatFields {
+  readonly model: string
+  readonly messages: readonly unknown[]
+  readonly tools?: readonly unknown[] | null
+  /** How many choices were asked for; not judged here. */
+  readonly n?: unknown
+  readonly stream?: boolean | null
+  readonly stream_options?: Readonly<Record<string, unknown>> | null
+  readonly modalities?: readonly string[] | null
+  readonly audio?: Readonly<Record<string, unknown>> | null
+}
+
+export interface ChatProvider {
+  complete(body: JsonBody<ChatFields>, context: CallContext): Promise<UpstreamAnswer>
+}
+
+/** Specification: Image task, status values; beyond the two seen there, those of the proxy family. */
+export const IMAGE_STATUSES = [
+  'NOT_START',
+  'SUBMITTED',
+  'MODAL',
+  'IN_PROGRESS',
+  'SUCCESS',
+  'FAILURE',
+  'CANCEL',
+] as const
+export type ImageTaskStatus = (typeof IMAGE_STATUSES)[number]
+
+/** An image task as its upstream shows it. */
+export interface UpstreamImageTask {
+  readonly status: string
+  readonly progress: string
+  /** Empty until there is a picture; another one with each preview. */
+  readonly imageUrl: string
+  /** True for SUCCESS, FAILURE and CANCEL. */
+  readonly isTerminal: boolean
+  /** The whole task object as JSON text: every field of the specification present, unknown ones kept. */
+  readonly object: string
+}
+
+export interface ImageProvider {
+  /** undefined when the upstream knows no such task, in whatever way it says so. */
+  fetch(id: string, context: CallContext): Promise<UpstreamImageTask | undefined>
+  /** The task object, with the seed in `properties.seed` where the upstream answers with the seed alone. */
+  seed(id: string, context: CallContext): Promise<UpstreamImageTask | undefined>
+}
+
+export interface MessagesFields {
+  readonly model: string
+  readonly messages: readonly unknown[]
+  readonly max_tokens?: number | null
+  readonly stream?: boolean | null
+}
+
+/** A messages-style request with the headers of its dialect that may travel on. */
+export interface MessagesCall {
+  readonly body: JsonBody<MessagesFields>
+  /** `anthropic-version`; the specification's clients may leave it out. */
+  readonly version?: string
+  /** `anthropic-beta`, a comma-separated list. */
+  readonly beta?: string
+  /** `?beta=true`, as beta clients send it. */
+  readonly betaQuery: boolean
+}
+
+export interface MessagesProvider {
+  create(messages: MessagesCall, context: CallContext): Promise<UpstreamAnswer>
+  countTokens(messages: MessagesCall, context: CallContext): Promise<UpstreamAnswer>
+}
 
 /** What is to be read: a page at a URL that was checked already, or a file that lies here. */
 export type ReadSource =
@@ -50,3 +143,111 @@ export interface DocumentProvider {
   /** Rejects with a `GatewayError`; a document that cannot be read is the caller's fault, not the channel's. */
   read(request: ReadRequest, context: CallContext): Promise<ReadDocument>
 }
+
+/** What a caller asked for when it opened its socket. */
+export interface RealtimeOpening {
+  readonly model: string
+  /** The caller's other query parameters, decoded, in their order. */
+  readonly query: readonly (readonly [string, string])[]
+}
+
+/** An open session at an upstream, not a byte of which has been read. */
+export interface RealtimeUpstream {
+  /** Open and paused: attach listeners, then `resume`. Whoever holds it closes it. */
+  readonly socket: WebSocket
+  readonly dialect: RealtimeDialect
+}
+
+export interface RealtimeProvider {
+  /** Dials; rejects with the `GatewayError` of an upstream that refuses, fails or is silent. */
+  open(opening: RealtimeOpening, context: CallContext): Promise<RealtimeUpstream>
+}
+
+/** Fields of the specification's speech request; others travel on in the body's bytes. */
+export interface SpeechFields {
+  readonly model: string
+  readonly input: string
+  readonly voice: string | { readonly id: string }
+  readonly instructions?: string | null
+  readonly response_format?: string | null
+  readonly speed?: number | null
+  readonly stream_format?: string | null
+  readonly metadata?: Readonly<Record<string, unknown>> | null
+}
+
+export interface SpeechCall {
+  readonly body: JsonBody<SpeechFields>
+  readonly modelClass: ModelClass
+}
+
+/** Turns text into audio: raw bytes in the format asked for, or the one event form of every provider. */
+export interface SpeechProvider {
+  speak(speech: SpeechCall, context: CallContext): Promise<UpstreamAnswer>
+}
+
+/** An audio file that was looked at, with the caller's fields in the order and spelling they came in. */
+export interface TranscriptionCall {
+  readonly file: UploadedFile
+  /** By content, not by the caller's file name. */
+  readonly extension: string
+  readonly contentType: string
+  readonly durationSeconds?: number
+  readonly fields: readonly MultipartField[]
+  /** The format the caller asked for; `json` when absent. */
+  readonly responseFormat: string
+  readonly stream: boolean
+  readonly modelClass: ModelClass
+}
+
+export interface TranscriptionProvider {
+  transcribe(transcription: TranscriptionCall, context: CallContext): Promise<UpstreamAnswer>
+}
+
+/** Audio in any language to English text. */
+export interface TranslationProvider {
+  translate(translation: TranscriptionCall, context: CallContext): Promise<UpstreamAnswer>
+}
+
+/** The two kinds of video tasks (specification: Video task), named as their paths are. */
+export const VIDEO_KINDS = ['multi-image2video', 'text2video'] as const
+export type VideoKind = (typeof VIDEO_KINDS)[number]
+
+export type VideoTaskStatus = 'submitted' | 'processing' | 'succeed' | 'failed'
+
+/** A task as its upstream shows it. */
+export interface UpstreamVideoTask {
+  readonly id: string
+  readonly status: VideoTaskStatus
+  /** The whole task object as JSON text, exactly as the upstream spelled it: big integers and unknown fields travel on. */
+  readonly object: string
+  /** Unix milliseconds by the upstream's clock; absent when it says nothing. */
+  readonly updatedAtMs?: number
+  /** The envelope's own word, e.g. `SUCCEED`. */
+  readonly message: string
+}
+
+export interface VideoProvider {
+  /**
+   * Sends the complete JSON body once. Rejects with a `GatewayError`: phase `unsent` or `answered` where no task can have
+   * been made, phase `sent` where one may have been (a lost or unreadable answer, 5000, 5002, any 5xx without a code).
+   */
+  create(kind: VideoKind, body: Buffer, context: CallContext): Promise<UpstreamVideoTask>
+  /** By the upstream's id or by the external id that was sent to it; undefined when the upstream knows no such task. */
+  read(kind: VideoKind, id: string, context: CallContext): Promise<UpstreamVideoTask | undefined>
+}
+
+/** What an upstream can do. An absent member is an absent capability; there is no method that only refuses. */
+export interface ProviderCapabilities {
+  readonly speech?: SpeechProvider
+  readonly transcription?: TranscriptionProvider
+  readonly translation?: TranslationProvider
+  readonly chat?: ChatProvider
+  readonly messages?: MessagesProvider
+  readonly realtime?: RealtimeProvider
+  readonly video?: VideoProvider
+  readonly image?: ImageProvider
+  readonly document?: DocumentProvider
+}
+
+export type Capability = keyof ProviderCapabilities
+export type ProviderOf<C extends Capability> = NonNullable<ProviderCapabilities[C]>

@@ -1,18 +1,82 @@
-import { Controller, Get, UseGuards } from '@nestjs/common'
+import type { IncomingMessage } from 'node:http'
+import {
+  type CanActivate,
+  Controller,
+  createParamDecorator,
+  type ExecutionContext,
+  Get,
+  Injectable,
+  UseGuards,
+} from '@nestjs/common'
 import { ApiBearerAuth, ApiExtraModels, ApiHeader, ApiOperation, ApiQuery, ApiResponse, ApiTags } from '@nestjs/swagger'
-import type { Call } from '../core/request-context.js'
+import type { Request } from 'express'
+import { KeyTable } from '../auth/key-table.js'
+import { plainKey, readKey } from '../auth/key.guard.js'
+import { GatewayError } from '../core/errors.js'
+import { type Call, callOf } from '../core/request-context.js'
 import { ApiUpgradeErrors } from '../dialects/error-docs.js'
-import type { RealtimeOpening } from '../providers/realtime.contract.js'
+import { LimitGate } from '../limits/rate-limiter.js'
+import type { RealtimeOpening } from '../providers/contract.js'
 import { CurrentCall } from '../server/json-request.js'
-import { OriginGuard } from '../server/origin.guard.js'
-import type { UpgradeAnswer } from '../server/upgrade-answer.js'
-import { UpgradeGuard } from '../server/upgrade.guard.js'
-import { InputAudioAppendDto } from './input-audio-append.dto.js'
-import { RealtimeKeyGuard } from './realtime-key.guard.js'
-import { Opening } from './realtime-opening.decorator.js'
+import type { UpgradeAnswer } from '../server/upgrade.js'
+import { offeredSubprotocols, OriginGuard, UpgradeGuard } from '../server/ws-adapter.js'
+import { InputAudioAppendDto, ResponseCreateDto, SessionUpdateDto } from './realtime.dto.js'
 import { RealtimeService } from './realtime.service.js'
-import { ResponseCreateDto } from './response-create.dto.js'
-import { SessionUpdateDto } from './session-update.dto.js'
+
+/** Browsers cannot set headers on a socket: their clients offer the key as a subprotocol, which is never chosen. */
+const KEY_PREFIX = 'openai-insecure-api-key.'
+
+/** Decides who opens a session, by `Authorization` or by the key among the offered subprotocols, and whether they may. */
+@Injectable()
+class RealtimeKeyGuard implements CanActivate {
+  constructor(
+    private readonly keys: KeyTable,
+    private readonly limits: LimitGate,
+  ) {}
+
+  canActivate(context: ExecutionContext): true | Promise<true> {
+    const request = context.switchToHttp().getRequest<IncomingMessage>()
+    const call = callOf(request)
+    call.caller = this.keys.identify(keyOf(request))
+    return this.limits.begin(call, true)
+  }
+}
+
+function keyOf(request: IncomingMessage): string {
+  const { authorization = '' } = request.headers
+  const offered = offeredSubprotocols(request)
+    .filter((name) => name.startsWith(KEY_PREFIX))
+    .map((name) => plainKey(name.slice(KEY_PREFIX.length)))
+  const keys = new Set(authorization === '' ? offered : [readKey(request.headers, false), ...offered])
+  const [key] = keys
+  if (keys.size > 1) throw new GatewayError('key_malformed', 'Different API keys were sent. Send one.')
+  return key ?? readKey(request.headers, false)
+}
+
+/** The query of an upgrade as a controller receives it: exactly one `model`, the rest in order. */
+const openingParameter = createParamDecorator((_data, context) =>
+  openingOf(context.switchToHttp().getRequest<Request>().url),
+)
+
+function Opening(): ParameterDecorator {
+  return openingParameter()
+}
+
+/** Throws `invalid_request` with `param` `model` unless the query names one model. */
+export function openingOf(url: string): RealtimeOpening {
+  const entries = [...new URLSearchParams(/\?(.*)$/s.exec(url)?.[1] ?? '')]
+  const models = entries.filter(([name]) => name === 'model').map(([, value]) => value)
+  const [model] = models
+  if (model === undefined) {
+    throw wrongModel('missing_required_parameter', "Missing required parameter: 'model' (in the query).")
+  }
+  if (models.length > 1) throw wrongModel('duplicate_key', "Invalid 'model': it must stand in the query once.")
+  if (model.trim() === '') throw wrongModel('empty_string', "Invalid 'model': it must not be empty.")
+  return { model, query: entries.filter(([name]) => name !== 'model') }
+}
+
+const wrongModel = (code: string, message: string): GatewayError =>
+  new GatewayError('invalid_request', message, { param: 'model', code })
 
 /** The HTTP phase of a session: an upgrade is judged, dialled and refused like any other request. */
 @ApiTags('realtime')

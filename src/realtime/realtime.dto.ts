@@ -1,10 +1,24 @@
-import type { FieldSchema } from '../core/field.decorator.js'
+import { Field, type FieldSchema } from '../core/dto.js'
+import { oneOf, required } from '../core/validation-rules.js'
+import { rulesOf } from '../dialects/realtime/client-events.js'
+
+/** A field of a client event: judged by the very rule that sessions apply, documented by the schema. */
+const EventField =
+  (type: string, schema: FieldSchema): PropertyDecorator =>
+  (target, name) => {
+    const rule = rulesOf('beta', type)?.[String(name)]
+    if (rule === undefined) throw new Error(`${type} has no rule for ${String(name)}`)
+    Field(rule, schema)(target, name)
+  }
+
+/** The `type` that makes the event what it is. */
+const EventType = (type: string): PropertyDecorator => Field(required(oneOf([type])), { type: 'string', enum: [type] })
 
 /** Schemas that client events share, with the values of the specification (Events). */
 
 const NULL: FieldSchema = { type: 'null' }
 
-export const EVENT_ID: FieldSchema = {
+const EVENT_ID: FieldSchema = {
   type: 'string',
   description: 'Chosen by the client; an error caused by the event repeats it as error.event_id',
 }
@@ -64,7 +78,7 @@ const NOISE_REDUCTION: FieldSchema = {
 }
 
 /** The specification's session; members that it does not list travel on. */
-export const SESSION: FieldSchema = {
+const SESSION: FieldSchema = {
   type: 'object',
   additionalProperties: true,
   properties: {
@@ -85,7 +99,7 @@ export const SESSION: FieldSchema = {
 }
 
 /** What a single answer may have otherwise than the session. */
-export const RESPONSE: FieldSchema = {
+const RESPONSE: FieldSchema = {
   type: 'object',
   additionalProperties: true,
   properties: {
@@ -101,4 +115,50 @@ export const RESPONSE: FieldSchema = {
     input: { type: 'array', items: { type: 'object', additionalProperties: true } },
     metadata: { type: 'object', additionalProperties: true },
   },
+}
+
+const APPEND_EVENT = 'input_audio_buffer.append'
+
+/** Sends audio (specification: Client events); the format is the session's. */
+export class InputAudioAppendDto {
+  @EventType(APPEND_EVENT)
+  readonly type!: typeof APPEND_EVENT
+
+  @EventField(APPEND_EVENT, EVENT_ID)
+  readonly event_id?: string | null
+
+  @EventField(APPEND_EVENT, {
+    type: 'string',
+    format: 'byte',
+    description: 'Base64 with padding, at most 15 MiB decoded',
+  })
+  readonly audio!: string
+}
+
+const CREATE_EVENT = 'response.create'
+
+/** Asks for an answer (specification: Client events). */
+export class ResponseCreateDto {
+  @EventType(CREATE_EVENT)
+  readonly type!: typeof CREATE_EVENT
+
+  @EventField(CREATE_EVENT, EVENT_ID)
+  readonly event_id?: string | null
+
+  @EventField(CREATE_EVENT, RESPONSE)
+  readonly response?: Readonly<Record<string, unknown>> | null
+}
+
+const UPDATE_EVENT = 'session.update'
+
+/** Configures the session (specification: Client events); only the members that are given change. */
+export class SessionUpdateDto {
+  @EventType(UPDATE_EVENT)
+  readonly type!: typeof UPDATE_EVENT
+
+  @EventField(UPDATE_EVENT, EVENT_ID)
+  readonly event_id?: string | null
+
+  @EventField(UPDATE_EVENT, SESSION)
+  readonly session!: Readonly<Record<string, unknown>>
 }

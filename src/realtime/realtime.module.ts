@@ -1,12 +1,10 @@
 import { Module } from '@nestjs/common'
 import { AuthModule } from '../auth/auth.module.js'
 import { ProvidersModule } from '../routing/providers.module.js'
-import { RealtimeMetrics } from './realtime-metrics.js'
-import { RealtimeSeats } from './realtime-seats.js'
-import { RealtimeTraffic } from './realtime-traffic.js'
 import { RealtimeController } from './realtime.controller.js'
 import { RealtimeGateway } from './realtime.gateway.js'
-import { RealtimeService } from './realtime.service.js'
+import { RealtimeMetrics, RealtimeSeats, RealtimeService } from './realtime.service.js'
+import { RealtimeTraffic } from './session-context.js'
 
 /** Realtime voice over WebSocket (specification: GET /v1/realtime). */
 @Module({

@@ -1,9 +1,147 @@
-import { Injectable } from '@nestjs/common'
+import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common'
+import { ConfigStore } from '../config/config-store.js'
+import { keyOver, type KeyStanding } from '../core/caller.js'
+import { GatewayError } from '../core/errors.js'
 import type { Call } from '../core/request-context.js'
-import type { RealtimeOpening, RealtimeUpstream } from '../providers/realtime.contract.js'
+import { byLabel, Metrics, registerCounter, registerGauge, single } from '../observability/metrics.js'
+import { Readiness } from '../observability/readiness.js'
+import type { RealtimeOpening, RealtimeUpstream } from '../providers/contract.js'
 import { ProviderRouter } from '../routing/router.js'
-import { UpgradeAnswer } from '../server/upgrade-answer.js'
-import { RealtimeSeats, type Seat } from './realtime-seats.js'
+import { UpgradeAnswer } from '../server/upgrade.js'
+import { RealtimeTraffic } from './session-context.js'
+
+/** When a refused client may look again; by then some session has ended or another replica has taken over. */
+const RETRY_AFTER_SECONDS = 5
+
+/** What can happen to a session from outside. */
+export interface Seated {
+  /** The process is to end: it ends with the answer that is under way, at once where there is none. */
+  finish(): void
+  /** The process ends. */
+  drain(): void
+  /** The key that opened it works no more. */
+  revoke(): void
+}
+
+/** A place among the sessions that may be open at once, taken before the upstream is dialled. */
+class Seat {
+  /** Resolves when the seat is free again. */
+  readonly left: Promise<void>
+  private session: Seated | undefined
+  private announceLeft: () => void = () => undefined
+  private readonly forgetKey: (() => void) | undefined
+
+  constructor(
+    private readonly seats: Set<Seat>,
+    private readonly readiness: Readiness,
+    private readonly standing: KeyStanding | undefined,
+  ) {
+    seats.add(this)
+    this.forgetKey = standing?.onOver(() => this.session?.revoke())
+    this.left = new Promise((resolve) => {
+      this.announceLeft = resolve
+    })
+  }
+
+  /**
+   * Throws `overloaded` once the gateway drains, `unauthorized` when the key has been revoked meanwhile: a session that
+   * begins now would be closed at once.
+   */
+  assertOpen(): void {
+    assertNotDraining(this.readiness)
+    if (this.standing?.isOver === true) throw keyOver()
+  }
+
+  occupy(session: Seated): void {
+    this.session = session
+    if (this.readiness.isDraining) session.finish()
+    if (this.standing?.isOver === true) session.revoke()
+  }
+
+  finish(): void {
+    this.session?.finish()
+  }
+
+  drain(): void {
+    this.session?.drain()
+  }
+
+  leave(): void {
+    this.seats.delete(this)
+    this.forgetKey?.()
+    this.announceLeft()
+  }
+}
+
+/**
+ * Bounds how many sessions are open or being dialled. When the gateway drains they end: those with an answer under way with
+ * that answer, at the latest when the grace time is over.
+ */
+@Injectable()
+export class RealtimeSeats implements BeforeApplicationShutdown {
+  private readonly seats = new Set<Seat>()
+
+  constructor(
+    private readonly store: ConfigStore,
+    private readonly readiness: Readiness,
+  ) {
+    readiness.onDraining(this.finish)
+    readiness.onGraceOver(this.drain)
+  }
+
+  /** A session has still to account for itself when its client is gone already. */
+  async beforeApplicationShutdown(): Promise<void> {
+    this.drain()
+    await Promise.all([...this.seats].map((seat) => seat.left))
+  }
+
+  /** Sessions open or being dialled. */
+  get taken(): number {
+    return this.seats.size
+  }
+
+  /** For the holder of a key. Throws `overloaded` when all seats are taken, or when the gateway drains. */
+  take(standing?: KeyStanding): Seat {
+    if (this.seats.size >= this.store.current.limits.realtimeSessions) {
+      throw overloaded('All realtime sessions of this gateway are in use. Please try again later.')
+    }
+    assertNotDraining(this.readiness)
+    return new Seat(this.seats, this.readiness, standing)
+  }
+
+  private readonly finish = (): void => {
+    for (const seat of [...this.seats]) seat.finish()
+  }
+
+  private readonly drain = (): void => {
+    for (const seat of [...this.seats]) seat.drain()
+  }
+}
+
+function assertNotDraining({ isDraining }: Readiness): void {
+  if (isDraining) throw overloaded('The gateway shuts down. Please connect again.')
+}
+
+const overloaded = (message: string): GatewayError =>
+  new GatewayError('overloaded', message, { retryAfterSeconds: RETRY_AFTER_SECONDS })
+
+/** Tells of open sessions and what passes through them while they are open: their calls end hours later. */
+@Injectable()
+export class RealtimeMetrics {
+  constructor(seats: RealtimeSeats, traffic: RealtimeTraffic, metrics: Metrics) {
+    const sessions = { name: 'gateway_realtime_sessions', help: 'Sessions open or being dialled.', labelNames: [] }
+    registerGauge(metrics, sessions, () => single(seats.taken))
+    const labelNames = ['from']
+    const events = { name: 'gateway_realtime_events_total', help: 'Messages on realtime sockets.', labelNames }
+    registerCounter(metrics, events, () =>
+      byLabel('from', { client: traffic.clientEvents, upstream: traffic.upstreamEvents }),
+    )
+    const bytes = { name: 'gateway_realtime_bytes_total', help: 'Bytes of those messages.', labelNames }
+    registerCounter(metrics, bytes, () =>
+      byLabel('from', { client: traffic.clientBytes, upstream: traffic.upstreamBytes }),
+    )
+  }
+}
 
 /** An upstream that has said yes; what is left to do is to tell the client. */
 export interface OpenedSession {

@@ -1,13 +1,18 @@
-import { countedUnits } from '../core/counted-units.js'
-import type { FrameScan } from '../core/frame-scan.js'
+import type { FrameScan } from '../core/json-spans.js'
 import type { ExpectedUse } from '../core/quota.js'
 import type { Units } from '../core/request-context.js'
+import { countedUnits } from '../core/usage-record.js'
 import { isRecord } from '../core/validation-rules.js'
-import { asksOutOfBand } from '../dialects/realtime/response-member.js'
-import { decodedLength } from '../dialects/realtime/strict-base64.js'
-import { AnswerInput, type TextAndAudio } from './answer-input.js'
-import { bytesPerSecond, PCM_BYTES_PER_SECOND, SPOKEN_TOKENS_PER_SECOND } from './audio-rates.js'
-import { ExpectedAnswer } from './response-estimate.js'
+import { decodedLength } from '../dialects/realtime/client-events.js'
+import { asksOutOfBand } from '../dialects/realtime/response.js'
+import {
+  AnswerInput,
+  bytesPerSecond,
+  ExpectedAnswer,
+  PCM_BYTES_PER_SECOND,
+  SPOKEN_TOKENS_PER_SECOND,
+  type TextAndAudio,
+} from './response-estimate.js'
 
 type Meaning =
   'audio' | 'text' | 'begun' | 'session' | 'item' | 'speech_started' | 'speech_stopped' | 'committed' | 'cleared'

@@ -1,6 +1,6 @@
-import { errorEvent } from './error-event.js'
 import type { RealtimeTerms } from './session-context.js'
 import * as endings from './session-endings.js'
+import { errorEvent } from './session-endings.js'
 import type { SocketSide } from './socket.js'
 
 /** A client may have a second's worth of answer to read before the close reaches it. */

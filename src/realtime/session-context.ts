@@ -1,9 +1,16 @@
 import type { RealtimeLimits } from '../config/settings.js'
 import type { Call } from '../core/request-context.js'
-import type { UsageRecorder } from '../core/usage-recorder.js'
-import type { ClientDialect } from '../dialects/realtime/client-dialect.js'
+import type { UsageRecorder } from '../core/usage-record.js'
+import type { ClientDialect } from '../dialects/realtime/dialect.js'
 import type { Logger } from '../observability/logger.js'
-import type { RealtimeTraffic } from './realtime-traffic.js'
+
+/** What has passed through the sessions of this process: plain numbers, as every message is counted. */
+export class RealtimeTraffic {
+  clientEvents = 0
+  clientBytes = 0
+  upstreamEvents = 0
+  upstreamBytes = 0
+}
 
 /** Everything a session needs besides its two sockets. */
 export interface RealtimeTerms {

@@ -1,7 +1,46 @@
-import { GatewayError } from '../core/gateway-error.js'
+import { randomBytes } from 'node:crypto'
+import { GatewayError, presentableMessage, scrubMessage } from '../core/errors.js'
 import type { UsageOutcome } from '../core/usage-record.js'
-import { closeReason } from './close-reason.js'
-import type { RealtimeError } from './error-event.js'
+
+/** RFC 6455 section 5.5: a control frame carries 125 bytes, two of which are the code. */
+const MAXIMUM_REASON_BYTES = 123
+
+const UTF8_CONTINUATION = 0x80
+const UTF8_KIND = 0xc0
+
+/** An upstream's words without its hosts and account ids, and without the secret that the channel showed it. */
+export function scrubUpstreamText(text: string, secret: string): string {
+  return scrubMessage(secret === '' ? text : text.replaceAll(secret, '[key]'))
+}
+
+/** An upstream's close reason as the client may see it: scrubbed, and cut where a character ends. */
+export function closeReason(reason: Buffer, secret: string): string {
+  const bytes = Buffer.from(presentableMessage(scrubUpstreamText(reason.toString(), secret)))
+  if (bytes.length <= MAXIMUM_REASON_BYTES) return bytes.toString()
+  let end = MAXIMUM_REASON_BYTES
+  while (((bytes[end] ?? 0) & UTF8_KIND) === UTF8_CONTINUATION) end--
+  return bytes.toString('utf8', 0, end)
+}
+
+/** What an `error` event says; absent members are null on the wire, as upstream. */
+export interface RealtimeError {
+  readonly type: 'invalid_request_error' | 'rate_limit_error' | 'server_error'
+  readonly code: string
+  readonly message: string
+  readonly param?: string | null | undefined
+  /** Of the client event at fault. */
+  readonly eventId?: string | null | undefined
+}
+
+/** Random per process and counted within it. */
+const PREFIX = `event_gw${randomBytes(8).toString('hex')}`
+let count = 0
+
+/** The frame of an `error` event, which reads the same in both dialects. */
+export function errorEvent({ type, code, message, param = null, eventId = null }: RealtimeError): Buffer {
+  const error = { type, code, message, param, event_id: eventId }
+  return Buffer.from(JSON.stringify({ type: 'error', event_id: `${PREFIX}${(++count).toString(16)}`, error }))
+}
 
 export interface Close {
   readonly code: number

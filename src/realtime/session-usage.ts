@@ -1,15 +1,30 @@
-import type { FrameScan } from '../core/frame-scan.js'
+import type { FrameScan } from '../core/json-spans.js'
 import type { WorkRefusal } from '../core/quota.js'
 import type { Units } from '../core/request-context.js'
-import type { UsageOutcome } from '../core/usage-record.js'
-import type { UsageEntry } from '../core/usage-recorder.js'
-import { answerIdOf, isOutOfBand } from '../dialects/realtime/response-member.js'
-import { usageOf } from '../dialects/realtime/response.js'
-import type { Soon } from '../limits/limit-windows.js'
+import type { UsageEntry, UsageOutcome } from '../core/usage-record.js'
+import { answerIdOf, isOutOfBand, usageOf } from '../dialects/realtime/response.js'
+import type { Soon } from '../limits/counters.js'
 import { AnswerMeter } from './response-meter.js'
 import type { RealtimeTerms } from './session-context.js'
-import { SessionSpending } from './session-spending.js'
-import { sumOfUnits } from './unit-sums.js'
+import { SessionSpending } from './session-limits.js'
+
+/** Names that an upstream may add up over a long session; more would be memory that grows with what it invents. */
+const MAXIMUM_NAMES = 64
+
+/** Both counts by name, nested as they are. Where one has a number and the other an object, the first stays. */
+export function sumOfUnits(sums: Units | undefined, units: Units): Units {
+  const result: Record<string, number | Units> = { ...sums }
+  for (const [name, value] of Object.entries(units)) {
+    const sum = result[name]
+    if (sum === undefined && Object.keys(result).length >= MAXIMUM_NAMES) continue
+    if (typeof value === 'number') {
+      if (sum === undefined || typeof sum === 'number') result[name] = (sum ?? 0) + value
+    } else if (typeof sum !== 'number') {
+      result[name] = sumOfUnits(sum, value)
+    }
+  }
+  return result
+}
 
 type Kind = UsageEntry['kind']
 

@@ -1,5 +1,5 @@
 import { Socket } from 'node:net'
-import type { RealtimeUpstream } from '../providers/realtime.contract.js'
+import type { RealtimeUpstream } from '../providers/contract.js'
 
 export type SessionSocket = RealtimeUpstream['socket']
 

@@ -1,20 +1,49 @@
 import { Injectable } from '@nestjs/common'
-import type { ModelRow } from '../config/channel-config.js'
+import type { ModelRow } from '../config/channel-schema.js'
 import { ConfigStore } from '../config/config-store.js'
 import type { Caller } from '../core/caller.js'
-import { GatewayError } from '../core/gateway-error.js'
-import { quoted } from '../core/message-text.js'
-import type { Capability, ProviderOf } from '../providers/provider-capabilities.js'
+import { GatewayError, quoted } from '../core/errors.js'
+import { Metrics, type Reading, registerGauge } from '../observability/metrics.js'
+import type { Capability, ProviderOf } from '../providers/contract.js'
 import { UpstreamClient } from '../upstream/upstream-client.js'
-import { channelOrder, everyChannel } from './channel-order.js'
-import { acceptsCaller, RoutingTable } from './channel-selection.js'
+import { acceptsCaller, channelOrder, everyChannel, ProviderRegistry, RoutingTable } from './channel-selection.js'
 import type { Channel } from './channel.js'
-import { ChannelHealth } from './circuit-breaker.js'
+import { type BreakerState, ChannelHealth, type ChannelSnapshot } from './circuit-breaker.js'
 import { classOn, classServes } from './models.js'
-import { ProviderRegistry } from './provider-registry.js'
-import { RetryBudget } from './retry-budget.js'
-import { type Candidate, ChannelRoute, RoutedCall } from './retry.js'
+import { type Candidate, ChannelRoute, RetryBudget, RoutedCall } from './retry.js'
 import { type DocumentRoute, type ListedModel, type PinnedRoute, ProviderRouter, type Route } from './router.js'
+
+const BREAKER_NUMBERS: Readonly<Record<BreakerState, number>> = { closed: 0, half_open: 1, open: 2 }
+
+/** How each channel of the configuration does, as this process sees it. */
+@Injectable()
+export class ChannelMetrics {
+  constructor(
+    private readonly health: ChannelHealth,
+    metrics: Metrics,
+  ) {
+    const labelNames = ['channel']
+    const breaker = { name: 'gateway_breaker_state', help: 'Breaker: 0 closed, 1 half open, 2 open.', labelNames }
+    registerGauge(metrics, { ...breaker, aggregator: 'max' }, () => this.read(({ state }) => BREAKER_NUMBERS[state]))
+    const waiting = { name: 'gateway_channel_waiting', help: 'Calls that wait for an answer to begin.', labelNames }
+    registerGauge(metrics, waiting, () => this.read((channel) => channel.waiting))
+    const latency = {
+      name: 'gateway_channel_latency_seconds',
+      help: 'Until answers begin, or calls fail that waited longer, on average; not shown after seconds without either.',
+      labelNames,
+    }
+    registerGauge(metrics, { ...latency, aggregator: 'average' }, () =>
+      this.read(({ latencyMs }) => (latencyMs === undefined ? undefined : latencyMs / 1000)),
+    )
+  }
+
+  private read(valueOf: (channel: ChannelSnapshot) => number | undefined): readonly Reading[] {
+    return this.health.snapshot().flatMap((channel) => {
+      const value = valueOf(channel)
+      return value === undefined ? [] : [{ labels: { channel: channel.channelId }, value }]
+    })
+  }
+}
 
 /** Routes by the model catalogue and the channels of the current configuration; rebuilt at once on reload. */
 @Injectable()

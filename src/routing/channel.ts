@@ -1,5 +1,5 @@
-import type { ChannelConfig, ModelRow, ProviderName } from '../config/channel-config.js'
-import { globMatcher } from '../core/model-access.js'
+import type { ChannelConfig, ModelRow, ProviderName } from '../config/channel-schema.js'
+import { globMatcher } from '../core/caller.js'
 import type { UpstreamTarget } from '../upstream/upstream-client.js'
 
 /** A configured channel made ready for routing. */

@@ -10,7 +10,7 @@ export interface WaitingCall {
  * The calls that wait on one channel. Those that no later one has overtaken are linked with each other in the order
  * they began: who has waited longest is known at every choice of a channel, without a search and with nothing made.
  */
-export class WaitingCalls {
+class WaitingCalls {
   private oldest: WaitingCall | undefined
   private newest: WaitingCall | undefined
   #count = 0
@@ -73,5 +73,79 @@ export class WaitingCalls {
     // A call that is under way for long must not keep those that came after it in memory.
     call.older = undefined
     call.newer = undefined
+  }
+}
+
+/** Weight of the newest sample in the average; older ones fade. */
+const NEWEST_SHARE = 0.2
+/**
+ * An answer counts with at most so many times the average. One alone that took long makes no channel clearly slower than
+ * its like (0.8 + 0.2 * 4 = 1.6 times the average), two in a row do.
+ */
+const LONGEST_SAMPLE = 4
+/** Averages below say nothing, and none must stay at 0. */
+const SHORTEST_AVERAGE_MS = 1
+/** A channel that nobody used for so long may have changed: its average says nothing any more. */
+const LATENCY_LIFETIME_MS = 10_000
+
+/** What is known of a channel. Times are on the performance clock. */
+export class ChannelRecord {
+  consecutiveFailures = 0
+  /** 0 = closed. */
+  openUntilMs = 0
+  coolDownMs = 0
+  /** How often it was opened: whoever began before the last time knows nothing new. */
+  openings = 0
+  isProbed = false
+  /** Calls that wait for their first byte. */
+  readonly waiting = new WaitingCalls()
+  /** To the first byte, on average; says something only where `isKnown`. */
+  latencyMs = 0
+  private sampledAtMs = Number.NEGATIVE_INFINITY
+
+  openFor(durationMs: number): void {
+    this.openings++
+    this.openUntilMs = Math.max(this.openUntilMs, performance.now() + durationMs)
+    // What it was like until then says nothing any more: the probe will tell.
+    this.sampledAtMs = Number.NEGATIVE_INFINITY
+  }
+
+  /** Whether it was learned a moment before. */
+  isSampled(atMs: number): boolean {
+    return atMs - this.sampledAtMs <= LATENCY_LIFETIME_MS
+  }
+
+  /**
+   * The average holds for a while, and for as long as a call waits that began within it: that it is not answered is
+   * knowledge as well. Calls that begin later do not make old knowledge new.
+   */
+  isKnown(nowMs: number): boolean {
+    return this.isSampled(Math.min(nowMs, this.waiting.oldestBeganAtMs))
+  }
+
+  /**
+   * What an answer takes at least, as far as is known; 0 where nobody knows. Two calls that wait side by side tell that
+   * it is no less than the later of them has waited.
+   */
+  leastLatencyMs(nowMs: number): number {
+    return Math.max(this.isKnown(nowMs) ? this.latencyMs : 0, this.waiting.secondLongestMs(nowMs))
+  }
+
+  /** Told of a call that is answered, while it still waits. */
+  noteLatency(sampleMs: number, nowMs: number): void {
+    const longestMs = LONGEST_SAMPLE * Math.max(SHORTEST_AVERAGE_MS, this.latencyMs)
+    this.latencyMs = this.isKnown(nowMs) ? this.averageWith(Math.min(sampleMs, longestMs)) : sampleMs
+    this.sampledAtMs = nowMs
+  }
+
+  /** Of a call that waited so long for nothing. It may raise the average, but what fails at once is not fast. */
+  noteLeastLatency(leastMs: number, nowMs: number): void {
+    if (!this.isKnown(nowMs) || leastMs <= this.latencyMs) return
+    this.latencyMs = this.averageWith(leastMs)
+    this.sampledAtMs = nowMs
+  }
+
+  private averageWith(sampleMs: number): number {
+    return this.latencyMs + NEWEST_SHARE * (sampleMs - this.latencyMs)
   }
 }

@@ -1,4 +1,4 @@
-import type { ModelClass, ModelRow, ProviderName } from '../config/channel-config.js'
+import type { ModelClass, ModelRow, ProviderName } from '../config/channel-schema.js'
 
 const rows = (modelClass: ModelClass, providers: readonly ProviderName[], ids: readonly string[]): ModelRow[] =>
   ids.map((id) => ({ id, class: modelClass, providers }))

@@ -1,5 +1,5 @@
-import type { ModelClass, ModelRow, ProviderName } from '../config/channel-config.js'
-import type { Capability } from '../providers/provider-capabilities.js'
+import type { ModelClass, ModelRow, ProviderName } from '../config/channel-schema.js'
+import type { Capability } from '../providers/contract.js'
 import type { Channel } from './channel.js'
 import { BUILT_IN_MODELS } from './models.table.js'
 

@@ -1,16 +1,74 @@
-import type { ModelClass } from '../config/channel-config.js'
-import { GatewayError } from '../core/gateway-error.js'
+import { Injectable } from '@nestjs/common'
+import type { ModelClass } from '../config/channel-schema.js'
+import { type AnswerListener, UpstreamAnswer } from '../core/byte-stream.js'
+import { GatewayError } from '../core/errors.js'
 import type { Attempt, Call } from '../core/request-context.js'
-import { UpstreamAnswer } from '../core/upstream-answer.js'
-import { forgetUsage } from '../core/usage-meter.js'
-import type { CallContext } from '../providers/call-context.js'
-import type { ChannelAttempt } from './channel-attempt.js'
-import { AnswerOutcome, noteFailure } from './channel-failure.js'
+import { forgetUsage } from '../core/usage.js'
+import type { CallContext } from '../providers/contract.js'
 import type { Channel } from './channel.js'
-import type { BreakerState, ChannelHealth } from './circuit-breaker.js'
+import type { BreakerState, ChannelAttempt, ChannelFailure, ChannelHealth } from './circuit-breaker.js'
 import { classOn } from './models.js'
-import type { RetryBudget } from './retry-budget.js'
 import type { AttemptPolicy, PinnedRoute, Route } from './router.js'
+
+/** A refused key or an empty account does not mend itself in seconds; other faults may. */
+const REFUSED_OPEN_MS = 60_000
+
+/** Tells the channel's health what became of an attempt that failed. */
+function noteFailure(attempt: ChannelAttempt, error: unknown): void {
+  const failure = failureOfChannel(error)
+  if (failure === undefined) attempt.ended()
+  else attempt.failed(failure)
+}
+
+/** What a failure says about the channel; undefined when it says nothing. */
+function failureOfChannel(error: unknown): ChannelFailure | undefined {
+  if (!(error instanceof GatewayError) || error.details.attempt?.channelFault !== true) return undefined
+  const { retryAfterSeconds, attempt, retryable } = error.details
+  if (retryAfterSeconds !== undefined) return { openMs: retryAfterSeconds * 1000 }
+  return attempt.phase === 'answered' && retryable === false ? { openMs: REFUSED_OPEN_MS } : {}
+}
+
+/** Follows an answer that has begun to its end: what breaks there is the channel's failure like any other. */
+class AnswerOutcome implements AnswerListener {
+  constructor(private readonly attempt: ChannelAttempt) {}
+
+  over(error: GatewayError | undefined): void {
+    if (error === undefined) this.attempt.succeeded()
+    else noteFailure(this.attempt, error)
+  }
+}
+
+const SHARE_OF_ACTIVE = 0.2
+const ALWAYS_ALLOWED = 3
+
+/**
+ * Keeps retries from multiplying an outage: at most a fifth of the active calls may be second attempts, at least 3.
+ * Whatever begins must end.
+ */
+@Injectable()
+export class RetryBudget {
+  private active = 0
+  private retrying = 0
+
+  begin(): void {
+    this.active++
+  }
+
+  end(): void {
+    this.active--
+  }
+
+  /** False when the budget is spent; otherwise a second attempt has begun. */
+  beginRetry(): boolean {
+    if (this.retrying >= Math.max(ALWAYS_ALLOWED, this.active * SHARE_OF_ACTIVE)) return false
+    this.retrying++
+    return true
+  }
+
+  endRetry(): void {
+    this.retrying--
+  }
+}
 
 export interface Candidate<Provider> {
   readonly channel: Channel

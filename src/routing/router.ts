@@ -1,16 +1,41 @@
-import type { ModelClass } from '../config/channel-config.js'
+import type { ModelClass } from '../config/channel-schema.js'
 import type { Caller } from '../core/caller.js'
 import type { ExpectedUse } from '../core/quota.js'
 import type { Call } from '../core/request-context.js'
-import type { CallContext } from '../providers/call-context.js'
-import type { ChatProvider } from '../providers/chat.contract.js'
-import type { DocumentProvider } from '../providers/contract.js'
-import type { ImageProvider } from '../providers/image.contract.js'
-import type { MessagesProvider } from '../providers/messages.contract.js'
-import type { RealtimeProvider } from '../providers/realtime.contract.js'
-import type { SpeechProvider } from '../providers/speech.contract.js'
-import type { TranscriptionProvider, TranslationProvider } from '../providers/transcription.contract.js'
-import type { VideoProvider } from '../providers/video.contract.js'
+import type {
+  CallContext,
+  ChatProvider,
+  DocumentProvider,
+  ImageProvider,
+  MessagesProvider,
+  RealtimeProvider,
+  SpeechProvider,
+  TranscriptionProvider,
+  TranslationProvider,
+  VideoProvider,
+} from '../providers/contract.js'
+
+/** How one channel does at this moment. Times in milliseconds. */
+export interface ChannelReport {
+  readonly channelId: string
+  /** `closed` = calls as usual, `half_open` = one call may try whether it works again, `open` = spared. */
+  readonly state: 'closed' | 'half_open' | 'open'
+  readonly consecutiveFailures: number
+  /** Until a call may try it again; 0 = not open, or one may try now. */
+  readonly openForMs: number
+  /** Calls that wait for their first byte. */
+  readonly waiting: number
+  /** To the first byte, on average; undefined where nobody knows. */
+  readonly latencyMs: number | undefined
+}
+
+/** What an operator may know of channels, and do about them; the token under which that is injected. */
+export abstract class ChannelReports {
+  /** Every channel of the configuration, in its order, as this process sees it. */
+  abstract snapshot(): readonly ChannelReport[]
+  /** Closes the channel's breaker, as if it had never failed. */
+  abstract reset(channelId: string): void
+}
 
 /** How a call may be repeated on another channel (design: Reliability rules). */
 export interface AttemptPolicy {

@@ -1,16 +1,70 @@
-import { type IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
+import { type IncomingMessage, type OutgoingHttpHeaders, type RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import express, { type Express } from 'express'
-import { callOf } from '../core/request-context.js'
-import { UpstreamAnswer } from '../core/upstream-answer.js'
+import { UpstreamAnswer } from '../core/byte-stream.js'
+import { type Call, callOf, findCall } from '../core/request-context.js'
+import { dropUpstreamLimits } from '../limits/limit-errors.js'
 import { answerClientError } from './error-filter.js'
 import { relayAnswer } from './response-writer.js'
-import { stampResponses } from './stamped-response.js'
-import { upgradableRequests, UpgradableServer } from './upgradable-server.js'
-import { UpgradeAnswer, type UpgradeTaker } from './upgrade-answer.js'
-import { attachUpgrade, findUpgrade, PendingUpgrade } from './upgrade.js'
+import {
+  attachUpgrade,
+  findUpgrade,
+  PendingUpgrade,
+  upgradableRequests,
+  UpgradableServer,
+  UpgradeAnswer,
+  type UpgradeTaker,
+} from './upgrade.js'
+
+/**
+ * Adds the headers of an answer that went to an upstream: who gave it, at which attempt, and what the gateway took itself,
+ * as far as the head can say. None where no upstream was asked.
+ */
+export function explain({ log, startedAtMs }: Call, headers: Record<string, unknown>): void {
+  const { channelId, tried, receiveMs, upstreamMs, openWaitMs } = log
+  if (channelId === undefined || tried.length === 0) return
+  const overheadMs = Math.max(0, performance.now() - startedAtMs - receiveMs - upstreamMs - openWaitMs)
+  headers['x-gateway-channel'] = channelId
+  headers['x-gateway-attempts'] = String(tried.length)
+  headers['x-gateway-overhead-ms'] = String(Math.round(overheadMs * 100) / 100)
+}
+
+/**
+ * Makes every response of a server carry its call's own headers (request id and such) and what explains it, whoever writes it: the relay,
+ * the exception filter, Nest, the documentation pages. They are added where the head is written, because Node takes a
+ * slower path for a response that had single headers set before.
+ */
+function stampResponses(prototype: object): void {
+  const plain = Object.getOwnPropertyDescriptor(ServerResponse.prototype, 'writeHead')?.value as WriteHead
+  const writeHead = function (
+    this: ServerResponse,
+    status: number,
+    reason?: unknown,
+    headers: unknown = reason,
+  ): ServerResponse {
+    const call = findCall(this.req)
+    if (call !== undefined) {
+      const stamped: OutgoingHttpHeaders = isHeaderObject(headers) ? headers : {}
+      if (call.allowance !== undefined) dropUpstreamLimits(stamped)
+      Object.assign(stamped, call.answerHeaders)
+      if (call.isExplained) explain(call, stamped)
+      if (stamped !== headers) setHeaders(this, stamped)
+    }
+    return plain.call(this, status, reason, headers)
+  }
+  Object.defineProperty(prototype, 'writeHead', { value: writeHead, writable: true, configurable: true })
+}
+
+type WriteHead = (this: ServerResponse, status: number, reason?: unknown, headers?: unknown) => ServerResponse
+
+function setHeaders(response: ServerResponse, headers: OutgoingHttpHeaders): void {
+  for (const [name, value = ''] of Object.entries(headers)) response.setHeader(name, value)
+}
+
+const isHeaderObject = (value: unknown): value is OutgoingHttpHeaders =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 export interface ServerLimits {
   readonly headersTimeoutMs: number

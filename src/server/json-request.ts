@@ -1,14 +1,25 @@
 import type { IncomingMessage } from 'node:http'
 import { createParamDecorator, Injectable, mixin, type PipeTransform, type Type } from '@nestjs/common'
 import { ApiBody } from '@nestjs/swagger'
-import type { Request } from 'express'
+import type { Request, Response } from 'express'
 import { ConfigStore } from '../config/config-store.js'
-import { DtoCheck } from '../core/dto-check.js'
-import { GatewayError } from '../core/gateway-error.js'
+import { DtoCheck } from '../core/dto.js'
+import { GatewayError } from '../core/errors.js'
 import { JsonBody } from '../core/json-body.js'
 import { type Call, callOf } from '../core/request-context.js'
-import { type Exchange, HttpExchange } from './exchange.decorator.js'
 import { assertReadable, readBody } from './read-body.js'
+
+/** A request and the response that answers it. */
+export interface Exchange {
+  readonly request: Request
+  readonly response: Response
+}
+
+/** Request and response for pipes that read bodies; pipes run after guards, so no body is read for an unknown key. */
+export const HttpExchange = createParamDecorator((_data, context): Exchange => {
+  const http = context.switchToHttp()
+  return { request: http.getRequest<Request>(), response: http.getResponse<Response>() }
+})
 
 /** JSON requests are small: a body that takes longer is a stalled or hostile client. */
 export const JSON_BODY_TIMEOUT_MS = 30_000

@@ -1,15 +1,113 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { finished, type Readable, type Writable } from 'node:stream'
 import type { Request, Response } from 'express'
 import multer from 'multer'
-import type { ArrivingBody } from '../core/arriving-body.js'
-import { GatewayError } from '../core/gateway-error.js'
-import { callerLeft, noteReceived } from '../core/request-context.js'
+import { GatewayError } from '../core/errors.js'
+import type { ArrivingBody } from '../core/memory-budget.js'
+import { type Call, callerLeft, callOf, noteReceived } from '../core/request-context.js'
 import { MultipartField, SpooledFile, UploadedFile } from '../core/spooled-file.js'
-import type { MultipartFraming } from './multipart-stream.js'
-import { boundaryOf, UploadBody } from './upload-body.js'
-import { asGatewayError, fileTooLarge, malformed, storageFailed } from './upload-faults.js'
-import { faultOfFieldName, faultOfFilePart, safeFileName } from './upload-names.js'
+import {
+  asGatewayError,
+  boundaryOf,
+  fileTooLarge,
+  malformed,
+  type MultipartFraming,
+  storageFailed,
+  UploadBody,
+} from './multipart-stream.js'
+
+const FIELD_NAME_BYTES = 100
+const FILE_NAME_CHARACTERS = 200
+const EXTENSION_CHARACTERS = 16
+/** Names that reach an object's prototype when a later reader builds objects from bracketed names. */
+const PROTOTYPE_NAMES: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
+/** Fields that decide what is authorised and sent: no bracketed spelling may stand beside or instead of them. */
+const PLAIN_NAMES: ReadonlySet<string> = new Set(['file', 'model'])
+
+/** Why a text field with this name, after those already received, is refused; undefined when it is fine. */
+export function faultOfFieldName(name: string, earlier: ReadonlySet<string>): GatewayError | undefined {
+  if (name === 'file') return missingFileName(name)
+  if (Buffer.byteLength(name) > FIELD_NAME_BYTES) {
+    return invalid(`A field name is longer than ${FIELD_NAME_BYTES} bytes.`, name)
+  }
+  const [base = '', ...keys] = name.split(/[[\]]/)
+  if ([base, ...keys].some((key) => PROTOTYPE_NAMES.has(key)))
+    return invalid(`Field name ${quoted(name)} is not allowed.`, name)
+  if (base !== name && PLAIN_NAMES.has(base)) {
+    return invalid(`Field ${quoted(base)} takes one value; ${quoted(name)} is not accepted.`, name)
+  }
+  if (earlier.has(name) && !name.endsWith('[]')) return invalid(`Field ${quoted(name)} is given more than once.`, name)
+  return undefined
+}
+
+/** Why a file part is refused; undefined for the one part named `file` that carries a file name. */
+function faultOfFilePart(name: string, filename: string | undefined, isFirst: boolean): GatewayError | undefined {
+  if (name !== 'file')
+    return invalid(`Only one file part, named "file", is accepted; got file part ${quoted(name)}.`, name)
+  if (!isFirst) return invalid('Only one file part, named "file", is accepted; got a second one.', name)
+  return filename === undefined || safeFileName(filename) === '' ? missingFileName(name) : undefined
+}
+
+/** The base name of a client's file name, without control and formatting characters, its extension kept; may be empty. */
+export function safeFileName(raw: string): string {
+  const base = raw.slice(Math.max(raw.lastIndexOf('/'), raw.lastIndexOf('\\')) + 1)
+  // Browsers send line ends in names as %0D and %0A.
+  const characters = Array.from(base.replace(/%0d|%0a|[\p{Cc}\p{Cf}\p{Cs}]/giu, '').trim())
+  const dot = characters.lastIndexOf('.')
+  const extension = dot > 0 ? characters.slice(dot, dot + EXTENSION_CHARACTERS) : []
+  const stem = characters.slice(0, dot > 0 ? dot : undefined).slice(0, FILE_NAME_CHARACTERS - extension.length)
+  return [...stem, ...extension].join('')
+}
+
+function missingFileName(name: string): GatewayError {
+  return invalid(`Expected ${quoted(name)} to be a file part with a filename.`, name)
+}
+
+function invalid(message: string, param: string): GatewayError {
+  return new GatewayError('invalid_request', message, { param })
+}
+
+function quoted(name: string): string {
+  return JSON.stringify(name.slice(0, FIELD_NAME_BYTES))
+}
+
+/** Uploads come over slow lines; the server's own limit for a whole request is the same. */
+export const UPLOAD_TIMEOUT_MS = 120_000
+
+/** Receives a body; how long that took goes into the call's log. */
+export async function timedReception<Result>(
+  request: IncomingMessage,
+  receive: () => Promise<Result> | Result,
+): Promise<Result> {
+  const startedAtMs = performance.now()
+  try {
+    return await receive()
+  } finally {
+    callOf(request).log.receiveMs += performance.now() - startedAtMs
+  }
+}
+
+/**
+ * Gives something back when the response is over, however it ended; may do so twice. A failure to is the operating
+ * system's to clean up after, and must not end the process.
+ */
+export function releaseWhenDone(release: () => Promise<void>, call: Call, response: ServerResponse): void {
+  const run = (): void => {
+    release().catch((error: unknown) => {
+      call.log.failure ??= error
+    })
+  }
+  response.once('close', run)
+  // A pipelined request that waits for its turn has a response without a socket, which never closes.
+  call.departure.onLeave(run)
+}
+
+/** The fields of a form by name, on an object that inherits none. */
+export function namedFields(fields: readonly MultipartField[]): Record<string, unknown> {
+  const named: Record<string, unknown> = Object.create(null) as Record<string, unknown>
+  for (const { name, value } of fields) named[name] = value
+  return named
+}
 
 const MAX_FIELDS = 64
 const MAX_FIELD_BYTES = 64 * 1024

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { ArrivingBody } from '../core/arriving-body.js'
-import { GatewayError } from '../core/gateway-error.js'
+import { GatewayError } from '../core/errors.js'
+import type { ArrivingBody } from '../core/memory-budget.js'
 import { callerLeft, findCall, noteReceived } from '../core/request-context.js'
 
 export interface BodyLimits {

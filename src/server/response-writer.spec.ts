@@ -4,9 +4,9 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { ManualSource } from '../../test/support/byte-streams.js'
 import { newCall } from '../../test/support/raw-upstream.js'
-import { GatewayError } from '../core/gateway-error.js'
+import { UpstreamAnswer } from '../core/byte-stream.js'
+import { GatewayError } from '../core/errors.js'
 import type { Call } from '../core/request-context.js'
-import { UpstreamAnswer } from '../core/upstream-answer.js'
 import { relayAnswer } from './response-writer.js'
 
 const HEADERS = { 'content-type': 'text/event-stream' }

@@ -1,9 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import type { ByteSink, ByteSource } from '../core/byte-source.js'
-import type { GatewayError } from '../core/gateway-error.js'
-import { joinedPieces } from '../core/joined-pieces.js'
+import { type ByteSink, type ByteSource, joinedPieces, type UpstreamAnswer } from '../core/byte-stream.js'
+import type { GatewayError } from '../core/errors.js'
 import type { Call } from '../core/request-context.js'
-import type { UpstreamAnswer } from '../core/upstream-answer.js'
 import { envelopeFor } from '../dialects/error-format.js'
 
 /** A shorter answer is in the hands of the operating system at once, whoever reads it. */

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
-import type { ArrivingBody } from '../core/arriving-body.js'
-import { GatewayError } from '../core/gateway-error.js'
+import { GatewayError } from '../core/errors.js'
+import type { ArrivingBody } from '../core/memory-budget.js'
 import { callerLeft, noteReceived } from '../core/request-context.js'
 import { SpooledFile } from '../core/spooled-file.js'
+import { storageFailed } from './multipart-stream.js'
 import { type BodyLimits, bodyTooLarge, noRoom } from './read-body.js'
-import { storageFailed } from './upload-faults.js'
 
 export interface SpoolLimits extends BodyLimits {
   /** Counts what is kept in memory meanwhile. */

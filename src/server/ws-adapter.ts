@@ -1,12 +1,91 @@
 import type { IncomingMessage } from 'node:http'
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common'
 import { WsAdapter } from '@nestjs/platform-ws'
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
+import { ConfigStore } from '../config/config-store.js'
+import { GatewayError } from '../core/errors.js'
 import { findCall } from '../core/request-context.js'
-import { explain } from './explanation.js'
-import type { GatewayHttpAdapter } from './http-adapter.js'
-import { originForm, pathOf } from './request-target.js'
-import type { UpgradeAnswer, UpgradeTaker } from './upgrade-answer.js'
-import type { PendingUpgrade } from './upgrade.js'
+import { originForm, pathOf } from './client-address.js'
+import { explain, type GatewayHttpAdapter } from './http-adapter.js'
+import { findUpgrade, type PendingUpgrade, type UpgradeAnswer, type UpgradeTaker } from './upgrade.js'
+
+/**
+ * Browsers ask no server before they open a socket to it; they only say from which page. Programs send no `Origin` and
+ * pass; a page passes when `server.allowedOrigins` names its origin.
+ */
+@Injectable()
+export class OriginGuard implements CanActivate {
+  constructor(private readonly store: ConfigStore) {}
+
+  canActivate(context: ExecutionContext): boolean {
+    const { origin } = context.switchToHttp().getRequest<IncomingMessage>().headers
+    const { allowedOrigins = [] } = this.store.current.server
+    if (origin === undefined || allowedOrigins.includes('*') || allowedOrigins.includes(origin)) return true
+    throw new GatewayError('forbidden_origin', 'Pages of this origin may not connect here.')
+  }
+}
+
+/** A token of RFC 9110, 5.6.2. */
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+
+/**
+ * The subprotocols a client offers, in its order; none when it sent no such header. Throws `invalid_request` when the
+ * header is not a list of different tokens (RFC 6455, 11.3.4). Browsers hide keys in it: it is never shown or logged.
+ */
+export function offeredSubprotocols({ headers }: Pick<IncomingMessage, 'headers'>): readonly string[] {
+  const header = headers['sec-websocket-protocol']
+  if (header === undefined) return []
+  const offered = header.split(',').map(withoutBlanks)
+  if (offered.every((name) => TOKEN.test(name)) && new Set(offered).size === offered.length) return offered
+  throw new GatewayError('invalid_request', 'The header Sec-WebSocket-Protocol must list different tokens.', {
+    param: 'sec-websocket-protocol',
+  })
+}
+
+/** A pattern for the blanks at the end would try each blank of a header that is full of them. */
+function withoutBlanks(name: string): string {
+  let [start, end] = [0, name.length]
+  while (isBlank(name[start])) start++
+  while (end > start && isBlank(name[end - 1])) end--
+  return name.slice(start, end)
+}
+
+const isBlank = (character: string | undefined): boolean => character === ' ' || character === '\t'
+
+const VERSION = '13'
+
+/** Base64 of 16 bytes. */
+const KEY = /^[+/0-9A-Za-z]{22}==$/
+
+/** What a 426 says of the protocol to come back with (RFC 9110, 15.5.22; RFC 6455, 4.4). */
+const WANTED = { upgrade: 'websocket', 'sec-websocket-version': VERSION, connection: 'close, Upgrade' }
+
+/** Lets whole WebSocket handshakes in and nothing else, so that after all other checks only the 101 is left to say. */
+@Injectable()
+export class UpgradeGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const request = context.switchToHttp().getRequest<IncomingMessage>()
+    const { headers } = request
+    if (findUpgrade(request) === undefined) throw upgradeRequired('This path answers WebSocket connections only.')
+    if (headers['sec-websocket-version'] !== VERSION) {
+      throw upgradeRequired(`The header Sec-WebSocket-Version must be ${VERSION}.`)
+    }
+    if (!KEY.test(headers['sec-websocket-key'] ?? '')) {
+      throw new GatewayError('invalid_request', 'The header Sec-WebSocket-Key must be the base64 of 16 bytes.', {
+        param: 'sec-websocket-key',
+      })
+    }
+    // Its bytes would be taken for the first of the new protocol.
+    if (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0) {
+      throw new GatewayError('invalid_request', 'A WebSocket handshake has no body.', { param: 'content-length' })
+    }
+    offeredSubprotocols(request)
+    return true
+  }
+}
+
+const upgradeRequired = (message: string): GatewayError =>
+  new GatewayError('upgrade_required', message, { headers: WANTED })
 
 /** What `@WebSocketGateway` says of a gateway. */
 export interface SocketGatewayOptions {

@@ -1,5 +1,162 @@
-import type { Kysely } from 'kysely'
-import type { DatabaseSchema } from './database-schema.js'
+import type { Generated, Kysely, Selectable } from 'kysely'
+
+/** Rows as `migrations/*.sql` makes them. Columns that end in `_ms` are Unix milliseconds. */
+export interface DatabaseSchema {
+  task: TaskTable
+  callback_delivery: CallbackDeliveryTable
+  idempotency_key: IdempotencyKeyTable
+  api_key: ApiKeyTable
+  admin_audit: AdminAuditTable
+  usage_record: UsageRecordTable
+  usage_hour: UsageHourTable
+}
+
+export interface TaskTable {
+  id: string
+  kind: string
+  owner_id: string
+  channel_id: string
+  model: string
+  state: string
+  upstream_task_id: string | null
+  external_task_id: string | null
+  upstream_external_id: string
+  object: string | null
+  callback_url: string | null
+  callback_token: string
+  next_poll_at_ms: number
+  locked_until_ms: number
+  hastened: Generated<boolean>
+  polls: Generated<number>
+  misses: Generated<number>
+  created_at_ms: number
+  updated_at_ms: number
+  deadline_at_ms: number
+}
+
+export interface CallbackDeliveryTable {
+  sequence: Generated<number>
+  webhook_id: string
+  task_id: string
+  owner_id: string
+  url: string
+  host: string
+  body: string
+  attempts: Generated<number>
+  created_at_ms: number
+  next_attempt_at_ms: number | null
+  locked_until_ms: Generated<number>
+  delivered_at_ms: number | null
+  exhausted_at_ms: number | null
+  last_error: string | null
+}
+
+export interface IdempotencyKeyTable {
+  owner_id: string
+  route: string
+  key: string
+  fingerprint: string
+  task_id: string
+  /** With `body`, of the stored answer; null while the create is running. */
+  status: number | null
+  body: string | null
+  expires_at_ms: number
+}
+
+/** Numeric columns are read as text: nothing that is charged for passes through a float. */
+export interface UsageRecordTable {
+  id: string
+  /** null for ended tasks. */
+  request_id: string | null
+  at_ms: number
+  key_id: string
+  owner_id: string
+  kind: string
+  route: string
+  model: string | null
+  channel_id: string | null
+  outcome: string
+  duration_ms: number | null
+  prompt_tokens: string | null
+  cached_tokens: string | null
+  cached_audio_tokens: string | null
+  cache_write_tokens: string | null
+  cache_write_hour_tokens: string | null
+  audio_input_tokens: string | null
+  completion_tokens: string | null
+  audio_output_tokens: string | null
+  reasoning_tokens: string | null
+  characters: string | null
+  audio_seconds: string | null
+  videos: string | null
+  images: string | null
+  documents: string | null
+  pages: string | null
+  reported: string | null
+  estimated: string | null
+  pricing: string
+  cost: string | null
+}
+
+/** Made by the store itself, and read by sums alone. */
+export interface UsageHourTable {
+  hour_ms: number
+}
+
+export interface ApiKeyTable {
+  id: string
+  key_sha256: string
+  hint: string
+  models: string | null
+  limits: string | null
+  note: string | null
+  created_at_ms: number
+  expires_at_ms: number | null
+  revoked_at_ms: number | null
+  updated_at_ms: number
+}
+
+export interface AdminAuditTable {
+  sequence: Generated<number>
+  at_ms: number
+  actor: string
+  action: string
+  target: string | null
+  outcome: 'begun' | 'done' | 'refused' | 'failed'
+  details: string
+  request_id: string
+}
+
+export type TaskRow = Selectable<TaskTable>
+export type CallbackDeliveryRow = Selectable<CallbackDeliveryTable>
+export type ApiKeyRow = Selectable<ApiKeyTable>
+export type AdminAuditRow = Selectable<AdminAuditTable>
+
+/** One way to have a PostgreSQL: inside the process, or by address. */
+export interface StoreEngine {
+  /** True when nobody but this process can bring the store back: then the next one who needs it does not only wait. */
+  readonly isLocal: boolean
+  /**
+   * Opens and migrates. Rejects with `StoreUnusable` where the operator must act, otherwise with the error of the
+   * connection. May be called again once what it gave is lost or closed.
+   */
+  open(): Promise<OpenStore>
+}
+
+export interface OpenStore {
+  readonly queries: Kysely<DatabaseSchema>
+  /** Resolves with the cause when the store is found lost while nobody uses it; never rejects. */
+  readonly lost: Promise<unknown>
+  /** Whether the store still answers after one of its connections has failed with this error; never rejects. */
+  survives(error: unknown): Promise<boolean>
+  /** Ends the connections, after the queries under way; safe on a store that is lost. */
+  close(): Promise<void>
+}
+
+/** The store cannot be used as it is set up, and waiting will not help. The message tells the operator what to do. */
+export class StoreUnusable extends Error {
+  override readonly name = 'StoreUnusable'
+}
 
 /** The store, embedded or PostgreSQL, behind one query layer; also the injection token. Repositories alone use it. */
 export abstract class Database {

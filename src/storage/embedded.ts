@@ -1,16 +1,98 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isNativeError } from 'node:util/types'
+import { type Kysely, sql } from 'kysely'
 import type { Logger } from '../observability/logger.js'
-import { connectionPool } from './connection-pool.js'
-import { beginCreation, endCreation } from './creation.js'
 import { type DirectoryLock, lockDirectory } from './data-lock.js'
-import { keepHouse } from './housekeeping.js'
-import { freeLeases } from './leases.js'
+import { type DatabaseSchema, type OpenStore, type StoreEngine, StoreUnusable } from './database.js'
+import { PostgresWorker } from './embedded-worker.js'
 import { migrate } from './migrate.js'
-import { PostgresWorker } from './postgres-worker.js'
-import type { OpenStore, StoreEngine } from './store-engine.js'
-import { StoreUnusable } from './store-unusable.js'
+import { connectionPool } from './postgres.js'
+
+/**
+ * The files of a new store are written over seconds. A process that is killed meanwhile leaves half a store, which PostgreSQL
+ * may take for a whole one: this file beside them says so.
+ */
+const MARK = 'CREATING'
+
+/** Whether the store has to be made; half a store is removed first. The directory must be locked. */
+async function beginCreation(directory: string, files: string): Promise<boolean> {
+  const mark = join(directory, MARK)
+  if (await exists(mark)) await rm(files, { recursive: true, force: true })
+  if (await exists(files)) return false
+  await writeFile(mark, '')
+  await sync(mark)
+  await sync(directory)
+  return true
+}
+
+/** Puts the new store on the disk, then takes it for whole. */
+async function endCreation(directory: string, files: string): Promise<void> {
+  for (const entry of await readdir(files, { recursive: true, withFileTypes: true })) {
+    await sync(join(entry.parentPath, entry.name))
+  }
+  await sync(files)
+  await rm(join(directory, MARK))
+  await sync(directory)
+}
+
+async function sync(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )
+
+const EVERY_MS = 60_000
+
+type Queries = Kysely<DatabaseSchema>
+
+/**
+ * The embedded PostgreSQL has no autovacuum: without this, every poll of a task would leave a dead row behind for good, and
+ * the planner would know nothing of the tables. Returns what ends it, after the round under way.
+ */
+function keepHouse(queries: Queries): () => Promise<void> {
+  let round: Promise<void> = Promise.resolve()
+  const timer = setInterval(() => {
+    // What is left undone is done a minute later; a store that is lost is noticed by those who need it.
+    round = tidy(queries).catch(() => undefined)
+  }, EVERY_MS)
+  timer.unref()
+  return () => {
+    clearInterval(timer)
+    return round
+  }
+}
+
+/** Vacuums and analyses the tables that have changed enough; by the thresholds of autovacuum, but for small tables. */
+export async function tidy(queries: Queries): Promise<void> {
+  const { rows } = await sql<{ name: string }>`
+    select relname as name from pg_stat_user_tables
+    where n_dead_tup > 1000 + 0.2 * n_live_tup or n_mod_since_analyze > 250 + 0.1 * n_live_tup`.execute(queries)
+  for (const { name } of rows) await sql`vacuum (analyze) ${sql.table(name)}`.execute(queries)
+}
+
+/**
+ * Frees what a process that was killed had leased to itself. The directory has one owner, so that at its opening nobody can
+ * hold a lease; waiting for their ends would keep tasks and callbacks from being worked on for up to ten minutes. A create
+ * that was under way is due at once: its upstream has to be asked whether it made the task. Not for stores that are shared.
+ */
+async function freeLeases(queries: Kysely<DatabaseSchema>): Promise<void> {
+  await sql`
+    update task set
+      locked_until_ms = 0,
+      next_poll_at_ms = case when state = 'creating' then created_at_ms else next_poll_at_ms end
+    where locked_until_ms > 0 and state not in ('succeed', 'failed')`.execute(queries)
+  await sql`update callback_delivery set locked_until_ms = 0 where locked_until_ms > 0`.execute(queries)
+}
 
 /** How long a query waits for those before it: there is one connection. */
 const QUEUE_MS = 10_000

@@ -2,8 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { isNativeError } from 'node:util/types'
 import { type Kysely, type Migration, Migrator, sql } from 'kysely'
-import type { DatabaseSchema } from './database-schema.js'
-import { StoreUnusable } from './store-unusable.js'
+import { type DatabaseSchema, StoreUnusable } from './database.js'
 
 /** As far from `src/` as from `dist/`. */
 const FOLDER = fileURLToPath(new URL('../../migrations/', import.meta.url))

@@ -3,9 +3,14 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { sql } from 'kysely'
 import { eventually } from '../../test/support/eventually.js'
-import { startPostgres, type TestPostgres } from '../../test/support/postgres.js'
-import { STORE_START_MS, type TestStore, testStore } from '../../test/support/stores.js'
-import { StoreUnusable } from './store-unusable.js'
+import {
+  startPostgres,
+  STORE_START_MS,
+  type TestPostgres,
+  type TestStore,
+  testStore,
+} from '../../test/support/stores.js'
+import { StoreUnusable } from './database.js'
 
 jest.setTimeout(STORE_START_MS)
 

@@ -1,12 +1,31 @@
-import { Injectable } from '@nestjs/common'
-import { Metrics } from '../observability/metrics.js'
-import { registerGauge, single } from '../observability/readings.js'
+import { Global, Injectable, Module } from '@nestjs/common'
+import { ConfigStore } from '../config/config-store.js'
+import { type Environment, environmentConfig } from '../config/environment.js'
+import type { DatabaseSection } from '../config/settings.js'
+import type { Logger } from '../observability/logger.js'
+import { Metrics, registerGauge, single } from '../observability/metrics.js'
+import { LOGGER } from '../observability/observability.module.js'
 import { Readiness } from '../observability/readiness.js'
 import { Database } from './database.js'
+import { EmbeddedEngine } from './embedded.js'
+import { PostgresEngine } from './postgres.js'
+import { StoreDatabase } from './reconnecting-database.js'
+
+/** PostgreSQL where the configuration names one, otherwise the embedded store in `dataDirectory`. Nothing is opened yet. */
+export function createDatabase(
+  { url, maxConnections }: DatabaseSection,
+  dataDirectory: string,
+  readiness: Readiness,
+  logger: Logger,
+): StoreDatabase {
+  const engine =
+    url === undefined ? new EmbeddedEngine(dataDirectory, logger) : new PostgresEngine({ url, maxConnections }, logger)
+  return new StoreDatabase(engine, readiness, logger)
+}
 
 /** Tells whether the store can be reached, once somebody has asked for it. */
 @Injectable()
-export class StoreMetrics {
+class StoreMetrics {
   private wasOpen = false
 
   constructor(database: Database, readiness: Readiness, metrics: Metrics) {
@@ -28,3 +47,19 @@ export class StoreMetrics {
     )
   }
 }
+
+/** Gives `Database` to the repositories of every module. Nothing is opened before somebody asks. */
+@Global()
+@Module({
+  providers: [
+    {
+      provide: Database,
+      inject: [ConfigStore, environmentConfig.KEY, Readiness, LOGGER],
+      useFactory: (store: ConfigStore, environment: Environment, readiness: Readiness, logger: Logger): Database =>
+        createDatabase(store.current.database, environment.dataDirectory, readiness, logger),
+    },
+    StoreMetrics,
+  ],
+  exports: [Database],
+})
+export class DatabaseModule {}

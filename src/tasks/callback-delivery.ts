@@ -10,12 +10,10 @@ import { Call } from '../core/request-context.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { Database } from '../storage/database.js'
-import { hostOf } from './callback-host.js'
-import { CallbackAttempt } from './callback-request.js'
+import { CallbackAttempt, hostOf } from './callback-request.js'
 import { type CallbackDelivery, type CallbackOutcome, CallbackRepository } from './callback.repository.js'
-import { Clock } from './clock.js'
 import { Lanes } from './keyed-queue.js'
-import { Alarm } from './wake-timer.js'
+import { Alarm, Clock } from './wake-timer.js'
 
 /** Deliveries this process holds at once, over all hosts. */
 const MAXIMUM_HELD = 128

@@ -1,13 +1,107 @@
+import { createHmac } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
-import { GatewayError } from '../core/gateway-error.js'
+import { GatewayError } from '../core/errors.js'
 import type { Call } from '../core/request-context.js'
-import { refusalIn } from '../upstream/guarded-client-refusal.js'
-import { GuardedClient } from '../upstream/safe-fetch.js'
-import { nextAttemptAtMs, readRetryAfterMs } from './callback-schedule.js'
+import { GuardedClient, refusalIn } from '../upstream/safe-fetch.js'
 import type { CallbackDelivery, CallbackOutcome } from './callback.repository.js'
-import { Clock } from './clock.js'
-import { webhookHeaders } from './webhook-signature.js'
+import { Clock } from './wake-timer.js'
+
+const FIELD = 'callback_url'
+const MAXIMUM_CHARACTERS = 2048
+
+/** A URL's parser drops or encodes them in silence, and a database has no text with a NUL in it. */
+const CONTROL_CHARACTER = /\p{Cc}/u
+
+/** A create waits no longer for a name server. */
+const RESOLVE_MS = 2000
+
+/** Judges a `callback_url` when a task is created, so that a useless or hostile one is refused before anyone pays. */
+@Injectable()
+export class CallbackAddress {
+  constructor(private readonly guarded: GuardedClient) {}
+
+  /**
+   * Rejects with `invalid_request` (param `callback_url`, code `url_not_allowed`) unless the URL is http or https, without
+   * user, at most 2,048 characters long and none of them a control character, and leads to public addresses or to what the
+   * operator exempts. A name that does not resolve now is let through: each delivery judges the address anew.
+   */
+  async assertAllowed(url: string): Promise<void> {
+    if (url.length > MAXIMUM_CHARACTERS) throw invalid(`it must not be longer than ${MAXIMUM_CHARACTERS} characters`)
+    if (CONTROL_CHARACTER.test(url)) throw invalid('it must not hold control characters')
+    await this.guarded.assertAllowed(url, FIELD, RESOLVE_MS)
+  }
+}
+
+const invalid = (what: string): GatewayError =>
+  new GatewayError('invalid_request', `Invalid '${FIELD}': ${what}.`, { code: 'url_not_allowed', param: FIELD })
+
+/** Host and port of a callback address, as the store compares them; empty for a text that is no URL. */
+export const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : '')
+
+/** Retries of many deliveries that failed together must not come back together. */
+const JITTER = 0.2
+
+/** A receiver may ask for patience, not for silence. */
+const MAXIMUM_RETRY_AFTER_MS = 86_400_000
+
+/** The three forms of an HTTP date begin with a weekday; `Date.parse` alone would read almost anything. */
+const HTTP_DATE = /^(?:mon|tue|wed|thu|fri|sat|sun)/i
+
+export interface FailedAttempt {
+  /** Attempts made, this one included. */
+  readonly attempts: number
+  readonly nowMs: number
+  /** What the receiver asked for, counted from now. */
+  readonly retryAfterMs?: number
+}
+
+/**
+ * When the next attempt is due (Unix milliseconds): the schedule's delay (one for each attempt) ± 20 %, or later where the
+ * receiver asks for it. undefined once the schedule is used up. `random` is uniform in [0, 1).
+ */
+export function nextAttemptAtMs(
+  scheduleMs: readonly number[],
+  { attempts, nowMs, retryAfterMs = 0 }: FailedAttempt,
+  random: () => number = Math.random,
+): number | undefined {
+  const delayMs = scheduleMs[attempts]
+  if (delayMs === undefined) return undefined
+  const spreadMs = delayMs * (1 - JITTER + 2 * JITTER * random())
+  return nowMs + Math.round(Math.max(spreadMs, retryAfterMs))
+}
+
+/** `Retry-After`, in seconds or as a date, as milliseconds from now: 24 hours at most, 0 when it says nothing readable. */
+export function readRetryAfterMs(value: string | string[] | undefined, nowMs: number): number {
+  if (typeof value !== 'string') return 0
+  const text = value.trim()
+  const waitMs = /^\d+$/.test(text) ? Number(text) * 1000 : HTTP_DATE.test(text) ? Date.parse(text) - nowMs : 0
+  return Number.isNaN(waitMs) ? 0 : Math.min(Math.max(waitMs, 0), MAXIMUM_RETRY_AFTER_MS)
+}
+
+const SECRET_PREFIX = 'whsec_'
+
+export interface WebhookMessage {
+  /** The same for every attempt. */
+  readonly webhookId: string
+  /** When this attempt is made, Unix milliseconds. */
+  readonly atMs: number
+  /** Exactly the bytes that are sent. */
+  readonly body: string
+}
+
+/**
+ * The headers of Standard Webhooks, names and values in turn: id, time in seconds, and the signature where there is a
+ * secret (`whsec_<base64>`): HMAC-SHA256 over id, time and body, joined by dots, in base64 behind the version `v1`.
+ */
+export function webhookHeaders({ webhookId, atMs, body }: WebhookMessage, secret: string | undefined): string[] {
+  const timestamp = String(Math.floor(atMs / 1000))
+  const headers = ['webhook-id', webhookId, 'webhook-timestamp', timestamp]
+  if (secret === undefined) return headers
+  const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64')
+  const signature = createHmac('sha256', key).update(`${webhookId}.${timestamp}.${body}`).digest('base64')
+  return [...headers, 'webhook-signature', `v1,${signature}`]
+}
 
 const USER_AGENT = 'Multi-Model-Gateway'
 

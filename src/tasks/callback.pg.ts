@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common'
 import { type Kysely, sql } from 'kysely'
-import type { CallbackDeliveryRow, DatabaseSchema } from '../storage/database-schema.js'
-import { Database } from '../storage/database.js'
+import { type CallbackDeliveryRow, Database, type DatabaseSchema } from '../storage/database.js'
 import {
   type CallbackClaim,
   type CallbackDelivery,

@@ -1,21 +1,101 @@
-import { Controller, Get, HttpCode, Param, Post, UseGuards } from '@nestjs/common'
+import { Controller, Get, HttpCode, Injectable, Param, Post, UseGuards } from '@nestjs/common'
 import {
   ApiBearerAuth,
   ApiExtraModels,
   ApiOkResponse,
   ApiOperation,
   ApiParam,
+  ApiProperty,
   ApiTags,
   getSchemaPath,
 } from '@nestjs/swagger'
 import { KeyGuard } from '../auth/key.guard.js'
+import type { UpstreamAnswer } from '../core/byte-stream.js'
+import { GatewayError } from '../core/errors.js'
 import type { Call } from '../core/request-context.js'
-import type { UpstreamAnswer } from '../core/upstream-answer.js'
 import { ApiTaskErrors } from '../dialects/error-docs.js'
-import { taskAnswer } from '../dialects/task-answer.js'
+import { taskAnswer } from '../dialects/task-response.js'
+import type { VideoKind } from '../providers/contract.js'
 import { CurrentCall } from '../server/json-request.js'
-import { CallbackDeliveryDto, RedeliveryDto } from './callbacks.dto.js'
-import { CallbacksService } from './callbacks.service.js'
+import { hostOf } from './callback-request.js'
+import type { CallbackDelivery } from './callback.repository.js'
+import { Tasks } from './tasks.js'
+
+const MILLISECONDS = 'Unix milliseconds'
+
+/** One event of a task and how its delivery stands, as callers see it. */
+class CallbackDeliveryDto {
+  @ApiProperty({ description: 'The same for every attempt' })
+  readonly webhook_id: string
+
+  @ApiProperty({ description: 'Host and port of the callback address; the rest of it may hold secrets' })
+  readonly host: string
+
+  @ApiProperty({ description: 'Attempts made so far' })
+  readonly attempts: number
+
+  @ApiProperty({ description: MILLISECONDS })
+  readonly created_at: number
+
+  @ApiProperty({ type: Number, nullable: true, description: `${MILLISECONDS}; null once it has ended` })
+  readonly next_attempt_at: number | null
+
+  @ApiProperty({ type: Number, nullable: true, description: MILLISECONDS })
+  readonly delivered_at: number | null
+
+  @ApiProperty({ type: Number, nullable: true, description: `${MILLISECONDS}; no further attempt will be made` })
+  readonly exhausted_at: number | null
+
+  @ApiProperty({ type: String, nullable: true, description: 'Why the last attempt failed' })
+  readonly last_error: string | null
+
+  constructor(delivery: CallbackDelivery) {
+    this.webhook_id = delivery.webhookId
+    this.host = hostOf(delivery.url)
+    this.attempts = delivery.attempts
+    this.created_at = delivery.createdAtMs
+    this.next_attempt_at = delivery.nextAttemptAtMs ?? null
+    this.delivered_at = delivery.deliveredAtMs ?? null
+    this.exhausted_at = delivery.exhaustedAtMs ?? null
+    this.last_error = delivery.lastError ?? null
+  }
+}
+
+class RedeliveryDto {
+  @ApiProperty({ description: 'The event that is sent again' })
+  readonly webhook_id: string
+
+  constructor(webhookId: string) {
+    this.webhook_id = webhookId
+  }
+}
+
+/** Longer than any of ours, and nothing a database would stumble over. */
+const WEBHOOK_ID = /^[\w-]{1,128}$/
+
+/** As for reading a task: nothing else can be one's id, and a database stumbles over a NUL. */
+const TASK_ID = /^\P{Cc}{1,256}$/u
+
+/** What callers may know of, and do about, the events sent to them (design: exhausted deliveries stay visible). */
+@Injectable()
+export class CallbacksService {
+  constructor(private readonly tasks: Tasks) {}
+
+  /** The events of the caller's own task, oldest first. Rejects with `not_found`. */
+  async ofTask(kind: VideoKind, id: string, call: Call): Promise<CallbackDeliveryDto[]> {
+    const task = TASK_ID.test(id) ? await this.tasks.find(kind, id, call) : undefined
+    if (task === undefined) throw new GatewayError('not_found', 'There is no such task.')
+    const deliveries = await this.tasks.deliveries(task)
+    return deliveries.map((delivery) => new CallbackDeliveryDto(delivery))
+  }
+
+  /** Starts the schedule of one event anew, whatever became of it. Rejects with `not_found`. */
+  async redeliver(webhookId: string, call: Call): Promise<RedeliveryDto> {
+    const isKnown = WEBHOOK_ID.test(webhookId) && (await this.tasks.redeliver(webhookId, call.caller))
+    if (!isKnown) throw new GatewayError('not_found', 'There is no such callback.')
+    return new RedeliveryDto(webhookId)
+  }
+}
 
 const envelopeOf = (data: object): object => ({
   type: 'object',

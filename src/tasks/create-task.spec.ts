@@ -1,8 +1,164 @@
-import { describe, expect, it } from '@jest/globals'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { beforeEach, describe, expect, it } from '@jest/globals'
 import { eventually } from '../../test/support/eventually.js'
-import { failureOf } from '../../test/support/failures.js'
-import { CALLBACK_URL, callOf, taskLab, TEAM_A, TEAM_B, videoChannel } from '../../test/support/task-lab.js'
-import { callerLeft } from '../core/request-context.js'
+import { type MemoryRepositories, memoryRepositories } from '../../test/support/memory-tasks.js'
+import { failureOf } from '../../test/support/raw-upstream.js'
+import {
+  CALLBACK_URL,
+  callOf,
+  taskLab,
+  type TaskLab,
+  TEAM_A,
+  TEAM_B,
+  videoChannel,
+} from '../../test/support/task-lab.js'
+import { CollectedUsage, someSubmitted, submitted } from '../../test/support/task-rows.js'
+import { type ErrorKind, type FailedAttempt, GatewayError } from '../core/errors.js'
+import { Call, callerLeft } from '../core/request-context.js'
+import type { SettledTask } from '../core/usage-record.js'
+import { Lanes } from './keyed-queue.js'
+import { endedTask, TaskRecorder } from './record-task.js'
+import { TaskWatchers } from './task-watchers.js'
+import type { Task } from './task.js'
+import type { TaskChange, TaskRepository } from './task.repository.js'
+
+describe('create task faults', () => {
+  const attemptError = (kind: ErrorKind, attempt: FailedAttempt, details: object = {}): GatewayError =>
+    new GatewayError(kind, 'What the upstream did.', { attempt, ...details })
+
+  const LOST = attemptError('upstream_failed', { phase: 'sent', channelFault: true })
+  const REFUSED = attemptError('invalid_request', { phase: 'answered' }, { code: 'content_policy_violation' })
+  const BUSY = attemptError('rate_limited', { phase: 'answered', channelFault: true })
+  const UNSENT = attemptError('upstream_failed', { phase: 'unsent', channelFault: true })
+
+  const TWO_CHANNELS = [videoChannel('first', { priority: 0 }), videoChannel('second', { priority: 1 })]
+
+  describe('A create that the upstream refuses', () => {
+    it.each([
+      ['by its own words', REFUSED],
+      ['because the account is busy', BUSY],
+      ['by not being there', UNSENT],
+    ])('%s leaves nothing behind: both ids are free again', async (_how, error) => {
+      const lab = taskLab()
+      lab.upstream.createFaults.push({ when: 'before', error })
+      const order = { externalTaskId: 'order-1', idempotencyKey: 'key-1' }
+      expect(await failureOf(lab.engine.create(lab.order(order), callOf()))).toBe(error)
+      expect(await lab.store.tasks.countByState()).toEqual({})
+      expect((await lab.engine.create(lab.order(order), callOf())).replayed).toBe(false)
+    })
+
+    it.each([
+      ['refuses', BUSY],
+      ['is not there', UNSENT],
+    ])('goes to a second channel when the first %s, and is followed there', async (_how, error) => {
+      const lab = taskLab({ channels: TWO_CHANNELS })
+      lab.upstream.createFaults.push({ when: 'before', error })
+      await lab.engine.create(lab.order({ externalTaskId: 'order-1' }), callOf())
+      expect(lab.upstream.creates.map(({ channelId }) => channelId)).toEqual(['first', 'second'])
+      expect(new Set(lab.upstream.creates.map(({ externalId }) => externalId)).size).toBe(1)
+      expect(await lab.engine.find('text2video', 'order-1', callOf())).toMatchObject({ channelId: 'second' })
+    })
+
+    it('is told so even if the store is lost meanwhile; the intent is ended later', async () => {
+      const lab = taskLab()
+      lab.upstream.createFaults.push({ when: 'before', error: REFUSED })
+      const order = lab.order({
+        send: (provider, context, ids) => {
+          lab.store.setReachable(false)
+          return provider.create('text2video', Buffer.from(JSON.stringify(ids)), context)
+        },
+      })
+      expect(await failureOf(lab.engine.create(order, callOf()))).toBe(REFUSED)
+      lab.store.setReachable(true)
+      expect(await lab.store.tasks.countByState()).toEqual({ creating: 1 })
+    })
+  })
+
+  describe('A create whose answer is lost', () => {
+    const LOSSES = [
+      ['the connection breaks', LOST],
+      ['the time is up', attemptError('upstream_timeout', { phase: 'sent' })],
+      ['the caller leaves', callerLeft()],
+      ['nobody knows why', new GatewayError('upstream_failed', 'Something.')],
+    ] as const
+
+    it.each(LOSSES)('because %s is in doubt, and the caller must not send it again', async (_why, error) => {
+      const lab = taskLab({ channels: TWO_CHANNELS })
+      lab.upstream.createFaults.push({ when: 'after', error })
+      const failure = await failureOf(lab.engine.create(lab.order({ externalTaskId: 'order-1' }), callOf()))
+      expect([failure.kind, failure.details.retryable]).toEqual([error.kind, false])
+      expect(await lab.store.tasks.countByState()).toEqual({ unknown: 1 })
+      // Never on another channel, nor again under the same external id.
+      expect(lab.upstream.creates).toHaveLength(1)
+      const again = await failureOf(lab.engine.create(lab.order({ externalTaskId: 'order-1' }), callOf()))
+      expect(again.kind).toBe('conflict')
+      expect(lab.upstream.creates).toHaveLength(1)
+    })
+
+    it('on a second channel is in doubt there, whatever the first has said', async () => {
+      const lab = taskLab({ channels: TWO_CHANNELS })
+      lab.upstream.createFaults.push({ when: 'before', error: BUSY }, { when: 'after', error: LOST })
+      const failure = await failureOf(lab.engine.create(lab.order({ externalTaskId: 'order-1' }), callOf()))
+      expect([failure.kind, failure.details.retryable]).toEqual(['upstream_failed', false])
+      expect(await lab.engine.find('text2video', 'order-1', callOf())).toMatchObject({
+        channelId: 'second',
+        state: 'submitted',
+      })
+    })
+
+    it('by an error nobody foresaw is in doubt as well', async () => {
+      const lab = taskLab()
+      lab.upstream.createFaults.push({ when: 'after', error: new TypeError('a bug') })
+      await expect(lab.engine.create(lab.order(), callOf())).rejects.toThrow('a bug')
+      expect(await lab.store.tasks.countByState()).toEqual({ unknown: 1 })
+    })
+
+    it('by the store is looked for when its lease is over, and the caller must not send it again', async () => {
+      const lab = taskLab()
+      const order = lab.order({
+        externalTaskId: 'order-1',
+        send: async (provider, context, ids) => {
+          const made = await provider.create('text2video', Buffer.from(JSON.stringify(ids)), context)
+          lab.store.setReachable(false)
+          return made
+        },
+      })
+      const failure = await failureOf(lab.engine.create(order, callOf()))
+      expect([failure.kind, failure.details.retryable]).toEqual(['overloaded', false])
+      lab.store.setReachable(true)
+      expect(await lab.store.tasks.countByState()).toEqual({ creating: 1 })
+      lab.poller.start()
+      lab.clock.advance(570_000 + 30_000 - 1)
+      const { claims } = lab.store.tasks
+      lab.alarm.wake()
+      await eventually(() => lab.store.tasks.claims > claims)
+      expect(lab.upstream.reads).toEqual([])
+      lab.clock.advance(1)
+      lab.alarm.wake()
+      await eventually(async () => (await lab.store.tasks.countByState()).submitted === 1)
+      await lab.poller.stop()
+      expect(lab.upstream.creates).toHaveLength(1)
+    })
+  })
+
+  describe('A create that takes longer than anybody waits for', () => {
+    it('is answered all the same when it was given up for lost and not found meanwhile', async () => {
+      const lab = taskLab()
+      lab.poller.start()
+      lab.upstream.hidden.add('830000')
+      const release = lab.upstream.holdCreates()
+      const create = lab.engine.create(lab.order({ externalTaskId: 'order-1' }), callOf())
+      await eventually(() => lab.upstream.creates.length === 1)
+      lab.clock.advance(600_000)
+      lab.alarm.wake()
+      await eventually(async () => (await lab.store.tasks.countByState()).unknown === 1)
+      await lab.poller.stop()
+      release()
+      expect((await create).status).toBe(200)
+      expect(await lab.store.tasks.countByState()).toEqual({ submitted: 1 })
+    })
+  })
+})
 
 const dataOf = (body: string): unknown => (JSON.parse(body) as { data: unknown }).data
 
@@ -135,5 +291,352 @@ describe('A shutdown', () => {
     await settled
     expect(await lab.store.tasks.countByState()).toEqual({ unknown: 1 })
     await create
+  })
+})
+
+describe('A create under an idempotency key', () => {
+  const KEYED = { idempotencyKey: 'key-1', externalTaskId: 'order-1' }
+  const OTHER_BODY = { ...KEYED, fingerprint: 'b'.repeat(64) }
+  const LOST = new GatewayError('upstream_failed', 'Lost.', { attempt: { phase: 'sent' } })
+
+  const create = (lab: TaskLab, order: object = KEYED) => lab.engine.create(lab.order(order), callOf())
+
+  it('that was answered gets the same answer again, byte for byte, and nothing is sent', async () => {
+    const lab = taskLab()
+    const first = await create(lab)
+    expect(await create(lab)).toEqual({ ...first, replayed: true })
+    lab.upstream.move('succeed')
+    await lab.engine.find('text2video', 'order-1', callOf())
+    expect(await create(lab)).toEqual({ ...first, replayed: true })
+    expect(lab.upstream.creates).toHaveLength(1)
+  })
+
+  it('that comes with another body is refused, whether the first is done or running', async () => {
+    const lab = taskLab()
+    const release = lab.upstream.holdCreates()
+    const first = create(lab)
+    await eventually(() => lab.upstream.creates.length === 1)
+    await expect(create(lab, OTHER_BODY)).rejects.toMatchObject({ kind: 'unprocessable' })
+    release()
+    await first
+    await expect(create(lab, OTHER_BODY)).rejects.toMatchObject({ kind: 'unprocessable' })
+  })
+
+  it('is told to come back while the first is running', async () => {
+    const lab = taskLab()
+    const release = lab.upstream.holdCreates()
+    const first = create(lab)
+    await eventually(() => lab.upstream.creates.length === 1)
+    await expect(create(lab)).rejects.toMatchObject({ kind: 'idempotency_running', details: { retryAfterSeconds: 1 } })
+    release()
+    await first
+    expect((await create(lab)).replayed).toBe(true)
+  })
+
+  it('is told to come back while nobody knows what came of the first, then answered from what was found', async () => {
+    const lab = taskLab()
+    lab.upstream.createFaults.push({ when: 'after', error: LOST })
+    await expect(create(lab)).rejects.toMatchObject({ kind: 'upstream_failed' })
+    await expect(create(lab)).rejects.toMatchObject({ kind: 'idempotency_running' })
+    const task = await lab.engine.find('text2video', 'order-1', callOf())
+    const answer = await create(lab)
+    expect(answer.replayed).toBe(true)
+    expect(answer.body).toMatch(/^\{"code":0,"message":"SUCCEED","request_id":"[\w-]+","data":\{/)
+    expect(answer.body).toContain(`"data":${task?.object ?? 'nothing'}}`)
+    expect(await create(lab)).toEqual(answer)
+    expect(lab.upstream.creates).toHaveLength(1)
+  })
+
+  it('looked for in the very moment the first is answered gets no answer of its own making', async () => {
+    const lab = taskLab()
+    const { tasks } = lab.store
+    const release = lab.upstream.holdCreates()
+    const first = create(lab)
+    await eventually(() => lab.upstream.creates.length === 1)
+    const find = tasks.findIdempotency.bind(tasks)
+    tasks.findIdempotency = async (claim) => {
+      const record = await find(claim)
+      release()
+      await first
+      return record
+    }
+    await expect(create(lab)).rejects.toMatchObject({ kind: 'idempotency_running' })
+    expect(await create(lab)).toEqual({ ...(await first), replayed: true })
+  })
+
+  it('gets one answer for ever, also when the task was found before its upstream answered', async () => {
+    const lab = taskLab()
+    const release = lab.upstream.holdCreates()
+    const first = create(lab)
+    await eventually(() => lab.upstream.made.length === 1)
+    await lab.engine.find('text2video', 'order-1', callOf())
+    const early = await create(lab)
+    release()
+    expect(await first).toEqual({ ...early, replayed: false })
+    expect(await create(lab)).toEqual(early)
+  })
+
+  it('fifty times at once makes one task', async () => {
+    const lab = taskLab()
+    const release = lab.upstream.holdCreates()
+    const outcomes = Promise.allSettled(Array.from({ length: 50 }, () => create(lab)))
+    await eventually(() => lab.upstream.creates.length > 0)
+    release()
+    const settled = await outcomes
+    const refused = settled.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []))
+    expect(refused).toHaveLength(49)
+    for (const error of refused) expect(error).toMatchObject({ kind: 'idempotency_running' })
+    expect(lab.upstream.creates).toHaveLength(1)
+  })
+
+  it('of two bodies at once makes one task, and refuses the other body', async () => {
+    const lab = taskLab()
+    const [first, second] = await Promise.allSettled([create(lab), create(lab, OTHER_BODY)])
+    expect(first.status).toBe('fulfilled')
+    expect(second).toMatchObject({ status: 'rejected', reason: { kind: 'unprocessable' } })
+    expect(lab.upstream.creates).toHaveLength(1)
+  })
+
+  it('is a new one for another caller, on another path, and a day later', async () => {
+    const lab = taskLab()
+    const order = { idempotencyKey: 'key-1' }
+    await create(lab, order)
+    expect((await lab.engine.create(lab.order(order, TEAM_B), callOf(TEAM_B))).replayed).toBe(false)
+    const elsewhere = new Call('req', 'POST', '/vidgen/v1/videos/multi-image2video', 0)
+    elsewhere.caller = { keyId: 'team-a' }
+    expect((await lab.engine.create(lab.order(order), elsewhere)).replayed).toBe(false)
+    lab.clock.advance(86_400_000 - 1)
+    await lab.store.tasks.prune(0, lab.clock.nowMs(), 500)
+    expect((await create(lab, order)).replayed).toBe(true)
+    lab.clock.advance(1)
+    await lab.store.tasks.prune(0, lab.clock.nowMs(), 500)
+    expect((await create(lab, order)).replayed).toBe(false)
+  })
+})
+
+const task = (object: string | undefined, state: Task['state'] = 'succeed'): Task => ({
+  id: 'tsk_1',
+  kind: 'text2video',
+  ownerId: 'team-a',
+  channelId: 'main',
+  model: 'vidgen-v1',
+  state,
+  upstreamExternalId: 'x',
+  callbackToken: 't',
+  nextPollAtMs: 0,
+  polls: 0,
+  misses: 0,
+  createdAtMs: 1000,
+  updatedAtMs: 5000,
+  deadlineAtMs: 0,
+  ...(object === undefined ? {} : { object }),
+})
+
+describe('A task that has ended', () => {
+  it('leaves who pays for what', () => {
+    expect(endedTask(task('{}'))).toEqual({
+      id: 'video tsk_1',
+      ownerId: 'team-a',
+      taskClass: 'video',
+      route: '/vidgen/v1/videos/text2video',
+      model: 'vidgen-v1',
+      channelId: 'main',
+      hasSucceeded: true,
+      reported: {},
+      durationMs: 4000,
+    })
+    expect(endedTask(task('{}', 'failed')).hasSucceeded).toBe(false)
+  })
+
+  it.each<[string | undefined, object]>([
+    [
+      '{"final_unit_deduction":"2","final_balance_deduction":{"quota":"0.28","list_price":"0.30"}}',
+      { final_unit_deduction: 2, final_balance_deduction: { quota: 0.28, list_price: 0.3 } },
+    ],
+    ['{"final_unit_deduction":2.50}', { final_unit_deduction: 2.5 }],
+    ['{"final_unit_deduction":"a lot","final_balance_deduction":7}', {}],
+    ['{"final_balance_deduction":null}', {}],
+    ['[]', {}],
+    ['null', {}],
+    ['{"cut', {}],
+    [undefined, {}],
+  ])('shows what its upstream took off the account, whatever its object holds: %s', (object, reported) => {
+    expect(endedTask(task(object)).reported).toEqual(reported)
+  })
+})
+
+const WIDTH = 4
+
+interface Item {
+  readonly id: string
+  readonly lane: string
+}
+
+/** Work that ends when it is told to, and what the lanes said meanwhile. */
+class Works {
+  readonly running: { readonly id: string; readonly end: () => void }[] = []
+  rooms = 0
+  ends = 0
+  readonly lanes = new Lanes<Item>({
+    laneOf: ({ lane }) => lane,
+    width: () => WIDTH,
+    isBusy: (running, waiting) => waiting > 0 || running * 2 > WIDTH,
+    work: ({ id }) =>
+      new Promise((resolve) => {
+        this.running.push({ id, end: resolve })
+      }),
+    onEnd: (hasMadeRoom) => {
+      this.ends++
+      if (hasMadeRoom) this.rooms++
+    },
+  })
+
+  add(count: number, lane = 'main'): void {
+    for (let number = 0; number < count; number++) this.lanes.add({ id: `${lane}-${number}`, lane })
+  }
+
+  async endOne(): Promise<void> {
+    this.running.shift()?.end()
+    await nextTurn()
+  }
+}
+
+describe('The places of a lane', () => {
+  it('are never more than may be taken; what waits begins as they get free', async () => {
+    const works = new Works()
+    works.add(6)
+    expect(works.running.map(({ id }) => id)).toEqual(['main-0', 'main-1', 'main-2', 'main-3'])
+    await works.endOne()
+    expect(works.running.map(({ id }) => id)).toEqual(['main-1', 'main-2', 'main-3', 'main-4'])
+  })
+
+  it('are no concern of another lane', () => {
+    const works = new Works()
+    works.add(6)
+    works.add(1, 'other')
+    expect(works.running.at(-1)?.id).toBe('other-0')
+    expect(works.lanes.busy()).toEqual(['main'])
+  })
+
+  it('are enough to do until the rules say otherwise, which is said once', async () => {
+    const works = new Works()
+    works.add(5)
+    for (const [busy, rooms] of [
+      [true, 0],
+      [true, 0],
+      [false, 1],
+      [false, 1],
+      [false, 1],
+    ] as const) {
+      await works.endOne()
+      expect([works.lanes.busy().length > 0, works.rooms]).toEqual([busy, rooms])
+    }
+    expect(works.ends).toBe(5)
+  })
+
+  it('give back what has not begun, and say when the rest has ended', async () => {
+    const works = new Works()
+    works.add(5)
+    expect(works.lanes.takeWaiting().map(({ id }) => id)).toEqual(['main-4'])
+    expect(works.lanes.size).toBe(WIDTH)
+    let isIdle = false
+    const idle = works.lanes.idle().then(() => {
+      isIdle = true
+    })
+    for (let left = WIDTH; left > 0; left--) {
+      expect(isIdle).toBe(false)
+      await works.endOne()
+    }
+    await idle
+    await works.lanes.idle()
+    expect(works.lanes.takeWaiting()).toEqual([])
+    expect(works.lanes.size).toBe(0)
+  })
+})
+
+describe('task recorder', () => {
+  let store: MemoryRepositories
+  let usage: CollectedUsage
+  let wakes: number
+
+  beforeEach(() => {
+    store = memoryRepositories()
+    usage = new CollectedUsage()
+    wakes = 0
+  })
+
+  const recorderOf = (tasks: TaskRepository = store.tasks): TaskRecorder =>
+    new TaskRecorder(tasks, new TaskWatchers(60_000), { wake: () => wakes++ }, usage)
+
+  async function someTask(): Promise<Task> {
+    const task = await store.tasks.byId(await someSubmitted(store.tasks))
+    if (task === undefined) throw new Error('there is no task')
+    return task
+  }
+
+  const end = ({ upstreamTaskId = '' }: Task, given: Partial<TaskChange> = {}): TaskChange =>
+    submitted({ from: ['submitted'], state: 'succeed', upstreamTaskId, ...given })
+
+  const paid = async (): Promise<string[]> => (await store.usageOf('team-a')).map(({ id }) => id)
+
+  describe('The end of a task', () => {
+    it('is written with what the task has used, which then counts', async () => {
+      const task = await someTask()
+      expect(await recorderOf().record(task, end(task))).toMatchObject({ state: 'succeed' })
+      expect(await paid()).toEqual([`task video ${task.id}`])
+      expect(usage.settled).toMatchObject([{ id: `video ${task.id}`, hasSucceeded: true }])
+    })
+
+    it('that somebody else wrote before uses nothing, and counts for nobody else', async () => {
+      const task = await someTask()
+      const [one, two] = [recorderOf(), recorderOf()]
+      await one.record(task, end(task))
+      expect(await two.record(task, end(task, { state: 'failed' }))).toBeUndefined()
+      expect(await paid()).toHaveLength(1)
+      expect([usage.settled.length, two.endedTasks.failed]).toEqual([1, 0])
+    })
+
+    it('is not written while the store is away, nor is what was used', async () => {
+      const task = await someTask()
+      store.setReachable(false)
+      await expect(recorderOf().record(task, end(task))).rejects.toMatchObject({ kind: 'overloaded' })
+      store.setReachable(true)
+      expect([await paid(), usage.tasks]).toEqual([[], []])
+    })
+
+    it('is written without a record that no store takes, which goes the way of all others', async () => {
+      const task = await someTask()
+      const changes: TaskChange[] = []
+      const change = (id: string, wanted: TaskChange): Promise<boolean> => {
+        changes.push(wanted)
+        if (wanted.usage !== undefined) return Promise.reject(Object.assign(new Error('no text'), { code: '22021' }))
+        return store.tasks.change(id, wanted)
+      }
+      const picky = Object.assign(Object.create(store.tasks) as TaskRepository, { change })
+      expect(await recorderOf(picky).record(task, end(task))).toMatchObject({ state: 'succeed' })
+      expect(changes).toHaveLength(2)
+      expect([await paid(), usage.settled]).toEqual([[], []])
+      expect(usage.tasks).toMatchObject([{ id: `video ${task.id}` }])
+    })
+
+    it.each<[string, (settled: SettledTask) => SettledTask | undefined, number]>([
+      ['usage is not stored', (settled) => ({ ...settled, record: undefined }), 1],
+      ['nothing can be made of it', () => undefined, 0],
+    ])('is written where %s', async (_why, change, counted) => {
+      const task = await someTask()
+      const settle = usage.settleTask.bind(usage)
+      usage.settleTask = (ended) => change(settle(ended)) as SettledTask
+      expect(await recorderOf().record(task, end(task))).toMatchObject({ state: 'succeed' })
+      expect([await paid(), usage.settled.length]).toEqual([[], counted])
+    })
+  })
+
+  describe('A change that is no end', () => {
+    it('uses nothing', async () => {
+      const task = await someTask()
+      const recorder = recorderOf()
+      expect(await recorder.record(task, end(task, { state: 'processing' }))).toMatchObject({ state: 'processing' })
+      expect([usage.tasks, await paid(), recorder.endedTasks]).toEqual([[], [], { succeed: 0, failed: 0 }])
+    })
   })
 })

@@ -1,24 +1,172 @@
 import { Inject, Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
-import { GatewayError } from '../core/gateway-error.js'
-import { ownerOf } from '../core/owner.js'
+import { ownerOf } from '../core/caller.js'
+import { GatewayError } from '../core/errors.js'
 import type { Call } from '../core/request-context.js'
-import { successEnvelope } from '../dialects/task-answer.js'
+import { successEnvelope } from '../dialects/task-response.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
-import type { UpstreamVideoTask } from '../providers/video.contract.js'
-import { CallbackAddress } from './callback-address.js'
-import { newCallbackToken, newTaskId, upstreamExternalId } from './external-ids.js'
-import { IdempotentReplays } from './idempotent-replays.js'
-import { PendingCreate } from './pending-create.js'
-import { PollAlarm } from './poll-alarm.js'
+import type { CallContext, UpstreamVideoTask, VideoProvider } from '../providers/contract.js'
+import { CallbackAddress } from './callback-request.js'
 import { TaskRecorder } from './record-task.js'
-import { type Draft, TaskIntents } from './task-intents.js'
-import { TaskTerms } from './task-terms.js'
-import { isTerminal, type Task } from './task.js'
-import type { IdempotencyClaim } from './task.repository.js'
-import type { CreateAnswer, TaskOrder } from './tasks.js'
-import { outcomeUnknown, seenChange } from './transitions.js'
+import { isTerminal, newCallbackToken, newTaskId, type Task, upstreamExternalId } from './task.js'
+import {
+  type IdempotencyClaim,
+  type IdempotencyRecord,
+  type IntentOutcome,
+  type NewTask,
+  TaskRepository,
+} from './task.repository.js'
+import type { CreateAnswer, TaskIds, TaskOrder } from './tasks.js'
+import { outcomeUnknown, seenChange, TaskTerms } from './transitions.js'
+import { PollAlarm } from './wake-timer.js'
+
+/** Answers creates that were sent before under the same idempotency key. */
+@Injectable()
+export class IdempotentReplays {
+  constructor(private readonly tasks: TaskRepository) {}
+
+  /** The stored answer; undefined for a key that is new. Rejects with `unprocessable` or `idempotency_running`. */
+  async find(claim: IdempotencyClaim): Promise<CreateAnswer | undefined> {
+    const record = await this.tasks.findIdempotency(claim)
+    if (record === undefined) return undefined
+    if (record.fingerprint !== claim.fingerprint) throw otherBody()
+    // The answer is written with the task's first known state, whoever learns of it: without one there is none yet.
+    if (record.state === 'running') throw stillRunning()
+    return { status: record.status, body: record.body, replayed: true }
+  }
+
+  /** What a create is told that came second by a moment. */
+  refusal(record: IdempotencyRecord, claim: IdempotencyClaim): GatewayError {
+    return record.fingerprint === claim.fingerprint ? stillRunning() : otherBody()
+  }
+}
+
+const otherBody = (): GatewayError =>
+  new GatewayError('unprocessable', 'This Idempotency-Key was used before, with another request body.', {
+    code: 'idempotency_key_reused',
+  })
+
+const stillRunning = (): GatewayError =>
+  new GatewayError('idempotency_running', 'The request with this Idempotency-Key is still running.', {
+    retryAfterSeconds: 1,
+  })
+
+/** Added to the time an upstream call may take: for writing down what came of it. */
+const LEASE_MARGIN_MS = 30_000
+
+/** What is known of a task before any channel is. */
+interface Draft {
+  readonly fields: Omit<NewTask, 'channelId' | 'lockedUntilMs' | 'deadlineAtMs' | 'idempotency'>
+  readonly claim: IdempotencyClaim | undefined
+}
+
+type Refusal = Exclude<IntentOutcome, { readonly outcome: 'recorded' }>
+
+/** Writes down what is about to be asked of an upstream, before it is asked. */
+@Injectable()
+export class TaskIntents {
+  constructor(
+    private readonly tasks: TaskRepository,
+    private readonly replays: IdempotentReplays,
+    private readonly store: ConfigStore,
+  ) {}
+
+  /** Records the intent for its first channel. Rejects with what speaks against it: nothing has been sent yet. */
+  async record({ fields, claim }: Draft, { channelId, target }: CallContext): Promise<Task> {
+    const { createdAtMs } = fields
+    // A process that dies in between leaves the task to the poller when the time of its create is up.
+    const lockedUntilMs = createdAtMs + target.timeouts.totalMs + LEASE_MARGIN_MS
+    const deadlineAtMs = lockedUntilMs + this.store.current.tasks.reconcileMs
+    const task = { ...fields, channelId, deadlineAtMs }
+    const idempotency = claim === undefined ? {} : { idempotency: claim }
+    const outcome = await this.tasks.recordIntent({ ...task, lockedUntilMs, ...idempotency })
+    if (outcome.outcome !== 'recorded') throw await this.refusal(outcome, claim)
+    const times = { updatedAtMs: createdAtMs, nextPollAtMs: lockedUntilMs }
+    return { ...task, ...times, state: 'creating', polls: 0, misses: 0 }
+  }
+
+  /** Records that another channel is asked now, the one before having refused. */
+  async move(task: Task, { channelId }: CallContext): Promise<Task> {
+    await this.tasks.assignChannel(task.id, channelId)
+    return { ...task, channelId }
+  }
+
+  /** Forgets a create that made no task. Never rejects: what cannot be forgotten now is looked for, and ended, later. */
+  async drop(task: Task): Promise<void> {
+    await this.tasks.dropIntent(task.id).catch(() => undefined)
+  }
+
+  private async refusal(outcome: Refusal, claim: IdempotencyClaim | undefined): Promise<GatewayError> {
+    const record =
+      outcome.outcome === 'idempotency_key_taken'
+        ? outcome.record
+        : // The same request sent twice at once fails on whichever of its two ids is compared first.
+          claim && (await this.tasks.findIdempotency(claim))
+    if (claim !== undefined && record !== undefined) return this.replays.refusal(record, claim)
+    return new GatewayError('conflict', "The 'external_task_id' is in use by another of your tasks.", {
+      param: 'external_task_id',
+      code: 'external_task_id_in_use',
+    })
+  }
+}
+
+/** One create on its way through at most two channels: what is recorded of it, and whether it may have been done. */
+class PendingCreate {
+  /** Set once the intent is recorded. */
+  task: Task | undefined
+  /** Set by a failure after which nobody knows whether the upstream made a task. */
+  doubt: unknown
+
+  constructor(
+    private readonly order: TaskOrder,
+    private readonly draft: Draft,
+    private readonly call: Call,
+    private readonly intents: TaskIntents,
+    private readonly upstreamCallbackUrl: string | undefined,
+  ) {}
+
+  /** One attempt on one channel. Nothing is sent before the intent is recorded for that channel. */
+  readonly attempt = async (provider: VideoProvider, context: CallContext): Promise<UpstreamVideoTask> => {
+    this.assertCallback(context)
+    this.task = await (this.task === undefined
+      ? this.intents.record(this.draft, context)
+      : this.intents.move(this.task, context))
+    this.call.assertPresent()
+    try {
+      return await this.order.send(provider, context, this.idsFor(context))
+    } catch (error) {
+      // Judged here, attempt by attempt: what the route fails with may be an earlier attempt's error.
+      if (mayHaveBeenDone(error)) this.doubt = error
+      throw error
+    }
+  }
+
+  private idsFor({ callersKey }: CallContext): TaskIds {
+    const externalId = this.draft.fields.upstreamExternalId
+    // The poll that the upstream's call would bring forward could not be made without the caller's key.
+    if (callersKey || this.upstreamCallbackUrl === undefined) return { externalId }
+    return { externalId, callbackUrl: this.upstreamCallbackUrl }
+  }
+
+  /** Without the caller's key a task cannot be followed, so that no change of it would ever be noticed. */
+  private assertCallback({ callersKey }: CallContext): void {
+    if (!callersKey || this.order.callbackUrl === undefined) return
+    throw new GatewayError('invalid_request', "'callback_url' is not supported with an upstream key of your own.", {
+      param: 'callback_url',
+      code: 'unsupported_parameter',
+    })
+  }
+}
+
+/** Without an attempt in their details these say nothing about how far it came; every other kind means: not far. */
+const UNCERTAIN_KINDS: ReadonlySet<string> = new Set(['caller_left', 'upstream_failed', 'upstream_timeout', 'internal'])
+
+function mayHaveBeenDone(error: unknown): boolean {
+  if (!(error instanceof GatewayError)) return true
+  const { attempt } = error.details
+  return attempt === undefined ? UNCERTAIN_KINDS.has(error.kind) : attempt.phase === 'sent'
+}
 
 const IDEMPOTENCY_KEPT_MS = 86_400_000
 

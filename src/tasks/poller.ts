@@ -1,15 +1,105 @@
-import { Inject, Injectable } from '@nestjs/common'
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnModuleDestroy,
+  type OnModuleInit,
+} from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
+import { GatewayError } from '../core/errors.js'
+import { Call } from '../core/request-context.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
-import { Clock } from './clock.js'
+import { Database } from '../storage/database.js'
+import { HourlySweep } from '../storage/retention.js'
+import { TaskCreation } from './create-task.js'
 import { Lanes } from './keyed-queue.js'
-import { PollAlarm } from './poll-alarm.js'
-import { PollWork } from './poll-work.js'
 import { TaskRefresh } from './refresh-task.js'
-import { RescheduleBatch } from './reschedule-batch.js'
-import type { Task } from './task.js'
-import { TaskRepository } from './task.repository.js'
+import { isTerminal, type Task } from './task.js'
+import { type Reschedule, TaskRepository } from './task.repository.js'
+import type { Observation } from './transitions.js'
+import { Clock, PollAlarm } from './wake-timer.js'
+
+/** How long a poll without news waits for company before it is written. */
+const DELAY_MS = 100
+const MAXIMUM_ROWS = 500
+
+/** Gathers polls without news into few writes. What cannot be written is polled again when its lease runs out. */
+class RescheduleBatch {
+  private rows: Reschedule[] = []
+  private timer: NodeJS.Timeout | undefined
+  private writing: Promise<void> = Promise.resolve()
+
+  /** `write` must not reject. */
+  constructor(private readonly write: (rows: readonly Reschedule[]) => Promise<void>) {}
+
+  add(row: Reschedule): void {
+    this.rows.push(row)
+    if (this.rows.length >= MAXIMUM_ROWS) void this.flush()
+    else this.timer ??= setTimeout(() => void this.flush(), DELAY_MS)
+  }
+
+  /** Resolves once everything added so far is written. */
+  flush(): Promise<void> {
+    clearTimeout(this.timer)
+    this.timer = undefined
+    const rows = this.rows.splice(0)
+    if (rows.length > 0) this.writing = this.writing.then(() => this.write(rows))
+    return this.writing
+  }
+}
+
+/** Polls single tasks and sees to it that what comes of them is written. */
+class PollWork {
+  private readonly calls = new Set<Call>()
+
+  /** `onFreed` is called when a task that goes on has been given back: it may be due at once, its upstream having called. */
+  constructor(
+    private readonly refresh: TaskRefresh,
+    private readonly batch: RescheduleBatch,
+    private readonly onFreed: () => void,
+  ) {}
+
+  /** One poll of a task that is leased to this process. Never rejects: one bad task must not stop the others. */
+  async poll(task: Task): Promise<void> {
+    const call = new Call(`task-${task.id}`, 'POLL', `/vidgen/v1/videos/${task.kind}`, performance.now())
+    call.caller = { keyId: 'gateway' }
+    this.calls.add(call)
+    try {
+      const observation = await this.refresh.look(task, call)
+      if (call.departure.left) this.release(task)
+      else await this.settle(task, observation, call)
+    } finally {
+      this.calls.delete(call)
+    }
+  }
+
+  /** Gives the lease back; nothing was learnt. */
+  release({ id, nextPollAtMs, polls, misses }: Task): void {
+    this.batch.add({ id, nextPollAtMs, polls, misses })
+  }
+
+  /** Ends the polls under way at once. */
+  cut(): void {
+    for (const { departure } of this.calls) departure.announce()
+  }
+
+  private async settle(task: Task, observation: Observation, call: Call): Promise<void> {
+    try {
+      await this.write(task, observation, call)
+    } catch (error) {
+      // Without a store there is nothing to be done: the lease runs out.
+      if (error instanceof GatewayError && error.kind === 'overloaded') return
+      await this.write(task, this.refresh.failed(task, error, call), call).catch(() => undefined)
+    }
+  }
+
+  private async write(task: Task, observation: Observation, call: Call): Promise<void> {
+    const refreshed = await this.refresh.settle(task, observation, call)
+    if (refreshed.reschedule !== undefined) this.batch.add(refreshed.reschedule)
+    else if (refreshed.task === undefined || !isTerminal(refreshed.task.state)) this.onFreed()
+  }
+}
 
 /** Longer than two polls that take all the time they may: one may have to wait for the other. */
 const LEASE_MS = 60_000
@@ -126,5 +216,60 @@ export class TaskPoller {
       this.isStoreLost = true
       return otherwise
     }
+  }
+}
+
+const BATCH_ROWS = 500
+
+/** Forgets ended tasks when their media is gone, and idempotency keys when they have expired. */
+@Injectable()
+export class TaskRetention {
+  private readonly sweep: HourlySweep
+
+  constructor(tasks: TaskRepository, store: ConfigStore, clock: Clock, @Inject(LOGGER) logger: Logger) {
+    const prune = (limit: number): Promise<number> => {
+      const nowMs = clock.nowMs()
+      return tasks.prune(nowMs - store.current.tasks.retentionMs, nowMs, limit)
+    }
+    this.sweep = new HourlySweep({ prune, batchRows: BATCH_ROWS, failure: 'old tasks could not be deleted' }, logger)
+  }
+
+  start(): void {
+    this.sweep.start()
+  }
+
+  async stop(): Promise<void> {
+    await this.sweep.stop()
+  }
+}
+
+/** Background work begins once the store is open, and ends before it closes. */
+@Injectable()
+export class TaskLoops implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown {
+  private stopping: Promise<unknown> | undefined
+
+  constructor(
+    private readonly database: Database,
+    private readonly poller: TaskPoller,
+    private readonly retention: TaskRetention,
+    private readonly creation: TaskCreation,
+  ) {}
+
+  onModuleInit(): void {
+    this.database.whenOpen(() => {
+      this.poller.start()
+      this.retention.start()
+    })
+  }
+
+  /** Begins here, beside all other work that has to end: a store that hangs is waited for once, not by one after the other. */
+  onModuleDestroy(): void {
+    // Creates whose callers were cut off have still to write down that their outcome is unknown.
+    this.stopping ??= Promise.all([this.poller.stop(), this.retention.stop(), this.creation.settled()])
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    this.onModuleDestroy()
+    await this.stopping
   }
 }

@@ -1,15 +1,36 @@
 import { Inject, Injectable } from '@nestjs/common'
-import { GatewayError } from '../core/gateway-error.js'
-import type { Call } from '../core/request-context.js'
+import { GatewayError } from '../core/errors.js'
+import { type Call, callerLeft } from '../core/request-context.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { ProviderRouter } from '../routing/router.js'
-import { inTime } from './in-time.js'
 import { TaskRecorder } from './record-task.js'
-import { TaskTerms } from './task-terms.js'
-import { judge, type Observation, type Verdict } from './task-verdict.js'
 import type { Task } from './task.js'
 import type { Reschedule } from './task.repository.js'
+import { judge, type Observation, TaskTerms, type Verdict } from './transitions.js'
+
+/**
+ * The outcome of work that was told to end in time and with its caller, or a rejection then, should it not: nobody waits
+ * for ever for one that hangs.
+ */
+async function inTime<Result>(work: Promise<Result>, call: Call, limitMs: number): Promise<Result> {
+  let forgetCaller: () => void = () => undefined
+  let timer: NodeJS.Timeout | undefined
+  const end = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      reject(new GatewayError('upstream_timeout', 'The upstream did not answer in time.'))
+    }, limitMs)
+    forgetCaller = call.departure.onLeave(() => {
+      reject(callerLeft())
+    })
+  })
+  try {
+    return await Promise.race([work, end])
+  } finally {
+    clearTimeout(timer)
+    forgetCaller()
+  }
+}
 
 /** For one look at one task, all of it; shorter than the lease of a poll. */
 export const LOOK_TIMEOUT_MS = 20_000

@@ -1,5 +1,5 @@
 import type { UsageRecord } from '../core/usage-record.js'
-import type { VideoKind } from '../providers/video.contract.js'
+import type { VideoKind } from '../providers/contract.js'
 import type { Task, TaskState } from './task.js'
 
 /** What is known before the upstream is asked. */

@@ -1,21 +1,46 @@
 import { Inject, Injectable } from '@nestjs/common'
-import type { Caller } from '../core/caller.js'
-import { GatewayError } from '../core/gateway-error.js'
-import { ownerOf } from '../core/owner.js'
+import { type Caller, ownerOf } from '../core/caller.js'
+import { GatewayError } from '../core/errors.js'
 import type { Call } from '../core/request-context.js'
-import type { VideoKind } from '../providers/video.contract.js'
+import type { VideoKind } from '../providers/contract.js'
 import { CallbackSender } from './callback-delivery.js'
 import { type CallbackDelivery, CallbackRepository } from './callback.repository.js'
-import { Clock } from './clock.js'
 import { TaskCreation } from './create-task.js'
 import type { EventSender } from './record-task.js'
-import { RefreshGate } from './refresh-gate.js'
 import { TaskRefresh } from './refresh-task.js'
-import { isUnconfirmed } from './task-states.js'
 import { TaskWatchers } from './task-watchers.js'
-import { isTerminal, isUpstreamExternalId, type Task } from './task.js'
+import { isTerminal, isUnconfirmed, isUpstreamExternalId, type Task } from './task.js'
 import { type TaskPage, TaskRepository } from './task.repository.js'
 import { type CreateAnswer, type TaskOrder, Tasks } from './tasks.js'
+import { Clock } from './wake-timer.js'
+
+/** However often callers ask for a task, its upstream is asked at most once in this time. */
+const PAUSE_MS = 1000
+
+/** Remembers which tasks were refreshed a moment ago in this process. */
+@Injectable()
+export class RefreshGate {
+  /** In order of time: the first is the oldest. */
+  private readonly refreshedAtMs = new Map<string, number>()
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Whether a task may be refreshed now; a yes counts as a refresh. */
+  enter(taskId: string): boolean {
+    const nowMs = this.clock.nowMs()
+    this.forgetBefore(nowMs - PAUSE_MS)
+    if (this.refreshedAtMs.has(taskId)) return false
+    this.refreshedAtMs.set(taskId, nowMs)
+    return true
+  }
+
+  private forgetBefore(timeMs: number): void {
+    for (const [taskId, atMs] of this.refreshedAtMs) {
+      if (atMs > timeMs) return
+      this.refreshedAtMs.delete(taskId)
+    }
+  }
+}
 
 /** By then a lost create has been looked for again. */
 const UNCONFIRMED_RETRY_SECONDS = 5

@@ -1,7 +1,6 @@
 import type { Caller } from '../core/caller.js'
 import type { Call } from '../core/request-context.js'
-import type { CallContext } from '../providers/call-context.js'
-import type { UpstreamVideoTask, VideoKind, VideoProvider } from '../providers/video.contract.js'
+import type { CallContext, UpstreamVideoTask, VideoKind, VideoProvider } from '../providers/contract.js'
 import type { Route } from '../routing/router.js'
 import type { CallbackDelivery } from './callback.repository.js'
 import type { Task } from './task.js'

@@ -1,12 +1,89 @@
 import { describe, expect, it } from '@jest/globals'
-import type { VideoTaskStatus } from '../providers/video.contract.js'
-import { TRANSITIONS } from './task-states.js'
-import { GONE, judge, NO_RECORD, type Observation, TOO_LATE, type Verdict } from './task-verdict.js'
-import type { Task, TaskState } from './task.js'
+import fc from 'fast-check'
+import type { VideoTaskStatus } from '../providers/contract.js'
+import {
+  failedObject,
+  isCallbackToken,
+  isTerminal,
+  isUpstreamExternalId,
+  newCallbackToken,
+  nextState,
+  type Task,
+  type TaskState,
+  TRANSITIONS,
+  upstreamExternalId,
+  withCallersId,
+} from './task.js'
 import type { Reschedule, TaskChange } from './task.repository.js'
-import type { Terms } from './transitions.js'
+import {
+  GONE,
+  judge,
+  nextPollAtMs,
+  NO_RECORD,
+  type Observation,
+  pollAfterFailureAtMs,
+  pollWithoutChannelAtMs,
+  type Terms,
+  TOO_LATE,
+  type Verdict,
+} from './transitions.js'
 
 const NOW_MS = 1_750_000_000_000
+
+/** Half way: no jitter. */
+const EVEN = { nowMs: NOW_MS, pollIntervalMs: 5000, chance: 0.5 }
+
+const aged = (ageMs: number, changes: object = {}) => ({
+  state: 'processing' as const,
+  createdAtMs: NOW_MS - ageMs,
+  polls: 0,
+  ...changes,
+})
+
+describe('The next poll of a task', () => {
+  it.each([
+    [0, 5000],
+    [59_999, 5000],
+    [60_000, 15_000],
+    [3_600_000, 15_000],
+  ])('that is %i ms old is %i ms away', (ageMs, delayMs) => {
+    expect(nextPollAtMs(aged(ageMs), EVEN) - NOW_MS).toBe(delayMs)
+  })
+
+  it('that is looked for comes soon at first, then ever later, but at least once a minute', () => {
+    const delays = [0, 1, 2, 3, 5, 6, 7, 1000].map(
+      (polls) => nextPollAtMs(aged(0, { state: 'unknown', polls }), EVEN) - NOW_MS,
+    )
+    expect(delays).toEqual([1000, 2000, 4000, 8000, 32_000, 60_000, 60_000, 60_000])
+  })
+
+  it('after failures of its channel comes ever later, but at least once a minute', () => {
+    const delays = [0, 1, 2, 3, 4, 1000].map((failures) => pollAfterFailureAtMs(aged(0), failures, undefined, EVEN))
+    expect(delays.map((atMs) => atMs - NOW_MS)).toEqual([5000, 10_000, 20_000, 40_000, 60_000, 60_000])
+  })
+
+  it('is not before the time its upstream asked for', () => {
+    expect(pollAfterFailureAtMs(aged(0), 0, 30, EVEN) - NOW_MS).toBe(30_000)
+    expect(pollAfterFailureAtMs(aged(0), 0, 1, EVEN) - NOW_MS).toBe(5000)
+  })
+
+  it('without a channel is a minute away', () => {
+    expect(pollWithoutChannelAtMs(EVEN) - NOW_MS).toBe(60_000)
+  })
+
+  it('is moved by at most a fifth, either way', () => {
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), fc.nat(120_000), (chance, ageMs) => {
+        const evenMs = nextPollAtMs(aged(ageMs), EVEN) - NOW_MS
+        const delayMs = nextPollAtMs(aged(ageMs), { ...EVEN, chance }) - NOW_MS
+        expect(delayMs).toBeGreaterThanOrEqual(evenMs * 0.8 - 1)
+        expect(delayMs).toBeLessThanOrEqual(evenMs * 1.2 + 1)
+      }),
+    )
+    expect(nextPollAtMs(aged(0), { ...EVEN, chance: 0 }) - NOW_MS).toBe(4000)
+  })
+})
+
 const TERMS: Terms = {
   nowMs: NOW_MS,
   chance: 0.5,
@@ -207,4 +284,122 @@ describe('A create whose process died', () => {
       })
     },
   )
+})
+
+const TASK: Task = {
+  id: 'f'.repeat(32),
+  kind: 'text2video',
+  ownerId: 'team-a',
+  channelId: 'main',
+  model: 'test-video',
+  state: 'processing',
+  upstreamExternalId: 'x',
+  callbackToken: 't',
+  nextPollAtMs: 0,
+  polls: 0,
+  misses: 0,
+  createdAtMs: 1000,
+  updatedAtMs: 1000,
+  deadlineAtMs: 2000,
+}
+
+describe('The external id an upstream is given', () => {
+  it('differs between owners and tasks, and shows the owner to nobody', () => {
+    const ids = [
+      upstreamExternalId('team-a', 'order-1', 't1'),
+      upstreamExternalId('team-b', 'order-1', 't1'),
+      upstreamExternalId('team-a', undefined, 't1'),
+      upstreamExternalId('team-a', undefined, 't2'),
+    ]
+    expect(new Set(ids).size).toBe(4)
+    for (const id of ids) expect(id).toMatch(/^[0-9a-f]{12}\.(order-1|t1|t2)$/)
+    expect(ids.every(isUpstreamExternalId)).toBe(true)
+    expect(['order-1', '831200000000000001', '0123456789a.x'].some(isUpstreamExternalId)).toBe(false)
+  })
+
+  it('is replaced in answers by the callers own, everything else staying as it was', () => {
+    const ours = upstreamExternalId('team-a', 'order-1', 't1')
+    const object = `{ "n":12345678901234567890, "f":1.0,"task_info" : {"external_task_id":"${ours}","again":"${ours}"}}`
+    expect(withCallersId(object, ours, 'order-1')).toBe(
+      '{ "n":12345678901234567890, "f":1.0,"task_info" : {"external_task_id":"order-1","again":"order-1"}}',
+    )
+    expect(withCallersId(object, ours, undefined)).toContain('"external_task_id":""')
+  })
+
+  it('may hold whatever a caller may choose', () => {
+    const externalIds = fc.stringMatching(/^[A-Za-z0-9_.:-]{1,128}$/)
+    fc.assert(
+      fc.property(externalIds, (externalId) => {
+        const ours = upstreamExternalId('team-a', externalId, 't1')
+        const object = JSON.stringify({ task_info: { external_task_id: ours }, other: `${ours}x` })
+        expect(JSON.parse(withCallersId(object, ours, externalId))).toEqual({
+          task_info: { external_task_id: externalId },
+          other: `${ours}x`,
+        })
+      }),
+    )
+  })
+})
+
+describe('A callback token', () => {
+  it('is new each time, and nothing else is taken for one', () => {
+    const tokens = Array.from({ length: 100 }, newCallbackToken)
+    expect(new Set(tokens).size).toBe(100)
+    expect(tokens.every(isCallbackToken)).toBe(true)
+    for (const text of ['', 'a', `${'a'.repeat(31)}/`, 'a'.repeat(33), `${'a'.repeat(31)}%`]) {
+      expect(isCallbackToken(text)).toBe(false)
+    }
+  })
+})
+
+describe('The object of a task that the gateway ends', () => {
+  it('is the last one with the ending in it', () => {
+    const object = '{"task_id":"8","task_status":"processing","big":12345678901234567890,"created_at":1000,"f":1.0}'
+    expect(failedObject({ ...TASK, object, upstreamTaskId: '8' }, 'Too "late".', 1500)).toBe(
+      '{"task_id":"8","task_status":"failed","big":12345678901234567890,"created_at":1000,"f":1.0,' +
+        '"task_status_msg":"Too \\"late\\".","updated_at":1500}',
+    )
+  })
+
+  it.each([undefined, '{"a":1,"a":2}', '[]', 'oops'])('is a new one when the last was %s', (object) => {
+    const text = failedObject(object === undefined ? TASK : { ...TASK, object, upstreamTaskId: '8' }, 'Lost.', 1500)
+    expect(JSON.parse(text)).toEqual({
+      task_id: object === undefined ? TASK.id : '8',
+      task_status: 'failed',
+      task_status_msg: 'Lost.',
+      task_info: { external_task_id: '' },
+      created_at: 1000,
+      updated_at: 1500,
+    })
+  })
+})
+
+const STATES: readonly TaskState[] = ['creating', 'unknown', 'submitted', 'processing', 'succeed', 'failed']
+
+/** Written out anew: rows are from, columns to, in the order of `STATES`. */
+const MAY: Readonly<Record<TaskState, string>> = {
+  creating: '.xxxxx',
+  unknown: '..xxxx',
+  submitted: '...xxx',
+  processing: '....xx',
+  succeed: '......',
+  failed: '......',
+}
+
+const PAIRS = STATES.flatMap((from) => STATES.map((to, column) => ({ from, to, may: MAY[from][column] === 'x' })))
+
+describe('The states of a task', () => {
+  it.each(PAIRS)('$from to $to: $may', ({ from, to, may }) => {
+    expect(nextState(from, to)).toBe(may ? to : undefined)
+  })
+
+  it('only go forward: what was left is never entered again', () => {
+    for (const { from, to, may } of PAIRS) {
+      if (may) expect(nextState(to, from)).toBeUndefined()
+    }
+  })
+
+  it('end nowhere but in succeed and failed', () => {
+    for (const state of STATES) expect(MAY[state].includes('x')).toBe(!isTerminal(state))
+  })
 })

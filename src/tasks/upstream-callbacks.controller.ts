@@ -1,8 +1,29 @@
-import { Controller, HttpCode, Param, Post } from '@nestjs/common'
+import { Controller, HttpCode, Injectable, Param, Post } from '@nestjs/common'
 import { ApiExcludeController } from '@nestjs/swagger'
-import { type Exchange, HttpExchange } from '../server/exchange.decorator.js'
+import { GatewayError } from '../core/errors.js'
+import { type Exchange, HttpExchange } from '../server/json-request.js'
 import { assertReadable, readBody } from '../server/read-body.js'
-import { UpstreamCallbacksService } from './upstream-callbacks.service.js'
+import { isCallbackToken } from './task.js'
+import { TaskRepository } from './task.repository.js'
+import { Clock, PollAlarm } from './wake-timer.js'
+
+/** What an upstream says about a task is a hint, as anyone could have said it: the next poll finds out. */
+@Injectable()
+export class UpstreamCallbacksService {
+  constructor(
+    private readonly tasks: TaskRepository,
+    private readonly clock: Clock,
+    private readonly alarm: PollAlarm,
+  ) {}
+
+  /** Brings the next poll of a task forward. Rejects with `not_found` for a token of no task that is under way. */
+  async hasten(token: string): Promise<void> {
+    const nowMs = this.clock.nowMs()
+    const isWaiting = isCallbackToken(token) && (await this.tasks.hasten(token, nowMs))
+    if (!isWaiting) throw new GatewayError('not_found', 'There is nothing at this path.')
+    this.alarm.ring(nowMs)
+  }
+}
 
 /** A task object is a few kilobytes; more is not from an upstream. */
 const BODY_LIMITS = { maximumBytes: 65_536, timeoutMs: 5000 }

@@ -1,5 +1,17 @@
 import { Injectable } from '@nestjs/common'
-import { Clock } from './clock.js'
+
+/** The time of day; also the injection token, so that tests can let days pass. */
+export abstract class Clock {
+  /** Unix milliseconds. */
+  abstract nowMs(): number
+}
+
+@Injectable()
+export class SystemClock extends Clock {
+  nowMs(): number {
+    return Date.now()
+  }
+}
 
 /** Ends the rests of whoever works in the background, when there is something to do earlier than it expected. */
 @Injectable()
@@ -53,3 +65,7 @@ export class Alarm {
     if (this.expectedAtMs <= this.clock.nowMs()) this.expectedAtMs = Infinity
   }
 }
+
+/** How whoever gives a task an early next poll tells the poller, which may be asleep for longer. */
+@Injectable()
+export class PollAlarm extends Alarm {}

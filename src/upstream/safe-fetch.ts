@@ -1,23 +1,115 @@
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit, Optional } from '@nestjs/common'
 import { Client } from 'undici'
-import type { UpstreamTimeouts } from '../config/channel-config.js'
+import type { UpstreamTimeouts } from '../config/channel-schema.js'
 import { ConfigStore } from '../config/config-store.js'
-import type { ByteSource } from '../core/byte-source.js'
-import type { GatewayError } from '../core/gateway-error.js'
+import type { ByteSource } from '../core/byte-stream.js'
+import { GatewayError, hasCode } from '../core/errors.js'
 import type { Call } from '../core/request-context.js'
-import { boundedLookups } from './bounded-lookups.js'
-import { explained, refusalWithin, verdictWithin } from './guarded-client-refusal.js'
-import { admit, carriedHeaders, readUrl, redirectLocation, redirectTarget } from './guarded-url.js'
 import {
+  AddressRefused,
+  admit,
+  carriedHeaders,
   checkedLookup,
   literalAddress,
+  readUrl,
+  redirectLocation,
+  redirectTarget,
   resolveChecked,
-  resolveHost,
   type ResolveHost,
+  resolveHost,
   TooManyRedirects,
 } from './ssrf-guard.js'
 import { assertGuardHolds } from './ssrf-self-test.js'
-import { UpstreamExchange, type UpstreamResponse } from './upstream-exchange.js'
+import { UpstreamExchange, type UpstreamResponse } from './upstream-client.js'
+
+/**
+ * A resolver that is asked for so many names at once and no more. Nothing ends a lookup of the system but its name server,
+ * and it keeps one of the process's few threads as long: those whose asker has given up would pile up before all others.
+ * Beyond the bound a name is not known at the moment (`EAI_AGAIN`).
+ */
+export function boundedLookups(resolve: ResolveHost, most: number): ResolveHost {
+  let running = 0
+  return async (host) => {
+    if (running >= most) throw Object.assign(new Error('too many names are being looked up'), { code: 'EAI_AGAIN' })
+    running++
+    try {
+      return await resolve(host)
+    } finally {
+      running--
+    }
+  }
+}
+
+/** Runs a piece of work; a refused address comes out as the failure of whoever gave the URL. */
+async function explained<Result>(callersField: string | undefined, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    const refusal = refusalIn(error)
+    throw refusal === undefined ? error : notAllowed(refusal, callersField)
+  }
+}
+
+/** Why the guard refused, wherever in the failure that stands; undefined when it was not the guard. */
+export function refusalIn(error: unknown): AddressRefused | undefined {
+  if (error instanceof AddressRefused) return error
+  const cause = error instanceof GatewayError ? error.details.cause : undefined
+  return cause instanceof AddressRefused ? cause : undefined
+}
+
+const notAllowed = (cause: AddressRefused, callersField: string | undefined): GatewayError =>
+  callersField === undefined
+    ? new GatewayError('upstream_failed', 'The upstream answered with a URL that may not be fetched.', {
+        cause,
+        attempt: { phase: 'answered', channelFault: true },
+      })
+    : new GatewayError(
+        'invalid_request',
+        `Invalid '${callersField}': it must lead to a public address by http or https.`,
+        {
+          cause,
+          code: 'url_not_allowed',
+          param: callersField,
+        },
+      )
+
+/**
+ * Waits for the verdict on a host's addresses, `limitMs` at most; rejects with an `AddressRefused` alone: whoever is
+ * called later is judged again then.
+ */
+async function refusalWithin(limitMs: number, resolution: Promise<unknown>): Promise<void> {
+  try {
+    await verdictWithin(limitMs, resolution, '')
+  } catch (error) {
+    if (error instanceof AddressRefused) throw error
+  }
+}
+
+/**
+ * The same where nobody judges again: without a verdict it rejects, too, with `upstream_timeout` or `upstream_failed`. A
+ * host that does not exist passes: whatever else knows that name is the business of whoever is asked with it.
+ */
+async function verdictWithin(limitMs: number, resolution: Promise<unknown>, callersField: string): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      reject(new GatewayError('upstream_timeout', `The host of '${callersField}' could not be looked up in time.`))
+    }, limitMs)
+  })
+  const judged = resolution.catch((error: unknown) => {
+    if (error instanceof AddressRefused) throw error
+    if (!isUnknownHost(error)) throw notLookedUp(callersField, error)
+  })
+  await Promise.race([judged, limit]).finally(() => {
+    clearTimeout(timer)
+  })
+}
+
+/** The answer that there is no such name, or none with an address, as opposed to no answer. */
+const isUnknownHost = (error: unknown): boolean => hasCode(error, 'ENOTFOUND') || hasCode(error, 'ENODATA')
+
+const notLookedUp = (callersField: string, cause: unknown): GatewayError =>
+  new GatewayError('upstream_failed', `The host of '${callersField}' could not be looked up.`, { cause })
 
 export interface GuardedRequest {
   readonly call: Call

@@ -1,9 +1,6 @@
-import type { ByteSink, ByteSource } from '../core/byte-source.js'
-import { FrameAssembler } from '../core/frame-assembler.js'
-import { GatewayError } from '../core/gateway-error.js'
-import { scrubbedJson, scrubMessage } from '../core/message-text.js'
-import { framesOf, hasLine, jsonOf, type LineReader, readLines } from '../core/sse.js'
-import { StreamTail } from '../core/stream-tail.js'
+import type { ByteSink, ByteSource } from '../core/byte-stream.js'
+import { GatewayError, scrubbedJson, scrubMessage } from '../core/errors.js'
+import { FrameAssembler, framesOf, hasLine, jsonOf, type LineReader, readLines, StreamTail } from '../core/sse.js'
 
 /** What one event-stream dialect looks like to the relay. */
 export interface SseDialect {

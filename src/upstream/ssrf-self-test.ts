@@ -1,5 +1,4 @@
-import { admit, readUrl } from './guarded-url.js'
-import { AddressRefused, checkedLookup, isPublicAddress, type ResolveHost } from './ssrf-guard.js'
+import { AddressRefused, admit, checkedLookup, isPublicAddress, readUrl, type ResolveHost } from './ssrf-guard.js'
 
 /** One of each form that has led a guard astray somewhere; none may ever be fetched without an exemption. */
 const FORBIDDEN_URLS = [

@@ -3,206 +3,553 @@ import { EventEmitter, once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
 import { RecordingSink } from '../../test/support/byte-streams.js'
-import { newCall, type RawUpstream, startRawUpstream, targetOf } from '../../test/support/raw-upstream.js'
-import { collect } from '../core/byte-source.js'
-import { UpstreamClient, type UpstreamRequest, type UpstreamTarget } from './upstream-client.js'
-import type { UpstreamResponse } from './upstream-exchange.js'
+import {
+  GENEROUS_TIMEOUTS,
+  newCall,
+  type RawUpstream,
+  startRawUpstream,
+  targetOf,
+  unusedPort,
+} from '../../test/support/raw-upstream.js'
+import { startUploadServer } from '../../test/support/upload-server.js'
+import { collect } from '../core/byte-stream.js'
+import { GatewayError } from '../core/errors.js'
+import type { Call } from '../core/request-context.js'
+import { SpooledFile } from '../core/spooled-file.js'
+import { encodeMultipart, type MultipartPart } from './multipart-encoder.js'
+import {
+  classifyFailure,
+  UpstreamClient,
+  type UpstreamRequest,
+  type UpstreamResponse,
+  type UpstreamTarget,
+} from './upstream-client.js'
 
-const MEBIBYTE = 1024 * 1024
-const GET: UpstreamRequest = { method: 'GET', path: '/', headers: [] }
+describe('upstream client faults', () => {
+  let client: UpstreamClient
+  let upstream: RawUpstream | undefined
+  beforeEach(() => {
+    client = new UpstreamClient()
+  })
+  afterEach(async () => {
+    await client.onApplicationShutdown()
+    await upstream?.close()
+    upstream = undefined
+  })
 
-let client: UpstreamClient
-let upstream: RawUpstream
-/** What the upstream does with the next requests. */
-let answer: (socket: Socket, head: string) => void
-beforeEach(async () => {
-  client = new UpstreamClient()
-  answer = (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
-  upstream = await startRawUpstream((socket, head) => {
-    answer(socket, head)
+  /** The target of an upstream that does `answer` with each request. */
+  async function upstreamThat(
+    answer: (socket: Socket) => void,
+    timeouts: Partial<UpstreamTarget['timeouts']> = {},
+  ): Promise<UpstreamTarget> {
+    upstream = await startRawUpstream(answer)
+    return targetOf(upstream.port, { timeouts: { ...GENEROUS_TIMEOUTS, ...timeouts } })
+  }
+
+  function send(target: UpstreamTarget, call: Call = newCall(), totalMs = 20_000): Promise<UpstreamResponse> {
+    const request = { method: 'POST', path: '/', headers: [], body: Buffer.from('{}') } as const
+    return client.send(request, target, call, performance.now() + totalMs)
+  }
+
+  async function failureOf(work: Promise<unknown>): Promise<GatewayError> {
+    return await work.then(
+      () => {
+        throw new Error('nothing failed')
+      },
+      (error: unknown) => error as GatewayError,
+    )
+  }
+
+  const wholeBody = ({ body }: UpstreamResponse): Promise<Buffer> =>
+    collect(body, Infinity, () => {
+      throw new Error('unreachable')
+    })
+
+  const CHUNKED = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
+  const SENT = { attempt: { phase: 'sent', channelFault: true }, retryable: false }
+
+  describe('An upstream that fails before its answer', () => {
+    it('by refusing the connection was never asked', async () => {
+      expect(await failureOf(send(targetOf(await unusedPort())))).toMatchObject({
+        kind: 'upstream_failed',
+        details: { attempt: { phase: 'unsent', channelFault: true }, retryable: true },
+      })
+    })
+
+    it.each<[string, (socket: Socket) => void]>([
+      ['a reset', (socket) => socket.resetAndDestroy()],
+      ['a polite close', (socket) => socket.end()],
+      ['something that is not HTTP', (socket) => socket.end('SSH-2.0-OpenSSH_9.6\r\n\r\n')],
+      ['half a head', (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-')],
+      ['a contradictory length', (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n')],
+    ])('by %s may have done the work', async (_name, answer) => {
+      expect(await failureOf(send(await upstreamThat(answer)))).toMatchObject({
+        kind: 'upstream_failed',
+        details: SENT,
+      })
+    })
+
+    it('by silence is given up after the first-byte time, and learns of it', async () => {
+      let closed: Promise<unknown> | undefined
+      const target = await upstreamThat(
+        (socket) => {
+          closed = once(socket, 'close')
+        },
+        { firstByteMs: 50 },
+      )
+      expect(await failureOf(send(target))).toMatchObject({ kind: 'upstream_timeout', details: SENT })
+      await closed
+    })
+
+    it('by a handshake without end is given up after the connect time, and nothing was sent', async () => {
+      // TLS towards a server that never answers it: on one machine a bare TCP connection cannot be kept waiting.
+      const target = await upstreamThat(() => undefined, { connectMs: 50 })
+      const tls = { ...target, origin: target.origin.replace('http:', 'https:') }
+      expect(await failureOf(send(tls))).toMatchObject({
+        kind: 'upstream_timeout',
+        details: { attempt: { phase: 'unsent', channelFault: true }, retryable: true },
+      })
+    })
+
+    it('by the end of the total time is given up at once, and learns of it', async () => {
+      let closed: Promise<unknown> | undefined
+      const target = await upstreamThat((socket) => {
+        closed = once(socket, 'close')
+      })
+      const call = newCall()
+      expect(await failureOf(send(target, call, 50))).toMatchObject({ kind: 'upstream_timeout' })
+      expect(call.log.upstreamMs).toBeGreaterThan(40)
+      await closed
+    })
+  })
+
+  describe('An upstream that fails in the middle of its answer', () => {
+    it.each<[string, (socket: Socket) => void]>([
+      ['a reset', (socket) => socket.write(`${CHUNKED}3\r\nabc\r\n`, () => socket.resetAndDestroy())],
+      ['a close before the last chunk', (socket) => socket.end(`${CHUNKED}3\r\nabc\r\n`)],
+      [
+        'a close before the announced length',
+        (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc'),
+      ],
+      ['a broken chunk', (socket) => socket.write(`${CHUNKED}3\r\nabc\r\nzz\r\n`)],
+    ])('by %s makes the body fail, never end', async (_name, answer) => {
+      const response = await send(await upstreamThat(answer))
+      expect(response.status).toBe(200)
+      expect(await failureOf(wholeBody(response))).toMatchObject({ kind: 'upstream_failed', details: SENT })
+    })
+
+    it('by silence makes the body fail after the idle time', async () => {
+      const target = await upstreamThat((socket) => socket.write(`${CHUNKED}3\r\nabc\r\n`), { idleMs: 50 })
+      expect(await failureOf(wholeBody(await send(target)))).toMatchObject({ kind: 'upstream_timeout', details: SENT })
+    })
+
+    it('by the end of the total time makes the body fail, and learns of it', async () => {
+      let closed: Promise<unknown> | undefined
+      const target = await upstreamThat((socket) => {
+        closed = once(socket, 'close')
+        socket.write(`${CHUNKED}3\r\nabc\r\n`)
+      })
+      expect(await failureOf(wholeBody(await send(target, newCall(), 100)))).toMatchObject({ kind: 'upstream_timeout' })
+      await closed
+    })
+  })
+
+  describe('A caller who leaves', () => {
+    it('before the answer ends the work at the socket of the upstream', async () => {
+      const call = newCall()
+      let closed: Promise<unknown> | undefined
+      const target = await upstreamThat((socket) => {
+        closed = once(socket, 'close')
+        call.departure.announce()
+      })
+      expect(await failureOf(send(target, call))).toMatchObject({ kind: 'caller_left' })
+      await closed
+    })
+
+    it('in the middle of the answer ends the work at the socket of the upstream', async () => {
+      let closed: Promise<unknown> | undefined
+      const target = await upstreamThat((socket) => {
+        closed = once(socket, 'close')
+        socket.write(`${CHUNKED}3\r\nabc\r\n`)
+      })
+      const call = newCall()
+      const body = failureOf(wholeBody(await send(target, call)))
+      call.departure.announce()
+      expect(await body).toMatchObject({ kind: 'caller_left' })
+      await closed
+    })
+
+    it('while the connection is made is told at once, and the request is never sent', async () => {
+      const target = await upstreamThat(() => undefined)
+      const call = newCall()
+      const sending = failureOf(send({ ...target, origin: target.origin.replace('http:', 'https:') }, call))
+      call.departure.announce()
+      const error = await sending
+      expect(error).toMatchObject({ kind: 'caller_left' })
+      expect(error.details.attempt).toBeUndefined()
+    })
+
+    it('before anything was done costs no request', async () => {
+      const target = await upstreamThat(() => undefined)
+      const call = newCall()
+      call.departure.announce()
+      expect(() => send(target, call)).toThrow('The caller closed the connection.')
+      expect(upstream?.accepted).toBe(0)
+    })
   })
 })
-afterEach(async () => {
-  await client.onApplicationShutdown()
-  await upstream.close()
-})
 
-const send = (request = GET, target: UpstreamTarget = targetOf(upstream.port), call = newCall()) =>
-  client.send(request, target, call, performance.now() + 20_000)
+describe('upstream client', () => {
+  const MEBIBYTE = 1024 * 1024
+  const GET: UpstreamRequest = { method: 'GET', path: '/', headers: [] }
 
-const bodyOf = ({ body }: UpstreamResponse): Promise<Buffer> =>
-  collect(body, Infinity, () => {
-    throw new Error('unreachable')
+  let client: UpstreamClient
+  let upstream: RawUpstream
+  /** What the upstream does with the next requests. */
+  let answer: (socket: Socket, head: string) => void
+  beforeEach(async () => {
+    client = new UpstreamClient()
+    answer = (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
+    upstream = await startRawUpstream((socket, head) => {
+      answer(socket, head)
+    })
+  })
+  afterEach(async () => {
+    await client.onApplicationShutdown()
+    await upstream.close()
   })
 
-/** Lets a byte that is on its way arrive: several whole exchanges with the same process. */
-async function roundTrips(): Promise<void> {
-  const other = await startRawUpstream((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'))
-  for (let trip = 0; trip < 20; trip++) await bodyOf(await send(GET, targetOf(other.port)))
-  await other.close()
+  const send = (request = GET, target: UpstreamTarget = targetOf(upstream.port), call = newCall()) =>
+    client.send(request, target, call, performance.now() + 20_000)
+
+  const bodyOf = ({ body }: UpstreamResponse): Promise<Buffer> =>
+    collect(body, Infinity, () => {
+      throw new Error('unreachable')
+    })
+
+  /** Lets a byte that is on its way arrive: several whole exchanges with the same process. */
+  async function roundTrips(): Promise<void> {
+    const other = await startRawUpstream((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'))
+    for (let trip = 0; trip < 20; trip++) await bodyOf(await send(GET, targetOf(other.port)))
+    await other.close()
+  }
+
+  describe('A request', () => {
+    it('reaches the upstream as it was given, behind the prefix of its channel', async () => {
+      const heads: string[] = []
+      answer = (socket, head) => {
+        heads.push(head)
+        socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')
+      }
+      const target = targetOf(upstream.port, { pathPrefix: '/openai' })
+      await send(
+        { method: 'POST', path: '/v1/x?beta=true', headers: ['X-Key', 'a b'], body: Buffer.from('{}') },
+        target,
+      )
+      const [line, ...headers] = heads[0]?.split('\r\n') ?? []
+      expect(line).toBe('POST /openai/v1/x?beta=true HTTP/1.1')
+      expect(headers.sort()).toEqual([
+        'X-Key: a b',
+        'connection: keep-alive',
+        'content-length: 2',
+        `host: 127.0.0.1:${upstream.port}`,
+      ])
+    })
+
+    it('may have a body that is still being read', async () => {
+      const server = createServer((request, response) => {
+        request.pipe(response)
+      })
+      server.listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const body = Readable.from([Buffer.from('abc'), Buffer.from('def')], { objectMode: false })
+      const request = { method: 'POST', path: '/', headers: ['content-type', 'x/y'], body } as const
+      const response = await send(request, targetOf((server.address() as AddressInfo).port))
+      expect((await bodyOf(response)).toString()).toBe('abcdef')
+      server.closeAllConnections()
+      server.close()
+    })
+  })
+
+  describe('An answer', () => {
+    it('is handed over with its status and headers before its body, and leaves its traces in the log', async () => {
+      answer = (socket) => {
+        socket.write(
+          'HTTP/1.1 418 Teapot\r\nX-Request-Id: up-1\r\nset-cookie: a\r\nset-cookie: b\r\ncontent-length: 2\r\n\r\n',
+        )
+      }
+      const call = newCall()
+      const response = await send(GET, targetOf(upstream.port), call)
+      expect(response).toMatchObject({ status: 418, headers: { 'x-request-id': 'up-1', 'set-cookie': ['a', 'b'] } })
+      expect(call.log).toMatchObject({ upstreamStatus: 418, upstreamRequestId: 'up-1' })
+      expect(call.log.firstByteMs).toBeGreaterThan(0)
+      expect(call.log.upstreamMs).toBe(0)
+      for (const socket of upstream.sockets) socket.write('ok')
+      expect((await bodyOf(response)).toString()).toBe('ok')
+      expect(call.log.upstreamMs).toBeGreaterThan(0)
+    })
+
+    it('may be announced by others (1xx), which are not it', async () => {
+      answer = (socket) => {
+        socket.write('HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n')
+        socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
+      }
+      const response = await send()
+      expect(response.status).toBe(200)
+      expect((await bodyOf(response)).toString()).toBe('ok')
+    })
+
+    it('without a length ends with its connection', async () => {
+      answer = (socket) => socket.end('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nabc')
+      expect((await bodyOf(await send())).toString()).toBe('abc')
+    })
+  })
+
+  describe('Back-pressure', () => {
+    const content = randomBytes(32 * MEBIBYTE)
+    const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
+    beforeEach(() => {
+      answer = (socket) => {
+        socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${content.length}\r\n\r\n`)
+        socket.write(content)
+      }
+    })
+
+    it('holds an upstream whose answer nobody reads, and loses nothing of it', async () => {
+      const response = await send()
+      await roundTrips()
+      const [socket] = upstream.sockets
+      // What the kernel's buffers took is gone from here; the rest waits on the side of the upstream.
+      expect(socket?.writableLength).toBe(content.length)
+      expect(digest(await bodyOf(response))).toBe(digest(content))
+      expect(socket?.writableLength).toBe(0)
+    })
+
+    it('stops an answer in the middle, and lets it go on', async () => {
+      const response = await send()
+      const progress = new EventEmitter()
+      class Pausing extends RecordingSink {
+        received = 0
+        override data(chunk: Buffer): void {
+          super.data(chunk)
+          const before = this.received
+          this.received += chunk.length
+          if (before > MEBIBYTE || this.received <= MEBIBYTE) return
+          response.body.pause()
+          progress.emit('paused')
+        }
+        override end(): void {
+          super.end()
+          progress.emit('end')
+        }
+      }
+      const sink = new Pausing()
+      const paused = once(progress, 'paused')
+      response.body.start(sink)
+      await paused
+      await roundTrips()
+      expect(sink.received).toBeLessThan(2 * MEBIBYTE)
+      const ended = once(progress, 'end')
+      response.body.resume()
+      await ended
+      expect(digest(Buffer.concat(sink.chunks))).toBe(digest(content))
+    })
+  })
+
+  describe('Connections', () => {
+    it('are used again, and a second one is opened when the first is busy', async () => {
+      await bodyOf(await send())
+      // A connection is free again when its answer has been dealt with, a turn of the event loop after its last byte.
+      await new Promise((resolve) => setImmediate(resolve))
+      await bodyOf(await send())
+      expect(upstream.accepted).toBe(1)
+      await new Promise((resolve) => setImmediate(resolve))
+      const both = await Promise.all([send(), send()])
+      await Promise.all(both.map(bodyOf))
+      expect(upstream.accepted).toBe(2)
+    })
+
+    it('are closed when no channel uses their pool any more; those of other channels stay', async () => {
+      const kept = targetOf(upstream.port, { poolKey: 'kept' })
+      const released = targetOf(upstream.port, { poolKey: 'released' })
+      await bodyOf(await send(GET, released))
+      const [socket] = upstream.sockets
+      await bodyOf(await send(GET, kept))
+      const closed = once(socket as Socket, 'close')
+      client.retain(new Set(['kept']))
+      await closed
+      await bodyOf(await send(GET, kept))
+      expect(upstream.accepted).toBe(2)
+    })
+
+    it('let running answers finish when their pool is released', async () => {
+      answer = (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nab')
+      const response = await send()
+      client.retain(new Set())
+      const body = bodyOf(response)
+      for (const socket of upstream.sockets) socket.write('cd')
+      expect((await body).toString()).toBe('abcd')
+    })
+
+    it('are closed at shutdown, and what still ran on them fails', async () => {
+      answer = (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nab')
+      const body = bodyOf(await send())
+      const refused = expect(body).rejects.toMatchObject({ kind: 'upstream_failed' })
+      await client.onApplicationShutdown()
+      await refused
+    })
+  })
+})
+
+const failure = (code: string): Error => Object.assign(new Error(`words of 10.0.0.1 ${code}`), { code })
+
+describe('A transport failure', () => {
+  it.each(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ERR_TLS_CERT_ALTNAME_INVALID'])(
+    '%s means that nothing was sent, so that trying again is safe',
+    (code) => {
+      expect(classifyFailure(failure(code), true)).toMatchObject({
+        kind: 'upstream_failed',
+        details: { attempt: { phase: 'unsent', channelFault: true }, retryable: true },
+      })
+    },
+  )
+
+  it.each(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'HPE_INVALID_CONSTANT', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH', ''])(
+    '%s after the request began means that it may have been done and billed',
+    (code) => {
+      expect(classifyFailure(failure(code), true)).toMatchObject({
+        kind: 'upstream_failed',
+        details: { attempt: { phase: 'sent', channelFault: true }, retryable: false },
+      })
+      expect(classifyFailure(failure(code), false).details.attempt?.phase).toBe('unsent')
+    },
+  )
+
+  it.each([
+    ['UND_ERR_CONNECT_TIMEOUT', 'unsent', true],
+    ['UND_ERR_HEADERS_TIMEOUT', 'sent', false],
+    ['UND_ERR_BODY_TIMEOUT', 'sent', false],
+  ])('%s is a timeout, %s', (code, phase, retryable) => {
+    expect(classifyFailure(failure(code), true)).toMatchObject({
+      kind: 'upstream_timeout',
+      details: { attempt: { phase, channelFault: true }, retryable },
+    })
+  })
+
+  it('is recognised inside the errors that wrap it', () => {
+    const aggregate = new AggregateError([failure('ECONNREFUSED'), failure('ENETUNREACH')])
+    const wrapped = new Error('outer', { cause: failure('ECONNREFUSED') })
+    expect(classifyFailure(aggregate, true).details.attempt?.phase).toBe('unsent')
+    expect(classifyFailure(wrapped, true).details.attempt?.phase).toBe('unsent')
+  })
+
+  it('keeps its address out of the message, and for the log in the cause', () => {
+    const cause = failure('ECONNREFUSED')
+    const { message, details } = classifyFailure(cause, false)
+    expect(message).toBe('The connection to the upstream failed.')
+    expect(details.cause).toBe(cause)
+  })
+
+  it('stays what it is when it is one of ours', () => {
+    const error = new GatewayError('caller_left', 'gone')
+    expect(classifyFailure(error, true)).toBe(error)
+  })
+})
+
+async function spoolOf(content: Uint8Array): Promise<SpooledFile> {
+  const spool = new SpooledFile()
+  await spool.append(Buffer.from(content))
+  await spool.finish()
+  return spool
 }
 
-describe('A request', () => {
-  it('reaches the upstream as it was given, behind the prefix of its channel', async () => {
-    const heads: string[] = []
-    answer = (socket, head) => {
-      heads.push(head)
-      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')
-    }
-    const target = targetOf(upstream.port, { pathPrefix: '/openai' })
-    await send({ method: 'POST', path: '/v1/x?beta=true', headers: ['X-Key', 'a b'], body: Buffer.from('{}') }, target)
-    const [line, ...headers] = heads[0]?.split('\r\n') ?? []
-    expect(line).toBe('POST /openai/v1/x?beta=true HTTP/1.1')
-    expect(headers.sort()).toEqual([
-      'X-Key: a b',
-      'connection: keep-alive',
-      'content-length: 2',
-      `host: 127.0.0.1:${upstream.port}`,
-    ])
+/** Names the reader refuses on purpose. */
+const refusedNames = new Set([
+  'file',
+  'file[]',
+  'model[]',
+  'constructor',
+  'constructor[]',
+  'prototype',
+  'prototype[]',
+  '__proto__',
+  '__proto__[]',
+])
+
+describe('encodeMultipart', () => {
+  it('writes the parts in their order, with the length it announced, the same for every attempt', async () => {
+    const file = await spoolOf(Buffer.from('RIFF'))
+    const parts: MultipartPart[] = [
+      { name: 'model', value: 'whisper-1' },
+      { name: 'include[]', value: 'logprobs' },
+      { name: 'file', filename: 'audio.wav', contentType: 'audio/wav', file },
+      { name: 'prompt', value: '' },
+    ]
+    const encoded = encodeMultipart(parts)
+    const boundary = encoded.contentType.replace('multipart/form-data; boundary=', '')
+    const expected = [
+      `--${boundary}\r\nContent-Disposition: form-data; name="model"\r\n\r\nwhisper-1\r\n`,
+      `--${boundary}\r\nContent-Disposition: form-data; name="include[]"\r\n\r\nlogprobs\r\n`,
+      `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="audio.wav"\r\nContent-Type: audio/wav\r\n\r\nRIFF\r\n`,
+      `--${boundary}\r\nContent-Disposition: form-data; name="prompt"\r\n\r\n\r\n`,
+      `--${boundary}--\r\n`,
+    ].join('')
+    expect((await buffer(encoded.body())).toString()).toBe(expected)
+    expect((await buffer(encoded.body())).toString()).toBe(expected)
+    expect(encoded.contentLength).toBe(Buffer.byteLength(expected))
+    await file.remove()
   })
 
-  it('may have a body that is still being read', async () => {
-    const server = createServer((request, response) => {
-      request.pipe(response)
+  it('escapes quotes and line ends in names and file names', async () => {
+    const file = await spoolOf(Buffer.from('x'))
+    const name = 'a"b\r\nX-Injected: 1'
+    const encoded = encodeMultipart([{ name, filename: name, contentType: 'audio/wav', file }])
+    const text = (await buffer(encoded.body())).toString()
+    expect(text).toContain('name="a%22b%0D%0AX-Injected: 1"; filename="a%22b%0D%0AX-Injected: 1"')
+    expect(text).not.toContain('\r\nX-Injected')
+    await file.remove()
+  })
+
+  it('refuses a content type that would break out of its header', () => {
+    const file = new SpooledFile()
+    expect(() => encodeMultipart([{ name: 'file', filename: 'a', contentType: 'a\r\nb: c', file }])).toThrow(TypeError)
+  })
+
+  it('is read back unchanged by a multipart server', async () => {
+    const server = await startUploadServer()
+    const name = fc.stringMatching(/^[a-z_ é"%]{1,20}(\[\])?$/).filter((text) => !refusedNames.has(text))
+    const fields = fc.uniqueArray(fc.record({ name, value: fc.string({ unit: 'grapheme' }) }), {
+      selector: (field) => field.name,
     })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const body = Readable.from([Buffer.from('abc'), Buffer.from('def')], { objectMode: false })
-    const request = { method: 'POST', path: '/', headers: ['content-type', 'x/y'], body } as const
-    const response = await send(request, targetOf((server.address() as AddressInfo).port))
-    expect((await bodyOf(response)).toString()).toBe('abcdef')
-    server.closeAllConnections()
-    server.close()
-  })
-})
-
-describe('An answer', () => {
-  it('is handed over with its status and headers before its body, and leaves its traces in the log', async () => {
-    answer = (socket) => {
-      socket.write(
-        'HTTP/1.1 418 Teapot\r\nX-Request-Id: up-1\r\nset-cookie: a\r\nset-cookie: b\r\ncontent-length: 2\r\n\r\n',
+    try {
+      await fc.assert(
+        fc.asyncProperty(fields, fc.uint8Array({ maxLength: 3000 }), fc.nat(5), async (values, content, at) => {
+          const file = await spoolOf(content)
+          const parts: MultipartPart[] = [...values]
+          parts.splice(at, 0, { name: 'file', filename: 'audio.wav', contentType: 'audio/wav', file })
+          const encoded = encodeMultipart(parts)
+          const next = server.next()
+          await fetch(`http://127.0.0.1:${server.port}/`, {
+            method: 'POST',
+            headers: { 'content-type': encoded.contentType, 'content-length': String(encoded.contentLength) },
+            body: await buffer(encoded.body()),
+          })
+          const outcome = await next
+          expect(outcome.error).toBeUndefined()
+          const sent = values.map((field) => [field.name.replaceAll('"', '%22'), field.value])
+          expect(outcome.fields).toEqual(sent)
+          expect(outcome.file?.bytes.equals(Buffer.from(content))).toBe(true)
+          expect(outcome.file?.fieldIndex).toBe(Math.min(at, values.length))
+          await file.remove()
+        }),
+        { numRuns: 40 },
       )
+    } finally {
+      await server.close()
     }
-    const call = newCall()
-    const response = await send(GET, targetOf(upstream.port), call)
-    expect(response).toMatchObject({ status: 418, headers: { 'x-request-id': 'up-1', 'set-cookie': ['a', 'b'] } })
-    expect(call.log).toMatchObject({ upstreamStatus: 418, upstreamRequestId: 'up-1' })
-    expect(call.log.firstByteMs).toBeGreaterThan(0)
-    expect(call.log.upstreamMs).toBe(0)
-    for (const socket of upstream.sockets) socket.write('ok')
-    expect((await bodyOf(response)).toString()).toBe('ok')
-    expect(call.log.upstreamMs).toBeGreaterThan(0)
-  })
-
-  it('may be announced by others (1xx), which are not it', async () => {
-    answer = (socket) => {
-      socket.write('HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n')
-      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
-    }
-    const response = await send()
-    expect(response.status).toBe(200)
-    expect((await bodyOf(response)).toString()).toBe('ok')
-  })
-
-  it('without a length ends with its connection', async () => {
-    answer = (socket) => socket.end('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nabc')
-    expect((await bodyOf(await send())).toString()).toBe('abc')
-  })
-})
-
-describe('Back-pressure', () => {
-  const content = randomBytes(32 * MEBIBYTE)
-  const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
-  beforeEach(() => {
-    answer = (socket) => {
-      socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${content.length}\r\n\r\n`)
-      socket.write(content)
-    }
-  })
-
-  it('holds an upstream whose answer nobody reads, and loses nothing of it', async () => {
-    const response = await send()
-    await roundTrips()
-    const [socket] = upstream.sockets
-    // What the kernel's buffers took is gone from here; the rest waits on the side of the upstream.
-    expect(socket?.writableLength).toBe(content.length)
-    expect(digest(await bodyOf(response))).toBe(digest(content))
-    expect(socket?.writableLength).toBe(0)
-  })
-
-  it('stops an answer in the middle, and lets it go on', async () => {
-    const response = await send()
-    const progress = new EventEmitter()
-    class Pausing extends RecordingSink {
-      received = 0
-      override data(chunk: Buffer): void {
-        super.data(chunk)
-        const before = this.received
-        this.received += chunk.length
-        if (before > MEBIBYTE || this.received <= MEBIBYTE) return
-        response.body.pause()
-        progress.emit('paused')
-      }
-      override end(): void {
-        super.end()
-        progress.emit('end')
-      }
-    }
-    const sink = new Pausing()
-    const paused = once(progress, 'paused')
-    response.body.start(sink)
-    await paused
-    await roundTrips()
-    expect(sink.received).toBeLessThan(2 * MEBIBYTE)
-    const ended = once(progress, 'end')
-    response.body.resume()
-    await ended
-    expect(digest(Buffer.concat(sink.chunks))).toBe(digest(content))
-  })
-})
-
-describe('Connections', () => {
-  it('are used again, and a second one is opened when the first is busy', async () => {
-    await bodyOf(await send())
-    // A connection is free again when its answer has been dealt with, a turn of the event loop after its last byte.
-    await new Promise((resolve) => setImmediate(resolve))
-    await bodyOf(await send())
-    expect(upstream.accepted).toBe(1)
-    await new Promise((resolve) => setImmediate(resolve))
-    const both = await Promise.all([send(), send()])
-    await Promise.all(both.map(bodyOf))
-    expect(upstream.accepted).toBe(2)
-  })
-
-  it('are closed when no channel uses their pool any more; those of other channels stay', async () => {
-    const kept = targetOf(upstream.port, { poolKey: 'kept' })
-    const released = targetOf(upstream.port, { poolKey: 'released' })
-    await bodyOf(await send(GET, released))
-    const [socket] = upstream.sockets
-    await bodyOf(await send(GET, kept))
-    const closed = once(socket as Socket, 'close')
-    client.retain(new Set(['kept']))
-    await closed
-    await bodyOf(await send(GET, kept))
-    expect(upstream.accepted).toBe(2)
-  })
-
-  it('let running answers finish when their pool is released', async () => {
-    answer = (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nab')
-    const response = await send()
-    client.retain(new Set())
-    const body = bodyOf(response)
-    for (const socket of upstream.sockets) socket.write('cd')
-    expect((await body).toString()).toBe('abcd')
-  })
-
-  it('are closed at shutdown, and what still ran on them fails', async () => {
-    answer = (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nab')
-    const body = bodyOf(await send())
-    const refused = expect(body).rejects.toMatchObject({ kind: 'upstream_failed' })
-    await client.onApplicationShutdown()
-    await refused
   })
 })

@@ -1,8 +1,55 @@
-import { describe, expect, it } from '@jest/globals'
+import { describe, expect, it, jest } from '@jest/globals'
 import { ManualSource } from '../../test/support/byte-streams.js'
-import type { ErrorKind } from '../core/errors.js'
-import type { GatewayError } from '../core/gateway-error.js'
+import type { ByteSource } from '../core/byte-stream.js'
+import type { ErrorKind, GatewayError } from '../core/errors.js'
+import type { Usage } from '../core/request-context.js'
 import { AUDIO_STATUS_MAP, audioRefusal } from '../dialects/openai-wire.js'
+import type { UpstreamResponse } from './upstream-client.js'
+import { type AccountFault, accountRefusal } from './upstream-error.js'
+import { HeaderAllowList, meteredAnswer } from './upstream-response.js'
+
+const FAULTS: readonly AccountFault[] = ['key', 'access', 'quota', 'busy']
+
+describe('A fault of the account behind a key', () => {
+  it.each(FAULTS)("(%s) is the channel's with its own key: no caller hears which it is", (fault) => {
+    const error = accountRefusal(fault, false)
+    expect(error.details.attempt).toEqual({ phase: 'answered', channelFault: true })
+    expect(error.details.code).toBeUndefined()
+    expect(error.message).not.toMatch(/key|account|quota|access/)
+    expect([error.kind, error.details.retryable]).toEqual(
+      fault === 'busy' ? ['rate_limited', undefined] : ['upstream_failed', false],
+    )
+  })
+
+  it.each([
+    ['key', 'unauthorized', undefined],
+    ['access', 'forbidden_model', undefined],
+    ['quota', 'rate_limited', 'insufficient_quota'],
+    ['busy', 'rate_limited', undefined],
+  ] as const)(
+    '(%s) is said to a caller whose own key was sent, as %s, and not held against the channel',
+    (fault, kind, code) => {
+      const error = accountRefusal(fault, true)
+      expect([error.kind, error.details.code]).toEqual([kind, code])
+      expect(error.details.attempt).toEqual({ phase: 'answered' })
+      expect(error.message).toMatch(/this API key/i)
+    },
+  )
+
+  it('names a time to wait where waiting helps, and nowhere else', () => {
+    for (const callersKey of [true, false]) {
+      expect(accountRefusal('busy', callersKey).details.retryAfterSeconds).toBe(1)
+      expect(accountRefusal('busy', callersKey, { retryAfterSeconds: 60 }).details.retryAfterSeconds).toBe(60)
+      expect(accountRefusal('quota', callersKey, { retryAfterSeconds: 60 }).details.retryAfterSeconds).toBeUndefined()
+    }
+  })
+
+  it('keeps its cause for the log, and how far the attempt went', () => {
+    const cause = new Error('1004: login fail')
+    const { details } = accountRefusal('key', false, { cause, phase: 'unsent' })
+    expect(details).toEqual({ cause, attempt: { phase: 'unsent', channelFault: true }, retryable: false })
+  })
+})
 
 interface Answer {
   readonly status: number
@@ -189,5 +236,98 @@ describe('A refusal of the upstream', () => {
     expect(error.details.relayed?.status).toBe(400)
     const other = await refusal({ status: 413, body: bodyOf('Large.'), statusMap: AUDIO_STATUS_MAP })
     expect(other.details.relayed?.status).toBe(413)
+  })
+})
+
+const ALLOWED = new HeaderAllowList()
+const COUNTS = '{"prompt_tokens":3,"prompt_tokens_details":{"cached_tokens":1}}'
+const USAGE = { units: { prompt_tokens: 3, prompt_tokens_details: { cached_tokens: 1 } }, estimated: false }
+
+/** A body that was there with its head. */
+const wholeBody = (text: string): ByteSource => ({
+  complete: Buffer.from(text),
+  start: () => undefined,
+  pause: () => undefined,
+  resume: () => undefined,
+  cancel: () => undefined,
+})
+
+/** How it is known where the body ends; without either it is where the connection ends. */
+const FRAMINGS = { length: { 'content-length': '1' }, chunks: { 'transfer-encoding': 'chunked' }, connection: {} }
+type Framing = keyof typeof FRAMINGS
+
+const responseOf = (text: string, framing: Framing): UpstreamResponse => ({
+  status: 200,
+  headers: { 'content-type': 'application/json', ...FRAMINGS[framing] },
+  body: wholeBody(text),
+})
+
+/** What is relayed of an answer, and the usage that was found in it. */
+async function metered(text: string, framing: Framing = 'length'): Promise<{ body: string; usages: Usage[] }> {
+  const usages: Usage[] = []
+  const { body } = await meteredAnswer(responseOf(text, framing), ALLOWED, (usage) => usages.push(usage))
+  return { body: Buffer.isBuffer(body) ? body.toString() : 'held back', usages }
+}
+
+describe('The usage of an answer', () => {
+  it.each([
+    ['at its end', `{"choices":[{"text":"hello"}],"usage":${COUNTS}}`],
+    ['with something behind it', `{"choices":[],"usage":${COUNTS},"service_tier":"default","x":{"y":[1]}}`],
+    ['with blanks wherever they may stand', ` \r\n\t{ \n "id" : 1 , "usage" :\n ${COUNTS} }\n`],
+    ['as its only member', `{"usage":${COUNTS}}`],
+    ['at its beginning', `{"usage":${COUNTS},"choices":[{"text":"the \\"usage\\": none"}]}`],
+    ['though something within it is called the same', `{"usage":${COUNTS},"x":{"usage":{"prompt_tokens":9}}}`],
+    ['though a text ends with its name', `{"usage":${COUNTS},"text":"of \\"usage"}`],
+    ['though a text is its name', `{"usage":${COUNTS},"text":"usage"}`],
+    ['though another name ends with it', `{"usage":${COUNTS},"of \\"usage":{"prompt_tokens":9}}`],
+    ['though it is there twice, where the last one counts', `{"usage":{"prompt_tokens":9},"usage":${COUNTS}}`],
+  ])('is found %s', async (_where, text) => {
+    for (const framing of ['length', 'chunks', 'connection'] as const) {
+      expect(await metered(text, framing)).toEqual({ body: text, usages: [USAGE] })
+    }
+  })
+
+  it.each([
+    ['there is none', '{"choices":[]}'],
+    ['it is null', '{"choices":[],"usage":null}'],
+    ['it holds no counts', '{"choices":[],"usage":{"a":"b"}}'],
+    ['only something within the answer has one', `{"choices":[{"usage":${COUNTS}}]}`],
+    ['a model only speaks of it', '{"text":"\\"usage\\":{\\"prompt_tokens\\":3}"}'],
+    ['the answer has no members', '{}'],
+  ])('is not invented where %s', async (_why, text) => {
+    expect(await metered(text)).toEqual({ body: text, usages: [] })
+  })
+
+  it('costs no look at what stands before it', async () => {
+    const parse = jest.spyOn(JSON, 'parse')
+    await metered(`{"audio":"${'A'.repeat(500_000)}","usage":${COUNTS}}`)
+    expect(parse.mock.calls.map(([text]) => text.length)).toEqual([`{"usage":${COUNTS}}`.length])
+    parse.mockRestore()
+  })
+})
+
+describe('An answer is broken', () => {
+  it.each([
+    ['when more follows', `{"choices":[],"usage":${COUNTS}}}`],
+    ['when it is two', `{"a":1}{"usage":${COUNTS}}`],
+    ['when a part of it is gone', `{"a":[1],{"usage":${COUNTS}}`],
+    ['when its beginning is gone', `hoices":[],"usage":${COUNTS}}`],
+    ['when it is a list', `[{"usage":${COUNTS}}]`],
+    ['when it is a text', '"usage"'],
+    ['when it is a page', '<html>"usage"</html>'],
+    ['when it is nothing', ''],
+  ])('%s', async (_when, text) => {
+    for (const framing of ['length', 'connection'] as const) {
+      await expect(metered(text, framing)).rejects.toMatchObject({ kind: 'upstream_failed' })
+    }
+  })
+
+  it.each([
+    ['within the usage', `{"choices":[],"usage":{"prompt_tokens":3`],
+    ['where something within it ends', `{"choices":[{"message":{"text":"x"}`],
+    ['behind the usage', `{"choices":[],"usage":${COUNTS}`],
+    ['behind the usage of something within it', `{"choices":[{"index":0,"usage":${COUNTS}}`],
+  ])('when its connection ends %s', async (_where, text) => {
+    await expect(metered(text, 'connection')).rejects.toMatchObject({ kind: 'upstream_failed' })
   })
 })

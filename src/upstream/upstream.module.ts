@@ -1,6 +1,11 @@
 import { Module } from '@nestjs/common'
 import { GuardedClient } from './safe-fetch.js'
 import { UpstreamClient } from './upstream-client.js'
+import { UpstreamSockets } from './websocket-client.js'
+
+/** The one door to WebSocket upstreams. */
+@Module({ providers: [UpstreamSockets], exports: [UpstreamSockets] })
+export class WebSocketModule {}
 
 /** The doors to HTTP upstreams: one for the operator's addresses, a guarded one for everyone else's. */
 @Module({ providers: [UpstreamClient, GuardedClient], exports: [UpstreamClient, GuardedClient] })

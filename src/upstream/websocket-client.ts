@@ -1,13 +1,35 @@
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common'
 import { errors } from 'undici'
-import type { WebSocket } from 'ws'
-import type { UpstreamTimeouts } from '../config/channel-config.js'
-import { type FailedAttempt, GatewayError } from '../core/gateway-error.js'
+import { type ClientOptions, WebSocket } from 'ws'
+import type { UpstreamTimeouts } from '../config/channel-schema.js'
+import type { ByteSink, ByteSource } from '../core/byte-stream.js'
+import { type FailedAttempt, GatewayError } from '../core/errors.js'
 import { type Call, callerLeft } from '../core/request-context.js'
-import { BytesSource } from './bytes-source.js'
-import type { UpstreamResponse } from './upstream-exchange.js'
-import { classifyFailure } from './upstream-failure.js'
+import { classifyFailure, type UpstreamResponse, type UpstreamTarget } from './upstream-client.js'
+
+/** A body that is at hand already, for those who read bodies as they come. */
+export class BytesSource implements ByteSource {
+  constructor(readonly complete: Buffer) {}
+
+  start(sink: ByteSink): void {
+    sink.data(this.complete)
+    sink.end()
+  }
+
+  pause(): void {
+    // Everything was delivered at once.
+  }
+
+  resume(): void {
+    // Nothing waits.
+  }
+
+  cancel(): void {
+    // Nothing is held.
+  }
+}
 
 /** An open socket, or the HTTP answer that stood in the upgrade's place; the headers are those of either. */
 export type SocketAnswer = { readonly headers: IncomingHttpHeaders } & (
@@ -22,7 +44,7 @@ const MAXIMUM_REFUSAL_BYTES = 262_144
  * One upgrade, from the connection to its answer. Every ending lets go of both timers, of the caller's departure and of
  * the listeners on the socket, but for one: the library throws an error that nobody listens to.
  */
-export class SocketHandshake {
+class SocketHandshake {
   private isConnected = false
   private isSettled = false
   private headers: IncomingHttpHeaders = {}
@@ -129,3 +151,79 @@ export const outOfTime = (phase: FailedAttempt['phase']): GatewayError =>
   new GatewayError('upstream_timeout', 'The upstream did not finish within the total time allowed.', {
     attempt: { phase },
   })
+
+export interface SocketRequest {
+  /** Begins with a slash and may carry a query; the target's prefix comes before it. */
+  readonly path: string
+  /** Complete but for Host and the handshake's own. */
+  readonly headers: Readonly<Record<string, string>>
+  /** When set, an upstream that does not choose it fails the handshake. */
+  readonly subprotocol?: string
+  /** A longer message ends the connection (1009). */
+  readonly maximumMessageBytes: number
+}
+
+/** How long a socket may wait for the other side to agree to its closing; the library's own default is half a minute. */
+const CLOSE_TIMEOUT_MS = 2_000
+
+/** Not in the library's types yet. */
+interface CloseOptions extends ClientOptions {
+  readonly closeTimeout: number
+}
+
+/**
+ * The one door to WebSocket upstreams: a fresh connection per dial, never pooled, never compressed, never redirected.
+ */
+@Injectable()
+export class UpstreamSockets implements OnApplicationShutdown {
+  private readonly sockets = new Set<WebSocket>()
+
+  /**
+   * Connects and asks for the upgrade. Resolves with an open socket that is paused (attach listeners, then `resume`), so
+   * that not even a message sent together with the 101 is lost, or with the HTTP answer that stood in the upgrade's
+   * place. Rejects with a `GatewayError` that says how far the attempt went. `connectMs` bounds TCP and TLS,
+   * `firstByteMs` the answer after that, `deadlineAtMs` (performance clock) both; the caller's leaving ends the dial at
+   * once. An open socket is its user's to watch and to end: every ending arrives as `close`, and an `error` that nobody
+   * listens to throws nothing.
+   */
+  dial(request: SocketRequest, target: UpstreamTarget, call: Call, deadlineAtMs: number): Promise<SocketAnswer> {
+    call.assertPresent()
+    return new Promise((resolve, reject) => {
+      const finishRequest = (upgrade: ClientRequest): void => {
+        upgrade.once('socket', (connection) => {
+          handshake.awaitConnection(connection)
+        })
+        upgrade.end()
+      }
+      const options = { ...optionsFor(request, call), finishRequest }
+      const socket = new WebSocket(addressOf(target, request), subprotocolsOf(request), options)
+      const handshake = new SocketHandshake(socket, target.timeouts, deadlineAtMs, call, resolve, reject)
+      this.sockets.add(socket)
+      socket.once('close', () => this.sockets.delete(socket))
+    })
+  }
+
+  onApplicationShutdown(): void {
+    for (const socket of this.sockets) socket.terminate()
+  }
+}
+
+const addressOf = ({ origin, pathPrefix }: UpstreamTarget, { path }: SocketRequest): string =>
+  origin.replace(/^http/, 'ws') + pathPrefix + path
+
+const subprotocolsOf = ({ subprotocol }: SocketRequest): string[] => (subprotocol === undefined ? [] : [subprotocol])
+
+const optionsFor = ({ headers, maximumMessageBytes }: SocketRequest, { upstreamHeaders }: Call): CloseOptions => ({
+  headers: { ...headers, ...namedPairs(upstreamHeaders) },
+  maxPayload: maximumMessageBytes,
+  perMessageDeflate: false,
+  followRedirects: false,
+  closeTimeout: CLOSE_TIMEOUT_MS,
+})
+
+/** Names and values in turn, as an object. */
+function namedPairs(pairs: readonly string[]): Record<string, string> {
+  const named: Record<string, string> = {}
+  for (let index = 0; index < pairs.length; index += 2) named[pairs[index] ?? ''] = pairs[index + 1] ?? ''
+  return named
+}

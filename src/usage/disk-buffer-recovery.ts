@@ -6,15 +6,14 @@ import {
   type OnModuleInit,
 } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
-import { hasCode } from '../core/system-error.js'
+import { hasCode } from '../core/errors.js'
 import type { UsageRecord } from '../core/usage-record.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { Database } from '../storage/database.js'
-import { SpillFolder } from './disk-buffer.js'
-import { LostUsage } from './lost-usage.js'
-import { linesOf, recordOfRow } from './spilled-row.js'
+import { linesOf, recordOfRow, SpillFolder } from './disk-buffer.js'
 import { RecordDelivery } from './usage-delivery.js'
+import { LostUsage } from './usage-metrics.js'
 import { UsageRepository } from './usage.repository.js'
 
 /**

@@ -1,150 +1,416 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync } from 'node:fs'
-import { readFile, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { closeSync, existsSync, openSync } from 'node:fs'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { idsOf, records, spilledIds, spillPlace } from '../../test/support/usage-writer-lab.js'
+import { eventually } from '../../test/support/eventually.js'
+import { usageRecord } from '../../test/support/task-rows.js'
+import {
+  away,
+  idsOf,
+  records,
+  spilledIds,
+  spillPlace,
+  type UsageWriterLab,
+  usageWriterLab,
+} from '../../test/support/usage-writer-lab.js'
 import type { LogLevel } from '../config/settings.js'
 import type { UsageRecord } from '../core/usage-record.js'
 import { createLogging } from '../observability/logger.js'
 import { Metrics } from '../observability/metrics.js'
-import { SpillFolder } from './disk-buffer.js'
-import { UsageLeftovers } from './usage-leftovers.js'
+import { keepNewest, type KeptRows, UsageLeftovers } from './disk-buffer-shutdown.js'
+import { OverflowFiles } from './disk-buffer-writer.js'
+import { spilledRow, SpillFolder } from './disk-buffer.js'
 import { UsageMetrics } from './usage-metrics.js'
 
-interface Line {
-  readonly level: number
-  readonly msg: string
-  readonly rows?: number
-  readonly folder?: string
-  readonly err?: { readonly message: string }
-  readonly reason?: string
-  readonly record?: UsageRecord
-}
+describe('unasked rows', () => {
+  let place: string
+  let path: string
 
-const MANY = 20_000
+  beforeEach(async () => {
+    place = await spillPlace()
+    path = join(place, 'rows')
+  })
+  afterEach(() => rm(place, { recursive: true }))
 
-let place: string
-let errorFile: string
-let descriptor: number
-let metrics: Metrics
-let logged: Line[]
+  /** As a process does that ends. */
+  const keep = (many: readonly UsageRecord[], most = 1000, bytes?: number): KeptRows =>
+    keepNewest(new SpillFolder(path, bytes).unasked(), many, most)
+  const names = async (): Promise<string[]> => (await readdir(path)).sort()
+  const bytesOf = (many: readonly UsageRecord[]): number =>
+    many.reduce((sum, record) => sum + Buffer.byteLength(spilledRow(record)), 0)
+  const at = (record: UsageRecord, atMs: number): UsageRecord => ({ ...record, atMs })
 
-beforeEach(async () => {
-  place = await spillPlace()
-  errorFile = join(place, 'standard-error')
-  descriptor = openSync(errorFile, 'a')
-  metrics = new Metrics()
-  logged = []
+  describe('The rows of processes that nobody has asked', () => {
+    it('are in one file, the newest of all, whichever process they are of', async () => {
+      const [first, second] = [records(6), records(6)]
+      // By their times they take turns.
+      keep(
+        first.map((record, index) => at(record, 2 * index)),
+        8,
+      )
+      const kept = keep(
+        second.map((record, index) => at(record, 2 * index + 1)),
+        8,
+      )
+      expect(kept).toEqual({ rows: 8, forgotten: 4, lost: [] })
+      expect(await names()).toEqual([expect.stringMatching(/\.unasked\.rows$/)])
+      const turns = first.flatMap((record, index) => [record, second[index] ?? record])
+      expect(await spilledIds(path)).toEqual(idsOf(turns.slice(4)))
+    })
+
+    it('are taken by whoever opens a store, like all others', () => {
+      const many = records(3)
+      keep(many)
+      new SpillFolder(path).append(many.map(spilledRow))
+      expect(new SpillFolder(path).take()).toHaveLength(2)
+    })
+
+    it('leave the files of a process that goes on as they are, and what a store was asked for', async () => {
+      const running = new OverflowFiles(new SpillFolder(path))
+      await running.append(records(3))
+      new SpillFolder(path).append(records(2).map(spilledRow))
+      const others = await names()
+      const many = records(4)
+      keep(many)
+      expect((await names()).filter((name) => !name.includes('unasked'))).toEqual(others)
+      await running.append(records(3))
+      expect(running.release().map((file) => basename(file))).toEqual([expect.any(String)])
+      expect(await spilledIds(path)).toHaveLength(3 + 2 + 4 + 3)
+    })
+
+    it('leave to whoever stores them the files that are taken already', async () => {
+      const [first, second] = [records(5), records(5)]
+      keep(first)
+      const [taken = ''] = new SpillFolder(path).take()
+      expect(keep(second, 5)).toEqual({ rows: 5, forgotten: 0, lost: [] })
+      expect(existsSync(taken)).toBe(true)
+      expect([...(await spilledIds(path))].sort()).toEqual(idsOf([...first, ...second]).sort())
+    })
+
+    it('are all there when their file is taken in the very moment it is written', async () => {
+      const [first, second] = [records(3), records(4)]
+      const folder = new SpillFolder(path).unasked()
+      let isTaken = false
+      const append = folder.append.bind(folder)
+      // Another process ends once the file is open: it puts together what it finds, and this one has to notice.
+      folder.append = (rows) => {
+        const watched = Object.assign([...rows], {
+          slice: (from?: number, to?: number) => {
+            if (!isTaken) keep(second)
+            isTaken = true
+            return rows.slice(from, to)
+          },
+        })
+        return append(watched)
+      }
+      keepNewest(folder, first, 1000)
+      expect(isTaken).toBe(true)
+      expect([...new Set(await spilledIds(path))].sort()).toEqual(idsOf([...first, ...second]).sort())
+    })
+
+    it('stay in their files when there is no room for one of them all, and the others are lost', async () => {
+      const [first, second] = [records(4), records(4)]
+      keep(first)
+      const kept = keep(second, 1000, bytesOf([...first, ...first, ...second.slice(0, 1)]))
+      expect(idsOf(kept.lost)).toEqual(idsOf(second.slice(1)))
+      expect(new Set(await spilledIds(path))).toEqual(new Set(idsOf([...first, ...second.slice(0, 1)])))
+      // Whoever opens a store reads what was left.
+      expect(new SpillFolder(path).take()).toHaveLength(2)
+    })
+
+    it('are lost, which is said with its reason, where no file can be written', async () => {
+      await writeFile(path, 'a file where the folder should be')
+      const many = records(3)
+      const kept = keep(many)
+      expect(kept).toMatchObject({ rows: 0, forgotten: 0, lost: many })
+      expect(kept.error).toMatchObject({ code: 'EEXIST' })
+      await rm(path)
+    })
+
+    it('lack what cannot be read of a damaged file, and nothing else', async () => {
+      const [one, two] = records(2)
+      if (one === undefined || two === undefined) throw new Error('two records')
+      await mkdir(path)
+      await writeFile(join(path, '1-killed.unasked.rows'), `${spilledRow(one)}${spilledRow(two).slice(0, 40)}`)
+      const many = records(1)
+      expect(keep(many)).toEqual({ rows: 2, forgotten: 0, lost: [] })
+      expect(await spilledIds(path)).toEqual(idsOf([one, ...many]))
+      expect(await names()).toHaveLength(1)
+    })
+  })
 })
-afterEach(async () => {
-  closeSync(descriptor)
-  await rm(place, { recursive: true })
-})
 
-/** With a log that tells nothing, unless a level is named. */
-function leftovers(folder: SpillFolder, level: LogLevel = 'silent'): UsageLeftovers {
-  const { logger } = createLogging(level, { write: (line) => logged.push(JSON.parse(line) as Line) })
-  return new UsageLeftovers(folder, new UsageMetrics(metrics), logger, descriptor)
-}
+describe('disk buffer shutdown', () => {
+  interface Line {
+    readonly level: number
+    readonly msg: string
+    readonly rows?: number
+    readonly folder?: string
+    readonly err?: { readonly message: string }
+    readonly reason?: string
+    readonly record?: UsageRecord
+  }
 
-async function told(): Promise<readonly Line[]> {
-  const lines = (await readFile(errorFile, 'utf8')).split('\n').filter((line) => line !== '')
-  return lines.map((line) => JSON.parse(line) as Line)
-}
+  const MANY = 20_000
 
-const FORGOTTEN = 'usage that nobody has asked to store is forgotten: no file takes it'
+  let place: string
+  let errorFile: string
+  let descriptor: number
+  let metrics: Metrics
+  let logged: Line[]
 
-/** Nobody is told of single records, and none counts. */
-async function isNoLoss(): Promise<void> {
-  expect(await told()).toEqual([])
-  expect(await metrics.registry.metrics()).not.toMatch(/^gateway_usage_dropped_total\{/m)
-}
+  beforeEach(async () => {
+    place = await spillPlace()
+    errorFile = join(place, 'standard-error')
+    descriptor = openSync(errorFile, 'a')
+    metrics = new Metrics()
+    logged = []
+  })
+  afterEach(async () => {
+    closeSync(descriptor)
+    await rm(place, { recursive: true })
+  })
 
-const idsTold = (lines: readonly Line[]): string[] => lines.map(({ record }) => record?.id ?? '')
+  /** With a log that tells nothing, unless a level is named. */
+  function leftovers(folder: SpillFolder, level: LogLevel = 'silent'): UsageLeftovers {
+    const { logger } = createLogging(level, { write: (line) => logged.push(JSON.parse(line) as Line) })
+    return new UsageLeftovers(folder, new UsageMetrics(metrics), logger, descriptor)
+  }
 
-describe('Usage that the store did not take before the end', () => {
-  it('is in a file, and nowhere else', async () => {
-    const folder = new SpillFolder(join(place, 'rows'))
-    const many = records(MANY)
-    const kept = leftovers(folder)
-    kept.keep(many)
-    kept.keep([])
-    expect(await spilledIds(folder.path)).toEqual(idsOf(many))
+  async function told(): Promise<readonly Line[]> {
+    const lines = (await readFile(errorFile, 'utf8')).split('\n').filter((line) => line !== '')
+    return lines.map((line) => JSON.parse(line) as Line)
+  }
+
+  const FORGOTTEN = 'usage that nobody has asked to store is forgotten: no file takes it'
+
+  /** Nobody is told of single records, and none counts. */
+  async function isNoLoss(): Promise<void> {
     expect(await told()).toEqual([])
     expect(await metrics.registry.metrics()).not.toMatch(/^gateway_usage_dropped_total\{/m)
+  }
+
+  const idsTold = (lines: readonly Line[]): string[] => lines.map(({ record }) => record?.id ?? '')
+
+  describe('Usage that the store did not take before the end', () => {
+    it('is in a file, and nowhere else', async () => {
+      const folder = new SpillFolder(join(place, 'rows'))
+      const many = records(MANY)
+      const kept = leftovers(folder)
+      kept.keep(many)
+      kept.keep([])
+      expect(await spilledIds(folder.path)).toEqual(idsOf(many))
+      expect(await told()).toEqual([])
+      expect(await metrics.registry.metrics()).not.toMatch(/^gateway_usage_dropped_total\{/m)
+    })
+
+    it('is on standard error where no file can be written, all of it, whatever the log tells', async () => {
+      await writeFile(join(place, 'rows'), '')
+      const many = records(MANY)
+      leftovers(new SpillFolder(join(place, 'rows', 'deeper'))).keep(many)
+      const [head, ...lines] = await told()
+      expect(head).toMatchObject({ level: 50, rows: MANY, err: { message: expect.stringContaining('ENOTDIR') } })
+      expect(head?.msg).toBe('usage can neither be stored nor kept in a file: its records follow, one in a line')
+      expect(idsTold(lines)).toEqual(idsOf(many))
+      expect(lines[0]).toEqual({ ...lines[0], level: 50, reason: 'shutdown', msg: 'usage', record: many[0] })
+      expect(await metrics.registry.metrics()).toMatch(
+        new RegExp(`^gateway_usage_dropped_total\\{reason="shutdown"\\} ${MANY}$`, 'm'),
+      )
+    })
+
+    it('is in a file as far as there is room, and on standard error from there', async () => {
+      const many = records(10)
+      const bytes = many.slice(0, 4).reduce((sum, record) => sum + JSON.stringify(record).length + 1, 0)
+      const folder = new SpillFolder(join(place, 'rows'), bytes)
+      leftovers(folder).keep(many)
+      expect(await spilledIds(folder.path)).toEqual(idsOf(many.slice(0, 4)))
+      const [head, ...lines] = await told()
+      expect(head).toMatchObject({ rows: 6 })
+      expect(idsTold(lines)).toEqual(idsOf(many.slice(4)))
+    })
+
+    it('is forgotten where nobody had asked for it and no file can be written: one line says how much, and why', async () => {
+      await writeFile(join(place, 'rows'), '')
+      const folder = new SpillFolder(join(place, 'rows', 'deeper'))
+      expect(leftovers(folder, 'trace').keepUnasked(records(1000), 1000)).toBe(0)
+      const why = { message: expect.stringContaining('ENOTDIR') }
+      expect(logged).toMatchObject([{ level: 40, msg: FORGOTTEN, rows: 1000, folder: folder.path, err: why }])
+      expect(JSON.stringify(logged)).not.toContain('"record"')
+      await isNoLoss()
+    })
+
+    it('is forgotten as far as there is no room, where nobody had asked for it: one line says how much, and why', async () => {
+      const many = records(10)
+      const bytes = many.slice(0, 4).reduce((sum, record) => sum + JSON.stringify(record).length + 1, 0)
+      const folder = new SpillFolder(join(place, 'rows'), bytes)
+      expect(leftovers(folder, 'warn').keepUnasked(many, 1000)).toBe(0)
+      expect(await spilledIds(folder.path)).toEqual(idsOf(many.slice(0, 4)))
+      const why = { message: 'the files there are as large as they may be' }
+      expect(logged).toMatchObject([{ level: 40, msg: FORGOTTEN, rows: 6, folder: folder.path, err: why }])
+      await isNoLoss()
+    })
+
+    it('is told how much of it is forgotten, which counts as no loss', async () => {
+      const folder = new SpillFolder(join(place, 'rows'))
+      const kept = leftovers(folder)
+      const many = records(10)
+      expect(kept.keepUnasked(many.slice(0, 6), 7)).toBe(0)
+      expect(kept.keepUnasked(many.slice(6), 7)).toBe(3)
+      expect(kept.keepUnasked([], 7)).toBe(0)
+      expect(await spilledIds(folder.path)).toEqual(idsOf(many.slice(3)))
+      await isNoLoss()
+    })
+
+    it('waits for a reader that is slow, and not for one that is gone', async () => {
+      await writeFile(join(place, 'rows'), '')
+      const folder = new SpillFolder(join(place, 'rows', 'deeper'))
+      const reader = spawn('sh', ['-c', 'sleep 0.3; wc -l'], { stdio: ['pipe', 'pipe', 'inherit'] })
+      const pipe = (reader.stdin as unknown as { readonly _handle: { readonly fd: number } })._handle.fd
+      const { logger } = createLogging('silent', { write: () => undefined })
+      const many = records(2000)
+      new UsageLeftovers(folder, new UsageMetrics(metrics), logger, pipe).keep(many)
+      reader.stdin.end()
+      const [counted] = (await once(reader.stdout, 'data')) as [Buffer]
+      expect(Number(counted.toString())).toBe(many.length + 1)
+      // A descriptor that nobody has.
+      new UsageLeftovers(folder, new UsageMetrics(new Metrics()), logger, 9999).keep(many)
+    })
+  })
+})
+
+describe('usage restart', () => {
+  const FORGOTTEN = 'usage is not stored here: the oldest records are forgotten'
+
+  let place: string
+  let path: string
+  const labs: UsageWriterLab[] = []
+
+  beforeEach(async () => {
+    place = await spillPlace()
+    path = join(place, 'rows')
+  })
+  afterEach(async () => {
+    for (const lab of labs.splice(0)) await lab.close()
+    await rm(place, { recursive: true })
   })
 
-  it('is on standard error where no file can be written, all of it, whatever the log tells', async () => {
-    await writeFile(join(place, 'rows'), '')
-    const many = records(MANY)
-    leftovers(new SpillFolder(join(place, 'rows', 'deeper'))).keep(many)
-    const [head, ...lines] = await told()
-    expect(head).toMatchObject({ level: 50, rows: MANY, err: { message: expect.stringContaining('ENOTDIR') } })
-    expect(head?.msg).toBe('usage can neither be stored nor kept in a file: its records follow, one in a line')
-    expect(idsTold(lines)).toEqual(idsOf(many))
-    expect(lines[0]).toEqual({ ...lines[0], level: 50, reason: 'shutdown', msg: 'usage', record: many[0] })
-    expect(await metrics.registry.metrics()).toMatch(
-      new RegExp(`^gateway_usage_dropped_total\\{reason="shutdown"\\} ${MANY}$`, 'm'),
-    )
-  })
+  /** A process on that directory. Nobody has asked for a store unless `usage` does. */
+  async function start(usage: object = {}): Promise<UsageWriterLab> {
+    const lab = await usageWriterLab({ store: undefined, ...usage }, undefined, path)
+    lab.recovery.onModuleInit()
+    labs.push(lab)
+    return lab
+  }
 
-  it('is in a file as far as there is room, and on standard error from there', async () => {
-    const many = records(10)
-    const bytes = many.slice(0, 4).reduce((sum, record) => sum + JSON.stringify(record).length + 1, 0)
-    const folder = new SpillFolder(join(place, 'rows'), bytes)
-    leftovers(folder).keep(many)
-    expect(await spilledIds(folder.path)).toEqual(idsOf(many.slice(0, 4)))
-    const [head, ...lines] = await told()
-    expect(head).toMatchObject({ rows: 6 })
-    expect(idsTold(lines)).toEqual(idsOf(many.slice(4)))
-  })
+  /** One that has used all of this, and is told to stop. */
+  async function used(many: readonly UsageRecord[], usage: object = {}): Promise<UsageWriterLab> {
+    const lab = await start(usage)
+    for (const record of many) lab.writer.add([record])
+    await lab.writer.stop()
+    return lab
+  }
 
-  it('is forgotten where nobody had asked for it and no file can be written: one line says how much, and why', async () => {
-    await writeFile(join(place, 'rows'), '')
-    const folder = new SpillFolder(join(place, 'rows', 'deeper'))
-    expect(leftovers(folder, 'trace').keepUnasked(records(1000), 1000)).toBe(0)
-    const why = { message: expect.stringContaining('ENOTDIR') }
-    expect(logged).toMatchObject([{ level: 40, msg: FORGOTTEN, rows: 1000, folder: folder.path, err: why }])
-    expect(JSON.stringify(logged)).not.toContain('"record"')
-    await isNoLoss()
-  })
+  const inFiles = async (): Promise<string[]> => [...(await spilledIds(path))]
+  const files = (): Promise<string[]> => readdir(path).catch(() => [])
+  const said = ({ lines }: UsageWriterLab, text: string): number => lines.filter(({ msg }) => msg === text).length
 
-  it('is forgotten as far as there is no room, where nobody had asked for it: one line says how much, and why', async () => {
-    const many = records(10)
-    const bytes = many.slice(0, 4).reduce((sum, record) => sum + JSON.stringify(record).length + 1, 0)
-    const folder = new SpillFolder(join(place, 'rows'), bytes)
-    expect(leftovers(folder, 'warn').keepUnasked(many, 1000)).toBe(0)
-    expect(await spilledIds(folder.path)).toEqual(idsOf(many.slice(0, 4)))
-    const why = { message: 'the files there are as large as they may be' }
-    expect(logged).toMatchObject([{ level: 40, msg: FORGOTTEN, rows: 6, folder: folder.path, err: why }])
-    await isNoLoss()
-  })
+  /** In the order of their times. */
+  const later = (count: number, fromMs: number): UsageRecord[] =>
+    records(count).map((record, index) => ({ ...record, atMs: fromMs + index }))
 
-  it('is told how much of it is forgotten, which counts as no loss', async () => {
-    const folder = new SpillFolder(join(place, 'rows'))
-    const kept = leftovers(folder)
-    const many = records(10)
-    expect(kept.keepUnasked(many.slice(0, 6), 7)).toBe(0)
-    expect(kept.keepUnasked(many.slice(6), 7)).toBe(3)
-    expect(kept.keepUnasked([], 7)).toBe(0)
-    expect(await spilledIds(folder.path)).toEqual(idsOf(many.slice(3)))
-    await isNoLoss()
-  })
+  describe('What nobody had asked for when its process ended', () => {
+    it('waits in its file until somebody asks, who gets all of it at once, each record once', async () => {
+      const some = records(4)
+      await used(some)
+      const next = await start()
+      const own = records(2)
+      next.writer.add(own)
+      next.writer.begin()
+      expect([next.store.opened, await inFiles(), await files()]).toEqual([0, idsOf(some), [expect.any(String)]])
+      await next.writer.flush()
+      expect(next.written().sort()).toEqual(idsOf([...some, ...own]).sort())
+      expect([next.store.batches.flat().length, await files()]).toEqual([6, []])
+      await next.writer.flush()
+      expect(next.store.batches.flat()).toHaveLength(6)
+    })
 
-  it('waits for a reader that is slow, and not for one that is gone', async () => {
-    await writeFile(join(place, 'rows'), '')
-    const folder = new SpillFolder(join(place, 'rows', 'deeper'))
-    const reader = spawn('sh', ['-c', 'sleep 0.3; wc -l'], { stdio: ['pipe', 'pipe', 'inherit'] })
-    const pipe = (reader.stdin as unknown as { readonly _handle: { readonly fd: number } })._handle.fd
-    const { logger } = createLogging('silent', { write: () => undefined })
-    const many = records(2000)
-    new UsageLeftovers(folder, new UsageMetrics(metrics), logger, pipe).keep(many)
-    reader.stdin.end()
-    const [counted] = (await once(reader.stdout, 'data')) as [Buffer]
-    expect(Number(counted.toString())).toBe(many.length + 1)
-    // A descriptor that nobody has.
-    new UsageLeftovers(folder, new UsageMetrics(new Metrics()), logger, 9999).keep(many)
+    it('is stored when anything else opens the store', async () => {
+      const some = records(3)
+      await used(some)
+      const next = await start()
+      await next.database.open()
+      await eventually(async () => (await files()).length === 0)
+      expect(next.written()).toEqual(idsOf(some))
+    })
+
+    it('is in the file as well when the process ends without a word', async () => {
+      const lab = await start()
+      const some = records(3)
+      lab.writer.add(some)
+      lab.writer.keepRest()
+      lab.writer.keepRest()
+      expect([await inFiles(), (await files()).length]).toEqual([idsOf(some), 1])
+      const late = records(1)
+      lab.writer.add(late)
+      await lab.writer.stop()
+      expect([await inFiles(), (await files()).length]).toEqual([idsOf([...some, ...late]), 1])
+    })
+
+    it('is in no file where usage is not to be stored, and stays in those there are', async () => {
+      const some = records(2)
+      await used(some)
+      const off = await used(records(2), { store: false })
+      expect([await inFiles(), off.lines]).toEqual([idsOf(some), []])
+    })
+
+    it('is never more than the newest thousand in one file, however often the gateway is restarted', async () => {
+      const many = later(2500, 1_800_000_000_000)
+      const first = await used(many.slice(0, 700))
+      const second = await used(many.slice(700, 1400))
+      expect([await inFiles(), (await files()).length]).toEqual([idsOf(many.slice(400, 1400)), 1])
+      const third = await used(many.slice(1400))
+      expect([await inFiles(), (await files()).length]).toEqual([idsOf(many.slice(1500)), 1])
+      // Once for each process that forgets.
+      expect([first, second, third].map((lab) => said(lab, FORGOTTEN))).toEqual([0, 1, 1])
+      for (const lab of [first, second, third]) expect(await lab.metric('gateway_usage_dropped_total')).toBe(0)
+      const next = await start()
+      await next.writer.flush()
+      expect(next.written().sort()).toEqual(idsOf(many.slice(1500)).sort())
+    })
+
+    it('is bounded by a smaller queue, too', async () => {
+      const many = later(9, 1_800_000_000_000)
+      await used(many.slice(0, 4), { queueRows: 5 })
+      await used(many.slice(4), { queueRows: 5 })
+      expect(await inFiles()).toEqual(idsOf(many.slice(4)))
+    })
+
+    it('is kept beside what a store was asked for and did not take, of which nothing is forgotten', async () => {
+      const wanted = records(1500)
+      const one = await start({ store: true })
+      one.store.before = away
+      one.writer.add(wanted)
+      await one.writer.stop()
+      const many = later(1200, 1_800_000_000_000)
+      await used(many)
+      expect((await inFiles()).sort()).toEqual(idsOf([...wanted, ...many.slice(200)]).sort())
+      const next = await start()
+      await next.writer.flush()
+      await eventually(async () => (await files()).length === 0)
+      expect(next.written().sort()).toEqual(idsOf([...wanted, ...many.slice(200)]).sort())
+    })
+
+    it('is that of each of several processes on the directory that end together', async () => {
+      const labs = [await start(), await start(), await start()]
+      const all = labs.map(() => later(100, usageRecord().atMs))
+      for (const [index, lab] of labs.entries()) lab.writer.add(all[index] ?? [])
+      await Promise.all(labs.map(({ writer }) => writer.stop()))
+      const next = await start()
+      await next.writer.flush()
+      expect(next.written().sort()).toEqual(idsOf(all.flat()).sort())
+      expect([next.store.batches.flat().length, await files()]).toEqual([300, []])
+    })
   })
 })

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { type CountedUnits, countedUnits } from '../core/counted-units.js'
 import type { Units } from '../core/request-context.js'
-import type { UsageRecord } from '../core/usage-record.js'
-import { LONGEST_NAME, type UsageNote } from './usage-note.js'
+import { type CountedUnits, countedUnits, type UsageRecord } from '../core/usage-record.js'
+import { LONGEST_NAME, type UsageNote } from './usage-entry.js'
 
 /** Random per process and counted within it: unique over all replicas. Request ids are not, as callers may choose them. */
 const PREFIX = `use_${randomBytes(10).toString('hex')}`

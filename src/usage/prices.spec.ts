@@ -1,8 +1,159 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { parse } from 'yaml'
+import type { ModelClass } from '../config/channel-schema.js'
+import { parseConfig } from '../config/load-config.js'
 import type { PriceRow } from '../config/settings.js'
-import type { CountedUnits } from '../core/counted-units.js'
-import { Price } from './prices.js'
+import type { Units } from '../core/request-context.js'
+import type { CountedUnits, UsageRecord } from '../core/usage-record.js'
+import { BUILT_IN_MODELS } from '../routing/models.table.js'
+import { pricedUse, settledRecord } from './priced-record.js'
+import { Bill, Decimal, Price, PriceTable, unitPrice } from './prices.js'
+import type { UsageNote } from './usage-entry.js'
+
+const textOf = (scale: number, ...entries: (readonly [quantity: number, price: string])[]): string | undefined => {
+  const bill = new Bill(scale, false)
+  for (const [quantity, price] of entries) bill.add(quantity, unitPrice(Decimal(price), scale))
+  return bill.text
+}
+
+describe('A bill', () => {
+  it.each<[string, number, (readonly [number, string])[], string]>([
+    ['nothing', 3, [], '0'],
+    ['whole prices', 0, [[7, '30']], '210'],
+    ['zeros at the end', 3, [[4, '0.250']], '1'],
+    ['less than one', 6, [[3, '0.000002']], '0.000006'],
+    ['the largest safe number', 0, [[1, '9007199254740991']], '9007199254740991'],
+    [
+      'one more than that',
+      0,
+      [
+        [1, '9007199254740991'],
+        [1, '1'],
+      ],
+      '9007199254740992',
+    ],
+    [
+      'two products, of which one is not safe',
+      12,
+      [
+        [3, '0.000000000001'],
+        [1_000_000, '999999999999'],
+      ],
+      '999999999999000000.000000000003',
+    ],
+    [
+      'parts of a unit',
+      4,
+      [
+        [0.1, '0.0003'],
+        [2, '0.0003'],
+      ],
+      '0.00063',
+    ],
+  ])('adds up exactly: %s', (_what, scale, entries, expected) => {
+    expect(textOf(scale, ...entries)).toBe(expected)
+  })
+
+  it('says what decimals say, whatever the figures', () => {
+    const quantity = fc.oneof(fc.nat(), fc.maxSafeNat(), fc.double({ min: 0, max: 1e6, noNaN: true }))
+    const price = fc.tuple(fc.nat(), fc.integer({ min: 0, max: 12 }))
+    fc.assert(
+      fc.property(fc.array(fc.tuple(quantity, price), { maxLength: 8 }), (drawn) => {
+        const entries = drawn.map(([count, [digits, places]]) => {
+          const text = String(digits).padStart(places + 1, '0')
+          return [count, places === 0 ? text : `${text.slice(0, -places)}.${text.slice(-places)}`] as const
+        })
+        const expected = entries.reduce((sum, [count, each]) => sum.plus(Decimal(each).times(count)), Decimal(0))
+        expect(textOf(12, ...entries)).toBe(expected.toFixed())
+      }),
+    )
+  })
+})
+
+describe('The example’s price table', () => {
+  const { prices } = parse(readFileSync(new URL('../../gateway.example.yaml', import.meta.url), 'utf8')) as {
+    readonly prices: object[]
+  }
+  const table = new PriceTable(parseConfig(JSON.stringify({ prices }), {}).prices)
+
+  const TOKENS: CountedUnits = { promptTokens: 9, cachedTokens: 2, completionTokens: 5, reasoningTokens: 1 }
+  const AUDIO_TOKENS: CountedUnits = { ...TOKENS, audioInputTokens: 3, cachedAudioTokens: 1, audioOutputTokens: 2 }
+  const SPEECH: readonly CountedUnits[] = [{ characters: 5 }, { promptTokens: 2, completionTokens: 9 }]
+  const HEARD: readonly CountedUnits[] = [
+    { audioSeconds: 5.5 },
+    { promptTokens: 5, audioInputTokens: 5, completionTokens: 2 },
+  ]
+
+  /** Everything that upstreams of a class report, or the gateway counts for them. */
+  const USED: Readonly<Record<ModelClass, readonly CountedUnits[]>> = {
+    tts: [{ characters: 5 }],
+    'tts-style': SPEECH,
+    'stt-standard': [{ audioSeconds: 5.5 }],
+    'stt-generation': HEARD,
+    'stt-diarize': HEARD,
+    chat: [TOKENS],
+    'chat-audio': [AUDIO_TOKENS],
+    messages: [{ ...TOKENS, cacheWriteTokens: 3, cacheWriteHourTokens: 1 }],
+    realtime: [AUDIO_TOKENS],
+    video: [{ videos: 1 }],
+    image: [{ images: 1 }],
+  }
+
+  it.each(BUILT_IN_MODELS.map(({ id, class: modelClass }) => [id, modelClass] as const))(
+    'has a price for all that %s (%s) uses',
+    (id, modelClass) => {
+      for (const units of USED[modelClass])
+        expect(Number(table.find(id, 'any', 'request')?.costOf(units, 1))).toBeGreaterThan(0)
+    },
+  )
+
+  it.each<[string, string, CountedUnits]>([
+    ['documents', 'request', { documents: 1, pages: 4 }],
+    ['images', 'task', { images: 1 }],
+    ['p2-tts', 'request', { characters: 3 }],
+    ['gpt-realtime', 'input_transcription', { audioSeconds: 2 }],
+    ['gpt-realtime', 'input_transcription', { promptTokens: 2, audioInputTokens: 2, completionTokens: 1 }],
+  ])('has a price for %s (%s)', (model, kind, units) => {
+    expect(Number(table.find(model, 'any', kind as 'request')?.costOf(units, 1))).toBeGreaterThan(0)
+  })
+})
+
+describe('The price table', () => {
+  const table = new PriceTable([
+    { models: ['*'], kind: 'input_transcription', audioSeconds: '9' },
+    { models: ['tts-1'], channels: ['cheap'], characters: '1' },
+    { models: ['tts-*', 'speech-*'], characters: '2' },
+    { models: ['tts-1'], characters: '3' },
+  ])
+
+  const millionCharacters = (model: string, channel: string): string | undefined =>
+    table.find(model, channel, 'request')?.costOf({ characters: 1_000_000 }, 1)
+
+  it.each([
+    ['tts-1', 'cheap', '1'],
+    ['tts-1', 'other', '2'],
+    ['speech-02-hd', 'cheap', '2'],
+    ['TTS-1', 'cheap', undefined],
+    ['gpt-4o', 'cheap', undefined],
+  ])('gives %s on %s the first row that fits', (model, channel, cost) => {
+    expect(millionCharacters(model, channel)).toBe(cost)
+    // A second time from memory.
+    expect(millionCharacters(model, channel)).toBe(cost)
+  })
+
+  it('keeps rows for what sessions hear apart from all others', () => {
+    expect(table.find('gpt-realtime', 'p1', 'input_transcription')?.costOf({ audioSeconds: 1 }, 0)).toBe('9')
+    expect(table.find('gpt-realtime', 'p1', 'response')).toBeUndefined()
+    expect(table.find('tts-1', 'cheap', 'input_transcription')?.costOf({ audioSeconds: 1 }, 0)).toBe('9')
+  })
+
+  it('knows its rows whatever a caller invented in between', () => {
+    for (let index = 0; index < 25_000; index++) millionCharacters(`tts-${index}`, 'other')
+    expect(millionCharacters('tts-1', 'cheap')).toBe('1')
+  })
+})
 
 const row = (prices: Omit<PriceRow, 'models'>): Price => new Price({ models: ['*'], ...prices })
 const cost = (prices: Omit<PriceRow, 'models'>, units: CountedUnits, requests = 1): string | undefined =>
@@ -178,3 +329,110 @@ function inTrillionths(decimal: string): bigint {
   expect(behind.length).toBeLessThanOrEqual(12)
   return BigInt(whole) * 1_000_000_000_000n + BigInt(behind.padEnd(12, '0'))
 }
+
+const PRICES = new PriceTable([
+  { models: ['flat'], requests: '0.5' },
+  { models: ['gpt-*'], promptTokens: '1', completionTokens: '2' },
+])
+
+const note = (changes: Partial<UsageNote> = {}): UsageNote => ({
+  id: undefined,
+  atMs: 1_800_000_000_000,
+  requestId: 'req_1',
+  keyId: 'team-a',
+  ownerId: 'team-a',
+  kind: 'request',
+  route: '/v1/chat/completions',
+  model: 'gpt-4o',
+  usageClass: 'chat',
+  channelId: 'p1-main',
+  outcome: 'ok',
+  durationMs: 12.6,
+  usage: undefined,
+  unitsText: undefined,
+  estimate: undefined,
+  prices: PRICES,
+  ...changes,
+})
+const recordOf = (of: UsageNote): UsageRecord => settledRecord(of, pricedUse(of))
+const reported = (units: Units): Partial<UsageNote> => ({ usage: { units, estimated: false } })
+
+describe('A record', () => {
+  it('holds the upstream’s own figures as they were, and the units read from them', () => {
+    const units = { prompt_tokens: 1_000_000, completion_tokens: 3, prompt_tokens_details: { text_tokens: 7 } }
+    expect(recordOf(note(reported(units)))).toMatchObject({
+      durationMs: 13,
+      units: { promptTokens: 1_000_000, completionTokens: 3 },
+      reported: JSON.stringify(units),
+      estimated: null,
+      pricing: 'priced',
+      cost: '1.000006',
+    })
+  })
+
+  it('marks what the gateway counted as an estimate, and prices it', () => {
+    const usage = { units: { prompt_tokens: 10 }, estimated: true }
+    expect(recordOf(note({ usage }))).toMatchObject({
+      units: { promptTokens: 10 },
+      reported: null,
+      estimated: '{"prompt_tokens":10}',
+      cost: '0.00001',
+    })
+  })
+
+  it('has both where both are known, and is priced by the upstream’s', () => {
+    const both = note({ ...reported({ prompt_tokens: 10 }), estimate: { prompt_tokens: 12 } })
+    expect(recordOf(both)).toMatchObject({
+      units: { promptTokens: 10 },
+      reported: '{"prompt_tokens":10}',
+      estimated: '{"prompt_tokens":12}',
+    })
+  })
+
+  it.each<[string, Partial<UsageNote>, string, string | null]>([
+    ['nothing was used', {}, 'free', '0'],
+    ['zeros were used', reported({ prompt_tokens: 0, completion_tokens: 0 }), 'free', '0'],
+    ['nothing was used of a model without a price', { model: 'other' }, 'free', '0'],
+    ['something was used without a price', { model: 'other', ...reported({ prompt_tokens: 1 }) }, 'unpriced', null],
+    ['one of its units has no price', reported({ prompt_tokens: 1, seconds: 2 }), 'unpriced', null],
+    ['nobody knows what the figures are', reported({ credits: 3 }), 'unpriced', null],
+    ['nobody knows what deep figures are', reported({ bill: { credits: 3 } }), 'unpriced', null],
+    ['figures nobody knows are zeros', reported({ credits: 0, bill: { credits: 0 } }), 'free', '0'],
+    ['it has no model', { model: undefined, ...reported({ prompt_tokens: 1 }) }, 'unpriced', null],
+    ['requests have a price', { model: 'flat' }, 'priced', '0.5'],
+    [
+      'requests have a price, and the units are included',
+      { model: 'flat', ...reported({ seconds: 3 }) },
+      'priced',
+      '0.5',
+    ],
+    ['requests have a price and it was refused', { model: 'flat', outcome: 'refused' }, 'free', '0'],
+    [
+      'requests have a price and the caller left after the first words',
+      { model: 'flat', outcome: 'caller_left', ...reported({ prompt_tokens: 3 }) },
+      'priced',
+      '0.5',
+    ],
+    [
+      'requests have a price and it is no request',
+      { model: 'flat', kind: 'task', ...reported({ videos: 0 }) },
+      'free',
+      '0',
+    ],
+  ])('says so when %s', (_what, changes, pricing, cost) => {
+    expect(recordOf(note(changes))).toMatchObject({ pricing, cost })
+  })
+
+  it('has an id of its own, whatever the caller chose for the request', () => {
+    const ids = new Set(Array.from({ length: 100 }, () => recordOf(note()).id))
+    expect(ids.size).toBe(100)
+    expect(recordOf(note({ id: 'task video 1' })).id).toBe('task video 1')
+  })
+
+  it('names a model as no database minds it', () => {
+    const model = `a\0b\ud800c${'x'.repeat(500)}`
+    const stored = recordOf(note({ model })).model
+    expect(stored).toBe(`abc${'x'.repeat(251)}`)
+    expect(recordOf(note({ model: `${'x'.repeat(255)}😀` })).model).toBe('x'.repeat(255))
+  })
+})

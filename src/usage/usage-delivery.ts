@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isNativeError } from 'node:util/types'
-import { GatewayError } from '../core/gateway-error.js'
+import { GatewayError } from '../core/errors.js'
 import type { UsageRecord } from '../core/usage-record.js'
 import type { Logger } from '../observability/logger.js'
-import type { LostUsage } from './lost-usage.js'
+import type { LostUsage } from './usage-metrics.js'
 import { UsageRepository } from './usage.repository.js'
 
 const FIRST_RETRY_MS = 500

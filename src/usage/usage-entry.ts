@@ -1,10 +1,96 @@
-import { GatewayError } from '../core/gateway-error.js'
-import { ownerOf } from '../core/owner.js'
-import type { Call } from '../core/request-context.js'
-import type { UsageClass, UsageOutcome } from '../core/usage-record.js'
+import type { GatewayConfig } from '../config/settings.js'
+import { isOwnBearer, ownerOf } from '../core/caller.js'
+import { GatewayError } from '../core/errors.js'
+import type { Call, Units, Usage } from '../core/request-context.js'
+import type { EndedTask, UsageClass, UsageEntry, UsageKind, UsageOutcome } from '../core/usage-record.js'
 import type { CallOutcome } from '../observability/request-hooks.js'
-import type { PriceTable } from './price-table.js'
-import { LONGEST_NAME, type UsageNote } from './usage-note.js'
+import type { PriceTable } from './prices.js'
+
+/** Whether the operator wants usage stored: by saying so, or by naming a database or a key for the reports. */
+export const storesUsage = ({ usage, database, auth }: Pick<GatewayConfig, 'usage' | 'database' | 'auth'>): boolean =>
+  usage.store ?? (database.url !== undefined || auth.adminKey !== undefined)
+
+/** Of a model, in characters. None of a configuration has a longer one; a caller makes one as long as it likes. */
+export const LONGEST_NAME = 256
+
+/** What is known the moment something is over. Small, and read again only when a batch is settled. */
+export interface UsageNote {
+  /** Set where the same may be told twice. */
+  readonly id: string | undefined
+  /** Unix milliseconds. */
+  readonly atMs: number
+  /** undefined for ended tasks. */
+  readonly requestId: string | undefined
+  readonly keyId: string
+  readonly ownerId: string
+  readonly kind: UsageKind
+  readonly route: string
+  readonly model: string | undefined
+  readonly usageClass: UsageClass
+  readonly channelId: string | undefined
+  readonly outcome: UsageOutcome
+  readonly durationMs: number | undefined
+  readonly usage: Usage | undefined
+  /** Its units as JSON, where that has been needed already. */
+  readonly unitsText: string | undefined
+  /** What the gateway counted itself, beside what the upstream reported. */
+  readonly estimate: Units | undefined
+  /** In force then: a later table is for what is used later. */
+  readonly prices: PriceTable
+}
+
+/** What an ended task leaves to be recorded: one video or image, or none of a task that has failed. */
+export function taskNote(task: EndedTask, prices: PriceTable): UsageNote {
+  const { id, ownerId, taskClass, route, model, channelId, hasSucceeded, reported, durationMs } = task
+  const made = hasSucceeded ? 1 : 0
+  return {
+    id: `task ${id}`,
+    atMs: Date.now(),
+    requestId: undefined,
+    keyId: isOwnBearer(ownerId) ? 'caller' : ownerId,
+    ownerId,
+    kind: 'task',
+    route,
+    model,
+    usageClass: taskClass,
+    channelId,
+    outcome: hasSucceeded ? 'ok' : 'upstream_failed',
+    durationMs,
+    usage: {
+      units: { ...reported, ...(taskClass === 'video' ? { videos: made } : { images: made }) },
+      estimated: false,
+    },
+    unitsText: undefined,
+    estimate: undefined,
+    prices,
+  }
+}
+
+/** What one answer, or one transcription, within a call leaves to be recorded. */
+export function entryNote(
+  { call, channelId, model, kind, units, estimated, estimate, outcome = 'ok' }: UsageEntry,
+  prices: PriceTable,
+): UsageNote {
+  const { requestId, caller, path, log } = call
+  return {
+    id: undefined,
+    atMs: Date.now(),
+    requestId,
+    keyId: caller.keyId,
+    ownerId: ownerOf(caller),
+    kind,
+    route: path,
+    model,
+    usageClass: log.modelClass ?? 'realtime',
+    channelId,
+    outcome,
+    durationMs: undefined,
+    usage: { units, estimated },
+    unitsText: undefined,
+    estimate,
+    prices,
+  }
+}
 
 interface CountedRoute {
   readonly method: string

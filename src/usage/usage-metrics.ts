@@ -1,10 +1,10 @@
-import { Injectable } from '@nestjs/common'
-import { UNIT_NAMES, type UnitName } from '../core/unit-names.js'
-import type { UsageClass } from '../core/usage-record.js'
-import { Metrics } from '../observability/metrics.js'
-import { type Reading, registerCounter, registerGauge, single } from '../observability/readings.js'
+import { Inject, Injectable } from '@nestjs/common'
+import { UNIT_NAMES, type UnitName, type UsageClass, type UsageRecord } from '../core/usage-record.js'
+import type { Logger } from '../observability/logger.js'
+import { Metrics, type Reading, registerCounter, registerGauge, single } from '../observability/metrics.js'
+import { LOGGER } from '../observability/observability.module.js'
 import type { PricedUse } from './priced-record.js'
-import type { UsageNote } from './usage-note.js'
+import type { UsageNote } from './usage-entry.js'
 
 interface Count {
   readonly labels: Readonly<Record<string, string>>
@@ -13,7 +13,7 @@ interface Count {
 /** By label value, which are few. */
 type Counts = Map<string, Count>
 
-export type DropReason = 'overflow' | 'refused' | 'shutdown'
+type DropReason = 'overflow' | 'refused' | 'shutdown'
 
 type CountedNote = Pick<UsageNote, 'outcome' | 'usageClass' | 'channelId'>
 
@@ -128,4 +128,21 @@ function add(counts: Counts, label: string, word: string, value: number): void {
   const count = counts.get(word)
   if (count === undefined) counts.set(word, { labels: { [label]: word }, value })
   else count.value += value
+}
+
+/**
+ * Where records end that a running gateway can neither store nor keep: counted, and whole in the log, one in a line, so
+ * that an operator can still book them. What is lost when the process ends is told past the log, by `UsageLeftovers`.
+ */
+@Injectable()
+export class LostUsage {
+  constructor(
+    private readonly metrics: UsageMetrics,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {}
+
+  tell(reason: Exclude<DropReason, 'shutdown'>, records: readonly UsageRecord[]): void {
+    this.metrics.countDropped(reason, records.length)
+    for (const record of records) this.logger.warn({ reason, record }, 'usage')
+  }
 }

@@ -1,167 +1,503 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { eventually } from '../../test/support/eventually.js'
 import {
+  away,
   chatCall,
   endedVideo,
+  idsOf,
+  MemoryUsage,
   OK,
+  records,
   type UsageLedgerLab,
   usageLedgerLab,
   type UsageLedgerOptions,
-} from '../../test/support/usage-ledger-lab.js'
+} from '../../test/support/usage-writer-lab.js'
+import type { LogLevel } from '../config/settings.js'
+import { GatewayError } from '../core/errors.js'
+import { Call } from '../core/request-context.js'
+import type { UsageRecord } from '../core/usage-record.js'
+import { createLogging } from '../observability/logger.js'
+import { Metrics } from '../observability/metrics.js'
+import { PriceTable } from './prices.js'
+import { RecordDelivery } from './usage-delivery.js'
+import { requestNote } from './usage-entry.js'
+import { LostUsage, UsageMetrics } from './usage-metrics.js'
 
-const channel = (id: string): object => ({ id, provider: 'p1', baseUrl: 'http://127.0.0.1:1', credentials: 'secret' })
+describe('usage ledger', () => {
+  let lab: UsageLedgerLab
 
-let lab: UsageLedgerLab
+  async function begin(options: UsageLedgerOptions): Promise<void> {
+    await lab.close()
+    lab = await usageLedgerLab(options)
+  }
 
-async function begin(options: UsageLedgerOptions): Promise<void> {
-  await lab.close()
-  lab = await usageLedgerLab(options)
+  beforeEach(async () => {
+    lab = await usageLedgerLab()
+  })
+  afterEach(() => lab.close())
+
+  describe('The ledger', () => {
+    it('has a record of every call that is over', async () => {
+      lab.chat()
+      lab.endings.over(new Call('req_2', 'GET', '/health/live', 0), OK)
+      expect(await lab.rows()).toMatchObject([{ requestId: 'req_1', model: 'gpt-4o', units: { promptTokens: 10 } }])
+    })
+
+    it('writes by itself after a while', async () => {
+      await begin({ usage: { batchMs: 1 } })
+      const { chat, store } = lab
+      chat()
+      await eventually(() => store.rows.size === 1)
+      chat()
+      await eventually(() => store.rows.size === 2)
+    })
+
+    it('makes no record while a call ends, however many end at once, and has all of them soon', async () => {
+      await begin({ usage: { batchMs: 60_000, batchRows: 1 } })
+      const { chat, store } = lab
+      for (let count = 0; count < 220; count++) chat()
+      expect(store.batches).toEqual([])
+      // What is short of a portion waits for company.
+      await eventually(() => store.rows.size >= 200)
+      expect(await lab.rows()).toHaveLength(220)
+    })
+
+    it('has one of every answer of a session and every transcription in it, each at its own price', async () => {
+      await begin({
+        prices: [
+          { models: ['*'], kind: 'input_transcription', audioSeconds: '1' },
+          { models: ['gpt-realtime'], promptTokens: '2', completionTokens: '0' },
+        ],
+      })
+      const { endings, ledger, lines } = lab
+      const call = new Call('req_1', 'GET', '/v1/realtime', 0)
+      call.caller = { keyId: 'team-a' }
+      const common = { call, channelId: 'p1-main', model: 'gpt-realtime', estimated: false }
+      const heard = { estimate: { output_tokens: 4 } }
+      ledger.record({ ...common, ...heard, kind: 'response', units: { input_tokens: 1_000_000, output_tokens: 3 } })
+      ledger.record({ ...common, kind: 'input_transcription', units: { seconds: 2 } })
+      call.log.usage = { units: { input_tokens: 1_000_000 }, estimated: false }
+      Object.assign(call.log, { model: 'gpt-realtime' })
+      endings.over(call, { ...OK, status: 101 })
+      expect(await lab.rows()).toMatchObject([
+        { kind: 'response', cost: '2', requestId: 'req_1', keyId: 'team-a', estimated: '{"output_tokens":4}' },
+        { kind: 'input_transcription', cost: '2', units: { audioSeconds: 2 }, estimated: null },
+        { kind: 'request', units: {}, pricing: 'free', outcome: 'ok' },
+      ])
+      const logged = lines.filter(({ msg }) => msg === 'usage')
+      expect(logged).toMatchObject([{ requestId: 'req_1', kind: 'response' }, { kind: 'input_transcription' }])
+    })
+
+    it('goes on after a note that cannot be made a record', async () => {
+      const bad = chatCall()
+      bad.log.usage = { units: { prompt_tokens: 1n as never }, estimated: false }
+      lab.endings.over(bad, OK)
+      lab.chat()
+      expect(await lab.rows()).toHaveLength(1)
+      expect(lab.lines).toMatchObject([{ msg: 'usage could not be recorded' }])
+    })
+  })
+
+  describe('The end of the process', () => {
+    it('writes everything before the end', async () => {
+      const { chat, ledger, store } = lab
+      for (let count = 0; count < 123; count++) chat()
+      await ledger.beforeApplicationShutdown()
+      expect(store.rows.size).toBe(123)
+      // A task whose end was written down while loops were stopping.
+      ledger.taskEnded(endedVideo())
+      await eventually(() => store.rows.size === 124)
+    })
+
+    it('begins to write before any other work ends, and waits no longer than for the store', async () => {
+      const { chat, ledger, store } = lab
+      for (let count = 0; count < 3; count++) chat()
+      ledger.onModuleDestroy()
+      await eventually(() => store.rows.size === 3)
+      await ledger.beforeApplicationShutdown()
+    })
+
+    it('keeps what was noted a moment before, in whatever way it comes', async () => {
+      const others = process.listeners('exit')
+      await begin({})
+      const own = process.listeners('exit').filter((listener) => !others.includes(listener))
+      expect(own).toHaveLength(1)
+      const { chat, ledger, store, spilled } = lab
+      store.before = away
+      for (let count = 0; count < 70; count++) chat()
+      for (const listener of own) listener(1)
+      expect(await spilled()).toHaveLength(70)
+      ledger.onApplicationShutdown()
+      expect(process.listeners('exit').filter((listener) => own.includes(listener))).toEqual([])
+    })
+  })
+})
+
+describe('usage queue', () => {
+  const channel = (id: string): object => ({ id, provider: 'p1', baseUrl: 'http://127.0.0.1:1', credentials: 'secret' })
+
+  let lab: UsageLedgerLab
+
+  async function begin(options: UsageLedgerOptions): Promise<void> {
+    await lab.close()
+    lab = await usageLedgerLab(options)
+  }
+
+  beforeEach(async () => {
+    lab = await usageLedgerLab()
+  })
+  afterEach(() => lab.close())
+
+  describe('The ledger', () => {
+    it('counts what was used by class and channel, and costs', async () => {
+      await begin({ prices: [{ models: ['*'], promptTokens: '1000000' }] })
+      const { chat, endings, samples } = lab
+      chat('gpt-4o', 3)
+      chat('gpt-4.1', 4)
+      endings.over(chatCall(), { ...OK, left: true })
+      await lab.rows()
+      expect(await samples('gateway_usage_records_total')).toEqual([
+        'gateway_usage_records_total{outcome="ok"} 2',
+        'gateway_usage_records_total{outcome="caller_left"} 1',
+      ])
+      const labels = 'class="chat",channel="p1-main"'
+      expect(await samples('gateway_usage_units_total')).toEqual([
+        `gateway_usage_units_total{unit="prompt_tokens",${labels}} 17`,
+      ])
+      expect(await samples('gateway_usage_cost_total')).toEqual([`gateway_usage_cost_total{${labels}} 17`])
+    })
+
+    it('raises an alarm for use without a price: a metric each time, a line once per model', async () => {
+      await begin({
+        prices: [{ models: ['known'], promptTokens: '1' }],
+        laterPrices: [{ models: ['other'], promptTokens: '1' }],
+      })
+      const { chat, samples, lines, config } = lab
+      for (const model of ['known', 'a', 'a', 'b']) chat(model)
+      chat('a', 0)
+      await lab.rows()
+      expect(await samples('gateway_usage_unpriced_total')).toEqual([
+        'gateway_usage_unpriced_total{class="chat",channel="p1-main"} 3',
+      ])
+      const said = () => lines.filter(({ msg }) => String(msg).startsWith('no price')).map(({ model }) => model)
+      expect(said()).toEqual(['a', 'b'])
+      // A new table is asked anew.
+      await config.reload()
+      chat('a')
+      chat('other')
+      expect((await lab.rows()).at(-1)).toMatchObject({ model: 'other', pricing: 'priced' })
+      expect(said()).toEqual(['a', 'b', 'a'])
+    })
+
+    it('is silent where there is no price table at all', async () => {
+      lab.chat()
+      expect(await lab.rows()).toMatchObject([{ pricing: 'unpriced', cost: null }])
+      expect(await lab.samples('gateway_usage_unpriced_total')).toEqual([])
+      expect(lab.lines).toEqual([])
+    })
+
+    it('has counted every call that is over when somebody asks for the metrics, whether it is written or not', async () => {
+      await begin({ prices: [{ models: ['other'], promptTokens: '1' }] })
+      const { chat, samples, store } = lab
+      for (let count = 0; count < 70; count++) chat()
+      expect(await samples('gateway_usage_unpriced_total')).toEqual([
+        'gateway_usage_unpriced_total{class="chat",channel="p1-main"} 70',
+      ])
+      expect(await samples('gateway_usage_records_total')).toEqual(['gateway_usage_records_total{outcome="ok"} 70'])
+      expect(store.batches).toEqual([])
+    })
+
+    it('forgets what a channel has used when a reload takes the channel away, and counts it no more for that', async () => {
+      await begin({ channels: [channel('p1-main'), channel('other')], laterChannels: [channel('other')] })
+      const { endings, samples, config } = lab
+      for (const channelId of ['p1-main', 'other', undefined]) {
+        const call = chatCall()
+        Object.assign(call.log, { channelId })
+        endings.over(call, OK)
+      }
+      expect(await samples('gateway_usage_units_total')).toHaveLength(3)
+      lab.chat()
+      await config.reload()
+      expect(await samples('gateway_usage_units_total')).toEqual([
+        expect.stringContaining('channel="other"'),
+        expect.stringContaining('channel=""'),
+      ])
+      expect(await samples('gateway_usage_records_total')).toEqual(['gateway_usage_records_total{outcome="ok"} 4'])
+    })
+
+    it('makes no records where usage is not to be stored, and counts all the same', async () => {
+      await begin({ usage: { store: false }, prices: [{ models: ['*'], promptTokens: '1000000' }] })
+      const { chat, samples, ledger, store } = lab
+      for (let count = 0; count < 70; count++) chat('gpt-4o', 2)
+      await ledger.flush()
+      expect(store.rows.size).toBe(0)
+      expect(await samples('gateway_usage_cost_total')).toEqual([
+        'gateway_usage_cost_total{class="chat",channel="p1-main"} 140',
+      ])
+    })
+
+    it('prices every call by the table that was in force when it ended', async () => {
+      await begin({
+        prices: [{ models: ['*'], promptTokens: '1000000' }],
+        laterPrices: [{ models: ['*'], promptTokens: '3000000' }],
+      })
+      const { chat, config } = lab
+      for (let count = 0; count < 60; count++) chat('gpt-4o', 1)
+      await config.reload()
+      for (let count = 0; count < 60; count++) chat('gpt-4o', 1)
+      const costs = (await lab.rows()).map(({ cost }) => cost)
+      expect(costs).toEqual([...Array<string>(60).fill('1'), ...Array<string>(60).fill('3')])
+    })
+  })
+
+  describe('An ended task', () => {
+    it('has one of every task that ended, once, and nothing to pay for one that failed', async () => {
+      await begin({ prices: [{ models: ['*'], videos: '0.35', images: '0.05' }] })
+      const { ledger, store } = lab
+      ledger.taskEnded(endedVideo({ reported: { final_unit_deduction: 2 } }))
+      ledger.taskEnded(endedVideo({ id: 'video 2', hasSucceeded: false, reported: { final_unit_deduction: 0 } }))
+      ledger.taskEnded(endedVideo({ id: 'image 3', ownerId: 'bearer:12', taskClass: 'image' }))
+      ledger.taskEnded(endedVideo())
+      expect(await lab.rows()).toMatchObject([
+        { id: 'task video 1', kind: 'task', outcome: 'ok', units: { videos: 1 }, cost: '0.35', keyId: 'team-a' },
+        { id: 'task video 2', outcome: 'upstream_failed', units: { videos: 0 }, pricing: 'free', cost: '0' },
+        { id: 'task image 3', units: { images: 1 }, cost: '0.05', keyId: 'caller', ownerId: 'bearer:12' },
+      ])
+      expect(store.rows.get('task video 1')?.reported).toBe('{"final_unit_deduction":2,"videos":1}')
+    })
+
+    it('is priced at once for whoever writes its end down, and counts when that is written', async () => {
+      await begin({ prices: [{ models: ['*'], videos: '0.35' }] })
+      const { ledger, samples } = lab
+      const settled = ledger.settleTask(endedVideo())
+      expect(settled?.record).toMatchObject({ id: 'task video 1', kind: 'task', cost: '0.35', units: { videos: 1 } })
+      expect(await samples('gateway_usage_records_total')).toEqual([])
+      settled?.whenWritten()
+      expect(await samples('gateway_usage_records_total')).toEqual(['gateway_usage_records_total{outcome="ok"} 1'])
+      // Nothing else writes it.
+      expect(await lab.rows()).toEqual([])
+    })
+
+    it('has no record where usage is not to be stored, and counts all the same', async () => {
+      await begin({ usage: { store: false } })
+      const settled = lab.ledger.settleTask(endedVideo())
+      expect(settled).toMatchObject({ record: undefined })
+      settled?.whenWritten()
+      expect(await lab.samples('gateway_usage_records_total')).toEqual(['gateway_usage_records_total{outcome="ok"} 1'])
+    })
+
+    it('of which no record can be made is told of, and is none', () => {
+      expect(lab.ledger.settleTask(endedVideo({ reported: { units: 1n as never } }))).toBeUndefined()
+      expect(lab.lines).toMatchObject([{ msg: 'usage could not be recorded' }])
+    })
+  })
+})
+
+function lostUsage(level: LogLevel) {
+  const metrics = new Metrics()
+  const lines: unknown[] = []
+  const { logger } = createLogging(level, { write: (line) => lines.push(JSON.parse(line)) })
+  const dropped = async (): Promise<string[]> =>
+    (await metrics.registry.metrics()).split('\n').filter((line) => line.startsWith('gateway_usage_dropped_total{'))
+  return { lost: new LostUsage(new UsageMetrics(metrics), logger), lines, dropped }
 }
 
-beforeEach(async () => {
-  lab = await usageLedgerLab()
-})
-afterEach(() => lab.close())
-
-describe('The ledger', () => {
-  it('counts what was used by class and channel, and costs', async () => {
-    await begin({ prices: [{ models: ['*'], promptTokens: '1000000' }] })
-    const { chat, endings, samples } = lab
-    chat('gpt-4o', 3)
-    chat('gpt-4.1', 4)
-    endings.over(chatCall(), { ...OK, left: true })
-    await lab.rows()
-    expect(await samples('gateway_usage_records_total')).toEqual([
-      'gateway_usage_records_total{outcome="ok"} 2',
-      'gateway_usage_records_total{outcome="caller_left"} 1',
-    ])
-    const labels = 'class="chat",channel="p1-main"'
-    expect(await samples('gateway_usage_units_total')).toEqual([
-      `gateway_usage_units_total{unit="prompt_tokens",${labels}} 17`,
-    ])
-    expect(await samples('gateway_usage_cost_total')).toEqual([`gateway_usage_cost_total{${labels}} 17`])
-  })
-
-  it('raises an alarm for use without a price: a metric each time, a line once per model', async () => {
-    await begin({
-      prices: [{ models: ['known'], promptTokens: '1' }],
-      laterPrices: [{ models: ['other'], promptTokens: '1' }],
-    })
-    const { chat, samples, lines, config } = lab
-    for (const model of ['known', 'a', 'a', 'b']) chat(model)
-    chat('a', 0)
-    await lab.rows()
-    expect(await samples('gateway_usage_unpriced_total')).toEqual([
-      'gateway_usage_unpriced_total{class="chat",channel="p1-main"} 3',
-    ])
-    const said = () => lines.filter(({ msg }) => String(msg).startsWith('no price')).map(({ model }) => model)
-    expect(said()).toEqual(['a', 'b'])
-    // A new table is asked anew.
-    await config.reload()
-    chat('a')
-    chat('other')
-    expect((await lab.rows()).at(-1)).toMatchObject({ model: 'other', pricing: 'priced' })
-    expect(said()).toEqual(['a', 'b', 'a'])
-  })
-
-  it('is silent where there is no price table at all', async () => {
-    lab.chat()
-    expect(await lab.rows()).toMatchObject([{ pricing: 'unpriced', cost: null }])
-    expect(await lab.samples('gateway_usage_unpriced_total')).toEqual([])
-    expect(lab.lines).toEqual([])
-  })
-
-  it('has counted every call that is over when somebody asks for the metrics, whether it is written or not', async () => {
-    await begin({ prices: [{ models: ['other'], promptTokens: '1' }] })
-    const { chat, samples, store } = lab
-    for (let count = 0; count < 70; count++) chat()
-    expect(await samples('gateway_usage_unpriced_total')).toEqual([
-      'gateway_usage_unpriced_total{class="chat",channel="p1-main"} 70',
-    ])
-    expect(await samples('gateway_usage_records_total')).toEqual(['gateway_usage_records_total{outcome="ok"} 70'])
-    expect(store.batches).toEqual([])
-  })
-
-  it('forgets what a channel has used when a reload takes the channel away, and counts it no more for that', async () => {
-    await begin({ channels: [channel('p1-main'), channel('other')], laterChannels: [channel('other')] })
-    const { endings, samples, config } = lab
-    for (const channelId of ['p1-main', 'other', undefined]) {
-      const call = chatCall()
-      Object.assign(call.log, { channelId })
-      endings.over(call, OK)
-    }
-    expect(await samples('gateway_usage_units_total')).toHaveLength(3)
-    lab.chat()
-    await config.reload()
-    expect(await samples('gateway_usage_units_total')).toEqual([
-      expect.stringContaining('channel="other"'),
-      expect.stringContaining('channel=""'),
-    ])
-    expect(await samples('gateway_usage_records_total')).toEqual(['gateway_usage_records_total{outcome="ok"} 4'])
-  })
-
-  it('makes no records where usage is not to be stored, and counts all the same', async () => {
-    await begin({ usage: { store: false }, prices: [{ models: ['*'], promptTokens: '1000000' }] })
-    const { chat, samples, ledger, store } = lab
-    for (let count = 0; count < 70; count++) chat('gpt-4o', 2)
-    await ledger.flush()
-    expect(store.rows.size).toBe(0)
-    expect(await samples('gateway_usage_cost_total')).toEqual([
-      'gateway_usage_cost_total{class="chat",channel="p1-main"} 140',
+describe('Usage that is lost', () => {
+  it('is in the log, each record whole in a line of its own, and counted by its reason', async () => {
+    const { lost, lines, dropped } = lostUsage('info')
+    const [many, refused] = [records(3), records(1)]
+    lost.tell('overflow', many)
+    lost.tell('refused', refused)
+    const line = (reason: string) => (record: object) => ({ level: 40, msg: 'usage', reason, record })
+    expect(lines).toMatchObject([...many.map(line('overflow')), ...refused.map(line('refused'))])
+    expect(await dropped()).toEqual([
+      'gateway_usage_dropped_total{reason="overflow"} 3',
+      'gateway_usage_dropped_total{reason="refused"} 1',
     ])
   })
 
-  it('prices every call by the table that was in force when it ended', async () => {
-    await begin({
-      prices: [{ models: ['*'], promptTokens: '1000000' }],
-      laterPrices: [{ models: ['*'], promptTokens: '3000000' }],
-    })
-    const { chat, config } = lab
-    for (let count = 0; count < 60; count++) chat('gpt-4o', 1)
-    await config.reload()
-    for (let count = 0; count < 60; count++) chat('gpt-4o', 1)
-    const costs = (await lab.rows()).map(({ cost }) => cost)
-    expect(costs).toEqual([...Array<string>(60).fill('1'), ...Array<string>(60).fill('3')])
+  it('is counted where the log tells nothing of it', async () => {
+    const { lost, lines, dropped } = lostUsage('error')
+    lost.tell('overflow', records(2))
+    expect([lines, await dropped()]).toEqual([[], ['gateway_usage_dropped_total{reason="overflow"} 2']])
   })
 })
 
-describe('An ended task', () => {
-  it('has one of every task that ended, once, and nothing to pay for one that failed', async () => {
-    await begin({ prices: [{ models: ['*'], videos: '0.35', images: '0.05' }] })
-    const { ledger, store } = lab
-    ledger.taskEnded(endedVideo({ reported: { final_unit_deduction: 2 } }))
-    ledger.taskEnded(endedVideo({ id: 'video 2', hasSucceeded: false, reported: { final_unit_deduction: 0 } }))
-    ledger.taskEnded(endedVideo({ id: 'image 3', ownerId: 'bearer:12', taskClass: 'image' }))
-    ledger.taskEnded(endedVideo())
-    expect(await lab.rows()).toMatchObject([
-      { id: 'task video 1', kind: 'task', outcome: 'ok', units: { videos: 1 }, cost: '0.35', keyId: 'team-a' },
-      { id: 'task video 2', outcome: 'upstream_failed', units: { videos: 0 }, pricing: 'free', cost: '0' },
-      { id: 'task image 3', units: { images: 1 }, cost: '0.05', keyId: 'caller', ownerId: 'bearer:12' },
-    ])
-    expect(store.rows.get('task video 1')?.reported).toBe('{"final_unit_deduction":2,"videos":1}')
+describe('record delivery', () => {
+  const saying = (code: string): Error => Object.assign(new Error('said the server'), { code })
+
+  let store: MemoryUsage
+  let refused: string[]
+  let said: unknown[]
+  let delivery: RecordDelivery
+
+  beforeEach(() => {
+    store = new MemoryUsage()
+    refused = []
+    said = []
+    const { logger } = createLogging('info', {
+      write: (line) => said.push((JSON.parse(line) as Record<string, unknown>)['msg']),
+    })
+    // A log of its own, so that `said` holds what the delivery says itself.
+    const told = createLogging('info', {
+      write: (line) => {
+        const { reason, record } = JSON.parse(line) as { readonly reason: string; readonly record: UsageRecord }
+        refused.push(reason === 'refused' ? record.id : `${record.id} is told as ${reason}`)
+      },
+    })
+    delivery = new RecordDelivery(store, new LostUsage(new UsageMetrics(new Metrics()), told.logger), logger)
   })
 
-  it('is priced at once for whoever writes its end down, and counts when that is written', async () => {
-    await begin({ prices: [{ models: ['*'], videos: '0.35' }] })
-    const { ledger, samples } = lab
-    const settled = ledger.settleTask(endedVideo())
-    expect(settled?.record).toMatchObject({ id: 'task video 1', kind: 'task', cost: '0.35', units: { videos: 1 } })
-    expect(await samples('gateway_usage_records_total')).toEqual([])
-    settled?.whenWritten()
-    expect(await samples('gateway_usage_records_total')).toEqual(['gateway_usage_records_total{outcome="ok"} 1'])
-    // Nothing else writes it.
-    expect(await lab.rows()).toEqual([])
+  const written = (): string[] => [...store.rows.keys()]
+
+  describe('A batch', () => {
+    it.each(['22001', '22P02', '23502', '23514'])(
+      'is not kept back by a row that the store does not take: %s',
+      async (code) => {
+        const many = records(20)
+        const bad = many[7]?.id ?? ''
+        store.before = (batch) => (idsOf(batch).includes(bad) ? saying(code) : undefined)
+        expect(await delivery.deliver(many)).toEqual([])
+        expect(written()).toEqual(idsOf(many).filter((id) => id !== bad))
+        expect(refused).toEqual([bad])
+        // Halving finds it: far from twenty attempts.
+        expect(store.batches.length).toBeLessThan(12)
+        expect(said).toEqual(['a usage record was refused by the store'])
+      },
+    )
+
+    it.each(['25006', '40P01', '40001', '42501', '42P01', '54000', 'XX000'])(
+      'that the store does not take as it stands comes again, whole: %s',
+      async (code) => {
+        const many = records(20)
+        let attempts = 0
+        store.before = () => (attempts++ < 1 ? saying(code) : undefined)
+        expect(await delivery.deliver(many)).toEqual([])
+        expect(written()).toEqual(idsOf(many))
+        expect(store.batches.map(({ length }) => length)).toEqual([20, 20])
+        expect(refused).toEqual([])
+        expect(said).toEqual(['usage waits: the store does not take it'])
+      },
+    )
+
+    it('comes again whatever else went wrong, which is said once, and nothing is said of a store that is away', async () => {
+      const failures = [new TypeError('no code'), saying('25006'), away()]
+      store.before = () => failures.shift()
+      expect(await delivery.deliver(records(2))).toEqual([])
+      expect(said).toEqual(['usage waits: the store does not take it'])
+    })
+
+    it('comes back to whoever stops the delivery, as far as it was not delivered', async () => {
+      const many = records(8)
+      const [bad, waiting] = [many[1]?.id ?? '', many[6]?.id ?? '']
+      store.before = (batch) => {
+        if (idsOf(batch).includes(bad)) return saying('22P02')
+        return idsOf(batch).includes(waiting) ? away() : undefined
+      }
+      const delivered = delivery.deliver(many)
+      await eventually(() => written().length === 3)
+      delivery.stop(performance.now())
+      expect(idsOf(await delivered)).toEqual(idsOf(many.slice(4)))
+      expect(refused).toEqual([bad])
+    })
+  })
+})
+
+describe('What a call leaves to be recorded', () => {
+  const PRICES = new PriceTable([])
+  const OK = { status: 200, left: false, totalMs: 12.3, gatewayMs: 1 }
+
+  function callTo(method: string, path: string, keyId = 'team-a'): Call {
+    const call = new Call('req_1', method, path, 0)
+    call.caller = { keyId }
+    call.log.model = 'gpt-4o'
+    call.log.channelId = 'p1-main'
+    return call
+  }
+
+  it('is who asked for what, where it went, and what was used', () => {
+    const call = callTo('POST', '/v1/chat/completions')
+    call.log.modelClass = 'chat-audio'
+    call.log.usage = { units: { prompt_tokens: 3 }, estimated: false }
+    expect(requestNote(call, OK, PRICES)).toMatchObject({
+      requestId: 'req_1',
+      keyId: 'team-a',
+      ownerId: 'team-a',
+      kind: 'request',
+      route: '/v1/chat/completions',
+      model: 'gpt-4o',
+      usageClass: 'chat-audio',
+      channelId: 'p1-main',
+      outcome: 'ok',
+      durationMs: 12.3,
+      usage: { units: { prompt_tokens: 3 }, estimated: false },
+    })
   })
 
-  it('has no record where usage is not to be stored, and counts all the same', async () => {
-    await begin({ usage: { store: false } })
-    const settled = lab.ledger.settleTask(endedVideo())
-    expect(settled).toMatchObject({ record: undefined })
-    settled?.whenWritten()
-    expect(await lab.samples('gateway_usage_records_total')).toEqual(['gateway_usage_records_total{outcome="ok"} 1'])
+  it('holds no more of an invented name than any model has', () => {
+    const call = callTo('POST', '/v1/chat/completions')
+    call.log.model = 'x'.repeat(4_000_000)
+    expect(requestNote(call, { ...OK, status: 400 }, PRICES)?.model).toBe('x'.repeat(256))
   })
 
-  it('of which no record can be made is told of, and is none', () => {
-    expect(lab.ledger.settleTask(endedVideo({ reported: { units: 1n as never } }))).toBeUndefined()
-    expect(lab.lines).toMatchObject([{ msg: 'usage could not be recorded' }])
+  it('belongs to one bearer alone where callers bring keys of their own', () => {
+    const call = callTo('POST', '/v1/chat/completions')
+    call.caller = { keyId: 'caller', bearer: 'secret' }
+    const note = requestNote(call, OK, PRICES)
+    expect(note).toMatchObject({ keyId: 'caller', ownerId: expect.stringMatching(/^bearer:[0-9a-f]{32}$/) })
+    expect(JSON.stringify(note)).not.toContain('secret')
+  })
+
+  it.each([
+    ['GET', '/v1/models'],
+    ['GET', '/v1/usage'],
+    ['GET', '/vidgen/v1/videos/text2video/1'],
+    ['GET', '/vidgen/v1/videos/text2video'],
+    ['GET', '/v1/chat/completions'],
+    ['POST', '/v1/chat/completions/'],
+    ['POST', '/v1/Chat/completions'],
+    ['GET', '/health/live'],
+  ])('is nothing for %s %s', (method, path) => {
+    expect(requestNote(callTo(method, path), OK, PRICES)).toBeUndefined()
+  })
+
+  it('is nothing for callers nobody knows', () => {
+    expect(requestNote(callTo('POST', '/v1/chat/completions', '-'), OK, PRICES)).toBeUndefined()
+  })
+
+  it('leaves the units of a session to its responses', () => {
+    const call = callTo('GET', '/v1/realtime')
+    call.log.usage = { units: { input_tokens: 5 }, estimated: false }
+    expect(requestNote(call, { ...OK, status: 101 }, PRICES)).toMatchObject({ outcome: 'ok', usage: undefined })
+  })
+
+  it('names documents by what they are', () => {
+    const call = callTo('POST', '/v1/document/parse')
+    call.log.modelClass = 'chat'
+    expect(requestNote(call, OK, PRICES)).toMatchObject({ model: 'documents', usageClass: 'document' })
+  })
+
+  it.each<[string, unknown, Partial<typeof OK>, string]>([
+    ['all went well', undefined, {}, 'ok'],
+    ['the caller left', undefined, { left: true, status: 499 }, 'caller_left'],
+    [
+      'the caller left and the upstream failed of it',
+      new GatewayError('upstream_failed', ''),
+      { left: true },
+      'caller_left',
+    ],
+    ['the caller left before anything was sent', new GatewayError('caller_left', ''), {}, 'caller_left'],
+    ['the upstream failed', new GatewayError('upstream_failed', ''), { status: 502 }, 'upstream_failed'],
+    ['the upstream fell silent', new GatewayError('upstream_timeout', ''), { status: 504 }, 'upstream_failed'],
+    ['the stream broke behind its first byte', new GatewayError('upstream_failed', ''), {}, 'upstream_failed'],
+    ['the request was wrong', new GatewayError('invalid_request', ''), { status: 400 }, 'refused'],
+    ['a limit was reached', new GatewayError('rate_limited', ''), { status: 429 }, 'refused'],
+    ['the gateway had too much to do', new GatewayError('overloaded', ''), { status: 503 }, 'refused'],
+    ['the gateway broke', new Error('bug'), { status: 500 }, 'refused'],
+    ['an error was answered without a word', undefined, { status: 400 }, 'refused'],
+  ])('has an outcome when %s', (_what, failure, changes, outcome) => {
+    const call = callTo('POST', '/v1/chat/completions')
+    call.log.failure = failure
+    expect(requestNote(call, { ...OK, ...changes }, PRICES)?.outcome).toBe(outcome)
   })
 })

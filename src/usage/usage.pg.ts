@@ -1,12 +1,109 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { UNIT_NAMES, type UnitColumn } from '../core/unit-names.js'
-import type { DatabaseSchema } from '../storage/database-schema.js'
-import { unitsOf } from './usage-rows.repository.js'
-import type { UsageGroup, UsageQuestion, UsageSum } from './usage-usage-reports.js'
+import { Inject, Injectable } from '@nestjs/common'
+import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely'
+import { ConfigStore } from '../config/config-store.js'
+import {
+  type CountedUnits,
+  type Pricing,
+  UNIT_NAMES,
+  type UnitColumn,
+  type UnitName,
+  UNITS,
+  type UsageKind,
+  type UsageOutcome,
+  type UsageRecord,
+} from '../core/usage-record.js'
+import type { Logger } from '../observability/logger.js'
+import { LOGGER } from '../observability/observability.module.js'
+import { Database, type DatabaseSchema, type UsageRecordTable } from '../storage/database.js'
+import { Retention } from '../storage/retention.js'
+import {
+  type UsageGroup,
+  type UsagePage,
+  type UsageQuestion,
+  UsageRepository,
+  type UsageSum,
+} from './usage.repository.js'
+
+const TEXTS = ['id', 'request_id', 'key_id', 'owner_id', 'kind', 'route', 'model', 'channel_id', 'outcome'] as const
+const TIMES = ['at_ms', 'duration_ms'] as const
+const OTHERS = ['reported', 'estimated', 'pricing'] as const
+const NUMBERS = [...Object.values(UNIT_NAMES), 'cost'] as const
+
+const COLUMNS = [...TEXTS, ...TIMES, ...OTHERS, ...NUMBERS]
+
+const typed = (names: readonly string[], type: string): string[] => names.map((name) => `${name} ${type}`)
+
+/**
+ * One parameter for any number of rows: a batch as placeholders costs more to put together than to store. JSON keeps the
+ * digits of a number, and costs are text until the database reads them.
+ */
+const SHAPE = [...typed([...TEXTS, ...OTHERS], 'text'), ...typed(TIMES, 'bigint'), ...typed(NUMBERS, 'numeric')].join()
+
+/** Rows whose ids are there already are left as they are. */
+export async function insertRecords(queries: Kysely<DatabaseSchema>, records: readonly UsageRecord[]): Promise<void> {
+  const columns = sql.raw(COLUMNS.join())
+  await sql`insert into usage_record (${columns}) select ${columns}
+    from json_to_recordset(${JSON.stringify(records.map(rowOf))}::json) as row (${sql.raw(SHAPE)})
+    on conflict (id) do nothing`.execute(queries)
+}
+
+function rowOf(record: UsageRecord): Record<string, string | number | null> {
+  const row: Record<string, string | number | null> = {
+    id: record.id,
+    request_id: record.requestId,
+    key_id: record.keyId,
+    owner_id: record.ownerId,
+    kind: record.kind,
+    route: record.route,
+    model: record.model,
+    channel_id: record.channelId,
+    outcome: record.outcome,
+    at_ms: record.atMs,
+    duration_ms: record.durationMs,
+    reported: record.reported,
+    estimated: record.estimated,
+    pricing: record.pricing,
+    cost: record.cost,
+  }
+  // What is left out is null.
+  for (const name in record.units) row[UNIT_NAMES[name as UnitName]] = record.units[name as UnitName] ?? null
+  return row
+}
+
+function recordOf(row: Selectable<UsageRecordTable>): UsageRecord {
+  return {
+    id: row.id,
+    atMs: row.at_ms,
+    requestId: row.request_id,
+    keyId: row.key_id,
+    ownerId: row.owner_id,
+    kind: row.kind as UsageKind,
+    route: row.route,
+    model: row.model,
+    channelId: row.channel_id,
+    outcome: row.outcome as UsageOutcome,
+    durationMs: row.duration_ms,
+    units: unitsOf(row),
+    reported: row.reported,
+    estimated: row.estimated,
+    pricing: row.pricing as Pricing,
+    cost: row.cost,
+  }
+}
+
+/** Of a row, or of the sums over many. */
+function unitsOf(row: Readonly<Partial<Record<(typeof NUMBERS)[number], string | null>>>): CountedUnits {
+  const units: { -readonly [Name in UnitName]?: number } = {}
+  for (const name of UNITS) {
+    const text = row[UNIT_NAMES[name]]
+    if (typeof text === 'string') units[name] = Number(text)
+  }
+  return units
+}
 
 const DAY_MS = 86_400_000
 /** What `usage_hour` adds up. */
-export const HOUR_MS = 3_600_000
+const HOUR_MS = 3_600_000
 const UNIT_COLUMNS = Object.values(UNIT_NAMES)
 
 /** What a group is called in a row, and what makes it. Days are those of UTC. */
@@ -44,7 +141,7 @@ const PARTS = sql.raw(['key_id', 'cost', ...UNIT_COLUMNS].join())
 const MODEL = sql.raw(`case when outcome = 'refused' and pricing = 'free' then null else model end`)
 
 /** At most `limit` sums, in the order of their groups. Whole hours are added up already; the rest is read row by row. */
-export async function sumRecords(
+async function sumRecords(
   queries: Kysely<DatabaseSchema>,
   question: UsageQuestion,
   limit: number,
@@ -97,5 +194,72 @@ function sumOf(row: SumRow): UsageSum {
     unpricedRecords: row.unpriced ?? 0,
     units: unitsOf(row),
     cost: row.cost,
+  }
+}
+
+/** Usage records in PostgreSQL, embedded or not. */
+@Injectable()
+export class KyselyUsageRepository extends UsageRepository {
+  constructor(private readonly database: Database) {
+    super()
+  }
+
+  override open(): Promise<void> {
+    return this.database.run(() => Promise.resolve())
+  }
+
+  override async insert(records: readonly UsageRecord[]): Promise<void> {
+    if (records.length > 0) await this.database.run((queries) => insertRecords(queries, records))
+  }
+
+  override sums(question: UsageQuestion, limit: number): Promise<readonly UsageSum[]> {
+    return this.database.run((queries) => sumRecords(queries, question, limit))
+  }
+
+  override async list({ ownerId, fromMs, toMs, after, limit }: UsagePage): Promise<readonly UsageRecord[]> {
+    const rows = await this.database.run((queries) => {
+      let query = queries
+        .selectFrom('usage_record')
+        .selectAll()
+        .where('owner_id', '=', ownerId)
+        .where('at_ms', '>=', fromMs)
+        .where('at_ms', '<', toMs)
+      if (after !== undefined) query = query.where(sql<boolean>`(at_ms, id) < (${after.atMs}::bigint, ${after.id})`)
+      return query.orderBy('at_ms', 'desc').orderBy('id', 'desc').limit(limit).execute()
+    })
+    return rows.map(recordOf)
+  }
+
+  override prune(beforeMs: number, limit: number): Promise<number> {
+    return this.database.run(async (queries) => {
+      const records = await pruneRecords(queries, beforeMs, limit)
+      return Math.max(records, await pruneHours(queries, beforeMs - HOUR_MS, limit))
+    })
+  }
+}
+
+async function pruneRecords(queries: Kysely<DatabaseSchema>, beforeMs: number, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`delete from usage_record where id in (
+      select id from usage_record where at_ms < ${beforeMs} order by at_ms limit ${limit} for update skip locked
+    )`.execute(queries)
+  return Number(numAffectedRows)
+}
+
+/** `lastMs`: when the newest that goes began. */
+async function pruneHours(queries: Kysely<DatabaseSchema>, lastMs: number, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`delete from usage_hour where ctid in (
+      select ctid from usage_hour where hour_ms <= ${lastMs} order by hour_ms limit ${limit} for update skip locked
+    )`.execute(queries)
+  return Number(numAffectedRows)
+}
+
+const BATCH_ROWS = 1000
+
+/** Forgets records that are older than the operator keeps them. */
+@Injectable()
+export class UsageRetention extends Retention {
+  constructor(records: UsageRepository, database: Database, store: ConfigStore, @Inject(LOGGER) logger: Logger) {
+    const prune = (limit: number): Promise<number> => records.prune(Date.now() - store.current.usage.retentionMs, limit)
+    super(database, { prune, batchRows: BATCH_ROWS, failure: 'old usage records could not be deleted' }, logger)
   }
 }

@@ -1,11 +1,158 @@
-import { Controller, Get, Headers, HttpCode, Param, Post, Query, UseGuards } from '@nestjs/common'
+import { applyDecorators, Controller, Get, Headers, HttpCode, Param, Post, Query, UseGuards } from '@nestjs/common'
+import { ApiBearerAuth, ApiHeader, ApiOkResponse, ApiOperation, ApiParam, ApiQuery, ApiTags } from '@nestjs/swagger'
 import { KeyGuard } from '../auth/key.guard.js'
+import type { UpstreamAnswer } from '../core/byte-stream.js'
 import type { Call } from '../core/request-context.js'
-import type { UpstreamAnswer } from '../core/upstream-answer.js'
+import { ApiTaskCreateErrors, ApiTaskErrors } from '../dialects/error-docs.js'
 import { CurrentCall, type JsonCall, JsonRequest } from '../server/json-request.js'
-import { MultiImageVideoDto } from './multi-image-video.dto.js'
-import { ApiVideo, ApiVideoCreate, ApiVideoEvents, ApiVideoFind, ApiVideoList } from './video-operations.decorator.js'
+import { MultiImageVideoDto, TextVideoDto } from './video.dto.js'
 import { VideoService } from './video.service.js'
+
+const TIME = { type: 'integer', format: 'int64', description: 'Unix milliseconds' } as const
+const STATUS = { type: 'string', enum: ['submitted', 'processing', 'succeed', 'failed'] } as const
+
+/** Specification: Task object. */
+const TASK_OBJECT = {
+  type: 'object',
+  additionalProperties: true,
+  properties: {
+    task_id: { type: 'string' },
+    task_status: STATUS,
+    task_status_msg: { type: 'string', description: 'The reason of a failure' },
+    task_info: { type: 'object', properties: { external_task_id: { type: 'string' } } },
+    task_result: {
+      type: 'object',
+      properties: {
+        videos: {
+          type: 'array',
+          items: {
+            type: 'object',
+            properties: {
+              id: { type: 'string' },
+              url: { type: 'string' },
+              watermark_url: { type: 'string' },
+              duration: { type: 'string', description: 'Seconds' },
+            },
+          },
+        },
+      },
+    },
+    watermark_info: { type: 'object', properties: { enabled: { type: 'boolean' } } },
+    final_unit_deduction: { type: 'string' },
+    created_at: TIME,
+    updated_at: TIME,
+  },
+}
+
+const CREATED_TASK = {
+  type: 'object',
+  additionalProperties: true,
+  required: ['task_id', 'task_status', 'created_at', 'updated_at'],
+  properties: { task_id: { type: 'string' }, task_status: STATUS, created_at: TIME, updated_at: TIME },
+}
+
+const envelopeOf = (data: object): object => ({
+  type: 'object',
+  required: ['code', 'message', 'request_id', 'data'],
+  properties: {
+    code: { type: 'integer', description: '0 means success' },
+    message: { type: 'string' },
+    request_id: { type: 'string' },
+    data,
+  },
+})
+
+const ApiTaskId = (): MethodDecorator =>
+  ApiParam({ name: 'id', type: String, description: 'The task_id, or the external_task_id' })
+
+const ApiVideo = (): ClassDecorator => applyDecorators(ApiTags('video'), ApiBearerAuth())
+
+const ApiVideoCreate = (summary: string): MethodDecorator =>
+  applyDecorators(
+    ApiOperation({ summary }),
+    ApiHeader({
+      name: 'Idempotency-Key',
+      required: false,
+      description: 'Repeats under the same key get the first answer again, for 24 hours',
+      schema: { type: 'string', minLength: 1, maxLength: 255 },
+    }),
+    ApiOkResponse({
+      schema: envelopeOf(CREATED_TASK),
+      headers: {
+        'x-idempotent-replay': {
+          description: '`true` when the answer was given before under the same Idempotency-Key',
+          schema: { type: 'string', enum: ['true'] },
+        },
+      },
+    }),
+    ApiTaskCreateErrors(),
+  )
+
+const ApiVideoFind = (summary: string): MethodDecorator =>
+  applyDecorators(
+    ApiOperation({ summary }),
+    ApiTaskId(),
+    ApiOkResponse({ schema: envelopeOf(TASK_OBJECT) }),
+    ApiTaskErrors(),
+  )
+
+const ApiVideoList = (summary: string): MethodDecorator =>
+  applyDecorators(
+    ApiOperation({ summary }),
+    ApiQuery({ name: 'pageNum', required: false, schema: { type: 'integer', minimum: 1, maximum: 1000, default: 1 } }),
+    ApiQuery({ name: 'pageSize', required: false, schema: { type: 'integer', minimum: 1, maximum: 500, default: 30 } }),
+    ApiOkResponse({ schema: envelopeOf({ type: 'array', items: TASK_OBJECT }) }),
+    ApiTaskErrors(),
+  )
+
+const ApiVideoEvents = (summary: string): MethodDecorator =>
+  applyDecorators(
+    ApiOperation({ summary }),
+    ApiTaskId(),
+    ApiOkResponse({
+      description: '`event: task` with the task object as data at each change, up to the last one',
+      content: { 'text/event-stream': { schema: { type: 'string' } } },
+    }),
+    ApiTaskErrors(),
+  )
+
+const TEXT = 'text2video'
+
+@ApiVideo()
+@Controller(`vidgen/v1/videos/${TEXT}`)
+@UseGuards(KeyGuard)
+export class TextVideoController {
+  constructor(private readonly video: VideoService) {}
+
+  @Post()
+  @HttpCode(200)
+  @ApiVideoCreate('Video from a text')
+  create(
+    @JsonRequest(TextVideoDto)
+    { body, call }: JsonCall<TextVideoDto>,
+    @Headers('idempotency-key') idempotencyKey: string | undefined,
+  ): Promise<UpstreamAnswer> {
+    return this.video.create(TEXT, body, idempotencyKey, call)
+  }
+
+  @Get()
+  @ApiVideoList('Your text-to-video tasks, newest first')
+  list(@Query() query: Record<string, unknown>, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
+    return this.video.list(TEXT, query, call)
+  }
+
+  @Get(':id')
+  @ApiVideoFind('One text-to-video task')
+  find(@Param('id') id: string, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
+    return this.video.find(TEXT, id, call)
+  }
+
+  @Get(':id/events')
+  @ApiVideoEvents('The changes of one text-to-video task as they happen')
+  events(@Param('id') id: string, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
+    return this.video.events(TEXT, id, call)
+  }
+}
 
 const MULTI_IMAGE = 'multi-image2video'
 

@@ -2,10 +2,8 @@ import { Module } from '@nestjs/common'
 import { AuthModule } from '../auth/auth.module.js'
 import { ProvidersModule } from '../routing/providers.module.js'
 import { TasksModule } from '../tasks/tasks.module.js'
-import { TextVideoController } from './text-video.controller.js'
-import { UnknownTasks } from './unknown-tasks.js'
-import { MultiImageVideoController } from './video.controller.js'
-import { VideoService } from './video.service.js'
+import { MultiImageVideoController, TextVideoController } from './video.controller.js'
+import { UnknownTasks, VideoService } from './video.service.js'
 
 /** Video tasks (specification: Video task): create, read, list and follow. */
 @Module({

@@ -1,20 +1,116 @@
 import { hash } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
-import type { JsonBody } from '../core/json-body.js'
+import type { UpstreamAnswer } from '../core/byte-stream.js'
+import type { JsonBody, JsonEdits } from '../core/json-body.js'
 import type { Call } from '../core/request-context.js'
-import type { UpstreamAnswer } from '../core/upstream-answer.js'
-import { jsonTextAnswer, taskAnswer } from '../dialects/task-answer.js'
-import { VIDEO_KINDS, type VideoKind } from '../providers/video.contract.js'
-import { ProviderRouter } from '../routing/router.js'
-import type { Task } from '../tasks/task.js'
-import { type TaskOrder, Tasks } from '../tasks/tasks.js'
+import { type Follow, followingFailure, jsonTextAnswer, taskAnswer, TaskEvents } from '../dialects/task-response.js'
+import { type UpstreamVideoTask, VIDEO_KINDS, type VideoKind, type VideoProvider } from '../providers/contract.js'
+import { type PinnedRoute, ProviderRouter } from '../routing/router.js'
+import { isUpstreamExternalId, type Task } from '../tasks/task.js'
+import { type TaskIds, type TaskOrder, Tasks } from '../tasks/tasks.js'
 import { eventAnswer } from '../upstream/upstream-response.js'
-import { forwardedBody, routedModel } from './forwarded-body.js'
-import { videoTaskEvents } from './task-events.js'
-import { assertTaskId, readIdempotencyKey, unknownTask } from './task-ids.js'
-import { UnknownTasks } from './unknown-tasks.js'
-import type { VideoFields } from './video-fields.js'
-import { readPage } from './video-query.js'
+import { assertTaskId, readIdempotencyKey, readPage, unknownTask } from './video-query.js'
+import { DEFAULT_MODELS, type VideoFields } from './video.dto.js'
+
+/** The model as the caller named it; undefined when they left it to the default. */
+function namedModel(kind: VideoKind, fields: VideoFields): string | undefined {
+  // Elsewhere `model` is an unknown field like any other.
+  return fields.model_name ?? (kind === 'text2video' ? fields.model : undefined) ?? undefined
+}
+
+/** The model that decides about access and channel. */
+export const routedModel = (kind: VideoKind, fields: VideoFields): string =>
+  namedModel(kind, fields) ?? DEFAULT_MODELS[kind]
+
+/**
+ * The caller's bytes with only what the gateway must change: the model's name at this upstream, the ids under which it
+ * knows the task and calls back, and a duration in numbers, which the upstream has in words. Nothing the caller left out
+ * is added.
+ */
+export function forwardedBody(
+  kind: VideoKind,
+  body: JsonBody<VideoFields>,
+  upstreamModel: string,
+  ids: TaskIds,
+): Buffer {
+  const { fields } = body
+  return body.edited({
+    ...modelEdits(kind, fields, upstreamModel),
+    ...(typeof fields.duration === 'number' ? { duration: JSON.stringify(String(fields.duration)) } : {}),
+    // The caller's own address never leaves the gateway.
+    callback_url: ids.callbackUrl === undefined ? undefined : JSON.stringify(ids.callbackUrl),
+    external_task_id: JSON.stringify(ids.externalId),
+  })
+}
+
+function modelEdits(kind: VideoKind, fields: VideoFields, upstreamModel: string): JsonEdits {
+  const name = namedModel(kind, fields)
+  if (name === undefined || (name === upstreamModel && fields.model_name === name)) return {}
+  const renamed = { model_name: JSON.stringify(upstreamModel) }
+  return fields.model_name === name ? renamed : { ...renamed, model: undefined }
+}
+
+/** A task's changes as an event stream: the first time at once, then at each change, up to the terminal state. */
+export const videoTaskEvents = (tasks: Tasks, task: Task, call: Call): TaskEvents =>
+  new TaskEvents(followed(tasks, task, call), call)
+
+function followed(tasks: Tasks, task: Task, call: Call): Follow {
+  return (listener) => {
+    tasks
+      .watch(task, call, ({ object }) => {
+        if (object !== undefined) listener.changed({ object })
+      })
+      .then(
+        () => {
+          listener.ended()
+        },
+        (error: unknown) => {
+          listener.failed(followingFailure(error))
+        },
+      )
+    // A watch ends with its call.
+    return () => undefined
+  }
+}
+
+/** Tasks this gateway never saw: made before it stood there, or around it (channel option `unknownTasks`). */
+@Injectable()
+export class UnknownTasks {
+  constructor(private readonly router: ProviderRouter) {}
+
+  /**
+   * Asks one channel after the other until one knows the task; undefined when none does. Rejects with the first failure
+   * when a channel that could not be asked may be the one that knows it.
+   */
+  async ask(kind: VideoKind, id: string, call: Call): Promise<UpstreamVideoTask | undefined> {
+    let failure: { readonly error: unknown } | undefined
+    for (const route of this.router.videoChannels(call.caller).filter(isRelaying)) {
+      call.assertPresent()
+      try {
+        const found = await route.attempt(call, { repeatableOnceSent: true }, (provider, context) =>
+          provider.read(kind, id, context),
+        )
+        if (found !== undefined) return isOwned(found, call) ? undefined : found
+      } catch (error) {
+        failure ??= { error }
+      }
+    }
+    if (failure !== undefined) throw failure.error
+    return undefined
+  }
+}
+
+const isRelaying = ({ options }: PinnedRoute<VideoProvider>): boolean => options['unknownTasks'] !== 'refuse'
+
+/**
+ * A task made through a gateway has an owner, also where this store does not know it, yet or any more. With an upstream
+ * key of the caller's own the upstream decides.
+ */
+function isOwned({ object }: UpstreamVideoTask, { caller }: Call): boolean {
+  const { task_info: info } = JSON.parse(object) as { readonly task_info?: unknown }
+  const id = typeof info === 'object' && info !== null && 'external_task_id' in info ? info.external_task_id : undefined
+  return caller.bearer === undefined && typeof id === 'string' && isUpstreamExternalId(id)
+}
 
 const REPLAY_HEADER = 'x-idempotent-replay'
 

@@ -3,8 +3,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../support/free-port.js'
-import { startParts } from '../support/start-parts.js'
+import { freePort, startParts } from '../support/gateway-process.js'
 import { type Daemon, startDaemon, until } from './daemon.js'
 
 /** The repository's own file, as docker-compose.yml mounts it. */

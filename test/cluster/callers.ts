@@ -1,7 +1,159 @@
 import { once } from 'node:events'
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import { TEST_KEY } from '../support/gateway.js'
+import { WebSocket } from 'ws'
+import type { LimitsAnswer } from '../../src/account/limits.controller.js'
+import type { HeldLimitName, MinuteLimitName } from '../../src/core/quota.js'
+import { CHAT_PATH, chatText, openRaw, TEST_KEY } from '../support/gateway.js'
+import { askLimits } from '../support/limited-gateway.js'
+import { REALTIME_PATH } from '../support/realtime-upstream.js'
+
+/** The status of an answer, and the limit that it names. */
+export type Refusal = readonly [status: number | undefined, limit: unknown]
+
+/** Keys as a configuration has them; each is its own id. */
+export const keysWith = (limits: Readonly<Record<string, object>>): readonly object[] =>
+  Object.entries(limits).map(([id, each]) => ({ id, key: id, limits: each }))
+
+/** Somebody with a key, at one address: a replica's, or the balancer's. */
+export class LimitedCaller {
+  private readonly headers: { readonly authorization: string }
+
+  constructor(
+    private readonly url: string,
+    private readonly key: string,
+  ) {
+    this.headers = { authorization: `Bearer ${key}` }
+  }
+
+  chat(text = 'Hi', more: object = {}, signal?: AbortSignal): Promise<Response> {
+    return fetch(this.url + CHAT_PATH, {
+      method: 'POST',
+      headers: { ...this.headers, 'content-type': 'application/json' },
+      body: chatText(text, more),
+      signal: signal ?? null,
+    })
+  }
+
+  /** `GET /v1/limits`. */
+  limits(): Promise<LimitsAnswer> {
+    return askLimits(this.url, this.key)
+  }
+
+  async remaining(name: MinuteLimitName): Promise<number | undefined> {
+    return (await this.limits()).limits[name]?.remaining
+  }
+
+  async inUse(name: HeldLimitName): Promise<number | undefined> {
+    return (await this.limits()).limits[name]?.in_use
+  }
+
+  /** A realtime session that is open. */
+  async dial(): Promise<WebSocket> {
+    const socket = this.socket()
+    await once(socket, 'open')
+    return socket
+  }
+
+  /**
+   * How an attempt to open a session is answered: the status (101 = it was opened, and is closed again), and the limit that
+   * refused it.
+   */
+  dialled(): Promise<Refusal> {
+    const socket = this.socket()
+    return new Promise((resolve, reject) => {
+      socket.on('error', reject)
+      socket.once('open', () => {
+        socket.close()
+        resolve([101, undefined])
+      })
+      socket.once('unexpected-response', (request: ClientRequest, { statusCode, headers }: IncomingMessage) => {
+        request.destroy()
+        resolve([statusCode, headers['x-gateway-limit']])
+      })
+    })
+  }
+
+  private socket(): WebSocket {
+    return new WebSocket(this.url.replace('http', 'ws') + REALTIME_PATH, { headers: this.headers })
+  }
+}
+
+/** The same of a chat, once it has been read to its end. */
+export async function refusalOf(answer: Response): Promise<Refusal> {
+  await answer.arrayBuffer()
+  return [answer.status, answer.headers.get('x-gateway-limit')]
+}
+
+/** A streamed chat that is under way. */
+export interface RunningStream {
+  /** Resolves with the whole text once it is over, however it ends. */
+  readonly text: Promise<string>
+  readonly response: IncomingMessage
+}
+
+/** Resolves when the first of its `chunks` has arrived; the simulator sends one each `paceMs` of its own. */
+export async function openStream(url: string, chunks: number): Promise<RunningStream> {
+  const response = await openRaw(url, { path: CHAT_PATH, body: chatText(`#chunks=${chunks}`, { stream: true }) })
+  response.setEncoding('utf8')
+  const text = textOf(response)
+  await once(response, 'data')
+  return { text, response }
+}
+
+async function textOf(response: IncomingMessage): Promise<string> {
+  let text = ''
+  response.on('data', (chunk: string) => {
+    text += chunk
+  })
+  response.on('error', () => undefined)
+  await new Promise<void>((resolve) => {
+    response.once('close', resolve)
+  })
+  return text
+}
+
+/** Callers at once; each makes its next call when its last one is over. */
+export const RUSH_CALLERS = 25
+
+/** What one call of a rush came to, and whatever else its test wants to know of it. */
+export interface RushAnswer {
+  readonly status: number
+}
+
+type Call<Answer extends RushAnswer> = (number: number) => Promise<Answer>
+
+/** So many calls that all come at once, as fast as they go. */
+export async function rush<Answer extends RushAnswer>(calls: number, call: Call<Answer>): Promise<readonly Answer[]> {
+  const answers: Answer[] = []
+  let begun = 0
+  const caller = async (): Promise<void> => {
+    while (begun < calls) answers.push(await call(begun++))
+  }
+  await Promise.all(Array.from({ length: RUSH_CALLERS }, caller))
+  return answers
+}
+
+/**
+ * The same until every caller has been refused once. The last of them asks when nobody else does, so that nothing is
+ * reserved for others any more: what is not used then was withheld.
+ */
+export async function rushUntilRefused<Answer extends RushAnswer>(call: Call<Answer>): Promise<readonly Answer[]> {
+  const answers: Answer[] = []
+  let begun = 0
+  const caller = async (): Promise<void> => {
+    let answer: Answer
+    do {
+      answer = await call(begun++)
+      answers.push(answer)
+    } while (answer.status === 200)
+  }
+  await Promise.all(Array.from({ length: RUSH_CALLERS }, caller))
+  return answers
+}
+
+export const ofStatus = <Answer extends RushAnswer>(answers: readonly Answer[], status: number): readonly Answer[] =>
+  answers.filter((answer) => answer.status === status)
 
 /** What one request of the load asks for. */
 export interface LoadQuestion {

@@ -1,5 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from '../support/gateway-process.js'
 
 /** A server from the operating system's packages, as a child of the test. */
 export interface Daemon {
@@ -82,4 +86,80 @@ export async function comesTrue(condition: () => boolean | Promise<boolean>): Pr
     async () => ((await condition()) ? true : undefined),
     () => `did not come true: ${String(condition)}`,
   )
+}
+
+/** A real Redis of its own, on a port that it keeps. */
+export interface TestRedis {
+  /** `redis://127.0.0.1:<port>` */
+  readonly url: string
+  /** Ends it as a power cut would; what it held is gone. */
+  kill(): Promise<void>
+  start(): Promise<void>
+  /** It keeps its connections, and answers nobody until it is resumed. */
+  pause(): void
+  resume(): void
+  close(): Promise<void>
+}
+
+export async function startRedis(): Promise<TestRedis> {
+  const directory = await mkdtemp(join(tmpdir(), 'gateway-redis-'))
+  const port = await freePort()
+  const launch = (): Promise<Daemon> =>
+    startDaemon({
+      program: 'redis-server',
+      parameters: [
+        '--port',
+        String(port),
+        '--bind',
+        '127.0.0.1',
+        '--save',
+        '',
+        '--appendonly',
+        'no',
+        '--dir',
+        directory,
+      ],
+      ready: /Ready to accept connections/,
+      debianPackage: 'redis-server',
+    })
+  let daemon = await launch()
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    kill: () => daemon.end(),
+    start: async () => {
+      daemon = await launch()
+    },
+    pause: () => {
+      daemon.child.kill('SIGSTOP')
+    },
+    resume: () => {
+      daemon.child.kill('SIGCONT')
+    },
+    close: async () => {
+      await daemon.end()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The processes that this one started and that live, oldest first. */
+export async function childrenOf(pid: number | undefined): Promise<readonly number[]> {
+  const text = await readFile(`/proc/${String(pid)}/task/${String(pid)}/children`, 'utf8').catch(() => '')
+  return text.split(' ').filter(Boolean).map(Number)
+}
+
+/** Resolves when no process has that number any more. */
+export async function gone(pid: number): Promise<void> {
+  await until(
+    () => Promise.resolve(isAlive(pid) ? undefined : true),
+    () => `process ${pid} still lives`,
+  )
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
 }

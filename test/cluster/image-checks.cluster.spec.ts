@@ -1,12 +1,11 @@
-import { createServer } from 'node:http'
 import { once } from 'node:events'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { ADMIN_KEY } from '../support/admin-caller.js'
+import { ADMIN_KEY } from '../support/admin-lab.js'
 import { TEST_KEY } from '../support/gateway.js'
 import { GOOD_ANSWERS, type StandIn, startOperatorsDoor } from '../support/test-image-lab.js'
-import { type ChatCluster, startChatCluster } from './chat-cluster.js'
-import { CLUSTER_START_MS } from './cluster.js'
+import { type ChatCluster, CLUSTER_START_MS, startChatCluster } from './cluster.js'
 
 const { checkProduction } = (await import(new URL('../../scripts/test-image-checks.mjs', import.meta.url).href)) as {
   checkProduction: (set: object) => Promise<void>

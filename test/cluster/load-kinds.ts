@@ -1,11 +1,25 @@
 import { synthesizeSpeech } from '@multi-model-gateway/sandbox/audio/speech-synthesizer.js'
-import type { ImggenSimulator } from '@multi-model-gateway/sandbox/imggen/imggen.simulator.js'
-import { sha1, TRANSCRIPTIONS, wavOfSeconds } from '../support/audio-uploads.js'
-import { CHAT_PATH, chatText, SPEECH_PATH, speechText } from '../support/chat-bodies.js'
+import { type ImggenSimulator, startImggenSimulator } from '@multi-model-gateway/sandbox/imggen/imggen.simulator.js'
+import { startM1Simulator } from '@multi-model-gateway/sandbox/m1/m1.simulator.js'
+import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
+import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
+import { startVidgenSimulator, type VidgenSimulator } from '@multi-model-gateway/sandbox/vidgen/vidgen.simulator.js'
 import { type DocumentBody, documentPart, PARSE_PATH } from '../support/document-lab.js'
-import { imagePath } from '../support/imggen-gateway.js'
+import { startParts } from '../support/gateway-process.js'
+import { CHAT_PATH, chatText, SPEECH_PATH, speechText } from '../support/gateway.js'
 import { MESSAGES } from '../support/m1-gateway.js'
-import { fieldPart, filePart, MULTIPART, multipartBytes } from '../support/upload-server.js'
+import { p1Channel, UPSTREAM_KEY } from '../support/provider-gateways.js'
+import { type HoldingProxy, startHoldingProxy } from '../support/proxies.js'
+import { imagePath, IMGGEN_SECRET, VIDGEN_ACCESS, vidgenChannel } from '../support/task-gateways.js'
+import {
+  fieldPart,
+  filePart,
+  MULTIPART,
+  multipartBytes,
+  sha1,
+  TRANSCRIPTIONS,
+  wavOfSeconds,
+} from '../support/upload-server.js'
 import { type Envelope, type ShownTask, videoText } from '../support/video-caller.js'
 import type { LoadKind } from './callers.js'
 
@@ -54,7 +68,7 @@ export const chats = (model = 'gpt-4o-mini'): LoadKind => ({
   }),
 })
 
-export const messages = (model: string): LoadKind => ({
+const messages = (model: string): LoadKind => ({
   name: 'messages',
   ask: (id) => ({
     path: MESSAGES,
@@ -68,7 +82,7 @@ export const messages = (model: string): LoadKind => ({
 })
 
 /** Each recording is another one, and the transcript tells its checksum. */
-export const transcriptions: LoadKind = {
+const transcriptions: LoadKind = {
   name: 'transcription',
   ask: (id) => {
     const recording = wavOfSeconds(RECORDING_SECONDS)
@@ -85,7 +99,7 @@ export const transcriptions: LoadKind = {
 }
 
 /** Each to the last byte. */
-export const speeches: LoadKind = {
+const speeches: LoadKind = {
   name: 'speech',
   ask: (id) => {
     const input = `This is ${id}. ${'The kettle is on the stove. '.repeat(2)}`
@@ -99,7 +113,7 @@ export const speeches: LoadKind = {
 }
 
 /** A table with all its rows. */
-export const documents: LoadKind = {
+const documents: LoadKind = {
   name: 'document',
   ask: (id) => ({
     path: PARSE_PATH,
@@ -116,7 +130,7 @@ export const documents: LoadKind = {
 }
 
 /** Notes the id of each task that was created, by the load's own one. */
-export const videos = (created: Map<string, string>): LoadKind => ({
+const videos = (created: Map<string, string>): LoadKind => ({
   name: 'video',
   ask: (id) => ({
     path: '/vidgen/v1/videos/text2video',
@@ -131,7 +145,7 @@ export const videos = (created: Map<string, string>): LoadKind => ({
 })
 
 /** A picture that is done is looked at. */
-export const images = (simulator: ImggenSimulator): LoadKind => ({
+const images = (simulator: ImggenSimulator): LoadKind => ({
   name: 'image',
   ask: (id) => {
     const task = simulator.submit(`A kettle, for ${id}`)
@@ -151,3 +165,82 @@ export const images = (simulator: ImggenSimulator): LoadKind => ({
     }
   },
 })
+
+const CHAT_MODEL = 'gpt-4.1-mini'
+const MESSAGES_MODEL = 'claude-haiku-4-5'
+
+/** Upstreams for every kind of request whose answer comes as a whole. Documents need none. */
+export interface LoadUpstreams {
+  readonly channels: readonly object[]
+  readonly kinds: readonly LoadKind[]
+  /** The tasks that callers were told of, by the id they gave them. */
+  readonly created: ReadonlyMap<string, string>
+  readonly videos: VidgenSimulator
+  /** Holds the answers of kind `messages` back while it is told to. */
+  readonly messagesDoor: HoldingProxy
+  readonly violations: () => readonly string[]
+  /**
+   * Every other request takes so long from now on, until the returned function is called: with the requests that each
+   * upstream remembers, their violations are forgotten then.
+   */
+  slowDown(durationMs: number): () => void
+  close(): Promise<void>
+}
+
+export function startLoadUpstreams(): Promise<LoadUpstreams> {
+  return startParts(async (closedAtLast) => {
+    const p1 = closedAtLast(await startP1Simulator({ apiKey: UPSTREAM_KEY }))
+    const m1 = closedAtLast(await startM1Simulator({ apiKey: UPSTREAM_KEY }))
+    const messagesDoor = closedAtLast(await startHoldingProxy(m1.port))
+    const vidgen = closedAtLast(await startVidgenSimulator(VIDGEN_ACCESS, { taskMs: 'manual' }))
+    const imggen = closedAtLast(await startImggenSimulator({ apiKey: IMGGEN_SECRET, stepMs: 'manual' }))
+    const simulators: readonly Simulator[] = [p1, m1, vidgen, imggen]
+    const created = new Map<string, string>()
+    return {
+      channels: [
+        p1Channel('load-p1', p1, { models: [CHAT_MODEL, 'whisper-1', 'tts-1'] }),
+        {
+          id: 'load-m1',
+          provider: 'm1',
+          baseUrl: messagesDoor.url,
+          credentials: UPSTREAM_KEY,
+          models: [MESSAGES_MODEL],
+        },
+        vidgenChannel('load-videos', vidgen),
+        { id: 'load-images', provider: 'imggen', baseUrl: imggen.url, credentials: IMGGEN_SECRET },
+      ],
+      kinds: kindsOf(created, imggen),
+      created,
+      videos: vidgen,
+      messagesDoor,
+      violations: () => simulators.flatMap(({ violations }) => violations),
+      slowDown: (durationMs) => {
+        const stops = simulators.map((simulator) => slowDown(simulator, durationMs))
+        return () => {
+          for (const stop of stops) stop()
+        }
+      },
+    }
+  })
+}
+
+const kindsOf = (created: Map<string, string>, imggen: ImggenSimulator): readonly LoadKind[] => [
+  chats(CHAT_MODEL),
+  transcriptions,
+  speeches,
+  documents,
+  messages(MESSAGES_MODEL),
+  videos(created),
+  images(imggen),
+]
+
+function slowDown(simulator: Simulator, durationMs: number): () => void {
+  let count = 0
+  const slow = (): void => {
+    if (++count % 2 === 0) simulator.queueFault({ kind: 'delay', ms: durationMs })
+  }
+  simulator.on('request', slow)
+  return () => {
+    simulator.off('request', slow).reset()
+  }
+}

@@ -1,9 +1,12 @@
-import { CHAT_PATH, chatText } from '../support/chat-bodies.js'
-import { TEST_KEY } from '../support/gateway.js'
-import { type GatewayProcess, runGateway } from '../support/gateway-process.js'
-import { sendRaw } from '../support/raw-http.js'
-import { until } from './daemon.js'
-import { childrenOf } from './worker-processes.js'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type P1Simulator, startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
+import { emptyDirectory, type GatewayProcess, runGateway, startParts } from '../support/gateway-process.js'
+import { CHAT_PATH, chatText, sendRaw, TEST_KEY } from '../support/gateway.js'
+import { p1Channel, UPSTREAM_KEY } from '../support/provider-gateways.js'
+import { type HoldingProxy, startHoldingProxy } from '../support/proxies.js'
+import { childrenOf, until } from './daemon.js'
+import { startClusterPostgres } from './debian-postgres.js'
 
 /** A chat request on a connection of its own; its status, 0 where no connection came about. */
 export const chat = (url: string, key = TEST_KEY): Promise<number> =>
@@ -69,4 +72,37 @@ export class WorkerLab {
     )
     return statuses
   }
+}
+
+/** A gateway of two workers on a PostgreSQL of its own, with one simulated upstream. */
+export interface WorkerPair {
+  readonly lab: WorkerLab
+  readonly simulator: P1Simulator
+  /** Between the gateway and the upstream. */
+  readonly proxy: HoldingProxy
+  readonly databaseUrl: string
+  close(): Promise<void>
+}
+
+/** Resolves when both listen. The test key is in `auth` beside what is given. */
+export function startWorkerPair(sections: object = {}, auth: object = {}): Promise<WorkerPair> {
+  return startParts(async (closedAtLast) => {
+    const postgres = closedAtLast(await startClusterPostgres())
+    const databaseUrl = await postgres.emptyDatabase()
+    const simulator = closedAtLast(await startP1Simulator({ apiKey: UPSTREAM_KEY }))
+    const proxy = closedAtLast(await startHoldingProxy(simulator.port))
+    const lab = new WorkerLab(await emptyDirectory())
+    const configuration = {
+      auth: { keys: [{ id: 'test', key: TEST_KEY }], ...auth },
+      channels: [p1Channel('only', simulator, { baseUrl: proxy.url })],
+      server: { workers: 2 },
+      database: { url: databaseUrl },
+      ...sections,
+    }
+    await writeFile(join(lab.directory, 'gateway.yaml'), JSON.stringify(configuration))
+    lab.start({})
+    closedAtLast(lab.gateway)
+    await lab.listening()
+    return { lab, simulator, proxy, databaseUrl }
+  })
 }

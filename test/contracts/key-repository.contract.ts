@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
-import type { AdminAuditRepository, AuditEntry } from '../../src/admin/admin-audit.repository.js'
+import type { AdminAuditRepository, AuditEntry } from '../../src/admin/audit-log.js'
+import { KyselyAdminAuditRepository } from '../../src/admin/audit-log.pg.js'
+import { KyselyKeyRepository } from '../../src/auth/key.pg.js'
 import type { KeyRepository, NewIssuedKey } from '../../src/auth/key.repository.js'
+import type { TestStore } from '../support/stores.js'
 
 export interface KeyRepositories {
   readonly keys: KeyRepository
@@ -184,4 +187,22 @@ export function describeKeyRepository(name: string, repositories: () => KeyRepos
       expect((await audit.page(10)).map(({ atMs }) => atMs)).toEqual([4])
     })
   })
+}
+
+/** The repositories of keys on a store, in which there are none. */
+export async function keyRepositories({ database }: TestStore): Promise<KeyRepositories> {
+  await database.run((queries) => queries.deleteFrom('api_key').execute())
+  await database.run((queries) => queries.deleteFrom('admin_audit').execute())
+  return {
+    keys: new KyselyKeyRepository(database),
+    audit: new KyselyAdminAuditRepository(database),
+    putClockBack: async (durationMs) => {
+      await database.run((queries) =>
+        queries
+          .updateTable('api_key')
+          .set(({ eb }) => ({ updated_at_ms: eb('updated_at_ms', '+', durationMs) }))
+          .execute(),
+      )
+    },
+  }
 }

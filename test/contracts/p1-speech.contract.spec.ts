@@ -1,7 +1,6 @@
 import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
 import type { Fault } from '@multi-model-gateway/sandbox/server/faults.js'
-import { httpUpstream } from './http-upstream.js'
-import type { SpeechFault, SpeechSetup } from './speech-lab.js'
+import { httpUpstream, type SpeechFault, type SpeechSetup } from './speech-lab.js'
 import { describeSpeechProvider } from './speech-provider.contract.js'
 
 const KEY = 'canary4f1d7c0Qz83Lw'

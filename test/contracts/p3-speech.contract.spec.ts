@@ -1,7 +1,6 @@
 import { startP3Simulator } from '@multi-model-gateway/sandbox/p3/p3.simulator.js'
 import type { Fault } from '@multi-model-gateway/sandbox/server/faults.js'
-import { httpUpstream } from './http-upstream.js'
-import type { SpeechFault } from './speech-lab.js'
+import { httpUpstream, type SpeechFault } from './speech-lab.js'
 import { describeSpeechProvider } from './speech-provider.contract.js'
 
 const KEY = 'canary60a2eeHm59Kd'

@@ -1,14 +1,27 @@
-import { beforeEach } from '@jest/globals'
-import { memoryRepositories } from '../support/memory-repositories.js'
+import { beforeEach, describe } from '@jest/globals'
+import { createLimitStore } from '../../src/limits/counter-store.js'
+import { memoryRepositories } from '../support/memory-tasks.js'
 import { describeCallbackRepository } from './callback-repository.contract.js'
+import { limitStoreContract } from './limit-store.contract.js'
 import { describeTaskRepository, type Repositories } from './task-repository.contract.js'
 
-let repositories: Repositories
+describe('repositories memory contract', () => {
+  let repositories: Repositories
 
-beforeEach(() => {
-  repositories = memoryRepositories()
+  beforeEach(() => {
+    repositories = memoryRepositories()
+  })
+
+  // What the tests of the engine rely on is no kinder than the real stores.
+  describeTaskRepository('memory', () => repositories)
+  describeCallbackRepository('memory', () => repositories)
 })
 
-// What the tests of the engine rely on is no kinder than the real stores.
-describeTaskRepository('memory', () => repositories)
-describeCallbackRepository('memory', () => repositories)
+describe('limit store memory contract', () => {
+  const SILENT = { info: () => undefined, warn: () => undefined }
+
+  limitStoreContract('in one process', () => {
+    const { ledger, close } = createLimitStore({ timeoutMs: 250, localShare: 0.5 }, 1, SILENT)
+    return Promise.resolve({ one: ledger, other: ledger, close })
+  })
+})

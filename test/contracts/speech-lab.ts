@@ -1,9 +1,16 @@
 import type { IncomingMessage } from 'node:http'
-import { SPEECH_PATH } from '../support/chat-bodies.js'
-import { type CountingProxy, startCountingProxy } from '../support/counting-proxy.js'
-import { startCuttingProxy } from '../support/cutting-proxy.js'
-import { startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
-import { openRaw, type RawAnswer, sendRaw } from '../support/raw-http.js'
+import type { Fault } from '@multi-model-gateway/sandbox/server/faults.js'
+import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
+import {
+  openRaw,
+  type RawAnswer,
+  sendRaw,
+  SPEECH_PATH,
+  startGateway,
+  TEST_KEY,
+  type TestGateway,
+} from '../support/gateway.js'
+import { type CountingProxy, startCountingProxy, startCuttingProxy } from '../support/proxies.js'
 
 export const SPEECH_FORMATS = ['mp3', 'wav', 'aac', 'flac', 'opus', 'pcm'] as const
 export type SpeechFormat = (typeof SPEECH_FORMATS)[number]
@@ -23,7 +30,7 @@ export type SpeechFault =
   'callersFault' | 'refusedKey' | 'busy' | 'failure' | 'quotesKey' | 'hang' | 'cut' | 'shortEnd' | 'stall'
 
 /** A simulator as the contract sees it. */
-export interface SpeechUpstream {
+interface SpeechUpstream {
   readonly port: number
   /** Calls received since the last reset, refused ones included. */
   readonly calls: () => number
@@ -160,4 +167,89 @@ export async function withLab(
   } finally {
     await lab.close()
   }
+}
+
+/** A simulator that is called over HTTP, as the contract sees it. */
+export const httpUpstream = (simulator: Simulator, faults: Readonly<Record<SpeechFault, Fault>>): SpeechUpstream => ({
+  port: simulator.port,
+  calls: () => simulator.requests.length,
+  speaking: () => simulator.activeRequests,
+  violations: () => simulator.violations,
+  nextCall: () => simulator.nextRequest(),
+  nextDeparture: () => simulator.nextAbort(),
+  queueFault: (fault) => {
+    simulator.queueFault(faults[fault])
+  },
+  reset: () => {
+    simulator.reset()
+  },
+  close: () => simulator.close(),
+})
+
+interface SpeechEvent {
+  readonly type?: string
+  readonly audio?: string
+  readonly usage?: Readonly<Record<string, unknown>>
+  readonly error?: Readonly<Record<string, unknown>>
+}
+
+/** An answer as events, taken apart. */
+export interface SpeechEvents {
+  /** The bytes of each delta, in order. */
+  readonly deltas: readonly Buffer[]
+  /** Each event's type in order; `error` for an error frame, `[DONE]` for the terminator. */
+  readonly types: readonly string[]
+  readonly usage: Readonly<Record<string, unknown>> | undefined
+  readonly error: Readonly<Record<string, unknown>> | undefined
+}
+
+/** Throws where the framing is anything but `data: …` and comments, each ended by an empty line, all line ends CRLF. */
+export function speechEvents({ text, headers }: RawAnswer): SpeechEvents {
+  if (headers['content-type'] !== 'text/event-stream; charset=utf-8')
+    throw new Error(`not events: ${text.slice(0, 500)}`)
+  if (/[^\r]\n|\r[^\n]/.test(text)) throw new Error('a line end is not CRLF')
+  const frames = text.split('\r\n\r\n')
+  if (frames.pop() !== '') throw new Error('the last frame breaks off')
+  const data = frames.filter((frame) => !frame.startsWith(':')).map(dataOf)
+  const events = data.filter((one) => one !== '[DONE]').map((one) => JSON.parse(one) as SpeechEvent)
+  return {
+    deltas: events.flatMap(({ audio }) => (audio === undefined ? [] : [Buffer.from(audio, 'base64')])),
+    types: data.map((one) => (one === '[DONE]' ? one : typeOf(JSON.parse(one) as SpeechEvent))),
+    usage: events.find(({ usage }) => usage !== undefined)?.usage,
+    error: events.find(({ error }) => error !== undefined)?.error,
+  }
+}
+
+function dataOf(frame: string): string {
+  if (!/^data: [^\r\n]+$/.test(frame)) throw new Error(`not one line of data: ${frame.slice(0, 200)}`)
+  return frame.slice('data: '.length)
+}
+
+const typeOf = ({ type, error }: SpeechEvent): string => (error === undefined ? (type ?? 'nothing') : 'error')
+
+/** The bytes of speech in either form. */
+export const speechBytes = (answer: RawAnswer, form: string): Buffer =>
+  form === 'sse' ? Buffer.concat(speechEvents(answer).deltas) : answer.body
+
+/** What came of `#bytes=N`, where byte i of the audio is i modulo 251. */
+export interface FlatAudio {
+  readonly bytes: number
+  /** Each byte is the one that belongs in its place: nothing is lost, repeated or put before another. */
+  readonly isTrue: boolean
+  /** False when the connection was cut before the answer's end, or events ended without their terminator. */
+  readonly complete: boolean
+}
+
+const FLAT_PERIOD = 251
+
+/** Reads the speech to its end, in either form. */
+export async function flatAudio(response: IncomingMessage, form: string): Promise<FlatAudio> {
+  const chunks: Buffer[] = []
+  for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk)
+  const body = Buffer.concat(chunks)
+  const answer = { status: response.statusCode ?? 0, headers: response.headers, complete: response.complete }
+  const text = form === 'sse' ? body.toString('latin1') : ''
+  const audio = speechBytes({ ...answer, body, text }, form)
+  const complete = response.complete && (form !== 'sse' || text.endsWith('data: [DONE]\r\n\r\n'))
+  return { bytes: audio.length, isTrue: audio.every((byte, index) => byte === index % FLAT_PERIOD), complete }
 }

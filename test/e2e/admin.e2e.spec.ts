@@ -1,13 +1,110 @@
 import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { newKey } from '../../src/auth/issued-key.js'
-import { ADMIN_KEY, adminCaller } from '../support/admin-caller.js'
-import { ADMIN_SECTION, type AdminLab, startAdminLab, withKey } from '../support/admin-lab.js'
+import { newKey } from '../../src/auth/key-table.js'
+import { ADMIN_KEY, ADMIN_SECTION, adminCaller, type AdminLab, startAdminLab, withKey } from '../support/admin-lab.js'
 import { eventually } from '../support/eventually.js'
-import { TEST_KEY } from '../support/gateway.js'
-import { withP1Gateway } from '../support/p1-gateway.js'
-import { sendRaw } from '../support/raw-http.js'
+import { chat, CHAT_PATH, chatText, sendRaw, TEST_KEY } from '../support/gateway.js'
+import { withP1Gateway } from '../support/provider-gateways.js'
+import { openai6 } from '../support/sdk-clients.js'
 import { dataDirectory, STORE_START_MS } from '../support/stores.js'
+
+const ROUTES = [
+  ['POST', '/admin/v1/keys'],
+  ['GET', '/admin/v1/keys'],
+  ['GET', '/admin/v1/keys/a'],
+  ['PATCH', '/admin/v1/keys/a'],
+  ['DELETE', '/admin/v1/keys/a'],
+  ['GET', '/admin/v1/usage'],
+  ['GET', '/admin/v1/channels'],
+  ['POST', '/admin/v1/channels/first/reset'],
+  ['POST', '/admin/v1/config/reload'],
+  ['GET', '/admin/v1/audit'],
+] as const
+
+describe('without auth.adminKey', () => {
+  it('nothing of the administration can be told from a path that never existed', async () => {
+    await withP1Gateway({}, async ({ gateway }) => {
+      for (const key of [undefined, TEST_KEY, ADMIN_KEY]) {
+        for (const method of ['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIONS']) {
+          const headers = withKey(key, { 'x-request-id': 'same' })
+          const nowhere = await sendRaw(gateway.url, { method, path: '/nowhere/v1/keys', headers })
+          for (const path of ['/admin', '/admin/', '/admin/v1', ...new Set(ROUTES.map(([, route]) => route))]) {
+            const answer = await sendRaw(gateway.url, { method, path, headers })
+            expect([path, answer.status, answer.text]).toEqual([path, 404, nowhere.text])
+            expect({ ...answer.headers, date: '' }).toEqual({ ...nowhere.headers, date: '' })
+          }
+        }
+      }
+      expect(gateway.logText()).not.toContain('opening the store')
+    })
+  }, 60_000)
+})
+
+describe('with auth.adminKey', () => {
+  let lab: AdminLab
+  beforeAll(async () => {
+    lab = await startAdminLab()
+  }, STORE_START_MS)
+  afterAll(() => lab.close())
+
+  it('opens no caller’s route to the admin key, and the other way round', async () => {
+    const answer = await sendRaw(lab.gateway.url, { method: 'GET', path: '/v1/models', headers: withKey(ADMIN_KEY) })
+    expect(answer.status).toBe(401)
+    const { key } = await lab.admin.issue()
+    for (const callerKey of [TEST_KEY, key]) {
+      const refused = await adminCaller(lab.gateway.url, callerKey).call('GET', '/keys')
+      expect(refused).toMatchObject({ status: 401, json: { error: { code: 'invalid_api_key', param: null } } })
+      expect(refused.text).toContain('The admin key is not valid.')
+    }
+  })
+
+  it('lets no answer be kept, whether it is good or bad', async () => {
+    for (const [method, path] of ROUTES) {
+      const answer = await sendRaw(lab.gateway.url, { method, path, headers: withKey(ADMIN_KEY) })
+      expect([path, answer.headers['cache-control']]).toEqual([path, 'no-store'])
+    }
+    const refused = await sendRaw(lab.gateway.url, {
+      method: 'GET',
+      path: '/admin/v1/keys',
+      headers: withKey(undefined),
+    })
+    expect(refused).toMatchObject({ status: 401, headers: { 'cache-control': 'no-store' } })
+  })
+
+  it('tells the operator, and nobody else, which routes and methods there are', async () => {
+    expect(await lab.admin.call('PUT', '/keys')).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, POST' } })
+    expect(await lab.admin.call('POST', '/usage')).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } })
+    expect(await lab.admin.call('GET', '/nothing')).toMatchObject({
+      status: 404,
+      json: { error: { code: 'not_found' } },
+    })
+    expect((await lab.admin.call('HEAD', '/keys')).status).toBe(200)
+  })
+})
+
+describe('a channel that passes the caller’s key on', () => {
+  it(
+    'is never handed the admin key, nor any key that the gateway issues, known or not',
+    async () => {
+      const directory = await dataDirectory()
+      const options = { sections: ADMIN_SECTION, dataDirectory: directory, channel: { credentials: 'caller' } }
+      await withP1Gateway(options, async ({ gateway, simulator }) => {
+        const { id, key } = await adminCaller(gateway.url).issue()
+        await adminCaller(gateway.url).call('DELETE', `/keys/${id}`)
+        const body = JSON.stringify({ ...chat('Hello'), model: 'gpt-4o' })
+        for (const secret of [ADMIN_KEY, key, newKey()]) {
+          const answer = await sendRaw(gateway.url, { path: '/v1/chat/completions', body, headers: withKey(secret) })
+          expect(answer.status).toBe(401)
+        }
+        expect(simulator.requests).toEqual([])
+        await sendRaw(gateway.url, { path: '/v1/chat/completions', body, headers: withKey('sk-somebody-else') })
+        expect(simulator.requests).toHaveLength(1)
+      })
+      await rm(directory, { recursive: true })
+    },
+    STORE_START_MS,
+  )
+})
 
 describe('with auth.adminKey', () => {
   let lab: AdminLab
@@ -117,4 +214,119 @@ describe('whoever guesses at the admin key', () => {
     },
     STORE_START_MS,
   )
+})
+
+describe('with auth.adminKey', () => {
+  let lab: AdminLab
+  beforeAll(async () => {
+    lab = await startAdminLab()
+  }, STORE_START_MS)
+  afterAll(() => lab.close())
+
+  it('shows what everybody used, by day, model and key', async () => {
+    const { id, key } = await lab.admin.issue({ id: 'spender' })
+    await openai6(lab.gateway, { apiKey: key }).chat.completions.create({ ...chat('Hello'), model: 'gpt-4o-mini' })
+    const { status, json } = await lab.admin.call('GET', `/usage?group_by=day,model,key&key=${id}`)
+    expect(status).toBe(200)
+    expect(json['data']).toEqual([
+      expect.objectContaining({
+        day: new Date().toISOString().slice(0, 10),
+        model: 'gpt-4o-mini',
+        key: id,
+        records: 1,
+        units: expect.objectContaining({ prompt_tokens: expect.any(Number), completion_tokens: expect.any(Number) }),
+      }),
+    ])
+    for (const query of [
+      'group_by=hour',
+      'group_by=day,day',
+      'from=yesterday',
+      'from=2026-02-01&to=2026-02-30',
+      'from=2020-01-01',
+      'owner=x',
+      'key=a&key=b',
+      'model=%00',
+    ]) {
+      expect((await lab.admin.call('GET', `/usage?${query}`)).status).toBe(400)
+    }
+  })
+
+  it('shows the channels, and closes a breaker by hand', async () => {
+    const stateOf = async (): Promise<unknown> =>
+      ((await lab.admin.call('GET', '/channels')).json['data'] as { state: string }[]).map(({ state }) => state)
+    expect((await lab.admin.call('GET', '/channels')).json).toMatchObject({
+      data: [
+        { id: 'first', provider: 'p1', priority: 0, weight: 1, consecutive_failures: 0, open_for_ms: 0, waiting: 0 },
+        { id: 'second', priority: 1, latency_ms: null },
+      ],
+    })
+    for (let count = 0; count < 3; count += 1) {
+      await sendRaw(lab.gateway.url, {
+        path: '/v1/chat/completions',
+        body: JSON.stringify({ ...chat('#500'), model: 'gpt-4o' }),
+      })
+    }
+    expect(await stateOf()).toEqual(expect.arrayContaining(['open']))
+    const reset = await lab.admin.call('POST', '/channels/first/reset')
+    expect(reset).toMatchObject({ status: 200, json: { id: 'first', state: 'closed', consecutive_failures: 0 } })
+    await lab.admin.call('POST', '/channels/second/reset')
+    expect(await stateOf()).toEqual(['closed', 'closed'])
+    expect(await lab.admin.call('POST', '/channels/nobody/reset')).toMatchObject({ status: 404 })
+  })
+
+  it('says why nothing can be reloaded where there is no file', async () => {
+    expect(await lab.admin.call('POST', '/config/reload')).toMatchObject({
+      status: 422,
+      json: { error: { code: 'configuration_refused', faults: ['there is no configuration file to reload'] } },
+    })
+  })
+})
+
+/** What the log and the audit log say of a stranger who says that he comes from there. */
+async function shownAddresses(server: object, forwardedFor: string | readonly string[]): Promise<unknown[]> {
+  const directory = await dataDirectory()
+  const sections = { server, auth: { keys: [{ id: 'test', key: TEST_KEY }], adminKey: ADMIN_KEY } }
+  const seen: unknown[] = []
+  await withP1Gateway({ sections, dataDirectory: directory }, async ({ gateway }) => {
+    const refused = { authorization: 'Bearer nobodys', 'x-forwarded-for': forwardedFor }
+    await sendRaw(gateway.url, {
+      path: CHAT_PATH,
+      headers: { ...refused, 'x-request-id': 'chat' },
+      body: chatText('Hi'),
+    })
+    seen.push((await gateway.logLine('chat'))['address'])
+    await sendRaw(gateway.url, { method: 'GET', path: '/admin/v1/keys', headers: refused })
+    const { json } = await adminCaller(gateway.url).call('GET', '/audit')
+    const rows = json['data'] as readonly { readonly action: string; readonly details: { readonly address?: string } }[]
+    seen.push(rows.find(({ action }) => action === 'authorize')?.details.address)
+  })
+  await rm(directory, { recursive: true })
+  return seen
+}
+
+describe('the address of a caller who was refused', () => {
+  it(
+    'is what a trusted proxy says, whatever the caller had written before',
+    async () => {
+      const behind = await shownAddresses({ trustedProxies: ['127.0.0.0/8'] }, ['198.51.100.1', '203.0.113.7'])
+      expect(behind).toEqual(['203.0.113.7', '203.0.113.7'])
+    },
+    STORE_START_MS,
+  )
+
+  it.each([[{}], [{ trustedProxies: ['10.0.0.0/8'] }]])(
+    'is that of the connection when nobody trusts it (%j)',
+    async (server) => {
+      expect(await shownAddresses(server, '203.0.113.7')).toEqual(['127.0.0.1', '127.0.0.1'])
+    },
+    STORE_START_MS,
+  )
+
+  it('stands in no line about a call that was served', async () => {
+    await withP1Gateway({ sections: { server: { trustedProxies: ['127.0.0.1'] } } }, async ({ gateway }) => {
+      const headers = { 'x-forwarded-for': '203.0.113.7', 'x-request-id': 'served' }
+      expect((await sendRaw(gateway.url, { path: CHAT_PATH, headers, body: chatText('Hi') })).status).toBe(200)
+      expect(await gateway.logLine('served')).not.toHaveProperty('address')
+    })
+  })
 })

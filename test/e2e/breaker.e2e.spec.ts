@@ -1,10 +1,14 @@
-import { describe, expect, it } from '@jest/globals'
-import { ask, askAndWait, channelOf, times } from '../support/breaker-lab.js'
-import { CHAT_PATH, chatText } from '../support/chat-bodies.js'
+import { afterEach, describe, expect, it, jest } from '@jest/globals'
+import { type P1Simulator, startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
+import { ChannelHealth } from '../../src/routing/circuit-breaker.js'
 import { eventually } from '../support/eventually.js'
-import { readAndLeave } from '../support/aborted-calls.js'
-import { type P1Gateway, withP1Gateway } from '../support/p1-gateway.js'
-import { SHORT_TIMEOUTS } from '../support/upstream-faults.js'
+import { ask, askAndWait, channelOf, readAndLeave, SHORT_TIMEOUTS, times } from '../support/failing-calls.js'
+import { CHAT_PATH, chatText, startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
+import { p1Channel, type P1Gateway, UPSTREAM_KEY, withP1Gateway } from '../support/provider-gateways.js'
+import { RealtimeProbe } from '../support/realtime-probe.js'
+import { STORE_START_MS } from '../support/stores.js'
+import { startVidgenGateway } from '../support/task-gateways.js'
+import { VideoCaller } from '../support/video-caller.js'
 
 const breaking = (failures: number, coolDownMs = 200): object => ({ sections: { breaker: { failures, coolDownMs } } })
 const TWO = { withSecond: true }
@@ -148,4 +152,207 @@ describe('An answer that breaks off after its first byte', () => {
       expect(channelOf(lab.gateway, 'first')).toMatchObject({ state: 'open', consecutiveFailures: 4 })
     })
   })
+})
+
+const IDS = ['first', 'second'] as const
+
+/** For what takes some calls, or some attempts on a busy machine; less than a test has, whose own limit says nothing. */
+const PATIENCE_MS = 20_000
+
+interface Pair {
+  readonly gateway: TestGateway
+  readonly first: P1Simulator
+  readonly second: P1Simulator
+}
+
+/** Two channels of the same priority, or the second behind the first; further sections as in gateway.yaml. */
+async function withPair(secondPriority: number, sections: object, run: (pair: Pair) => Promise<void>): Promise<void> {
+  const [first, second] = [
+    await startP1Simulator({ apiKey: UPSTREAM_KEY }),
+    await startP1Simulator({ apiKey: UPSTREAM_KEY }),
+  ]
+  const channels = [p1Channel('first', first), p1Channel('second', second, { priority: secondPriority })]
+  const gateway = await startGateway({ channels, sections })
+  try {
+    await run({ gateway, first, second })
+  } finally {
+    await gateway.close()
+    for (const simulator of [first, second]) await simulator.close().catch(() => undefined)
+  }
+}
+
+/** Both have answered, so that it is known how fast they are. */
+const bothKnown = (gateway: TestGateway): Promise<void> =>
+  eventually(async () => {
+    await ask(gateway)
+    return IDS.every((id) => channelOf(gateway, id).latencyMs !== undefined)
+  })
+
+describe('A hundred calls on a channel that dies', () => {
+  it('are repeated elsewhere no oftener than the budget allows', async () => {
+    await withPair(1, {}, async ({ gateway, first, second }) => {
+      const statuses: number[] = []
+      for (const fault of times(100, () => 'hang' as const)) {
+        first.queueFault(fault)
+        second.queueFault(fault)
+      }
+      const calls = times(100, () =>
+        ask(gateway).then(
+          ({ status }) => statuses.push(status),
+          () => undefined,
+        ),
+      )
+      await eventually(() => first.activeRequests === 100)
+      await first.close()
+      await eventually(() => statuses.length >= 80 && second.activeRequests >= 20)
+      expect(statuses).toEqual(times(80, () => 502))
+      expect(second.requests).toHaveLength(20)
+      await second.close()
+      await Promise.all(calls)
+    })
+  })
+})
+
+describe('The choice between two channels of one priority', () => {
+  it('spares the one that is clearly slower', async () => {
+    await withPair(0, {}, async ({ gateway, first, second }) => {
+      for (const fault of times(60, () => ({ kind: 'delay', ms: 300 }) as const)) first.queueFault(fault)
+      for (let call = 0; call < 60; call++) await ask(gateway)
+      expect(first.requests.length + second.requests.length).toBe(60)
+      expect(first.requests.length).toBeLessThan(15)
+    })
+  })
+
+  it('spares the one where many wait already', async () => {
+    await withPair(0, {}, async ({ gateway, first, second }) => {
+      await bothKnown(gateway)
+      const before = first.requests.length
+      for (const fault of times(40, () => 'hang' as const)) first.queueFault(fault)
+      const leave: (() => void)[] = []
+      for (let call = 0; call < 40; call++) {
+        const asked = first.requests.length + second.requests.length
+        leave.push(askAndWait(gateway))
+        await eventually(() => first.requests.length + second.requests.length > asked)
+      }
+      expect(first.requests.length - before).toBeLessThan(15)
+      for (const one of leave) one()
+    })
+  })
+})
+
+describe('A channel that falls silent after it was fast', () => {
+  afterEach(() => {
+    jest.restoreAllMocks()
+  })
+
+  /** Lets this process believe that so much more time has passed. Timers ring as before. */
+  function passMs(ms: number): void {
+    const nowMs = performance.now.bind(performance)
+    jest.spyOn(performance, 'now').mockImplementation(() => nowMs() + ms)
+  }
+
+  /** Both answer within 50 ms, which is known of both; from here on the first does not answer any more. */
+  async function silence({ gateway, first, second }: Pair): Promise<void> {
+    const delays = times(50, () => ({ kind: 'delay', ms: 50 }) as const)
+    for (const fault of times(10, () => delays).flat()) second.queueFault(fault)
+    const latencyMs = (id: string): number => channelOf(gateway, id).latencyMs ?? Infinity
+    // Whatever is done for the first time takes longer, and one of the two would pass for the slower.
+    await eventually(async () => {
+      for (const id of IDS) gateway.application.get(ChannelHealth).reset(id)
+      first.reset()
+      for (const fault of delays) first.queueFault(fault)
+      await bothKnown(gateway)
+      return Math.max(...IDS.map(latencyMs)) <= 1.3 * Math.min(...IDS.map(latencyMs))
+    }, PATIENCE_MS)
+    first.reset()
+    for (const fault of times(100, () => 'hang' as const)) first.queueFault(fault)
+  }
+
+  /** A call that is answered, or that the first channel does not answer. */
+  async function askOrWait({ gateway, first }: Pair): Promise<void> {
+    const before = first.requests.length
+    let isAnswered = false
+    const answered = ask(gateway).then(
+      () => (isAnswered = true),
+      () => undefined,
+    )
+    await eventually(() => isAnswered || first.requests.length > before)
+    if (first.requests.length === before) await answered
+  }
+
+  it('gets no further calls while two wait there, however long ago it was fast', async () => {
+    await withPair(0, {}, async (pair) => {
+      const { gateway, first } = pair
+      await silence(pair)
+      await eventually(async () => {
+        await askOrWait(pair)
+        return first.activeRequests >= 2
+      }, PATIENCE_MS)
+      passMs(11_000)
+      // Nobody knows any more how fast the second is either, until it has answered again.
+      await eventually(async () => {
+        await askOrWait(pair)
+        return channelOf(gateway, 'second').latencyMs !== undefined
+      }, PATIENCE_MS)
+      const silent = channelOf(gateway, 'first').waiting
+      for (let call = 0; call < 20; call++) await askOrWait(pair)
+      expect(channelOf(gateway, 'first').waiting).toBe(silent)
+      expect(channelOf(gateway, 'first').state).toBe('closed')
+    })
+  })
+
+  it('gets no further calls once one has waited there to its deadline, though its breaker is closed', async () => {
+    const sections = { timeouts: { firstByteMs: 1_000 }, breaker: { failures: 1_000 } }
+    await withPair(0, sections, async (pair) => {
+      const { gateway, first, second } = pair
+      await silence(pair)
+      await eventually(async () => {
+        expect((await ask(gateway)).status).toBe(200)
+        return channelOf(gateway, 'first').consecutiveFailures > 0
+      }, PATIENCE_MS)
+      const before = [first.requests.length, second.requests.length] as const
+      for (let call = 0; call < 20; call++) expect((await ask(gateway)).status).toBe(200)
+      expect([first.requests.length, second.requests.length]).toEqual([before[0], before[1] + 20])
+      expect(channelOf(gateway, 'first')).toMatchObject({ state: 'closed', consecutiveFailures: 1, waiting: 0 })
+    })
+  })
+})
+
+describe('The breaker hears of', () => {
+  it('realtime sessions that cannot be opened', async () => {
+    await withPair(1, { breaker: { failures: 2, coolDownMs: 60_000 } }, async ({ gateway, first, second }) => {
+      const url = gateway.url.replace('http', 'ws')
+      for (const dials of [1, 2, 3]) {
+        if (dials < 3) first.realtime.queueFault({ kind: 'status', status: 500, body: '{}' })
+        const probe = await RealtimeProbe.open({ url, key: TEST_KEY })
+        await probe.close()
+      }
+      expect(channelOf(gateway, 'first')).toMatchObject({ state: 'open', consecutiveFailures: 2 })
+      expect([first.realtime.sessions.length, second.realtime.sessions.length]).toEqual([2, 3])
+    })
+  })
+
+  it(
+    'creates of tasks that fail, and is not closed by reads that succeed',
+    async () => {
+      const sections = { breaker: { failures: 1, coolDownMs: 100 } }
+      const lab = await startVidgenGateway({ withSecond: true, sections })
+      try {
+        const caller = new VideoCaller(lab.gateway)
+        const id = await caller.created()
+        lab.simulator.queueFault('429', 'POST')
+        await caller.created()
+        expect(channelOf(lab.gateway, 'first').state).toBe('open')
+        expect((await caller.read(id)).body.code).toBe(0)
+        await eventually(() => channelOf(lab.gateway, 'first').state === 'half_open')
+        expect((await caller.read(id)).body.code).toBe(0)
+        expect(channelOf(lab.gateway, 'first').state).toBe('half_open')
+        await caller.created()
+        expect(channelOf(lab.gateway, 'first').state).toBe('closed')
+      } finally {
+        await lab.close()
+      }
+    },
+    STORE_START_MS,
+  )
 })

@@ -4,8 +4,8 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { emptyDirectory, runGateway, type GatewayProcess } from '../support/gateway-process.js'
-import { sendRaw } from '../support/raw-http.js'
+import { emptyDirectory, type GatewayProcess, runGateway } from '../support/gateway-process.js'
+import { sendRaw } from '../support/gateway.js'
 
 let gateway: GatewayProcess
 let url: string

@@ -1,13 +1,19 @@
 import type { IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
-import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator.js'
-import { CHAT_PATH, chatText, SPEECH_PATH, speechText } from '../support/chat-bodies.js'
-import { type CountingProxy, startCountingProxy } from '../support/counting-proxy.js'
-import { startGateway, type TestGateway } from '../support/gateway.js'
+import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
+import {
+  CHAT_PATH,
+  chatText,
+  openRaw,
+  SPEECH_PATH,
+  speechText,
+  startGateway,
+  type TestGateway,
+} from '../support/gateway.js'
 import { HELD_GROWTH_BYTES, readWatching } from '../support/held-memory.js'
-import { p1Channel, UPSTREAM_KEY } from '../support/p1-gateway.js'
-import { openRaw } from '../support/raw-http.js'
+import { p1Channel, UPSTREAM_KEY } from '../support/provider-gateways.js'
+import { type CountingProxy, startCountingProxy } from '../support/proxies.js'
 
 const MEGABYTE = 1_000_000
 const ANSWER_BYTES = 200 * MEGABYTE

@@ -1,133 +1,727 @@
+import { once } from 'node:events'
 import type { Anthropic } from '@anthropic-ai/sdk'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
-import { ANTHROPIC_CLIENTS, COUNT_TOKENS, message, startM1Gateway, type M1Gateway } from '../support/m1-gateway.js'
-import { lastRequest } from '../support/last-request.js'
-import { UPSTREAM_KEY } from '../support/p1-gateway.js'
+import type { Fault, FaultName } from '@multi-model-gateway/sandbox/server/faults.js'
+import { SHORT_TIMEOUTS } from '../support/failing-calls.js'
+import { lastRequest, openRaw, type RawAnswer, type RawRequest, sendRaw, TEST_KEY } from '../support/gateway.js'
+import { askLimits } from '../support/limited-gateway.js'
+import {
+  anthropic0,
+  anthropic1,
+  ANTHROPIC_CLIENTS,
+  COUNT_TOKENS,
+  expectError,
+  type M1Gateway,
+  message,
+  MESSAGES,
+  type MessagesError,
+  messageText,
+  startM1Gateway,
+} from '../support/m1-gateway.js'
+import { type ProviderLabOptions, UPSTREAM_KEY } from '../support/provider-gateways.js'
 
-let lab: M1Gateway
+const LIMITED_KEY = 'limited-gateway-key'
 
-beforeAll(async () => {
-  lab = await startM1Gateway()
-})
-afterEach(() => {
-  lab.simulator.reset()
-})
-afterAll(() => lab.close())
+describe('messages', () => {
+  let lab: M1Gateway
 
-const WEATHER: Anthropic.Tool = {
-  name: 'get_weather',
-  description: 'Weather by city',
-  input_schema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
-}
-const THINKING = { thinking: { type: 'enabled', budget_tokens: 1024 }, max_tokens: 2000 } as const
-
-describe.each(ANTHROPIC_CLIENTS)('%s', (_name, makeClient, version, keyHeader) => {
-  let client: Anthropic
-  beforeAll(() => {
-    client = makeClient(lab.gateway)
+  beforeAll(async () => {
+    lab = await startM1Gateway()
   })
+  afterEach(() => {
+    lab.simulator.reset()
+  })
+  afterAll(() => lab.close())
 
-  it('creates a message with its usage and our request id', async () => {
-    const answer = await client.messages.create(message('Hello'))
-    expect(answer).toMatchObject({
-      type: 'message',
-      role: 'assistant',
-      model: 'claude-sonnet-4-6',
-      content: [{ type: 'text', text: 'You said: Hello' }],
-      stop_reason: 'end_turn',
-      usage: { cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: expect.any(Number) },
+  const WEATHER: Anthropic.Tool = {
+    name: 'get_weather',
+    description: 'Weather by city',
+    input_schema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  }
+  const THINKING = { thinking: { type: 'enabled', budget_tokens: 1024 }, max_tokens: 2000 } as const
+
+  describe.each(ANTHROPIC_CLIENTS)('%s', (_name, makeClient, version, keyHeader) => {
+    let client: Anthropic
+    beforeAll(() => {
+      client = makeClient(lab.gateway)
     })
-    expect(answer._request_id).toMatch(/^req_[0-9a-f]{32}$/)
-    expect(lab.simulator.violations).toEqual([])
-  })
 
-  it('speaks its own version to the upstream, with the key of the channel', async () => {
-    await client.messages.create(message('Hello'))
-    const { headers } = lastRequest(lab.simulator)
-    expect(headers).toMatchObject({
-      'anthropic-version': version,
-      'x-api-key': UPSTREAM_KEY,
-      'content-type': 'application/json',
+    it('creates a message with its usage and our request id', async () => {
+      const answer = await client.messages.create(message('Hello'))
+      expect(answer).toMatchObject({
+        type: 'message',
+        role: 'assistant',
+        model: 'claude-sonnet-4-6',
+        content: [{ type: 'text', text: 'You said: Hello' }],
+        stop_reason: 'end_turn',
+        usage: { cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: expect.any(Number) },
+      })
+      expect(answer._request_id).toMatch(/^req_[0-9a-f]{32}$/)
+      expect(lab.simulator.violations).toEqual([])
     })
-    expect(headers).not.toHaveProperty('authorization')
-    expect(JSON.stringify(headers)).not.toMatch(/stainless|test-gateway-key|Anthropic\/JS/)
-    expect(keyHeader).toMatch(/^(x-api-key|authorization)$/)
+
+    it('speaks its own version to the upstream, with the key of the channel', async () => {
+      await client.messages.create(message('Hello'))
+      const { headers } = lastRequest(lab.simulator)
+      expect(headers).toMatchObject({
+        'anthropic-version': version,
+        'x-api-key': UPSTREAM_KEY,
+        'content-type': 'application/json',
+      })
+      expect(headers).not.toHaveProperty('authorization')
+      expect(JSON.stringify(headers)).not.toMatch(/stainless|test-gateway-key|Anthropic\/JS/)
+      expect(keyHeader).toMatch(/^(x-api-key|authorization)$/)
+    })
+
+    it('iterates the raw events of a stream to message_stop', async () => {
+      const types: string[] = []
+      for await (const event of await client.messages.create({ ...message('#chunks=5'), stream: true })) {
+        types.push(event.type)
+      }
+      expect(types.at(0)).toBe('message_start')
+      expect(types.filter((type) => type === 'content_block_delta')).toHaveLength(5)
+      expect(types.slice(-2)).toEqual(['message_delta', 'message_stop'])
+    })
+
+    it('collects a stream into its final message', async () => {
+      const final = await client.messages.stream(message('Hello you')).finalMessage()
+      expect(final).toMatchObject({
+        content: [{ type: 'text', text: 'You said: Hello you' }],
+        stop_reason: 'end_turn',
+        usage: { output_tokens: 4 },
+      })
+    })
+
+    it('thinks, streamed or not, and gets the signature', async () => {
+      const plain = await client.messages.create(message('Why?', THINKING))
+      expect(plain.content.map(({ type }) => type)).toEqual(['thinking', 'text'])
+      const streamed = await client.messages.stream(message('Why?', THINKING)).finalMessage()
+      expect(streamed.content[0]).toEqual(plain.content[0])
+      expect(streamed.content[0]).toMatchObject({ signature: expect.stringMatching(/.{20}/) })
+    })
+
+    it.each([false, true])('completes a loop of tools with thinking (streamed: %s)', async (isStreamed) => {
+      const request = { ...message('What is the weather?', THINKING), tools: [WEATHER] }
+      const ask = (body: typeof request): Promise<Anthropic.Message> =>
+        isStreamed ? client.messages.stream(body).finalMessage() : client.messages.create(body)
+      const first = await ask(request)
+      expect(first.stop_reason).toBe('tool_use')
+      const call = first.content.find((block) => block.type === 'tool_use')
+      expect(call).toMatchObject({ name: 'get_weather', input: { city: expect.any(String) } })
+      const result = { type: 'tool_result', tool_use_id: call?.id ?? '', content: '21 degrees' } as const
+      const messages = [
+        ...request.messages,
+        { role: 'assistant', content: first.content },
+        { role: 'user', content: [result] },
+      ]
+      // The upstream refuses thinking that was edited or moved on the way.
+      const second = await ask({ ...request, messages } as typeof request)
+      expect(second.content.at(-1)).toMatchObject({ type: 'text', text: 'The tools answered: 21 degrees' })
+    })
+
+    it('counts tokens', async () => {
+      const { input_tokens: tokens } = await client.messages.countTokens({
+        model: 'claude-sonnet-4-6',
+        messages: [{ role: 'user', content: 'Hello you there' }],
+        tools: [WEATHER],
+      })
+      expect(tokens).toBeGreaterThan(10)
+      expect(lab.simulator.lastRequest?.path).toBe(COUNT_TOKENS)
+    })
+
+    it('relays beta features: the header, and the query where it sends one', async () => {
+      const betas = ['interleaved-thinking-2025-05-14', 'other-2026-01-01']
+      const direct = makeClient(lab.simulator, { apiKey: UPSTREAM_KEY })
+      for (const to of [direct, client]) await to.beta.messages.create({ ...message('Hello'), betas })
+      const [sent, relayed] = lab.simulator.requests
+      expect(relayed?.headers['anthropic-beta']).toBe(betas.join(','))
+      expect(relayed?.query.toString()).toBe(sent?.query.toString())
+    })
+
+    it('ends the work of the upstream when its stream is aborted, and logs the usage so far', async () => {
+      lab.simulator.queueFault('stall')
+      const aborted = lab.simulator.nextAbort()
+      const request = { ...message('#chunks=20'), stream: true } as const
+      const { data: stream, request_id: requestId } = await client.messages.create(request).withResponse()
+      for await (const event of stream) if (event.type === 'message_start') break
+      stream.controller.abort()
+      await aborted
+      const usage = { units: { input_tokens: expect.any(Number) }, estimated: true }
+      expect(await lab.gateway.logLine(String(requestId))).toMatchObject({ status: 499, usage })
+    })
+  })
+})
+
+describe('messages fidelity', () => {
+  let lab: M1Gateway
+
+  beforeAll(async () => {
+    lab = await startM1Gateway()
+  })
+  afterEach(() => {
+    lab.simulator.reset()
+  })
+  afterAll(() => lab.close())
+
+  const send = (body: string, more: Partial<RawRequest> = {}): Promise<RawAnswer> =>
+    sendRaw(lab.gateway.url, { path: MESSAGES, body, ...more })
+
+  describe('a request', () => {
+    it('reaches the upstream byte for byte', async () => {
+      const body =
+        '{ "stream" :false,"max_tokens":1e2 , "metadata":{"user_id":"12345678901234567890"},\n' +
+        '"messages":[{"content":[{"type":"text","text":"h\\u00e9 \\ud83d\\ude00 é","cache_control":{"type":"ephemeral"}}],"role":"user"}],' +
+        '"temperature":1.0,"model":"claude-sonnet-4-6","top_k":40,"service_tier":"auto","speed":{"x":1.50,"n":12345678901234567890} }'
+      const answer = await send(body)
+      expect(answer.status).toBe(200)
+      expect(lab.simulator.lastRequest?.body.toString()).toBe(body)
+    })
+
+    it('keeps unknown fields and blocks, for the upstream to judge', async () => {
+      const body = messageText('Hello', { brand_new_field: [{ a: 1 }] })
+      const answer = await send(body)
+      expect(lab.simulator.lastRequest?.body.toString()).toBe(body)
+      expect(answer.status).toBe(400)
+      expect(JSON.parse(answer.text)).toMatchObject({
+        error: { message: 'brand_new_field: Extra inputs are not permitted' },
+      })
+    })
+
+    it('changes nothing but the name the channel gives the model', async () => {
+      const mapped = await startM1Gateway({ channel: { modelMap: { 'claude-sonnet-4-6': 'claude-mapped' } } })
+      try {
+        const body = '{"max_tokens":10, "model" : "claude-sonnet-4-6","messages":[{"role":"user","content":"model"}]}'
+        await sendRaw(mapped.gateway.url, { path: MESSAGES, body })
+        expect(mapped.simulator.lastRequest?.body.toString()).toBe(body.replace('claude-sonnet-4-6', 'claude-mapped'))
+      } finally {
+        await mapped.close()
+      }
+    })
+
+    it('without a version gets 2023-06-01', async () => {
+      await send(messageText('Hello'))
+      expect(lab.simulator.lastRequest?.headers['anthropic-version']).toBe('2023-06-01')
+      expect(lab.simulator.lastRequest?.headers).not.toHaveProperty('anthropic-beta')
+      expect(lab.simulator.lastRequest?.query.toString()).toBe('')
+    })
+
+    it.each(['2023-06-01', '2026-10-21', '2099-01-01'])('of version %s has it relayed', async (version) => {
+      await send(messageText('Hello'), { headers: { 'anthropic-version': version } })
+      expect(lab.simulator.lastRequest?.headers['anthropic-version']).toBe(version)
+    })
+
+    it('relays beta features of token counting and drops every other query', async () => {
+      const body = '{"model":"claude-sonnet-4-6","messages":[{"role":"user","content":"Hi"}]}'
+      await send(body, { path: `${COUNT_TOKENS}?beta=true&api_key=canary`, headers: { 'anthropic-beta': 'a-1,b-2' } })
+      const { query, headers, path } = lastRequest(lab.simulator)
+      expect([path, query.toString(), headers['anthropic-beta']]).toEqual([COUNT_TOKENS, 'beta=true', 'a-1,b-2'])
+    })
   })
 
-  it('iterates the raw events of a stream to message_stop', async () => {
-    const types: string[] = []
-    for await (const event of await client.messages.create({ ...message('#chunks=5'), stream: true })) {
-      types.push(event.type)
+  describe('an answer', () => {
+    it('has the bytes of the upstream, padding and all', async () => {
+      const body =
+        '{"id":"msg_1", "type":"message","usage":{"input_tokens":1,"output_tokens":12345678901234567890},"x":1.0}  \n'
+      lab.simulator.queueFault({ kind: 'status', status: 200, headers: { 'content-type': 'application/json' }, body })
+      expect((await send(messageText('Hello'))).text).toBe(body)
+    })
+
+    it('streams the very frames of the upstream, with blanks before the brace and without [DONE]', async () => {
+      const { text, headers } = await send(messageText('#chunks=30', { stream: true }))
+      expect(text).toContain('  }\n\nevent: ')
+      expect(text).toMatch(/^event: message_start\ndata: \{/)
+      expect(text.match(/^event: content_block_delta$/gm)).toHaveLength(30)
+      expect(text).toContain('event: ping\ndata: {"type": "ping"}\n\n')
+      expect(text).toMatch(/event: message_stop\ndata: \{"type":"message_stop"\}\n\n$/)
+      expect(text).not.toContain('[DONE]')
+      expect(headers['content-type']).toBe('text/event-stream; charset=utf-8')
+    })
+
+    it('passes frames it does not know, and comments, untouched', async () => {
+      const body = [
+        'event: message_start\ndata: {"type":"message_start","message":{"usage":{"input_tokens":3}}}\n\n',
+        ': a comment\n\n',
+        'event: brand_new\ndata: {"type":"brand_new"   ,"n":1.0}\n\n',
+        'event: message_delta\ndata: {"type":"message_delta","usage":{"output_tokens":7}}\n\n',
+        'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+      ].join('')
+      lab.simulator.queueFault({ kind: 'status', status: 200, headers: { 'content-type': 'text/event-stream' }, body })
+      const answer = await send(messageText('Hello', { stream: true }))
+      expect(answer.text).toBe(body)
+      expect(await lab.gateway.logLine(String(answer.headers['x-request-id']))).toMatchObject({
+        usage: { units: { input_tokens: 3, output_tokens: 7 }, estimated: false },
+      })
+    })
+
+    it.each([MESSAGES, COUNT_TOKENS])(
+      'of %s tells nothing of the account, and carries our request id',
+      async (path) => {
+        const body =
+          path === MESSAGES
+            ? messageText('Hello')
+            : '{"model":"claude-sonnet-4-6","messages":[{"role":"user","content":"Hi"}]}'
+        const { headers } = await send(body, { path })
+        expect(JSON.stringify(headers)).not.toMatch(/organization|simulated|cloudflare|google|set-cookie|req_011/)
+        expect(headers['request-id']).toBe(headers['x-request-id'])
+        expect(headers['anthropic-ratelimit-tokens-limit']).toBe('480000')
+      },
+    )
+
+    it('keeps the request id the caller chose', async () => {
+      const { headers } = await send(messageText('Hello'), { headers: { 'x-request-id': 'mine-1' } })
+      expect([headers['request-id'], headers['x-request-id']]).toEqual(['mine-1', 'mine-1'])
+    })
+
+    it('has its usage logged as the upstream reports it, streamed or not', async () => {
+      for (const stream of [false, true]) {
+        const { headers } = await send(messageText('Hello you', { stream }))
+        const line = await lab.gateway.logLine(String(headers['x-request-id']))
+        expect(line).toMatchObject({
+          model: 'claude-sonnet-4-6',
+          channel: 'first',
+          usage: { units: { output_tokens: 4 }, estimated: false },
+        })
+      }
+    })
+  })
+})
+
+describe('messages refusals', () => {
+  const keys = [
+    { id: 'test', key: TEST_KEY },
+    { id: 'limited', key: LIMITED_KEY, models: ['claude-haiku-*'] },
+  ]
+
+  let lab: M1Gateway
+
+  beforeAll(async () => {
+    lab = await startM1Gateway({ keys, sections: { limits: { jsonBodyBytes: 20_000 } } })
+  })
+  afterEach(() => {
+    lab.simulator.reset()
+  })
+  afterAll(() => lab.close())
+
+  const send = (body: string | Buffer, more: Partial<RawRequest> = {}, target = lab): Promise<RawAnswer> =>
+    sendRaw(target.gateway.url, { path: MESSAGES, body, ...more })
+
+  const THINK = (budget: unknown, maximum = 4000, type = 'enabled'): string =>
+    messageText('Hi', {
+      max_tokens: maximum,
+      thinking: { type, ...(budget === undefined ? {} : { budget_tokens: budget }) },
+    })
+
+  describe('the gateway refuses before the upstream is asked', () => {
+    it.each<[string, Partial<RawRequest> & { body: string | Buffer }, number, string]>([
+      ['no key', { body: messageText('Hi'), headers: { authorization: undefined } }, 401, 'authentication_error'],
+      [
+        'an unknown key',
+        { body: messageText('Hi'), headers: { authorization: 'Bearer x' } },
+        401,
+        'authentication_error',
+      ],
+      [
+        'an unknown x-api-key',
+        { body: messageText('Hi'), headers: { authorization: undefined, 'x-api-key': 'x' } },
+        401,
+        'authentication_error',
+      ],
+      [
+        'a model the key may not use',
+        { body: messageText('Hi'), headers: { authorization: `Bearer ${LIMITED_KEY}` } },
+        403,
+        'permission_error',
+      ],
+      ['an unknown model', { body: messageText('Hi', { model: 'claude-none' }) }, 404, 'not_found_error'],
+      ['a chat model', { body: messageText('Hi', { model: 'gpt-4o' }) }, 404, 'not_found_error'],
+      ['a speech model', { body: messageText('Hi', { model: 'tts-1' }) }, 404, 'not_found_error'],
+      ['an unknown path', { path: '/v1/messages/none', body: '{}' }, 404, 'not_found_error'],
+      ['another method', { method: 'PUT', body: '{}' }, 405, 'invalid_request_error'],
+      ['a body too large', { body: messageText('x'.repeat(20_000)) }, 413, 'request_too_large'],
+      [
+        'another content type',
+        { body: messageText('Hi'), headers: { 'content-type': 'text/plain' } },
+        415,
+        'invalid_request_error',
+      ],
+      [
+        'a compressed body',
+        { body: messageText('Hi'), headers: { 'content-encoding': 'gzip' } },
+        415,
+        'invalid_request_error',
+      ],
+      ['broken JSON', { body: '{"model":' }, 400, 'invalid_request_error'],
+      [
+        'a second model',
+        { body: messageText('Hi').replace('{', '{"model":"claude-opus-4-5",') },
+        400,
+        'invalid_request_error',
+      ],
+      ['no model', { body: messageText('Hi', { model: undefined }) }, 400, 'invalid_request_error'],
+      ['no max_tokens', { body: messageText('Hi', { max_tokens: undefined }) }, 400, 'invalid_request_error'],
+      ['max_tokens 0', { body: messageText('Hi', { max_tokens: 0 }) }, 400, 'invalid_request_error'],
+      ['max_tokens 1.5', { body: messageText('Hi', { max_tokens: 1.5 }) }, 400, 'invalid_request_error'],
+      ['max_tokens as text', { body: messageText('Hi', { max_tokens: '10' }) }, 400, 'invalid_request_error'],
+      ['no messages', { body: messageText('Hi', { messages: undefined }) }, 400, 'invalid_request_error'],
+      ['empty messages', { body: messageText('Hi', { messages: [] }) }, 400, 'invalid_request_error'],
+      [
+        'a message without content',
+        { body: messageText('Hi', { messages: [{ role: 'user' }] }) },
+        400,
+        'invalid_request_error',
+      ],
+      [
+        'content of a number',
+        { body: messageText('Hi', { messages: [{ role: 'user', content: 5 }] }) },
+        400,
+        'invalid_request_error',
+      ],
+      ['stream as text', { body: messageText('Hi', { stream: 'true' }) }, 400, 'invalid_request_error'],
+      ['thinking as text', { body: messageText('Hi', { thinking: 'enabled' }) }, 400, 'invalid_request_error'],
+      ['thinking without a budget', { body: THINK(undefined) }, 400, 'invalid_request_error'],
+      ['a budget of 1023', { body: THINK(1023) }, 400, 'invalid_request_error'],
+      ['a budget as large as max_tokens', { body: THINK(1024, 1024) }, 400, 'invalid_request_error'],
+      ['a budget over max_tokens', { body: THINK(5000) }, 400, 'invalid_request_error'],
+      ['a budget of 1024.5', { body: THINK(1024.5) }, 400, 'invalid_request_error'],
+      [
+        'counting with a budget of 10',
+        {
+          path: COUNT_TOKENS,
+          body: messageText('Hi', { max_tokens: undefined, thinking: { type: 'enabled', budget_tokens: 10 } }),
+        },
+        400,
+        'invalid_request_error',
+      ],
+      [
+        'counting for an unknown model',
+        { path: COUNT_TOKENS, body: messageText('Hi', { max_tokens: undefined, model: 'gpt-4o' }) },
+        404,
+        'not_found_error',
+      ],
+    ])('%s', async (_name, { body, ...more }, status, type) => {
+      const answer = await send(body, more)
+      expectError(answer, status, type)
+      expect(answer.headers['x-should-retry']).toBe('false')
+      expect(lab.simulator.requests).toEqual([])
+    })
+
+    it('and names the field', async () => {
+      expectError(await send(THINK(1023)), 400, 'invalid_request_error', /thinking\.budget_tokens.*1024/)
+      const error = await send(messageText('Hi', { max_tokens: undefined }))
+      expectError(error, 400, 'invalid_request_error', /max_tokens/)
+    })
+  })
+
+  describe('the gateway accepts', () => {
+    it.each([
+      ['a budget one below max_tokens', THINK(1024, 1025), {}],
+      ['a larger budget with the beta for it', THINK(5000), { 'anthropic-beta': 'interleaved-thinking-2025-05-14' }],
+      ['thinking switched off', THINK(undefined, 100, 'disabled'), {}],
+      ['an empty text block list', messageText('Hi', { system: [{ type: 'text', text: 'Be kind.' }] }), {}],
+      ['null for what is optional', messageText('Hi', { thinking: null }), {}],
+    ])('%s', async (_name, body, headers) => {
+      await send(body, { headers })
+      expect(lab.simulator.requests).toHaveLength(1)
+      expect(lab.simulator.lastRequest?.body.toString()).toBe(body)
+    })
+
+    it('adaptive thinking for models that know it', async () => {
+      const body = messageText('Hi', { model: 'claude-sonnet-4-6', thinking: { type: 'adaptive' } })
+      expect((await send(body)).status).toBe(200)
+    })
+
+    it('a key in either header', async () => {
+      const headers = { authorization: undefined, 'x-api-key': TEST_KEY }
+      expect((await send(messageText('Hi'), { headers })).status).toBe(200)
+      expect((await send(messageText('Hi'), { headers: { 'x-api-key': '' } })).status).toBe(200)
+    })
+  })
+})
+
+describe('messages failures', () => {
+  const keys = [
+    { id: 'test', key: TEST_KEY },
+    { id: 'limited', key: LIMITED_KEY, models: ['claude-haiku-*'] },
+  ]
+
+  let lab: M1Gateway
+  /** Waits half a second for an upstream that says nothing; only for faults that are nothing but silence. */
+  let impatient: M1Gateway
+
+  beforeAll(async () => {
+    lab = await startM1Gateway({ keys, sections: { limits: { jsonBodyBytes: 20_000 } } })
+    impatient = await startM1Gateway({ channel: SHORT_TIMEOUTS })
+  })
+  afterEach(() => {
+    lab.simulator.reset()
+    impatient.simulator.reset()
+  })
+  afterAll(async () => {
+    await lab.close()
+    await impatient.close()
+  })
+
+  const send = (body: string | Buffer, more: Partial<RawRequest> = {}, target = lab): Promise<RawAnswer> =>
+    sendRaw(target.gateway.url, { path: MESSAGES, body, ...more })
+
+  /** How a failed upstream looks to the caller before the first byte. */
+  const FAULTS: readonly (readonly [FaultName, number, string, RegExp])[] = [
+    ['400', 400, 'invalid_request_error', /^messages: Input should be a valid list$/],
+    ['404', 404, 'not_found_error', /^model: this-model$/],
+    ['413', 413, 'request_too_large', /^Request exceeds the maximum size$/],
+    ['422', 422, 'invalid_request_error', /could not be processed/],
+    ['401', 502, 'api_error', /^The upstream/],
+    ['402', 502, 'api_error', /^The upstream/],
+    ['403', 502, 'api_error', /^The upstream/],
+    ['quota', 502, 'api_error', /^The upstream/],
+    ['429', 429, 'rate_limit_error', /^The upstream is busy/],
+    ['500', 502, 'api_error', /^The upstream failed/],
+    ['503', 502, 'api_error', /^The upstream failed/],
+    ['529', 502, 'api_error', /^The upstream failed/],
+    ['html', 502, 'api_error', /^The upstream/],
+    ['malformed', 502, 'api_error', /^The upstream/],
+    ['empty', 502, 'api_error', /^The upstream/],
+    ['reset', 502, 'api_error', /^The (upstream|connection)/],
+    ['hang', 504, 'api_error', /^The upstream/],
+  ]
+
+  describe.each([false, true])('an upstream that fails before its first byte (stream: %s)', (stream) => {
+    it.each(FAULTS)('with %s is a %i of %s', async (fault, status, type, words) => {
+      const target = fault === 'hang' ? impatient : lab
+      target.simulator.queueFault(fault)
+      const answer = await send(messageText('Hi', { stream }), {}, target)
+      expectError(answer, status, type, words)
+      expect(answer.text).not.toMatch(/credit balance|invalid x-api-key|organization|billing/)
+      expect(target.simulator.requests).toHaveLength(1)
+    })
+
+    it('with 429 tells when to come again', async () => {
+      lab.simulator.queueFault('429')
+      expect((await send(messageText('Hi', { stream }))).headers['retry-after']).toBe('2')
+    })
+  })
+
+  const streamed = (fault: FaultName, target = lab): Promise<RawAnswer> => {
+    target.simulator.queueFault(fault)
+    return send(messageText('#chunks=20', { stream: true }), {}, target)
+  }
+
+  describe('a stream that fails in the middle', () => {
+    it("with the upstream's own error event passes that on once, with our request id, and ends", async () => {
+      const { text, headers, complete } = await streamed('errorframe')
+      expect(complete).toBe(true)
+      expect(text.match(/^event: error$/gm)).toHaveLength(1)
+      expect(text).not.toContain('event: message_stop')
+      const data = JSON.parse(text.slice(text.lastIndexOf('data: ') + 6)) as MessagesError
+      expect(data).toMatchObject({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } })
+      expect(data.request_id).toBe(headers['request-id'])
+      expect(text).toMatch(/event: error\ndata: \{[^\n]*\}\n\n$/)
+    })
+
+    it.each([
+      ['cut', 'api_error'],
+      ['cleancut', 'api_error'],
+      ['stall', 'api_error'],
+    ] as const)('by a %s ends in one error event and without message_stop', async (fault, type) => {
+      const { text, headers, complete } = await streamed(fault, fault === 'stall' ? impatient : lab)
+      expect(complete).toBe(true)
+      expect(text).toMatch(/^event: message_start\n/)
+      expect(text.match(/^event: error$/gm)).toHaveLength(1)
+      expect(text).not.toContain('event: message_stop')
+      const frames = text.split('\n\n')
+      expect(frames.at(-1)).toBe('')
+      const [eventLine, data = ''] = frames.at(-2)?.split('\ndata: ') ?? []
+      expect(eventLine).toBe('event: error')
+      expect(JSON.parse(data)).toEqual({
+        type: 'error',
+        error: { type, message: expect.stringMatching(/^The (upstream|connection)/) },
+        request_id: headers['request-id'],
+      })
+      // Every other frame is whole.
+      for (const frame of frames.slice(0, -1)) expect(frame).toMatch(/^event: \w+\ndata: \{.*\}$/)
+    })
+
+    it.each([
+      ['@anthropic-ai/sdk 0.137.0', anthropic0],
+      ['@anthropic-ai/sdk 1.11.0', anthropic1],
+    ] as const)('throws in %s', async (_name, makeClient) => {
+      for (const [fault, type] of [
+        ['errorframe', 'overloaded_error'],
+        ['cut', 'api_error'],
+        ['cleancut', 'api_error'],
+      ] as const) {
+        lab.simulator.queueFault(fault)
+        const final = makeClient(lab.gateway).messages.stream(message('#chunks=20')).finalMessage()
+        await expect(final).rejects.toMatchObject({ error: { error: { type } } })
+      }
+    })
+
+    it.each(['cut', 'cleancut', 'stall'] as const)(
+      'by a %s is an error before anything is sent when it was no stream',
+      async (fault) => {
+        const target = fault === 'stall' ? impatient : lab
+        target.simulator.queueFault(fault)
+        const answer = await send(messageText('Hello there'), {}, target)
+        expectError(answer, fault === 'stall' ? 504 : 502, 'api_error')
+      },
+    )
+  })
+
+  it('no key is ever logged', () => {
+    expect(lab.gateway.logText()).toContain('"status":502')
+    expect(lab.gateway.logText()).not.toMatch(/canary-key|test-gateway-key|limited-gateway-key/)
+  })
+})
+
+describe('messages sdk errors', () => {
+  const keys = [
+    { id: 'test', key: TEST_KEY },
+    { id: 'limited', key: LIMITED_KEY, models: ['claude-haiku-*'] },
+  ]
+
+  let lab: M1Gateway
+
+  beforeAll(async () => {
+    lab = await startM1Gateway({ keys, sections: { limits: { jsonBodyBytes: 20_000 } } })
+  })
+  afterEach(() => {
+    lab.simulator.reset()
+  })
+  afterAll(() => lab.close())
+
+  describe.each([
+    ['@anthropic-ai/sdk 0.137.0', anthropic0],
+    ['@anthropic-ai/sdk 1.11.0', anthropic1],
+  ] as const)('%s without retries', (name, makeClient) => {
+    it.each([
+      ['an unknown key', { apiKey: 'unknown' }, {}, undefined, 401, 'AuthenticationError', 'authentication_error'],
+      ['a forbidden model', { apiKey: LIMITED_KEY }, {}, undefined, 403, 'PermissionDeniedError', 'permission_error'],
+      ['a model of another class', {}, { model: 'gpt-4o' }, undefined, 404, 'NotFoundError', 'not_found_error'],
+      ['a bad field', {}, { max_tokens: 0 }, undefined, 400, 'BadRequestError', 'invalid_request_error'],
+      ['a refusal of the upstream', {}, {}, '422', 422, 'UnprocessableEntityError', 'invalid_request_error'],
+      ['a busy upstream', {}, {}, '429', 429, 'RateLimitError', 'rate_limit_error'],
+      ['a failed upstream', {}, {}, '500', 502, 'InternalServerError', 'api_error'],
+      ['a channel whose key is bad', {}, {}, '401', 502, 'InternalServerError', 'api_error'],
+      ['a channel without credit', {}, {}, 'quota', 502, 'InternalServerError', 'api_error'],
+    ] as const)('throws for %s the right error', async (_case, options, fields, fault, status, className, type) => {
+      if (fault !== undefined) lab.simulator.queueFault(fault)
+      const error: unknown = await makeClient(lab.gateway, options)
+        .messages.create(message('Hi', fields))
+        .catch((reason: unknown) => reason)
+      expect(error).toMatchObject({ status, error: { type: 'error', error: { type } } })
+      expect((error as Error).constructor.name).toBe(className)
+      const { requestID, error: body } = error as { requestID: string; error: MessagesError }
+      expect(requestID).toMatch(/^req_[0-9a-f]{32}$/)
+      expect(body.request_id).toBe(requestID)
+    })
+
+    it('throws for a body too large', async () => {
+      const call = makeClient(lab.gateway).messages.create(message('x'.repeat(30_000)))
+      await expect(call).rejects.toMatchObject({ status: 413, error: { error: { type: 'request_too_large' } } })
+      expect(name).toContain('@anthropic-ai')
+    })
+  })
+})
+
+describe('a second channel', () => {
+  const send = ({ gateway }: M1Gateway, more: object = {}): Promise<RawAnswer> =>
+    sendRaw(gateway.url, { path: MESSAGES, body: messageText('Hi', more) })
+
+  async function withTwo(options: ProviderLabOptions, run: (two: M1Gateway) => Promise<void>): Promise<void> {
+    const two = await startM1Gateway({ withSecond: true, ...options })
+    try {
+      await run(two)
+    } finally {
+      await two.close()
     }
-    expect(types.at(0)).toBe('message_start')
-    expect(types.filter((type) => type === 'content_block_delta')).toHaveLength(5)
-    expect(types.slice(-2)).toEqual(['message_delta', 'message_stop'])
-  })
+  }
 
-  it('collects a stream into its final message', async () => {
-    const final = await client.messages.stream(message('Hello you')).finalMessage()
-    expect(final).toMatchObject({
-      content: [{ type: 'text', text: 'You said: Hello you' }],
-      stop_reason: 'end_turn',
-      usage: { output_tokens: 4 },
+  it.each(['401', '402', '403', 'quota', '429', '500', '529', 'html', 'malformed', 'reset'] as const)(
+    'serves what the first fails with %s',
+    async (fault) => {
+      await withTwo({}, async (two) => {
+        for (const stream of [false, true]) {
+          two.simulator.queueFault(fault)
+          const answer = await send(two, { stream })
+          expect(answer.status).toBe(200)
+          expect(answer.text).toContain(stream ? 'event: message_stop' : 'You said: Hi')
+        }
+        expect(two.second.requests.length).toBeGreaterThanOrEqual(1)
+      })
+    },
+  )
+
+  it.each(['400', '404', '413', '422'] as const)('is not tried for a fault of the caller: %s', async (fault) => {
+    await withTwo({}, async (two) => {
+      two.simulator.queueFault(fault)
+      expect((await send(two)).status).toBe(Number(fault))
+      expect(two.second.requests).toEqual([])
     })
   })
 
-  it('thinks, streamed or not, and gets the signature', async () => {
-    const plain = await client.messages.create(message('Why?', THINKING))
-    expect(plain.content.map(({ type }) => type)).toEqual(['thinking', 'text'])
-    const streamed = await client.messages.stream(message('Why?', THINKING)).finalMessage()
-    expect(streamed.content[0]).toEqual(plain.content[0])
-    expect(streamed.content[0]).toMatchObject({ signature: expect.stringMatching(/.{20}/) })
-  })
-
-  it.each([false, true])('completes a loop of tools with thinking (streamed: %s)', async (isStreamed) => {
-    const request = { ...message('What is the weather?', THINKING), tools: [WEATHER] }
-    const ask = (body: typeof request): Promise<Anthropic.Message> =>
-      isStreamed ? client.messages.stream(body).finalMessage() : client.messages.create(body)
-    const first = await ask(request)
-    expect(first.stop_reason).toBe('tool_use')
-    const call = first.content.find((block) => block.type === 'tool_use')
-    expect(call).toMatchObject({ name: 'get_weather', input: { city: expect.any(String) } })
-    const result = { type: 'tool_result', tool_use_id: call?.id ?? '', content: '21 degrees' } as const
-    const messages = [
-      ...request.messages,
-      { role: 'assistant', content: first.content },
-      { role: 'user', content: [result] },
-    ]
-    // The upstream refuses thinking that was edited or moved on the way.
-    const second = await ask({ ...request, messages } as typeof request)
-    expect(second.content.at(-1)).toMatchObject({ type: 'text', text: 'The tools answered: 21 degrees' })
-  })
-
-  it('counts tokens', async () => {
-    const { input_tokens: tokens } = await client.messages.countTokens({
-      model: 'claude-sonnet-4-6',
-      messages: [{ role: 'user', content: 'Hello you there' }],
-      tools: [WEATHER],
+  it('serves a stream whose first event is an error', async () => {
+    await withTwo({}, async (two) => {
+      const body = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'
+      two.simulator.queueFault({ kind: 'status', status: 200, headers: { 'content-type': 'text/event-stream' }, body })
+      const answer = await send(two, { stream: true })
+      expect(answer.text).toContain('event: message_stop')
     })
-    expect(tokens).toBeGreaterThan(10)
-    expect(lab.simulator.lastRequest?.path).toBe(COUNT_TOKENS)
+  })
+})
+
+describe('messages large answers', () => {
+  const LIMIT = 1000
+
+  /** More than the gateway holds, and more than connections do: its caller can leave in the middle. */
+  const LARGE: Fault = {
+    kind: 'status',
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    body: `{"content":[{"type":"text","text":"${'x'.repeat(32_000_000)}"}]}`,
+  }
+
+  /** Four characters to a token, and four tokens for the message. */
+  const PROMPT = 2 + 4
+
+  let lab: M1Gateway
+
+  beforeAll(async () => {
+    const limits = { tokensPerMinute: LIMIT }
+    lab = await startM1Gateway({ keys: ['leaving', 'staying'].map((id) => ({ id, key: id, limits })) })
+  })
+  afterAll(() => lab.close())
+
+  /** A question of eight characters, whose caller is known by the same name in the log. */
+  const question = (key: string) => ({
+    path: MESSAGES,
+    body: messageText('Hi there', { max_tokens: 900 }),
+    headers: { authorization: `Bearer ${key}`, 'x-request-id': key },
   })
 
-  it('relays beta features: the header, and the query where it sends one', async () => {
-    const betas = ['interleaved-thinking-2025-05-14', 'other-2026-01-01']
-    const direct = makeClient(lab.simulator, { apiKey: UPSTREAM_KEY })
-    for (const to of [direct, client]) await to.beta.messages.create({ ...message('Hello'), betas })
-    const [sent, relayed] = lab.simulator.requests
-    expect(relayed?.headers['anthropic-beta']).toBe(betas.join(','))
-    expect(relayed?.query.toString()).toBe(sent?.query.toString())
-  })
+  async function remaining(key: string): Promise<number | undefined> {
+    return (await askLimits(lab.gateway.url, key)).limits['tokensPerMinute']?.remaining
+  }
 
-  it('ends the work of the upstream when its stream is aborted, and logs the usage so far', async () => {
-    lab.simulator.queueFault('stall')
-    const aborted = lab.simulator.nextAbort()
-    const request = { ...message('#chunks=20'), stream: true } as const
-    const { data: stream, request_id: requestId } = await client.messages.create(request).withResponse()
-    for await (const event of stream) if (event.type === 'message_start') break
-    stream.controller.abort()
-    await aborted
-    const usage = { units: { input_tokens: expect.any(Number) }, estimated: true }
-    expect(await lab.gateway.logLine(String(requestId))).toMatchObject({ status: 499, usage })
+  describe('An answer too large to be held, whose upstream says nothing of its use,', () => {
+    it('keeps what it reserved when its caller leaves in the middle: only the prompt is known', async () => {
+      lab.simulator.queueFault(LARGE)
+      const answer = await openRaw(lab.gateway.url, question('leaving'))
+      const reservedLeft = await remaining('leaving')
+      expect(reservedLeft).toBeLessThanOrEqual(LIMIT - 900)
+      await once(answer, 'data')
+      answer.destroy()
+      const { status, usage } = await lab.gateway.logLine('leaving')
+      expect([status, usage]).toEqual([499, { units: { input_tokens: PROMPT }, estimated: true }])
+      expect(await remaining('leaving')).toBe(reservedLeft)
+    })
+
+    it('has cost its prompt when all of it was read', async () => {
+      lab.simulator.queueFault(LARGE)
+      const { status, complete } = await sendRaw(lab.gateway.url, question('staying'))
+      expect([status, complete]).toEqual([200, true])
+      const { usage } = await lab.gateway.logLine('staying')
+      expect(usage).toEqual({ units: { input_tokens: PROMPT }, estimated: true })
+      expect(await remaining('staying')).toBe(LIMIT - PROMPT)
+    })
   })
 })

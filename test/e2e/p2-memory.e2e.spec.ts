@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { SPEECH_PATH } from '../support/chat-bodies.js'
+import { openRaw, SPEECH_PATH } from '../support/gateway.js'
 import { HELD_GROWTH_BYTES, readWatching } from '../support/held-memory.js'
-import { type P2Gateway, p2Text, startP2Gateway } from '../support/p2-gateway.js'
-import { openRaw } from '../support/raw-http.js'
+import { type P2Gateway, p2Text, startP2Gateway } from '../support/provider-gateways.js'
 
 const BYTES_PER_SECOND = 48_000
 /** Many times the ten minutes that anybody has asked for, so that holding it would show. */

@@ -1,10 +1,9 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
-import { adminCaller, ADMIN_KEY } from '../support/admin-caller.js'
+import { ADMIN_KEY, adminCaller, CONFIGURATION, directoryWithStore, keys } from '../support/admin-lab.js'
 import { type GatewayProcess, runGateway } from '../support/gateway-process.js'
-import { CONFIGURATION, directoryWithStore, keys } from '../support/keys-command.js'
-import { sendRaw } from '../support/raw-http.js'
+import { sendRaw } from '../support/gateway.js'
 import { STORE_START_MS } from '../support/stores.js'
 
 const WRONG_ID =

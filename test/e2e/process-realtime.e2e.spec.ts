@@ -3,11 +3,16 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { WebSocket } from 'ws'
-import { TEST_KEY } from '../support/gateway.js'
 import { emptyDirectory, type GatewayProcess, runGateway } from '../support/gateway-process.js'
+import { TEST_KEY } from '../support/gateway.js'
 import { RealtimeProbe } from '../support/realtime-probe.js'
-import { realtimeChannel, type RealtimeUpstream, startRealtimeUpstream } from '../support/realtime-upstream.js'
-import { REALTIME_PATH, sendUpgrade } from '../support/upgrade-client.js'
+import {
+  REALTIME_PATH,
+  realtimeChannel,
+  type RealtimeUpstream,
+  sendUpgrade,
+  startRealtimeUpstream,
+} from '../support/realtime-upstream.js'
 
 const GOING_AWAY = 1001
 const CREATED = { type: 'response.created', response: { id: 'resp_1' } }

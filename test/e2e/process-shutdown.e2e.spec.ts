@@ -5,13 +5,11 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
-import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator.js'
-import { wavOf } from '../support/audio-uploads.js'
-import { CHAT_PATH, chatText } from '../support/chat-bodies.js'
+import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
 import { emptyDirectory, type GatewayProcess, runGateway } from '../support/gateway-process.js'
-import { TEST_KEY } from '../support/gateway.js'
-import { openRaw, sendRaw } from '../support/raw-http.js'
+import { CHAT_PATH, chatText, openRaw, sendRaw, TEST_KEY } from '../support/gateway.js'
 import { FORM_HEAD, formBytes, openUpload } from '../support/slow-uploads.js'
+import { wavOf } from '../support/upload-server.js'
 
 let simulator: Simulator
 let gateway: GatewayProcess

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { eventually } from '../support/eventually.js'
+import { callerOf, TaskProcesses } from '../support/process-labs.js'
 import { STORE_START_MS } from '../support/stores.js'
-import { callerOf, TaskProcesses } from '../support/task-processes.js'
 
 let lab: TaskProcesses
 beforeEach(async () => {

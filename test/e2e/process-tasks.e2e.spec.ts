@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { Webhook } from 'standardwebhooks'
-import { CALLBACK_SECRET } from '../support/callback-lab.js'
-import { CallbackReceiver } from '../support/callback-receiver.js'
+import { CALLBACK_SECRET, CallbackReceiver } from '../support/callback-lab.js'
 import { eventually } from '../support/eventually.js'
+import { callerOf, kill, TaskProcesses } from '../support/process-labs.js'
 import { STORE_START_MS } from '../support/stores.js'
-import { callerOf, kill, TaskProcesses } from '../support/task-processes.js'
 
 let lab: TaskProcesses
 beforeEach(async () => {

@@ -1,11 +1,9 @@
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
-import { CHAT_PATH, chatText } from '../support/chat-bodies.js'
 import { emptyDirectory, runGateway } from '../support/gateway-process.js'
-import { startPostgres, type TestPostgres } from '../support/postgres.js'
+import { CHAT_PATH, chatText, openRaw, sendRaw } from '../support/gateway.js'
 import { chats, NEVER_MS, requestIds, storedIn, UsageProcesses } from '../support/process-labs.js'
-import { openRaw, sendRaw } from '../support/raw-http.js'
-import { STORE_START_MS } from '../support/stores.js'
+import { startPostgres, STORE_START_MS, type TestPostgres } from '../support/stores.js'
 import { getUsage, recordsOf } from '../support/usage-lab.js'
 
 let postgres: TestPostgres

@@ -1,6 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { describeMixed } from '../soak/mixed/mixed-report.js'
-import { runMixed } from '../soak/mixed/mixed-run.js'
+import { describeMixed, runMixed } from '../soak/mixed/mixed-run.js'
 import { startSurroundings } from '../soak/mixed/surroundings.js'
 
 /** It takes a quarter of it on a machine that has nothing else to do. */

@@ -1,8 +1,6 @@
 import { afterEach, expect, it } from '@jest/globals'
-import { describeRun } from '../soak/soak-report.js'
-import { runSoak } from '../soak/soak-run.js'
-import { openStage, type SoakStage } from '../soak/soak-stage.js'
-import { STORES } from '../soak/soak-store.js'
+import { describeRun, runSoak } from '../soak/soak-run.js'
+import { openStage, type SoakStage, STORES } from '../soak/soak-stage.js'
 
 /** It takes a third of it on a machine that has nothing else to do. */
 const PATIENCE_MS = 150_000

@@ -2,14 +2,19 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { Database } from '../../src/storage/database.js'
 import { KyselyCallbackRepository } from '../../src/tasks/callback.pg.js'
 import { KyselyTaskRepository } from '../../src/tasks/task.pg.js'
-import { dataDirectory, STORE_START_MS, testStore } from '../support/stores.js'
+import { eventually } from '../support/eventually.js'
+import { emptyDirectory } from '../support/gateway-process.js'
+import { NEVER_MS, type StoreAt, storedIn, UsageProcesses } from '../support/process-labs.js'
+import { dataDirectory, startPostgres, STORE_START_MS, type TestPostgres, testStore } from '../support/stores.js'
+import { VideoCaller } from '../support/video-caller.js'
 
 const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
 const WRITER = fileURLToPath(new URL('../support/store-writer.mjs', import.meta.url))
@@ -73,4 +78,62 @@ describe('the embedded store', () => {
     },
     STORE_START_MS,
   )
+})
+
+describe('usage tasks', () => {
+  let postgres: TestPostgres
+  let lab: UsageProcesses
+
+  beforeAll(async () => {
+    postgres = await startPostgres()
+    lab = await UsageProcesses.prepare()
+  }, STORE_START_MS)
+  afterEach(() => lab.end())
+  afterAll(async () => {
+    await lab.close()
+    await postgres.close()
+  })
+
+  const stores: readonly (readonly [string, (directory: string) => Promise<{ sections: object; at: StoreAt }>])[] = [
+    [
+      'the embedded store',
+      (directory) => Promise.resolve({ sections: {}, at: { directory: join(directory, 'data') } }),
+    ],
+    [
+      'PostgreSQL',
+      async () => {
+        const database = { url: await postgres.emptyDatabase() }
+        return { sections: { database }, at: database }
+      },
+    ],
+  ]
+
+  describe('A gateway that is killed as soon as it shows the end of a task', () => {
+    it.each(stores)(
+      'has written down who pays for it: %s',
+      async (_name, place) => {
+        const directory = await emptyDirectory()
+        const { sections, at } = await place(directory)
+        const prices = [{ models: ['*'], videos: '0.35' }]
+        const gateway = await lab.start({ ...sections, prices, usage: { store: true, batchMs: NEVER_MS } }, directory)
+        const caller = new VideoCaller({ url: await gateway.listening() })
+        const [made, failed] = [await caller.created(), await caller.created()]
+        lab.vidgen.settle(made, 'succeed')
+        lab.vidgen.settle(failed, 'failed')
+        const isOver = async (id: string): Promise<boolean> =>
+          ['succeed', 'failed'].includes((await caller.read(id)).body.data.task_status)
+        await eventually(() => isOver(failed))
+        await eventually(() => isOver(made))
+        gateway.child.kill('SIGKILL')
+        await gateway.exited
+        const tasks = (await storedIn(at)).filter(({ kind }) => kind === 'task')
+        const ends = tasks.map(({ outcome, cost, units }) => ({ outcome, cost, units }))
+        expect(ends.sort((one, other) => one.outcome.localeCompare(other.outcome))).toEqual([
+          { outcome: 'ok', cost: '0.35', units: { videos: 1 } },
+          { outcome: 'upstream_failed', cost: '0', units: { videos: 0 } },
+        ])
+      },
+      STORE_START_MS,
+    )
+  })
 })

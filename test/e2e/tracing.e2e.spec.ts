@@ -1,169 +1,241 @@
 import { once } from 'node:events'
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { WebSocket } from 'ws'
-
-import { CHAT_PATH } from '../support/chat-bodies.js'
-import { startGateway, TEST_KEY } from '../support/gateway.js'
-import { startP1Gateway, UPSTREAM_KEY } from '../support/p1-gateway.js'
+import { CHAT_PATH, startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
+import { startP1Gateway, UPSTREAM_KEY } from '../support/provider-gateways.js'
+import { unusedPort } from '../support/raw-upstream.js'
 import { realtimeChannel, startRealtimeUpstream } from '../support/realtime-upstream.js'
-import { chat, ofRequest, SPAN, TRACE, TracingLab } from '../support/tracing-lab.js'
+import { chat, ofRequest, SPAN, spanCounts, TRACE, TracingLab } from '../support/tracing-lab.js'
 
-const lab = new TracingLab()
-const { spansOf, tracedGateway } = lab
+describe('tracing', () => {
+  const lab = new TracingLab()
+  const { spansOf, tracedGateway } = lab
 
-beforeEach(() => lab.start())
-afterEach(() => lab.close())
+  beforeEach(() => lab.start())
+  afterEach(() => lab.close())
 
-const TRACE_PARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-(0[01])$/
+  const TRACE_PARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-(0[01])$/
 
-const SERVER = 2
-const CLIENT = 3
-const ERROR = 2
+  const SERVER = 2
+  const CLIENT = 3
+  const ERROR = 2
 
-describe('A traced request', () => {
-  it('is one trace from its caller to both upstreams that were tried', async () => {
-    const { gateway, simulator, second } = await tracedGateway()
-    simulator.queueFault('500')
-    const traceparent = `00-${TRACE}-${SPAN}-01`
-    const answer = await chat(gateway, 'prompt-canary', {
-      traceparent,
-      tracestate: 'vendor=value',
-      'x-request-id': 'req-1',
+  describe('A traced request', () => {
+    it('is one trace from its caller to both upstreams that were tried', async () => {
+      const { gateway, simulator, second } = await tracedGateway()
+      simulator.queueFault('500')
+      const traceparent = `00-${TRACE}-${SPAN}-01`
+      const answer = await chat(gateway, 'prompt-canary', {
+        traceparent,
+        tracestate: 'vendor=value',
+        'x-request-id': 'req-1',
+      })
+      expect(answer.status).toBe(200)
+      const [server, failed, answered] = await spansOf('req-1', 2)
+      expect(server).toMatchObject({
+        traceId: TRACE,
+        parentSpanId: SPAN,
+        kind: SERVER,
+        name: `POST ${CHAT_PATH}`,
+        attributes: {
+          'http.request.method': 'POST',
+          'http.route': CHAT_PATH,
+          'http.response.status_code': 200,
+          'gateway.outcome': 'ok',
+        },
+      })
+      expect(failed).toMatchObject({
+        traceId: TRACE,
+        parentSpanId: server?.spanId,
+        kind: CLIENT,
+        status: ERROR,
+        attributes: { 'gateway.channel': 'first', 'error.type': 'upstream_failed' },
+      })
+      expect(answered).toMatchObject({
+        traceId: TRACE,
+        parentSpanId: server?.spanId,
+        kind: CLIENT,
+        attributes: {
+          'gateway.channel': 'second',
+          'gen_ai.request.model': 'gpt-4o-mini',
+          'http.response.status_code': 200,
+        },
+      })
+      expect(answered?.attributes['gen_ai.usage.input_tokens']).toBeGreaterThan(0)
+      expect(answered?.events.map(({ name }) => name)).toEqual(['answered'])
+      const heard = [simulator, second].map(({ lastRequest }) => lastRequest?.headers)
+      expect(heard.map((headers) => headers?.['traceparent'])).toEqual(
+        [failed, answered].map((span) => `00-${TRACE}-${String(span?.spanId)}-01`),
+      )
+      expect(heard.map((headers) => headers?.['tracestate'])).toEqual(['vendor=value', 'vendor=value'])
+      expect(
+        new Set([SPAN, server, failed, answered].map((span) => (typeof span === 'string' ? span : span?.spanId))).size,
+      ).toBe(4)
     })
-    expect(answer.status).toBe(200)
-    const [server, failed, answered] = await spansOf('req-1', 2)
-    expect(server).toMatchObject({
-      traceId: TRACE,
-      parentSpanId: SPAN,
-      kind: SERVER,
-      name: `POST ${CHAT_PATH}`,
-      attributes: {
-        'http.request.method': 'POST',
-        'http.route': CHAT_PATH,
-        'http.response.status_code': 200,
-        'gateway.outcome': 'ok',
-      },
+
+    it('begins a trace where its caller has none, or none that can be read', async () => {
+      const { gateway, simulator } = await tracedGateway()
+      await chat(gateway, 'hello', {
+        'x-request-id': 'req-1',
+        traceparent: `00-${TRACE}-${SPAN}-01-more`,
+        tracestate: 'a=1',
+      })
+      const [server, attempt] = await spansOf('req-1', 1)
+      expect(server).not.toHaveProperty('parentSpanId')
+      expect(server?.traceId).not.toBe(TRACE)
+      const [, traceId, spanId] = TRACE_PARENT.exec(String(simulator.lastRequest?.headers['traceparent'])) ?? []
+      expect([traceId, spanId]).toEqual([server?.traceId, attempt?.spanId])
+      expect(simulator.lastRequest?.headers).not.toHaveProperty('tracestate')
     })
-    expect(failed).toMatchObject({
-      traceId: TRACE,
-      parentSpanId: server?.spanId,
-      kind: CLIENT,
-      status: ERROR,
-      attributes: { 'gateway.channel': 'first', 'error.type': 'upstream_failed' },
+
+    it('lasts as long as it did, its attempts within it', async () => {
+      const { gateway, simulator } = await tracedGateway()
+      simulator.queueFault({ kind: 'delay', ms: 100 })
+      await chat(gateway, 'hello', { 'x-request-id': 'req-1' })
+      const [server, attempt] = await spansOf('req-1', 1)
+      const at = (nanoseconds: string | undefined): bigint => BigInt(nanoseconds ?? '0')
+      expect(at(attempt?.startTimeUnixNano)).toBeGreaterThanOrEqual(at(server?.startTimeUnixNano))
+      expect(at(attempt?.endTimeUnixNano)).toBeLessThanOrEqual(at(server?.endTimeUnixNano))
+      const answeredAt = at(attempt?.events[0]?.timeUnixNano)
+      expect(answeredAt - at(attempt?.startTimeUnixNano)).toBeGreaterThanOrEqual(99_000_000n)
+      expect(answeredAt).toBeLessThanOrEqual(at(attempt?.endTimeUnixNano))
     })
-    expect(answered).toMatchObject({
-      traceId: TRACE,
-      parentSpanId: server?.spanId,
-      kind: CLIENT,
-      attributes: {
-        'gateway.channel': 'second',
-        'gen_ai.request.model': 'gpt-4o-mini',
-        'http.response.status_code': 200,
-      },
+
+    it('is not sent when its caller does not sample it; the upstream is told so', async () => {
+      const { gateway, simulator } = await tracedGateway()
+      await chat(gateway, 'hello', { traceparent: `00-${TRACE}-${SPAN}-00`, 'x-request-id': 'unsampled' })
+      expect(simulator.lastRequest?.headers['traceparent']).toMatch(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-00$`))
+      await chat(gateway, 'hello', { 'x-request-id': 'sampled' })
+      await spansOf('sampled', 1)
+      expect(ofRequest(lab.collector.spans, 'unsampled')).toEqual([])
     })
-    expect(answered?.attributes['gen_ai.usage.input_tokens']).toBeGreaterThan(0)
-    expect(answered?.events.map(({ name }) => name)).toEqual(['answered'])
-    const heard = [simulator, second].map(({ lastRequest }) => lastRequest?.headers)
-    expect(heard.map((headers) => headers?.['traceparent'])).toEqual(
-      [failed, answered].map((span) => `00-${TRACE}-${String(span?.spanId)}-01`),
-    )
-    expect(heard.map((headers) => headers?.['tracestate'])).toEqual(['vendor=value', 'vendor=value'])
-    expect(
-      new Set([SPAN, server, failed, answered].map((span) => (typeof span === 'string' ? span : span?.spanId))).size,
-    ).toBe(4)
+
+    it('is sent as often as the configuration says, but always when its caller samples it', async () => {
+      const { gateway } = await tracedGateway({ traceSampleRatio: 0 })
+      await chat(gateway, 'hello', { 'x-request-id': 'ours' })
+      await chat(gateway, 'hello', { traceparent: `00-${TRACE}-${SPAN}-01`, 'x-request-id': 'theirs' })
+      await spansOf('theirs', 1)
+      expect(ofRequest(lab.collector.spans, 'ours')).toEqual([])
+    })
+
+    it('is a trace on sockets as well', async () => {
+      const upstream = await startRealtimeUpstream()
+      lab.closers.push(() => upstream.close())
+      const gateway = await startGateway({
+        channels: [realtimeChannel(upstream)],
+        sections: { observability: { otlpUrl: lab.collector.url } },
+      })
+      lab.closers.push(() => gateway.close())
+      const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/realtime?model=gpt-realtime`, {
+        headers: {
+          authorization: `Bearer ${TEST_KEY}`,
+          traceparent: `00-${TRACE}-${SPAN}-01`,
+          'x-request-id': 'req-1',
+        },
+      })
+      await once(client, 'open')
+      client.close()
+      const [server, attempt] = await spansOf('req-1', 1)
+      expect(server).toMatchObject({ parentSpanId: SPAN, attributes: { 'http.response.status_code': 101 } })
+      expect(upstream.requests[0]?.headers['traceparent']).toBe(`00-${TRACE}-${String(attempt?.spanId)}-01`)
+    })
+
+    it('tells the collector who it is, and nothing of callers, upstreams and their keys', async () => {
+      const { gateway, simulator } = await tracedGateway()
+      const answer = await chat(gateway, 'prompt-canary', { 'x-request-id': 'req-1' })
+      await spansOf('req-1', 1)
+      expect(lab.collector.paths).toEqual(lab.collector.paths.map(() => '/v1/traces'))
+      expect(lab.collector.headers[0]).toMatchObject({
+        'content-type': 'application/json',
+        authorization: 'Api-Key collector-canary',
+      })
+      expect(lab.collector.bodies).toContain('multi-model-gateway')
+      expect(answer.text).toContain('content')
+      for (const secret of [
+        'prompt-canary',
+        'collector-canary',
+        TEST_KEY,
+        UPSTREAM_KEY,
+        '127.0.0.1',
+        String(simulator.port),
+      ]) {
+        expect(lab.collector.bodies).not.toContain(secret)
+      }
+      expect(gateway.logText()).not.toContain('collector-canary')
+    })
+
+    it('is sent before the process ends', async () => {
+      const p1 = await startP1Gateway({ sections: { observability: { otlpUrl: lab.collector.url } } })
+      await chat(p1.gateway, 'hello', { 'x-request-id': 'last' })
+      await p1.close()
+      expect(ofRequest(lab.collector.spans, 'last')).toHaveLength(2)
+    })
+  })
+})
+
+describe('tracing collector', () => {
+  const lab = new TracingLab()
+  const { tracedGateway } = lab
+
+  beforeEach(() => lab.start())
+  afterEach(() => lab.close())
+
+  describe('Without a collector', () => {
+    it('nothing is traced, and no upstream is told of a trace', async () => {
+      const p1 = await startP1Gateway()
+      lab.closers.push(() => p1.close())
+      await chat(p1.gateway, 'hello', { traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1' })
+      expect(p1.simulator.lastRequest?.headers).not.toHaveProperty('traceparent')
+      expect(p1.simulator.lastRequest?.headers).not.toHaveProperty('tracestate')
+      expect(await spanCounts(p1.gateway)).toEqual({ sent: 0, failed: 0, dropped: 0 })
+    })
   })
 
-  it('begins a trace where its caller has none, or none that can be read', async () => {
-    const { gateway, simulator } = await tracedGateway()
-    await chat(gateway, 'hello', {
-      'x-request-id': 'req-1',
-      traceparent: `00-${TRACE}-${SPAN}-01-more`,
-      tracestate: 'a=1',
+  describe('A collector that does not do its work', () => {
+    it('is seen in the metrics when it refuses, and nowhere else', async () => {
+      const { gateway } = await tracedGateway()
+      lab.collector.mood = 'refuses'
+      const refused = lab.collector.nextRequest()
+      expect((await chat(gateway, 'hello')).status).toBe(200)
+      await refused
+      for (;;) {
+        const { failed } = await spanCounts(gateway)
+        if (failed === 2) break
+      }
+      expect(gateway.logText()).not.toMatch(/"level":(40|50)/)
     })
-    const [server, attempt] = await spansOf('req-1', 1)
-    expect(server).not.toHaveProperty('parentSpanId')
-    expect(server?.traceId).not.toBe(TRACE)
-    const [, traceId, spanId] = TRACE_PARENT.exec(String(simulator.lastRequest?.headers['traceparent'])) ?? []
-    expect([traceId, spanId]).toEqual([server?.traceId, attempt?.spanId])
-    expect(simulator.lastRequest?.headers).not.toHaveProperty('tracestate')
-  })
 
-  it('lasts as long as it did, its attempts within it', async () => {
-    const { gateway, simulator } = await tracedGateway()
-    simulator.queueFault({ kind: 'delay', ms: 100 })
-    await chat(gateway, 'hello', { 'x-request-id': 'req-1' })
-    const [server, attempt] = await spansOf('req-1', 1)
-    const at = (nanoseconds: string | undefined): bigint => BigInt(nanoseconds ?? '0')
-    expect(at(attempt?.startTimeUnixNano)).toBeGreaterThanOrEqual(at(server?.startTimeUnixNano))
-    expect(at(attempt?.endTimeUnixNano)).toBeLessThanOrEqual(at(server?.endTimeUnixNano))
-    const answeredAt = at(attempt?.events[0]?.timeUnixNano)
-    expect(answeredAt - at(attempt?.startTimeUnixNano)).toBeGreaterThanOrEqual(99_000_000n)
-    expect(answeredAt).toBeLessThanOrEqual(at(attempt?.endTimeUnixNano))
-  })
-
-  it('is not sent when its caller does not sample it; the upstream is told so', async () => {
-    const { gateway, simulator } = await tracedGateway()
-    await chat(gateway, 'hello', { traceparent: `00-${TRACE}-${SPAN}-00`, 'x-request-id': 'unsampled' })
-    expect(simulator.lastRequest?.headers['traceparent']).toMatch(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-00$`))
-    await chat(gateway, 'hello', { 'x-request-id': 'sampled' })
-    await spansOf('sampled', 1)
-    expect(ofRequest(lab.collector.spans, 'unsampled')).toEqual([])
-  })
-
-  it('is sent as often as the configuration says, but always when its caller samples it', async () => {
-    const { gateway } = await tracedGateway({ traceSampleRatio: 0 })
-    await chat(gateway, 'hello', { 'x-request-id': 'ours' })
-    await chat(gateway, 'hello', { traceparent: `00-${TRACE}-${SPAN}-01`, 'x-request-id': 'theirs' })
-    await spansOf('theirs', 1)
-    expect(ofRequest(lab.collector.spans, 'ours')).toEqual([])
-  })
-
-  it('is a trace on sockets as well', async () => {
-    const upstream = await startRealtimeUpstream()
-    lab.closers.push(() => upstream.close())
-    const gateway = await startGateway({
-      channels: [realtimeChannel(upstream)],
-      sections: { observability: { otlpUrl: lab.collector.url } },
+    it('does not keep a gateway from ending when it hangs', async () => {
+      const p1 = await startP1Gateway({ sections: { observability: { otlpUrl: lab.collector.url } } })
+      lab.collector.mood = 'hangs'
+      const held = lab.collector.nextRequest()
+      expect((await chat(p1.gateway, 'hello')).status).toBe(200)
+      await held
+      await p1.close()
+      expect(lab.collector.spans).toEqual([])
     })
-    lab.closers.push(() => gateway.close())
-    const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/realtime?model=gpt-realtime`, {
-      headers: { authorization: `Bearer ${TEST_KEY}`, traceparent: `00-${TRACE}-${SPAN}-01`, 'x-request-id': 'req-1' },
-    })
-    await once(client, 'open')
-    client.close()
-    const [server, attempt] = await spansOf('req-1', 1)
-    expect(server).toMatchObject({ parentSpanId: SPAN, attributes: { 'http.response.status_code': 101 } })
-    expect(upstream.requests[0]?.headers['traceparent']).toBe(`00-${TRACE}-${String(attempt?.spanId)}-01`)
-  })
 
-  it('tells the collector who it is, and nothing of callers, upstreams and their keys', async () => {
-    const { gateway, simulator } = await tracedGateway()
-    const answer = await chat(gateway, 'prompt-canary', { 'x-request-id': 'req-1' })
-    await spansOf('req-1', 1)
-    expect(lab.collector.paths).toEqual(lab.collector.paths.map(() => '/v1/traces'))
-    expect(lab.collector.headers[0]).toMatchObject({
-      'content-type': 'application/json',
-      authorization: 'Api-Key collector-canary',
+    it('does not keep callers waiting when nobody listens there', async () => {
+      const otlpUrl = `http://127.0.0.1:${String(await unusedPort())}`
+      const p1 = await startP1Gateway({ sections: { observability: { otlpUrl } } })
+      for (let calls = 0; calls < 3; calls++) expect((await chat(p1.gateway, 'hello')).status).toBe(200)
+      await p1.close()
     })
-    expect(lab.collector.bodies).toContain('multi-model-gateway')
-    expect(answer.text).toContain('content')
-    for (const secret of [
-      'prompt-canary',
-      'collector-canary',
-      TEST_KEY,
-      UPSTREAM_KEY,
-      '127.0.0.1',
-      String(simulator.port),
-    ]) {
-      expect(lab.collector.bodies).not.toContain(secret)
-    }
-    expect(gateway.logText()).not.toContain('collector-canary')
   })
+})
 
-  it('is sent before the process ends', async () => {
-    const p1 = await startP1Gateway({ sections: { observability: { otlpUrl: lab.collector.url } } })
-    await chat(p1.gateway, 'hello', { 'x-request-id': 'last' })
-    await p1.close()
-    expect(ofRequest(lab.collector.spans, 'last')).toHaveLength(2)
+describe('start log', () => {
+  let gateway: TestGateway
+
+  beforeAll(async () => {
+    gateway = await startGateway({ channels: [] })
+  })
+  afterAll(() => gateway.close())
+
+  describe('The log of a start', () => {
+    it('tells of no dependency that nobody can name: the compilers agree on every parameter', () => {
+      expect(gateway.logText()).toContain('AppModule dependencies initialized')
+      expect(gateway.logText().match(/undefined dependency/g) ?? []).toEqual([])
+    })
   })
 })

@@ -2,13 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { CHAT_PATH, chatText } from '../support/chat-bodies.js'
 import { emptyDirectory, type GatewayProcess } from '../support/gateway-process.js'
-import { startPostgres, type TestPostgres } from '../support/postgres.js'
+import { CHAT_PATH, chatText, openRaw } from '../support/gateway.js'
 import { chats, NEVER_MS, requestIds, storedIn, UsageProcesses } from '../support/process-labs.js'
-import { openRaw } from '../support/raw-http.js'
-import { startSilentProxy } from '../support/silent-proxy.js'
-import { STORE_START_MS } from '../support/stores.js'
+import { startSilentProxy } from '../support/proxies.js'
+import { startPostgres, STORE_START_MS, type TestPostgres } from '../support/stores.js'
 
 /** What docs/operations.md promises, beside the time that running requests get. */
 const LONGEST_STOP_MS = 10_000

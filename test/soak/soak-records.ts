@@ -1,3 +1,46 @@
+import { createHash } from 'node:crypto'
+
+/** Drawn from a seed, so that a run that found something can be repeated as far as timing allows (mulberry32). */
+export class Random {
+  constructor(private state: number) {}
+
+  /** Uniform in [0, 1). */
+  next(): number {
+    this.state = (this.state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(this.state ^ (this.state >>> 15), this.state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+
+  chance(probability: number): boolean {
+    return this.next() < probability
+  }
+
+  between(low: number, high: number): number {
+    return low + this.next() * (high - low)
+  }
+
+  pick<Item>(items: readonly Item[]): Item | undefined {
+    return items[Math.floor(this.next() * items.length)]
+  }
+
+  /** One of the names, as often as its weight says. */
+  weighted<Name extends string>(weights: Readonly<Record<Name, number>>): Name {
+    const entries = Object.entries(weights) as [Name, number][]
+    let left = this.next() * entries.reduce((sum, [, weight]) => sum + weight, 0)
+    for (const [name, weight] of entries) {
+      left -= weight
+      if (left < 0) return name
+    }
+    return (entries[0] as [Name, number])[0]
+  }
+
+  /** A generator of its own for somebody who draws at the same time. */
+  fork(): Random {
+    return new Random(Math.floor(this.next() * 2 ** 32))
+  }
+}
+
 /** What a run has seen, from every side. Times are `performance.now()` of the process that looks, in milliseconds. */
 export interface SoakRecords {
   readonly attempts: readonly CreateAttempt[]
@@ -123,3 +166,115 @@ export function grouped<Item>(
 }
 
 export const distinct = <Item>(items: readonly Item[]): readonly Item[] => [...new Set(items)]
+
+// One task: ordered twice under one external id, made once, seen until its end, and told of.
+export const attempt: CreateAttempt = {
+  owner: 'anna',
+  marker: 'm-1',
+  externalId: 'order-1',
+  idempotencyKey: 'key-1',
+  wantsCallbacks: true,
+  outcome: 'acknowledged',
+  taskId: '831',
+}
+export const made: UpstreamCreate = {
+  taskId: '831',
+  owner: 'anna',
+  marker: 'm-1',
+  upstreamExternalId: 'aaaa.order-1',
+  externalId: 'order-1',
+}
+export const seen = (
+  status: Sighting['status'],
+  startedAtMs: number,
+  endedAtMs: number,
+  digest = status,
+): Sighting => ({
+  ...{ taskId: '831', status, startedAtMs, endedAtMs, digest },
+})
+export const told: ReceivedCallback = {
+  ...{ webhookId: 'msg_2', taskId: '831', status: 'succeed', updatedAt: 20, digest: 'succeed' },
+  ...{ isSigned: true, answer: 'taken' },
+}
+export const toldBefore: ReceivedCallback = {
+  ...{ ...told, webhookId: 'msg_1', status: 'processing', updatedAt: 10, digest: 'processing' },
+}
+export const delivered = { webhookId: 'msg_2', attempts: 1, isDelivered: true, isExhausted: false }
+export const deliveredBefore = { ...delivered, webhookId: 'msg_1' }
+export const audited: AuditedTask = {
+  ...{ owner: 'anna', taskId: '831', externalId: 'order-1', status: 'succeed' },
+  byId: { httpStatus: 200, taskId: '831' },
+  byExternalId: { httpStatus: 200, taskId: '831' },
+  byOther: { httpStatus: 404 },
+  deliveries: [deliveredBefore, delivered],
+}
+
+/** A small run in which everything went well, but for what a test changes. */
+export const run = (changes: Partial<SoakRecords> = {}): SoakRecords => ({
+  attempts: [{ ...attempt, outcome: 'unclear' }, attempt],
+  sightings: [seen('submitted', 0, 5), seen('processing', 4, 8), seen('submitted', 4, 9), seen('succeed', 10, 12)],
+  trespasses: [],
+  callbacks: [{ ...toldBefore, answer: 'failed' }, told, toldBefore],
+  upstream: [made],
+  upstreamDuplicates: [],
+  lists: new Map([
+    ['anna', ['831']],
+    ['bert', []],
+  ]),
+  audited: [audited],
+  store: { states: { succeed: 1 }, waitingEvents: 0, exhaustedEvents: 0 },
+  processFaults: [],
+  callbackAttempts: 4,
+  ...changes,
+})
+
+export const withDelivery = (change: object): Partial<SoakRecords> => ({
+  audited: [{ ...audited, deliveries: [deliveredBefore, { ...delivered, ...change }] }],
+})
+
+/** A task object as it is on the wire. */
+export interface TaskObject {
+  readonly task_id: string
+  readonly task_status: TaskStatus
+  readonly task_info?: { readonly external_task_id?: string }
+  readonly updated_at: number
+}
+
+/** What workers and receivers note while a run goes on. */
+export class SoakLedger {
+  readonly attempts: CreateAttempt[] = []
+  readonly sightings: Sighting[] = []
+  readonly trespasses: string[] = []
+  readonly callbacks: ReceivedCallback[] = []
+  reads = 0
+  lists = 0
+
+  /** Notes that a task was shown. */
+  sight(task: TaskObject, startedAtMs: number, endedAtMs: number): void {
+    const { task_id: taskId, task_status: status } = task
+    this.sightings.push({ taskId, status, startedAtMs, endedAtMs, digest: digestOf(task) })
+  }
+}
+
+/** Of an object, whatever wraps it. */
+export const digestOf = (object: unknown): string =>
+  createHash('sha256').update(JSON.stringify(object)).digest('base64url')
+
+/**
+ * Hands out its items in turn: one to the first who asks and then one to every so many, so that even the shortest run has
+ * one, and each item comes as often as any other whatever else is drawn.
+ */
+export class Turns<Item> {
+  private asked = 0
+
+  constructor(
+    private readonly items: readonly Item[],
+    private readonly every: number,
+  ) {}
+
+  /** Undefined: not this time. */
+  next(): Item | undefined {
+    const turn = this.asked++
+    return turn % this.every === 0 ? this.items[(turn / this.every) % this.items.length] : undefined
+  }
+}

@@ -1,10 +1,58 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Random } from './random.js'
 import { type Answer, type Kind, KINDS, type Owner, type SoakCaller, taskIn, tasksIn } from './soak-caller.js'
-import type { SoakLedger } from './soak-ledger.js'
-import { type CallbackUrls, type Order, orderOf, type OrderWish } from './soak-orders.js'
-import type { CreateAttempt } from './soak-records.js'
+import type { CreateAttempt, Random, SoakLedger } from './soak-records.js'
+
+/** What stands before the marker in a prompt; most creates have none. The simulator's words. */
+const PROMPT_WORDS = {
+  '': 64,
+  '#fail': 6,
+  '#lost': 6,
+  '#lost5000': 4,
+  '#cut': 3,
+  '#cleancut': 2,
+  '#stall': 1,
+  '#reset': 3,
+  '#hang': 1,
+  '#slow': 2,
+  '#5000': 3,
+  '#html': 2,
+  '#1303': 2,
+  '#1301': 1,
+} as const
+
+/** A create as it is sent, as often as it is. */
+interface Order extends Omit<CreateAttempt, 'owner' | 'outcome' | 'taskId'> {
+  readonly owner: Owner
+  readonly kind: Kind
+  readonly body: string
+}
+
+/** What a create shall be; the rest is drawn. */
+interface OrderWish {
+  readonly owner?: Owner
+  readonly externalId?: string
+  readonly idempotencyKey?: string
+  readonly wantsCallbacks?: boolean
+}
+
+/** Addresses of receivers. */
+type CallbackUrls = (random: Random) => string
+
+function orderOf(wish: OrderWish & { readonly owner: Owner }, callbackUrl: CallbackUrls, random: Random): Order {
+  const { externalId } = wish
+  const kind = random.pick(KINDS) ?? 'text2video'
+  const marker = `m-${randomUUID()}`
+  const wantsCallbacks = wish.wantsCallbacks ?? random.chance(0.5)
+  const body = JSON.stringify({
+    prompt: `${random.weighted(PROMPT_WORDS)} ${marker}`.trim(),
+    // An upstream would fetch it; the simulator does not.
+    ...(kind === 'text2video' ? {} : { image_list: [{ image: 'https://images.example.com/one.png' }] }),
+    ...(externalId === undefined ? {} : { external_task_id: externalId }),
+    ...(wantsCallbacks ? { callback_url: callbackUrl(random) } : {}),
+  })
+  return { ...wish, kind, marker, wantsCallbacks, body }
+}
 
 const STEPS = { create: 30, rivals: 4, twins: 4, deserted: 2, read: 42, readAnothers: 6, list: 12 } as const
 

@@ -1,8 +1,6 @@
 import { afterEach, expect, it } from '@jest/globals'
-import { describeRun } from './soak-report.js'
-import { runSoak } from './soak-run.js'
-import { openStage, type SoakStage } from './soak-stage.js'
-import { STORES } from './soak-store.js'
+import { describeRun, runSoak } from './soak-run.js'
+import { openStage, type SoakStage, STORES } from './soak-stage.js'
 
 const { SOAK_MINUTES = '3', SOAK_STORE = STORES.join(','), SOAK_SEED = String(Date.now() % 1_000_000) } = process.env
 const totalMs = Number(SOAK_MINUTES) * 60_000

@@ -7,11 +7,12 @@ import {
   KEY,
   logged,
   RIGHTS,
+  type Rule,
+  runTestImage,
   startWellEngine,
   STREAM_OVER,
   type WellEngine,
-} from '../support/test-image-engine.js'
-import { type Rule, runTestImage } from '../support/test-image-lab.js'
+} from '../support/test-image-lab.js'
 
 const failing = (on: string, says: string): Rule => ({ on, says, fails: true })
 const [BUILD, UP] = [' --profile sandbox build ', ' --profile sandbox up ']

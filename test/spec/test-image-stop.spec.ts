@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { emptyDirectory, type GatewayProcess, runGateway } from '../support/gateway-process.js'
-import { CONTAINER } from '../support/test-image-engine.js'
+import { CONTAINER } from '../support/test-image-lab.js'
 
 const { checkStop } = (await import(new URL('../../scripts/test-image-checks.mjs', import.meta.url).href)) as {
   checkStop: (set: object, service: string, url: string) => Promise<void>

@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { startWellEngine, type WellEngine } from '../support/test-image-engine.js'
-import { type Rule, runTestImage } from '../support/test-image-lab.js'
+import { type Rule, runTestImage, startWellEngine, type WellEngine } from '../support/test-image-lab.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 

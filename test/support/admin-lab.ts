@@ -1,8 +1,80 @@
-import { rm } from 'node:fs/promises'
-import { adminCaller, ADMIN_KEY, type AdminCaller } from './admin-caller.js'
-import { TEST_KEY } from './gateway.js'
-import { startP1Gateway, type P1Gateway } from './p1-gateway.js'
+import { execFile } from 'node:child_process'
+import { rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { newKey } from '../../src/auth/key-table.js'
+import { emptyDirectory, type Exit } from './gateway-process.js'
+import { type RawAnswer, sendRaw, TEST_KEY } from './gateway.js'
+import { type P1Gateway, startP1Gateway } from './provider-gateways.js'
 import { dataDirectory } from './stores.js'
+
+/** A key that every rule about admin keys accepts. */
+export const ADMIN_KEY = newKey('sk-gw-admin-')
+
+export interface AdminAnswer extends RawAnswer {
+  /** The parsed body. */
+  readonly json: Readonly<Record<string, unknown>>
+}
+
+/** Speaks to `/admin/v1` of a gateway as the operator does. */
+export interface AdminCaller {
+  call(method: string, path: string, body?: unknown): Promise<AdminAnswer>
+  /** Issues a key; resolves with its id and the key itself. Throws when it is refused. */
+  issue(terms?: object): Promise<{ readonly id: string; readonly key: string }>
+}
+
+export function adminCaller(url: string, adminKey = ADMIN_KEY): AdminCaller {
+  const call = async (method: string, path: string, body?: unknown): Promise<AdminAnswer> => {
+    const answer = await sendRaw(url, {
+      method,
+      path: `/admin/v1${path}`,
+      headers: {
+        authorization: `Bearer ${adminKey}`,
+        'content-type': body === undefined ? undefined : 'application/json',
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    return { ...answer, json: JSON.parse(answer.text || '{}') as Record<string, unknown> }
+  }
+  return {
+    call,
+    issue: async (terms = {}) => {
+      const { status, json, text } = await call('POST', '/keys', terms)
+      if (status !== 201) throw new Error(`not issued: ${text}`)
+      return { id: String(json['id']), key: String(json['key']) }
+    },
+  }
+}
+
+const KEYS = fileURLToPath(new URL('../../src/keys-cli.js', import.meta.url))
+
+/** How it ended, and everything it said. */
+export type KeysRun = Pick<Exit, 'output' | 'errors'> & { readonly code: unknown }
+
+/** `npm run keys`, after its build. */
+export const keys = (
+  directory: string,
+  words: readonly string[],
+  variables: Readonly<Record<string, string>> = {},
+): Promise<KeysRun> =>
+  new Promise((resolve) => {
+    const env = { PATH: process.env['PATH'] ?? '', GATEWAY_DATA: join(directory, 'data'), ...variables }
+    execFile(process.execPath, [KEYS, ...words], { cwd: directory, env }, (error, output, errors) => {
+      resolve({ code: error === null ? 0 : error.code, output, errors })
+    })
+  })
+
+/** A gateway with issued keys, whose store is asked for them all the time. */
+export const CONFIGURATION = (adminKey = ADMIN_KEY, more = ''): string =>
+  `auth: { adminKey: "${adminKey}", keyRefreshMs: 100 }\n` +
+  `channels: [{ id: first, provider: p1, baseUrl: "http://127.0.0.1:1", credentials: x, models: ["gpt-4o"] }]\n${more}`
+
+/** A new directory of a gateway, with an empty store in it. To be removed by whoever asked for it. */
+export async function directoryWithStore(): Promise<string> {
+  const directory = await emptyDirectory()
+  await rename(await dataDirectory(), join(directory, 'data'))
+  return directory
+}
 
 /** The section of a configuration that has an operator and one caller. */
 export const ADMIN_SECTION = { auth: { keys: [{ id: 'test', key: TEST_KEY }], adminKey: ADMIN_KEY } }

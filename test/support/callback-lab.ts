@@ -1,14 +1,139 @@
+import { EventEmitter, once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { ConfigStore } from '../../src/config/config-store.js'
 import { parseConfig } from '../../src/config/load-config.js'
 import { createLogging } from '../../src/observability/logger.js'
 import { Database } from '../../src/storage/database.js'
 import { CallbackSender } from '../../src/tasks/callback-delivery.js'
 import { CallbackAttempt } from '../../src/tasks/callback-request.js'
-import { Clock } from '../../src/tasks/clock.js'
+import type { CallbackClaim, CallbackDelivery, CallbackOutcome } from '../../src/tasks/callback.repository.js'
+import { Clock } from '../../src/tasks/wake-timer.js'
 import { GuardedClient } from '../../src/upstream/safe-fetch.js'
 import type { ResolveHost } from '../../src/upstream/ssrf-guard.js'
-import { CallbackOutbox } from './callback-outbox.js'
-import { CallbackReceiver } from './callback-receiver.js'
+import { MemoryCallbackRepository, MemoryStore } from './memory-store.js'
+
+/** An outbox in memory of its own; what a sender does with it can be waited for, and made to fail. */
+export class CallbackOutbox extends MemoryCallbackRepository {
+  /** Each call takes the first of these, and rejects with it. */
+  readonly claimFailures: Error[] = []
+  readonly settleFailures: Error[] = []
+  claims = 0
+  private readonly rows: MemoryStore['deliveries']
+  private readonly events = new EventEmitter()
+
+  constructor() {
+    const store = new MemoryStore()
+    super(store)
+    this.rows = store.deliveries
+  }
+
+  add(row: Pick<CallbackDelivery, 'webhookId' | 'url'> & Partial<CallbackDelivery>): void {
+    const delivery = {
+      taskId: `task of ${row.webhookId}`,
+      ownerId: 'owner',
+      body: `{"task_id":"${row.webhookId}"}`,
+      attempts: 0,
+      createdAtMs: 0,
+      nextAttemptAtMs: 0,
+      ...row,
+    }
+    this.rows.set(row.webhookId, { delivery, lockedUntilMs: 0 })
+  }
+
+  row(webhookId: string): CallbackDelivery {
+    const row = this.rows.get(webhookId)
+    if (row === undefined) throw new Error(`no delivery ${webhookId}`)
+    return row.delivery
+  }
+
+  /** Resolves once the condition holds after an attempt was recorded, or failed to be. */
+  async until(condition: () => boolean): Promise<void> {
+    while (!condition()) await once(this.events, 'settled')
+  }
+
+  /** Resolves at the next claim. */
+  async claimed(): Promise<void> {
+    await once(this.events, 'claimed')
+  }
+
+  override claimDue(claim: CallbackClaim): Promise<readonly CallbackDelivery[]> {
+    this.claims++
+    setImmediate(() => this.events.emit('claimed'))
+    const failure = this.claimFailures.shift()
+    return failure === undefined ? super.claimDue(claim) : Promise.reject(failure)
+  }
+
+  override settle(webhookId: string, outcome: CallbackOutcome): Promise<void> {
+    setImmediate(() => this.events.emit('settled'))
+    const failure = this.settleFailures.shift()
+    return failure === undefined ? super.settle(webhookId, outcome) : Promise.reject(failure)
+  }
+}
+
+export interface ReceivedCallback {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+export type ReceiverAnswer = (response: ServerResponse, received: ReceivedCallback) => void
+
+/** A caller's own server: keeps what it is sent, and answers as the test says. */
+export class CallbackReceiver {
+  readonly received: ReceivedCallback[] = []
+  /** By default every callback is taken. */
+  answer: ReceiverAnswer = (response) => response.writeHead(204).end()
+  underWay = 0
+  mostUnderWay = 0
+  private readonly events = new EventEmitter()
+  private readonly server = createServer((request, response) => {
+    this.mostUnderWay = Math.max(this.mostUnderWay, ++this.underWay)
+    response.once('close', () => this.underWay--)
+    const pieces: Buffer[] = []
+    request.on('data', (piece: Buffer) => pieces.push(piece))
+    request.on('end', () => {
+      const received = { path: request.url ?? '', headers: request.headers, body: Buffer.concat(pieces).toString() }
+      this.received.push(received)
+      this.answer(response, received)
+      this.events.emit('received')
+    })
+  })
+
+  /** On a free port unless one is named. */
+  static async start(port = 0): Promise<CallbackReceiver> {
+    const receiver = new CallbackReceiver()
+    receiver.server.listen(port, '127.0.0.1')
+    await once(receiver.server, 'listening')
+    return receiver
+  }
+
+  /** `127.0.0.1:<port>`, as `ssrf.allow` takes it. */
+  get host(): string {
+    return `127.0.0.1:${(this.server.address() as AddressInfo).port}`
+  }
+
+  url(path = '/hook'): string {
+    return `http://${this.host}${path}`
+  }
+
+  /** The `webhook-id` of everything received so far. */
+  get webhookIds(): unknown[] {
+    return this.received.map(({ headers }) => headers['webhook-id'])
+  }
+
+  /** Resolves once so many callbacks have come. */
+  async has(count: number): Promise<void> {
+    while (this.received.length < count) await once(this.events, 'received')
+  }
+
+  async close(): Promise<void> {
+    const closed = once(this.server, 'close')
+    this.server.close()
+    this.server.closeAllConnections()
+    await closed
+  }
+}
 
 export const CALLBACK_SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 

@@ -1,35 +1,230 @@
+import { crc32, deflateRawSync, deflateSync } from 'node:zlib'
 import {
-  expandingPage,
-  manyAttributes,
-  manyElements,
-  nestedElements,
-  reopenedFormatting,
-  spanningCells,
-  unfinished,
-} from './markup-bombs.js'
-import {
-  bracketFormat,
-  expandingEntities,
-  farCells,
-  honestArchive,
-  lyingArchive,
-  manyParts,
-  nestedTables,
-  packedParagraphs,
-} from './office-bombs.js'
-import {
-  brokenFont,
-  claimedPages,
-  dottedLine,
-  drawnDoubling,
-  endlessPageTree,
-  hugeCharacterMap,
-  hugeDeclarations,
-  hugePicture,
-  hugePredictor,
-  manyPages,
-  stackedFlate,
-} from './pdf-bombs.js'
+  deflated,
+  HELVETICA,
+  onePage,
+  pdfFile,
+  rawDeflatedBetween,
+  showing,
+  streamOf,
+  type ZipEntry,
+  zipFile,
+} from './document-bomb-files.js'
+
+const page = (body: string): Buffer => Buffer.from(`<!DOCTYPE html><html><head><title>t</title></head><body>${body}`)
+
+/** A million elements, each in the one before. */
+const nestedElements = (tag = 'div', depth = 1_000_000): Buffer => page(`<${tag}>`.repeat(depth) + 'The end.')
+
+/** As many side by side. */
+const manyElements = (count = 1_500_000): Buffer => page('<p>a<b>b</b>'.repeat(count))
+
+/** Formatting that is opened anew in every paragraph, as the standard has it: the square of what is written. */
+const reopenedFormatting = (count = 60_000): Buffer =>
+  page(Array.from({ length: count }, (_, index) => `<p><font color="${index}">`).join(''))
+
+/** One element with a million attributes. */
+const manyAttributes = (count = 1_000_000): Buffer =>
+  page(`<p ${Array.from({ length: count }, (_, index) => `a${index}=b`).join(' ')}>text`)
+
+/** A hundred thousand cells that each span a thousand rows and a thousand columns. */
+const spanningCells = (count = 100_000): Buffer =>
+  page(`<table>${'<tr><td rowspan="1000" colspan="1000">cell</td></tr>'.repeat(count)}</table>`)
+
+/** Document types whose entities grow; no reader of HTML may follow them. */
+const expandingPage = (): Buffer => {
+  const levels = Array.from({ length: 9 }, (_, level) => `<!ENTITY e${level + 1} "${`&e${level};`.repeat(10)}">`)
+  return Buffer.from(`<?xml version="1.0"?><!DOCTYPE html [<!ENTITY e0 "laugh">${levels.join('')}]><html><body>&e9;`)
+}
+
+/** Nothing but beginnings of what never ends. */
+const unfinished = (text: string, bytes = 10_000_000): Buffer => page(text.repeat(Math.floor(bytes / text.length)))
+
+const GIBIBYTE = 1_073_741_824
+const XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
+const OFFICE = 'http://schemas.openxmlformats.org'
+const WORD_NAMESPACE = `xmlns:w="${OFFICE}/wordprocessingml/2006/main"`
+const WORD_TYPE = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml'
+const SHEET_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml'
+
+const entry = (name: string, text: string): ZipEntry => ({
+  name,
+  data: deflateRawSync(Buffer.from(text)),
+  claimedBytes: Buffer.byteLength(text),
+  checksum: crc32(text),
+})
+
+function around(main: string, type: string, others: readonly ZipEntry[]): Buffer {
+  const types = `${XML}<Types xmlns="${OFFICE}/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/><Override PartName="/${main}" ContentType="${type}"/></Types>`
+  const relations = `${XML}<Relationships xmlns="${OFFICE}/package/2006/relationships"><Relationship Id="r1" Type="${OFFICE}/officeDocument/2006/relationships/officeDocument" Target="${main}"/></Relationships>`
+  return zipFile([entry('[Content_Types].xml', types), entry('_rels/.rels', relations), ...others])
+}
+
+const word = (document: ZipEntry, others: readonly ZipEntry[] = []): Buffer =>
+  around('word/document.xml', WORD_TYPE, [document, ...others])
+
+const PARAGRAPH = '<w:p><w:r><w:t>A line of text.</w:t></w:r></w:p>'
+const paragraphs = (text: string): string => `${XML}<w:document ${WORD_NAMESPACE}><w:body>${text}</w:body></w:document>`
+
+function swollen(claimedBytes: number): ZipEntry {
+  const [head = '', tail = ''] = paragraphs('|').split('|')
+  return { name: 'word/document.xml', data: rawDeflatedBetween(head, 1024, tail), claimedBytes }
+}
+
+/** One mebibyte that inflates to a gibibyte, and says so. */
+const honestArchive = (): Buffer => word(swollen(GIBIBYTE))
+
+/** The same, but says that it is small. */
+const lyingArchive = (): Buffer => word(swollen(1000))
+
+/** Twenty-four megabytes of paragraphs, true in every respect: within the limit of bytes, and half a million objects. */
+const packedParagraphs = (): Buffer =>
+  word(entry('word/document.xml', paragraphs(PARAGRAPH.repeat(Math.floor(24_000_000 / PARAGRAPH.length)))))
+
+/** Sixty thousand parts. */
+function manyParts(): Buffer {
+  const { data, claimedBytes } = entry('', '')
+  const others = Array.from({ length: 60_000 }, (_, index) => ({ name: `word/media/${index}.xml`, data, claimedBytes }))
+  return word(entry('word/document.xml', paragraphs(PARAGRAPH)), others)
+}
+
+/** Nine levels of ten: a thousand million words out of a kilobyte. */
+function expandingEntities(): Buffer {
+  const levels = Array.from({ length: 9 }, (_, level) => `<!ENTITY e${level + 1} "${`&e${level};`.repeat(10)}">`).join(
+    '',
+  )
+  const text = `${XML}<!DOCTYPE w:document [<!ENTITY e0 "laugh ">${levels}]><w:document ${WORD_NAMESPACE}><w:body><w:p><w:r><w:t>&e9;</w:t></w:r></w:p></w:body></w:document>`
+  return word(entry('word/document.xml', text))
+}
+
+/** Tables within tables, a hundred thousand deep. */
+const nestedTables = (depth = 100_000): Buffer =>
+  word(
+    entry(
+      'word/document.xml',
+      paragraphs(`${'<w:tbl><w:tr><w:tc>'.repeat(depth)}${PARAGRAPH}${'</w:tc></w:tr></w:tbl>'.repeat(depth)}`),
+    ),
+  )
+
+/** A workbook of one sheet with this `sheetData`, and with these styles. */
+function workbook(sheetData: string, styles = ''): Buffer {
+  const main = `xmlns="${OFFICE}/spreadsheetml/2006/main"`
+  const related = (id: string, type: string, target: string): string =>
+    `<Relationship Id="${id}" Type="${OFFICE}/officeDocument/2006/relationships/${type}" Target="${target}"/>`
+  const book = `${XML}<workbook ${main} xmlns:r="${OFFICE}/officeDocument/2006/relationships"><sheets><sheet name="S" sheetId="1" r:id="r1"/></sheets></workbook>`
+  const relations = `${XML}<Relationships xmlns="${OFFICE}/package/2006/relationships">${related('r1', 'worksheet', 'worksheets/sheet1.xml')}${related('r2', 'styles', 'styles.xml')}</Relationships>`
+  return around('xl/workbook.xml', SHEET_TYPE, [
+    entry('xl/workbook.xml', book),
+    entry('xl/_rels/workbook.xml.rels', relations),
+    entry('xl/worksheets/sheet1.xml', `${XML}<worksheet ${main}>${sheetData}</worksheet>`),
+    entry('xl/styles.xml', `${XML}<styleSheet ${main}>${styles}</styleSheet>`),
+  ])
+}
+
+/** A sheet with two cells, at its opposite corners: seventeen thousand million between them. */
+const farCells = (): Buffer =>
+  workbook(
+    '<dimension ref="A1:XFD1048576"/><sheetData><row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>2</v></c></row></sheetData>',
+  )
+
+/** A kilobyte or two: a number format of opening brackets, and a thousand styles that use it. */
+const bracketFormat = (): Buffer =>
+  workbook(
+    '<sheetData><row r="1"><c r="A1" s="1"><v>1</v></c></row></sheetData>',
+    `<numFmts><numFmt numFmtId="164" formatCode="${'['.repeat(50_000)}"/></numFmts><cellXfs>${'<xf numFmtId="164"/>'.repeat(1000)}</cellXfs>`,
+  )
+
+const TEXT = showing('(A line of text that can be read.)')
+
+/** A page whose lines are dots without end, as those that lead to a page number, and lead nowhere. */
+const dottedLine = (): Buffer => onePage(streamOf(showing(`(A line ${'.'.repeat(200_000)}!)`)))
+
+/** A few kilobytes whose content is two gibibytes of white space. */
+const stackedFlate = (): Buffer =>
+  onePage(streamOf(deflateSync(deflated(2048), { level: 9 }), '/Filter [/FlateDecode /FlateDecode]'))
+
+/** Every page an object of its own, all of them real. */
+function manyPages(pages = 200_000): Buffer {
+  const kids = Array.from({ length: pages }, (_, index) => `${index + 3} 0 R`).join(' ')
+  const page = '<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>'
+  return pdfFile([
+    '<< /Type /Catalog /Pages 2 0 R >>',
+    `<< /Type /Pages /Count ${pages} /Kids [${kids}] >>`,
+    ...Array.from({ length: pages }, () => page),
+  ])
+}
+
+/** One page that says it is a hundred million. */
+const claimedPages = (): Buffer =>
+  Buffer.from(onePage(streamOf(TEXT)).toString('latin1').replace('/Count 1', '/Count 100000000'), 'latin1')
+
+/** A node of the page tree that is its own child, and says it has no end. */
+const endlessPageTree = (): Buffer =>
+  pdfFile(['<< /Type /Catalog /Pages 2 0 R >>', '<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 400 >>'])
+
+/** A picture of ten thousand million pixels, a predictor of two thousand million columns, on a page with text. */
+function hugePicture(): Buffer {
+  const picture = streamOf(
+    deflated(64),
+    '/Type /XObject /Subtype /Image /Width 100000 /Height 100000 /ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter /FlateDecode',
+  )
+  const content = Buffer.concat([TEXT, Buffer.from(' q 600 0 0 800 0 0 cm /P Do Q')])
+  return onePage(streamOf(content), HELVETICA, [picture], '/XObject << /P 6 0 R >>')
+}
+
+const hugePredictor = (): Buffer =>
+  onePage(
+    streamOf(
+      deflateSync(TEXT),
+      '/Filter /FlateDecode /DecodeParms << /Predictor 15 /Columns 2000000000 /Colors 4 /BitsPerComponent 16 >>',
+    ),
+  )
+
+/** The length of a stream, the size of the cross-reference table and its first section, all of them lies. */
+const hugeDeclarations = (): Buffer =>
+  Buffer.from(
+    onePage({ dictionary: '<< /Length 99999999999 >>', stream: TEXT })
+      .toString('latin1')
+      .replace(/xref\n0 \d+/, 'xref\n0 4294967295')
+      .replace(/\/Size \d+/, '/Size 2147483647'),
+    'latin1',
+  )
+
+/** Forms that draw each other twice: 2^40 times the innermost. */
+function drawnDoubling(levels = 40): Buffer {
+  const form = (level: number) =>
+    streamOf(
+      Buffer.from(level === levels ? TEXT : '/N Do /N Do'),
+      `/Type /XObject /Subtype /Form /BBox [0 0 600 800] /Resources << /Font << /F 5 0 R >> /XObject << /N ${level + 7} 0 R >> >>`,
+    )
+  const forms = Array.from({ length: levels + 1 }, (_, level) => form(level))
+  return onePage(streamOf(Buffer.from('/N Do')), HELVETICA, forms, '/XObject << /N 6 0 R >>')
+}
+
+const composite = (encoding: string, toUnicode: string): string =>
+  `<< /Type /Font /Subtype /Type0 /BaseFont /X /Encoding ${encoding} /ToUnicode ${toUnicode} /DescendantFonts [<< /Type /Font /Subtype /CIDFontType2 /BaseFont /X /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) /Supplement 0 >> /DW 1000 >>] >>`
+
+/** Character maps whose ranges hold every number there is. */
+function hugeCharacterMap(): Buffer {
+  const ranges = Array.from({ length: 100 }, () => '<00000000> <FFFFFFFF> <0041>').join('\n')
+  const map = Buffer.from(
+    `/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00000000> <FFFFFFFF> endcodespacerange 100 beginbfrange\n${ranges}\nendbfrange 100 begincidrange\n${ranges.replaceAll('<0041>', '1')}\nendcidrange endcmap end`,
+  )
+  const text = streamOf(showing(`<${'00000041'.repeat(2000)}>`))
+  return onePage(text, composite('6 0 R', '6 0 R'), [streamOf(map, '/Type /CMap /CMapName /Bomb /UseCMap 6 0 R')])
+}
+
+/** A font program that inflates without end, and one of the kind that says it has four thousand million glyphs. */
+function brokenFont(): Buffer {
+  const descriptor =
+    '<< /Type /FontDescriptor /FontName /X /Flags 4 /FontBBox [0 0 1000 1000] /ItalicAngle 0 /Ascent 800 /Descent -200 /CapHeight 700 /StemV 80 /FontFile2 7 0 R >>'
+  const font =
+    '<< /Type /Font /Subtype /TrueType /BaseFont /X /FirstChar 0 /LastChar 2000000000 /Widths [500] /FontDescriptor 6 0 R >>'
+  return onePage(streamOf(TEXT), font, [
+    descriptor,
+    streamOf(deflated(1024), '/Filter /FlateDecode /Length1 4294967295'),
+  ])
+}
 
 /** Nothing tells these beforehand: whichever of memory and time is used up first ends their reader. */
 const EXHAUSTING = [422, 504] as const

@@ -1,7 +1,14 @@
 import type { ReadMetadata } from '../../src/providers/contract.js'
-import { type DocumentTarget, startDocumentTarget } from './document-target.js'
-import { startGateway, type TestGateway, type TestGatewayOptions } from './gateway.js'
-import { type RawAnswer, type RawRequest, sendRaw } from './raw-http.js'
+import { type DocumentTarget, pageOf, startDocumentTarget } from './document-stand-ins.js'
+import {
+  type RawAnswer,
+  type RawRequest,
+  sendRaw,
+  startGateway,
+  TEST_KEY,
+  type TestGateway,
+  type TestGatewayOptions,
+} from './gateway.js'
 import { openUpload, type SlowUpload } from './slow-uploads.js'
 import { MULTIPART, multipartBytes, type RawPart } from './upload-server.js'
 
@@ -81,3 +88,24 @@ export const documentPart = (content: string | Buffer, filename: string, content
     (contentType === undefined ? '' : `\r\nContent-Type: ${contentType}`),
   content,
 })
+
+export const NEWER = pageOf('Teapots', 'A teapot is a vessel in which tea is left to draw for a while.')
+
+const OTHER_KEY = 'other-gateway-key'
+/** The headers of a caller beside the usual one. */
+export const OTHER_CALLER = { authorization: `Bearer ${OTHER_KEY}` }
+
+/** A lab with two callers. */
+export const startDocumentCacheLab = (): Promise<DocumentLab> =>
+  startDocumentLab({
+    keys: [
+      { id: 'test', key: TEST_KEY },
+      { id: 'other', key: OTHER_KEY },
+    ],
+  })
+
+/** Whether a page was read before, as 0 or 1, and its title. */
+export const seenOf = async (reply: ReturnType<DocumentLab['parse']>): Promise<[number, string]> => {
+  const { metadata } = (await reply).body.data
+  return [metadata.cached, metadata.title]
+}

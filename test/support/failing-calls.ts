@@ -1,10 +1,205 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { expect } from '@jest/globals'
+import type { Fault, FaultName } from '@multi-model-gateway/sandbox/server/faults.js'
+import type { RecordedRequest } from '@multi-model-gateway/sandbox/server/recorded-request.js'
+import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
 import { Admission } from '../../src/overload/admission.js'
+import { ChannelHealth, type ChannelSnapshot } from '../../src/routing/circuit-breaker.js'
 import { eventually } from './eventually.js'
-import { startGateway, TEST_KEY, type TestGateway } from './gateway.js'
-import { type RawAnswer, sendRaw } from './raw-http.js'
+import {
+  CHAT_PATH,
+  chatText,
+  errorOf,
+  openRaw,
+  type RawAnswer,
+  type RawRequest,
+  sendRaw,
+  SPEECH_PATH,
+  speechText,
+  startGateway,
+  TEST_KEY,
+  type TestGateway,
+} from './gateway.js'
+import type { P1Gateway } from './provider-gateways.js'
 import { type RawUpstream, startRawUpstream } from './raw-upstream.js'
+
+/** A call whose upstream keeps the caller waiting, before or in the middle of its answer. */
+export interface LastingCall {
+  readonly name: string
+  readonly fault: 'hang' | 'stall'
+  readonly path: string
+  readonly body: string
+}
+
+const chatCall = { path: CHAT_PATH, body: chatText('#chunks=20', { stream: true }) }
+const audioCall = { path: SPEECH_PATH, body: speechText('#bytes=2000000', { response_format: 'pcm' }) }
+const eventsCall = {
+  path: SPEECH_PATH,
+  body: speechText('Hello, a sentence.', { model: 'gpt-4o-mini-tts', stream_format: 'sse' }),
+}
+
+export const LASTING_CALLS: readonly LastingCall[] = [
+  { name: 'before a chat completion is answered', fault: 'hang', path: CHAT_PATH, body: chatText('Hello') },
+  { name: 'in the middle of a chat completion', fault: 'stall', path: CHAT_PATH, body: chatText('Hello') },
+  { name: 'before a chat stream begins', fault: 'hang', ...chatCall },
+  { name: 'in the middle of a chat stream', fault: 'stall', ...chatCall },
+  { name: 'before a speech begins', fault: 'hang', ...audioCall },
+  { name: 'in the middle of raw audio', fault: 'stall', ...audioCall },
+  { name: 'in the middle of speech events', fault: 'stall', ...eventsCall },
+]
+
+export interface Departed {
+  readonly request: RecordedRequest
+  /** From the caller's leaving to the upstream's seeing it. */
+  readonly elapsedMs: number
+}
+
+/** Waits until the upstream has the request, lets the caller leave, and waits until the upstream sees that. */
+export async function timeAbort(simulator: Simulator, start: () => () => void): Promise<Departed> {
+  const arrived = simulator.nextRequest()
+  const aborted = simulator.nextAbort()
+  const leave = start()
+  await arrived
+  const leftAtMs = performance.now()
+  leave()
+  const request = await aborted
+  return { request, elapsedMs: performance.now() - leftAtMs }
+}
+
+/** Reads the first byte of an answer and then destroys the socket. */
+export async function readAndLeave(url: string, request: RawRequest): Promise<void> {
+  const response = await openRaw(url, request)
+  await once(response, 'data')
+  response.destroy()
+}
+
+/** What a refusal must say; all four keys of the error are compared. */
+export interface Refusal {
+  readonly status: number
+  readonly type?: string
+  readonly code: string | null
+  readonly param?: string | null
+  /** What the message must say; default: anything worth reading. */
+  readonly message?: RegExp
+}
+
+/** Sends the request and asserts that it was refused in these words before anything reached the upstream. */
+export async function expectRefused(
+  { gateway, simulator }: P1Gateway,
+  request: RawRequest,
+  refusal: Refusal,
+): Promise<void> {
+  const answer = await sendRaw(gateway.url, request)
+  const { status, type = 'invalid_request_error', code, param = null } = refusal
+  const error = errorOf(answer)
+  expect({ status: answer.status, ...error }).toEqual({
+    status,
+    type,
+    code,
+    param,
+    message: expect.any(String),
+  })
+  expect(error.message).toMatch(refusal.message ?? /^.{10}/)
+  expect(error.message.length).toBeLessThanOrEqual(512)
+  expect(answer.headers['content-type']).toBe('application/json')
+  expect(answer.headers['x-should-retry']).toBe('false')
+  expect(answer.headers['x-request-id']).toMatch(/^req_/)
+  expect(simulator.requests).toEqual([])
+}
+
+/** A JSON object nested this many levels deep, itself included. */
+export const nested = (levels: number): string => '{"a":'.repeat(levels - 1) + '{}' + '}'.repeat(levels - 1)
+
+/** How a channel does, as the gateway shows it. */
+export function channelOf({ application }: Pick<TestGateway, 'application'>, id: string): ChannelSnapshot {
+  const channel = application
+    .get(ChannelHealth)
+    .snapshot()
+    .find(({ channelId }) => channelId === id)
+  if (channel === undefined) throw new Error(`there is no channel ${id}`)
+  return channel
+}
+
+export const ask = ({ url }: Pick<TestGateway, 'url'>, text = 'Hello', more: object = {}): Promise<RawAnswer> =>
+  sendRaw(url, { path: CHAT_PATH, body: chatText(text, more) })
+
+/** A call that nobody has answered yet; returns the way to leave. */
+export function askAndWait({ url }: Pick<TestGateway, 'url'>, text = 'Hello'): () => void {
+  const leaving = new AbortController()
+  const headers = { authorization: `Bearer ${TEST_KEY}`, 'content-type': 'application/json' }
+  fetch(url + CHAT_PATH, { method: 'POST', headers, body: chatText(text), signal: leaving.signal }).catch(
+    () => undefined,
+  )
+  return () => {
+    leaving.abort()
+  }
+}
+
+export const times = <Result>(count: number, run: (index: number) => Result): Result[] =>
+  Array.from({ length: count }, (_, index) => run(index))
+
+/** Channel timeouts short enough to wait for, long enough for a busy machine. */
+export const SHORT_TIMEOUTS = { timeouts: { firstByteMs: 500, idleMs: 500 } }
+
+/** What a fault looks like to a caller before the first byte, in the columns of the chat and the audio dialect. */
+export interface FaultRow {
+  readonly fault: FaultName
+  readonly chatStatus: number
+  readonly audioStatus: number
+  readonly type: string
+  readonly code: string | null
+  /** The answer's `x-should-retry`. */
+  readonly shouldRetry?: 'false'
+  /** A piece of the upstream's own message that the caller sees; absent = the upstream's words stay inside. */
+  readonly words?: string
+}
+
+const no = { shouldRetry: 'false' } as const
+const failed = { chatStatus: 502, audioStatus: 500, type: 'upstream_error', code: 'upstream_failed' }
+const timedOut = { ...failed, chatStatus: 504, code: 'upstream_timeout', ...no }
+const caller = (status: number, audioStatus = status): Omit<FaultRow, 'fault' | 'code'> => ({
+  chatStatus: status,
+  audioStatus,
+  type: 'invalid_request_error',
+  ...no,
+})
+
+/** The caller's own faults: relayed in the upstream's words. */
+export const CALLER_FAULTS: readonly FaultRow[] = [
+  { fault: '400', ...caller(400), code: 'invalid_value', words: "Invalid value: '#400'." },
+  { fault: '404', ...caller(404, 400), code: 'model_not_found', words: 'does not exist' },
+  { fault: '413', ...caller(413), type: 'server_error', code: null, words: 'Maximum content size limit' },
+  { fault: '422', ...caller(422), code: null, words: 'could not be processed' },
+]
+
+/** The channel's credentials and balance: never the caller's business, and no retry of theirs helps. */
+export const ACCOUNT_FAULTS: readonly FaultRow[] = [
+  { fault: '401', ...failed, ...no },
+  { fault: '402', ...failed, ...no },
+  { fault: '403', ...failed, ...no },
+  { fault: 'quota', ...failed, ...no },
+]
+
+/** Failures that another channel may not have. A request that was sent and not answered may have been billed. */
+export const CHANNEL_FAULTS: readonly FaultRow[] = [
+  { fault: '500', ...failed },
+  { fault: '503', ...failed },
+  { fault: '529', ...failed },
+  { fault: 'html', ...failed },
+  { fault: 'malformed', ...failed },
+  { fault: 'empty', ...failed },
+  { fault: 'reset', ...failed, ...no },
+  { fault: 'hang', ...timedOut },
+]
+
+/** A 429 of the upstream with these headers. */
+export const tooManyRequests = (headers: Readonly<Record<string, string>>): Fault => ({
+  kind: 'status',
+  status: 429,
+  headers: { 'content-type': 'application/json', ...headers },
+  body: '{"error":{"message":"Slow down, org-canary1","type":"requests","param":null,"code":"rate_limit_exceeded"}}',
+})
 
 export const ANSWER =
   '{"id":"c","object":"chat.completion","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}'

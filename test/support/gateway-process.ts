@@ -1,9 +1,73 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+
+/** Below every range from which systems take ports by themselves: such a port is still free after its process died. */
+const PORTS = { lowest: 20_000, highest: 29_999 } as const
+
+/** A port of 127.0.0.1 for a process that keeps it over restarts. Drawn anew in each run: two runs must not meet. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(PORTS.lowest, PORTS.highest)
+    const server = createServer()
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => {
+        resolve(false)
+      })
+      server.listen(port, '127.0.0.1', () => {
+        resolve(true)
+      })
+    })
+    if (!isFree) continue
+    server.close()
+    await once(server, 'close')
+    return port
+  }
+}
+
+interface Part {
+  close(): Promise<unknown>
+}
+
+/** Has a part closed at last, and gives it back. */
+export type ClosedAtLast = <Started extends Part>(part: Started) => Started
+
+/**
+ * Starts what consists of several parts. `close` closes those that `start` has named, the last one first, every one of them
+ * though another cannot be closed, and rejects with what went wrong first. Where a step of `start` fails, they are closed at
+ * once, before this rejects with what went wrong.
+ */
+export async function startParts<Whole extends object>(
+  start: (closedAtLast: ClosedAtLast) => Promise<Whole>,
+): Promise<Whole & { close(): Promise<void> }> {
+  const parts: Part[] = []
+  const close = async (): Promise<void> => {
+    const closings: Promise<unknown>[] = []
+    for (const part of parts.splice(0).reverse()) {
+      const closing = part.close()
+      closings.push(closing)
+      await Promise.allSettled([closing])
+    }
+    await Promise.all(closings)
+  }
+  const closedAtLast: ClosedAtLast = (part) => {
+    parts.push(part)
+    return part
+  }
+  try {
+    return { ...(await start(closedAtLast)), close }
+  } catch (error) {
+    // Not what cannot be closed: why it did not start is what is to be read.
+    await close().catch(() => undefined)
+    throw error
+  }
+}
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 

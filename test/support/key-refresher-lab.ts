@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
 import { expect, jest } from '@jest/globals'
-import { newKey } from '../../src/auth/issued-key.js'
 import { KeyRefresher } from '../../src/auth/key-cache.js'
+import { newKey, type StoredKey, StoredKeys } from '../../src/auth/key-table.js'
 import type { KeyReading, KeyRepository } from '../../src/auth/key.repository.js'
-import { type StoredKey, StoredKeys } from '../../src/auth/stored-keys.js'
 import { ConfigStore } from '../../src/config/config-store.js'
 import { parseConfig } from '../../src/config/load-config.js'
 import type { GatewayConfig } from '../../src/config/settings.js'
-import { GatewayError } from '../../src/core/gateway-error.js'
+import { GatewayError } from '../../src/core/errors.js'
 
 export const SHA256 = createHash('sha256').update('a').digest('hex')
 export const START_MS = 1_800_000_000_000

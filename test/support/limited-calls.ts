@@ -1,14 +1,62 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { KeyLimits } from '../../src/config/access-config.js'
-import type { LimitName } from '../../src/core/limit-names.js'
-import type { ExpectedUse } from '../../src/core/quota.js'
+import type { KeyLimits } from '../../src/config/settings.js'
+import type { ExpectedUse, LimitName } from '../../src/core/quota.js'
 import { Call } from '../../src/core/request-context.js'
-import { MemoryWindows } from '../../src/limits/counters.js'
-import { LimitAccount } from '../../src/limits/limit-account.js'
-import { LocalLeases } from '../../src/limits/limit-leases.js'
-import { LimitLedger } from '../../src/limits/limit-ledger.js'
+import {
+  type Addition,
+  type LimitLeases,
+  type LimitWindows,
+  LocalLeases,
+  MemoryWindows,
+  type WindowHome,
+  type WindowState,
+} from '../../src/limits/counters.js'
+import { LimitAccount, LimitLedger } from '../../src/limits/limit-account.js'
 import { CallAllowance, type CallKind } from '../../src/limits/request-quota.js'
-import { AwaitedLeases, AwaitedWindows } from './awaited-limits.js'
+
+/** The windows of a process, whose answers come a little later, as those of Redis do. */
+class AwaitedWindows implements LimitWindows, WindowHome {
+  private readonly windows = new MemoryWindows()
+
+  async add(...asked: Parameters<LimitWindows['add']>): Promise<Addition | undefined> {
+    await Promise.resolve()
+    return { ...this.windows.add(...asked), home: this }
+  }
+
+  async debit(...asked: Parameters<LimitWindows['debit']>): Promise<WindowState | undefined> {
+    await Promise.resolve()
+    return this.windows.debit(...asked)
+  }
+
+  async giveBack(...asked: Parameters<WindowHome['giveBack']>): Promise<WindowState | undefined> {
+    await Promise.resolve()
+    return this.windows.giveBack(...asked)
+  }
+
+  async peek(...asked: Parameters<LimitWindows['peek']>): Promise<WindowState | undefined> {
+    await Promise.resolve()
+    return this.windows.peek(...asked)
+  }
+}
+
+/** The same for what is under way at one time. */
+class AwaitedLeases implements LimitLeases {
+  private readonly leases = new LocalLeases()
+
+  async take(...asked: Parameters<LimitLeases['take']>): Promise<boolean> {
+    await Promise.resolve()
+    return this.leases.take(...asked)
+  }
+
+  release(key: string, id: string): void {
+    this.leases.release(key, id)
+  }
+
+  async count(key: string): Promise<number> {
+    await Promise.resolve()
+    return this.leases.count(key)
+  }
+}
 
 const SCOPE = 'key:team-a'
 export const WORK: CallKind = { isWork: true, isSession: false }

@@ -1,10 +1,33 @@
 import Anthropic, { type ClientOptions } from '@anthropic-ai/sdk'
+import { expect } from '@jest/globals'
 import { startM1Simulator } from '@multi-model-gateway/sandbox/m1/m1.simulator.js'
-import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator.js'
+import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
 import Anthropic1 from 'anthropic-sdk-1'
-import { TEST_KEY, type TestGateway } from './gateway.js'
-import { UPSTREAM_KEY } from './p1-gateway.js'
-import { type ProviderLab, type ProviderLabOptions, startProviderLab } from './provider-gateways.js'
+import { type RawAnswer, TEST_KEY, type TestGateway } from './gateway.js'
+import { type ProviderLab, type ProviderLabOptions, startProviderLab, UPSTREAM_KEY } from './provider-gateways.js'
+
+export interface MessagesError {
+  readonly type: string
+  readonly error: { readonly type: string; readonly message: string }
+  readonly request_id: string
+}
+
+/** The whole body is compared: no other key may stand in it. */
+export function expectError(answer: RawAnswer, status: number, type: string, words: RegExp = /.{10}/): void {
+  const body = JSON.parse(answer.text) as MessagesError
+  expect({ status: answer.status, body }).toEqual({
+    status,
+    body: {
+      type: 'error',
+      error: { type, message: expect.stringMatching(words) },
+      request_id: answer.headers['request-id'],
+    },
+  })
+  expect(answer.headers['content-type']).toBe('application/json')
+  expect(answer.headers['x-request-id']).toBe(answer.headers['request-id'])
+  expect(answer.headers['request-id']).toMatch(/^req_[0-9a-f]{32}$/)
+  expect(answer.text).not.toMatch(/req_011|org-simulated|upstream-canary-key/)
+}
 
 export const MESSAGES = '/v1/messages'
 export const COUNT_TOKENS = '/v1/messages/count_tokens'

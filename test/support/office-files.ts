@@ -1,4 +1,25 @@
-import { strToU8, zipSync, type Zippable } from 'fflate'
+import { readTree } from '@multi-model-gateway/document-engine/html/html-parser.js'
+import { pageTraits, type PageTraits } from '@multi-model-gateway/document-engine/html/page-traits.js'
+import { textBlocks } from '@multi-model-gateway/document-engine/html/text-blocks.js'
+import type { EngineOutput } from '@multi-model-gateway/document-engine/model/document.js'
+import { readDocx } from '@multi-model-gateway/document-engine/office/docx.js'
+import { strToU8, type Zippable, zipSync } from 'fflate'
+
+/** What is known of a page before its blocks are judged. */
+export function traitsOf(html: string): PageTraits {
+  const tree = readTree(html)
+  return pageTraits(tree, textBlocks(tree.body))
+}
+
+/** The texts of the blocks that are marked. */
+export const markedTexts = ({ page }: PageTraits, isMarked: readonly boolean[]): string[] =>
+  page.blocks.filter((_, index) => isMarked[index] === true).map(({ text }) => text)
+
+const LIMITS = { pages: 500, decodedBytes: 5_000_000 }
+
+/** Has the engine read a Word document that may unpack to 5 MB. */
+export const readWord = (bytes: Uint8Array): Promise<EngineOutput> =>
+  readDocx({ bytes, contentType: '', name: 'x.docx', baseUrl: '' }, LIMITS)
 
 const OFFICE = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships'
 const PACKAGE = 'http://schemas.openxmlformats.org/package/2006/relationships'

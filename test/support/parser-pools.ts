@@ -1,12 +1,15 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { cp, mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { ConfigStore } from '../../src/config/config-store.js'
 import { parseConfig } from '../../src/config/load-config.js'
-import { Departure } from '../../src/core/departure.js'
+import { Departure } from '../../src/core/request-context.js'
 import { SpooledFile } from '../../src/core/spooled-file.js'
-import { ENGINE_ENTRY_PATH } from '../../src/document/engine-entry.js'
 import { ParserPool } from '../../src/document/parser-pool.js'
+import { ENGINE_ENTRY_PATH } from '../../src/document/parser-process.js'
 import type { ParsedDocument } from '../../src/document/parser.js'
 import { createLogging } from '../../src/observability/logger.js'
 
@@ -14,7 +17,7 @@ import { createLogging } from '../../src/observability/logger.js'
 export const FAKE_ENGINE = fileURLToPath(new URL('fake-engine.mjs', import.meta.url))
 
 /** The built one. Throws when there is none. */
-export function realEngine(): string {
+function realEngine(): string {
   if (existsSync(ENGINE_ENTRY_PATH)) return ENGINE_ENTRY_PATH
   throw new Error(`${ENGINE_ENTRY_PATH} is missing: run "npm run build" first ("npm test" does).`)
 }
@@ -128,3 +131,34 @@ export const isOnRecord = (pid: number): boolean => existsSync(`/proc/${pid}`)
 /** Those that the main thread of a process started and that are on record. */
 export const childrenOf = (pid: number): number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+
+/** What stands in for the readers: documents are commands here. */
+const ENGINE = `
+const output = (markdown) => ({
+  kind: 'text', html: '', markdown, pages: 1,
+  metadata: { title: '', description: '', keywords: '', siteName: String(process.pid), favicon: '' },
+})
+const kept = []
+const commands = {
+  echo: (text) => output(text),
+  spin: () => { process.stderr.write('begun'); for (;;); },
+  bytes: () => { for (;;) kept.push(Buffer.alloc(16_000_000, 1)) },
+  objects: () => { for (;;) kept.push({ one: kept.length, other: [kept.length] }) },
+  deep: () => { const dive = (level) => dive(level + 1) + 1; return output(String(dive(0))) },
+  forget: (text) => { void Promise.reject(new Error('forgotten')); return new Promise((resolve) => setTimeout(resolve, 10, output(text))) },
+  chatter: (text) => { console.log('x'.repeat(1_000_000)); console.error('y'.repeat(1_000_000)); return output(text) },
+}
+export async function readDocument({ bytes }) {
+  const [command, rest] = Buffer.from(bytes).toString().split(':')
+  return commands[command](rest)
+}
+`
+
+/** The process of the built engine with other readers in it; the directory is the caller's to remove. */
+export async function engineShell(): Promise<{ readonly directory: string; readonly entry: string }> {
+  const directory = await mkdtemp(join(tmpdir(), 'engine-shell-'))
+  await cp(dirname(realEngine()), directory, { recursive: true })
+  await writeFile(join(directory, 'package.json'), '{ "type": "module" }')
+  await writeFile(join(directory, 'engine.js'), ENGINE)
+  return { directory, entry: join(directory, 'process.js') }
+}

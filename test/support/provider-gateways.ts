@@ -1,3 +1,9 @@
+import { type P1SimulatorOptions, startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
+import { type P2SimulatorOptions, startP2Simulator } from '@multi-model-gateway/sandbox/p2/p2.simulator.js'
+import { type P3SimulatorOptions, startP3Simulator } from '@multi-model-gateway/sandbox/p3/p3.simulator.js'
+import { type P4SimulatorOptions, startP4Simulator } from '@multi-model-gateway/sandbox/p4/p4.simulator.js'
+import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
+import type { SocketSimulator } from '@multi-model-gateway/sandbox/server/websocket-protocol.js'
 import { startGateway, type TestGateway, type TestGatewayOptions } from './gateway.js'
 
 /** A gateway and the simulated upstreams behind it. */
@@ -61,4 +67,114 @@ export async function withLab<Lab extends { close: () => Promise<void> }>(
   } finally {
     await lab.close()
   }
+}
+
+/** The key the gateway uses at the simulators; a canary that must never reach a caller. */
+export const UPSTREAM_KEY = 'upstream-canary-key'
+
+export type P1Gateway = ProviderLab<Simulator>
+
+export interface P1GatewayOptions extends ProviderLabOptions {
+  readonly simulator?: P1SimulatorOptions
+}
+
+export const p1Channel = (id: string, simulator: Simulator, overrides: object = {}): object => ({
+  id,
+  provider: 'p1',
+  baseUrl: simulator.url,
+  credentials: UPSTREAM_KEY,
+  ...overrides,
+})
+
+export function startP1Gateway({ simulator, ...options }: P1GatewayOptions = {}): Promise<P1Gateway> {
+  const start = (): Promise<Simulator> => startP1Simulator({ apiKey: UPSTREAM_KEY, ...simulator })
+  return startProviderLab({ start, channel: p1Channel }, options)
+}
+
+export const withP1Gateway = (options: P1GatewayOptions, run: (lab: P1Gateway) => Promise<void>): Promise<void> =>
+  withLab(startP1Gateway(options), run)
+
+/** The pair the gateway uses at the simulators; canaries that must never reach a caller. */
+export const P2_APP_ID = 'canary-app-4711'
+export const P2_ACCESS_TOKEN = 'canary-token-0815'
+export const P2_UPSTREAM_KEY = `${P2_APP_ID}|${P2_ACCESS_TOKEN}`
+
+export const P2_MODEL = 'seed-tts-1.1'
+
+export type P2Gateway = ProviderLab<SocketSimulator>
+
+export interface P2GatewayOptions extends ProviderLabOptions {
+  readonly simulator?: P2SimulatorOptions
+}
+
+export const p2Channel = (id: string, simulator: SocketSimulator, overrides: object = {}): object => ({
+  id,
+  provider: 'p2',
+  baseUrl: simulator.url,
+  credentials: P2_UPSTREAM_KEY,
+  models: [P2_MODEL],
+  ...overrides,
+})
+
+export function startP2Gateway({ simulator, ...options }: P2GatewayOptions = {}): Promise<P2Gateway> {
+  const start = (): Promise<SocketSimulator> => startP2Simulator({ apiKey: P2_UPSTREAM_KEY, ...simulator })
+  return startProviderLab({ start, channel: p2Channel }, options)
+}
+
+export const withP2Gateway = (options: P2GatewayOptions, run: (lab: P2Gateway) => Promise<void>): Promise<void> =>
+  withLab(startP2Gateway(options), run)
+
+/** A speech request to P2 as JSON text. */
+export const p2Text = (input: string, more: object = {}): string =>
+  JSON.stringify({ model: P2_MODEL, input, voice: 'alloy', ...more })
+
+export type P3Gateway = ProviderLab<Simulator>
+
+export interface P3GatewayOptions extends ProviderLabOptions {
+  readonly simulator?: P3SimulatorOptions
+  /** Whether the gateway may fetch what the simulators link to, although they are private. Default true. */
+  readonly fetchesLinks?: boolean
+}
+
+export const p3Channel = (id: string, simulator: Simulator, overrides: object = {}): object => ({
+  id,
+  provider: 'p3',
+  baseUrl: simulator.url,
+  credentials: UPSTREAM_KEY,
+  ...overrides,
+})
+
+export function startP3Gateway({
+  simulator,
+  fetchesLinks = true,
+  ...options
+}: P3GatewayOptions = {}): Promise<P3Gateway> {
+  const start = (): Promise<Simulator> => startP3Simulator({ apiKey: UPSTREAM_KEY, ...simulator })
+  const sections = (simulators: readonly Simulator[]): object => ({
+    ssrf: { allow: fetchesLinks ? simulators.map(({ url }) => new URL(url).host) : [] },
+  })
+  return startProviderLab({ start, channel: p3Channel, sections }, options)
+}
+
+export const P3_MODEL = 'speech-02-hd'
+
+/** A speech request to P3 as JSON text. */
+export const p3Text = (input: string, more: object = {}): string =>
+  JSON.stringify({ model: P3_MODEL, input, voice: 'alloy', ...more })
+
+export interface P4GatewayOptions extends ProviderLabOptions {
+  readonly simulator?: P4SimulatorOptions
+}
+
+export function startP4Gateway({ simulator, ...options }: P4GatewayOptions = {}): Promise<ProviderLab<Simulator>> {
+  const prefix = simulator?.mode === 'openai' ? '' : '/openai'
+  const start = (): Promise<Simulator> => startP4Simulator({ apiKey: UPSTREAM_KEY, ...simulator })
+  const channel = (id: string, { url }: Simulator, overrides: object = {}): object => ({
+    id,
+    provider: 'p4',
+    baseUrl: url + prefix,
+    credentials: UPSTREAM_KEY,
+    ...overrides,
+  })
+  return startProviderLab({ start, channel }, options)
 }

@@ -1,7 +1,124 @@
 import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, request } from 'node:http'
+import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from 'node:net'
+import { GatewayError } from '../../src/core/errors.js'
 import { Call } from '../../src/core/request-context.js'
 import type { UpstreamTarget } from '../../src/upstream/upstream-client.js'
+
+/** The error this work fails with. Throws when it does not fail, or with an error that is none of the gateway's. */
+export async function failureOf(work: Promise<unknown>): Promise<GatewayError> {
+  const error: unknown = await work.then(
+    () => new Error('it did not fail'),
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof GatewayError)) throw error
+  return error
+}
+
+/** What no caller may make the gateway fetch, by what it leads to; `port` is one on which somebody listens here. */
+export const FORBIDDEN_URLS: readonly (readonly [name: string, url: (port: number) => string])[] = [
+  ['this machine', (port) => `http://127.0.0.1:${port}/`],
+  ['this machine by name', (port) => `http://localhost:${port}/`],
+  ['this machine in decimal', (port) => `http://2130706433:${port}/`],
+  ['this machine in octal', (port) => `http://0177.0.0.1:${port}/`],
+  ['this machine in hex, shortened', (port) => `http://0x7f.1:${port}/`],
+  ['this machine in full-width digits', (port) => `http://１２７.0.0.1:${port}/`],
+  ['this machine over IPv6', (port) => `http://[::1]:${port}/`],
+  ['this machine, IPv4 mapped', (port) => `http://[::ffff:127.0.0.1]:${port}/`],
+  ['this machine over NAT64', (port) => `http://[64:ff9b::7f00:1]:${port}/`],
+  ['another address of this machine', (port) => `http://127.8.9.10:${port}/`],
+  ['the unspecified address', (port) => `http://0.0.0.0:${port}/`],
+  ['the unspecified address over IPv6', (port) => `http://[::]:${port}/`],
+  ['a private network', () => 'http://10.0.0.7/'],
+  ['another private network', () => 'https://192.168.1.1/'],
+  ['a unique local address', () => 'http://[fd00:ec2::254]/'],
+  ['the metadata service of a cloud', () => 'http://169.254.169.254/latest/meta-data/'],
+  ['a shared network', () => 'https://100.64.0.1/'],
+  ['a port of another protocol', () => 'http://93.184.216.34:25/'],
+]
+
+const PREFIX = '/edge'
+
+/** The reverse proxy under whose address a gateway is known in public. */
+export interface PublicEdge {
+  /** What `server.publicUrl` is; has a path of its own. */
+  readonly url: string
+  /** To be called once the gateway listens. */
+  leadTo(gatewayUrl: string): void
+  /** Requests so far. */
+  readonly requests: number
+  close(): Promise<void>
+}
+
+export async function startPublicEdge(): Promise<PublicEdge> {
+  let gateway = ''
+  let requests = 0
+  const server = createServer((incoming, outgoing) => {
+    const { method, headers, url = '' } = incoming
+    requests++
+    const target = new URL(gateway + url.slice(PREFIX.length))
+    const forwarded = request(target, { method, headers, agent: false }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 0, answer.headers)
+      answer.pipe(outgoing)
+    })
+    forwarded.on('error', () => outgoing.destroy())
+    incoming.pipe(forwarded)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${PREFIX}`,
+    leadTo: (gatewayUrl) => {
+      gateway = gatewayUrl
+    },
+    get requests() {
+      return requests
+    },
+    close: async () => {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+/** A server at every address of this machine that counts who comes; it answers every request with 200. */
+export interface UntouchedServer {
+  readonly port: number
+  /** Connections accepted so far. */
+  readonly accepted: number
+  close(): Promise<void>
+}
+
+export async function startUntouchedServer(): Promise<UntouchedServer> {
+  let accepted = 0
+  const server = createNetServer((socket) => {
+    accepted++
+    socket.on('error', () => undefined)
+    socket.once('data', () => {
+      socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok')
+    })
+  })
+  // Both families where the machine has them.
+  await listen(server, '::').catch(() => listen(server, '0.0.0.0'))
+  return {
+    port: (server.address() as AddressInfo).port,
+    get accepted() {
+      return accepted
+    },
+    close: async () => {
+      const closed = once(server, 'close')
+      server.close()
+      await closed
+    },
+  }
+}
+
+async function listen(server: Server, host: string): Promise<void> {
+  server.listen(0, host)
+  await once(server, 'listening')
+}
 
 /** A TCP server that hands each request head to the test, which answers with whatever bytes it likes. */
 export interface RawUpstream {
@@ -15,7 +132,7 @@ export interface RawUpstream {
 export async function startRawUpstream(onRequest: (socket: Socket, head: string) => void): Promise<RawUpstream> {
   const sockets = new Set<Socket>()
   let accepted = 0
-  const server = createServer((socket) => {
+  const server = createNetServer((socket) => {
     accepted++
     sockets.add(socket)
     let received = ''

@@ -1,5 +1,12 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
+import { type AudioFormat, speak } from '@multi-model-gateway/sandbox/realtime/audio-format.js'
+import type { RealtimeDialect } from '@multi-model-gateway/sandbox/realtime/realtime-dialect.js'
+import {
+  type RealtimeSimulator,
+  startRealtimeSimulator,
+} from '@multi-model-gateway/sandbox/realtime/realtime.simulator.js'
 import { WebSocket } from 'ws'
 
 /** Longer than any handshake takes that comes to something; one that is never answered must not hold a test for ever. */
@@ -136,4 +143,115 @@ function parse(data: Buffer): RealtimeEvent | undefined {
   } catch {
     return undefined
   }
+}
+
+/** The realtime simulator and one client of it. */
+class RealtimeSimulatorLab {
+  simulator!: RealtimeSimulator
+  probe!: RealtimeProbe
+
+  /** Starts the simulator and connects to it as a client of its dialect does. */
+  readonly connect = async (dialect: RealtimeDialect, options: { paceMs?: number } = {}): Promise<void> => {
+    this.simulator = await startRealtimeSimulator({ apiKey: 'test-key', dialect, ...options })
+    const headers = dialect === 'beta' ? { 'openai-beta': 'realtime=v1' } : {}
+    this.probe = await RealtimeProbe.open({ url: this.simulator.url, headers })
+  }
+
+  async close(): Promise<void> {
+    await this.probe.close()
+    await this.simulator.close()
+  }
+
+  /** The error that answers this event, which is sent with the id `ev_1`. */
+  readonly refusal = async (event: RealtimeEvent): Promise<RealtimeEvent> => {
+    this.probe.send({ ...event, event_id: 'ev_1' })
+    return (await this.probe.next('error'))['error'] as RealtimeEvent
+  }
+}
+
+/** A session that is spoken with in text. */
+export class ConversationLab extends RealtimeSimulatorLab {
+  readonly start = async (dialect: RealtimeDialect, options: { paceMs?: number } = {}): Promise<void> => {
+    await this.connect(dialect, options)
+    await this.probe.next(dialect === 'beta' ? 'conversation.created' : 'session.created')
+  }
+
+  /** Adds a message of the user; `more` lies over the item. */
+  readonly say = (text: string, more: object = {}): void => {
+    const item = { type: 'message', role: 'user', content: [{ type: 'input_text', text }], ...more }
+    this.probe.send({ type: 'conversation.item.create', item })
+  }
+}
+
+/** The setting that lets a response be text alone. */
+export const textIn = (dialect: RealtimeDialect): object =>
+  dialect === 'ga' ? { output_modalities: ['text'] } : { modalities: ['text'] }
+
+/** The first event that tells of a new item. */
+export const nameIn = (dialect: RealtimeDialect): string =>
+  dialect === 'ga' ? 'conversation.item.added' : 'conversation.item.created'
+
+export const responseOf = (event: RealtimeEvent | undefined): RealtimeEvent => event?.['response'] as RealtimeEvent
+
+export const TOOL = { type: 'function', name: 'get_weather', parameters: { type: 'object', properties: {} } }
+
+/** A session whose settings are changed. */
+export class SessionUpdateLab extends RealtimeSimulatorLab {
+  readonly start = async (dialect: RealtimeDialect): Promise<void> => {
+    await this.connect(dialect)
+    await this.probe.next('session.created')
+  }
+
+  /** The error that answers the update. */
+  readonly updateRefusal = (session: unknown): Promise<RealtimeEvent> =>
+    this.refusal({ type: 'session.update', session })
+
+  /** The session after the update. */
+  readonly updated = async (session: unknown): Promise<RealtimeEvent> => {
+    this.probe.send({ type: 'session.update', session })
+    const event = await this.probe.next('session.updated')
+    return event['session'] as RealtimeEvent
+  }
+}
+
+export const FRAME_BYTES = 4800
+export const TRANSCRIPTION = 'conversation.item.input_audio_transcription'
+
+/** A session that is spoken with in audio. */
+export class SpokenTurnLab extends RealtimeSimulatorLab {
+  /** Connects and gives the session these settings. */
+  readonly start = async (dialect: RealtimeDialect, session: object, paceMs = 0): Promise<void> => {
+    await this.connect(dialect, { paceMs })
+    const settings = dialect === 'ga' ? { type: 'realtime', ...session } : session
+    this.probe.send({ type: 'session.update', session: settings })
+    await this.probe.next('session.updated')
+  }
+
+  /** Sends audio, cut into events of this size. */
+  readonly append = (audio: Buffer, pieceBytes?: number): void => {
+    appendAudio(this.probe, audio, pieceBytes)
+  }
+}
+
+/** Sends audio, cut into events of this size. */
+export function appendAudio(probe: RealtimeProbe, audio: Buffer, pieceBytes = FRAME_BYTES): void {
+  for (let at = 0; at < audio.length; at += pieceBytes) {
+    const piece = audio.subarray(at, at + pieceBytes)
+    probe.send({ type: 'input_audio_buffer.append', audio: piece.toString('base64') })
+  }
+}
+
+/** Spoken words between two silences. */
+export function spoken(format: AudioFormat = 'pcm16', silenceMs = 500): Buffer {
+  const silence = { pcm16: Buffer.alloc(48 * silenceMs), g711_ulaw: Buffer.alloc(8 * silenceMs, 0xff) }
+  const quiet = format === 'g711_alaw' ? Buffer.alloc(8 * silenceMs, 0xd5) : silence[format]
+  return Buffer.concat([quiet, ...speak('What is the weather', format, 1), quiet])
+}
+
+export const sha = (audio: Buffer): string => createHash('sha1').update(audio).digest('hex').slice(0, 12)
+
+/** What the answer says that this `response.done` ends. */
+export function transcriptOf(done: RealtimeEvent): unknown {
+  return (done as { response: { output: { content: { transcript: string }[] }[] } }).response.output[0]?.content[0]
+    ?.transcript
 }

@@ -1,3 +1,72 @@
+import { isRecord } from '../../src/core/validation-rules.js'
+import { checkClientEvent, type ClientEventLimits, isEventRefusal } from '../../src/dialects/realtime/client-events.js'
+import type { ClientDialect, RealtimeDialect } from '../../src/dialects/realtime/dialect.js'
+import type { EventRefusal } from '../../src/dialects/realtime/session-rules.js'
+import { RealtimeTranslator } from '../../src/dialects/realtime/translator.js'
+
+/** The frame that is sent on. Throws when the event is refused. */
+export function accepted(
+  text: string | Buffer,
+  dialect: RealtimeDialect = 'beta',
+  limits: ClientEventLimits = {},
+): Buffer {
+  const judged = checkClientEvent(Buffer.from(text), dialect, limits)
+  if (isEventRefusal(judged)) throw new Error(`${judged.code}: ${judged.message}`)
+  return judged.frame
+}
+
+/** The refusal. Throws when the event is accepted. */
+export function refused(
+  text: string | Buffer,
+  dialect: RealtimeDialect = 'beta',
+  limits: ClientEventLimits = {},
+): EventRefusal {
+  const judged = checkClientEvent(Buffer.from(text), dialect, limits)
+  if (!isEventRefusal(judged)) throw new Error(`accepted: ${judged.type}`)
+  return judged
+}
+
+export const update = (session: string): string => `{"type":"session.update","event_id":"ev_1","session":${session}}`
+export const create = (response: string): string =>
+  `{"type":"response.create","event_id":"ev_1","response":${response}}`
+export const createdItem = (value: string): string =>
+  `{"type":"conversation.item.create","event_id":"ev_1","item":${value}}`
+
+export type Fields = Record<string, unknown>
+
+/** One session: what the client says goes up, what the upstream says comes down, all as objects. */
+export class TranslatedSession {
+  private readonly translator: RealtimeTranslator
+
+  constructor(
+    readonly client: ClientDialect,
+    upstream: RealtimeDialect,
+  ) {
+    this.translator = new RealtimeTranslator({ client, upstream })
+  }
+
+  /** What the upstream is sent. Throws when the event is refused. */
+  say(event: Fields): Fields[] {
+    const judged = checkClientEvent(Buffer.from(JSON.stringify(event)), this.client.dialect)
+    if (isEventRefusal(judged)) throw new Error(judged.message)
+    return this.translator.toUpstream(judged).map(parsed)
+  }
+
+  /** What the client is shown. */
+  hear(event: Fields): Fields[] {
+    return this.translator.toClient(Buffer.from(JSON.stringify(event))).map(parsed)
+  }
+}
+
+const parsed = (frame: Buffer): Fields => JSON.parse(frame.toString()) as Fields
+
+/** A member that is an object. Throws when there is none. */
+export const member = (event: Fields | undefined, name: string): Fields => {
+  const value = event?.[name]
+  if (!isRecord(value)) throw new Error(`no ${name}`)
+  return value
+}
+
 /** JSON texts, not objects: the spelling of numbers is part of what is compared. */
 export interface ServerRow {
   readonly name: string

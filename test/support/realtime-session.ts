@@ -1,12 +1,86 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { WebSocket, WebSocketServer } from 'ws'
 import type { RealtimeLimits } from '../../src/config/settings.js'
+import type { Allowance, WorkReservation } from '../../src/core/quota.js'
 import { Call } from '../../src/core/request-context.js'
-import { type UsageEntry, UsageRecorder } from '../../src/core/usage-recorder.js'
-import { ClientDialect } from '../../src/dialects/realtime/client-dialect.js'
-import type { RealtimeDialect } from '../../src/dialects/realtime/dialect.js'
-import { RealtimeTraffic } from '../../src/realtime/realtime-traffic.js'
+import { type UsageEntry, UsageRecorder } from '../../src/core/usage-record.js'
+import { ClientDialect, type RealtimeDialect } from '../../src/dialects/realtime/dialect.js'
+import { RealtimeTraffic } from '../../src/realtime/session-context.js'
 import { RealtimeSession } from '../../src/realtime/session.js'
 import type { SessionSocket } from '../../src/realtime/socket.js'
-import { type SocketPairs, startSocketPairs } from './socket-pairs.js'
+
+/** The two ends of one WebSocket over the loopback interface. */
+export interface SocketPair {
+  /** Accepted by the server. */
+  readonly server: WebSocket
+  /** Dialled. */
+  readonly client: WebSocket
+}
+
+export interface PairOptions {
+  /** The end that the gateway gets: paused, and without a listener for errors. */
+  readonly near: 'server' | 'client'
+  /** Whether the other end, which is the test's, answers pings. */
+  readonly autoPong?: boolean
+}
+
+export interface SocketPairs {
+  open(options: PairOptions): Promise<SocketPair>
+  close(): Promise<void>
+}
+
+/** What accepted sockets are limited to. */
+export interface ServerLimits {
+  readonly maxFragments?: number
+  readonly maxPayload?: number
+}
+
+export async function startSocketPairs(limits: ServerLimits = {}): Promise<SocketPairs> {
+  const listener = createServer().listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  const { port } = listener.address() as AddressInfo
+  const acceptorWith = (autoPong: boolean): WebSocketServer =>
+    new WebSocketServer({ noServer: true, clientTracking: false, perMessageDeflate: false, autoPong, ...limits })
+  const [answering, silent] = [acceptorWith(true), acceptorWith(false)]
+  const waiting = new Map<string, (socket: WebSocket) => void>()
+  listener.on('upgrade', (request, connection, head) => {
+    const { url = '' } = request
+    const acceptor = url.startsWith('/silent') ? silent : answering
+    acceptor.handleUpgrade(request, connection, head, (socket) => waiting.get(url)?.(socket))
+  })
+  const opened: WebSocket[] = []
+  let count = 0
+  return {
+    open: async ({ near, autoPong = true }) => {
+      const url = `/${near === 'client' && !autoPong ? 'silent' : 'answering'}/${++count}`
+      const accepted = new Promise<WebSocket>((resolve) => waiting.set(url, resolve))
+      const client = new WebSocket(`ws://127.0.0.1:${port}${url}`, {
+        perMessageDeflate: false,
+        autoPong: near === 'client' || autoPong,
+      })
+      const isOpen = once(client, 'open').then(() => {
+        if (near === 'client') client.pause()
+      })
+      const server = await accepted
+      if (near === 'server') server.pause()
+      await isOpen
+      waiting.delete(url)
+      opened.push(client, server)
+      // Broken connections are what these tests are about.
+      const far = near === 'client' ? server : client
+      far.on('error', () => undefined)
+      return { server, client }
+    },
+    close: async () => {
+      for (const socket of opened) socket.terminate()
+      const closed = once(listener, 'close')
+      listener.close()
+      await closed
+    },
+  }
+}
 
 export const SECRET = 'channel-secret-1234'
 
@@ -146,4 +220,80 @@ function farEnd(socket: SessionSocket): FarEnd {
       socket.send(typeof event === 'string' ? event : JSON.stringify(event))
     },
   }
+}
+
+/** Limits that are counted elsewhere: every reservation waits until it is answered here. */
+export class SlowAllowance implements Allowance {
+  /** Of the reservations that are waited for, the oldest first: with a refusal, or without. */
+  readonly answer: ((refusal?: string) => void)[] = []
+
+  expect(): undefined {
+    return undefined
+  }
+
+  reserve(): Promise<WorkReservation> {
+    return new Promise((resolve) => {
+      this.answer.push((refusal) => {
+        resolve({
+          refusal: refusal === undefined ? undefined : { limit: 'tokensPerMinute', message: refusal },
+          settle: () => undefined,
+        })
+      })
+    })
+  }
+
+  spend(): void {
+    return undefined
+  }
+
+  spentLimit(): undefined {
+    return undefined
+  }
+
+  noteRefusal(): void {
+    return undefined
+  }
+}
+
+class SilentRecorder extends UsageRecorder {
+  readonly record = (): void => undefined
+  readonly taskEnded = (): void => undefined
+  readonly settleTask = (): undefined => undefined
+}
+
+export interface ReservingSession {
+  readonly session: RealtimeSession
+  readonly allowance: SlowAllowance
+  /** The far ends. */
+  readonly client: WebSocketEnd
+  readonly upstream: WebSocketEnd
+}
+
+type WebSocketEnd = Awaited<ReturnType<SocketPairs['open']>>['client']
+
+/** A session of somebody with such limits, over real sockets. */
+export async function openReservingSession(pairs: SocketPairs): Promise<ReservingSession> {
+  const [near, far] = [await pairs.open({ near: 'server' }), await pairs.open({ near: 'client' })]
+  const call = new Call('req_1', 'GET', '/v1/realtime', performance.now())
+  const allowance = new SlowAllowance()
+  call.allowance = allowance
+  const session = new RealtimeSession(
+    near.server,
+    { socket: far.client, dialect: 'beta' },
+    {
+      call,
+      requestId: call.requestId,
+      clientDialect: ClientDialect.of('beta'),
+      limits: DEFAULT_LIMITS,
+      recorder: new SilentRecorder(),
+      traffic: new RealtimeTraffic(),
+      keyId: 'team-a',
+      model: 'gpt-realtime',
+      channelId: 'p1-main',
+      credentials: SECRET,
+      logger: { info: () => undefined, warn: () => undefined },
+    },
+  )
+  session.start()
+  return { session, allowance, client: near.client, upstream: far.server }
 }

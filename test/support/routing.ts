@@ -1,11 +1,113 @@
+import { jest } from '@jest/globals'
+import { ConfigError } from '../../src/config/checks.js'
 import { ConfigStore } from '../../src/config/config-store.js'
+import type { Variables } from '../../src/config/environment.js'
 import { parseConfig } from '../../src/config/load-config.js'
-import type { ProviderCapabilities } from '../../src/providers/provider-capabilities.js'
+import type { ProviderCapabilities } from '../../src/providers/contract.js'
 import { ChannelRouter } from '../../src/routing/channel-router.js'
+import { channelOrder, ProviderRegistry } from '../../src/routing/channel-selection.js'
+import { Channel } from '../../src/routing/channel.js'
 import { ChannelHealth } from '../../src/routing/circuit-breaker.js'
-import { ProviderRegistry } from '../../src/routing/provider-registry.js'
-import { RetryBudget } from '../../src/routing/retry-budget.js'
+import { RetryBudget } from '../../src/routing/retry.js'
 import { UpstreamClient } from '../../src/upstream/upstream-client.js'
+import { seededRandom } from './eventually.js'
+
+export interface TrafficShape {
+  /** Of as many channels of one priority. */
+  readonly weights: readonly number[]
+  readonly callsEveryMs: number
+  readonly seed: number
+}
+
+/** How an answer comes; times from the begin of its call. */
+export interface AnswerTimes {
+  /** Infinity = never. */
+  readonly firstByteMs: number
+  /** Streamed until then; by default it is whole at once. */
+  readonly endMs?: number | undefined
+}
+
+/** Whoever is not answered has failed by then. */
+export const DEADLINE_MS = 40_000
+/** Breakers are no part of this. */
+const NEVER_OPEN = { failures: 1_000 }
+
+/** Calls that come at a steady rate and are answered as told; needs jest's fake timers. Breakers never open. */
+export class ChannelTraffic {
+  /** Of the channel with that index. */
+  answerOf: (index: number) => AnswerTimes = () => ({ firstByteMs: this.around(500) })
+  private readonly channels: readonly Channel[]
+  private readonly health: ChannelHealth
+  private readonly draws: () => number
+  private readonly spread: () => number
+
+  constructor(private readonly shape: TrafficShape) {
+    const listed = shape.weights.map((weight, index) => ({
+      id: String(index),
+      provider: 'p1',
+      baseUrl: 'http://127.0.0.1:1',
+      credentials: 's',
+      weight,
+    }))
+    const config = parseConfig(JSON.stringify({ channels: listed, breaker: NEVER_OPEN }), {})
+    this.channels = config.channels.map((channel) => new Channel(channel))
+    this.health = new ChannelHealth(new ConfigStore(config, () => Promise.reject(new Error('no reload'))))
+    this.draws = mixed(shape.seed)
+    this.spread = mixed(shape.seed + 1_000)
+  }
+
+  /** Up to 30 % more or less. */
+  around(ms: number): number {
+    return Math.round(ms * (0.7 + 0.6 * this.spread()))
+  }
+
+  /** A call on the channel with that index. */
+  begin(index: number, { firstByteMs, endMs = firstByteMs }: AnswerTimes, deadlineMs = DEADLINE_MS): void {
+    const attempt = this.health.begin(String(index))
+    if (firstByteMs > deadlineMs) {
+      setTimeout(() => {
+        attempt.failed({})
+      }, deadlineMs)
+      return
+    }
+    setTimeout(() => {
+      attempt.answered()
+    }, firstByteMs)
+    setTimeout(() => {
+      attempt.succeeded()
+    }, endMs)
+  }
+
+  /** Lets so much time pass, and tells how many of its calls went to the first channel. */
+  run(durationMs: number): number {
+    let counted = 0
+    for (let passedMs = 0; passedMs < durationMs; passedMs += this.shape.callsEveryMs) {
+      jest.advanceTimersByTime(this.shape.callsEveryMs)
+      const index = Number(channelOrder(this.channels, this.health, this.draws)[0]?.id)
+      this.begin(index, this.answerOf(index))
+      if (index === 0) counted++
+    }
+    return counted
+  }
+}
+
+/** The first numbers of neighbouring seeds are neighbours. */
+function mixed(seed: number): () => number {
+  const random = seededRandom(seed * 7919)
+  for (let skipped = 0; skipped < 20; skipped++) random()
+  return random
+}
+
+/** What is wrong with a configuration, each with its place; nothing when it is taken. */
+export function faultsOf(yaml: string, env: Variables = {}): string[] {
+  try {
+    parseConfig(yaml, env)
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults.map(({ path, message }) => `${path}: ${message}`)
+    throw error
+  }
+  return []
+}
 
 const unused = (): Promise<never> => Promise.reject(new Error('no request is sent in these tests'))
 

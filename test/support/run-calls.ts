@@ -1,13 +1,164 @@
+import { Readable } from 'node:stream'
 import { expect } from '@jest/globals'
-import { form, TRANSCRIPTIONS, upload, wavOfSeconds } from './audio-uploads.js'
-import { CHAT_PATH, chatText, SPEECH_PATH, speechText } from './chat-bodies.js'
-import { leaveAnswer, loseAnswer } from './cut-turns.js'
-import { MESSAGES, messageText } from './m1-gateway.js'
-import { p2Text } from './p2-gateway.js'
-import { p3Text } from './p3-gateway.js'
-import { openRaw, type RawRequest, sendRaw } from './raw-http.js'
-import type { RunCall } from './run-call.js'
-import { P2_RUN_MODEL, type UsageRun } from './usage-run.js'
+import { toFile } from 'openai'
+import { eventually } from './eventually.js'
+import { CHAT_PATH, chatText, openRaw, type RawRequest, sendRaw, SPEECH_PATH, speechText, TEST_KEY } from './gateway.js'
+import { anthropic0, message, MESSAGES, messageText } from './m1-gateway.js'
+import { p2Text, p3Text } from './provider-gateways.js'
+import { appendAudio, RealtimeProbe, spoken, TRANSCRIPTION } from './realtime-probe.js'
+import { openai6 } from './sdk-clients.js'
+import { form, TRANSCRIPTIONS, upload, wavOfSeconds } from './upload-server.js'
+import { P2_RUN_MODEL, P4_RUN_MODEL, type RunCall, type UsageRun } from './usage-run.js'
+import { VideoCaller } from './video-caller.js'
+
+interface Address {
+  readonly url: string
+}
+
+/** One answer, asked for by instructions alone, whose client leaves in the middle of it. */
+async function leaveAnswer(gateway: Address, words: number): Promise<void> {
+  const probe = await instructed(gateway, `#stall ${'word '.repeat(words)}`)
+  await probe.until('response.output_audio.delta')
+  probe.socket.close()
+  await probe.closed
+}
+
+/** The same, whose upstream drops the connection in the middle of it. */
+async function loseAnswer(gateway: Address, words: number): Promise<void> {
+  const probe = await instructed(gateway, `#drop ${'word '.repeat(words)}`)
+  await probe.until('response.output_audio.delta')
+  await probe.closed
+}
+
+async function instructed({ url }: Address, instructions: string): Promise<RealtimeProbe> {
+  const probe = await RealtimeProbe.open({ url: url.replace('http', 'ws'), key: TEST_KEY, model: 'gpt-realtime' })
+  const input = { turn_detection: null }
+  probe.send({ type: 'session.update', session: { type: 'realtime', instructions, audio: { input } } })
+  await probe.next('session.updated')
+  probe.send({ type: 'response.create' })
+  return probe
+}
+
+interface GatewayAddress {
+  readonly url: string
+}
+
+/** One turn in text, answered in speech. */
+async function talk(gateway: GatewayAddress, words: string): Promise<void> {
+  const url = gateway.url.replace('http', 'ws')
+  const probe = await RealtimeProbe.open({ url, key: TEST_KEY, model: 'gpt-realtime' })
+  const content = [{ type: 'input_text', text: words }]
+  probe.send({ type: 'conversation.item.create', item: { type: 'message', role: 'user', content } })
+  probe.send({ type: 'response.create' })
+  await probe.until('response.done')
+  probe.socket.close()
+  await probe.closed
+}
+
+/** One turn that is spoken, written down by the upstream, and answered. */
+async function speakTo(gateway: GatewayAddress): Promise<void> {
+  const url = gateway.url.replace('http', 'ws')
+  const probe = await RealtimeProbe.open({ url, key: TEST_KEY, model: 'gpt-realtime' })
+  const input = { transcription: { model: 'gpt-4o-mini-transcribe' }, turn_detection: null }
+  probe.send({ type: 'session.update', session: { type: 'realtime', audio: { input } } })
+  await probe.next('session.updated')
+  appendAudio(probe, spoken())
+  probe.send({ type: 'input_audio_buffer.commit' })
+  await probe.next(`${TRANSCRIPTION}.completed`)
+  probe.send({ type: 'response.create' })
+  await probe.until('response.done')
+  probe.socket.close()
+  await probe.closed
+}
+
+const REALTIME = '/v1/realtime'
+const P2 = { model: P2_RUN_MODEL }
+/** More than its least budget. */
+const THINKING = { max_tokens: 4000, thinking: { type: 'enabled' as const, budget_tokens: 2000 } }
+
+const one = (path: string, figures: string): Pick<RunCall, 'leaves'> => ({ leaves: [`request ${path} ok ${figures}`] })
+
+/** Every kind of call that comes to its end, with figures drawn: `draw` gives whole numbers from 1. */
+export function servedCalls(run: UsageRun, draw: (most: number) => number): readonly RunCall[] {
+  return [...written(run, draw(60)), ...spokenCalls(run, draw(60)), ...heard(run, draw(9)), ...lasting(run)]
+}
+
+function written({ gateway }: UsageRun, words: number): readonly RunCall[] {
+  const { completions } = openai6(gateway).chat
+  const { messages } = anthropic0(gateway)
+  const text = `#chunks=${words}`
+  const ask = { model: 'gpt-4o-mini', messages: [{ role: 'user' as const, content: text }] }
+  const reasoning = { ...ask, model: 'o4-mini', reasoning_effort: 'low' as const }
+  const chat = one(CHAT_PATH, 'reported')
+  const family = one(MESSAGES, 'reported')
+  // The pieces of a stream are counted as well.
+  const chatStream = one(CHAT_PATH, 'both')
+  const familyStream = one(MESSAGES, 'both')
+  return [
+    { ...chat, run: () => completions.create(ask) },
+    { ...chatStream, run: () => completions.stream({ ...ask, n: 2 }).finalChatCompletion() },
+    { ...chat, run: () => completions.create({ ...reasoning, n: 2 }) },
+    { ...chatStream, run: () => completions.stream({ ...reasoning, reasoning_effort: 'high' }).finalChatCompletion() },
+    { ...family, run: () => messages.create(message(text)) },
+    { ...familyStream, run: () => messages.stream(message(text)).finalMessage() },
+    { ...familyStream, run: () => messages.stream(message(text, THINKING)).finalMessage() },
+  ]
+}
+
+function spokenCalls({ gateway }: UsageRun, words: number): readonly RunCall[] {
+  const speech = (figures: string, body: string): RunCall => ({
+    ...one(SPEECH_PATH, figures),
+    run: async () => {
+      expect(await sendRaw(gateway.url, { path: SPEECH_PATH, body })).toMatchObject({ status: 200, complete: true })
+    },
+  })
+  return [
+    speech('estimated', speechText(`Hello #chunks=${words}`)),
+    speech('both', speechText('Hello you', { model: 'gpt-4o-mini-tts', stream_format: 'sse' })),
+    speech('estimated', p2Text('A sentence. '.repeat(words), P2)),
+    speech('estimated', p2Text('你好', { ...P2, stream_format: 'sse' })),
+    speech('both', p3Text(`你好 ${'one '.repeat(words)}`)),
+    speech('estimated', p3Text('#nousage 你好 you', { stream_format: 'sse' })),
+  ]
+}
+
+function heard({ gateway }: UsageRun, seconds: number): readonly RunCall[] {
+  const transcript = (figures: string, model: string, more: object = {}): RunCall => ({
+    ...one(TRANSCRIPTIONS, figures),
+    run: async () => {
+      const file = await toFile(wavOfSeconds(seconds), 'speech.wav')
+      const answer: unknown = await openai6(gateway).audio.transcriptions.create({ model, file, ...more })
+      // Streams are read to their end.
+      if (Symbol.asyncIterator in Object(answer)) await Readable.from(answer as AsyncIterable<unknown>).toArray()
+    },
+  })
+  return [
+    transcript('both', 'whisper-1'),
+    transcript('both', 'gpt-4o-transcribe'),
+    transcript('both', 'gpt-4o-mini-transcribe', { stream: true }),
+    transcript('both', 'gpt-4o-transcribe-diarize', { response_format: 'diarized_json' }),
+    // P4 says nothing; the length of the file is measured.
+    transcript('reported', P4_RUN_MODEL),
+  ]
+}
+
+/** Sessions and tasks, which leave more than one record. */
+function lasting({ gateway }: UsageRun): readonly RunCall[] {
+  const caller = new VideoCaller(gateway)
+  const session = `request ${REALTIME} ok none`
+  const response = `response ${REALTIME} ok both`
+  return [
+    { leaves: [session, response], run: () => talk(gateway, '#words=7') },
+    { leaves: [session, response, `input_transcription ${REALTIME} ok reported`], run: () => speakTo(gateway) },
+    {
+      leaves: [`request ${caller.path} ok none`, `task ${caller.path} ok reported`],
+      run: async () => {
+        const id = await caller.created()
+        await eventually(async () => (await caller.read(id)).body.data.task_status === 'succeed')
+      },
+    },
+  ]
+}
 
 const REALTIME_ROUTE = '/v1/realtime'
 const P2_MODEL_FIELD = { model: P2_RUN_MODEL }

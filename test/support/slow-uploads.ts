@@ -1,9 +1,8 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { TRANSCRIPTIONS, wavOf } from './audio-uploads.js'
 import { TEST_KEY } from './gateway.js'
-import { fieldPart, MULTIPART, multipartBytes } from './upload-server.js'
+import { fieldPart, MULTIPART, multipartBytes, TRANSCRIPTIONS, wavOf } from './upload-server.js'
 
 /** An upload on a socket of the caller's own, sent piece by piece. */
 export interface SlowUpload {

@@ -1,17 +1,64 @@
 import { rm } from 'node:fs/promises'
-import type { VidgenAccess } from '@multi-model-gateway/sandbox/vidgen/vidgen-access.js'
+import {
+  type ImggenSimulator,
+  type ImggenSimulatorOptions,
+  startImggenSimulator,
+} from '@multi-model-gateway/sandbox/imggen/imggen.simulator.js'
 import {
   startVidgenSimulator,
+  type VidgenAccess,
   type VidgenSimulator,
   type VidgenSimulatorOptions,
 } from '@multi-model-gateway/sandbox/vidgen/vidgen.simulator.js'
 import { Database } from '../../src/storage/database.js'
-import { CALLBACK_SECRET } from './callback-lab.js'
-import { CallbackReceiver } from './callback-receiver.js'
-import { TEST_KEY } from './gateway.js'
+import { CALLBACK_SECRET, CallbackReceiver } from './callback-lab.js'
+import { TEST_KEY, type TestGateway } from './gateway.js'
 import { type ProviderLab, type ProviderLabOptions, startProviderLab } from './provider-gateways.js'
 import { type HoldingProxy, startHoldingProxy } from './proxies.js'
 import { dataDirectory as newDataDirectory } from './stores.js'
+
+/** The only secret that the simulators accept. */
+export const IMGGEN_SECRET = 'mj-secret-canary-77'
+
+export type ImggenGateway = ProviderLab<ImggenSimulator>
+
+export interface ImggenGatewayOptions extends ProviderLabOptions {
+  readonly simulator?: ImggenSimulatorOptions
+}
+
+/** Tasks stand still until a test moves them, unless it says otherwise. */
+export function startImggenGateway({ simulator, ...options }: ImggenGatewayOptions = {}): Promise<ImggenGateway> {
+  const start = (): Promise<ImggenSimulator> =>
+    startImggenSimulator({ apiKey: IMGGEN_SECRET, stepMs: 'manual', ...simulator })
+  const channel = (id: string, { url }: ImggenSimulator, overrides: object = {}): object => ({
+    id,
+    provider: 'imggen',
+    baseUrl: url,
+    credentials: IMGGEN_SECRET,
+    ...overrides,
+  })
+  return startProviderLab({ start, channel }, options)
+}
+
+export interface ImageAnswer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly body: Record<string, unknown>
+}
+
+export const imagePath = (id: string, question = 'fetch'): string => `/imggen/task/${id}/${question}`
+
+/** Asks the gateway as a caller does. */
+export async function askForImage(
+  { url }: Pick<TestGateway, 'url'>,
+  path: string,
+  key: string | undefined = TEST_KEY,
+): Promise<ImageAnswer> {
+  const response = await fetch(url + path, { headers: { authorization: `Bearer ${key}` } })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, text, body: JSON.parse(text) as ImageAnswer['body'] }
+}
 
 /** What the simulators accept, and the gateway signs with; canaries that must never reach a caller. */
 export const VIDGEN_ACCESS = { accessKey: 'access-canary-41', secretKey: 'secret-canary-42' } as const

@@ -4,29 +4,26 @@ import { parseConfig } from '../../src/config/load-config.js'
 import type { Caller } from '../../src/core/caller.js'
 import { Call } from '../../src/core/request-context.js'
 import { ChannelRouter } from '../../src/routing/channel-router.js'
+import { ProviderRegistry } from '../../src/routing/channel-selection.js'
 import { ChannelHealth } from '../../src/routing/circuit-breaker.js'
-import { ProviderRegistry } from '../../src/routing/provider-registry.js'
-import { RetryBudget } from '../../src/routing/retry-budget.js'
-import { CallbackAddress } from '../../src/tasks/callback-address.js'
-import { Clock } from '../../src/tasks/clock.js'
-import { TaskCreation } from '../../src/tasks/create-task.js'
-import { IdempotentReplays } from '../../src/tasks/idempotent-replays.js'
-import { PollAlarm } from '../../src/tasks/poll-alarm.js'
+import { RetryBudget } from '../../src/routing/retry.js'
+import { CallbackAddress } from '../../src/tasks/callback-request.js'
+import { IdempotentReplays, TaskCreation, TaskIntents } from '../../src/tasks/create-task.js'
 import { TaskPoller } from '../../src/tasks/poller.js'
 import { TaskRecorder } from '../../src/tasks/record-task.js'
-import { RefreshGate } from '../../src/tasks/refresh-gate.js'
 import { TaskRefresh } from '../../src/tasks/refresh-task.js'
-import { TaskIntents } from '../../src/tasks/task-intents.js'
-import { TaskTerms } from '../../src/tasks/task-terms.js'
 import { TaskWatchers } from '../../src/tasks/task-watchers.js'
-import { TaskEngine } from '../../src/tasks/task.service.js'
+import type { Task, TaskState } from '../../src/tasks/task.js'
+import { RefreshGate, TaskEngine } from '../../src/tasks/task.service.js'
 import type { TaskOrder } from '../../src/tasks/tasks.js'
-import { UpstreamCallbacksService } from '../../src/tasks/upstream-callbacks.service.js'
+import { TaskTerms } from '../../src/tasks/transitions.js'
+import { UpstreamCallbacksService } from '../../src/tasks/upstream-callbacks.controller.js'
+import { Clock, PollAlarm } from '../../src/tasks/wake-timer.js'
 import { GuardedClient } from '../../src/upstream/safe-fetch.js'
 import { UpstreamClient } from '../../src/upstream/upstream-client.js'
-import { CollectedUsage } from './collected-usage.js'
-import { FakeVideoUpstream } from './fake-video-upstream.js'
-import { type MemoryRepositories, memoryRepositories } from './memory-repositories.js'
+import { eventually } from './eventually.js'
+import { type MemoryRepositories, memoryRepositories } from './memory-tasks.js'
+import { CollectedUsage, FakeVideoUpstream } from './task-rows.js'
 
 /** A clock that stands until it is moved. */
 export class ManualClock extends Clock {
@@ -72,7 +69,7 @@ export interface TaskLab extends TaskWorld {
   readonly reload: () => Promise<unknown>
 }
 
-export interface TaskLabOptions {
+interface TaskLabOptions {
   readonly channels?: readonly object[]
   /** What the configuration file holds after a reload. */
   readonly laterChannels?: readonly object[]
@@ -167,3 +164,63 @@ export function callOf(caller: Caller = TEAM_A): Call {
   call.caller = caller
   return call
 }
+
+/** Labs whose pollers run. */
+const running: TaskLab[] = []
+
+/** One whose poller runs until `stopLabs`. */
+export function startedLab(options?: TaskLabOptions): TaskLab {
+  const lab = taskLab(options)
+  running.push(lab)
+  lab.poller.start()
+  return lab
+}
+
+export async function stopLabs(): Promise<void> {
+  for (const lab of running.splice(0)) await lab.poller.stop()
+}
+
+/** Creates `order-0`, `order-1` and so on; refused and lost ones are left to the test. */
+export async function make(lab: TaskLab, count: number, changes: object = {}): Promise<void> {
+  for (let number = 0; number < count; number++) {
+    await lab.engine
+      .create(lab.order({ externalTaskId: `order-${number}`, ...changes }), callOf())
+      .catch(() => undefined)
+  }
+}
+
+/** Lets time pass and the poller rise. */
+export function pass(lab: TaskLab, milliseconds: number): void {
+  lab.clock.advance(milliseconds)
+  for (const other of running) other.alarm.wake()
+}
+
+/** The same, until it has looked for work. */
+export async function passRound(lab: TaskLab, milliseconds: number): Promise<void> {
+  const { claims } = lab.store.tasks
+  pass(lab, milliseconds)
+  await eventually(() => lab.store.tasks.claims > claims)
+}
+
+export const counts = (lab: TaskLab): Promise<Readonly<Partial<Record<TaskState, number>>>> =>
+  lab.store.tasks.countByState()
+
+/** Lets time pass, poll by poll, until all tasks are in the state. */
+export async function passUntil(lab: TaskLab, state: TaskState, count: number, stepMs = 1000): Promise<void> {
+  await eventually(async () => {
+    if (((await counts(lab))[state] ?? 0) >= count) return true
+    await passRound(lab, stepMs)
+    return false
+  })
+}
+
+export const taskOf = async (lab: TaskLab, externalId: string): Promise<Task | undefined> =>
+  lab.store.tasks.find('team-a', 'text2video', externalId)
+
+/** A text2video create of this caller; `changes` lie over the order. */
+export const made = (lab: TaskLab, externalTaskId: string, caller: Caller = TEAM_A, changes: object = {}) =>
+  lab.engine.create(lab.order({ externalTaskId, ...changes }, caller), callOf(caller))
+
+/** The text2video task that this caller has under this id. */
+export const find = (lab: TaskLab, id: string, caller: Caller = TEAM_A) =>
+  lab.engine.find('text2video', id, callOf(caller))

@@ -1,10 +1,8 @@
 import { Metrics } from '../../src/observability/metrics.js'
-import { CHAT_PATH, chatText } from './chat-bodies.js'
-import type { TestGateway } from './gateway.js'
+import { CHAT_PATH, chatText, sendRaw, type TestGateway } from './gateway.js'
 import { type CollectedSpan, OtlpCollector } from './otlp-collector.js'
-import { type P1Gateway, startP1Gateway } from './p1-gateway.js'
 import { parseScrape, valueOf } from './prometheus-text.js'
-import { sendRaw } from './raw-http.js'
+import { type P1Gateway, startP1Gateway } from './provider-gateways.js'
 
 /** Of a caller that has a trace of its own. */
 export const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'

@@ -1,5 +1,5 @@
 /**
- * Learns which blocks of a page are its content, and writes src/document/engine/html/content-model.ts:
+ * Learns which blocks of a page are its content, and writes packages/document-engine/src/html/content-model.ts:
  *
  *   npm run build && DOCUMENT_CORPORA=<dir> node bench/documents/learning/learn-content.mjs
  *
@@ -12,8 +12,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { gunzipSync } from 'node:zlib'
-import { FEATURES } from '../../../packages/document-engine/dist/html/block-features.js'
-import { subjectsOf } from '../../../packages/document-engine/dist/html/feature-subject.js'
+import { FEATURES, subjectsOf } from '../../../packages/document-engine/dist/html/block-features.js'
 import { readTree } from '../../../packages/document-engine/dist/html/html-parser.js'
 import { pageTraits } from '../../../packages/document-engine/dist/html/page-traits.js'
 import { textBlocks } from '../../../packages/document-engine/dist/html/text-blocks.js'
@@ -21,7 +20,7 @@ import { wordsOf } from '../scores/words.mjs'
 import { boost } from './boosting.mjs'
 import { labeller } from './labels.mjs'
 
-const MODEL = fileURLToPath(new URL('../../../src/document/engine/html/content-model.ts', import.meta.url))
+const MODEL = fileURLToPath(new URL('../../../packages/document-engine/src/html/content-model.ts', import.meta.url))
 /** The truth leaves the title out, which does not make it no content. */
 const TITLE_WEIGHT = 0.05
 const LEAST_WORDS = 50

@@ -12,8 +12,7 @@ import { readPptx } from './office/pptx.js'
 import { readXlsx } from './office/xlsx.js'
 import { readPdf } from './pdf/read-pdf.js'
 import { readCsv } from './text/csv.js'
-import { readMarkdown } from './text/markdown.js'
-import { readText } from './text/text.js'
+import { readMarkdown, readText } from './text/read-text.js'
 
 /** HTML and Markdown are two forms of one text. */
 const FORMS = 2

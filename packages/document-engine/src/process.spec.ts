@@ -6,11 +6,16 @@ import { Socket } from 'node:net'
 import { getPriority } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
-import { engineShell } from '../../../test/support/engine-shells.js'
 import { eventually } from '../../../test/support/eventually.js'
-import { isAlive, markdownOf, processOf, startPool, type TestPool } from '../../../test/support/parser-pools.js'
-import type { EngineJobHead } from './engine-protocol.js'
-import { frameStart } from './protocol.js'
+import {
+  engineShell,
+  isAlive,
+  markdownOf,
+  processOf,
+  startPool,
+  type TestPool,
+} from '../../../test/support/parser-pools.js'
+import { type EngineJobHead, frameStart } from './protocol.js'
 
 const MEBIBYTE = 1_048_576
 const PARENT = fileURLToPath(new URL('../../../test/support/engine-parent.mjs', import.meta.url))

@@ -1,9 +1,18 @@
 import { Socket } from 'node:net'
 import { Worker } from 'node:worker_threads'
-import { type EngineAnswer, faultAnswer, readAnswer } from './engine-answer.js'
-import { ENGINE_PIPE, type EngineBegunHead, type EngineJobHead, type EngineReadyHead } from './engine-protocol.js'
 import { readDocument } from './engine.js'
-import { type Frame, FrameReader, frameStart } from './protocol.js'
+import {
+  ENGINE_PIPE,
+  type EngineAnswer,
+  type EngineBegunHead,
+  type EngineJobHead,
+  type EngineReadyHead,
+  faultAnswer,
+  type Frame,
+  FrameReader,
+  frameStart,
+  readAnswer,
+} from './protocol.js'
 import type { WatchTerms } from './watchdog.js'
 
 /**

@@ -1,3 +1,109 @@
+import {
+  type DocumentKind,
+  EngineFault,
+  type EngineFaultName,
+  type EngineLimits,
+  type EngineMetadata,
+  type EngineOutput,
+} from './model/document.js'
+
+/** The pipe to the gateway. Standard output is not used: libraries write their warnings there. */
+export const ENGINE_PIPE = 3
+
+/** What is read of a document, as the members of its result: they are put into the answer as they are. */
+export const contentText = ({ html, markdown }: { readonly html: string; readonly markdown: string }): Buffer =>
+  Buffer.from(`"html":${JSON.stringify(html)},"markdown":${JSON.stringify(markdown)}`)
+
+/** Head of a job; the document's bytes are the payload. */
+export interface EngineJobHead {
+  readonly contentType: string
+  readonly name: string
+  readonly baseUrl: string
+  readonly limits: EngineLimits
+  /** Longest content that the gateway takes back. */
+  readonly contentBytes: number
+}
+
+/** What memory the whole process uses, in bytes, now that it is done. */
+interface Usage {
+  readonly rssBytes: number
+}
+
+/** Head of an answer to a job; the content is the payload. */
+export type EngineReplyHead =
+  | ({
+      readonly outcome: 'read'
+      readonly kind: DocumentKind
+      readonly metadata: EngineMetadata
+      readonly pages: number
+    } & Usage)
+  | ({ readonly outcome: 'fault'; readonly fault: EngineFaultName; readonly message: string } & Usage)
+  /** A memory request was refused, yet the process lives. */
+  | ({ readonly outcome: 'out_of_memory' } & Usage)
+  /** A fault of ours; `reason` is for the log. */
+  | ({ readonly outcome: 'failed'; readonly reason: string } & Usage)
+
+/** Sent before the answer, when all of the document is there: whatever ends the process from now on may be its doing. */
+export interface EngineBegunHead {
+  readonly outcome: 'begun'
+}
+
+/** The first frame of a process: everything is loaded. */
+export interface EngineReadyHead {
+  readonly outcome: 'ready'
+}
+
+/** Without `rssBytes`, which is measured when the answer is sent. */
+type Unmeasured<Head> = Head extends unknown ? Omit<Head, 'rssBytes'> : never
+
+export interface EngineAnswer {
+  readonly head: Unmeasured<EngineReplyHead>
+  readonly payload: Buffer
+}
+
+/** Readers shorten by their own rules; this only keeps the head of an answer within what the gateway accepts. */
+const LONGEST_TEXT = 4096
+
+const REFUSED_ALLOCATION = /allocation failed|invalid (?:typed )?(?:array|string) (?:buffer )?length|out of memory/i
+const TOO_DEEP = /maximum call stack/i
+
+/** The document as it was read; its content as JSON text of two members, at most `contentBytes` long. */
+export function readAnswer(output: EngineOutput, contentBytes: number): EngineAnswer {
+  const payload = contentText(output)
+  if (payload.length > contentBytes)
+    return faultAnswer(new EngineFault('too_large', 'The text of the document is too long.'))
+  const { kind, metadata, pages } = output
+  return { head: { outcome: 'read', kind, metadata: shortened(metadata), pages }, payload }
+}
+
+/** What a thrown error says about the document, or about the engine. */
+export function faultAnswer(error: unknown): EngineAnswer {
+  return { head: faultHead(error), payload: Buffer.alloc(0) }
+}
+
+function faultHead(error: unknown): EngineAnswer['head'] {
+  if (error instanceof EngineFault) {
+    return { outcome: 'fault', fault: error.fault, message: error.message.slice(0, LONGEST_TEXT) }
+  }
+  if (error instanceof RangeError && TOO_DEEP.test(error.message)) {
+    return { outcome: 'fault', fault: 'too_large', message: 'The document is nested too deeply.' }
+  }
+  if (error instanceof RangeError && REFUSED_ALLOCATION.test(error.message)) return { outcome: 'out_of_memory' }
+  const reason = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  return { outcome: 'failed', reason: reason.slice(0, LONGEST_TEXT) }
+}
+
+function shortened({ title, description, keywords, siteName, favicon }: EngineMetadata): EngineMetadata {
+  const cut = (text: string): string => text.slice(0, LONGEST_TEXT)
+  return {
+    title: cut(title),
+    description: cut(description),
+    keywords: cut(keywords),
+    siteName: cut(siteName),
+    favicon: cut(favicon),
+  }
+}
+
 /**
  * What travels between the gateway and an engine, in both directions over one pipe: eight bytes that say how long head
  * and payload are, the head as JSON, and the payload as it is.

@@ -2,6 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { expect } from '@jest/globals'
+import { type P2SimulatorOptions, startP2Simulator } from '@multi-model-gateway/sandbox/p2/p2.simulator.js'
+import { type P3SimulatorOptions, startP3Simulator } from '@multi-model-gateway/sandbox/p3/p3.simulator.js'
+import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
+import type { SocketSimulator } from '@multi-model-gateway/sandbox/server/websocket-protocol.js'
 import { WebSocket } from 'ws'
 
 export const P2_PATH = '/api/v1/tts/ws_binary'
@@ -106,4 +111,87 @@ function seen(data: Buffer): P2FrameSeen {
   const sizeAt = hasNumber ? 8 : 4
   const fits = data.length >= sizeAt + 4 && data.readUInt32BE(sizeAt) === payload.length
   return { kind, hex, number: hasNumber ? data.readInt32BE(4) : undefined, payload: fits ? payload : Buffer.alloc(0) }
+}
+
+/** The P2 simulator, which each test starts as it needs it. */
+export class P2SimulatorLab {
+  simulator: SocketSimulator | undefined
+
+  readonly start = async (options: P2SimulatorOptions = {}): Promise<SocketSimulator> => {
+    this.simulator = await startP2Simulator({ apiKey: P2_KEY, ...options })
+    return this.simulator
+  }
+
+  async close(): Promise<void> {
+    await this.simulator?.close()
+    this.simulator = undefined
+  }
+}
+
+/** The last frame as an error: its code and its text. */
+export function errorOf({ frames }: P2Conversation): [number | undefined, string] {
+  const last = frames.at(-1)
+  expect(last?.kind).toBe('f0')
+  return [last?.number, last?.payload.toString('utf8') ?? '']
+}
+
+export interface P3Answer {
+  data: { audio: string; status: number; ced: string; subtitle_file?: string } | null
+  extra_info?: Record<string, number | string>
+  trace_id: string
+  base_resp: { status_code: number; status_msg: string }
+}
+
+/** What differs from a plain request of whoever knows the key. */
+export interface P3PostOptions {
+  readonly key?: string
+  readonly query?: string
+  readonly type?: string
+}
+
+export const KEY = 'p3-test-key'
+export const good = {
+  model: 'speech-2.5-hd-preview',
+  text: 'The kettle is on.',
+  voice_setting: { voice_id: 'English_expressive_narrator' },
+}
+
+/** The P3 simulator, which each test starts as it needs it, and a plain client that knows its key. */
+export class P3SimulatorLab {
+  simulator: Simulator | undefined
+
+  readonly start = async (options: P3SimulatorOptions = {}): Promise<Simulator> => {
+    this.simulator = await startP3Simulator({ apiKey: KEY, ...options })
+    return this.simulator
+  }
+
+  async close(): Promise<void> {
+    await this.simulator?.close()
+    this.simulator = undefined
+  }
+
+  readonly post = (body: object | string, options: P3PostOptions = {}): Promise<Response> =>
+    fetch(`${this.simulator?.url ?? ''}/v1/t2a_v2${options.query ?? ''}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${options.key ?? KEY}`, 'content-type': options.type ?? 'application/json' },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    })
+
+  /** The answer, which must come with a 200, as every answer to a request of the right form does. */
+  readonly ask = async (body: object | string, options: P3PostOptions = {}): Promise<P3Answer> => {
+    const response = await this.post(body, options)
+    expect(response.status).toBe(200)
+    return (await response.json()) as P3Answer
+  }
+
+  /** Starts a simulator and has it speak, in hex; it must succeed. */
+  readonly speak = async (
+    change: object,
+    options: P3SimulatorOptions = {},
+  ): Promise<{ answer: P3Answer; audio: Buffer }> => {
+    await this.start(options)
+    const answer = await this.ask({ ...good, ...change })
+    expect(answer.base_resp).toEqual({ status_code: 0, status_msg: 'success' })
+    return { answer, audio: Buffer.from(answer.data?.audio ?? '', 'hex') }
+  }
 }

@@ -1,7 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { BadCommand } from './bad-command.js'
-import { type Command, readCommand } from './key-command.js'
-import { USAGE } from './usage-text.js'
+import { BadCommand, type Command, readCommand, USAGE } from './key-command.js'
 
 const NOW_MS = 1_800_000_000_000
 const read = (line: string): Command => readCommand(line === '' ? [] : line.split(' '), NOW_MS)

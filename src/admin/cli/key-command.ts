@@ -1,10 +1,31 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { isNativeError } from 'node:util/types'
-import type { KeyLimits } from '../../config/access-config.js'
-import { LIMIT_RULES } from '../key-fields.js'
-import { BadCommand, UnknownCommand } from './bad-command.js'
-import { expiryOf } from './expiry.js'
-import type { KeyChangeFields } from './key-desk.js'
+import type { KeyLimits } from '../../config/settings.js'
+import { isCalendarDay } from '../../core/validation-rules.js'
+import { LIMIT_RULES } from '../keys.dto.js'
+import type { KeyChangeFields } from './key-client.js'
+
+/** What was typed makes no sense; the message says what would. */
+export class BadCommand extends Error {
+  override readonly name = 'BadCommand'
+}
+
+/** Not even the command is known. */
+export class UnknownCommand extends BadCommand {}
+
+const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
+const DATE = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
+
+/** A time from now (`90d`), or a date; Unix milliseconds. Throws `BadCommand`. */
+function expiryOf(text: string, nowMs: number): number {
+  const [, count, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
+  if (count !== undefined) return nowMs + Number(count) * (UNIT_MS[unit] ?? 0)
+  const [, day] = DATE.exec(text) ?? []
+  const timeMs = day === undefined || !isCalendarDay(day) ? Number.NaN : Date.parse(text)
+  if (Number.isNaN(timeMs))
+    throw new BadCommand('--expires needs 90d, 12h or 30m, a date (2030-01-31, 2030-01-31T12:00:00Z), or none.')
+  return timeMs
+}
 
 export const COMMANDS = ['create', 'list', 'show', 'update', 'revoke', 'admin-key'] as const
 export type CommandName = (typeof COMMANDS)[number]
@@ -28,8 +49,8 @@ export interface Command {
 /** One that needs keys to work on. */
 export type DeskCommand = Command & { readonly name: Exclude<CommandName, 'admin-key'> }
 
-export const LIMIT_NAMES = Object.keys(LIMIT_RULES) as (keyof KeyLimits)[]
-export const optionOf = (limit: string): string => limit.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+const LIMIT_NAMES = Object.keys(LIMIT_RULES) as (keyof KeyLimits)[]
+const optionOf = (limit: string): string => limit.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
 const TEXT = { type: 'string' } as const
 const FLAG = { type: 'boolean' } as const
@@ -133,3 +154,29 @@ function checkedUrl(url: string): string {
     '--url must be the address of a gateway, such as http://127.0.0.1:8080, without user, query or fragment.',
   )
 }
+
+const limitHelp = LIMIT_NAMES.map((name) => `  --${optionOf(name)} <number>`).join('\n')
+
+export const USAGE = `Usage: npm run keys -- <command>
+
+  create [--id <id>] [terms]   issue a key; it is shown this once
+  list                         all keys
+  show <id>                    one key
+  update <id> <terms>          change what a key may do; "none" takes a term away
+  revoke <id>                  end a key for good
+  admin-key                    make an admin key for auth.adminKey; nothing is stored
+
+Terms:
+  --models <globs>             with commas: 'gpt-*,tts-1'
+  --expires <when>             90d, 12h, 30m, or a date (UTC); with update also one that is over
+  --note <text>
+${limitHelp}
+
+Anywhere:
+  --url <address>              ask the gateway that runs there, by the admin key in GATEWAY_ADMIN_KEY;
+                               without it the store itself is opened, as the configuration names it
+  --quiet                      create: print the key and nothing else; others: print nothing
+  --json                       print JSON
+
+Exit codes: 0 done, 1 refused or failed, 2 not understood.
+`

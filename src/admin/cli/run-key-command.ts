@@ -1,10 +1,46 @@
-import { newKey } from '../../auth/issued-key.js'
-import type { KeyLimits } from '../../config/access-config.js'
+import { newKey } from '../../auth/key-table.js'
 import { guessingBits, LEAST_ADMIN_KEY_BITS } from '../../config/admin-key.js'
-import type { KeyDto } from '../keys.dto.js'
+import type { KeyLimits } from '../../config/settings.js'
+import type { IssuedKeyDto, KeyDto } from '../keys.dto.js'
+import type { KeyDesk } from './key-client.js'
 import type { DeskCommand, LimitChanges } from './key-command.js'
-import type { KeyDesk } from './key-desk.js'
-import { issuedText, keyTable } from './key-output.js'
+
+const HEADINGS = ['ID', 'STATE', 'KEY', 'MODELS', 'LIMITS', 'EXPIRES', 'NOTE'] as const
+
+/** Keys as a table for a terminal. */
+function keyTable(keys: readonly KeyDto[]): string {
+  const rows = [HEADINGS, ...keys.map(cellsOf)]
+  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  return rows
+    .map(
+      (row) =>
+        `${row
+          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('')
+}
+
+const cellsOf = (key: KeyDto): readonly string[] => [
+  key.id,
+  key.state,
+  `${key.hint}…`,
+  key.models?.join(',') ?? '*',
+  limitsText(key),
+  key.expires_at === null ? '-' : new Date(key.expires_at).toISOString(),
+  key.note ?? '',
+]
+
+const limitsText = ({ limits }: KeyDto): string => {
+  const given = Object.entries(limits ?? {})
+  return given.length === 0 ? '-' : given.map(([name, limit]) => `${name}=${String(limit)}`).join(' ')
+}
+
+/** The only time a key is printed. */
+const issuedText = ({ id, key }: IssuedKeyDto): string =>
+  `The key of ${id}, shown this once:\n\n  ${key}\n\n` +
+  'Replicas that run know it within auth.keyRefreshMs; nobody can show it again.\n'
 
 /** Does what a command says at a desk; resolves with what is to be printed. */
 export async function runCommand(command: DeskCommand, desk: KeyDesk): Promise<string> {

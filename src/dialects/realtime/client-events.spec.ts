@@ -1,9 +1,299 @@
-import { describe, expect, it } from '@jest/globals'
+import { isUtf8 } from 'node:buffer'
+import { describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
-
-import { accepted, create, createdItem, refused, update } from '../../../test/support/judged-events.js'
-import { checkClientEvent, isEventRefusal } from './client-events.js'
+import { accepted, create, createdItem, refused, update } from '../../../test/support/realtime-server-events.js'
+import { checkClientEvent, isEventRefusal, isStrictBase64 } from './client-events.js'
 import type { RealtimeDialect } from './dialect.js'
+import { pathToBeta, pathToGa, withMappedParam } from './session-rules.js'
+
+const STRICT = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+
+const APPEND = 'input_audio_buffer.append'
+
+const LAYOUTS: readonly (readonly [string, (audio: string) => string])[] = [
+  ['type first', (audio) => `{"type":"${APPEND}","audio":"${audio}"}`],
+  ['event_id first', (audio) => `{"event_id":"ev_1","type":"${APPEND}","audio":"${audio}"}`],
+  ['event_id last', (audio) => `{"type":"${APPEND}","audio":"${audio}","event_id":"ev_1"}`],
+  ['audio first', (audio) => `{"audio":"${audio}","type":"${APPEND}"}`],
+  ['spaces', (audio) => ` { "type": "${APPEND}",\n  "audio" : "${audio}" }\r\n`],
+]
+
+function refusalOf(
+  text: string,
+  maximumAudioBytes?: number,
+): { readonly code?: string; readonly param?: string | null } {
+  const limits = maximumAudioBytes === undefined ? {} : { maximumAudioBytes }
+  const judged = checkClientEvent(Buffer.from(text), 'beta', limits)
+  return isEventRefusal(judged) ? judged : {}
+}
+
+describe.each(LAYOUTS)('An audio append with %s', (_, layout) => {
+  it('goes on as the very same frame, and no parser has seen it', () => {
+    const parse = jest.spyOn(JSON, 'parse')
+    try {
+      const frame = Buffer.from(layout(Buffer.alloc(4800, 7).toString('base64')))
+      const judged = checkClientEvent(frame, 'beta')
+      expect(isEventRefusal(judged)).toBe(false)
+      expect('frame' in judged && judged.frame).toBe(frame)
+      expect(parse).not.toHaveBeenCalled()
+    } finally {
+      parse.mockRestore()
+    }
+  })
+
+  it.each(['AAA', 'AA-_', 'AA A', '====', '!', '\\n', '\\u00e9', '\u0141AAA', 'AAAA=', 'AA\\/'])(
+    'is refused when the audio is %j',
+    (audio) => {
+      expect(refusalOf(layout(audio))).toMatchObject({ code: 'invalid_value', param: 'audio' })
+    },
+  )
+
+  it.each(['', 'AA==', 'AA\\/A', '\\u0041AAA'])('is accepted when the audio is %j', (audio) => {
+    expect(refusalOf(layout(audio))).toEqual({})
+  })
+
+  it('may carry as much audio as the limit and not a byte more', () => {
+    const audio = (bytes: number): string => Buffer.alloc(bytes).toString('base64')
+    for (const limit of [9, 10, 11]) {
+      expect(refusalOf(layout(audio(limit)), limit)).toEqual({})
+      expect(refusalOf(layout(audio(limit + 1)), limit)).toMatchObject({
+        code: 'string_above_max_length',
+        param: 'audio',
+      })
+    }
+  })
+})
+
+describe('An audio append', () => {
+  it('may carry 15 MiB', () => {
+    const audio = Buffer.alloc(15 * 1024 * 1024).toString('base64')
+    expect(refusalOf(`{"type":"${APPEND}","audio":"${audio}"}`)).toEqual({})
+    expect(refusalOf(`{"type":"${APPEND}","audio":"${audio}AAAA"}`).code).toBe('string_above_max_length')
+    expect(refusalOf(`{"type":"${APPEND}","audio":"\\u0041AAA${audio}"}`).code).toBe('string_above_max_length')
+  })
+
+  it.each([
+    [`{"type":"${APPEND}"}`, 'missing_required_parameter'],
+    [`{"type":"${APPEND}","audio":null}`, 'missing_required_parameter'],
+    [`{"type":"${APPEND}","audio":1}`, 'invalid_type'],
+    [`{"type":"${APPEND}","audio":["AAAA"]}`, 'invalid_type'],
+    [`{"type":"${APPEND}","audio":"AAAA","audio":"AAAA"}`, 'duplicate_key'],
+    [`{"type":"session.update","audio":"AAAA","type":"${APPEND}"}`, 'duplicate_key'],
+    [`{"type":"${APPEND}","audio":"AAAA","event_id":7}`, 'invalid_type'],
+    [`{"type":"${APPEND}","audio":"AAAA","event_id":"${'e'.repeat(513)}"}`, 'string_above_max_length'],
+    [`{"type":"${APPEND}","audio":"AAAA","event_id":"\u0001"}`, 'invalid_json'],
+    [`{"type":"${APPEND}","audio":"AAAA","event_id":"\\x"}`, 'invalid_json'],
+    [`{"type":"${APPEND}","audio":"AAAA"]`, 'invalid_json'],
+    [`{"type":"${APPEND}","audio":"AAAA"}}`, 'invalid_json'],
+    [`{"type":"${APPEND}""audio":"AAAA"}`, 'invalid_json'],
+    [`{"type":"${APPEND}","audio":"AAAA`, 'invalid_json'],
+  ])('is refused: %s', (text, code) => {
+    expect(refusalOf(text)).toMatchObject({ code })
+  })
+
+  it('keeps fields nobody knows and an event_id in any script', () => {
+    expect(refusalOf(`{"type":"${APPEND}","audio":"AAAA","x":{"a":[1]}}`)).toEqual({})
+    expect(refusalOf(`{"type":"${APPEND}","audio":"AAAA","event_id":"\u00e9\\n"}`)).toEqual({})
+    expect(refusalOf(`{"typ\\u0065":"${APPEND}","\\u0061udio":"AAAA"}`)).toEqual({})
+  })
+
+  it('is judged as a parser and a regular expression would judge it', () => {
+    const space = fc.constantFrom('', ' ', '\n')
+    const payload = fc.oneof(
+      fc.uint8Array({ maxLength: 30 }).map((bytes) => Buffer.from(bytes).toString('base64')),
+      fc.string({ unit: fc.constantFrom('A', '/', '=', '-', '\\/', '\\u0041', '"', '\\', '\u0141'), maxLength: 8 }),
+    )
+    const members = fc
+      .tuple(payload, fc.constantFrom('"ev_1"', '"\u00e9"', '7', 'null'), space)
+      .chain(([audio, id, gap]) =>
+        fc.shuffledSubarray([`"type"${gap}:"${APPEND}"`, `"audio":${gap}"${audio}"`, `"event_id":${id}`, '"x":1.0'], {
+          minLength: 2,
+        }),
+      )
+    const damage = fc.option(fc.tuple(fc.nat(), fc.integer({ min: 1, max: 126 })), { freq: 3, nil: undefined })
+    fc.assert(
+      fc.property(members, damage, (list, change) => {
+        const frame = Buffer.from(`{${list.join(',')}}`)
+        if (change !== undefined) frame[change[0] % frame.length] = change[1]
+        expect(!isEventRefusal(checkClientEvent(frame, 'beta'))).toBe(isSound(frame))
+      }),
+      { numRuns: 5000 },
+    )
+  })
+})
+
+/** The slow way; other event types do not come out of the damage above. */
+function isSound(frame: Buffer): boolean {
+  let fields: Record<string, unknown>
+  if (!isUtf8(frame)) return false
+  try {
+    fields = JSON.parse(frame.toString()) as Record<string, unknown>
+  } catch {
+    return false
+  }
+  const { type, audio, event_id: id } = fields
+  if (type !== APPEND || typeof audio !== 'string' || !STRICT.test(audio)) return false
+  return id === undefined || id === null || typeof id === 'string'
+}
+
+describe('A client event whose fields are wrong', () => {
+  it.each([
+    [update('null'), 'session', 'missing_required_parameter'],
+    ['{"type":"session.update","event_id":"ev_1"}', 'session', 'missing_required_parameter'],
+    [update('[]'), 'session', 'invalid_type'],
+    [update('{"modalities":"text"}'), 'session.modalities', 'invalid_type'],
+    [update('{"modalities":["video"]}'), 'session.modalities[0]', 'invalid_value'],
+    [update('{"modalities":[]}'), 'session.modalities', 'empty_array'],
+    [update('{"instructions":1}'), 'session.instructions', 'invalid_type'],
+    [update('{"voice":{}}'), 'session.voice', 'invalid_type'],
+    [update('{"input_audio_format":"mp3"}'), 'session.input_audio_format', 'invalid_value'],
+    [update('{"output_audio_format":16}'), 'session.output_audio_format', 'invalid_type'],
+    [update('{"input_audio_transcription":"whisper-1"}'), 'session.input_audio_transcription', 'invalid_type'],
+    [update('{"input_audio_transcription":{"model":1}}'), 'session.input_audio_transcription.model', 'invalid_type'],
+    [update('{"turn_detection":"server_vad"}'), 'session.turn_detection', 'invalid_type'],
+    [update('{"turn_detection":{"type":"magic"}}'), 'session.turn_detection.type', 'invalid_value'],
+    [update('{"turn_detection":{"threshold":"1"}}'), 'session.turn_detection.threshold', 'invalid_type'],
+    [
+      update('{"turn_detection":{"prefix_padding_ms":1.5}}'),
+      'session.turn_detection.prefix_padding_ms',
+      'invalid_type',
+    ],
+    [
+      update('{"turn_detection":{"silence_duration_ms":true}}'),
+      'session.turn_detection.silence_duration_ms',
+      'invalid_type',
+    ],
+    [update('{"temperature":"0.8"}'), 'session.temperature', 'invalid_type'],
+    [update('{"temperature":0.5}'), 'session.temperature', 'decimal_below_min_value'],
+    [update('{"temperature":1.3}'), 'session.temperature', 'decimal_above_max_value'],
+    [update('{"tools":{}}'), 'session.tools', 'invalid_type'],
+    [update('{"tools":[1]}'), 'session.tools[0]', 'invalid_type'],
+    [update('{"tool_choice":1}'), 'session.tool_choice', 'invalid_type'],
+    [update('{"max_response_output_tokens":"all"}'), 'session.max_response_output_tokens', 'invalid_type'],
+    ['{"type":"response.create","event_id":1}', 'event_id', 'invalid_type'],
+    [create('[]'), 'response', 'invalid_type'],
+    [create('{"modalities":{}}'), 'response.modalities', 'invalid_type'],
+    [create('{"temperature":2}'), 'response.temperature', 'decimal_above_max_value'],
+    [create('{"input":[1]}'), 'response.input[0]', 'invalid_type'],
+    ['{"type":"conversation.item.create"}', 'item', 'missing_required_parameter'],
+    [createdItem('{}'), 'item.type', 'missing_required_parameter'],
+    [createdItem('{"type":"message","content":"hi"}'), 'item.content', 'invalid_type'],
+    [createdItem('{"type":"message","content":[{}]}'), 'item.content[0].type', 'missing_required_parameter'],
+    [
+      createdItem('{"type":"message","content":[{"type":"input_audio","audio":"%%%%"}]}'),
+      'item.content[0].audio',
+      'invalid_value',
+    ],
+    [
+      createdItem('{"type":"message","content":[{"type":"input_audio","audio":"\u0141AAA"}]}'),
+      'item.content[0].audio',
+      'invalid_value',
+    ],
+    ['{"type":"conversation.item.retrieve"}', 'item_id', 'missing_required_parameter'],
+    ['{"type":"conversation.item.delete","item_id":1}', 'item_id', 'invalid_type'],
+    [
+      '{"type":"conversation.item.truncate","item_id":"i","audio_end_ms":1}',
+      'content_index',
+      'missing_required_parameter',
+    ],
+    [
+      '{"type":"conversation.item.truncate","item_id":"i","content_index":0}',
+      'audio_end_ms',
+      'missing_required_parameter',
+    ],
+    ['{"type":"response.cancel","response_id":[]}', 'response_id', 'invalid_type'],
+    ['{"type":"transcription_session.update","session":1}', 'session', 'invalid_type'],
+  ])('is refused: %s names %s', (text, param, code) => {
+    expect(refused(text)).toMatchObject({ type: 'invalid_request_error', param, code })
+  })
+
+  it.each([
+    [update('{}'), 'session.type', 'missing_required_parameter'],
+    [update('{"type":"other"}'), 'session.type', 'invalid_value'],
+    [update('{"type":"realtime","output_modalities":"audio"}'), 'session.output_modalities', 'invalid_type'],
+    [update('{"type":"realtime","audio":[]}'), 'session.audio', 'invalid_type'],
+    [update('{"type":"realtime","audio":{"input":{"format":"pcm16"}}}'), 'session.audio.input.format', 'invalid_type'],
+    [
+      update('{"type":"realtime","audio":{"output":{"format":{"type":"mp3"}}}}'),
+      'session.audio.output.format.type',
+      'invalid_value',
+    ],
+    [
+      update('{"type":"realtime","audio":{"input":{"turn_detection":{"threshold":"1"}}}}'),
+      'session.audio.input.turn_detection.threshold',
+      'invalid_type',
+    ],
+    [create('{"audio":{"output":{"voice":1}}}'), 'response.audio.output.voice', 'invalid_type'],
+    ['{"type":"transcription_session.update","session":{}}', 'type', 'invalid_value'],
+  ])('is refused to a GA client: %s names %s', (text, param, code) => {
+    expect(refused(text, 'ga')).toMatchObject({ param, code })
+  })
+
+  it('is told back with the event_id of the client', () => {
+    expect(refused(update('{"voice":1}')).eventId).toBe('ev_1')
+  })
+})
+
+describe('The model of a session', () => {
+  const model = 'voice-alias'
+
+  it('may be repeated, and is not sent on', () => {
+    expect(accepted(update('{"voice":"v","model":"voice-alias"}'), 'beta', { model }).toString()).toBe(
+      update('{"voice":"v"}'),
+    )
+    expect(accepted(update('{ "model" : "voice-alias" , "type":"realtime"}'), 'ga', { model }).toString()).toBe(
+      update('{ "type":"realtime"}'),
+    )
+  })
+
+  it('is not sent on however often it is named', () => {
+    const session = '{"model":"other","voice":"v","mod\\u0065l":"voice-alias"}'
+    expect(accepted(update(session), 'beta', { model }).toString()).toBe(update('{"voice":"v"}'))
+    const endless = `{"model":"other",${'"x":1,'.repeat(2000)}"model":"voice-alias"}`
+    expect(refused(update(endless), 'beta', { model }).param).toBe('session.model')
+  })
+
+  it.each(['"other"', 'null', '1', '["voice-alias"]'])('cannot become %s', (other) => {
+    for (const type of ['session.update', 'transcription_session.update']) {
+      const text = `{"type":"${type}","event_id":"ev_1","session":{"model":${other}}}`
+      expect(refused(text, 'beta', { model })).toMatchObject({
+        code: 'invalid_value',
+        param: 'session.model',
+        eventId: 'ev_1',
+      })
+    }
+  })
+})
+
+describe('Before a client has shown its dialect', () => {
+  it.each([
+    [update('{"type":"realtime","voice":"x"}'), 'ga'],
+    [update('{"type":"realtime","output_modalities":["text"]}'), 'ga'],
+    [create('{"output_modalities":["text"]}'), 'ga'],
+    [create('{"audio":{"output":{"voice":"x"}}}'), 'ga'],
+    [update('{"voice":"x"}'), 'beta'],
+    [update('{"turn_detection":null}'), 'beta'],
+    [create('{"modalities":["text"]}'), 'beta'],
+    ['{"type":"transcription_session.update","session":{}}', 'beta'],
+    [update('{"instructions":"x"}'), undefined],
+    [create('{"instructions":"x"}'), undefined],
+    ['{"type":"response.create"}', undefined],
+    ['{"type":"input_audio_buffer.append","audio":"AAAA"}', undefined],
+    [createdItem('{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}'), undefined],
+  ])('%s shows %s', (text, shows) => {
+    const judged = checkClientEvent(Buffer.from(text), undefined)
+    if (isEventRefusal(judged)) throw new Error(judged.message)
+    expect(judged.shows).toBe(shows)
+  })
+
+  it.each([
+    [update('{"type":"realtime","audio":1}'), 'session.audio'],
+    [update('{"voice":1}'), 'session.voice'],
+    [update('{"modalities":["text"],"voice":1}'), 'session.voice'],
+  ])('%s is judged by the dialect it shows', (text, param) => {
+    expect(checkClientEvent(Buffer.from(text), undefined)).toMatchObject({ param })
+  })
+})
 
 describe('A client event that is no event', () => {
   it.each([
@@ -99,5 +389,123 @@ describe('The check', () => {
       ),
       { numRuns: 3000 },
     )
+  })
+})
+
+const judged = (text: string): boolean => isStrictBase64(Buffer.from(text, 'latin1'), 0, text.length)
+
+/** Mostly base64, so that what is wrong is one character and not all of them. */
+const nearlyBase64 = fc
+  .tuple(fc.uint8Array({ maxLength: 40 }), fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 3 }), fc.nat(3))
+  .map(([bytes, changes, dropped]) => {
+    const text = Buffer.from(Buffer.from(bytes).toString('base64'), 'latin1')
+    for (const [place, byte] of changes) if (text.length > 0) text[place % text.length] = byte
+    return text.toString('latin1', 0, Math.max(0, text.length - dropped))
+  })
+
+const alphabetSoup = fc.string({ unit: fc.constantFrom('A', '/', '+', '=', '-', '_', ' ', '\n', '.'), maxLength: 16 })
+
+describe('The base64 check', () => {
+  it('agrees with a plain regular expression on anything near base64', () => {
+    fc.assert(
+      fc.property(fc.oneof(nearlyBase64, alphabetSoup), (text) => {
+        expect(judged(text)).toBe(STRICT.test(text))
+      }),
+      { numRuns: 5000 },
+    )
+  })
+
+  it.each(['', 'AAAA', 'AA==', 'AAA=', 'ab+/'])('accepts %j', (text) => {
+    expect(judged(text)).toBe(true)
+  })
+
+  it.each(['A', 'AAA', 'AAAA=', 'A===', '====', 'AA==AAAA', 'AA-_', 'AA A', 'AAAA\n', 'AAA\u00e9', 'AA=A', '=AAA'])(
+    'refuses %j',
+    (text) => {
+      expect(judged(text)).toBe(false)
+    },
+  )
+
+  it('looks at every character of a payload larger than what it decodes at once', () => {
+    const payload = Buffer.alloc(200_000, 'A')
+    expect(isStrictBase64(payload, 0, payload.length)).toBe(true)
+    for (const place of [0, 65_535, 65_536, 131_072, 199_999]) {
+      for (const wrong of ['!', '-', '_', '=', ' ']) {
+        const damaged = Buffer.from(payload)
+        damaged.write(wrong, place)
+        const isPadding = wrong === '=' && place === payload.length - 1
+        expect(isStrictBase64(damaged, 0, damaged.length)).toBe(isPadding)
+      }
+    }
+  })
+
+  it('judges nothing outside its bounds', () => {
+    const frame = Buffer.from('"AAAA"')
+    expect(isStrictBase64(frame, 1, 5)).toBe(true)
+    expect(isStrictBase64(frame, 0, 4)).toBe(false)
+  })
+})
+
+const PAIRS: readonly (readonly [beta: string, ga: string])[] = [
+  ['session.modalities', 'session.output_modalities'],
+  ['session.modalities[1]', 'session.output_modalities[1]'],
+  ['session.voice', 'session.audio.output.voice'],
+  ['session.speed', 'session.audio.output.speed'],
+  ['session.input_audio_format', 'session.audio.input.format'],
+  ['session.output_audio_format', 'session.audio.output.format'],
+  ['session.input_audio_transcription', 'session.audio.input.transcription'],
+  ['session.input_audio_transcription.model', 'session.audio.input.transcription.model'],
+  ['session.input_audio_noise_reduction.type', 'session.audio.input.noise_reduction.type'],
+  ['session.turn_detection', 'session.audio.input.turn_detection'],
+  ['session.turn_detection.threshold', 'session.audio.input.turn_detection.threshold'],
+  ['session.max_response_output_tokens', 'session.max_output_tokens'],
+  ['response.modalities', 'response.output_modalities'],
+  ['response.voice', 'response.audio.output.voice'],
+  ['response.output_audio_format', 'response.audio.output.format'],
+]
+
+describe('The path of a setting', () => {
+  it.each(PAIRS)('%s is %s in GA, and back', (beta, ga) => {
+    expect(pathToGa(beta)).toBe(ga)
+    expect(pathToBeta(ga)).toBe(beta)
+  })
+
+  it('ends at the format, which is one word in beta', () => {
+    expect(pathToBeta('session.audio.input.format.rate')).toBe('session.input_audio_format')
+  })
+
+  it.each([
+    'session.voices',
+    'session.tools[0].name',
+    'item.content[0].type',
+    'response.max_output_tokens',
+    '',
+    'audio',
+  ])('stays when both have it, or neither: %j', (path) => {
+    expect(pathToGa(path)).toBe(path)
+    expect(pathToBeta(path)).toBe(path)
+  })
+})
+
+describe('An error event', () => {
+  it('names the field as its reader knows it, in the message too', () => {
+    const frame = Buffer.from(
+      `{"type":"error","error":{"code":null,"message":"Bad $& \\"x\\": 'session.audio.output.voice', not 'session.audio'.","param":"session.audio.output.voice","n":1.0}}`,
+    )
+    expect(withMappedParam(frame, pathToBeta).toString()).toBe(
+      `{"type":"error","error":{"code":null,"message":"Bad $& \\"x\\": 'session.voice', not 'session.audio'.","param":"session.voice","n":1.0}}`,
+    )
+  })
+
+  it.each([
+    '{"type":"error","error":{"message":"m","param":null}}',
+    '{"type":"error","error":{"message":"m"}}',
+    '{"type":"error","error":"m"}',
+    '{"type":"error"}',
+    '{"type":"error","error":{"message":"m","param":"session.tools"}}',
+    'error',
+  ])('without such a field is the very same frame: %s', (text) => {
+    const frame = Buffer.from(text)
+    expect(withMappedParam(frame, pathToBeta)).toBe(frame)
   })
 })

@@ -1,8 +1,11 @@
+import { RawObject } from '../../core/json-object.js'
+import { FrameScan, splice } from '../../core/json-spans.js'
 import {
   anyOf,
   decimal,
   type FieldRule,
   integer,
+  isRecord,
   list,
   oneOf,
   optional,
@@ -10,6 +13,120 @@ import {
   required,
   text,
 } from '../../core/validation-rules.js'
+import { type AudioSetting, OUTPUT_SETTINGS, SESSION_SETTINGS } from './session-state.js'
+
+/** The same setting's path in both dialects. Beta formats are words: nothing lies below them. */
+interface Paths {
+  readonly beta: string
+  readonly ga: string
+  readonly isWord: boolean
+}
+
+const PATHS: readonly Paths[] = [
+  ...audioPaths('session', SESSION_SETTINGS),
+  ...audioPaths('response', OUTPUT_SETTINGS),
+  { beta: 'session.modalities', ga: 'session.output_modalities', isWord: false },
+  { beta: 'response.modalities', ga: 'response.output_modalities', isWord: false },
+  { beta: 'session.max_response_output_tokens', ga: 'session.max_output_tokens', isWord: false },
+]
+
+export const pathToBeta = (path: string): string => mapped(path, 'ga', 'beta')
+
+export const pathToGa = (path: string): string => mapped(path, 'beta', 'ga')
+
+/**
+ * An `error` event whose `param` names the field as the caller wrote it, in the message too where it stands in quotes.
+ * The very same frame when there is nothing to map.
+ */
+export function withMappedParam(frame: Buffer, map: (path: string) => string): Buffer {
+  const event = RawObject.parse(frame)
+  const error = event?.object('error')
+  const param = error?.text('param')
+  if (event === undefined || error === undefined || param === undefined || map(param) === param) return frame
+  error.setText('param', map(param))
+  const message = error.text('message')
+  if (message !== undefined)
+    error.setText(
+      'message',
+      message.replaceAll(`'${param}'`, () => `'${map(param)}'`),
+    )
+  return event.toBuffer()
+}
+
+function mapped(path: string, from: 'beta' | 'ga', to: 'beta' | 'ga'): string {
+  for (const paths of PATHS) {
+    const rest = restBelow(path, paths[from])
+    if (rest !== undefined) return paths[to] + (paths.isWord && to === 'beta' ? '' : rest)
+  }
+  return path
+}
+
+function restBelow(path: string, prefix: string): string | undefined {
+  if (!path.startsWith(prefix)) return undefined
+  const rest = path.slice(prefix.length)
+  return rest === '' || rest.startsWith('.') || rest.startsWith('[') ? rest : undefined
+}
+
+function audioPaths(owner: string, settings: readonly AudioSetting[]): Paths[] {
+  return settings.map(({ beta, half, ga }) => ({
+    beta: `${owner}.${beta}`,
+    ga: `${owner}.audio.${half}.${ga}`,
+    isWord: ga === 'format',
+  }))
+}
+
+/** Why a client's event goes no further, in the members of an `error` event's `error`. */
+export interface EventRefusal {
+  readonly type: 'invalid_request_error'
+  readonly code: string
+  readonly message: string
+  /** The field at fault, as the caller wrote its path. */
+  readonly param: string | null
+  /** The `event_id` of the refused event, when one could be read. */
+  readonly eventId: string | null
+}
+
+export const refusal = (
+  code: string,
+  message: string,
+  { param = null, eventId = null }: { readonly param?: string | null; readonly eventId?: string | null } = {},
+): EventRefusal => ({ type: 'invalid_request_error', code, message, param, eventId })
+
+/**
+ * A session keeps the model it was opened with, as it is the one that was authorised. Clients that repeat it use the
+ * name they know it by, which need not be the upstream's: a repeated name is cut out, another one refused.
+ */
+export function judgeSessionModel(
+  frame: Buffer,
+  session: unknown,
+  model: string | undefined,
+  eventId: string | null,
+): Buffer | EventRefusal {
+  const named = isRecord(session) ? session['model'] : undefined
+  if (model === undefined || named === undefined) return frame
+  const kept = named === model ? withoutSessionModel(frame) : undefined
+  return (
+    kept ??
+    refusal('invalid_value', "Invalid 'session.model': the model of an open session cannot be changed.", {
+      param: 'session.model',
+      eventId,
+    })
+  )
+}
+
+/** `undefined` when there are too many members to find all that name a model. */
+function withoutSessionModel(frame: Buffer): Buffer | undefined {
+  const session = FrameScan.of(frame)?.member('session')
+  if (session === undefined) return undefined
+  const offset = session.valueStart
+  const cuts = FrameScan.of(frame.subarray(offset, session.valueEnd))?.removal('model')
+  return cuts === undefined
+    ? undefined
+    : splice(
+        frame,
+        cuts.map(({ start, end, text }) => ({ start: start + offset, end: end + offset, text })),
+      )
+}
 
 /** Ranges are left to the upstream, which knows its models, except where it never sees the value. */
 const instructions = optional(text())

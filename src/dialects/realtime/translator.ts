@@ -1,12 +1,56 @@
-import { eventTypeOf } from '../../core/frame-scan.js'
-import { eventToBetaClient } from './beta-client-events.js'
-import type { ClientDialect } from './client-dialect.js'
+import { RawObject } from '../../core/json-object.js'
+import { eventTypeOf } from '../../core/json-spans.js'
 import type { ClientEvent } from './client-events.js'
-import { eventToGaClient } from './client-translation.js'
-import type { RealtimeDialect } from './dialect.js'
-import { sessionInBoth } from './session-in-both.js'
-import { SessionMemory } from './session-state.js'
-import { eventToBeta, eventToGa } from './upstream-events.js'
+import {
+  eventToBetaClient,
+  eventToGaClient,
+  itemToBeta,
+  itemToGa,
+  responseToBeta,
+  responseToGa,
+} from './client-translation.js'
+import { type ClientDialect, type RealtimeDialect, withMember, withObject } from './dialect.js'
+import { sessionInBoth, SessionMemory, sessionToBeta, sessionToGa } from './session-state.js'
+
+/** What a beta client's event says to a GA upstream. */
+function eventToGa({ type, frame }: ClientEvent, memory: SessionMemory): Buffer {
+  switch (type) {
+    case 'session.update':
+      return withObject(frame, 'session', (session) => {
+        memory.sessionUpdated(session)
+        sessionToGa(session)
+      })
+    case 'transcription_session.update':
+      return withObject(frame, 'session', (session, event) => {
+        sessionToGa(session, 'transcription')
+        event.setText('type', 'session.update')
+      })
+    case 'response.create':
+      memory.responseAsked(RawObject.parse(frame)?.object('response'))
+      return withObject(frame, 'response', responseToGa)
+    case 'conversation.item.create':
+      return withMember(frame, 'item', itemToGa)
+    default:
+      return frame
+  }
+}
+
+/** What a GA client's event says to a beta upstream; keys that beta never had go along for it to refuse. */
+function eventToBeta({ type, frame }: ClientEvent): Buffer {
+  switch (type) {
+    case 'session.update':
+      return withObject(frame, 'session', (session, event) => {
+        if (session.text('type') === 'transcription') event.setText('type', 'transcription_session.update')
+        sessionToBeta(session)
+      })
+    case 'response.create':
+      return withObject(frame, 'response', responseToBeta)
+    case 'conversation.item.create':
+      return withMember(frame, 'item', itemToBeta)
+    default:
+      return frame
+  }
+}
 
 export interface TranslatorOptions {
   readonly client: ClientDialect

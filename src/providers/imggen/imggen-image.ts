@@ -1,12 +1,19 @@
-import { Injectable } from '@nestjs/common'
-import { collect } from '../../core/byte-source.js'
-import { GatewayError } from '../../core/gateway-error.js'
+import { Injectable, Module } from '@nestjs/common'
+import { collect } from '../../core/byte-stream.js'
+import { GatewayError } from '../../core/errors.js'
 import { UpstreamClient, type UpstreamTarget } from '../../upstream/upstream-client.js'
-import type { CallContext } from '../call-context.js'
-import type { ImageProvider, UpstreamImageTask } from '../image.contract.js'
-import { imggenFailure, saysUnknownTask, unreadableAnswer } from './imggen-failure.js'
-import { imageTaskOf } from './imggen-task.js'
-import { type ImggenAnswer, readImggenAnswer, seedIn, taskIn } from './imggen-wire.js'
+import { HttpModule } from '../../upstream/upstream.module.js'
+import type { CallContext, ImageProvider, ProviderCapabilities, UpstreamImageTask } from '../contract.js'
+import {
+  imageTaskOf,
+  type ImggenAnswer,
+  imggenFailure,
+  readImggenAnswer,
+  saysUnknownTask,
+  seedIn,
+  taskIn,
+  unreadableAnswer,
+} from './imggen-wire.js'
 
 /** A task object takes some kilobytes, and its mask some megabytes. */
 const MAXIMUM_ANSWER_BYTES = 16 * 1024 * 1024
@@ -81,3 +88,16 @@ function repeatable(error: unknown): unknown {
   if (!(error instanceof GatewayError) || error.details.attempt?.phase !== 'sent') return error
   return new GatewayError(error.kind, error.message, { ...error.details, retryable: true })
 }
+
+/** Imggen, the image proxy family: tasks that were made there, read by their id. */
+@Injectable()
+export class ImggenCapabilities implements ProviderCapabilities {
+  constructor(readonly image: ImggenImageProvider) {}
+}
+
+@Module({
+  imports: [HttpModule],
+  providers: [ImggenImageProvider, ImggenCapabilities],
+  exports: [ImggenCapabilities],
+})
+export class ImggenModule {}

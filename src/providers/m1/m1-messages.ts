@@ -1,16 +1,34 @@
-import { Injectable } from '@nestjs/common'
+import { Injectable, Module } from '@nestjs/common'
+import type { UpstreamAnswer } from '../../core/byte-stream.js'
+import { type GatewayError, scrubbedJson } from '../../core/errors.js'
 import { DeltaCounter } from '../../core/token-counter.js'
-import type { UpstreamAnswer } from '../../core/upstream-answer.js'
-import { HeaderAllowList } from '../../upstream/header-names.js'
 import type { SseDialect } from '../../upstream/sse-relay.js'
-import { UpstreamClient } from '../../upstream/upstream-client.js'
-import type { UpstreamResponse } from '../../upstream/upstream-exchange.js'
-import { eventStreamAnswer, jsonAnswer, meteredAnswer } from '../../upstream/upstream-response.js'
-import type { CallContext } from '../call-context.js'
-import type { MessagesCall, MessagesProvider } from '../messages.contract.js'
-import { m1Refusal } from './m1-refusal.js'
-import { MessagesEstimate, WholeMessage } from './m1-usage.js'
-import { MessagesUsage } from './messages-usage.js'
+import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
+import { readRefusal, type RefusalBody } from '../../upstream/upstream-error.js'
+import { eventStreamAnswer, HeaderAllowList, jsonAnswer, meteredAnswer } from '../../upstream/upstream-response.js'
+import { HttpModule } from '../../upstream/upstream.module.js'
+import type { CallContext, MessagesCall, MessagesProvider, ProviderCapabilities } from '../contract.js'
+import { MessagesEstimate, MessagesUsage, WholeMessage } from './m1-usage.js'
+
+/** Older accounts report an empty balance as a bad request; there is no code to tell it by. */
+const EMPTY_BALANCE = /^Your credit balance is too low/
+
+/** Reads `{type: "error", error: {type, message}, request_id}`; the request id becomes ours. */
+export function m1Refusal(
+  response: UpstreamResponse,
+  { call, callersKey, credentials }: CallContext,
+): Promise<GatewayError> {
+  return readRefusal(response, { read: (body) => readBody(body, call.requestId), callersKey, secret: credentials })
+}
+
+function readBody(body: Record<string, unknown>, requestId: string): RefusalBody | undefined {
+  const { error } = body
+  if (typeof error !== 'object' || error === null) return undefined
+  const { message } = error as Record<string, unknown>
+  if (typeof message !== 'string') return undefined
+  const relayed = { ...body, type: 'error', request_id: requestId }
+  return { message, relayable: scrubbedJson(relayed), quota: EMPTY_BALANCE.test(message) }
+}
 
 /** The classic interface; the specification's clients send no version. */
 const DEFAULT_VERSION = '2023-06-01'
@@ -23,7 +41,7 @@ const MESSAGES_EVENTS: SseDialect = { completionMarks: ['event: message_stop'], 
 
 /** The messages-style family: bytes in, bytes out. */
 @Injectable()
-export class M1MessagesProvider implements MessagesProvider {
+class M1MessagesProvider implements MessagesProvider {
   constructor(private readonly client: UpstreamClient) {}
 
   async create(messages: MessagesCall, context: CallContext): Promise<UpstreamAnswer> {
@@ -80,3 +98,16 @@ function requestHeaders(messages: MessagesCall, { credentials }: CallContext): s
   if (messages.beta !== undefined) headers.push('anthropic-beta', messages.beta)
   return headers
 }
+
+/** M1, the one vendor family of messages-style chat. */
+@Injectable()
+export class M1Capabilities implements ProviderCapabilities {
+  constructor(readonly messages: M1MessagesProvider) {}
+}
+
+@Module({
+  imports: [HttpModule],
+  providers: [M1MessagesProvider, M1Capabilities],
+  exports: [M1Capabilities],
+})
+export class M1Module {}

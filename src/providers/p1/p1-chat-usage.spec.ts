@@ -1,7 +1,61 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import type { Usage } from '../../core/request-context.js'
-import { ChatUsageFilter } from './p1-chat-usage.js'
+import { AnswerEstimate, ChatMeter, ChatUsageFilter, estimatePromptTokens } from './p1-chat-usage.js'
+
+const countOf = (value: unknown): number => new AnswerEstimate(Buffer.from(JSON.stringify(value))).count
+const answer = (...messages: readonly object[]): object => ({ choices: messages.map((message) => ({ message })) })
+
+describe('The estimate of a whole answer', () => {
+  it.each([
+    ['four ASCII characters to a token', answer({ content: 'Hello there.' }), 3],
+    ['one other character to a token', answer({ content: '你好' }), 2],
+    ['each choice', answer({ content: '1234' }, { content: '12345' }), 3],
+    ['a refusal', answer({ content: null, refusal: '1234' }), 1],
+    ['thoughts that are shown', answer({ content: '1234', reasoning_content: '12345678' }), 3],
+    ['tool calls as they are written', answer({ content: null, tool_calls: [{ id: 'call_1' }] }), 5],
+    ['what was said aloud', answer({ content: null, audio: { data: 'AAAA', transcript: '1234' } }), 1],
+  ])('counts %s', (_what, value, tokens) => {
+    expect(countOf(value)).toBe(tokens)
+  })
+
+  it.each([
+    ['no choices', {}],
+    ['choices of another kind', { choices: [3, null, { message: 'no' }] }],
+    ['a list', []],
+  ])('is nothing where there are %s', (_what, value) => {
+    expect(countOf(value)).toBe(0)
+  })
+
+  it.each([
+    ['is broken', '{"choices":['],
+    ['nobody can write again', `{"choices":[{"message":{"tool_calls":${'['.repeat(400_000)}${']'.repeat(400_000)}}}]}`],
+  ])('is nothing of what %s', (_what, text) => {
+    expect(new AnswerEstimate(Buffer.from(text)).count).toBe(0)
+  })
+})
+
+const REQUEST = { messages: [{ role: 'user', content: '12345678' }] }
+
+describe('What a chat completion has used', () => {
+  it('is, of a stream that has said it, counted beside that by its pieces alone', () => {
+    const pieces = { count: 0 }
+    const meter = new ChatMeter(REQUEST, pieces)
+    pieces.count = 7
+    expect(meter.counted()).toEqual({ completion_tokens: 7 })
+  })
+
+  it('is looked for in its request when nobody has said it', () => {
+    const units = { prompt_tokens: 2 + 4 + 3, completion_tokens: 7, total_tokens: 2 + 4 + 3 + 7 }
+    expect(new ChatMeter(REQUEST, { count: 7 }).usageSoFar()).toEqual({ units, estimated: true })
+  })
+
+  it('is not counted of an answer that is too large to be held', () => {
+    const meter = new ChatMeter(REQUEST)
+    expect(meter.counted()).toBeUndefined()
+    expect(meter.usageSoFar()).toEqual({ units: { prompt_tokens: 2 + 4 + 3 }, estimated: true })
+  })
+})
 
 function filtered(callerAsked: boolean, ...regions: string[]): { text: string; found: Usage[] } {
   const found: Usage[] = []
@@ -67,5 +121,29 @@ describe('The usage of a chat stream', () => {
         expect(filtered(false, chunk)).toEqual({ text: chunk, found: [] })
       }),
     )
+  })
+})
+
+const message = (content: unknown, more: object = {}): object => ({ role: 'user', content, ...more })
+
+describe('What a chat request probably costs', () => {
+  it.each([
+    ['three for the head of the answer', [], 3],
+    ['four for each message', [message(''), message(null)], 11],
+    ['a token for four ASCII characters, or fewer', [message('12345')], 9],
+    ['a token for each other character', [message('日本語😀')], 11],
+    ['the texts of its parts', [message([{ type: 'text', text: '1234' }, { text: '5678' }])], 9],
+    ['nothing for images and recordings', [message([{ type: 'image_url', image_url: { url: 'data:x' } }])], 7],
+    [
+      'the calls of tools',
+      [message(null, { tool_calls: [{ id: 'call_1' }] })],
+      7 + Math.ceil('[{"id":"call_1"}]'.length / 4),
+    ],
+  ])('is %s', (_name, messages, tokens) => {
+    expect(estimatePromptTokens({ messages })).toBe(tokens)
+  })
+
+  it('holds the tools that are offered', () => {
+    expect(estimatePromptTokens({ messages: [], tools: [{ a: 1 }] })).toBe(3 + 3)
   })
 })

@@ -1,6 +1,103 @@
-import type { Usage } from '../../core/request-context.js'
+import type { Units, Usage, UsageMeter } from '../../core/request-context.js'
 import { firstFrameEnd, jsonOf, lastFrameEnd } from '../../core/sse.js'
+import { tokensOf } from '../../core/token-counter.js'
 import { reportedUsage } from '../../core/usage.js'
+import { isRecord } from '../../core/validation-rules.js'
+import type { FrameCounter } from '../../upstream/sse-relay.js'
+import type { ChatFields } from '../contract.js'
+
+/** What a message may say in words, whosever dialect of chat it is. */
+const TEXTS = ['content', 'refusal', 'reasoning_content', 'reasoning'] as const
+
+/** Counts a whole answer whose upstream does not say what it took; nothing is looked at before that is asked for. */
+export class AnswerEstimate {
+  constructor(private readonly body: Buffer) {}
+
+  /** Tokens, roughly, of all choices: of their texts, tool calls and transcripts. 0 for what is no chat completion. */
+  get count(): number {
+    try {
+      return messagesIn(JSON.parse(this.body.toString())).reduce((sum, message) => sum + tokensIn(message), 0)
+    } catch {
+      // Broken, or nested so deeply that it cannot be written again.
+      return 0
+    }
+  }
+}
+
+function messagesIn(answer: unknown): readonly Record<string, unknown>[] {
+  const choices = isRecord(answer) ? answer['choices'] : undefined
+  if (!Array.isArray(choices)) return []
+  return choices
+    .map((choice: unknown) => (isRecord(choice) ? choice['message'] : undefined))
+    .filter((message) => isRecord(message))
+}
+
+function tokensIn(message: Record<string, unknown>): number {
+  const { tool_calls: calls, audio } = message
+  const texts = [...TEXTS.map((name) => message[name]), isRecord(audio) ? audio['transcript'] : undefined]
+  const words = texts.reduce<number>((sum, text) => sum + (typeof text === 'string' ? tokensOf(text) : 0), 0)
+  return words + (calls == null ? 0 : tokensOf(JSON.stringify(calls)))
+}
+
+/** As vendors' own rules of thumb have it. */
+const TOKENS_PER_MESSAGE = 4
+const TOKENS_OF_ANSWER_HEAD = 3
+
+interface Prompt {
+  readonly messages: readonly unknown[]
+  readonly tools?: unknown
+}
+
+/**
+ * Roughly what the request of a chat completion costs in tokens: four ASCII characters, or one character of any other
+ * script, to a token; so much for each message and for the answer's head. Texts and tools alone: what an image or a
+ * recording costs does not show in its bytes.
+ */
+export function estimatePromptTokens({ messages, tools }: Prompt): number {
+  let tokens = TOKENS_OF_ANSWER_HEAD + (tools == null ? 0 : tokensOf(JSON.stringify(tools)))
+  for (const message of messages) tokens += TOKENS_PER_MESSAGE + (isRecord(message) ? promptTokensIn(message) : 0)
+  return tokens
+}
+
+function promptTokensIn({ content, tool_calls: calls }: Record<string, unknown>): number {
+  return tokensOf(textOf(content)) + (calls == null ? 0 : tokensOf(JSON.stringify(calls)))
+}
+
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) return ''
+  return content
+    .map((part: unknown) => (isRecord(part) && typeof part['text'] === 'string' ? part['text'] : ''))
+    .join('')
+}
+
+/**
+ * What a chat completion has used as long as its upstream has not said so, which it does last of all: a token for each
+ * piece of the answer that has arrived, and what the request probably cost. The request is not looked at before that.
+ */
+export class ChatMeter implements UsageMeter {
+  constructor(
+    private readonly request: Pick<ChatFields, 'messages' | 'tools'>,
+    private readonly deltas?: Pick<FrameCounter, 'count'>,
+  ) {}
+
+  usageSoFar(): Usage {
+    const prompt = estimatePromptTokens(this.request)
+    const units = this.deltas === undefined ? { prompt_tokens: prompt } : tokens(prompt, this.deltas.count)
+    return { units, estimated: true }
+  }
+
+  /** Of a stream its pieces, which are counted anyway. An answer that came whole is looked at for no figure beside its own. */
+  counted(): Units | undefined {
+    return this.deltas === undefined ? undefined : { completion_tokens: this.deltas.count }
+  }
+}
+
+const tokens = (prompt: number, completion: number) => ({
+  prompt_tokens: prompt,
+  completion_tokens: completion,
+  total_tokens: prompt + completion,
+})
 
 const KEY_TEXT = '"usage"'
 const KEY = Buffer.from(KEY_TEXT)

@@ -1,10 +1,9 @@
 import { Injectable } from '@nestjs/common'
-import { GatewayError } from '../../core/gateway-error.js'
+import { GatewayError } from '../../core/errors.js'
 import { audioRefusal } from '../../dialects/openai-wire.js'
 import type { RealtimeDialect } from '../../dialects/realtime/dialect.js'
-import { UpstreamSockets } from '../../upstream/upstream-sockets.js'
-import type { CallContext } from '../call-context.js'
-import type { RealtimeOpening, RealtimeProvider, RealtimeUpstream } from '../realtime.contract.js'
+import { UpstreamSockets } from '../../upstream/websocket-client.js'
+import type { CallContext, RealtimeOpening, RealtimeProvider, RealtimeUpstream } from '../contract.js'
 
 /** The longest events are items that repeat a client's audio, of which one append alone may hold 20 MiB in base64. */
 const MAXIMUM_MESSAGE_BYTES = 64 * 1024 * 1024

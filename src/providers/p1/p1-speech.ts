@@ -1,21 +1,19 @@
 import { Injectable } from '@nestjs/common'
+import type { UpstreamAnswer } from '../../core/byte-stream.js'
 import type { JsonEdits } from '../../core/json-body.js'
-import type { UpstreamAnswer } from '../../core/upstream-answer.js'
 import { codePoints } from '../../core/validation-rules.js'
-import { SPEECH_EVENTS } from '../../dialects/audio-events.js'
-import { AUDIO_FORMATS, requestedFormat } from '../../dialects/audio-formats.js'
-import { DoneUsage } from '../../dialects/done-usage.js'
-import { assertInputLength } from '../../dialects/input-too-long.js'
-import { AUDIO_STATUS_MAP, audioRefusal } from '../../dialects/openai-wire.js'
-import { AudioCounter, SpeechEventMeter } from '../../dialects/speech-event-meter.js'
-import { SpeechMeter } from '../../dialects/speech-meter.js'
-import { estimateSpeechUsage } from '../../dialects/speech-response.js'
-import { spokenAnswer } from '../../dialects/spoken-answer.js'
-import { UpstreamClient } from '../../upstream/upstream-client.js'
-import type { UpstreamResponse } from '../../upstream/upstream-exchange.js'
+import { AUDIO_STATUS_MAP, audioRefusal, DoneUsage, SPEECH_EVENTS } from '../../dialects/openai-wire.js'
+import { assertInputLength, AUDIO_FORMATS, requestedFormat } from '../../dialects/speech-formats.js'
+import {
+  AudioCounter,
+  estimateSpeechUsage,
+  SpeechEventMeter,
+  SpeechMeter,
+  spokenAnswer,
+} from '../../dialects/speech-response.js'
+import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
 import { contentTypeOf, eventStreamAnswer, fileAnswer, malformedAnswer } from '../../upstream/upstream-response.js'
-import type { CallContext } from '../call-context.js'
-import type { SpeechCall, SpeechProvider } from '../speech.contract.js'
+import type { CallContext, SpeechCall, SpeechProvider } from '../contract.js'
 import { P1_RESPONSE_HEADERS, p1Headers } from './p1.headers.js'
 
 /** P1 refuses longer texts. */

@@ -1,17 +1,17 @@
 import { Injectable } from '@nestjs/common'
+import type { UpstreamAnswer } from '../../core/byte-stream.js'
 import { DeltaCounter } from '../../core/token-counter.js'
-import type { UpstreamAnswer } from '../../core/upstream-answer.js'
-import { TRANSCRIPTION_EVENTS } from '../../dialects/audio-events.js'
-import { DoneUsage } from '../../dialects/done-usage.js'
-import { AUDIO_STATUS_MAP, audioRefusal } from '../../dialects/openai-wire.js'
-import { TranscriptMeter } from '../../dialects/transcript-meter.js'
-import { transcriptionForm } from '../../dialects/transcription-form.js'
-import { durationUsage, jsonTranscript, textTranscript } from '../../dialects/transcription.js'
-import { UpstreamClient } from '../../upstream/upstream-client.js'
-import type { UpstreamResponse } from '../../upstream/upstream-exchange.js'
+import { AUDIO_STATUS_MAP, audioRefusal, DoneUsage, TRANSCRIPTION_EVENTS } from '../../dialects/openai-wire.js'
+import {
+  durationUsage,
+  jsonTranscript,
+  textTranscript,
+  transcriptionForm,
+  TranscriptMeter,
+} from '../../dialects/transcription.js'
+import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
 import { contentTypeOf, eventStreamAnswer } from '../../upstream/upstream-response.js'
-import type { CallContext } from '../call-context.js'
-import type { TranscriptionCall, TranscriptionProvider, TranslationProvider } from '../transcription.contract.js'
+import type { CallContext, TranscriptionCall, TranscriptionProvider, TranslationProvider } from '../contract.js'
 import { P1_RESPONSE_HEADERS, p1Headers } from './p1.headers.js'
 
 const TEXT_FORMATS: ReadonlySet<string> = new Set(['text', 'srt', 'vtt'])

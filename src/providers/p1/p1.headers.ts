@@ -1,5 +1,5 @@
-import { HeaderAllowList } from '../../upstream/header-names.js'
-import type { CallContext } from '../call-context.js'
+import { HeaderAllowList } from '../../upstream/upstream-response.js'
+import type { CallContext } from '../contract.js'
 
 /** What P1 may tell the caller beyond the common list; its organisation, project and cookies stay inside. */
 export const P1_RESPONSE_HEADERS = new HeaderAllowList('openai-processing-ms', 'openai-version', 'x-ratelimit-*')

@@ -1,10 +1,7 @@
-import type { ErrorKind } from '../../core/errors.js'
-import { GatewayError } from '../../core/gateway-error.js'
-import { presentableMessage, scrubMessage } from '../../core/message-text.js'
+import { type ErrorKind, GatewayError, presentableMessage, scrubMessage } from '../../core/errors.js'
 import type { SentCredentials } from '../../dialects/openai-wire.js'
-import { type AccountFault, accountRefusal } from '../../upstream/account-refusal.js'
-import { readRefusal } from '../../upstream/upstream-error.js'
-import type { UpstreamResponse } from '../../upstream/upstream-exchange.js'
+import type { UpstreamResponse } from '../../upstream/upstream-client.js'
+import { type AccountFault, accountRefusal, readRefusal } from '../../upstream/upstream-error.js'
 
 interface FailureRow {
   readonly kind: ErrorKind

@@ -1,7 +1,275 @@
+import { once } from 'node:events'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import type { WebSocket } from 'ws'
+import { RecordingSink } from '../../../test/support/byte-streams.js'
+import { eventually } from '../../../test/support/eventually.js'
+import {
+  acknowledgement,
+  audio,
+  type Begun,
+  errorFrame,
+  frontEnd,
+  lastAudio,
+  MAXIMUM_MESSAGE_BYTES,
+  P2SessionLab,
+  type P2Upstream,
+  REQUEST,
+  startP2Upstream,
+} from '../../../test/support/p2-session-lab.js'
+import { GENEROUS_TIMEOUTS, newCall, targetOf } from '../../../test/support/raw-upstream.js'
+import { GatewayError } from '../../core/errors.js'
+import { JsonBody } from '../../core/json-body.js'
+import type { Call } from '../../core/request-context.js'
+import { UpstreamSockets } from '../../upstream/websocket-client.js'
+import type { CallContext } from '../contract.js'
+import { OggJoiner } from './ogg-concat.js'
 import { decodeFrame, encodeRequest } from './p2-frames.js'
+import { P2Session } from './p2-socket.js'
+import { type P2SpeechPlan, P2SpeechProvider, P2SpeechSource } from './p2-speech.js'
+
+describe('p2 speech source', () => {
+  let sockets: UpstreamSockets
+  let upstream: P2Upstream
+  let dials: number
+  /** Pieces that were said to have been spoken. */
+  let spoken: string[]
+  beforeEach(() => {
+    sockets = new UpstreamSockets()
+    dials = 0
+    spoken = []
+  })
+  afterEach(async () => {
+    sockets.onApplicationShutdown()
+    await upstream.close()
+  })
+
+  const speakBack = (socket: WebSocket, message: Buffer): void => {
+    socket.send(audio(`<${message.toString()}`))
+    socket.send(lastAudio('>'))
+  }
+
+  async function planFor(
+    pieces: readonly string[],
+    answer: (socket: WebSocket, message: Buffer, index: number) => void,
+    changes: Partial<P2SpeechPlan> = {},
+  ): Promise<P2SpeechPlan & { readonly call: Call }> {
+    upstream = await startP2Upstream(answer)
+    const call = newCall()
+    const deadlineAtMs = performance.now() + 20_000
+    return {
+      call,
+      deadlineAtMs,
+      timeouts: GENEROUS_TIMEOUTS,
+      refusal: (code, text) => new GatewayError('conflict', `${code} ${text}`),
+      pieces,
+      requestFor: (piece) => Buffer.from(piece),
+      onSpoken: (piece) => spoken.push(piece),
+      dial: async () => {
+        dials++
+        const request = { path: '/', headers: {}, maximumMessageBytes: 1_000_000 }
+        const { socket } = await sockets.dial(request, upstream.target, call, deadlineAtMs)
+        if (socket === undefined) throw new Error('refused')
+        return socket
+      },
+      ...changes,
+    }
+  }
+
+  async function started(plan: P2SpeechPlan): Promise<{ source: P2SpeechSource; sink: RecordingSink }> {
+    const source = await P2SpeechSource.open(plan)
+    const sink = new RecordingSink()
+    source.start(sink)
+    return { source, sink }
+  }
+
+  const ended = (sink: RecordingSink): Promise<void> => eventually(() => sink.ending !== undefined)
+
+  describe('A text in several pieces', () => {
+    it('is spoken in order, on one connection after the other, as one body', async () => {
+      const plan = await planFor(['One.', 'Two.', 'Three.'], (socket, message, index) => {
+        expect(index).toBe(upstream.received.length - 1)
+        speakBack(socket, message)
+      })
+      const { sink } = await started(plan)
+      await ended(sink)
+      expect([sink.ending, sink.text]).toEqual(['end', '<One.><Two.><Three.>'])
+      expect(spoken).toEqual(['One.', 'Two.', 'Three.'])
+      expect(upstream.received.map(String)).toEqual(['One.', 'Two.', 'Three.'])
+      expect(plan.call.log.firstByteMs).toBeGreaterThan(0)
+      await eventually(() => upstream.closeCodes.length === 3)
+      expect(upstream.closeCodes).toEqual([1000, 1000, 1000])
+    })
+
+    it('is dialled for once before anybody listens, and further only as it is spoken', async () => {
+      let first: WebSocket | undefined
+      const plan = await planFor(['One.', 'Two.'], (socket, message, index) => {
+        if (index === 0) first = socket
+        else speakBack(socket, message)
+      })
+      const { sink } = await started(plan)
+      await eventually(() => first !== undefined)
+      expect(dials).toBe(1)
+      first?.send(lastAudio('1'))
+      await ended(sink)
+      expect([dials, sink.text]).toEqual([2, '1<Two.>'])
+    })
+
+    it('fails as a whole with a piece that fails, and the rest is not spoken', async () => {
+      const plan = await planFor(['One.', 'Two.', 'Three.'], (socket, message, index) => {
+        if (index === 1) socket.send(errorFrame(3005, 'busy'))
+        else speakBack(socket, message)
+      })
+      const { sink } = await started(plan)
+      await ended(sink)
+      expect([sink.failure, sink.text]).toEqual(['conflict', '<One.>'])
+      expect(upstream.received).toHaveLength(2)
+      expect(spoken).toEqual(['One.'])
+    })
+
+    it('was not spoken where the upstream hung up in the middle of it, nor what came behind', async () => {
+      const plan = await planFor(['One.', 'Two.', 'Three.'], (socket, message, index) => {
+        if (index === 0) speakBack(socket, message)
+        else {
+          socket.send(audio('<Tw'))
+          socket.close()
+        }
+      })
+      const { sink } = await started(plan)
+      await ended(sink)
+      expect([sink.failure, sink.text]).toEqual(['upstream_failed', '<One.><Tw'])
+      expect(spoken).toEqual(['One.'])
+    })
+
+    it('fails with a piece that ends within a sample: the rest would be noise', async () => {
+      const plan = await planFor(['One.', 'Two.'], (socket, message, index) => {
+        socket.send(lastAudio(index === 0 ? 'abc' : message.toString()))
+      })
+      const { sink } = await started({ ...plan, sampleBytes: 2 })
+      await ended(sink)
+      expect([sink.failure, sink.text, spoken]).toEqual(['upstream_failed', 'abc', []])
+      expect(upstream.received).toHaveLength(1)
+    })
+
+    it('fails as a whole when a later piece finds no connection', async () => {
+      const plan = await planFor(['One.', 'Two.'], speakBack)
+      const refused = new GatewayError('rate_limited', 'busy')
+      const { sink } = await started({
+        ...plan,
+        dial: () => (dials === 0 ? plan.dial() : Promise.reject(refused)),
+      })
+      await ended(sink)
+      expect(sink.ending).toBe(refused)
+    })
+
+    it('fails as a whole, and lets go of the connection, when the audio cannot be joined', async () => {
+      const plan = await planFor(['One.', 'Two.'], (socket) => {
+        socket.send(audio('no Ogg page at all, by any measure'))
+      })
+      const { sink } = await started({ ...plan, joiner: new OggJoiner() })
+      await ended(sink)
+      expect([sink.failure, sink.chunks]).toEqual(['upstream_failed', []])
+      await eventually(() => upstream.closeCodes.length === 1)
+    })
+  })
+
+  describe('A reader who pauses between two pieces', () => {
+    it('pauses the next one, too', async () => {
+      const plan = await planFor(['One.', 'Two.'], speakBack)
+      const begun = await started({
+        ...plan,
+        dial: async () => {
+          const socket = await plan.dial()
+          if (dials === 2) begun.source.pause()
+          return socket
+        },
+      })
+      await eventually(() => upstream.received.length === 2)
+      // Far more turns than an answer on the same machine needs to arrive.
+      for (let turns = 0; turns < 200; turns++) await nextTurn()
+      expect(begun.sink.text).toBe('<One.>')
+      begun.source.resume()
+      await ended(begun.sink)
+      expect(begun.sink.text).toBe('<One.><Two.>')
+    })
+  })
+
+  describe('A reader who leaves', () => {
+    it('while the next piece is dialled ends the speech at once, and what comes of the dial is closed', async () => {
+      const plan = await planFor(['One.', 'Two.'], speakBack)
+      const begun = await started({
+        ...plan,
+        dial: async () => {
+          const socket = await plan.dial()
+          if (dials === 2) begun.source.cancel()
+          return socket
+        },
+      })
+      await ended(begun.sink)
+      expect([begun.sink.failure, begun.sink.text]).toEqual(['caller_left', '<One.>'])
+      await eventually(() => upstream.closeCodes.length === 2)
+      expect(upstream.received).toHaveLength(1)
+    })
+
+    it('the gateway in the middle of a piece ends its connection', async () => {
+      const plan = await planFor(['One.'], (socket) => {
+        socket.send(audio('ab'))
+      })
+      const { sink } = await started(plan)
+      await eventually(() => sink.chunks.length === 1)
+      plan.call.departure.announce()
+      expect(sink.failure).toBe('caller_left')
+      await eventually(() => upstream.closeCodes.length === 1)
+    })
+
+    it('before the speech begins leaves no connection', async () => {
+      const source = await P2SpeechSource.open(await planFor(['One.'], speakBack))
+      source.cancel()
+      await eventually(() => upstream.closeCodes.length === 1)
+      expect(upstream.received).toEqual([])
+    })
+  })
+})
+
+const FIELDS = { model: 'tts', input: 'Hello.', voice: 'alloy' }
+const NOBODY_LISTENS = 1
+
+function speakWith(credentials: string, callersKey: boolean): Promise<unknown> {
+  const context: CallContext = {
+    call: newCall('/v1/audio/speech'),
+    channelId: 'first',
+    target: targetOf(NOBODY_LISTENS),
+    credentials,
+    callersKey,
+    upstreamModel: 'tts',
+    options: {},
+    deadlineAtMs: performance.now() + 20_000,
+  }
+  const body = JsonBody.parse(Buffer.from(JSON.stringify(FIELDS))).as(FIELDS)
+  return new P2SpeechProvider(new UpstreamSockets()).speak({ body, modelClass: 'tts' }, context)
+}
+
+describe('A key that is no pair', () => {
+  it('is the caller\u2019s to mend when it is theirs', async () => {
+    await expect(speakWith('one-part', true)).rejects.toMatchObject({ kind: 'key_malformed' })
+  })
+
+  it('is the channel\u2019s fault when it is the channel\u2019s, and another channel may speak', async () => {
+    await expect(speakWith('one-part', false)).rejects.toMatchObject({
+      kind: 'upstream_failed',
+      details: { attempt: { phase: 'unsent', channelFault: true }, retryable: false },
+    })
+  })
+
+  it('keeps no other from being tried', async () => {
+    await expect(speakWith('app|token', false)).rejects.toMatchObject({
+      kind: 'upstream_failed',
+      details: { attempt: { phase: 'unsent', channelFault: true }, retryable: true },
+    })
+  })
+})
 
 const hex = (text: string): Buffer => Buffer.from(text.replace(/[\s|]/g, ''), 'hex')
 const word = (value: number): string => (value >>> 0).toString(16).padStart(8, '0')
@@ -211,5 +479,239 @@ describe('a server frame', () => {
       }),
       { numRuns: 3000 },
     )
+  })
+})
+
+describe('p2 session faults', () => {
+  const lab = new P2SessionLab()
+  const { begin, expectNothingLeft } = lab
+
+  afterEach(() => lab.reset())
+
+  const CHANNEL_FAULT = { details: { attempt: { phase: 'answered', channelFault: true } } }
+
+  describe('A synthesis fails', () => {
+    it.each([1000, 1001, 1011])('when the upstream closes with %d before the last frame', async (code) => {
+      const begun = await begin((socket) => {
+        socket.send(audio('ab'))
+        socket.close(code)
+      })
+      await begun.ended()
+      expect(begun.sink.text).toBe('ab')
+      expect(begun.sink.ending).toMatchObject({ kind: 'upstream_failed', ...CHANNEL_FAULT })
+      await expectNothingLeft(begun)
+    })
+
+    it.each<[string, (socket: WebSocket) => void]>([
+      [
+        'the connection breaks',
+        (socket) => {
+          socket.terminate()
+        },
+      ],
+      [
+        'a text message comes',
+        (socket) => {
+          socket.send('{}')
+        },
+      ],
+      [
+        'a frame is malformed',
+        (socket) => {
+          socket.send(Buffer.from('11', 'hex'))
+        },
+      ],
+      [
+        'a message is too long',
+        (socket) => {
+          socket.send(Buffer.alloc(MAXIMUM_MESSAGE_BYTES + 1))
+        },
+      ],
+      [
+        'the last frame comes without any audio before or in it',
+        (socket) => {
+          socket.send(lastAudio())
+        },
+      ],
+    ])('when %s', async (_name, answer) => {
+      const begun = await begin(answer)
+      await begun.ended()
+      expect(begun.sink.ending).toMatchObject({ kind: 'upstream_failed', ...CHANNEL_FAULT })
+      await expectNothingLeft(begun)
+    })
+
+    it('when its last frame ends within a sample', async () => {
+      const begun = await begin([audio('ab'), lastAudio('c')], { sampleBytes: 2 })
+      await begun.ended()
+      expect([begun.sink.failure, begun.sink.text]).toEqual(['upstream_failed', 'abc'])
+      expect(begun.sink.ending).toMatchObject(CHANNEL_FAULT)
+      await expectNothingLeft(begun)
+    })
+
+    it('with what an error frame means, and hears nothing after it', async () => {
+      const begun = await begin([audio('ab'), errorFrame(3050, 'no such voice'), lastAudio('cd')])
+      await begun.ended()
+      expect(begun.sink.ending).toMatchObject({ kind: 'conflict', message: '3050 no such voice' })
+      expect(begun.sink.text).toBe('ab')
+      await expectNothingLeft(begun)
+    })
+  })
+
+  describe('A silent upstream', () => {
+    const SENT = { details: { attempt: { phase: 'sent', channelFault: true }, retryable: false } }
+
+    it.each<[string, Buffer[]]>([
+      ['that says nothing', []],
+      ['that acknowledges and says nothing more', [acknowledgement()]],
+    ])('%s is given up after the first-byte time', async (_name, messages) => {
+      const begun = await begin(messages, { timeouts: { firstByteMs: 60 } })
+      await begun.ended()
+      expect(begun.sink.ending).toMatchObject({ kind: 'upstream_timeout', ...SENT })
+      expect(begun.sink.ending).toMatchObject({ message: 'The upstream did not answer in time.' })
+      await expectNothingLeft(begun)
+    })
+
+    it('that falls silent is given up after the idle time', async () => {
+      const begun = await begin([acknowledgement(), audio('ab')], { timeouts: { idleMs: 60 } })
+      await begun.ended()
+      expect(begun.sink.ending).toMatchObject({ kind: 'upstream_timeout', ...SENT })
+      expect(begun.sink.ending).toMatchObject({ message: 'The upstream stopped sending in the middle of its answer.' })
+      await expectNothingLeft(begun)
+    })
+
+    it('that speaks on and on is given up at the end of the total time', async () => {
+      const begun = await begin(
+        (socket) => {
+          const speak = (): void => {
+            socket.send(audio('ab'), (error) => {
+              if (error == null) setImmediate(speak)
+            })
+          }
+          speak()
+        },
+        { totalMs: 100 },
+      )
+      await begun.ended()
+      expect(begun.sink.ending).toMatchObject({ kind: 'upstream_timeout' })
+      await expectNothingLeft(begun)
+    })
+  })
+})
+
+describe('p2 session', () => {
+  const lab = new P2SessionLab()
+  const { begin, expectNothingLeft } = lab
+
+  afterEach(() => lab.reset())
+
+  describe('A synthesis', () => {
+    it('sends its one request and hands on the audio of every frame until the last', async () => {
+      const begun = await begin([acknowledgement(), audio('ab'), frontEnd(), audio('cd'), lastAudio('ef')])
+      await begun.ended()
+      expect(begun.sink.ending).toBe('end')
+      expect(begun.sink.text).toBe('abcdef')
+      expect(lab.upstream?.received).toEqual([REQUEST])
+      expect(begun.call.log.upstreamMs).toBeGreaterThan(0)
+      await expectNothingLeft(begun)
+      expect(lab.upstream?.closeCodes).toEqual([1000])
+    })
+
+    it.each([
+      ['without an acknowledgement', [audio('ab'), lastAudio()], 'ab'],
+      ['whose last frame holds everything', [acknowledgement(), lastAudio('abc')], 'abc'],
+    ])('%s is whole', async (_name, messages, text) => {
+      const { sink, ended } = await begin(messages)
+      await ended()
+      expect([sink.ending, sink.text]).toEqual(['end', text])
+    })
+
+    it('of samples is whole when its last sample is, wherever the frames part them', async () => {
+      const { sink, ended } = await begin([audio('a'), audio('bc'), lastAudio('d')], { sampleBytes: 2 })
+      await ended()
+      expect([sink.ending, sink.text]).toEqual(['end', 'abcd'])
+    })
+
+    it('is not kept open by an upstream that does not agree to the end', async () => {
+      const begun = await begin((socket) => {
+        socket.send(lastAudio('abc'))
+        socket.pause()
+      })
+      await begun.ended()
+      expect(begun.sink.ending).toBe('end')
+      await once(begun.socket, 'close')
+    })
+  })
+
+  describe('A slow reader', () => {
+    it('slows the upstream, and its pause is not the upstream\u2019s silence', async () => {
+      let sent = 0
+      const chunk = audio(Buffer.alloc(65_536))
+      const begun = await begin(
+        (socket) => {
+          const speak = (): void => {
+            if (sent >= 400) return
+            sent++
+            socket.send(chunk, () => setImmediate(speak))
+          }
+          socket.send(audio('first'), speak)
+        },
+        { timeouts: { idleMs: 100 } },
+      )
+      await eventually(() => begun.sink.chunks.length > 0)
+      begun.session.pause()
+      const pausedAtMs = performance.now()
+      await eventually(() => (lab.upstream?.sockets[0]?.bufferedAmount ?? 0) > 0)
+      await eventually(() => performance.now() - pausedAtMs > 200)
+      expect(begun.sink.ending).toBeUndefined()
+      expect(sent).toBeLessThan(400)
+      begun.session.resume()
+      await eventually(() => sent === 400)
+      lab.upstream?.sockets[0]?.send(lastAudio('z'))
+      await begun.ended()
+      expect(begun.sink.ending).toBe('end')
+      expect(Buffer.concat(begun.sink.chunks).length).toBe('first'.length + 400 * 65_536 + 1)
+      await expectNothingLeft(begun)
+    })
+  })
+
+  describe('A reader who leaves', () => {
+    it.each<[string, (begun: Begun) => void]>([
+      [
+        'by leaving the gateway',
+        ({ call }) => {
+          call.departure.announce()
+        },
+      ],
+      [
+        'by giving the rest up',
+        ({ session }) => {
+          session.cancel()
+        },
+      ],
+    ])('%s ends the connection in the same turn', async (_name, leave) => {
+      const begun = await begin([audio('ab')])
+      await eventually(() => begun.sink.chunks.length === 1)
+      leave(begun)
+      expect(begun.sink.failure).toBe('caller_left')
+      expect(begun.socket.readyState).toBe(begun.socket.CLOSING)
+      await expectNothingLeft(begun)
+      expect(lab.upstream?.closeCodes).toEqual([1006])
+    })
+
+    it('before the request is sent sends none', async () => {
+      const call = newCall()
+      const upstream = (lab.upstream = await startP2Upstream(() => undefined))
+      const request = { path: '/', headers: {}, maximumMessageBytes: MAXIMUM_MESSAGE_BYTES }
+      const { socket } = await lab.sockets.dial(request, upstream.target, call, performance.now() + 20_000)
+      if (socket === undefined) throw new Error('refused')
+      call.departure.announce()
+      const sink = new RecordingSink()
+      const refusal = (): GatewayError => new GatewayError('internal', 'unreachable')
+      const terms = { call, deadlineAtMs: performance.now() + 20_000, timeouts: GENEROUS_TIMEOUTS, refusal }
+      new P2Session(socket, REQUEST, terms).start(sink)
+      expect(sink.failure).toBe('caller_left')
+      await eventually(() => upstream.closeCodes.length === 1)
+      expect(upstream.received).toEqual([])
+    })
   })
 })

@@ -1,7 +1,7 @@
 import { Injectable, Module } from '@nestjs/common'
-import { WebSocketModule } from '../../upstream/websocket.module.js'
-import type { ProviderCapabilities } from '../provider-capabilities.js'
-import { P2SpeechProvider } from './p2-speech.provider.js'
+import { WebSocketModule } from '../../upstream/upstream.module.js'
+import type { ProviderCapabilities } from '../contract.js'
+import { P2SpeechProvider } from './p2-speech.js'
 
 /** P2, speech over a binary WebSocket. */
 @Injectable()

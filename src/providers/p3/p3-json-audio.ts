@@ -1,5 +1,85 @@
 import { malformedAnswer } from '../../upstream/upstream-response.js'
-import { HexDecoder } from './hex-decoder.js'
+
+const FIELD = Buffer.from('data:')
+const LF = 0x0a
+const CR = 0x0d
+
+export interface EventDataSink {
+  /** A piece of an event's data; pieces of one line follow each other. */
+  data(piece: Buffer): void
+  /** A line of data has ended. Line ends within an event's data are not handed on. */
+  lineEnd(): void
+  /** An empty line: the event is over. */
+  eventEnd(): void
+}
+
+/**
+ * The data lines of an event stream that may be cut anywhere, handed on as they come: a line is never held, however long
+ * it is. Comments and other fields are passed over. White space around the data stays: JSON does not mind it.
+ */
+export class EventDataReader {
+  private line: 'beginning' | 'data' | 'other' = 'beginning'
+  /** Bytes of the field's name that the line has begun with. */
+  private matched = 0
+
+  constructor(private readonly sink: EventDataSink) {}
+
+  write(bytes: Buffer): void {
+    let position = 0
+    while (position < bytes.length) {
+      if (this.line === 'beginning') {
+        this.matchField(bytes[position++] as number)
+        continue
+      }
+      const end = bytes.indexOf(LF, position)
+      const piece = bytes.subarray(position, end === -1 ? bytes.length : end)
+      if (this.line === 'data' && piece.length > 0) this.sink.data(piece)
+      if (end === -1) return
+      this.endLine()
+      position = end + 1
+    }
+  }
+
+  private matchField(byte: number): void {
+    if (byte === LF) this.endLine()
+    else if (byte === FIELD[this.matched]) {
+      this.matched++
+      if (this.matched === FIELD.length) this.line = 'data'
+    } else if (byte !== CR || this.matched > 0) this.line = 'other'
+  }
+
+  private endLine(): void {
+    const isEmpty = this.line === 'beginning' && this.matched === 0
+    const wasData = this.line === 'data'
+    this.line = 'beginning'
+    this.matched = 0
+    if (wasData) this.sink.lineEnd()
+    else if (isEmpty) this.sink.eventEnd()
+  }
+}
+
+/** Hexadecimal text to bytes, piece by piece; a pair of digits may be cut in two. */
+export class HexDecoder {
+  /** The first digit of a pair whose second one has not come yet. */
+  private half = ''
+
+  /** The bytes of all pairs that are complete by now. Throws for anything that is not a hexadecimal digit. */
+  decode(piece: Buffer): Buffer {
+    const digits = this.half + piece.toString('latin1')
+    const isEven = digits.length % 2 === 0
+    this.half = isEven ? '' : digits.slice(-1)
+    const pairs = isEven ? digits : digits.slice(0, -1)
+    const bytes = Buffer.from(pairs, 'hex')
+    // Node stops at the first character it cannot read and says nothing.
+    if (bytes.length * 2 !== pairs.length) throw malformedAnswer('The upstream sent audio that is not hexadecimal.')
+    return bytes
+  }
+
+  /** Called at the end of the text. Throws when a pair is incomplete. */
+  finish(): void {
+    if (this.half !== '') throw malformedAnswer('The upstream sent half a byte of audio.')
+  }
+}
 
 /** Everything of an answer but its audio stays far below this. */
 const MAXIMUM_REST_BYTES = 65_536

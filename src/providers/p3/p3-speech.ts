@@ -1,21 +1,167 @@
+import type { Readable } from 'node:stream'
 import { Injectable } from '@nestjs/common'
-import { type ByteSource, collect } from '../../core/byte-source.js'
-import { GatewayError } from '../../core/gateway-error.js'
-import type { UpstreamAnswer } from '../../core/upstream-answer.js'
-import { spokenAnswer } from '../../dialects/spoken-answer.js'
+import { type ByteSink, type ByteSource, collect, type UpstreamAnswer } from '../../core/byte-stream.js'
+import { GatewayError } from '../../core/errors.js'
+import { type Call, callerLeft } from '../../core/request-context.js'
+import { SpooledFile } from '../../core/spooled-file.js'
+import { spokenAnswer } from '../../dialects/speech-response.js'
 import { GuardedClient } from '../../upstream/safe-fetch.js'
-import { UpstreamClient } from '../../upstream/upstream-client.js'
-import type { UpstreamResponse } from '../../upstream/upstream-exchange.js'
+import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
 import { assertContentType, malformedAnswer } from '../../upstream/upstream-response.js'
-import type { CallContext } from '../call-context.js'
-import type { SpeechCall, SpeechProvider } from '../speech.contract.js'
-import { MeasuredSource } from './measured-source.js'
-import { P3Account } from './p3-account.js'
-import { readEnvelope } from './p3-envelope.js'
-import { p3Refusal } from './p3-error.js'
+import type { CallContext, SpeechCall, SpeechProvider } from '../contract.js'
+import { P3Account, p3Refusal } from './p3-error.js'
 import { type P3Request, p3Request } from './p3-request.js'
-import { P3AudioSource } from './p3-stream.js'
-import { spool, SpooledSource } from './spooled-audio.js'
+import { P3AudioSource, readEnvelope } from './p3-stream.js'
+
+/** A body of which so many bytes were announced elsewhere: one that ends before them was cut off, however politely. */
+export class MeasuredSource implements ByteSource, ByteSink {
+  private sink!: ByteSink
+  private receivedBytes = 0
+
+  constructor(
+    private readonly body: ByteSource,
+    private readonly leastBytes: number,
+    private readonly tooShort: (receivedBytes: number) => GatewayError,
+  ) {}
+
+  start(sink: ByteSink): void {
+    this.sink = sink
+    this.body.start(this)
+  }
+
+  pause(): void {
+    this.body.pause()
+  }
+
+  resume(): void {
+    this.body.resume()
+  }
+
+  cancel(): void {
+    this.body.cancel()
+  }
+
+  data(chunk: Buffer): void {
+    this.receivedBytes += chunk.length
+    this.sink.data(chunk)
+  }
+
+  end(): void {
+    if (this.receivedBytes < this.leastBytes) this.sink.fail(this.tooShort(this.receivedBytes))
+    else this.sink.end()
+  }
+
+  fail(error: GatewayError): void {
+    this.sink.fail(error)
+  }
+}
+
+/**
+ * Reads a source to its end into memory and, beyond a mebibyte, a temporary file, no faster than the disk takes it.
+ * Rejects with `upstream_failed` when more than `maximumBytes` come.
+ */
+export async function spool(source: ByteSource, maximumBytes: number, file = new SpooledFile()): Promise<SpooledFile> {
+  try {
+    await fill(file, source, maximumBytes)
+    return file
+  } catch (error) {
+    await file.remove()
+    throw error
+  }
+}
+
+function fill(file: SpooledFile, source: ByteSource, maximumBytes: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let received = 0
+    let writing = 0
+    const giveUp = (error: GatewayError): void => {
+      // First the verdict: cancelling reports a failure of its own.
+      reject(error)
+      source.cancel()
+    }
+    const onDiskFailure = (cause: unknown): void => {
+      giveUp(diskFailure(cause))
+    }
+    source.start({
+      data: (chunk) => {
+        received += chunk.length
+        if (received > maximumBytes) {
+          giveUp(malformedAnswer('The upstream sent more audio than any text makes.'))
+          return
+        }
+        if (++writing === 1) source.pause()
+        file.append(chunk).then(() => {
+          if (--writing === 0) source.resume()
+        }, onDiskFailure)
+      },
+      end: () => {
+        file.finish().then(resolve, onDiskFailure)
+      },
+      fail: reject,
+    })
+  })
+}
+
+/** A finished spool as a body. Its bytes are given back as soon as it was read, given up, or its caller has left. */
+export class SpooledSource implements ByteSource {
+  private sink: ByteSink | undefined
+  private stream: Readable | undefined
+  private over = false
+  private readonly forgetDeparture: (() => void) | undefined
+
+  constructor(
+    private readonly file: SpooledFile,
+    call: Call,
+  ) {
+    // Called back at once when the caller has left already.
+    this.forgetDeparture = call.departure.onLeave(() => {
+      this.cancel()
+    })
+  }
+
+  start(sink: ByteSink): void {
+    if (this.over) {
+      sink.fail(callerLeft())
+      return
+    }
+    this.sink = sink
+    this.stream = this.file.createReadStream()
+    this.stream.on('data', (chunk: Buffer) => {
+      if (!this.over) sink.data(chunk)
+    })
+    this.stream.on('end', () => {
+      this.finish()
+    })
+    this.stream.on('error', (cause) => {
+      this.finish(diskFailure(cause))
+    })
+  }
+
+  pause(): void {
+    this.stream?.pause()
+  }
+
+  resume(): void {
+    this.stream?.resume()
+  }
+
+  cancel(): void {
+    this.finish(callerLeft())
+  }
+
+  private finish(error?: GatewayError): void {
+    if (this.over) return
+    this.over = true
+    this.stream?.destroy()
+    this.file.remove().catch(() => undefined)
+    this.forgetDeparture?.()
+    if (error === undefined) this.sink?.end()
+    else this.sink?.fail(error)
+  }
+}
+
+const diskFailure = (cause: unknown): GatewayError =>
+  new GatewayError('internal', 'The gateway could not keep the audio.', { cause })
 
 /** An answer with a link in the place of its audio. */
 const MAXIMUM_LINK_ANSWER_BYTES = 65_536

@@ -1,6 +1,6 @@
 import { Injectable, Module } from '@nestjs/common'
 import { HttpModule } from '../../upstream/upstream.module.js'
-import type { ProviderCapabilities } from '../provider-capabilities.js'
+import type { ProviderCapabilities } from '../contract.js'
 import { P3SpeechProvider } from './p3-speech.js'
 
 /** P3, speech with emotion over HTTP. */

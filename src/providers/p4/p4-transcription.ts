@@ -1,16 +1,25 @@
-import { Injectable } from '@nestjs/common'
-import { collect } from '../../core/byte-source.js'
-import { UpstreamAnswer } from '../../core/upstream-answer.js'
+import { Injectable, Module } from '@nestjs/common'
+import { collect, UpstreamAnswer } from '../../core/byte-stream.js'
 import { AUDIO_STATUS_MAP, audioRefusal } from '../../dialects/openai-wire.js'
 import { renderSubtitles, type SubtitleFormat } from '../../dialects/subtitles.js'
-import { type FormEdits, transcriptionForm } from '../../dialects/transcription-form.js'
-import { durationUsage, jsonTranscript, PLAIN_TEXT, textTranscript } from '../../dialects/transcription.js'
-import { HeaderAllowList } from '../../upstream/header-names.js'
-import { UpstreamClient } from '../../upstream/upstream-client.js'
-import type { UpstreamResponse } from '../../upstream/upstream-exchange.js'
-import { assertContentType, malformedAnswer } from '../../upstream/upstream-response.js'
-import type { CallContext } from '../call-context.js'
-import type { TranscriptionCall, TranscriptionProvider, TranslationProvider } from '../transcription.contract.js'
+import {
+  durationUsage,
+  type FormEdits,
+  jsonTranscript,
+  PLAIN_TEXT,
+  textTranscript,
+  transcriptionForm,
+} from '../../dialects/transcription.js'
+import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
+import { assertContentType, HeaderAllowList, malformedAnswer } from '../../upstream/upstream-response.js'
+import { HttpModule } from '../../upstream/upstream.module.js'
+import type {
+  CallContext,
+  ProviderCapabilities,
+  TranscriptionCall,
+  TranscriptionProvider,
+  TranslationProvider,
+} from '../contract.js'
 
 const RESPONSE_HEADERS = new HeaderAllowList('x-ratelimit-*')
 
@@ -19,7 +28,7 @@ const MAXIMUM_TRANSCRIPT_BYTES = 16 * 1024 * 1024
 
 /** P4: plain file upload, the standard model only. It knows no subtitles, so these are made here from its segments. */
 @Injectable()
-export class P4TranscriptionProvider implements TranscriptionProvider, TranslationProvider {
+class P4TranscriptionProvider implements TranscriptionProvider, TranslationProvider {
   constructor(private readonly client: UpstreamClient) {}
 
   transcribe(transcription: TranscriptionCall, context: CallContext): Promise<UpstreamAnswer> {
@@ -88,3 +97,20 @@ function parsed(bytes: Buffer): unknown {
     throw malformedAnswer('The upstream answered with broken JSON.')
   }
 }
+
+/** P4, a relay for the standard transcription model. */
+@Injectable()
+export class P4Capabilities implements ProviderCapabilities {
+  readonly translation: P4TranscriptionProvider
+
+  constructor(readonly transcription: P4TranscriptionProvider) {
+    this.translation = transcription
+  }
+}
+
+@Module({
+  imports: [HttpModule],
+  providers: [P4TranscriptionProvider, P4Capabilities],
+  exports: [P4Capabilities],
+})
+export class P4Module {}

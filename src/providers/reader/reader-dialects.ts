@@ -1,6 +1,147 @@
-import type { ReadRequest } from '../contract.js'
-import type { ReaderDialect, ReaderFault } from './reader-dialect.js'
+import type { ReadDocument, ReadRequest } from '../contract.js'
 import { countOf, firstText, isSuccessful, objectOf, readDocument, type ReaderAnswer } from './reader-wire.js'
+
+/** A request in the words of one reader, without what is the same for all. */
+export interface ReaderQuestion {
+  /** Begins with a slash; the channel's own prefix comes before it. */
+  readonly path: string
+  /** Names and values in turn; beside the key and the framing. */
+  readonly headers: readonly string[]
+  /** JSON fields, or the parts of a form beside the file. */
+  readonly fields: Readonly<Record<string, unknown>>
+}
+
+/** Why a reader has not read: whose fault that is decides what the caller hears, and whether the channel is at fault. */
+export type ReaderFault =
+  'caller' | 'too_large' | 'unreadable' | 'unreachable' | 'timeout' | 'key' | 'quota' | 'access' | 'busy' | 'failed'
+
+/** What readers have in common, each in its own words. Sources: their public interfaces. */
+export interface ReaderDialect {
+  ask(request: ReadRequest): ReaderQuestion
+  /** The document in a successful answer; undefined when there is none in it. */
+  documentIn(answer: ReaderAnswer, request: ReadRequest): ReadDocument | undefined
+  /** Of an answer without a document. */
+  faultOf(answer: ReaderAnswer): ReaderFault
+}
+
+/** What that interface takes for a time at least, and at most, in milliseconds. */
+const TIMEOUT_MS = { minimum: 1000, maximum: 300_000 }
+
+/** Firecrawl v2: `scrape` for URLs, `parse` for files, whose options are JSON text in a part of their own. */
+export const FIRECRAWL_DIALECT: ReaderDialect = {
+  ask: ({ source, timeoutMs, isFresh }) => {
+    const options = {
+      formats: ['markdown', 'html'],
+      timeout: Math.min(TIMEOUT_MS.maximum, Math.max(TIMEOUT_MS.minimum, Math.floor(timeoutMs))),
+    }
+    if (source.kind === 'file') return { path: '/v2/parse', headers: [], fields: { options } }
+    const fields = { url: source.url, ...options, onlyMainContent: true, ...(isFresh ? { maxAge: 0 } : {}) }
+    return { path: '/v2/scrape', headers: [], fields }
+  },
+  documentIn: (answer, request) =>
+    isSuccessful(answer) && answer.body['success'] === true ? firecrawlDocument(answer, request) : undefined,
+  faultOf: ({ status, body: { code } }) =>
+    (typeof code === 'string' ? FAULT_OF_CODE.get(code) : undefined) ?? FIRECRAWL_FAULTS[status] ?? 'failed',
+}
+
+function firecrawlDocument({ body }: ReaderAnswer, { source }: ReadRequest) {
+  const data = objectOf(body['data'])
+  const metadata = objectOf(data['metadata'])
+  if (typeof data['markdown'] !== 'string') return undefined
+  return readDocument(
+    {
+      url: source.kind === 'url' ? firstText(metadata['url'], metadata['sourceURL'], source.url) : '',
+      title: firstText(metadata['title'], metadata['ogTitle']),
+      description: firstText(metadata['description'], metadata['ogDescription']),
+      keywords: firstText(metadata['keywords']),
+      siteName: firstText(metadata['ogSiteName']),
+      favicon: firstText(metadata['favicon']),
+      statusCode: countOf(metadata['statusCode'], 200),
+      contentType: firstText(metadata['contentType']),
+    },
+    { html: firstText(data['html']), markdown: data['markdown'] },
+    { pages: countOf(metadata['numPages'], 1), isCached: metadata['cacheState'] === 'hit' },
+  )
+}
+
+const FAULT_OF_CODE: ReadonlyMap<string, ReaderFault> = new Map<string, ReaderFault>([
+  ['SCRAPE_TIMEOUT', 'timeout'],
+  ['SCRAPE_SSL_ERROR', 'unreachable'],
+  ['SCRAPE_SITE_ERROR', 'unreachable'],
+  ['SCRAPE_DNS_RESOLUTION_ERROR', 'unreachable'],
+  ['SCRAPE_PDF_PREFETCH_FAILED', 'unreachable'],
+])
+
+const FIRECRAWL_FAULTS: Readonly<Partial<Record<number, ReaderFault>>> = {
+  400: 'caller',
+  401: 'key',
+  402: 'quota',
+  403: 'access',
+  408: 'timeout',
+  413: 'too_large',
+  415: 'unreadable',
+  422: 'unreadable',
+  429: 'busy',
+}
+
+/** With whatever status: the address, not the key, is refused. */
+const ADDRESS_REFUSED = 40_301
+
+/** Specification: `POST /v1/document/parse`; another gateway of this kind, or whoever speaks as it does. */
+export const GATEWAY_DIALECT: ReaderDialect = {
+  ask: ({ source, timeoutMs, isFresh }) => ({
+    path: '/v1/document/parse',
+    headers: isFresh ? ['cache-control', 'no-cache'] : [],
+    fields: {
+      ...(source.kind === 'url' ? { url: source.url } : {}),
+      // From 1,000 on the number would be read as milliseconds.
+      timeout: timeoutMs < 1_000_000 ? timeoutMs / 1000 : timeoutMs,
+    },
+  }),
+  documentIn: (answer, request) =>
+    isSuccessful(answer) && answer.body['code'] === 0 ? gatewayDocument(answer, request) : undefined,
+  faultOf: (answer) =>
+    answer.body['code'] === ADDRESS_REFUSED ? 'caller' : (GATEWAY_FAULTS[statusOf(answer)] ?? 'failed'),
+}
+
+function gatewayDocument({ body }: ReaderAnswer, { source }: ReadRequest) {
+  const data = objectOf(body['data'])
+  const metadata = objectOf(data['metadata'])
+  if (typeof data['markdown'] !== 'string') return undefined
+  return readDocument(
+    {
+      url: firstText(metadata['url'], source.kind === 'url' ? source.url : ''),
+      title: firstText(metadata['title']),
+      description: firstText(metadata['description']),
+      keywords: firstText(metadata['keywords']),
+      siteName: firstText(metadata['siteName']),
+      favicon: firstText(metadata['favicon']),
+      statusCode: countOf(metadata['statusCode'], 200),
+      contentType: firstText(metadata['contentType']),
+    },
+    { html: firstText(data['html']), markdown: data['markdown'] },
+    { pages: 1, isCached: metadata['cached'] === 1 },
+  )
+}
+
+/** Readers that say everything with status 200 put it before the last two digits of their code: 40301, 42201. */
+function statusOf({ status, body: { code } }: ReaderAnswer): number {
+  return status === 200 && typeof code === 'number' && code >= 40_000 && code < 60_000 ? Math.floor(code / 100) : status
+}
+
+const GATEWAY_FAULTS: Readonly<Partial<Record<number, ReaderFault>>> = {
+  400: 'caller',
+  401: 'key',
+  402: 'quota',
+  403: 'access',
+  413: 'too_large',
+  415: 'unreadable',
+  422: 'unreadable',
+  429: 'busy',
+  502: 'unreachable',
+  503: 'busy',
+  504: 'timeout',
+}
 
 /** Seconds, whole ones; more are refused. */
 const MAXIMUM_TIMEOUT_SECONDS = 180

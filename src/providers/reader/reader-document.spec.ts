@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { newCall } from '../../../test/support/raw-upstream.js'
 import {
   fileRequest,
   READER_DIALECTS,
@@ -8,7 +7,8 @@ import {
   type ReaderLab,
   startReaderLab,
   urlRequest,
-} from '../../../test/support/reader-lab.js'
+} from '../../../test/support/provider-labs.js'
+import { newCall } from '../../../test/support/raw-upstream.js'
 import { BytesInFlight } from '../../core/memory-budget.js'
 import type { Call } from '../../core/request-context.js'
 import type { ReadDocument } from '../contract.js'

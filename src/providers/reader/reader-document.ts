@@ -1,16 +1,68 @@
-import { Injectable } from '@nestjs/common'
-import { type ByteSource, collect } from '../../core/byte-source.js'
+import { Injectable, Module } from '@nestjs/common'
+import { type ByteSource, collect } from '../../core/byte-stream.js'
+import { GatewayError, scrubMessage } from '../../core/errors.js'
 import type { Call } from '../../core/request-context.js'
 import { encodeMultipart, type MultipartPart } from '../../upstream/multipart-encoder.js'
 import { UpstreamClient, type UpstreamRequest } from '../../upstream/upstream-client.js'
-import type { CallContext } from '../call-context.js'
-import type { DocumentProvider, ReadDocument, ReadRequest } from '../contract.js'
-import { FIRECRAWL_DIALECT } from './firecrawl.dialect.js'
-import { GATEWAY_DIALECT } from './gateway.dialect.js'
-import type { ReaderDialect, ReaderQuestion } from './reader-dialect.js'
-import { JINA_DIALECT } from './reader-dialects.js'
-import { answerTooLong, readerFailure } from './reader-failure.js'
-import { firstText, readReaderAnswer } from './reader-wire.js'
+import { accountRefusal } from '../../upstream/upstream-error.js'
+import { HttpModule } from '../../upstream/upstream.module.js'
+import type { CallContext, DocumentProvider, ProviderCapabilities, ReadDocument, ReadRequest } from '../contract.js'
+import {
+  FIRECRAWL_DIALECT,
+  GATEWAY_DIALECT,
+  JINA_DIALECT,
+  type ReaderDialect,
+  type ReaderFault,
+  type ReaderQuestion,
+} from './reader-dialects.js'
+import { firstText, isSuccessful, type ReaderAnswer, readReaderAnswer } from './reader-wire.js'
+
+const ANSWERED = { phase: 'answered' } as const
+
+interface ReaderKey {
+  readonly secret: string
+  readonly callersKey: boolean
+}
+
+/** The failure that an answer without a document is. The reader's words are shown where the document is at fault. */
+function readerFailure(fault: ReaderFault, answer: ReaderAnswer, { secret, callersKey }: ReaderKey): GatewayError {
+  const words = scrubMessage(secret === '' ? answer.words : answer.words.replaceAll(secret, '[key]'))
+  const cause = `status ${answer.status}${words === '' ? '' : `: ${words}`}`
+  const details = { cause, attempt: ANSWERED }
+  switch (fault) {
+    case 'caller':
+      return new GatewayError('invalid_request', words || 'The reader refused the request.', details)
+    case 'too_large':
+      return new GatewayError('payload_too_large', words || 'The document is too large.', details)
+    case 'unreadable':
+      return new GatewayError('unprocessable', words || 'The document cannot be read.', details)
+    case 'unreachable':
+      return new GatewayError('upstream_failed', "The document's server could not be reached.", details)
+    case 'timeout':
+      return new GatewayError('upstream_timeout', 'The document could not be read in time.', details)
+    case 'key':
+    case 'access':
+    case 'quota':
+    case 'busy':
+      return accountRefusal(fault, callersKey, { cause, retryAfterSeconds: answer.retryAfterSeconds })
+    case 'failed':
+    default:
+      return isSuccessful(answer) ? unreadableAnswer(cause) : brokenDown('The reader failed.', cause)
+  }
+}
+
+const unreadableAnswer = (cause: string): GatewayError =>
+  brokenDown('The reader answered with something that cannot be read.', cause)
+
+/** The document has more text than is taken: nothing that another reader would do better. */
+const answerTooLong = (): GatewayError =>
+  new GatewayError('payload_too_large', 'The text of the document is too long.', {
+    cause: 'the answer of the reader is too large',
+    attempt: ANSWERED,
+  })
+
+const brokenDown = (message: string, cause: string): GatewayError =>
+  new GatewayError('upstream_failed', message, { cause, attempt: { ...ANSWERED, channelFault: true } })
 
 /** A reader keeps its own deadline; so much later nobody hopes for its answer any more. */
 const PATIENCE_MS = 2000
@@ -92,3 +144,16 @@ function requestOf({ path, headers, fields }: ReaderQuestion, { source }: ReadRe
   const framing = ['content-type', form.contentType, 'content-length', String(form.contentLength)]
   return { method: 'POST', path, headers: [...common, ...framing], body: form.body() }
 }
+
+/** Readers of documents, used instead of the gateway's own engine. */
+@Injectable()
+export class ReaderCapabilities implements ProviderCapabilities {
+  constructor(readonly document: ReaderDocumentProvider) {}
+}
+
+@Module({
+  imports: [HttpModule],
+  providers: [ReaderDocumentProvider, ReaderCapabilities],
+  exports: [ReaderCapabilities],
+})
+export class ReaderModule {}

@@ -1,4 +1,4 @@
-import type { UpstreamResponse } from '../../upstream/upstream-exchange.js'
+import type { UpstreamResponse } from '../../upstream/upstream-client.js'
 import type { ReadDocument, ReadMetadata } from '../contract.js'
 
 export type JsonObject = Readonly<Record<string, unknown>>

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { Inject, Injectable, Optional } from '@nestjs/common'
-import { GatewayError } from '../../core/gateway-error.js'
-import type { CallContext } from '../call-context.js'
+import { GatewayError } from '../../core/errors.js'
+import type { CallContext } from '../contract.js'
 
 const LIFETIME_S = 1800
 /** The upstream's clock may be that far behind ours. */

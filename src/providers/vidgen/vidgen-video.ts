@@ -1,15 +1,17 @@
-import { Injectable } from '@nestjs/common'
-import { collect } from '../../core/byte-source.js'
+import { Injectable, Module } from '@nestjs/common'
+import { collect } from '../../core/byte-stream.js'
 import { UpstreamClient, type UpstreamRequest } from '../../upstream/upstream-client.js'
-import type { CallContext } from '../call-context.js'
-import type { UpstreamVideoTask, VideoKind, VideoProvider } from '../video.contract.js'
-import { readVidgenAnswer, taskIn, type VidgenAnswer } from './vidgen-answer.js'
+import { HttpModule } from '../../upstream/upstream.module.js'
+import type { CallContext, ProviderCapabilities, UpstreamVideoTask, VideoKind, VideoProvider } from '../contract.js'
 import { type VidgenAuthorization, VidgenTokens } from './vidgen-token.js'
 import {
   isSuccess,
+  readVidgenAnswer,
   saysStaleToken,
   saysUnknownTask,
+  taskIn,
   unreadableAnswer,
+  type VidgenAnswer,
   vidgenFailure,
   type VidgenRequest,
 } from './vidgen-wire.js'
@@ -98,3 +100,16 @@ function taskOf(
   if (task === undefined) throw unreadableAnswer(request, `status ${answer.httpStatus} without a readable task`)
   return task
 }
+
+/** Vidgen, video from text and from images as long-running tasks. */
+@Injectable()
+export class VidgenCapabilities implements ProviderCapabilities {
+  constructor(readonly video: VidgenVideoProvider) {}
+}
+
+@Module({
+  imports: [HttpModule],
+  providers: [VidgenTokens, VidgenVideoProvider, VidgenCapabilities],
+  exports: [VidgenCapabilities],
+})
+export class VidgenModule {}

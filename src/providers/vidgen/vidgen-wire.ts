@@ -1,8 +1,157 @@
-import { GatewayError } from '../../core/gateway-error.js'
-import { scrubMessage } from '../../core/message-text.js'
-import { accountRefusal } from '../../upstream/account-refusal.js'
-import type { VidgenAnswer } from './vidgen-answer.js'
-import { type CodeRow, FAILED, UNKNOWN_TASK, VIDGEN_CODES, VIDGEN_STATUSES } from './vidgen-codes.table.js'
+import { type ErrorKind, GatewayError, scrubMessage } from '../../core/errors.js'
+import { JsonBody } from '../../core/json-body.js'
+import type { UpstreamResponse } from '../../upstream/upstream-client.js'
+import { type AccountFault, accountRefusal } from '../../upstream/upstream-error.js'
+import type { UpstreamVideoTask, VideoTaskStatus } from '../contract.js'
+
+/** An answer as far as it could be read. */
+export interface VidgenAnswer {
+  readonly httpStatus: number
+  /** One well-formed JSON object. */
+  readonly isReadable: boolean
+  /** 0 = success, whatever the HTTP status says. */
+  readonly code: number | undefined
+  readonly message: string
+  readonly requestId: string | undefined
+  /** JSON text of `data` as the upstream spelled it. */
+  readonly data: string | undefined
+  /** 1 to 60. */
+  readonly retryAfterSeconds: number | undefined
+}
+
+type AnswerHead = Pick<UpstreamResponse, 'status' | 'headers'>
+
+/** Reads what there is; never throws. */
+export function readVidgenAnswer({ status, headers }: AnswerHead, bytes: Buffer): VidgenAnswer {
+  const envelope = objectIn(bytes)
+  const { code, message, request_id: requestId } = envelope?.fields ?? {}
+  return {
+    httpStatus: status,
+    isReadable: envelope !== undefined,
+    code: wholeNumber(code),
+    message: typeof message === 'string' ? message : '',
+    requestId: typeof requestId === 'string' && requestId !== '' ? requestId : undefined,
+    data: envelope?.textOf('data'),
+    retryAfterSeconds: retryAfterSeconds(headers['retry-after']),
+  }
+}
+
+/**
+ * The task in a successful answer; undefined when it cannot be told which task it is, or where it stands. `askedId`
+ * stands in for an id that is missing.
+ */
+export function taskIn({ data = '', message }: VidgenAnswer, askedId?: string): UpstreamVideoTask | undefined {
+  const task = objectIn(Buffer.from(data))
+  if (task === undefined) return undefined
+  const id = idOf(task) ?? askedId
+  const status = task.fields['task_status']
+  if (id === undefined || !isStatus(status)) return undefined
+  const updatedAtMs = wholeNumber(task.fields['updated_at'])
+  return { id, status, object: data, message, ...(updatedAtMs === undefined ? {} : { updatedAtMs }) }
+}
+
+function objectIn(bytes: Buffer): JsonBody | undefined {
+  try {
+    return JsonBody.parse(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+/** An id may be a number too large for JavaScript: its digits are taken as they stand. */
+function idOf(task: JsonBody): string | undefined {
+  const value = task.fields['task_id']
+  const id = typeof value === 'number' ? task.textOf('task_id') : value
+  const isUsable = typeof id === 'string' && (typeof value === 'number' ? DIGITS : USABLE_ID).test(id)
+  return isUsable ? id : undefined
+}
+
+const DIGITS = /^\d+$/
+/** One that could not be asked for again is as good as none. */
+const USABLE_ID = /^[\x21-\x7e]{1,256}$/
+
+const isStatus = (value: unknown): value is VideoTaskStatus => STATUSES.has(value)
+
+const STATUSES: ReadonlySet<unknown> = new Set<VideoTaskStatus>(['submitted', 'processing', 'succeed', 'failed'])
+
+function wholeNumber(value: unknown): number | undefined {
+  const number = typeof value === 'string' && DIGITS.test(value) ? Number(value) : value
+  return Number.isSafeInteger(number) ? (number as number) : undefined
+}
+
+function retryAfterSeconds(header: string | string[] | undefined): number | undefined {
+  const seconds = wholeNumber(header)
+  return seconds === undefined ? undefined : Math.min(60, Math.max(1, seconds))
+}
+
+/**
+ * Whose fault an answer is. `caller` = it would be refused on every channel; `closed` = the upstream takes nothing on
+ * for a while; `upstream` = it broke down, and may have done the work before; the others = the account behind the key.
+ */
+type CodeRow =
+  | { readonly fault: 'caller'; readonly kind: ErrorKind; readonly word?: string }
+  | { readonly fault: 'closed'; readonly retryAfterSeconds: number }
+  | { readonly fault: 'upstream'; readonly kind: ErrorKind }
+  | {
+      readonly fault: AccountFault
+      readonly word?: string
+      readonly retryAfterSeconds?: number
+      /** Another token may be accepted. */
+      readonly staleToken?: true
+    }
+
+const KEY: CodeRow = { fault: 'key' }
+const STALE: CodeRow = { fault: 'key', staleToken: true }
+const QUOTA: CodeRow = { fault: 'quota' }
+const ACCESS: CodeRow = { fault: 'access' }
+const INVALID: CodeRow = { fault: 'caller', kind: 'invalid_request' }
+const MISSING: CodeRow = { fault: 'caller', kind: 'not_found' }
+const POLICY: CodeRow = { fault: 'caller', kind: 'invalid_request', word: 'content_policy_violation' }
+const BUSY: CodeRow = { fault: 'busy' }
+
+const FAILED: CodeRow = { fault: 'upstream', kind: 'upstream_failed' }
+
+const UNKNOWN_TASK = 1203
+
+/** Every documented code but 0, which is success. The same HTTP status stands for different faults: codes come first. */
+export const VIDGEN_CODES: Readonly<Record<number, CodeRow>> = {
+  1000: KEY,
+  1001: KEY,
+  1002: KEY,
+  // The clocks differ, or the token has grown old on its way.
+  1003: STALE,
+  1004: STALE,
+  1100: ACCESS,
+  1101: QUOTA,
+  1102: QUOTA,
+  1103: ACCESS,
+  1200: INVALID,
+  1201: INVALID,
+  1202: MISSING,
+  [UNKNOWN_TASK]: MISSING,
+  1300: POLICY,
+  1301: POLICY,
+  1302: BUSY,
+  // A place is free when one of the account's tasks ends, which takes a while.
+  1303: { fault: 'busy', word: 'concurrency_limit_exceeded', retryAfterSeconds: 5 },
+  // The gateway's address is not on the account's list.
+  1304: ACCESS,
+  5000: FAILED,
+  5001: { fault: 'closed', retryAfterSeconds: 30 },
+  5002: { fault: 'upstream', kind: 'upstream_timeout' },
+}
+
+/** Refusals without a code that is known here. With any other status the upstream may have done the work. */
+const VIDGEN_STATUSES: Readonly<Record<number, CodeRow>> = {
+  400: INVALID,
+  401: KEY,
+  402: QUOTA,
+  403: ACCESS,
+  404: MISSING,
+  413: { fault: 'caller', kind: 'payload_too_large' },
+  422: INVALID,
+  429: BUSY,
+}
 
 /** What was asked, and with what. */
 export interface VidgenRequest {

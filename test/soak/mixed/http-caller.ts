@@ -1,6 +1,39 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { Agent, type Dispatcher, type FormData, request } from 'undici'
-import { KEYS, type KeyName } from './mixed-configuration.js'
-import { endsWhole, readToEnd } from './whole-streams.js'
+import { type RealtimeEvent, RealtimeProbe } from '../../support/realtime-probe.js'
+import { Turns } from '../soak-records.js'
+import { ANSWER_FAULTS, type KeyName, KEYS } from './mixed-upstreams.js'
+
+/** Enough for the last events of any stream: what carries audio or text by the page comes before them. */
+const KEPT_BYTES = 800
+
+/** By the path of the call: what the last events of a whole stream are, with the empty line behind them. */
+const ENDS: readonly (readonly [path: RegExp, end: RegExp])[] = [
+  [/^\/v1\/chat\/completions$/, /\ndata: \[DONE\]\n\n$/],
+  [/^\/v1\/messages$/, /\nevent: message_stop\ndata: .*\n\n$/],
+  [/^\/v1\/audio\/speech$/, /"speech\.audio\.done".*\n\ndata: \[DONE\]\n\n$/],
+  [/^\/v1\/audio\/transcriptions$/, /"transcript\.text\.done".*\n\ndata: \[DONE\]\n\n$/],
+  // It goes on until the task has ended.
+  [/^\/vidgen\/v1\/videos\/.*\/events$/, /"task_status": ?"(?:succeed|failed)".*\n\n$/],
+]
+/** Begins an event that tells of a failure. Within a text of a model neither a line nor a quote can stand like this. */
+const ERROR = /\n(?:event: error\n|data: \{"error")/
+
+/** Reads a body, however long it is, and gives the last few hundred bytes of it. Rejects when it is cut. */
+export async function readToEnd(body: AsyncIterable<Buffer>): Promise<string> {
+  let kept: Buffer = Buffer.from('\n')
+  for await (const piece of body) kept = Buffer.concat([kept, piece.subarray(-KEPT_BYTES)]).subarray(-KEPT_BYTES)
+  return kept.toString('latin1').replaceAll('\r\n', '\n')
+}
+
+/**
+ * Whether an event stream came to its own end and told of no failure there: one that breaks off upstream ends properly too,
+ * with an error or without its last event. False where nothing is known of streams at this path.
+ */
+export function endsWhole(path: string, end: string): boolean {
+  const expected = ENDS.find(([of]) => of.test(path))?.[1]
+  return expected?.test(end) === true && !ERROR.test(end)
+}
 
 /**
  * `answered`: 2xx and whole, an event stream with its own last event. `limited`: by a limit of the key. `refused`: any other
@@ -90,3 +123,82 @@ function endingOf(path: string, { statusCode, headers }: Dispatcher.ResponseData
   const isStream = String(headers['content-type']).startsWith('text/event-stream')
   return isStream && !endsWhole(path, end) ? 'failed' : 'answered'
 }
+
+/** `whole`: one spoken answer. `dropped`: the caller's connection breaks off in the middle of it. `slow`: hardly read. */
+export type Manner = 'whole' | 'dropped' | 'slow'
+
+const MODEL = 'gpt-realtime'
+const SPOILT_EACH = 8
+/** More than the gateway holds for a reader (`limits.realtimePauseBytes`) and the sockets on the way. */
+const FLOOD = '#flood=4000000'
+/** Short enough to be waited for, and so long that the gateway takes the session for idle: one in four. */
+const SLOW_MS = { short: 300, long: 3000 }
+/** Whatever becomes of a session, its upstream or the gateway has ended it by then, however busy the machine is. */
+const PATIENCE_MS = 60_000
+/** A handshake that hangs is given up so much later: by then it is told in `hung`. */
+const GIVEN_UP_AFTER_MS = 1000
+const REFUSED_UPGRADE = /response: 429/
+const REFUSED_TURN = 'rate_limit_exceeded'
+
+/**
+ * Talks to one gateway. What hangs, which nothing may, is told in `hung`. `answered`: the answer came to its end and is
+ * `completed`; a session in which it is anything else, or that breaks off, has `failed`.
+ */
+export class RealtimeTalk {
+  readonly hung: Manner[] = []
+  private readonly faults = new Turns(ANSWER_FAULTS, SPOILT_EACH)
+  private readonly pauses = new Turns([SLOW_MS.long], 4)
+
+  constructor(
+    private readonly url: string,
+    private readonly patienceMs = PATIENCE_MS,
+  ) {}
+
+  /** Never rejects. */
+  async hold(key: string, manner: Manner): Promise<Ending> {
+    const { url, patienceMs } = this
+    let probe: RealtimeProbe | undefined
+    const watch = setTimeout(() => {
+      this.hung.push(manner)
+      probe?.socket.terminate()
+    }, patienceMs)
+    try {
+      const handshakeTimeoutMs = patienceMs + GIVEN_UP_AFTER_MS
+      probe = await RealtimeProbe.open({ url, key, model: MODEL, handshakeTimeoutMs })
+      await this.ask(probe, manner)
+      return await this.hear(probe, manner)
+    } catch (error) {
+      return REFUSED_UPGRADE.test(String(error)) || probe?.rest().some(isLimit) === true ? 'limited' : 'failed'
+    } finally {
+      clearTimeout(watch)
+      await probe?.close()
+    }
+  }
+
+  private async ask(probe: RealtimeProbe, manner: Manner): Promise<void> {
+    await probe.until('session.created')
+    const text = manner === 'slow' ? FLOOD : `Hello there. ${this.faultOf(manner)}`
+    const item = { type: 'message', role: 'user', content: [{ type: 'input_text', text }] }
+    probe.send({ type: 'conversation.item.create', item })
+    probe.send({ type: 'response.create' })
+  }
+
+  private faultOf(manner: Manner): string {
+    return manner === 'whole' ? (this.faults.next() ?? '') : ''
+  }
+
+  private async hear(probe: RealtimeProbe, manner: Manner): Promise<Ending> {
+    await probe.until('response.created')
+    if (manner === 'dropped') return 'left'
+    if (manner === 'slow') {
+      probe.socket.pause()
+      await pause(this.pauses.next() ?? SLOW_MS.short)
+      probe.socket.resume()
+    }
+    const done = await probe.next('response.done')
+    return (done['response'] as RealtimeEvent | undefined)?.['status'] === 'completed' ? 'answered' : 'failed'
+  }
+}
+
+/** What a session is told whose key has nothing left: it goes on, and does no further work. */
+const isLimit = ({ error }: RealtimeEvent): boolean => (error as RealtimeEvent | undefined)?.['code'] === REFUSED_TURN

@@ -1,7 +1,6 @@
 import { expect, it } from '@jest/globals'
-import { flatnessOf } from './flatness.js'
-import { describeMixed } from './mixed-report.js'
-import { runMixed } from './mixed-run.js'
+import { describeMixed, runMixed } from './mixed-run.js'
+import { flatnessOf } from './process-samples.js'
 import { type SoakStore, startSurroundings } from './surroundings.js'
 
 const { SOAK_MINUTES = '30', SOAK_SEED = String(Date.now() % 1_000_000), SOAK_STORE } = process.env

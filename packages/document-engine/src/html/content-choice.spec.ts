@@ -1,6 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
-import { markedTexts, traitsOf } from '../../../../test/support/page-texts.js'
+import { markedTexts, traitsOf } from '../../../../test/support/office-files.js'
+import { FEATURES, subjectsOf } from './block-features.js'
 import { chooseByOdds, type ContentChoice } from './content-choice.js'
+import { MODEL_FEATURES, TREES } from './content-model.js'
+import { completeParts, excludedBlocks } from './content-rules.js'
+import { readTree } from './html-parser.js'
+import { pageTraits } from './page-traits.js'
+import { textBlocks } from './text-blocks.js'
 
 /** The choice for a page whose blocks end with their odds: `some text 1.5`. */
 function choiceFor(html: string): ContentChoice & { readonly texts: readonly string[]; readonly titleText: string } {
@@ -75,5 +81,115 @@ describe('the title of the content', () => {
 
   it('is content itself when there is nothing below it', () => {
     expect(choiceFor('<h1>Alone 2</h1>')).toMatchObject({ titleText: '', texts: ['Alone 2'] })
+  })
+})
+
+/** Texts that are chosen after completion; before it, those that begin with a plus are. */
+function completed(html: string): string[] {
+  const traits = traitsOf(html)
+  const chosen = traits.page.blocks.map(({ text }) => text.startsWith('+'))
+  completeParts(traits, chosen)
+  return markedTexts(traits, chosen)
+}
+
+const before = '<p>+before</p>'
+const after = '<p>+after</p>'
+const table = '<table><tr><td>1<td>2<tr><td>3<td>4</table>'
+const all = ['+before', '1', '2', '3', '4', '+after']
+const none = ['+before', '+after']
+
+describe('parts of the content that belong together', () => {
+  it.each([
+    ['a table of data', `${before}${table}${after}`, all],
+    ['a program', `${before}<pre>1<br><br>2</pre>${after}`, ['+before', '1', '2', '+after']],
+    [
+      'a table beside the chosen text in what the page calls its article',
+      `<article><div>${before}${after}</div>${table}</article>`,
+      ['+before', '+after', '1', '2', '3', '4'],
+    ],
+    ['no table outside of it', `<div>${before}${after}</div>${table}`, none],
+    ['no table of links', `${before}${table.replaceAll(/\d/g, '<a href=x>$&</a>')}${after}`, none],
+    ['no table of two cells', `${before}<table><tr><td>1<td>2</table>${after}`, none],
+    ['no table that lays out text', `${before}${table.replaceAll(/\d/g, (digit) => digit.repeat(300))}${after}`, none],
+    ['no table of a form', `${before}<form>${table}</form>${after}`, none],
+    ['no table among what is related', `${before}<div class=related-posts>${table}</div>${after}`, none],
+    ['no hidden table', `${before}<div hidden>${table}</div>${after}`, none],
+    ['nothing where nothing is chosen', table, []],
+  ])('take in %s', (_what, html, expected) => {
+    expect(completed(html)).toEqual(expected)
+  })
+})
+
+function excludedTexts(html: string): string[] {
+  const traits = traitsOf(html)
+  return markedTexts(traits, excludedBlocks(traits, new Float64Array(traits.page.blocks.length).fill(1)))
+}
+
+const seen = `<p>${'What everybody sees, and reads. '.repeat(20)}</p>`
+const says = '<meta property=og:type content=article>'
+
+describe('what is no content whatever its odds', () => {
+  it.each([
+    ['hidden text', `${seen}<p hidden>x</p>`, ['x']],
+    ['text hidden by its style', `${seen}<div style="color:red;display:none"><p>x</p></div>`, ['x']],
+    ['text hidden from readers alike', `${seen}<p aria-hidden=true>x</p>`, ['x']],
+    ['no hidden text that a click shows', `${seen}<div class=tabs><div hidden><p>x</p></div></div>`, []],
+    ['hidden text below a short one', `<p>Our kettles are on sale.</p><p style="visibility:hidden">x</p>`, ['x']],
+    ['no text of a short page that is hidden from listeners alone', `<p>Our kettles</p><p aria-hidden=true>x</p>`, []],
+    ['no hidden text of a page that shows next to nothing', `<p>Loading</p><p hidden>What a script will show</p>`, []],
+    ['no hidden text that is most of the page', `${seen}<div hidden>${seen.repeat(6)}</div>`, []],
+  ])('is %s', (_what, html, expected) => {
+    expect(excludedTexts(html)).toEqual(expected)
+  })
+
+  const comments = '<div id=comments><p>x</p></div>'
+  it.each([
+    ['comments below an article', `${says}${seen}${comments}`, ['x']],
+    [
+      'comments below an article that its data names',
+      `<script type="application/ld+json">{"@type":"NewsArticle"}</script>${seen}${comments}`,
+      ['x'],
+    ],
+    ['no comments of a page that does not say what it is', `${seen}${comments}`, []],
+    ['no comments where the article is next to nothing', `${says}<p>Discuss.</p>${comments}`, []],
+    ['no page that is called comments as a whole', `${says}<div class=comments>${seen}<p>y</p></div>`, []],
+    ['no replies in a forum', `${says}<div class=thread>${seen}${comments}</div>`, []],
+  ])('is %s', (_what, html, expected) => {
+    expect(excludedTexts(html)).toEqual(expected)
+  })
+})
+
+describe('the model of content', () => {
+  it('was made for the features that blocks are described by, in their order', () => {
+    expect(FEATURES.map(([name]) => name)).toEqual(MODEL_FEATURES)
+  })
+
+  it('asks for features that there are', () => {
+    const asked = TREES.flatMap((tree) => [...tree.matchAll(/(\d+)</g)].map(([, feature]) => Number(feature)))
+    expect(Math.max(...asked)).toBeLessThan(FEATURES.length)
+  })
+
+  it('is made of whole trees: one leaf more than splits', () => {
+    for (const tree of TREES) {
+      const entries = tree.split(' ')
+      const splits = entries.filter((entry) => entry.includes('<'))
+      expect(entries).toHaveLength(splits.length * 2 + 1)
+    }
+  })
+})
+
+describe('the features of a block', () => {
+  it.each([
+    ['a page of one word', 'x'],
+    ['a page of links', '<a href=a>one</a><p><a href=b>two</a>'],
+    ['text in no container of its own', 'a<div>b<div>c</div>d</div>e'],
+    ['a page of numbers', '<table><tr><td>1<td>2</table>'],
+  ])('are numbers for %s', (_what, html) => {
+    const tree = readTree(html)
+    const traits = pageTraits(tree, textBlocks(tree.body))
+    for (const subject of subjectsOf(traits)) {
+      const values = FEATURES.map(([name, value]) => [name, value(subject)] as const)
+      expect(values.filter(([, value]) => !Number.isFinite(value))).toEqual([])
+    }
   })
 })

@@ -1,5 +1,76 @@
 import type { MarkupNode } from '../markdown/markup-node.js'
 
+const words = (text: string): ReadonlySet<string> => new Set(text.split(' '))
+
+export const VOID_TAGS = words(
+  'area base basefont br col embed frame hr img input link meta param source track wbr keygen',
+)
+
+/** Elements that start a line of their own. */
+export const BLOCK_TAGS = words(
+  'address article aside blockquote body button caption center dd details dialog dir div dl dt fieldset figcaption ' +
+    'figure footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html label legend li main menu nav ol p pre search ' +
+    'section summary table tbody td tfoot th thead tr ul',
+)
+
+/** What never holds text of the page. What stands in them is passed over while the page is read. */
+export const SKIPPED_TAGS = words(
+  'script style template svg canvas select datalist textarea noframes noembed applet map xmp',
+)
+
+/** Inside pictures drawn in the page these end the picture: somebody forgot to close it. */
+export const FOREIGN_ENDS = words('body div p h1 h2 h3 h4 h5 h6 ul ol li table section article main footer nav header')
+
+/** Kept apart, wherever they stand: they speak about the page. */
+export const HEAD_TAGS = words('base link meta title')
+
+/** Between these and their end a wrong end tag reaches no further. */
+export const SCOPE_TAGS = words('table td th caption html')
+
+interface ImpliedEnd {
+  /** An open one of these ends … */
+  readonly ended: ReadonlySet<string>
+  /** … unless one of these was opened after it. */
+  readonly within: ReadonlySet<string>
+}
+
+const PARAGRAPH_END: ImpliedEnd = { ended: words('p'), within: words('table td th caption button') }
+const HEADINGS = words('h1 h2 h3 h4 h5 h6')
+const NOT_IN_PARAGRAPHS = [...BLOCK_TAGS].filter(
+  (tag) => !/^(?:button|label|body|html|td|th|tr|tbody|thead)$/.test(tag),
+)
+
+/** WHATWG HTML 13.2.6: what an opening tag closes, in the order of closing. */
+export const IMPLIED_ENDS: ReadonlyMap<string, readonly ImpliedEnd[]> = impliedEnds()
+
+function impliedEnds(): Map<string, ImpliedEnd[]> {
+  const ends = new Map<string, ImpliedEnd[]>()
+  const add = (tags: Iterable<string>, end: ImpliedEnd): void => {
+    for (const tag of tags) ends.set(tag, [...(ends.get(tag) ?? []), end])
+  }
+  add(NOT_IN_PARAGRAPHS, PARAGRAPH_END)
+  add(['li'], { ended: words('li'), within: words('ul ol menu dir table td th section article') })
+  add(['dt', 'dd'], { ended: words('dt dd'), within: words('dl table td th ul ol') })
+  add(HEADINGS, { ended: HEADINGS, within: new Set([...BLOCK_TAGS].filter((tag) => !HEADINGS.has(tag))) })
+  add(['tr'], { ended: words('tr caption'), within: words('table') })
+  add(['td', 'th'], { ended: words('td th'), within: words('table tr') })
+  add(['tbody', 'thead', 'tfoot'], { ended: words('tbody thead tfoot caption'), within: words('table') })
+  add(['a'], { ended: words('a'), within: words('table td th caption') })
+  add(['rt', 'rp'], { ended: words('rt rp'), within: words('ruby') })
+  return ends
+}
+
+/** Closed where their end tag stands, even when blocks opened inside them stay open. */
+export const FORMATTING_TAGS = words('a b big code em font i nobr s small strike strong tt u')
+
+/** Attributes that somebody reads; the rest, handlers of events among them, never enters the tree. */
+export const KEPT_ATTRIBUTES = words(
+  'class id role itemprop hidden aria-hidden aria-modal aria-label aria-level aria-expanded style href src srcset alt ' +
+    'title width height colspan rowspan align lang dir type name property content rel start value checked datetime cite ' +
+    'display encoding alttext poster data-src data-srcset data-lazy-src data-lazy-srcset data-original data-lazy ' +
+    'data-lang data-language data-line-number allow allowfullscreen open',
+)
+
 export type HtmlNode = HtmlElement | HtmlText
 
 export class HtmlText implements MarkupNode {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { EngineFault } from '../model/document.js'
 import { descendantsOf, HtmlElement, type HtmlNode, HtmlText, textBelow } from './html-node.js'
-import { readTree } from './html-parser.js'
-import { DEEPEST_LEVEL, MOST_NODES } from './tree-builder.js'
+import { DEEPEST_LEVEL, MOST_NODES, readTree } from './html-parser.js'
 
 /** Tags and texts, without attributes. */
 function outline(node: HtmlNode): string {

@@ -1,7 +1,5 @@
-import { readImage } from '../markdown/image-reader.js'
-import { linkTarget, mediaTarget } from '../markdown/link-target.js'
-import { childrenOf, HtmlElement, type HtmlNode, HtmlText } from './html-node.js'
-import { BLOCK_TAGS, VOID_TAGS } from './tag-rules.js'
+import { linkTarget, mediaTarget, readImage } from '../markdown/media-handlers.js'
+import { BLOCK_TAGS, childrenOf, HtmlElement, type HtmlNode, HtmlText, VOID_TAGS } from './html-node.js'
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '))
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { readTree } from './html-parser.js'
-import type { PageBlocks } from './page-blocks.js'
-import { textBlocks } from './text-blocks.js'
+import { writeHtml } from './html-writer.js'
+import { contentTree, structuredText } from './main-content.js'
+import { type PageBlocks, textBlocks } from './text-blocks.js'
 
 const blocksOf = (html: string): PageBlocks => textBlocks(readTree(html).body)
 const textsOf = (html: string): string[] => blocksOf(html).blocks.map(({ text }) => text)
@@ -55,5 +56,79 @@ describe('the blocks of a page', () => {
   ])('a picture for browsers without scripts %s', (_what, placeholder, count) => {
     const { media } = blocksOf(`<figure>${placeholder}<noscript><img src=real.png></noscript></figure>`)
     expect(media).toHaveLength(count)
+  })
+})
+
+/** What is left when blocks that begin with a plus are chosen. */
+function left(html: string): string {
+  const page = textBlocks(readTree(html).body)
+  const chosen = page.blocks.map(({ text }) => text.startsWith('+'))
+  return writeHtml(contentTree(page, chosen), '')
+}
+
+describe('the tree of the content', () => {
+  it.each([
+    ['chosen blocks with what holds them', '<ul><li>+a<li>b<li>+c</ul><p>d</p>', '<ul><li>+a</li><li>+c</li></ul>'],
+    ['text beside blocks', '<blockquote>+a<p>b</p>c</blockquote>', '<blockquote>+a</blockquote>'],
+    ['marks and breaks in the text', '<p>+a <b>b</b><br>c</p>', '<p>+a <b>b</b><br>c</p>'],
+    [
+      'cells without content, for those after them',
+      '<table><tr><td><td>+a<tr><td>b</table>',
+      '<table><tr><td></td><td>+a</td></tr></table>',
+    ],
+    ['all of a piece of code', '<pre>+a<br><br>b</pre>', '<pre>+a<br><br>b</pre>'],
+    ['nothing when nothing is chosen', '<div><p>a</p><br></div>', ''],
+  ])('holds %s', (_what, html, expected) => {
+    expect(left(html)).toBe(expected)
+  })
+
+  const image = '<img src="i.png" alt="">'
+  it.each([
+    ['in a chosen block', `<p>+a ${image}</p>`, true],
+    ['in a block that is not', `<p>a ${image}</p><p>+b</p>`, false],
+    ['between two chosen blocks', `<section><p>+a</p></section>${image}<section><p>+b</p></section>`, true],
+    ['beside a chosen block', `<div><p>+a</p>${image}</div><p>b</p>`, true],
+    [
+      'far from the chosen block before it',
+      `<main><div><div><p>+a</p></div></div></main><aside><div>${image}</div><p>b</p></aside>`,
+      false,
+    ],
+    ['between two others', `<p>a</p>${image}<p>b</p><p>+c</p>`, false],
+  ])('decides about a picture %s', (_what, html, expected) => {
+    expect(left(html).includes('<img')).toBe(expected)
+  })
+
+  it('keeps the sizes that a picture comes in', () => {
+    expect(left('<p>+a <picture><source srcset="l.png 2x"><img alt=x></picture></p>')).toContain(
+      '<img src="l.png" alt="x">',
+    )
+  })
+
+  it('leaves the page as it is', () => {
+    const tree = readTree('<p>+a</p><p>b</p>')
+    contentTree(textBlocks(tree.body), [true, false])
+    expect(writeHtml(tree.body, '')).toBe('<p>+a</p><p>b</p>')
+  })
+})
+
+describe('the text in the data of a page', () => {
+  it('is the longest one, wherever it lies', () => {
+    const scripts = [
+      JSON.stringify({
+        '@graph': [{ '@type': 'Product', description: 'A kettle.' }, { article: { articleBody: 'Long story.' } }],
+      }),
+      JSON.stringify([{ text: 'Short' }]),
+    ]
+    expect(structuredText(scripts)).toBe('Long story.')
+  })
+
+  it.each([
+    ['there is none', []],
+    ['the data is broken', ['{"articleBody": "x"']],
+    ['it is no text', ['{"articleBody": {"text": 5}}', 'null', '"x"']],
+    ['it lies deeper than data of that kind', [`${'['.repeat(100)}{"text":"x"}${']'.repeat(100)}`]],
+    ['it is nested without an end', ['['.repeat(500_000)]],
+  ])('is empty when %s', (_what, scripts) => {
+    expect(structuredText(scripts)).toBe('')
   })
 })

@@ -1,6 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
-import type { EngineOutput } from '../model/document.js'
-import { readHtml } from './read-html.js'
+import fc from 'fast-check'
+import { cpuMs } from '../../../../test/support/eventually.js'
+import { EngineFault, type EngineMetadata, type EngineOutput } from '../model/document.js'
+import { descendantsOf, HtmlElement } from './html-node.js'
+import { readTree } from './html-parser.js'
+import { pageBaseUrl, pageMetadata, readHtml } from './read-html.js'
 
 const LIMITS = { pages: 500, decodedBytes: 25_000_000 }
 
@@ -148,4 +152,224 @@ describe('reading a page', () => {
       expect({ markdown, cleaned }).toEqual({ markdown: '', cleaned: '' })
     },
   )
+})
+
+/** Far above what any of these takes, far below what anything but linear time would take. */
+const LIMIT_MS = 10_000
+
+function outcome(html: string): EngineOutput | EngineFault {
+  const input = { bytes: new TextEncoder().encode(html), contentType: 'text/html', name: '', baseUrl: 'https://e.org/' }
+  try {
+    return readHtml(input, { pages: 500, decodedBytes: 25_000_000 })
+  } catch (error) {
+    if (error instanceof EngineFault) return error
+    throw error
+  }
+}
+
+describe('a page made to hurt', () => {
+  it.each([
+    ['a million nested elements', '<div>'.repeat(1_000_000)],
+    ['a million nested elements with text', '<div>x'.repeat(1_000_000)],
+    ['unclosed formatting', '<b>x<i>y'.repeat(200_000)],
+    ['nested links', '<a href=x>y'.repeat(50_000)],
+    ['nested lists', '<ul><li>x'.repeat(100_000)],
+    ['nested tables', '<table><tr><td>x'.repeat(15_000)],
+    ['nested quotations of prose', `<blockquote>${'prose, and more of it, '.repeat(6)}`.repeat(20_000)],
+    ['end tags of nothing', `${'<div>'.repeat(300)}${'</x>'.repeat(1_000_000)}`],
+    ['end tags that open paragraphs', `${'<i>'.repeat(300)}${'</p>'.repeat(100_000)}`],
+    ['a million attributes', `<p ${'a=1 '.repeat(1_000_000)}>x`],
+    ['an attribute of ten megabytes', `<p class="${'a '.repeat(5_000_000)}">x`],
+    ['an attribute of entities', `<p title="${'&amp;'.repeat(300_000)}">x`],
+    ['a style of ten megabytes', `<p style="${'display '.repeat(1_200_000)}">x`],
+    ['half a million entities', `<p>${'&amp;'.repeat(500_000)}`],
+    ['opening brackets', '<'.repeat(1_000_000)],
+    ['comments that never end', '<!--'.repeat(1_000_000)],
+    ['sections that never end', '<![CDATA['.repeat(300_000)],
+    ['declarations that never end', `<!DOCTYPE ${'['.repeat(1_000_000)}`],
+    ['ten million blanks', `<p>x${' '.repeat(10_000_000)}y`],
+    ['lines', `<p>${'x<br>'.repeat(50_000)}`],
+    ['breaks', `<p>${'<br>'.repeat(500_000)}`],
+    ['headings', '<h1>a b c</h1>'.repeat(15_000)],
+    ['a title and a heading of many words', `<title>${'a '.repeat(500_000)}</title><h1>${'a '.repeat(500_000)}</h1>`],
+    ['drawings', '<svg>'.repeat(500_000)],
+    ['descriptions', '<meta name=description content="x y">'.repeat(200_000)],
+    ['data nested without an end', `<script type="application/ld+json">${'['.repeat(1_000_000)}</script>x`],
+    ['classes that are all different', Array.from({ length: 15_000 }, (_, n) => `<p class="nav-${n}">w`).join('')],
+    ['pictures', '<img src=a.png>'.repeat(200_000)],
+    ['pictures for browsers without scripts', '<noscript><img src=a.png></noscript>'.repeat(50_000)],
+  ])(
+    'is answered: %s',
+    (_what, html) => {
+      const startedAtMs = cpuMs()
+      const result = outcome(html)
+      expect(cpuMs() - startedAtMs).toBeLessThan(LIMIT_MS)
+      if (result instanceof EngineFault) expect(result.fault).toBe('too_large')
+    },
+    LIMIT_MS * 6,
+  )
+
+  it('is refused when it has more elements than anybody reads', () => {
+    expect(outcome('<p>x'.repeat(1_000_000))).toBeInstanceOf(EngineFault)
+  })
+})
+
+const TAGS =
+  'a b div p ul li table tr td th h1 h2 span script style svg noscript pre math img br article nav form title'.split(
+    ' ',
+  )
+const ATTRIBUTES = [
+  'onclick="alert(1)"',
+  'href="javascript:alert(1)"',
+  'href=" java\tscript:alert(1)"',
+  'href="&#106;avascript:alert(1)"',
+  "href='data:text/html,<script>'",
+  'src="javascript:alert(1)"',
+  'style="display:none"',
+  'class="content nav"',
+  'hidden',
+  'title="<script>&quot;"',
+  '"=\'>',
+]
+const piece = fc.oneof(
+  fc.constantFrom(...TAGS).map((tag) => `</${tag}>`),
+  fc.tuple(fc.constantFrom(...TAGS), fc.constantFrom('', ...ATTRIBUTES)).map(([tag, text]) => `<${tag} ${text}>`),
+  fc.constantFrom(
+    'A long enough line of text, with commas, that may well be content of the page. ',
+    'x',
+    ' ',
+    '&lt;script&gt;',
+    '<!--',
+    '-->',
+    '<![CDATA[',
+    ']]>',
+    '<',
+    '"',
+  ),
+  fc.string(),
+)
+const pages = fc.array(piece, { maxLength: 60 }).map((pieces) => pieces.join(''))
+
+describe('any page at all', () => {
+  it('is read without an error of ours, the same way every time', () => {
+    fc.assert(
+      fc.property(pages, (html) => {
+        expect(outcome(html)).toEqual(outcome(html))
+      }),
+    )
+  })
+
+  it('leaves nothing in its cleaned markup that runs', () => {
+    fc.assert(
+      fc.property(pages, (html) => {
+        const result = outcome(html)
+        if (result instanceof EngineFault) return
+        expect(result.html).not.toMatch(/<(?:script|style|iframe|object|embed|form|svg|link|meta)\b/i)
+        for (const node of descendantsOf(readTree(result.html).body)) {
+          if (!(node instanceof HtmlElement)) continue
+          for (const [name, value] of node.attributes) {
+            expect(name).not.toMatch(/^on|^style$/)
+            if (name === 'href' || name === 'src') expect(value).not.toMatch(/^\W*(?:j\W*a\W*v\W*a\W*script|data)\W*:/i)
+          }
+        }
+      }),
+    )
+  })
+})
+
+const URL_OF_PAGE = 'https://example.org/blog/post.html'
+
+function metadataOf(html: string, url = URL_OF_PAGE): EngineMetadata {
+  const tree = readTree(html)
+  return pageMetadata(tree, url, pageBaseUrl(tree, url))
+}
+
+describe('the metadata of a page', () => {
+  it.each([
+    ['its title element', '<title> A\n &amp; B </title><meta property=og:title content=C><h1>D</h1>', 'A & B'],
+    ['the title it gives to others', '<title> </title><meta name="OG:Title" content="C"><h1>D</h1>', 'C'],
+    ['its first heading', '<h1></h1><h1>D <b>E</b></h1>', 'D E'],
+    ['nothing when it has none', '<p>x', ''],
+    ['no title of a drawing', '<svg><title>Icon</title></svg><h1>D</h1>', 'D'],
+  ])('calls it by %s', (_what, html, title) => {
+    expect(metadataOf(html).title).toBe(title)
+  })
+
+  it.each([
+    ['description', '<meta name=description content=a><meta property=og:description content=b>', 'a'],
+    [
+      'several, without repeating',
+      '<meta name=description content=a><meta name=Description content=b><meta property=description content=a>',
+      'a, b',
+    ],
+    ['og:description', '<meta name=og:description content=b><meta name=twitter:description content=c>', 'b'],
+    ['twitter:description', '<meta property=twitter:description content=c>', 'c'],
+    ['one that is not blank', '<meta name=description content=" "><meta property=og:description content=b>', 'b'],
+  ])('describes it by its %s', (_what, html, description) => {
+    expect(metadataOf(html).description).toBe(description)
+  })
+
+  it('joins keywords, and takes tags where there are none', () => {
+    expect(metadataOf('<meta name=keywords content="a, b"><meta name=KEYWORDS content=c>').keywords).toBe('a, b,c')
+    expect(metadataOf('<meta property=article:tag content=x><meta property=article:tag content=y>').keywords).toBe(
+      'x,y',
+    )
+  })
+
+  it.each([
+    ['og:site_name', '<meta property=og:site_name content=S><meta name=application-name content=A>', 'S'],
+    ['the application', '<meta name=application-name content=A>', 'A'],
+    ['the application on telephones', '<meta name=apple-mobile-web-app-title content=M>', 'M'],
+    ['its account', '<meta name=twitter:site content=@acme>', 'acme'],
+  ])('names the site by %s', (_what, html, siteName) => {
+    expect(metadataOf(html).siteName).toBe(siteName)
+  })
+
+  it.each([
+    ['an icon', '<link rel="shortcut icon" href="/i.png">', 'https://example.org/i.png'],
+    [
+      'an icon before one for telephones',
+      '<link rel=apple-touch-icon href=t.png><link rel=ICON href=i.png>',
+      'https://example.org/blog/i.png',
+    ],
+    ['one for telephones', '<link rel=apple-touch-icon href=t.png>', 'https://example.org/blog/t.png'],
+    ['no icon inside the page', '<link rel=icon href="data:image/png;base64,AA">', 'https://example.org/favicon.ico'],
+    ['an icon beside its base', '<base href="/static/"><link rel=icon href=i.png>', 'https://example.org/static/i.png'],
+    ['where browsers look', '', 'https://example.org/favicon.ico'],
+    [
+      'where browsers look, whatever the base',
+      '<base href="https://cdn.example.net/">',
+      'https://example.org/favicon.ico',
+    ],
+  ])('shows %s', (_what, html, favicon) => {
+    expect(metadataOf(html).favicon).toBe(favicon)
+  })
+
+  it('shows of an upload only an icon that is absolute', () => {
+    expect(metadataOf('<link rel=icon href=i.png>', '').favicon).toBe('')
+    expect(metadataOf('<link rel=icon href=https://example.net/i.png>', '').favicon).toBe('https://example.net/i.png')
+  })
+
+  it('cuts each value after 2 KiB, between two characters', () => {
+    const { title, description } = metadataOf(
+      `<title>${'é'.repeat(3000)}</title><meta name=description content=${'x'.repeat(3000)}>`,
+    )
+    expect(title).toBe('é'.repeat(1024))
+    expect(Buffer.byteLength(metadataOf(`<title>${'x' + '雪'.repeat(3000)}</title>`).title)).toBe(2047)
+    expect(description).toHaveLength(2048)
+  })
+})
+
+describe('the base of a page', () => {
+  it.each([
+    ['its own address', '<p>', URL_OF_PAGE],
+    ['what it declares', '<base target=_top><base href="../a/"><base href=/b/>', 'https://example.org/a/'],
+    ['its own address, when it declares no address of the web', '<base href="javascript:x">', URL_OF_PAGE],
+  ])('is %s', (_what, html, expected) => {
+    expect(pageBaseUrl(readTree(html), URL_OF_PAGE)).toBe(expected)
+  })
+
+  it('is unknown for an upload that declares none', () => {
+    expect(pageBaseUrl(readTree('<base href="/x/">'), '')).toBe('')
+  })
 })

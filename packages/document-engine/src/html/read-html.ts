@@ -1,11 +1,104 @@
 import { htmlToMarkdown } from '../markdown/html-to-markdown.js'
-import type { EngineInput, EngineLimits, EngineOutput } from '../model/document.js'
+import type { EngineInput, EngineLimits, EngineMetadata, EngineOutput } from '../model/document.js'
 import { decodeText } from '../text/charset.js'
-import { HtmlElement } from './html-node.js'
-import { readTree } from './html-parser.js'
+import { collapseBlanks, descendantsOf, HtmlElement, textBelow } from './html-node.js'
+import { type HtmlTree, readTree } from './html-parser.js'
 import { writeHtml } from './html-writer.js'
 import { mainContent } from './main-content.js'
-import { pageBaseUrl, pageMetadata } from './page-metadata.js'
+
+/** In UTF-8. */
+const LONGEST_BYTES = 2048
+const MOST_META_TAGS = 5000
+
+/** Where relative addresses of the page stand against: its `base`, else where it came from; '' when neither is known. */
+export function pageBaseUrl(tree: HtmlTree, documentUrl: string): string {
+  const declared = tree.head.find((element) => element.localName === 'base' && element.attributes.has('href'))
+  const base = absoluteUrl(declared?.attribute('href') ?? '', documentUrl)
+  return base !== '' && /^https?:/i.test(base) ? base : documentUrl
+}
+
+/** What a page says of itself; '' for what it does not say. `baseUrl` may be ''. */
+export function pageMetadata(tree: HtmlTree, documentUrl: string, baseUrl: string): EngineMetadata {
+  const meta = metaValues(tree.head)
+  const all = (name: string, separator: string): string => [...new Set(meta.get(name) ?? [])].join(separator)
+  const first = (name: string): string => meta.get(name)?.[0] ?? ''
+  const title = tree.head.find((element) => element.localName === 'title')
+  return {
+    title: shortened((title === undefined ? '' : textBelow(title)) || first('og:title') || firstHeading(tree.body)),
+    description: shortened(all('description', ', ') || all('og:description', ', ') || all('twitter:description', ', ')),
+    keywords: shortened(all('keywords', ',') || all('article:tag', ',')),
+    siteName: shortened(
+      first('og:site_name') ||
+        first('application-name') ||
+        first('apple-mobile-web-app-title') ||
+        first('twitter:site').replace(/^@/, ''),
+    ),
+    favicon: shortened(favicon(tree.head, documentUrl, baseUrl)),
+  }
+}
+
+/** By name in lower case; `name` and `property` are mixed up in the wild. */
+function metaValues(head: readonly HtmlElement[]): ReadonlyMap<string, readonly string[]> {
+  const values = new Map<string, string[]>()
+  for (const element of head.slice(0, MOST_META_TAGS)) {
+    if (element.localName !== 'meta') continue
+    const content = collapseBlanks(element.attribute('content'))
+    if (content === '') continue
+    for (const name of new Set([element.attribute('name'), element.attribute('property')].map(normalName))) {
+      if (name !== '') values.set(name, [...(values.get(name) ?? []), content])
+    }
+  }
+  return values
+}
+
+function normalName(name: string): string {
+  return name.trim().toLowerCase()
+}
+
+function firstHeading(body: HtmlElement): string {
+  for (const node of descendantsOf(body)) {
+    if (node instanceof HtmlElement && node.localName === 'h1') {
+      const text = textBelow(node)
+      if (text !== '') return text
+    }
+  }
+  return ''
+}
+
+function favicon(head: readonly HtmlElement[], documentUrl: string, baseUrl: string): string {
+  const icons: string[] = []
+  const others: string[] = []
+  for (const element of head) {
+    if (element.localName !== 'link') continue
+    const href = element.attribute('href').trim()
+    const rel = element.attribute('rel').toLowerCase()
+    if (href === '' || !rel.includes('icon') || /^data:/i.test(href)) continue
+    const url = absoluteUrl(href, baseUrl)
+    if (!/^https?:/i.test(url)) continue
+    if (rel.split(/\s+/).includes('icon')) icons.push(url)
+    else others.push(url)
+  }
+  return icons[0] ?? others[0] ?? absoluteUrl('/favicon.ico', documentUrl)
+}
+
+/** '' when it cannot be made absolute. */
+function absoluteUrl(reference: string, base: string): string {
+  try {
+    return new URL(reference, base === '' ? undefined : base).href
+  } catch {
+    return ''
+  }
+}
+
+function shortened(text: string): string {
+  if (text.length * 3 <= LONGEST_BYTES) return text
+  const bytes = Buffer.from(text)
+  if (bytes.length <= LONGEST_BYTES) return text
+  let end = LONGEST_BYTES
+  // Not in the middle of a character.
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1
+  return bytes.subarray(0, end).toString()
+}
 
 /**
  * Reads a page: its metadata, and what it is there for as cleaned HTML and as Markdown, where the title of the page

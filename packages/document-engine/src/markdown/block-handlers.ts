@@ -1,5 +1,17 @@
-import { type Block, BOLD, type Inline, type ListItem } from './document-model.js'
 import {
+  blank,
+  type Block,
+  BOLD,
+  type Inline,
+  isVisible,
+  isWholly,
+  type ListItem,
+  tidyLine,
+  withMark,
+  withoutMark,
+} from './document-model.js'
+import {
+  type Content,
   type Handler,
   isTooNested,
   nested,
@@ -8,9 +20,135 @@ import {
   type Reading,
   type Style,
 } from './element-handler.js'
-import { headingLine } from './heading-handlers.js'
-import { childrenOf, type MarkupNode, tagOf } from './markup-node.js'
-import { withMark } from './tidy-inline.js'
+import { attributeOf, childrenOf, type MarkupNode, tagOf, textOf } from './markup-node.js'
+
+// A heading that was never closed swallows what follows it; this much text is no heading.
+const LONGEST_HEADING = 400
+
+export const readHeading: Handler = (element, reading, style) => {
+  if (style.isInHeading) {
+    readBlock(element, reading, style)
+    return
+  }
+  reading.endParagraph()
+  const { line, rest } = headingLine(readChildrenApart(element, reading, { ...style, isInHeading: true }))
+  // Bold says nothing in a heading.
+  const content = isWholly(line, BOLD) ? withoutMark(line, BOLD) : line
+  if (content.some(isWording)) reading.addBlock({ kind: 'heading', level: levelOf(element), content })
+  else if (content.length > 0) reading.addBlock({ kind: 'paragraph', content })
+  for (const block of rest) reading.addBlock(block)
+}
+
+export const readSummary: Handler = (element, reading, style) => {
+  if (style.isInHeading) {
+    readBlock(element, reading, style)
+    return
+  }
+  reading.endParagraph()
+  const { line, rest } = headingLine(readChildrenApart(element, reading, { ...style, isInHeading: true }))
+  if (line.length > 0) reading.addBlock({ kind: 'paragraph', content: withMark(line, BOLD) })
+  for (const block of rest) reading.addBlock(block)
+}
+
+/** One line of what an element holds that has to be one, and the blocks that cannot be part of it. */
+export function headingLine(content: Content): { line: Inline[]; rest: Block[] } {
+  if (content.isInline) return { line: tidyLine(content.pieces), rest: [] }
+  const lines: Inline[][] = []
+  for (const block of content.blocks) if (block.kind === 'paragraph') lines.push([...block.content])
+  const isOneLine = lines.length === content.blocks.length && lengthOf(lines.flat()) <= LONGEST_HEADING
+  const [first] = content.blocks
+  if (isOneLine) return { line: tidyLine(lines.flatMap((line) => [...line, blank(0)])), rest: [] }
+  if (first?.kind !== 'paragraph') return { line: [], rest: content.blocks }
+  return { line: tidyLine(first.content), rest: content.blocks.slice(1) }
+}
+
+function levelOf(element: MarkupNode): number {
+  const level = Number(/^h([1-6])$/.exec(tagOf(element))?.[1] ?? attributeOf(element, 'aria-level'))
+  return Number.isInteger(level) && level >= 1 ? Math.min(level, 6) : 2
+}
+
+function isWording(piece: Inline): boolean {
+  if (piece.kind === 'link') return piece.content.some(isWording)
+  return piece.kind !== 'image' && isVisible(piece)
+}
+
+function lengthOf(pieces: readonly Inline[]): number {
+  let length = 0
+  for (const piece of pieces) {
+    if (piece.kind === 'text' || piece.kind === 'code') length += piece.text.length
+    else if (piece.kind === 'link') length += lengthOf(piece.content)
+  }
+  return length
+}
+
+export const readList: Handler = (element, reading, style) => {
+  if (isTooNested(style)) {
+    readBlock(element, reading, style)
+    return
+  }
+  reading.endParagraph()
+  const items: ListItem[] = []
+  readItems(element, reading, nested(style), items)
+  if (items.length === 0) return
+  reading.addBlock({ kind: 'list', isOrdered: tagOf(element) === 'ol', start: startOf(element), items })
+}
+
+/** An item without its list is one all the same; those beside it join it. */
+export const readStrayItem: Handler = (element, reading, style) => {
+  if (isTooNested(style)) {
+    readBlock(element, reading, style)
+    return
+  }
+  reading.endParagraph()
+  const blocks = reading.readBlocksWithin(element, nested(style))
+  if (blocks.length > 0) reading.addBlock({ kind: 'list', isOrdered: false, start: 1, items: [itemOf(blocks)] })
+}
+
+function readItems(list: MarkupNode, reading: Reading, style: Style, items: ListItem[]): void {
+  for (const child of childrenOf(list)) {
+    const tag = tagOf(child)
+    if (tag === 'li') addItem(reading.readBlocksWithin(child, style), items)
+    else if (tag === 'ul' || tag === 'ol') addToLast(reading.readBlocksOf(child, style), items)
+    else if (hasItems(child)) readItems(child, reading, style, items)
+    else if (tag !== '' || (textOf(child)?.trim() ?? '') !== '') addItem(reading.readBlocksOf(child, style), items)
+  }
+}
+
+function hasItems(node: MarkupNode): boolean {
+  return tagOf(node) !== '' && [...childrenOf(node)].some((child) => tagOf(child) === 'li')
+}
+
+function addItem(blocks: Block[], items: ListItem[]): void {
+  if (blocks.length > 0) items.push(itemOf(blocks))
+}
+
+/** A list that stands between items instead of within one belongs to the one before it. */
+function addToLast(blocks: Block[], items: ListItem[]): void {
+  const last = items.at(-1)
+  if (last === undefined) addItem(blocks, items)
+  else for (const block of blocks) last.blocks.push(block)
+}
+
+function itemOf(blocks: Block[]): ListItem {
+  const [first, ...rest] = blocks
+  if (first?.kind !== 'paragraph') return { task: 'none', blocks }
+  const [box, ...words] = first.content
+  if (box?.kind !== 'task') return { task: 'none', blocks }
+  const line = words.some(isVisible) ? [{ ...first, content: trimmed(words) }] : []
+  return { task: box.isDone ? 'done' : 'open', blocks: [...line, ...rest] }
+}
+
+function trimmed(pieces: readonly Inline[]): readonly Inline[] {
+  const [first, ...rest] = pieces
+  return first?.kind === 'text' ? [{ ...first, text: first.text.trimStart() }, ...rest] : pieces
+}
+
+function startOf(list: MarkupNode): number {
+  const first = [...childrenOf(list)].find((child) => tagOf(child) === 'li')
+  const start = attributeOf(list, 'start') || (first === undefined ? '' : attributeOf(first, 'value'))
+  // CommonMark reads nine digits at most and no sign.
+  return /^\d{1,9}$/.test(start) ? Number(start) : 1
+}
 
 /** Markdown has no terms and definitions: each group becomes an item that begins with its terms in bold. */
 export const readDefinitionList: Handler = (element, reading, style) => {

@@ -1,9 +1,150 @@
-import { collapseBlanks } from './characters.js'
-import { codeLanguage, codeText } from './code-reader.js'
 import type { Inline } from './document-model.js'
 import type { Handler, Reading, Style } from './element-handler.js'
-import { linkTarget } from './link-target.js'
-import { attributeOf, childrenOf, descendantsOf, type MarkupNode, tagOf, wholeText } from './markup-node.js'
+import { collapseBlanks, plainLines } from './escape-markdown.js'
+import {
+  attributeOf,
+  childrenOf,
+  classesOf,
+  descendantsOf,
+  hasAttribute,
+  type MarkupNode,
+  tagOf,
+  textOf,
+  wholeText,
+} from './markup-node.js'
+import { linkTarget } from './media-handlers.js'
+
+// What highlighters call the column of line numbers.
+const GUTTER =
+  /^(?:gutter|gl|linenos?|lineno|lnt?|line-?numbers?-rows|line-?number|linenumber|linenodiv|hljs-ln-(?:numbers|n|line-numbers?)|blob-num|rouge-gutter|react-syntax-highlighter-line-number)$/i
+const LINE = /^(?:line|code-line|token-line|view-line|cm-line|codemirror-line|crayon-line|ec-line|highlight-line)$/i
+const LINE_TAGS: ReadonlySet<string> = new Set(['div', 'p', 'li', 'tr'])
+const SKIPPED_TAGS: ReadonlySet<string> = new Set(['script', 'style', 'template', 'button', 'svg'])
+const DEEPEST = 512
+
+/** The lines of a block of code: highlighting and line numbers left out, blanks as they are. */
+function codeText(root: MarkupNode): string {
+  const parts: string[] = []
+  let endsLine = true
+  const add = (text: string): void => {
+    if (text === '') return
+    parts.push(text)
+    endsLine = text.endsWith('\n')
+  }
+  const walk = (node: MarkupNode, depth: number): void => {
+    for (const child of childrenOf(node)) {
+      const text = textOf(child)
+      if (text !== undefined) add(plainLines(text))
+      const tag = tagOf(child)
+      if (tag === 'br') add('\n')
+      if (tag === '' || tag === 'br' || isLeftOut(child, tag) || depth > DEEPEST) continue
+      if (!endsLine && startsLine(child, tag)) add('\n')
+      walk(child, depth + 1)
+      if (!endsLine && LINE_TAGS.has(tag)) add('\n')
+    }
+  }
+  walk(root, 0)
+  return parts
+    .join('')
+    .replace(/^(?:[ \t]*\n)+/, '')
+    .trimEnd()
+}
+
+function isLeftOut(node: MarkupNode, tag: string): boolean {
+  return SKIPPED_TAGS.has(tag) || isGutter(node)
+}
+
+function isGutter(node: MarkupNode): boolean {
+  return hasAttribute(node, 'class') && classesOf(node).some((name) => GUTTER.test(name))
+}
+
+function startsLine(node: MarkupNode, tag: string): boolean {
+  if (LINE_TAGS.has(tag)) return true
+  // Some write one `<code>` per line.
+  if (tag === 'code') return node.parentNode !== null && tagOf(node.parentNode) === 'pre'
+  return hasAttribute(node, 'class') && classesOf(node).some((name) => LINE.test(name))
+}
+
+const TABLE_PART = /^(?:tbody|tr|td|div|pre)$/
+const LANGUAGE_CLASS = /^(?:language|lang|highlight-source|highlight-text|src|syntax|brush)[-:](?<name>.+)$/i
+const HIGHLIGHTER_CLASS = /^(?:hljs|sourcecode|highlight|codehilite|prettyprint|code|brush:|src)$/i
+const KNOWN_LANGUAGE =
+  /^(?:bash|c|c\+\+|clojure|cmake|cpp|csharp|cs|css|dart|diff|dockerfile|elixir|elm|erlang|fish|fortran|go|golang|graphql|groovy|haskell|hcl|html|http|ini|java|javascript|js|json|jsonc|jsx|julia|kotlin|latex|less|lisp|lua|makefile|markdown|matlab|nginx|nix|ocaml|objectivec|perl|php|powershell|proto|protobuf|ps1|puppet|py|python|r|rb|ruby|rs|rust|sass|scala|scss|sh|shell|sql|svelte|swift|terraform|toml|ts|tsx|typescript|vb|vim|vue|wasm|xml|yaml|yml|zig|zsh)$/i
+const NO_LANGUAGE = /^(?:none|plain|plaintext|text|txt|nohighlight|no-highlight|auto|undefined|default)$/i
+
+/** The language a block of code says it is in, lower case; '' when it does not say. */
+export function codeLanguage(pre: MarkupNode): string {
+  const carriers = [...programsIn(pre, PROGRAM_DEPTH), pre, ...parentsOf(pre, 3)]
+  for (const carrier of carriers) {
+    const language = languageOf(carrier)
+    if (language !== '') return NO_LANGUAGE.test(language) ? '' : language
+  }
+  return ''
+}
+
+/** Tables that hold line numbers beside a program have it in a cell. */
+const PROGRAM_DEPTH = 6
+
+function* programsIn(node: MarkupNode, depth: number): Generator<MarkupNode> {
+  for (const child of childrenOf(node)) {
+    if (tagOf(child) === 'code') yield child
+    else if (depth > 1 && TABLE_PART.test(tagOf(child))) yield* programsIn(child, depth - 1)
+  }
+}
+
+function parentsOf(node: MarkupNode, count: number): MarkupNode[] {
+  const parents: MarkupNode[] = []
+  for (let parent = node.parentNode; parent !== null && parents.length < count; parent = parent.parentNode) {
+    if (tagOf(parent) !== 'div' && tagOf(parent) !== 'figure' && tagOf(parent) !== 'code') break
+    parents.push(parent)
+  }
+  return parents
+}
+
+function languageOf(node: MarkupNode): string {
+  const classes = classesOf(node)
+  const candidates = [
+    ...classes.map((name) => LANGUAGE_CLASS.exec(name)?.groups?.['name'] ?? ''),
+    /\bbrush:\s*([\w+#-]+)/i.exec(classes.join(' '))?.[1] ?? '',
+    attributeOf(node, 'data-lang'),
+    attributeOf(node, 'data-language'),
+    ...(tagOf(node) === 'pre' ? [attributeOf(node, 'lang')] : []),
+    ...(classes.some((name) => HIGHLIGHTER_CLASS.test(name))
+      ? classes.filter((name) => KNOWN_LANGUAGE.test(name))
+      : []),
+  ]
+  const name = candidates.find((candidate) => /^[\w+#.-]{1,30}$/.test(candidate.replace(/[;,{].*$/, '')))
+  return name === undefined
+    ? ''
+    : name
+        .replace(/[;,{].*$/, '')
+        .replace(/^html-basic$/i, 'html')
+        .toLowerCase()
+}
+
+/** Of a table that only lays out code beside its line numbers, its lines; undefined of any other table. */
+export function codeTableText(table: MarkupNode): string | undefined {
+  let cells = 0
+  let numbers = 0
+  const lines: string[] = []
+  for (const node of descendantsOf(table)) {
+    if (tagOf(node) === 'table' || tagOf(node) === 'th') return undefined
+    if (tagOf(node) !== 'td') continue
+    cells += 1
+    if (isLineNumbers(node)) numbers += 1
+    else if (numbers === 0) return undefined
+    else lines.push(codeText(node))
+  }
+  return numbers > 0 && numbers * 2 === cells ? lines.join('\n') : undefined
+}
+
+function isLineNumbers(cell: MarkupNode): boolean {
+  if (isGutter(cell) || hasAttribute(cell, 'data-line-number')) return true
+  const first = [...childrenOf(cell)].find((child) => tagOf(child) !== '')
+  if (first === undefined) return false
+  if (isGutter(first)) return true
+  return ['pre', 'code'].includes(tagOf(first)) && /^(?:\d+(?:\s+\d+)*)?$/.test(codeText(first).trim())
+}
 
 export const readBlockCode: Handler = (element, reading, style) => {
   const text = codeText(element)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { cpuMs } from '../../../../test/support/cpu-time.js'
 import fc from 'fast-check'
+import { cpuMs } from '../../../../test/support/eventually.js'
 import { escapeInline, escapeLineStart, escapeMarkdown } from './escape-markdown.js'
 
 describe('escapeMarkdown', () => {

@@ -1,10 +1,146 @@
-import { collapseBlanks } from './characters.js'
+import type { Inline } from './document-model.js'
 import type { Handler, Reading, Style } from './element-handler.js'
-import { readImage } from './image-reader.js'
-import { mediaTarget } from './link-target.js'
-import { attributeOf, childrenOf, classesOf, hasAttribute, type MarkupNode, tagOf } from './markup-node.js'
-import { addFormula } from './math-handlers.js'
-import { delimitedTex, findMath, tidyTex } from './math-reader.js'
+import { collapseBlanks } from './escape-markdown.js'
+import {
+  attributeOf,
+  childrenOf,
+  classesOf,
+  hasAttribute,
+  type MarkupNode,
+  tagOf,
+  UNSEEN_STYLE,
+} from './markup-node.js'
+import { addFormula, delimitedTex, findMath, tidyTex } from './math-handlers.js'
+
+const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:', 'tel:', 'ftp:'])
+const IMAGE_SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:'])
+
+/** Where a link leads, ready to stand in Markdown's parentheses; undefined where it leads nowhere else. */
+export function linkTarget(reference: string, baseUrl: string): string | undefined {
+  if (reference === '' || reference.startsWith('#')) return undefined
+  const url = absolute(reference, baseUrl)
+  if (url === undefined) return relativeTarget(reference, baseUrl)
+  if (!SCHEMES.has(url.protocol) || (url.hash !== '' && isSamePage(url, baseUrl))) return undefined
+  return destination(url.href)
+}
+
+/** Address of a picture or a film, ready to stand in Markdown's parentheses; undefined for data and the unreadable. */
+export function mediaTarget(reference: string, baseUrl: string): string | undefined {
+  if (reference === '' || reference.startsWith('#')) return undefined
+  const url = absolute(reference, baseUrl)
+  if (url === undefined) return relativeTarget(reference, baseUrl)
+  return IMAGE_SCHEMES.has(url.protocol) ? destination(url.href) : undefined
+}
+
+function absolute(reference: string, baseUrl: string): URL | undefined {
+  try {
+    return new URL(reference, baseUrl === '' ? undefined : baseUrl)
+  } catch {
+    return undefined
+  }
+}
+
+// Without a base a relative reference stays what it is, as long as it has no scheme that only failed to parse.
+function relativeTarget(reference: string, baseUrl: string): string | undefined {
+  const plain = reference.replace(/\p{Cc}/gu, '')
+  if (baseUrl !== '' || /^[\w+.-]*:/.test(plain)) return undefined
+  return destination(plain.replace(/\s/g, '%20').replaceAll('<', '%3C').replaceAll('>', '%3E'))
+}
+
+function isSamePage(url: URL, baseUrl: string): boolean {
+  const base = absolute(baseUrl, '')
+  return (
+    base !== undefined &&
+    url.href.slice(0, -url.hash.length) === base.href.slice(0, base.href.length - base.hash.length)
+  )
+}
+
+// A parenthesis without its partner ends a destination; a backslash escapes, and entities are read there as well.
+function destination(href: string): string {
+  const safe = href
+    .replaceAll('\\', '%5C')
+    .replaceAll('|', '%7C')
+    .replace(/&(?=#?\w{1,32};)/g, '&amp;')
+  return isBalanced(safe) ? safe : safe.replaceAll('(', '%28').replaceAll(')', '%29')
+}
+
+function isBalanced(text: string): boolean {
+  let depth = 0
+  for (const [parenthesis] of text.matchAll(/[()]/g)) {
+    depth += parenthesis === '(' ? 1 : -1
+    // CommonMark asks for three levels at least; more are not read everywhere.
+    if (depth < 0 || depth > 3) return false
+  }
+  return depth === 0
+}
+
+const SOURCES = ['src', 'data-src', 'data-lazy-src', 'data-original', 'data-lazy'] as const
+const SOURCE_SETS = ['srcset', 'data-srcset', 'data-lazy-srcset'] as const
+// File names and last path segments of pictures that only report a visit or hold a place.
+const BEACON_FILE =
+  /(?:^|[/_.-])(?:pixel|beacon|spacer|blank|transparent|clear|1x1|tracking|tracker|px|utm|hit|grey|placeholder)\.(?:gif|png)$/i
+const DOT_STYLE = /(?:^|[;\s])(?:width|height)\s{0,9}:\s{0,9}[01]px/i
+const BEACON_PATH = /\/(?:pixel|beacon|collect|track|tracking|impression|hit|count)(?:\.php|\.aspx?)?\/?$/i
+
+/** The picture of an `img`, without markup of its own; undefined when it has no address or is there to count visits. */
+export function readImage(image: MarkupNode, baseUrl: string, marks: number): Inline | undefined {
+  if (isTiny(image) || isHidden(image)) return undefined
+  const url = sourceOf(image, baseUrl)
+  const alt = collapseBlanks(attributeOf(image, 'alt') || attributeOf(image, 'title')).trim()
+  if (url === undefined || isBeacon(url, alt)) return undefined
+  return { kind: 'image', alt, url, marks }
+}
+
+function sourceOf(image: MarkupNode, baseUrl: string): string | undefined {
+  const references = SOURCES.map((name) => attributeOf(image, name))
+  const { parentNode } = image
+  const siblings = parentNode !== null && tagOf(parentNode) === 'picture' ? [...childrenOf(parentNode)] : []
+  for (const carrier of [image, ...siblings.filter((node) => tagOf(node) === 'source')])
+    for (const name of SOURCE_SETS) references.push(largestOf(attributeOf(carrier, name)))
+  for (const reference of references) {
+    const url = mediaTarget(reference, baseUrl)
+    if (url !== undefined && !BEACON_FILE.test(pathOf(url))) return url
+  }
+  return undefined
+}
+
+/** The entry of a `srcset` with the largest width or density. Addresses may hold commas of their own. */
+function largestOf(sourceSet: string): string {
+  let largest = ''
+  let largestSize = 0
+  let url = ''
+  const settle = (size: number): void => {
+    if (url !== '' && size > largestSize) [largest, largestSize] = [url, size]
+    url = ''
+  }
+  for (const token of sourceSet.split(/\s+/)) {
+    const descriptor = /^(\d+(?:\.\d+)?)[wx](?:,(.*))?$/.exec(token)
+    settle(Number(descriptor?.[1] ?? 1))
+    url = (descriptor === null ? token : (descriptor[2] ?? '')).replace(/,$/, '')
+    if (url.startsWith(',')) url = ''
+  }
+  settle(1)
+  return largest
+}
+
+function isTiny(image: MarkupNode): boolean {
+  const sides = [attributeOf(image, 'width'), attributeOf(image, 'height')]
+  return sides.some((side) => /^[01](?:px)?$/.test(side)) || sides.every((side) => /^[0-3](?:px)?$/.test(side))
+}
+
+function isHidden(image: MarkupNode): boolean {
+  const style = attributeOf(image, 'style')
+  if (style === '') return false
+  return UNSEEN_STYLE.test(style) || DOT_STYLE.test(style)
+}
+
+function isBeacon(url: string, alt: string): boolean {
+  return alt === '' && url.includes('?') && BEACON_PATH.test(pathOf(url))
+}
+
+function pathOf(url: string): string {
+  return url.replace(/[?#].*$/, '')
+}
 
 const MOST_NODES_BESIDE = 100
 

@@ -1,4 +1,5 @@
-import { codeLanguage, codeTableText } from './code-reader.js'
+import { headingLine } from './block-handlers.js'
+import { codeLanguage, codeTableText } from './code-handlers.js'
 import type { Block, Inline, TableBlock, TableCell, TableRow } from './document-model.js'
 import {
   type Handler,
@@ -9,7 +10,6 @@ import {
   type Reading,
   type Style,
 } from './element-handler.js'
-import { headingLine } from './heading-handlers.js'
 import { attributeOf, childrenOf, type MarkupNode, tagOf } from './markup-node.js'
 
 // What HTML allows.

@@ -1,6 +1,152 @@
-import { writeOnOneLine } from './cell-writer.js'
-import { BOLD, type TableBlock, type TableCell, type TableRow } from './document-model.js'
-import { isWholly, withoutMark } from './tidy-inline.js'
+import { EngineFault } from '../model/document.js'
+import {
+  type Block,
+  BOLD,
+  type Inline,
+  isWholly,
+  type ListBlock,
+  type TableBlock,
+  type TableCell,
+  type TableRow,
+  withMark,
+  withoutMark,
+} from './document-model.js'
+import { escapeInline, type Surroundings } from './escape-markdown.js'
+import { codeSpan, writeInline } from './inline-writer.js'
+
+const LINE_BREAK = '<br>'
+
+/** Blocks where Markdown has room for one line only: the lines they would have, with `<br>` between them. */
+function writeOnOneLine(blocks: readonly Block[]): string {
+  const lines: string[] = []
+  addLines(blocks, lines)
+  return lines.join(LINE_BREAK)
+}
+
+function addLines(blocks: readonly Block[], lines: string[]): void {
+  for (const block of blocks) addBlock(block, lines)
+}
+
+function addBlock(block: Block, lines: string[]): void {
+  switch (block.kind) {
+    case 'paragraph':
+      lines.push(writeLine(block.content))
+      return
+    case 'heading':
+      lines.push(writeLine(withMark(block.content, BOLD)))
+      return
+    case 'code':
+      for (const text of block.text.split('\n')) if (text.trim() !== '') lines.push(cellCode(text.trimEnd()))
+      return
+    case 'math':
+      lines.push(cellTex(`$$${block.tex}$$`))
+      return
+    case 'quote':
+      addLines(block.blocks, lines)
+      return
+    case 'list':
+      addItems(block, lines)
+      return
+    case 'table':
+      if (block.caption.length > 0) lines.push(writeLine(block.caption))
+      // Tables do not nest: a row becomes a line. Spans are not laid out, so that nothing multiplies.
+      for (const row of block.rows)
+        lines.push(
+          row.cells
+            .map((cell) => writeOnOneLine(cell.blocks))
+            .join(' ')
+            .trim(),
+        )
+      return
+    case 'rule':
+      return
+  }
+}
+
+function addItems(list: ListBlock, lines: string[]): void {
+  for (const [index, item] of list.items.entries()) {
+    const marker = list.isOrdered ? `${String(list.start + index)}. ` : '- '
+    const own: string[] = []
+    addLines(item.blocks, own)
+    const [first = '', ...rest] = own
+    const box = item.task === 'none' ? '' : item.task === 'done' ? '[x] ' : '[ ] '
+    lines.push(`${marker}${box}${first}`)
+    for (const text of rest) lines.push(text)
+  }
+}
+
+function writeLine(pieces: readonly Inline[]): string {
+  return writeInline(cellPieces(pieces), LINE_BREAK)
+}
+
+function cellPieces(pieces: readonly Inline[]): readonly Inline[] {
+  return pieces.map((piece) => {
+    if (piece.kind === 'link') return { ...piece, content: cellPieces(piece.content) }
+    if (piece.kind === 'raw') return { ...piece, text: cellTex(piece.text) }
+    if (piece.kind !== 'code' || !isAmbiguous(piece.text)) return piece
+    return { kind: 'raw', text: cellCode(piece.text), marks: piece.marks }
+  })
+}
+
+// Readers do not agree whether a pipe behind a backslash can be escaped within a code span.
+function isAmbiguous(code: string): boolean {
+  return code.includes('\\|')
+}
+
+function cellCode(text: string): string {
+  if (!isAmbiguous(text)) return codeSpan(text)
+  const entities = text.replace(/[!-/:-@[-`{-~]/g, (character) => `&#${String(character.charCodeAt(0))};`)
+  return `<code>${entities}</code>`
+}
+
+/** The names that TeX has for its bars. */
+function cellTex(text: string): string {
+  return text.replaceAll('\\|', '\\Vert ').replaceAll('|', '\\vert ')
+}
+
+const CELL_ENDS: Surroundings = { before: ' ', after: ' ', isLinkText: false }
+
+/** Short rows are filled up: one long row among many would make much out of little. */
+const MOST_CELLS = 2_000_000
+
+export interface MarkdownCell {
+  /** From 0. */
+  readonly column: number
+  /** Markdown of one line, such as `cellText` makes; never empty. */
+  readonly markdown: string
+}
+
+/**
+ * A GFM table whose first row is the header. Columns and rows in which nothing stands are left out; '' when nothing is
+ * left.
+ *
+ * @throws EngineFault `too_large`
+ */
+export function markdownTable(rows: readonly (readonly MarkdownCell[])[]): string {
+  const filled = rows.filter((row) => row.length > 0)
+  const columns = [...new Set(filled.flatMap((row) => row.map(({ column }) => column)))].sort((a, b) => a - b)
+  if (filled.length * columns.length > MOST_CELLS) {
+    throw new EngineFault('too_large', `The table has more than ${MOST_CELLS} cells.`)
+  }
+  const places = new Map(columns.map((column, place) => [column, place]))
+  const [header, ...body] = filled.map((row) => {
+    const cells = columns.map(() => '')
+    for (const { column, markdown } of row) cells[places.get(column) ?? 0] = markdown
+    return tableRow(cells)
+  })
+  return header === undefined ? '' : [header, tableRow(columns.map(() => '---')), ...body].join('\n')
+}
+
+/** Text as it may stand in a cell, where no block can begin. */
+export function cellText(text: string): string {
+  const lines = escapeInline(text.trim(), CELL_ENDS).replaceAll('|', '\\|').split('\n')
+  const trimmed = lines.map((line) => line.trim())
+  return trimmed.filter((line) => line !== '').join('<br>')
+}
+
+function tableRow(cells: readonly string[]): string {
+  return `|${cells.map((cell) => (cell === '' ? ' ' : ` ${cell} `)).join('|')}|`
+}
 
 // A span may claim a thousand cells each; rows and columns that nothing stands in are not made without measure.
 const MOST_FILL_CELLS = 10_000

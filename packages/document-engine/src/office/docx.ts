@@ -1,15 +1,151 @@
 import { zipSync } from 'fflate'
+import { parseHTML } from 'linkedom'
 import mammoth from 'mammoth'
 import { htmlToMarkdown } from '../markdown/html-to-markdown.js'
+import type { MarkupNode } from '../markdown/markup-node.js'
 import { EngineFault, type EngineInput, type EngineLimits, type EngineOutput, faultBehind } from '../model/document.js'
-import { alternativeText } from './alternative-text.js'
-import { coreMetadata, shortLine } from './core-properties.js'
-import { markFootnotes, restoreFootnotes } from './docx-footnotes.js'
-import { slimmed } from './docx-slimming.js'
-import { type OfficeDocument, parseOfficeHtml } from './office-dom.js'
-import { OfficePackage } from './office-package.js'
-import { mainPart, relationshipsOf } from './relationships.js'
-import { elementCounter } from './xml.js'
+import { alternativeText, coreMetadata, mainPart, OfficePackage, relationshipsOf, shortLine } from './office-package.js'
+import { elementCounter, scanXml, type XmlElement } from './xml.js'
+
+/** As much of linkedom's DOM as is used here: the project is compiled without the types of browsers. */
+interface OfficeElement extends MarkupNode {
+  readonly textContent: string
+  readonly parentElement: OfficeElement | null
+  readonly children: readonly OfficeElement[]
+  readonly childNodes: readonly OfficeElement[]
+  getAttribute(name: string): string | null
+  hasAttribute(name: string): boolean
+  querySelectorAll(selector: string): Iterable<OfficeElement>
+  append(...nodes: (OfficeElement | string)[]): void
+  before(...nodes: (OfficeElement | string)[]): void
+  replaceWith(...nodes: (OfficeElement | string)[]): void
+  remove(): void
+}
+
+interface OfficeDocument {
+  readonly body: OfficeElement
+  createElement(name: string): OfficeElement
+  querySelectorAll(selector: string): Iterable<OfficeElement>
+}
+
+/** The document around a piece of HTML that stands in its body. */
+function parseOfficeHtml(html: string): OfficeDocument {
+  const window = parseHTML(`<!doctype html><html><body>${html}</body></html>`) as unknown as {
+    document: OfficeDocument
+  }
+  return window.document
+}
+
+/** Noncharacters, which no text holds, around the number of a note while the text becomes Markdown. */
+const OPEN = '\ufdd0'
+const CLOSE = '\ufdd1'
+
+/**
+ * Marks the references to notes and the notes themselves in HTML as mammoth makes it: `<sup><a
+ * href="#footnote-7">[1]</a></sup>` in the text, and at the end a list of notes, in the order of their references.
+ */
+function markFootnotes(document: OfficeDocument): void {
+  const notes = [...document.querySelectorAll('li[id^="footnote-"], li[id^="endnote-"]')]
+  for (const reference of document.querySelectorAll('a[id^="footnote-ref-"], a[id^="endnote-ref-"]')) {
+    const number = /\d+/.exec(reference.textContent)?.[0] ?? ''
+    const parent = reference.parentElement
+    const isRaised = parent?.localName === 'sup' && parent.children.length === 1
+    const marked = isRaised ? parent : reference
+    marked.replaceWith(mark(number))
+  }
+  notes.forEach((note, index) => {
+    note.parentElement?.before(noteParagraph(document, note, `${mark(String(index + 1))}: `))
+  })
+  notes[0]?.parentElement?.remove()
+}
+
+/** Makes GFM footnotes of the marks. */
+function restoreFootnotes(markdown: string): string {
+  return markdown.replaceAll(/\ufdd0(\d*)\ufdd1/g, '[^$1]')
+}
+
+function mark(number: string): string {
+  return `${OPEN}${number}${CLOSE}`
+}
+
+/** One paragraph of all that a note has: in GFM whatever follows would have to be indented. */
+function noteParagraph(document: OfficeDocument, note: OfficeElement, label: string): OfficeElement {
+  for (const back of note.querySelectorAll('a[href^="#footnote-ref-"], a[href^="#endnote-ref-"]')) back.remove()
+  const paragraph = document.createElement('p')
+  paragraph.append(label)
+  for (const child of [...note.childNodes]) {
+    paragraph.append(...(child.localName === 'p' ? child.childNodes : [child]), ' ')
+  }
+  return paragraph
+}
+
+/** Looks and page layout, half of what Word writes; no word of the text and nothing that a style map asks for. */
+const LOOKS: ReadonlySet<string> = new Set([
+  ...['rFonts', 'sz', 'szCs', 'bCs', 'iCs', 'lang', 'color', 'kern', 'spacing', 'position', 'w', 'noProof', 'effect'],
+  ...['shd', 'bdr', 'fitText', 'snapToGrid', 'eastAsianLayout', 'webHidden', 'rtl', 'cs', 'em', 'shadow', 'outline'],
+  ...['ind', 'jc', 'tabs', 'keepNext', 'keepLines', 'widowControl', 'contextualSpacing', 'pBdr', 'outlineLvl'],
+  ...['autoSpaceDE', 'autoSpaceDN', 'adjustRightInd', 'suppressAutoHyphens', 'textAlignment', 'cnfStyle', 'divId'],
+  ...['tblW', 'tblInd', 'tblBorders', 'tblLayout', 'tblLook', 'tblCellMar', 'tblGrid', 'tblOverlap', 'tblpPr'],
+  ...['tcW', 'tcBorders', 'tcMar', 'vAlign', 'noWrap', 'hideMark', 'textDirection', 'trHeight', 'cantSplit'],
+  ...[
+    'sectPr',
+    'proofErr',
+    'lastRenderedPageBreak',
+    'bookmarkEnd',
+    'rPrChange',
+    'pPrChange',
+    'tcPrChange',
+    'trPrChange',
+  ],
+])
+
+/**
+ * A part of a Word document without what is looks only: the library that reads it builds trees of everything. Also the
+ * place where a part is looked through before: nothing deep, vast or with entities of its own gets beyond it.
+ *
+ * @param countElement called for each element that stays; throws when there were too many
+ * @throws EngineFault `broken`, `too_large`
+ */
+function slimmed(bytes: Uint8Array, countElement: ReturnType<typeof elementCounter>): string {
+  const xml: string[] = ['<?xml version="1.0" encoding="UTF-8"?>']
+  let skippedDepth = 0
+  scanXml(bytes, {
+    open(name, attributes, prefixedName) {
+      if (skippedDepth > 0 || LOOKS.has(name)) {
+        skippedDepth += 1
+        return
+      }
+      countElement()
+      xml.push(`<${prefixedName}${attributeText(attributes)}>`)
+    },
+    text(text) {
+      if (skippedDepth === 0) xml.push(escapeXml(text))
+    },
+    close(_name, prefixedName) {
+      if (skippedDepth > 0) skippedDepth -= 1
+      else xml.push(`</${prefixedName}>`)
+    },
+  })
+  return xml.join('')
+}
+
+function attributeText(attributes: XmlElement['attributes']): string {
+  let text = ''
+  for (const [name, value] of Object.entries(attributes)) {
+    // Editing sessions: one to five on every paragraph and run.
+    if (!name.includes(':rsid')) text += ` ${name}="${escapeXml(value).replaceAll('"', '&quot;')}"`
+  }
+  return text
+}
+
+/** Characters that XML 1.0 has no way to write are left out. */
+function escapeXml(text: string): string {
+  return text
+    .replaceAll(/[^\t\n\r\u0020-\ufffd]/g, '')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+}
 
 /** Of all parts together, looks left out: mammoth needs about two kilobytes for each. */
 const MOST_ELEMENTS = 250_000

@@ -1,6 +1,18 @@
 import { crc32, inflateRawSync } from 'node:zlib'
-import { EngineFault, type EngineLimits } from '../model/document.js'
+import { EngineFault, type EngineLimits, type EngineMetadata, NO_METADATA } from '../model/document.js'
+import { childElements, descendant, parseXml, textOf } from './xml.js'
 import { brokenZip, partName, zipEntries, type ZipEntry } from './zip-directory.js'
+
+const FILE_NAME = /^[^\s/]{1,200}\.(?:png|jpe?g|gif|bmp|tiff?|svg|emf|wmf|webp|heic)$/i
+/** What Office adds to words that a machine wrote. */
+const MACHINE_NOTE =
+  /\s*(?:Description automatically generated(?: with \w+ confidence)?|AI-generated content may be incorrect)\.?\s*$/i
+
+/** The words in place of a picture; '' where they are no words but the name of its file. */
+export function alternativeText(description: string | null | undefined): string {
+  const text = (description ?? '').replaceAll(/\s+/g, ' ').replace(MACHINE_NOTE, '').trim()
+  return FILE_NAME.test(text) ? '' : text
+}
 
 const LOCAL_HEADER = 0x04034b50
 const STORED = 0
@@ -74,4 +86,82 @@ function isOverflow(error: unknown): boolean {
 
 function tooLarge(): EngineFault {
   return new EngineFault('too_large', 'The file is too large when it is unpacked.')
+}
+
+export interface Relationship {
+  /** Last segment of the type's URI: `slide`, `worksheet`, `hyperlink`, … */
+  readonly type: string
+  /** Name of a part, or a URL when it is external. */
+  readonly target: string
+  readonly isExternal: boolean
+}
+
+/** OPC: the relationships of a part by their ids; of the package itself for ''. */
+export function relationshipsOf(pack: OfficePackage, part: string): ReadonlyMap<string, Relationship> {
+  const folder = part.slice(0, part.lastIndexOf('/') + 1)
+  const bytes = pack.read(`${folder}_rels/${part.slice(folder.length)}.rels`)
+  const relationships = new Map<string, Relationship>()
+  for (const { attributes } of childElements(bytes && parseXml(bytes), 'Relationship')) {
+    const isExternal = attributes.TargetMode === 'External'
+    const target = attributes.Target ?? ''
+    relationships.set(attributes.Id ?? '', {
+      type: (attributes.Type ?? '').split('/').at(-1) ?? '',
+      target: isExternal ? target : resolvePart(folder, target),
+      isExternal,
+    })
+  }
+  return relationships
+}
+
+/** The part that the package names as its document; undefined when it names none. */
+export function mainPart(pack: OfficePackage): string | undefined {
+  for (const { type, target } of relationshipsOf(pack, '').values()) if (type === 'officeDocument') return target
+  return undefined
+}
+
+/** Targets of external relationships that a reader can follow, by their ids. */
+export function linksOf(relationships: ReadonlyMap<string, Relationship>): ReadonlyMap<string, string> {
+  const links = new Map<string, string>()
+  for (const [id, { isExternal, target }] of relationships) {
+    if (isExternal && /^(?:https?:|mailto:)\S+$/i.test(target)) links.set(id, target)
+  }
+  return links
+}
+
+/** A target stands against the folder of the part that names it, or against the package when it begins with `/`. */
+function resolvePart(folder: string, target: string): string {
+  const segments: string[] = []
+  for (const segment of (target.startsWith('/') ? target : folder + target).split('/')) {
+    if (segment === '..') segments.pop()
+    else if (segment !== '.' && segment !== '') segments.push(segment)
+  }
+  return segments.join('/')
+}
+
+const LONGEST_CHARACTERS = 2048
+/** What the programs write themselves when nobody gave a title. */
+const NO_TITLE = /^(?:powerpoint presentation|presentation title|slide 1|word document|untitled)$/i
+
+/** Title, description and keywords as the package's core properties hold them. */
+export function coreMetadata(pack: OfficePackage): EngineMetadata {
+  const bytes = pack.read(propertiesPart(pack))
+  const root = bytes && parseXml(bytes)
+  const property = (name: string): string => shortLine(textOf(descendant(root, name)))
+  const title = property('title')
+  return {
+    ...NO_METADATA,
+    title: NO_TITLE.test(title) ? '' : title,
+    description: property('description') || property('subject'),
+    keywords: property('keywords'),
+  }
+}
+
+/** One line, of a length fit for metadata. */
+export function shortLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim().slice(0, LONGEST_CHARACTERS)
+}
+
+function propertiesPart(pack: OfficePackage): string {
+  for (const { type, target } of relationshipsOf(pack, '').values()) if (type === 'core-properties') return target
+  return 'docProps/core.xml'
 }

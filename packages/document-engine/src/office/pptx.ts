@@ -1,11 +1,161 @@
 import { readTree } from '../html/html-parser.js'
 import { htmlToMarkdown } from '../markdown/html-to-markdown.js'
 import { EngineFault, type EngineInput, type EngineLimits, type EngineOutput } from '../model/document.js'
-import { coreMetadata, shortLine } from './core-properties.js'
-import { OfficePackage } from './office-package.js'
-import { type LayoutModels, layoutModels, notesHtml, slideHtml } from './pptx-slide.js'
-import { linksOf, mainPart, relationshipsOf } from './relationships.js'
+import {
+  alternativeText,
+  coreMetadata,
+  linksOf,
+  mainPart,
+  OfficePackage,
+  relationshipsOf,
+  shortLine,
+} from './office-package.js'
+import {
+  chartHtml,
+  escapeHtml,
+  inlineHtml,
+  type Marker,
+  markerOf,
+  textBodyHtml,
+  type TextTerms,
+} from './pptx-shapes.js'
 import { childElements, descendant, parseXml, relationId, type XmlElement } from './xml.js'
+
+/** The placeholders of a slide's layout, from which those of the slide inherit. */
+interface LayoutModels {
+  readonly byIndex: ReadonlyMap<string, XmlElement>
+  readonly byType: ReadonlyMap<string, XmlElement>
+}
+
+interface SlideTerms {
+  readonly models: LayoutModels
+  /** URLs by the ids of their relationships. */
+  readonly links: ReadonlyMap<string, string>
+  /** A chart, or the data of a diagram (SmartArt), by the id of its relationship. */
+  readonly related: (id: string) => XmlElement | undefined
+}
+
+/** Date, footer and number stand on every slide alike. */
+const FURNITURE: ReadonlySet<string> = new Set(['dt', 'ftr', 'sldNum', 'hdr'])
+/** Placeholders whose paragraphs have bullets unless somebody says otherwise; '' is one of any content. */
+const BULLETED: ReadonlySet<string> = new Set(['', 'body', 'obj'])
+
+/** The shapes of a slide in their order, which is that in which they are read aloud. */
+function slideHtml(slide: XmlElement, terms: SlideTerms): string {
+  return shapes(slide)
+    .map((shape) => shapeHtml(shape, terms))
+    .join('')
+}
+
+/** The speaker's notes under a heading of their own; '' without any. */
+function notesHtml(notes: XmlElement | undefined): string {
+  const terms: TextTerms = { inherited: () => undefined, links: new Map() }
+  const html =
+    notes === undefined ? [] : shapes(notes).filter((shape) => placeholderOf(shape)?.attributes.type === 'body')
+  const text = html.map((shape) => textBodyHtml(descendant(shape, 'txBody'), terms)).join('')
+  return text === '' ? '' : `<h3>Notes</h3>${text}`
+}
+
+/** Groups taken apart; of what is there for newer and older programs, the newer. */
+function shapes(root: XmlElement): XmlElement[] {
+  const below = (element: XmlElement): XmlElement[] =>
+    childElements(element).flatMap((child) => {
+      if (child.name === 'grpSp') return below(child)
+      if (child.name !== 'AlternateContent') return [child]
+      const newer = descendant(child, 'Choice')
+      return newer === undefined ? [] : below(newer)
+    })
+  return below(descendant(root, 'cSld', 'spTree') ?? { name: '', attributes: {}, children: [] }).filter(
+    (shape) => propertiesOf(shape)?.attributes.hidden !== '1',
+  )
+}
+
+function shapeHtml(shape: XmlElement, terms: SlideTerms): string {
+  if (shape.name === 'graphicFrame') return graphicHtml(shape, terms)
+  if (shape.name === 'pic') {
+    const description = alternativeText(propertiesOf(shape)?.attributes.descr)
+    return description === '' ? '' : `<p>${escapeHtml(description)}</p>`
+  }
+  const body = descendant(shape, 'txBody')
+  const placeholder = placeholderOf(shape)
+  const type = placeholder?.attributes.type ?? ''
+  if (FURNITURE.has(type)) return ''
+  if (type === 'title' || type === 'ctrTitle') return titleHtml(body)
+  const inherited = (level: number): Marker | undefined =>
+    placeholder === undefined ? undefined : inheritedMarker(placeholder, level, terms.models)
+  return textBodyHtml(body, { inherited, links: terms.links })
+}
+
+function titleHtml(body: XmlElement | undefined): string {
+  const lines = childElements(body, 'p').map((paragraph) => inlineHtml(paragraph, new Map()))
+  const text = lines
+    .join(' ')
+    .replaceAll(/<[^<>]*>/g, ' ')
+    .trim()
+  return text === '' ? '' : `<h2>${text}</h2>`
+}
+
+function layoutModels(layout: XmlElement | undefined): LayoutModels {
+  const byIndex = new Map<string, XmlElement>()
+  const byType = new Map<string, XmlElement>()
+  for (const shape of layout === undefined ? [] : shapes(layout)) {
+    const { type = '', idx = '' } = placeholderOf(shape)?.attributes ?? {}
+    byIndex.set(idx, shape)
+    byType.set(type, shape)
+  }
+  return { byIndex, byType }
+}
+
+function inheritedMarker({ attributes }: XmlElement, level: number, models: LayoutModels): Marker | undefined {
+  const { type = '', idx } = attributes
+  const model = idx === undefined ? models.byType.get(type) : models.byIndex.get(idx)
+  const style = descendant(model, 'txBody', 'lstStyle', `lvl${level + 1}pPr`)
+  return markerOf(style) ?? (BULLETED.has(type) ? 'bullet' : undefined)
+}
+
+function graphicHtml(frame: XmlElement, terms: SlideTerms): string {
+  const data = descendant(frame, 'graphic', 'graphicData')
+  const table = descendant(data, 'tbl')
+  if (table !== undefined) return tableHtml(table, terms.links)
+  const chart = relationId(descendant(data, 'chart')?.attributes ?? {})
+  if (chart !== undefined) return chartHtml(terms.related(chart))
+  const diagram = relationId(descendant(data, 'relIds')?.attributes ?? {}, 'dm')
+  const points = diagram === undefined ? [] : childElements(descendant(terms.related(diagram), 'ptLst'), 'pt')
+  const inherited = (): Marker => 'bullet'
+  return points.map((point) => textBodyHtml(descendant(point, 't'), { inherited, links: terms.links })).join('')
+}
+
+function tableHtml(table: XmlElement, links: TextTerms['links']): string {
+  const rows = childElements(table, 'tr').map((row) => {
+    const cells = childElements(row, 'tc').filter((cell) => !isCovered(cell))
+    return `<tr>${cells.map((cell) => cellHtml(cell, links)).join('')}</tr>`
+  })
+  return `<table>${rows.join('')}</table>`
+}
+
+/** By a cell to its left or above that spans it. */
+function isCovered({ attributes }: XmlElement): boolean {
+  return /^(?:1|true)$/.test(attributes.hMerge ?? '') || /^(?:1|true)$/.test(attributes.vMerge ?? '')
+}
+
+function cellHtml(cell: XmlElement, links: TextTerms['links']): string {
+  const span = (name: string): string => /^\d{1,3}$/.exec(cell.attributes[name] ?? '')?.[0] ?? '1'
+  const lines = childElements(descendant(cell, 'txBody'), 'p').map((paragraph) => inlineHtml(paragraph, links))
+  return `<td colspan="${span('gridSpan')}" rowspan="${span('rowSpan')}">${lines.join('<br>')}</td>`
+}
+
+/** `cNvPr` of any kind of shape: it names, describes and hides it. */
+function propertiesOf(shape: XmlElement): XmlElement | undefined {
+  return descendant(nonVisual(shape), 'cNvPr')
+}
+
+function placeholderOf(shape: XmlElement): XmlElement | undefined {
+  return descendant(nonVisual(shape), 'nvPr', 'ph')
+}
+
+function nonVisual(shape: XmlElement): XmlElement | undefined {
+  return childElements(shape).find(({ name }) => name.startsWith('nv') && name.endsWith('Pr'))
+}
 
 /**
  * A PowerPoint presentation: its slides in the order of the show, hidden ones left out, each but the first after a line

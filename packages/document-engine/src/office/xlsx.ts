@@ -1,11 +1,214 @@
 import { escapeMarkdown } from '../markdown/escape-markdown.js'
-import { cellText, markdownTable } from '../markdown/markdown-table.js'
+import { cellText, markdownTable } from '../markdown/table-writer.js'
 import { EngineFault, type EngineInput, type EngineLimits, type EngineOutput } from '../model/document.js'
-import { coreMetadata } from './core-properties.js'
-import { OfficePackage } from './office-package.js'
-import { linksOf, relationshipsOf } from './relationships.js'
-import { readSheet, type Sheet } from './xlsx-sheet.js'
-import { readWorkbook } from './xlsx-workbook.js'
+import { coreMetadata, linksOf, mainPart, OfficePackage, type Relationship, relationshipsOf } from './office-package.js'
+import { builtInKind, kindOfFormat, type NumberKind, numberText } from './xlsx-number-format.js'
+import { childElements, descendant, parseXml, relationId, scanXml, type XmlElement, type XmlHandlers } from './xml.js'
+
+interface Workbook {
+  /** Those that can be seen, in their order. */
+  readonly sheets: readonly { readonly name: string; readonly part: string }[]
+  readonly sharedStrings: readonly string[]
+  /** What the numbers of a cell are, by the index of its style. */
+  readonly numberKinds: readonly NumberKind[]
+  readonly startsIn1904: boolean
+}
+
+/** @throws EngineFault `broken`, `too_large`, `encrypted` */
+function readWorkbook(pack: OfficePackage): Workbook {
+  const part = mainPart(pack) ?? 'xl/workbook.xml'
+  const bytes = pack.read(part)
+  const root = bytes && parseXml(bytes)
+  if (root === undefined) throw notExcel()
+  const relationships = relationshipsOf(pack, part)
+  const byType = (type: string): Uint8Array | undefined => {
+    const related = [...relationships.values()].find((candidate) => candidate.type === type)
+    return related && pack.read(related.target)
+  }
+  return {
+    sheets: visibleSheets(root, relationships),
+    sharedStrings: sharedStrings(byType('sharedStrings')),
+    numberKinds: numberKinds(byType('styles')),
+    startsIn1904: /^(?:1|true)$/.test(descendant(root, 'workbookPr')?.attributes.date1904 ?? ''),
+  }
+}
+
+function visibleSheets(
+  workbook: XmlElement,
+  relationships: ReadonlyMap<string, Relationship>,
+): readonly { readonly name: string; readonly part: string }[] {
+  const listed = childElements(descendant(workbook, 'sheets'), 'sheet')
+  const sheets = listed.flatMap(({ attributes }) => {
+    const part = relationships.get(relationId(attributes) ?? '')?.target
+    return part === undefined ? [] : [{ name: attributes.name ?? '', part, state: attributes.state ?? 'visible' }]
+  })
+  if (sheets.length === 0) throw notExcel()
+  return sheets.filter(({ state }) => state === 'visible')
+}
+
+function notExcel(): EngineFault {
+  return new EngineFault('broken', 'The file is damaged: it is no complete Excel workbook.')
+}
+
+function sharedStrings(bytes: Uint8Array | undefined): string[] {
+  const strings: string[] = []
+  if (bytes === undefined) return strings
+  const collector = new StringCollector()
+  scanXml(bytes, {
+    open: (name) => {
+      collector.open(name)
+    },
+    text: (text) => {
+      collector.text(text)
+    },
+    close: (name) => {
+      collector.close(name)
+      if (name === 'si') strings.push(collector.take())
+    },
+  })
+  return strings
+}
+
+/** Gathers what stands in `t` elements, reading aids (`rPh`) left out: a string may be cut into runs. */
+class StringCollector {
+  private collected = ''
+  private isText = false
+  private isReadingAid = false
+
+  open(name: string): void {
+    if (name === 't') this.isText = true
+    else if (name === 'rPh') this.isReadingAid = true
+  }
+
+  text(text: string): void {
+    if (this.isText && !this.isReadingAid) this.collected += text
+  }
+
+  close(name: string): void {
+    if (name === 't') this.isText = false
+    else if (name === 'rPh') this.isReadingAid = false
+  }
+
+  /** What was gathered since the last time. */
+  take(): string {
+    const { collected } = this
+    this.collected = ''
+    return collected
+  }
+}
+
+function numberKinds(bytes: Uint8Array | undefined): NumberKind[] {
+  const root = bytes && parseXml(bytes)
+  const kinds = new Map<string | undefined, NumberKind>()
+  for (const format of childElements(descendant(root, 'numFmts'), 'numFmt')) {
+    kinds.set(format.attributes.numFmtId, kindOfFormat(format.attributes.formatCode ?? ''))
+  }
+  const kindOf = ({ attributes: { numFmtId } }: XmlElement): NumberKind =>
+    kinds.get(numFmtId) ?? builtInKind(Number(numFmtId ?? 0))
+  return childElements(descendant(root, 'cellXfs'), 'xf').map(kindOf)
+}
+
+const MOST_CELLS = 1_000_000
+
+interface SheetCell {
+  /** `B7` */
+  readonly reference: string
+  /** From 0. */
+  readonly column: number
+  readonly text: string
+}
+
+interface Sheet {
+  /** Cells that hold anything, from top to bottom. */
+  readonly rows: readonly (readonly SheetCell[])[]
+  /** Ids of the relationships that cells are linked by, by references. */
+  readonly linkIds: ReadonlyMap<string, string>
+}
+
+/**
+ * @param takeCharacters told of the length of each text; throws when there were too many
+ * @throws EngineFault `broken`, `too_large`
+ */
+function readSheet(bytes: Uint8Array, workbook: Workbook, takeCharacters: (count: number) => void): Sheet {
+  const scan = new SheetScan(workbook, takeCharacters)
+  scanXml(bytes, scan)
+  return scan
+}
+
+class SheetScan implements Sheet, XmlHandlers {
+  readonly rows: SheetCell[][] = []
+  readonly linkIds = new Map<string, string>()
+  private readonly inline = new StringCollector()
+  private cells = 0
+  private column = -1
+  private cell: XmlElement['attributes'] = {}
+  private value = ''
+  private isValue = false
+
+  constructor(
+    private readonly workbook: Workbook,
+    private readonly takeCharacters: (count: number) => void,
+  ) {}
+
+  readonly open: XmlHandlers['open'] = (name, attributes) => {
+    this.inline.open(name)
+    if (name === 'row') this.openRow()
+    else if (name === 'c') this.openCell(attributes)
+    else if (name === 'v') this.isValue = true
+    else if (name === 'hyperlink') this.linkIds.set(attributes.ref ?? '', relationId(attributes) ?? '')
+  }
+
+  readonly text: XmlHandlers['text'] = (text) => {
+    this.inline.text(text)
+    if (this.isValue) this.value += text
+  }
+
+  readonly close: XmlHandlers['close'] = (name) => {
+    this.inline.close(name)
+    if (name === 'v') this.isValue = false
+    else if (name === 'c') this.closeCell()
+  }
+
+  private openRow(): void {
+    this.rows.push([])
+    this.column = -1
+  }
+
+  private openCell(attributes: XmlElement['attributes']): void {
+    this.cell = attributes
+    this.column = columnOf(attributes.r) ?? this.column + 1
+    this.value = ''
+    this.inline.take()
+  }
+
+  private closeCell(): void {
+    const text = this.cellText()
+    if (text === '') return
+    this.cells += 1
+    if (this.cells > MOST_CELLS) throw new EngineFault('too_large', `A sheet has more than ${MOST_CELLS} cells.`)
+    this.takeCharacters(text.length)
+    this.rows.at(-1)?.push({ reference: this.cell.r ?? '', column: this.column, text })
+  }
+
+  private cellText(): string {
+    const { value, workbook } = this
+    const { t: type, s: style } = this.cell
+    if (type === 's') return workbook.sharedStrings[Number(value)] ?? ''
+    if (type === 'inlineStr') return this.inline.take()
+    if (type === 'b') return value === '1' || value === 'true' ? 'TRUE' : 'FALSE'
+    if (type === 'str' || type === 'e' || type === 'd') return value
+    return numberText(value, workbook.numberKinds[Number(style ?? 0)] ?? 'number', workbook.startsIn1904)
+  }
+}
+
+/** From 0, of a reference such as `AB12`; undefined when it has none, which is allowed. */
+function columnOf(reference: string | undefined): number | undefined {
+  const letters = /^\$?([a-z]{1,3})/i.exec(reference ?? '')?.[1]
+  if (letters === undefined) return undefined
+  let column = 0
+  for (const letter of letters.toUpperCase()) column = column * 26 + letter.charCodeAt(0) - 64
+  return column - 1
+}
 
 /**
  * An Excel workbook: a heading and a table for each sheet that can be seen and holds anything. Formulas are their last

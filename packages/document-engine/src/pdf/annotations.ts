@@ -1,6 +1,5 @@
-import { type Affine, applied, isIndexed } from './geometry.js'
-import type { LinkArea } from './layout/pdf-page.js'
-import type { PlacedText } from './text-place.js'
+import { type Affine, applied, isIndexed, type PlacedText } from './geometry.js'
+import type { LinkArea } from './layout/layout-model.js'
 
 /** Annotation types of PDF 32000-1, 12.5.6, as pdf.js numbers them. */
 const LINK = 2

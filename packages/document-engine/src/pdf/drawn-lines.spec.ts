@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { filledLines, joinedLines, strokedLines } from './drawn-lines.js'
 import { type Affine, affineOf, applied, compose, IDENTITY, movedTo } from './geometry.js'
-import { moved, placedText, uprightMatrix } from './placed-text.js'
+import { moved, placedText, uprightMatrix } from './text-placement.js'
 
 const PAGE = { width: 600, height: 800 }
 

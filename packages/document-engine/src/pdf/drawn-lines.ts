@@ -1,5 +1,5 @@
 import { type Affine, applied, isIndexed, type Point } from './geometry.js'
-import type { Rule } from './layout/pdf-page.js'
+import type { Rule } from './layout/layout-model.js'
 
 /** Codes of the path segments in an operator list of pdf.js, and how many numbers follow each. */
 const LINE_TO = 1

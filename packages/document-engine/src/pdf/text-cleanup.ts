@@ -1,4 +1,61 @@
-import type { PlacedText } from './text-place.js'
+import type { MarkedStretch } from './content-stream.js'
+import type { PlacedText, Point } from './geometry.js'
+
+/** In font sizes; copies lie nearer, neighbours of one letter do not. */
+const MAX_OFFSET = 0.15
+const MAX_OFFSET_OF_WORDS = 0.3
+const WORD_LENGTH = 4
+/** Characters that part texts before they are compared in full. */
+const KEY_LENGTH = 8
+/** In font sizes; a copy beside the original, not upon it, is drawn to make it bold. */
+const MIN_BOLD_OFFSET = 0.005
+const MAX_BOLD_OFFSET = 0.08
+
+/** Text drawn again at nearly the same place, for boldness or a shadow, counts once. Linear but for crowded spots. */
+export function withoutCopies(texts: readonly PlacedText[]): PlacedText[] {
+  const originals = new Map<string, SingleText[]>()
+  const singles: SingleText[] = []
+  for (const placed of texts) {
+    const original = keysAround(placed)
+      .flatMap((key) => originals.get(key) ?? [])
+      .find((single) => isCopy(placed, single.placed))
+    if (original !== undefined) {
+      original.isDoubled ||= isBesides(placed, original.placed)
+      continue
+    }
+    const single = { placed, isDoubled: false }
+    singles.push(single)
+    const key = keyAt(placed, 0, 0)
+    const near = originals.get(key)
+    if (near === undefined) originals.set(key, [single])
+    else near.push(single)
+  }
+  return singles.map(({ placed, isDoubled }) => (isDoubled ? { ...placed, isDrawnBold: true } : placed))
+}
+
+interface SingleText {
+  readonly placed: PlacedText
+  isDoubled: boolean
+}
+
+function keysAround(placed: PlacedText): string[] {
+  return [-1, 0, 1].flatMap((column) => [-1, 0, 1].map((row) => keyAt(placed, column, row)))
+}
+
+function keyAt({ text, x, y, fontSize }: PlacedText, column: number, row: number): string {
+  return `${Math.round(x / fontSize) + column} ${Math.round(y / fontSize) + row} ${text.slice(0, KEY_LENGTH)}`
+}
+
+function isCopy(text: PlacedText, original: PlacedText): boolean {
+  if (text.text !== original.text) return false
+  const limit = (text.text.length < WORD_LENGTH ? MAX_OFFSET : MAX_OFFSET_OF_WORDS) * text.fontSize
+  return Math.abs(text.x - original.x) <= limit && Math.abs(text.y - original.y) <= limit
+}
+
+function isBesides(text: PlacedText, original: PlacedText): boolean {
+  const offset = Math.hypot(text.x - original.x, text.y - original.y) / text.fontSize
+  return offset >= MIN_BOLD_OFFSET && offset <= MAX_BOLD_OFFSET
+}
 
 /** Accents that a typesetter draws beside the letter, and what they are upon it. */
 const COMBINING: ReadonlyMap<string, string> = new Map([
@@ -56,4 +113,131 @@ function isAccentOf(last: PlacedText, text: PlacedText): boolean {
     text.x <= end + 0.05 * text.fontSize &&
     text.x >= end - text.fontSize
   )
+}
+
+/** Control characters, byte order mark, object and replacement character, non-characters, lone surrogates. */
+const UNREADABLE = /[\p{Cc}\uFEFF\uFFFC\uFFFD\p{Noncharacter_Code_Point}\p{Cs}]+/gu
+const PRIVATE_USE = /\p{Co}/gu
+const SPACES = /[\u00A0\u2000-\u200A\u202F]/gu
+/**
+ * Ligatures of Latin, Armenian, Hebrew; forms of Arabic letters in a word; radicals that fonts without a proper map put
+ * in the place of the ideograph itself. All other compatibility characters (², ½, ①, Ａ) say something of their own.
+ */
+const SHAPES = /[\uFB00-\uFB06\uFB13-\uFB17\uFB1D-\uFB4F\uFB50-\uFD3D\uFD50-\uFDF9\uFE80-\uFEFC\u2F00-\u2FD5]/gu
+
+/** What word processors' symbol fonts draw at U+F000 + their own code: list markers, boxes, arrows. */
+const SYMBOL_GLYPHS: ReadonlyMap<string, string> = new Map([
+  ['\uF0B7', '•'],
+  ['\uF0A7', '▪'],
+  ['\uF06C', '●'],
+  ['\uF06E', '■'],
+  ['\uF06F', '□'],
+  ['\uF075', '◆'],
+  ['\uF076', '❖'],
+  ['\uF0A8', '☐'],
+  ['\uF0D8', '➢'],
+  ['\uF0E0', '→'],
+  ['\uF0FC', '✓'],
+  ['\uF0FB', '✗'],
+  ['\uF0FE', '☑'],
+  ['\uF02D', '–'],
+])
+
+/**
+ * The text of a run, in logical order, as a reader wants it: letters for ligatures and shapes of letters, without
+ * characters that mean nothing outside the font. Soft hyphens stay for whoever joins the lines.
+ */
+export function readableText(text: string): string {
+  const readable = text
+    .replace(UNREADABLE, '')
+    .replace(PRIVATE_USE, (character) => SYMBOL_GLYPHS.get(character) ?? '')
+    .replace(SHAPES, (character) => character.normalize('NFKC'))
+    .replace(SPACES, ' ')
+  return withAccents(readable)
+}
+
+/** Points, around a stretch. */
+const TOLERANCE = 1
+/** A page shows its text when it shows that much for each character it hides; else the hidden text is that of a scan. */
+const SHOWN_FOR_EACH_HIDDEN = 0.5
+
+/** No line has more words; the search along a line stays short. */
+const MAX_STRETCHES_OF_LEVEL = 500
+
+/**
+ * Leaves out the text of layers that are switched off (unless there is no other), and invisible text beside visible text; text that is invisible
+ * on a page of pictures is what a scanner read, and stays. Text that is stroked as well as filled comes back as bold.
+ */
+export function shownText(texts: readonly PlacedText[], stretches: readonly MarkedStretch[]): PlacedText[] {
+  if (stretches.length === 0) return [...texts]
+  const marks = new StretchIndex(stretches)
+  const seen = texts.filter((text) => !marks.has(text, 'hidden'))
+  const layered = seen.length > 0 ? seen : texts
+  const visible = layered.filter((text) => !marks.has(text, 'invisible'))
+  const isScan = characters(visible) < SHOWN_FOR_EACH_HIDDEN * (characters(layered) - characters(visible))
+  return (isScan ? layered : visible).map((text) => ({ ...text, isDrawnBold: marks.has(text, 'stroked') }))
+}
+
+function characters(texts: readonly PlacedText[]): number {
+  return texts.reduce((sum, { text }) => sum + text.length, 0)
+}
+
+class StretchIndex {
+  private readonly byLevel = new Map<number, MarkedStretch[]>()
+
+  constructor(stretches: readonly MarkedStretch[]) {
+    for (const stretch of stretches) {
+      const level = Math.round(stretch.y)
+      const others = this.byLevel.get(level) ?? []
+      if (others.length < MAX_STRETCHES_OF_LEVEL) others.push(stretch)
+      this.byLevel.set(level, others)
+    }
+  }
+
+  has({ x, y }: PlacedText, kind: MarkedStretch['kind']): boolean {
+    return [-1, 0, 1].some((shift) =>
+      (this.byLevel.get(Math.round(y) + shift) ?? []).some(
+        (stretch) =>
+          stretch.kind === kind &&
+          Math.abs(stretch.y - y) <= TOLERANCE &&
+          x >= stretch.x1 - TOLERANCE &&
+          x <= stretch.x2 + TOLERANCE,
+      ),
+    )
+  }
+}
+
+const SOFT_HYPHEN = '\u00AD'
+/** In font sizes; how far from the end of its word the hyphen may stand, and how wide it is about. */
+const MAX_GAP = 0.35
+const WIDTH = 0.33
+/** No line ends in more columns; the search along a line stays short. */
+const MAX_HYPHENS_OF_LEVEL = 200
+
+/**
+ * Gives words at the end of a line their hyphen back: pdf.js leaves a glyph out of the text when its font calls it a soft
+ * hyphen, though the page shows it.
+ *
+ * @param hyphens where such glyphs begin, on the page as shown
+ */
+export function withSoftHyphens(texts: readonly PlacedText[], hyphens: readonly Point[]): PlacedText[] {
+  const byLevel = new Map<number, Point[]>()
+  for (const hyphen of hyphens) {
+    const level = Math.round(hyphen[1])
+    const others = byLevel.get(level) ?? []
+    if (others.length < MAX_HYPHENS_OF_LEVEL) others.push(hyphen)
+    byLevel.set(level, others)
+  }
+  return texts.map((text) => {
+    const near = [-1, 0, 1].flatMap((shift) => byLevel.get(Math.round(text.y) + shift) ?? [])
+    return text.turn === 0 && near.some((hyphen) => isAtEnd(text, hyphen)) ? hyphenated(text) : text
+  })
+}
+
+function isAtEnd({ x, y, length, fontSize }: PlacedText, [hyphenX, hyphenY]: Point): boolean {
+  return Math.abs(x + length - hyphenX) <= MAX_GAP * fontSize && Math.abs(y - hyphenY) <= MAX_GAP * fontSize
+}
+
+function hyphenated(text: PlacedText): PlacedText {
+  return { ...text, text: text.text + SOFT_HYPHEN, length: text.length + WIDTH * text.fontSize }
 }

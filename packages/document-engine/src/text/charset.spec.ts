@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import iconv from 'iconv-lite'
-import { cpuMs } from '../../../../test/support/cpu-time.js'
+import { cpuMs } from '../../../../test/support/eventually.js'
 import { decodeText } from './charset.js'
 
 const bytesOf = (...bytes: readonly number[]): Uint8Array => Uint8Array.from(bytes)

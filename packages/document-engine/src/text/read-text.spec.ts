@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { EngineInput } from '../model/document.js'
-import { readMarkdown } from './markdown.js'
-import { readText } from './text.js'
+import { readMarkdown, readText } from './read-text.js'
 
 const input = (text: string, name = '', contentType = ''): EngineInput => ({
   bytes: new TextEncoder().encode(text),

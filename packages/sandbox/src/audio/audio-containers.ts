@@ -1,4 +1,49 @@
-import { createCrc } from './crc.js'
+/**
+ * Makes a checksum function for a CRC of 8 to 32 bits that runs from the highest bit down, starts at zero and inverts
+ * nothing: the form FLAC (8 and 16 bits) and Ogg (32 bits) use.
+ */
+export function createCrc(bits: number, polynomial: number): (bytes: Uint8Array) => number {
+  const mask = bits === 32 ? 0xffffffff : (1 << bits) - 1
+  const topBit = 1 << (bits - 1)
+  const table = Int32Array.from({ length: 256 }, (_, byte) => {
+    let remainder = byte << (bits - 8)
+    for (let bit = 0; bit < 8; bit += 1) {
+      remainder = (remainder & topBit) === 0 ? remainder << 1 : (remainder << 1) ^ polynomial
+    }
+    return remainder & mask
+  })
+  return (bytes) => {
+    let crc = 0
+    for (let index = 0; index < bytes.length; index += 1) {
+      crc = ((crc << 8) ^ (table[((crc >>> (bits - 8)) ^ (bytes[index] ?? 0)) & 0xff] ?? 0)) & mask
+    }
+    return crc >>> 0
+  }
+}
+
+const FORMAT_CHUNK_BYTES = 16
+const PCM_FORMAT_TAG = 1
+const BYTES_PER_SAMPLE = 2
+/** What a streaming writer puts where the length is not known yet. */
+const UNKNOWN_SIZE = 0xffffffff
+
+/** The 44 bytes before the samples of a streamed mono 16-bit WAV file; both sizes say "unknown" (FF FF FF FF). */
+export function streamedWavHeader(sampleRate: number): Buffer {
+  const header = Buffer.alloc(44)
+  header.write('RIFF', 0, 'latin1')
+  header.writeUInt32LE(UNKNOWN_SIZE, 4)
+  header.write('WAVEfmt ', 8, 'latin1')
+  header.writeUInt32LE(FORMAT_CHUNK_BYTES, 16)
+  header.writeUInt16LE(PCM_FORMAT_TAG, 20)
+  header.writeUInt16LE(1, 22)
+  header.writeUInt32LE(sampleRate, 24)
+  header.writeUInt32LE(sampleRate * BYTES_PER_SAMPLE, 28)
+  header.writeUInt16LE(BYTES_PER_SAMPLE, 32)
+  header.writeUInt16LE(BYTES_PER_SAMPLE * 8, 34)
+  header.write('data', 36, 'latin1')
+  header.writeUInt32LE(UNKNOWN_SIZE, 40)
+  return header
+}
 
 /** Opus counts time in samples of a 48 kHz clock whatever the source rate (RFC 7845 section 4). */
 const SAMPLES_PER_PACKET = 960

@@ -1,11 +1,135 @@
-import { writeOggOpus } from './audio-containers.js'
-import { loadEncodedFrames } from './encoded-syllables.js'
-import { flacFrame, flacStreamHeader } from './flac-encoder.js'
-import { encodeFlacSubframe } from './flac-subframe.js'
-import { type FrameTable, scheduleFrames } from './frame-schedule.js'
+import { streamedWavHeader, writeOggOpus } from './audio-containers.js'
+import { encodeFlacSubframe, flacFrame, flacStreamHeader } from './flac-encoder.js'
 import { PCM_FRAME_SAMPLES, renderPcmFrames, SAMPLE_RATE, toPcmBytes } from './pcm-voice.js'
-import { checkSpeed } from './speech-plan.js'
-import { streamedWavHeader } from './wav-writer.js'
+import { ENCODED_SYLLABLES, type EncodedFormat } from './syllables.table.js'
+
+/** How long one character (Unicode code point) is spoken at speed 1. */
+export const CHARACTER_MS = 60
+
+/** The shortest speech there is, whatever the text and the speed. */
+export const MINIMUM_SPEECH_MS = 300
+
+/** A run of letters at least this long (four at speed 1) is closed and becomes one syllable. */
+const SYLLABLE_SLOT_MS = 240
+
+const SILENT_CHARACTER = /[\p{P}\p{Z}\p{C}]/u
+
+/** One stretch of the speech: a syllable whose pitch follows its first character, or a pause. */
+export type SpeechSegment =
+  | { readonly kind: 'syllable'; readonly pitch: number; readonly durationMs: number }
+  | { readonly kind: 'silence'; readonly durationMs: number }
+
+/**
+ * Length of the speech in milliseconds: 60 per code point divided by the speed, 300 at least.
+ *
+ * Throws a RangeError for a speed that is not a positive finite number.
+ */
+export function speechDurationMs(text: string, speed: number): number {
+  let durationMs = 0
+  for (const segment of planSpeech(text, speed)) durationMs += segment.durationMs
+  return Math.max(MINIMUM_SPEECH_MS, durationMs)
+}
+
+/**
+ * Splits a text into syllables (runs of letters, digits and symbols) and pauses (spaces, punctuation, control
+ * characters), in order and one at a time; the durations add up to 60 ms per code point divided by the speed.
+ *
+ * Throws a RangeError for a speed that is not a positive finite number.
+ */
+export function* planSpeech(text: string, speed: number): Generator<SpeechSegment, void, undefined> {
+  const characterMs = characterDurationMs(speed)
+  let pitch = 0
+  let letters = 0
+  let pauses = 0
+  for (const character of text) {
+    const silent = SILENT_CHARACTER.test(character)
+    if (letters > 0 && (silent || letters * characterMs >= SYLLABLE_SLOT_MS)) {
+      yield { kind: 'syllable', pitch, durationMs: letters * characterMs }
+      letters = 0
+    }
+    if (silent) {
+      pauses += 1
+      continue
+    }
+    if (pauses > 0) yield { kind: 'silence', durationMs: pauses * characterMs }
+    pauses = 0
+    if (letters === 0) pitch = character.codePointAt(0) ?? 0
+    letters += 1
+  }
+  if (letters > 0) yield { kind: 'syllable', pitch, durationMs: letters * characterMs }
+  if (pauses > 0) yield { kind: 'silence', durationMs: pauses * characterMs }
+}
+
+/** Throws a RangeError for a speed that is not a positive finite number. */
+function checkSpeed(speed: number): void {
+  if (!(speed > 0 && Number.isFinite(speed))) throw new RangeError(`speed must be a positive number, got ${speed}`)
+}
+
+function characterDurationMs(speed: number): number {
+  checkSpeed(speed)
+  return CHARACTER_MS / speed
+}
+
+/**
+ * The sound of one format, cut into frames of equal length. Every syllable has the same number of frames, and begins and
+ * ends in silence, so that syllables and silent frames follow one another in any order.
+ */
+export interface FrameTable<Frame> {
+  readonly frameMs: number
+  readonly silence: Frame
+  readonly syllables: readonly (readonly Frame[])[]
+}
+
+/** How many frames of `frameMs` the speech has: its duration to the nearest frame. */
+export function countSpeechFrames(text: string, speed: number, frameMs: number): number {
+  return Math.round(speechDurationMs(text, speed) / frameMs)
+}
+
+/**
+ * The frames of a text in order, one at a time.
+ *
+ * Frames have a fixed length and characters have not, so a syllable is laid on the nearest frame; one that would start
+ * before the last one ended is left out (fast speech), and the last one moves forward to end with the speech. The
+ * length of the whole is therefore exact to half a frame.
+ */
+export function* scheduleFrames<Frame>(
+  text: string,
+  speed: number,
+  table: FrameTable<Frame>,
+): Generator<Frame, void, undefined> {
+  const totalFrames = countSpeechFrames(text, speed, table.frameMs)
+  let laidFrames = 0
+  let elapsedMs = 0
+  for (const segment of planSpeech(text, speed)) {
+    const startMs = elapsedMs
+    elapsedMs += segment.durationMs
+    if (segment.kind === 'silence') continue
+    const syllable = table.syllables[segment.pitch % table.syllables.length] ?? []
+    const startFrame = Math.min(Math.round(startMs / table.frameMs), totalFrames - syllable.length)
+    if (startFrame < laidFrames) continue
+    for (; laidFrames < startFrame; laidFrames += 1) yield table.silence
+    yield* syllable
+    laidFrames += syllable.length
+  }
+  for (; laidFrames < totalFrames; laidFrames += 1) yield table.silence
+}
+
+/** Samples of one frame and their rate, as the format's specification fixes them. */
+const FRAME_MS: Readonly<Record<EncodedFormat, number>> = {
+  mp3: (1000 * 576) / 24_000,
+  aac: (1000 * 1024) / 24_000,
+  opus: 20,
+}
+
+/** The frames of a lossy format, unpacked from the table that scripts/make-sandbox-syllables.mjs wrote. */
+export function loadEncodedFrames(format: EncodedFormat): FrameTable<Buffer> {
+  const { silence, syllables } = ENCODED_SYLLABLES[format]
+  return {
+    frameMs: FRAME_MS[format],
+    silence: Buffer.from(silence, 'base64'),
+    syllables: syllables.map((frames) => frames.split(' ').map((frame) => Buffer.from(frame, 'base64'))),
+  }
+}
 
 export type SpeechFormat = 'mp3' | 'wav' | 'aac' | 'flac' | 'opus' | 'pcm'
 

@@ -1,12 +1,100 @@
+import { crc32, deflateSync } from 'node:zlib'
 import type { Exchange } from '../server/exchange.js'
 import type { FaultDialect, StatusFault } from '../server/faults.js'
-import { recordHeaderViolations } from '../server/forwarded-headers.js'
-import { type JsonObject, listOf, parseJsonObject } from '../server/json-value.js'
+import { type JsonObject, listOf, parseJsonObject, textOf } from '../server/json-value.js'
+import { recordHeaderViolations } from '../server/recorded-request.js'
 import type { TaskClock } from '../tasks/task-clock.js'
-import { confirmWindow, imagine, sendJson, submitResult } from './imggen-submit.js'
-import { type ImggenTask, type ImggenVariant, isOver, seedOf, stepOf, taskText } from './imggen-task.js'
-import type { ImggenTasks } from './imggen-tasks.js'
-import { pngFile } from './png-file.js'
+import {
+  type ImggenTask,
+  type ImggenTasks,
+  type ImggenVariant,
+  isOver,
+  seedOf,
+  stepOf,
+  taskText,
+} from './imggen-tasks.js'
+
+const HOOK_LIMIT = 2000
+const STATE_LIMIT = 255
+
+/** The form of every answer to a submit, and of an answer that is the seed alone. */
+export interface SubmitResult {
+  readonly code: number
+  readonly description: string
+  readonly result: string | null
+  readonly properties: JsonObject
+}
+
+function submitResult(
+  code: number,
+  description: string,
+  result: string | null = null,
+  properties: JsonObject = {},
+): SubmitResult {
+  return { code, description, result, properties }
+}
+
+async function sendJson(exchange: Exchange, status: number, body: object | string): Promise<void> {
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  await exchange.send(status, { 'content-type': 'application/json' }, text)
+}
+
+/** What becomes of a wish for a picture. Words in the prompt: see `imggen.simulator.ts`. */
+function imagine(body: JsonObject | undefined, tasks: ImggenTasks): SubmitResult {
+  const prompt = textOf(body?.['prompt'])
+  const notifyHook = textOf(body?.['notifyHook'])
+  const state = textOf(body?.['state'])
+  if (prompt.trim() === '') return submitResult(4, 'prompt must not be empty')
+  if (notifyHook.length > HOOK_LIMIT) return submitResult(4, `notifyHook must have at most ${HOOK_LIMIT} characters`)
+  if (state.length > STATE_LIMIT) return submitResult(4, `state must have at most ${STATE_LIMIT} characters`)
+  const words = prompt.split(/\s+/u)
+  if (words.includes('#banned')) {
+    return submitResult(24, 'The prompt may hold a sensitive word', null, { promptEn: prompt, bannedWord: 'banned' })
+  }
+  if (words.includes('#full')) return submitResult(23, 'The queue is full, try again later')
+  const { id } = tasks.submit({ prompt, notifyHook, state })
+  if (words.includes('#queue')) {
+    const place = { numberOfQueues: 1, discordInstanceId: '1118138338562560102' }
+    return submitResult(22, 'Waiting in the queue, with 1 task before it', id, place)
+  }
+  if (words.includes('#modal')) {
+    return submitResult(21, 'Waiting for window confirm', id, { finalPrompt: prompt, remix: true })
+  }
+  return submitResult(1, 'Submit success', id)
+}
+
+/** The user's answer to a window: a task that waits for it goes on. */
+function confirmWindow(body: JsonObject | undefined, tasks: ImggenTasks): SubmitResult {
+  const id = textOf(body?.['taskId'])
+  const task = tasks.find(id)
+  if (task === undefined) return submitResult(3, 'The task does not exist')
+  if (task.timeline[task.at]?.status !== 'MODAL') return submitResult(4, 'The task does not wait for a window')
+  tasks.advance(id)
+  return submitResult(1, 'Submit success', id)
+}
+
+const SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex')
+const RGB = 2
+const BITS = 8
+
+/** A square picture of one colour (`#rrggbb` without the sign). */
+export function pngFile(side: number, colour: string): Buffer {
+  const size = Buffer.alloc(4)
+  size.writeUInt32BE(side)
+  const head = Buffer.concat([size, size, Buffer.from([BITS, RGB, 0, 0, 0])])
+  const row = Buffer.concat([Buffer.from([0]), Buffer.alloc(side * 3, Buffer.from(colour, 'hex'))])
+  const pixels = deflateSync(Buffer.concat(Array<Buffer>(side).fill(row)))
+  return Buffer.concat([SIGNATURE, chunk('IHDR', head), chunk('IDAT', pixels), chunk('IEND', Buffer.alloc(0))])
+}
+
+function chunk(type: string, content: Buffer): Buffer {
+  const body = Buffer.concat([Buffer.from(type, 'latin1'), content])
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(content.length)
+  const checksum = Buffer.alloc(4)
+  checksum.writeUInt32BE(crc32(body))
+  return Buffer.concat([length, body, checksum])
+}
 
 /** What a simulator answers from. */
 export interface ImggenContext {

@@ -1,10 +1,8 @@
-import { startSimulator } from '../server/simulator-server.js'
-import type { Simulator, SimulatorOptions } from '../server/simulator.js'
+import { type Simulator, type SimulatorOptions, startSimulator } from '../server/simulator-server.js'
 import { realClock, type TaskClock } from '../tasks/task-clock.js'
 import { type HookOptions, HookSender, type SentHook } from '../tasks/webhooks.js'
 import { type ImggenContext, serveImggen } from './imggen-routes.js'
-import { type ImggenTask, type ImggenVariant, isOver, taskText } from './imggen-task.js'
-import { type ImggenOrder, ImggenTasks } from './imggen-tasks.js'
+import { type ImggenOrder, type ImggenTask, ImggenTasks, type ImggenVariant, isOver, taskText } from './imggen-tasks.js'
 
 export interface ImggenSimulatorOptions extends SimulatorOptions {
   /** The only accepted `mj-api-secret`. Default: the check is off. */

@@ -1,10 +1,136 @@
-import { isObject, type JsonObject, listOf, objectsOf, textOf } from '../server/json-value.js'
+import { createHmac } from 'node:crypto'
+import { fieldOf, isObject, type JsonObject, listOf, objectsOf, textOf } from '../server/json-value.js'
 import { M1Rejection, reject } from './m1-errors.js'
-import { judgeFields, judgeModelLimits, type M1Version, VERSIONS } from './m1-field-rules.js'
+import { judgeFields, judgeModelLimits, type M1Model, m1Model, type M1Version, VERSIONS } from './m1-field-rules.js'
 import { judgeMessages } from './m1-message-rules.js'
-import { m1Model, type M1Model } from './m1-models.js'
-import { judgeReturnedThinking, judgeThinking, type Thinking } from './thinking-rules.js'
-import { judgeTools } from './tool-rules.js'
+
+/** Signatures are opaque to everyone else, so a constant key is enough to notice an edited block. */
+const KEY = 'simulated-thinking-signature'
+
+/** All the simulated model ever thinks. */
+export const THINKING_TEXT = 'The caller wants an answer. I shall give one.'
+
+export function signThinking(thinking: string): string {
+  return createHmac('sha256', KEY).update(thinking).digest('base64')
+}
+
+interface Thinking {
+  readonly display: 'summarized' | 'omitted'
+}
+
+const MIN_BUDGET_TOKENS = 1024
+const INTERLEAVED_BETA = 'interleaved-thinking-2025-05-14'
+
+/** Judges `thinking` and what it forbids elsewhere (section 6 of the messages notes). Undefined when it is off. */
+function judgeThinking(body: JsonObject, model: M1Model, betas: readonly string[]): Thinking | undefined {
+  const thinking = body['thinking']
+  if (!isObject(thinking)) return undefined
+  const type = textOf(thinking['type'])
+  if (!['enabled', 'adaptive', 'disabled', 'between_tools'].includes(type)) {
+    reject(
+      "thinking: Input tag found using 'type' does not match any of the expected tags: 'disabled', 'enabled', 'adaptive'",
+    )
+  }
+  if (type === 'disabled') return undefined
+  if (type === 'enabled') judgeBudget(thinking, body, model, betas)
+  else if (!model.adaptive) reject(`thinking.${type}: \`thinking.type.${type}\` is not supported by this model.`)
+  judgeCompanions(body)
+  const display = thinking['display'] ?? 'summarized'
+  if (display !== 'summarized' && display !== 'omitted') {
+    reject(`thinking.${type}.display: Input should be 'summarized' or 'omitted'`)
+  }
+  return { display }
+}
+
+function judgeBudget(thinking: JsonObject, body: JsonObject, model: M1Model, betas: readonly string[]): void {
+  if (!model.classic) {
+    reject('thinking.enabled: `thinking.type.enabled` is not supported by this model. Use `thinking.type.adaptive`.')
+  }
+  const path = 'thinking.enabled.budget_tokens'
+  const budget = thinking['budget_tokens']
+  if (budget === undefined) reject(`${path}: Field required`)
+  if (typeof budget !== 'number' || !Number.isInteger(budget)) reject(`${path}: Input should be a valid integer`)
+  if (budget < MIN_BUDGET_TOKENS) reject(`${path}: Input should be greater than or equal to ${MIN_BUDGET_TOKENS}`)
+  const maxTokens = body['max_tokens']
+  if (typeof maxTokens === 'number' && budget >= maxTokens && !betas.includes(INTERLEAVED_BETA)) {
+    reject('`max_tokens` must be greater than `thinking.budget_tokens`. Please consult the documentation.')
+  }
+}
+
+function judgeCompanions(body: JsonObject): void {
+  const { temperature, top_p: topP, top_k: topK } = body
+  if (temperature !== undefined && temperature !== 1) {
+    reject('`temperature` may only be set to 1 when thinking is enabled or in adaptive mode.')
+  }
+  if (typeof topP === 'number' && topP < 0.95) {
+    reject('`top_p` must be greater than or equal to 0.95 or unset when thinking is enabled.')
+  }
+  if (topK !== undefined) reject('`top_k` must be unset when thinking is enabled.')
+  const choice = fieldOf(body['tool_choice'], 'type')
+  if (choice === 'any' || choice === 'tool') reject('Thinking may not be enabled when tool_choice forces tool use.')
+  if (objectsOf(body['messages']).at(-1)?.['role'] === 'assistant') {
+    reject(
+      'When thinking is enabled, a final `assistant` message must start with a thinking block; prefill is not supported.',
+    )
+  }
+}
+
+/** In a tool loop the thinking of the latest assistant message must come back first and unchanged. */
+function judgeReturnedThinking(messages: readonly JsonObject[], thinkingIsOn: boolean): void {
+  const index = messages.findLastIndex((message) => message['role'] === 'assistant')
+  const blocks = objectsOf(messages[index]?.['content'])
+  blocks.forEach((block, position) => {
+    if (block['type'] !== 'thinking') return
+    const signature = textOf(block['signature'])
+    const thinking = textOf(block['thinking'])
+    // With display "omitted" the text stays away and only the signature returns.
+    if (signature === signThinking(thinking === '' ? THINKING_TEXT : thinking)) return
+    const rule = '`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.'
+    reject(`messages.${index}.content.${position}: ${rule}`)
+  })
+  const first = textOf(blocks[0]?.['type'])
+  const calls = blocks.some((block) => block['type'] === 'tool_use')
+  if (!thinkingIsOn || !calls || first === 'thinking' || first === 'redacted_thinking') return
+  const rule = `Expected \`thinking\` or \`redacted_thinking\`, but found \`${first}\`.`
+  const advice = 'When `thinking` is enabled, a final `assistant` message must start with a thinking block.'
+  reject(`messages.${index}.content.0.type: ${rule} ${advice}`)
+}
+
+const CHOICES = ['auto', 'any', 'tool', 'none']
+
+/** Judges `tools` and `tool_choice` (section 3.3 of the messages notes). Throws M1Rejection. */
+function judgeTools(body: JsonObject): void {
+  listOf(body['tools']).forEach((tool, index) => {
+    judgeTool(tool, index)
+  })
+  const names = objectsOf(body['tools']).map((tool) => textOf(tool['name']))
+  if (new Set(names).size < names.length) reject('tools: Tool names must be unique.')
+  const choice = body['tool_choice']
+  if (choice === undefined) return
+  const type = textOf(fieldOf(choice, 'type'))
+  if (!CHOICES.includes(type)) {
+    reject(`tool_choice: Input tag '${type}' found using 'type' does not match any of the expected tags`)
+  }
+  if (names.length === 0 && type !== 'none') reject('tool_choice may only be specified while providing tools.')
+  const name = textOf(fieldOf(choice, 'name'))
+  if (type === 'tool' && !names.includes(name)) reject(`Tool '${name}' not found in provided tools`)
+  if (type === 'none' && fieldOf(choice, 'disable_parallel_tool_use') !== undefined) {
+    reject('tool_choice.none.disable_parallel_tool_use: Extra inputs are not permitted')
+  }
+}
+
+function judgeTool(tool: unknown, index: number): void {
+  if (!isObject(tool)) reject(`tools.${index}: Input should be a valid dictionary`)
+  const type = tool['type'] ?? 'custom'
+  if (tool['name'] === undefined) reject(`tools.${index}.name: Field required`)
+  // Server tools carry a dated type and define themselves.
+  if (type !== 'custom') return
+  if (tool['input_schema'] === undefined) reject(`tools.${index}.custom.input_schema: Field required`)
+  if (fieldOf(tool['input_schema'], 'type') !== 'object')
+    reject(`tools.${index}.custom.input_schema.type: Input should be 'object'`)
+  if (/^[a-zA-Z0-9_-]{1,128}$/.test(textOf(tool['name']))) return
+  reject(`tools.${index}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`)
+}
 
 /** A request that was found good. */
 export interface M1Request {

@@ -1,8 +1,181 @@
-import { stopOf, type M1Block } from './m1-answer.js'
-import { newMessageId } from './m1-message.js'
-import type { M1Request } from './m1-request.js'
-import { outputUsage, type InputUsage } from './m1-usage.js'
-import { signThinking } from './signature.js'
+import { createHash, randomBytes } from 'node:crypto'
+import { answerPieces, estimateTokens, exampleOf, magicArguments, TextRun } from '../server/generated-text.js'
+import { fieldOf, type JsonObject, objectsOf, parseJsonObject, textOf } from '../server/json-value.js'
+import { contentText, type M1Request, signThinking, THINKING_TEXT, toolResultTexts } from './m1-request.js'
+
+type M1Block =
+  | { readonly type: 'thinking'; readonly thinking: string; readonly omitted: boolean }
+  | { readonly type: 'text'; readonly run: TextRun }
+  | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly inputJson: string }
+
+/** Decides what the model says, block by block: its thinking, then tool calls or words. */
+export function decideBlocks(request: M1Request): readonly M1Block[] {
+  const thinking: M1Block[] =
+    request.thinking === undefined
+      ? []
+      : [
+          {
+            type: 'thinking',
+            thinking: THINKING_TEXT,
+            omitted: request.thinking.display === 'omitted',
+          },
+        ]
+  const calls = toolCalls(request)
+  if (calls.length > 0) return [...thinking, ...calls]
+  const pieces = answerPieces(request.callerText, words(request))
+  return [...thinking, { type: 'text', run: new TextRun(pieces, request.maxTokens, request.stopSequences) }]
+}
+
+function words(request: M1Request): string {
+  const last = request.messages.at(-1)
+  const format = fieldOf(request.body['output_config'], 'format')
+  if (fieldOf(format, 'type') === 'json_schema') return JSON.stringify(exampleOf(fieldOf(format, 'schema')))
+  const results = toolResultTexts(last)
+  if (results.length > 0) return `The tools answered: ${results.join('; ')}`
+  // A final assistant message is a prefill: the answer goes on from there.
+  if (last?.['role'] === 'assistant') return ` and so on, after ${contentText(last['content']).length} characters.`
+  return request.callerText === '' ? 'You said nothing.' : `You said: ${request.callerText}`
+}
+
+function toolCalls(request: M1Request): readonly M1Block[] {
+  const choice = request.body['tool_choice']
+  const last = request.messages.at(-1)
+  if (fieldOf(choice, 'type') === 'none' || last?.['role'] !== 'user' || toolResultTexts(last).length > 0) return []
+  return chosenTools(request, choice).map((tool, index) => {
+    const verbatim = index === 0 ? magicArguments(request.callerText) : undefined
+    const inputJson = verbatim ?? JSON.stringify(exampleOf(tool['input_schema']))
+    return { type: 'tool_use', id: `toolu_${randomBytes(12).toString('hex')}`, name: textOf(tool['name']), inputJson }
+  })
+}
+
+/** The tools the caller's text names, or the first one; only one when a tool is forced or parallel use is off. */
+function chosenTools(request: M1Request, choice: unknown): readonly JsonObject[] {
+  const tools = objectsOf(request.body['tools']).filter((tool) => (tool['type'] ?? 'custom') === 'custom')
+  if (fieldOf(choice, 'type') === 'tool') return tools.filter((tool) => tool['name'] === fieldOf(choice, 'name'))
+  const named = tools.filter((tool) => request.callerText.includes(textOf(tool['name'])))
+  const chosen = named.length > 0 ? named : tools.slice(0, 1)
+  return fieldOf(choice, 'disable_parallel_tool_use') === true ? chosen.slice(0, 1) : chosen
+}
+
+export interface StopFacts {
+  readonly stop_reason: string
+  readonly stop_sequence: string | null
+}
+
+/** Why the answer ended; valid when all its blocks were written. */
+function stopOf(blocks: readonly M1Block[]): StopFacts {
+  const last = blocks.at(-1)
+  if (last?.type === 'tool_use') return { stop_reason: 'tool_use', stop_sequence: null }
+  const run = last?.type === 'text' ? last.run : undefined
+  if (run?.ended === 'limit') return { stop_reason: 'max_tokens', stop_sequence: null }
+  if (run?.ended === 'stop') return { stop_reason: 'stop_sequence', stop_sequence: run.stoppedBy ?? null }
+  return { stop_reason: 'end_turn', stop_sequence: null }
+}
+
+interface InputUsage {
+  readonly input_tokens: number
+  readonly cache_creation_input_tokens: number
+  readonly cache_read_input_tokens: number
+  readonly cache_creation: { readonly ephemeral_5m_input_tokens: number; readonly ephemeral_1h_input_tokens: number }
+}
+
+const TOKENS_PER_MESSAGE = 4
+
+/** An estimate over everything that is sent: system, tools and messages. */
+export function countTokens(body: JsonObject): number {
+  const messages = objectsOf(body['messages'])
+  const texts = [body['system'], body['tools'], ...messages.map((message) => message['content'])]
+  return texts.reduce<number>((sum, value) => sum + tokensOf(value), messages.length * TOKENS_PER_MESSAGE)
+}
+
+/**
+ * Splits the input into plain and cached tokens. Marked blocks are written to the cache when `seen` does not know them
+ * and read from it afterwards. `input_tokens` excludes both.
+ */
+export function inputUsage(body: JsonObject, seen: Set<string>): InputUsage {
+  const carriers = [
+    ...objectsOf(body['tools']),
+    ...objectsOf(body['system']),
+    ...objectsOf(body['messages']).flatMap((message) => objectsOf(message['content'])),
+  ].filter((block) => fieldOf(block['cache_control'], 'type') === 'ephemeral')
+  const written = { '5m': 0, '1h': 0 }
+  let read = 0
+  for (const block of carriers) {
+    const tokens = tokensOf(block)
+    const key = createHash('sha256').update(JSON.stringify(block)).digest('base64')
+    if (seen.has(key)) read += tokens
+    else written[fieldOf(block['cache_control'], 'ttl') === '1h' ? '1h' : '5m'] += tokens
+    seen.add(key)
+  }
+  const creation = written['5m'] + written['1h']
+  return {
+    input_tokens: Math.max(1, countTokens(body) - creation - read),
+    cache_creation_input_tokens: creation,
+    cache_read_input_tokens: read,
+    cache_creation: { ephemeral_5m_input_tokens: written['5m'], ephemeral_1h_input_tokens: written['1h'] },
+  }
+}
+
+export interface OutputUsage {
+  readonly output_tokens: number
+  /** Of them; said by a model that has thought. */
+  readonly output_tokens_details?: { readonly thinking_tokens: number }
+}
+
+/** Output tokens of all blocks, thinking included; valid when they were written. */
+function outputUsage(blocks: readonly M1Block[]): OutputUsage {
+  const thinking = blocks.filter((block) => block.type === 'thinking')
+  const details = { output_tokens_details: { thinking_tokens: tokensOfBlocks(thinking) } }
+  return { output_tokens: tokensOfBlocks(blocks), ...(thinking.length === 0 ? {} : details) }
+}
+
+function tokensOfBlocks(blocks: readonly M1Block[]): number {
+  return blocks.reduce((sum, block) => {
+    if (block.type === 'text') return sum + block.run.count
+    return sum + estimateTokens(block.type === 'thinking' ? block.thinking : block.inputJson)
+  }, 0)
+}
+
+function tokensOf(value: unknown): number {
+  if (value === undefined) return 0
+  return estimateTokens(typeof value === 'string' ? value : JSON.stringify(value))
+}
+
+function newMessageId(): string {
+  return `msg_01${randomBytes(11).toString('hex')}`
+}
+
+/** The complete answer of section 4 of the messages notes. */
+export function m1Message(request: M1Request, blocks: readonly M1Block[], input: InputUsage): object {
+  const content = blocks.map(wholeBlock)
+  return {
+    model: request.model.resolved,
+    id: newMessageId(),
+    type: 'message',
+    role: 'assistant',
+    content,
+    ...stopOf(blocks),
+    usage: { ...input, ...outputUsage(blocks), service_tier: 'standard', inference_geo: 'not_available' },
+  }
+}
+
+function wholeBlock(block: M1Block): object {
+  switch (block.type) {
+    case 'thinking':
+      return {
+        type: 'thinking',
+        thinking: block.omitted ? '' : block.thinking,
+        signature: signThinking(block.thinking),
+      }
+    case 'text':
+      return { type: 'text', text: block.run.join() }
+    case 'tool_use': {
+      // `#args=` may hold anything; a complete answer can carry only an object.
+      const input = parseJsonObject(Buffer.from(block.inputJson)) ?? {}
+      return { type: 'tool_use', id: block.id, name: block.name, input }
+    }
+  }
+}
 
 /** Blanks before the closing brace, as some recorded events carry them. */
 const PADDING_EVERY = 3

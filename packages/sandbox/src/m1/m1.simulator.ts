@@ -1,17 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { Exchange } from '../server/exchange.js'
-import { recordHeaderViolations } from '../server/forwarded-headers.js'
 import { fieldOf, parseJsonObject, textOf } from '../server/json-value.js'
-import { MessagesTally } from '../server/served-usage.js'
-import { startSimulator } from '../server/simulator-server.js'
-import type { Simulator, SimulatorOptions } from '../server/simulator.js'
-import { messagesUnits } from '../server/token-units.js'
-import { decideBlocks } from './m1-answer.js'
+import { recordHeaderViolations } from '../server/recorded-request.js'
+import { MessagesTally, messagesUnits } from '../server/served-usage.js'
+import { type Simulator, type SimulatorOptions, startSimulator } from '../server/simulator-server.js'
 import { m1Faults, M1Rejection, reject, renderM1 } from './m1-errors.js'
-import { m1Message } from './m1-message.js'
 import { betasOf, judgeHeaders, judgeM1Request, lastUserText } from './m1-request.js'
-import { m1Events } from './m1-response.js'
-import { countTokens, inputUsage } from './m1-usage.js'
+import { countTokens, decideBlocks, inputUsage, m1Events, m1Message } from './m1-response.js'
 
 export interface M1SimulatorOptions extends SimulatorOptions {
   /** The only accepted key. Default: every key but `bad`. */

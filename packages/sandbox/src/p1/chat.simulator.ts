@@ -1,18 +1,17 @@
 import type { Exchange } from '../server/exchange.js'
 import { parseJsonObject } from '../server/json-value.js'
-import { type OpenAiFaultOptions, openAiFaults, renderRejection } from '../server/openai-errors.js'
-import { OpenAiRejection, reject } from '../server/openai-rejection.js'
-import { ChatTally } from '../server/served-usage.js'
-import { tokenUnits } from '../server/token-units.js'
-import { decideAnswer } from './chat-answer.js'
-import { chatChunks } from './chat-chunks.js'
-import { chatCompletion } from './chat-completion.js'
+import {
+  type OpenAiFaultOptions,
+  openAiFaults,
+  OpenAiRejection,
+  reject,
+  renderRejection,
+} from '../server/openai-errors.js'
+import { ChatTally, tokenUnits } from '../server/served-usage.js'
+import { chatChunks, spokenChunks } from './chat-chunks.js'
+import { chatCompletion, chatUsage, decideAnswer, speakAnswer, type SpokenAnswer } from './chat-completion.js'
 import { type ChatRequest, judgeChatRequest, lastUserText } from './chat-request.js'
-import { chatUsage } from './chat-usage.js'
-import type { P1Context } from './p1-context.js'
-import { p1Headers } from './p1-headers.js'
-import { speakAnswer, type SpokenAnswer } from './spoken-answer.js'
-import { spokenChunks } from './spoken-chunks.js'
+import { type P1Context, p1Headers } from './p1-context.js'
 
 /** 64 MiB: audio parts arrive as base64 inside the JSON. */
 const BODY_LIMIT_BYTES = 64 * 1024 * 1024

@@ -1,4 +1,6 @@
-import { unknownModel } from '../server/openai-rejection.js'
+import type { Exchange } from '../server/exchange.js'
+import { openAiFaults, unknownModel } from '../server/openai-errors.js'
+import { type P1Context, p1Headers } from './p1-context.js'
 
 export type P1Family =
   | 'chat'
@@ -36,7 +38,7 @@ const MODELS: Readonly<Record<string, { family: P1Family; resolved?: string }>> 
   'gpt-transcribe': { family: 'gpt-transcribe' },
 }
 
-export const P1_MODEL_IDS = Object.keys(MODELS)
+const P1_MODEL_IDS = Object.keys(MODELS)
 
 const CHAT_FAMILIES: readonly P1Family[] = ['chat', 'reasoning-chat', 'audio-chat']
 const SPEECH_FAMILIES: readonly P1Family[] = ['tts', 'tts-style']
@@ -84,4 +86,16 @@ function guessedTranscription(model: string): P1Family | undefined {
   if (model.includes('diarize')) return 'diarize'
   if (model.startsWith('gpt-') && model.includes('transcribe')) return 'transcribe'
   return model.includes('whisper') ? 'whisper' : undefined
+}
+
+/** GET /v1/models and /v1/models/{id}. */
+export async function serveModels(exchange: Exchange, _context: P1Context): Promise<void> {
+  const headers = { ...p1Headers(exchange, { tokenLimits: false }), 'content-type': 'application/json' }
+  const render = (body: object): string => `${JSON.stringify(body, null, 2)}\n`
+  if (await exchange.answeredByFault(openAiFaults({ headers, render, lineEnd: '\n' }), undefined)) return
+  const models = P1_MODEL_IDS.map((id) => ({ id, object: 'model', created: 1_686_935_002, owned_by: 'system' }))
+  const id = exchange.request.path.split('/')[3]
+  const wanted = id === undefined ? undefined : models.find((model) => model.id === decodeURIComponent(id))
+  if (id !== undefined && wanted === undefined) throw unknownModel(decodeURIComponent(id))
+  await exchange.send(200, headers, render(wanted ?? { object: 'list', data: models }))
 }

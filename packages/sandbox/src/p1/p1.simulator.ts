@@ -1,18 +1,21 @@
 import type { RealtimeDialect } from '../realtime/realtime-dialect.js'
 import { MAXIMUM_EVENT_BYTES, realtimeProtocol, type RealtimeRecords } from '../realtime/realtime.simulator.js'
 import type { Exchange } from '../server/exchange.js'
-import { recordHeaderViolations } from '../server/forwarded-headers.js'
-import { type OpenAiFaultOptions, openAiFaults, renderRejection } from '../server/openai-errors.js'
-import { judgeBearer, OpenAiRejection } from '../server/openai-rejection.js'
-import { ServedLedger } from '../server/served-ledger.js'
-import { startSimulator } from '../server/simulator-server.js'
-import type { Simulator, SimulatorOptions } from '../server/simulator.js'
+import {
+  judgeBearer,
+  type OpenAiFaultOptions,
+  openAiFaults,
+  OpenAiRejection,
+  renderRejection,
+} from '../server/openai-errors.js'
+import { recordHeaderViolations } from '../server/recorded-request.js'
+import { ServedLedger } from '../server/served-usage.js'
+import { type Simulator, type SimulatorOptions, startSimulator } from '../server/simulator-server.js'
 import type { SocketSessions } from '../server/websocket-protocol.js'
 import { SocketReception } from '../server/websocket-server.js'
 import { serveChat } from './chat.simulator.js'
-import type { P1Context } from './p1-context.js'
-import { p1Headers } from './p1-headers.js'
-import { serveModels } from './p1-models.simulator.js'
+import { type P1Context, p1Headers } from './p1-context.js'
+import { serveModels } from './p1-models.js'
 import { serveSpeech } from './speech.simulator.js'
 import { serveTranscription, serveTranslation } from './transcription.simulator.js'
 

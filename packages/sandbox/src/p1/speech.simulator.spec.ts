@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import OpenAI from 'openai'
-import type { Simulator } from '../server/simulator.js'
+import type { Simulator } from '../server/simulator-server.js'
 import { startP1Simulator } from './p1.simulator.js'
 
 let simulator: Simulator

@@ -1,13 +1,141 @@
 import { synthesizeSpeech } from '../audio/speech-synthesizer.js'
 import type { Exchange } from '../server/exchange.js'
-import { parseJsonObject, textOf } from '../server/json-value.js'
-import { estimateTokens, magicNumber } from '../server/magic-text.js'
-import { type OpenAiFaultOptions, openAiFaults, renderRejection } from '../server/openai-errors.js'
-import { OpenAiRejection, reject } from '../server/openai-rejection.js'
+import { estimateTokens, magicNumber } from '../server/generated-text.js'
+import { fieldOf, isObject, type JsonObject, parseJsonObject, textOf } from '../server/json-value.js'
+import {
+  type OpenAiFaultOptions,
+  openAiFaults,
+  OpenAiRejection,
+  reject,
+  renderRejection,
+} from '../server/openai-errors.js'
 import type { Frame } from '../server/response-stream.js'
-import type { ServedUnits } from '../server/served-ledger.js'
-import { p1Headers } from './p1-headers.js'
-import { judgeSpeechRequest, type SpeechRequest } from './speech-request.js'
+import type { ServedUnits } from '../server/served-usage.js'
+import { p1Headers } from './p1-context.js'
+import { type P1Family, speechFamily } from './p1-models.js'
+
+/** Refuses in the speech endpoint's way: the message is a Python list printed as text, and it echoes the input. */
+function invalid(type: string, field: string, message: string, input: unknown, context?: string): never {
+  const ctx = context === undefined ? '' : `, 'ctx': ${context}`
+  const entry = `'type': ${quoted(type)}, 'loc': ('body', ${quoted(field)}), 'msg': ${quoted(message)}`
+  reject(`[{${entry}, 'input': ${python(input)}${ctx}}]`)
+}
+
+/** Choices as Python prints them: `'a', 'b' or 'c'`. */
+function pythonList(values: readonly string[]): string {
+  const texts = values.map((value) => `'${value}'`)
+  return texts.length < 2 ? texts.join('') : `${texts.slice(0, -1).join(', ')} or ${texts.at(-1) ?? ''}`
+}
+
+/** A string as Python prints it: in single quotes unless it contains some. */
+function quoted(text: string): string {
+  const escaped = text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('\r', '\\r').replaceAll('\t', '\\t')
+  if (!escaped.includes("'")) return `'${escaped}'`
+  return escaped.includes('"') ? `'${escaped.replaceAll("'", "\\'")}'` : `"${escaped}"`
+}
+
+function python(value: unknown): string {
+  if (value === null || value === undefined) return 'None'
+  if (typeof value === 'string') return quoted(value)
+  if (typeof value === 'boolean') return value ? 'True' : 'False'
+  if (Array.isArray(value)) return `[${value.map(python).join(', ')}]`
+  if (!isObject(value)) return JSON.stringify(value)
+  const pairs = Object.entries(value).map(([key, entry]) => `${quoted(key)}: ${python(entry)}`)
+  return `{${pairs.join(', ')}}`
+}
+
+const SIX_AND_THREE = ['alloy', 'ash', 'coral', 'echo', 'fable', 'onyx', 'nova', 'sage', 'shimmer'] as const
+/** Voices by model family (section 2.2 of the audio notes). */
+const VOICES: Readonly<Partial<Record<P1Family, readonly string[]>>> = {
+  tts: SIX_AND_THREE,
+  'tts-style': [...SIX_AND_THREE, 'ballad', 'verse', 'marin', 'cedar'],
+}
+const SPEECH_FORMATS = ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] as const
+const FIELDS = ['model', 'input', 'voice', 'instructions', 'response_format', 'speed', 'stream_format']
+const MAX_CHARACTERS = 4096
+const MAX_STYLE_TOKENS = 2000
+
+export type SpeechFormat = (typeof SPEECH_FORMATS)[number]
+
+/** A speech request that was found good. */
+interface SpeechRequest {
+  readonly model: string
+  readonly input: string
+  readonly format: SpeechFormat
+  readonly speed: number
+  /** Event stream wanted and supported: the tts-1 family ignores the wish. */
+  readonly events: boolean
+}
+
+/** Judges a speech request as strictly as the upstream. Throws OpenAiRejection. */
+function judgeSpeechRequest(body: JsonObject): SpeechRequest {
+  const model = body['model']
+  if (model === undefined || model === '') reject('you must provide a model parameter')
+  if (typeof model !== 'string') invalid('string_type', 'model', 'Input should be a valid string', model)
+  const family = speechFamily(model)
+  for (const [name, value] of Object.entries(body)) {
+    if (!FIELDS.includes(name)) invalid('extra_forbidden', name, 'Extra inputs are not permitted', value)
+  }
+  const input = judgeText(body, 'input')
+  if (input === '') {
+    invalid('string_too_short', 'input', 'String should have at least 1 character', '', "{'min_length': 1}")
+  }
+  if (body['instructions'] !== undefined) judgeText(body, 'instructions')
+  judgeVoice(body['voice'], VOICES[family] ?? [])
+  const format = judgeEnum(body, 'response_format', SPEECH_FORMATS, 'mp3')
+  const streamFormat = judgeEnum(body, 'stream_format', ['audio', 'sse'] as const, 'audio')
+  const speed = judgeSpeed(body['speed'])
+  if (family === 'tts-style') judgeTokens(input)
+  return { model, input, format, speed, events: streamFormat === 'sse' && family === 'tts-style' }
+}
+
+function judgeText(body: JsonObject, name: string): string {
+  const value = body[name]
+  if (value === undefined) invalid('missing', name, 'Field required', body)
+  if (typeof value !== 'string') invalid('string_type', name, 'Input should be a valid string', value)
+  if (Array.from(value).length <= MAX_CHARACTERS) return value
+  const message = `String should have at most ${MAX_CHARACTERS} characters`
+  invalid('string_too_long', name, message, value, `{'max_length': ${MAX_CHARACTERS}}`)
+}
+
+function judgeVoice(voice: unknown, voices: readonly string[]): void {
+  if (voice === undefined) invalid('missing', 'voice', 'Field required', {})
+  if (isObject(voice) && /^voice_\w+$/.test(textOf(fieldOf(voice, 'id'))) && Object.keys(voice).length === 1) return
+  if (typeof voice === 'string' && voices.includes(voice)) return
+  const expected = pythonList(voices)
+  invalid('enum', 'voice', `Input should be ${expected}`, voice, `{'expected': ${quoted(expected)}}`)
+}
+
+function judgeEnum<const Value extends string>(
+  body: JsonObject,
+  name: string,
+  allowed: readonly Value[],
+  standard: Value,
+): Value {
+  const value = body[name]
+  if (value === undefined) return standard
+  const known = allowed.find((entry) => entry === value)
+  if (known !== undefined) return known
+  const expected = pythonList(allowed)
+  invalid('literal_error', name, `Input should be ${expected}`, value, `{'expected': ${quoted(expected)}}`)
+}
+
+function judgeSpeed(speed: unknown): number {
+  if (speed === undefined) return 1
+  if (typeof speed !== 'number') invalid('float_type', 'speed', 'Input should be a valid number', speed)
+  if (speed < 0.25) {
+    invalid('greater_than_equal', 'speed', 'Input should be greater than or equal to 0.25', speed, "{'ge': 0.25}")
+  }
+  if (speed > 4) invalid('less_than_equal', 'speed', 'Input should be less than or equal to 4', speed, "{'le': 4.0}")
+  return speed
+}
+
+function judgeTokens(input: string): void {
+  const tokens = estimateTokens(input)
+  if (tokens <= MAX_STYLE_TOKENS) return
+  const limit = `the maximum input limit of ${MAX_STYLE_TOKENS} tokens. Please shorten your input.`
+  reject(`Input of ${tokens} tokens is over ${limit}`, null, 'invalid_value')
+}
 
 const BODY_LIMIT_BYTES = 1024 * 1024
 const CONTENT_TYPES = {

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { type JsonObject, parseJsonObject } from '../server/json-value.js'
 import type { SocketMessage } from '../server/websocket-session.js'
-import { violate } from './p2-codes.js'
+import { violate } from './p2-errors.js'
 
 /** Version 1 and a header of one word in byte 0; message type and flags in byte 1; serialization, compression in 2. */
 const PLAIN_REQUEST = 0x11101000

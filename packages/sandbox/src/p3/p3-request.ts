@@ -1,8 +1,76 @@
+import type { Exchange } from '../server/exchange.js'
 import { fieldOf, isObject, type JsonObject, objectsOf, textOf } from '../server/json-value.js'
+import { P3Rejection, rejectParameter } from './p3-errors.js'
 import { NEWER_EMOTIONS, REQUEST_FIELDS } from './p3-field-rules.js'
-import { P3Rejection, rejectParameter } from './p3-rejection.js'
 import { invisibleRatio, pauseFault } from './p3-text.js'
-import { NEWER_MODELS, SPEECH_MODELS, SYSTEM_VOICES } from './p3-voices.table.js'
+
+/** Who may call a simulator. */
+export interface P3Access {
+  /** The only accepted key. Default: every key but `bad`. */
+  readonly apiKey?: string
+  /** Be one of the older hosts: the query must name this group, else 1004. Default: any group or none will do. */
+  readonly groupId?: string
+  /** Code of the refusal of a wrong key. Default 1004. */
+  readonly badKeyCode?: 1004 | 2049
+}
+
+/** Judges key and group. Throws P3Rejection. */
+export function judgeAccess(exchange: Exchange, options: P3Access): void {
+  const key = /^Bearer (\S+)$/.exec(exchange.request.headers['authorization'] ?? '')?.[1]
+  if (key === undefined) throw new P3Rejection(1004, 'no API key in the Authorization header')
+  const accepted = options.apiKey === undefined ? key !== 'bad' : key === options.apiKey
+  if (!accepted) throw new P3Rejection(options.badKeyCode ?? 1004)
+  const group = exchange.request.query.get('GroupId')
+  if (options.groupId !== undefined && group !== options.groupId) throw new P3Rejection(1004, 'GroupId is wrong')
+}
+
+/** Judges type and syntax of the body. Throws P3Rejection. */
+export function judgeBody(exchange: Exchange, body: JsonObject | undefined): JsonObject {
+  const type = exchange.request.headers['content-type'] ?? ''
+  if (!/^application\/json\s*(;|$)/i.test(type)) rejectParameter('Content-Type must be application/json')
+  if (body === undefined) rejectParameter('the body is not a JSON object')
+  return body
+}
+
+export function recordQueryViolations(exchange: Exchange): void {
+  const { query, violations } = exchange.request
+  for (const name of new Set(query.keys())) if (name !== 'GroupId') violations.push(`unknown query: ${name}`)
+  if (query.getAll('GroupId').length > 1) violations.push('repeated query: GroupId')
+}
+
+/** System voices of the account that the simulator stands for. */
+const NAMED_VOICES = ['English_expressive_narrator', 'audiobook_male_1', 'Calm_Woman', 'Wise_Woman']
+
+/** Voices that exist in a `-jingpin` variant too. */
+const PLAIN_VOICES = [
+  'male-qn-jingying',
+  'male-qn-qingse',
+  'male-qn-badao',
+  'male-qn-daxuesheng',
+  'female-tianmei',
+  'female-shaonv',
+  'female-yujie',
+  'female-chengshu',
+]
+
+const SYSTEM_VOICES: readonly string[] = [
+  ...NAMED_VOICES,
+  ...PLAIN_VOICES,
+  ...PLAIN_VOICES.map((voice) => `${voice}-jingpin`),
+]
+
+/** Models that know every emotion. */
+const NEWER_MODELS: readonly string[] = ['speech-2.6-hd', 'speech-2.6-turbo', 'speech-2.8-hd', 'speech-2.8-turbo']
+
+const SPEECH_MODELS: readonly string[] = [
+  'speech-2.5-hd-preview',
+  'speech-2.5-turbo-preview',
+  'speech-02-hd',
+  'speech-02-turbo',
+  'speech-01-hd',
+  'speech-01-turbo',
+  ...NEWER_MODELS,
+]
 
 export const P3_FORMATS = ['mp3', 'pcm', 'flac', 'wav', 'opus'] as const
 const OUTPUT_FORMATS = ['hex', 'url'] as const

@@ -1,4 +1,4 @@
-import { CHARACTER_MS } from '../audio/speech-plan.js'
+import { CHARACTER_MS } from '../audio/speech-synthesizer.js'
 
 const PAUSE_TAG = /<#[^#<>]*#>/u
 const PAUSE_SECONDS = /^<#(\d{1,2}(?:\.\d{1,2})?)#>$/u
@@ -10,7 +10,7 @@ const SENTENCE_END = /[.!?。！？\n]/u
 const INVISIBLE = /(?![\n\r\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}]/u
 
 /** One character as spoken, or one pause (empty `text`). Places count code points of the text as sent. */
-export interface SpokenUnit {
+interface SpokenUnit {
   readonly text: string
   readonly begin: number
   readonly end: number
@@ -66,7 +66,7 @@ export function wordsOf(units: readonly SpokenUnit[]): SpokenUnit[][] {
 }
 
 /** The stretches of units that form a sentence, its closing marks included; blank ones are left out. */
-export function sentencesOf(units: readonly SpokenUnit[]): SpokenUnit[][] {
+function sentencesOf(units: readonly SpokenUnit[]): SpokenUnit[][] {
   const sentences: SpokenUnit[][] = [[]]
   let ending = false
   for (const unit of units) {
@@ -98,4 +98,46 @@ function pauseCharacters(tag: string, characterMs: number): number {
 /** 0 for a tag that is malformed. */
 function pauseSeconds(tag: string): number {
   return Number(PAUSE_SECONDS.exec(tag)?.[1] ?? 0)
+}
+
+/**
+ * The content of `subtitle_file`: one entry per sentence with its times (ms, within `lengthMs`) and its place in the
+ * text (code points), and on wish its words.
+ */
+export function subtitlesOf(units: readonly SpokenUnit[], lengthMs: number, withWords: boolean): object[] {
+  const within = (timeMs: number): number => Math.min(Math.round(timeMs), lengthMs)
+  return sentencesOf(units).map((sentence) => {
+    const { text, begin, end, startMs, endMs } = spanOf(sentence)
+    const entry = {
+      text,
+      time_begin: within(startMs),
+      time_end: within(endMs),
+      text_begin: begin,
+      text_end: end,
+    }
+    if (!withWords) return entry
+    const timestamped_words = wordsOf(sentence).map((word) => {
+      const span = spanOf(word)
+      return {
+        word: span.text,
+        time_begin: within(span.startMs),
+        time_end: within(span.endMs),
+        word_begin: span.begin,
+        word_end: span.end,
+      }
+    })
+    return { ...entry, timestamped_words }
+  })
+}
+
+function spanOf(units: readonly SpokenUnit[]): SpokenUnit {
+  const first = units[0]
+  const last = units.at(-1)
+  return {
+    text: units.map((unit) => unit.text).join(''),
+    begin: first?.begin ?? 0,
+    end: last?.end ?? 0,
+    startMs: first?.startMs ?? 0,
+    endMs: last?.endMs ?? 0,
+  }
 }

@@ -1,21 +1,25 @@
 import { randomBytes } from 'node:crypto'
 import type { Exchange } from '../server/exchange.js'
 import type { FaultDialect } from '../server/faults.js'
-import { recordHeaderViolations } from '../server/forwarded-headers.js'
 import { parseJsonObject, textOf } from '../server/json-value.js'
-import type { ServedUnits } from '../server/served-ledger.js'
-import { startSimulator } from '../server/simulator-server.js'
-import type { Simulator, SimulatorOptions } from '../server/simulator.js'
-import { judgeAccess, judgeBody, type P3Access, recordQueryViolations } from './p3-access.js'
+import { recordHeaderViolations } from '../server/recorded-request.js'
+import type { ServedUnits } from '../server/served-usage.js'
+import { type Simulator, type SimulatorOptions, startSimulator } from '../server/simulator-server.js'
 import { speakP3 } from './p3-audio.js'
-import { P3Words } from './p3-errors.js'
-import { JSON_TYPE, p3Faults } from './p3-faults.js'
-import { type P3File, P3Files } from './p3-files.js'
-import { P3Rejection } from './p3-rejection.js'
-import { judgeP3Request, P3_FORMATS, type P3Format, type P3Request, type P3Rules } from './p3-request.js'
-import { P3Answer } from './p3-response.js'
-import { spokenUnits, usageCharacters } from './p3-text.js'
-import { subtitlesOf } from './subtitles.js'
+import { JSON_TYPE, p3Faults, P3Rejection, P3Words } from './p3-errors.js'
+import {
+  judgeAccess,
+  judgeBody,
+  judgeP3Request,
+  P3_FORMATS,
+  type P3Access,
+  type P3Format,
+  type P3Request,
+  type P3Rules,
+  recordQueryViolations,
+} from './p3-request.js'
+import { P3Answer, type P3File, P3Files } from './p3-response.js'
+import { spokenUnits, subtitlesOf, usageCharacters } from './p3-text.js'
 
 export interface P3SimulatorOptions extends SimulatorOptions, P3Access {
   /** Take an unknown `output_format` for `hex` instead of refusing it with 2013. Default false. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import OpenAI, { toFile } from 'openai'
 import { synthesizeSpeech } from '../audio/speech-synthesizer.js'
-import type { Simulator } from '../server/simulator.js'
+import type { Simulator } from '../server/simulator-server.js'
 import { type P4SimulatorOptions, startP4Simulator } from './p4.simulator.js'
 
 let simulator: Simulator | undefined

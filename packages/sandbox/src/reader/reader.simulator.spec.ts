@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import type { Simulator } from '../server/simulator.js'
+import type { Simulator } from '../server/simulator-server.js'
 import { startReaderSimulator } from './reader.simulator.js'
 
 let simulator: Simulator

@@ -1,12 +1,16 @@
 import type { Conversation } from './conversation.js'
-import type { RealtimeContext } from './realtime-context.js'
-import { RealtimeRejection } from './realtime-rejection.js'
-import type { ResponseEnding } from './response-object.js'
+import type { RealtimeContext } from './realtime-dialect.js'
 import { ResponseRun } from './response-run.js'
-import { inputTokens, type TokenCount } from './response-usage.js'
-import { readResponseRequest, type ResponseRequest } from './response.js'
+import {
+  inputTokens,
+  readResponseRequest,
+  type ResponseEnding,
+  type ResponseRequest,
+  type TokenCount,
+} from './response.js'
 import type { EventSender } from './server-events.js'
-import type { SessionState } from './session-state.js'
+import type { SessionState } from './session-config.js'
+import { RealtimeRejection } from './validation.js'
 
 /** Starts and cancels the responses of one session: at most one at a time in the conversation, others beside it. */
 export class ResponseDesk {

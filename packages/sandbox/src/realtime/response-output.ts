@@ -1,12 +1,123 @@
-import { CHARACTER_MS } from '../audio/speech-plan.js'
-import type { TextRun } from '../server/generated-text.js'
-import { bytesPerMs, speak } from './audio-format.js'
-import { AudioTally } from './audio-tally.js'
-import type { ConversationItem } from './conversation-item.js'
-import { type ItemStatus, type OutputPlace, OutputWriter } from './output-writer.js'
-import { SPOKEN_MS_PER_TOKEN, type TokenCount } from './response-usage.js'
+import { CHARACTER_MS } from '../audio/speech-synthesizer.js'
+import { estimateTokens, type TextRun } from '../server/generated-text.js'
+import type { JsonObject } from '../server/json-value.js'
+import { AudioTally, bytesPerMs, speak } from './audio-format.js'
+import type { ConversationItem } from './conversation.js'
+import { SPOKEN_MS_PER_TOKEN, type TokenCount } from './response.js'
 import type { EventSender } from './server-events.js'
 import type { SessionFacts } from './session-config.js'
+
+type ItemStatus = 'completed' | 'incomplete'
+
+/** Where an output item belongs. */
+export interface OutputPlace {
+  readonly responseId: string
+  readonly outputIndex: number
+  /** Puts the item into the conversation and returns the id before it; undefined when the response is out of band. */
+  readonly enter: ((item: ConversationItem) => string | null) | undefined
+}
+
+/** Sends the events of one output item: `begin`, then `next` until it returns false or the item is broken off, `end`. */
+export abstract class OutputWriter {
+  abstract readonly item: ConversationItem
+  abstract readonly tokens: TokenCount
+  /** True when words were left over at the token limit. */
+  abstract readonly endedByLimit: boolean
+  #previousId: string | null | undefined
+
+  constructor(
+    protected readonly sender: EventSender,
+    protected readonly place: OutputPlace,
+  ) {}
+
+  /** Sends one delta; false when there is none left. */
+  abstract next(): Promise<boolean>
+
+  abstract begin(): Promise<void>
+
+  abstract end(status: ItemStatus): Promise<void>
+
+  /** The keys every event about the item has. */
+  protected get coordinates(): JsonObject {
+    const { responseId, outputIndex } = this.place
+    return { response_id: responseId, item_id: this.item.id, output_index: outputIndex }
+  }
+
+  protected async announce(): Promise<void> {
+    const { responseId, outputIndex, enter } = this.place
+    const item = this.item.fields
+    await this.sender.send('response.output_item.added', { response_id: responseId, output_index: outputIndex, item })
+    this.#previousId = enter?.(this.item)
+    if (this.#previousId === undefined) return
+    await this.sender.send('conversation.item.added', { previous_item_id: this.#previousId, item })
+  }
+
+  protected async conclude(): Promise<void> {
+    const { responseId, outputIndex } = this.place
+    const item = this.item.fields
+    if (this.#previousId !== undefined) {
+      await this.sender.send('conversation.item.done', { previous_item_id: this.#previousId, item })
+    }
+    await this.sender.send('response.output_item.done', { response_id: responseId, output_index: outputIndex, item })
+  }
+}
+
+const PIECE_CHARACTERS = 8
+/** The name and the brackets around it. */
+const TOKENS_PER_CALL = 6
+
+/** A function call, its arguments piece by piece. */
+export class CallWriter extends OutputWriter {
+  readonly item: ConversationItem
+  readonly endedByLimit = false
+  #sent = ''
+
+  constructor(
+    sender: EventSender,
+    place: OutputPlace,
+    private readonly call: { readonly name: string; readonly input: string },
+  ) {
+    super(sender, place)
+    const id = sender.newId('item')
+    this.item = { id, fields: {}, audio: undefined }
+    this.#fill('in_progress')
+  }
+
+  get tokens(): TokenCount {
+    return { text: TOKENS_PER_CALL + estimateTokens(this.#sent), audio: 0 }
+  }
+
+  async begin(): Promise<void> {
+    await this.announce()
+  }
+
+  async next(): Promise<boolean> {
+    const delta = this.call.input.slice(this.#sent.length, this.#sent.length + PIECE_CHARACTERS)
+    if (delta === '') return false
+    this.#sent += delta
+    await this.sender.send('response.function_call_arguments.delta', { ...this.#keys, delta })
+    return true
+  }
+
+  async end(status: ItemStatus): Promise<void> {
+    this.#fill(status)
+    const name = this.sender.dialect === 'ga' ? { name: this.call.name } : {}
+    const done = { ...this.#keys, ...name, arguments: this.#sent }
+    await this.sender.send('response.function_call_arguments.done', done)
+    await this.conclude()
+  }
+
+  get #keys(): Record<string, unknown> {
+    return { ...this.coordinates, call_id: this.item.fields['call_id'] }
+  }
+
+  #fill(status: ItemStatus | 'in_progress'): void {
+    const callId = this.item.fields['call_id'] ?? this.sender.newId('call')
+    const { name } = this.call
+    const id = this.item.id
+    this.item.fields = { id, type: 'function_call', status, name, call_id: callId, arguments: this.#sent }
+  }
+}
 
 /** Base64 of it is 16 KiB. */
 const FLOOD_PIECE = Buffer.alloc(12_288)

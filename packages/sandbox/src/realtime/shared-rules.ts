@@ -1,4 +1,3 @@
-import { RealtimeRejection } from './realtime-rejection.js'
 import {
   anything,
   boolean,
@@ -10,6 +9,7 @@ import {
   nullable,
   objectOf,
   oneOf,
+  RealtimeRejection,
   text,
   textOr,
 } from './validation.js'

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Fault, type FaultDialect, faultOfText, isSpoiling, isStatusFault } from './faults.js'
-import { magicNumber } from './magic-text.js'
+import { magicNumber } from './generated-text.js'
 import type { RecordedRequest } from './recorded-request.js'
 import { deliver, type Frame, type Frames } from './response-stream.js'
-import type { ServedLedger, ServedUnits } from './served-ledger.js'
+import type { ServedLedger, ServedUnits } from './served-usage.js'
 
 export type HeaderMap = Readonly<Record<string, string | readonly string[]>>
 

@@ -1,9 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { faultOfText } from './faults.js'
-import { TextRun } from './generated-text.js'
-import { answerPieces, estimateTokens, magicArguments, magicNumber } from './magic-text.js'
-import { exampleOf } from './schema-example.js'
+import { answerPieces, estimateTokens, exampleOf, magicArguments, magicNumber, TextRun } from './generated-text.js'
 
 describe('the words of an answer', () => {
   it('come out whole when nothing ends them', () => {

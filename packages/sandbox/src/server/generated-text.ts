@@ -1,3 +1,89 @@
+import { fieldOf, isObject, type JsonObject, listOf } from './json-value.js'
+
+/**
+ * Words that shape a good answer, anywhere in a caller's text:
+ *
+ * | Word | Effect |
+ * |---|---|
+ * | `#bytes=N` | speech: exactly N bytes of pcm-like data instead of speech |
+ * | `#chunks=N` | chat and messages: N content pieces `piece <n>` |
+ * | `#words=N` | chat and messages: an answer of N words |
+ * | `#hold=N` | any event stream: N frames, then silence until the caller leaves |
+ * | `#args={…}` | the arguments of the first tool call, taken verbatim up to the end of the text |
+ */
+export function magicNumber(text: string, word: 'bytes' | 'chunks' | 'words' | 'hold'): number | undefined {
+  const digits = new RegExp(`(?:^|\\s)#${word}=(\\d{1,12})(?=\\s|$)`).exec(text)?.[1]
+  return digits === undefined ? undefined : Number(digits)
+}
+
+export function magicArguments(text: string): string | undefined {
+  return /(?:^|\s)#args=(.*)$/s.exec(text)?.[1]
+}
+
+/** The pieces of an answer that says `fallback`, or as many as the caller's text asks for. Lazy: N may be millions. */
+export function answerPieces(callerText: string, fallback: string): Iterable<string> {
+  const chunks = magicNumber(callerText, 'chunks')
+  if (chunks !== undefined) return numbered('piece', chunks)
+  const words = magicNumber(callerText, 'words')
+  if (words !== undefined) return numbered('word', words)
+  return fallback.match(/\s*\S+/g) ?? []
+}
+
+function* numbered(noun: string, count: number): Generator<string> {
+  for (let number = 1; number <= count; number += 1) yield `${number === 1 ? '' : ' '}${noun}${number}`
+}
+
+/** A rough count as vendors' tokenisers give it: four ASCII characters, or one of any other script, to a token. */
+export function estimateTokens(text: string): number {
+  let ascii = 0
+  let other = 0
+  for (const character of text) {
+    if (character.charCodeAt(0) < 0x80) ascii += 1
+    else other += 1
+  }
+  return Math.ceil(ascii / 4) + other
+}
+
+const MAX_DEPTH = 8
+
+/** A value that satisfies a JSON Schema, the same one each time: required properties only, or all when none is required. */
+export function exampleOf(schema: unknown, name = 'value', depth = 0): unknown {
+  if (!isObject(schema) || depth > MAX_DEPTH) return `example ${name}`
+  if (Object.hasOwn(schema, 'const')) return schema['const']
+  if (Object.hasOwn(schema, 'default')) return schema['default']
+  const listed = listOf(schema['enum'])[0] ?? listOf(schema['examples'])[0]
+  if (listed !== undefined) return listed
+  const alternative = listOf(schema['anyOf'])[0] ?? listOf(schema['oneOf'])[0]
+  if (alternative !== undefined) return exampleOf(alternative, name, depth + 1)
+  return exampleOfType(schema, name, depth)
+}
+
+function exampleOfType(schema: JsonObject, name: string, depth: number): unknown {
+  const type = Array.isArray(schema['type']) ? (schema['type'] as unknown[])[0] : schema['type']
+  switch (type) {
+    case 'object':
+      return exampleObject(schema, depth)
+    case 'array':
+      return [exampleOf(schema['items'], name, depth + 1)]
+    case 'number':
+    case 'integer':
+      return typeof schema['minimum'] === 'number' ? schema['minimum'] : 1
+    case 'boolean':
+      return true
+    case 'null':
+      return null
+    default:
+      return isObject(schema['properties']) ? exampleObject(schema, depth) : `example ${name}`
+  }
+}
+
+function exampleObject(schema: JsonObject, depth: number): JsonObject {
+  const properties = isObject(schema['properties']) ? schema['properties'] : {}
+  const required = listOf(schema['required']).filter((name) => typeof name === 'string')
+  const names = required.length > 0 ? required : Object.keys(properties)
+  return Object.fromEntries(names.map((name) => [name, exampleOf(fieldOf(properties, name), name, depth + 1)]))
+}
+
 /**
  * The words of one answer while they are being sent: ends early at `limit` pieces or at a stop sequence, and knows
  * afterwards why it ended and how many pieces (counted as tokens) went out.

@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-
-import { multipartBoundary, parseDisposition } from './multipart-disposition.js'
-import { MultipartError, type ReceivedPart } from './multipart-part.js'
-import { MultipartReader } from './multipart-reader.js'
+import {
+  multipartBoundary,
+  MultipartError,
+  MultipartReader,
+  parseDisposition,
+  type ReceivedPart,
+} from './multipart-reader.js'
 
 function read(body: Buffer, pieceBytes = body.length): readonly ReceivedPart[] {
   const reader = new MultipartReader('B')

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-
-import type { ReceivedPart } from './multipart-part.js'
+import type { ReceivedPart } from './multipart-reader.js'
 
 /**
  * How a request ended, as seen from the upstream's socket.
@@ -122,4 +121,70 @@ function joinHeaders(rawHeaders: readonly string[]): Record<string, string> {
     joined[name] = before === undefined ? value : `${before}, ${value}`
   }
   return joined
+}
+
+/** Headers that belong between a caller and a relay and must not reach an upstream. */
+const FORBIDDEN = [/^x-stainless-/, /^x-forwarded-/, /^(cookie|forwarded|via|x-real-ip|origin|referer)$/, /^proxy-/]
+
+/** Headers that may carry a key. */
+const CREDENTIALS = ['authorization', 'x-api-key', 'mj-api-secret'] as const
+
+/**
+ * Notes every header a relay should have kept to itself. `credential` names the only header that may carry a key
+ * upstream.
+ */
+export function recordHeaderViolations(request: RecordedRequest, credential: (typeof CREDENTIALS)[number]): void {
+  for (const name of Object.keys(request.headers)) {
+    if (FORBIDDEN.some((pattern) => pattern.test(name))) request.violations.push(`forwarded header: ${name}`)
+  }
+  for (const other of CREDENTIALS) {
+    if (other !== credential && request.headers[other] !== undefined) {
+      request.violations.push(`forwarded header: ${other}`)
+    }
+  }
+  const names = request.rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase())
+  if (names.filter((name) => name === credential).length > 1) request.violations.push(`repeated header: ${credential}`)
+}
+
+/** Requests remembered; older ones are forgotten. */
+const REMEMBERED_REQUESTS = 1000
+/** Memory for remembered bodies unless all are kept; beyond it the oldest bodies are dropped. */
+const REMEMBERED_BODY_BYTES = 32 * 1024 * 1024
+
+/** The requests a simulator remembers, newest last: 1,000 of them, and 32 MiB of bodies unless all bodies are kept. */
+export class RequestMemory {
+  #requests: RecordedRequest[] = []
+  /** Requests whose bodies count towards the memory bound, oldest first. */
+  readonly #holding: RecordedRequest[] = []
+  #heldBytes = 0
+
+  constructor(private readonly keepsAllBodies: boolean) {}
+
+  get requests(): readonly RecordedRequest[] {
+    return this.#requests
+  }
+
+  /** Called when the head of a request has arrived. */
+  add(request: RecordedRequest): void {
+    this.#requests.push(request)
+    if (this.#requests.length > REMEMBERED_REQUESTS) this.#requests.shift()
+  }
+
+  /** Called when the body of a request was read to its end: only now is it known how much the record holds. */
+  bodyReceived(request: RecordedRequest): void {
+    if (this.keepsAllBodies) return
+    this.#holding.push(request)
+    this.#heldBytes += request.heldBytes
+    while (this.#heldBytes > REMEMBERED_BODY_BYTES) {
+      const oldest = this.#holding.shift()
+      if (oldest === undefined) return
+      this.#heldBytes -= oldest.heldBytes
+      oldest.forgetBody()
+    }
+    if (this.#holding.length > REMEMBERED_REQUESTS) this.#heldBytes -= this.#holding.shift()?.heldBytes ?? 0
+  }
+
+  clear(): void {
+    this.#requests = []
+  }
 }

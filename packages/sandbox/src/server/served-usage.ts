@@ -1,7 +1,84 @@
 import { fieldOf, isObject, type JsonObject, objectsOf, parseJsonObject } from './json-value.js'
 import type { Frame } from './response-stream.js'
-import type { ServedUnits } from './served-ledger.js'
-import { messagesUnits, tokenUnits } from './token-units.js'
+
+/** What was served, in the units an upstream charges for. */
+export type ServedUnits = Readonly<Record<string, number>>
+
+const REMEMBERED_ANSWERS = 1000
+
+/**
+ * What a simulator has served, summed by model and answer by answer: the truth that a caller's accounts are held against. An
+ * answer that was broken off counts as far as it was written.
+ */
+export class ServedLedger {
+  readonly #sums = new Map<string, Map<string, number>>()
+  readonly #answers = new Map<string, ServedUnits[]>()
+
+  add(model: string, units: ServedUnits): void {
+    const sums = this.#sums.get(model) ?? new Map<string, number>()
+    this.#sums.set(model, sums)
+    this.#note(model, units)
+    for (const [unit, quantity] of Object.entries(units)) sums.set(unit, (sums.get(unit) ?? 0) + quantity)
+  }
+
+  /** The last thousand answers of each model, in order; units of which there was nothing are left out. */
+  get answers(): Readonly<Record<string, readonly ServedUnits[]>> {
+    return Object.fromEntries(this.#answers)
+  }
+
+  #note(model: string, units: ServedUnits): void {
+    const answers = this.#answers.get(model) ?? []
+    this.#answers.set(model, answers)
+    answers.push(Object.fromEntries(Object.entries(units).filter(([, quantity]) => quantity > 0)))
+    if (answers.length > REMEMBERED_ANSWERS) answers.shift()
+  }
+
+  /** By model, then by unit; units of which there was nothing are left out. */
+  get sums(): Readonly<Record<string, ServedUnits>> {
+    const served = [...this.#sums].map(([model, sums]) => [
+      model,
+      Object.fromEntries([...sums].filter(([, quantity]) => quantity > 0)),
+    ])
+    return Object.fromEntries(served) as Record<string, ServedUnits>
+  }
+}
+
+const count = (value: unknown): number => (typeof value === 'number' ? value : 0)
+
+/** Tokens of the usage objects of chat (`prompt_tokens`, …) and of everything else in its family (`input_tokens`, …). */
+export function tokenUnits(usage: unknown): ServedUnits {
+  const input = fieldOf(usage, 'prompt_tokens_details') ?? fieldOf(usage, 'input_token_details')
+  const output = fieldOf(usage, 'completion_tokens_details') ?? fieldOf(usage, 'output_token_details')
+  return {
+    promptTokens: count(fieldOf(usage, 'prompt_tokens') ?? fieldOf(usage, 'input_tokens')),
+    completionTokens: count(fieldOf(usage, 'completion_tokens') ?? fieldOf(usage, 'output_tokens')),
+    cachedTokens: count(fieldOf(input, 'cached_tokens')),
+    cachedAudioTokens: count(fieldOf(fieldOf(input, 'cached_tokens_details'), 'audio_tokens')),
+    audioInputTokens: count(fieldOf(input, 'audio_tokens')),
+    audioOutputTokens: count(fieldOf(output, 'audio_tokens')),
+    reasoningTokens: count(fieldOf(output, 'reasoning_tokens')),
+  }
+}
+
+/** What a transcription reports: seconds, or tokens. */
+export function transcriptUnits(usage: unknown): ServedUnits {
+  const seconds = fieldOf(usage, 'seconds')
+  return typeof seconds === 'number' ? { audioSeconds: seconds } : tokenUnits(usage)
+}
+
+/** Of the messages family: what is cached stands beside the input. */
+export function messagesUnits(usage: unknown): ServedUnits {
+  const read = count(fieldOf(usage, 'cache_read_input_tokens'))
+  const written = count(fieldOf(usage, 'cache_creation_input_tokens'))
+  return {
+    promptTokens: count(fieldOf(usage, 'input_tokens')) + read + written,
+    cachedTokens: read,
+    cacheWriteTokens: written,
+    cacheWriteHourTokens: count(fieldOf(fieldOf(usage, 'cache_creation'), 'ephemeral_1h_input_tokens')),
+    completionTokens: count(fieldOf(usage, 'output_tokens')),
+    reasoningTokens: count(fieldOf(fieldOf(usage, 'output_tokens_details'), 'thinking_tokens')),
+  }
+}
 
 /** Counts what of a streamed answer was written, frame by frame. */
 export interface StreamTally {

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { WebSocket } from 'ws'
-import { startSocketSimulator } from './socket-simulator.js'
 import type { SocketSimulator } from './websocket-protocol.js'
+import { startSocketSimulator } from './websocket-server.js'
 
 let simulator: SocketSimulator
 

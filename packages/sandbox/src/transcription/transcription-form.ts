@@ -1,8 +1,13 @@
 import type { Exchange } from '../server/exchange.js'
-import { multipartBoundary } from '../server/multipart-disposition.js'
-import { MultipartError, type ReceivedPart } from '../server/multipart-part.js'
-import { MultipartReader } from '../server/multipart-reader.js'
-import { OpenAiRejection, reject } from '../server/openai-rejection.js'
+import { multipartBoundary, MultipartError, MultipartReader, type ReceivedPart } from '../server/multipart-reader.js'
+import { OpenAiRejection, reject } from '../server/openai-errors.js'
+
+const NAMES = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'none' })
+
+/** The English name in lower case of an ISO 639-1 code, e.g. `de` → `german`; undefined for anything else. */
+export function languageName(code: string): string | undefined {
+  return /^[a-z]{2}$/.test(code) ? NAMES.of(code)?.toLowerCase() : undefined
+}
 
 /** The upload limit of the upstream, counted over the whole body. */
 export const UPLOAD_LIMIT_BYTES = 26_214_400

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { markdownOf, proseLines } from '../../../../../test/support/pdf-pages.js'
+import { markdownOf, proseLines } from '../../../../../test/support/pdf-files.js'
 
 const LOOK = { width: 400 }
 
@@ -99,5 +99,137 @@ describe('paragraphs of a PDF', () => {
       },
     )
     expect(markdown).toMatch(/ and this is how it ends\.\n\n<!-- page 2 -->\n\nSomething new\.\n$/)
+  })
+})
+
+describe('lists of a PDF', () => {
+  it('are found by their bullets, with the lines that go on below the text', () => {
+    const markdown = markdownOf((page) => {
+      page.text('•', 50, 100).text('first item of', 62, 100, { width: 380 }).text('two lines', 62, 112)
+      page.text('•', 50, 124).text('second item', 62, 124)
+    })
+    expect(markdown).toBe('- first item of two lines\n- second item\n')
+  })
+
+  it('are nested by where their marks stand, after a number by three blanks', () => {
+    const markdown = markdownOf((page) => {
+      page.text('1.', 50, 100).text('one', 65, 100).text('–', 65, 112).text('inner', 77, 112)
+      page.text('–', 65, 124).text('another', 77, 124).text('2.', 50, 136).text('two', 65, 136)
+    })
+    expect(markdown).toBe('1. one\n   - inner\n   - another\n2. two\n')
+  })
+
+  it.each([
+    ['1)', '2)'],
+    ['(1)', '(2)'],
+    ['a.', 'b.'],
+    ['(a)', '(b)'],
+    ['i)', 'ii)'],
+  ])('are counted as %s and %s', (first, second) => {
+    const markdown = markdownOf((page) => {
+      page.text(first, 50, 100).text('one', 70, 100).text(second, 50, 112).text('two', 70, 112)
+    })
+    expect(markdown).toBe('1. one\n2. two\n')
+  })
+
+  it('are not lines of prose that begin with a number or a dash', () => {
+    const markdown = markdownOf((page) => {
+      page.lines(['This was in the year', '1998. It went on', '– as was said – for', 'years.'], 50, 100, { width: 400 })
+    })
+    expect(markdown).toBe('This was in the year 1998. It went on – as was said – for years.\n')
+  })
+
+  it('escape what would be a list but is a paragraph', () => {
+    expect(markdownOf((page) => page.text('1998. A good year', 50, 100))).toBe('1998\\. A good year\n')
+  })
+
+  it('hold further paragraphs of an item', () => {
+    const markdown = markdownOf((page) => {
+      page.text('Intro that is long enough.', 50, 80, { width: 400 })
+      page.text('•', 60, 100).text('first item.', 72, 100).text('More of it.', 72, 124).text('•', 60, 148)
+      page.text('second item', 72, 148)
+    })
+    expect(markdown).toBe('Intro that is long enough.\n\n- first item.\n\n  More of it.\n\n- second item\n')
+  })
+
+  it('are made of tables of contents, without the dots', () => {
+    const markdown = markdownOf((page) => {
+      page.text('1 Start . . . . . . . . . . 2', 50, 100).text('1.1 More . . . . . . . . . . 3', 65, 112)
+    })
+    expect(markdown).toBe('- 1 Start … 2\n  - 1.1 More … 3\n')
+  })
+})
+
+const BOLD = { isBold: true, font: 'F2' }
+const CODE = { isFixedPitch: true, font: 'F3', width: 24 }
+
+describe('marked words of a PDF', () => {
+  it('are bold, italic or code within running text', () => {
+    const markdown = markdownOf((page) => {
+      page.text('one', 50, 100).text('two', 68, 100, BOLD).text('three', 86, 100).text('four', 114, 100, CODE)
+      page.text('five', 141, 100, { isItalic: true }).text('six and seven', 164, 100)
+    })
+    expect(markdown).toBe('one **two** three `four` *five* six and seven\n')
+  })
+
+  it('are one piece over a line end', () => {
+    const markdown = markdownOf((page) => {
+      page.text('this begins', 50, 100, { width: 100 }).text('bold', 155, 100, { ...BOLD, width: 295 })
+      page.text('words', 50, 112, BOLD).text('and ends', 78, 112)
+    })
+    expect(markdown).toBe('this begins **bold words** and ends\n')
+  })
+
+  it('are links where a link covers them, and only those', () => {
+    const markdown = markdownOf((page) => {
+      page.text('read the guide today', 50, 100).link(95, 90, 25, 13, 'https://example.org/guide')
+    })
+    expect(markdown).toBe('read the [guide](https://example.org/guide) today\n')
+  })
+
+  it('are bare addresses where the text is the address', () => {
+    const url = 'https://example.org/a_b'
+    const markdown = markdownOf((page) => page.text(`see ${url} now`, 50, 100).link(70, 90, url.length * 5, 13, url))
+    expect(markdown).toBe(`see <${url}> now\n`)
+  })
+
+  it('are raised and lowered where small text stands off the baseline', () => {
+    const markdown = markdownOf((page) => {
+      page.text('E = mc', 50, 100).text('2', 80.2, 96.5, { fontSize: 7 }).text('and H', 87, 100)
+      page.text('2', 112.2, 102, { fontSize: 7 }).text('O', 116, 100)
+    })
+    expect(markdown).toBe('E = mc<sup>2</sup> and H<sub>2</sub>O\n')
+  })
+
+  it('escape what would be Markdown', () => {
+    expect(markdownOf((page) => page.text('a *b* and <i> or snake_case', 50, 100))).toBe(
+      'a \\*b\\* and \\<i> or snake_case\n',
+    )
+  })
+})
+
+describe('code of a PDF', () => {
+  const LOOK = { isFixedPitch: true, font: 'F3', fontSize: 10 }
+  const at = (text: string): typeof LOOK & { width: number } => ({ ...LOOK, width: text.length * 6 })
+
+  it('is fenced, with its indentation and its blank lines', () => {
+    const markdown = markdownOf((page) => {
+      page.text('Look:', 50, 80).text('if x:', 60, 100, at('if x:')).text('return', 84, 112, at('return'))
+      page.text('done()', 60, 136, at('done()')).text('After it.', 50, 160)
+    })
+    expect(markdown).toBe('Look:\n\n```\nif x:\n    return\n\ndone()\n```\n\nAfter it.\n')
+  })
+
+  it('keeps the distance of its pieces', () => {
+    const markdown = markdownOf((page) => {
+      page.text('Options of the program:', 50, 80)
+      page.text('-a', 60, 100, at('-a')).text('all', 108, 100, at('all')).text('-b', 60, 112, at('-b'))
+    })
+    expect(markdown).toContain('```\n-a      all\n-b\n```')
+  })
+
+  it('has a fence longer than any in it', () => {
+    const markdown = markdownOf((page) => page.text('Text.', 50, 80).text('```', 50, 100, at('```')))
+    expect(markdown).toContain('````\n```\n````')
   })
 })

@@ -1,11 +1,55 @@
-import { isAligned } from './alignment.js'
-import { cellPieces, LEAST_CELL_GAP_EM } from './cell-pieces.js'
-import { type ColumnGap, columnsBetween, commonGaps, gapsOfRow } from './column-gaps.js'
 import type { Cell, Line, Table } from './layout-model.js'
-import { isLeaderLine } from './leaders.js'
+import { isLeaderLine } from './line-text.js'
 import { isListMark } from './list-markers.js'
-import { filledCount, groupRows } from './row-grouping.js'
-import { cellsOfRow } from './table-cells.js'
+import { RULE_TOLERANCE, type Stroke } from './ruled-grid.js'
+import {
+  baselines,
+  cellPieces,
+  cellsOfRow,
+  type Column,
+  type ColumnGap,
+  columnsBetween,
+  commonGaps,
+  filledCount,
+  findColumns,
+  gapsOfRow,
+  groupRows,
+  LEAST_CELL_GAP_EM,
+} from './table-cells.js'
+
+const LEAST_ALIGNED_SHARE = 0.6
+const ALIGNMENT_TOLERANCE = 2.5
+
+/** Starts, ends, middles or decimal points of the column's cells agree. */
+function isAligned(cells: readonly Cell[]): boolean {
+  const filled = cells.filter((cell) => cell.length > 0)
+  const edges = [
+    filled.map((cell) => cell[0]?.x1 ?? 0),
+    filled.map((cell) => cell.at(-1)?.x2 ?? 0),
+    filled.map((cell) => ((cell[0]?.x1 ?? 0) + (cell.at(-1)?.x2 ?? 0)) / 2),
+    filled.map((cell) => decimalPointOf(cell)),
+  ]
+  return edges.some((positions) => agreement(positions) >= filled.length * LEAST_ALIGNED_SHARE)
+}
+
+function decimalPointOf(cell: Cell): number {
+  const last = cell.at(-1)
+  if (last === undefined) return NaN
+  const point = last.text.search(/[.,]\d+\D*$/)
+  return point < 0 ? last.x2 : last.x1 + ((last.x2 - last.x1) * point) / last.text.length
+}
+
+/** How many of the positions lie within the tolerance of each other. */
+function agreement(positions: readonly number[]): number {
+  const sorted = positions.filter((position) => !Number.isNaN(position)).sort((a, b) => a - b)
+  let best = 0
+  let first = 0
+  for (const [index, position] of sorted.entries()) {
+    while (position - (sorted[first] ?? position) > ALIGNMENT_TOLERANCE * 2) first += 1
+    best = Math.max(best, index - first + 1)
+  }
+  return best
+}
 
 const LEAST_ROWS = 3
 /** In em: rows wider apart are two tables. */
@@ -95,12 +139,12 @@ function tableOf(rows: readonly (readonly Line[])[], gaps: readonly ColumnGap[],
   return { kind: 'table', page, rows: cells, ...extentOf(rows.flat()) }
 }
 
-export function isFilled(rows: readonly (readonly Cell[])[]): boolean {
+function isFilled(rows: readonly (readonly Cell[])[]): boolean {
   const filled = rows.reduce((sum, row) => sum + filledCount(row), 0)
   return filled >= rows.length * (rows[0]?.length ?? 0) * LEAST_FILLED_SHARE
 }
 
-export function extentOf(pieces: readonly Line[]): { x1: number; x2: number; top: number; bottom: number } {
+function extentOf(pieces: readonly Line[]): { x1: number; x2: number; top: number; bottom: number } {
   return {
     x1: pieces.reduce((least, piece) => Math.min(least, piece.x1), Infinity),
     x2: pieces.reduce((most, piece) => Math.max(most, piece.x2), -Infinity),
@@ -110,7 +154,108 @@ export function extentOf(pieces: readonly Line[]): { x1: number; x2: number; top
 }
 
 /** Most cells as long as lines of a text: columns of prose that nothing else told apart. */
-export function isProse(rows: readonly (readonly Line[])[]): boolean {
+function isProse(rows: readonly (readonly Line[])[]): boolean {
   const long = rows.filter((row) => row.filter((piece) => piece.text.length > PROSE_LENGTH).length > 1)
   return long.length * 2 > rows.length
+}
+
+const MOST_HEAD_LINES = 4
+
+/** Tables between horizontal rules alone: three as in books, or one below each row. */
+export function takeOpenTables(pieces: readonly Line[], rules: readonly Stroke[], page: number): [Table[], Line[]] {
+  const tables: Table[] = []
+  let rest = [...pieces]
+  for (const stack of stacksOf(rules)) {
+    for (const bands of tabularBands(rest, stack)) {
+      const table = tableOfBands(bands, page)
+      if (table === undefined) continue
+      tables.push(table)
+      const taken = new Set(bands.flatMap((band) => band.pieces))
+      rest = rest.filter((piece) => !taken.has(piece))
+    }
+  }
+  return [tables, rest]
+}
+
+interface Band {
+  readonly top: number
+  readonly bottom: number
+  readonly pieces: readonly Line[]
+  readonly rows: readonly (readonly Line[])[]
+}
+
+/** Rules of the same extent, from the top. */
+function stacksOf(rules: readonly Stroke[]): Stroke[][] {
+  const stacks = new Map<string, Stroke[]>()
+  for (const rule of [...rules].sort((a, b) => a.at - b.at)) {
+    const key = `${String(Math.round(rule.from / 5))} ${String(Math.round(rule.to / 5))}`
+    const stack = stacks.get(key)
+    if (stack === undefined) stacks.set(key, [rule])
+    else stack.push(rule)
+  }
+  return [...stacks.values()].filter((stack) => stack.length > 1 && stack.length < 300).slice(0, 50)
+}
+
+/** Neighbouring bands between rules that hold cells, not prose. */
+function tabularBands(pieces: readonly Line[], stack: readonly Stroke[]): Band[][] {
+  const [edge] = stack
+  if (edge === undefined) return []
+  const within = pieces.filter((piece) => piece.x1 > edge.from - 6 && piece.x2 < edge.to + 6)
+  const groups: Band[][] = [[]]
+  for (const [index, rule] of stack.slice(1).entries()) {
+    const top = stack[index]?.at ?? rule.at
+    const inside = within.filter((piece) => piece.y > top && piece.y < rule.at + RULE_TOLERANCE)
+    const band = { top, bottom: rule.at, pieces: inside, rows: baselines(inside).map((row) => cellPieces(row)) }
+    if (inside.length === 0 && rule.at - top < 8) continue
+    if (isTabular(band)) groups.at(-1)?.push(band)
+    else groups.push([])
+  }
+  return groups.filter((group) => group.length > 0)
+}
+
+function isTabular({ rows }: Band): boolean {
+  const multiple = rows.filter((row) => row.length > 1).length
+  const code = rows.filter((row) => row.every((piece) => piece.isFixedPitch)).length
+  return multiple > 0 && multiple >= rows.length * 0.34 && code * 2 <= rows.length && !isProse(rows)
+}
+
+function tableOfBands(bands: readonly Band[], page: number): Table | undefined {
+  const rows = bands.flatMap((band) => band.rows)
+  const size = rows[0]?.[0]?.size ?? 10
+  const columns = findColumns(rows, size * LEAST_CELL_GAP_EM * 0.9)
+  if (columns.length < 2 || isCrossed(rows, columns)) return undefined
+  const cells = rowsOfBands(bands, columns)
+  if (cells.length < 2 || !isFilled(cells)) return undefined
+  return {
+    kind: 'table',
+    page,
+    rows: cells,
+    ...extentOf(rows.flat()),
+    top: bands[0]?.top ?? 0,
+    bottom: bands.at(-1)?.bottom ?? 0,
+  }
+}
+
+/** Lines of prose run over the columns that a few aligned ones among them would make. */
+function isCrossed(rows: readonly (readonly Line[])[], columns: readonly Column[]): boolean {
+  const crossing = rows.filter(([first, second]) => {
+    if (first === undefined || second !== undefined) return false
+    return columns.filter((column) => column.x1 < first.x2 && column.x2 > first.x1).length > 1
+  })
+  return crossing.length > rows.length * 0.2
+}
+
+function rowsOfBands(bands: readonly Band[], columns: readonly Column[]): Cell[][] {
+  const lineCount = bands.reduce((sum, band) => sum + band.rows.length, 0)
+  const isRulePerRow = bands.length >= 3 && bands.length * 2 >= lineCount
+  return bands.flatMap((band, index) => {
+    const lines = band.rows.map((row) => ({
+      y: row[0]?.y ?? 0,
+      size: row[0]?.size ?? 10,
+      cells: cellsOfRow(row, columns),
+    }))
+    const isHead = index === 0 && bands.length > 1 && lines.length <= MOST_HEAD_LINES
+    if (!isHead && !isRulePerRow) return groupRows(lines)
+    return [columns.map((_, column) => lines.flatMap((line) => line.cells[column] ?? []))]
+  })
 }

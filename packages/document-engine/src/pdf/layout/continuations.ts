@@ -1,8 +1,7 @@
-import { hasRoomFor } from './breaks.js'
-import { CAPTION_PATTERN } from './captions.js'
-import { endsSentence, firstCharacter, isLowerCase } from './characters.js'
+import { hasRoomFor } from './blocks.js'
 import { sizeClass } from './document-style.js'
 import type { Block, CodeBlock, Region, TableBlock, TextBlock } from './layout-model.js'
+import { CAPTION_PATTERN, endsSentence, firstCharacter, isLowerCase } from './line-text.js'
 
 const INDENT_EM = 0.8
 /** Notes, tables and captions that may stand between the halves of a paragraph. */

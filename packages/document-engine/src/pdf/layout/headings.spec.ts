@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { PageMaker, markdownOf, proseLines, type RunLook } from '../../../../../test/support/pdf-pages.js'
+import { markdownOf, PageMaker, proseLines, type RunLook } from '../../../../../test/support/pdf-files.js'
 import { pagesToMarkdown } from './pages-to-markdown.js'
 
 const BOLD = { isBold: true, font: 'F2' }

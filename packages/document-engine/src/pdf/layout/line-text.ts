@@ -1,4 +1,61 @@
-import { firstCharacter, isCjk, isLowerCase, lastCharacter } from './characters.js'
+import type { Line } from './layout-model.js'
+
+/** What begins the words below a table or a picture, and is no heading. */
+export const CAPTION_PATTERN = /^(?:table|figure|fig\.|listing|algorithm|tabelle|abbildung|tableau|表|图|圖|図)\s*\d/iu
+
+const CJK_PATTERN =
+  /[\u2e80-\u303f\u3040-\u30ff\u31c0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef]|[\u{20000}-\u{3ffff}]/u
+const RTL_PATTERN = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u
+const LETTER_PATTERN = /\p{L}/u
+
+/** Scripts that set no blank between words; Hangul does. */
+export function isCjk(character: string): boolean {
+  return character !== '' && CJK_PATTERN.test(character)
+}
+
+export function isRightToLeft(text: string): boolean {
+  return RTL_PATTERN.test(text)
+}
+
+export function hasLetter(text: string): boolean {
+  return LETTER_PATTERN.test(text)
+}
+
+export function firstCharacter(text: string): string {
+  return /^./su.exec(text)?.[0] ?? ''
+}
+
+export function lastCharacter(text: string): string {
+  return /.$/su.exec(text.slice(-2))?.[0] ?? ''
+}
+
+export function isLowerCase(character: string): boolean {
+  return /^\p{Ll}$/u.test(character)
+}
+
+/** The sentence or the clause ends here, closing quotes and brackets passed over. */
+export function endsSentence(text: string): boolean {
+  return /[.!?:;…。！？：；．][\u0022\u0027\u2019\u201d\u00bb)\]」』）〉》】]*$/u.test(text)
+}
+
+const LEADER_LINE_PATTERN = /(?:\. ?){4}\s?[\w-]{0,8}$/
+/** As much of the end of a line as the pattern can take. */
+const LEADER_LINE_CHARACTERS = 17
+
+/** Dots lead to a page number: an entry of a table of contents or of an index. */
+export function isLeaderLine(line: Line): boolean {
+  return LEADER_LINE_PATTERN.test(line.text.slice(-LEADER_LINE_CHARACTERS))
+}
+
+/** The same without dots, as chapters stand among sections: a number, a title, a page number. */
+export function isBareEntry(line: Line): boolean {
+  return /^(?:\d{1,3}(?:\.\d{1,3})*\.?|[A-Z]|[IVX]{1,5})\s.{2,}\s\d{1,4}$/u.test(line.text) && line.spans.length > 2
+}
+
+/** The dots as one sign. */
+export function withoutLeaders(text: string): string {
+  return text.replace(/(?:\s?\.){4,}\s*/g, ' … ').trim()
+}
 
 const SOFT_HYPHEN = '\u00ad'
 /** Prefixes whose compounds keep their hyphen when the document shows neither form. */

@@ -1,5 +1,5 @@
 import type { Line, Marker, Span } from './layout-model.js'
-import { makeLine } from './line-maker.js'
+import { makeLine } from './lines.js'
 
 /** Private-use characters are what symbol fonts leave of their bullets. */
 const CERTAIN_BULLETS = '•‣◦▪▫●○■□◆◇➢➤►▶✓✔❖∙⁃\uf0b7\uf0a7\uf0d8\uf076\uf0fc\uf0a8\u2751\u25aa\u25cf'

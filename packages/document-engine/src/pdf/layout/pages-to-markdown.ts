@@ -1,21 +1,42 @@
 import { blocksOf } from './blocks.js'
+import { takeOpenTables } from './borderless-tables.js'
 import { joinContinuations } from './continuations.js'
 import { documentStyle } from './document-style.js'
-import { withoutDropCaps } from './drop-caps.js'
 import { withoutRunningHeads } from './headers-footers.js'
 import { headingLevels } from './headings.js'
-import type { Line, PageItem, Table } from './layout-model.js'
+import type { Line, OutlineEntry, PageItem, PageRemark, PdfPage, Table } from './layout-model.js'
 import { piecesOf } from './lines.js'
-import { takeOpenTables } from './open-tables.js'
-import type { OutlineEntry, PageRemark, PdfPage } from './pdf-page.js'
-import { withColumnEdges } from './region-edges.js'
-import { regionsOf } from './regions.js'
+import { regionsOf, withColumnEdges } from './reading-order.js'
 import { renderBlocks } from './render.js'
-import { type Stroke, strokesOf } from './rule-geometry.js'
-import { gridsOf } from './ruled-grid.js'
+import { gridsOf, type Stroke, strokesOf } from './ruled-grid.js'
 import { takeRuledTables } from './ruled-tables.js'
-import { sanePage } from './sane-page.js'
-import { spansOf } from './spans.js'
+import { spansOf, withoutDropCaps } from './spans.js'
+
+/** In points; the largest page of the format has 14,400. Beyond it numbers are broken, and lose their decimals. */
+const FURTHEST = 1_000_000
+const LARGEST_SIZE = 10_000
+
+/** The page without runs, rules and links that stand nowhere, have no size or no text. */
+function sanePage(page: PdfPage): PdfPage {
+  return {
+    ...page,
+    height: isPlace(page.height) ? page.height : 0,
+    runs: page.runs.filter(
+      (run) =>
+        isPlace(run.x, run.y, run.width) &&
+        run.width >= 0 &&
+        run.fontSize > 0.01 &&
+        run.fontSize < LARGEST_SIZE &&
+        run.text.trim() !== '',
+    ),
+    rules: page.rules.filter((rule) => isPlace(rule.x1, rule.x2, rule.y1, rule.y2)),
+    links: page.links.filter((link) => isPlace(link.x, link.y, link.width, link.height)),
+  }
+}
+
+function isPlace(...values: readonly number[]): boolean {
+  return values.every((value) => Math.abs(value) <= FURTHEST)
+}
 
 interface ReadPage {
   readonly number: number

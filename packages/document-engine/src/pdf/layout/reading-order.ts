@@ -1,5 +1,144 @@
-import { GutterSide, LEAST_LINES_BESIDE } from './gutter-side.js'
-import { middleOf, type PageItem } from './layout-model.js'
+import { findAlignedTables } from './borderless-tables.js'
+import { type Line, middleOf, type PageItem, type Region } from './layout-model.js'
+import { firstCharacter, isCjk, isLeaderLine, isLowerCase } from './line-text.js'
+import { mergeLines } from './lines.js'
+import { baselines } from './table-cells.js'
+
+const LEAST_LINES_BESIDE = 3
+
+/** What stands on one side of a gutter, added from the top. */
+class GutterSide {
+  x1 = Infinity
+  x2 = -Infinity
+  top = Infinity
+  bottom = -Infinity
+  rows = 0
+  size = 10
+  private inked = 0
+  private characters = 0
+  private lines = 0
+  private lowerCaseStarts = 0
+  private closeRows = 0
+  private tables = 0
+  private fixedPitchLines = 0
+  private lastMiddle = -Infinity
+
+  add(item: PageItem): void {
+    const middle = middleOf(item)
+    if (item.kind === 'line') this.addLine(item, middle)
+    else this.tables += 1
+    this.lastMiddle = Math.max(this.lastMiddle, middle)
+    this.x1 = Math.min(this.x1, item.x1)
+    this.x2 = Math.max(this.x2, item.x2)
+    this.top = Math.min(this.top, item.top)
+    this.bottom = Math.max(this.bottom, item.bottom)
+  }
+
+  private addLine(line: Line, middle: number): void {
+    const distance = middle - this.lastMiddle
+    const isLeader = isLeaderLine(line)
+    if (distance > line.size * 0.5) {
+      this.rows += 1
+      if (distance < line.size * 1.7 || isLeader) this.closeRows += 1
+    }
+    this.size = line.size
+    this.inked += line.x2 - line.x1
+    this.characters += line.text.length
+    this.lines += 1
+    const first = firstCharacter(line.text)
+    if (isLowerCase(first) || isCjk(first) || isLeader) this.lowerCaseStarts += 1
+    if (line.isFixedPitch && !isLeader) this.fixedPitchLines += 1
+  }
+
+  /** Lines fill the side, follow closely, and often begin in the middle of a sentence. */
+  isProse(): boolean {
+    if (this.lines === 0) return this.tables > 0
+    const isLong = this.characters / this.lines >= 12
+    const isFilled = this.inked >= this.rows * (this.x2 - this.x1) * 0.52
+    return isLong && isFilled && this.isClose() && this.lowerCaseStarts >= this.lines * 0.15
+  }
+
+  isTall(): boolean {
+    return this.rows >= LEAST_LINES_BESIDE || this.tables > 0
+  }
+
+  isCode(): boolean {
+    return this.fixedPitchLines * 2 > this.lines
+  }
+
+  isDense(): boolean {
+    return this.isClose() && this.characters / Math.max(1, this.rows) >= 5 && this.lines <= this.rows * 1.5
+  }
+
+  private isClose(): boolean {
+    return this.closeRows >= this.rows * 0.5
+  }
+}
+
+/** In points: a list stands at most so far inside its column. */
+const MOST_INDENT = 60
+/** A column's edge is believed over the region's own when so many times more lines keep it. */
+const LEAST_WEIGHT_RATIO = 4
+
+interface WeightedEdge {
+  readonly at: number
+  weight: number
+}
+
+/**
+ * Edges of the column each region stands in: a region that holds nothing but a list, or two short lines, does not show
+ * them, but its like on other pages do.
+ */
+export function withColumnEdges(regions: readonly Region[]): Region[] {
+  const lefts = edges(regions.map((region) => [region.left, linesIn(region)]))
+  const withLeft = regions.map((region) => ({ ...region, left: leftEdge(region, lefts) }))
+  const byLeft = new Map<number, Region[]>()
+  for (const region of withLeft) {
+    const key = Math.round(region.left / 2)
+    byLeft.set(key, [...(byLeft.get(key) ?? []), region])
+  }
+  const rights = new Map([...byLeft].map(([key, group]) => [key, commonRight(group)]))
+  return withLeft.map((region) => {
+    const right = rights.get(Math.round(region.left / 2)) ?? region.right
+    return { ...region, right: Math.max(region.right, right) }
+  })
+}
+
+function linesIn(region: Region): number {
+  return region.items.filter((item) => item.kind === 'line').length
+}
+
+function edges(pairs: readonly (readonly [number, number])[]): WeightedEdge[] {
+  const found: WeightedEdge[] = []
+  for (const [at, weight] of [...pairs].sort((a, b) => a[0] - b[0])) {
+    const last = found.at(-1)
+    if (last !== undefined && at - last.at < 2) last.weight += weight
+    else found.push({ at, weight })
+  }
+  return found
+}
+
+function leftEdge(region: Region, lefts: readonly WeightedEdge[]): number {
+  const own = lefts.findLast((edge) => edge.at <= region.left)
+  let best = own
+  for (const edge of lefts) {
+    if (edge.at > region.left || edge.at < region.left - MOST_INDENT) continue
+    if (edge.weight > (best?.weight ?? 0) && edge.weight >= (own?.weight ?? 0) * LEAST_WEIGHT_RATIO) best = edge
+  }
+  return best === own ? region.left : (best?.at ?? region.left)
+}
+
+/** The right edge that half of the lines do not pass. */
+function commonRight(group: readonly Region[]): number {
+  const sorted = [...group].sort((a, b) => a.right - b.right)
+  const half = sorted.reduce((sum, region) => sum + linesIn(region), 0) / 2
+  let lines = 0
+  for (const region of sorted) {
+    lines += linesIn(region)
+    if (lines >= half) return region.right
+  }
+  return -Infinity
+}
 
 const MOST_DEPTH = 12
 /** Beyond it a page is no text, and looking for gutters is not worth the time. */
@@ -8,7 +147,7 @@ const GUTTER_STEPS = 160
 const LEAST_GUTTER_EM = 0.75
 
 /** The items in the order of reading, one list for each stretch of a column. */
-export function readingOrder(items: readonly PageItem[]): PageItem[][] {
+function readingOrder(items: readonly PageItem[]): PageItem[][] {
   const sorted = [...items].sort((a, b) => middleOf(a) - middleOf(b))
   return cut(sorted, 0)
 }
@@ -84,4 +223,45 @@ function isPairOfColumns(left: GutterSide, right: GutterSide): boolean {
   if (left.isProse() && right.isProse()) return true
   const isWide = right.x1 - left.x2 > 1.2 * left.size && Math.min(left.rows, right.rows) >= 5
   return isWide && ((left.isProse() && right.isDense()) || (right.isProse() && left.isDense()))
+}
+
+/** Stretches of columns in the order of reading, with whole lines and all tables. */
+export function regionsOf(items: readonly PageItem[], page: number): Region[] {
+  return readingOrder(items).map((column) => regionOf(column, page))
+}
+
+function regionOf(column: readonly PageItem[], page: number): Region {
+  const tables = column.filter((item) => item.kind === 'table')
+  const rows = baselines(column.filter((item) => item.kind === 'line'))
+  const items: PageItem[] = [...tables]
+  for (const stretch of stretchesBetween(rows, tables)) {
+    for (const found of findAlignedTables(stretch, page)) {
+      items.push('kind' in found ? found : mergeLines(found))
+    }
+  }
+  items.sort((a, b) => a.top - b.top)
+  const lines = items.filter((item) => item.kind === 'line')
+  return { page, items, ...edgesOf(lines.length === 0 ? items : lines) }
+}
+
+/** Aligned tables do not run over tables with rules. */
+function stretchesBetween(rows: readonly Line[][], tables: readonly PageItem[]): Line[][][] {
+  const stops = tables.map((table) => table.top).sort((a, b) => a - b)
+  const stretches: Line[][][] = [[]]
+  let next = 0
+  for (const row of rows) {
+    const y = row[0]?.y ?? 0
+    if (y > (stops[next] ?? Infinity)) {
+      stretches.push([])
+      while (y > (stops[next] ?? Infinity)) next += 1
+    }
+    stretches.at(-1)?.push(row)
+  }
+  return stretches
+}
+
+function edgesOf(items: readonly PageItem[]): { left: number; right: number } {
+  const lefts = items.map((item) => item.x1).sort((a, b) => a - b)
+  const rights = items.map((item) => item.x2).sort((a, b) => a - b)
+  return { left: lefts[0] ?? 0, right: rights.at(-1) ?? 0 }
 }

@@ -1,10 +1,131 @@
-import { codeMarkdown } from './code-markdown.js'
 import type { DocumentStyle } from './document-style.js'
-import { inlineMarkdown } from './inline.js'
-import type { Block, TextBlock } from './layout-model.js'
-import { ListNesting } from './list-markdown.js'
-import type { PageRemark } from './pdf-page.js'
-import { tableMarkdown } from './table-markdown.js'
+import { fenceFor, inlineMarkdown } from './inline.js'
+import type { Block, Cell, CodeBlock, Line, PageRemark, Table, TextBlock } from './layout-model.js'
+import { gapBetween } from './lines.js'
+
+const MOST_BLANK_LINES = 3
+const MOST_INDENT = 120
+
+/** Fenced code: indentation from where the lines begin, blank lines from the distance of baselines. */
+function codeMarkdown(block: CodeBlock, leading: number): string {
+  const advance = advanceOf(block.lines)
+  const left = block.lines.reduce((least, line) => Math.min(least, line.x1), Infinity)
+  const pitch = pitchOf(block.lines) ?? leading
+  const texts: string[] = []
+  let above: Line | undefined
+  for (const line of block.lines) {
+    const blank = above === undefined ? 0 : Math.round((line.y - above.y) / pitch) - 1
+    for (let count = 0; count < Math.min(blank, MOST_BLANK_LINES); count += 1) texts.push('')
+    const indent = Math.min(MOST_INDENT, Math.round((line.x1 - left) / advance))
+    texts.push((' '.repeat(indent) + codeText(line, advance)).trimEnd())
+    above = line
+  }
+  const text = texts.join('\n')
+  const fence = fenceFor(text, 3)
+  return `${fence}\n${text}\n${fence}`
+}
+
+/** Width of a character. */
+function advanceOf(lines: readonly Line[]): number {
+  const advances = lines
+    .flatMap((line) => line.spans)
+    .map((span) => (span.x2 - span.x1) / span.text.length)
+    .filter((advance) => advance > 0)
+    .sort((a, b) => a - b)
+  return advances[advances.length >>> 1] ?? 6
+}
+
+/** The least distance of baselines that comes more than once; the least one when none does. */
+function pitchOf(lines: readonly Line[]): number | undefined {
+  const distances = lines
+    .slice(1)
+    .map((line, index) => line.y - (lines[index]?.y ?? 0))
+    .filter((distance) => distance > sizeOf(lines) * 0.7)
+    .sort((a, b) => a - b)
+  return distances.find((distance, index) => (distances[index + 1] ?? Infinity) - distance < 0.6) ?? distances[0]
+}
+
+function sizeOf(lines: readonly Line[]): number {
+  return lines[0]?.size ?? 10
+}
+
+function codeText(line: Line, advance: number): string {
+  let text = ''
+  for (const [index, span] of line.spans.entries()) {
+    const before = line.spans[index - 1]
+    const gap = before === undefined ? 0 : Math.round(gapBetween(before, span) / advance)
+    text += ' '.repeat(Math.max(0, Math.min(gap, MOST_INDENT))) + span.text
+  }
+  return text.replaceAll('\u00a0', ' ').replaceAll('\u00ad', '-')
+}
+
+const TOLERANCE_EM = 0.6
+
+interface Level {
+  readonly indent: number
+  readonly textIndent: number
+  readonly style: string
+  /** Blanks in front of what stands below the item. */
+  readonly inset: number
+}
+
+/** Nesting of list items by how far their markers stand inside; a paragraph outside ends all lists. */
+class ListNesting {
+  private levels: Level[] = []
+
+  /** Blanks in front of the item. */
+  enter(block: TextBlock): string {
+    const { marker } = block
+    if (marker === undefined) return ''
+    const tolerance = TOLERANCE_EM * (block.lines[0]?.size ?? 10)
+    this.leave(block.indent, tolerance)
+    const last = this.levels.at(-1)
+    const isNested = last !== undefined && block.indent > last.indent + tolerance
+    if (!isNested && last !== undefined) this.levels.pop()
+    const outer = this.levels.at(-1)?.inset ?? 0
+    const inset = outer + marker.label.length + 1
+    this.levels.push({ indent: block.indent, textIndent: block.textIndent, style: marker.style, inset })
+    return ' '.repeat(outer)
+  }
+
+  /** Blanks in front of a paragraph that stands in an open item; undefined when it ends the list. */
+  insetOf(block: TextBlock): string | undefined {
+    const tolerance = TOLERANCE_EM * (block.lines[0]?.size ?? 10)
+    const [first, second] = block.lines
+    // A first line indented as far as the items' text does not make the paragraph a part of the item.
+    const isWholly = first === undefined || second === undefined || second.x1 > first.x1 - tolerance
+    if (!isWholly) return undefined
+    const level = this.levels.findLast((one) => Math.abs(one.textIndent - block.indent) < tolerance)
+    return level === undefined || level.textIndent < tolerance ? undefined : ' '.repeat(level.inset)
+  }
+
+  end(): void {
+    this.levels = []
+  }
+
+  get isOpen(): boolean {
+    return this.levels.length > 0
+  }
+
+  private leave(indent: number, tolerance: number): void {
+    while (this.levels.length > 1 && (this.levels.at(-1)?.indent ?? 0) > indent + tolerance) this.levels.pop()
+  }
+}
+
+/** A GFM table; its first row is the head. */
+function tableMarkdown(table: Table, style: DocumentStyle): string {
+  const columns = table.rows.reduce((most, row) => Math.max(most, row.length), 0)
+  const rows = table.rows.map((row, index) => rowMarkdown(row, columns, style, index === 0))
+  const [head = '', ...body] = rows
+  return [head, `|${' --- |'.repeat(columns)}`, ...body].join('\n')
+}
+
+function rowMarkdown(row: readonly Cell[], columns: number, style: DocumentStyle, isHead: boolean): string {
+  const cells = Array.from({ length: columns }, (_, index) =>
+    inlineMarkdown(row[index] ?? [], style, { isPlain: isHead, isLineStart: false }).replace(/(?<!\\)\|/g, '\\|'),
+  )
+  return `| ${cells.join(' | ')} |`
+}
 
 /**
  * Markdown of the blocks, with a line `<!-- page N -->` in front of the first one that begins on page N, and the remarks

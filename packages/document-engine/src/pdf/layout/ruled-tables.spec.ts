@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { markdownOf, proseLines } from '../../../../../test/support/pdf-pages.js'
+import { markdownOf, proseLines } from '../../../../../test/support/pdf-files.js'
 
 const XS = [50, 150, 250]
 const FOUR_ROWS = [

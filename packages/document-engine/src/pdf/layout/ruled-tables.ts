@@ -1,7 +1,6 @@
-import { cellLines } from './cell-lines.js'
 import type { Cell, Line, Span, Table } from './layout-model.js'
-import { indexAbove, RULE_TOLERANCE } from './rule-geometry.js'
-import { type Grid, isDrawn } from './ruled-grid.js'
+import { type Grid, indexAbove, isDrawn, RULE_TOLERANCE } from './ruled-grid.js'
+import { cellLines } from './table-cells.js'
 
 const LEAST_FILLED_SHARE = 0.3
 /** Of one page; a drawing may hold thousands of small grids. */

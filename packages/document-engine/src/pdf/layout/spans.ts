@@ -1,6 +1,109 @@
-import type { Span } from './layout-model.js'
-import type { LinkArea, PdfPage, TextRun } from './pdf-page.js'
-import { TextRuler } from './text-ruler.js'
+import type { LinkArea, PdfPage, Span, TextRun } from './layout-model.js'
+
+const LEAST_SIZE_RATIO = 1.8
+const MOST_LINES = 6
+/** A page with more large single letters is no page of prose. */
+const MOST_CAPS = 20
+
+/** Puts the large first letter of a chapter back in front of the word it begins. */
+export function withoutDropCaps(spans: readonly Span[]): Span[] {
+  let all = [...spans]
+  const caps = all.filter((span) => /^[“"'«]?\p{Lu}$/u.test(span.text.trim()))
+  const size = usualSize(all)
+  for (const cap of caps.filter((span) => span.size >= size * LEAST_SIZE_RATIO).slice(0, MOST_CAPS)) {
+    const beside = all.filter((span) => isBeside(span, cap, size)).sort((a, b) => a.y - b.y)
+    const [first] = beside
+    if (first === undefined || beside.length < 2 || beside.length > MOST_LINES) continue
+    if (Math.abs(first.y - first.size - (cap.y - cap.size)) > cap.size * 0.5) continue
+    const others = new Set(beside.slice(1))
+    all = all.map((span) => {
+      if (span === cap) return { ...first, text: cap.text.trim(), x1: cap.x1, x2: first.x1 }
+      return others.has(span) ? { ...span, x1: cap.x1 } : span
+    })
+  }
+  return all
+}
+
+/** The first pieces of the lines that stand next to the letter. */
+function isBeside(span: Span, cap: Span, size: number): boolean {
+  const gap = span.x1 - cap.x2
+  const isNext = gap > -2 && gap < span.size * 1.2 && span.size < size * 1.3
+  return span !== cap && isNext && span.y > cap.y - cap.size && span.y <= cap.y + span.size * 0.3
+}
+
+function usualSize(spans: readonly Span[]): number {
+  const charactersBySize = new Map<number, number>()
+  let best = 0
+  for (const span of spans) {
+    const characters = (charactersBySize.get(span.size) ?? 0) + span.text.length
+    charactersBySize.set(span.size, characters)
+    if (characters > (charactersBySize.get(best) ?? 0)) best = span.size
+  }
+  return best
+}
+
+/** Finds the words of a run that an area covers; the run tells only its whole width. */
+class TextRuler {
+  /** Ends of the characters, in shares of the width. */
+  private readonly ends: Float64Array
+
+  constructor(private readonly run: TextRun) {
+    this.ends = new Float64Array(run.text.length)
+    let sum = 0
+    for (let at = 0; at < run.text.length; at += 1) {
+      sum += run.isFixedPitch ? 1 : relativeWidth(run.text[at] ?? '')
+      this.ends[at] = sum
+    }
+  }
+
+  /** Index of the character an area begins with that begins at `x`: the start of a word, when one is near. */
+  startAt(x: number): number {
+    return this.nearestEdge(x, (before, after) => /[\s(["“‘/]/.test(before) && /\S/.test(after))
+  }
+
+  /** Index behind the last character of an area that ends at `x`: the end of a word, when one is near. */
+  endAt(x: number): number {
+    return this.nearestEdge(x, (before, after) => /\S/.test(before) && /[\s\p{P}]/u.test(after))
+  }
+
+  private nearestEdge(x: number, isEdge: (before: string, after: string) => boolean): number {
+    const { text } = this.run
+    const exact = this.charactersUntil(x)
+    if (exact <= 0.6) return 0
+    if (exact >= text.length - 0.6) return text.length
+    const reach = Math.min(8, 2 + text.length * 0.04)
+    let best = Math.round(exact)
+    let bestDistance = Infinity
+    for (let at = Math.max(1, Math.floor(exact - reach)); at <= Math.min(text.length - 1, exact + reach); at += 1) {
+      const distance = Math.abs(at - exact)
+      if (distance < bestDistance && isEdge(text[at - 1] ?? '', text[at] ?? '')) [best, bestDistance] = [at, distance]
+    }
+    return best
+  }
+
+  /** Left of `x`, with fractions. */
+  private charactersUntil(x: number): number {
+    const { run, ends } = this
+    const target = run.width <= 0 ? 0 : ((x - run.x) / run.width) * (ends.at(-1) ?? 0)
+    let low = 0
+    let high = ends.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((ends[middle] ?? Infinity) < target) low = middle + 1
+      else high = middle
+    }
+    const start = ends[low - 1] ?? 0
+    const end = ends[low] ?? start
+    return end > start ? low + Math.max(0, target - start) / (end - start) : low
+  }
+}
+
+/** Roughly, as most proportional fonts have it. */
+function relativeWidth(character: string): number {
+  if (/[iljtfrI.,;:'|!()[\]\s-]/.test(character)) return 0.55
+  if (/[mwMW@%—…]/.test(character)) return 1.5
+  return /[A-Z]/.test(character) ? 1.25 : 1
+}
 
 const SLICE_HEIGHT = 24
 /** A drawn picture of text may be cut into absurd numbers of links; each run looks at this many at most. */
