@@ -6,7 +6,6 @@ import type { Query } from '../core/query.js'
 import type { Call } from '../core/request-context.js'
 import { ApiChatErrors } from '../dialects/error-docs.js'
 import { CurrentCall } from '../server/json-request.js'
-import { StoredUsageReports } from '../usage/usage-reports.js'
 import {
   assertKnown,
   cursorOf,
@@ -19,6 +18,7 @@ import {
   UsageRecordsDto,
   UsageSumsDto,
 } from '../usage/usage.dto.js'
+import { UsageReports } from '../usage/usage.repository.js'
 
 /** Three months, however they fall: what a report has to look through must have an end. */
 const LONGEST_PERIOD_MS = 92 * DAY_MS
@@ -26,7 +26,7 @@ const LONGEST_PERIOD_MS = 92 * DAY_MS
 /** What a caller may know of its own usage, and of nobody else's. */
 @Injectable()
 export class UsageService {
-  constructor(private readonly reports: StoredUsageReports) {}
+  constructor(private readonly reports: UsageReports) {}
 
   /** Rejects with `invalid_request`, naming the parameter, and as `UsageReports` does. */
   async sums(query: Query, call: Call): Promise<UsageSumsDto> {

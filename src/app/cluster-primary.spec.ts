@@ -1,17 +1,16 @@
 import { execFileSync, spawn } from 'node:child_process'
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
-import { closeSync, constants, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
-import { dirname, join, relative } from 'node:path'
+import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { setTimeout as passTime } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { deserialize, serialize } from 'node:v8'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { Counter, Gauge } from 'prom-client'
-import ts from 'typescript'
 import { ConfigStore, handedOver } from '../config/config-store.js'
 import { parseConfig } from '../config/load-config.js'
 import type { GatewayConfig } from '../config/settings.js'
@@ -240,11 +239,12 @@ describe('cluster primary', () => {
 })
 
 describe('worker lines', () => {
-  const SOURCES = fileURLToPath(new URL('../', import.meta.url))
+  /** The built log writer: Node runs no sources. */
+  const LOG_WRITER = new URL('../../dist/observability/log-writer.js', import.meta.url)
 
   /** Each line says how long it is, most are short, some longer than any pipe takes at once. */
   const WRITER = `
-import { BatchedOutput } from './observability/batched-output.js'
+import { BatchedOutput } from '${LOG_WRITER.href}'
 const output = new BatchedOutput(1)
 const [writer] = process.argv.slice(1)
 let count = 0
@@ -263,22 +263,10 @@ const timer = setInterval(() => {
   beforeAll(() => {
     directory = mkdtempSync(join(tmpdir(), 'worker-lines-'))
     writeFileSync(join(directory, 'package.json'), '{"type":"module"}')
-    build(join(SOURCES, 'observability/batched-output.ts'))
   })
   afterAll(() => {
     rmSync(directory, { recursive: true })
   })
-
-  /** Writes a module, and those of ours that it imports, as JavaScript to the same places below `directory`. */
-  function build(source: string): void {
-    const { outputText } = ts.transpileModule(readFileSync(source, 'utf8'), {
-      compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext },
-    })
-    const target = join(directory, relative(SOURCES, source).replace(/\.ts$/, '.js'))
-    mkdirSync(dirname(target), { recursive: true })
-    writeFileSync(target, outputText)
-    for (const [, path] of outputText.matchAll(/from '(\.[^']+)\.js'/g)) build(join(dirname(source), `${path}.ts`))
-  }
 
   /** Reads a pipe a little at a time, so that it is full nearly always; resolves with everything before the end mark. */
   async function readSlowly(readEnd: number): Promise<string> {

@@ -11,7 +11,7 @@ import { WorkerSocket } from './embedded-worker.js'
 describe('embedded worker', () => {
   jest.setTimeout(STORE_START_MS)
 
-  const FILE = fileURLToPath(new URL('../common/database/embedded/postgres.worker.mjs', import.meta.url))
+  const FILE = fileURLToPath(new URL('./postgres.worker.mjs', import.meta.url))
 
   /** The worker as it is, on a disk that is watched: [0] counts, and once [1] is set no `fsync` succeeds any more. */
   const WATCHED = `

@@ -95,7 +95,7 @@ export class WorkerSocket extends Duplex {
   }
 }
 
-const FILE = fileURLToPath(new URL('../common/database/embedded/postgres.worker.mjs', import.meta.url))
+const FILE = fileURLToPath(new URL('./postgres.worker.mjs', import.meta.url))
 const READY = 'ready'
 const CLOSE = 'close'
 /** A clean end takes a fraction of a second; without it the next start replays what was written, and loses nothing. */

@@ -86,8 +86,7 @@ export class StoredUsageReports extends UsageReports {
     })
   }
 
-  /** One caller's records, newest first. Rejects as `sums` does. */
-  list(page: UsagePage): Promise<readonly UsageRecord[]> {
+  override list(page: UsagePage): Promise<readonly UsageRecord[]> {
     return this.report(page.ownerId, () => this.records.list(page))
   }
 

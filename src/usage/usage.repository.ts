@@ -33,7 +33,7 @@ export interface UsageSum {
   readonly cost: string
 }
 
-/** Sums of the usage records; the token under which an operator's part injects them. `UsageModule` exports it. */
+/** Sums of the usage records; the token under which controllers' services inject them. `UsageModule` exports it. */
 export abstract class UsageReports {
   /**
    * The sums, in the order of their groups, including what this process has not written yet. Rejects with `invalid_request`
@@ -41,6 +41,9 @@ export abstract class UsageReports {
    * while a caller has a report made already, or while all places for reports are taken.
    */
   abstract sums(question: UsageQuestion): Promise<readonly UsageSum[]>
+
+  /** One caller's records, newest first. Rejects as `sums` does. */
+  abstract list(page: UsagePage): Promise<readonly UsageRecord[]>
 }
 
 /** The place of a record in the order of a list: newest first. */

@@ -215,7 +215,7 @@ describe('process refusals', () => {
 })
 
 describe('process migrate', () => {
-  const MIGRATE = fileURLToPath(new URL('../../src/migrate.js', import.meta.url))
+  const MIGRATE = fileURLToPath(new URL('../../dist/migrate.js', import.meta.url))
 
   interface Run {
     readonly code: number | string | null | undefined

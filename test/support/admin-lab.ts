@@ -46,7 +46,7 @@ export function adminCaller(url: string, adminKey = ADMIN_KEY): AdminCaller {
   }
 }
 
-const KEYS = fileURLToPath(new URL('../../src/keys-cli.js', import.meta.url))
+const KEYS = fileURLToPath(new URL('../../dist/keys-cli.js', import.meta.url))
 
 /** How it ended, and everything it said. */
 export type KeysRun = Pick<Exit, 'output' | 'errors'> & { readonly code: unknown }

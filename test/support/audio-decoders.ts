@@ -11,7 +11,7 @@ import { SpooledFile } from '../../src/core/spooled-file.js'
 import { adtsFrames, AudioFault, flacFrames, type FramedAudio, mp3Frames, readMp3Head } from './audio-frames.js'
 import { oggOpusStream } from './ogg-pages.js'
 
-const FIXTURES = new URL('../../src/audio/inspection/fixtures/', import.meta.url)
+const FIXTURES = new URL('../../src/audio/fixtures/', import.meta.url)
 
 /** One of the recordings beside the inspector. */
 export const sample = (name: string): Buffer => readFileSync(new URL(name, FIXTURES))

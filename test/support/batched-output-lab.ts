@@ -1,19 +1,12 @@
 import { type ChildProcess, execFileSync, spawn, type StdioOptions } from 'node:child_process'
-import { closeSync, constants, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
-import ts from 'typescript'
 
-/** What the processes run: the output, and what it imports. */
-const SOURCES = [
-  'observability/batched-output',
-  'observability/batched-output-lines',
-  'observability/full-pipe',
-  'errors/system-error',
-]
+/** The built log writer: Node runs no sources. */
+const LOG_WRITER = new URL('../../dist/observability/log-writer.js', import.meta.url)
 
 /** More than any pipe takes at once. */
 export const MANY_LINES = Array.from({ length: 3000 }, (_, index) => `${index} ${'x'.repeat(100)} é\n`)
@@ -52,14 +45,7 @@ export class BatchedOutputLab {
   private outputs = 0
 
   constructor() {
-    const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext }
     writeFileSync(join(this.directory, 'package.json'), '{"type":"module"}')
-    for (const name of SOURCES) {
-      const source = fileURLToPath(new URL(`../../src/common/${name}.ts`, import.meta.url))
-      const { outputText } = ts.transpileModule(readFileSync(source, 'utf8'), { compilerOptions })
-      mkdirSync(join(this.directory, dirname(name)), { recursive: true })
-      writeFileSync(join(this.directory, `${name}.js`), outputText)
-    }
   }
 
   close(): void {
@@ -136,7 +122,7 @@ export class BatchedOutputLab {
   }
 
   private run(script: string, output: number | 'pipe'): ChildProcess {
-    const start = `import { BatchedOutput } from './observability/batched-output.js'\nconst output = new BatchedOutput(${DESCRIPTOR})\n`
+    const start = `import { BatchedOutput } from '${LOG_WRITER.href}'\nconst output = new BatchedOutput(${DESCRIPTOR})\n`
     const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', output]
     return spawn(process.execPath, ['--input-type=module', '--eval', start + script], { cwd: this.directory, stdio })
   }

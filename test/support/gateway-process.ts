@@ -69,7 +69,7 @@ export async function startParts<Whole extends object>(
   }
 }
 
-const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 
 /** How a process ended, and everything it said until then. */
 export interface Exit {

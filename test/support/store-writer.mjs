@@ -8,10 +8,10 @@ import { pathToFileURL } from 'node:url'
 const [dist, directory, prefix] = process.argv.slice(2)
 const load = (path) => import(pathToFileURL(`${dist}/${path}`).href)
 
-const { createDatabase } = await load('common/database/create-database.js')
-const { createLogging } = await load('common/observability/logger.js')
-const { Readiness } = await load('common/observability/readiness.js')
-const { KyselyTaskRepository } = await load('tasks/kysely-task.repository.js')
+const { createDatabase } = await load('storage/storage.module.js')
+const { createLogging } = await load('observability/logger.js')
+const { Readiness } = await load('observability/readiness.js')
+const { KyselyTaskRepository } = await load('tasks/task.pg.js')
 
 const STANDARD_OUTPUT = 1
 const NOW_MS = 1_800_000_000_000

@@ -143,7 +143,7 @@ export const TRANSLATIONS = '/v1/audio/translations'
 
 /** A short recording of the named kind. */
 export const sample = (name: string): Buffer =>
-  readFileSync(new URL(`../../src/audio/inspection/fixtures/${name}`, import.meta.url))
+  readFileSync(new URL(`../../src/audio/fixtures/${name}`, import.meta.url))
 
 const WAV_HEADER_BYTES = 44
 /** 16 kHz, 16 bit, mono. */
