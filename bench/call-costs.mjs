@@ -2,17 +2,17 @@
 // what a scrape takes, in processor time of this process. Nothing is sent: calls begin and end as the gateway's own are told to.
 // With REDIS_URL limits are also counted there, under names that no key of a gateway has.
 import { createApplication } from '../dist/app/create-app.js'
-import { Call } from '../dist/core/request-context.js'
-import { LimitGate } from '../dist/limits/rate-limiter.js'
-import { CallEndings } from '../dist/observability/request-hooks.js'
+import { RequestContext } from '../dist/core/request-context.js'
+import { RateLimiter } from '../dist/limits/rate-limiter.js'
+import { RequestHooks } from '../dist/observability/request-hooks.js'
 import { KnownRoutes } from '../dist/observability/routes.js'
 import { createLogging } from '../dist/observability/logger.js'
 import { Metrics } from '../dist/observability/metrics.js'
 import { parseConfig } from '../dist/config/load-config.js'
 import { ConfigStore } from '../dist/config/config-store.js'
-import { AttemptMetrics, CallMetrics } from '../dist/observability/request-metrics.js'
+import { AttemptMetrics, RequestMetrics } from '../dist/observability/request-metrics.js'
 import { PriceTable } from '../dist/usage/prices.js'
-import { requestNote } from '../dist/usage/usage-entry.js'
+import { entryFromRequest } from '../dist/usage/usage-entry.js'
 import { UsageSettlement } from '../dist/usage/usage-queue.js'
 import { scratchDirectory } from './processes.mjs'
 import { median } from './statistics.mjs'
@@ -41,7 +41,7 @@ async function startApplication(sections = {}) {
 
 /** A chat call as it is when its key is known. */
 function callOf(caller) {
-  const call = new Call('bench', 'POST', '/v1/chat/completions', performance.now())
+  const call = new RequestContext('bench', 'POST', '/v1/chat/completions', performance.now())
   call.caller = caller
   return call
 }
@@ -88,8 +88,8 @@ async function addedBy(without, withIt, calls, concurrency) {
 
 async function limitCost(sections, calls, concurrency) {
   const application = await startApplication(sections)
-  const gate = application.get(LimitGate, { strict: false })
-  const endings = application.get(CallEndings, { strict: false })
+  const gate = application.get(RateLimiter, { strict: false })
+  const endings = application.get(RequestHooks, { strict: false })
   const endOf = (call) => {
     finish(call)
     endings.over(call, OUTCOME)
@@ -111,9 +111,9 @@ async function limitCost(sections, calls, concurrency) {
 
 /** A call that is over, told to nobody and to those who count. */
 async function countingCost(application) {
-  const endings = new CallEndings()
+  const endings = new RequestHooks()
   const known = application.get(KnownRoutes, { strict: false })
-  new CallMetrics(known, endings, new Metrics())
+  new RequestMetrics(known, endings, new Metrics())
   new AttemptMetrics(application.get(ConfigStore, { strict: false }), endings, new Metrics())
   const tell = (listeners) => () => {
     const call = callOf(UNLIMITED)
@@ -121,7 +121,7 @@ async function countingCost(application) {
     finish(call)
     listeners.over(call, OUTCOME)
   }
-  return addedBy(tell(new CallEndings()), tell(endings), CALLS)
+  return addedBy(tell(new RequestHooks()), tell(endings), CALLS)
 }
 
 /** A call that is over, and the same with its record made and priced, as many at a time as the ledger makes. */
@@ -135,7 +135,7 @@ async function recordingCost(application) {
   }
   let notes = []
   const record = () => {
-    if (notes.push(requestNote(end(), OUTCOME, prices)) < RECORDS_AT_ONCE) return
+    if (notes.push(entryFromRequest(end(), OUTCOME, prices)) < RECORDS_AT_ONCE) return
     const records = settlement.settled(notes, true)
     if (records.some(({ pricing }) => pricing !== 'priced')) throw new Error('A record is not priced.')
     notes = []

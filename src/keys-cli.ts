@@ -1,14 +1,14 @@
 import 'reflect-metadata'
-import { DeskFailure, type KeyDesk, RemoteDesk } from './admin/cli/key-client.js'
+import { KeyAdminFailure, type KeyAdmin, HttpKeyAdmin } from './admin/cli/key-client.js'
 import {
   BadCommand,
   type Command,
-  type DeskCommand,
+  type KeyAdminCommand,
   readCommand,
   UnknownCommand,
   USAGE,
 } from './admin/cli/key-command.js'
-import { openStoreDesk } from './admin/cli/key-store.js'
+import { openStoreKeyAdmin } from './admin/cli/key-store.js'
 import { newAdminKey, runCommand } from './admin/cli/run-key-command.js'
 import { processEnvironment, readEnvironment, readVariable } from './config/environment.js'
 import { loadConfigFile, parseConfig } from './config/load-config.js'
@@ -28,11 +28,11 @@ async function main(): Promise<void> {
     return
   }
   const command = readCommand(words, Date.now())
-  if (!needsDesk(command)) {
+  if (!needsKeyAdmin(command)) {
     process.stdout.write(`${newAdminKey()}\n`)
     return
   }
-  const desk = await deskFor(command)
+  const desk = await keyAdminFor(command)
   try {
     process.stdout.write(await runCommand(command, desk))
   } finally {
@@ -40,23 +40,23 @@ async function main(): Promise<void> {
   }
 }
 
-const needsDesk = (command: Command): command is DeskCommand => command.name !== 'admin-key'
+const needsKeyAdmin = (command: Command): command is KeyAdminCommand => command.name !== 'admin-key'
 
-async function deskFor({ url }: Command): Promise<KeyDesk> {
+async function keyAdminFor({ url }: Command): Promise<KeyAdmin> {
   const variables = processEnvironment()
   if (url !== undefined) {
     const { value, problem } = readVariable(variables, 'GATEWAY_ADMIN_KEY')
-    if (value === undefined) throw new DeskFailure(problem ?? '--url needs the admin key in GATEWAY_ADMIN_KEY.')
-    return new RemoteDesk(url, value)
+    if (value === undefined) throw new KeyAdminFailure(problem ?? '--url needs the admin key in GATEWAY_ADMIN_KEY.')
+    return new HttpKeyAdmin(url, value)
   }
   const { configFile, configFileNamed, dataDirectory } = readEnvironment(variables)
   const loaded = await loadConfigFile(configFile, variables)
   // Its store would be another one than the gateway's.
   if (loaded === undefined && configFileNamed)
-    throw new DeskFailure('The file that GATEWAY_CONFIG names does not exist.')
+    throw new KeyAdminFailure('The file that GATEWAY_CONFIG names does not exist.')
   const config = loaded?.config ?? parseConfig('{}', variables)
   if (config.auth.adminKey === undefined && config.database.url === undefined) process.stderr.write(NOT_READ)
-  return openStoreDesk(config, dataDirectory)
+  return openStoreKeyAdmin(config, dataDirectory)
 }
 
 try {

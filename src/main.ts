@@ -2,7 +2,7 @@ import 'reflect-metadata'
 import cluster from 'node:cluster'
 import { assertAlone, withWorkers, workersNote, workersOf, WorkersRefused } from './app/cluster-messages.js'
 import { serveByWorkers } from './app/cluster-primary.js'
-import { Primary } from './app/cluster-worker.js'
+import { PrimaryLink } from './app/cluster-worker.js'
 import type { Gateway, GatewayOptions } from './app/gateway.js'
 import { drainOnSignal } from './app/shutdown.js'
 import { ConfigError } from './config/checks.js'
@@ -95,12 +95,12 @@ function serve(gateway: Gateway): Promise<string> {
 }
 
 async function serveAsWorker(): Promise<void> {
-  const primary = await Primary.hear()
+  const primary = await PrimaryLink.connect()
   const { config } = primary.start
   const logging = createLogging(config.logging.level)
   const gateway = await createGateway({ config, logging, reloadFrom: primary.readAgain, servesMetrics: false })
   primary.direct(gateway)
-  primary.announce(await gateway.listen())
+  primary.reportListening(await gateway.listen())
 }
 
 /** As often as it is read, `auto` comes to the number there is. */

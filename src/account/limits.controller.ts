@@ -9,12 +9,12 @@ import {
   MINUTE_LIMIT_NAMES,
   type MinuteLimitName,
 } from '../core/quota.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import { ApiChatErrors } from '../dialects/error-docs.js'
-import type { LimitAccount } from '../limits/limit-account.js'
+import type { KeyLimiter } from '../limits/limit-account.js'
 import { remainingOf, resetMsOf } from '../limits/limit-errors.js'
-import { LimitGate } from '../limits/rate-limiter.js'
-import { CurrentCall } from '../server/json-request.js'
+import { RateLimiter } from '../limits/rate-limiter.js'
+import { CurrentRequest } from '../server/json-request.js'
 
 /** How one limit stands. */
 export interface LimitState {
@@ -25,7 +25,7 @@ export interface LimitState {
   readonly in_use?: number
 }
 
-export interface LimitsAnswer {
+export interface LimitsResponse {
   readonly object: 'limits'
   /** Whose limits they are: `key:<id>`, or `bearer:` and a part of a digest. */
   readonly scope: string
@@ -38,21 +38,21 @@ export interface LimitsAnswer {
 /** The caller's own limits, as they stand now, on all replicas. */
 @Injectable()
 export class LimitsService {
-  constructor(private readonly gate: LimitGate) {}
+  constructor(private readonly rateLimiter: RateLimiter) {}
 
-  async show(caller: Caller): Promise<LimitsAnswer> {
-    const account = this.gate.accountOf(caller)
+  async show(caller: Caller): Promise<LimitsResponse> {
+    const account = this.rateLimiter.keyLimiterOf(caller)
     const states = await Promise.all([
       ...MINUTE_LIMIT_NAMES.map(async (name) => ({ name, state: await minuteState(account, name) })),
       ...HELD_LIMIT_NAMES.map(async (name) => ({ name, state: await heldState(account, name) })),
     ])
     const limits: Record<string, LimitState> = {}
     for (const { name, state } of states) if (state !== undefined) limits[name] = state
-    return { object: 'limits', scope: account.scope, shared: this.gate.isShared, limits }
+    return { object: 'limits', scope: account.scope, shared: this.rateLimiter.isShared, limits }
   }
 }
 
-async function minuteState(account: LimitAccount, name: MinuteLimitName): Promise<LimitState | undefined> {
+async function minuteState(account: KeyLimiter, name: MinuteLimitName): Promise<LimitState | undefined> {
   const limit = account.limits[name]
   if (limit === undefined) return undefined
   const state = await account.peek(name)
@@ -60,7 +60,7 @@ async function minuteState(account: LimitAccount, name: MinuteLimitName): Promis
   return { limit, remaining: remainingOf(name, limit, state), reset_seconds: resetSeconds }
 }
 
-async function heldState(account: LimitAccount, name: HeldLimitName): Promise<LimitState | undefined> {
+async function heldState(account: KeyLimiter, name: HeldLimitName): Promise<LimitState | undefined> {
   const limit = account.limits[name]
   if (limit === undefined) return undefined
   const inUse = await account.inUse(name)
@@ -97,7 +97,7 @@ export class LimitsController {
     },
   })
   @ApiChatErrors()
-  show(@CurrentCall() call: Call): Promise<LimitsAnswer> {
+  show(@CurrentRequest() call: RequestContext): Promise<LimitsResponse> {
     return this.limits.show(call.caller)
   }
 }

@@ -3,9 +3,9 @@ import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiQuery, ApiTags } from '@
 import { KeyGuard } from '../auth/key.guard.js'
 import { ownerOf } from '../core/caller.js'
 import type { Query } from '../core/query.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import { ApiChatErrors } from '../dialects/error-docs.js'
-import { CurrentCall } from '../server/json-request.js'
+import { CurrentRequest } from '../server/json-request.js'
 import {
   assertKnown,
   cursorOf,
@@ -29,7 +29,7 @@ export class UsageService {
   constructor(private readonly reports: UsageReports) {}
 
   /** Rejects with `invalid_request`, naming the parameter, and as `UsageReports` does. */
-  async sums(query: Query, call: Call): Promise<UsageSumsDto> {
+  async sums(query: Query, call: RequestContext): Promise<UsageSumsDto> {
     assertKnown(query, ['from', 'to', 'group_by'])
     const period = periodOf(query)
     const groupBy = readGroups(query)
@@ -37,7 +37,7 @@ export class UsageService {
   }
 
   /** The same for single records. */
-  async records(query: Query, call: Call): Promise<UsageRecordsDto> {
+  async records(query: Query, call: RequestContext): Promise<UsageRecordsDto> {
     assertKnown(query, ['from', 'to', 'limit', 'cursor'])
     const period = periodOf(query)
     const limit = readLimit(query)
@@ -74,7 +74,7 @@ export class UsageController {
   @ApiQuery({ name: 'group_by', required: false, enum: ['none', 'day', 'model', 'channel'] })
   @ApiOkResponse({ type: UsageSumsDto })
   @ApiChatErrors()
-  sums(@QueryString() query: Query, @CurrentCall() call: Call): Promise<UsageSumsDto> {
+  sums(@QueryString() query: Query, @CurrentRequest() call: RequestContext): Promise<UsageSumsDto> {
     return this.usage.sums(query, call)
   }
 
@@ -91,7 +91,7 @@ export class UsageController {
   @ApiQuery({ name: 'cursor', required: false, type: String, description: 'next_cursor of the page before' })
   @ApiOkResponse({ type: UsageRecordsDto })
   @ApiChatErrors()
-  records(@QueryString() query: Query, @CurrentCall() call: Call): Promise<UsageRecordsDto> {
+  records(@QueryString() query: Query, @CurrentRequest() call: RequestContext): Promise<UsageRecordsDto> {
     return this.usage.records(query, call)
   }
 }

@@ -1,8 +1,8 @@
 import { Module } from '@nestjs/common'
 import { DatabaseModule } from '../storage/storage.module.js'
-import { AdminAccess, AdminGuard, StrangerTrail } from './admin.guard.js'
-import { AdminAuditRepository, AdminTrail } from './audit-log.js'
-import { AuditRetention, KyselyAdminAuditRepository } from './audit-log.pg.js'
+import { AdminAccess, AdminGuard, FailedAttemptLog } from './admin.guard.js'
+import { AuditRepository, AuditLog } from './audit-log.js'
+import { AuditRetention, KyselyAuditRepository } from './audit-log.pg.js'
 
 /** The operator: the guard that knows the admin key, and the audit log. */
 @Module({
@@ -10,11 +10,11 @@ import { AuditRetention, KyselyAdminAuditRepository } from './audit-log.pg.js'
   providers: [
     AdminAccess,
     AdminGuard,
-    AdminTrail,
+    AuditLog,
     AuditRetention,
-    { provide: AdminAuditRepository, useClass: KyselyAdminAuditRepository },
-    { provide: StrangerTrail, useFactory: (trail: AdminTrail) => new StrangerTrail(trail), inject: [AdminTrail] },
+    { provide: AuditRepository, useClass: KyselyAuditRepository },
+    { provide: FailedAttemptLog, useFactory: (trail: AuditLog) => new FailedAttemptLog(trail), inject: [AuditLog] },
   ],
-  exports: [AdminAccess, AdminAuditRepository, AdminGuard, AdminTrail, StrangerTrail],
+  exports: [AdminAccess, AuditRepository, AdminGuard, AuditLog, FailedAttemptLog],
 })
 export class AdminAccessModule {}

@@ -5,8 +5,8 @@ import { DtoCheck } from '../core/dto.js'
 import { GatewayError, quoted } from '../core/errors.js'
 import { JsonBody } from '../core/json-body.js'
 import type { Query } from '../core/query.js'
-import { callOf } from '../core/request-context.js'
-import { AUDIO_ERROR, responses } from '../dialects/error-docs.js'
+import { contextOf } from '../core/request-context.js'
+import { OPENAI_ERROR, responses } from '../dialects/error-docs.js'
 import { assertJson, type Exchange, HttpExchange, JSON_BODY_TIMEOUT_MS } from '../server/json-request.js'
 import { assertReadable, readBody } from '../server/read-body.js'
 
@@ -27,7 +27,7 @@ export const ApiAdmin = (): ClassDecorator => applyDecorators(ApiTags('admin'), 
 
 /** The failures of the operator's routes in the OpenAPI document. */
 export const ApiAdminErrors = (statuses = [400, 401, 404, 409, 413, 415, 429, 503]): MethodDecorator =>
-  responses(AUDIO_ERROR, statuses, CASES)
+  responses(OPENAI_ERROR, statuses, CASES)
 
 /** Whatever an operator has to say fits in. */
 const MAXIMUM_BYTES = 65_536
@@ -50,7 +50,7 @@ function adminBodyPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform<E
       assertReadable(request, MAXIMUM_BYTES)
       const startedAtMs = performance.now()
       const bytes = await readBody(request, response, { maximumBytes: MAXIMUM_BYTES, timeoutMs: JSON_BODY_TIMEOUT_MS })
-      callOf(request).log.receiveMs = performance.now() - startedAtMs
+      contextOf(request).log.receiveMs = performance.now() - startedAtMs
       const { fields } = JsonBody.parse(bytes)
       assertKnown(Object.keys(fields), this.names)
       return this.check.assert(fields)

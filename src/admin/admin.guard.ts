@@ -11,9 +11,9 @@ import { readKey } from '../auth/key.guard.js'
 import { adminFingerprint } from '../config/admin-key.js'
 import { ConfigStore } from '../config/config-store.js'
 import { GatewayError } from '../core/errors.js'
-import { type Call, callOf } from '../core/request-context.js'
+import { type RequestContext, contextOf } from '../core/request-context.js'
 import { callerAddress } from '../server/client-address.js'
-import type { Admin, AdminTrail } from './audit-log.js'
+import type { Admin, AuditLog } from './audit-log.js'
 
 const WRONG_KEYS = 10
 const FAILURE_WINDOW_MS = 60_000
@@ -38,14 +38,14 @@ export class AdminAccess {
    */
   authorize(headers: IncomingHttpHeaders): string {
     try {
-      return this.judge(readKey(headers, false))
+      return this.check(readKey(headers, false))
     } catch (error) {
       this.countWrong()
       throw error
     }
   }
 
-  private judge(token: string): string {
+  private check(token: string): string {
     const { adminKey } = this.store.current.auth
     // Both are hashes in hex, so they are equally long.
     if (adminKey !== undefined && timingSafeEqual(digestOf(token), Buffer.from(adminKey.sha256, 'latin1')))
@@ -85,26 +85,26 @@ export interface Refusal {
  * Writes down whoever was not let in: the first of a minute as it was, and of all others of that minute one row with their
  * number. The audit log must not be anybody's to fill.
  */
-export class StrangerTrail implements BeforeApplicationShutdown {
+export class FailedAttemptLog implements BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined
   /** After the first one. */
   private refused = 0
   private readonly addresses = new Set<string>()
 
   constructor(
-    private readonly trail: Pick<AdminTrail, 'note'>,
+    private readonly trail: Pick<AuditLog, 'record'>,
     private readonly windowMs = TRAIL_WINDOW_MS,
   ) {}
 
   /** Resolves when the first one is written down, or could not be; at once for others. */
-  async note({ requestId, ...details }: Refusal): Promise<void> {
+  async record({ requestId, ...details }: Refusal): Promise<void> {
     if (this.timer !== undefined) {
       this.refused++
       if (this.addresses.size < NAMED_ADDRESSES) this.addresses.add(details.address)
       return
     }
     this.timer = setTimeout(() => void this.sumUp(), this.windowMs).unref()
-    await this.trail.note({ actor: NOBODY, requestId }, { action: 'authorize', details: { ...details } }, 'refused')
+    await this.trail.record({ actor: NOBODY, requestId }, { action: 'authorize', details: { ...details } }, 'refused')
   }
 
   async beforeApplicationShutdown(): Promise<void> {
@@ -119,40 +119,40 @@ export class StrangerTrail implements BeforeApplicationShutdown {
     this.refused = 0
     this.addresses.clear()
     if (refused === 0) return
-    await this.trail.note({ actor: NOBODY, requestId: NOBODY }, { action: 'authorize', details }, 'refused')
+    await this.trail.record({ actor: NOBODY, requestId: NOBODY }, { action: 'authorize', details }, 'refused')
   }
 }
 
-const admins = new WeakMap<Call, Admin>()
+const admins = new WeakMap<RequestContext, Admin>()
 
 /** Lets the operator in and nobody else; where there is no admin key, its routes do not exist. */
 @Injectable()
 export class AdminGuard implements CanActivate {
   constructor(
     private readonly access: AdminAccess,
-    private readonly strangers: StrangerTrail,
+    private readonly failedAttempts: FailedAttemptLog,
     private readonly store: ConfigStore,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const request = context.switchToHttp().getRequest<IncomingMessage>()
-    const call = callOf(request)
+    const call = contextOf(request)
     if (!this.access.exists) throw nothingHere()
-    call.answerHeaders['cache-control'] = 'no-store'
+    call.responseHeaders['cache-control'] = 'no-store'
     try {
       admins.set(call, { actor: this.access.authorize(request.headers), requestId: call.requestId })
       return true
     } catch (error) {
-      await this.noteRefusal(error, request)
+      await this.recordRefusal(error, request)
       throw error
     }
   }
 
-  private async noteRefusal(error: unknown, request: IncomingMessage): Promise<void> {
-    const { requestId, method } = callOf(request)
+  private async recordRefusal(error: unknown, request: IncomingMessage): Promise<void> {
+    const { requestId, method } = contextOf(request)
     const reason = error instanceof GatewayError ? error.kind : 'internal'
     const address = callerAddress(request, this.store.current.server.trustedProxies) ?? ''
-    await this.strangers.note({ requestId, reason, method, address })
+    await this.failedAttempts.record({ requestId, reason, method, address })
   }
 }
 
@@ -161,7 +161,7 @@ export const nothingHere = (): GatewayError => new GatewayError('not_found', 'Th
 
 /** Who acts; on routes behind `AdminGuard`. */
 export const CurrentAdmin = createParamDecorator((_data, context): Admin => {
-  const call = callOf(context.switchToHttp().getRequest<IncomingMessage>())
+  const call = contextOf(context.switchToHttp().getRequest<IncomingMessage>())
   const admin = admins.get(call)
   if (admin === undefined) throw new GatewayError('internal', 'The request has not been authorized.')
   return admin

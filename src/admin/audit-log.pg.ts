@@ -3,7 +3,7 @@ import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { type AdminAuditRow, Database } from '../storage/database.js'
 import { Retention } from '../storage/retention.js'
-import { AdminAuditRepository, type AuditEntry, type AuditOutcome, type AuditRecord } from './audit-log.js'
+import { AuditRepository, type AuditEntry, type AuditOutcome, type AuditRecord } from './audit-log.js'
 
 const BATCH_ROWS = 500
 
@@ -13,7 +13,7 @@ const RETENTION_MS = 400 * 86_400_000
 /** Forgets what the audit log holds of long ago. */
 @Injectable()
 export class AuditRetention extends Retention {
-  constructor(database: Database, audit: AdminAuditRepository, @Inject(LOGGER) logger: Logger) {
+  constructor(database: Database, audit: AuditRepository, @Inject(LOGGER) logger: Logger) {
     const prune = (limit: number): Promise<number> => audit.prune(Date.now() - RETENTION_MS, limit)
     super(database, { prune, batchRows: BATCH_ROWS, failure: 'the audit log could not be cut' }, logger)
   }
@@ -21,7 +21,7 @@ export class AuditRetention extends Retention {
 
 /** The audit log in PostgreSQL, embedded or not. */
 @Injectable()
-export class KyselyAdminAuditRepository extends AdminAuditRepository {
+export class KyselyAuditRepository extends AuditRepository {
   constructor(private readonly database: Database) {
     super()
   }

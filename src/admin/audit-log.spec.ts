@@ -4,12 +4,12 @@ import { eventually } from '../../test/support/eventually.js'
 import { ConfigError } from '../config/checks.js'
 import { parseConfig } from '../config/load-config.js'
 import { GatewayError } from '../core/errors.js'
-import { StrangerTrail } from './admin.guard.js'
+import { FailedAttemptLog } from './admin.guard.js'
 import {
   type Admin,
-  type AdminAct,
-  AdminAuditRepository,
-  AdminTrail,
+  type AuditedAction,
+  AuditRepository,
+  AuditLog,
   type AuditEntry,
   type AuditOutcome,
 } from './audit-log.js'
@@ -24,7 +24,7 @@ describe('The trail of an operator', () => {
     const rows: AuditEntry[] = []
     const lines: unknown[] = []
     const away = (): GatewayError => new GatewayError('overloaded', 'The database cannot be reached.')
-    class FakeAudit extends AdminAuditRepository {
+    class FakeAudit extends AuditRepository {
       isWritable = isWritable
       override record(entry: AuditEntry): Promise<number> {
         return this.isWritable ? Promise.resolve(rows.push(entry) - 1) : Promise.reject(away())
@@ -40,7 +40,7 @@ describe('The trail of an operator', () => {
     }
     const audit = new FakeAudit()
     const log = (...words: unknown[]): void => void lines.push(words)
-    return { audit, rows, lines, trail: new AdminTrail(audit, { info: log, warn: log }) }
+    return { audit, rows, lines, trail: new AuditLog(audit, { info: log, warn: log }) }
   }
 
   it('holds a change before it is made, and its end afterwards', async () => {
@@ -79,13 +79,13 @@ describe('The trail of an operator', () => {
   ])('tells whether a change was refused or failed: %s', async (error, outcome) => {
     const { trail, rows } = lab()
     await expect(trail.change(ADMIN, ACT, () => Promise.reject(error))).rejects.toBe(error)
-    await expect(trail.look(ADMIN, ACT, () => Promise.reject(error))).rejects.toBe(error)
+    await expect(trail.read(ADMIN, ACT, () => Promise.reject(error))).rejects.toBe(error)
     expect(rows.map((row) => row.outcome)).toEqual([outcome, outcome])
   })
 
   it('lets whoever only looks go on when that cannot be written down', async () => {
     const { trail, lines } = lab({ isWritable: false })
-    expect(await trail.look(ADMIN, ACT, () => 'seen')).toBe('seen')
+    expect(await trail.read(ADMIN, ACT, () => 'seen')).toBe('seen')
     await eventually(() => lines.length === 2)
     expect(lines).toMatchObject([
       [{ outcome: 'done' }, 'audit'],
@@ -105,11 +105,11 @@ describe('strangers at the administration', () => {
   /** What is written down, in order. */
   function lab(windowMs: number) {
     const rows: object[] = []
-    const note = (admin: Admin, act: AdminAct, outcome: string): Promise<void> => {
+    const note = (admin: Admin, act: AuditedAction, outcome: string): Promise<void> => {
       rows.push({ ...admin, ...act, outcome })
       return Promise.resolve()
     }
-    return { rows, strangers: new StrangerTrail({ note }, windowMs) }
+    return { rows, strangers: new FailedAttemptLog({ record: note }, windowMs) }
   }
 
   const first = (count: number, address = '192.0.2.1') => ({
@@ -129,7 +129,7 @@ describe('strangers at the administration', () => {
 
   it('leave the first refusal of a minute as it was, and of all others one row with their number', async () => {
     const { rows, strangers } = lab(60_000)
-    for (let count = 0; count < 1000; count += 1) await strangers.note(refusal(count, `192.0.2.${count % 2}`))
+    for (let count = 0; count < 1000; count += 1) await strangers.record(refusal(count, `192.0.2.${count % 2}`))
     expect(rows).toEqual([first(0, '192.0.2.0')])
     await strangers.beforeApplicationShutdown()
     expect(rows.slice(1)).toEqual([sum(999, ['192.0.2.1', '192.0.2.0'], 60)])
@@ -137,17 +137,17 @@ describe('strangers at the administration', () => {
 
   it('are told as a number when the time is up, and begin anew then', async () => {
     const { rows, strangers } = lab(20)
-    await strangers.note(refusal(0))
-    await strangers.note(refusal(1))
+    await strangers.record(refusal(0))
+    await strangers.record(refusal(1))
     await eventually(() => rows.length === 2)
-    await strangers.note(refusal(2))
+    await strangers.record(refusal(2))
     expect(rows).toEqual([first(0), sum(1, ['192.0.2.1'], 0.02), first(2)])
     await strangers.beforeApplicationShutdown()
   })
 
   it('leave no number where there was one of them', async () => {
     const { rows, strangers } = lab(60_000)
-    await strangers.note(refusal(0))
+    await strangers.record(refusal(0))
     await strangers.beforeApplicationShutdown()
     await strangers.beforeApplicationShutdown()
     expect(rows).toEqual([first(0)])
@@ -155,7 +155,7 @@ describe('strangers at the administration', () => {
 
   it('are named by ten of their addresses at most', async () => {
     const { rows, strangers } = lab(60_000)
-    for (let count = 0; count < 1000; count += 1) await strangers.note(refusal(count, `192.0.2.${count}`))
+    for (let count = 0; count < 1000; count += 1) await strangers.record(refusal(count, `192.0.2.${count}`))
     await strangers.beforeApplicationShutdown()
     expect(rows).toHaveLength(2)
     expect(rows[1]).toMatchObject({ details: { refused: 999, addresses: { length: 10 } } })

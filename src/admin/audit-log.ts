@@ -29,7 +29,7 @@ export interface AuditRecord extends AuditEntry {
  * What was done with the operator's powers; also the injection token. All methods reject with `GatewayError('overloaded')`
  * while the database cannot be reached.
  */
-export abstract class AdminAuditRepository {
+export abstract class AuditRepository {
   /** Resolves with the entry's sequence. */
   abstract record(entry: AuditEntry): Promise<number>
   /** Writes down how what had begun has ended. */
@@ -47,7 +47,7 @@ export interface Admin {
 }
 
 /** What is done, in words for the audit log: nothing secret. */
-export interface AdminAct {
+export interface AuditedAction {
   readonly action: string
   readonly target?: string
   readonly details?: Readonly<Record<string, unknown>>
@@ -58,9 +58,9 @@ const FAILURES: ReadonlySet<string> = new Set(['overloaded', 'internal'])
 
 /** Writes down who did what: a row of the audit log and a line of the log. */
 @Injectable()
-export class AdminTrail {
+export class AuditLog {
   constructor(
-    private readonly audit: AdminAuditRepository,
+    private readonly audit: AuditRepository,
     @Inject(LOGGER) private readonly logger: Pick<Logger, 'info' | 'warn'>,
   ) {}
 
@@ -68,7 +68,7 @@ export class AdminTrail {
    * Does something that changes something. It is written down before it is done, and not done when that fails
    * (`overloaded`); how it ended is added afterwards.
    */
-  async change<Result>(admin: Admin, act: AdminAct, work: () => Result | Promise<Result>): Promise<Result> {
+  async change<Result>(admin: Admin, act: AuditedAction, work: () => Result | Promise<Result>): Promise<Result> {
     const sequence = await this.audit.record(entryOf(admin, act, 'begun'))
     try {
       const result = await work()
@@ -81,34 +81,34 @@ export class AdminTrail {
   }
 
   /** Looks at something. That goes on, and is not kept waiting, when it cannot be written down. */
-  async look<Result>(admin: Admin, act: AdminAct, work: () => Result | Promise<Result>): Promise<Result> {
+  async read<Result>(admin: Admin, act: AuditedAction, work: () => Result | Promise<Result>): Promise<Result> {
     try {
       const result = await work()
-      void this.note(admin, act, 'done')
+      void this.record(admin, act, 'done')
       return result
     } catch (error) {
-      void this.note(admin, act, outcomeOf(error))
+      void this.record(admin, act, outcomeOf(error))
       throw error
     }
   }
 
   /** What needs nothing to be done. Never rejects: what cannot be written down stands in the log. */
-  async note(admin: Admin, act: AdminAct, outcome: AuditOutcome): Promise<void> {
-    this.say(admin, act, outcome)
+  async record(admin: Admin, act: AuditedAction, outcome: AuditOutcome): Promise<void> {
+    this.log(admin, act, outcome)
     await this.audit.record(entryOf(admin, act, outcome)).catch((error: unknown) => {
       this.miss(admin, error)
     })
   }
 
   /** The row says `begun` already: that its end is missing there does not undo what was done. */
-  private async settle(sequence: number, admin: Admin, act: AdminAct, outcome: AuditOutcome): Promise<void> {
-    this.say(admin, act, outcome)
+  private async settle(sequence: number, admin: Admin, act: AuditedAction, outcome: AuditOutcome): Promise<void> {
+    this.log(admin, act, outcome)
     await this.audit.settle(sequence, outcome).catch((error: unknown) => {
       this.miss(admin, error)
     })
   }
 
-  private say({ actor, requestId }: Admin, { action, target, details }: AdminAct, outcome: AuditOutcome): void {
+  private log({ actor, requestId }: Admin, { action, target, details }: AuditedAction, outcome: AuditOutcome): void {
     this.logger.info({ requestId, actor, action, target, outcome, details }, 'audit')
   }
 
@@ -117,7 +117,11 @@ export class AdminTrail {
   }
 }
 
-const entryOf = ({ actor, requestId }: Admin, { action, target, details = {} }: AdminAct, outcome: AuditOutcome) => ({
+const entryOf = (
+  { actor, requestId }: Admin,
+  { action, target, details = {} }: AuditedAction,
+  outcome: AuditOutcome,
+) => ({
   atMs: Date.now(),
   actor,
   action,

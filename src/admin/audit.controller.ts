@@ -3,7 +3,7 @@ import { ApiOkResponse, ApiOperation, ApiProperty, ApiQuery } from '@nestjs/swag
 import type { Query as QueryMap } from '../core/query.js'
 import { ApiAdmin, ApiAdminErrors, pageOf, readQuery, wholeNumber } from './admin-request.js'
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
-import { type Admin, AdminAuditRepository, AdminTrail, type AuditOutcome, type AuditRecord } from './audit-log.js'
+import { type Admin, AuditRepository, AuditLog, type AuditOutcome, type AuditRecord } from './audit-log.js'
 
 /** One thing that somebody did, or tried to do, with the operator's powers. */
 class AuditRecordDto {
@@ -49,12 +49,12 @@ class AuditPageDto extends pageOf(AuditRecordDto, 'Ask again with before=<last s
 @Injectable()
 export class AuditService {
   constructor(
-    private readonly audit: AdminAuditRepository,
-    private readonly trail: AdminTrail,
+    private readonly audit: AuditRepository,
+    private readonly auditLog: AuditLog,
   ) {}
 
   page(admin: Admin, limit: number, before?: number): Promise<AuditPageDto> {
-    return this.trail.look(admin, { action: 'audit.list' }, async () => {
+    return this.auditLog.read(admin, { action: 'audit.list' }, async () => {
       const records = await this.audit.page(limit + 1, before)
       const shown = records.slice(0, limit).map((record) => new AuditRecordDto(record))
       return new AuditPageDto(shown, records.length > limit)

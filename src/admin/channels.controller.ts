@@ -6,7 +6,7 @@ import { GatewayError } from '../core/errors.js'
 import { type ChannelReport, ChannelReports } from '../routing/router.js'
 import { ApiAdmin, ApiAdminErrors } from './admin-request.js'
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
-import { type Admin, AdminTrail } from './audit-log.js'
+import { type Admin, AuditLog } from './audit-log.js'
 
 /** A channel of the configuration, and how this process finds it. */
 class ChannelDto {
@@ -68,17 +68,17 @@ export class ChannelsService {
   constructor(
     private readonly config: ConfigStore,
     private readonly reports: ChannelReports,
-    private readonly trail: AdminTrail,
+    private readonly auditLog: AuditLog,
   ) {}
 
   list(admin: Admin): Promise<readonly ChannelDto[]> {
-    return this.trail.look(admin, { action: 'channels.list' }, () => this.all())
+    return this.auditLog.read(admin, { action: 'channels.list' }, () => this.all())
   }
 
   /** Closes a breaker by hand. Rejects with `not_found`. */
   reset(admin: Admin, id: string): Promise<ChannelDto> {
     if (this.find(id) === undefined) throw new GatewayError('not_found', 'There is no such channel.')
-    return this.trail.change(admin, { action: 'channels.reset', target: id }, () => {
+    return this.auditLog.change(admin, { action: 'channels.reset', target: id }, () => {
       this.reports.reset(id)
       const channel = this.find(id)
       if (channel === undefined) throw new GatewayError('not_found', 'There is no such channel any more.')

@@ -5,7 +5,7 @@ import { AdminBody, ApiAdmin, ApiAdminErrors, readQuery, wholeNumber } from './a
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
 import type { Admin } from './audit-log.js'
 import { IssuedKeyDto, KeyChangeDto, KeyDto, KeyListDto, NewKeyDto } from './keys.dto.js'
-import { changeOf, KeysService, termsOf } from './keys.service.js'
+import { changeOf, KeysService, keyFieldsOf } from './keys.service.js'
 
 const DEFAULT_PAGE = 100
 const LARGEST_PAGE = 1000
@@ -23,7 +23,7 @@ export class KeysController {
   @ApiCreatedResponse({ type: IssuedKeyDto })
   @ApiAdminErrors()
   async create(@AdminBody(NewKeyDto) body: NewKeyDto, @CurrentAdmin() admin: Admin): Promise<IssuedKeyDto> {
-    const { key, secret } = await this.keys.create(admin, termsOf(body))
+    const { key, secret } = await this.keys.create(admin, keyFieldsOf(body))
     return new IssuedKeyDto(key, Date.now(), secret)
   }
 

@@ -5,7 +5,16 @@ import type { KeyLimits } from '../config/settings.js'
 import { glob, keyIdentifier } from '../config/value-types.js'
 import { Field } from '../core/dto.js'
 import { quoted } from '../core/errors.js'
-import { fault, type FieldRule, integer, isRecord, list, optional, record, text } from '../core/validation-rules.js'
+import {
+  fieldError,
+  type FieldRule,
+  integer,
+  isRecord,
+  list,
+  optional,
+  record,
+  text,
+} from '../core/validation-rules.js'
 import { pageOf } from './admin-request.js'
 
 const MAXIMUM_GLOBS = 256
@@ -23,7 +32,7 @@ const asConfigured =
       faults.throwIfAny()
     } catch (error) {
       const [found] = error instanceof ConfigError ? error.faults : []
-      return fault(path, 'invalid_value', `Invalid '${path}': ${found?.message ?? 'must be valid'}.`)
+      return fieldError(path, 'invalid_value', `Invalid '${path}': ${found?.message ?? 'must be valid'}.`)
     }
     return undefined
   }
@@ -34,7 +43,7 @@ const someGlobs = list(asConfigured(glob), { minimumItems: 1 })
 
 export const modelGlobs: FieldRule = (value, path) =>
   Array.isArray(value) && value.length > MAXIMUM_GLOBS
-    ? fault(path, 'array_above_max_length', `Invalid '${path}': expected at most ${MAXIMUM_GLOBS} globs.`)
+    ? fieldError(path, 'array_above_max_length', `Invalid '${path}': expected at most ${MAXIMUM_GLOBS} globs.`)
     : someGlobs(value, path)
 
 const perMinute = integer({ minimum: 1, maximum: 1_000_000_000 })
@@ -56,7 +65,7 @@ export const keyLimits: FieldRule = (value, path) => {
   for (const [name, limit] of Object.entries(value)) {
     if (!isLimit(name)) {
       const known = Object.keys(LIMIT_RULES).join(', ')
-      return fault(path, 'unknown_parameter', `Unknown limit: ${quoted(name)}. Supported are: ${known}.`)
+      return fieldError(path, 'unknown_parameter', `Unknown limit: ${quoted(name)}. Supported are: ${known}.`)
     }
     const found = LIMIT_RULES[name](limit, `${path}.${name}`)
     if (found !== undefined) return found
@@ -71,7 +80,7 @@ const someText = text({ maximumCharacters: MAXIMUM_NOTE_CHARACTERS })
 const keyNote: FieldRule = (value, path) =>
   someText(value, path) ??
   (/\p{Cc}/u.test(String(value))
-    ? fault(path, 'invalid_value', `Invalid '${path}': must not hold control characters.`)
+    ? fieldError(path, 'invalid_value', `Invalid '${path}': must not hold control characters.`)
     : undefined)
 
 const timeMs = integer({ minimum: 0, maximum: LATEST_MS })

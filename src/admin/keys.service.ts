@@ -1,14 +1,14 @@
 import { hash, randomBytes } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
 import { hintOf, KeyTable, newKey, StoredKeys } from '../auth/key-table.js'
-import { type IssuedKey, type KeyChange, KeyRepository, type KeyTerms, storedKeyOf } from '../auth/key.repository.js'
+import { type IssuedKey, type KeyChange, KeyRepository, type KeyFields, storedKeyOf } from '../auth/key.repository.js'
 import { GatewayError, quoted } from '../core/errors.js'
-import { type Admin, AdminTrail } from './audit-log.js'
+import { type Admin, AuditLog } from './audit-log.js'
 import { type KeyChangeDto, keyId, type NewKeyDto } from './keys.dto.js'
 
 /** What a body wants of a new key: null is as good as absent. */
-export function termsOf({ id, models, limits, note, expires_at: expiresAtMs }: NewKeyDto) {
-  const terms: KeyTerms & { id?: string } = {
+export function keyFieldsOf({ id, models, limits, note, expires_at: expiresAtMs }: NewKeyDto) {
+  const terms: KeyFields & { id?: string } = {
     ...(isGiven(id) && { id }),
     ...(isGiven(models) && { models }),
     ...(isGiven(limits) && { limits }),
@@ -34,7 +34,7 @@ export interface KeyPage {
 }
 
 /** A key and, once, what its holder sends. */
-export interface FreshKey {
+export interface CreatedKey {
   readonly key: IssuedKey
   readonly secret: string
 }
@@ -46,12 +46,12 @@ export class KeysService {
     private readonly repository: KeyRepository,
     private readonly table: KeyTable,
     private readonly stored: StoredKeys,
-    private readonly trail: AdminTrail,
+    private readonly auditLog: AuditLog,
   ) {}
 
   /** Rejects with `conflict` when the id is taken, with `invalid_request` for an expiry that is over. */
-  async create(admin: Admin, { id = newId(), ...terms }: KeyTerms & { readonly id?: string }): Promise<FreshKey> {
-    return this.trail.change(admin, { action: 'keys.create', target: id, details: detailsOf(terms) }, async () => {
+  async create(admin: Admin, { id = newId(), ...terms }: KeyFields & { readonly id?: string }): Promise<CreatedKey> {
+    return this.auditLog.change(admin, { action: 'keys.create', target: id, details: detailsOf(terms) }, async () => {
       if (terms.expiresAtMs !== undefined && terms.expiresAtMs <= Date.now()) throw expiredAlready()
       if (this.table.hasConfigured(id)) throw taken(id, 'the configuration file')
       const secret = newKey()
@@ -68,7 +68,7 @@ export class KeysService {
   }
 
   page(admin: Admin, limit: number, after?: string): Promise<KeyPage> {
-    return this.trail.look(admin, { action: 'keys.list' }, async () => {
+    return this.auditLog.read(admin, { action: 'keys.list' }, async () => {
       const keys = await this.repository.page(limit + 1, after)
       return { keys: keys.slice(0, limit), hasMore: keys.length > limit }
     })
@@ -77,7 +77,7 @@ export class KeysService {
   /** Rejects with `not_found`, as do the following. */
   show(admin: Admin, id: string): Promise<IssuedKey> {
     assertPossible(id)
-    return this.trail.look(admin, { action: 'keys.show', target: id }, async () =>
+    return this.auditLog.read(admin, { action: 'keys.show', target: id }, async () =>
       found(await this.repository.find(id)),
     )
   }
@@ -85,7 +85,7 @@ export class KeysService {
   /** Rejects with `conflict` for a key that is revoked. An expiry that is over ends the key now. */
   change(admin: Admin, id: string, change: KeyChange): Promise<IssuedKey> {
     assertPossible(id)
-    return this.trail.change(admin, { action: 'keys.change', target: id, details: detailsOf(change) }, async () => {
+    return this.auditLog.change(admin, { action: 'keys.change', target: id, details: detailsOf(change) }, async () => {
       const key = await this.repository.change(id, change)
       if (key === undefined) {
         found(await this.repository.find(id))
@@ -101,7 +101,7 @@ export class KeysService {
   /** For good; as often as one likes. */
   revoke(admin: Admin, id: string): Promise<IssuedKey> {
     assertPossible(id)
-    return this.trail.change(admin, { action: 'keys.revoke', target: id }, async () => {
+    return this.auditLog.change(admin, { action: 'keys.revoke', target: id }, async () => {
       const key = found(await this.repository.revoke(id))
       this.stored.learn([storedKeyOf(key)])
       return key

@@ -6,7 +6,7 @@ import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { ApiAdmin, ApiAdminErrors } from './admin-request.js'
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
-import { type Admin, AdminTrail } from './audit-log.js'
+import { type Admin, AuditLog } from './audit-log.js'
 
 class ReloadDto {
   @ApiProperty({ enum: ['config_reload'] })
@@ -27,13 +27,13 @@ const REFUSED_STATUS = 422
 export class ReloadService {
   constructor(
     private readonly config: ConfigStore,
-    private readonly trail: AdminTrail,
+    private readonly auditLog: AuditLog,
     @Inject(LOGGER) private readonly logger: Pick<Logger, 'info' | 'error'>,
   ) {}
 
   /** Resolves with the settings that need a restart; rejects with every fault when the old configuration stays. */
   reload(admin: Admin): Promise<readonly string[]> {
-    return this.trail.change(admin, { action: 'config.reload' }, async () => {
+    return this.auditLog.change(admin, { action: 'config.reload' }, async () => {
       const outcome = await this.config.reload()
       reportReload(outcome, {
         info: (message) => {

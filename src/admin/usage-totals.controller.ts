@@ -5,13 +5,13 @@ import { DAY_MS, type Period, readPeriod, UsageReportDto, UsageSumDto } from '..
 import {
   USAGE_GROUPS,
   type UsageGroup,
-  type UsageQuestion,
+  type UsageQuery,
   UsageReports,
   type UsageSum,
 } from '../usage/usage.repository.js'
 import { ApiAdmin, ApiAdminErrors, invalid, readQuery } from './admin-request.js'
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
-import { type Admin, AdminTrail } from './audit-log.js'
+import { type Admin, AuditLog } from './audit-log.js'
 
 /** What some records of any callers add up to. */
 export class KeyUsageSumDto extends UsageSumDto {
@@ -42,13 +42,13 @@ const LONGEST_PERIOD_MS = 366 * DAY_MS
 export class UsageSumsService {
   constructor(
     private readonly reports: UsageReports,
-    private readonly trail: AdminTrail,
+    private readonly auditLog: AuditLog,
   ) {}
 
   /** Rejects with `invalid_request`, naming the parameter, and as `UsageReports` does. */
   sums(admin: Admin, query: Query): Promise<KeyUsageSumsDto> {
-    const question = questionOf(query)
-    return this.trail.look(
+    const question = queryOf(query)
+    return this.auditLog.read(
       admin,
       { action: 'usage.show' },
       async () => new KeyUsageSumsDto(question, await this.reports.sums(question)),
@@ -56,7 +56,7 @@ export class UsageSumsService {
   }
 }
 
-function questionOf(query: Query): UsageQuestion {
+function queryOf(query: Query): UsageQuery {
   const read = readQuery(query, ['from', 'to', 'group_by', 'key', 'model', 'channel'])
   return {
     // The record of this very millisecond is in.

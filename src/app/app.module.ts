@@ -14,10 +14,10 @@ import type { Logger } from '../observability/logger.js'
 import { MetricsModule } from '../observability/metrics.module.js'
 import { ObservabilityModule } from '../observability/observability.module.js'
 import type { Readiness } from '../observability/readiness.js'
-import type { CallEndings } from '../observability/request-hooks.js'
+import type { RequestHooks } from '../observability/request-hooks.js'
 import { TracingModule } from '../observability/tracing.module.js'
 import type { Admission } from '../overload/admission.js'
-import { AdmissionModule } from '../overload/overload.module.js'
+import { OverloadModule } from '../overload/overload.module.js'
 import { RealtimeModule } from '../realtime/realtime.module.js'
 import { UsageModule } from '../usage/usage.module.js'
 import { VideoModule } from '../video/video.module.js'
@@ -28,7 +28,7 @@ export class AppModule {
   static forRoot(
     configuration: ConfigurationOptions,
     readiness: Readiness,
-    endings: CallEndings,
+    endings: RequestHooks,
     admission: Admission,
     logger: Logger,
   ): DynamicModule {
@@ -37,7 +37,7 @@ export class AppModule {
       imports: [
         ConfigurationModule.forRoot(configuration),
         ObservabilityModule.forRoot(readiness, endings, logger),
-        AdmissionModule.forRoot(admission),
+        OverloadModule.forRoot(admission),
         // Express looks at routes in this order: the busiest first.
         ChatModule,
         MessagesModule,

@@ -2,7 +2,7 @@ import type { Worker } from 'node:cluster'
 import type { Readable } from 'node:stream'
 import type { LineSink } from '../observability/logger.js'
 import { mergedSnapshot, type MetricsSnapshot } from '../observability/metrics.js'
-import type { NewsOfWorker, OrderToWorker, ReloadVerdict, WorkerStart } from './cluster-messages.js'
+import type { WorkerMessage, PrimaryMessage, ReloadResult, WorkerStart } from './cluster-messages.js'
 
 /** What only ever grows. A gauge of a process that is gone tells nothing. */
 const GROWING: ReadonlySet<unknown> = new Set(['counter', 'histogram'])
@@ -62,9 +62,9 @@ export class RestartDelay {
 const METRICS_DEADLINE_MS = 3_000
 
 /** What a worker tells when it is asked by that id; nothing when it does not in time, or ends before. */
-function toldBy(worker: Worker, id: number): Promise<MetricsSnapshot> {
+function metricsOf(worker: Worker, id: number): Promise<MetricsSnapshot> {
   return new Promise((resolve) => {
-    const hear = (news: NewsOfWorker): void => {
+    const hear = (news: WorkerMessage): void => {
       if (news.news === 'metrics' && news.id === id) end(news.snapshot)
     }
     const leave = (): void => {
@@ -125,7 +125,7 @@ export class WorkerLines {
 /** What a worker may take to keep what is not stored: ten thousands of rows, on a disk that is slow. */
 const KEEPING_MS = 2_000
 
-export interface PlaceOptions {
+export interface WorkerProcessOptions {
   readonly fork: () => Worker
   /** For a worker that begins now. */
   readonly start: () => WorkerStart
@@ -134,29 +134,29 @@ export interface PlaceOptions {
   /** The worker did not end within `afterMs` of having been told to. */
   readonly onOverdue: (afterMs: number) => void
   /** The worker wants the configuration to be read again; it waits for an answer. */
-  readonly onReloadAsked: () => void
+  readonly onReloadRequested: () => void
   /** What the last worker here had counted is handed over when it ends. */
   readonly onEnd: (lastSnapshot: MetricsSnapshot) => void
 }
 
 /** One of the workers: the process that fills the place, and the next one when it dies. */
-export class WorkerPlace {
+export class WorkerProcess {
   private readonly delay = new RestartDelay()
   private worker: Worker | undefined
   /** Waits for an answer about the configuration. */
   private asker: Worker | undefined
   /** What it is to be told once it listens. */
-  private waiting: OrderToWorker[] | undefined
+  private waiting: PrimaryMessage[] | undefined
   private timer: NodeJS.Timeout | undefined
   private isClosing = false
-  private told: MetricsSnapshot = []
+  private lastMetrics: MetricsSnapshot = []
   private nextId = 0
 
-  constructor(private readonly options: PlaceOptions) {}
+  constructor(private readonly options: WorkerProcessOptions) {}
 
   /** What the worker here told last, or the one before it had when it ended; nothing when nobody is here. */
   get known(): MetricsSnapshot {
-    return this.told
+    return this.lastMetrics
   }
 
   /** Resolves with the address once a worker here listens; with undefined when it ended before, or none is wanted any more. */
@@ -167,31 +167,31 @@ export class WorkerPlace {
     this.worker = worker
     this.waiting = [{ order: 'begin', ...this.options.start() }]
     return new Promise((resolve) => {
-      worker.on('message', (news: NewsOfWorker) => {
+      worker.on('message', (news: WorkerMessage) => {
         if (news.news === 'here') this.sendWaiting()
         else if (news.news === 'listening') resolve(news.address)
         else if (news.news === 'asks-reload') {
           this.asker = worker
-          this.options.onReloadAsked()
+          this.options.onReloadRequested()
         }
       })
       worker.once('exit', (code: number | null, signal: string | null) => {
         resolve(undefined)
         this.worker = undefined
-        this.options.onEnd(this.told)
-        this.told = []
+        this.options.onEnd(this.lastMetrics)
+        this.lastMetrics = []
         if (!this.isClosing) this.refill(code, signal, performance.now() - startedAtMs)
       })
     })
   }
 
   /** What became of a reload that nobody here had asked for. */
-  reload(verdict: ReloadVerdict): void {
+  reload(verdict: ReloadResult): void {
     this.send({ order: 'reload', verdict })
   }
 
   /** What became of the reload that the worker here had asked for. */
-  answer(verdict: ReloadVerdict): void {
+  sendResult(verdict: ReloadResult): void {
     // Whoever came after the one that asked is no wiser than all others.
     if (this.asker === this.worker) this.send({ order: 'answer', verdict })
     else if ('config' in verdict) this.reload(verdict)
@@ -238,10 +238,10 @@ export class WorkerPlace {
     const { worker } = this
     if (worker === undefined) return
     const id = this.nextId++
-    const told = toldBy(worker, id)
+    const told = metricsOf(worker, id)
     this.send({ order: 'metrics', id })
     const snapshot = await told
-    if (this.worker === worker) this.told = completed(snapshot, this.told)
+    if (this.worker === worker) this.lastMetrics = completed(snapshot, this.lastMetrics)
   }
 
   private refill(code: number | null, signal: string | null, livedMs: number): void {
@@ -256,7 +256,7 @@ export class WorkerPlace {
     for (const order of waiting) this.send(order)
   }
 
-  private send(order: OrderToWorker): void {
+  private send(order: PrimaryMessage): void {
     if (this.waiting !== undefined) this.waiting.push(order)
     // One that is about to die is replaced when it has.
     else if (this.worker?.isConnected() === true) this.worker.send(order, () => undefined)

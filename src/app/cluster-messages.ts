@@ -5,7 +5,7 @@ import type { GatewayConfig } from '../config/settings.js'
 import type { MetricsSnapshot } from '../observability/metrics.js'
 
 /** What became of the configuration when the primary read it again. */
-export type ReloadVerdict =
+export type ReloadResult =
   | {
       readonly config: GatewayConfig
       /** Settings that changed but are in `config` as they run. */
@@ -19,18 +19,18 @@ export interface WorkerStart {
 }
 
 /** What the primary tells a worker. Signals to a worker itself are ignored: terminals and service managers send them to all. */
-export type OrderToWorker =
+export type PrimaryMessage =
   | ({ readonly order: 'begin' } & WorkerStart)
-  | { readonly order: 'reload'; readonly verdict: ReloadVerdict }
+  | { readonly order: 'reload'; readonly verdict: ReloadResult }
   /** The same, to the worker that had asked. */
-  | { readonly order: 'answer'; readonly verdict: ReloadVerdict }
+  | { readonly order: 'answer'; readonly verdict: ReloadResult }
   | { readonly order: 'drain'; readonly signal: string }
   /** Now, whatever runs; what is not stored is kept. */
   | { readonly order: 'exit' }
   | { readonly order: 'metrics'; readonly id: number }
 
 /** What a worker tells the primary. What is sent to a worker that does not listen yet is lost: it says first when it does. */
-export type NewsOfWorker =
+export type WorkerMessage =
   | { readonly news: 'here' }
   /** The administrator wants the configuration to be read again. */
   | { readonly news: 'asks-reload' }

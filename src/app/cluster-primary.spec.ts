@@ -18,9 +18,9 @@ import { BatchedOutput } from '../observability/log-writer.js'
 import { createLogging } from '../observability/logger.js'
 import { mergedMetricsText, Metrics } from '../observability/metrics.js'
 import { completed, EndedWorkers, numberedLines, RestartDelay, WorkerLines } from './cluster-child.js'
-import { assertAlone, type ReloadVerdict, withWorkers, workersNote, workersOf } from './cluster-messages.js'
-import { WorkerFleet } from './cluster-primary.js'
-import { HandedConfig } from './cluster-worker.js'
+import { assertAlone, type ReloadResult, withWorkers, workersNote, workersOf } from './cluster-messages.js'
+import { WorkerPool } from './cluster-primary.js'
+import { ReceivedConfig } from './cluster-worker.js'
 
 describe('ended workers', () => {
   /** Of a worker that counted so many requests. */
@@ -103,7 +103,7 @@ describe('cluster primary', () => {
   const STAND_IN = fileURLToPath(new URL('../../test/support/worker-stand-in.mjs', import.meta.url))
   const KILLED = 'a worker did not end in time and is killed'
 
-  let fleet: WorkerFleet | undefined
+  let fleet: WorkerPool | undefined
   afterEach(() => fleet?.end())
 
   /** Two workers that listen, and every line of the log as it comes. */
@@ -114,7 +114,7 @@ describe('cluster primary', () => {
     })
     cluster.setupPrimary({ exec: STAND_IN, args: [manner], execArgv: [] })
     const store = new ConfigStore(parseConfig('{server: {port: 4321}}', {}))
-    fleet = new WorkerFleet({ workers: 2, store, logger, sink })
+    fleet = new WorkerPool({ workers: 2, store, logger, sink })
     return { fleet, lines, address: await fleet.start() }
   }
 
@@ -126,7 +126,7 @@ describe('cluster primary', () => {
   }
 
   /** What the fleet says that all have counted, and hold. */
-  async function sums(fleet: WorkerFleet): Promise<readonly (string | undefined)[]> {
+  async function sums(fleet: WorkerPool): Promise<readonly (string | undefined)[]> {
     const text = await mergedMetricsText(await fleet.snapshots())
     return [/^counted_total (\d+)$/m, /^held (\d+)$/m].map((pattern) => pattern.exec(text)?.[1])
   }
@@ -326,15 +326,15 @@ const timer = setInterval(() => {
 
 describe('the configuration that the primary hands over', () => {
   const polling = (everyMs: number) => parseConfig(`{tasks: {pollIntervalMs: ${everyMs}}}`, {})
-  const accepted = (everyMs: number, needsRestart: readonly string[] = []): ReloadVerdict =>
+  const accepted = (everyMs: number, needsRestart: readonly string[] = []): ReloadResult =>
     // As it comes from another process.
-    deserialize(serialize({ config: polling(everyMs), needsRestart })) as ReloadVerdict
-  const REFUSED: ReloadVerdict = { faults: ['auth: must be a map'] }
+    deserialize(serialize({ config: polling(everyMs), needsRestart })) as ReloadResult
+  const REFUSED: ReloadResult = { faults: ['auth: must be a map'] }
 
   function worker() {
     const first = handedOver(deserialize(serialize(polling(1))) as GatewayConfig)
     let asked = 0
-    const handed = new HandedConfig({ config: first }, () => {
+    const handed = new ReceivedConfig({ config: first }, () => {
       asked++
     })
     const store = new ConfigStore(first, handed.readAgain)
@@ -346,7 +346,7 @@ describe('the configuration that the primary hands over', () => {
     const reload = store.reload()
     await Promise.resolve()
     expect(asked()).toBe(1)
-    handed.answer(accepted(2, ['redis']))
+    handed.settle(accepted(2, ['redis']))
     expect(await reload).toEqual({ applied: true, needsRestart: ['redis'], listenerErrors: [] })
     expect([everyMs(), Object.isFrozen(store.current.tasks)]).toEqual([2, true])
   })
@@ -355,9 +355,9 @@ describe('the configuration that the primary hands over', () => {
     const { handed, store, everyMs } = worker()
     const reload = store.reload()
     await Promise.resolve()
-    handed.answer(REFUSED)
+    handed.settle(REFUSED)
     expect(await reload).toEqual({ applied: false, faults: ['auth: must be a map'] })
-    expect(await store.reload(handed.hear(REFUSED))).toEqual({ applied: false, faults: ['auth: must be a map'] })
+    expect(await store.reload(handed.receive(REFUSED))).toEqual({ applied: false, faults: ['auth: must be a map'] })
     expect(everyMs()).toBe(1)
   })
 
@@ -365,8 +365,8 @@ describe('the configuration that the primary hands over', () => {
     const { handed, store, everyMs } = worker()
     const asked = store.reload()
     await Promise.resolve()
-    const heard = store.reload(handed.hear(accepted(2)))
-    handed.answer(accepted(3))
+    const heard = store.reload(handed.receive(accepted(2)))
+    handed.settle(accepted(3))
     await Promise.all([asked, heard])
     expect(everyMs()).toBe(3)
   })
@@ -375,15 +375,15 @@ describe('the configuration that the primary hands over', () => {
     const { handed, store, everyMs } = worker()
     const asked = store.reload()
     await Promise.resolve()
-    const heard = store.reload(handed.hear(accepted(2)))
-    handed.answer(REFUSED)
+    const heard = store.reload(handed.receive(accepted(2)))
+    handed.settle(REFUSED)
     await Promise.all([asked, heard])
     expect(everyMs()).toBe(2)
   })
 
   it('is what was heard last where nobody asked', async () => {
     const { handed, store, everyMs } = worker()
-    await Promise.all([2, 3, 4].map((ms) => store.reload(handed.hear(accepted(ms)))))
+    await Promise.all([2, 3, 4].map((ms) => store.reload(handed.receive(accepted(ms)))))
     expect(everyMs()).toBe(4)
   })
 })

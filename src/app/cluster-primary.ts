@@ -4,11 +4,11 @@ import type { GatewayConfig } from '../config/settings.js'
 import type { LineSink, Logger, Logging } from '../observability/logger.js'
 import { metricsAddress, MetricsServer } from '../observability/metrics-server.js'
 import { mergedMetricsText, type MetricsSnapshot } from '../observability/metrics.js'
-import { EndedWorkers, WorkerLines, WorkerPlace } from './cluster-child.js'
-import type { ReloadVerdict } from './cluster-messages.js'
+import { EndedWorkers, WorkerLines, WorkerProcess } from './cluster-child.js'
+import type { ReloadResult } from './cluster-messages.js'
 import { drainOnSignal } from './shutdown.js'
 
-export interface FleetOptions {
+export interface WorkerPoolOptions {
   readonly workers: number
   /** The primary's: it alone reads the configuration and judges it. */
   readonly store: ConfigStore
@@ -18,17 +18,17 @@ export interface FleetOptions {
 }
 
 /** The workers of this primary. Each is this very program once more, and told by the primary what to do. */
-export class WorkerFleet {
-  private readonly places: readonly WorkerPlace[]
+export class WorkerPool {
+  private readonly workers: readonly WorkerProcess[]
   private readonly ended = new EndedWorkers()
   private readonly lines: WorkerLines
   private collecting: Promise<readonly MetricsSnapshot[]> | undefined
 
-  constructor(private readonly options: FleetOptions) {
+  constructor(private readonly options: WorkerPoolOptions) {
     this.lines = new WorkerLines(options.sink)
     // Structured clones: a configuration may hold numbers that JSON does not know.
     cluster.setupPrimary({ stdio: ['ignore', 'pipe', 'inherit', 'ipc'], serialization: 'advanced' })
-    this.places = Array.from({ length: options.workers }, (_, index) => this.place(index + 1))
+    this.workers = Array.from({ length: options.workers }, (_, index) => this.startWorker(index + 1))
   }
 
   /**
@@ -36,7 +36,7 @@ export class WorkerFleet {
    * explained. It goes ahead: what keeps it from starting would keep all of them, and the store is made ready once.
    */
   async start(): Promise<string | undefined> {
-    const [first, ...others] = this.places
+    const [first, ...others] = this.workers
     const address = await first?.fill()
     if (address === undefined) return undefined
     await Promise.all(others.map((place) => place.fill()))
@@ -44,28 +44,28 @@ export class WorkerFleet {
   }
 
   /** Reads the configuration once for all. All are told; of a refusal only the one that had asked for it, if one had. */
-  async reload(asker?: WorkerPlace): Promise<void> {
+  async reload(asker?: WorkerProcess): Promise<void> {
     const { store } = this.options
     const outcome = await store.reload()
-    const verdict: ReloadVerdict = outcome.applied
+    const verdict: ReloadResult = outcome.applied
       ? { config: store.current, needsRestart: outcome.needsRestart }
       : { faults: outcome.faults }
-    for (const place of this.places) {
-      if (place === asker) place.answer(verdict)
+    for (const place of this.workers) {
+      if (place === asker) place.sendResult(verdict)
       else if (outcome.applied || asker === undefined) place.reload(verdict)
     }
   }
 
   /** Resolves when the last one has ended: whether all did as they should. After `deadlineMs` those left are ended. */
   async drain(signal: string, deadlineMs: number): Promise<boolean> {
-    const ends = await Promise.all(this.places.map((place) => place.drain(signal, deadlineMs)))
+    const ends = await Promise.all(this.workers.map((place) => place.drain(signal, deadlineMs)))
     await this.lines.ended()
     return ends.every((isGood) => isGood)
   }
 
   /** Ends all now, whatever they do, but with the time to keep what is not stored. Resolves when the last one has ended. */
   async end(): Promise<void> {
-    await Promise.all(this.places.map((place) => place.end()))
+    await Promise.all(this.workers.map((place) => place.end()))
     await this.lines.ended()
   }
 
@@ -78,14 +78,14 @@ export class WorkerFleet {
   }
 
   private async collect(): Promise<readonly MetricsSnapshot[]> {
-    await Promise.all(this.places.map((place) => place.ask()))
+    await Promise.all(this.workers.map((place) => place.ask()))
     // In one go: whoever ends is among these or those, never among both.
-    return [...this.places.map(({ known }) => known), await this.ended.snapshot()]
+    return [...this.workers.map(({ known }) => known), await this.ended.snapshot()]
   }
 
-  private place(worker: number): WorkerPlace {
+  private startWorker(worker: number): WorkerProcess {
     const { store, logger } = this.options
-    const place = new WorkerPlace({
+    const place = new WorkerProcess({
       fork: () => {
         const forked = cluster.fork()
         if (forked.process.stdout !== null) this.lines.follow(forked.process.stdout, worker)
@@ -98,7 +98,7 @@ export class WorkerFleet {
       onOverdue: (afterMs) => {
         logger.error({ ofWorker: worker, afterMs }, 'a worker did not end in time and is killed')
       },
-      onReloadAsked: () => void this.reload(place),
+      onReloadRequested: () => void this.reload(place),
       onEnd: (snapshot) => {
         this.ended.add(snapshot)
       },
@@ -133,7 +133,7 @@ export async function serveByWorkers(options: PrimaryOptions): Promise<string | 
   store.onChange((next) => {
     logger.level = next.logging.level
   })
-  const fleet = new WorkerFleet({ workers, store, logger, sink })
+  const fleet = new WorkerPool({ workers, store, logger, sink })
   const metricsServer = new MetricsServer(metricsAddress(config), async () =>
     mergedMetricsText(await fleet.snapshots()),
   )

@@ -1,12 +1,12 @@
 import cluster from 'node:cluster'
 import { ConfigRefused, type ConfigSource, handedOver, type ValidConfig } from '../config/config-store.js'
 import type { MetricsSnapshot } from '../observability/metrics.js'
-import type { NewsOfWorker, OrderToWorker, ReloadVerdict, WorkerStart } from './cluster-messages.js'
+import type { WorkerMessage, PrimaryMessage, ReloadResult, WorkerStart } from './cluster-messages.js'
 
 /** The configuration as a worker hears of it: the primary alone reads and judges it. */
-export class HandedConfig {
+export class ReceivedConfig {
   private newest: ValidConfig
-  private onAnswer: ((verdict: ReloadVerdict) => void) | undefined
+  private onResult: ((verdict: ReloadResult) => void) | undefined
 
   constructor(
     first: ValidConfig,
@@ -17,31 +17,31 @@ export class HandedConfig {
 
   /** Has the primary read it again, for all of its workers; one at a time. */
   readonly readAgain: ConfigSource = async () => {
-    const answer = new Promise<ReloadVerdict>((resolve) => {
-      this.onAnswer = resolve
+    const answer = new Promise<ReloadResult>((resolve) => {
+      this.onResult = resolve
     })
     this.ask()
-    return this.judged(await answer)
+    return this.result(await answer)
   }
 
   /** What became of what `readAgain` had asked for. */
-  answer(verdict: ReloadVerdict): void {
+  settle(verdict: ReloadResult): void {
     this.keep(verdict)
-    this.onAnswer?.(verdict)
+    this.onResult?.(verdict)
   }
 
   /** What became of a reload that nobody here had asked for, to reload from. */
-  hear(verdict: ReloadVerdict): ConfigSource {
+  receive(verdict: ReloadResult): ConfigSource {
     this.keep(verdict)
-    return () => this.judged(verdict)
+    return () => this.result(verdict)
   }
 
-  private keep(verdict: ReloadVerdict): void {
+  private keep(verdict: ReloadResult): void {
     if ('config' in verdict) this.newest = handedOver(verdict)
   }
 
   /** A reload may have to wait for another one whose answer comes later and is newer: none takes the older one back. */
-  private judged(verdict: ReloadVerdict): Promise<ValidConfig> {
+  private result(verdict: ReloadResult): Promise<ValidConfig> {
     return 'faults' in verdict ? Promise.reject(new ConfigRefused(verdict.faults)) : Promise.resolve(this.newest)
   }
 }
@@ -54,16 +54,16 @@ export interface Directed {
 }
 
 /** The primary, as its worker knows it. */
-export class Primary {
-  private readonly handed: HandedConfig
+export class PrimaryLink {
+  private readonly received: ReceivedConfig
   private directed: Directed | undefined
   private isDraining = false
   /** Reloads that it wanted before there was a gateway here. */
   private early: ConfigSource[] = []
 
   private constructor(readonly start: WorkerStart) {
-    this.handed = new HandedConfig(start, () => {
-      tell({ news: 'asks-reload' })
+    this.received = new ReceivedConfig(start, () => {
+      send({ news: 'asks-reload' })
     })
     cluster.worker?.once('disconnect', () => {
       this.outlive()
@@ -71,23 +71,23 @@ export class Primary {
   }
 
   /** Resolves once the primary has told this process what to begin with. */
-  static hear(): Promise<Primary> {
+  static connect(): Promise<PrimaryLink> {
     // A terminal and a service manager send theirs to every process of a group; only the primary's word counts.
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined)
     return new Promise((resolve) => {
-      let primary: Primary | undefined
+      let primary: PrimaryLink | undefined
       // One listener for all: an order may come together with the start, before whoever waits for that has gone on.
       process.on('message', (message) => {
-        if (primary !== undefined) primary.obey(message as OrderToWorker)
-        else resolve((primary = new Primary(handedOver(message as WorkerStart))))
+        if (primary !== undefined) primary.obey(message as PrimaryMessage)
+        else resolve((primary = new PrimaryLink(handedOver(message as WorkerStart))))
       })
-      tell({ news: 'here' })
+      send({ news: 'here' })
     })
   }
 
   /** Reads the configuration again, through the primary. */
   get readAgain(): ConfigSource {
-    return this.handed.readAgain
+    return this.received.readAgain
   }
 
   /** From now on its orders go to this gateway. */
@@ -97,15 +97,15 @@ export class Primary {
     this.early = []
   }
 
-  announce(address: string): void {
-    tell({ news: 'listening', address })
+  reportListening(address: string): void {
+    send({ news: 'listening', address })
   }
 
-  private obey(order: OrderToWorker): void {
+  private obey(order: PrimaryMessage): void {
     if (order.order === 'drain') this.drain(order.signal)
-    else if (order.order === 'reload') this.reload(this.handed.hear(order.verdict))
-    else if (order.order === 'answer') this.handed.answer(order.verdict)
-    else if (order.order === 'metrics') void this.tellMetrics(order.id)
+    else if (order.order === 'reload') this.reload(this.received.receive(order.verdict))
+    else if (order.order === 'answer') this.received.settle(order.verdict)
+    else if (order.order === 'metrics') void this.sendMetrics(order.id)
     // Whoever has something to keep does so on the way out.
     else if (order.order === 'exit') process.exit(1)
   }
@@ -115,8 +115,8 @@ export class Primary {
     else void this.directed.reload(from)
   }
 
-  private async tellMetrics(id: number): Promise<void> {
-    tell({ news: 'metrics', id, snapshot: (await this.directed?.collectMetrics()) ?? [] })
+  private async sendMetrics(id: number): Promise<void> {
+    send({ news: 'metrics', id, snapshot: (await this.directed?.collectMetrics()) ?? [] })
   }
 
   private drain(signal: string): void {
@@ -130,12 +130,12 @@ export class Primary {
   /** Without a primary nothing new arrives. Node would end a worker at once; what it has under way may end first. */
   private outlive(): void {
     if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
-    this.handed.answer({ faults: ['the primary process is gone'] })
+    this.received.settle({ faults: ['the primary process is gone'] })
     this.drain('disconnect')
   }
 }
 
-function tell(news: NewsOfWorker): void {
+function send(news: WorkerMessage): void {
   // To a primary that has just died: the disconnect is on its way.
   process.send?.(news, undefined, undefined, () => undefined)
 }

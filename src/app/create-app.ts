@@ -5,15 +5,15 @@ import { NestFactory } from '@nestjs/core'
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger'
 import { ConfigStore, type ConfigurationOptions } from '../config/config-store.js'
 import type { GatewayConfig } from '../config/settings.js'
-import { attachCall, Call, requestIdOf } from '../core/request-context.js'
+import { attachContext, RequestContext, requestIdOf } from '../core/request-context.js'
 import { settleUsage } from '../core/usage.js'
-import { envelopeFor } from '../dialects/error-format.js'
-import { logCall } from '../observability/access-log.js'
+import { errorFormatFor } from '../dialects/error-format.js'
+import { logRequest } from '../observability/access-log.js'
 import { type Logging, NestLogger } from '../observability/logger.js'
 import { Readiness } from '../observability/readiness.js'
-import { CallEndings, outcomeOf } from '../observability/request-hooks.js'
+import { RequestHooks, outcomeOf } from '../observability/request-hooks.js'
 import { Admission, shareOfAdmission, workersIn } from '../overload/admission.js'
-import { RequestDoor } from '../overload/request-gate.js'
+import { RequestGate } from '../overload/request-gate.js'
 import { callerAddress, originForm, pathOf, rememberPeers } from '../server/client-address.js'
 import { GatewayExceptionFilter } from '../server/error-filter.js'
 import { GatewayHttpAdapter, type RequestStart } from '../server/http-adapter.js'
@@ -59,7 +59,7 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
   const { logging, ...configuration } = options
   const { sandbox } = configuration
   const readiness = new Readiness()
-  const endings = new CallEndings()
+  const endings = new RequestHooks()
   const settings = { current: options.config, admission: shareOfAdmission(options.config) }
   const admission = new Admission(() => settings.admission, { workers: workersIn(options.config) })
   const adapter: GatewayHttpAdapter = new GatewayHttpAdapter(
@@ -67,10 +67,10 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
       logging,
       sandbox,
       readiness,
-      endings,
+      hooks: endings,
       admission,
       settings,
-      lastAnswer: (on) => adapter.lastAnswer(on),
+      lastResponse: (on) => adapter.lastResponse(on),
     }),
     () => {
       serveDocumentation(application)
@@ -116,32 +116,32 @@ interface RequestStartParts {
   readonly logging: Logging
   readonly sandbox: boolean
   readonly readiness: Readiness
-  readonly endings: CallEndings
+  readonly hooks: RequestHooks
   readonly admission: Admission
   /** As it is now. */
   readonly settings: { readonly current: GatewayConfig }
-  readonly lastAnswer: (socket: Socket) => ServerResponse | undefined
+  readonly lastResponse: (socket: Socket) => ServerResponse | undefined
 }
 
 /** Lets requests in, and gives each its id, its call and, when its response is over, its log line. */
 function requestStart(parts: RequestStartParts): RequestStart {
-  const { logging, sandbox, readiness, endings, admission, settings, lastAnswer } = parts
-  const door = new RequestDoor(admission, () => !sandbox && !readiness.isLeaving, lastAnswer)
+  const { logging, sandbox, readiness, hooks: endings, admission, settings, lastResponse: lastAnswer } = parts
+  const door = new RequestGate(admission, () => !sandbox && !readiness.isLeaving, lastAnswer)
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     request.url = originForm(request.url ?? '')
     const path = pathOf(request.url)
-    const verdict = door.judge(path)
+    const verdict = door.check(path)
     if (verdict !== 'let_in' && door.refuseBarely(verdict, path, request, response)) return false
-    const call = new Call(requestIdOf(request), request.method ?? '', path, performance.now())
+    const call = new RequestContext(requestIdOf(request), request.method ?? '', path, performance.now())
     call.isExplained = settings.current.server.explainHeaders
-    call.memory = admission.memory
-    attachCall(request, call)
+    call.memoryBudget = admission.memory
+    attachContext(request, call)
     endings.begun(call, request)
-    const { requestIdHeader } = envelopeFor(path)
-    if (requestIdHeader !== undefined) call.answerHeaders[requestIdHeader] = call.requestId
-    if (sandbox) call.answerHeaders['x-gateway-sandbox'] = 'true'
+    const { requestIdHeader } = errorFormatFor(path)
+    if (requestIdHeader !== undefined) call.responseHeaders[requestIdHeader] = call.requestId
+    if (sandbox) call.responseHeaders['x-gateway-sandbox'] = 'true'
     // Clients with kept-alive connections must find another replica for their next request.
-    if (readiness.isLeaving) call.answerHeaders['connection'] = 'close'
+    if (readiness.isLeaving) call.responseHeaders['connection'] = 'close'
     let isOver = false
     // A pipelined request waits without a socket of its own, and is never told that the caller left.
     const waitsForItsTurn = response.socket === null
@@ -149,13 +149,13 @@ function requestStart(parts: RequestStartParts): RequestStart {
       if (isOver) return
       isOver = true
       if (waitsForItsTurn) request.socket.removeListener('close', finish)
-      if (!response.writableFinished && response.statusCode !== SWITCHING_PROTOCOLS) call.departure.announce()
+      if (!response.writableFinished && response.statusCode !== SWITCHING_PROTOCOLS) call.disconnect.abort()
       settleUsage(call.log)
       const outcome = outcomeOf(call, response)
       if (outcome.status >= FIRST_ERROR_STATUS) {
         call.log.callerAddress = callerAddress(request, settings.current.server.trustedProxies)
       }
-      logCall(call, outcome, logging)
+      logRequest(call, outcome, logging)
       endings.over(call, outcome)
       admission.memory.close(call)
       if (verdict === 'let_in') door.end(path)

@@ -108,7 +108,7 @@ async function listen(application: INestApplication, { host, port }: ServerSecti
   // By hand: Nest would log a port in use with its stack before a sentence explains it.
   server.listen({ port, host, backlog: WAITING_CONNECTIONS })
   await once(server, 'listening')
-  application.get(Readiness).announceReady()
+  application.get(Readiness).markReady()
   const shown = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host
   return `http://${shown.includes(':') ? `[${shown}]` : shown}:${(server.address() as AddressInfo).port}`
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { INestApplication } from '@nestjs/common'
 import type { TimeoutsSection } from '../config/settings.js'
-import { inTime } from '../core/time.js'
+import { settledWithin } from '../core/time.js'
 import type { Logger } from '../observability/logger.js'
 import { Readiness } from '../observability/readiness.js'
 import type { UpgradableServer } from '../server/upgrade.js'
@@ -52,19 +52,19 @@ export async function drain(application: INestApplication, signal: string, optio
   const readiness = application.get(Readiness)
   if (drainDelayMs > 0) {
     // Until it has asked, a load balancer goes on sending; what it sends to a closed port may be lost.
-    readiness.announceLeaving()
+    readiness.markLeaving()
     await pause(drainDelayMs)
   }
-  readiness.announceDraining()
+  readiness.markDraining()
   const server = application.getHttpServer() as UpgradableServer
   const closed = closeServer(server)
-  if (!(await inTime(closed, shutdownGraceMs))) {
+  if (!(await settledWithin(closed, shutdownGraceMs))) {
     // What is still running is cut: visibly, and the upstreams with it. Sockets are told why they end.
     server.closeAllRequests()
-    readiness.announceGraceOver()
+    readiness.markGraceOver()
   }
   const lastWork = closed.then(() => stopWork(application, options))
-  const isOver = await inTime(lastWork, lastWorkMs)
+  const isOver = await settledWithin(lastWork, lastWorkMs)
   if (!isOver) logger.warn({ waitedMs: lastWorkMs }, 'work in the background does not end: it is cut')
   logger.info('stopped')
   process.exit(0)

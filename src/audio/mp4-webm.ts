@@ -7,7 +7,7 @@ class ElementBudget {
   #left = MAX_ELEMENTS
 
   /** False when nothing is left: what follows counts as unreadable. */
-  spend(): boolean {
+  consume(): boolean {
     if (this.#left === 0) return false
     this.#left -= 1
     return true
@@ -72,7 +72,7 @@ async function trackHandlers(file: BoxFile, moov: Box): Promise<ReadonlySet<stri
 
 async function* boxes({ bytes, budget }: BoxFile, start: number, end: number): AsyncGenerator<Box> {
   let position = start
-  while (position + 8 <= end && budget.spend()) {
+  while (position + 8 <= end && budget.consume()) {
     const header = await bytes.bytes(position, 16)
     if (header.length < 8) return
     const box = boxOf(header, position, end)
@@ -169,7 +169,7 @@ async function hasBlock(file: ElementFile, cluster: Element): Promise<boolean> {
 
 async function* elements({ bytes, budget }: ElementFile, start: number, end: number): AsyncGenerator<Element> {
   let position = start
-  while (position < Math.min(end, bytes.size) && budget.spend()) {
+  while (position < Math.min(end, bytes.size) && budget.consume()) {
     const header = await bytes.bytes(position, 12)
     const id = vint(header, 0, 4)
     const size = id && vint(header, id.length, 8)

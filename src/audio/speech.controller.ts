@@ -1,14 +1,14 @@
 import { Controller, HttpCode, Injectable, Post, UseGuards } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger'
 import { KeyGuard } from '../auth/key.guard.js'
-import type { UpstreamAnswer } from '../core/byte-stream.js'
+import type { ProviderResponse } from '../core/byte-stream.js'
 import type { JsonBody } from '../core/json-body.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import { ApiAudioErrors } from '../dialects/error-docs.js'
 import { AUDIO_FORMATS } from '../dialects/speech-formats.js'
 import { expectedOfSpeech } from '../limits/estimate-usage.js'
 import { ProviderRouter } from '../routing/router.js'
-import { type JsonCall, JsonRequest } from '../server/json-request.js'
+import { type JsonBodyRequest, JsonRequest } from '../server/json-request.js'
 import { SpeechRequestDto } from './speech.dto.js'
 
 /** Text to speech on whatever provider serves the model. */
@@ -16,11 +16,11 @@ import { SpeechRequestDto } from './speech.dto.js'
 export class SpeechService {
   constructor(private readonly router: ProviderRouter) {}
 
-  speak(body: JsonBody<SpeechRequestDto>, call: Call): Promise<UpstreamAnswer> {
+  speak(body: JsonBody<SpeechRequestDto>, call: RequestContext): Promise<ProviderResponse> {
     const { model, input, speed } = body.fields
     call.log.model = model
     const route = this.router.speech(model, call.caller)
-    const expected = call.allowance === undefined ? undefined : expectedOfSpeech(input, speed)
+    const expected = call.quota === undefined ? undefined : expectedOfSpeech(input, speed)
     return route.attempt(call, { repeatableOnceSent: true, expected }, (provider, context) =>
       provider.speak({ body, modelClass: route.modelClass }, context),
     )
@@ -45,7 +45,7 @@ export class SpeechController {
     content: { ...CONTENT, 'text/event-stream': { schema: { type: 'string' } } },
   })
   @ApiAudioErrors()
-  speak(@JsonRequest(SpeechRequestDto) { body, call }: JsonCall<SpeechRequestDto>): Promise<UpstreamAnswer> {
+  speak(@JsonRequest(SpeechRequestDto) { body, call }: JsonBodyRequest<SpeechRequestDto>): Promise<ProviderResponse> {
     return this.speech.speak(body, call)
   }
 }

@@ -1,10 +1,10 @@
 import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger'
 import { KeyGuard } from '../auth/key.guard.js'
-import type { UpstreamAnswer } from '../core/byte-stream.js'
-import type { Call } from '../core/request-context.js'
+import type { ProviderResponse } from '../core/byte-stream.js'
+import type { RequestContext } from '../core/request-context.js'
 import { ApiAudioErrors } from '../dialects/error-docs.js'
-import { CurrentCall } from '../server/json-request.js'
+import { CurrentRequest } from '../server/json-request.js'
 import {
   type AudioUpload,
   AudioUploadRequest,
@@ -42,8 +42,8 @@ export class TranscriptionController {
   @ApiAudioErrors()
   transcribe(
     @AudioUploadRequest(TranscriptionRequestDto) upload: AudioUpload<TranscriptionRequestDto>,
-    @CurrentCall() call: Call,
-  ): Promise<UpstreamAnswer> {
+    @CurrentRequest() call: RequestContext,
+  ): Promise<ProviderResponse> {
     return this.transcription.transcribe(upload, call)
   }
 
@@ -54,8 +54,8 @@ export class TranscriptionController {
   @ApiAudioErrors()
   translate(
     @AudioUploadRequest(TranslationRequestDto) upload: AudioUpload<TranslationRequestDto>,
-    @CurrentCall() call: Call,
-  ): Promise<UpstreamAnswer> {
+    @CurrentRequest() call: RequestContext,
+  ): Promise<ProviderResponse> {
     return this.transcription.translate(upload, call)
   }
 }

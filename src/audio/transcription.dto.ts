@@ -5,9 +5,9 @@ import type { ModelClass } from '../config/channel-schema.js'
 import { ConfigStore } from '../config/config-store.js'
 import { DtoCheck, Field } from '../core/dto.js'
 import { GatewayError, quoted } from '../core/errors.js'
-import { callOf } from '../core/request-context.js'
+import { contextOf } from '../core/request-context.js'
 import { type MultipartField, SPOOL_MEMORY_BYTES, type UploadedFile } from '../core/spooled-file.js'
-import { decimalOf, fault, type FieldRule, oneOf, optional, required, text } from '../core/validation-rules.js'
+import { decimalOf, fieldError, type FieldRule, oneOf, optional, required, text } from '../core/validation-rules.js'
 import { type Exchange, HttpExchange } from '../server/json-request.js'
 import { boundaryOf } from '../server/multipart-stream.js'
 import {
@@ -18,7 +18,7 @@ import {
   timedReception,
   UPLOAD_TIMEOUT_MS,
 } from '../server/multipart.js'
-import { continueIfAsked, roomFor } from '../server/read-body.js'
+import { continueIfAsked, reserveMemory } from '../server/read-body.js'
 
 /** A received form: its file, its fields as they came, and those the specification names, checked. */
 export interface AudioUpload<Dto> {
@@ -38,7 +38,7 @@ function audioUploadPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform
       const { audioBodyBytes, audioFileBytes } = this.store.current.limits
       // Whatever the headers alone tell is judged before a client that waits is told to send.
       boundaryOf(request, audioBodyBytes)
-      const room = roomFor(request, SPOOL_MEMORY_BYTES)
+      const room = reserveMemory(request, SPOOL_MEMORY_BYTES)
       continueIfAsked(request, response)
       const upload = await timedReception(request, () =>
         receiveMultipart(request, {
@@ -48,7 +48,7 @@ function audioUploadPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform
           room,
         }),
       )
-      releaseWhenDone(() => upload.remove(), callOf(request), response)
+      releaseWhenDone(() => upload.remove(), contextOf(request), response)
       const named = await this.check.assert(namedFields(upload.fields))
       return { file: fileOf(upload), fields: upload.fields, named }
     }
@@ -120,10 +120,10 @@ export function assertFormat(format: string, model: string, modelClass: ModelCla
 const temperature: FieldRule = (value, path) => {
   const number = decimalOf(value)
   if (Number.isNaN(number)) {
-    return fault(path, 'invalid_type', `Invalid type for '${path}': expected a decimal.`)
+    return fieldError(path, 'invalid_type', `Invalid type for '${path}': expected a decimal.`)
   }
   if (number < 0) {
-    return fault(
+    return fieldError(
       path,
       'decimal_below_min_value',
       `Invalid '${path}': decimal below minimum value. Expected a value >= 0.`,
@@ -131,13 +131,17 @@ const temperature: FieldRule = (value, path) => {
   }
   return number <= 1
     ? undefined
-    : fault(path, 'decimal_above_max_value', `Invalid '${path}': decimal above maximum value. Expected a value <= 1.`)
+    : fieldError(
+        path,
+        'decimal_above_max_value',
+        `Invalid '${path}': decimal above maximum value. Expected a value <= 1.`,
+      )
 }
 
 const language: FieldRule = (value, path) =>
   typeof value === 'string' && isLanguageCode(value)
     ? undefined
-    : fault(
+    : fieldError(
         path,
         'invalid_language_format',
         `Invalid '${path}': the language must be an ISO 639-1 or ISO 639-3 code such as 'en' or 'eng'.`,
@@ -146,7 +150,7 @@ const language: FieldRule = (value, path) =>
 const booleanText: FieldRule = (value, path) =>
   value === 'true' || value === 'false'
     ? undefined
-    : fault(path, 'invalid_type', `Invalid type for '${path}': expected 'true' or 'false'.`)
+    : fieldError(path, 'invalid_type', `Invalid type for '${path}': expected 'true' or 'false'.`)
 
 const responseFormat = optional(oneOf(RESPONSE_FORMATS, 'unsupported_value'))
 

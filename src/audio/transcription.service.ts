@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common'
 import type { ModelClass } from '../config/channel-schema.js'
-import type { UpstreamAnswer } from '../core/byte-stream.js'
-import type { Call } from '../core/request-context.js'
+import type { ProviderResponse } from '../core/byte-stream.js'
+import type { RequestContext } from '../core/request-context.js'
 import { expectedOfRecording } from '../limits/estimate-usage.js'
 import type { TranscriptionCall } from '../providers/contract.js'
 import { type AttemptPolicy, ProviderRouter } from '../routing/router.js'
@@ -25,7 +25,7 @@ const REPEATABLE_UPLOAD_BYTES = 10 * 1024 * 1024
 export class TranscriptionService {
   constructor(private readonly router: ProviderRouter) {}
 
-  async transcribe(upload: AudioUpload<TranscriptionRequestDto>, call: Call): Promise<UpstreamAnswer> {
+  async transcribe(upload: AudioUpload<TranscriptionRequestDto>, call: RequestContext): Promise<ProviderResponse> {
     const { model } = upload.named
     call.log.model = model
     const route = this.router.transcription(model, call.caller)
@@ -35,7 +35,7 @@ export class TranscriptionService {
     )
   }
 
-  async translate(upload: AudioUpload<TranslationRequestDto>, call: Call): Promise<UpstreamAnswer> {
+  async translate(upload: AudioUpload<TranslationRequestDto>, call: RequestContext): Promise<ProviderResponse> {
     const model = upload.named.model ?? DEFAULT_TRANSLATION_MODEL
     call.log.model = model
     const route = this.router.translation(model, call.caller)
@@ -69,7 +69,10 @@ async function callFor(
   }
 }
 
-function policyFor({ file, durationSeconds, modelClass }: TranscriptionCall, { allowance }: Call): AttemptPolicy {
+function policyFor(
+  { file, durationSeconds, modelClass }: TranscriptionCall,
+  { quota: allowance }: RequestContext,
+): AttemptPolicy {
   const { size } = file.spool
   return {
     repeatableOnceSent: size <= REPEATABLE_UPLOAD_BYTES,

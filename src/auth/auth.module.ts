@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common'
-import { LimitGateModule } from '../limits/rate-limiter.js'
+import { RateLimiterModule } from '../limits/rate-limiter.js'
 import { KeyTable, StoredKeys } from './key-table.js'
 import { KeyGuard } from './key.guard.js'
 
@@ -8,8 +8,8 @@ import { KeyGuard } from './key.guard.js'
  * limits of its key.
  */
 @Module({
-  imports: [LimitGateModule],
+  imports: [RateLimiterModule],
   providers: [StoredKeys, KeyTable, KeyGuard],
-  exports: [StoredKeys, KeyTable, KeyGuard, LimitGateModule],
+  exports: [StoredKeys, KeyTable, KeyGuard, RateLimiterModule],
 })
 export class AuthModule {}

@@ -114,7 +114,7 @@ describe('key cache', () => {
     it('lets known keys go on while the store is away, ends those that expire, and says so once', async () => {
       lab.repository.rows = [key({ expiresAtMs: START_MS + 5_000 })]
       await lab.begin()
-      const judged = lab.stored.judge(SHA256)
+      const judged = lab.stored.lookUp(SHA256)
       let ends = 0
       if (judged.verdict === 'valid') judged.standing.onOver(() => (ends += 1))
       lab.repository.isAway = true

@@ -61,9 +61,9 @@ export class KeyRefresher implements OnApplicationBootstrap, OnModuleDestroy, Be
   /** The keys are known before the first caller comes, unless the store is away. */
   async onApplicationBootstrap(): Promise<void> {
     this.config.onChange(() => {
-      this.startIfAsked()
+      this.startIfConfigured()
     })
-    this.startIfAsked()
+    this.startIfConfigured()
     await Promise.all(this.underWay)
   }
 
@@ -78,7 +78,7 @@ export class KeyRefresher implements OnApplicationBootstrap, OnModuleDestroy, Be
   }
 
   /** Who neither issues keys nor shares a store has none there: nothing is opened for them. */
-  private startIfAsked(): void {
+  private startIfConfigured(): void {
     const { auth, database } = this.config.current
     if (this.isRunning || this.isStopping || (auth.adminKey === undefined && database.url === undefined)) return
     this.isRunning = true
@@ -134,7 +134,7 @@ export class KeyRefresher implements OnApplicationBootstrap, OnModuleDestroy, Be
     const lostMs = startedAtMs - previous.startedAtMs - (asOfMs - previous.asOfMs)
     // Another server may have taken over: what changed there looks as if it had been read long ago.
     if (lostMs > CLOCK_TOLERANCE_MS) await this.learnAll(startedAtMs)
-    else this.note({ startedAtMs, asOfMs })
+    else this.recordOutcome({ startedAtMs, asOfMs })
   }
 
   private async learnAll(startedAtMs: number): Promise<void> {
@@ -145,10 +145,10 @@ export class KeyRefresher implements OnApplicationBootstrap, OnModuleDestroy, Be
       this.stored.learnAll(keys, asOfMs - OVERLAP_MS)
       this.fullAtMs = startedAtMs
     }
-    this.note({ startedAtMs, asOfMs })
+    this.recordOutcome({ startedAtMs, asOfMs })
   }
 
-  private note(moment: Moment): void {
+  private recordOutcome(moment: Moment): void {
     if (this.newest === undefined || moment.startedAtMs >= this.newest.startedAtMs) this.newest = moment
   }
 }

@@ -242,11 +242,11 @@ const stored = (given: Partial<StoredKey> = {}): StoredKey => ({
   ...given,
 })
 
-const verdictOf = (keys: StoredKeys, key = 'a'): string => keys.judge(digest(key)).verdict
+const verdictOf = (keys: StoredKeys, key = 'a'): string => keys.lookUp(digest(key)).verdict
 
 /** How often it was told that a key is over. */
 function countEnds(keys: StoredKeys, key = 'a'): () => number {
-  const judged = keys.judge(digest(key))
+  const judged = keys.lookUp(digest(key))
   if (judged.verdict !== 'valid') throw new Error('the key does not work')
   let count = 0
   judged.standing.onOver(() => (count += 1))
@@ -265,7 +265,7 @@ describe('Stored keys', () => {
     const keys = new StoredKeys()
     expect(verdictOf(keys)).toBe('unknown')
     keys.learn([stored({ models: ['x'] })])
-    expect(keys.judge(digest('a'))).toMatchObject({ verdict: 'valid', key: { id: 'a', models: ['x'] } })
+    expect(keys.lookUp(digest('a'))).toMatchObject({ verdict: 'valid', key: { id: 'a', models: ['x'] } })
     keys.learn([stored({ isRevoked: true, updatedAtMs: 101 })])
     expect(verdictOf(keys)).toBe('revoked')
   })
@@ -282,10 +282,10 @@ describe('Stored keys', () => {
   it('keep the very same key while nothing changes, so that what is compiled for it stays', () => {
     const keys = new StoredKeys()
     keys.learn([stored({ models: ['x'] })])
-    const before = keys.judge(digest('a'))
+    const before = keys.lookUp(digest('a'))
     keys.learnAll([stored({ models: ['x'] })], 0)
-    expect('key' in before && keys.judge(digest('a'))).toMatchObject({ key: 'key' in before ? before.key : {} })
-    const after = keys.judge(digest('a'))
+    expect('key' in before && keys.lookUp(digest('a'))).toMatchObject({ key: 'key' in before ? before.key : {} })
+    const after = keys.lookUp(digest('a'))
     expect('key' in before && 'key' in after && before.key === after.key).toBe(true)
   })
 
@@ -348,7 +348,7 @@ describe('Stored keys', () => {
   it('tell nobody who has left, and at once who comes late', () => {
     const keys = new StoredKeys()
     keys.learn([stored()])
-    const judged = keys.judge(digest('a'))
+    const judged = keys.lookUp(digest('a'))
     if (judged.verdict !== 'valid') throw new Error('the key does not work')
     const heard: string[] = []
     judged.standing.onOver(() => heard.push('left'))()

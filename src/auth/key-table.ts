@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common'
 import { ISSUED_PREFIX } from '../config/admin-key.js'
 import { ConfigStore } from '../config/config-store.js'
 import type { AccessKey, GatewayConfig } from '../config/settings.js'
-import { type Caller, callerOfKey, callerWithOwnBearer, KeyStanding } from '../core/caller.js'
+import { type Caller, callerOfKey, callerWithOwnBearer, KeyRevocation } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -57,17 +57,17 @@ export interface StoredKey extends AccessKey {
 }
 
 /** What the store says about a key, found by its hash. */
-type StoredVerdict =
-  | { readonly verdict: 'valid'; readonly key: AccessKey; readonly standing: KeyStanding }
+type KeyLookup =
+  | { readonly verdict: 'valid'; readonly key: AccessKey; readonly standing: KeyRevocation }
   | { readonly verdict: 'revoked' | 'expired' | 'unknown' }
 
 interface Entry {
   readonly key: StoredKey
   /** Outlives the versions of a key; begun anew when one that had expired is given more time. */
-  readonly standing: KeyStanding
+  readonly revocation: KeyRevocation
 }
 
-const UNKNOWN: StoredVerdict = { verdict: 'unknown' }
+const UNKNOWN: KeyLookup = { verdict: 'unknown' }
 
 /**
  * The keys of the store as this process last read them, so that nobody who calls waits for the store. Revoked keys are
@@ -89,12 +89,12 @@ export class StoredKeys {
   }
 
   /** What holds of a key now, by its SHA-256 in hex. */
-  judge(sha256: string): StoredVerdict {
+  lookUp(sha256: string): KeyLookup {
     const entry = this.entries.get(sha256)
     if (entry === undefined) return UNKNOWN
     const { key } = entry
     if (key.isRevoked) return { verdict: 'revoked' }
-    return hasExpired(key, Date.now()) ? { verdict: 'expired' } : { verdict: 'valid', key, standing: entry.standing }
+    return hasExpired(key, Date.now()) ? { verdict: 'expired' } : { verdict: 'valid', key, standing: entry.revocation }
   }
 
   /** Whether a SHA-256 in hex is that of a key that was deleted, while this process runs. */
@@ -107,8 +107,8 @@ export class StoredKeys {
     for (const key of keys) {
       const known = this.entries.get(key.sha256)
       if (known !== undefined && known.key.updatedAtMs >= key.updatedAtMs) continue
-      const standing = known?.standing.isOver === false ? known.standing : new KeyStanding()
-      this.entries.set(key.sha256, { key, standing })
+      const standing = known?.revocation.isOver === false ? known.revocation : new KeyRevocation()
+      this.entries.set(key.sha256, { key, revocation: standing })
     }
     this.endWhatIsOver()
   }
@@ -116,7 +116,7 @@ export class StoredKeys {
   /** The same for all keys there are; one that is missing and was not changed since `sinceMs` has been deleted. */
   learnAll(keys: readonly StoredKey[], sinceMs: number): void {
     const present = new Set(keys.map(({ sha256 }) => sha256))
-    for (const [sha256, { key, standing }] of this.entries) {
+    for (const [sha256, { key, revocation: standing }] of this.entries) {
       if (present.has(sha256) || key.updatedAtMs >= sinceMs) continue
       this.entries.delete(sha256)
       this.deleted.add(sha256)
@@ -128,7 +128,7 @@ export class StoredKeys {
 
   private endWhatIsOver(): void {
     const nowMs = Date.now()
-    for (const { key, standing } of this.entries.values()) {
+    for (const { key, revocation: standing } of this.entries.values()) {
       if (!standing.isOver && (key.isRevoked || hasExpired(key, nowMs))) standing.end()
     }
   }
@@ -177,7 +177,7 @@ export class KeyTable {
     const digest = hash('sha256', token, 'hex')
     const configured = this.configured.callers.get(digest)
     if (configured !== undefined) return configured
-    const found = this.judgeStored(digest)
+    const found = this.lookUpStored(digest)
     if (found.verdict === 'valid') return this.storedCaller(found)
     if (found.verdict === 'revoked' || found.verdict === 'expired')
       throw unauthorized(`The API key has ${WORDS[found.verdict]}.`)
@@ -199,12 +199,12 @@ export class KeyTable {
   }
 
   /** An id means one caller: where the configuration has taken over one of the store, the store's key is void. */
-  private judgeStored(digest: string): StoredVerdict | { readonly verdict: 'void' } {
-    const found = this.stored.judge(digest)
+  private lookUpStored(digest: string): KeyLookup | { readonly verdict: 'void' } {
+    const found = this.stored.lookUp(digest)
     return found.verdict === 'valid' && this.hasConfigured(found.key.id) ? { verdict: 'void' } : found
   }
 
-  private storedCaller({ key, standing }: Extract<StoredVerdict, { verdict: 'valid' }>): Caller {
+  private storedCaller({ key, standing }: Extract<KeyLookup, { verdict: 'valid' }>): Caller {
     const known = this.storedCallers.get(key)
     if (known !== undefined) return known
     const caller = callerOfKey(key, standing)

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common'
 import type { Request } from 'express'
 import { GatewayError } from '../core/errors.js'
-import { callOf } from '../core/request-context.js'
-import { LimitGate } from '../limits/rate-limiter.js'
+import { contextOf } from '../core/request-context.js'
+import { RateLimiter } from '../limits/rate-limiter.js'
 import { KeyTable } from './key-table.js'
 
 const MAXIMUM_KEY_CHARACTERS = 512
@@ -62,12 +62,12 @@ const API_KEY_HEADER_PATHS = /^\/v1\/(?:messages|models)(?:\/|$)/
 export class KeyGuard implements CanActivate {
   constructor(
     private readonly keys: KeyTable,
-    private readonly limits: LimitGate,
+    private readonly limits: RateLimiter,
   ) {}
 
   canActivate(context: ExecutionContext): true | Promise<true> {
     const request = context.switchToHttp().getRequest<Request>()
-    const call = callOf(request)
+    const call = contextOf(request)
     call.caller = this.keys.identify(readKey(request.headers, API_KEY_HEADER_PATHS.test(call.path)))
     return this.limits.begin(call)
   }

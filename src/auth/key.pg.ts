@@ -6,9 +6,9 @@ import type { StoredKey } from './key-table.js'
 import {
   type IssuedKey,
   type KeyChange,
-  type KeyReading,
+  type KeySnapshot,
   KeyRepository,
-  type KeyTerms,
+  type KeyFields,
   type NewIssuedKey,
   storedKeyOf,
 } from './key.repository.js'
@@ -33,7 +33,7 @@ export class KyselyKeyRepository extends KeyRepository {
           id,
           key_sha256: sha256,
           hint,
-          ...NO_TERMS,
+          ...NO_FIELDS,
           ...columnsOf(terms),
           created_at_ms: nowMs,
           revoked_at_ms: null,
@@ -92,7 +92,7 @@ export class KyselyKeyRepository extends KeyRepository {
     return row === undefined ? this.find(id) : keyOf(row)
   }
 
-  override async read(sinceMs?: number): Promise<KeyReading> {
+  override async read(sinceMs?: number): Promise<KeySnapshot> {
     return this.database.run(async (queries) => {
       const { now } = await queries.selectNoFrom(nowMs.as('now')).executeTakeFirstOrThrow()
       const rows = await queries
@@ -114,7 +114,7 @@ function readable(row: ApiKeyRow): StoredKey {
   }
 }
 
-const NO_TERMS = { models: null, limits: null, note: null, expires_at_ms: null }
+const NO_FIELDS = { models: null, limits: null, note: null, expires_at_ms: null }
 
 /** Only the terms that are there; null stays null. */
 function columnsOf({ models, limits, note, expiresAtMs }: KeyChange) {
@@ -132,13 +132,13 @@ const keyOf = (row: ApiKeyRow): IssuedKey => ({
   id: row.id,
   sha256: row.key_sha256,
   hint: row.hint,
-  ...termsOf(row),
+  ...keyFieldsOf(row),
   createdAtMs: row.created_at_ms,
   updatedAtMs: row.updated_at_ms,
   ...(row.revoked_at_ms === null ? {} : { revokedAtMs: row.revoked_at_ms }),
 })
 
-const termsOf = ({ models, limits, note, expires_at_ms: expiresAtMs }: ApiKeyRow): KeyTerms => ({
+const keyFieldsOf = ({ models, limits, note, expires_at_ms: expiresAtMs }: ApiKeyRow): KeyFields => ({
   ...(models === null ? {} : { models: JSON.parse(models) as readonly string[] }),
   ...(limits === null ? {} : { limits: JSON.parse(limits) as KeyLimits }),
   ...(note === null ? {} : { note }),

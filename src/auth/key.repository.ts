@@ -2,7 +2,7 @@ import type { KeyLimits } from '../config/settings.js'
 import type { StoredKey } from './key-table.js'
 
 /** What a key may do, for how long. Absent = every model, no limits of its own, no note, for ever. Times are Unix milliseconds. */
-export interface KeyTerms {
+export interface KeyFields {
   readonly models?: readonly string[]
   readonly limits?: KeyLimits
   readonly note?: string
@@ -10,9 +10,9 @@ export interface KeyTerms {
 }
 
 /** null takes away; absent leaves as it is. */
-export type KeyChange = { readonly [Name in keyof KeyTerms]?: KeyTerms[Name] | null }
+export type KeyChange = { readonly [Name in keyof KeyFields]?: KeyFields[Name] | null }
 
-export interface NewIssuedKey extends KeyTerms {
+export interface NewIssuedKey extends KeyFields {
   readonly id: string
   readonly sha256: string
   readonly hint: string
@@ -25,7 +25,7 @@ export interface IssuedKey extends NewIssuedKey {
 }
 
 /** What was read, and the time by the database's clock when it was begun. */
-export interface KeyReading {
+export interface KeySnapshot {
   readonly keys: readonly StoredKey[]
   readonly asOfMs: number
 }
@@ -46,7 +46,7 @@ export abstract class KeyRepository {
   /** A key that is revoked already stays as it is. Resolves with undefined when there is no such key. */
   abstract revoke(id: string): Promise<IssuedKey | undefined>
   /** Every key, revoked ones included; with a time only those that were changed since. */
-  abstract read(sinceMs?: number): Promise<KeyReading>
+  abstract read(sinceMs?: number): Promise<KeySnapshot>
 }
 
 /** As identification needs it. */

@@ -1,9 +1,9 @@
 import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger'
 import { KeyGuard } from '../auth/key.guard.js'
-import type { UpstreamAnswer } from '../core/byte-stream.js'
+import type { ProviderResponse } from '../core/byte-stream.js'
 import { ApiChatErrors } from '../dialects/error-docs.js'
-import { type JsonCall, JsonRequest } from '../server/json-request.js'
+import { type JsonBodyRequest, JsonRequest } from '../server/json-request.js'
 import { ChatRequestDto } from './chat.dto.js'
 import { ChatService } from './chat.service.js'
 
@@ -25,7 +25,7 @@ export class ChatController {
     },
   })
   @ApiChatErrors()
-  complete(@JsonRequest(ChatRequestDto) { body, call }: JsonCall<ChatRequestDto>): Promise<UpstreamAnswer> {
+  complete(@JsonRequest(ChatRequestDto) { body, call }: JsonBodyRequest<ChatRequestDto>): Promise<ProviderResponse> {
     return this.chat.complete(body, call)
   }
 }

@@ -2,7 +2,7 @@ import { Field } from '../core/dto.js'
 import {
   anyOf,
   decimal,
-  fault,
+  fieldError,
   type FieldRule,
   flag,
   integer,
@@ -21,7 +21,7 @@ const plainBase64: FieldRule = (value, path) => {
   const shape = text({ allowBlank: false })(value, path)
   if (shape !== undefined || typeof value !== 'string') return shape
   return value.startsWith('data:')
-    ? fault(path, 'invalid_value', `Invalid '${path}': expected plain base64 without a data: prefix.`)
+    ? fieldError(path, 'invalid_value', `Invalid '${path}': expected plain base64 without a data: prefix.`)
     : undefined
 }
 

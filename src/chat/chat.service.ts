@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common'
-import type { UpstreamAnswer } from '../core/byte-stream.js'
+import type { ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import type { JsonBody } from '../core/json-body.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import { expectedOfChat } from '../limits/estimate-usage.js'
 import { ProviderRouter } from '../routing/router.js'
 import type { ChatRequestDto } from './chat.dto.js'
@@ -15,12 +15,12 @@ const STREAMED_AUDIO_FORMAT = 'pcm16'
 export class ChatService {
   constructor(private readonly router: ProviderRouter) {}
 
-  complete(body: JsonBody<ChatRequestDto>, call: Call): Promise<UpstreamAnswer> {
+  complete(body: JsonBody<ChatRequestDto>, call: RequestContext): Promise<ProviderResponse> {
     const { model } = body.fields
     call.log.model = model
     assertAudioOutput(body.fields)
     const route = this.router.chat(model, call.caller)
-    const expected = call.allowance === undefined ? undefined : expectedOfChat(body.bytes.length, body.fields)
+    const expected = call.quota === undefined ? undefined : expectedOfChat(body.bytes.length, body.fields)
     return route.attempt(call, { repeatableOnceSent: true, expected }, (provider, context) =>
       provider.complete(body, context),
     )

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
 import { ManualSource, RecordingSink } from '../../test/support/byte-streams.js'
-import { collect, hold, joinedPieces } from './byte-stream.js'
+import { collect, peek, joinedPieces } from './byte-stream.js'
 import { GatewayError } from './errors.js'
-import { callerLeft } from './request-context.js'
+import { clientDisconnected } from './request-context.js'
 import { dataOf, FrameAssembler, framesOf, jsonOf, lastFrameEnd, StreamTail } from './sse.js'
 
 const tooLarge = (): GatewayError => new GatewayError('upstream_failed', 'too large')
@@ -36,7 +36,7 @@ describe('collect', () => {
     class Reporting extends ManualSource {
       override cancel(): void {
         super.cancel()
-        this.fail(callerLeft())
+        this.fail(clientDisconnected())
       }
     }
     const source = new Reporting()
@@ -67,7 +67,7 @@ describe('byte stream', () => {
 
   describe('A held body', () => {
     it('is handed over when enough bytes are there, and delivers them first, then the rest in order', async () => {
-      const holding = hold(source, { bytes: 3 })
+      const holding = peek(source, { bytes: 3 })
       source.data('ab')
       expect(await settled(holding)).toBe(false)
       source.data('c')
@@ -83,7 +83,7 @@ describe('byte stream', () => {
     })
 
     it('is known as a whole when it ended in time, be it empty', async () => {
-      const holding = hold(source, { bytes: 100 })
+      const holding = peek(source, { bytes: 100 })
       source.data('ab', 'cd')
       source.end()
       const held = await holding
@@ -92,13 +92,13 @@ describe('byte stream', () => {
       held.start(sink)
       expect([sink.text, sink.ending]).toEqual(['abcd', 'end'])
       const empty = new ManualSource()
-      const holdingNothing = hold(empty, { bytes: 1 })
+      const holdingNothing = peek(empty, { bytes: 1 })
       empty.end()
       expect((await holdingNothing).complete).toHaveLength(0)
     })
 
     it('rejects when it fails before it was handed over', async () => {
-      const holding = hold(source, { bytes: 100, graceMs: 1000 })
+      const holding = peek(source, { bytes: 100, graceMs: 1000 })
       source.data('ab')
       source.fail(failure())
       await expect(holding).rejects.toMatchObject({ kind: 'upstream_failed' })
@@ -106,7 +106,7 @@ describe('byte stream', () => {
     })
 
     it('reports a failure between the handing over and the start after what had arrived', async () => {
-      const holding = hold(source, { bytes: 1 })
+      const holding = peek(source, { bytes: 1 })
       source.data('ab')
       const held = await holding
       source.fail(failure())
@@ -117,7 +117,7 @@ describe('byte stream', () => {
     })
 
     it('is handed over after the grace time although nothing came, and works from then on', async () => {
-      const holding = hold(source, { bytes: 1, graceMs: 1000 })
+      const holding = peek(source, { bytes: 1, graceMs: 1000 })
       jest.advanceTimersByTime(999)
       expect(await settled(holding)).toBe(false)
       jest.advanceTimersByTime(1)
@@ -130,7 +130,7 @@ describe('byte stream', () => {
     })
 
     it('pauses an upstream that sends far more than was asked for, and resumes it at the start', async () => {
-      const holding = hold(source, { bytes: 10 })
+      const holding = peek(source, { bytes: 10 })
       source.data(Buffer.alloc(10 + 65_536))
       expect(source.asked).toEqual([])
       source.data('x')
@@ -141,7 +141,7 @@ describe('byte stream', () => {
     })
 
     it('carries back-pressure and cancellation to the upstream', async () => {
-      const holding = hold(source, { bytes: 1 })
+      const holding = peek(source, { bytes: 1 })
       source.data('x')
       const held = await holding
       held.pause()

@@ -65,14 +65,14 @@ export function joinedPieces(pieces: readonly Buffer[]): Buffer[] {
 const oneOf = (pieces: readonly Buffer[]): readonly Buffer[] => (pieces.length > 1 ? [Buffer.concat(pieces)] : pieces)
 
 /** Is told once how an answer that was still on its way came to its end; without an error it was complete. */
-export interface AnswerListener {
+export interface ResponseListener {
   over(error: GatewayError | undefined): void
 }
 
 /** What a provider hands back and the relay writes to the caller: complete bytes, or a body still on its way. */
-export class UpstreamAnswer {
+export class ProviderResponse {
   /** Set by whoever wants to know the end of a body that is still on its way. */
-  listener: AnswerListener | undefined
+  listener: ResponseListener | undefined
 
   constructor(
     readonly status: number,
@@ -90,7 +90,7 @@ export class UpstreamAnswer {
 /** Bytes that may wait beyond what was asked for before the source is paused. */
 const SPARE_BYTES = 65_536
 
-export interface HoldRules {
+export interface PeekRules {
   /** Enough to go on with: 1 = the first bytes. */
   readonly bytes: number
   /** Silence after which to go on all the same; absent = wait for bytes or the end. */
@@ -102,10 +102,10 @@ export interface HoldRules {
  * and then fails can still become a proper error, or be replaced by another channel. Resolves when enough bytes are
  * there, the body has ended, or the grace time has passed; rejects when the body fails before that.
  */
-export function hold(source: ByteSource, rules: HoldRules): Promise<HeldSource> {
+export function peek(source: ByteSource, rules: PeekRules): Promise<PeekedSource> {
   return new Promise((resolve, reject) => {
     let grace: NodeJS.Timeout | undefined
-    const held = new HeldSource(source, rules.bytes, (error) => {
+    const held = new PeekedSource(source, rules.bytes, (error) => {
       clearTimeout(grace)
       if (error === undefined) resolve(held)
       else reject(error)
@@ -120,7 +120,7 @@ export function hold(source: ByteSource, rules: HoldRules): Promise<HeldSource> 
 }
 
 /** A body whose beginning is at hand. `start` delivers that beginning first; nothing is lost or reordered. */
-export class HeldSource implements ByteSource, ByteSink {
+export class PeekedSource implements ByteSource, ByteSink {
   private held: Buffer[] = []
   private heldBytes = 0
   private sink: ByteSink | undefined

@@ -3,7 +3,7 @@ import type { AccessKey, KeyLimits } from '../config/settings.js'
 import { GatewayError } from './errors.js'
 
 /** Tells whoever works for the holder of a key for long that the key works no more. */
-export class KeyStanding {
+export class KeyRevocation {
   private readonly listeners = new Set<() => void>()
   private over = false
 
@@ -32,7 +32,7 @@ export class KeyStanding {
 }
 
 /** What ends a stream whose key works no more. */
-export const keyOver = (): GatewayError => new GatewayError('unauthorized', 'The API key is not valid any more.')
+export const keyRevoked = (): GatewayError => new GatewayError('unauthorized', 'The API key is not valid any more.')
 
 /** Compiles globs (`*` is the only wildcard, case matters) into one predicate; absent globs allow every name. */
 export function globMatcher(globs: readonly string[] | undefined): (name: string) => boolean {
@@ -71,14 +71,14 @@ export interface Caller {
   readonly limits?: KeyLimits
   readonly bearer?: string
   /** Of a key that can be revoked, or expire, while something runs with it. */
-  readonly standing?: KeyStanding
+  readonly revocation?: KeyRevocation
 }
 
-export const callerOfKey = ({ id, models, limits }: AccessKey, standing?: KeyStanding): Caller => ({
+export const callerOfKey = ({ id, models, limits }: AccessKey, standing?: KeyRevocation): Caller => ({
   keyId: id,
   ...(models === undefined ? {} : { models }),
   ...(limits === undefined ? {} : { limits }),
-  ...(standing === undefined ? {} : { standing }),
+  ...(standing === undefined ? {} : { revocation: standing }),
 })
 
 /** A caller with an upstream key of its own; one id for all of them keeps labels bounded. */

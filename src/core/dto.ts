@@ -2,7 +2,7 @@ import { applyDecorators, type Type, ValidationPipe } from '@nestjs/common'
 import { ApiProperty } from '@nestjs/swagger'
 import { getMetadataStorage, ValidateBy, type ValidationArguments, type ValidationError } from 'class-validator'
 import { GatewayError, quoted } from './errors.js'
-import { fault, type FieldRule, integer, NO_PATH, record } from './validation-rules.js'
+import { fieldError, type FieldRule, integer, NO_PATH, record } from './validation-rules.js'
 
 /** Carried as class-validator context, so that whoever words the error can ask the rule for path and code. */
 interface RuleContext {
@@ -112,7 +112,7 @@ const mustBeObject = record()
 export function readMetadata(metadata: unknown, shape: MetadataShape, path = 'metadata'): Record<string, unknown> {
   const accepted: Record<string, unknown> = {}
   if (metadata === undefined || metadata === null) return accepted
-  const members = judge(mustBeObject, metadata, path) as Record<string, unknown>
+  const members = checkFields(mustBeObject, metadata, path) as Record<string, unknown>
   for (const name of Object.keys(members)) {
     // Own names only: `constructor` and `__proto__` are inherited by every shape and allowed by none.
     const rule = Object.hasOwn(shape, name) ? shape[name] : undefined
@@ -120,7 +120,9 @@ export function readMetadata(metadata: unknown, shape: MetadataShape, path = 'me
     const value = members[name]
     if (value === undefined || value === null) continue
     accepted[name] =
-      typeof rule === 'function' ? judge(rule, value, `${path}.${name}`) : readMetadata(value, rule, `${path}.${name}`)
+      typeof rule === 'function'
+        ? checkFields(rule, value, `${path}.${name}`)
+        : readMetadata(value, rule, `${path}.${name}`)
   }
   return accepted
 }
@@ -132,10 +134,10 @@ export const integerAmong = (allowed: readonly number[]): FieldRule => {
     isInteger(value, path) ??
     (allowed.includes(Number(value))
       ? undefined
-      : fault(path, 'invalid_value', `Invalid value for '${path}'. Supported values are: ${allowed.join(', ')}.`))
+      : fieldError(path, 'invalid_value', `Invalid value for '${path}'. Supported values are: ${allowed.join(', ')}.`))
 }
 
-function judge(rule: FieldRule, value: unknown, path: string): unknown {
+function checkFields(rule: FieldRule, value: unknown, path: string): unknown {
   const found = rule(value, path)
   if (found === undefined) return value
   throw new GatewayError('invalid_request', found.message, { param: found.path, code: found.code })

@@ -79,7 +79,7 @@ export type ErrorKind = keyof typeof ERROR_KINDS
  */
 export interface FailedAttempt {
   readonly phase: 'unsent' | 'sent' | 'answered'
-  readonly channelFault?: boolean
+  readonly channelError?: boolean
 }
 
 export interface GatewayErrorDetails {

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { callOf, strangerOf } from '../../test/support/byte-streams.js'
-import { type ArrivingBody, type BytesHolder, BytesInFlight } from './memory-budget.js'
+import { type ArrivingBody, type MemoryHolder, MemoryBudget } from './memory-budget.js'
 import { SpooledFile } from './spooled-file.js'
 
 describe('memory budget', () => {
@@ -14,8 +14,8 @@ describe('memory budget', () => {
     nowMs = 0
   })
 
-  const budget = (bytesInFlight = 100, callerShare = 0.5): BytesInFlight =>
-    new BytesInFlight(
+  const budget = (bytesInFlight = 100, callerShare = 0.5): MemoryBudget =>
+    new MemoryBudget(
       () => ({ bytesInFlight, callerShare }),
       () => nowMs,
     )
@@ -40,7 +40,7 @@ describe('memory budget', () => {
 
     it('are granted to a body that is alone, however long it becomes while it comes', () => {
       const inFlight = budget()
-      const body = inFlight.expect(callOf('a'), undefined, 900_000)
+      const body = inFlight.reserve(callOf('a'), undefined, 900_000)
       expect([body?.arrived(262_144), body?.arrived(600_000)]).toEqual([true, true])
       expect(inFlight.take(callOf('a'), 1)).toBe(false)
     })
@@ -80,9 +80,9 @@ describe('memory budget', () => {
     it('has what it announces kept free, and counts with what it was when it is there', () => {
       const inFlight = budget()
       const call = callOf('a')
-      const body = inFlight.expect(call, 70, 90)
+      const body = inFlight.reserve(call, 70, 90)
       expect(inFlight.bytes).toBe(70)
-      expect(inFlight.expect(callOf('a'), 31, 90)).toBeUndefined()
+      expect(inFlight.reserve(callOf('a'), 31, 90)).toBeUndefined()
       expect(body?.arrived(30)).toBe(true)
       body?.end()
       expect(inFlight.bytes).toBe(30)
@@ -90,7 +90,7 @@ describe('memory budget', () => {
 
     it('of unknown length is given room as it comes, never beyond its maximum', () => {
       const inFlight = budget(2_000_000)
-      const body = inFlight.expect(callOf('a'), undefined, 600_000)
+      const body = inFlight.reserve(callOf('a'), undefined, 600_000)
       expect(inFlight.bytes).toBe(262_144)
       expect(body?.arrived(262_144)).toBe(true)
       expect(inFlight.bytes).toBe(262_144)
@@ -103,7 +103,7 @@ describe('memory budget', () => {
     it('finds out that there is no room left while it comes', () => {
       const inFlight = budget(1_000_000)
       inFlight.add(callOf('b'), 600_000)
-      const body = inFlight.expect(callOf('a'), undefined, 900_000)
+      const body = inFlight.reserve(callOf('a'), undefined, 900_000)
       expect(body?.arrived(300_000)).toBe(true)
       expect(inFlight.bytes).toBe(900_000)
       expect(body?.arrived(100_001)).toBe(false)
@@ -111,12 +111,12 @@ describe('memory budget', () => {
 
     it('that does not come is not waited for: others get its room after five seconds', () => {
       const inFlight = budget()
-      const stalled = Array.from({ length: 5 }, () => inFlight.expect(callOf('a'), 20, 60))
+      const stalled = Array.from({ length: 5 }, () => inFlight.reserve(callOf('a'), 20, 60))
       stalled[0]?.arrived(8)
       nowMs = 5_000
-      expect(inFlight.expect(callOf('b'), 60, 60)).toBeUndefined()
+      expect(inFlight.reserve(callOf('b'), 60, 60)).toBeUndefined()
       nowMs = 5_001
-      expect(inFlight.expect(callOf('b'), 60, 60)).toBeDefined()
+      expect(inFlight.reserve(callOf('b'), 60, 60)).toBeDefined()
       expect(inFlight.bytes).toBe(68)
       expect(stalled[1]?.arrived(20)).toBe(true)
       expect(stalled[2]?.arrived(20)).toBe(false)
@@ -124,7 +124,7 @@ describe('memory budget', () => {
 
     it('that comes keeps what it has received, however long it takes', () => {
       const inFlight = budget()
-      const slow = inFlight.expect(callOf('a'), 90, 90)
+      const slow = inFlight.reserve(callOf('a'), 90, 90)
       nowMs = 60_000
       expect(slow?.arrived(85)).toBe(true)
       expect(inFlight.take(callOf('b'), 20)).toBe(false)
@@ -145,7 +145,7 @@ describe('memory budget', () => {
         fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
           nowMs = 0
           const inFlight = budget(10_000, 0.3)
-          const calls: BytesHolder[] = []
+          const calls: MemoryHolder[] = []
           const bodies: ArrivingBody[] = []
           for (const [what, amount, which, { caller }] of steps) {
             const begun = { caller, heldBytes: 0, isOver: false }
@@ -159,7 +159,7 @@ describe('memory budget', () => {
             else if (what === 'end') body?.end()
             else if (what === 'wait') nowMs += amount
             else if (what === 'expect') {
-              const expected = inFlight.expect(addTo(calls, begun), amount, 9_000)
+              const expected = inFlight.reserve(addTo(calls, begun), amount, 9_000)
               if (expected !== undefined) bodies.push(expected)
             }
             expect(inFlight.bytes).toBe(calls.reduce((sum, { heldBytes }) => sum + heldBytes, 0))
@@ -172,7 +172,7 @@ describe('memory budget', () => {
     })
   })
 
-  function addTo(calls: BytesHolder[], call: BytesHolder): BytesHolder {
+  function addTo(calls: MemoryHolder[], call: MemoryHolder): MemoryHolder {
     calls.push(call)
     return call
   }
@@ -184,8 +184,8 @@ describe('bytes in flight shares', () => {
     nowMs = 0
   })
 
-  const budget = (bytesInFlight = 100, callerShare = 0.5): BytesInFlight =>
-    new BytesInFlight(
+  const budget = (bytesInFlight = 100, callerShare = 0.5): MemoryBudget =>
+    new MemoryBudget(
       () => ({ bytesInFlight, callerShare }),
       () => nowMs,
     )

@@ -1,7 +1,7 @@
 import { type Caller, ownerOf } from './caller.js'
 
 /** Whoever holds bytes: a call. */
-export interface BytesHolder {
+export interface MemoryHolder {
   readonly caller: Caller
   heldBytes: number
   /** Nothing is taken for a call that is over: nobody would give it back. */
@@ -15,9 +15,9 @@ const FIRST_BYTES = 262_144
 const BELIEVED_MS = 5_000
 
 /** Where an arriving body gets its room from. */
-interface Room {
-  take(holder: BytesHolder, bytes: number): boolean
-  giveBack(holder: BytesHolder, bytes: number): void
+interface MemoryShare {
+  take(holder: MemoryHolder, bytes: number): boolean
+  giveBack(holder: MemoryHolder, bytes: number): void
   forget(body: ArrivingBody): void
 }
 
@@ -31,14 +31,14 @@ export class ArrivingBody {
   #isBelieved = true
 
   constructor(
-    private readonly room: Room,
-    private readonly holder: BytesHolder,
+    private readonly room: MemoryShare,
+    private readonly holder: MemoryHolder,
     private readonly maximumBytes: number,
     private readonly startedAtMs: number,
   ) {}
 
   /** Called once, before anything arrives; false when there is no room. */
-  expect(announcedBytes: number | undefined): boolean {
+  reserve(announcedBytes: number | undefined): boolean {
     return this.#grow(Math.min(announcedBytes ?? FIRST_BYTES, this.maximumBytes))
   }
 
@@ -131,7 +131,7 @@ class BytesInFlightShares {
   }
 }
 
-export interface BytesLimits {
+export interface MemoryBudgetLimits {
   readonly bytesInFlight: number
   /** Of `bytesInFlight`, what one caller may hold while others ask. */
   readonly callerShare: number
@@ -142,7 +142,7 @@ export interface BytesLimits {
  * slow readers. One budget for all of them, and no caller takes it all while others ask. Those with bearers of their own are
  * together one caller beside the keys, as anybody can invent more of them; among themselves each has a share of that.
  */
-export class BytesInFlight {
+export class MemoryBudget {
   #bytes = 0
   readonly #keys: BytesInFlightShares
   readonly #strangers: BytesInFlightShares
@@ -153,7 +153,7 @@ export class BytesInFlight {
   #refused = 0
 
   constructor(
-    private readonly limits: () => BytesLimits,
+    private readonly limits: () => MemoryBudgetLimits,
     private readonly nowMs: () => number = () => performance.now(),
   ) {
     this.#keys = new BytesInFlightShares(nowMs)
@@ -170,7 +170,7 @@ export class BytesInFlight {
   }
 
   /** Takes bytes for a call, until they are given back or the call is over; false when there is no room for them. */
-  take(holder: BytesHolder, bytes: number): boolean {
+  take(holder: MemoryHolder, bytes: number): boolean {
     const hasRoom = this.#hasRoom(holder, bytes) || (this.#disbelieve() && this.#hasRoom(holder, bytes))
     if (!hasRoom) return this.#refuse()
     this.add(holder, bytes)
@@ -178,14 +178,14 @@ export class BytesInFlight {
   }
 
   /** Takes bytes that cannot be refused any more, as an answer that was paid for. */
-  add(holder: BytesHolder, bytes: number): void {
+  add(holder: MemoryHolder, bytes: number): void {
     if (holder.isOver) return
     holder.heldBytes += bytes
     this.#count(holder.caller, bytes)
   }
 
   /** Gives back what a call holds, at most this much of it. */
-  giveBack(holder: BytesHolder, bytes: number): void {
+  giveBack(holder: MemoryHolder, bytes: number): void {
     const given = Math.min(bytes, holder.heldBytes)
     if (given === 0) return
     holder.heldBytes -= given
@@ -193,7 +193,7 @@ export class BytesInFlight {
   }
 
   /** Gives everything back; the call takes nothing any more. */
-  close(holder: BytesHolder): void {
+  close(holder: MemoryHolder): void {
     this.giveBack(holder, holder.heldBytes)
     holder.isOver = true
   }
@@ -202,9 +202,9 @@ export class BytesInFlight {
    * Room for a body that is on its way, of `announcedBytes` where its length is known and never more than
    * `maximumBytes`; undefined when there is none.
    */
-  expect(holder: BytesHolder, announcedBytes: number | undefined, maximumBytes: number): ArrivingBody | undefined {
+  reserve(holder: MemoryHolder, announcedBytes: number | undefined, maximumBytes: number): ArrivingBody | undefined {
     const body = new ArrivingBody(this, holder, maximumBytes, this.nowMs())
-    if (!body.expect(announcedBytes)) return undefined
+    if (!body.reserve(announcedBytes)) return undefined
     this.#arriving.add(body)
     return body
   }
@@ -219,7 +219,7 @@ export class BytesInFlight {
     return false
   }
 
-  #hasRoom({ caller, heldBytes: ownBytes }: BytesHolder, bytes: number): boolean {
+  #hasRoom({ caller, heldBytes: ownBytes }: MemoryHolder, bytes: number): boolean {
     // Whoever is alone gets what it asks for: a body larger than the whole could otherwise never be received.
     if (this.#bytes === ownBytes) return true
     const { bytesInFlight, callerShare } = this.limits()

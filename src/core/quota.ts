@@ -48,55 +48,55 @@ export interface TokensAndAudio {
 }
 
 /** What a call is expected to use. */
-export interface ExpectedUse extends TokensAndAudio {
+export interface EstimatedUse extends TokensAndAudio {
   /** Of which it does not say how long they may be; `tokens` holds nothing of them. */
-  readonly unboundedAnswers?: number | undefined
+  readonly unboundedResponses?: number | undefined
   /** Nothing tells the amounts: they are taken for a whole limit at most, as a guess must make nothing impossible. */
   readonly isGuess?: boolean
 }
 
 /** What the limits of a caller's key leave for one call. Calls whose caller has no limits have none of it. */
-export interface Allowance {
+export interface Quota {
   /**
    * Reserves what the call is expected to use, before its upstream is called; only the first of several expectations
    * counts. Throws, or rejects with, `rate_limited` when it does not fit into what is left of a minute. Undefined where
    * there is nothing to wait for.
    */
-  expect(use: ExpectedUse): Promise<void> | undefined
+  reserveEstimate(use: EstimatedUse): Promise<void> | undefined
   /**
    * Reserves what one piece of a session's work is expected to use. It is a guess, so never more than a whole limit. Never
    * rejects. A call that reserves or spends so is not settled by its usage when it is over; what it still holds then is
    * given back.
    */
-  reserve(use: ExpectedUse): WorkReservation | Promise<WorkReservation>
+  reserve(use: EstimatedUse): Reservation | Promise<Reservation>
   /** Debits what a session has used so far. */
-  spend(use: TokensAndAudio): void
+  consume(use: TokensAndAudio): void
   /**
    * The limit that this call has nothing left of for the moment, as far as this process knows. What its own work has
    * only reserved is left.
    */
-  spentLimit(): SpentLimit | undefined
+  exhaustedLimit(): ExhaustedLimit | undefined
   /** Counts one piece of a session's work as refused because of that limit; to be called where its caller is told so. */
-  noteRefusal(limit: LimitName): void
+  countRefusal(limit: LimitName): void
 }
 
 /** What one piece of a session's work has reserved. */
-export interface WorkReservation {
+export interface Reservation {
   /** Why it does not fit into what is left of a minute; nothing is reserved then. */
-  readonly refusal: WorkRefusal | undefined
+  readonly refusal: ReservationRefusal | undefined
   /** To be called once: what was too much goes back, what was too little, or was not reserved at all, is debited. */
   settle(use: TokensAndAudio): void
 }
 
 /** Why a piece of a session's work is not to be begun. */
-export interface WorkRefusal {
+export interface ReservationRefusal {
   readonly limit: LimitName
   /** For people: names the limit, whose it is, its value and when it is reset. */
   readonly message: string
 }
 
 /** A limit per minute that is used up. */
-export interface SpentLimit extends WorkRefusal {
+export interface ExhaustedLimit extends ReservationRefusal {
   /** On the performance clock. */
   readonly endsAtMs: number
 }

@@ -3,25 +3,25 @@ import type { IncomingMessage } from 'node:http'
 import type { ModelClass } from '../config/channel-schema.js'
 import type { Caller } from './caller.js'
 import { type ErrorKind, GatewayError } from './errors.js'
-import type { BytesInFlight } from './memory-budget.js'
-import type { Allowance } from './quota.js'
-import type { CallTrace } from './trace.js'
+import type { MemoryBudget } from './memory-budget.js'
+import type { Quota } from './quota.js'
+import type { RequestTrace } from './trace.js'
 
 /**
  * Tells whoever works for a caller that the caller has left. One per request and far cheaper than an AbortSignal,
  * which costs an EventTarget for each relayed call.
  */
-export class Departure {
+export class ClientDisconnect {
   private listeners: (() => void)[] = []
-  private happened = false
+  private isAborted = false
 
-  get left(): boolean {
-    return this.happened
+  get aborted(): boolean {
+    return this.isAborted
   }
 
   /** Calls back once when the caller leaves, at once when that has happened already. Returns the way to unsubscribe. */
-  onLeave(listener: () => void): () => void {
-    if (this.happened) {
+  onAbort(listener: () => void): () => void {
+    if (this.isAborted) {
       listener()
       return () => undefined
     }
@@ -33,9 +33,9 @@ export class Departure {
     }
   }
 
-  announce(): void {
-    if (this.happened) return
-    this.happened = true
+  abort(): void {
+    if (this.isAborted) return
+    this.isAborted = true
     const listeners = this.listeners
     this.listeners = []
     for (const listener of listeners) listener()
@@ -57,7 +57,7 @@ export function requestIdOf(request: IncomingMessage): string {
 }
 
 /** What the one log line of a request will say; filled in by whoever learns it. Times in milliseconds. */
-export interface CallLog {
+export interface RequestLog {
   model?: string
   modelClass?: ModelClass
   channelId?: string
@@ -81,7 +81,7 @@ export interface CallLog {
   /** Its units as JSON, once somebody has needed that. */
   unitsText?: string
   /** Asked when the call is over and nobody has reported. */
-  meter?: UsageMeter | undefined
+  usageEstimator?: UsageEstimator | undefined
   /** What the gateway counted itself, as far as it did, beside what the upstream reported; for the usage record alone. */
   estimate?: Units | undefined
   failure?: unknown
@@ -113,39 +113,39 @@ export interface Usage {
 }
 
 /** Counts what passes, for answers that never come to the upstream's own figures; those always win. */
-export interface UsageMeter {
+export interface UsageEstimator {
   /** What has been used so far as far as the wire tells; undefined when it has told nothing yet. */
-  usageSoFar(): Usage | undefined
+  estimate(): Usage | undefined
   /** What it has counted of an answer while that passed, and nothing that takes long to count now: kept beside the figures. */
-  counted?(): Units | undefined
+  countedUnits?(): Units | undefined
 }
 
 /** One request of a caller, from its first header to its last byte. Passed as an argument, never ambient. */
-export class Call {
+export class RequestContext {
   /** Set by the key guard; routes without a guard never read it. */
   caller: Caller = { keyId: '-' }
-  readonly departure = new Departure()
+  readonly disconnect = new ClientDisconnect()
   /** Written with the head of the answer, whoever answers. */
-  readonly answerHeaders: Record<string, string>
-  readonly log: CallLog = { tried: [], receiveMs: 0, upstreamMs: 0, openWaitMs: 0, bytesIn: 0, bytesOut: 0 }
+  readonly responseHeaders: Record<string, string>
+  readonly log: RequestLog = { tried: [], receiveMs: 0, upstreamMs: 0, openWaitMs: 0, bytesIn: 0, bytesOut: 0 }
 
   /** Names and values in turn, sent with every request to an upstream beside the provider's own. */
   upstreamHeaders: readonly string[] = []
 
   /** Set by the limit gate, once it is known that the caller has limits. */
-  allowance: Allowance | undefined = undefined
+  quota: Quota | undefined = undefined
 
   /** Whether its answer says who gave it. */
   isExplained = false
 
   /** What counts the bytes held for the call; absent for work of the gateway's own. */
-  memory: BytesInFlight | undefined = undefined
+  memoryBudget: MemoryBudget | undefined = undefined
   heldBytes = 0
   /** Its response is over: nothing is held for it any more. */
   isOver = false
 
   /** Set before anything else happens to a call that is traced. */
-  trace: CallTrace | undefined = undefined
+  trace: RequestTrace | undefined = undefined
 
   constructor(
     readonly requestId: string,
@@ -154,38 +154,40 @@ export class Call {
     readonly path: string,
     readonly startedAtMs: number,
   ) {
-    this.answerHeaders = { 'x-request-id': requestId }
+    this.responseHeaders = { 'x-request-id': requestId }
   }
 
   /** Throws when the caller has left; called before work that nobody would read. */
   assertPresent(): void {
-    if (this.departure.left) throw callerLeft()
+    if (this.disconnect.aborted) throw clientDisconnected()
   }
 }
 
-export const callerLeft = (): GatewayError => new GatewayError('caller_left', 'The caller closed the connection.')
+export const clientDisconnected = (): GatewayError =>
+  new GatewayError('caller_left', 'The caller closed the connection.')
 
 const CALL = Symbol('call')
 
 interface CallHolder {
-  [CALL]?: Call
+  [CALL]?: RequestContext
 }
 
-export function attachCall(request: IncomingMessage, call: Call): void {
+export function attachContext(request: IncomingMessage, call: RequestContext): void {
   ;(request as IncomingMessage & CallHolder)[CALL] = call
 }
 
 /** The call a request belongs to; every request gets one before anything else happens. */
-export function callOf(request: IncomingMessage): Call {
-  const call = findCall(request)
+export function contextOf(request: IncomingMessage): RequestContext {
+  const call = findContext(request)
   if (call === undefined) throw new GatewayError('internal', 'The request has not been started.')
   return call
 }
 
 /** Notes bytes of the body that have arrived, on whatever call the request has. */
-export function noteReceived(request: IncomingMessage, bytes: number): void {
-  const call = findCall(request)
+export function countReceived(request: IncomingMessage, bytes: number): void {
+  const call = findContext(request)
   if (call !== undefined) call.log.bytesIn += bytes
 }
 
-export const findCall = (request: IncomingMessage): Call | undefined => (request as IncomingMessage & CallHolder)[CALL]
+export const findContext = (request: IncomingMessage): RequestContext | undefined =>
+  (request as IncomingMessage & CallHolder)[CALL]

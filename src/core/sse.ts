@@ -181,12 +181,12 @@ const NOTHING = Buffer.alloc(0)
  */
 export class StreamTail {
   /** Of its own: a view would keep whole regions alive, in every open stream. */
-  private memory: Buffer = NOTHING
+  private buffer: Buffer = NOTHING
   private length = 0
 
   /** Begins with a whole line. */
   get bytes(): Buffer {
-    return this.memory.subarray(0, this.length)
+    return this.buffer.subarray(0, this.length)
   }
 
   /** Adds a region of whole frames. */
@@ -196,17 +196,17 @@ export class StreamTail {
       return
     }
     if (this.length + region.length > COLLECTED_BYTES) this.hold(fromLine(this.bytes, this.length - TAIL_BYTES))
-    else if (this.memory.length === 0) this.hold(NOTHING)
-    region.copy(this.memory, this.length)
+    else if (this.buffer.length === 0) this.hold(NOTHING)
+    region.copy(this.buffer, this.length)
     this.length += region.length
   }
 
   /** These bytes and no others, which may be part of what is held already. */
   private hold(bytes: Buffer): void {
-    const isRoom = this.memory.length === COLLECTED_BYTES && bytes.length <= COLLECTED_BYTES
-    const memory = isRoom ? this.memory : Buffer.allocUnsafeSlow(Math.max(COLLECTED_BYTES, bytes.length))
+    const isRoom = this.buffer.length === COLLECTED_BYTES && bytes.length <= COLLECTED_BYTES
+    const memory = isRoom ? this.buffer : Buffer.allocUnsafeSlow(Math.max(COLLECTED_BYTES, bytes.length))
     bytes.copy(memory)
-    this.memory = memory
+    this.buffer = memory
     this.length = bytes.length
   }
 }

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
 /** In milliseconds; a timer for longer ends at once. */
-export const LONGEST_TIMER_MS = 2_147_483_647
+export const MAXIMUM_TIMER_MS = 2_147_483_647
 
 /** Waits for work that never rejects, but no longer than that. Whether it was over in time. */
-export async function inTime(work: Promise<void>, milliseconds: number): Promise<boolean> {
+export async function settledWithin(work: Promise<void>, milliseconds: number): Promise<boolean> {
   const timer = new AbortController()
   const late = pause(milliseconds, false, { signal: timer.signal }).catch(() => false)
   const isOver = await Promise.race([work.then(() => true), late])

@@ -49,7 +49,7 @@ export class DeltaCounter implements LineReader {
   line(bytes: Buffer, start: number, end: number): void {
     if (bytes[start] !== LOWER_D) return
     const value = this.valueStart(bytes, start, end)
-    if (value !== -1 && (isUsualText(bytes, value) || saysSomething(bytes, value, end))) this.count++
+    if (value !== -1 && (isUsualText(bytes, value) || hasText(bytes, value, end))) this.count++
   }
 
   private valueStart(bytes: Buffer, start: number, end: number): number {
@@ -80,7 +80,7 @@ const isUsualText = (bytes: Buffer, value: number): boolean =>
   bytes[value + 12] !== QUOTE
 
 /** Whether a text has characters, or an object has a member with some, or with an object or a list in it. */
-function saysSomething(bytes: Buffer, start: number, end: number): boolean {
+function hasText(bytes: Buffer, start: number, end: number): boolean {
   let position = blanksEnd(bytes, start, end)
   if (bytes[position] === QUOTE) return bytes[position + 1] !== QUOTE
   if (bytes[position] !== OPEN_BRACE) return false

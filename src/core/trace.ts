@@ -79,7 +79,7 @@ function isTraceState(text: string): boolean {
 }
 
 /** The trace of one call: its own span, and what its attempts tell their upstreams. */
-export class CallTrace {
+export class RequestTrace {
   readonly spanId = newSpanId()
 
   constructor(
@@ -106,8 +106,8 @@ export class CallTrace {
  * Goes on with the caller's trace, on which the caller decides whether it is sampled, or begins one, which is sampled
  * with the probability `sampleRatio`.
  */
-export function beginTrace({ traceparent, tracestate }: IncomingHttpHeaders, sampleRatio: number): CallTrace {
+export function beginTrace({ traceparent, tracestate }: IncomingHttpHeaders, sampleRatio: number): RequestTrace {
   const context = traceparent === undefined ? undefined : readTraceContext(traceparent, tracestate)
-  if (context === undefined) return new CallTrace(newTraceId(), Math.random() < sampleRatio)
-  return new CallTrace(context.traceId, context.isSampled, context.parentSpanId, context.traceState)
+  if (context === undefined) return new RequestTrace(newTraceId(), Math.random() < sampleRatio)
+  return new RequestTrace(context.traceId, context.isSampled, context.parentSpanId, context.traceState)
 }

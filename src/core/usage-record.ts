@@ -1,5 +1,5 @@
 import type { ModelClass } from '../config/channel-schema.js'
-import type { Call, Units } from './request-context.js'
+import type { RequestContext, Units } from './request-context.js'
 
 /**
  * What was used, under one name for each unit, whatever the upstream calls it; absent = the upstream has no such unit.
@@ -164,9 +164,9 @@ export interface UsageRecord {
 }
 
 /** One thing an upstream charges for within a call, as it reported it, or as the gateway counted it (`estimated`). */
-export interface UsageEntry {
+export interface ResponseUsage {
   /** One realtime session makes many entries. */
-  readonly call: Call
+  readonly call: RequestContext
   readonly channelId: string
   /** As the caller named it. */
   readonly model: string
@@ -209,7 +209,7 @@ export interface SettledTask {
  * accounting never ends what it counts. Plain requests are counted without it, when they are over.
  */
 export abstract class UsageRecorder {
-  abstract record(entry: UsageEntry): void
+  abstract record(entry: ResponseUsage): void
   /** For tasks whose end nobody writes down. */
   abstract taskEnded(task: EndedTask): void
   /** For tasks whose end is written down; undefined when nothing can be made of it, which the log tells. */

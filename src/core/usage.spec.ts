@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { newCall } from '../../test/support/raw-upstream.js'
-import { type ByteSink, type ByteSource, UpstreamAnswer } from './byte-stream.js'
-import type { CallLog, Usage, UsageMeter } from './request-context.js'
+import { type ByteSink, type ByteSource, ProviderResponse } from './byte-stream.js'
+import type { RequestLog, Usage, UsageEstimator } from './request-context.js'
 import { readLines } from './sse.js'
 import { DeltaCounter } from './token-counter.js'
 import { countedUnits } from './usage-record.js'
@@ -13,21 +13,21 @@ const SO_FAR: Usage = { units: { prompt_tokens: 9, completion_tokens: 3 }, estim
 const COUNTED = { completion_tokens: 3 }
 
 /** Says how often each of its figures was asked for. */
-class Meter implements UsageMeter {
+class Meter implements UsageEstimator {
   readonly asked: string[] = []
 
-  usageSoFar(): Usage {
+  estimate(): Usage {
     this.asked.push('so far')
     return SO_FAR
   }
 
-  counted(): Usage['units'] {
+  countedUnits(): Usage['units'] {
     this.asked.push('counted')
     return COUNTED
   }
 }
 
-function settled(known: Partial<CallLog>): CallLog {
+function settled(known: Partial<RequestLog>): RequestLog {
   const { log } = newCall()
   Object.assign(log, known)
   settleUsage(log)
@@ -37,27 +37,27 @@ function settled(known: Partial<CallLog>): CallLog {
 describe('When a call is over', () => {
   it('what was counted stands beside what its upstream has said, and the request is not looked at', () => {
     const meter = new Meter()
-    expect(settled({ usage: REPORTED, meter })).toMatchObject({ usage: REPORTED, estimate: COUNTED })
+    expect(settled({ usage: REPORTED, usageEstimator: meter })).toMatchObject({ usage: REPORTED, estimate: COUNTED })
     expect(meter.asked).toEqual(['counted'])
   })
 
   it('everything that can be known stands in for what was not said, and nothing beside it', () => {
     const meter = new Meter()
-    const log = settled({ meter })
+    const log = settled({ usageEstimator: meter })
     expect([log.usage, log.estimate, meter.asked]).toEqual([SO_FAR, undefined, ['so far']])
   })
 
   it('what a provider has counted by itself stays, and nobody who counts nothing is asked', () => {
     const own = { input_characters: 5 }
-    expect(settled({ usage: REPORTED, meter: new Meter(), estimate: own }).estimate).toBe(own)
-    expect(settled({ usage: REPORTED, meter: { usageSoFar: () => SO_FAR } }).estimate).toBeUndefined()
+    expect(settled({ usage: REPORTED, usageEstimator: new Meter(), estimate: own }).estimate).toBe(own)
+    expect(settled({ usage: REPORTED, usageEstimator: { estimate: () => SO_FAR } }).estimate).toBeUndefined()
     expect(settled({ usage: REPORTED }).estimate).toBeUndefined()
   })
 
   it('nothing is left of an attempt that gave nothing', () => {
-    const log = settled({ usage: REPORTED, meter: new Meter() })
+    const log = settled({ usage: REPORTED, usageEstimator: new Meter() })
     forgetUsage(log, new Error('no byte came'))
-    expect([log.usage, log.meter, log.estimate]).toEqual([undefined, undefined, undefined])
+    expect([log.usage, log.usageEstimator, log.estimate]).toEqual([undefined, undefined, undefined])
   })
 })
 
@@ -78,7 +78,7 @@ function relay(text: string, pieceBytes: number): { passed: string; usages: Usag
   for (let start = 0; start < bytes.length; start += pieceBytes) pieces.push(bytes.subarray(start, start + pieceBytes))
   const usages: Usage[] = []
   const passed: Buffer[] = []
-  const answer = withUsageFromTail(new UpstreamAnswer(200, {}, arriving(pieces)), (usage) => usages.push(usage))
+  const answer = withUsageFromTail(new ProviderResponse(200, {}, arriving(pieces)), (usage) => usages.push(usage))
   const sink: ByteSink = { data: (chunk) => passed.push(chunk), end: () => undefined, fail: () => undefined }
   ;(answer.body as ByteSource).start(sink)
   return { passed: Buffer.concat(passed).toString(), usages }

@@ -1,23 +1,23 @@
-import { type ByteSink, type ByteSource, UpstreamAnswer } from './byte-stream.js'
+import { type ByteSink, type ByteSource, ProviderResponse } from './byte-stream.js'
 import { GatewayError } from './errors.js'
-import type { CallLog, Units, Usage } from './request-context.js'
+import type { RequestLog, Units, Usage } from './request-context.js'
 
 /**
  * Told when a call is over, before anybody reads its log: what was counted stands in for what was not reported, and
  * beside what was.
  */
-export function settleUsage(log: CallLog): void {
-  const { meter } = log
+export function settleUsage(log: RequestLog): void {
+  const { usageEstimator: meter } = log
   if (meter === undefined) return
-  if (log.usage === undefined) log.usage = meter.usageSoFar()
-  else log.estimate ??= meter.counted?.()
+  if (log.usage === undefined) log.usage = meter.estimate()
+  else log.estimate ??= meter.countedUnits?.()
 }
 
 /** An attempt that failed before its first byte has given nothing; a caller who left had the upstream work all the same. */
-export function forgetUsage(log: CallLog, error: unknown): void {
+export function forgetUsage(log: RequestLog, error: unknown): void {
   if (error instanceof GatewayError && error.kind === 'caller_left') return
   log.usage = undefined
-  log.meter = undefined
+  log.usageEstimator = undefined
   log.estimate = undefined
 }
 
@@ -91,9 +91,9 @@ export function usageAtEnd(bytes: Buffer): unknown {
 }
 
 /** The same answer; when its last byte has passed, the usage at its end is reported. For JSON too large to be held. */
-export function withUsageFromTail(answer: UpstreamAnswer, found: (usage: Usage) => void): UpstreamAnswer {
+export function withUsageFromTail(answer: ProviderResponse, found: (usage: Usage) => void): ProviderResponse {
   const { status, headers, body, onFailure } = answer
-  return Buffer.isBuffer(body) ? answer : new UpstreamAnswer(status, headers, new UsageTail(body, found), onFailure)
+  return Buffer.isBuffer(body) ? answer : new ProviderResponse(status, headers, new UsageTail(body, found), onFailure)
 }
 
 class UsageTail implements ByteSource, ByteSink {

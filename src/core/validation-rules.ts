@@ -13,14 +13,14 @@ export const decimalOf = (text: unknown): number =>
   typeof text === 'string' && text.length <= LONGEST_CHARACTERS && DECIMAL.test(text) ? Number(text) : NaN
 
 /** What is wrong with a value: `path` names the field as the caller wrote it (`messages[2].role`). */
-export interface FieldFault {
+export interface FieldError {
   readonly path: string
   readonly code: string
   readonly message: string
 }
 
 /** Judges one value; undefined = nothing wrong. Rules never change a value. */
-export type FieldRule = (value: unknown, path: string) => FieldFault | undefined
+export type FieldRule = (value: unknown, path: string) => FieldError | undefined
 
 /** The path of whoever only asks whether anything is wrong: none is put together for what lies deeper. */
 export const NO_PATH = '\0'
@@ -28,7 +28,7 @@ export const NO_PATH = '\0'
 const memberPath = (path: string, name: string): string => (path === NO_PATH ? NO_PATH : `${path}.${name}`)
 const itemPath = (path: string, index: number): string => (path === NO_PATH ? NO_PATH : `${path}[${index}]`)
 
-export const fault = (path: string, code: string, message: string): FieldFault => ({ path, code, message })
+export const fieldError = (path: string, code: string, message: string): FieldError => ({ path, code, message })
 
 /** The kind of a JSON value, for messages. */
 export function kindOf(value: unknown): string {
@@ -38,11 +38,15 @@ export function kindOf(value: unknown): string {
   return kind === 'object' ? 'an object' : `a ${kind}`
 }
 
-const wrongType = (path: string, expected: string, value: unknown): FieldFault =>
-  fault(path, 'invalid_type', `Invalid type for '${path}': expected ${expected}, but got ${kindOf(value)} instead.`)
+const wrongType = (path: string, expected: string, value: unknown): FieldError =>
+  fieldError(
+    path,
+    'invalid_type',
+    `Invalid type for '${path}': expected ${expected}, but got ${kindOf(value)} instead.`,
+  )
 
-export const missing = (path: string): FieldFault =>
-  fault(path, 'missing_required_parameter', `Missing required parameter: '${path}'.`)
+export const missing = (path: string): FieldError =>
+  fieldError(path, 'missing_required_parameter', `Missing required parameter: '${path}'.`)
 
 /** A required value: absent and null are the same fault. */
 export const required =
@@ -72,7 +76,7 @@ export const text =
   (value, path) => {
     if (typeof value !== 'string') return wrongType(path, 'a string', value)
     if (!allowBlank && value.trim() === '') {
-      return fault(
+      return fieldError(
         path,
         'empty_string',
         `Invalid '${path}': empty string. Expected a string with at least 1 character.`,
@@ -80,7 +84,7 @@ export const text =
     }
     // UTF-16 units are never fewer than code points, so most texts are decided without counting.
     if (value.length <= maximumCharacters || codePoints(value) <= maximumCharacters) return undefined
-    return fault(
+    return fieldError(
       path,
       'string_above_max_length',
       `Invalid '${path}': string too long. Expected a string with at most ${maximumCharacters} characters.`,
@@ -106,16 +110,16 @@ interface RangeRule {
 
 const inRange =
   (kind: 'decimal' | 'integer', { minimum = -Infinity, maximum = Infinity }: RangeRule) =>
-  (value: number, path: string): FieldFault | undefined => {
+  (value: number, path: string): FieldError | undefined => {
     if (value < minimum) {
-      return fault(
+      return fieldError(
         path,
         `${kind}_below_min_value`,
         `Invalid '${path}': ${kind} below minimum value. Expected a value >= ${minimum}, but got ${value} instead.`,
       )
     }
     if (value <= maximum) return undefined
-    return fault(
+    return fieldError(
       path,
       `${kind}_above_max_value`,
       `Invalid '${path}': ${kind} above maximum value. Expected a value <= ${maximum}, but got ${value} instead.`,
@@ -141,7 +145,9 @@ export const oneOf = (allowed: readonly string[], code = 'invalid_value'): Field
   const list = allowed.map((word) => `'${word}'`).join(', ')
   return (value, path) => {
     if (typeof value !== 'string') return wrongType(path, 'a string', value)
-    return set.has(value) ? undefined : fault(path, code, `Invalid value for '${path}'. Supported values are: ${list}.`)
+    return set.has(value)
+      ? undefined
+      : fieldError(path, code, `Invalid value for '${path}'. Supported values are: ${list}.`)
   }
 }
 
@@ -165,7 +171,7 @@ export const list =
   (value, path) => {
     if (!Array.isArray(value)) return wrongType(path, 'an array', value)
     if (value.length < minimumItems) {
-      return fault(path, 'empty_array', `Invalid '${path}': empty array. Expected at least ${minimumItems} item.`)
+      return fieldError(path, 'empty_array', `Invalid '${path}': empty array. Expected at least ${minimumItems} item.`)
     }
     for (let index = 0; index < value.length; index++) {
       const found = item(value[index], itemPath(path, index))

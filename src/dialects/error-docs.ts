@@ -4,7 +4,7 @@ import { ApiResponse } from '@nestjs/swagger'
 const NULLABLE_TEXT = { type: ['string', 'null'] } as const
 
 /** The body of audio, chat and the operator's routes. */
-export const AUDIO_ERROR = {
+export const OPENAI_ERROR = {
   type: 'object',
   required: ['error'],
   properties: {
@@ -86,15 +86,15 @@ export const responses = (schema: object, statuses: readonly number[], cases = C
   )
 
 /** The failures of `/v1/audio/*` in the OpenAPI document. */
-export const ApiAudioErrors = (): MethodDecorator => responses(AUDIO_ERROR, [400, 401, 403, 408, 413, 415, 429, 500])
+export const ApiAudioErrors = (): MethodDecorator => responses(OPENAI_ERROR, [400, 401, 403, 408, 413, 415, 429, 500])
 
 /** The failures of chat and models, which render the audio body under their own statuses. */
 export const ApiChatErrors = (): MethodDecorator =>
-  responses(AUDIO_ERROR, [400, 401, 403, 404, 408, 413, 415, 429, 502, 504])
+  responses(OPENAI_ERROR, [400, 401, 403, 404, 408, 413, 415, 429, 502, 504])
 
 /** The failures of an upgrade, all of them before the 101. */
 export const ApiUpgradeErrors = (): MethodDecorator =>
-  responses(AUDIO_ERROR, [400, 401, 403, 404, 426, 429, 502, 503, 504])
+  responses(OPENAI_ERROR, [400, 401, 403, 404, 426, 429, 502, 503, 504])
 
 /** The failures of the messages family. */
 export const ApiMessagesErrors = (): MethodDecorator =>

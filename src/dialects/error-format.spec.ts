@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
 import { GatewayError, type GatewayErrorDetails } from '../core/errors.js'
 import {
-  audioEnvelope,
-  chatEnvelope,
-  envelopeFor,
-  imageEnvelope,
-  messagesEnvelope,
+  audioErrorFormat,
+  chatErrorFormat,
+  errorFormatFor,
+  imageErrorFormat,
+  messagesErrorFormat,
   renderError,
-  taskEnvelope,
+  taskErrorFormat,
 } from './error-format.js'
 
 const headersOf = (kind: 'upstream_failed' | 'upstream_timeout' | 'rate_limited', details: GatewayErrorDetails) =>
@@ -15,27 +15,27 @@ const headersOf = (kind: 'upstream_failed' | 'upstream_timeout' | 'rate_limited'
 
 describe('The dialect of a path', () => {
   it.each([
-    ['/v1/audio/speech', audioEnvelope],
-    ['/v1/audio', audioEnvelope],
-    ['/v1/audio/', audioEnvelope],
-    ['/v1/audiox', chatEnvelope],
-    ['/v1/audiox/speech', chatEnvelope],
-    ['/V1/audio/speech', chatEnvelope],
-    ['/v1/messages', messagesEnvelope],
-    ['/v1/messages/count_tokens', messagesEnvelope],
-    ['/v1/messagesx', chatEnvelope],
-    ['/v1/document/parse', taskEnvelope],
-    ['/v1/documents', chatEnvelope],
-    ['/vidgen/v1/videos/text2video', taskEnvelope],
-    ['/vidgenx', chatEnvelope],
-    ['/imggen/task/1/fetch', imageEnvelope],
-    ['/imggen', imageEnvelope],
-    ['/v1/chat/completions', chatEnvelope],
-    ['/v1/models', chatEnvelope],
-    ['/v1', chatEnvelope],
-    ['', chatEnvelope],
+    ['/v1/audio/speech', audioErrorFormat],
+    ['/v1/audio', audioErrorFormat],
+    ['/v1/audio/', audioErrorFormat],
+    ['/v1/audiox', chatErrorFormat],
+    ['/v1/audiox/speech', chatErrorFormat],
+    ['/V1/audio/speech', chatErrorFormat],
+    ['/v1/messages', messagesErrorFormat],
+    ['/v1/messages/count_tokens', messagesErrorFormat],
+    ['/v1/messagesx', chatErrorFormat],
+    ['/v1/document/parse', taskErrorFormat],
+    ['/v1/documents', chatErrorFormat],
+    ['/vidgen/v1/videos/text2video', taskErrorFormat],
+    ['/vidgenx', chatErrorFormat],
+    ['/imggen/task/1/fetch', imageErrorFormat],
+    ['/imggen', imageErrorFormat],
+    ['/v1/chat/completions', chatErrorFormat],
+    ['/v1/models', chatErrorFormat],
+    ['/v1', chatErrorFormat],
+    ['', chatErrorFormat],
   ])('%j is found by whole segments of its prefix', (path, envelope) => {
-    expect(envelopeFor(path)).toBe(envelope)
+    expect(errorFormatFor(path)).toBe(envelope)
   })
 })
 
@@ -53,7 +53,7 @@ describe('The frame of a failure after the first byte', () => {
     ['/vidgen/x', 'data: {"code":5000,"message":"Words.","request_id":"req_1"}\n\n'],
     ['/imggen/x', 'data: {"code":5000,"message":"Words.","request_id":"req_1","description":"Words."}\n\n'],
   ])('is one of its dialect under %s', (path, frame) => {
-    expect(envelopeFor(path).frame(error, 'req_1')).toBe(frame)
+    expect(errorFormatFor(path).frame(error, 'req_1')).toBe(frame)
   })
 })
 

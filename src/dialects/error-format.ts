@@ -8,7 +8,7 @@ interface RenderedError {
 }
 
 /** One dialect's renderer: the same error, in the shape its clients read. */
-export interface Envelope {
+export interface ErrorFormat {
   readonly status: (error: GatewayError) => number
   readonly body: (error: GatewayError, requestId: string) => string
   /** One event-stream frame for a failure after the first byte; there is never a terminator behind it. */
@@ -33,14 +33,14 @@ function audioBody(error: GatewayError): string {
 const frame = (error: GatewayError): string => `data: ${audioBody(error)}\n\n`
 
 /** Chat, realtime's HTTP phase, models and every path no other dialect claims. */
-export const chatEnvelope: Envelope = {
+export const chatErrorFormat: ErrorFormat = {
   status: (error) => ERROR_KINDS[error.kind].audio.chatStatus,
   body: audioBody,
   frame,
 }
 
 /** `/v1/audio/*`: the same body, but upstream failures are 500 and unknown models 400, as the specification's table says. */
-export const audioEnvelope: Envelope = {
+export const audioErrorFormat: ErrorFormat = {
   status: (error) => ERROR_KINDS[error.kind].audio.status,
   body: audioBody,
   // Event streams of the audio endpoints are framed with CRLF.
@@ -56,7 +56,7 @@ function messagesBody(error: GatewayError, requestId: string): string {
   })
 }
 
-export const messagesEnvelope: Envelope = {
+export const messagesErrorFormat: ErrorFormat = {
   status: (error) => ERROR_KINDS[error.kind].messages.status,
   body: messagesBody,
   frame: (error, requestId) => `event: error\ndata: ${messagesBody(error, requestId)}\n\n`,
@@ -80,14 +80,14 @@ function taskBody(error: GatewayError, requestId: string): { code: number; messa
 const status = (error: GatewayError): number => ERROR_KINDS[error.kind].task.status
 
 /** `{code, message, request_id}`, code never 0: video and document. */
-export const taskEnvelope: Envelope = {
+export const taskErrorFormat: ErrorFormat = {
   status,
   body: (error, requestId) => JSON.stringify(taskBody(error, requestId)),
   frame: (error, requestId) => `data: ${JSON.stringify(taskBody(error, requestId))}\n\n`,
 }
 
 /** The image family's clients read the text under `description`. */
-export const imageEnvelope: Envelope = {
+export const imageErrorFormat: ErrorFormat = {
   status,
   body: (error, requestId) => JSON.stringify(imageBody(error, requestId)),
   frame: (error, requestId) => `data: ${JSON.stringify(imageBody(error, requestId))}\n\n`,
@@ -99,25 +99,25 @@ function imageBody(error: GatewayError, requestId: string): object {
 }
 
 /** Path prefix → dialect. A path none of them claims is answered in the chat dialect. */
-const ENVELOPES: readonly (readonly [string, Envelope])[] = [
-  ['/v1/audio', audioEnvelope],
-  ['/v1/messages', messagesEnvelope],
-  ['/v1/document', taskEnvelope],
-  ['/vidgen', taskEnvelope],
-  ['/imggen', imageEnvelope],
+const ERROR_FORMATS: readonly (readonly [string, ErrorFormat])[] = [
+  ['/v1/audio', audioErrorFormat],
+  ['/v1/messages', messagesErrorFormat],
+  ['/v1/document', taskErrorFormat],
+  ['/vidgen', taskErrorFormat],
+  ['/imggen', imageErrorFormat],
 ]
 
 /** The dialect in which a path's failures are rendered, known or unknown path alike. */
-export function envelopeFor(path: string): Envelope {
-  for (const [prefix, envelope] of ENVELOPES) {
+export function errorFormatFor(path: string): ErrorFormat {
+  for (const [prefix, envelope] of ERROR_FORMATS) {
     if (path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/')) return envelope
   }
-  return chatEnvelope
+  return chatErrorFormat
 }
 
 /** The complete HTTP answer for a failure on a path: status, headers and JSON text. */
 export function renderError(error: GatewayError, path: string, requestId: string): RenderedError {
-  const envelope = envelopeFor(path)
+  const envelope = errorFormatFor(path)
   const relayed = error.details.relayed
   return {
     status: relayed?.status ?? envelope.status(error),
@@ -126,7 +126,7 @@ export function renderError(error: GatewayError, path: string, requestId: string
   }
 }
 
-function errorHeaders(error: GatewayError, envelope: Envelope, requestId: string): Record<string, string> {
+function errorHeaders(error: GatewayError, envelope: ErrorFormat, requestId: string): Record<string, string> {
   const { details } = error
   const headers: Record<string, string> = {
     ...details.headers,

@@ -4,7 +4,7 @@ import { framesOf, jsonOf } from '../core/sse.js'
 import { reportedUsage } from '../core/usage.js'
 import type { SseDialect } from '../upstream/sse-relay.js'
 import type { UpstreamResponse } from '../upstream/upstream-client.js'
-import { readRefusal, type RefusalBody } from '../upstream/upstream-error.js'
+import { parseUpstreamError, type UpstreamErrorBody } from '../upstream/upstream-error.js'
 
 const ERROR_MARK = 'data: { "error"'
 
@@ -71,15 +71,15 @@ const QUOTA_CODES: ReadonlySet<string> = new Set([
 export const AUDIO_STATUS_MAP = { 404: 400 } as const
 
 /** Reads `{error: {message, type, param, code}}`, the body of the audio and chat dialect. */
-export function audioRefusal(
+export function parseOpenAIError(
   response: UpstreamResponse,
   { callersKey, credentials }: SentCredentials,
   statusMap: Readonly<Record<number, number>> = {},
 ): Promise<GatewayError> {
-  return readRefusal(response, { read: readBody, callersKey, secret: credentials, statusMap })
+  return parseUpstreamError(response, { read: readBody, callersKey, secret: credentials, statusMap })
 }
 
-function readBody(body: Record<string, unknown>, text: string): RefusalBody | undefined {
+function readBody(body: Record<string, unknown>, text: string): UpstreamErrorBody | undefined {
   const { error } = body
   if (typeof error !== 'object' || error === null) return undefined
   const { message, code, param, type } = error as Record<string, unknown>

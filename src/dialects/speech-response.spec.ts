@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { ManualSource, RecordingSink } from '../../test/support/byte-streams.js'
 import { cpuMs } from '../../test/support/eventually.js'
 import { newCall } from '../../test/support/raw-upstream.js'
-import type { UpstreamAnswer } from '../core/byte-stream.js'
+import type { ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import type { Usage } from '../core/request-context.js'
 import { readLines } from '../core/sse.js'
@@ -13,14 +13,14 @@ import { upstreamVoice } from './speech-formats.js'
 import {
   AudioCounter,
   estimateSpeechUsage,
-  SpeechEventMeter,
+  SpeechEventUsageEstimator,
   SpeechEventSource,
-  SpeechMeter,
-  spokenAnswer,
+  SpeechUsageEstimator,
+  speechResponse,
   type SpokenAudio,
 } from './speech-response.js'
 import { readVerboseSegments, renderSrt, renderSubtitles, renderVtt, type SubtitleSegment } from './subtitles.js'
-import { TranscriptMeter } from './transcription.js'
+import { TranscriptUsageEstimator } from './transcription.js'
 
 describe('speech event source', () => {
   const USAGE = { input_tokens: 3, output_tokens: 5, total_tokens: 8 }
@@ -109,7 +109,7 @@ describe('speech event source', () => {
 function soFar(format: 'pcm' | 'wav' | 'mp3', bytesOut: number, characters = 7): unknown {
   const { log } = newCall()
   log.bytesOut = bytesOut
-  return new SpeechMeter(log, () => characters, format).usageSoFar()
+  return new SpeechUsageEstimator(log, () => characters, format).estimate()
 }
 
 describe('What a speech has used so far', () => {
@@ -144,11 +144,11 @@ describe('What relayed speech events have used so far', () => {
 
   it('is told from the audio where its format tells, and from the text elsewhere', () => {
     const audio = counted(delta(Buffer.alloc(48_000 * 3)))
-    expect(new SpeechEventMeter('12345678', 'pcm', audio).usageSoFar()).toEqual({
+    expect(new SpeechEventUsageEstimator('12345678', 'pcm', audio).estimate()).toEqual({
       units: { input_tokens: 2, output_tokens: 50, total_tokens: 52, spoken_seconds: 3 },
       estimated: true,
     })
-    expect(new SpeechEventMeter('x'.repeat(15), 'mp3', audio).usageSoFar()).toEqual({
+    expect(new SpeechEventUsageEstimator('x'.repeat(15), 'mp3', audio).estimate()).toEqual({
       units: { input_tokens: 4, output_tokens: 17, total_tokens: 21 },
       estimated: true,
     })
@@ -157,30 +157,30 @@ describe('What relayed speech events have used so far', () => {
   it('is the same beside what the last event says', () => {
     const audio = counted(delta(Buffer.alloc(48_000 * 3)))
     const units = { input_tokens: 2, output_tokens: 50, total_tokens: 52, spoken_seconds: 3 }
-    expect(new SpeechEventMeter('12345678', 'pcm', audio).counted()).toEqual(units)
-    expect(new SpeechEventMeter('12345678', 'pcm', counted()).counted()).toBeUndefined()
+    expect(new SpeechEventUsageEstimator('12345678', 'pcm', audio).countedUnits()).toEqual(units)
+    expect(new SpeechEventUsageEstimator('12345678', 'pcm', counted()).countedUnits()).toBeUndefined()
   })
 
   it('is nothing without audio, whatever else passes', () => {
     const others =
       ': "audio":"AAAA"\r\n\r\ndata: {"audio":"AAA\r\ndata: {"type":"speech.audio.done"}\r\n\r\ndata: [DONE]\r\n\r\n'
-    expect(new SpeechEventMeter('x', 'pcm', counted(others)).usageSoFar()).toBeUndefined()
+    expect(new SpeechEventUsageEstimator('x', 'pcm', counted(others)).estimate()).toBeUndefined()
   })
 })
 
 interface Speech {
   readonly source: ManualSource
-  readonly answer: Promise<UpstreamAnswer>
+  readonly answer: Promise<ProviderResponse>
 }
 
 function spoken(more: Partial<SpokenAudio>, streamFormat?: string): Speech {
   const source = new ManualSource()
   const usage = (): ReturnType<typeof estimateSpeechUsage> => estimateSpeechUsage('hello')
   const speech = { source, format: 'mp3', sentAs: 'mp3', usage, characters: () => 5, call: newCall(), ...more } as const
-  return { source, answer: spokenAnswer(speech, streamFormat) }
+  return { source, answer: speechResponse(speech, streamFormat) }
 }
 
-function bytesOf(answer: UpstreamAnswer): RecordingSink {
+function bytesOf(answer: ProviderResponse): RecordingSink {
   const sink = new RecordingSink()
   if (Buffer.isBuffer(answer.body)) throw new Error('expected a body on its way')
   answer.body.start(sink)
@@ -445,17 +445,17 @@ const HEARD = {
 
 describe('What a streamed transcript has used', () => {
   it('is, while its upstream has not said it, all of the audio and the pieces that came', () => {
-    expect(new TranscriptMeter(3, { count: 4 }).usageSoFar()).toEqual({ units: HEARD, estimated: true })
+    expect(new TranscriptUsageEstimator(3, { count: 4 }).estimate()).toEqual({ units: HEARD, estimated: true })
   })
 
   it('is counted beside what that has said, with the length of the file', () => {
-    expect(new TranscriptMeter(3, { count: 4 }).counted()).toEqual({ ...HEARD, audio_seconds: 3 })
+    expect(new TranscriptUsageEstimator(3, { count: 4 }).countedUnits()).toEqual({ ...HEARD, audio_seconds: 3 })
   })
 
   it('is its pieces alone where the file does not tell its length', () => {
-    const meter = new TranscriptMeter(undefined, { count: 4 })
-    expect(meter.counted()).toEqual({ output_tokens: 4 })
-    expect(meter.usageSoFar()).toEqual({ units: { output_tokens: 4 }, estimated: true })
+    const meter = new TranscriptUsageEstimator(undefined, { count: 4 })
+    expect(meter.countedUnits()).toEqual({ output_tokens: 4 })
+    expect(meter.estimate()).toEqual({ units: { output_tokens: 4 }, estimated: true })
   })
 })
 

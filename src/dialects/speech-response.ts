@@ -1,9 +1,9 @@
-import type { ByteSink, ByteSource, UpstreamAnswer } from '../core/byte-stream.js'
+import type { ByteSink, ByteSource, ProviderResponse } from '../core/byte-stream.js'
 import type { GatewayError } from '../core/errors.js'
-import type { Call, CallLog, Units, Usage, UsageMeter } from '../core/request-context.js'
+import type { RequestContext, RequestLog, Units, Usage, UsageEstimator } from '../core/request-context.js'
 import { codePoints } from '../core/validation-rules.js'
 import { type FrameCounter, KEEP_ALIVE_MS } from '../upstream/sse-relay.js'
-import { eventAnswer, fileAnswer, malformedAnswer } from '../upstream/upstream-response.js'
+import { eventResponse, fileResponse, malformedResponse } from '../upstream/upstream-response.js'
 import { AUDIO_FORMATS, type AudioFormat, WavSource } from './speech-formats.js'
 
 /** What `speech.audio.done` says a speech took. The token figures of other providers than P1 are estimates and say so. */
@@ -89,20 +89,20 @@ export class SpeechEventSource implements ByteSource, ByteSink {
     const audio = this.begun.length === 0 ? chunk : Buffer.concat([this.begun, chunk])
     const whole = audio.length - (audio.length % this.sampleBytes)
     this.begun = audio.subarray(whole)
-    if (whole > 0) this.say(audio.subarray(0, whole))
+    if (whole > 0) this.emit(audio.subarray(0, whole))
   }
 
-  private say(audio: Buffer): void {
+  private emit(audio: Buffer): void {
     this.sink.data(Buffer.from(`data: {"type":"speech.audio.delta","audio":"${audio.toString('base64')}"}\r\n\r\n`))
   }
 
   end(): void {
     if (!this.spoke) {
-      this.fail(malformedAnswer('The upstream answered without content.'))
+      this.fail(malformedResponse('The upstream answered without content.'))
       return
     }
     clearInterval(this.keepAlive)
-    if (this.begun.length > 0) this.say(this.begun)
+    if (this.begun.length > 0) this.emit(this.begun)
     // The figures are the gateway's own, and say so.
     const usage = JSON.stringify({ ...this.usage(), estimated: true })
     this.sink.data(Buffer.from(`data: {"type":"speech.audio.done","usage":${usage}}\r\n\r\ndata: [DONE]\r\n\r\n`))
@@ -131,9 +131,9 @@ const withSeconds = (units: Readonly<Record<string, number>>, seconds: number | 
   seconds === undefined ? units : { ...units, spoken_seconds: seconds }
 
 /** What a speech has used so far: the characters that its provider will charge for, and the audio that has arrived. */
-export class SpeechMeter implements UsageMeter {
+export class SpeechUsageEstimator implements UsageEstimator {
   constructor(
-    private readonly log: CallLog,
+    private readonly log: RequestLog,
     /** 0 = nothing yet. */
     private readonly characters: () => number,
     private readonly format: AudioFormat,
@@ -141,7 +141,7 @@ export class SpeechMeter implements UsageMeter {
     private readonly events?: SpeechEventSource,
   ) {}
 
-  usageSoFar(): Usage | undefined {
+  estimate(): Usage | undefined {
     const characters = this.characters()
     if (characters === 0) return undefined
     const bytes = this.events?.audioBytes ?? this.log.bytesOut
@@ -175,14 +175,14 @@ export class AudioCounter implements FrameCounter {
 }
 
 /** What relayed speech events have used as long as `speech.audio.done` has not come: tokens, as that one would say. */
-export class SpeechEventMeter implements UsageMeter {
+export class SpeechEventUsageEstimator implements UsageEstimator {
   constructor(
     private readonly input: string,
     private readonly format: AudioFormat,
     private readonly audio: Pick<AudioCounter, 'count'>,
   ) {}
 
-  usageSoFar(): Usage | undefined {
+  estimate(): Usage | undefined {
     if (this.audio.count === 0) return undefined
     const seconds = speechSeconds(this.format, this.audio.count)
     // Where the bytes do not tell how much was said, the whole text counts as said.
@@ -192,8 +192,8 @@ export class SpeechEventMeter implements UsageMeter {
   }
 
   /** All of it: the text has no more than 4096 characters. */
-  counted(): Units | undefined {
-    return this.usageSoFar()?.units
+  countedUnits(): Units | undefined {
+    return this.estimate()?.units
   }
 }
 
@@ -211,7 +211,7 @@ export interface SpokenAudio {
   /** What its provider will charge for, as far as is known now, in characters; 0 = nothing yet. */
   readonly characters: () => number
   readonly headers?: Readonly<Record<string, string>>
-  readonly call: Call
+  readonly call: RequestContext
 }
 
 /** 16 bits, one channel; the header of a WAV stream has an even length as well. */
@@ -221,10 +221,10 @@ export const PCM_SAMPLE_BYTES = 2
  * The one answer of speech, whoever spoke: raw bytes whose Content-Type says what they are, or the events of
  * `stream_format: sse`. What fails before the first byte of audio rejects, so that another channel may be tried.
  */
-export async function spokenAnswer(
+export async function speechResponse(
   audio: SpokenAudio,
   streamFormat: string | null | undefined,
-): Promise<UpstreamAnswer> {
+): Promise<ProviderResponse> {
   const { call, characters, source, format, sentAs, fallback } = audio
   const headers = { ...audio.headers, ...(fallback === undefined ? {} : { 'x-gateway-audio-fallback': fallback }) }
   const sent = format === 'pcm' && sentAs === 'wav' ? new WavSource(source) : source
@@ -234,9 +234,9 @@ export async function spokenAnswer(
       : undefined
   const answer =
     events === undefined
-      ? await fileAnswer(200, { ...headers, 'content-type': AUDIO_FORMATS[sentAs] }, sent)
-      : await eventAnswer(200, headers, events)
+      ? await fileResponse(200, { ...headers, 'content-type': AUDIO_FORMATS[sentAs] }, sent)
+      : await eventResponse(200, headers, events)
   // Nothing was spoken where this was not reached.
-  call.log.meter = new SpeechMeter(call.log, characters, sentAs, events)
+  call.log.usageEstimator = new SpeechUsageEstimator(call.log, characters, sentAs, events)
   return answer
 }

@@ -74,6 +74,6 @@ function isSeconds(value: unknown): value is number {
 
 function unexpectedShape(): GatewayError {
   return new GatewayError('upstream_failed', 'The upstream answered without usable segments.', {
-    attempt: { phase: 'answered', channelFault: true },
+    attempt: { phase: 'answered', channelError: true },
   })
 }

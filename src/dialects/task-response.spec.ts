@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { GatewayError } from '../core/errors.js'
-import { Call } from '../core/request-context.js'
-import { jsonTextAnswer, successEnvelope, taskAnswer, TaskEvents } from './task-response.js'
+import { RequestContext } from '../core/request-context.js'
+import { jsonTextResponse, successEnvelope, taskResponse, TaskEvents } from './task-response.js'
 
 describe('task answer', () => {
   describe('A success in the task dialect', () => {
     it('has code 0, a message, the id of the request, and the data as the text it was', () => {
-      const call = new Call('req "1"', 'GET', '/vidgen', 0)
-      const answer = taskAnswer(call, '{ "n": 12345678901234567890, "d": 1.0 }')
+      const call = new RequestContext('req "1"', 'GET', '/vidgen', 0)
+      const answer = taskResponse(call, '{ "n": 12345678901234567890, "d": 1.0 }')
       expect(answer.status).toBe(200)
       expect(answer.headers).toEqual({ 'content-type': 'application/json' })
       expect((answer.body as Buffer).toString()).toBe(
@@ -26,7 +26,7 @@ describe('task answer', () => {
   })
 
   it('JSON text is answered as it is, with the headers given', () => {
-    const answer = jsonTextAnswer(202, '{"a":1.0}', { 'x-more': 'yes' })
+    const answer = jsonTextResponse(202, '{"a":1.0}', { 'x-more': 'yes' })
     expect([answer.status, answer.headers, (answer.body as Buffer).toString()]).toEqual([
       202,
       { 'x-more': 'yes', 'content-type': 'application/json' },
@@ -43,7 +43,7 @@ describe('task response', () => {
   let text: string
   let end: string | undefined
   let leavings: number
-  let call: Call
+  let call: RequestContext
 
   function begin(maxAgeMs = MAX_AGE_MS): TaskEvents {
     const follow = () => () => {
@@ -69,7 +69,7 @@ describe('task response', () => {
     text = ''
     end = undefined
     leavings = 0
-    call = new Call('req_1', 'GET', '/tasks/1/events', 0)
+    call = new RequestContext('req_1', 'GET', '/tasks/1/events', 0)
   })
   afterEach(() => {
     expect(jest.getTimerCount()).toBe(0)
@@ -138,12 +138,12 @@ describe('task response', () => {
       const failed = begin()
       failed.failed(new GatewayError('not_found', 'No.'))
       failed.ended()
-      call.departure.announce()
+      call.disconnect.abort()
       expect([end, leavings]).toEqual(['not_found', 1])
-      call = new Call('req_2', 'GET', '/tasks/1/events', 0)
+      call = new RequestContext('req_2', 'GET', '/tasks/1/events', 0)
       const left = begin()
       left.changed({ object: '{"n":0}' })
-      call.departure.announce()
+      call.disconnect.abort()
       left.cancel()
       expect([end, leavings]).toEqual(['caller_left', 2])
     })

@@ -1,7 +1,7 @@
-import { type ByteSink, type ByteSource, UpstreamAnswer } from '../core/byte-stream.js'
-import { keyOver } from '../core/caller.js'
+import { type ByteSink, type ByteSource, ProviderResponse } from '../core/byte-stream.js'
+import { keyRevoked } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
-import { type Call, callerLeft } from '../core/request-context.js'
+import { type RequestContext, clientDisconnected } from '../core/request-context.js'
 import { KEEP_ALIVE_MS } from '../upstream/sse-relay.js'
 
 /** The upstream's own word for success, where nobody has a better one. */
@@ -15,15 +15,16 @@ export const successEnvelope = (requestId: string, dataText: string, message = S
   `{"code":0,"message":${JSON.stringify(message)},"request_id":${JSON.stringify(requestId)},"data":${dataText}}`
 
 /** The answer to a call in the task dialect; `dataText` as above. */
-export const taskAnswer = (call: Call, dataText: string, message?: string): UpstreamAnswer =>
-  jsonTextAnswer(200, successEnvelope(call.requestId, dataText, message))
+export const taskResponse = (call: RequestContext, dataText: string, message?: string): ProviderResponse =>
+  jsonTextResponse(200, successEnvelope(call.requestId, dataText, message))
 
 /** Complete JSON text as an answer. */
-export const jsonTextAnswer = (
+export const jsonTextResponse = (
   status: number,
   text: string,
   headers: Readonly<Record<string, string>> = {},
-): UpstreamAnswer => new UpstreamAnswer(status, { ...headers, 'content-type': 'application/json' }, Buffer.from(text))
+): ProviderResponse =>
+  new ProviderResponse(status, { ...headers, 'content-type': 'application/json' }, Buffer.from(text))
 
 const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
 
@@ -59,18 +60,18 @@ export class TaskEvents implements ByteSource, TaskListener {
 
   constructor(
     private readonly follow: Follow,
-    private readonly call: Call,
+    private readonly call: RequestContext,
     private readonly maxAgeMs?: number,
   ) {}
 
   start(sink: ByteSink): void {
     this.sink = sink
     this.stopFollowing = this.follow(this)
-    this.forgetCaller = this.call.departure.onLeave(() => {
-      this.failed(callerLeft())
+    this.forgetCaller = this.call.disconnect.onAbort(() => {
+      this.failed(clientDisconnected())
     })
-    const forgetKey = this.call.caller.standing?.onOver(() => {
-      this.failed(keyOver())
+    const forgetKey = this.call.caller.revocation?.onOver(() => {
+      this.failed(keyRevoked())
     })
     if (forgetKey !== undefined) this.forgetKey = forgetKey
   }

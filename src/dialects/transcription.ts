@@ -1,12 +1,12 @@
-import { hold, UpstreamAnswer } from '../core/byte-stream.js'
+import { peek, ProviderResponse } from '../core/byte-stream.js'
 import { JsonBody } from '../core/json-body.js'
-import type { Call, Units, Usage, UsageMeter } from '../core/request-context.js'
+import type { RequestContext, Units, Usage, UsageEstimator } from '../core/request-context.js'
 import type { MultipartField, UploadedFile } from '../core/spooled-file.js'
 import { reportedUsage } from '../core/usage.js'
 import { type EncodedMultipart, encodeMultipart, type MultipartPart } from '../upstream/multipart-encoder.js'
 import type { FrameCounter } from '../upstream/sse-relay.js'
 import type { UpstreamResponse } from '../upstream/upstream-client.js'
-import { assertContentType, type HeaderAllowList, jsonAnswer } from '../upstream/upstream-response.js'
+import { assertContentType, type HeaderAllowList, jsonResponse } from '../upstream/upstream-response.js'
 
 /** `text`, `srt` and `vtt` all travel as plain text, as upstream sends them: SDKs parse whatever claims to be JSON. */
 export const PLAIN_TEXT = 'text/plain; charset=utf-8'
@@ -18,15 +18,15 @@ const AUDIO_TOKENS_PER_MINUTE = 1000
 const CHARACTERS_PER_TOKEN = 4
 
 /** A transcript as text, untouched; an upstream that answers a page instead is found out. */
-export async function textTranscript(response: UpstreamResponse, headers: HeaderAllowList): Promise<UpstreamAnswer> {
+export async function textTranscript(response: UpstreamResponse, headers: HeaderAllowList): Promise<ProviderResponse> {
   assertContentType(response, /^(?:text\/(?!html)|application\/x-subrip)/)
-  const held = await hold(response.body, { bytes: CHECKED_TEXT_BYTES })
+  const held = await peek(response.body, { bytes: CHECKED_TEXT_BYTES })
   const kept = { ...headers.pick(response.headers), 'content-type': PLAIN_TEXT }
-  return new UpstreamAnswer(response.status, kept, held.complete ?? held)
+  return new ProviderResponse(response.status, kept, held.complete ?? held)
 }
 
 export interface TranscriptRules {
-  readonly call: Call
+  readonly call: RequestContext
   readonly durationSeconds: number | undefined
   /** Class G answers carry token usage (specification: Responses); one that lacks it gets an estimate. */
   readonly needsTokenUsage: boolean
@@ -37,8 +37,8 @@ export async function jsonTranscript(
   response: UpstreamResponse,
   headers: HeaderAllowList,
   { call, durationSeconds, needsTokenUsage }: TranscriptRules,
-): Promise<UpstreamAnswer> {
-  const { answer, value } = await jsonAnswer(response, headers)
+): Promise<ProviderResponse> {
+  const { response: answer, value } = await jsonResponse(response, headers)
   const reported = reportedUsage(value?.['usage'])
   const usage = reported ?? durationUsage(durationSeconds)
   if (usage !== undefined) call.log.usage = usage
@@ -69,7 +69,7 @@ function estimatedTokens(durationSeconds: number, text: string): TokenEstimate {
   return { total_tokens: input + output, input_tokens: input, output_tokens: output }
 }
 
-function withUsage(answer: UpstreamAnswer, bytes: Buffer, estimate: TokenEstimate): UpstreamAnswer {
+function withUsage(answer: ProviderResponse, bytes: Buffer, estimate: TokenEstimate): ProviderResponse {
   const usage = {
     type: 'tokens',
     total_tokens: estimate.total_tokens,
@@ -80,7 +80,7 @@ function withUsage(answer: UpstreamAnswer, bytes: Buffer, estimate: TokenEstimat
   }
   const body = edited(bytes, JSON.stringify(usage))
   if (body === undefined) return answer
-  return new UpstreamAnswer(answer.status, { ...answer.headers, 'x-gateway-usage': 'estimated' }, body)
+  return new ProviderResponse(answer.status, { ...answer.headers, 'x-gateway-usage': 'estimated' }, body)
 }
 
 /** Undefined for an answer outside the house's rules for request bodies: a paid transcript is not lost over a usage. */
@@ -93,13 +93,13 @@ function edited(bytes: Buffer, usage: string): Buffer | undefined {
 }
 
 /** What a streamed transcript has used as long as `transcript.text.done` has not come: all of the audio, and a token for each piece. */
-export class TranscriptMeter implements UsageMeter {
+export class TranscriptUsageEstimator implements UsageEstimator {
   constructor(
     private readonly durationSeconds: number | undefined,
     private readonly deltas: Pick<FrameCounter, 'count'>,
   ) {}
 
-  usageSoFar(): Usage {
+  estimate(): Usage {
     const output = this.deltas.count
     if (this.durationSeconds === undefined) return { units: { output_tokens: output }, estimated: true }
     const input = audioTokens(this.durationSeconds)
@@ -115,8 +115,8 @@ export class TranscriptMeter implements UsageMeter {
   }
 
   /** All of it, and the length that it is reckoned from. */
-  counted(): Units {
-    const { units } = this.usageSoFar()
+  countedUnits(): Units {
+    const { units } = this.estimate()
     return this.durationSeconds === undefined ? units : { ...units, audio_seconds: this.durationSeconds }
   }
 }

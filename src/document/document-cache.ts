@@ -3,11 +3,11 @@ import { LRUCache } from 'lru-cache'
 import { ConfigStore } from '../config/config-store.js'
 import type { DocumentsSection } from '../config/settings.js'
 import { GatewayError } from '../core/errors.js'
-import { Call, callerLeft } from '../core/request-context.js'
+import { RequestContext, clientDisconnected } from '../core/request-context.js'
 import type { ReadDocument } from '../providers/contract.js'
 
 /** A document that was read, and to whom it may be given again. */
-export interface DocumentReading {
+export interface DocumentParse {
   readonly document: ReadDocument
   readonly reuse: 'anyone' | 'same caller' | 'nobody'
 }
@@ -19,7 +19,7 @@ export const KEPT_STATUS = 200
  * To whom a page may be given again, by its status and its server's Cache-Control (RFC 9111, section 5.2.2). A response to
  * a request without cookies is the same for everybody, unless its server says otherwise.
  */
-export function reuseOfPage(status: number, cacheControl: string): DocumentReading['reuse'] {
+export function reuseOfPage(status: number, cacheControl: string): DocumentParse['reuse'] {
   const directives = new Map(cacheControl.toLowerCase().split(',').map(directiveOf))
   // An answer that must be checked each time is as good as none: the gateway reads anew rather than asks whether to.
   const isStale = isZero(directives.get('s-maxage') ?? directives.get('max-age'))
@@ -42,21 +42,21 @@ interface Patience {
   readonly deadlineAtMs: number
 }
 
-type BeginReading = (call: Call) => Promise<DocumentReading>
+type BeginParse = (call: RequestContext) => Promise<DocumentParse>
 
 /**
  * Readings that are under way: those who ask for the same at the same time share one. It goes on as long as one of them
  * waits, and ends with the last one who leaves.
  */
 @Injectable()
-export class SharedReadings {
-  private readonly running = new Map<string, SharedReading>()
+export class SharedParses {
+  private readonly running = new Map<string, SharedParse>()
 
   /**
    * Waits for the reading with this key, which `begin` begins when there is none; the call it is given is nobody's. Rejects
    * as the reading does, and for this caller alone with `caller_left` or, after its deadline, with `upstream_timeout`.
    */
-  async wait(key: string, call: Call, patience: Patience, begin: BeginReading): Promise<DocumentReading> {
+  async wait(key: string, call: RequestContext, patience: Patience, begin: BeginParse): Promise<DocumentParse> {
     call.assertPresent()
     const reading = this.running.get(key) ?? this.begin(key, call, begin)
     try {
@@ -66,14 +66,14 @@ export class SharedReadings {
     }
   }
 
-  private begin(key: string, first: Call, begin: BeginReading): SharedReading {
-    const { caller, memory, method, path, requestId, trace } = first
-    const call = new Call(requestId, method, path, performance.now())
+  private begin(key: string, first: RequestContext, begin: BeginParse): SharedParse {
+    const { caller, memoryBudget: memory, method, path, requestId, trace } = first
+    const call = new RequestContext(requestId, method, path, performance.now())
     call.caller = caller
-    call.memory = memory
+    call.memoryBudget = memory
     // Its upstream belongs to the trace of whoever asked first.
     call.trace = trace
-    const reading = new SharedReading(call, begin, () => {
+    const reading = new SharedParse(call, begin, () => {
       if (this.running.get(key) === reading) this.running.delete(key)
     })
     this.running.set(key, reading)
@@ -81,24 +81,24 @@ export class SharedReadings {
   }
 }
 
-class SharedReading {
+class SharedParse {
   private waiting = 0
-  private readonly outcome: Promise<DocumentReading>
+  private readonly outcome: Promise<DocumentParse>
 
   constructor(
-    readonly call: Call,
-    begin: BeginReading,
+    readonly call: RequestContext,
+    begin: BeginParse,
     private readonly close: () => void,
   ) {
     this.outcome = begin(call).finally(() => {
       close()
-      call.memory?.close(call)
+      call.memoryBudget?.close(call)
     })
     // When everybody has left, nobody hears how it ends.
     this.outcome.catch(() => undefined)
   }
 
-  wait({ departure }: Call, { timeoutMs, deadlineAtMs }: Patience): Promise<DocumentReading> {
+  wait({ disconnect: departure }: RequestContext, { timeoutMs, deadlineAtMs }: Patience): Promise<DocumentParse> {
     this.waiting++
     return new Promise((resolve, reject) => {
       const settle = (): void => {
@@ -114,8 +114,8 @@ class SharedReading {
       const timer = setTimeout(() => {
         leave(late(timeoutMs))
       }, deadlineAtMs - performance.now())
-      const forget = departure.onLeave(() => {
-        leave(callerLeft())
+      const forget = departure.onAbort(() => {
+        leave(clientDisconnected())
       })
       this.outcome.then(resolve, reject).finally(settle)
     })
@@ -124,14 +124,14 @@ class SharedReading {
   /** Nobody may join a reading that is being ended. */
   private abandon(): void {
     this.close()
-    this.call.departure.announce()
+    this.call.disconnect.abort()
   }
 }
 
 /** What the log line of a caller says about work that was shared. */
 function noteWork(
-  { log: { channelId, upstreamStatus, upstreamRequestId, firstByteMs, ...work } }: Call,
-  to: Call,
+  { log: { channelId, upstreamStatus, upstreamRequestId, firstByteMs, ...work } }: RequestContext,
+  to: RequestContext,
 ): void {
   to.log.tried.push(...work.tried)
   to.log.upstreamMs = work.upstreamMs
@@ -173,7 +173,7 @@ export class DocumentCache {
    * For a reading that begins now: the way to keep its result. What was begun under an earlier configuration is kept
    * nowhere.
    */
-  begin(identity: string, owner: string): (reading: DocumentReading) => void {
+  begin(identity: string, owner: string): (reading: DocumentParse) => void {
     const { entries } = this
     return ({ document, reuse }) => {
       // What is known otherwise from now on must not come back.

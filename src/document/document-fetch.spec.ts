@@ -13,7 +13,7 @@ import { ConfigStore } from '../config/config-store.js'
 import { parseConfig } from '../config/load-config.js'
 import type { ByteSink, ByteSource } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
-import { GuardedClient } from '../upstream/safe-fetch.js'
+import { SafeFetchClient } from '../upstream/safe-fetch.js'
 import { AddressRefused, type ResolveHost } from '../upstream/ssrf-guard.js'
 import {
   contentEncodings,
@@ -28,7 +28,7 @@ describe('document client', () => {
   /** Listens at every address of this machine: whoever gets through is counted. */
   let untouched: UntouchedServer
   let resolve: ResolveHost
-  let guarded: GuardedClient
+  let guarded: SafeFetchClient
   let client: DocumentClient
 
   const LOOPBACK = { address: '127.0.0.1', family: 4 }
@@ -40,7 +40,7 @@ describe('document client', () => {
     resolve = () => Promise.resolve([LOOPBACK])
     const allow = [`127.0.0.1:${target.port}`, `files.test:${target.port}`]
     const store = new ConfigStore(parseConfig(JSON.stringify({ ssrf: { allow } }), {}))
-    guarded = new GuardedClient(store, (host) => resolve(host))
+    guarded = new SafeFetchClient(store, (host) => resolve(host))
     client = new DocumentClient(guarded, store, new FetchesInFlight(store))
   })
   afterEach(async () => {

@@ -8,10 +8,10 @@ import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
 import type { ByteSource } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import { SpooledFile } from '../core/spooled-file.js'
 import { safeFileName } from '../server/multipart.js'
-import { GuardedClient, type GuardedResponse, refusalIn } from '../upstream/safe-fetch.js'
+import { SafeFetchClient, type SafeFetchResponse, refusalIn } from '../upstream/safe-fetch.js'
 import { TooManyRedirects } from '../upstream/ssrf-guard.js'
 import { codeOf } from '../upstream/upstream-client.js'
 import { assertNotOwnAddress, nameIn } from './document.dto.js'
@@ -245,7 +245,7 @@ export interface FetchedDocument {
 @Injectable()
 export class DocumentClient {
   constructor(
-    private readonly guarded: GuardedClient,
+    private readonly guarded: SafeFetchClient,
     private readonly store: ConfigStore,
     private readonly fetches: FetchesInFlight,
   ) {}
@@ -255,7 +255,7 @@ export class DocumentClient {
    * a redirect; `payload_too_large`; `upstream_failed`; `upstream_timeout`; `overloaded` beyond
    * `documents.fetchesInFlight`; `caller_left`. `deadlineAtMs` (performance clock) bounds everything together.
    */
-  async fetch(url: string, call: Call, deadlineAtMs: number): Promise<FetchedDocument> {
+  async fetch(url: string, call: RequestContext, deadlineAtMs: number): Promise<FetchedDocument> {
     return await this.fetches.within(async () => {
       try {
         return await this.receive(await this.ask(url, call, deadlineAtMs))
@@ -265,7 +265,7 @@ export class DocumentClient {
     })
   }
 
-  private ask(url: string, call: Call, deadlineAtMs: number): Promise<GuardedResponse> {
+  private ask(url: string, call: RequestContext, deadlineAtMs: number): Promise<SafeFetchResponse> {
     const { timeouts, server } = this.store.current
     return this.guarded.get(url, {
       call,
@@ -280,7 +280,7 @@ export class DocumentClient {
     })
   }
 
-  private async receive({ url, status, headers, body }: GuardedResponse): Promise<FetchedDocument> {
+  private async receive({ url, status, headers, body }: SafeFetchResponse): Promise<FetchedDocument> {
     const { documentBytes } = this.store.current.limits
     const encodings = contentEncodings(textOf(headers['content-encoding']))
     const announcedBytes = encodings.length === 0 ? Number(headers['content-length'] ?? 0) : 0

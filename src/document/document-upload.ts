@@ -8,7 +8,7 @@ import type { ByteSink, ByteSource } from '../core/byte-stream.js'
 import { DtoCheck } from '../core/dto.js'
 import { GatewayError } from '../core/errors.js'
 import { JsonBody } from '../core/json-body.js'
-import { callOf } from '../core/request-context.js'
+import { contextOf } from '../core/request-context.js'
 import { SPOOL_MEMORY_BYTES } from '../core/spooled-file.js'
 import { assertJson, JSON_BODY_TIMEOUT_MS } from '../server/json-request.js'
 import { boundaryOf } from '../server/multipart-stream.js'
@@ -19,14 +19,14 @@ import {
   timedReception,
   UPLOAD_TIMEOUT_MS,
 } from '../server/multipart.js'
-import { assertReadable, continueIfAsked, readBody, roomFor } from '../server/read-body.js'
+import { assertReadable, continueIfAsked, readBody, reserveMemory } from '../server/read-body.js'
 import { spoolBody } from '../server/spool-body.js'
 import {
   BODY_TYPES,
   DocumentFormDto,
   type DocumentRequest,
   type DocumentSource,
-  DocumentTermsDto,
+  DocumentOptionsDto,
   DocumentUpload,
   DocumentUrlDto,
   flagOf,
@@ -44,7 +44,7 @@ export const contentBytes = ({ documentBytes }: Pick<LimitsSection, 'documentByt
   documentBytes * CONTENT_FACTOR
 
 /** The longest answer of an upstream reader, which is read as JSON here. */
-export const answerBytes = (limits: Pick<LimitsSection, 'documentBytes'>): number =>
+export const responseBytes = (limits: Pick<LimitsSection, 'documentBytes'>): number =>
   Math.min(contentBytes(limits), MOST_PARSED_BYTES)
 
 /**
@@ -116,10 +116,10 @@ const NO_CACHE = /(?:^|[\s,])no-cache(?:[\s,;=]|$)/i
  * caller's fault.
  */
 @Injectable()
-export class DocumentReception {
+export class DocumentRequestReader {
   private readonly urlCheck = new DtoCheck(DocumentUrlDto)
   private readonly formCheck = new DtoCheck(DocumentFormDto)
-  private readonly termsCheck = new DtoCheck(DocumentTermsDto)
+  private readonly optionsCheck = new DtoCheck(DocumentOptionsDto)
 
   constructor(private readonly store: ConfigStore) {}
 
@@ -152,7 +152,7 @@ export class DocumentReception {
     const bodyBytes = documentBytes + FORM_OVERHEAD_BYTES
     // Whatever the headers alone tell is judged before a client that waits is told to send.
     boundaryOf(request, bodyBytes)
-    const room = roomFor(request, SPOOL_MEMORY_BYTES)
+    const room = reserveMemory(request, SPOOL_MEMORY_BYTES)
     continueIfAsked(request, response)
     const { file, fields } = await timedReception(request, () =>
       receiveMultipart(request, {
@@ -164,7 +164,7 @@ export class DocumentReception {
       }),
     )
     const upload = file && new DocumentUpload(file.spool, file.filename, file.claimedType)
-    if (upload !== undefined) releaseWhenDone(upload.hold(), callOf(request), response)
+    if (upload !== undefined) releaseWhenDone(upload.hold(), contextOf(request), response)
     const { url, timeout, no_cache: noCache } = await this.formCheck.assert(namedFields(fields))
     if (upload !== undefined && url !== undefined) throw bothGiven()
     return this.requestFor(sourceOf(upload, url), timeout, flagOf(noCache), request)
@@ -174,14 +174,14 @@ export class DocumentReception {
     const { documentBytes } = this.store.current.limits
     assertReadable(request, documentBytes)
     const query = parseQuery(request.url?.split('?', 2)[1] ?? '')
-    const { timeout, no_cache: noCache } = await this.termsCheck.assert(query)
-    const room = roomFor(request, SPOOL_MEMORY_BYTES)
+    const { timeout, no_cache: noCache } = await this.optionsCheck.assert(query)
+    const room = reserveMemory(request, SPOOL_MEMORY_BYTES)
     continueIfAsked(request, response)
     const spool = await timedReception(request, () =>
       spoolBody(request, { maximumBytes: documentBytes, timeoutMs: UPLOAD_TIMEOUT_MS, room }),
     )
     const upload = new DocumentUpload(spool, '', request.headers['content-type'] ?? '')
-    releaseWhenDone(upload.hold(), callOf(request), response)
+    releaseWhenDone(upload.hold(), contextOf(request), response)
     return this.requestFor(sourceOf(upload, undefined), timeout, flagOf(noCache), request)
   }
 

@@ -10,11 +10,11 @@ import {
   getSchemaPath,
 } from '@nestjs/swagger'
 import { KeyGuard } from '../auth/key.guard.js'
-import type { UpstreamAnswer } from '../core/byte-stream.js'
-import type { Call } from '../core/request-context.js'
+import type { ProviderResponse } from '../core/byte-stream.js'
+import type { RequestContext } from '../core/request-context.js'
 import { ApiDocumentErrors } from '../dialects/error-docs.js'
-import { CurrentCall, type Exchange, HttpExchange } from '../server/json-request.js'
-import { DocumentReception } from './document-upload.js'
+import { CurrentRequest, type Exchange, HttpExchange } from '../server/json-request.js'
+import { DocumentRequestReader } from './document-upload.js'
 import { BODY_TYPES, DocumentFormDto, type DocumentRequest, DocumentUrlDto } from './document.dto.js'
 import { DocumentService } from './document.service.js'
 
@@ -90,7 +90,7 @@ const ApiDocumentParse = (summary: string): MethodDecorator =>
 
 @Injectable()
 class DocumentRequestPipe implements PipeTransform<Exchange, Promise<DocumentRequest>> {
-  constructor(private readonly reception: DocumentReception) {}
+  constructor(private readonly reception: DocumentRequestReader) {}
 
   async transform({ request, response }: Exchange): Promise<DocumentRequest> {
     return await this.reception.receive(request, response)
@@ -111,7 +111,7 @@ export class DocumentController {
   @Post('parse')
   @HttpCode(200)
   @ApiDocumentParse('Any page or file to Markdown')
-  parse(@ParseRequest() request: DocumentRequest, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
+  parse(@ParseRequest() request: DocumentRequest, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return this.documents.parse(request, call)
   }
 }

@@ -3,15 +3,23 @@ import type { DocumentsSection } from '../config/settings.js'
 import { Field } from '../core/dto.js'
 import { GatewayError } from '../core/errors.js'
 import type { SpooledFile } from '../core/spooled-file.js'
-import { decimalOf, fault, type FieldFault, type FieldRule, flag, optional, text } from '../core/validation-rules.js'
+import {
+  decimalOf,
+  fieldError,
+  type FieldError,
+  type FieldRule,
+  flag,
+  optional,
+  text,
+} from '../core/validation-rules.js'
 
 /** From here on a timeout can only be meant in milliseconds: no server waits for a quarter of an hour. */
 const MILLISECONDS_FROM = 1000
 
 const FLAG_TEXTS: Readonly<Record<string, boolean>> = { true: true, false: false, 1: true, 0: false }
 
-const notPositive = (path: string): FieldFault =>
-  fault(path, 'invalid_value', `Invalid '${path}': expected a positive number of seconds.`)
+const notPositive = (path: string): FieldError =>
+  fieldError(path, 'invalid_value', `Invalid '${path}': expected a positive number of seconds.`)
 
 /** A positive number. */
 export const timeout: FieldRule = (value, path) =>
@@ -24,7 +32,7 @@ export const timeoutText: FieldRule = (value, path) => timeout(decimalOf(value),
 export const flagText: FieldRule = (value, path) =>
   typeof value === 'string' && Object.hasOwn(FLAG_TEXTS, value)
     ? undefined
-    : fault(path, 'invalid_type', `Invalid type for '${path}': expected 'true' or 'false'.`)
+    : fieldError(path, 'invalid_type', `Invalid type for '${path}': expected 'true' or 'false'.`)
 
 /** What a text says that has passed `flagText`. */
 export const flagOf = (value: string | null | undefined): boolean => FLAG_TEXTS[value ?? 'false'] ?? false
@@ -76,8 +84,8 @@ const isText = text({ allowBlank: false })
 /** An absolute http(s) URL without user. Where it leads is judged when it is fetched. */
 export const documentUrl: FieldRule = (value, path) => isText(value, path) ?? faultOf(value as string, path)
 
-function faultOf(url: string, path: string): FieldFault | undefined {
-  const refuse = (what: string): FieldFault => fault(path, 'url_not_allowed', `Invalid '${path}': ${what}.`)
+function faultOf(url: string, path: string): FieldError | undefined {
+  const refuse = (what: string): FieldError => fieldError(path, 'url_not_allowed', `Invalid '${path}': ${what}.`)
   if (url.length > MAXIMUM_CHARACTERS) return refuse(`it must not be longer than ${MAXIMUM_CHARACTERS} characters`)
   if (CONTROL_CHARACTER.test(url)) return refuse('it must not hold control characters')
   const parsed = URL.canParse(url) ? new URL(url) : undefined
@@ -143,7 +151,7 @@ const noCacheDocumentation = {
 
 const requiredUrl: FieldRule = (value, path) =>
   value === undefined || value === null
-    ? fault(
+    ? fieldError(
         path,
         'missing_required_parameter',
         `Missing required parameter: '${path}'. Send it as JSON, or send a file.`,
@@ -165,7 +173,7 @@ export class DocumentUrlDto {
 }
 
 /** What may stand beside a file where all values are text: in the query of a raw body. */
-export class DocumentTermsDto {
+export class DocumentOptionsDto {
   @Field(optional(timeoutText), timeoutDocumentation)
   readonly timeout?: string
 
@@ -174,7 +182,7 @@ export class DocumentTermsDto {
 }
 
 /** File-upload mode as a form. A form without a file may name a URL instead. */
-export class DocumentFormDto extends DocumentTermsDto {
+export class DocumentFormDto extends DocumentOptionsDto {
   /** Arrives as a file part; what is wrong with it is found out where its bytes are. */
   @Field(anything, { type: 'string', format: 'binary', description: 'The document; its name and type are hints' })
   readonly file?: unknown

@@ -2,12 +2,12 @@ import { Module } from '@nestjs/common'
 import { AuthModule } from '../auth/auth.module.js'
 import { ProvidersModule } from '../routing/providers.module.js'
 import { HttpModule } from '../upstream/upstream.module.js'
-import { DocumentCache, SharedReadings } from './document-cache.js'
+import { DocumentCache, SharedParses } from './document-cache.js'
 import { DocumentClient, FetchesInFlight } from './document-fetch.js'
-import { DocumentReception } from './document-upload.js'
+import { DocumentRequestReader } from './document-upload.js'
 import { DocumentController } from './document.controller.js'
 import { DocumentService } from './document.service.js'
-import { LocalReader } from './local-parser.js'
+import { LocalParser } from './local-parser.js'
 import { ParserPoolModule } from './parser-pool.module.js'
 
 /** Documents as Markdown (specification: Document parse result). */
@@ -15,8 +15,8 @@ import { ParserPoolModule } from './parser-pool.module.js'
   imports: [AuthModule, HttpModule, ProvidersModule, ParserPoolModule],
   controllers: [DocumentController],
   providers: [
-    ...[DocumentService, DocumentReception, DocumentClient, DocumentCache],
-    ...[FetchesInFlight, LocalReader, SharedReadings],
+    ...[DocumentService, DocumentRequestReader, DocumentClient, DocumentCache],
+    ...[FetchesInFlight, LocalParser, SharedParses],
   ],
 })
 export class DocumentModule {}

@@ -14,11 +14,11 @@ import { parseConfig } from '../config/load-config.js'
 import { type ByteSource, collect } from '../core/byte-stream.js'
 import { callerWithOwnBearer } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
-import { BytesInFlight } from '../core/memory-budget.js'
-import type { Call } from '../core/request-context.js'
+import { MemoryBudget } from '../core/memory-budget.js'
+import type { RequestContext } from '../core/request-context.js'
 import type { ReadDocument } from '../providers/contract.js'
-import { DocumentCache, type DocumentReading, SharedReadings } from './document-cache.js'
-import { documentAnswer } from './document.service.js'
+import { DocumentCache, type DocumentParse, SharedParses } from './document-cache.js'
+import { documentResponse } from './document.service.js'
 
 const metadata = {
   ...{ url: '', title: 'Kettles “é”', description: '', keywords: '', siteName: '', favicon: '' },
@@ -41,7 +41,7 @@ describe('The answer with a document', () => {
     ['short', 'a'],
     ['long', 'é"\n'.repeat(100_000)],
   ])('that is %s is the whole of it, as long as it says', async (_name, markdown) => {
-    const { body, headers } = documentAnswer(documentWith(markdown), true)
+    const { body, headers } = documentResponse(documentWith(markdown), true)
     const bytes = await bytesOf(body)
     expect(JSON.parse(bytes.toString())).toEqual({
       code: 0,
@@ -53,7 +53,7 @@ describe('The answer with a document', () => {
 
   it('that is long holds no copy of the document, however many read it, and waits for a reader who pauses', async () => {
     const document = documentWith('x'.repeat(1_000_000))
-    const body = documentAnswer(document, true).body as ByteSource
+    const body = documentResponse(document, true).body as ByteSource
     const pieces: Buffer[] = []
     await new Promise<void>((resolve, reject) => {
       body.start({
@@ -75,7 +75,7 @@ describe('The answer with a document', () => {
   })
 
   it('that nobody wants any more ends without another piece', async () => {
-    const body = documentAnswer(documentWith('x'.repeat(1_000_000)), false).body as ByteSource
+    const body = documentResponse(documentWith('x'.repeat(1_000_000)), false).body as ByteSource
     const seen: string[] = []
     body.start({ data: () => seen.push('data'), end: () => seen.push('end'), fail: () => seen.push('fail') })
     body.cancel()
@@ -126,11 +126,11 @@ describe('document service files', () => {
       await eventually(() => lab.parser.parsed.length === 1)
       const stayed = lab.bodyOf(second.request, staying)
       // The second one joins as soon as its bytes are known.
-      await eventually(() => staying.departure['listeners'].length === 1)
-      leaving.departure.announce()
+      await eventually(() => staying.disconnect['listeners'].length === 1)
+      leaving.disconnect.abort()
       await first.leave()
       await expect(left).rejects.toMatchObject({ kind: 'caller_left' })
-      expect(lab.parser.parsed[0]?.departure.left).toBe(false)
+      expect(lab.parser.parsed[0]?.disconnect.aborted).toBe(false)
       open()
       expect((await stayed).data.markdown).toBe('same')
       await second.leave()
@@ -142,7 +142,7 @@ describe('document service files', () => {
       const { request, leave } = await lab.fileRequest('alone')
       const late = lab.service.parse({ ...request, timeoutMs: 50 }, newCall())
       await expect(late).rejects.toMatchObject({ kind: 'upstream_timeout', message: expect.stringContaining('50 ms') })
-      expect(lab.parser.parsed[0]?.departure.left).toBe(true)
+      expect(lab.parser.parsed[0]?.disconnect.aborted).toBe(true)
       await leave()
       // The parser never ends here, and so never lets go.
       await lab.uploads.pop()?.spool.remove()
@@ -160,7 +160,7 @@ describe('document service files', () => {
     it('is not begun for somebody who has left already', async () => {
       const { request, leave } = await lab.fileRequest('gone')
       const call = newCall()
-      call.departure.announce()
+      call.disconnect.abort()
       await expect(lab.service.parse(request, call)).rejects.toMatchObject({ kind: 'caller_left' })
       await leave()
       expect(lab.parser.parsed).toEqual([])
@@ -393,22 +393,22 @@ describe('document cache', () => {
 
 describe('shared readings', () => {
   const TEXTS = { url: '', title: '', description: '', keywords: '', siteName: '', favicon: '', contentType: '' }
-  const READING: DocumentReading = {
+  const READING: DocumentParse = {
     document: { metadata: { ...TEXTS, statusCode: 200 }, content: contentOf(''), pages: 1, isCached: false },
     reuse: 'nobody',
   }
 
-  let readings: SharedReadings
+  let readings: SharedParses
   /** The calls for which readings were begun. */
-  let begun: Call[]
-  let end: (reading: DocumentReading) => void
+  let begun: RequestContext[]
+  let end: (reading: DocumentParse) => void
 
   beforeEach(() => {
-    readings = new SharedReadings()
+    readings = new SharedParses()
     begun = []
   })
 
-  const wait = (key: string, call = newCall(), timeoutMs = 20_000): Promise<DocumentReading> =>
+  const wait = (key: string, call = newCall(), timeoutMs = 20_000): Promise<DocumentParse> =>
     readings.wait(key, call, { timeoutMs, deadlineAtMs: performance.now() + timeoutMs }, (shared) => {
       begun.push(shared)
       return new Promise((resolve) => {
@@ -425,16 +425,16 @@ describe('shared readings', () => {
       const later = newCall()
       const waiting = [wait('a', later), wait('b', later)]
       expect(begun).toHaveLength(3)
-      later.departure.announce()
+      later.disconnect.abort()
       for (const left of waiting) await expect(left).rejects.toMatchObject({ kind: 'caller_left' })
     })
 
     it('that everybody has left is ended, and nobody joins it any more, however long its end takes', async () => {
       const leaving = newCall()
       const left = wait('a', leaving)
-      leaving.departure.announce()
+      leaving.disconnect.abort()
       await expect(left).rejects.toMatchObject({ kind: 'caller_left' })
-      expect(begun[0]?.departure.left).toBe(true)
+      expect(begun[0]?.disconnect.aborted).toBe(true)
       const staying = wait('a')
       expect(begun).toHaveLength(2)
       end(READING)
@@ -442,15 +442,15 @@ describe('shared readings', () => {
     })
 
     it('counts what it holds among the bytes of whoever began it, until it ends', async () => {
-      const memory = new BytesInFlight(() => ({ bytesInFlight: 1000, callerShare: 1 }))
+      const memory = new MemoryBudget(() => ({ bytesInFlight: 1000, callerShare: 1 }))
       const waiting = wait('a', Object.assign(newCall(), { memory, caller: { keyId: 'k' } }))
       const [shared] = begun
-      shared?.memory?.add(shared, 600)
+      shared?.memoryBudget?.add(shared, 600)
       expect(memory.bytes).toBe(600)
       end(READING)
       await waiting
       expect(memory.bytes).toBe(0)
-      shared?.memory?.add(shared, 600)
+      shared?.memoryBudget?.add(shared, 600)
       expect(memory.bytes).toBe(0)
     })
 

@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
-import { UpstreamAnswer } from '../core/byte-stream.js'
+import { ProviderResponse } from '../core/byte-stream.js'
 import { ownerOf } from '../core/caller.js'
-import type { Call } from '../core/request-context.js'
-import { LONGEST_TIMER_MS } from '../core/time.js'
+import type { RequestContext } from '../core/request-context.js'
+import { MAXIMUM_TIMER_MS } from '../core/time.js'
 import type { ReadDocument, ReadRequest, ReadSource } from '../providers/contract.js'
 import { type DocumentRoute, ProviderRouter } from '../routing/router.js'
-import { GuardedClient } from '../upstream/safe-fetch.js'
-import { DocumentCache, type DocumentReading, KEPT_STATUS, SharedReadings } from './document-cache.js'
+import { SafeFetchClient } from '../upstream/safe-fetch.js'
+import { DocumentCache, type DocumentParse, KEPT_STATUS, SharedParses } from './document-cache.js'
 import { FetchesInFlight } from './document-fetch.js'
-import { answerBytes, PiecewiseBody } from './document-upload.js'
+import { responseBytes, PiecewiseBody } from './document-upload.js'
 import { assertNotOwnAddress, type DocumentRequest, type DocumentSource, type DocumentUpload } from './document.dto.js'
-import { LocalReader } from './local-parser.js'
+import { LocalParser } from './local-parser.js'
 
 /** Smaller answers are written at once; of larger ones nobody gets a copy, or many slow readers would fill the memory. */
 const COPIED_BYTES = 65_536
@@ -23,7 +23,7 @@ const TAIL = Buffer.from('}}')
  * The specification's document parse result. The content is JSON text already and is put in as it is. Unlike those of
  * tasks, this envelope has no `request_id`: its section lists three members.
  */
-export function documentAnswer({ metadata, content }: ReadDocument, isCached: boolean): UpstreamAnswer {
+export function documentResponse({ metadata, content }: ReadDocument, isCached: boolean): ProviderResponse {
   const { url, title, description, keywords, siteName, favicon, statusCode, contentType } = metadata
   const shown = JSON.stringify({
     ...{ url, title, description, keywords, siteName, favicon, statusCode, contentType },
@@ -31,9 +31,9 @@ export function documentAnswer({ metadata, content }: ReadDocument, isCached: bo
   })
   const pieces = [Buffer.from(`{"code":0,"message":"success","data":{"metadata":${shown},`), content, TAIL]
   const headers = { 'content-type': 'application/json' }
-  if (content.length <= COPIED_BYTES) return new UpstreamAnswer(200, headers, Buffer.concat(pieces))
+  if (content.length <= COPIED_BYTES) return new ProviderResponse(200, headers, Buffer.concat(pieces))
   const bytes = pieces.reduce((sum, { length }) => sum + length, 0)
-  return new UpstreamAnswer(200, { ...headers, 'content-length': String(bytes) }, new PiecewiseBody(pieces))
+  return new ProviderResponse(200, { ...headers, 'content-length': String(bytes) }, new PiecewiseBody(pieces))
 }
 
 /**
@@ -61,16 +61,16 @@ const REPEATABLE_UPLOAD_BYTES = 10 * 1024 * 1024
 export class DocumentService {
   constructor(
     private readonly router: ProviderRouter,
-    private readonly reader: LocalReader,
+    private readonly reader: LocalParser,
     private readonly cache: DocumentCache,
-    private readonly readings: SharedReadings,
+    private readonly parses: SharedParses,
     private readonly fetches: FetchesInFlight,
-    private readonly guarded: GuardedClient,
+    private readonly guarded: SafeFetchClient,
     private readonly store: ConfigStore,
   ) {}
 
   /** The document's result. Rejects with a `GatewayError` of the caller's, the document's or its server's fault. */
-  async parse(request: DocumentRequest, call: Call): Promise<UpstreamAnswer> {
+  async parse(request: DocumentRequest, call: RequestContext): Promise<ProviderResponse> {
     const { source, isFresh } = request
     const patience = { timeoutMs: request.timeoutMs, deadlineAtMs: performance.now() + request.timeoutMs }
     const route = this.router.document(call.caller)
@@ -79,7 +79,7 @@ export class DocumentService {
     const identity = `${route === undefined ? 'here' : 'elsewhere'} ${await identityOf(source)}`
     const known = isFresh ? undefined : this.cache.find(identity, owner)
     if (known !== undefined) return answered(known, true, call)
-    const { document } = await this.readings.wait(
+    const { document } = await this.parses.wait(
       sharingKey(request, route, identity, owner),
       call,
       patience,
@@ -97,14 +97,18 @@ export class DocumentService {
     return answered(document, document.isCached, call)
   }
 
-  private async read(request: DocumentRequest, route: DocumentRoute | undefined, call: Call): Promise<DocumentReading> {
+  private async read(
+    request: DocumentRequest,
+    route: DocumentRoute | undefined,
+    call: RequestContext,
+  ): Promise<DocumentParse> {
     const { source } = request
     const release = source.kind === 'file' ? source.upload.hold() : undefined
     try {
       if (route !== undefined) return await this.fetches.within(() => this.readElsewhere(route, request, call))
       // Those who wait have deadlines of their own; whoever joins them late has all of it before this one.
       const deadlineAtMs =
-        performance.now() + Math.min(2 * this.store.current.documents.maximumTimeoutMs, LONGEST_TIMER_MS)
+        performance.now() + Math.min(2 * this.store.current.documents.maximumTimeoutMs, MAXIMUM_TIMER_MS)
       return source.kind === 'url'
         ? await this.reader.readUrl(source.url, call, deadlineAtMs)
         : await this.reader.readUpload(source.upload, call, deadlineAtMs)
@@ -114,15 +118,19 @@ export class DocumentService {
   }
 
   /** Where the gateway fetches by itself, the guarded client judges each step; here nobody else would. */
-  private async readElsewhere(route: DocumentRoute, request: DocumentRequest, call: Call): Promise<DocumentReading> {
+  private async readElsewhere(
+    route: DocumentRoute,
+    request: DocumentRequest,
+    call: RequestContext,
+  ): Promise<DocumentParse> {
     const { source, timeoutMs } = request
     const startedAtMs = performance.now()
     if (source.kind === 'url') {
       await this.guarded.assertAllowedElsewhere(source.url, 'url', Math.min(RESOLVE_MS, Math.max(1, timeoutMs)))
     }
     const remainingMs = timeoutMs - (performance.now() - startedAtMs)
-    const longest = answerBytes(this.store.current.limits)
-    return await readBy(route, { ...request, timeoutMs: remainingMs, answerBytes: longest }, call)
+    const longest = responseBytes(this.store.current.limits)
+    return await readBy(route, { ...request, timeoutMs: remainingMs, responseBytes: longest }, call)
   }
 }
 
@@ -140,13 +148,13 @@ function sharingKey(
 /** Reads a document on a channel of the operator's. */
 async function readBy(
   route: DocumentRoute,
-  { source, timeoutMs, isFresh, answerBytes: longest }: DocumentRequest & Pick<ReadRequest, 'answerBytes'>,
-  call: Call,
-): Promise<DocumentReading> {
+  { source, timeoutMs, isFresh, responseBytes: longest }: DocumentRequest & Pick<ReadRequest, 'responseBytes'>,
+  call: RequestContext,
+): Promise<DocumentParse> {
   const repeatableOnceSent = source.kind === 'url' || source.upload.spool.size <= REPEATABLE_UPLOAD_BYTES
   const document = await route.attempt(call, { repeatableOnceSent }, (provider, context) =>
     provider.read(
-      { source: readSourceOf(source), timeoutMs: Math.max(1, timeoutMs), isFresh, answerBytes: longest },
+      { source: readSourceOf(source), timeoutMs: Math.max(1, timeoutMs), isFresh, responseBytes: longest },
       context,
     ),
   )
@@ -161,7 +169,7 @@ function readSourceOf(source: DocumentSource): ReadSource {
   return { kind: 'file', spool, name, contentType }
 }
 
-function answered(document: ReadDocument, isCached: boolean, call: Call): UpstreamAnswer {
+function answered(document: ReadDocument, isCached: boolean, call: RequestContext): ProviderResponse {
   call.log.usage = { units: { documents: 1, pages: document.pages }, estimated: false }
-  return documentAnswer(document, isCached)
+  return documentResponse(document, isCached)
 }

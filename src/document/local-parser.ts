@@ -2,11 +2,11 @@ import { NO_METADATA } from '@multi-model-gateway/document-engine/model/document
 import { contentText } from '@multi-model-gateway/document-engine/protocol.js'
 import { Injectable } from '@nestjs/common'
 import { GatewayError } from '../core/errors.js'
-import type { Call } from '../core/request-context.js'
-import { type DocumentReading, reuseOfPage } from './document-cache.js'
+import type { RequestContext } from '../core/request-context.js'
+import { type DocumentParse, reuseOfPage } from './document-cache.js'
 import { DocumentClient, type FetchedDocument } from './document-fetch.js'
 import { type DocumentUpload, KIND_TYPES } from './document.dto.js'
-import { DocumentParser, type ParsedDocument, type ParseTerms } from './parser.js'
+import { DocumentParser, type ParsedDocument, type ParseOptions } from './parser.js'
 
 const UPLOAD_STATUS = 200
 
@@ -19,17 +19,17 @@ const NOTHING: ParsedDocument = {
 
 /** Reads documents by the gateway's own means: its client for the web, its engine for what comes of it. */
 @Injectable()
-export class LocalReader {
+export class LocalParser {
   constructor(
     private readonly client: DocumentClient,
     private readonly parser: DocumentParser,
   ) {}
 
   /** Whatever status the page's server gives it, it is a document. Rejects as `DocumentClient` and `DocumentParser` do. */
-  async readUrl(url: string, call: Call, deadlineAtMs: number): Promise<DocumentReading> {
+  async readUrl(url: string, call: RequestContext, deadlineAtMs: number): Promise<DocumentParse> {
     const fetched = await this.client.fetch(url, call, deadlineAtMs)
     try {
-      const parsed = await this.parseFetched(fetched, { departure: call.departure, deadlineAtMs })
+      const parsed = await this.parseFetched(fetched, { disconnect: call.disconnect, deadlineAtMs })
       const { status: statusCode, file } = fetched
       const contentType = file.contentType === '' && file.spool.size > 0 ? KIND_TYPES[parsed.kind] : file.contentType
       return {
@@ -44,11 +44,11 @@ export class LocalReader {
   /** Rejects as `DocumentParser` does. */
   async readUpload(
     { spool, name, contentType }: DocumentUpload,
-    call: Call,
+    call: RequestContext,
     deadlineAtMs: number,
-  ): Promise<DocumentReading> {
-    const terms = { departure: call.departure, deadlineAtMs }
-    const parsed = await this.parser.parse({ spool, name, contentType, baseUrl: '' }, terms)
+  ): Promise<DocumentParse> {
+    const options = { disconnect: call.disconnect, deadlineAtMs }
+    const parsed = await this.parser.parse({ spool, name, contentType, baseUrl: '' }, options)
     const shownType = contentType === '' ? KIND_TYPES[parsed.kind] : contentType
     return {
       document: documentOf(parsed, { url: '', statusCode: UPLOAD_STATUS, contentType: shownType }),
@@ -57,21 +57,21 @@ export class LocalReader {
   }
 
   /** A server that has nothing to say, or says no in a format that is none of ours, still told its status. */
-  private async parseFetched({ file, status }: FetchedDocument, terms: ParseTerms): Promise<ParsedDocument> {
+  private async parseFetched({ file, status }: FetchedDocument, terms: ParseOptions): Promise<ParsedDocument> {
     if (file.spool.size === 0) return NOTHING
     try {
       return await this.parser.parse(file, terms)
     } catch (error) {
-      if (status < 400 || !isDocumentsFault(error)) throw error
+      if (status < 400 || !isDocumentError(error)) throw error
       return NOTHING
     }
   }
 }
 
-const isDocumentsFault = (error: unknown): boolean =>
+const isDocumentError = (error: unknown): boolean =>
   error instanceof GatewayError && (error.kind === 'unsupported_media_type' || error.kind === 'unprocessable')
 
 const documentOf = (
   { metadata, content, pages }: ParsedDocument,
   facts: { readonly url: string; readonly statusCode: number; readonly contentType: string },
-): DocumentReading['document'] => ({ metadata: { ...metadata, ...facts }, content, pages, isCached: false })
+): DocumentParse['document'] => ({ metadata: { ...metadata, ...facts }, content, pages, isCached: false })

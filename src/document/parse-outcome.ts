@@ -4,7 +4,7 @@ import { GatewayError } from '../core/errors.js'
 import type { ParsedDocument } from './parser.js'
 
 /** How the process of an engine ended. */
-export interface EngineExit {
+export interface ParserExit {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
   /** The end of what it wrote to standard error. */
@@ -12,7 +12,7 @@ export interface EngineExit {
   /** The gateway had decided to end it. */
   readonly isKilled: boolean
   /** Why the gateway had to end it: a broken protocol, a document that could not be sent. */
-  readonly fault: unknown
+  readonly error: unknown
   /** It had all of the document it was given last, and was reading. */
   readonly hasBegun: boolean
 }
@@ -21,17 +21,17 @@ export interface EngineExit {
 const OUT_OF_MEMORY = /out of memory|bad_alloc|allocation failed/i
 
 /** The process ended while it had a document. */
-export class EngineEnded extends Error {
+export class ParserExited extends Error {
   override readonly name = 'EngineEnded'
 
-  constructor(readonly exit: EngineExit) {
+  constructor(readonly exit: ParserExit) {
     const { code, signal, errors } = exit
-    super(`the engine ended with ${signal ?? `code ${String(code)}`}: ${errors}`, { cause: exit.fault })
+    super(`the engine ended with ${signal ?? `code ${String(code)}`}: ${errors}`, { cause: exit.error })
   }
 
   /** It ended by no doing of the document: somebody ended it from outside while it was still idle, or nearly so. */
   get isUntouched(): boolean {
-    const { isKilled, fault, hasBegun } = this.exit
+    const { isKilled, error: fault, hasBegun } = this.exit
     return !isKilled && fault === undefined && !hasBegun
   }
 
@@ -39,8 +39,8 @@ export class EngineEnded extends Error {
    * The engine's own watch and the kernel's end it by SIGKILL; the runtime takes any of the other signals, often without
    * a word, when the system refuses it memory. It holds no native code of others that could crash for other reasons.
    */
-  get isForWantOfMemory(): boolean {
-    const { signal, errors, isKilled, fault, hasBegun } = this.exit
+  get isOutOfMemory(): boolean {
+    const { signal, errors, isKilled, error: fault, hasBegun } = this.exit
     return !isKilled && fault === undefined && hasBegun && (signal !== null || OUT_OF_MEMORY.test(errors))
   }
 }
@@ -72,7 +72,7 @@ export function documentOf({ head, payload }: Frame): ParsedDocument {
 
 /** What the caller is told when the process of the engine ended before its answer. */
 export const errorOfEnd = (error: unknown): GatewayError =>
-  error instanceof EngineEnded && error.isForWantOfMemory ? needsMemory(error) : unreadable(error)
+  error instanceof ParserExited && error.isOutOfMemory ? needsMemory(error) : unreadable(error)
 
 export const outOfTime = (): GatewayError =>
   new GatewayError('upstream_timeout', 'The document could not be read within its time.')

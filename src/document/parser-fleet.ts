@@ -1,12 +1,12 @@
 import type { Logger } from '../observability/logger.js'
-import { EngineEnded } from './parse-outcome.js'
-import { EngineChild } from './parser-process.js'
+import { ParserExited } from './parse-outcome.js'
+import { ParserProcess } from './parser-process.js'
 
 const FIRST_REST_MS = 250
 const LONGEST_REST_MS = 30_000
 
 /** Keeps processes that die while they start from being started again and again. */
-export class StartBackOff {
+export class RestartBackoff {
   private failures = 0
   private restsUntilMs = -Infinity
 
@@ -31,23 +31,23 @@ const DOCUMENTS_PER_ENGINE = 200
 /** What one uses that has read nothing but a small PDF. */
 const UNUSED_ENGINE_BYTES = 100 * 1_048_576
 
-interface FleetSettings {
+interface ParserFleetSettings {
   readonly processes: number
   readonly memoryBytes: number
 }
 
 /** The engines there are: started when they are needed, replaced when they end, retired when they are worn. */
-export class EngineFleet {
-  private readonly engines = new Set<EngineChild>()
-  private readonly starting = new Set<EngineChild>()
-  private readonly idle: EngineChild[] = []
-  private readonly backOff = new StartBackOff()
+export class ParserFleet {
+  private readonly engines = new Set<ParserProcess>()
+  private readonly starting = new Set<ParserProcess>()
+  private readonly idle: ParserProcess[] = []
+  private readonly backOff = new RestartBackoff()
   private isStopping = false
 
   /** `onChange` is told whenever one may have become free, or the last one gone. */
   constructor(
     private readonly entry: string,
-    private readonly settings: () => FleetSettings,
+    private readonly settings: () => ParserFleetSettings,
     private readonly logger: Logger,
     private readonly onChange: () => void,
   ) {}
@@ -62,7 +62,7 @@ export class EngineFleet {
   }
 
   /** One that is ready and idle, for the caller alone until `giveBack`. */
-  take(): EngineChild | undefined {
+  take(): ParserProcess | undefined {
     for (;;) {
       const engine = this.idle.pop()
       if (engine?.isLost !== true) return engine
@@ -70,7 +70,7 @@ export class EngineFleet {
   }
 
   /** `rssBytes`: of its process after the last document; undefined when that is not known. */
-  giveBack(engine: EngineChild, rssBytes: number | undefined): void {
+  giveBack(engine: ParserProcess, rssBytes: number | undefined): void {
     if (rssBytes !== undefined) this.backOff.succeeded()
     if (engine.isLost) return
     if (this.isSwollen(rssBytes) || engine.documents >= DOCUMENTS_PER_ENGINE || this.isUnwanted(engine)) engine.kill()
@@ -90,7 +90,7 @@ export class EngineFleet {
     const { processes } = this.settings()
     let remaining = this.lasting
     for (const engine of this.idle.splice(0)) {
-      if (this.hasItsMemory(engine) && remaining <= processes) {
+      if (this.hasMemoryLimit(engine) && remaining <= processes) {
         this.idle.push(engine)
         continue
       }
@@ -120,11 +120,11 @@ export class EngineFleet {
     return [...this.engines].filter((engine) => !engine.isLost).length
   }
 
-  private isUnwanted(engine: EngineChild): boolean {
-    return !this.hasItsMemory(engine) || this.lasting > this.settings().processes
+  private isUnwanted(engine: ParserProcess): boolean {
+    return !this.hasMemoryLimit(engine) || this.lasting > this.settings().processes
   }
 
-  private hasItsMemory({ command }: EngineChild): boolean {
+  private hasMemoryLimit({ command }: ParserProcess): boolean {
     return command.memoryBytes === this.settings().memoryBytes
   }
 
@@ -132,15 +132,15 @@ export class EngineFleet {
   private start(): boolean {
     const { memoryBytes } = this.settings()
     try {
-      this.watch(new EngineChild({ entry: this.entry, memoryBytes }))
+      this.watchExit(new ParserProcess({ entry: this.entry, memoryBytes }))
       return true
     } catch (error) {
-      this.tellFailure(error)
+      this.logFailure(error)
       return false
     }
   }
 
-  private watch(engine: EngineChild): void {
+  private watchExit(engine: ParserProcess): void {
     this.engines.add(engine)
     this.starting.add(engine)
     void engine.ready.then(() => {
@@ -152,14 +152,14 @@ export class EngineFleet {
       const place = this.idle.indexOf(engine)
       if (place >= 0) this.idle.splice(place, 1)
       const isUnused = engine.documents === 0 && !exit.isKilled
-      if (this.starting.delete(engine) || isUnused) this.tellFailure(new EngineEnded(exit))
+      if (this.starting.delete(engine) || isUnused) this.logFailure(new ParserExited(exit))
       // Whoever comes next finds it warm.
       else this.grow(this.starting.size + 1)
       this.onChange()
     })
   }
 
-  private tellFailure(error: unknown): void {
+  private logFailure(error: unknown): void {
     if (this.isStopping) return
     this.backOff.failed(performance.now())
     this.logger.error({ err: error }, 'a process that reads documents could not be started')

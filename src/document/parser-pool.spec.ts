@@ -15,9 +15,9 @@ import {
   ParserPoolLab,
   processOf,
 } from '../../test/support/parser-pools.js'
-import { Departure } from '../core/request-context.js'
+import { ClientDisconnect } from '../core/request-context.js'
 import { SpooledFile } from '../core/spooled-file.js'
-import { StartBackOff } from './parser-fleet.js'
+import { RestartBackoff } from './parser-fleet.js'
 
 describe('parser pool endings', () => {
   const lab = new ParserPoolLab()
@@ -39,7 +39,7 @@ describe('parser pool endings', () => {
       start({ processes })
       const before = processOf(await lab.pool.parse('echo:before'))
       process.kill(before, 'SIGSTOP')
-      const departure = new Departure()
+      const departure = new ClientDisconnect()
       const parsing = lab.pool.parse('echo:kept', {
         departure,
         onBegun: () => {
@@ -88,12 +88,12 @@ describe('parser pool endings', () => {
     it('ends a wait in the line, and whoever stood behind moves up', async () => {
       start()
       await lab.pool.parse('echo:warm')
-      const departure = new Departure()
+      const departure = new ClientDisconnect()
       const holder = lab.pool.parse('wait', { departure })
       const late = lab.pool.parse('echo:late', { timeoutMs: 100 })
       const patient = lab.pool.parse('echo:patient')
       await expect(late).rejects.toMatchObject({ kind: 'upstream_timeout' })
-      departure.announce()
+      departure.abort()
       await expect(holder).rejects.toMatchObject({ kind: 'caller_left' })
       expect(markdownOf(await patient)).toBe('patient')
     })
@@ -101,7 +101,7 @@ describe('parser pool endings', () => {
 
   describe('A caller who leaves', () => {
     /** Resolves once the pool has the document. */
-    const begun = (document: string, departure: Departure): Promise<{ readonly outcome: Promise<unknown> }> =>
+    const begun = (document: string, departure: ClientDisconnect): Promise<{ readonly outcome: Promise<unknown> }> =>
       new Promise((resolve) => {
         const outcome = lab.pool.parse(document, {
           departure,
@@ -116,11 +116,11 @@ describe('parser pool endings', () => {
     it('gets nothing read any more: the process is gone within a second, and the next caller has another', async () => {
       start()
       const before = processOf(await lab.pool.parse('echo:before'))
-      const departure = new Departure()
+      const departure = new ClientDisconnect()
       const parsing = await begun('hang', departure)
       const next = lab.pool.parse('echo:next')
       const leftAtMs = performance.now()
-      departure.announce()
+      departure.abort()
       await expect(parsing.outcome).rejects.toMatchObject({ kind: 'caller_left' })
       // A second is promised; the machine that runs all the tests may be late to look.
       expect(performance.now() - leftAtMs).toBeLessThan(2000)
@@ -131,9 +131,9 @@ describe('parser pool endings', () => {
     it('does not cost a process whose work is nearly done', async () => {
       start()
       const before = processOf(await lab.pool.parse('echo:before'))
-      const departure = new Departure()
+      const departure = new ClientDisconnect()
       const parsing = await begun('pause:50', departure)
-      departure.announce()
+      departure.abort()
       await parsing.outcome.catch(() => undefined)
       expect(processOf(await lab.pool.parse('echo:after'))).toBe(before)
     })
@@ -141,23 +141,23 @@ describe('parser pool endings', () => {
     it('loses the place in the line at once, and never reaches a process', async () => {
       start({ queue: 1 })
       await lab.pool.parse('echo:warm')
-      const holder = new Departure()
+      const holder = new ClientDisconnect()
       const held = lab.pool.parse('wait', { departure: holder })
-      const departure = new Departure()
+      const departure = new ClientDisconnect()
       const leaver = lab.pool.parse('leave:1', { departure })
       await expect(lab.pool.parse('echo:third')).rejects.toMatchObject({ kind: 'overloaded' })
-      departure.announce()
+      departure.abort()
       await expect(leaver).rejects.toMatchObject({ kind: 'caller_left' })
       const third = lab.pool.parse('echo:third')
-      holder.announce()
+      holder.abort()
       await expect(held).rejects.toMatchObject({ kind: 'caller_left' })
       expect(markdownOf(await third)).toBe('third')
     })
 
     it('has left before anything began', async () => {
       start()
-      const departure = new Departure()
-      departure.announce()
+      const departure = new ClientDisconnect()
+      departure.abort()
       await expect(lab.pool.parse('echo:1', { departure })).rejects.toMatchObject({ kind: 'caller_left' })
     })
   })
@@ -182,12 +182,12 @@ describe('parser pool sizes', () => {
 
   /** So many documents that stay until everybody leaves. */
   function hold(count: number): { readonly release: () => Promise<unknown> } {
-    const departure = new Departure()
+    const departure = new ClientDisconnect()
     const held = Array.from({ length: count }, () => lab.pool.parse('wait', { departure }))
     const settled = Promise.allSettled(held)
     return {
       release: () => {
-        departure.announce()
+        departure.abort()
         return settled
       },
     }
@@ -462,10 +462,10 @@ describe('parser pool', () => {
       const spool = new SpooledFile({ memoryBytes: 1024 })
       await spool.append(Buffer.alloc(MEBIBYTE))
       await spool.finish()
-      const terms = { departure: new Departure(), deadlineAtMs: Infinity }
+      const options = { disconnect: new ClientDisconnect(), deadlineAtMs: Infinity }
       await spool.remove()
       const file = { spool, contentType: '', name: '', baseUrl: '' }
-      await expect(lab.pool.pool.parse(file, terms)).rejects.toMatchObject({ kind: 'internal' })
+      await expect(lab.pool.pool.parse(file, options)).rejects.toMatchObject({ kind: 'internal' })
       expect(markdownOf(await lab.pool.parse('echo:next'))).toBe('next')
     })
   })
@@ -473,7 +473,7 @@ describe('parser pool', () => {
 
 describe('Processes that die while they start', () => {
   it('rest longer each time, up to half a minute, and as new after one that served', () => {
-    const backOff = new StartBackOff()
+    const backOff = new RestartBackoff()
     expect(backOff.restSeconds(0)).toBe(0)
     const rests = Array.from({ length: 9 }, () => {
       backOff.failed(1000)
@@ -485,7 +485,7 @@ describe('Processes that die while they start', () => {
   })
 
   it('may start again when the rest is over', () => {
-    const backOff = new StartBackOff()
+    const backOff = new RestartBackoff()
     backOff.failed(1000)
     expect([backOff.restSeconds(1249), backOff.restSeconds(1250)]).toEqual([1, 0])
   })

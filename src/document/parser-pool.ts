@@ -1,16 +1,16 @@
 import type { EngineReplyHead } from '@multi-model-gateway/document-engine/protocol.js'
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
-import { callerLeft } from '../core/request-context.js'
-import { LONGEST_TIMER_MS } from '../core/time.js'
+import { clientDisconnected } from '../core/request-context.js'
+import { MAXIMUM_TIMER_MS } from '../core/time.js'
 import type { Logger } from '../observability/logger.js'
 import { byLabel, Metrics, registerGauge } from '../observability/metrics.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { contentBytes } from './document-upload.js'
-import { documentOf, EngineEnded, errorOfEnd, outOfTime, parserFull, parserStopping } from './parse-outcome.js'
-import { EngineFleet } from './parser-fleet.js'
-import { ENGINE_ENTRY, type EngineChild, type EngineJob, readOn } from './parser-process.js'
-import { type DocumentFile, DocumentParser, type ParsedDocument, type ParseTerms } from './parser.js'
+import { documentOf, ParserExited, errorOfEnd, outOfTime, parserFull, parserStopping } from './parse-outcome.js'
+import { ParserFleet } from './parser-fleet.js'
+import { PARSER_ENTRY, type ParserProcess, type ParserJob, readOn } from './parser-process.js'
+import { type DocumentFile, DocumentParser, type ParsedDocument, type ParseOptions } from './parser.js'
 
 interface Waiter<Grant> {
   readonly grant: (value: Grant) => void
@@ -26,7 +26,7 @@ class WaitingLine<Grant> {
   }
 
   /** Resolves with what is granted; rejects with `caller_left`, `upstream_timeout` or the reason of a refusal. */
-  wait({ departure, deadlineAtMs }: ParseTerms): Promise<Grant> {
+  wait({ disconnect: departure, deadlineAtMs }: ParseOptions): Promise<Grant> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter<Grant> = {
         grant: (value) => {
@@ -44,13 +44,13 @@ class WaitingLine<Grant> {
         unsubscribe()
       }
       this.waiters.add(waiter)
-      const remainingMs = Math.min(Math.max(deadlineAtMs - performance.now(), 0), LONGEST_TIMER_MS)
+      const remainingMs = Math.min(Math.max(deadlineAtMs - performance.now(), 0), MAXIMUM_TIMER_MS)
       const timer = setTimeout(() => {
         waiter.refuse(outOfTime())
       }, remainingMs)
       let unsubscribe = (): void => undefined
-      unsubscribe = departure.onLeave(() => {
-        waiter.refuse(callerLeft())
+      unsubscribe = departure.onAbort(() => {
+        waiter.refuse(clientDisconnected())
       })
     })
   }
@@ -72,19 +72,19 @@ class WaitingLine<Grant> {
  */
 @Injectable()
 export class ParserPool extends DocumentParser implements OnApplicationShutdown {
-  private readonly fleet: EngineFleet
-  private readonly line = new WaitingLine<EngineChild>()
+  private readonly fleet: ParserFleet
+  private readonly line = new WaitingLine<ParserProcess>()
   private readonly forgetConfig: () => void
   private running = 0
   private isStopping = false
 
   constructor(
     private readonly store: ConfigStore,
-    @Inject(ENGINE_ENTRY) entry: string,
+    @Inject(PARSER_ENTRY) entry: string,
     @Inject(LOGGER) logger: Logger,
   ) {
     super()
-    this.fleet = new EngineFleet(
+    this.fleet = new ParserFleet(
       entry,
       () => store.current.documents,
       logger,
@@ -102,16 +102,16 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
     return { reading: this.running, waiting: this.line.length }
   }
 
-  async parse(file: DocumentFile, terms: ParseTerms): Promise<ParsedDocument> {
+  async parse(file: DocumentFile, terms: ParseOptions): Promise<ParsedDocument> {
     const { processes, queue } = this.store.current.documents
     if (this.running + this.line.length >= processes + queue) throw parserFull()
     try {
       return await this.parseOnce(file, terms)
     } catch (error) {
-      if (!(error instanceof EngineEnded)) throw error
+      if (!(error instanceof ParserExited)) throw error
       // Another process reads it, but no third: whatever ends them may know of the document all the same.
       return await this.parseOnce(file, terms).catch((again: unknown) => {
-        throw again instanceof EngineEnded ? errorOfEnd(again) : again
+        throw again instanceof ParserExited ? errorOfEnd(again) : again
       })
     }
   }
@@ -137,14 +137,14 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
   }
 
   /** Rejects as `readOn` does. */
-  private async parseOnce(file: DocumentFile, terms: ParseTerms): Promise<ParsedDocument> {
+  private async parseOnce(file: DocumentFile, terms: ParseOptions): Promise<ParsedDocument> {
     if (this.isStopping) throw parserStopping()
     const granted = this.line.wait(terms)
     this.serve()
     return this.readWith(await granted, file, terms)
   }
 
-  private async readWith(engine: EngineChild, file: DocumentFile, terms: ParseTerms): Promise<ParsedDocument> {
+  private async readWith(engine: ParserProcess, file: DocumentFile, terms: ParseOptions): Promise<ParsedDocument> {
     let rssBytes: number | undefined
     try {
       const { parseMs } = this.store.current.documents
@@ -157,7 +157,7 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
     }
   }
 
-  private jobOf({ spool, contentType, name, baseUrl }: DocumentFile): EngineJob {
+  private jobOf({ spool, contentType, name, baseUrl }: DocumentFile): ParserJob {
     const { documents, limits } = this.store.current
     const engineLimits = { pages: documents.pages, decodedBytes: limits.documentBytes }
     return {

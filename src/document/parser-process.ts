@@ -13,9 +13,9 @@ import {
   frameStart,
 } from '@multi-model-gateway/document-engine/protocol.js'
 import type { GatewayError } from '../core/errors.js'
-import { callerLeft } from '../core/request-context.js'
-import { EngineEnded, type EngineExit, errorOfEnd, outOfTime } from './parse-outcome.js'
-import type { ParseTerms } from './parser.js'
+import { clientDisconnected } from '../core/request-context.js'
+import { ParserExited, type ParserExit, errorOfEnd, outOfTime } from './parse-outcome.js'
+import type { ParseOptions } from './parser.js'
 
 const MEBIBYTE = 1_048_576
 /** Of the whole; the rest is for what lies outside of the JavaScript heap: bytes of the document, inflated streams. */
@@ -27,7 +27,7 @@ const OUT_OF_MEMORY_SCORE = '1000'
 /** Where Linux distributions put it. Without it the engine's own watch ends whoever uses too much, up to 100 ms later. */
 const PRLIMIT = ['/usr/bin/prlimit', '/bin/prlimit'].find((path) => existsSync(path))
 
-interface EngineCommand {
+interface ParserCommand {
   /** Absolute path of the script. */
   readonly entry: string
   readonly memoryBytes: number
@@ -37,7 +37,7 @@ interface EngineCommand {
  * Starts an engine: standard error and a duplex pipe (descriptor 3) lead here, nothing else of the gateway reaches it, its
  * environment least of all. Failure to start is told by the events of the process.
  */
-function startEngine(command: EngineCommand): ChildProcess {
+function startEngine(command: ParserCommand): ChildProcess {
   const [program, ...parameters] = commandLine(command)
   const child = spawn(program, parameters, {
     cwd: '/',
@@ -50,7 +50,7 @@ function startEngine(command: EngineCommand): ChildProcess {
   return child
 }
 
-function commandLine({ entry, memoryBytes }: EngineCommand): [string, ...string[]] {
+function commandLine({ entry, memoryBytes }: ParserCommand): [string, ...string[]] {
   const node: [string, ...string[]] = [
     process.execPath,
     `--max-old-space-size=${Math.floor((memoryBytes * HEAP_SHARE) / MEBIBYTE)}`,
@@ -74,12 +74,12 @@ function yieldToOthers(pid: number): void {
 }
 
 /** Injection token: absolute path of the script an engine runs. */
-export const ENGINE_ENTRY = Symbol('engine entry')
+export const PARSER_ENTRY = Symbol('engine entry')
 
 const resolved = createRequire(import.meta.url).resolve('@multi-model-gateway/document-engine/process.js')
 
 /** Node runs what is built: tests find the package's sources, and start the engine that was built last. */
-export const ENGINE_ENTRY_PATH = resolved.replace(/src([\\/])process\.ts$/, 'dist$1process.js')
+export const PARSER_ENTRY_PATH = resolved.replace(/src([\\/])process\.ts$/, 'dist$1process.js')
 
 const HEAD_BYTES = 256 * 1024
 /** Of standard error: what the runtime says when it dies stands at the end. */
@@ -87,7 +87,7 @@ const KEPT_ERROR_CHARACTERS = 4096
 /** Loading takes a third of a second on a machine that has nothing else to do. */
 const START_LIMIT_MS = 60_000
 
-export interface EngineJob {
+export interface ParserJob {
   readonly head: EngineJobHead
   /** Of the document. */
   readonly bytes: number
@@ -97,12 +97,12 @@ export interface EngineJob {
 interface RunningJob {
   hasBegun: boolean
   readonly contentBytes: number
-  readonly answer: (frame: Frame) => void
-  readonly fail: (error: EngineEnded) => void
+  readonly result: (frame: Frame) => void
+  readonly fail: (error: ParserExited) => void
 }
 
 /** One engine in its process, for one document at a time. Whatever it does that it should not do ends it. */
-export class EngineChild {
+export class ParserProcess {
   /** Documents it was given. */
   documents = 0
   private readonly process: ChildProcess
@@ -113,23 +113,23 @@ export class EngineChild {
   private isKilled = false
   /** Its standard error may still be read. */
   private hasExited = false
-  private exit: EngineExit | undefined
+  private exit: ParserExit | undefined
   private errors = ''
-  private fault: unknown
+  private error: unknown
   private onReady: () => void = () => undefined
-  private onEnd: (exit: EngineExit) => void = () => undefined
+  private onEnd: (exit: ParserExit) => void = () => undefined
 
   /** Resolves once everything is loaded; never, when the process ends before. */
   readonly ready = new Promise<void>((resolve) => {
     this.onReady = resolve
   })
   /** Resolves when nothing is left of the process. */
-  readonly ended = new Promise<EngineExit>((resolve) => {
+  readonly ended = new Promise<ParserExit>((resolve) => {
     this.onEnd = resolve
   })
 
   /** Throws what the system says when it cannot even try. */
-  constructor(readonly command: EngineCommand) {
+  constructor(readonly command: ParserCommand) {
     this.process = startEngine(command)
     const pipe = this.process.stdio[ENGINE_PIPE]
     if (!(pipe instanceof Socket)) throw new Error('the engine has no pipe')
@@ -145,11 +145,11 @@ export class EngineChild {
 
   /** Gone, or about to be. */
   get isLost(): boolean {
-    return this.hasExited || this.isKilled || this.fault !== undefined
+    return this.hasExited || this.isKilled || this.error !== undefined
   }
 
   /** Resolves with its answer; rejects with `EngineEnded` when it ends before. Only when ready, and one at a time. */
-  run({ head, bytes, open }: EngineJob): Promise<Frame> {
+  run({ head, bytes, open }: ParserJob): Promise<Frame> {
     this.documents += 1
     const source = open()
     let sent = 0
@@ -160,8 +160,8 @@ export class EngineChild {
       this.breakOff(error)
     })
     const answered = new Promise<Frame>((resolve, reject) => {
-      this.job = { hasBegun: false, contentBytes: head.contentBytes, answer: resolve, fail: reject }
-      if (this.exit !== undefined) reject(new EngineEnded(this.exit))
+      this.job = { hasBegun: false, contentBytes: head.contentBytes, result: resolve, fail: reject }
+      if (this.exit !== undefined) reject(new ParserExited(this.exit))
     })
     this.pipe.write(frameStart(head, bytes))
     source.pipe(this.pipe, { end: false })
@@ -195,7 +195,7 @@ export class EngineChild {
       this.errors = (this.errors + chunk.toString()).slice(-KEPT_ERROR_CHARACTERS)
     })
     this.process.once('error', (error) => {
-      this.fault ??= error
+      this.error ??= error
       if (this.process.pid === undefined) this.finish(null, null)
     })
     // Bytes that the system still holds for a dead reader would keep the process from being over.
@@ -223,7 +223,7 @@ export class EngineChild {
       return
     }
     this.job = undefined
-    if (job !== undefined) job.answer(frame)
+    if (job !== undefined) job.result(frame)
     else if (this.isReady) this.breakOff(new Error('the engine spoke without being asked'))
     this.isReady = true
     this.onReady()
@@ -231,15 +231,15 @@ export class EngineChild {
 
   /** The engine, or the way to it, is at fault and not the document. */
   private breakOff(error: unknown): void {
-    this.fault ??= error
+    this.error ??= error
     this.process.kill('SIGKILL')
   }
 
   private finish(code: number | null, signal: NodeJS.Signals | null): void {
     if (this.exit !== undefined) return
     const hasBegun = this.job?.hasBegun ?? false
-    this.exit = { code, signal, errors: this.errors, isKilled: this.isKilled, fault: this.fault, hasBegun }
-    this.job?.fail(new EngineEnded(this.exit))
+    this.exit = { code, signal, errors: this.errors, isKilled: this.isKilled, error: this.error, hasBegun }
+    this.job?.fail(new ParserExited(this.exit))
     this.onEnd(this.exit)
   }
 }
@@ -255,11 +255,11 @@ const LEAVE_GRACE_MS = 500
  * engine may read the document.
  */
 export async function readOn(
-  engine: EngineChild,
-  job: EngineJob,
-  { departure, deadlineAtMs, parseMs }: ParseTerms & { readonly parseMs: number },
+  engine: ParserProcess,
+  job: ParserJob,
+  { disconnect: departure, deadlineAtMs, parseMs }: ParseOptions & { readonly parseMs: number },
 ): Promise<Frame> {
-  if (departure.left) throw callerLeft()
+  if (departure.aborted) throw clientDisconnected()
   const remainingMs = deadlineAtMs - performance.now()
   if (remainingMs <= 0) throw outOfTime()
   const interruptions: GatewayError[] = []
@@ -269,14 +269,14 @@ export async function readOn(
       engine.kill()
     }, ms)
   const timers = [interruptIn(Math.min(parseMs, remainingMs), outOfTime)]
-  const unsubscribe = departure.onLeave(() => {
-    timers.push(interruptIn(LEAVE_GRACE_MS, callerLeft))
+  const unsubscribe = departure.onAbort(() => {
+    timers.push(interruptIn(LEAVE_GRACE_MS, clientDisconnected))
   })
   try {
     return await engine.run(job)
   } catch (error) {
     if (interruptions[0] !== undefined) throw interruptions[0]
-    throw error instanceof EngineEnded && error.isUntouched ? error : errorOfEnd(error)
+    throw error instanceof ParserExited && error.isUntouched ? error : errorOfEnd(error)
   } finally {
     timers.forEach(clearTimeout)
     unsubscribe()

@@ -1,5 +1,5 @@
 import type { DocumentKind, EngineMetadata } from '@multi-model-gateway/document-engine/model/document.js'
-import type { Departure } from '../core/request-context.js'
+import type { ClientDisconnect } from '../core/request-context.js'
 import type { SpooledFile } from '../core/spooled-file.js'
 
 /** A document that lies here, fetched or uploaded. */
@@ -14,9 +14,9 @@ export interface DocumentFile {
   readonly baseUrl: string
 }
 
-export interface ParseTerms {
+export interface ParseOptions {
   /** Whoever waits for the result; the work ends when they leave. */
-  readonly departure: Departure
+  readonly disconnect: ClientDisconnect
   /** On the performance clock. */
   readonly deadlineAtMs: number
 }
@@ -36,5 +36,5 @@ export abstract class DocumentParser {
    * memory), `payload_too_large`, `upstream_timeout` (deadline or the engine's own limit), `overloaded` (queue full),
    * `caller_left`, `internal` (the engine failed).
    */
-  abstract parse(file: DocumentFile, terms: ParseTerms): Promise<ParsedDocument>
+  abstract parse(file: DocumentFile, terms: ParseOptions): Promise<ParsedDocument>
 }

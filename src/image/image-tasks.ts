@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common'
 import { type Caller, ownerOf } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import { UsageRecorder } from '../core/usage-record.js'
 import type { CallContext, ImageProvider, UpstreamImageTask } from '../providers/contract.js'
 import { type PinnedRoute, ProviderRouter } from '../routing/router.js'
@@ -16,7 +16,12 @@ export class EndedImages {
 
   constructor(private readonly recorder: UsageRecorder) {}
 
-  note(id: string, channelId: string, { status, isTerminal }: UpstreamImageTask, { caller, path }: Call): void {
+  record(
+    id: string,
+    channelId: string,
+    { status, isTerminal }: UpstreamImageTask,
+    { caller, path }: RequestContext,
+  ): void {
     const key = `image ${channelId} ${id}`
     if (!isTerminal || this.seen.has(key)) return
     if (this.seen.size >= REMEMBERED) this.seen.clear()
@@ -70,7 +75,7 @@ export function assertTaskId(id: string): void {
 
 export const unknownTask = (): GatewayError => new GatewayError('not_found', 'There is no such task.')
 
-export type TaskQuestion = (provider: ImageProvider, context: CallContext) => Promise<UpstreamImageTask | undefined>
+export type TaskRequest = (provider: ImageProvider, context: CallContext) => Promise<UpstreamImageTask | undefined>
 
 /** Finds the channel on which a task lives. */
 @Injectable()
@@ -86,7 +91,7 @@ export class ImageChannels {
    * `not_found` when all say that they do not, otherwise with the first failure: the channel that could not be asked may
    * be the one that knows it.
    */
-  async ask(id: string, call: Call, question: TaskQuestion): Promise<UpstreamImageTask> {
+  async ask(id: string, call: RequestContext, question: TaskRequest): Promise<UpstreamImageTask> {
     let failure: { readonly error: unknown } | undefined
     for (const route of this.routesTo(id, call.caller)) {
       call.assertPresent()
@@ -94,7 +99,7 @@ export class ImageChannels {
         const task = await route.attempt(call, { repeatableOnceSent: true }, question)
         if (task === undefined) continue
         this.known.remember(id, route.channelId)
-        this.ended.note(id, route.channelId, task, call)
+        this.ended.record(id, route.channelId, task, call)
         return task
       } catch (error) {
         failure ??= { error }

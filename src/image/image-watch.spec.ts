@@ -5,7 +5,7 @@ import { ConfigStore } from '../config/config-store.js'
 import { parseConfig } from '../config/load-config.js'
 import type { Caller } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import type { TaskListener } from '../dialects/task-response.js'
 import type { CallContext, ImageProvider, UpstreamImageTask } from '../providers/contract.js'
 import type { PinnedRoute, ProviderRouter } from '../routing/router.js'
@@ -52,7 +52,7 @@ describe('image watch', () => {
     looks = 0
     closings = 0
     watch = new TaskWatch({
-      look: () => {
+      poll: () => {
         looks++
         const answer = answers.shift() ?? new Error('no look was expected')
         return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer)
@@ -193,7 +193,7 @@ function channelsOf(replies: Readonly<Record<string, Reply>>) {
   const router: Pick<ProviderRouter, 'imageChannels'> = { imageChannels: () => routes }
   const usage = new CollectedUsage()
   const channels = new ImageChannels(router as ProviderRouter, new KnownChannels(), new EndedImages(usage))
-  const ask = (id = '1', call: Call = newCall()) =>
+  const ask = (id = '1', call: RequestContext = newCall()) =>
     channels.ask(id, call, (provider, context) => provider.fetch(id, context))
   return { ask, asked, usage }
 }
@@ -238,7 +238,7 @@ describe('A task', () => {
     const call = newCall()
     const { ask, asked } = channelsOf({ a: FAILED, b: TASK })
     const answer = ask('1', call)
-    call.departure.announce()
+    call.disconnect.abort()
     await expect(answer).rejects.toMatchObject({ kind: 'caller_left' })
     expect(asked).toEqual(['a'])
   })

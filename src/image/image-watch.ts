@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
 import { type Caller, ownerOf } from '../core/caller.js'
 import type { GatewayError } from '../core/errors.js'
-import { Call } from '../core/request-context.js'
+import { RequestContext } from '../core/request-context.js'
 import { followingFailure, type TaskListener } from '../dialects/task-response.js'
 import type { UpstreamImageTask } from '../providers/contract.js'
 import { ImageChannels } from './image-tasks.js'
@@ -10,9 +10,9 @@ import { ImageChannels } from './image-tasks.js'
 /** In a row; until then a stream waits for better times. */
 const TOLERATED_FAILURES = 2
 
-export interface WatchPlan {
+export interface PollPlan {
   /** Asks for the task once. */
-  readonly look: () => Promise<UpstreamImageTask>
+  readonly poll: () => Promise<UpstreamImageTask>
   /** Between an answer and the next question. */
   readonly pauseMs: () => number
   /** Called once, when nobody follows any more or there is nothing left to follow. */
@@ -30,36 +30,36 @@ export class TaskWatch {
   private timer: NodeJS.Timeout | undefined
   private isOver = false
 
-  constructor(private readonly plan: WatchPlan) {}
+  constructor(private readonly plan: PollPlan) {}
 
   /** Tells the task at once when it is known, then at every change. Returns the way to stop. */
   add(listener: TaskListener): () => void {
     const isFirst = this.listeners.size === 0
     this.listeners.add(listener)
     if (this.shown !== undefined) listener.changed(this.shown)
-    if (isFirst) void this.look()
+    if (isFirst) void this.poll()
     return () => {
       this.listeners.delete(listener)
       if (this.listeners.size === 0) this.close()
     }
   }
 
-  private async look(): Promise<void> {
-    const outcome = await this.plan.look().then(
+  private async poll(): Promise<void> {
+    const outcome = await this.plan.poll().then(
       (task) => ({ task }),
       (error: unknown) => ({ error: followingFailure(error) }),
     )
     if (this.isOver) return
-    if ('task' in outcome) this.note(outcome.task)
-    else this.noteFailure(outcome.error)
+    if ('task' in outcome) this.recordResult(outcome.task)
+    else this.recordFailure(outcome.error)
   }
 
-  private note(task: UpstreamImageTask): void {
+  private recordResult(task: UpstreamImageTask): void {
     const isNews = this.shown === undefined || hasChanged(this.shown, task)
     this.failures = 0
     this.shown = task
     if (isNews) for (const listener of [...this.listeners]) listener.changed(task)
-    if (!task.isTerminal) this.lookAfter(this.plan.pauseMs())
+    if (!task.isTerminal) this.pollAfter(this.plan.pauseMs())
     else {
       this.finish((listener) => {
         listener.ended()
@@ -67,10 +67,10 @@ export class TaskWatch {
     }
   }
 
-  private noteFailure(error: GatewayError): void {
+  private recordFailure(error: GatewayError): void {
     this.failures++
     if (this.shown !== undefined && this.failures <= TOLERATED_FAILURES) {
-      this.lookAfter(Math.max(this.plan.pauseMs(), (error.details.retryAfterSeconds ?? 0) * 1000))
+      this.pollAfter(Math.max(this.plan.pauseMs(), (error.details.retryAfterSeconds ?? 0) * 1000))
       return
     }
     this.finish((listener) => {
@@ -78,9 +78,9 @@ export class TaskWatch {
     })
   }
 
-  private lookAfter(delayMs: number): void {
+  private pollAfter(delayMs: number): void {
     if (this.isOver) return
-    this.timer = setTimeout(() => void this.look(), delayMs)
+    this.timer = setTimeout(() => void this.poll(), delayMs)
   }
 
   private finish(word: (listener: TaskListener) => void): void {
@@ -112,7 +112,7 @@ export class TaskWatches {
   ) {}
 
   /** Follows a task from now on; returns the way to stop. */
-  follow(id: string, { caller, path }: Pick<Call, 'caller' | 'path'>, listener: TaskListener): () => void {
+  follow(id: string, { caller, path }: Pick<RequestContext, 'caller' | 'path'>, listener: TaskListener): () => void {
     const key = `${askingKey(caller)} ${id}`
     const watch = this.running.get(key) ?? this.begin(key, id, caller, path)
     return watch.add(listener)
@@ -120,14 +120,14 @@ export class TaskWatches {
 
   private begin(key: string, id: string, caller: Caller, path: string): TaskWatch {
     // The questions are nobody's: a follower who leaves must not end them for the others.
-    const call = new Call(`watch-${id}`, 'GET', path, performance.now())
+    const call = new RequestContext(`watch-${id}`, 'GET', path, performance.now())
     call.caller = caller
     const watch = new TaskWatch({
-      look: () => this.channels.ask(id, call, (provider, context) => provider.fetch(id, context)),
+      poll: () => this.channels.ask(id, call, (provider, context) => provider.fetch(id, context)),
       pauseMs: () => this.store.current.tasks.pollIntervalMs,
       close: () => {
         this.running.delete(key)
-        call.departure.announce()
+        call.disconnect.abort()
       },
     })
     this.running.set(key, watch)

@@ -1,10 +1,10 @@
 import { applyDecorators, Controller, Get, Param, UseGuards } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger'
 import { KeyGuard } from '../auth/key.guard.js'
-import type { UpstreamAnswer } from '../core/byte-stream.js'
-import type { Call } from '../core/request-context.js'
+import type { ProviderResponse } from '../core/byte-stream.js'
+import type { RequestContext } from '../core/request-context.js'
 import { IMAGE_STATUSES } from '../providers/contract.js'
-import { CurrentCall } from '../server/json-request.js'
+import { CurrentRequest } from '../server/json-request.js'
 import { ImageService } from './image.service.js'
 
 const TEXT = { type: 'string' } as const
@@ -114,19 +114,19 @@ export class ImageController {
 
   @Get(':id/fetch')
   @ApiImageTask('One image task')
-  fetch(@Param('id') id: string, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
+  fetch(@Param('id') id: string, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return this.images.fetch(id, call)
   }
 
   @Get(':id/image-seed')
   @ApiImageTask('One image task with the seed of its picture in properties.seed; may take a minute')
-  seed(@Param('id') id: string, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
+  seed(@Param('id') id: string, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return this.images.seed(id, call)
   }
 
   @Get(':id/events')
   @ApiImageEvents('The changes of one image task as they happen')
-  events(@Param('id') id: string, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
+  events(@Param('id') id: string, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return this.images.events(id, call)
   }
 }

@@ -1,8 +1,8 @@
 import type { RedisSection } from '../config/settings.js'
 import type { Logger } from '../observability/logger.js'
 import { LocalLeases, MemoryWindows } from './counters.js'
-import { LimitLedger } from './limit-account.js'
-import { RedisLink } from './redis-connection.js'
+import { LimitCounters } from './limit-account.js'
+import { RedisConnection } from './redis-connection.js'
 import { RedisLeases, RedisWindows, SharedLeases, SharedWindows } from './redis-counters.js'
 
 /** How long a lease of a process that was killed still counts. */
@@ -13,8 +13,8 @@ const HEARTBEAT_MS = 5_000
 const MARGIN_DEADLINES = 2
 
 /** Where limits are counted: in this process, or in Redis with this process as the fallback. */
-export interface LimitStore {
-  readonly ledger: LimitLedger
+export interface CounterStore {
+  readonly counters: LimitCounters
   readonly isShared: boolean
   readonly isAway: () => boolean
   /** Never rejects; resolves also when Redis cannot be reached. */
@@ -23,20 +23,20 @@ export interface LimitStore {
 }
 
 /** `processes`: how many of them share each limit without knowing of each other, unless there is Redis. */
-export function createLimitStore(
+export function createCounterStore(
   { url, timeoutMs, localShare }: RedisSection,
   processes: number,
   logger: Pick<Logger, 'info' | 'warn'>,
-): LimitStore {
+): CounterStore {
   if (url === undefined) return localStore(1 / processes)
-  const link = new RedisLink(url, timeoutMs, logger)
+  const link = new RedisConnection(url, timeoutMs, logger)
   const share = localShare / processes
   const windows = new SharedWindows(new RedisWindows(link, MARGIN_DEADLINES * timeoutMs), new MemoryWindows(share))
   const leases = new SharedLeases(new RedisLeases(link, LEASE_MS), share)
   link.onBack(() => void leases.renew())
   const heartbeat = setInterval(() => void leases.renew(), HEARTBEAT_MS).unref()
   return {
-    ledger: new LimitLedger(windows, leases),
+    counters: new LimitCounters(windows, leases),
     isShared: true,
     isAway: () => link.isAway,
     open: () => link.open(),
@@ -47,8 +47,8 @@ export function createLimitStore(
   }
 }
 
-const localStore = (share: number): LimitStore => ({
-  ledger: new LimitLedger(new MemoryWindows(share), new LocalLeases(share)),
+const localStore = (share: number): CounterStore => ({
+  counters: new LimitCounters(new MemoryWindows(share), new LocalLeases(share)),
   isShared: false,
   isAway: () => false,
   open: () => Promise.resolve(),

@@ -4,7 +4,7 @@ import { shareOf } from '../core/quota.js'
 export const WINDOW_SECONDS = 60
 
 /** There at once where this process counts, and later where it has to ask. */
-export type Soon<Value> = Value | Promise<Value>
+export type MaybePromise<Value> = Value | Promise<Value>
 
 /** How a window stands, in points. */
 export interface WindowState {
@@ -28,26 +28,26 @@ export interface Addition extends WindowState {
 /** Fixed windows of one minute by key. No method rejects; one that cannot reach its counter resolves with undefined. */
 export interface LimitWindows {
   /** Counts points if the window has them left, else nothing. */
-  add(key: string, points: number, limit: number): Soon<Addition | undefined>
+  add(key: string, points: number, limit: number): MaybePromise<Addition | undefined>
   /** Counts points that are used already, left or not. */
-  debit(key: string, points: number, limit: number): Soon<WindowState | undefined>
+  debit(key: string, points: number, limit: number): MaybePromise<WindowState | undefined>
   /** The open window; undefined also when there is none. */
-  peek(key: string, limit: number): Soon<WindowState | undefined>
+  peek(key: string, limit: number): MaybePromise<WindowState | undefined>
 }
 
 export interface WindowHome {
   /** Takes points out again, if the window they were counted in, which ends at `endsAtMs`, is still open. */
-  giveBack(key: string, points: number, limit: number, endsAtMs: number): Soon<WindowState | undefined>
+  giveBack(key: string, points: number, limit: number, endsAtMs: number): MaybePromise<WindowState | undefined>
 }
 
 /** What is under way at one time, by key; each of it has an id of its own. No method rejects. */
 export interface LimitLeases {
   /** False when as many are under way as the limit allows. */
-  take(key: string, id: string, limit: number): Soon<boolean>
+  take(key: string, id: string, limit: number): MaybePromise<boolean>
   /** What was taken, once. */
   release(key: string, id: string): void
   /** How many are under way. */
-  count(key: string): Soon<number>
+  count(key: string): MaybePromise<number>
 }
 
 /** Leases of this process alone, which may use `share` (above 0, at most 1) of each limit: nobody asks whose they are. */

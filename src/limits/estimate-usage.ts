@@ -1,4 +1,4 @@
-import type { ExpectedUse, TokensAndAudio } from '../core/quota.js'
+import type { EstimatedUse, TokensAndAudio } from '../core/quota.js'
 
 /** A rule of thumb of every tokenizer, for text as JSON has it. */
 export const BYTES_PER_TOKEN = 4
@@ -35,7 +35,7 @@ type Fields = Readonly<Record<string, unknown>>
  * What a chat request uses at most: its text, and as many tokens as it asks for in each choice. Without a maximum it is
  * known only how many answers there will be.
  */
-export function expectedOfChat(bodyBytes: number, fields: object): ExpectedUse {
+export function expectedOfChat(bodyBytes: number, fields: object): EstimatedUse {
   const { messages, system, max_tokens, max_completion_tokens, n } = fields as Fields
   const media = new Media()
   // Nothing that is worth a look fits into less.
@@ -44,7 +44,7 @@ export function expectedOfChat(bodyBytes: number, fields: object): ExpectedUse {
   const promptTokens = Math.ceil(textBytes / BYTES_PER_TOKEN) + media.count * TOKENS_PER_MEDIUM
   const outputTokens = boundedCount(max_completion_tokens ?? max_tokens, 0, MOST_OUTPUT_TOKENS)
   const answers = boundedCount(n, 1, MOST_CHOICES)
-  return { tokens: promptTokens + outputTokens * answers, unboundedAnswers: outputTokens === 0 ? answers : 0 }
+  return { tokens: promptTokens + outputTokens * answers, unboundedResponses: outputTokens === 0 ? answers : 0 }
 }
 
 /** How long a text takes to speak. */
@@ -62,7 +62,7 @@ export function expectedOfRecording(
   fileBytes: number,
   durationSeconds: number | undefined,
   isCountedInTokens: boolean,
-): ExpectedUse {
+): EstimatedUse {
   const audioSeconds = durationSeconds ?? fileBytes / AUDIO_BYTES_PER_SECOND
   const recording = durationSeconds === undefined ? { audioSeconds, isGuess: true } : { audioSeconds }
   if (!isCountedInTokens) return recording

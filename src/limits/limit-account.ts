@@ -7,13 +7,13 @@ import {
   MINUTE_LIMITS,
   type MinuteLimitName,
 } from '../core/quota.js'
-import type { Addition, LimitLeases, LimitWindows, Soon, WindowState } from './counters.js'
+import type { Addition, LimitLeases, LimitWindows, MaybePromise, WindowState } from './counters.js'
 
 /** Windows whose last known state is remembered; of others it is asked for when it is needed. */
 const MAXIMUM_REMEMBERED = 10_000
 
 /** What counts, wherever it counts, and what was last seen of it here. Answers at once where this process counts. */
-export class LimitLedger {
+export class LimitCounters {
   private readonly seen = new LRUCache<string, WindowState>({ max: MAXIMUM_REMEMBERED })
 
   constructor(
@@ -21,21 +21,21 @@ export class LimitLedger {
     readonly leases: LimitLeases,
   ) {}
 
-  add(key: string, points: number, limit: number): Soon<Addition | undefined> {
+  add(key: string, points: number, limit: number): MaybePromise<Addition | undefined> {
     return this.see(key, this.windows.add(key, points, limit))
   }
 
-  debit(key: string, points: number, limit: number): Soon<WindowState | undefined> {
+  debit(key: string, points: number, limit: number): MaybePromise<WindowState | undefined> {
     return this.see(key, this.windows.debit(key, points, limit))
   }
 
-  giveBack(key: string, points: number, limit: number, addition: Addition): Soon<WindowState | undefined> {
+  giveBack(key: string, points: number, limit: number, addition: Addition): MaybePromise<WindowState | undefined> {
     const answer = addition.home.giveBack(key, points, limit, addition.endsAtMs)
     if (answer instanceof Promise) this.expectBack(key, points, addition)
     return this.see(key, answer)
   }
 
-  peek(key: string, limit: number): Soon<WindowState | undefined> {
+  peek(key: string, limit: number): MaybePromise<WindowState | undefined> {
     return this.see(key, this.windows.peek(key, limit))
   }
 
@@ -53,7 +53,10 @@ export class LimitLedger {
     this.seen.set(key, { used: Math.max(0, seen.used - points), allowed, endsAtMs: seen.endsAtMs })
   }
 
-  private see<State extends WindowState>(key: string, state: Soon<State | undefined>): Soon<State | undefined> {
+  private see<State extends WindowState>(
+    key: string,
+    state: MaybePromise<State | undefined>,
+  ): MaybePromise<State | undefined> {
     if (!(state instanceof Promise)) return this.remember(key, state)
     return state.then((answer) => this.remember(key, answer))
   }
@@ -70,7 +73,7 @@ export type ReservedName = Extract<MinuteLimitName, 'tokensPerMinute' | 'audioSe
 export type HeldPoints = (name: ReservedName, allowed: number) => number
 
 /** Where a limit by the minute is counted, and how much of it there is. */
-interface Meter {
+interface LimitMeter {
   readonly key: string
   readonly pointsPerUnit: number
   readonly limitPoints: number
@@ -80,16 +83,16 @@ interface Meter {
  * The limits of one caller, and where they are counted. Amounts are in the units of the settings. Made once for many calls:
  * what can be known before is. Answers at once where this process counts.
  */
-export class LimitAccount {
+export class KeyLimiter {
   /** False where the limits are none: `limits: {}`. */
   readonly isLimited: boolean
-  private readonly meters: Partial<Record<MinuteLimitName, Meter>> = {}
+  private readonly meters: Partial<Record<MinuteLimitName, LimitMeter>> = {}
   private readonly leaseKeys: Readonly<Record<HeldLimitName, string>>
 
   constructor(
     readonly limits: KeyLimits,
     readonly scope: string,
-    private readonly ledger: LimitLedger,
+    private readonly counters: LimitCounters,
   ) {
     for (const name of MINUTE_LIMIT_NAMES) {
       const limit = limits[name]
@@ -105,9 +108,9 @@ export class LimitAccount {
   }
 
   /** Uses an amount if it fits; undefined without such a limit. */
-  add(name: MinuteLimitName, amount: number): Soon<Addition | undefined> {
+  add(name: MinuteLimitName, amount: number): MaybePromise<Addition | undefined> {
     const meter = this.meters[name]
-    return meter && this.ledger.add(meter.key, pointsOf(meter, amount), meter.limitPoints)
+    return meter && this.counters.add(meter.key, pointsOf(meter, amount), meter.limitPoints)
   }
 
   /**
@@ -118,47 +121,47 @@ export class LimitAccount {
     const meter = this.meters[name]
     if (meter === undefined) return
     const difference = pointsOf(meter, used) - (reserved?.counted ?? 0)
-    if (difference > 0) void this.ledger.debit(meter.key, difference, meter.limitPoints)
+    if (difference > 0) void this.counters.debit(meter.key, difference, meter.limitPoints)
     if (difference < 0 && reserved !== undefined) {
-      void this.ledger.giveBack(meter.key, -difference, meter.limitPoints, reserved)
+      void this.counters.giveBack(meter.key, -difference, meter.limitPoints, reserved)
     }
   }
 
-  peek(name: MinuteLimitName): Soon<WindowState | undefined> {
+  peek(name: MinuteLimitName): MaybePromise<WindowState | undefined> {
     const meter = this.meters[name]
-    return meter && this.ledger.peek(meter.key, meter.limitPoints)
+    return meter && this.counters.peek(meter.key, meter.limitPoints)
   }
 
   lastSeen(name: MinuteLimitName): WindowState | undefined {
     const meter = this.meters[name]
-    return meter && this.ledger.lastSeen(meter.key)
+    return meter && this.counters.lastSeen(meter.key)
   }
 
   /**
    * The limit of tokens or audio of which nothing is left, as far as this process knows. `held`: points of the open
    * window that allows so many which are not to be taken for used.
    */
-  spentName(held: HeldPoints = nothingHeld): ReservedName | undefined {
-    if (this.isSpent('tokensPerMinute', held)) return 'tokensPerMinute'
-    return this.isSpent('audioSecondsPerMinute', held) ? 'audioSecondsPerMinute' : undefined
+  exhaustedName(held: HeldPoints = nothingHeld): ReservedName | undefined {
+    if (this.isExhausted('tokensPerMinute', held)) return 'tokensPerMinute'
+    return this.isExhausted('audioSecondsPerMinute', held) ? 'audioSecondsPerMinute' : undefined
   }
 
   /** False when as many are under way as the limit allows. */
-  take(name: HeldLimitName, id: string): Soon<boolean> {
+  take(name: HeldLimitName, id: string): MaybePromise<boolean> {
     const limit = this.limits[name]
-    return limit === undefined || this.ledger.leases.take(this.leaseKeys[name], id, limit)
+    return limit === undefined || this.counters.leases.take(this.leaseKeys[name], id, limit)
   }
 
   release(name: HeldLimitName, id: string): void {
-    if (this.limits[name] !== undefined) this.ledger.leases.release(this.leaseKeys[name], id)
+    if (this.limits[name] !== undefined) this.counters.leases.release(this.leaseKeys[name], id)
   }
 
   /** How many are under way on all replicas. */
-  inUse(name: HeldLimitName): Soon<number> {
-    return this.ledger.leases.count(this.leaseKeys[name])
+  inUse(name: HeldLimitName): MaybePromise<number> {
+    return this.counters.leases.count(this.leaseKeys[name])
   }
 
-  private isSpent(name: ReservedName, held: HeldPoints): boolean {
+  private isExhausted(name: ReservedName, held: HeldPoints): boolean {
     const state = this.lastSeen(name)
     if (state === undefined || state.used < state.allowed) return false
     return state.used - held(name, state.allowed) >= state.allowed
@@ -167,4 +170,4 @@ export class LimitAccount {
 
 const nothingHeld = (): number => 0
 
-const pointsOf = ({ pointsPerUnit }: Meter, amount: number): number => Math.ceil(amount * pointsPerUnit)
+const pointsOf = ({ pointsPerUnit }: LimitMeter, amount: number): number => Math.ceil(amount * pointsPerUnit)

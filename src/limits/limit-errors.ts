@@ -116,7 +116,7 @@ const HELD_RETRY_AFTER_SECONDS = 1
 const secondsOf = (resetMs: number): number =>
   Math.min(LONGEST_RETRY_AFTER_SECONDS, Math.max(1, Math.ceil(resetMs / 1000)))
 
-export const spentMessage = (name: MinuteLimitName, owner: LimitOwner, resetMs: number): string =>
+export const exhaustedMessage = (name: MinuteLimitName, owner: LimitOwner, resetMs: number): string =>
   `${describe(name, owner)} is used up. It is reset in ${secondsOf(resetMs)} s.`
 
 /** Too much for what is left of this minute. */
@@ -126,7 +126,7 @@ export function windowRefusal(name: MinuteLimitName, owner: LimitOwner & WindowL
   const remaining = remainingOf(name, owner.limits[name] ?? 0, state)
   const message =
     remaining === 0
-      ? spentMessage(name, owner, resetMs)
+      ? exhaustedMessage(name, owner, resetMs)
       : `${describe(name, owner)} has ${remaining} left, and this request expects to use ${asked}. ` +
         `It is reset in ${secondsOf(resetMs)} s.`
   return new GatewayError('rate_limited', message, { retryAfterSeconds: secondsOf(resetMs) })

@@ -8,12 +8,12 @@ import { parseConfig } from '../config/load-config.js'
 import type { GatewayConfig } from '../config/settings.js'
 import type { Caller } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
-import { Call } from '../core/request-context.js'
+import { RequestContext } from '../core/request-context.js'
 import { Metrics } from '../observability/metrics.js'
-import { CallEndings } from '../observability/request-hooks.js'
+import { RequestHooks } from '../observability/request-hooks.js'
 import { MemoryWindows } from './counters.js'
 import { dropUpstreamLimits, remainingOf, upstreamDuration, writeLimitHeaders } from './limit-errors.js'
-import { LimitGate, LimitScopes, OTHER_BEARERS } from './rate-limiter.js'
+import { RateLimiter, LimitScopes, OTHER_BEARERS } from './rate-limiter.js'
 import { Deadline } from './redis-connection.js'
 
 const MEGABYTE = 1_000_000
@@ -22,22 +22,25 @@ const INVENTED = 100_000
 /** A gate as the gateway has it, and what it logs. */
 function gateOf(settings: object) {
   const config = new ConfigStore(parseConfig(JSON.stringify(settings), {}))
-  const endings = new CallEndings()
+  const endings = new RequestHooks()
   const warnings: unknown[][] = []
   const logger = { info: () => undefined, warn: (...line: unknown[]) => void warnings.push(line) }
-  const gate = new LimitGate(config, endings, new Metrics(), logger)
+  const gate = new RateLimiter(config, endings, new Metrics(), logger)
   return { gate, endings, warnings }
 }
 
-function begin(gate: LimitGate, caller: Caller): { readonly call: Call; readonly scope: string | undefined } {
-  const call = new Call('req', 'POST', '/v1/chat/completions', performance.now())
+function begin(
+  gate: RateLimiter,
+  caller: Caller,
+): { readonly call: RequestContext; readonly scope: string | undefined } {
+  const call = new RequestContext('req', 'POST', '/v1/chat/completions', performance.now())
   call.caller = caller
   try {
     expect(gate.begin(call)).toBe(true)
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
   }
-  return { call, scope: /scope=([^;]+)/.exec(call.answerHeaders['x-gateway-limit'] ?? '')?.[1] }
+  return { call, scope: /scope=([^;]+)/.exec(call.responseHeaders['x-gateway-limit'] ?? '')?.[1] }
 }
 
 const invented = (index: number): Caller => ({ keyId: 'caller', bearer: `invented-${index}` })
@@ -102,7 +105,7 @@ describe('The limits of keys that have none of their own', () => {
       parseConfig(JSON.stringify({ auth: { defaultLimits: { requestsPerMinute } } }), {})
     const store = new ConfigStore(configOf(1), () => Promise.resolve({ config: configOf(3), file: '' }))
     const logger = { info: () => undefined, warn: () => undefined }
-    const gate = new LimitGate(store, new CallEndings(), new Metrics(), logger)
+    const gate = new RateLimiter(store, new RequestHooks(), new Metrics(), logger)
     const caller = { keyId: 'stored' }
     const refusals = (): (string | undefined)[] => [1, 2].map(() => begin(gate, caller).scope)
     expect(refusals()).toEqual([undefined, 'key:stored'])
@@ -115,10 +118,10 @@ describe('A key that has no limits', () => {
   it('is not counted at all, though others have the defaults', () => {
     const { gate } = gateOf({ auth: { defaultLimits: { concurrency: 1 } } })
     const calls = [{}, {}, {}].map((limits) => begin(gate, { keyId: 'free', limits }).call)
-    expect(calls.map(({ allowance, answerHeaders }) => [allowance, Object.keys(answerHeaders)])).toEqual(
-      calls.map(() => [undefined, ['x-request-id']]),
-    )
-    expect(begin(gate, { keyId: 'team' }).call.allowance).toBeDefined()
+    expect(
+      calls.map(({ quota: allowance, responseHeaders: answerHeaders }) => [allowance, Object.keys(answerHeaders)]),
+    ).toEqual(calls.map(() => [undefined, ['x-request-id']]))
+    expect(begin(gate, { keyId: 'team' }).call.quota).toBeDefined()
   })
 })
 

@@ -6,15 +6,15 @@ import type { GatewayConfig, KeyLimits } from '../config/settings.js'
 import type { WorkerCount } from '../config/value-types.js'
 import { type Caller, ownerOf } from '../core/caller.js'
 import { LIMIT_NAMES, type LimitName } from '../core/quota.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import type { Logger } from '../observability/logger.js'
 import { byLabel, Metrics, registerCounter, registerGauge, single } from '../observability/metrics.js'
 import { LOGGER } from '../observability/observability.module.js'
-import { CallEndings } from '../observability/request-hooks.js'
-import { createLimitStore, type LimitStore } from './counter-store.js'
+import { RequestHooks } from '../observability/request-hooks.js'
+import { createCounterStore, type CounterStore } from './counter-store.js'
 import { WINDOW_SECONDS } from './counters.js'
-import { LimitAccount } from './limit-account.js'
-import { type AllowanceTerms, CallAllowance } from './request-quota.js'
+import { KeyLimiter } from './limit-account.js'
+import { type QuotaSettings, RequestQuota } from './request-quota.js'
 
 /** What Prometheus learns of limits. */
 class LimitMetrics {
@@ -42,7 +42,7 @@ class LimitMetrics {
     )
   }
 
-  readonly noteRefusal = (name: LimitName): void => {
+  readonly countRefusal = (name: LimitName): void => {
     this.refusals[name]++
   }
 }
@@ -69,7 +69,7 @@ export class LimitScopes {
   of(caller: Caller): string {
     if (caller.bearer === undefined) return keyScope(caller)
     const scope = ownerOf(caller)
-    return this.hasRoom(scope) ? scope : OTHER_BEARERS
+    return this.hasCapacity(scope) ? scope : OTHER_BEARERS
   }
 
   /** Where the caller's calls were counted so far: looking takes no room. */
@@ -80,7 +80,7 @@ export class LimitScopes {
   }
 
   /** Who comes at least once a minute stays; who was idle for longer has no open window any more. */
-  private hasRoom(scope: string): boolean {
+  private hasCapacity(scope: string): boolean {
     const nowMs = performance.now()
     if (!this.bearers.delete(scope)) this.forgetIdle(nowMs)
     if (this.bearers.size >= this.maximumBearers) return false
@@ -99,46 +99,46 @@ export class LimitScopes {
 const keyScope = ({ keyId }: Caller): string => `key:${keyId}`
 
 /** A caller who has nothing left can ask why. It asks no store: whatever does has its place among those under way. */
-const UNCOUNTED_PATH = '/v1/limits'
+const UNLIMITED_PATH = '/v1/limits'
 
 /**
  * The one place where calls are counted against the limits of their key: every route and every socket begins here, and
  * whatever is taken here is given back when the call is over, however it ends.
  */
 @Injectable()
-export class LimitGate implements OnModuleInit, OnApplicationShutdown {
-  private readonly store: LimitStore
+export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
+  private readonly store: CounterStore
   private readonly metrics: LimitMetrics
   private readonly idPrefix = `${randomBytes(8).toString('hex')}:`
   private count = 0
   private readonly scopes = new LimitScopes()
   /** Of keys without limits of their own. */
   private defaultLimits: KeyLimits | undefined
-  private terms: AllowanceTerms
+  private quotaSettings: QuotaSettings
   /** Of callers whom the key table knows: the same key is the same caller until it changes. */
-  private accounts = new WeakMap<Caller, LimitAccount>()
+  private keyLimiters = new WeakMap<Caller, KeyLimiter>()
   private readonly processes: number
   private hasWarned = false
 
   constructor(
     config: ConfigStore,
-    endings: CallEndings,
+    endings: RequestHooks,
     metrics: Metrics,
     @Inject(LOGGER) private readonly logger: Pick<Logger, 'info' | 'warn'>,
   ) {
     const { redis, server } = config.current
     this.processes = processesOf(server.workers)
-    this.store = createLimitStore(redis, this.processes, logger)
+    this.store = createCounterStore(redis, this.processes, logger)
     this.metrics = new LimitMetrics(metrics, this.store.isAway)
     this.defaultLimits = config.current.auth.defaultLimits
-    this.terms = this.termsOf(config.current)
+    this.quotaSettings = this.quotaSettingsOf(config.current)
     config.onChange((next) => {
       this.defaultLimits = next.auth.defaultLimits
-      this.terms = this.termsOf(next)
-      this.accounts = new WeakMap()
+      this.quotaSettings = this.quotaSettingsOf(next)
+      this.keyLimiters = new WeakMap()
     })
-    endings.watch((call, outcome) => {
-      if (call.allowance instanceof CallAllowance) call.allowance.end(outcome)
+    endings.onFinished((call, outcome) => {
+      if (call.quota instanceof RequestQuota) call.quota.end(outcome)
     })
   }
 
@@ -154,28 +154,28 @@ export class LimitGate implements OnModuleInit, OnApplicationShutdown {
    * Counts a call in, once its caller is known and before anything of it is read. At once for callers without limits, and
    * where this process counts; throws, or rejects with, `rate_limited` when a limit is reached.
    */
-  begin(call: Call, isSession = false): true | Promise<true> {
+  begin(call: RequestContext, isSession = false): true | Promise<true> {
     const limits = call.caller.limits ?? this.defaultLimits
-    if (limits === undefined || call.path === UNCOUNTED_PATH) return true
-    const account = this.accountFor(call.caller, limits)
+    if (limits === undefined || call.path === UNLIMITED_PATH) return true
+    const account = this.keyLimiterFor(call.caller, limits)
     if (!account.isLimited) return true
-    const allowance = new CallAllowance(call, account, `${this.idPrefix}${++this.count}`, this.terms)
+    const allowance = new RequestQuota(call, account, `${this.idPrefix}${++this.count}`, this.quotaSettings)
     // Before the first wait: the caller may leave during it.
-    call.allowance = allowance
+    call.quota = allowance
     return allowance.enter({ isWork: isSession || !READS.has(call.method), isSession })
   }
 
   /** A caller's limits and where they are counted, to look at. */
-  accountOf(caller: Caller): LimitAccount {
-    return new LimitAccount(caller.limits ?? this.defaultLimits ?? {}, this.scopes.find(caller), this.store.ledger)
+  keyLimiterOf(caller: Caller): KeyLimiter {
+    return new KeyLimiter(caller.limits ?? this.defaultLimits ?? {}, this.scopes.find(caller), this.store.counters)
   }
 
-  private accountFor(caller: Caller, limits: KeyLimits): LimitAccount {
-    const known = this.accounts.get(caller)
+  private keyLimiterFor(caller: Caller, limits: KeyLimits): KeyLimiter {
+    const known = this.keyLimiters.get(caller)
     if (known !== undefined) return known
     this.warnOfParts(caller, limits)
-    const account = new LimitAccount(limits, this.scopes.of(caller), this.store.ledger)
-    if (caller.bearer === undefined) this.accounts.set(caller, account)
+    const account = new KeyLimiter(limits, this.scopes.of(caller), this.store.counters)
+    if (caller.bearer === undefined) this.keyLimiters.set(caller, account)
     return account
   }
 
@@ -189,8 +189,8 @@ export class LimitGate implements OnModuleInit, OnApplicationShutdown {
     )
   }
 
-  private termsOf({ auth: { expectedOutputTokens } }: GatewayConfig): AllowanceTerms {
-    return { noteRefusal: this.metrics.noteRefusal, expectedOutputTokens }
+  private quotaSettingsOf({ auth: { expectedOutputTokens } }: GatewayConfig): QuotaSettings {
+    return { countRefusal: this.metrics.countRefusal, expectedOutputTokens }
   }
 
   /** Whether what is counted here is counted for all replicas together, at this moment. */
@@ -204,5 +204,5 @@ const processesOf = (workers: WorkerCount): number => (workers === 'auto' ? avai
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** The limits of keys, for the guards that know who calls. */
-@Module({ providers: [LimitGate], exports: [LimitGate] })
-export class LimitGateModule {}
+@Module({ providers: [RateLimiter], exports: [RateLimiter] })
+export class RateLimiterModule {}

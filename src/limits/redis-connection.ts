@@ -56,7 +56,7 @@ const SILENCE_FACTOR = 4
  * as good as none. While Redis is away nobody asks it but a probe, which writes, as a replica or a full memory would
  * answer a ping; it is only told what to undo.
  */
-export class RedisLink {
+export class RedisConnection {
   readonly client: Redis
   private state: 'opening' | 'here' | 'away' | 'closed' = 'opening'
   private probe: NodeJS.Timeout | undefined
@@ -80,7 +80,7 @@ export class RedisLink {
       disableClientInfo: true,
       retryStrategy: (times) => Math.min(100 * times, LONGEST_RECONNECT_MS),
     })
-    this.client.on('ready', () => void this.look())
+    this.client.on('ready', () => void this.checkConnection())
     this.client.on('close', () => {
       this.lost(new Error('The connection was closed.'))
     })
@@ -96,7 +96,7 @@ export class RedisLink {
   async open(): Promise<void> {
     try {
       await this.client.connect()
-      await this.look()
+      await this.checkConnection()
     } catch (error) {
       this.lost(error)
     }
@@ -141,7 +141,7 @@ export class RedisLink {
    * Sends what is to be undone, while Redis counts as away as well: an answer that was late has come by a connection that
    * works. Nobody waits for it, and what cannot be sent is not sent later.
    */
-  tell(command: () => Promise<unknown>): void {
+  logState(command: () => Promise<unknown>): void {
     if (this.client.status === 'ready') command().catch(() => undefined)
   }
 
@@ -158,7 +158,7 @@ export class RedisLink {
     }
   }
 
-  private async look(): Promise<void> {
+  private async checkConnection(): Promise<void> {
     try {
       await this.client.set(PROBE_KEY, '1', 'PX', PROBE_INTERVAL_MS)
       this.found()
@@ -182,7 +182,7 @@ export class RedisLink {
     this.state = 'away'
     clearTimeout(this.probe)
     this.probe = setTimeout(() => {
-      if (this.client.status === 'ready') void this.look()
+      if (this.client.status === 'ready') void this.checkConnection()
     }, PROBE_INTERVAL_MS).unref()
   }
 }

@@ -10,7 +10,7 @@ import {
   type WindowHome,
   type WindowState,
 } from './counters.js'
-import { REDIS_PREFIX, type RedisLink } from './redis-connection.js'
+import { REDIS_PREFIX, type RedisConnection } from './redis-connection.js'
 
 /** Different limits that are remembered; each is a small object, and every key may have its own. */
 const MAXIMUM_LIMITERS = 1000
@@ -55,7 +55,7 @@ export class RedisWindows implements LimitWindows, WindowHome {
 
   /** `marginMs`: so long before its end a window is taken for over; at least what a command may be under way. */
   constructor(
-    private readonly link: RedisLink,
+    private readonly link: RedisConnection,
     private readonly marginMs: number,
   ) {}
 
@@ -79,7 +79,7 @@ export class RedisWindows implements LimitWindows, WindowHome {
     if (performance.now() + this.marginMs >= endsAtMs) return Promise.resolve(undefined)
     const reward = (): Promise<RateLimiterRes> => this.limiter(NO_LIMIT).reward(key, points)
     if (!this.link.isAway) return this.link.ask(async () => stateOf(await reward(), limit))
-    this.link.tell(reward)
+    this.link.logState(reward)
     return Promise.resolve(undefined)
   }
 
@@ -171,7 +171,7 @@ export class RedisLeases {
   private readonly commands: LeaseCommands & Pick<Redis, 'zrem'>
 
   constructor(
-    private readonly link: RedisLink,
+    private readonly link: RedisConnection,
     private readonly leaseMs: number,
   ) {
     const { client } = link
@@ -209,7 +209,7 @@ export class RedisLeases {
   }
 
   release(key: string, id: string): void {
-    this.link.tell(() => this.commands.zrem(keyOf(key), id))
+    this.link.logState(() => this.commands.zrem(keyOf(key), id))
   }
 
   count(key: string): Promise<number | undefined> {

@@ -13,7 +13,7 @@ import {
 } from '../../test/support/limited-calls.js'
 import { GatewayError } from '../core/errors.js'
 import { expectedOfChat, expectedOfRecording, expectedOfSpeech } from './estimate-usage.js'
-import { CallReservation } from './reservations.js'
+import { RequestReservation } from './reservations.js'
 
 describe('The counts of a key', () => {
   /** One call: what it expects, what it uses, how it ends, and how many turns of others happen between its steps. */
@@ -114,7 +114,7 @@ describe('A call of a key with limits', () => {
     const error = await refusalOf(second.enter({ isWork: true, isSession: false }))
     expect(error.message).toContain('The limit of 1 requests at once of this API key (key:team-a) is reached.')
     expect(error.details).toMatchObject({ code: 'concurrency_limit_exceeded', retryAfterSeconds: 1 })
-    expect(second.call.answerHeaders).toMatchObject({
+    expect(second.call.responseHeaders).toMatchObject({
       'x-gateway-limit': 'concurrency; scope=key:team-a; reset=1',
       'x-ratelimit-limit-requests': '9',
     })
@@ -132,7 +132,7 @@ describe('A call of a key with limits', () => {
       await (await calls.enter()).expect({ audioSeconds: 8 })
       const two = await calls.enter()
       await refusalOf(two.expect({ tokens: 70, audioSeconds: 3 }))
-      expect(two.call.answerHeaders).toMatchObject({
+      expect(two.call.responseHeaders).toMatchObject({
         'x-ratelimit-remaining-requests': '7',
         'x-ratelimit-remaining-tokens': '100',
         'x-ratelimit-remaining-audio-seconds': '2',
@@ -141,12 +141,12 @@ describe('A call of a key with limits', () => {
       await full.enter()
       const refused = full.make()
       await refusalOf(refused.enter(WORK))
-      expect(refused.call.answerHeaders['x-ratelimit-remaining-requests']).toBe('8')
+      expect(refused.call.responseHeaders['x-ratelimit-remaining-requests']).toBe('8')
       const seats = new LimitedCalls({ requestsPerMinute: 9, realtimeSessions: 1 }, kind)
       await seats.enter(SESSION)
       const noSeat = seats.make()
       await refusalOf(noSeat.enter(SESSION))
-      expect(noSeat.call.answerHeaders['x-ratelimit-remaining-requests']).toBe('8')
+      expect(noSeat.call.responseHeaders['x-ratelimit-remaining-requests']).toBe('8')
     },
   )
 
@@ -182,7 +182,7 @@ describe('A call of a key with limits', () => {
     const one = await calls.enter()
     await one.expect({ tokens: 800, audioSeconds: 1.5 })
     expect(await calls.used()).toMatchObject({ tokens: 800, audioSeconds: 1.5 })
-    expect(one.call.answerHeaders).toMatchObject({
+    expect(one.call.responseHeaders).toMatchObject({
       'x-ratelimit-limit-tokens': '1000',
       'x-ratelimit-remaining-tokens': '200',
       'x-ratelimit-reset-tokens': '1m0s',
@@ -213,7 +213,7 @@ describe('A call of a key with limits', () => {
       'The limit of 10 seconds of audio per minute of this API key (key:team-a) has 2 left, and this request expects ' +
         'to use 3. It is reset in 60 s.',
     )
-    expect(two.call.answerHeaders['x-gateway-limit']).toBe('audioSecondsPerMinute; scope=key:team-a; reset=60')
+    expect(two.call.responseHeaders['x-gateway-limit']).toBe('audioSecondsPerMinute; scope=key:team-a; reset=60')
     await two.end({ status: 429 })
     expect(await calls.used()).toMatchObject({ tokens: 0, audioSeconds: 8, underWay: 1 })
   })
@@ -227,7 +227,7 @@ describe('A call of a key with limits', () => {
         'to use: it can never be served. Ask for less at once.',
     )
     expect(error.details).toEqual({ code: 'request_exceeds_limit', retryable: false })
-    expect(one.call.answerHeaders['x-gateway-limit']).toBe('tokensPerMinute; scope=key:team-a')
+    expect(one.call.responseHeaders['x-gateway-limit']).toBe('tokensPerMinute; scope=key:team-a')
     expect((await calls.used()).tokens).toBe(0)
   })
 
@@ -262,7 +262,7 @@ describe('A call of a key with limits', () => {
   it('is answered in the names of the messages family on its paths', async () => {
     const calls = new LimitedCalls({ requestsPerMinute: 5, tokensPerMinute: 100, audioSecondsPerMinute: 9 })
     const { call } = await calls.enter(undefined, '/v1/messages')
-    expect(Object.keys(call.answerHeaders).filter((name) => name.includes('ratelimit'))).toEqual([
+    expect(Object.keys(call.responseHeaders).filter((name) => name.includes('ratelimit'))).toEqual([
       'anthropic-ratelimit-requests-limit',
       'anthropic-ratelimit-requests-remaining',
       'anthropic-ratelimit-requests-reset',
@@ -270,11 +270,11 @@ describe('A call of a key with limits', () => {
       'anthropic-ratelimit-tokens-remaining',
       'anthropic-ratelimit-tokens-reset',
     ])
-    const reset = call.answerHeaders['anthropic-ratelimit-requests-reset'] ?? ''
+    const reset = call.responseHeaders['anthropic-ratelimit-requests-reset'] ?? ''
     expect(reset).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
     expect(Date.parse(reset) - Date.now()).toBeGreaterThan(58_000)
     expect(Date.parse(reset) - Date.now()).toBeLessThanOrEqual(61_000)
-    expect(call.answerHeaders['anthropic-ratelimit-requests-remaining']).toBe('4')
+    expect(call.responseHeaders['anthropic-ratelimit-requests-remaining']).toBe('4')
   })
 })
 
@@ -293,8 +293,8 @@ describe('A realtime session of a key with limits', () => {
   it('pays as it goes and not once more at its end', async () => {
     const calls = new LimitedCalls({ tokensPerMinute: 1000, audioSecondsPerMinute: 60 })
     const one = await calls.enter(SESSION)
-    one.allowance.spend({ tokens: 300, audioSeconds: 4.5 })
-    one.allowance.spend({ tokens: 200 })
+    one.allowance.consume({ tokens: 300, audioSeconds: 4.5 })
+    one.allowance.consume({ tokens: 200 })
     served(one)
     await one.end({ usage: tokens(300, 200) })
     expect(await calls.used()).toMatchObject({ tokens: 500, audioSeconds: 4.5 })
@@ -303,12 +303,12 @@ describe('A realtime session of a key with limits', () => {
   it('knows when nothing is left, and none begins then', async () => {
     const calls = new LimitedCalls({ tokensPerMinute: 100, realtimeSessions: 9 })
     const one = await calls.enter(SESSION)
-    expect(one.allowance.spentLimit()).toBeUndefined()
-    one.allowance.spend({ tokens: 130 })
+    expect(one.allowance.exhaustedLimit()).toBeUndefined()
+    one.allowance.consume({ tokens: 130 })
     const error = await refusalOf(calls.enter(SESSION))
     expect(error.message).toContain('The limit of 100 tokens per minute of this API key (key:team-a) is used up.')
     expect(calls.refusals).toEqual(['tokensPerMinute'])
-    expect(one.allowance.spentLimit()?.message).toContain('is used up. It is reset in 60 s.')
+    expect(one.allowance.exhaustedLimit()?.message).toContain('is used up. It is reset in 60 s.')
     expect(await calls.account.inUse('realtimeSessions')).toBe(1)
   })
 })
@@ -402,7 +402,7 @@ describe('A call of a key with limits, when it is over,', () => {
     const one = await calls.enter()
     await one.expect({ tokens: 500 })
     served(one, 0)
-    one.call.departure.announce()
+    one.call.disconnect.abort()
     await one.end()
     expect((await calls.used()).tokens).toBe(0)
   })
@@ -422,7 +422,7 @@ describe('A call of a key with limits, when it is over,', () => {
     await one.expect({ audioSeconds: 20 })
     served(one)
     const units = { input_characters: 300, spoken_seconds: 31 }
-    one.call.log.meter = { usageSoFar: () => ({ units, estimated: true }) }
+    one.call.log.usageEstimator = { estimate: () => ({ units, estimated: true }) }
     await one.end({ usage: { units: { usage_characters: 300 }, estimated: false } })
     expect((await calls.used()).audioSeconds).toBe(31)
   })
@@ -432,7 +432,7 @@ describe('A call of a key with limits, when it is over,', () => {
     const one = await calls.enter(undefined, '/v1/audio/speech')
     await one.expect({ audioSeconds: 20 })
     served(one)
-    one.call.log.meter = { usageSoFar: () => ({ units: { input_characters: 300 }, estimated: true }) }
+    one.call.log.usageEstimator = { estimate: () => ({ units: { input_characters: 300 }, estimated: true }) }
     await one.end({ usage: { units: { usage_characters: 300 }, estimated: false } })
     expect((await calls.used()).audioSeconds).toBe(20)
   })
@@ -442,7 +442,7 @@ describe('An answer without a maximum', () => {
   it('is reserved as what answers are expected to be, each of those asked for', async () => {
     const calls = new LimitedCalls({ tokensPerMinute: 1000 })
     const one = await calls.enter()
-    await one.expect({ tokens: 10, unboundedAnswers: 3 })
+    await one.expect({ tokens: 10, unboundedResponses: 3 })
     expect((await calls.used()).tokens).toBe(10 + 3 * EXPECTED_OUTPUT_TOKENS)
     served(one)
     await one.end({ usage: tokens(9, 4) })
@@ -452,7 +452,7 @@ describe('An answer without a maximum', () => {
   it('lets no more begin at once than have room for that', async () => {
     const calls = new LimitedCalls({ tokensPerMinute: 1000 })
     const all = await Promise.allSettled(
-      Array.from({ length: 200 }, async () => (await calls.enter()).expect({ tokens: 5, unboundedAnswers: 1 })),
+      Array.from({ length: 200 }, async () => (await calls.enter()).expect({ tokens: 5, unboundedResponses: 1 })),
     )
     expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(Math.floor(1000 / 55))
   })
@@ -460,12 +460,12 @@ describe('An answer without a maximum', () => {
   it('never makes a request impossible: what is only guessed is at most the whole limit', async () => {
     const calls = new LimitedCalls({ tokensPerMinute: 40 })
     const one = await calls.enter()
-    await one.expect({ tokens: 10, unboundedAnswers: 1 })
+    await one.expect({ tokens: 10, unboundedResponses: 1 })
     expect((await calls.used()).tokens).toBe(40)
-    const reservation = new CallReservation(calls.account)
-    reservation.plan({ tokens: 10, unboundedAnswers: 1 }, EXPECTED_OUTPUT_TOKENS)
-    expect(reservation.asked('tokensPerMinute')).toBe(40)
-    await expect((await calls.enter()).expect({ tokens: 41, unboundedAnswers: 1 })).rejects.toMatchObject({
+    const reservation = new RequestReservation(calls.account)
+    reservation.plan({ tokens: 10, unboundedResponses: 1 }, EXPECTED_OUTPUT_TOKENS)
+    expect(reservation.requested('tokensPerMinute')).toBe(40)
+    await expect((await calls.enter()).expect({ tokens: 41, unboundedResponses: 1 })).rejects.toMatchObject({
       details: { code: 'request_exceeds_limit' },
     })
   })
@@ -528,7 +528,7 @@ describe('work reservations', () => {
     it('is never more than the whole limit, as it is a guess', async () => {
       const calls = new LimitedCalls(LIMITS, kind)
       const session = await calls.enter(SESSION)
-      const all = await session.allowance.reserve({ tokens: 5000, audioSeconds: 50, unboundedAnswers: 1 })
+      const all = await session.allowance.reserve({ tokens: 5000, audioSeconds: 50, unboundedResponses: 1 })
       expect(all.refusal).toBeUndefined()
       expect(await calls.used()).toMatchObject({ tokens: 100, audioSeconds: 10 })
     })
@@ -551,11 +551,11 @@ describe('work reservations', () => {
       const calls = new LimitedCalls(LIMITS, kind)
       const [one, other] = [await calls.enter(SESSION), await calls.enter(SESSION)]
       const held = await one.allowance.reserve({ tokens: 100 })
-      expect(one.allowance.spentLimit()).toBeUndefined()
-      expect(other.allowance.spentLimit()?.message).toContain('is used up')
+      expect(one.allowance.exhaustedLimit()).toBeUndefined()
+      expect(other.allowance.exhaustedLimit()?.message).toContain('is used up')
       held.settle({ tokens: 100 })
       await nextTurn()
-      expect(one.allowance.spentLimit()?.message).toContain('is used up')
+      expect(one.allowance.exhaustedLimit()?.message).toContain('is used up')
     })
   })
 
@@ -573,11 +573,11 @@ describe('work reservations', () => {
         [1000, 2],
       ] as const) {
         now.mockReturnValue(startMs + ms)
-        expect(session.allowance.spentLimit()).toBeDefined()
+        expect(session.allowance.exhaustedLimit()).toBeDefined()
         expect(peek).toHaveBeenCalledTimes(looks)
       }
       elsewhere.settle({ tokens: 0 })
-      expect(session.allowance.spentLimit()).toBeUndefined()
+      expect(session.allowance.exhaustedLimit()).toBeUndefined()
     })
   })
 })
@@ -620,7 +620,7 @@ describe('What a chat request is expected to use', () => {
     [{ n: 1e15 }, 128],
   ])('has so many answers of which it does not say how long they may be: %p', (fields, answers) => {
     const body = { messages: [{ role: 'user', content: 'Hello' }], ...fields }
-    expect(expectedOfChat(100, body).unboundedAnswers).toBe(answers)
+    expect(expectedOfChat(100, body).unboundedResponses).toBe(answers)
   })
 
   const LONG = 'four '.repeat(40_000)

@@ -1,20 +1,20 @@
 import type { GatewayError } from '../core/errors.js'
 import type {
-  Allowance,
-  ExpectedUse,
+  Quota,
+  EstimatedUse,
   HeldLimitName,
   LimitName,
   MinuteLimitName,
-  SpentLimit,
+  ExhaustedLimit,
   TokensAndAudio,
-  WorkReservation,
+  Reservation,
 } from '../core/quota.js'
-import { type Call, callerLeft } from '../core/request-context.js'
-import type { CallOutcome } from '../observability/request-hooks.js'
-import type { Addition, Soon } from './counters.js'
-import type { LimitAccount } from './limit-account.js'
+import { type RequestContext, clientDisconnected } from '../core/request-context.js'
+import type { RequestOutcome } from '../observability/request-hooks.js'
+import type { Addition, MaybePromise } from './counters.js'
+import type { KeyLimiter } from './limit-account.js'
 import { heldRefusal, neverFits, shownRefusal, windowRefusal, writeLimitHeaders } from './limit-errors.js'
-import { CallReservation, usedBy, WorkReservations } from './reservations.js'
+import { RequestReservation, usedBy, SessionReservations } from './reservations.js'
 
 /** What a call is, as far as limits ask. */
 export interface CallKind {
@@ -24,8 +24,8 @@ export interface CallKind {
 }
 
 /** What is the same for all calls. */
-export interface AllowanceTerms {
-  readonly noteRefusal: (name: LimitName) => void
+export interface QuotaSettings {
+  readonly countRefusal: (name: LimitName) => void
   /** Reserved for each answer that has no maximum. */
   readonly expectedOutputTokens: number
 }
@@ -34,30 +34,30 @@ export interface AllowanceTerms {
  * The account of one call with its key's limits: what it holds, what it has reserved, and how both end. Where this process
  * counts by itself nothing is waited for: promises cost a limited call more than all the rest.
  */
-export class CallAllowance implements Allowance {
+export class RequestQuota implements Quota {
   private request: Addition | undefined
-  private hasPlace = false
+  private hasSlot = false
   private hasSession = false
-  private readonly reservation: CallReservation
+  private readonly reservation: RequestReservation
   /** Of a session; other calls have but one reservation. */
-  private work: WorkReservations | undefined
-  private hasExpected = false
-  private hasSpent = false
+  private work: SessionReservations | undefined
+  private hasReserved = false
+  private hasConsumed = false
   private isOver = false
 
   constructor(
-    private readonly call: Call,
-    private readonly account: LimitAccount,
+    private readonly call: RequestContext,
+    private readonly keyLimiter: KeyLimiter,
     /** Among the calls of all replicas. */
     private readonly id: string,
-    private readonly terms: AllowanceTerms,
+    private readonly settings: QuotaSettings,
   ) {
-    this.reservation = new CallReservation(account)
+    this.reservation = new RequestReservation(keyLimiter)
   }
 
   /** Counts the call in. Throws, or rejects with, `rate_limited`, holding nothing, when a limit is reached. */
   enter({ isWork, isSession }: CallKind): true | Promise<true> {
-    const { account, id } = this
+    const { keyLimiter: account, id } = this
     const request = isWork ? account.add('requestsPerMinute', 1) : undefined
     const place = account.take('concurrency', id)
     const session = !isSession || account.take('realtimeSessions', id)
@@ -73,12 +73,12 @@ export class CallAllowance implements Allowance {
     )
   }
 
-  expect(use: ExpectedUse): Promise<void> | undefined {
-    if (this.hasExpected) return undefined
-    this.hasExpected = true
-    const tooMuch = this.reservation.plan(use, this.terms.expectedOutputTokens)
+  reserveEstimate(use: EstimatedUse): Promise<void> | undefined {
+    if (this.hasReserved) return undefined
+    this.hasReserved = true
+    const tooMuch = this.reservation.plan(use, this.settings.expectedOutputTokens)
     if (tooMuch !== undefined)
-      throw this.refuse(tooMuch, neverFits(tooMuch, this.account, this.reservation.asked(tooMuch)))
+      throw this.refuse(tooMuch, neverFits(tooMuch, this.keyLimiter, this.reservation.requested(tooMuch)))
     const making = this.reservation.make()
     if (making === undefined) this.reserved()
     return making?.then(() => {
@@ -86,52 +86,52 @@ export class CallAllowance implements Allowance {
     })
   }
 
-  reserve(use: ExpectedUse): Soon<WorkReservation> {
-    this.hasSpent = true
+  reserve(use: EstimatedUse): MaybePromise<Reservation> {
+    this.hasConsumed = true
     return this.sessionWork().make(use)
   }
 
-  spend(use: TokensAndAudio): void {
-    this.hasSpent = true
+  consume(use: TokensAndAudio): void {
+    this.hasConsumed = true
     this.reservation.settle(use)
   }
 
-  spentLimit(): SpentLimit | undefined {
-    return this.sessionWork().spentLimit()
+  exhaustedLimit(): ExhaustedLimit | undefined {
+    return this.sessionWork().exhaustedLimit()
   }
 
-  noteRefusal(limit: LimitName): void {
-    this.terms.noteRefusal(limit)
+  countRefusal(limit: LimitName): void {
+    this.settings.countRefusal(limit)
   }
 
   /** The call is over: gives back what it held, and settles what it reserved. */
-  end(outcome: CallOutcome): void {
+  end(outcome: RequestOutcome): void {
     this.isOver = true
     this.letGo()
     this.work?.end()
-    if (!this.hasSpent) this.reservation.settle(usedBy(this.call, outcome, this.reservation.hasAudio))
+    if (!this.hasConsumed) this.reservation.settle(usedBy(this.call, outcome, this.reservation.hasAudio))
   }
 
   private entered(request: Addition | undefined, hasPlace: boolean, hasSession: boolean, isSession: boolean): true {
     this.request = request
-    this.hasPlace = hasPlace
+    this.hasSlot = hasPlace
     this.hasSession = isSession && hasSession
     // The caller left before the call was counted in.
     if (this.isOver) {
       this.letGo()
-      throw callerLeft()
+      throw clientDisconnected()
     }
     if (!hasPlace) throw this.refuseHeld('concurrency')
     if (!hasSession) throw this.refuseHeld('realtimeSessions')
     if (request?.fits === false) throw this.refuseWindow('requestsPerMinute', 1)
-    const spent = isSession ? this.account.spentName() : undefined
+    const spent = isSession ? this.keyLimiter.exhaustedName() : undefined
     if (spent !== undefined) throw this.refuseWindow(spent, 1)
     this.writeHeaders()
     return true
   }
 
-  private sessionWork(): WorkReservations {
-    this.work ??= new WorkReservations(this.account, this.terms.expectedOutputTokens)
+  private sessionWork(): SessionReservations {
+    this.work ??= new SessionReservations(this.keyLimiter, this.settings.expectedOutputTokens)
     return this.work
   }
 
@@ -141,39 +141,39 @@ export class CallAllowance implements Allowance {
       this.writeHeaders()
       return
     }
-    const asked = refused === undefined ? 0 : this.reservation.asked(refused)
+    const asked = refused === undefined ? 0 : this.reservation.requested(refused)
     this.reservation.settle({ tokens: 0, audioSeconds: 0 })
-    if (refused === undefined) throw callerLeft()
+    if (refused === undefined) throw clientDisconnected()
     throw this.refuseWindow(refused, asked)
   }
 
   private letGo(): void {
-    if (this.hasPlace) this.account.release('concurrency', this.id)
-    if (this.hasSession) this.account.release('realtimeSessions', this.id)
-    this.hasPlace = this.hasSession = false
+    if (this.hasSlot) this.keyLimiter.release('concurrency', this.id)
+    if (this.hasSession) this.keyLimiter.release('realtimeSessions', this.id)
+    this.hasSlot = this.hasSession = false
   }
 
   private refuseWindow(name: MinuteLimitName, asked: number): GatewayError {
-    return this.refuse(name, windowRefusal(name, this.account, asked))
+    return this.refuse(name, windowRefusal(name, this.keyLimiter, asked))
   }
 
   /** What is refused because of others is no request yet. */
   private refuseHeld(name: HeldLimitName): GatewayError {
-    if (this.request?.fits === true) this.account.settle('requestsPerMinute', this.request, 0)
-    return this.refuse(name, heldRefusal(name, this.account))
+    if (this.request?.fits === true) this.keyLimiter.settle('requestsPerMinute', this.request, 0)
+    return this.refuse(name, heldRefusal(name, this.keyLimiter))
   }
 
   /** A refused call holds nothing, however long its caller takes to hear of it. */
   private refuse(name: LimitName, error: GatewayError): GatewayError {
     this.letGo()
-    this.terms.noteRefusal(name)
-    this.call.answerHeaders['x-gateway-limit'] = shownRefusal(name, this.account.scope, error)
+    this.settings.countRefusal(name)
+    this.call.responseHeaders['x-gateway-limit'] = shownRefusal(name, this.keyLimiter.scope, error)
     this.writeHeaders()
     return error
   }
 
   private writeHeaders(): void {
-    const { answerHeaders, path } = this.call
-    writeLimitHeaders(answerHeaders, path, this.account.limits, this.account)
+    const { responseHeaders: answerHeaders, path } = this.call
+    writeLimitHeaders(answerHeaders, path, this.keyLimiter.limits, this.keyLimiter)
   }
 }

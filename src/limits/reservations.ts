@@ -1,10 +1,10 @@
-import type { ExpectedUse, SpentLimit, TokensAndAudio, WorkReservation } from '../core/quota.js'
-import type { Call, CallLog, Units } from '../core/request-context.js'
+import type { EstimatedUse, ExhaustedLimit, TokensAndAudio, Reservation } from '../core/quota.js'
+import type { RequestContext, RequestLog, Units } from '../core/request-context.js'
 import { countedUnits } from '../core/usage-record.js'
-import type { CallOutcome } from '../observability/request-hooks.js'
-import type { Addition, Soon } from './counters.js'
-import type { HeldPoints, LimitAccount, ReservedName } from './limit-account.js'
-import { resetMsOf, spentMessage, windowRefusal } from './limit-errors.js'
+import type { RequestOutcome } from '../observability/request-hooks.js'
+import type { Addition, MaybePromise } from './counters.js'
+import type { HeldPoints, KeyLimiter, ReservedName } from './limit-account.js'
+import { resetMsOf, exhaustedMessage, windowRefusal } from './limit-errors.js'
 
 const ERRORS_FROM = 400
 
@@ -16,32 +16,36 @@ const SPOKEN = 'spoken_seconds'
  * call has to do (its answer was complete or on its way, or its caller left while the upstream worked), and 0 where
  * nobody was served. `hasAudio`: seconds are of interest.
  */
-export function usedBy({ log, departure }: Call, outcome: CallOutcome, hasAudio: boolean): TokensAndAudio {
+export function usedBy(
+  { log, disconnect: departure }: RequestContext,
+  outcome: RequestOutcome,
+  hasAudio: boolean,
+): TokensAndAudio {
   const hasFailed = !outcome.left && outcome.status >= ERRORS_FROM
   if (hasFailed || log.tried.length === 0) return NOTHING
   const known = log.usage === undefined ? UNKNOWN : tokensAndAudio(log.usage.units)
   const audioSeconds = hasAudio ? (known.audioSeconds ?? countedSeconds(log)) : undefined
-  const isPaid = departure.left ? log.bytesOut > 0 || (outcome.left && wasAtWork(log)) : log.failure === undefined
+  const isPaid = departure.aborted ? log.bytesOut > 0 || (outcome.left && wasAtWork(log)) : log.failure === undefined
   if (!isPaid) return { tokens: known.tokens ?? 0, audioSeconds: audioSeconds ?? 0 }
-  return { tokens: outcome.left && lacksAnswer(log) ? undefined : known.tokens, audioSeconds }
+  return { tokens: outcome.left && lacksResponse(log) ? undefined : known.tokens, audioSeconds }
 }
 
 const NOTHING: TokensAndAudio = { tokens: 0, audioSeconds: 0 }
 const UNKNOWN: TokensAndAudio = {}
 
 /** Whether the last attempt was with its upstream when the caller left. */
-function wasAtWork({ tried, upstreamMs }: CallLog): boolean {
+function wasAtWork({ tried, upstreamMs }: RequestLog): boolean {
   const failure = tried.at(-1)?.failure
   return upstreamMs > 0 && (failure === undefined || failure === 'caller_left')
 }
 
 /** An estimate of the prompt says nothing of the answer that the upstream was at. */
-const lacksAnswer = ({ usage }: CallLog): boolean =>
+const lacksResponse = ({ usage }: RequestLog): boolean =>
   usage?.estimated === true && countedUnits(usage.units).completionTokens === undefined
 
 /** Also where the upstream has reported its usage, but only in characters. */
-function countedSeconds({ usage, meter }: CallLog): number | undefined {
-  const seconds = usage?.units[SPOKEN] ?? meter?.usageSoFar()?.units[SPOKEN]
+function countedSeconds({ usage, usageEstimator: meter }: RequestLog): number | undefined {
+  const seconds = usage?.units[SPOKEN] ?? meter?.estimate()?.units[SPOKEN]
   return typeof seconds === 'number' ? seconds : undefined
 }
 
@@ -53,20 +57,20 @@ export function tokensAndAudio(units: Units): TokensAndAudio {
 }
 
 /** The tokens and the seconds that one call has reserved, and what becomes of them. */
-export class CallReservation {
-  private tokensAsked = 0
-  private secondsAsked = 0
+export class RequestReservation {
+  private tokensRequested = 0
+  private secondsRequested = 0
   private tokens: Addition | undefined
   private seconds: Addition | undefined
 
-  constructor(private readonly account: LimitAccount) {}
+  constructor(private readonly keyLimiter: KeyLimiter) {}
 
   get hasAudio(): boolean {
     return this.seconds !== undefined
   }
 
-  asked(name: ReservedName): number {
-    return name === 'tokensPerMinute' ? this.tokensAsked : this.secondsAsked
+  requested(name: ReservedName): number {
+    return name === 'tokensPerMinute' ? this.tokensRequested : this.secondsRequested
   }
 
   /**
@@ -74,22 +78,22 @@ export class CallReservation {
    * one, however much it is.
    */
   plan(
-    { tokens = 0, audioSeconds = 0, unboundedAnswers = 0, isGuess = false }: ExpectedUse,
+    { tokens = 0, audioSeconds = 0, unboundedResponses: unboundedAnswers = 0, isGuess = false }: EstimatedUse,
     expectedOutputTokens: number,
   ): ReservedName | undefined {
-    const { tokensPerMinute = Infinity, audioSecondsPerMinute = Infinity } = this.account.limits
-    this.secondsAsked = isGuess ? Math.min(audioSecondsPerMinute, audioSeconds) : audioSeconds
-    this.tokensAsked = isGuess ? Math.min(tokensPerMinute, tokens) : tokens
-    if (this.tokensAsked > tokensPerMinute) return 'tokensPerMinute'
-    if (this.secondsAsked > audioSecondsPerMinute) return 'audioSecondsPerMinute'
-    this.tokensAsked = Math.min(tokensPerMinute, this.tokensAsked + unboundedAnswers * expectedOutputTokens)
+    const { tokensPerMinute = Infinity, audioSecondsPerMinute = Infinity } = this.keyLimiter.limits
+    this.secondsRequested = isGuess ? Math.min(audioSecondsPerMinute, audioSeconds) : audioSeconds
+    this.tokensRequested = isGuess ? Math.min(tokensPerMinute, tokens) : tokens
+    if (this.tokensRequested > tokensPerMinute) return 'tokensPerMinute'
+    if (this.secondsRequested > audioSecondsPerMinute) return 'audioSecondsPerMinute'
+    this.tokensRequested = Math.min(tokensPerMinute, this.tokensRequested + unboundedAnswers * expectedOutputTokens)
     return undefined
   }
 
   /** Reserves what was planned; undefined where there is nothing to wait for. */
   make(): Promise<void> | undefined {
-    const tokens = this.add('tokensPerMinute', this.tokensAsked)
-    const seconds = this.add('audioSecondsPerMinute', this.secondsAsked)
+    const tokens = this.add('tokensPerMinute', this.tokensRequested)
+    const seconds = this.add('audioSecondsPerMinute', this.secondsRequested)
     if (!(tokens instanceof Promise) && !(seconds instanceof Promise)) {
       this.tokens = tokens
       this.seconds = seconds
@@ -115,46 +119,46 @@ export class CallReservation {
 
   /** A unit whose use is not known stays as it was reserved. What was reserved is settled once. */
   settle({ tokens, audioSeconds }: TokensAndAudio): void {
-    if (tokens !== undefined) this.account.settle('tokensPerMinute', this.tokens, tokens)
-    if (audioSeconds !== undefined) this.account.settle('audioSecondsPerMinute', this.seconds, audioSeconds)
+    if (tokens !== undefined) this.keyLimiter.settle('tokensPerMinute', this.tokens, tokens)
+    if (audioSeconds !== undefined) this.keyLimiter.settle('audioSecondsPerMinute', this.seconds, audioSeconds)
     this.tokens = undefined
     this.seconds = undefined
   }
 
-  private add(name: ReservedName, amount: number): Soon<Addition | undefined> {
-    return amount > 0 ? this.account.add(name, amount) : undefined
+  private add(name: ReservedName, amount: number): MaybePromise<Addition | undefined> {
+    return amount > 0 ? this.keyLimiter.add(name, amount) : undefined
   }
 }
 
 /** Sound comes many times a second, and what is counted elsewhere is not asked for each of them. */
-const LOOK_INTERVAL_MS = 1000
+const CHECK_INTERVAL_MS = 1000
 
 /** What the pieces of work of one session hold of its key's limits. None of it is left when the session is over. */
-export class WorkReservations {
-  private readonly open = new Set<CallReservation>()
+export class SessionReservations {
+  private readonly open = new Set<RequestReservation>()
   private isOver = false
-  private lookedAtMs = -Infinity
+  private checkedAtMs = -Infinity
 
   constructor(
-    private readonly account: LimitAccount,
+    private readonly keyLimiter: KeyLimiter,
     /** Reserved for an answer that has no maximum. */
     private readonly expectedOutputTokens: number,
   ) {}
 
-  make(use: ExpectedUse): Soon<WorkReservation> {
-    const reservation = new CallReservation(this.account)
+  make(use: EstimatedUse): MaybePromise<Reservation> {
+    const reservation = new RequestReservation(this.keyLimiter)
     reservation.plan({ ...use, isGuess: true }, this.expectedOutputTokens)
     const making = reservation.make()
     return making === undefined ? this.made(reservation) : making.then(() => this.made(reservation))
   }
 
   /** As `Allowance` has it. */
-  spentLimit(): SpentLimit | undefined {
-    const name = this.account.spentName(this.held)
-    const state = name === undefined ? undefined : this.account.lastSeen(name)
+  exhaustedLimit(): ExhaustedLimit | undefined {
+    const name = this.keyLimiter.exhaustedName(this.held)
+    const state = name === undefined ? undefined : this.keyLimiter.lastSeen(name)
     if (name === undefined || state === undefined) return undefined
-    this.lookAgain(name)
-    return { limit: name, message: spentMessage(name, this.account, resetMsOf(state)), endsAtMs: state.endsAtMs }
+    this.checkAgain(name)
+    return { limit: name, message: exhaustedMessage(name, this.keyLimiter, resetMsOf(state)), endsAtMs: state.endsAtMs }
   }
 
   /** The session is over: what nobody has settled is given back, and so is what is still to come. */
@@ -164,11 +168,11 @@ export class WorkReservations {
     this.open.clear()
   }
 
-  private made(reservation: CallReservation): WorkReservation {
+  private made(reservation: RequestReservation): Reservation {
     const { refused } = reservation
     const refusal = refused && {
       limit: refused,
-      message: windowRefusal(refused, this.account, reservation.asked(refused)).message,
+      message: windowRefusal(refused, this.keyLimiter, reservation.requested(refused)).message,
     }
     if (refused !== undefined || this.isOver) reservation.settle(NOTHING)
     else this.open.add(reservation)
@@ -186,10 +190,10 @@ export class WorkReservations {
   }
 
   /** What is missing may only be reserved, and be given back where this process does not see it. */
-  private lookAgain(name: ReservedName): void {
+  private checkAgain(name: ReservedName): void {
     const nowMs = performance.now()
-    if (nowMs - this.lookedAtMs < LOOK_INTERVAL_MS) return
-    this.lookedAtMs = nowMs
-    void this.account.peek(name)
+    if (nowMs - this.checkedAtMs < CHECK_INTERVAL_MS) return
+    this.checkedAtMs = nowMs
+    void this.keyLimiter.peek(name)
   }
 }

@@ -1,9 +1,9 @@
 import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiSecurity, ApiTags } from '@nestjs/swagger'
 import { KeyGuard } from '../auth/key.guard.js'
-import type { UpstreamAnswer } from '../core/byte-stream.js'
+import type { ProviderResponse } from '../core/byte-stream.js'
 import { ApiMessagesErrors } from '../dialects/error-docs.js'
-import { type JsonCall, JsonRequest } from '../server/json-request.js'
+import { type JsonBodyRequest, JsonRequest } from '../server/json-request.js'
 import { CountTokensRequestDto, MessagesDialect, type MessagesHeaders, MessagesRequestDto } from './messages.dto.js'
 import { MessagesService } from './messages.service.js'
 
@@ -27,9 +27,9 @@ export class MessagesController {
   })
   @ApiMessagesErrors()
   create(
-    @JsonRequest(MessagesRequestDto) { body, call }: JsonCall<MessagesRequestDto>,
+    @JsonRequest(MessagesRequestDto) { body, call }: JsonBodyRequest<MessagesRequestDto>,
     @MessagesDialect() headers: MessagesHeaders,
-  ): Promise<UpstreamAnswer> {
+  ): Promise<ProviderResponse> {
     return this.messages.create(body, headers, call)
   }
 
@@ -39,9 +39,9 @@ export class MessagesController {
   @ApiOkResponse({ schema: { type: 'object', properties: { input_tokens: { type: 'integer' } } } })
   @ApiMessagesErrors()
   countTokens(
-    @JsonRequest(CountTokensRequestDto) { body, call }: JsonCall<CountTokensRequestDto>,
+    @JsonRequest(CountTokensRequestDto) { body, call }: JsonBodyRequest<CountTokensRequestDto>,
     @MessagesDialect() headers: MessagesHeaders,
-  ): Promise<UpstreamAnswer> {
+  ): Promise<ProviderResponse> {
     return this.messages.countTokens(body, headers, call)
   }
 }

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common'
-import type { UpstreamAnswer } from '../core/byte-stream.js'
+import type { ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import type { JsonBody } from '../core/json-body.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import { expectedOfChat } from '../limits/estimate-usage.js'
 import type { MessagesProvider } from '../providers/contract.js'
 import { ProviderRouter, type Route } from '../routing/router.js'
@@ -42,16 +42,24 @@ const POLICY = { repeatableOnceSent: true } as const
 export class MessagesService {
   constructor(private readonly router: ProviderRouter) {}
 
-  create(body: JsonBody<MessagesRequestDto>, headers: MessagesHeaders, call: Call): Promise<UpstreamAnswer> {
+  create(
+    body: JsonBody<MessagesRequestDto>,
+    headers: MessagesHeaders,
+    call: RequestContext,
+  ): Promise<ProviderResponse> {
     const { model, thinking, max_tokens: maximumTokens } = body.fields
     assertThinkingBudget(thinking, maximumTokens, headers.beta)
-    const expected = call.allowance === undefined ? undefined : expectedOfChat(body.bytes.length, body.fields)
+    const expected = call.quota === undefined ? undefined : expectedOfChat(body.bytes.length, body.fields)
     return this.route(model, call).attempt(call, { ...POLICY, expected }, (provider, context) =>
       provider.create({ body, ...headers }, context),
     )
   }
 
-  countTokens(body: JsonBody<CountTokensRequestDto>, headers: MessagesHeaders, call: Call): Promise<UpstreamAnswer> {
+  countTokens(
+    body: JsonBody<CountTokensRequestDto>,
+    headers: MessagesHeaders,
+    call: RequestContext,
+  ): Promise<ProviderResponse> {
     const { model, thinking } = body.fields
     assertThinkingBudget(thinking, undefined, headers.beta)
     return this.route(model, call).attempt(call, POLICY, (provider, context) =>
@@ -59,7 +67,7 @@ export class MessagesService {
     )
   }
 
-  private route(model: string, call: Call): Route<MessagesProvider> {
+  private route(model: string, call: RequestContext): Route<MessagesProvider> {
     call.log.model = model
     return this.router.messages(model, call.caller)
   }

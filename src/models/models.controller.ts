@@ -2,10 +2,10 @@ import { Controller, Get, Injectable, Param, UseGuards } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger'
 import { KeyGuard } from '../auth/key.guard.js'
 import { GatewayError, quoted } from '../core/errors.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import { ApiChatErrors } from '../dialects/error-docs.js'
 import { type ListedModel, ProviderRouter } from '../routing/router.js'
-import { CurrentCall } from '../server/json-request.js'
+import { CurrentRequest } from '../server/json-request.js'
 
 /** A model in the list form of the chat dialect, with the keys the messages family's SDK reads beside them. */
 interface ModelEntry {
@@ -33,7 +33,7 @@ const UNKNOWN_DATE = '1970-01-01T00:00:00Z'
 export class ModelsService {
   constructor(private readonly router: ProviderRouter) {}
 
-  list(call: Call): ModelList {
+  list(call: RequestContext): ModelList {
     const data = this.router.models(call.caller).map(entryOf)
     return {
       object: 'list',
@@ -44,7 +44,7 @@ export class ModelsService {
     }
   }
 
-  find(id: string, call: Call): ModelEntry {
+  find(id: string, call: RequestContext): ModelEntry {
     const model = this.router.models(call.caller).find((listed) => listed.id === id)
     if (model !== undefined) return entryOf(model)
     throw new GatewayError('unknown_model', `The model ${quoted(id)} does not exist or is not served here.`, {
@@ -74,7 +74,7 @@ export class ModelsController {
   @ApiOperation({ summary: 'The models this key may use' })
   @ApiOkResponse({ schema: { type: 'object', additionalProperties: true } })
   @ApiChatErrors()
-  list(@CurrentCall() call: Call): ModelList {
+  list(@CurrentRequest() call: RequestContext): ModelList {
     return this.models.list(call)
   }
 
@@ -83,7 +83,7 @@ export class ModelsController {
   @ApiParam({ name: 'model', type: String })
   @ApiOkResponse({ schema: { type: 'object', additionalProperties: true } })
   @ApiChatErrors()
-  find(@Param('model') model: string, @CurrentCall() call: Call): ModelEntry {
+  find(@Param('model') model: string, @CurrentRequest() call: RequestContext): ModelEntry {
     return this.models.find(model, call)
   }
 }

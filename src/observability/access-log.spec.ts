@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { startGateway, TEST_KEY, type TestGateway } from '../../test/support/gateway.js'
 import { unusedPort } from '../../test/support/raw-upstream.js'
 import { ERROR_KINDS, type ErrorKind, GatewayError } from '../core/errors.js'
-import { Call } from '../core/request-context.js'
-import { CALL_VERDICTS, type CallVerdict, verdictOf } from './access-log.js'
+import { RequestContext } from '../core/request-context.js'
+import { REQUEST_VERDICTS, type RequestVerdict, verdictOf } from './access-log.js'
 import { RouteTable } from './routes.js'
 
 describe('access log', () => {
@@ -207,8 +207,8 @@ describe('access log', () => {
   })
 })
 
-function verdict(failure: unknown, status: number, left = false): CallVerdict {
-  const call = new Call('req_1', 'POST', '/v1/chat/completions', 0)
+function verdict(failure: unknown, status: number, left = false): RequestVerdict {
+  const call = new RequestContext('req_1', 'POST', '/v1/chat/completions', 0)
   call.log.failure = failure
   return verdictOf(call, { status, left, totalMs: 1, gatewayMs: 1 })
 }
@@ -239,7 +239,7 @@ describe('The word for how a call ended', () => {
 
   it('is one of the list for every kind of error', () => {
     for (const kind of Object.keys(ERROR_KINDS) as ErrorKind[])
-      expect(CALL_VERDICTS).toContain(verdict(failed(kind), 500))
+      expect(REQUEST_VERDICTS).toContain(verdict(failed(kind), 500))
   })
 })
 

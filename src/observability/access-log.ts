@@ -1,26 +1,26 @@
 import { type ErrorKind, GatewayError } from '../core/errors.js'
-import type { Attempt, Call, CallLog } from '../core/request-context.js'
+import type { Attempt, RequestContext, RequestLog } from '../core/request-context.js'
 import { describeError, type Logging } from './logger.js'
-import type { CallOutcome } from './request-hooks.js'
+import type { RequestOutcome } from './request-hooks.js'
 
 /**
  * How a call ended, in one word: `ok`; `left` = its caller left; `refused` = by its own fault, or a limit's; `overloaded` =
  * the gateway had no room; `upstream_failed`; `gateway_failed`.
  */
-export const CALL_VERDICTS = ['ok', 'left', 'refused', 'overloaded', 'upstream_failed', 'gateway_failed'] as const
-export type CallVerdict = (typeof CALL_VERDICTS)[number]
+export const REQUEST_VERDICTS = ['ok', 'left', 'refused', 'overloaded', 'upstream_failed', 'gateway_failed'] as const
+export type RequestVerdict = (typeof REQUEST_VERDICTS)[number]
 
 const FIRST_ERROR = 400
 
 /** Every other kind is the caller's fault, or a limit's. */
-const VERDICTS: Partial<Record<ErrorKind, CallVerdict>> = {
+const VERDICTS: Partial<Record<ErrorKind, RequestVerdict>> = {
   upstream_failed: 'upstream_failed',
   upstream_timeout: 'upstream_failed',
   overloaded: 'overloaded',
   internal: 'gateway_failed',
 }
 
-export function verdictOf({ log: { failure } }: Call, { status, left }: CallOutcome): CallVerdict {
+export function verdictOf({ log: { failure } }: RequestContext, { status, left }: RequestOutcome): RequestVerdict {
   if (left) return 'left'
   if (failure === undefined) return status < FIRST_ERROR ? 'ok' : 'refused'
   return failure instanceof GatewayError ? (VERDICTS[failure.kind] ?? 'refused') : 'gateway_failed'
@@ -35,9 +35,9 @@ const QUIET_PATHS: ReadonlySet<string> = new Set(['/health/live', '/health/ready
 const SECRET_PATHS = '/vidgen/callbacks/'
 
 /** The one line of a request: what it was, who asked, where it went, how long each part took. Never a body or a key. */
-export function logCall(
-  call: Call,
-  { status, left, totalMs, gatewayMs }: CallOutcome,
+export function logRequest(
+  call: RequestContext,
+  { status, left, totalMs, gatewayMs }: RequestOutcome,
   { logger, sink }: Logging,
 ): void {
   const { log } = call
@@ -82,7 +82,7 @@ function describeTried(tried: readonly Attempt[]): readonly object[] | undefined
 
 const shownPath = (path: string): string => (path.startsWith(SECRET_PATHS) ? `${SECRET_PATHS}:token` : path)
 
-function levelOf(call: Call, status: number, left: boolean): 'debug' | 'info' | 'warn' | 'error' {
+function levelOf(call: RequestContext, status: number, left: boolean): 'debug' | 'info' | 'warn' | 'error' {
   const { failure } = call.log
   if (failure instanceof GatewayError && failure.kind === 'internal') return 'error'
   if (status >= 500 || (failure !== undefined && status < 400 && !left)) return 'warn'
@@ -124,7 +124,7 @@ const record = (name: string, value: object | undefined): string =>
   value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`
 
 /** Spelled once for the log and for the record of what was used. */
-function usageText(log: CallLog): string {
+function usageText(log: RequestLog): string {
   const { usage } = log
   if (usage === undefined) return ''
   const unitsText = (log.unitsText ??= JSON.stringify(usage.units))

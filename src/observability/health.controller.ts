@@ -23,7 +23,7 @@ class HealthController {
   @ApiResponse({ status: 503, schema: STATUS_SCHEMA })
   ready(@Res({ passthrough: true }) response: Response): { status: string } {
     response.statusCode = this.readiness.isReady ? HttpStatus.OK : HttpStatus.SERVICE_UNAVAILABLE
-    return { status: this.readiness.word }
+    return { status: this.readiness.status }
   }
 }
 

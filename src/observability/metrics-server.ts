@@ -47,7 +47,7 @@ export class MetricsServer {
     const server = createServer(
       { maxHeaderSize: HEADER_BYTES, requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS },
       (request, response) => {
-        void this.answer(request, response)
+        void this.respond(request, response)
       },
     )
     server.maxConnections = MAXIMUM_CONNECTIONS
@@ -71,7 +71,7 @@ export class MetricsServer {
     await closed
   }
 
-  private async answer({ method, url = '' }: IncomingMessage, response: ServerResponse): Promise<void> {
+  private async respond({ method, url = '' }: IncomingMessage, response: ServerResponse): Promise<void> {
     const isKnown = url.split('?', 1)[0] === '/metrics'
     if (!isKnown) {
       end(response, 404, 'There is nothing at this path; the metrics are at /metrics.\n')

@@ -3,7 +3,7 @@ import { ConfigStore } from '../config/config-store.js'
 import { metricsAddress, MetricsServer } from './metrics-server.js'
 import { Metrics } from './metrics.js'
 import { GatewayMetrics, ProcessMetrics } from './process-metrics.js'
-import { AttemptMetrics, CallMetrics } from './request-metrics.js'
+import { AttemptMetrics, RequestMetrics } from './request-metrics.js'
 import { KnownRoutesModule } from './routes.js'
 
 /** What the gateway counts about itself, and where it tells it; listens when `MetricsServer.listen` is called. */
@@ -11,7 +11,7 @@ import { KnownRoutesModule } from './routes.js'
   imports: [KnownRoutesModule],
   providers: [
     AttemptMetrics,
-    CallMetrics,
+    RequestMetrics,
     GatewayMetrics,
     ProcessMetrics,
     {

@@ -7,7 +7,7 @@ import { ConfigError } from '../config/checks.js'
 import { ConfigStore } from '../config/config-store.js'
 import { parseConfig } from '../config/load-config.js'
 import { type ErrorKind, GatewayError } from '../core/errors.js'
-import { Call } from '../core/request-context.js'
+import { RequestContext } from '../core/request-context.js'
 import { metricsAddress, MetricsPortInUse, MetricsServer } from './metrics-server.js'
 import {
   BucketCounts,
@@ -21,7 +21,7 @@ import {
 } from './metrics.js'
 import { GatewayMetrics, ProcessMetrics } from './process-metrics.js'
 import { Readiness } from './readiness.js'
-import { CallEndings } from './request-hooks.js'
+import { RequestHooks } from './request-hooks.js'
 import { AttemptMetrics } from './request-metrics.js'
 
 const shown = (durations: readonly number[]): Metrics => {
@@ -138,19 +138,19 @@ describe('Readiness', () => {
   it('is ready once it is announced, and not any more once the drain begins', () => {
     const readiness = new Readiness()
     expect(readiness).toMatchObject({ isReady: false, word: 'starting' })
-    readiness.announceReady()
+    readiness.markReady()
     expect(readiness).toMatchObject({ isReady: true, word: 'ready' })
-    readiness.announceDraining()
+    readiness.markDraining()
     expect(readiness).toMatchObject({ isReady: false, isDraining: true, word: 'draining' })
   })
 
   it('is not ready any more while it serves on, which probes cannot tell from the drain', () => {
     const readiness = new Readiness()
-    readiness.announceReady()
+    readiness.markReady()
     expect(readiness.isLeaving).toBe(false)
-    readiness.announceLeaving()
+    readiness.markLeaving()
     expect(readiness).toMatchObject({ isReady: false, isLeaving: true, isDraining: false, word: 'draining' })
-    readiness.announceDraining()
+    readiness.markDraining()
     expect(readiness).toMatchObject({ isReady: false, isLeaving: true, isDraining: true, word: 'draining' })
   })
 
@@ -159,21 +159,21 @@ describe('Readiness', () => {
     const told: string[] = []
     readiness.onGraceOver(() => told.push('grace over'))
     readiness.onDraining(() => told.push('draining'))
-    readiness.announceLeaving()
+    readiness.markLeaving()
     expect(told).toEqual([])
-    readiness.announceDraining()
+    readiness.markDraining()
     expect(told).toEqual(['draining'])
-    readiness.announceGraceOver()
+    readiness.markGraceOver()
     expect(told).toEqual(['draining', 'grace over'])
   })
 
   it('is not ready without its store, and says so unless there is a better reason', () => {
     const readiness = new Readiness()
-    readiness.announceStoreLost()
+    readiness.markStoreLost()
     expect(readiness).toMatchObject({ isReady: false, word: 'starting' })
-    readiness.announceReady()
+    readiness.markReady()
     expect(readiness).toMatchObject({ isReady: false, word: 'store_unreachable' })
-    readiness.announceStoreBack()
+    readiness.markStoreBack()
     expect(readiness).toMatchObject({ isReady: true, word: 'ready' })
   })
 })
@@ -186,13 +186,13 @@ const configOf = (...ids: readonly string[]) => {
 /** The metrics of a gateway with the channels `one` and `two`, of which a reload leaves `two`. */
 function counting() {
   const metrics = new Metrics()
-  const endings = new CallEndings()
+  const endings = new RequestHooks()
   const store = new ConfigStore(configOf('one', 'two'), () =>
     Promise.resolve({ config: configOf('two', 'three'), file: '' }),
   )
   new AttemptMetrics(store, endings, metrics)
   const end = (tried: readonly (readonly [channelId: string, failure?: ErrorKind])[], failure?: unknown): void => {
-    const call = new Call('req_1', 'POST', '/v1/chat/completions', 0)
+    const call = new RequestContext('req_1', 'POST', '/v1/chat/completions', 0)
     call.log.failure = failure
     for (const [channelId, kind] of tried) {
       call.log.tried.push({ channelId, startedAtMs: 0, ...(kind === undefined ? {} : { failure: kind }) })
@@ -276,9 +276,9 @@ describe('What the gateway says of itself', () => {
       node: process.version,
     })
     expect((await read('gateway_ready'))?.value).toBe(0)
-    readiness.announceReady()
+    readiness.markReady()
     expect((await read('gateway_ready'))?.value).toBe(1)
-    readiness.announceStoreLost()
+    readiness.markStoreLost()
     expect((await read('gateway_ready'))?.value).toBe(0)
   })
 })

@@ -10,7 +10,7 @@ const BATCH_SPANS = 512
 const BATCH_INTERVAL_MS = 1_000
 const EXPORT_TIMEOUT_MS = 5_000
 
-export interface SpanSenderOptions {
+export interface OtlpExporterOptions {
   /** Of the collector, without `/v1/traces`. */
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -30,14 +30,14 @@ export interface SpanCounts {
  * Sends spans in batches to a collector over OTLP/HTTP as JSON. This file alone imports the packages that do, and it is
  * loaded only where a collector is configured.
  */
-export class SpanSender {
+export class OtlpExporter {
   readonly counts: SpanCounts = { sent: 0, failed: 0, dropped: 0 }
   private waiting = 0
   private readonly processor: BatchSpanProcessor
   private readonly resource
   private readonly scope
 
-  constructor({ url, headers, version }: SpanSenderOptions) {
+  constructor({ url, headers, version }: OtlpExporterOptions) {
     this.resource = resourceFromAttributes({ 'service.name': 'multi-model-gateway', 'service.version': version })
     this.scope = { name: 'multi-model-gateway', version }
     const exporter = new OTLPTraceExporter({

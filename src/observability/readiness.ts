@@ -22,20 +22,20 @@ export class Readiness {
     return this.isStoreLost
   }
 
-  get word(): string {
+  get status(): string {
     if (this.state === 'leaving') return 'draining'
     return this.state === 'ready' && this.isStoreLost ? 'store_unreachable' : this.state
   }
 
-  announceReady(): void {
+  markReady(): void {
     this.state = 'ready'
   }
 
-  announceLeaving(): void {
+  markLeaving(): void {
     this.state = 'leaving'
   }
 
-  announceDraining(): void {
+  markDraining(): void {
     this.state = 'draining'
     for (const listener of this.drainListeners) listener()
   }
@@ -46,7 +46,7 @@ export class Readiness {
   }
 
   /** What still runs has had its time. */
-  announceGraceOver(): void {
+  markGraceOver(): void {
     for (const listener of this.graceListeners) listener()
   }
 
@@ -56,11 +56,11 @@ export class Readiness {
   }
 
   /** The store was asked for and does not answer. */
-  announceStoreLost(): void {
+  markStoreLost(): void {
     this.isStoreLost = true
   }
 
-  announceStoreBack(): void {
+  markStoreBack(): void {
     this.isStoreLost = false
   }
 }

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GatewayError } from '../core/errors.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 
 /** nginx's word for a caller who left before the answer was complete; there is no status on the wire then. */
 const CALLER_LEFT = 499
 
 /** How a call ended; its `log` holds the rest. Times in milliseconds. */
-export interface CallOutcome {
+export interface RequestOutcome {
   /** On the wire; 499 when the caller left. */
   readonly status: number
   /** The caller closed the connection before the answer was complete. */
@@ -17,27 +17,27 @@ export interface CallOutcome {
 }
 
 /** Is told once about every call, when its response is over. Must not throw; what it throws is swallowed. */
-export type CallWatcher = (call: Call, outcome: CallOutcome) => void
+export type FinishedListener = (call: RequestContext, outcome: RequestOutcome) => void
 
 /** Is told once about every call, before anybody judges it. Must not throw; what it throws is swallowed. */
-export type BeginningWatcher = (call: Call, request: IncomingMessage) => void
+export type StartedListener = (call: RequestContext, request: IncomingMessage) => void
 
 /** Who wants to know that a call begins or is over. The server shares the one list, as it answers before Nest does. */
-export class CallEndings {
-  private readonly watchers: CallWatcher[] = []
-  private readonly beginningWatchers: BeginningWatcher[] = []
+export class RequestHooks {
+  private readonly finishedListeners: FinishedListener[] = []
+  private readonly startedListeners: StartedListener[] = []
 
-  watch(watcher: CallWatcher): void {
-    this.watchers.push(watcher)
+  onFinished(watcher: FinishedListener): void {
+    this.finishedListeners.push(watcher)
   }
 
-  watchBeginnings(watcher: BeginningWatcher): void {
-    this.beginningWatchers.push(watcher)
+  onStarted(watcher: StartedListener): void {
+    this.startedListeners.push(watcher)
   }
 
   /** Tells every watcher; none of them keeps the others from hearing it. */
-  begun(call: Call, request: IncomingMessage): void {
-    for (const watcher of this.beginningWatchers) {
+  begun(call: RequestContext, request: IncomingMessage): void {
+    for (const watcher of this.startedListeners) {
       try {
         watcher(call, request)
       } catch {
@@ -47,8 +47,8 @@ export class CallEndings {
   }
 
   /** The same for the end: for each call that has begun, once. */
-  over(call: Call, outcome: CallOutcome): void {
-    for (const watcher of this.watchers) {
+  over(call: RequestContext, outcome: RequestOutcome): void {
+    for (const watcher of this.finishedListeners) {
       try {
         watcher(call, outcome)
       } catch {
@@ -58,7 +58,7 @@ export class CallEndings {
   }
 }
 
-export function outcomeOf(call: Call, response: ServerResponse): CallOutcome {
+export function outcomeOf(call: RequestContext, response: ServerResponse): RequestOutcome {
   const { receiveMs, upstreamMs } = call.log
   const left = callerLeft(call)
   const totalMs = performance.now() - call.startedAtMs
@@ -71,6 +71,6 @@ export function outcomeOf(call: Call, response: ServerResponse): CallOutcome {
 }
 
 /** An answer the gateway itself cut, to show that its upstream failed, closes like one whose caller left. */
-function callerLeft({ departure, log: { failure } }: Call): boolean {
-  return departure.left && (!(failure instanceof GatewayError) || failure.kind === 'caller_left')
+function callerLeft({ disconnect: departure, log: { failure } }: RequestContext): boolean {
+  return departure.aborted && (!(failure instanceof GatewayError) || failure.kind === 'caller_left')
 }

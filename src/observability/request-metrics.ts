@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
 import { ERROR_KINDS, type ErrorKind, GatewayError } from '../core/errors.js'
-import type { Attempt, Call } from '../core/request-context.js'
-import { CALL_VERDICTS, type CallVerdict, verdictOf } from './access-log.js'
+import type { Attempt, RequestContext } from '../core/request-context.js'
+import { REQUEST_VERDICTS, type RequestVerdict, verdictOf } from './access-log.js'
 import {
   BucketCounts,
   type LabelledCounts,
@@ -12,8 +12,8 @@ import {
   registerGauge,
   registerHistogram,
 } from './metrics.js'
-import { CallEndings, type CallOutcome } from './request-hooks.js'
-import { type KnownRoute, KnownRoutes, OTHER_METHOD, TRAFFIC_FAMILIES, type TrafficFamily } from './routes.js'
+import { RequestHooks, type RequestOutcome } from './request-hooks.js'
+import { type KnownRoute, KnownRoutes, OTHER_METHOD, METRIC_FAMILIES, type MetricFamily } from './routes.js'
 
 const ANSWERED = 'ok'
 
@@ -30,10 +30,10 @@ export class AttemptMetrics {
 
   constructor(
     private readonly store: ConfigStore,
-    endings: CallEndings,
+    endings: RequestHooks,
     metrics: Metrics,
   ) {
-    endings.watch(this.onEnding)
+    endings.onFinished(this.onFinished)
     store.onChange(({ channels }) => {
       const ids = new Set(channels.map(({ id }) => id))
       for (const id of this.channels.keys()) if (!ids.has(id)) this.channels.delete(id)
@@ -41,7 +41,7 @@ export class AttemptMetrics {
     this.register(metrics)
   }
 
-  private readonly onEnding = ({ log: { tried, failure } }: Call): void => {
+  private readonly onFinished = ({ log: { tried, failure } }: RequestContext): void => {
     const kind = failure === undefined ? undefined : failure instanceof GatewayError ? failure.kind : 'internal'
     for (const attempt of tried) this.countAttempt(attempt, attempt === tried[tried.length - 1] ? kind : undefined)
     if (kind !== undefined) this.failures.set(kind, (this.failures.get(kind) ?? 0) + 1)
@@ -84,23 +84,23 @@ export class AttemptMetrics {
 
 /** Into what a call's time is divided. `total` holds the others. */
 const CALL_PHASES = ['total', 'gateway', 'receive', 'upstream', 'first_byte'] as const
-export type CallPhase = (typeof CALL_PHASES)[number]
+export type RequestPhase = (typeof CALL_PHASES)[number]
 
 /** From a millisecond, which is what the gateway takes itself, to an hour, which is how long sessions may be open. */
 const PHASE_BOUNDS_MS: readonly number[] = [
   1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000, 3_600_000,
 ]
 
-export interface EndedCalls {
+export interface FinishedRequests {
   readonly method: string
   readonly status: number
-  readonly verdict: CallVerdict
+  readonly verdict: RequestVerdict
   readonly count: number
 }
 
 /** What has become of the calls of one route: plain numbers, as every call is counted. */
 class CallCounts {
-  readonly phases: Readonly<Record<CallPhase, BucketCounts>> = {
+  readonly phases: Readonly<Record<RequestPhase, BucketCounts>> = {
     total: new BucketCounts(PHASE_BOUNDS_MS),
     gateway: new BucketCounts(PHASE_BOUNDS_MS),
     receive: new BucketCounts(PHASE_BOUNDS_MS),
@@ -110,18 +110,18 @@ class CallCounts {
   /** By method, then by a number made of status and verdict. */
   private readonly ended = new Map<string, Map<number, number>>()
 
-  end(method: string, status: number, verdict: CallVerdict): void {
-    const key = status * CALL_VERDICTS.length + CALL_VERDICTS.indexOf(verdict)
+  end(method: string, status: number, verdict: RequestVerdict): void {
+    const key = status * REQUEST_VERDICTS.length + REQUEST_VERDICTS.indexOf(verdict)
     const ofMethod = this.ended.get(method)
     if (ofMethod === undefined) this.ended.set(method, new Map([[key, 1]]))
     else ofMethod.set(key, (ofMethod.get(key) ?? 0) + 1)
   }
 
-  *endedCalls(): Iterable<EndedCalls> {
+  *endedCalls(): Iterable<FinishedRequests> {
     for (const [method, counts] of this.ended) {
       for (const [key, count] of counts) {
-        const verdict = CALL_VERDICTS[key % CALL_VERDICTS.length] ?? 'gateway_failed'
-        yield { method, status: Math.floor(key / CALL_VERDICTS.length), verdict, count }
+        const verdict = REQUEST_VERDICTS[key % REQUEST_VERDICTS.length] ?? 'gateway_failed'
+        yield { method, status: Math.floor(key / REQUEST_VERDICTS.length), verdict, count }
       }
     }
   }
@@ -135,28 +135,28 @@ interface FamilyCounts {
 
 /** Counts every call by its route. What a caller makes up (paths, methods, models) never becomes a label. */
 @Injectable()
-export class CallMetrics {
+export class RequestMetrics {
   private readonly routes = new Map<KnownRoute, CallCounts>()
-  private readonly families = new Map<TrafficFamily, FamilyCounts>(
-    TRAFFIC_FAMILIES.map((family) => [family, { inFlight: 0, receivedBytes: 0, sentBytes: 0 }]),
+  private readonly families = new Map<MetricFamily, FamilyCounts>(
+    METRIC_FAMILIES.map((family) => [family, { inFlight: 0, receivedBytes: 0, sentBytes: 0 }]),
   )
 
   constructor(
     private readonly known: KnownRoutes,
-    endings: CallEndings,
+    endings: RequestHooks,
     metrics: Metrics,
   ) {
-    endings.watchBeginnings(this.onBeginning)
-    endings.watch(this.onEnding)
+    endings.onStarted(this.onBeginning)
+    endings.onFinished(this.onFinished)
     this.registerRoutes(metrics)
     this.registerFamilies(metrics)
   }
 
-  private readonly onBeginning = ({ path }: Call): void => {
+  private readonly onBeginning = ({ path }: RequestContext): void => {
     this.familyOf(this.known.table.find(path)).inFlight++
   }
 
-  private readonly onEnding = (call: Call, outcome: CallOutcome): void => {
+  private readonly onFinished = (call: RequestContext, outcome: RequestOutcome): void => {
     const { path, method, log } = call
     const route = this.known.table.find(path)
     const family = this.familyOf(route)

@@ -38,7 +38,7 @@ const layersOf = (app: Application): readonly RouterLayer[] =>
   (app.router as unknown as { readonly stack: readonly RouterLayer[] }).stack
 
 /** What a route is about, for figures that need not tell each route. */
-export type TrafficFamily =
+export type MetricFamily =
   | 'chat'
   | 'messages'
   | 'speech'
@@ -50,7 +50,7 @@ export type TrafficFamily =
   | 'document'
   | 'other'
 
-const PREFIXES: readonly (readonly [prefix: string, family: TrafficFamily])[] = [
+const PREFIXES: readonly (readonly [prefix: string, family: MetricFamily])[] = [
   ['/v1/chat/', 'chat'],
   ['/v1/messages', 'messages'],
   ['/v1/audio/speech', 'speech'],
@@ -62,10 +62,10 @@ const PREFIXES: readonly (readonly [prefix: string, family: TrafficFamily])[] = 
   ['/v1/document/', 'document'],
 ]
 
-export const TRAFFIC_FAMILIES: readonly TrafficFamily[] = [...PREFIXES.map(([, family]) => family), 'other']
+export const METRIC_FAMILIES: readonly MetricFamily[] = [...PREFIXES.map(([, family]) => family), 'other']
 
 /** The family of a route's template. */
-const familyOf = (template: string): TrafficFamily =>
+const familyOf = (template: string): MetricFamily =>
   PREFIXES.find(([prefix]) => template.startsWith(prefix))?.[1] ?? 'other'
 
 /** A route as the server has it: `/imggen/task/:id/fetch`, `/admin/*path`. */
@@ -82,7 +82,7 @@ export const OTHER_METHOD = 'other'
 export interface KnownRoute {
   /** `other` for unknown paths. */
   readonly template: string
-  readonly family: TrafficFamily
+  readonly family: MetricFamily
   readonly methods: ReadonlySet<string>
 }
 

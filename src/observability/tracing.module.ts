@@ -3,8 +3,8 @@ import { ConfigStore } from '../config/config-store.js'
 import { beginTrace } from '../core/trace.js'
 import { gatewayVersion } from './logger.js'
 import { byLabel, Metrics, registerCounter } from './metrics.js'
-import type { SpanCounts, SpanSender } from './otlp-exporter.js'
-import { CallEndings } from './request-hooks.js'
+import type { SpanCounts, OtlpExporter } from './otlp-exporter.js'
+import { RequestHooks } from './request-hooks.js'
 import { KnownRoutes, KnownRoutesModule } from './routes.js'
 import { spansOf } from './tracing.js'
 
@@ -19,11 +19,11 @@ const NOTHING_SENT: SpanCounts = { sent: 0, failed: 0, dropped: 0 }
  */
 @Injectable()
 class Tracing implements OnModuleInit, OnApplicationShutdown {
-  private sender: SpanSender | undefined
+  private sender: OtlpExporter | undefined
 
   constructor(
     private readonly store: ConfigStore,
-    private readonly endings: CallEndings,
+    private readonly hooks: RequestHooks,
     private readonly known: KnownRoutes,
     metrics: Metrics,
   ) {
@@ -41,20 +41,20 @@ class Tracing implements OnModuleInit, OnApplicationShutdown {
   async onModuleInit(): Promise<void> {
     const { otlpUrl, otlpHeaders } = this.store.current.observability
     if (otlpUrl === undefined) return
-    const { SpanSender } = await import('./otlp-exporter.js')
-    this.watch(new SpanSender({ url: otlpUrl, headers: otlpHeaders, version: gatewayVersion() }))
+    const { OtlpExporter: OtlpExporter } = await import('./otlp-exporter.js')
+    this.onFinished(new OtlpExporter({ url: otlpUrl, headers: otlpHeaders, version: gatewayVersion() }))
   }
 
   async onApplicationShutdown(): Promise<void> {
     await this.sender?.close(CLOSE_DEADLINE_MS)
   }
 
-  private watch(sender: SpanSender): void {
+  private onFinished(sender: OtlpExporter): void {
     this.sender = sender
-    this.endings.watchBeginnings((call, { headers }) => {
+    this.hooks.onStarted((call, { headers }) => {
       call.trace = beginTrace(headers, this.store.current.observability.traceSampleRatio)
     })
-    this.endings.watch((call, outcome) => {
+    this.hooks.onFinished((call, outcome) => {
       const { trace } = call
       if (trace?.isSampled !== true) return
       for (const span of spansOf(call, trace, outcome, this.known.table.find(call.path))) sender.send(span)

@@ -1,23 +1,23 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { OtlpCollector } from '../../test/support/otlp-collector.js'
 import { GatewayError } from '../core/errors.js'
-import { Call } from '../core/request-context.js'
-import { CallTrace } from '../core/trace.js'
-import { SpanSender } from './otlp-exporter.js'
-import type { CallOutcome } from './request-hooks.js'
+import { RequestContext } from '../core/request-context.js'
+import { RequestTrace } from '../core/trace.js'
+import { OtlpExporter } from './otlp-exporter.js'
+import type { RequestOutcome } from './request-hooks.js'
 import { RouteTable } from './routes.js'
 import { type SpanRecord, spansOf } from './tracing.js'
 
 const ROUTES = new RouteTable([{ path: '/v1/chat/completions', methods: ['POST'] }])
-const OK: CallOutcome = { status: 200, left: false, totalMs: 300, gatewayMs: 5 }
+const OK: RequestOutcome = { status: 200, left: false, totalMs: 300, gatewayMs: 5 }
 
-function endedCall(method = 'POST', path = '/v1/chat/completions'): Call {
-  const call = new Call('req_1', method, path, 1000)
-  call.trace = new CallTrace('a'.repeat(32), true, 'b'.repeat(16))
+function endedCall(method = 'POST', path = '/v1/chat/completions'): RequestContext {
+  const call = new RequestContext('req_1', method, path, 1000)
+  call.trace = new RequestTrace('a'.repeat(32), true, 'b'.repeat(16))
   return call
 }
 
-function spans(call: Call, outcome: CallOutcome = OK): readonly [SpanRecord, ...SpanRecord[]] {
+function spans(call: RequestContext, outcome: RequestOutcome = OK): readonly [SpanRecord, ...SpanRecord[]] {
   const { trace } = call
   if (trace === undefined) throw new Error('not traced')
   return spansOf(call, trace, outcome, ROUTES.find(call.path)) as [SpanRecord, ...SpanRecord[]]
@@ -132,11 +132,11 @@ describe('span sender', () => {
   })
 
   let collector: OtlpCollector
-  let sender: SpanSender
+  let sender: OtlpExporter
 
   beforeEach(async () => {
     collector = await OtlpCollector.start()
-    sender = new SpanSender({ url: collector.url, headers: {}, version: '1.2.3' })
+    sender = new OtlpExporter({ url: collector.url, headers: {}, version: '1.2.3' })
   })
 
   afterEach(async () => {

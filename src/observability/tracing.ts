@@ -1,8 +1,8 @@
-import type { Attempt, Call } from '../core/request-context.js'
-import { type CallTrace, newSpanId } from '../core/trace.js'
+import type { Attempt, RequestContext } from '../core/request-context.js'
+import { type RequestTrace, newSpanId } from '../core/trace.js'
 import { countedUnits } from '../core/usage-record.js'
 import { verdictOf } from './access-log.js'
-import type { CallOutcome } from './request-hooks.js'
+import type { RequestOutcome } from './request-hooks.js'
 import { type KnownRoute, OTHER_METHOD } from './routes.js'
 
 /** A span that is over, without the packages that send it. Times are Unix milliseconds with fractions. */
@@ -32,7 +32,12 @@ type Attributes = Record<string, string | number | boolean>
  * The spans of a call that is over: its own, and one for each attempt. Neither bodies nor keys nor addresses; names by
  * OpenTelemetry's conventions for HTTP and generative AI where these have one.
  */
-export function spansOf(call: Call, trace: CallTrace, outcome: CallOutcome, route: KnownRoute): SpanRecord[] {
+export function spansOf(
+  call: RequestContext,
+  trace: RequestTrace,
+  outcome: RequestOutcome,
+  route: KnownRoute,
+): SpanRecord[] {
   // Both clocks are read now, as they drift apart over the weeks that a process runs.
   const clockOffsetMs = Date.now() - performance.now()
   const startMs = clockOffsetMs + call.startedAtMs
@@ -47,9 +52,9 @@ export function spansOf(call: Call, trace: CallTrace, outcome: CallOutcome, rout
 }
 
 function serverSpan(
-  call: Call,
-  { traceId, spanId, parentSpanId }: CallTrace,
-  outcome: CallOutcome,
+  call: RequestContext,
+  { traceId, spanId, parentSpanId }: RequestTrace,
+  outcome: RequestOutcome,
   { template, methods }: KnownRoute,
   times: Pick<SpanRecord, 'startMs' | 'endMs'>,
 ): SpanRecord {
@@ -78,8 +83,8 @@ function serverSpan(
 }
 
 function attemptSpan(
-  call: Call,
-  { traceId, spanId: parentSpanId }: CallTrace,
+  call: RequestContext,
+  { traceId, spanId: parentSpanId }: RequestTrace,
   attempt: Attempt,
   isLast: boolean,
   { clockOffsetMs, endMs }: { readonly clockOffsetMs: number; readonly endMs: number },
@@ -108,7 +113,7 @@ function attemptSpan(
   }
 }
 
-function answerAttributes({ log: { upstreamStatus, usage } }: Call): Attributes {
+function answerAttributes({ log: { upstreamStatus, usage } }: RequestContext): Attributes {
   const attributes: Attributes = {}
   if (upstreamStatus !== undefined) attributes['http.response.status_code'] = upstreamStatus
   if (usage === undefined) return attributes

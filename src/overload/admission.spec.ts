@@ -5,13 +5,13 @@ import { renderError } from '../dialects/error-format.js'
 import { Admission, REFUSAL_REASONS, shareOfAdmission } from './admission.js'
 import {
   collectGarbage,
-  LoopLoad,
+  EventLoopLoad,
   memoryBesideDocuments,
   MemoryLoad,
   type MemoryReading,
   readProcessMemory,
 } from './load-monitor.js'
-import { refusalError, Refusals, RequestDoor } from './request-gate.js'
+import { refusalError, Refusals, RequestGate } from './request-gate.js'
 
 describe('admission', () => {
   const SETTINGS: AdmissionSection = {
@@ -54,7 +54,7 @@ describe('admission', () => {
     }
 
     judge(): string | undefined {
-      return this.admission.judge(this.nowMs)
+      return this.admission.check(this.nowMs)
     }
 
     begin(times: number): void {
@@ -131,9 +131,9 @@ describe('admission', () => {
 
     it('is counted under its reason when it is refused', () => {
       const { admission } = new Machine()
-      admission.noteRefusal('memory')
-      admission.noteRefusal('loop_delay')
-      admission.noteRefusal('memory')
+      admission.countRefusal('memory')
+      admission.countRefusal('loop_delay')
+      admission.countRefusal('memory')
       expect(admission.refused).toEqual({ concurrency: 0, loop_delay: 1, memory: 2 })
     })
   })
@@ -177,10 +177,10 @@ describe('loop load', () => {
   const TURNS_TO_RECOVER = 60
 
   let nowMs: number
-  let load: LoopLoad
+  let load: EventLoopLoad
   beforeEach(() => {
     nowMs = 1_000
-    load = new LoopLoad(() => WATERMARKS, nowMs)
+    load = new EventLoopLoad(() => WATERMARKS, nowMs)
   })
 
   /**
@@ -230,7 +230,7 @@ describe('loop load', () => {
 
     it('is looked at fifty times a second, and with a low watermark more often', () => {
       expect(load.intervalMs).toBe(20)
-      expect(new LoopLoad(() => ({ loopDelayHighMs: 25, loopDelayLowMs: 5 }), 0).intervalMs).toBe(5)
+      expect(new EventLoopLoad(() => ({ loopDelayHighMs: 25, loopDelayLowMs: 5 }), 0).intervalMs).toBe(5)
     })
   })
 
@@ -299,7 +299,7 @@ describe('loop load', () => {
 
     it('goes by the watermarks as they are now', () => {
       const changed = { ...WATERMARKS }
-      load = new LoopLoad(() => changed, nowMs)
+      load = new EventLoopLoad(() => changed, nowMs)
       changed.loopDelayHighMs = 1_000
       turn(1)
       expect(turn(5_000, 0.1)).toBe(5_000)
@@ -332,7 +332,7 @@ describe('memory load', () => {
       (which) => {
         const seen = [900, 901, 850, 801, 800, 899].map((bytes, index) => {
           reading[which] = bytes
-          load.look(index * 500)
+          load.sample(index * 500)
           return load.isHigh
         })
         expect(seen).toEqual([false, true, true, true, false, false])
@@ -344,13 +344,13 @@ describe('memory load', () => {
       afterCollection = () => {
         reading.residentBytes = 300
       }
-      load.look(0)
+      load.sample(0)
       expect([load.isHigh, load.share, collections]).toEqual([false, 0.3, 1])
     })
 
     it('is not searched for garbage more often than every ten seconds', () => {
       reading.heapBytes = 950
-      for (let nowMs = 0; nowMs <= 20_000; nowMs += 500) load.look(nowMs)
+      for (let nowMs = 0; nowMs <= 20_000; nowMs += 500) load.sample(nowMs)
       expect([load.isHigh, collections]).toEqual([true, 3])
     })
 
@@ -361,8 +361,8 @@ describe('memory load', () => {
         () => undefined,
       )
       reading.residentBytes = 95
-      small.look(0)
-      load.look(0)
+      small.sample(0)
+      load.sample(0)
       expect([small.isHigh, load.isHigh]).toEqual([true, false])
     })
   })
@@ -391,7 +391,7 @@ describe('memory load', () => {
           () => ({ ...reading, residentBytes: GIB, availableBytes: 3.5 * GIB }),
           () => undefined,
         )
-        beside.look(0)
+        beside.sample(0)
         return beside.share
       }
       expect([sharesWith({}), sharesWith({ memoryBytes: 4 * GIB })]).toEqual([0.5, 0.25])
@@ -470,7 +470,7 @@ describe('request door', () => {
   const CHAT = '/v1/chat/completions'
 
   /** The door of a process that refuses requests, in a turn of its event loop that has lasted too long already. */
-  function busyDoor(): RequestDoor {
+  function busyDoor(): RequestGate {
     let nowMs = 1_000
     const admission = new Admission(() => SETTINGS, { nowMs: () => nowMs })
     for (let turn = 0; turn < 10; turn++) {
@@ -478,7 +478,7 @@ describe('request door', () => {
       admission.loop.turned(nowMs, 0, 250)
     }
     nowMs += 50
-    return new RequestDoor(
+    return new RequestGate(
       admission,
       () => true,
       () => undefined,
@@ -489,20 +489,20 @@ describe('request door', () => {
   describe('A turn that has room for one more request', () => {
     it('gives it to the first that comes', () => {
       const door = busyDoor()
-      expect([door.judge(CHAT), door.judge(CHAT)]).toEqual(['let_in', 'loop_delay'])
+      expect([door.check(CHAT), door.check(CHAT)]).toEqual(['let_in', 'loop_delay'])
     })
 
     it.each(['/health/live', '/health/ready', '/admin/v1/keys'])(
       'does not give it to %s, which is let in anyway',
       (path) => {
         const door = busyDoor()
-        expect([door.judge(path), door.judge(CHAT), door.judge(CHAT)]).toEqual(['let_in', 'let_in', 'loop_delay'])
+        expect([door.check(path), door.check(CHAT), door.check(CHAT)]).toEqual(['let_in', 'let_in', 'loop_delay'])
       },
     )
 
     it('gives it to nobody in place of operators beyond those that are let in at once', () => {
       const door = busyDoor()
-      const operators = Array.from({ length: 6 }, () => door.judge('/admin/v1/keys'))
+      const operators = Array.from({ length: 6 }, () => door.check('/admin/v1/keys'))
       expect(operators).toEqual(['let_in', 'let_in', 'let_in', 'let_in', 'let_in', 'loop_delay'])
     })
   })
@@ -510,7 +510,7 @@ describe('request door', () => {
   describe('A probe', () => {
     it('is let in however many there are, and none is counted as refused', () => {
       const door = busyDoor()
-      const verdicts = Array.from({ length: 50 }, () => door.judge('/health/live'))
+      const verdicts = Array.from({ length: 50 }, () => door.check('/health/live'))
       expect(new Set(verdicts)).toEqual(new Set(['let_in']))
       expect(door.isRefusing).toBe(false)
     })

@@ -1,6 +1,6 @@
 import type { AdmissionSection, GatewayConfig } from '../config/settings.js'
-import { BytesInFlight } from '../core/memory-budget.js'
-import { collectGarbage, LoopLoad, MemoryLoad, type MemoryReading, readProcessMemory } from './load-monitor.js'
+import { MemoryBudget } from '../core/memory-budget.js'
+import { collectGarbage, EventLoopLoad, MemoryLoad, type MemoryReading, readProcessMemory } from './load-monitor.js'
 
 /** Of one worker, and what its own processes that read documents may use beside it, in bytes. */
 export interface WorkerAdmission extends AdmissionSection {
@@ -53,9 +53,9 @@ export interface AdmissionGauges {
  * shares it with Nest, as it answers before Nest does.
  */
 export class Admission {
-  readonly memory: BytesInFlight
+  readonly memory: MemoryBudget
   readonly #refused: Record<RefusalReason, number> = { concurrency: 0, loop_delay: 0, memory: 0 }
-  readonly #loop: LoopLoad
+  readonly #loop: EventLoopLoad
   readonly #memoryLoad: MemoryLoad
   readonly #nowMs: () => number
   #underWay = 0
@@ -76,13 +76,13 @@ export class Admission {
   ) {
     this.#nowMs = nowMs ?? (() => performance.now())
     this.#workedMs = workedMs
-    this.memory = new BytesInFlight(settings, this.#nowMs)
-    this.#loop = new LoopLoad(settings, this.#nowMs())
+    this.memory = new MemoryBudget(settings, this.#nowMs)
+    this.#loop = new EventLoopLoad(settings, this.#nowMs())
     this.#memoryLoad = new MemoryLoad(settings, readMemory, collect)
     this.#maximum = settings().concurrentRequests
   }
 
-  get loop(): LoopLoad {
+  get loop(): EventLoopLoad {
     return this.#loop
   }
 
@@ -101,12 +101,12 @@ export class Admission {
   }
 
   /** Why a new request cannot be served now; undefined when it can. Whoever refuses it says so with `noteRefusal`. */
-  judge(nowMs: number): RefusalReason | undefined {
+  check(nowMs: number): RefusalReason | undefined {
     if (this.#underWay >= this.#maximum) return this.#memoryLoad.isHigh ? 'memory' : 'concurrency'
     return this.#loop.admits(nowMs) ? undefined : 'loop_delay'
   }
 
-  noteRefusal(reason: RefusalReason): void {
+  countRefusal(reason: RefusalReason): void {
     this.#refused[reason]++
   }
 
@@ -136,7 +136,7 @@ export class Admission {
     this.#loop.turned(nowMs, sleptMs, this.#workedMs())
     if (nowMs - this.#memoryReadAtMs < MEMORY_INTERVAL_MS) return
     this.#memoryReadAtMs = nowMs
-    this.#memoryLoad.look(nowMs)
+    this.#memoryLoad.sample(nowMs)
     const { concurrentRequests } = this.settings()
     this.#maximum = this.#memoryLoad.isHigh ? Math.min(concurrentRequests, REQUESTS_IN_SHORTAGE) : concurrentRequests
   }

@@ -10,7 +10,7 @@ import {
 import { Duplex } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
-import { ConnectionShield, readIntoSharedMemory, readSimpleRequest, type ShieldedDoor } from './fast-reject.js'
+import { FastReject, readIntoSharedMemory, readSimpleRequest, type FastRejectGate } from './fast-reject.js'
 
 describe('connection shield', () => {
   const IDLE_MS = 75_000
@@ -18,7 +18,7 @@ describe('connection shield', () => {
   const REQUEST = 'POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\ncontent-length: 2\r\n\r\n{}'
 
   /** Refuses, or lets in, as the test says. */
-  class Door implements ShieldedDoor {
+  class Door implements FastRejectGate {
     isRefusing = true
     isFull = true
     judged = 0
@@ -33,7 +33,7 @@ describe('connection shield', () => {
       parse()
     }
 
-    lastAnswer(): ServerResponse | undefined {
+    lastResponse(): ServerResponse | undefined {
       return this.answer
     }
   }
@@ -58,7 +58,7 @@ describe('connection shield', () => {
     client.on('error', () => undefined)
     ;[accepted] = await connected
     expect(await ask()).toMatch(/^HTTP\/1.1 200 .*served$/s)
-    ConnectionShield.raise(accepted, door)
+    FastReject.raise(accepted, door)
   })
   afterEach(async () => {
     client.destroy()
@@ -90,8 +90,8 @@ describe('connection shield', () => {
     })
 
     it('is shielded once, however often it is asked for', async () => {
-      ConnectionShield.raise(accepted, door)
-      ConnectionShield.raise(accepted, door)
+      FastReject.raise(accepted, door)
+      FastReject.raise(accepted, door)
       door.isFull = false
       expect([await ask(), door.judged]).toEqual([expect.stringMatching(/served$/), 1])
     })
@@ -100,7 +100,7 @@ describe('connection shield', () => {
       door.isRefusing = false
       await ask()
       door.isRefusing = true
-      ConnectionShield.raise(accepted, door)
+      FastReject.raise(accepted, door)
       expect(await ask()).toBe(REFUSED)
     })
 
@@ -140,7 +140,7 @@ describe('connection shield', () => {
       await ask()
       door.answer = {} as ServerResponse
       door.isRefusing = true
-      ConnectionShield.raise(accepted, door)
+      FastReject.raise(accepted, door)
       // A shield that was raised all the same would give way to an answer that is not over.
       door.answer = undefined
       expect([await ask(), door.judged]).toEqual([expect.stringMatching(/served$/), 0])

@@ -94,7 +94,7 @@ export function readSimpleRequest(bytes: Buffer): SimpleRequest | undefined {
 }
 
 /** Who decides about requests, as a shield sees it. */
-export interface ShieldedDoor {
+export interface FastRejectGate {
   /** While it is false no request is refused, and shields are in the way. */
   readonly isRefusing: boolean
   /** The whole answer of a refused request as it goes over the wire; undefined when it is let in. */
@@ -102,12 +102,12 @@ export interface ShieldedDoor {
   /** Hands bytes to the server's parser; the request they are is let in. */
   letIn(parse: () => void): void
   /** The answer to the last request that the parser read from a connection; undefined once it is over. */
-  lastAnswer(socket: Socket): ServerResponse | undefined
+  lastResponse(socket: Socket): ServerResponse | undefined
 }
 
-const SHIELDED = Symbol('shielded')
+const FAST_REJECTED = Symbol('shielded')
 
-type ShieldedSocket = Socket & { [SHIELDED]?: boolean }
+type FastRejectSocket = Socket & { [FAST_REJECTED]?: boolean }
 
 /**
  * Stands between a kept-alive connection and the server's parser while requests are refused, and answers those that are
@@ -117,27 +117,27 @@ type ShieldedSocket = Socket & { [SHIELDED]?: boolean }
  * Only bytes that are one whole ordinary request are looked at, between two requests of the connection. Whatever else
  * comes goes to the parser, and the shield is gone.
  */
-export class ConnectionShield {
+export class FastReject {
   private isUp = true
   private idleTimeoutMs = 0
   private idleTimer: NodeJS.Timeout | undefined
   private wasUsed = false
 
   private constructor(
-    private readonly socket: ShieldedSocket,
+    private readonly socket: FastRejectSocket,
     private readonly parse: (chunk: Buffer) => void,
-    private readonly door: ShieldedDoor,
+    private readonly gate: FastRejectGate,
   ) {}
 
   /** Shields a connection that is between two requests and is not shielded yet; any other is left as it is. */
-  static raise(socket: ShieldedSocket, door: ShieldedDoor): void {
+  static raise(socket: FastRejectSocket, door: FastRejectGate): void {
     const [parse, ...others] = socket.listeners('data') as ((chunk: Buffer) => void)[]
-    if (parse === undefined || others.length > 0 || socket[SHIELDED] === true) return
-    if (socket.destroyed || door.lastAnswer(socket) !== undefined) return
-    const shield = new ConnectionShield(socket, parse, door)
-    socket[SHIELDED] = true
+    if (parse === undefined || others.length > 0 || socket[FAST_REJECTED] === true) return
+    if (socket.destroyed || door.lastResponse(socket) !== undefined) return
+    const shield = new FastReject(socket, parse, door)
+    socket[FAST_REJECTED] = true
     // Node's parser reads past JavaScript; it lets go of the connection when somebody listens to it (`unconsume`).
-    socket.on('data', shield.look).removeListener('data', parse)
+    socket.on('data', shield.read).removeListener('data', parse)
     socket.once('close', shield.resumeIdleTimeout)
     readIntoSharedMemory(socket, shield.take)
   }
@@ -145,13 +145,13 @@ export class ConnectionShield {
   /** What was read into memory that is not ours to keep. */
   private readonly take = (bytes: Buffer): boolean => {
     if (!this.isUp) return this.socket.push(Buffer.from(bytes))
-    this.look(bytes)
+    this.read(bytes)
     return true
   }
 
-  private readonly look = (bytes: Buffer): void => {
-    const { door, socket } = this
-    const isBetween = socket.writableLength === 0 && door.lastAnswer(socket) === undefined
+  private readonly read = (bytes: Buffer): void => {
+    const { gate: door, socket } = this
+    const isBetween = socket.writableLength === 0 && door.lastResponse(socket) === undefined
     const request = isBetween && door.isRefusing ? readSimpleRequest(bytes) : undefined
     if (request === undefined) {
       this.#lower()
@@ -173,9 +173,9 @@ export class ConnectionShield {
   #lower(): void {
     const { socket } = this
     this.isUp = false
-    socket[SHIELDED] = false
+    socket[FAST_REJECTED] = false
     this.resumeIdleTimeout()
-    socket.on('data', this.parse).removeListener('data', this.look).removeListener('close', this.resumeIdleTimeout)
+    socket.on('data', this.parse).removeListener('data', this.read).removeListener('close', this.resumeIdleTimeout)
   }
 
   /**
@@ -189,7 +189,7 @@ export class ConnectionShield {
     if (timeout === 0) return
     this.idleTimeoutMs = timeout
     this.socket.setTimeout(0)
-    this.idleTimer = setInterval(this.lookAtUse, timeout).unref()
+    this.idleTimer = setInterval(this.watchUse, timeout).unref()
   }
 
   private readonly resumeIdleTimeout = (): void => {
@@ -199,7 +199,7 @@ export class ConnectionShield {
     this.socket.setTimeout(this.idleTimeoutMs)
   }
 
-  private readonly lookAtUse = (): void => {
+  private readonly watchUse = (): void => {
     const { wasUsed } = this
     this.wasUsed = false
     if (wasUsed) return

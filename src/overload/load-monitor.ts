@@ -48,7 +48,7 @@ export class MemoryLoad {
     return this.#share
   }
 
-  look(nowMs: number): void {
+  sample(nowMs: number): void {
     const { memoryHighShare, memoryLowShare } = this.watermarks()
     const limit = this.#isHigh ? memoryLowShare : memoryHighShare
     this.#share = this.#measure()
@@ -109,7 +109,7 @@ export function collectGarbage(): void {
   collector()
 }
 
-export interface LoopWatermarks {
+export interface EventLoopWatermarks {
   readonly loopDelayHighMs: number
   readonly loopDelayLowMs: number
 }
@@ -150,7 +150,7 @@ const SHEDDING_INTERVAL_MS = 1
  * as long as the process worked in it: one that waited for a processor others had does not work faster by refusing. All
  * times are on one clock, in milliseconds.
  */
-export class LoopLoad {
+export class EventLoopLoad {
   #turnStartedAtMs: number
   #admitted = 0
   #refused = 0
@@ -165,7 +165,7 @@ export class LoopLoad {
   #delayMs = 0
 
   constructor(
-    private readonly watermarks: () => LoopWatermarks,
+    private readonly watermarks: () => EventLoopWatermarks,
     nowMs: number,
   ) {
     this.#turnStartedAtMs = nowMs

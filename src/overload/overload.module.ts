@@ -85,10 +85,10 @@ class AdmissionWatch implements OnModuleInit, OnApplicationShutdown {
 
 /** Who is let in; the server shares `Admission`, as it answers before Nest does. */
 @Module({})
-export class AdmissionModule {
+export class OverloadModule {
   static forRoot(admission: Admission): DynamicModule {
     return {
-      module: AdmissionModule,
+      module: OverloadModule,
       providers: [{ provide: Admission, useValue: admission }, AdmissionMetrics, AdmissionWatch],
     }
   }

@@ -1,31 +1,31 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { GatewayError } from '../core/errors.js'
-import { type Call, newRequestId, requestIdOf } from '../core/request-context.js'
-import { type Envelope, envelopeFor, renderError } from '../dialects/error-format.js'
-import { answerWithError, endAnswer } from '../server/error-filter.js'
+import { type RequestContext, newRequestId, requestIdOf } from '../core/request-context.js'
+import { type ErrorFormat, errorFormatFor, renderError } from '../dialects/error-format.js'
+import { sendError, endResponse } from '../server/error-filter.js'
 import type { Admission, RefusalReason } from './admission.js'
-import { ConnectionShield, type ShieldedDoor, type SimpleRequest } from './fast-reject.js'
+import { FastReject, type FastRejectGate, type SimpleRequest } from './fast-reject.js'
 
-interface Terms {
+interface RefusalForm {
   readonly message: string
   readonly retryAfterSeconds: number
 }
 
-const TERMS: Readonly<Record<RefusalReason, Terms>> = {
+const REFUSAL_FORMS: Readonly<Record<RefusalReason, RefusalForm>> = {
   concurrency: { message: 'The gateway has as many requests under way as it serves at once.', retryAfterSeconds: 1 },
   loop_delay: { message: 'The gateway has more requests than it can serve promptly.', retryAfterSeconds: 1 },
   memory: { message: 'The gateway is short of memory.', retryAfterSeconds: 5 },
 }
 
-const errorFor = ({ message, retryAfterSeconds }: Terms): GatewayError =>
+const errorFor = ({ message, retryAfterSeconds }: RefusalForm): GatewayError =>
   new GatewayError('overloaded', message, { retryAfterSeconds })
 
 /** Made once: what an error notes of its place in the code costs more than the whole refusal. */
 const ERRORS: Readonly<Record<RefusalReason, GatewayError>> = {
-  concurrency: errorFor(TERMS.concurrency),
-  loop_delay: errorFor(TERMS.loop_delay),
-  memory: errorFor(TERMS.memory),
+  concurrency: errorFor(REFUSAL_FORMS.concurrency),
+  loop_delay: errorFor(REFUSAL_FORMS.loop_delay),
+  memory: errorFor(REFUSAL_FORMS.memory),
 }
 
 export const refusalError = (reason: RefusalReason): GatewayError => ERRORS[reason]
@@ -43,7 +43,7 @@ interface Template {
 
 /** Whole HTTP answers for refused requests, put together from parts that were rendered before. */
 export class Refusals {
-  private readonly templates = new Map<Envelope, Map<RefusalReason, Template>>()
+  private readonly templates = new Map<ErrorFormat, Map<RefusalReason, Template>>()
   private date = ''
   private dateUntilMs = 0
 
@@ -55,7 +55,7 @@ export class Refusals {
   }
 
   private templateOf(path: string, reason: RefusalReason): Template {
-    const envelope = envelopeFor(path)
+    const envelope = errorFormatFor(path)
     const known = this.templates.get(envelope)
     const template = known?.get(reason)
     if (template !== undefined) return template
@@ -101,13 +101,13 @@ const REFUSING_MS = 1_000
 /** Such a body is here with its head, or about to be; on a connection that goes on nothing is lost by not waiting. */
 const SMALL_BYTES = 65_536
 
-export type Verdict = 'let_in' | RefusalReason
+export type GateDecision = 'let_in' | RefusalReason
 
 /**
  * Where every request comes by before anything is done for it. Refusals are few at first and then cost nothing to look
  * at; when they become many they are made as cheap as they can be, as all they cost is missing to those that are let in.
  */
-export class RequestDoor implements ShieldedDoor {
+export class RequestGate implements FastRejectGate {
   private readonly refusals = new Refusals()
   private secondStartedAtMs = 0
   private loggedInSecond = 0
@@ -119,7 +119,7 @@ export class RequestDoor implements ShieldedDoor {
     private readonly admission: Admission,
     /** Whether refusals may do without what other answers carry, or do for their connection. */
     private readonly mayBeBare: () => boolean,
-    readonly lastAnswer: (socket: Socket) => ServerResponse | undefined,
+    readonly lastResponse: (socket: Socket) => ServerResponse | undefined,
     private readonly nowMs: () => number = () => performance.now(),
   ) {}
 
@@ -128,7 +128,7 @@ export class RequestDoor implements ShieldedDoor {
   }
 
   /** Called once for each request, with its path. Whoever is let in is under way until `end`. */
-  judge(path: string): Verdict {
+  check(path: string): GateDecision {
     const reason = this.isLettingIn ? undefined : this.reasonFor(path)
     this.isLettingIn = false
     if (reason !== undefined) return reason
@@ -153,19 +153,19 @@ export class RequestDoor implements ShieldedDoor {
     response.once('finish', () => {
       // The parser may still have to see the end of the request that was just answered.
       setImmediate(() => {
-        ConnectionShield.raise(socket, this)
+        FastReject.raise(socket, this)
       })
     })
     const { status, headers, body } = renderError(refusalError(reason), path, requestIdOf(request))
     response.writeHead(status, { ...headers, 'content-length': String(Buffer.byteLength(body)) })
     if (response.shouldKeepAlive && isSmall(request)) response.end(body)
-    else endAnswer(body, request, response)
+    else endResponse(body, request, response)
     return true
   }
 
   /** Refuses a call like any other that fails. */
-  refuse(reason: RefusalReason, call: Call, request: IncomingMessage, response: ServerResponse): void {
-    answerWithError(refusalError(reason), call, request, response)
+  refuse(reason: RefusalReason, call: RequestContext, request: IncomingMessage, response: ServerResponse): void {
+    sendError(refusalError(reason), call, request, response)
   }
 
   refusalText({ path, requestId }: SimpleRequest): string | undefined {
@@ -183,9 +183,9 @@ export class RequestDoor implements ShieldedDoor {
   private reasonFor(path: string): RefusalReason | undefined {
     if (this.isLetInAnyway(path)) return undefined
     const nowMs = this.nowMs()
-    const reason = this.admission.judge(nowMs)
+    const reason = this.admission.check(nowMs)
     if (reason === undefined) return undefined
-    this.admission.noteRefusal(reason)
+    this.admission.countRefusal(reason)
     this.lastRefusalAtMs = nowMs
     return reason
   }

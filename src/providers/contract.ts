@@ -1,15 +1,15 @@
 import type { WebSocket } from 'ws'
 import type { ModelClass } from '../config/channel-schema.js'
-import type { UpstreamAnswer } from '../core/byte-stream.js'
+import type { ProviderResponse } from '../core/byte-stream.js'
 import type { JsonBody } from '../core/json-body.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import type { MultipartField, SpooledFile, UploadedFile } from '../core/spooled-file.js'
 import type { RealtimeDialect } from '../dialects/realtime/dialect.js'
 import type { UpstreamTarget } from '../upstream/upstream-client.js'
 
 /** One attempt of a call on one channel; everything a provider may know, passed as an argument. */
 export interface CallContext {
-  readonly call: Call
+  readonly call: RequestContext
   readonly channelId: string
   readonly target: UpstreamTarget
   /** The channel's secret, or the caller's own bearer. */
@@ -37,7 +37,7 @@ export interface ChatFields {
 }
 
 export interface ChatProvider {
-  complete(body: JsonBody<ChatFields>, context: CallContext): Promise<UpstreamAnswer>
+  complete(body: JsonBody<ChatFields>, context: CallContext): Promise<ProviderResponse>
 }
 
 /** Specification: Image task, status values; beyond the two seen there, those of the proxy family. */
@@ -90,8 +90,8 @@ export interface MessagesCall {
 }
 
 export interface MessagesProvider {
-  create(messages: MessagesCall, context: CallContext): Promise<UpstreamAnswer>
-  countTokens(messages: MessagesCall, context: CallContext): Promise<UpstreamAnswer>
+  create(messages: MessagesCall, context: CallContext): Promise<ProviderResponse>
+  countTokens(messages: MessagesCall, context: CallContext): Promise<ProviderResponse>
 }
 
 /** What is to be read: a page at a URL that was checked already, or a file that lies here. */
@@ -113,7 +113,7 @@ export interface ReadRequest {
   /** The caller does not want what was read before. */
   readonly isFresh: boolean
   /** The longest answer of an upstream that is taken, in bytes. */
-  readonly answerBytes: number
+  readonly responseBytes: number
 }
 
 /** Specification: Document parse result, metadata without `cached`; '' where nobody knows. */
@@ -182,7 +182,7 @@ export interface SpeechCall {
 
 /** Turns text into audio: raw bytes in the format asked for, or the one event form of every provider. */
 export interface SpeechProvider {
-  speak(speech: SpeechCall, context: CallContext): Promise<UpstreamAnswer>
+  speak(speech: SpeechCall, context: CallContext): Promise<ProviderResponse>
 }
 
 /** An audio file that was looked at, with the caller's fields in the order and spelling they came in. */
@@ -200,12 +200,12 @@ export interface TranscriptionCall {
 }
 
 export interface TranscriptionProvider {
-  transcribe(transcription: TranscriptionCall, context: CallContext): Promise<UpstreamAnswer>
+  transcribe(transcription: TranscriptionCall, context: CallContext): Promise<ProviderResponse>
 }
 
 /** Audio in any language to English text. */
 export interface TranslationProvider {
-  translate(translation: TranscriptionCall, context: CallContext): Promise<UpstreamAnswer>
+  translate(translation: TranscriptionCall, context: CallContext): Promise<ProviderResponse>
 }
 
 /** The two kinds of video tasks (specification: Video task), named as their paths are. */

@@ -29,7 +29,7 @@ interface Message {
  * Keeps the messages of a client in order while one of them is waited for. The client is not read meanwhile, so that no
  * more is kept here than its connection had read already.
  */
-export class MessageOrder {
+export class MessageQueue {
   private readonly waiting: Message[] = []
   private isWaiting = false
 

@@ -13,12 +13,12 @@ import type { Request } from 'express'
 import { KeyTable } from '../auth/key-table.js'
 import { plainKey, readKey } from '../auth/key.guard.js'
 import { GatewayError } from '../core/errors.js'
-import { type Call, callOf } from '../core/request-context.js'
+import { type RequestContext, contextOf } from '../core/request-context.js'
 import { ApiUpgradeErrors } from '../dialects/error-docs.js'
-import { LimitGate } from '../limits/rate-limiter.js'
+import { RateLimiter } from '../limits/rate-limiter.js'
 import type { RealtimeOpening } from '../providers/contract.js'
-import { CurrentCall } from '../server/json-request.js'
-import type { UpgradeAnswer } from '../server/upgrade.js'
+import { CurrentRequest } from '../server/json-request.js'
+import type { UpgradeResponse } from '../server/upgrade.js'
 import { offeredSubprotocols, OriginGuard, UpgradeGuard } from '../server/ws-adapter.js'
 import { InputAudioAppendDto, ResponseCreateDto, SessionUpdateDto } from './realtime.dto.js'
 import { RealtimeService } from './realtime.service.js'
@@ -31,12 +31,12 @@ const KEY_PREFIX = 'openai-insecure-api-key.'
 class RealtimeKeyGuard implements CanActivate {
   constructor(
     private readonly keys: KeyTable,
-    private readonly limits: LimitGate,
+    private readonly limits: RateLimiter,
   ) {}
 
   canActivate(context: ExecutionContext): true | Promise<true> {
     const request = context.switchToHttp().getRequest<IncomingMessage>()
-    const call = callOf(request)
+    const call = contextOf(request)
     call.caller = this.keys.identify(keyOf(request))
     return this.limits.begin(call, true)
   }
@@ -98,7 +98,7 @@ export class RealtimeController {
   @ApiHeader({ name: 'Sec-WebSocket-Protocol', schema: { type: 'string' }, example: 'realtime' })
   @ApiResponse({ status: 101, description: 'The upstream has answered, and the socket speaks events from here on' })
   @ApiUpgradeErrors()
-  open(@Opening() opening: RealtimeOpening, @CurrentCall() call: Call): Promise<UpgradeAnswer> {
+  open(@Opening() opening: RealtimeOpening, @CurrentRequest() call: RequestContext): Promise<UpgradeResponse> {
     return this.realtime.open(opening, call)
   }
 }

@@ -9,7 +9,7 @@ import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { offeredSubprotocols, type SocketGatewayOptions } from '../server/ws-adapter.js'
 import type { OpenedSession } from './realtime.service.js'
-import { type RealtimeTerms, RealtimeTraffic } from './session-context.js'
+import { type SessionContext, SessionTraffic } from './session-context.js'
 import { RealtimeSession } from './session.js'
 
 /** Holds the sessions (specification: Realtime voice); who gets here was let in by `RealtimeController`. */
@@ -18,15 +18,15 @@ export class RealtimeGateway implements OnGatewayConnection<WebSocket> {
   constructor(
     private readonly store: ConfigStore,
     private readonly recorder: UsageRecorder,
-    private readonly traffic: RealtimeTraffic,
+    private readonly traffic: SessionTraffic,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {}
 
   /** `finish` writes the call's log line. */
   handleConnection(client: WebSocket, request: IncomingMessage, opened: OpenedSession, finish: () => void): void {
     client.pause()
-    const { seat, upstream } = opened
-    const session = new RealtimeSession(client, upstream, this.termsFor(request, opened))
+    const { slot: seat, upstream } = opened
+    const session = new RealtimeSession(client, upstream, this.contextFor(request, opened))
     void session.ended.then(() => {
       seat.leave()
       finish()
@@ -36,7 +36,7 @@ export class RealtimeGateway implements OnGatewayConnection<WebSocket> {
     seat.occupy(session)
   }
 
-  private termsFor(request: IncomingMessage, opened: OpenedSession): RealtimeTerms {
+  private contextFor(request: IncomingMessage, opened: OpenedSession): SessionContext {
     const { call, channelId, credentials, model } = opened
     const { limits, timeouts } = this.store.current
     return {

@@ -3,13 +3,13 @@ import { AuthModule } from '../auth/auth.module.js'
 import { ProvidersModule } from '../routing/providers.module.js'
 import { RealtimeController } from './realtime.controller.js'
 import { RealtimeGateway } from './realtime.gateway.js'
-import { RealtimeMetrics, RealtimeSeats, RealtimeService } from './realtime.service.js'
-import { RealtimeTraffic } from './session-context.js'
+import { RealtimeMetrics, SessionSlots, RealtimeService } from './realtime.service.js'
+import { SessionTraffic } from './session-context.js'
 
 /** Realtime voice over WebSocket (specification: GET /v1/realtime). */
 @Module({
   imports: [AuthModule, ProvidersModule],
   controllers: [RealtimeController],
-  providers: [RealtimeService, RealtimeSeats, RealtimeTraffic, RealtimeMetrics, RealtimeGateway],
+  providers: [RealtimeService, SessionSlots, SessionTraffic, RealtimeMetrics, RealtimeGateway],
 })
 export class RealtimeModule {}

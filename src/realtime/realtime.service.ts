@@ -1,20 +1,20 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
-import { keyOver, type KeyStanding } from '../core/caller.js'
+import { keyRevoked, type KeyRevocation } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import { byLabel, Metrics, registerCounter, registerGauge, single } from '../observability/metrics.js'
 import { Readiness } from '../observability/readiness.js'
 import type { RealtimeOpening, RealtimeUpstream } from '../providers/contract.js'
 import { ProviderRouter } from '../routing/router.js'
-import { UpgradeAnswer } from '../server/upgrade.js'
-import { RealtimeTraffic } from './session-context.js'
+import { UpgradeResponse } from '../server/upgrade.js'
+import { SessionTraffic } from './session-context.js'
 
 /** When a refused client may look again; by then some session has ended or another replica has taken over. */
 const RETRY_AFTER_SECONDS = 5
 
 /** What can happen to a session from outside. */
-export interface Seated {
+export interface SlotHolder {
   /** The process is to end: it ends with the answer that is under way, at once where there is none. */
   finish(): void
   /** The process ends. */
@@ -24,22 +24,22 @@ export interface Seated {
 }
 
 /** A place among the sessions that may be open at once, taken before the upstream is dialled. */
-class Seat {
-  /** Resolves when the seat is free again. */
+class SessionSlot {
+  /** Resolves when the slot is free again. */
   readonly left: Promise<void>
-  private session: Seated | undefined
-  private announceLeft: () => void = () => undefined
+  private session: SlotHolder | undefined
+  private release: () => void = () => undefined
   private readonly forgetKey: (() => void) | undefined
 
   constructor(
-    private readonly seats: Set<Seat>,
+    private readonly slots: Set<SessionSlot>,
     private readonly readiness: Readiness,
-    private readonly standing: KeyStanding | undefined,
+    private readonly revocation: KeyRevocation | undefined,
   ) {
-    seats.add(this)
-    this.forgetKey = standing?.onOver(() => this.session?.revoke())
+    slots.add(this)
+    this.forgetKey = revocation?.onOver(() => this.session?.revoke())
     this.left = new Promise((resolve) => {
-      this.announceLeft = resolve
+      this.release = resolve
     })
   }
 
@@ -49,13 +49,13 @@ class Seat {
    */
   assertOpen(): void {
     assertNotDraining(this.readiness)
-    if (this.standing?.isOver === true) throw keyOver()
+    if (this.revocation?.isOver === true) throw keyRevoked()
   }
 
-  occupy(session: Seated): void {
+  occupy(session: SlotHolder): void {
     this.session = session
     if (this.readiness.isDraining) session.finish()
-    if (this.standing?.isOver === true) session.revoke()
+    if (this.revocation?.isOver === true) session.revoke()
   }
 
   finish(): void {
@@ -67,9 +67,9 @@ class Seat {
   }
 
   leave(): void {
-    this.seats.delete(this)
+    this.slots.delete(this)
     this.forgetKey?.()
-    this.announceLeft()
+    this.release()
   }
 }
 
@@ -78,8 +78,8 @@ class Seat {
  * that answer, at the latest when the grace time is over.
  */
 @Injectable()
-export class RealtimeSeats implements BeforeApplicationShutdown {
-  private readonly seats = new Set<Seat>()
+export class SessionSlots implements BeforeApplicationShutdown {
+  private readonly slots = new Set<SessionSlot>()
 
   constructor(
     private readonly store: ConfigStore,
@@ -92,29 +92,29 @@ export class RealtimeSeats implements BeforeApplicationShutdown {
   /** A session has still to account for itself when its client is gone already. */
   async beforeApplicationShutdown(): Promise<void> {
     this.drain()
-    await Promise.all([...this.seats].map((seat) => seat.left))
+    await Promise.all([...this.slots].map((slot) => slot.left))
   }
 
   /** Sessions open or being dialled. */
   get taken(): number {
-    return this.seats.size
+    return this.slots.size
   }
 
-  /** For the holder of a key. Throws `overloaded` when all seats are taken, or when the gateway drains. */
-  take(standing?: KeyStanding): Seat {
-    if (this.seats.size >= this.store.current.limits.realtimeSessions) {
+  /** For the holder of a key. Throws `overloaded` when all slots are taken, or when the gateway drains. */
+  take(standing?: KeyRevocation): SessionSlot {
+    if (this.slots.size >= this.store.current.limits.realtimeSessions) {
       throw overloaded('All realtime sessions of this gateway are in use. Please try again later.')
     }
     assertNotDraining(this.readiness)
-    return new Seat(this.seats, this.readiness, standing)
+    return new SessionSlot(this.slots, this.readiness, standing)
   }
 
   private readonly finish = (): void => {
-    for (const seat of [...this.seats]) seat.finish()
+    for (const slot of [...this.slots]) slot.finish()
   }
 
   private readonly drain = (): void => {
-    for (const seat of [...this.seats]) seat.drain()
+    for (const slot of [...this.slots]) slot.drain()
   }
 }
 
@@ -128,9 +128,9 @@ const overloaded = (message: string): GatewayError =>
 /** Tells of open sessions and what passes through them while they are open: their calls end hours later. */
 @Injectable()
 export class RealtimeMetrics {
-  constructor(seats: RealtimeSeats, traffic: RealtimeTraffic, metrics: Metrics) {
+  constructor(slots: SessionSlots, traffic: SessionTraffic, metrics: Metrics) {
     const sessions = { name: 'gateway_realtime_sessions', help: 'Sessions open or being dialled.', labelNames: [] }
-    registerGauge(metrics, sessions, () => single(seats.taken))
+    registerGauge(metrics, sessions, () => single(slots.taken))
     const labelNames = ['from']
     const events = { name: 'gateway_realtime_events_total', help: 'Messages on realtime sockets.', labelNames }
     registerCounter(metrics, events, () =>
@@ -145,13 +145,13 @@ export class RealtimeMetrics {
 
 /** An upstream that has said yes; what is left to do is to tell the client. */
 export interface OpenedSession {
-  readonly call: Call
+  readonly call: RequestContext
   readonly model: string
   readonly channelId: string
   /** The channel's secret, or the caller's own bearer. */
   readonly credentials: string
   readonly upstream: RealtimeUpstream
-  readonly seat: Seat
+  readonly slot: SessionSlot
 }
 
 /** Opens sessions: everything that can be refused is refused before the client's socket leaves HTTP. */
@@ -159,39 +159,39 @@ export interface OpenedSession {
 export class RealtimeService {
   constructor(
     private readonly router: ProviderRouter,
-    private readonly seats: RealtimeSeats,
+    private readonly slots: SessionSlots,
   ) {}
 
-  async open(opening: RealtimeOpening, call: Call): Promise<UpgradeAnswer> {
+  async open(opening: RealtimeOpening, call: RequestContext): Promise<UpgradeResponse> {
     const { model } = opening
     call.log.model = model
     const route = this.router.realtime(model, call.caller)
-    const seat = this.seats.take(call.caller.standing)
+    const slot = this.slots.take(call.caller.revocation)
     try {
       // A dial costs nothing and opens nothing that lasts.
       const opened = await route.attempt(call, { repeatableOnceSent: true }, async (provider, context) => {
         const upstream = await provider.open(opening, context)
-        return { call, model, channelId: context.channelId, credentials: context.credentials, upstream, seat }
+        return { call, model, channelId: context.channelId, credentials: context.credentials, upstream, slot }
       })
       return answerTo(opened)
     } catch (error) {
-      seat.leave()
+      slot.leave()
       throw error
     }
   }
 }
 
-function answerTo(opened: OpenedSession): UpgradeAnswer {
-  const { seat, upstream } = opened
+function answerTo(opened: OpenedSession): UpgradeResponse {
+  const { slot, upstream } = opened
   const abandon = (): void => {
     upstream.socket.terminate()
-    seat.leave()
+    slot.leave()
   }
   try {
-    seat.assertOpen()
+    slot.assertOpen()
   } catch (error) {
     abandon()
     throw error
   }
-  return new UpgradeAnswer(opened, abandon)
+  return new UpgradeResponse(opened, abandon)
 }

@@ -1,5 +1,5 @@
 import { FrameScan } from '../core/json-spans.js'
-import type { ExpectedUse } from '../core/quota.js'
+import type { EstimatedUse } from '../core/quota.js'
 import type { Units } from '../core/request-context.js'
 import { countedUnits } from '../core/usage-record.js'
 import { isRecord } from '../core/validation-rules.js'
@@ -47,7 +47,7 @@ export interface TextAndAudio {
  * What the next answer will read that none before it has read: texts, and audio from the moment the upstream takes it
  * for a part of the conversation. What earlier turns have left there is not counted again.
  */
-export class AnswerInput {
+export class ResponseInput {
   /** Of instructions and tools: every answer reads them. */
   private fixedBytes = 0
   private textBytes = 0
@@ -57,11 +57,11 @@ export class AnswerInput {
   private appendedBytes = 0
   private speechStartMs: number | undefined
   private speechSeconds: number | undefined
-  private isCommitAsked = false
+  private isCommitRequested = false
 
   /** Seconds of audio that the next answer hears, also where the upstream has still to say that it has them. */
   get heardNextSeconds(): number {
-    return this.heardSeconds + (this.isCommitAsked ? this.appendedBytes / this.inputBytesPerSecond : 0)
+    return this.heardSeconds + (this.isCommitRequested ? this.appendedBytes / this.inputBytesPerSecond : 0)
   }
 
   /** A message of that many bytes with audio has gone upstream. */
@@ -95,7 +95,7 @@ export class AnswerInput {
 
   /** The client has told the upstream that its turn is over. */
   askCommit(): void {
-    this.isCommitAsked = true
+    this.isCommitRequested = true
   }
 
   /** Where the upstream finds speech by itself, the silence around it is no part of the conversation. */
@@ -106,7 +106,7 @@ export class AnswerInput {
 
   clear(): void {
     this.appendedBytes = 0
-    this.isCommitAsked = false
+    this.isCommitRequested = false
     this.speechStartMs = this.speechSeconds = undefined
   }
 
@@ -153,7 +153,7 @@ const NO_WISH: Wish = {}
  * What the next answer of a session will use, as far as it can be told before it begins: the conversation as the last
  * answer has counted it, what was sent since, and as much as it may say. Events are looked through, not parsed.
  */
-export class ExpectedAnswer {
+export class ExpectedResponse {
   private conversationTokens = 0
   private sent = NO_MATERIAL
   private mostTokens = Infinity
@@ -190,7 +190,7 @@ export class ExpectedAnswer {
   }
 
   /** `heardSeconds`: sound that none has answered yet. `create`: the event that asks for it, where a client does. */
-  expected(heardSeconds: number, create?: Buffer): ExpectedUse {
+  expected(heardSeconds: number, create?: Buffer): EstimatedUse {
     const wish = create === undefined ? NO_WISH : wishOf(create)
     const { mostTokens = this.mostTokens, isSpoken = this.isSpoken } = wish
     const read = create === undefined ? this.sent : sumOf(this.sent, materialOf(create))
@@ -201,7 +201,7 @@ export class ExpectedAnswer {
     const readTokens = textBytes / BYTES_PER_TOKEN + pictures * TOKENS_PER_MEDIUM + heard * HEARD_TOKENS_PER_SECOND
     return {
       tokens: this.conversationTokens + Math.ceil(readTokens) + (isBounded ? mostTokens : 0),
-      unboundedAnswers: isBounded ? 0 : 1,
+      unboundedResponses: isBounded ? 0 : 1,
       audioSeconds: Math.max(LEAST_SECONDS, Math.ceil((heard + spoken) * 10) / 10),
     }
   }

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { startSessions, type TestSession, type TestSessions } from '../../test/support/realtime-session.js'
 import { FrameScan } from '../core/json-spans.js'
-import { ExpectedAnswer } from './response-estimate.js'
-import { AnswerMeter } from './response-meter.js'
+import { ExpectedResponse } from './response-estimate.js'
+import { ResponseUsageEstimator } from './response-meter.js'
 import { sumOfUnits } from './session-usage.js'
 
 interface Event {
@@ -10,7 +10,7 @@ interface Event {
   readonly [name: string]: unknown
 }
 
-function see(meter: AnswerMeter, ...events: readonly (Event | string)[]): void {
+function see(meter: ResponseUsageEstimator, ...events: readonly (Event | string)[]): void {
   for (const event of events) {
     const frame = Buffer.from(typeof event === 'string' ? event : JSON.stringify(event))
     const scan = FrameScan.of(frame)
@@ -19,7 +19,7 @@ function see(meter: AnswerMeter, ...events: readonly (Event | string)[]): void {
   }
 }
 
-const append = (meter: AnswerMeter, bytes: number): void => {
+const append = (meter: ResponseUsageEstimator, bytes: number): void => {
   meter.append(Buffer.byteLength(JSON.stringify({ type: 'input_audio_buffer.append', audio: base64(bytes) })))
 }
 
@@ -39,7 +39,7 @@ const estimated = (input: readonly [number, number], output: readonly [number, n
 
 describe('What an answer under way has spoken', () => {
   it.each(['response.audio.delta', 'response.output_audio.delta'])('is the length of each %s', (type) => {
-    const meter = new AnswerMeter()
+    const meter = new ResponseUsageEstimator()
     see(meter, CREATED, sound(48_000, type), sound(24_001, type))
     expect(meter.estimate()).toMatchObject(estimated([0, 0], [0, 31]))
   })
@@ -52,7 +52,7 @@ describe('What an answer under way has spoken', () => {
     ['the session in beta', { type: 'session.created', session: { output_audio_format: 'g711_alaw' } }],
     ['itself', { type: 'response.created', response: { audio: { output: { format: { type: 'audio/pcma' } } } } }],
   ])('is measured in the format of %s', (_whose, event) => {
-    const meter = new AnswerMeter()
+    const meter = new ResponseUsageEstimator()
     see(meter, event)
     if (event.type !== 'response.created') see(meter, CREATED)
     see(meter, sound(8000))
@@ -67,13 +67,13 @@ describe('What an answer under way has spoken', () => {
     'response.function_call_arguments.delta',
     'response.mcp_call_arguments.delta',
   ])('is a token for each %s', (type) => {
-    const meter = new AnswerMeter()
+    const meter = new ResponseUsageEstimator()
     see(meter, CREATED, { type, delta: 'Hel' }, { type, delta: 'lo' })
     expect(meter.estimate()).toMatchObject({ total_tokens: 2, output_tokens: 2, ...estimated([0, 0], [2, 0]) })
   })
 
   it('is nothing where a delta holds none, or no JSON', () => {
-    const meter = new AnswerMeter()
+    const meter = new ResponseUsageEstimator()
     const type = 'response.output_audio.delta'
     see(
       meter,
@@ -86,7 +86,7 @@ describe('What an answer under way has spoken', () => {
   })
 
   it('is nothing while no answer is under way', () => {
-    const meter = new AnswerMeter()
+    const meter = new ResponseUsageEstimator()
     see(meter, { type: 'session.created', session: {} }, userItem({ text: 'Hello' }), COMMITTED)
     expect(meter.estimate()).toBeUndefined()
     see(meter, CREATED, sound(4800))
@@ -97,7 +97,7 @@ describe('What an answer under way has spoken', () => {
 
 describe('What an answer under way has read', () => {
   it('is the audio that the upstream has found speech in', () => {
-    const meter = new AnswerMeter()
+    const meter = new ResponseUsageEstimator()
     append(meter, 480_000)
     see(
       meter,
@@ -113,7 +113,7 @@ describe('What an answer under way has read', () => {
     ['PCM', 'pcm16', 48_000],
     ['G.711', 'g711_ulaw', 8000],
   ])('is all audio of a client that commits by itself, in %s', (_what, format, bytesPerSecond) => {
-    const meter = new AnswerMeter()
+    const meter = new ResponseUsageEstimator()
     see(meter, { type: 'session.updated', session: { input_audio_format: format } })
     append(meter, bytesPerSecond)
     append(meter, bytesPerSecond)
@@ -122,7 +122,7 @@ describe('What an answer under way has read', () => {
   })
 
   it('is not the audio that was cleared, that is not committed, or that an earlier answer has read', () => {
-    const meter = new AnswerMeter()
+    const meter = new ResponseUsageEstimator()
     append(meter, 48_000)
     see(meter, COMMITTED, CREATED)
     meter.end({})
@@ -136,7 +136,7 @@ describe('What an answer under way has read', () => {
   })
 
   it('is every four bytes of text that is not its own, and of its instructions and tools each time', () => {
-    const meter = new AnswerMeter()
+    const meter = new ResponseUsageEstimator()
     see(meter, { type: 'session.updated', session: { instructions: 'Be brief', tools: [{ name: '12345678901' }] } })
     see(meter, userItem({ type: 'input_text', text: '1234' }, { type: 'input_audio', transcript: null }))
     see(meter, { type: 'conversation.item.created', item: { type: 'function_call_output', output: '12345678' } })
@@ -149,7 +149,7 @@ describe('What an answer under way has read', () => {
   })
 
   it('is nothing of events that are laid out in another way', () => {
-    const meter = new AnswerMeter()
+    const meter = new ResponseUsageEstimator()
     see(meter, { type: 'session.updated', session: 3 }, { type: 'conversation.item.added', item: [] })
     see(meter, { type: 'input_audio_buffer.speech_started', audio_start_ms: 'now' })
     see(meter, { type: 'input_audio_buffer.speech_stopped', audio_end_ms: 5 }, COMMITTED, CREATED)
@@ -159,7 +159,7 @@ describe('What an answer under way has read', () => {
 
 describe('What the next answer is expected to hear', () => {
   it('is the sound that the client has committed, though the upstream has not said so yet', () => {
-    const meter = new AnswerMeter()
+    const meter = new ResponseUsageEstimator()
     append(meter, 96_000)
     expect(meter.expected()).toMatchObject({ tokens: 0, audioSeconds: 10 })
     const commit = Buffer.from('{"type":"input_audio_buffer.commit"}')
@@ -174,7 +174,7 @@ describe('What the next answer is expected to hear', () => {
   })
 
   it('is not read by an answer that the client wants out of band', () => {
-    const meter = new AnswerMeter()
+    const meter = new ResponseUsageEstimator()
     const item = Buffer.from(JSON.stringify({ type: 'conversation.item.create', item: { text: 'a'.repeat(4000) } }))
     const create = Buffer.from('{"type":"response.create","response":{"conversation":"none"}}')
     see(meter, { type: 'session.updated', session: { max_output_tokens: 50 } })
@@ -192,14 +192,14 @@ describe('What the next answer is expected to hear', () => {
   })
 
   it('is read by whatever answer begins on an upstream that names no conversation', () => {
-    const meter = new AnswerMeter()
+    const meter = new ResponseUsageEstimator()
     append(meter, 48_000)
     see(meter, COMMITTED, { type: 'response.created', response: { id: 'resp_1', conversation_id: null } })
     expect(meter.expected()).toMatchObject({ tokens: 0, audioSeconds: 10 })
   })
 
   it('is read again by the one after it, as its own figures say', () => {
-    const meter = new AnswerMeter()
+    const meter = new ResponseUsageEstimator()
     see(meter, { type: 'session.updated', session: { max_output_tokens: 50 } }, CREATED)
     meter.end({ input_tokens: 70, output_tokens: 30 })
     expect(meter.expected()).toMatchObject({ tokens: 150, unboundedAnswers: 0 })
@@ -404,7 +404,7 @@ const item = (...content: readonly object[]): Buffer =>
 
 describe('An answer is expected to read', () => {
   it('four bytes to a token of whatever was sent since the last one began, and of the event that asks for it', () => {
-    const expected = new ExpectedAnswer()
+    const expected = new ExpectedResponse()
     const [first, second] = [item({ type: 'input_text', text: 'x'.repeat(4000) }), create()]
     expected.send(first)
     expect(expected.expected(0, second)).toMatchObject({
@@ -417,7 +417,7 @@ describe('An answer is expected to read', () => {
   })
 
   it('as much as the last one has read and said', () => {
-    const expected = new ExpectedAnswer()
+    const expected = new ExpectedResponse()
     expected.end({ total_tokens: 130, input_tokens: 100, output_tokens: 30 })
     expect(expected.expected(0)).toMatchObject({ tokens: 130 })
     expected.end({ total_tokens: 240, input_tokens: 200, output_tokens: 40 })
@@ -425,14 +425,14 @@ describe('An answer is expected to read', () => {
   })
 
   it('no less after an answer that read nothing', () => {
-    const expected = new ExpectedAnswer()
+    const expected = new ExpectedResponse()
     expected.end({ total_tokens: 130, input_tokens: 100, output_tokens: 30 })
     expected.end({ total_tokens: 0, input_tokens: 0, output_tokens: 0 })
     expect(expected.expected(0)).toMatchObject({ tokens: 130 })
   })
 
   it('no less after an answer out of band, which is no part of the conversation', () => {
-    const expected = new ExpectedAnswer()
+    const expected = new ExpectedResponse()
     expected.end({ total_tokens: 130, input_tokens: 100, output_tokens: 30 })
     expected.end({ total_tokens: 12, input_tokens: 10, output_tokens: 2 }, true)
     expect(expected.expected(0)).toMatchObject({ tokens: 130 })
@@ -441,14 +441,14 @@ describe('An answer is expected to read', () => {
   })
 
   it('as much as the longest of an upstream that names no conversation of any answer', () => {
-    const expected = new ExpectedAnswer()
+    const expected = new ExpectedResponse()
     expected.end({ total_tokens: 130, input_tokens: 100, output_tokens: 30 }, true)
     expected.end({ total_tokens: 240, input_tokens: 200, output_tokens: 40 }, true)
     expect(expected.expected(0)).toMatchObject({ tokens: 240 })
   })
 
   it('ten tokens for each second that it hears, and those seconds', () => {
-    const expected = new ExpectedAnswer()
+    const expected = new ExpectedResponse()
     expect(expected.expected(2.54)).toMatchObject({ tokens: 26, audioSeconds: 12.6 })
   })
 
@@ -456,7 +456,7 @@ describe('An answer is expected to read', () => {
     ['PCM', {}, 48_000],
     ['G.711', { input_audio_format: 'g711_ulaw' }, 8000],
   ])('sound in an item by its length, in %s, and not as text', (_what, session, bytesPerSecond) => {
-    const expected = new ExpectedAnswer()
+    const expected = new ExpectedResponse()
     expected.configure(session)
     const audio = Buffer.alloc(3 * bytesPerSecond).toString('base64')
     const event = item({ type: 'input_audio', audio })
@@ -468,7 +468,7 @@ describe('An answer is expected to read', () => {
   })
 
   it('a thousand tokens for a picture; a short one, and text that only looks like one, by their bytes', () => {
-    const expected = new ExpectedAnswer()
+    const expected = new ExpectedResponse()
     const long = `data:image/png;base64,${'A'.repeat(5000)}`
     const event = item({ type: 'input_image', image_url: long })
     expected.send(event)
@@ -492,7 +492,7 @@ describe('An answer is expected to say', () => {
     ['in GA', { max_output_tokens: 100 }],
     ['in beta', { max_response_output_tokens: 100 }],
   ])('as much as the session allows %s, and five seconds of that', (_where, session) => {
-    const expected = new ExpectedAnswer()
+    const expected = new ExpectedResponse()
     expected.configure(session)
     expect(expected.expected(0)).toEqual({ tokens: 100, unboundedAnswers: 0, audioSeconds: 5 })
     expected.configure({ max_output_tokens: 'inf' })
@@ -500,7 +500,7 @@ describe('An answer is expected to say', () => {
   })
 
   it('as much as it is asked for, whatever the session says', () => {
-    const expected = new ExpectedAnswer()
+    const expected = new ExpectedResponse()
     expected.configure({ max_output_tokens: 100, output_modalities: ['audio'] })
     const few = create({ max_output_tokens: 40 })
     expect(expected.expected(0, few)).toEqual({ tokens: tokensOf(few) + 40, unboundedAnswers: 0, audioSeconds: 2 })
@@ -511,7 +511,7 @@ describe('An answer is expected to say', () => {
   })
 
   it('next to no audio where it is in text: what is used up must show all the same', () => {
-    const expected = new ExpectedAnswer()
+    const expected = new ExpectedResponse()
     expect(expected.expected(0, create({ modalities: ['text'] }))).toMatchObject({ audioSeconds: 0.1 })
     expected.configure({ output_modalities: ['text'] })
     expect(expected.expected(0)).toMatchObject({ audioSeconds: 0.1 })
@@ -521,7 +521,7 @@ describe('An answer is expected to say', () => {
   })
 
   it('no less because of fields of other types', () => {
-    const expected = new ExpectedAnswer()
+    const expected = new ExpectedResponse()
     expected.configure({ max_output_tokens: 'many', modalities: 'audio' })
     for (const response of [3, null, [], { max_output_tokens: {} }, { max_output_tokens: -5 }])
       expect(expected.expected(0, create(response as object))).toMatchObject({ unboundedAnswers: 1, audioSeconds: 10 })

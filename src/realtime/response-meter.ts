@@ -1,14 +1,14 @@
 import type { FrameScan } from '../core/json-spans.js'
-import type { ExpectedUse } from '../core/quota.js'
+import type { EstimatedUse } from '../core/quota.js'
 import type { Units } from '../core/request-context.js'
 import { countedUnits } from '../core/usage-record.js'
 import { isRecord } from '../core/validation-rules.js'
 import { decodedLength } from '../dialects/realtime/client-events.js'
 import { asksOutOfBand } from '../dialects/realtime/response.js'
 import {
-  AnswerInput,
+  ResponseInput,
   bytesPerSecond,
-  ExpectedAnswer,
+  ExpectedResponse,
   PCM_BYTES_PER_SECOND,
   SPOKEN_TOKENS_PER_SECOND,
   type TextAndAudio,
@@ -46,21 +46,21 @@ const NONE: TextAndAudio = { text: 0, audio: 0 }
  * Counts what the answers under way have taken, for those whose `response.done` never comes. Sound comes many times a
  * second: of a delta the length of one member is added up, and nothing is parsed. Never throws.
  */
-export class AnswerMeter {
-  private readonly input = new AnswerInput()
-  private readonly next = new ExpectedAnswer()
+export class ResponseUsageEstimator {
+  private readonly input = new ResponseInput()
+  private readonly next = new ExpectedResponse()
   /** Those out of band may run beside another one. */
-  private answers = 0
+  private responses = 0
   /** Asked for, and not begun yet. */
-  private outOfBandAsked = 0
+  private outOfBandRequested = 0
   private read = NONE
   private pieces = 0
   private audioTokens = 0
   private spokenBytesPerSecond = PCM_BYTES_PER_SECOND
 
   /** Whether one has begun whose end has not come. */
-  get isAnswering(): boolean {
-    return this.answers > 0
+  get isResponding(): boolean {
+    return this.responses > 0
   }
 
   /** A message of that many bytes with audio has gone upstream. */
@@ -71,12 +71,12 @@ export class AnswerMeter {
   /** Another event of the client has gone upstream. */
   send(type: string, frame: Buffer): void {
     if (type === 'input_audio_buffer.commit') this.input.askCommit()
-    if (type === 'response.create' && asksOutOfBand(frame)) this.outOfBandAsked++
+    if (type === 'response.create' && asksOutOfBand(frame)) this.outOfBandRequested++
     else this.next.send(frame)
   }
 
   /** What the next answer will use, the one that `create` asks for where a client does. */
-  expected(create?: Buffer): ExpectedUse {
+  expected(create?: Buffer): EstimatedUse {
     return this.next.expected(this.input.heardNextSeconds, create)
   }
 
@@ -92,8 +92,8 @@ export class AnswerMeter {
   /** One answer has ended, with figures or, as it has failed, without. `isOutOfBand`: it was none of the conversation's. */
   end(reported: Units | undefined, isOutOfBand = false): void {
     if (reported !== undefined) this.next.end(reported, isOutOfBand)
-    this.answers = Math.max(0, this.answers - 1)
-    const isLast = this.answers === 0
+    this.responses = Math.max(0, this.responses - 1)
+    const isLast = this.responses === 0
     const {
       promptTokens = 0,
       audioInputTokens = 0,
@@ -110,7 +110,7 @@ export class AnswerMeter {
 
   /** In the upstream's names; undefined when no answer is under way. */
   estimate(): Units | undefined {
-    if (this.answers === 0) return undefined
+    if (this.responses === 0) return undefined
     const input = { text_tokens: Math.ceil(this.read.text), audio_tokens: Math.round(this.read.audio) }
     const output = { text_tokens: this.pieces, audio_tokens: Math.ceil(this.audioTokens) }
     const inputTokens = input.text_tokens + input.audio_tokens
@@ -126,11 +126,11 @@ export class AnswerMeter {
 
   /** The same where one answer is under way: of several beside each other nobody knows which piece was whose. */
   estimateOfOne(): Units | undefined {
-    return this.answers === 1 ? this.estimate() : undefined
+    return this.responses === 1 ? this.estimate() : undefined
   }
 
   private speak(frame: Buffer, scan: FrameScan): void {
-    if (this.answers === 0) this.begin()
+    if (this.responses === 0) this.begin()
     const delta = scan.member('delta')
     if (delta === undefined) return
     const bytes = Math.max(0, decodedLength(frame, delta.valueStart + 1, delta.valueEnd - 1))
@@ -139,14 +139,14 @@ export class AnswerMeter {
 
   /** Upstreams send a token at a time. */
   private write(): void {
-    if (this.answers === 0) this.begin()
+    if (this.responses === 0) this.begin()
     this.pieces++
   }
 
   private begin(): void {
     const { text, audio } = this.input.take()
     this.next.begin()
-    this.answers++
+    this.responses++
     this.read = { text: this.read.text + text, audio: this.read.audio + audio }
   }
 
@@ -164,12 +164,12 @@ export class AnswerMeter {
   /** One that a client wants out of band leaves what was sent and heard to the next one of the conversation. */
   private beginAs(response: Fields): void {
     this.format(response)
-    if (this.outOfBandAsked === 0 || response['conversation_id'] !== null) {
+    if (this.outOfBandRequested === 0 || response['conversation_id'] !== null) {
       this.begin()
       return
     }
-    this.outOfBandAsked--
-    this.answers++
+    this.outOfBandRequested--
+    this.responses++
   }
 
   private configure(session: Fields): void {

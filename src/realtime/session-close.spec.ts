@@ -60,7 +60,7 @@ describe('session closing clients', () => {
       expect(performance.now() - leftAtMs).toBeLessThan(ONE_SECOND_MS)
       await session.ended
       expect(session.endCause).toBe(cause)
-      expect(call.departure.left).toBe(cause === 'client_lost')
+      expect(call.disconnect.aborted).toBe(cause === 'client_lost')
       expect(call.log.failure).toBeUndefined()
     })
 
@@ -263,7 +263,7 @@ describe('session closing', () => {
       expect(client.events().slice(1)).toMatchObject([UPSTREAM_FAILED])
       expect(session.endCause).toBe('upstream_lost')
       expect(call.log.failure).toMatchObject({ kind: 'upstream_failed' })
-      expect(call.departure.left).toBe(false)
+      expect(call.disconnect.aborted).toBe(false)
       await session.ended
     })
 

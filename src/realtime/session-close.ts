@@ -1,4 +1,4 @@
-import type { RealtimeTerms } from './session-context.js'
+import type { SessionContext } from './session-context.js'
 import * as endings from './session-endings.js'
 import { errorEvent } from './session-endings.js'
 import type { SocketSide } from './socket.js'
@@ -14,10 +14,10 @@ const NO_REASON = Buffer.alloc(0)
  * The end of a session: the first reason counts, both sides are told, and whoever does not agree within its time is cut
  * off. Lets go of timers and listeners with each socket.
  */
-export class SessionClosing {
+export class SessionClose {
   /** Resolves when both connections are gone. */
   readonly done: Promise<void>
-  private chosen: endings.Ending | undefined
+  private chosen: endings.SessionEnding | undefined
   private clientTimer: NodeJS.Timeout | undefined
   private upstreamTimer: NodeJS.Timeout | undefined
   private resolveDone: () => void = () => undefined
@@ -26,7 +26,7 @@ export class SessionClosing {
   constructor(
     private readonly client: SocketSide,
     private readonly upstream: SocketSide,
-    private readonly terms: RealtimeTerms,
+    private readonly context: SessionContext,
     private readonly onEnding: () => void,
   ) {
     this.done = new Promise((resolve) => {
@@ -34,7 +34,7 @@ export class SessionClosing {
     })
   }
 
-  get ending(): endings.Ending | undefined {
+  get ending(): endings.SessionEnding | undefined {
     return this.chosen
   }
 
@@ -48,10 +48,10 @@ export class SessionClosing {
     if (client.isGone) this.onClientClose(ABNORMAL)
   }
 
-  readonly end = (ending: endings.Ending): void => {
+  readonly end = (ending: endings.SessionEnding): void => {
     if (this.chosen !== undefined) return
     this.chosen = ending
-    const { call } = this.terms
+    const { call } = this.context
     if (ending.failure !== undefined) call.log.failure = ending.failure
     this.onEnding()
     const { client, upstream } = this
@@ -61,7 +61,7 @@ export class SessionClosing {
     this.upstreamTimer = closeSide(upstream, ending.upstream, UPSTREAM_WAIT_MS)
     this.clientTimer = closeSide(client, ending.client, CLIENT_WAIT_MS)
     if (ending.cause === endings.clientLost.cause || ending.cause === endings.clientSilent.cause) {
-      call.departure.announce()
+      call.disconnect.abort()
     }
   }
 
@@ -74,7 +74,7 @@ export class SessionClosing {
 
   private readonly onUpstreamClose = (code: number, reason: Buffer): void => {
     this.upstream.socket.off('close', this.onUpstreamClose).off('error', this.onUpstreamError)
-    this.end(endings.upstreamClosed(code, reason, this.terms.credentials))
+    this.end(endings.upstreamClosed(code, reason, this.context.credentials))
     clearTimeout(this.upstreamTimer)
     this.finish()
   }

@@ -1,11 +1,11 @@
 import type { RealtimeLimits } from '../config/settings.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import type { UsageRecorder } from '../core/usage-record.js'
 import type { ClientDialect } from '../dialects/realtime/dialect.js'
 import type { Logger } from '../observability/logger.js'
 
 /** What has passed through the sessions of this process: plain numbers, as every message is counted. */
-export class RealtimeTraffic {
+export class SessionTraffic {
   clientEvents = 0
   clientBytes = 0
   upstreamEvents = 0
@@ -13,14 +13,14 @@ export class RealtimeTraffic {
 }
 
 /** Everything a session needs besides its two sockets. */
-export interface RealtimeTerms {
+export interface SessionContext {
   /** Its log gets the bytes, the summed units and, when the session failed, the failure. */
-  readonly call: Call
+  readonly call: RequestContext
   readonly requestId: string
   readonly clientDialect: ClientDialect
   readonly limits: RealtimeLimits
   readonly recorder: UsageRecorder
-  readonly traffic: RealtimeTraffic
+  readonly traffic: SessionTraffic
   readonly keyId: string
   /** As the caller named it. */
   readonly model: string

@@ -48,7 +48,7 @@ export interface Close {
 }
 
 /** Why a session ends, and what each side is told. A side without a close is cut off: it would not hear it. */
-export interface Ending {
+export interface SessionEnding {
   /** A stable word for the log. */
   readonly cause: string
   /** How an answer that it cuts off is recorded. */
@@ -70,44 +70,54 @@ const policy = (reason: string): Close => ({ code: 1008, reason })
 
 const upstreamFailure = (message: string): GatewayError => new GatewayError('upstream_failed', message)
 
-export const clientClosed: Ending = { cause: 'client_closed', outcome: 'caller_left', client: NORMAL, upstream: NORMAL }
+export const clientClosed: SessionEnding = {
+  cause: 'client_closed',
+  outcome: 'caller_left',
+  client: NORMAL,
+  upstream: NORMAL,
+}
 /** Without a close of its own, or by one that cannot be answered. */
-export const clientLost: Ending = { cause: 'client_lost', outcome: 'caller_left', upstream: NORMAL }
-export const clientSilent: Ending = { cause: 'client_silent', outcome: 'caller_left', upstream: NORMAL }
+export const clientLost: SessionEnding = { cause: 'client_lost', outcome: 'caller_left', upstream: NORMAL }
+export const clientSilent: SessionEnding = { cause: 'client_silent', outcome: 'caller_left', upstream: NORMAL }
 /** What the client broke is told by the close that the library has already sent. */
-export const clientBroken: Ending = {
+export const clientBroken: SessionEnding = {
   cause: 'client_broke_protocol',
   outcome: 'caller_left',
   client: NORMAL,
   upstream: NORMAL,
 }
-export const clientSlow: Ending = { cause: 'client_slow', outcome: 'caller_left', client: SLOW, upstream: NORMAL }
-export const tooManyEvents: Ending = {
+export const clientSlow: SessionEnding = {
+  cause: 'client_slow',
+  outcome: 'caller_left',
+  client: SLOW,
+  upstream: NORMAL,
+}
+export const tooManyEvents: SessionEnding = {
   cause: 'too_many_events',
   outcome: 'refused',
   client: policy('too many events per second'),
   upstream: NORMAL,
 }
-export const tooManyPings: Ending = {
+export const tooManyPings: SessionEnding = {
   cause: 'too_many_pings',
   outcome: 'refused',
   client: policy('too many pings per second'),
   upstream: NORMAL,
 }
-export const drained: Ending = {
+export const drained: SessionEnding = {
   cause: 'drained',
   outcome: 'refused',
   client: goingAway('the gateway is restarting'),
   upstream: goingAway(''),
 }
-export const keyOver: Ending = {
+export const keyRevoked: SessionEnding = {
   cause: 'key_over',
   outcome: 'refused',
   client: policy('the API key is not valid any more'),
   upstream: NORMAL,
   event: { type: 'invalid_request_error', code: 'invalid_api_key', message: 'The API key is not valid any more.' },
 }
-export const upstreamSlow: Ending = {
+export const upstreamSlow: SessionEnding = {
   cause: 'upstream_slow',
   outcome: 'upstream_failed',
   client: goingAway('the upstream does not keep up'),
@@ -115,7 +125,7 @@ export const upstreamSlow: Ending = {
   failure: upstreamFailure('The upstream did not take what waited for it.'),
 }
 
-const upstreamGone = (cause: string, message: string): Ending => ({
+const upstreamGone = (cause: string, message: string): SessionEnding => ({
   cause,
   outcome: 'upstream_failed',
   client: LOST,
@@ -125,7 +135,7 @@ const upstreamGone = (cause: string, message: string): Ending => ({
 export const upstreamLost = upstreamGone('upstream_lost', 'The connection to the upstream was lost.')
 export const upstreamSilent = upstreamGone('upstream_silent', 'The upstream does not answer any more.')
 
-export const gatewayFailed = (error: unknown): Ending => ({
+export const gatewayFailed = (error: unknown): SessionEnding => ({
   cause: 'gateway_failed',
   outcome: 'refused',
   client: { code: 1011, reason: 'internal error' },
@@ -138,7 +148,7 @@ const MINUTE_MS = 60_000
 const minutes = (milliseconds: number): string => `${Math.round((milliseconds / MINUTE_MS) * 10) / 10} minutes`
 
 /** In the words with which the upstream ends a session that is too old. */
-export function expired(ageMs: number): Ending {
+export function expired(ageMs: number): SessionEnding {
   const message = `Your session hit the maximum duration of ${minutes(ageMs)}.`
   return {
     cause: 'expired',
@@ -149,7 +159,7 @@ export function expired(ageMs: number): Ending {
   }
 }
 
-export function idle(idleMs: number): Ending {
+export function idle(idleMs: number): SessionEnding {
   const message = `Your session was idle for ${minutes(idleMs)}.`
   return {
     cause: 'idle',
@@ -168,11 +178,11 @@ const maySend = (code: number): boolean =>
   (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) || (code >= 3000 && code <= 4999)
 
 /** An upstream's close as the client gets it; `secret` is the channel's, which no reason may show. */
-export function upstreamClosed(code: number, reason: Buffer, secret: string): Ending {
+export function upstreamClosed(code: number, reason: Buffer, secret: string): SessionEnding {
   if (code === NO_CODE)
     return { cause: 'upstream_closed', outcome: 'upstream_failed', client: NORMAL, upstream: NORMAL }
   if (!maySend(code)) return upstreamLost
-  const ending: Ending = {
+  const ending: SessionEnding = {
     cause: 'upstream_closed',
     outcome: 'upstream_failed',
     client: { code, reason: closeReason(reason, secret) },

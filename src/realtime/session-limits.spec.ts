@@ -10,8 +10,15 @@ import {
   type SocketPairs,
   startSocketPairs,
 } from '../../test/support/realtime-session.js'
-import type { Allowance, ExpectedUse, SpentLimit, TokensAndAudio, WorkRefusal, WorkReservation } from '../core/quota.js'
-import { type AnswerDesk, AnswerReservations, SessionSpending, SpentGuard } from './session-limits.js'
+import type {
+  Quota,
+  EstimatedUse,
+  ExhaustedLimit,
+  TokensAndAudio,
+  ReservationRefusal,
+  Reservation,
+} from '../core/quota.js'
+import { type ResponseHandler, ResponseReservations, SessionUsageLimits, SessionLimitGuard } from './session-limits.js'
 
 /** In a session: its client asks, its upstream begins, refuses or ends an answer, others have their turn. */
 type Step =
@@ -37,7 +44,7 @@ async function run(calls: LimitedCalls, steps: readonly Step[]): Promise<number>
   const session = await calls.enter(SESSION).catch(() => undefined)
   // Nothing was left at that moment.
   if (session === undefined) return 0
-  const answers = new AnswerReservations(session.allowance)
+  const answers = new ResponseReservations(session.allowance)
   let used = 0
   for (const step of steps) {
     if (step.what === 'ask') await answers.ask(() => ({ tokens: step.tokens }), undefined)
@@ -78,7 +85,7 @@ describe('The counts of a key with realtime sessions', () => {
           const given = await Promise.all(
             asked.map(async (tokens) => {
               const { allowance } = calls.make()
-              return (await new AnswerReservations(allowance).ask(() => ({ tokens }), undefined)) === undefined
+              return (await new ResponseReservations(allowance).ask(() => ({ tokens }), undefined)) === undefined
                 ? tokens
                 : 0
             }),
@@ -95,19 +102,19 @@ describe('The counts of a key with realtime sessions', () => {
 
 describe('session limits', () => {
   /** Reserves under numbers, at once or when told; keeps what became of each. */
-  class NumberedAllowance implements Allowance {
-    readonly reserved: ExpectedUse[] = []
+  class NumberedAllowance implements Quota {
+    readonly reserved: EstimatedUse[] = []
     readonly settled: [number, TokensAndAudio][] = []
     readonly spent: TokensAndAudio[] = []
-    refusal: WorkRefusal | undefined
+    refusal: ReservationRefusal | undefined
     isAwaited = false
     release: () => void = () => undefined
 
-    expect(): undefined {
+    reserveEstimate(): undefined {
       return undefined
     }
 
-    reserve(use: ExpectedUse): WorkReservation | Promise<WorkReservation> {
+    reserve(use: EstimatedUse): Reservation | Promise<Reservation> {
       const number = this.reserved.push(use)
       const made = { refusal: this.refusal, settle: (used: TokensAndAudio) => void this.settled.push([number, used]) }
       if (!this.isAwaited) return made
@@ -118,15 +125,15 @@ describe('session limits', () => {
       })
     }
 
-    spend(use: TokensAndAudio): void {
+    consume(use: TokensAndAudio): void {
       this.spent.push(use)
     }
 
-    spentLimit(): undefined {
+    exhaustedLimit(): undefined {
       return undefined
     }
 
-    noteRefusal(): never {
+    countRefusal(): never {
       throw new Error('whoever tells the caller counts')
     }
   }
@@ -143,7 +150,7 @@ describe('session limits', () => {
   describe('The answers of a session', () => {
     it('are settled each by what it has used, in the order in which they began', () => {
       const allowance = new NumberedAllowance()
-      const answers = new AnswerReservations(allowance)
+      const answers = new ResponseReservations(allowance)
       expect(answers.ask(() => ({ tokens: 10 }), 'a')).toBeUndefined()
       expect(answers.ask(() => ({ tokens: 20 }), 'b')).toBeUndefined()
       answers.begin(unexpected)
@@ -160,7 +167,7 @@ describe('session limits', () => {
 
     it('hold nothing once refused, and one that ends for all that is spent then', () => {
       const allowance = new NumberedAllowance()
-      const answers = new AnswerReservations(allowance)
+      const answers = new ResponseReservations(allowance)
       allowance.refusal = { limit: 'tokensPerMinute', message: 'There is no room.' }
       expect(answers.ask(() => ({ tokens: 10 }), 'a')).toEqual({
         limit: 'tokensPerMinute',
@@ -173,7 +180,7 @@ describe('session limits', () => {
 
     it('are told apart by their ids, also from one whose end never comes', () => {
       const allowance = new NumberedAllowance()
-      const answers = new AnswerReservations(allowance)
+      const answers = new ResponseReservations(allowance)
       for (const id of ['lost', 'one', 'two']) {
         void answers.ask(() => ({ tokens: 10 }), undefined)
         answers.begin(unexpected, id)
@@ -188,7 +195,7 @@ describe('session limits', () => {
 
     it('are settled though the upstream never said that they begin', () => {
       const allowance = new NumberedAllowance()
-      const answers = new AnswerReservations(allowance)
+      const answers = new ResponseReservations(allowance)
       void answers.ask(() => ({ tokens: 10 }), undefined)
       answers.end()
       expect(allowance.settled).toEqual([[1, NOTHING]])
@@ -196,7 +203,7 @@ describe('session limits', () => {
 
     it('that nobody asked for are reserved when they begin, and settled though that takes longer than they do', async () => {
       const allowance = new NumberedAllowance()
-      const answers = new AnswerReservations(allowance)
+      const answers = new ResponseReservations(allowance)
       allowance.isAwaited = true
       answers.begin(() => ({ tokens: 30 }))
       expect(allowance.reserved).toEqual([{ tokens: 30 }])
@@ -210,7 +217,7 @@ describe('session limits', () => {
 
     it('are waited for where their limits are counted elsewhere', async () => {
       const allowance = new NumberedAllowance()
-      const answers = new AnswerReservations(allowance)
+      const answers = new ResponseReservations(allowance)
       allowance.isAwaited = true
       const asking = answers.ask(() => ({ tokens: 10 }), 'a')
       expect(asking).toBeInstanceOf(Promise)
@@ -227,7 +234,7 @@ describe('session limits', () => {
       ['a key with limits', new NumberedAllowance()],
       ['one without', undefined],
     ])('are known of %s from the event that asks for them to their end', (_whose, allowance) => {
-      const answers = new AnswerReservations(allowance)
+      const answers = new ResponseReservations(allowance)
       expect(answers.isEmpty()).toBe(true)
       void answers.ask(() => ({ tokens: 10 }), 'a')
       expect(answers.isEmpty()).toBe(false)
@@ -242,7 +249,7 @@ describe('session limits', () => {
     })
 
     it('are none once the upstream has refused them, or nothing has come of them for a minute', () => {
-      const answers = new AnswerReservations(undefined)
+      const answers = new ResponseReservations(undefined)
       const now = jest.spyOn(performance, 'now')
       now.mockReturnValue(1000)
       void answers.ask(unexpected, 'a')
@@ -269,7 +276,7 @@ describe('session limits', () => {
       ['gives back nothing where it is of a cancel', { event_id: null, param: 'response_id' }, undefined],
     ])('%s', (_what, error, number) => {
       const allowance = new NumberedAllowance()
-      const answers = new AnswerReservations(allowance)
+      const answers = new ResponseReservations(allowance)
       void answers.ask(() => ({ tokens: 10 }), 'a')
       void answers.ask(() => ({ tokens: 20 }), 'b')
       answers.reject(error as Readonly<Record<string, unknown>>)
@@ -278,7 +285,7 @@ describe('session limits', () => {
 
     it('takes nothing from an answer that is under way', () => {
       const allowance = new NumberedAllowance()
-      const answers = new AnswerReservations(allowance)
+      const answers = new ResponseReservations(allowance)
       void answers.ask(() => ({ tokens: 10 }), 'a')
       answers.begin(unexpected)
       answers.reject({ event_id: 'a', code: 'conversation_already_has_active_response' })
@@ -289,7 +296,7 @@ describe('session limits', () => {
   describe('An answer that never comes', () => {
     it('is forgotten after a minute, so that the next one is not taken for it', () => {
       const allowance = new NumberedAllowance()
-      const answers = new AnswerReservations(allowance)
+      const answers = new ResponseReservations(allowance)
       const now = jest.spyOn(performance, 'now')
       now.mockReturnValue(1000)
       void answers.ask(() => ({ tokens: 10 }), 'lost')
@@ -307,7 +314,7 @@ describe('session limits', () => {
 
     it('gives back what it holds once 32 others have been asked for', () => {
       const allowance = new NumberedAllowance()
-      const answers = new AnswerReservations(allowance)
+      const answers = new ResponseReservations(allowance)
       for (let count = 0; count < 32; count++) void answers.ask(() => ({ tokens: 1 }), undefined)
       expect(allowance.settled).toEqual([])
       void answers.ask(() => ({ tokens: 1 }), undefined)
@@ -433,29 +440,29 @@ describe('session reserving', () => {
   })
 })
 
-class RecordingAllowance implements Allowance {
+class RecordingAllowance implements Quota {
   readonly spent: TokensAndAudio[] = []
   readonly settled: TokensAndAudio[] = []
   readonly refusals: string[] = []
-  limit: SpentLimit | undefined
+  limit: ExhaustedLimit | undefined
 
-  expect(): Promise<void> {
+  reserveEstimate(): Promise<void> {
     return Promise.resolve()
   }
 
-  reserve(): WorkReservation {
+  reserve(): Reservation {
     return { refusal: this.limit, settle: (use) => void this.settled.push(use) }
   }
 
-  spend(use: TokensAndAudio): void {
+  consume(use: TokensAndAudio): void {
     this.spent.push(use)
   }
 
-  spentLimit(): SpentLimit | undefined {
+  exhaustedLimit(): ExhaustedLimit | undefined {
     return this.limit
   }
 
-  noteRefusal(limit: string): void {
+  countRefusal(limit: string): void {
     this.refusals.push(limit)
   }
 }
@@ -469,8 +476,8 @@ const ANSWER = {
 }
 
 /** As a session has it. */
-const deskOf = (allowance: Allowance | undefined): AnswerDesk => ({
-  ask: (_create, eventId) => new SessionSpending(allowance).answers.ask(() => ({}), eventId),
+const deskOf = (allowance: Quota | undefined): ResponseHandler => ({
+  ask: (_create, eventId) => new SessionUsageLimits(allowance).responses.ask(() => ({}), eventId),
 })
 
 const event = (type: string): { type: string; frame: Buffer } => ({
@@ -481,32 +488,32 @@ const event = (type: string): { type: string; frame: Buffer } => ({
 describe('What a session spends', () => {
   it('is the tokens of each answer, and the audio that was new in it', () => {
     const allowance = new RecordingAllowance()
-    new SessionSpending(allowance).note('response', ANSWER)
+    new SessionUsageLimits(allowance).record('response', ANSWER)
     expect(allowance.spent).toEqual([{ tokens: 253, audioSeconds: 4 + 4.5 }])
   })
 
   it('is settled with what the answer has reserved, where it has', () => {
     const allowance = new RecordingAllowance()
-    const spending = new SessionSpending(allowance)
-    expect(spending.answers.ask(() => ({ tokens: 500 }), undefined)).toBeUndefined()
-    spending.note('response', ANSWER)
-    spending.note('response', ANSWER)
+    const spending = new SessionUsageLimits(allowance)
+    expect(spending.responses.ask(() => ({ tokens: 500 }), undefined)).toBeUndefined()
+    spending.record('response', ANSWER)
+    spending.record('response', ANSWER)
     expect(allowance.settled).toEqual([{ tokens: 253, audioSeconds: 8.5 }])
     expect(allowance.spent).toEqual([{ tokens: 253, audioSeconds: 8.5 }])
   })
 
   it('is the audio of a transcription only where nothing answers it', () => {
     const allowance = new RecordingAllowance()
-    const spending = new SessionSpending(allowance)
-    spending.note('input_transcription', { seconds: 3 })
-    spending.note('response', ANSWER)
-    spending.note('input_transcription', { seconds: 3 })
+    const spending = new SessionUsageLimits(allowance)
+    spending.record('input_transcription', { seconds: 3 })
+    spending.record('response', ANSWER)
+    spending.record('input_transcription', { seconds: 3 })
     expect(allowance.spent).toEqual([{ audioSeconds: 3 }, { tokens: 253, audioSeconds: 8.5 }, {}])
   })
 
   it('is nothing of a key without limits', () => {
     expect(() => {
-      new SessionSpending(undefined).note('response', ANSWER)
+      new SessionUsageLimits(undefined).record('response', ANSWER)
     }).not.toThrow()
   })
 })
@@ -514,14 +521,14 @@ describe('What a session spends', () => {
 describe('A session whose key has nothing left', () => {
   it('goes on as long as something is', () => {
     const allowance = new RecordingAllowance()
-    const guard = new SpentGuard(allowance, deskOf(allowance))
-    expect(guard.judge(event('response.create'))).toBe('forward')
-    expect(new SpentGuard(undefined, deskOf(undefined)).judge(event('response.create'))).toBe('forward')
+    const guard = new SessionLimitGuard(allowance, deskOf(allowance))
+    expect(guard.check(event('response.create'))).toBe('forward')
+    expect(new SessionLimitGuard(undefined, deskOf(undefined)).check(event('response.create'))).toBe('forward')
   })
 
   it('is refused every answer it asks for, and told of the first audio alone until the reset', () => {
     const allowance = new RecordingAllowance()
-    const guard = new SpentGuard(allowance, deskOf(allowance))
+    const guard = new SessionLimitGuard(allowance, deskOf(allowance))
     allowance.limit = {
       limit: 'tokensPerMinute',
       message: 'The limit is used up.',
@@ -533,31 +540,31 @@ describe('A session whose key has nothing left', () => {
       message: 'The limit is used up.',
       eventId: 'mine',
     }
-    expect(guard.judge(event('response.create'))).toEqual(told)
-    expect(guard.judge(event('response.create'))).toEqual(told)
-    expect(guard.judge(event('input_audio_buffer.append'))).toEqual(told)
-    expect(guard.judge(event('input_audio_buffer.append'))).toBe('drop')
-    expect(guard.judge(event('response.cancel'))).toBe('forward')
-    expect(guard.judge(event('session.update'))).toBe('forward')
+    expect(guard.check(event('response.create'))).toEqual(told)
+    expect(guard.check(event('response.create'))).toEqual(told)
+    expect(guard.check(event('input_audio_buffer.append'))).toEqual(told)
+    expect(guard.check(event('input_audio_buffer.append'))).toBe('drop')
+    expect(guard.check(event('response.cancel'))).toBe('forward')
+    expect(guard.check(event('session.update'))).toBe('forward')
     allowance.limit = { ...allowance.limit, endsAtMs: performance.now() - 1 }
-    void guard.judge(event('input_audio_buffer.append'))
+    void guard.check(event('input_audio_buffer.append'))
     allowance.limit = undefined
-    expect(guard.judge(event('input_audio_buffer.append'))).toBe('forward')
+    expect(guard.check(event('input_audio_buffer.append'))).toBe('forward')
   })
 
   it('is counted as refused each time it is told so, by the name of the limit', () => {
     const allowance = new RecordingAllowance()
-    const guard = new SpentGuard(allowance, deskOf(allowance))
-    void guard.judge(event('response.create'))
-    void guard.judge(event('input_audio_buffer.append'))
+    const guard = new SessionLimitGuard(allowance, deskOf(allowance))
+    void guard.check(event('response.create'))
+    void guard.check(event('input_audio_buffer.append'))
     expect(allowance.refusals).toEqual([])
     const message = 'The limit is used up.'
     allowance.limit = { limit: 'tokensPerMinute', message, endsAtMs: performance.now() + 60_000 }
-    for (let count = 0; count < 3; count++) void guard.judge(event('input_audio_buffer.append'))
+    for (let count = 0; count < 3; count++) void guard.check(event('input_audio_buffer.append'))
     expect(allowance.refusals).toEqual(['tokensPerMinute'])
     allowance.limit = { limit: 'audioSecondsPerMinute', message, endsAtMs: performance.now() + 60_000 }
-    for (let count = 0; count < 2; count++) void guard.judge(event('response.create'))
-    void guard.judge(event('session.update'))
+    for (let count = 0; count < 2; count++) void guard.check(event('response.create'))
+    void guard.check(event('session.update'))
     expect(allowance.refusals).toEqual(['tokensPerMinute', 'audioSecondsPerMinute', 'audioSecondsPerMinute'])
   })
 })

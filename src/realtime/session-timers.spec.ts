@@ -7,7 +7,7 @@ import {
   startSocketPairs,
   type TestSessions,
 } from '../../test/support/realtime-session.js'
-import { Heartbeat, SessionClock } from './session-timers.js'
+import { Heartbeat, SessionTimers } from './session-timers.js'
 import { SocketSide } from './socket.js'
 
 describe('session clock', () => {
@@ -29,7 +29,7 @@ describe('session clock', () => {
       expect(await upstream.closed).toMatchObject({ code: 1000 })
       await session.ended
       expect(session.endCause).toBe('client_silent')
-      expect(call.departure.left).toBe(true)
+      expect(call.disconnect.aborted).toBe(true)
     })
 
     it('is cut off when it is the upstream, and the client told', async () => {
@@ -117,7 +117,7 @@ describe('session clock', () => {
       const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
       const before = timers()
       const { DEFAULT_LIMITS } = await import('../../test/support/realtime-session.js')
-      const clock = new SessionClock(DEFAULT_LIMITS, client, upstream, () => undefined)
+      const clock = new SessionTimers(DEFAULT_LIMITS, client, upstream, () => undefined)
       clock.start()
       expect(timers()).toBe(before + 1)
       clock.stop()

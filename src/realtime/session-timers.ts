@@ -54,7 +54,7 @@ const TICKS_PER_PERIOD = 10
  * The one timer of a running session: age, idleness, stuck readers and the heartbeat of both sides. Ticks are counted
  * and no clock is read, so that a process that stood still takes nobody for silent who had no chance to speak.
  */
-export class SessionClock {
+export class SessionTimers {
   private readonly tickMs: number
   private timer: NodeJS.Timeout | undefined
   private ageTicks = 0
@@ -62,20 +62,20 @@ export class SessionClock {
   private clientStuckTicks = 0
   private upstreamStuckTicks = 0
   private wasBusy = false
-  private readonly clientHeart: Heartbeat
-  private readonly upstreamHeart: Heartbeat
+  private readonly clientHeartbeat: Heartbeat
+  private readonly upstreamHeartbeat: Heartbeat
 
   constructor(
     private readonly limits: RealtimeLimits,
     private readonly client: SocketSide,
     private readonly upstream: SocketSide,
-    private readonly onEnd: (ending: endings.Ending) => void,
+    private readonly onEnd: (ending: endings.SessionEnding) => void,
   ) {
     const { realtimeStuckMs, realtimePingMs, realtimeIdleMs, realtimeAgeMs } = limits
     const shortestMs = Math.min(realtimeStuckMs, realtimePingMs, realtimeIdleMs, realtimeAgeMs)
     this.tickMs = Math.max(SHORTEST_TICK_MS, Math.min(LONGEST_TICK_MS, shortestMs / TICKS_PER_PERIOD))
-    this.clientHeart = new Heartbeat(client)
-    this.upstreamHeart = new Heartbeat(upstream)
+    this.clientHeartbeat = new Heartbeat(client)
+    this.upstreamHeartbeat = new Heartbeat(upstream)
   }
 
   start(): void {
@@ -90,11 +90,11 @@ export class SessionClock {
   }
 
   /** A message went by, in whatever direction. */
-  noteMessage(): void {
+  onMessage(): void {
     this.wasBusy = true
   }
 
-  private tick(): endings.Ending | undefined {
+  private tick(): endings.SessionEnding | undefined {
     this.ageTicks++
     this.idleTicks = this.wasBusy ? 0 : this.idleTicks + 1
     this.wasBusy = false
@@ -106,7 +106,7 @@ export class SessionClock {
     return this.stuckSide() ?? this.silentSide()
   }
 
-  private stuckSide(): endings.Ending | undefined {
+  private stuckSide(): endings.SessionEnding | undefined {
     const { realtimeCloseBytes, realtimeStuckMs } = this.limits
     this.clientStuckTicks = this.client.waitingBytes > realtimeCloseBytes ? this.clientStuckTicks + 1 : 0
     this.upstreamStuckTicks = this.upstream.waitingBytes > realtimeCloseBytes ? this.upstreamStuckTicks + 1 : 0
@@ -114,11 +114,11 @@ export class SessionClock {
     return this.hasPassed(this.upstreamStuckTicks, realtimeStuckMs) ? endings.upstreamSlow : undefined
   }
 
-  private silentSide(): endings.Ending | undefined {
+  private silentSide(): endings.SessionEnding | undefined {
     const pingTicks = Math.max(1, Math.round(this.limits.realtimePingMs / this.tickMs))
     if (this.ageTicks % pingTicks !== 0) return undefined
-    if (!this.clientHeart.beat()) return endings.clientSilent
-    return this.upstreamHeart.beat() ? undefined : endings.upstreamSilent
+    if (!this.clientHeartbeat.beat()) return endings.clientSilent
+    return this.upstreamHeartbeat.beat() ? undefined : endings.upstreamSilent
   }
 
   private hasPassed(ticks: number, milliseconds: number): boolean {

@@ -1,12 +1,12 @@
 import type { FrameScan } from '../core/json-spans.js'
-import type { WorkRefusal } from '../core/quota.js'
+import type { ReservationRefusal } from '../core/quota.js'
 import type { Units } from '../core/request-context.js'
-import type { UsageEntry, UsageOutcome } from '../core/usage-record.js'
-import { answerIdOf, isOutOfBand, usageOf } from '../dialects/realtime/response.js'
-import type { Soon } from '../limits/counters.js'
-import { AnswerMeter } from './response-meter.js'
-import type { RealtimeTerms } from './session-context.js'
-import { SessionSpending } from './session-limits.js'
+import type { ResponseUsage, UsageOutcome } from '../core/usage-record.js'
+import { responseIdOf, isOutOfBand, usageOf } from '../dialects/realtime/response.js'
+import type { MaybePromise } from '../limits/counters.js'
+import { ResponseUsageEstimator } from './response-meter.js'
+import type { SessionContext } from './session-context.js'
+import { SessionUsageLimits } from './session-limits.js'
 
 /** Names that an upstream may add up over a long session; more would be memory that grows with what it invents. */
 const MAXIMUM_NAMES = 64
@@ -26,11 +26,11 @@ export function sumOfUnits(sums: Units | undefined, units: Units): Units {
   return result
 }
 
-type Kind = UsageEntry['kind']
+type Kind = ResponseUsage['kind']
 
-type Certainty = Pick<UsageEntry, 'estimated' | 'estimate' | 'outcome'>
+type Certainty = Pick<ResponseUsage, 'estimated' | 'estimate' | 'outcome'>
 
-const ANSWER_BEGUN = 'response.created'
+const RESPONSE_BEGUN = 'response.created'
 
 const TRANSCRIPTION_COMPLETED = 'conversation.item.input_audio_transcription.completed'
 
@@ -51,44 +51,44 @@ export class SessionUsage {
 
   private hasEstimate = false
 
-  private readonly spending: SessionSpending
-  private readonly meter = new AnswerMeter()
+  private readonly limits: SessionUsageLimits
+  private readonly meter = new ResponseUsageEstimator()
 
-  constructor(private readonly terms: RealtimeTerms) {
-    this.spending = new SessionSpending(terms.call.allowance)
+  constructor(private readonly context: SessionContext) {
+    this.limits = new SessionUsageLimits(context.call.quota)
   }
 
   /** Whether an answer is under way: asked for, or begun, by a client or by the upstream itself. */
-  isAnswering(): boolean {
-    return this.meter.isAnswering || !this.spending.answers.isEmpty()
+  isResponding(): boolean {
+    return this.meter.isResponding || !this.limits.responses.isEmpty()
   }
 
   /** `event` is of that kind; one without usage (a failed answer) bills nothing. */
-  note(kind: Kind, event: Buffer): void {
+  recordEvent(kind: Kind, event: Buffer): void {
     const units = usageOf(event)
-    if (kind === 'response') this.noteAnswer(units, event)
+    if (kind === 'response') this.recordResponse(units, event)
     else if (units !== undefined) this.record(kind, units, { estimated: false })
   }
 
   /** Any other event of the upstream. */
   see(type: string, event: Buffer, scan: FrameScan): void {
-    if (type === ANSWER_BEGUN) this.spending.answers.begin(() => this.meter.expected(), answerIdOf(event))
+    if (type === RESPONSE_BEGUN) this.limits.responses.begin(() => this.meter.expected(), responseIdOf(event))
     this.meter.see(type, event, scan)
   }
 
   /** The `error` that an event of the upstream reports. */
   reject(error: Readonly<Record<string, unknown>>): void {
-    this.spending.answers.reject(error)
+    this.limits.responses.reject(error)
   }
 
   /** Reserves for the answer that this event of the client asks for. Why it may not have it; undefined where it may. */
-  ask(create: Buffer, eventId: string | undefined): Soon<WorkRefusal | undefined> {
-    return this.spending.answers.ask(() => this.meter.expected(create), eventId)
+  ask(create: Buffer, eventId: string | undefined): MaybePromise<ReservationRefusal | undefined> {
+    return this.limits.responses.ask(() => this.meter.expected(create), eventId)
   }
 
   /** Any other event than an append has gone to the upstream. */
   send(type: string, event: Buffer): void {
-    if (this.spending.isLimited) this.meter.send(type, event)
+    if (this.limits.isLimited) this.meter.send(type, event)
   }
 
   /** A message of that many bytes with audio has gone to the upstream. */
@@ -102,18 +102,18 @@ export class SessionUsage {
     if (units !== undefined) this.record('response', units, { estimated: true, outcome })
   }
 
-  private noteAnswer(units: Units | undefined, done: Buffer): void {
+  private recordResponse(units: Units | undefined, done: Buffer): void {
     const estimate = this.meter.estimateOfOne()
     this.meter.end(units, isOutOfBand(done))
-    const answerId = answerIdOf(done)
-    if (units === undefined) this.spending.answers.end(undefined, answerId)
+    const answerId = responseIdOf(done)
+    if (units === undefined) this.limits.responses.end(undefined, answerId)
     else this.record('response', units, { estimated: false, estimate }, answerId)
   }
 
   private record(kind: Kind, units: Units, how: Certainty, answerId?: string): void {
-    const { call, requestId, channelId, model, recorder, logger } = this.terms
+    const { call, requestId, channelId, model, recorder, logger } = this.context
     try {
-      this.spending.note(kind, units, answerId)
+      this.limits.record(kind, units, answerId)
       this.add(kind, units)
       this.hasEstimate ||= how.estimated
       call.log.usage = { units: this.sums(), estimated: this.hasEstimate }

@@ -10,7 +10,7 @@ import {
   type TestSession,
   type TestSessions,
 } from '../../test/support/realtime-session.js'
-import { MessageOrder, RateLimit } from './message-queue.js'
+import { MessageQueue, RateLimit } from './message-queue.js'
 import { SocketSide } from './socket.js'
 
 describe('session abuse', () => {
@@ -96,7 +96,7 @@ describe('session abuse', () => {
       if (index % 2 === 0) client.socket.terminate()
       else (Reflect.get(client.socket, '_socket') as { resetAndDestroy(): void }).resetAndDestroy()
       await Promise.all([session.ended, upstream.closed, client.closed])
-      expect(call.departure.left).toBe(true)
+      expect(call.disconnect.aborted).toBe(true)
       for (const socket of [near.client, near.upstream]) {
         expect(socket.readyState).toBe(socket.CLOSED)
         expect(EVENTS.map((name) => socket.listenerCount(name))).toEqual(EVENTS.map(() => 0))
@@ -130,14 +130,14 @@ describe('message order', () => {
     readonly failures: unknown[] = []
     letGo: () => void = () => undefined
     fail: (error: Error) => void = () => undefined
-    readonly order: MessageOrder
+    readonly order: MessageQueue
 
     private constructor(
       readonly client: WebSocket,
       readonly near: WebSocket,
     ) {
       const handle = (data: Buffer, isBinary: boolean): Promise<void> | undefined => this.handle(data, isBinary)
-      this.order = new MessageOrder(new SocketSide(near, 1_000_000), handle, (error) => this.failures.push(error))
+      this.order = new MessageQueue(new SocketSide(near, 1_000_000), handle, (error) => this.failures.push(error))
       near.on('message', (data, isBinary) => {
         this.order.take(data as Buffer, isBinary)
       })

@@ -9,13 +9,13 @@ import {
 } from '../dialects/realtime/client-events.js'
 import { RealtimeTranslator } from '../dialects/realtime/translator.js'
 import type { RealtimeUpstream } from '../providers/contract.js'
-import { MessageOrder, RateLimit } from './message-queue.js'
-import { SessionClosing } from './session-close.js'
-import type { RealtimeTerms } from './session-context.js'
+import { MessageQueue, RateLimit } from './message-queue.js'
+import { SessionClose } from './session-close.js'
+import type { SessionContext } from './session-context.js'
 import * as endings from './session-endings.js'
 import { errorEvent, type RealtimeError, scrubUpstreamText } from './session-endings.js'
-import { SpentGuard, type SpentVerdict } from './session-limits.js'
-import { SessionClock } from './session-timers.js'
+import { SessionLimitGuard, type LimitDecision } from './session-limits.js'
+import { SessionTimers } from './session-timers.js'
 import { billedKind, SessionUsage } from './session-usage.js'
 import { type SessionSocket, SocketSide } from './socket.js'
 
@@ -29,7 +29,7 @@ class UpstreamEvents {
   private hasWarned = false
 
   constructor(
-    private readonly terms: RealtimeTerms,
+    private readonly context: SessionContext,
     private readonly translator: RealtimeTranslator,
     private readonly usage: SessionUsage,
   ) {}
@@ -43,17 +43,17 @@ class UpstreamEvents {
     const scan = FrameScan.of(message)
     if (scan === undefined) return this.drop('not a JSON object')
     try {
-      return this.translator.toClient(this.noted(message, scan))
+      return this.translator.toClient(this.record(message, scan))
     } catch (error) {
       return this.drop(error)
     }
   }
 
-  private noted(message: Buffer, scan: FrameScan): Buffer {
+  private record(message: Buffer, scan: FrameScan): Buffer {
     const type = scan.type()?.type ?? ''
     const kind = billedKind(type)
     if (kind === undefined) this.usage.see(type, message, scan)
-    else this.usage.note(kind, message)
+    else this.usage.recordEvent(kind, message)
     return mayReportError(type) ? this.withoutSecrets(message, type) : message
   }
 
@@ -63,14 +63,14 @@ class UpstreamEvents {
     const error = isRecord(event) ? errorOf(event) : undefined
     if (type === 'error' && error !== undefined) this.usage.reject(error)
     if (error === undefined || typeof error['message'] !== 'string') return message
-    const clean = scrubUpstreamText(error['message'], this.terms.credentials)
+    const clean = scrubUpstreamText(error['message'], this.context.credentials)
     if (clean === error['message']) return message
     error['message'] = clean
     return Buffer.from(JSON.stringify(event))
   }
 
   private drop(fault: unknown): readonly Buffer[] {
-    const { requestId, channelId, logger } = this.terms
+    const { requestId, channelId, logger } = this.context
     if (!this.hasWarned) logger.warn({ requestId, channel: channelId, err: fault }, 'upstream message dropped')
     this.hasWarned = true
     return NOTHING
@@ -109,13 +109,13 @@ export class RealtimeSession {
   private readonly translator: RealtimeTranslator
   private readonly usage: SessionUsage
   private readonly upstreamEvents: UpstreamEvents
-  private readonly order: MessageOrder
+  private readonly queue: MessageQueue
   private readonly eventLimits: ClientEventLimits
-  private readonly spentGuard: SpentGuard
+  private readonly limitGuard: SessionLimitGuard
   private readonly eventRate: RateLimit
   private readonly pingRate: RateLimit
-  private readonly clock: SessionClock
-  private readonly closing: SessionClosing
+  private readonly clock: SessionTimers
+  private readonly closing: SessionClose
   private isFinishing = false
   /** An answer that the client asks for is waited for by whoever counts. */
   private isJudging = false
@@ -123,22 +123,22 @@ export class RealtimeSession {
   constructor(
     client: SessionSocket,
     { socket, dialect }: RealtimeUpstream,
-    private readonly terms: RealtimeTerms,
+    private readonly context: SessionContext,
   ) {
-    const { limits, clientDialect, model } = terms
+    const { limits, clientDialect, model } = context
     this.client = new SocketSide(client, limits.realtimePauseBytes)
     this.upstream = new SocketSide(socket, limits.realtimePauseBytes)
     this.translator = new RealtimeTranslator({ client: clientDialect, upstream: dialect })
-    this.usage = new SessionUsage(terms)
-    this.upstreamEvents = new UpstreamEvents(terms, this.translator, this.usage)
-    this.order = new MessageOrder(this.client, this.onOrdered, this.onFailure)
+    this.usage = new SessionUsage(context)
+    this.upstreamEvents = new UpstreamEvents(context, this.translator, this.usage)
+    this.queue = new MessageQueue(this.client, this.onOrdered, this.onFailure)
     this.eventLimits = { maximumAudioBytes: limits.realtimeAudioBytes, model }
-    this.spentGuard = new SpentGuard(terms.call.allowance, this.usage)
+    this.limitGuard = new SessionLimitGuard(context.call.quota, this.usage)
     this.eventRate = new RateLimit(limits.realtimeEventsPerSecond)
     this.pingRate = new RateLimit(limits.realtimePingsPerSecond)
-    this.closing = new SessionClosing(this.client, this.upstream, terms, this.onEnding)
+    this.closing = new SessionClose(this.client, this.upstream, context, this.onEnding)
     this.ended = this.closing.done.then(this.onEnded)
-    this.clock = new SessionClock(limits, this.client, this.upstream, this.closing.end)
+    this.clock = new SessionTimers(limits, this.client, this.upstream, this.closing.end)
   }
 
   /** Why the session ended, in a word for the log; undefined while it runs. */
@@ -166,7 +166,7 @@ export class RealtimeSession {
    */
   finish(): void {
     this.isFinishing = true
-    this.endWhenAnswered()
+    this.endWhenResponded()
   }
 
   /** Ends the session because the process does, whatever is under way. */
@@ -176,17 +176,17 @@ export class RealtimeSession {
 
   /** Ends the session because the key that opened it works no more. */
   revoke(): void {
-    this.closing.end(endings.keyOver)
+    this.closing.end(endings.keyRevoked)
   }
 
   private readonly onClientMessage = (message: unknown, isBinary: boolean): void => {
-    this.noteReceived((message as Buffer).length)
+    this.countReceived((message as Buffer).length)
     if (!this.eventRate.take()) {
       this.closing.end(endings.tooManyEvents)
       return
     }
-    this.clock.noteMessage()
-    this.order.take(message as Buffer, isBinary)
+    this.clock.onMessage()
+    this.queue.take(message as Buffer, isBinary)
   }
 
   private readonly onOrdered = (message: Buffer, isBinary: boolean): Promise<void> | undefined => {
@@ -199,8 +199,8 @@ export class RealtimeSession {
     this.closing.end(endings.gatewayFailed(error))
   }
 
-  private noteReceived(bytes: number): void {
-    const { call, traffic } = this.terms
+  private countReceived(bytes: number): void {
+    const { call, traffic } = this.context
     call.log.bytesIn += bytes
     traffic.clientEvents++
     traffic.clientBytes += bytes
@@ -208,13 +208,13 @@ export class RealtimeSession {
 
   /** Returns what is waited for before the event may go on, if anything. */
   private forward(message: Buffer): Promise<void> | undefined {
-    const event = checkClientEvent(message, this.terms.clientDialect.dialect, this.eventLimits)
+    const event = checkClientEvent(message, this.context.clientDialect.dialect, this.eventLimits)
     if (isEventRefusal(event)) {
       this.refuse(event)
       return undefined
     }
     if (this.isFinishing && event.type !== CANCEL) return undefined
-    const verdict = this.spentGuard.judge(event)
+    const verdict = this.limitGuard.check(event)
     if (!(verdict instanceof Promise)) {
       this.obey(verdict, event)
       return undefined
@@ -223,11 +223,11 @@ export class RealtimeSession {
     return verdict.then((late) => {
       this.isJudging = false
       this.obey(late, event)
-      this.endWhenAnswered()
+      this.endWhenResponded()
     })
   }
 
-  private obey(verdict: SpentVerdict, event: ClientEvent): void {
+  private obey(verdict: LimitDecision, event: ClientEvent): void {
     if (verdict === 'forward') {
       if (event.type === APPEND) this.usage.append(event.frame.length)
       else this.usage.send(event.type, event.frame)
@@ -238,21 +238,21 @@ export class RealtimeSession {
   }
 
   private refuse(error: RealtimeError): void {
-    this.terms.call.log.bytesOut += this.client.send(errorEvent(error), this.client)
+    this.context.call.log.bytesOut += this.client.send(errorEvent(error), this.client)
   }
 
   private readonly onUpstreamMessage = (message: unknown, isBinary: boolean): void => {
-    this.clock.noteMessage()
-    this.terms.traffic.upstreamEvents++
-    this.terms.traffic.upstreamBytes += (message as Buffer).length
+    this.clock.onMessage()
+    this.context.traffic.upstreamEvents++
+    this.context.traffic.upstreamBytes += (message as Buffer).length
     for (const frame of this.upstreamEvents.read(message as Buffer, isBinary)) {
-      this.terms.call.log.bytesOut += this.client.send(frame, this.upstream)
+      this.context.call.log.bytesOut += this.client.send(frame, this.upstream)
     }
-    this.endWhenAnswered()
+    this.endWhenResponded()
   }
 
-  private endWhenAnswered(): void {
-    if (this.isFinishing && !this.isJudging && !this.usage.isAnswering()) this.closing.end(endings.drained)
+  private endWhenResponded(): void {
+    if (this.isFinishing && !this.isJudging && !this.usage.isResponding()) this.closing.end(endings.drained)
   }
 
   /** Pongs nobody asked for are counted like pings: either costs the same. */
@@ -268,7 +268,7 @@ export class RealtimeSession {
   private readonly onEnding = (): void => {
     const { socket } = this.client
     this.clock.stop()
-    this.order.stop()
+    this.queue.stop()
     socket.off('message', this.onClientMessage).off('ping', this.onClientPing).off('pong', this.onClientPing)
   }
 }

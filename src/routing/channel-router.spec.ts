@@ -243,7 +243,7 @@ describe('channel router tasks', () => {
         ],
       })
       const asked: string[] = []
-      const refused = new GatewayError('upstream_failed', 'No.', { attempt: { phase: 'answered', channelFault: true } })
+      const refused = new GatewayError('upstream_failed', 'No.', { attempt: { phase: 'answered', channelError: true } })
       const attempt = router
         .video('vidgen-v1-6', CALLER)
         .attempt(newCall(), { repeatableOnceSent: false }, (_provider, { channelId, upstreamModel }) => {
@@ -259,7 +259,7 @@ describe('channel router tasks', () => {
         channels: [channelEntry('a', { provider: 'vidgen' }), channelEntry('b', { provider: 'vidgen' })],
       })
       let attempts = 0
-      const lost = new GatewayError('upstream_failed', 'Lost.', { attempt: { phase: 'sent', channelFault: true } })
+      const lost = new GatewayError('upstream_failed', 'Lost.', { attempt: { phase: 'sent', channelError: true } })
       const attempt = router.video('vidgen-v1-6', CALLER).attempt(newCall(), { repeatableOnceSent: false }, () => {
         attempts++
         return Promise.reject(lost)
@@ -310,7 +310,7 @@ describe('channel router tasks', () => {
       const routing = routingOf({ channels: [own('first'), own('second', { priority: 1 })] })
       const [first] = channelsOf(routing)
       const failure = new GatewayError('upstream_failed', 'No.', {
-        attempt: { phase: 'answered', channelFault: true },
+        attempt: { phase: 'answered', channelError: true },
         retryable: false,
       })
       const asked: CallContext[] = []

@@ -10,7 +10,7 @@ import { acceptsCaller, channelOrder, everyChannel, ProviderRegistry, RoutingTab
 import type { Channel } from './channel.js'
 import { type BreakerState, ChannelHealth, type ChannelSnapshot } from './circuit-breaker.js'
 import { classOn, classServes } from './models.js'
-import { type Candidate, ChannelRoute, RetryBudget, RoutedCall } from './retry.js'
+import { type Candidate, ChannelRoute, RetryBudget, RoutedRequest } from './retry.js'
 import { type DocumentRoute, type ListedModel, type PinnedRoute, ProviderRouter, type Route } from './router.js'
 
 const BREAKER_NUMBERS: Readonly<Record<BreakerState, number>> = { closed: 0, half_open: 1, open: 2 }
@@ -111,7 +111,7 @@ export class ChannelRouter extends ProviderRouter {
     }))
     if (first === undefined && able.length > 0) throw keyNotAccepted()
     if (first === undefined) return undefined
-    return new RoutedCall(classOn(first.channel, undefined), '', [first, ...others], this.health, this.budget)
+    return new RoutedRequest(classOn(first.channel, undefined), '', [first, ...others], this.health, this.budget)
   }
 
   models(caller: Caller): readonly ListedModel[] {
@@ -133,7 +133,7 @@ export class ChannelRouter extends ProviderRouter {
       channel,
       provider: this.registry.find(channel.provider)[capability] as ProviderOf<C>,
     })
-    return new RoutedCall(
+    return new RoutedRequest(
       classOn(first, row),
       model,
       [candidate(first), ...others.map(candidate)],

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common'
 import type { BreakerSection } from '../config/channel-schema.js'
 import { ConfigStore } from '../config/config-store.js'
-import { ChannelRecord, type WaitingCall } from './latency.js'
+import { ChannelRecord, type WaitingRequest } from './latency.js'
 
 /** Why an attempt ended badly by the channel's own fault; `openMs` where that says how long it will last. */
 export interface ChannelFailure {
@@ -19,10 +19,10 @@ export interface ChannelAttempt {
 }
 
 /** An attempt at new work, whose success shows that the channel is well. */
-class Work implements ChannelAttempt, WaitingCall {
+class Attempt implements ChannelAttempt, WaitingRequest {
   readonly beganAtMs = performance.now()
-  older: WaitingCall | undefined = undefined
-  newer: WaitingCall | undefined = undefined
+  older: WaitingRequest | undefined = undefined
+  newer: WaitingRequest | undefined = undefined
   private readonly openings: number
   private isWaiting = true
 
@@ -43,15 +43,15 @@ class Work implements ChannelAttempt, WaitingCall {
   answered(): void {
     if (!this.isWaiting) return
     const nowMs = performance.now()
-    this.channel.noteLatency(nowMs - this.beganAtMs, nowMs)
-    this.channel.waiting.answer(this)
+    this.channel.recordLatency(nowMs - this.beganAtMs, nowMs)
+    this.channel.waiting.settle(this)
     this.noLongerWaits()
-    if (this.isNews) this.channel.openUntilMs = 0
+    if (this.isCurrent) this.channel.openUntilMs = 0
   }
 
   succeeded(): void {
     this.answered()
-    if (!this.isNews) return
+    if (!this.isCurrent) return
     this.channel.consecutiveFailures = 0
     this.channel.coolDownMs = 0
   }
@@ -61,12 +61,12 @@ class Work implements ChannelAttempt, WaitingCall {
     const isFailedProbe = this.isProbe && isWaiting
     if (isWaiting) {
       const nowMs = performance.now()
-      channel.noteLeastLatency(nowMs - this.beganAtMs, nowMs)
+      channel.recordLeastLatency(nowMs - this.beganAtMs, nowMs)
     }
     this.stopWaiting()
     channel.consecutiveFailures++
     if (openMs !== undefined) channel.openFor(openMs)
-    else if (isFailedProbe || (this.isTelling && channel.consecutiveFailures >= breaker.failures)) {
+    else if (isFailedProbe || (this.isReporting && channel.consecutiveFailures >= breaker.failures)) {
       channel.coolDownMs = Math.min(breaker.maximumCoolDownMs, Math.max(breaker.coolDownMs, channel.coolDownMs * 2))
       channel.openFor(channel.coolDownMs)
     }
@@ -88,18 +88,18 @@ class Work implements ChannelAttempt, WaitingCall {
   }
 
   /** A failure that may open a closed breaker. */
-  private get isTelling(): boolean {
-    return this.isNews && this.channel.openUntilMs === 0
+  private get isReporting(): boolean {
+    return this.isCurrent && this.channel.openUntilMs === 0
   }
 
   /** False for what was under way when the breaker opened. */
-  private get isNews(): boolean {
+  private get isCurrent(): boolean {
     return this.openings === this.channel.openings
   }
 }
 
 /** A question about work that was done before: its success says nothing about new work, its failure does. */
-class Read extends Work {
+class ReadAttempt extends Attempt {
   override answered(): void {
     this.ended()
   }
@@ -189,12 +189,12 @@ export class ChannelHealth {
   /** An attempt that shows whether the channel works: it may be the probe of a half-open breaker. */
   begin(channelId: string): ChannelAttempt {
     const channel = this.recordOf(channelId)
-    return new Work(channel, this.store.current.breaker, stateOf(channel) === 'half_open')
+    return new Attempt(channel, this.store.current.breaker, stateOf(channel) === 'half_open')
   }
 
   /** An attempt whose success says nothing about new work; its failure does. */
   beginRead(channelId: string): ChannelAttempt {
-    return new Read(this.recordOf(channelId), this.store.current.breaker)
+    return new ReadAttempt(this.recordOf(channelId), this.store.current.breaker)
   }
 
   /** As if the channel had never failed. */

@@ -1,9 +1,9 @@
 /** A call that waits for its first byte, and its neighbours among those of its channel. */
-export interface WaitingCall {
+export interface WaitingRequest {
   /** On the performance clock. */
   readonly beganAtMs: number
-  older: WaitingCall | undefined
-  newer: WaitingCall | undefined
+  older: WaitingRequest | undefined
+  newer: WaitingRequest | undefined
 }
 
 /**
@@ -11,8 +11,8 @@ export interface WaitingCall {
  * they began: who has waited longest is known at every choice of a channel, without a search and with nothing made.
  */
 class WaitingCalls {
-  private oldest: WaitingCall | undefined
-  private newest: WaitingCall | undefined
+  private oldest: WaitingRequest | undefined
+  private newest: WaitingRequest | undefined
   #count = 0
 
   /** All that wait, whether overtaken or not. */
@@ -40,7 +40,7 @@ class WaitingCalls {
   }
 
   /** Nobody may begin with an earlier time than the one before. */
-  begin(call: WaitingCall): void {
+  begin(call: WaitingRequest): void {
     this.#count++
     if (this.newest === undefined) this.oldest = call
     else this.newest.newer = call
@@ -49,22 +49,22 @@ class WaitingCalls {
   }
 
   /** It waits no more: told once for each call that began. */
-  end(call: WaitingCall): void {
+  end(call: WaitingRequest): void {
     this.#count--
     if (this.isLinked(call)) this.unlink(call)
   }
 
   /** The same for a call that was answered: it has overtaken whoever began before it. Each is passed over only once. */
-  answer(call: WaitingCall): void {
+  settle(call: WaitingRequest): void {
     if (this.isLinked(call)) while (this.oldest !== undefined && this.oldest !== call) this.unlink(this.oldest)
     this.end(call)
   }
 
-  private isLinked(call: WaitingCall): boolean {
+  private isLinked(call: WaitingRequest): boolean {
     return call.older !== undefined || this.oldest === call
   }
 
-  private unlink(call: WaitingCall): void {
+  private unlink(call: WaitingRequest): void {
     const { older, newer } = call
     if (older === undefined) this.oldest = newer
     else older.newer = newer
@@ -132,14 +132,14 @@ export class ChannelRecord {
   }
 
   /** Told of a call that is answered, while it still waits. */
-  noteLatency(sampleMs: number, nowMs: number): void {
+  recordLatency(sampleMs: number, nowMs: number): void {
     const longestMs = LONGEST_SAMPLE * Math.max(SHORTEST_AVERAGE_MS, this.latencyMs)
     this.latencyMs = this.isKnown(nowMs) ? this.averageWith(Math.min(sampleMs, longestMs)) : sampleMs
     this.sampledAtMs = nowMs
   }
 
   /** Of a call that waited so long for nothing. It may raise the average, but what fails at once is not fast. */
-  noteLeastLatency(leastMs: number, nowMs: number): void {
+  recordLeastLatency(leastMs: number, nowMs: number): void {
     if (!this.isKnown(nowMs) || leastMs <= this.latencyMs) return
     this.latencyMs = this.averageWith(leastMs)
     this.sampledAtMs = nowMs

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { newCall } from '../../test/support/raw-upstream.js'
 import { channelEntry, routingOf, type TestRouting } from '../../test/support/routing.js'
 import { GatewayError, type GatewayErrorDetails } from '../core/errors.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import type { CallContext } from '../providers/contract.js'
 import { RetryBudget } from './retry.js'
 
@@ -40,9 +40,9 @@ const CALLER = { keyId: 'test' }
 const TWO = { channels: [channelEntry('a'), channelEntry('b', { priority: 1 }), channelEntry('c', { priority: 2 })] }
 
 const failure = (details: GatewayErrorDetails): GatewayError => new GatewayError('upstream_failed', 'failed', details)
-const UNSENT = failure({ attempt: { phase: 'unsent', channelFault: true } })
-const SENT = failure({ attempt: { phase: 'sent', channelFault: true } })
-const ANSWERED = failure({ attempt: { phase: 'answered', channelFault: true } })
+const UNSENT = failure({ attempt: { phase: 'unsent', channelError: true } })
+const SENT = failure({ attempt: { phase: 'sent', channelError: true } })
+const ANSWERED = failure({ attempt: { phase: 'answered', channelError: true } })
 const CALLERS = new GatewayError('invalid_request', 'bad', { attempt: { phase: 'answered' } })
 
 interface Outcome {
@@ -62,7 +62,7 @@ async function outcomeOf(
     model = 'gpt-4o-mini',
   }: {
     repeatableOnceSent?: boolean
-    call?: Call
+    call?: RequestContext
     model?: string
   } = {},
 ): Promise<Outcome> {
@@ -111,7 +111,7 @@ describe('A routed call', () => {
   })
 
   it('is tried at most twice, never on a channel that was tried, and fails with the last failure', async () => {
-    const last = failure({ attempt: { phase: 'unsent', channelFault: true } })
+    const last = failure({ attempt: { phase: 'unsent', channelError: true } })
     expect(await outcomeOf(routingOf(TWO), [UNSENT, last, UNSENT])).toMatchObject({ tried: ['a', 'b'], error: last })
     const alone = routingOf({ channels: [channelEntry('a')] })
     expect(await outcomeOf(alone, [UNSENT, UNSENT])).toMatchObject({ tried: ['a'], error: UNSENT })
@@ -136,7 +136,7 @@ describe('A routed call', () => {
 
   it('is not repeated for a caller who has left, and the channel is not blamed for that', async () => {
     const left = newCall()
-    left.departure.announce()
+    left.disconnect.abort()
     expect(await outcomeOf(routingOf(TWO), [UNSENT], { call: left })).toMatchObject({ tried: ['a'], error: UNSENT })
     const routing = routingOf(TWO)
     const gone = new GatewayError('caller_left', 'gone')

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common'
 import type { ModelClass } from '../config/channel-schema.js'
-import { type AnswerListener, UpstreamAnswer } from '../core/byte-stream.js'
+import { type ResponseListener, ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
-import type { Attempt, Call } from '../core/request-context.js'
+import type { Attempt, RequestContext } from '../core/request-context.js'
 import { forgetUsage } from '../core/usage.js'
 import type { CallContext } from '../providers/contract.js'
 import type { Channel } from './channel.js'
@@ -14,7 +14,7 @@ import type { AttemptPolicy, PinnedRoute, Route } from './router.js'
 const REFUSED_OPEN_MS = 60_000
 
 /** Tells the channel's health what became of an attempt that failed. */
-function noteFailure(attempt: ChannelAttempt, error: unknown): void {
+function recordFailure(attempt: ChannelAttempt, error: unknown): void {
   const failure = failureOfChannel(error)
   if (failure === undefined) attempt.ended()
   else attempt.failed(failure)
@@ -22,19 +22,19 @@ function noteFailure(attempt: ChannelAttempt, error: unknown): void {
 
 /** What a failure says about the channel; undefined when it says nothing. */
 function failureOfChannel(error: unknown): ChannelFailure | undefined {
-  if (!(error instanceof GatewayError) || error.details.attempt?.channelFault !== true) return undefined
+  if (!(error instanceof GatewayError) || error.details.attempt?.channelError !== true) return undefined
   const { retryAfterSeconds, attempt, retryable } = error.details
   if (retryAfterSeconds !== undefined) return { openMs: retryAfterSeconds * 1000 }
   return attempt.phase === 'answered' && retryable === false ? { openMs: REFUSED_OPEN_MS } : {}
 }
 
 /** Follows an answer that has begun to its end: what breaks there is the channel's failure like any other. */
-class AnswerOutcome implements AnswerListener {
+class ResponseOutcome implements ResponseListener {
   constructor(private readonly attempt: ChannelAttempt) {}
 
   over(error: GatewayError | undefined): void {
     if (error === undefined) this.attempt.succeeded()
-    else noteFailure(this.attempt, error)
+    else recordFailure(this.attempt, error)
   }
 }
 
@@ -82,7 +82,7 @@ interface AttemptTimes {
 }
 
 /** The candidates of one call, in order; makes at most two attempts, never two on one channel. */
-export class RoutedCall<Provider> implements Route<Provider> {
+export class RoutedRequest<Provider> implements Route<Provider> {
   constructor(
     readonly modelClass: ModelClass,
     private readonly model: string,
@@ -92,11 +92,11 @@ export class RoutedCall<Provider> implements Route<Provider> {
   ) {}
 
   async attempt<Result>(
-    call: Call,
+    call: RequestContext,
     policy: AttemptPolicy,
     run: (provider: Provider, context: CallContext) => Promise<Result>,
   ): Promise<Result> {
-    if (call.allowance !== undefined && policy.expected !== undefined) await call.allowance.expect(policy.expected)
+    if (call.quota !== undefined && policy.expected !== undefined) await call.quota.reserveEstimate(policy.expected)
     const first = this.best()
     const startedAtMs = performance.now()
     const deadlineAtMs = startedAtMs + first.channel.target.timeouts.totalMs
@@ -139,7 +139,7 @@ export class RoutedCall<Provider> implements Route<Provider> {
 
   private async tryOn<Result>(
     { channel, provider }: Candidate<Provider>,
-    call: Call,
+    call: RequestContext,
     { startedAtMs, deadlineAtMs }: AttemptTimes,
     run: (provider: Provider, context: CallContext) => Promise<Result>,
   ): Promise<Result> {
@@ -157,13 +157,13 @@ export class RoutedCall<Provider> implements Route<Provider> {
     } catch (error) {
       record.endedAtMs = performance.now()
       record.failure = error instanceof GatewayError ? error.kind : 'internal'
-      noteFailure(attempt, error)
+      recordFailure(attempt, error)
       forgetUsage(call.log, error)
       throw error
     }
   }
 
-  private contextFor(channel: Channel, call: Call, deadlineAtMs: number): CallContext {
+  private contextFor(channel: Channel, call: RequestContext, deadlineAtMs: number): CallContext {
     const { credentials, options } = channel.config
     return {
       call,
@@ -179,7 +179,7 @@ export class RoutedCall<Provider> implements Route<Provider> {
 }
 
 /** One channel by itself: there is no other that knows the task. */
-export class ChannelRoute<Provider> extends RoutedCall<Provider> implements PinnedRoute<Provider> {
+export class ChannelRoute<Provider> extends RoutedRequest<Provider> implements PinnedRoute<Provider> {
   readonly channelId: string
   readonly options: Readonly<Record<string, unknown>>
 
@@ -194,28 +194,28 @@ export class ChannelRoute<Provider> extends RoutedCall<Provider> implements Pinn
  * Only failures of the upstream are worth another channel: the caller's own fault would be refused there as well, and a
  * request that was sent and not answered may already have been done.
  */
-function mayTryAnother(error: unknown, policy: AttemptPolicy, call: Call): boolean {
-  if (!(error instanceof GatewayError) || call.departure.left) return false
+function mayTryAnother(error: unknown, policy: AttemptPolicy, call: RequestContext): boolean {
+  if (!(error instanceof GatewayError) || call.disconnect.aborted) return false
   const { attempt } = error.details
   if (attempt === undefined) return false
   if (attempt.phase === 'sent') return policy.repeatableOnceSent
-  return attempt.phase === 'unsent' || attempt.channelFault === true
+  return attempt.phase === 'unsent' || attempt.channelError === true
 }
 
 /** A first channel's 429 says when to come back; a second channel's failure says less. */
 function preferredError(firstError: unknown, error: unknown): unknown {
-  const isFault = error instanceof GatewayError && error.details.attempt?.channelFault === true
+  const isFault = error instanceof GatewayError && error.details.attempt?.channelError === true
   return isFault && firstError instanceof GatewayError && firstError.kind === 'rate_limited' ? firstError : error
 }
 
 /** An answer that is still on its way may yet break off. */
 function follow(result: unknown, attempt: ChannelAttempt): void {
-  if (!(result instanceof UpstreamAnswer) || Buffer.isBuffer(result.body)) {
+  if (!(result instanceof ProviderResponse) || Buffer.isBuffer(result.body)) {
     attempt.succeeded()
     return
   }
   attempt.answered()
-  result.listener = new AnswerOutcome(attempt)
+  result.listener = new ResponseOutcome(attempt)
 }
 
 /** An account that answers questions may still refuse new work: only new work shows that it is well again. */

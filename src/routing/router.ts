@@ -1,7 +1,7 @@
 import type { ModelClass } from '../config/channel-schema.js'
 import type { Caller } from '../core/caller.js'
-import type { ExpectedUse } from '../core/quota.js'
-import type { Call } from '../core/request-context.js'
+import type { EstimatedUse } from '../core/quota.js'
+import type { RequestContext } from '../core/request-context.js'
 import type {
   CallContext,
   ChatProvider,
@@ -42,7 +42,7 @@ export interface AttemptPolicy {
   /** False for calls whose request must not be sent twice once it was sent: paid creates, uploads over 10 MB. */
   readonly repeatableOnceSent: boolean
   /** Reserved before the first attempt; worth finding out only for a call that has an allowance. */
-  readonly expected?: ExpectedUse | undefined
+  readonly expected?: EstimatedUse | undefined
 }
 
 /** The channels that can serve one call, best first. */
@@ -54,7 +54,7 @@ export interface Route<Provider> {
    * with `rate_limited` when what the policy expects does not fit into the limits of the caller's key.
    */
   attempt<Result>(
-    call: Call,
+    call: RequestContext,
     policy: AttemptPolicy,
     run: (provider: Provider, context: CallContext) => Promise<Result>,
   ): Promise<Result>

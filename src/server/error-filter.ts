@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common'
 import type { Request, Response } from 'express'
 import { type ErrorKind, GatewayError } from '../core/errors.js'
-import { type Call, callOf, newRequestId } from '../core/request-context.js'
+import { type RequestContext, contextOf, newRequestId } from '../core/request-context.js'
 import { renderError } from '../dialects/error-format.js'
 import { methodsOf } from '../observability/routes.js'
 import { originForm, pathOf } from './client-address.js'
@@ -12,27 +12,27 @@ import { originForm, pathOf } from './client-address.js'
 const REFUSED_UPLOAD_LINGER_MS = 10_000
 
 /** Answers a call with an error in the dialect of its path, unless its answer has begun or nobody is left to read it. */
-export function answerWithError(
+export function sendError(
   error: GatewayError,
-  call: Call,
+  call: RequestContext,
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
   call.log.failure = error
-  if (call.departure.left) return
+  if (call.disconnect.aborted) return
   if (response.headersSent) {
     response.destroy()
     return
   }
   const { status, headers, body } = renderError(error, call.path, call.requestId)
   response.writeHead(status, { ...headers, 'content-length': String(Buffer.byteLength(body)) })
-  endAnswer(body, request, response)
+  endResponse(body, request, response)
 }
 
 /** Writes the body of an answer whose head is written, whether or not the request has been received to its end. */
-export function endAnswer(body: string, request: IncomingMessage, response: ServerResponse): void {
+export function endResponse(body: string, request: IncomingMessage, response: ServerResponse): void {
   if (request.complete) response.end(body)
-  else answerWhileListening(body, request, response)
+  else respondWhileReading(body, request, response)
 }
 
 /**
@@ -40,7 +40,7 @@ export function endAnswer(body: string, request: IncomingMessage, response: Serv
  * Node closes a connection that is not kept alive as soon as its response ends, and the reset would overtake the answer.
  * A body without end must not keep the connection for ever.
  */
-function answerWhileListening(body: string, request: IncomingMessage, response: ServerResponse): void {
+function respondWhileReading(body: string, request: IncomingMessage, response: ServerResponse): void {
   response.write(body)
   const end = (): void => {
     clearTimeout(timer)
@@ -71,7 +71,7 @@ export class GatewayExceptionFilter implements ExceptionFilter {
     const http = host.switchToHttp()
     const request = http.getRequest<Request>()
     const response = http.getResponse<Response>()
-    answerWithError(gatewayErrorOf(exception, request), callOf(request), request, response)
+    sendError(gatewayErrorOf(exception, request), contextOf(request), request, response)
   }
 }
 
@@ -88,7 +88,7 @@ function gatewayErrorOf(exception: unknown, request: Request): GatewayError {
 }
 
 function unknownRoute(request: Request): GatewayError {
-  const { method, path } = callOf(request)
+  const { method, path } = contextOf(request)
   const allow = methodsOf(request.app, path)
   if (allow.length === 0) return new GatewayError('not_found', 'There is nothing at this path.')
   return new GatewayError('method_not_allowed', `The method ${method} is not allowed at this path.`, { allow })
@@ -106,7 +106,7 @@ const FAILURES: Readonly<Record<string, readonly [ErrorKind, string]>> = {
  * Answers what never became a request (broken HTTP, oversized headers, a client too slow) as JSON, then closes.
  * `current` is the connection's last response: one that has begun must not get a second head into its body.
  */
-export function answerClientError(
+export function sendClientError(
   error: NodeJS.ErrnoException,
   socket: Duplex,
   current: ServerResponse | undefined,

@@ -64,12 +64,12 @@ describe('http adapter', () => {
       let accepted: Socket | undefined
       app.post('/x', (request: Request, response: Response) => {
         accepted = request.socket
-        expect(adapter.lastAnswer(accepted)).toBe(response)
+        expect(adapter.lastResponse(accepted)).toBe(response)
         response.json({})
       })
       const socket = open('POST /x HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}')
       expect(await exchangeOn(socket)).toMatch(/^HTTP\/1\.1 200 /)
-      expect(accepted && adapter.lastAnswer(accepted)).toBeUndefined()
+      expect(accepted && adapter.lastResponse(accepted)).toBeUndefined()
       socket.destroy()
     })
 
@@ -81,7 +81,7 @@ describe('http adapter', () => {
       })
       const socket = open('POST /x HTTP/1.1\r\nhost: x\r\ncontent-length: 20\r\n\r\n{}')
       await exchangeOn(socket)
-      expect(accepted && adapter.lastAnswer(accepted)?.writableFinished).toBe(true)
+      expect(accepted && adapter.lastResponse(accepted)?.writableFinished).toBe(true)
       socket.destroy()
     })
   })

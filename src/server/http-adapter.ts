@@ -3,26 +3,26 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import express, { type Express } from 'express'
-import { UpstreamAnswer } from '../core/byte-stream.js'
-import { type Call, callOf, findCall } from '../core/request-context.js'
+import { ProviderResponse } from '../core/byte-stream.js'
+import { type RequestContext, contextOf, findContext } from '../core/request-context.js'
 import { dropUpstreamLimits } from '../limits/limit-errors.js'
-import { answerClientError } from './error-filter.js'
-import { relayAnswer } from './response-writer.js'
+import { sendClientError } from './error-filter.js'
+import { writeResponse } from './response-writer.js'
 import {
   attachUpgrade,
   findUpgrade,
   PendingUpgrade,
   upgradableRequests,
   UpgradableServer,
-  UpgradeAnswer,
-  type UpgradeTaker,
+  UpgradeResponse,
+  type UpgradeHandler,
 } from './upgrade.js'
 
 /**
  * Adds the headers of an answer that went to an upstream: who gave it, at which attempt, and what the gateway took itself,
  * as far as the head can say. None where no upstream was asked.
  */
-export function explain({ log, startedAtMs }: Call, headers: Record<string, unknown>): void {
+export function writeExplainHeaders({ log, startedAtMs }: RequestContext, headers: Record<string, unknown>): void {
   const { channelId, tried, receiveMs, upstreamMs, openWaitMs } = log
   if (channelId === undefined || tried.length === 0) return
   const overheadMs = Math.max(0, performance.now() - startedAtMs - receiveMs - upstreamMs - openWaitMs)
@@ -44,12 +44,12 @@ function stampResponses(prototype: object): void {
     reason?: unknown,
     headers: unknown = reason,
   ): ServerResponse {
-    const call = findCall(this.req)
+    const call = findContext(this.req)
     if (call !== undefined) {
       const stamped: OutgoingHttpHeaders = isHeaderObject(headers) ? headers : {}
-      if (call.allowance !== undefined) dropUpstreamLimits(stamped)
-      Object.assign(stamped, call.answerHeaders)
-      if (call.isExplained) explain(call, stamped)
+      if (call.quota !== undefined) dropUpstreamLimits(stamped)
+      Object.assign(stamped, call.responseHeaders)
+      if (call.isExplained) writeExplainHeaders(call, stamped)
       if (stamped !== headers) setHeaders(this, stamped)
     }
     return plain.call(this, status, reason, headers)
@@ -93,7 +93,7 @@ export type RequestStart = (request: IncomingMessage, response: ServerResponse) 
  * on every request, and V8 drops its optimised shapes: on Node 20 that is two thirds of a relayed call.
  */
 export class GatewayHttpAdapter extends ExpressAdapter {
-  private upgradeTaker: UpgradeTaker | undefined
+  private upgradeTaker: UpgradeHandler | undefined
 
   /** `registerLast` adds the routes that may wait: Express looks at routes in the order they were registered. */
   constructor(
@@ -110,13 +110,13 @@ export class GatewayHttpAdapter extends ExpressAdapter {
   }
 
   /** Whoever serves sockets says so here; until then every offer to leave HTTP is passed over. */
-  serveUpgrades(taker: UpgradeTaker): void {
+  serveUpgrades(taker: UpgradeHandler): void {
     this.upgradeTaker = taker
   }
 
   /** To the last request that was read from a connection; undefined once both are over and the connection goes on. */
-  lastAnswer(socket: Duplex): ServerResponse | undefined {
-    return (socket as AnsweredSocket)[LAST_ANSWER]
+  lastResponse(socket: Duplex): ServerResponse | undefined {
+    return (socket as RespondedSocket)[LAST_RESPONSE]
   }
 
   override initHttpServer(): void {
@@ -124,10 +124,10 @@ export class GatewayHttpAdapter extends ExpressAdapter {
     const handle = app as unknown as RequestListener
     const messages = expressMessages(
       app,
-      (request) => isFree(this.lastAnswer(request.socket)) && this.upgradeTaker?.wants(request) === true,
+      (request) => isFree(this.lastResponse(request.socket)) && this.upgradeTaker?.wants(request) === true,
     )
     const serve = (request: IncomingMessage, response: ServerResponse): void => {
-      ;(request.socket as Duplex as AnsweredSocket)[LAST_ANSWER] = response
+      ;(request.socket as Duplex as RespondedSocket)[LAST_RESPONSE] = response
       if (this.startRequest(request, response) !== false) handle(request, response)
     }
     const server = new UpgradableServer(
@@ -159,40 +159,40 @@ export class GatewayHttpAdapter extends ExpressAdapter {
       server.emit('request', request, response)
     })
     server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
-      answerClientError(new Error('CONNECT'), socket, undefined)
+      sendClientError(new Error('CONNECT'), socket, undefined)
     })
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-      answerClientError(error, socket, this.lastAnswer(socket))
+      sendClientError(error, socket, this.lastResponse(socket))
     })
     this.setHttpServer(server)
   }
 
   override reply(response: express.Response, body: unknown, statusCode?: number): unknown {
-    if (body instanceof UpstreamAnswer) {
-      relayAnswer(body, response, callOf(response.req))
+    if (body instanceof ProviderResponse) {
+      writeResponse(body, response, contextOf(response.req))
       return undefined
     }
-    const upgrade = body instanceof UpgradeAnswer ? findUpgrade(response.req) : undefined
+    const upgrade = body instanceof UpgradeResponse ? findUpgrade(response.req) : undefined
     if (upgrade === undefined) return super.reply(response, body, statusCode)
-    this.upgradeTaker?.take(upgrade, body as UpgradeAnswer)
+    this.upgradeTaker?.take(upgrade, body as UpgradeResponse)
     ;(this.getHttpServer() as UpgradableServer).handOver(response.req.socket)
     return undefined
   }
 }
 
 /** Stands on the socket itself: each entry of a weak map is looked at by every collection of the young heap. */
-const LAST_ANSWER = Symbol('lastAnswer')
+const LAST_RESPONSE = Symbol('lastAnswer')
 
-type AnsweredSocket = Duplex & { [LAST_ANSWER]?: ServerResponse | undefined }
+type RespondedSocket = Duplex & { [LAST_RESPONSE]?: ServerResponse | undefined }
 
 /**
  * An idle connection would otherwise keep all of its last call, its body included: memory for each of thousands of
  * clients, and work for the collector, which has to move whatever outlives a few of its rounds. Called when a response
  * and when a request is over; the later of the two is forgotten with the other.
  */
-function forgetAnswer(socket: AnsweredSocket): void {
-  const answer = socket[LAST_ANSWER]
-  if (answer?.req.complete === true && isFree(answer) && answer.shouldKeepAlive) socket[LAST_ANSWER] = undefined
+function forgetResponse(socket: RespondedSocket): void {
+  const answer = socket[LAST_RESPONSE]
+  if (answer?.req.complete === true && isFree(answer) && answer.shouldKeepAlive) socket[LAST_RESPONSE] = undefined
 }
 
 /** A socket whose last answer is still being sent cannot be given away; an upgrade that does not wait is a request. */
@@ -220,13 +220,13 @@ interface MessageClasses {
  * They are real subclasses: V8 then lays out an instance's properties as Node's own constructors would, while a plain
  * function applied to a bare object costs ten times as much for each message (bench/README.md says how to measure).
  */
-function expressMessages(app: Express, wantsUpgrade: UpgradeTaker['wants']): MessageClasses {
-  const GatewayRequest = upgradableRequests(wantsUpgrade, forgetAnswer)
+function expressMessages(app: Express, wantsUpgrade: UpgradeHandler['wants']): MessageClasses {
+  const GatewayRequest = upgradableRequests(wantsUpgrade, forgetResponse)
   class GatewayResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
     /** Node calls it when a response is over. */
     override detachSocket(socket: Socket): void {
       super.detachSocket(socket)
-      forgetAnswer(socket)
+      forgetResponse(socket)
     }
   }
   app.request = adopt(app, GatewayRequest.prototype, express.request) as Express['request']

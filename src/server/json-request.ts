@@ -6,7 +6,7 @@ import { ConfigStore } from '../config/config-store.js'
 import { DtoCheck } from '../core/dto.js'
 import { GatewayError } from '../core/errors.js'
 import { JsonBody } from '../core/json-body.js'
-import { type Call, callOf } from '../core/request-context.js'
+import { type RequestContext, contextOf } from '../core/request-context.js'
 import { assertReadable, readBody } from './read-body.js'
 
 /** A request and the response that answers it. */
@@ -28,9 +28,9 @@ export const JSON_BODY_TIMEOUT_MS = 30_000
 const IMAGE_BODY_TIMEOUT_MS = 120_000
 
 /** A JSON request as a controller receives it: what was sent, and by whom. One parameter, as Nest charges for each. */
-export interface JsonCall<Dto extends object> {
+export interface JsonBodyRequest<Dto extends object> {
   readonly body: JsonBody<Dto>
-  readonly call: Call
+  readonly call: RequestContext
 }
 
 export interface JsonRequestOptions {
@@ -40,18 +40,20 @@ export interface JsonRequestOptions {
   readonly forgotten?: readonly string[]
 }
 
-function jsonBodyPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform<Exchange, Promise<JsonCall<Dto>>>> {
+function jsonBodyPipe<Dto extends object>(
+  dto: Type<Dto>,
+): Type<PipeTransform<Exchange, Promise<JsonBodyRequest<Dto>>>> {
   @Injectable()
-  class JsonBodyPipe implements PipeTransform<Exchange, Promise<JsonCall<Dto>>> {
+  class JsonBodyPipe implements PipeTransform<Exchange, Promise<JsonBodyRequest<Dto>>> {
     private readonly check = new DtoCheck(dto)
 
     constructor(private readonly store: ConfigStore) {}
 
-    async transform({ request, response }: Exchange): Promise<JsonCall<Dto>> {
+    async transform({ request, response }: Exchange): Promise<JsonBodyRequest<Dto>> {
       const maximumBytes = this.store.current.limits.jsonBodyBytes
       assertJson(request)
       assertReadable(request, maximumBytes)
-      const call = callOf(request)
+      const call = contextOf(request)
       const read = readBody(request, response, { maximumBytes, timeoutMs: JSON_BODY_TIMEOUT_MS })
       const body = JsonBody.parse(Buffer.isBuffer(read) ? read : await received(read, call))
       const fields = this.check.accepts(body.fields) ? (body.fields as Dto) : await this.check.assert(body.fields)
@@ -64,18 +66,18 @@ function jsonBodyPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform<Ex
 function imageBodyPipe<Dto extends object>(
   dto: Type<Dto>,
   forgotten: readonly string[],
-): Type<PipeTransform<Exchange, Promise<JsonCall<Dto>>>> {
+): Type<PipeTransform<Exchange, Promise<JsonBodyRequest<Dto>>>> {
   @Injectable()
-  class ImageBodyPipe implements PipeTransform<Exchange, Promise<JsonCall<Dto>>> {
+  class ImageBodyPipe implements PipeTransform<Exchange, Promise<JsonBodyRequest<Dto>>> {
     private readonly check = new DtoCheck(dto)
 
     constructor(private readonly store: ConfigStore) {}
 
-    async transform({ request, response }: Exchange): Promise<JsonCall<Dto>> {
+    async transform({ request, response }: Exchange): Promise<JsonBodyRequest<Dto>> {
       const maximumBytes = this.store.current.limits.imageBodyBytes
       assertJson(request)
       assertReadable(request, maximumBytes)
-      const call = callOf(request)
+      const call = contextOf(request)
       const read = readBody(request, response, { maximumBytes, timeoutMs: IMAGE_BODY_TIMEOUT_MS })
       const body = JsonBody.parse(Buffer.isBuffer(read) ? read : await received(read, call))
       const fields = await this.check.assert(body.fields)
@@ -86,7 +88,7 @@ function imageBodyPipe<Dto extends object>(
 }
 
 /** A body that is not there yet, and how long it took. */
-async function received(arriving: Promise<Buffer>, call: Call): Promise<Buffer> {
+async function received(arriving: Promise<Buffer>, call: RequestContext): Promise<Buffer> {
   const startedAtMs = performance.now()
   const bytes = await arriving
   call.log.receiveMs = performance.now() - startedAtMs
@@ -111,8 +113,8 @@ export function JsonRequest(
 }
 
 /** The call itself: who asks, since when, and whether they are still there. */
-export const CurrentCall = createParamDecorator((_data, context) =>
-  callOf(context.switchToHttp().getRequest<Request>()),
+export const CurrentRequest = createParamDecorator((_data, context) =>
+  contextOf(context.switchToHttp().getRequest<Request>()),
 )
 
 /** As nearly every client spells it. */

@@ -3,7 +3,7 @@ import { Transform, type TransformCallback } from 'node:stream'
 import multer from 'multer'
 import { GatewayError } from '../core/errors.js'
 import type { ArrivingBody } from '../core/memory-budget.js'
-import { assertReadable, bodyTooLarge, noRoom } from './read-body.js'
+import { assertReadable, bodyTooLarge, memoryFull } from './read-body.js'
 
 const DISPOSITION_LINE = /^content-disposition:[^\r\n]*/im
 const TYPE_LINE = /^content-type:[ \t]*([^\r\n]*)/im
@@ -171,7 +171,7 @@ export class UploadBody extends Transform {
       return
     }
     if (this.room?.arrived(chunk.length) === false) {
-      callback(noRoom())
+      callback(memoryFull())
       return
     }
     this.framing.push(chunk, (bytes) => this.push(bytes))

@@ -4,7 +4,7 @@ import type { Request, Response } from 'express'
 import multer from 'multer'
 import { GatewayError } from '../core/errors.js'
 import type { ArrivingBody } from '../core/memory-budget.js'
-import { type Call, callerLeft, callOf, noteReceived } from '../core/request-context.js'
+import { type RequestContext, clientDisconnected, contextOf, countReceived } from '../core/request-context.js'
 import { MultipartField, SpooledFile, UploadedFile } from '../core/spooled-file.js'
 import {
   asGatewayError,
@@ -83,7 +83,7 @@ export async function timedReception<Result>(
   try {
     return await receive()
   } finally {
-    callOf(request).log.receiveMs += performance.now() - startedAtMs
+    contextOf(request).log.receiveMs += performance.now() - startedAtMs
   }
 }
 
@@ -91,7 +91,7 @@ export async function timedReception<Result>(
  * Gives something back when the response is over, however it ended; may do so twice. A failure to is the operating
  * system's to clean up after, and must not end the process.
  */
-export function releaseWhenDone(release: () => Promise<void>, call: Call, response: ServerResponse): void {
+export function releaseWhenDone(release: () => Promise<void>, call: RequestContext, response: ServerResponse): void {
   const run = (): void => {
     release().catch((error: unknown) => {
       call.log.failure ??= error
@@ -99,7 +99,7 @@ export function releaseWhenDone(release: () => Promise<void>, call: Call, respon
   }
   response.once('close', run)
   // A pipelined request that waits for its turn has a response without a socket, which never closes.
-  call.departure.onLeave(run)
+  call.disconnect.onAbort(run)
 }
 
 /** The fields of a form by name, on an object that inherits none. */
@@ -182,7 +182,7 @@ class MultipartReceiver implements multer.StorageEngine {
       throw asGatewayError(error)
     } finally {
       clearTimeout(timer)
-      noteReceived(request, body.receivedBytes)
+      countReceived(request, body.receivedBytes)
     }
   }
 
@@ -219,7 +219,7 @@ class MultipartReceiver implements multer.StorageEngine {
       this.#refuse = reject
       body.once('error', reject)
       finished(request, { writable: false }, (error) => {
-        if (error) reject(callerLeft())
+        if (error) reject(clientDisconnected())
       })
       // Multer asks of its request only what every readable stream with headers has.
       const middleware = this.#multer(body).single('file')

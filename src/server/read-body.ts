@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GatewayError } from '../core/errors.js'
 import type { ArrivingBody } from '../core/memory-budget.js'
-import { callerLeft, findCall, noteReceived } from '../core/request-context.js'
+import { clientDisconnected, findContext, countReceived } from '../core/request-context.js'
 
 export interface BodyLimits {
   readonly maximumBytes: number
@@ -31,7 +31,7 @@ export const bodyTooLarge = (maximumBytes: number): GatewayError =>
 const ROOM_AFTER_SECONDS = 5
 
 /** The process holds as much for its callers as it may. */
-export const noRoom = (): GatewayError =>
+export const memoryFull = (): GatewayError =>
   new GatewayError('overloaded', 'The gateway holds as many bytes of requests and answers as it may at the moment.', {
     retryAfterSeconds: ROOM_AFTER_SECONDS,
   })
@@ -40,15 +40,15 @@ export const noRoom = (): GatewayError =>
  * Room for a body that is held in memory, of whatever its headers announce and at most `maximumBytes` of it; undefined
  * where nobody counts. Called before the body is asked for. Throws `overloaded` when there is no room.
  */
-export function roomFor(request: IncomingMessage, maximumBytes: number): ArrivingBody | undefined {
-  const call = findCall(request)
-  if (call?.memory === undefined) return undefined
-  const body = call.memory.expect(call, announcedBytes(request), maximumBytes)
-  if (body === undefined) throw noRoom()
+export function reserveMemory(request: IncomingMessage, maximumBytes: number): ArrivingBody | undefined {
+  const call = findContext(request)
+  if (call?.memoryBudget === undefined) return undefined
+  const body = call.memoryBudget.reserve(call, declaredBytes(request), maximumBytes)
+  if (body === undefined) throw memoryFull()
   return body
 }
 
-function announcedBytes({ headers }: IncomingMessage): number | undefined {
+function declaredBytes({ headers }: IncomingMessage): number | undefined {
   const contentLength = headers['content-length']
   if (contentLength !== undefined) return Number(contentLength)
   return headers['transfer-encoding'] === undefined ? 0 : undefined
@@ -74,14 +74,14 @@ export function readBody(
   const body = isHere ? (request.read() as Buffer | null) : null
   if (body === null) return readArrivingBody(request, response, limits)
   if (body.length > limits.maximumBytes) throw bodyTooLarge(limits.maximumBytes)
-  const call = findCall(request)
-  if (call?.memory?.take(call, body.length) === false) throw noRoom()
-  noteReceived(request, body.length)
+  const call = findContext(request)
+  if (call?.memoryBudget?.take(call, body.length) === false) throw memoryFull()
+  countReceived(request, body.length)
   return body
 }
 
 function readArrivingBody(request: IncomingMessage, response: ServerResponse, limits: BodyLimits): Promise<Buffer> {
-  const room = roomFor(request, limits.maximumBytes)
+  const room = reserveMemory(request, limits.maximumBytes)
   continueIfAsked(request, response)
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -89,7 +89,7 @@ function readArrivingBody(request: IncomingMessage, response: ServerResponse, li
     const settle = (outcome: () => void): void => {
       clearTimeout(timer)
       request.removeListener('data', onData).removeListener('end', onEnd).removeListener('close', onClose)
-      noteReceived(request, received)
+      countReceived(request, received)
       room?.end()
       outcome()
     }
@@ -101,7 +101,7 @@ function readArrivingBody(request: IncomingMessage, response: ServerResponse, li
     const onData = (chunk: Buffer): void => {
       received += chunk.length
       if (received > limits.maximumBytes) fail(bodyTooLarge(limits.maximumBytes))
-      else if (room?.arrived(chunk.length) === false) fail(noRoom())
+      else if (room?.arrived(chunk.length) === false) fail(memoryFull())
       else chunks.push(chunk)
     }
     const onEnd = (): void => {
@@ -110,7 +110,7 @@ function readArrivingBody(request: IncomingMessage, response: ServerResponse, li
       })
     }
     const onClose = (): void => {
-      fail(callerLeft())
+      fail(clientDisconnected())
     }
     const timer = setTimeout(() => {
       fail(new GatewayError('request_timeout', `The request body did not arrive within ${limits.timeoutMs} ms.`))

@@ -4,29 +4,29 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { ManualSource } from '../../test/support/byte-streams.js'
 import { newCall } from '../../test/support/raw-upstream.js'
-import { UpstreamAnswer } from '../core/byte-stream.js'
+import { ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
-import type { Call } from '../core/request-context.js'
-import { relayAnswer } from './response-writer.js'
+import type { RequestContext } from '../core/request-context.js'
+import { writeResponse } from './response-writer.js'
 
 const HEADERS = { 'content-type': 'text/event-stream' }
 
 let server: Server
 let source: ManualSource
-let call: Call
-let answer: UpstreamAnswer
+let call: RequestContext
+let answer: ProviderResponse
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 beforeEach(async () => {
   source = new ManualSource()
   call = newCall()
-  answer = new UpstreamAnswer(200, { ...HEADERS }, source, 'frame')
+  answer = new ProviderResponse(200, { ...HEADERS }, source, 'frame')
   server = createServer((_request, response: ServerResponse) => {
-    const { departure } = call
+    const { disconnect: departure } = call
     response.once('close', () => {
-      if (!response.writableFinished) departure.announce()
+      if (!response.writableFinished) departure.abort()
     })
-    relayAnswer(answer, response, call)
+    writeResponse(answer, response, call)
     server.emit('relaying')
   })
   server.listen(0, '127.0.0.1')
@@ -74,7 +74,7 @@ const failure = (): GatewayError => new GatewayError('upstream_failed', 'The ups
 
 describe('An answer of complete bytes', () => {
   it('is written at once with its length', async () => {
-    answer = new UpstreamAnswer(201, { 'content-type': 'application/json' }, Buffer.from('{"ä":1.0}'))
+    answer = new ProviderResponse(201, { 'content-type': 'application/json' }, Buffer.from('{"ä":1.0}'))
     const response = await begin()
     expect(response.statusCode).toBe(201)
     expect(response.headers).toMatchObject({ 'content-length': '10', 'content-type': 'application/json' })
@@ -144,20 +144,20 @@ describe('An answer on its way', () => {
   it('is not written any more when its reader has left', async () => {
     const socket = await rawClient()
     const left = new Promise<void>((resolve) => {
-      call.departure.onLeave(resolve)
+      call.disconnect.onAbort(resolve)
     })
     socket.destroy()
     await left
     source.data('nobody reads this')
     source.end()
     await turn()
-    expect(call.departure.left).toBe(true)
+    expect(call.disconnect.aborted).toBe(true)
   })
 })
 
 describe('A failure after the first byte', () => {
   it.each(['application/octet-stream', 'audio/mpeg'])('of a file (%s) is visible as an aborted body', async (type) => {
-    answer = new UpstreamAnswer(200, { 'content-type': type }, source, 'cut')
+    answer = new ProviderResponse(200, { 'content-type': type }, source, 'cut')
     const response = await begin()
     const arrived = once(response, 'data')
     source.data('half a file')

@@ -1,18 +1,18 @@
 import type { ServerResponse } from 'node:http'
-import { type ByteSink, type ByteSource, joinedPieces, type UpstreamAnswer } from '../core/byte-stream.js'
+import { type ByteSink, type ByteSource, joinedPieces, type ProviderResponse } from '../core/byte-stream.js'
 import type { GatewayError } from '../core/errors.js'
-import type { Call } from '../core/request-context.js'
-import { envelopeFor } from '../dialects/error-format.js'
+import type { RequestContext } from '../core/request-context.js'
+import { errorFormatFor } from '../dialects/error-format.js'
 
 /** A shorter answer is in the hands of the operating system at once, whoever reads it. */
 const COUNTED_BYTES = 65_536
 
 /** Writes an answer to the caller. What fails later is shown the way the answer says; the call's log learns of it. */
-export function relayAnswer(answer: UpstreamAnswer, response: ServerResponse, call: Call): void {
+export function writeResponse(answer: ProviderResponse, response: ServerResponse, call: RequestContext): void {
   const { body, headers } = answer
   if (Buffer.isBuffer(body)) {
     headers['content-length'] = String(body.length)
-    if (body.length > COUNTED_BYTES) call.memory?.add(call, body.length)
+    if (body.length > COUNTED_BYTES) call.memoryBudget?.add(call, body.length)
     response.writeHead(answer.status, headers)
     response.end(body)
     call.log.bytesOut += body.length
@@ -39,11 +39,11 @@ class ResponseSink implements ByteSink {
   constructor(
     private readonly source: ByteSource,
     private readonly response: ServerResponse,
-    private readonly call: Call,
-    private readonly answer: UpstreamAnswer,
+    private readonly call: RequestContext,
+    private readonly providerResponse: ProviderResponse,
   ) {
     response.on('drain', () => {
-      call.memory?.giveBack(call, this.unreadBytes)
+      call.memoryBudget?.giveBack(call, this.unreadBytes)
       this.unreadBytes = 0
       source.resume()
     })
@@ -60,7 +60,7 @@ class ResponseSink implements ByteSink {
   }
 
   end(): void {
-    this.answer.listener?.over(undefined)
+    this.providerResponse.listener?.over(undefined)
     this.closing = () => {
       this.response.end()
     }
@@ -68,7 +68,7 @@ class ResponseSink implements ByteSink {
   }
 
   fail(error: GatewayError): void {
-    this.answer.listener?.over(error)
+    this.providerResponse.listener?.over(error)
     this.call.log.failure = error
     this.closing = () => {
       this.showFailure(error)
@@ -86,7 +86,7 @@ class ResponseSink implements ByteSink {
 
   private flush(): void {
     this.flushPlanned = false
-    if (this.call.departure.left) return
+    if (this.call.disconnect.aborted) return
     const pieces = this.waiting.length > 1 ? joinedPieces(this.waiting) : this.waiting
     this.waiting = []
     let isTaken = true
@@ -98,16 +98,16 @@ class ResponseSink implements ByteSink {
   private awaitReader(): void {
     const { call, response } = this
     const unreadBytes = response.writableLength
-    call.memory?.add(call, unreadBytes - this.unreadBytes)
+    call.memoryBudget?.add(call, unreadBytes - this.unreadBytes)
     this.unreadBytes = unreadBytes
     this.source.pause()
   }
 
   private showFailure(error: GatewayError): void {
-    if (this.answer.onFailure === 'cut') {
+    if (this.providerResponse.onFailure === 'cut') {
       this.response.destroy()
       return
     }
-    this.response.end(error.details.frame ?? envelopeFor(this.call.path).frame(error, this.call.requestId))
+    this.response.end(error.details.frame ?? errorFormatFor(this.call.path).frame(error, this.call.requestId))
   }
 }

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../core/errors.js'
 import type { ArrivingBody } from '../core/memory-budget.js'
-import { callerLeft, noteReceived } from '../core/request-context.js'
+import { clientDisconnected, countReceived } from '../core/request-context.js'
 import { SpooledFile } from '../core/spooled-file.js'
 import { storageFailed } from './multipart-stream.js'
-import { type BodyLimits, bodyTooLarge, noRoom } from './read-body.js'
+import { type BodyLimits, bodyTooLarge, memoryFull } from './read-body.js'
 
 export interface SpoolLimits extends BodyLimits {
   /** Counts what is kept in memory meanwhile. */
@@ -40,7 +40,7 @@ function fill(
     const settle = (outcome: () => void): void => {
       clearTimeout(timer)
       request.removeListener('data', onData).removeListener('end', onEnd).removeListener('close', onClose)
-      noteReceived(request, received)
+      countReceived(request, received)
       outcome()
     }
     const fail = (error: Error): void => {
@@ -55,7 +55,7 @@ function fill(
         return
       }
       if (room?.arrived(chunk.length) === false) {
-        fail(noRoom())
+        fail(memoryFull())
         return
       }
       request.pause()
@@ -73,7 +73,7 @@ function fill(
       settle(resolve)
     }
     const onClose = (): void => {
-      fail(callerLeft())
+      fail(clientDisconnected())
     }
     const timer = setTimeout(() => {
       fail(new GatewayError('request_timeout', `The request body did not arrive within ${timeoutMs} ms.`))

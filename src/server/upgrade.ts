@@ -86,7 +86,7 @@ export class PendingUpgrade {
   ) {
     response.shouldKeepAlive = false
     response.assignSocket(socket)
-    response.once('finish', this.onAnswered)
+    response.once('finish', this.onResponded)
     // Whoever reads no socket never learns that its client has left.
     socket.on('error', ignore).on('end', this.onEnd).on('data', this.onEarlyData)
     if (head.length > 0) this.onEarlyData(head)
@@ -101,7 +101,7 @@ export class PendingUpgrade {
   release(): { readonly socket: Socket; readonly early: Buffer } {
     const { socket } = this
     this.letGo()
-    this.response.removeListener('finish', this.onAnswered)
+    this.response.removeListener('finish', this.onResponded)
     this.response.statusCode = SWITCHING_PROTOCOLS
     // It may have been paused; its next reader starts in this very turn.
     socket.removeListener('error', ignore).resume()
@@ -125,7 +125,7 @@ export class PendingUpgrade {
   }
 
   /** Refused: the connection ends as Node would end it, but for the client's early bytes, which are read and dropped. */
-  private readonly onAnswered = (): void => {
+  private readonly onResponded = (): void => {
     const { socket } = this
     this.letGo()
     this.early.length = 0
@@ -160,7 +160,7 @@ export const findUpgrade = (request: IncomingMessage): PendingUpgrade | undefine
   (request as IncomingMessage & UpgradeHolder)[UPGRADE]
 
 /** What a controller hands back to say yes to an upgrade. */
-export class UpgradeAnswer {
+export class UpgradeResponse {
   constructor(
     /** Given with the open socket to whoever holds the conversation. */
     readonly handover: object,
@@ -170,8 +170,8 @@ export class UpgradeAnswer {
 }
 
 /** Knows the paths at which upgrades are served, and takes over the sockets of those that were said yes to. */
-export interface UpgradeTaker {
+export interface UpgradeHandler {
   /** Asked for each request that offers to leave HTTP; all others stay plain requests, whatever they offered. */
   wants(request: IncomingMessage): boolean
-  take(upgrade: PendingUpgrade, answer: UpgradeAnswer): void
+  take(upgrade: PendingUpgrade, answer: UpgradeResponse): void
 }

@@ -4,10 +4,10 @@ import { WsAdapter } from '@nestjs/platform-ws'
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 import { ConfigStore } from '../config/config-store.js'
 import { GatewayError } from '../core/errors.js'
-import { findCall } from '../core/request-context.js'
+import { findContext } from '../core/request-context.js'
 import { originForm, pathOf } from './client-address.js'
-import { explain, type GatewayHttpAdapter } from './http-adapter.js'
-import { findUpgrade, type PendingUpgrade, type UpgradeAnswer, type UpgradeTaker } from './upgrade.js'
+import { writeExplainHeaders, type GatewayHttpAdapter } from './http-adapter.js'
+import { findUpgrade, type PendingUpgrade, type UpgradeResponse, type UpgradeHandler } from './upgrade.js'
 
 /**
  * Browsers ask no server before they open a socket to it; they only say from which page. Programs send no `Origin` and
@@ -113,7 +113,7 @@ interface CloseOptions extends ServerOptions {
  * Nest's gateways on `ws`, with nothing accepted by itself: an upgrade comes through the routes like any request, and
  * only when a controller has said yes (`UpgradeAnswer`) is the 101 written here and the gateway given the socket.
  */
-export class GatewayWsAdapter extends WsAdapter implements UpgradeTaker {
+export class GatewayWsAdapter extends WsAdapter implements UpgradeHandler {
   private readonly servers = new Map<string, WebSocketServer>()
 
   constructor(
@@ -149,7 +149,7 @@ export class GatewayWsAdapter extends WsAdapter implements UpgradeTaker {
     return this.servers.has(pathOf(originForm(url)))
   }
 
-  take(upgrade: PendingUpgrade, { handover, abandon }: UpgradeAnswer): void {
+  take(upgrade: PendingUpgrade, { handover, abandon }: UpgradeResponse): void {
     const { request } = upgrade
     const server = this.servers.get(pathOf(request.url ?? ''))
     if (server === undefined || upgrade.isGone) {
@@ -179,10 +179,10 @@ export class GatewayWsAdapter extends WsAdapter implements UpgradeTaker {
 
 /** The 101 is written by the library, past the response that carries a call's own headers otherwise. */
 function addCallHeaders(lines: string[], request: IncomingMessage): void {
-  const call = findCall(request)
+  const call = findContext(request)
   if (call === undefined) return
-  const headers = { ...call.answerHeaders }
-  if (call.isExplained) explain(call, headers)
+  const headers = { ...call.responseHeaders }
+  if (call.isExplained) writeExplainHeaders(call, headers)
   for (const [name, value] of Object.entries(headers)) {
     if (name !== 'connection') lines.push(`${name}: ${value}`)
   }

@@ -38,7 +38,7 @@ const FILE = 'OWNER'
 const SIGN_OF_LIFE_MS = 2_000
 /** Without a sign of life for so long, an owner that cannot be looked up is taken for dead. */
 const SILENCE_MS = 10_000
-const LOOK_MS = 250
+const CHECK_MS = 250
 /** As long as another process may need to remove a dead owner. */
 const SETTLE_MS = 50
 
@@ -117,7 +117,7 @@ async function isAlive(file: string, owner: Owner | undefined, space: string): P
   }
   const before = await lastSign(file)
   while (Date.now() - before < SILENCE_MS) {
-    await pause(LOOK_MS)
+    await pause(CHECK_MS)
     if ((await lastSign(file)) > before) return true
   }
   return false

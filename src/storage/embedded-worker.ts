@@ -15,7 +15,7 @@ interface Chunk {
  * of the wire protocol, and the worker answers each write once; a port that closes is a connection that was lost.
  */
 export class WorkerSocket extends Duplex {
-  private unanswered = 0
+  private pending = 0
   private silence: NodeJS.Timeout | undefined
 
   constructor(
@@ -82,15 +82,15 @@ export class WorkerSocket extends Duplex {
   private send(messages: Buffer): void {
     // A copy of its own, which can be handed over: the driver's buffers are parts of larger ones.
     const bytes = Uint8Array.from(messages)
-    this.unanswered += 1
+    this.pending += 1
     this.silence ??= setTimeout(this.onSilence, SILENCE_MS)
     this.port.postMessage(bytes, [bytes.buffer])
   }
 
   private receive(answer: Uint8Array): void {
-    this.unanswered -= 1
+    this.pending -= 1
     clearTimeout(this.silence)
-    this.silence = this.unanswered > 0 ? setTimeout(this.onSilence, SILENCE_MS) : undefined
+    this.silence = this.pending > 0 ? setTimeout(this.onSilence, SILENCE_MS) : undefined
     if (answer.length > 0) this.push(Buffer.from(answer.buffer, answer.byteOffset, answer.length))
   }
 }

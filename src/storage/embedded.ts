@@ -59,7 +59,7 @@ type Queries = Kysely<DatabaseSchema>
  * The embedded PostgreSQL has no autovacuum: without this, every poll of a task would leave a dead row behind for good, and
  * the planner would know nothing of the tables. Returns what ends it, after the round under way.
  */
-function keepHouse(queries: Queries): () => Promise<void> {
+function runMaintenance(queries: Queries): () => Promise<void> {
   let round: Promise<void> = Promise.resolve()
   const timer = setInterval(() => {
     // What is left undone is done a minute later; a store that is lost is noticed by those who need it.
@@ -128,7 +128,7 @@ export class EmbeddedEngine implements StoreEngine {
       { stream: () => worker.connect(), max: 1, connectionTimeoutMillis: QUEUE_MS, idleTimeoutMillis: 0, ...SESSION },
       () => undefined,
     )
-    const endHousekeeping = keepHouse(queries)
+    const endHousekeeping = runMaintenance(queries)
     const close = once(async () => {
       await endHousekeeping()
       await queries.destroy()

@@ -21,7 +21,7 @@ import { parseConfig } from '../config/load-config.js'
 import { createLogging } from '../observability/logger.js'
 import { ObservabilityModule } from '../observability/observability.module.js'
 import { Readiness } from '../observability/readiness.js'
-import { CallEndings } from '../observability/request-hooks.js'
+import { RequestHooks } from '../observability/request-hooks.js'
 import { insertRecords, KyselyUsageRepository } from '../usage/usage.pg.js'
 import { Database, StoreUnusable } from './database.js'
 import { isSilence, storeFailure, storeOverloaded } from './reconnecting-database.js'
@@ -163,7 +163,7 @@ describe('database module', () => {
         const nest = await Test.createTestingModule({
           imports: [
             ConfigurationModule.forRoot({ config: parseConfig('{}', {}) }),
-            ObservabilityModule.forRoot(new Readiness(), new CallEndings(), createLogging('silent').logger),
+            ObservabilityModule.forRoot(new Readiness(), new RequestHooks(), createLogging('silent').logger),
             DatabaseModule,
             DistantModule,
           ],

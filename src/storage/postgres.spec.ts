@@ -88,7 +88,7 @@ describe('the store in PostgreSQL', () => {
       'The store cannot be opened: database "no_such_database" does not exist',
     )
     await expect(one(opened)).rejects.toMatchObject({ kind: 'overloaded' })
-    expect(opened.readiness.word).toBe('store_unreachable')
+    expect(opened.readiness.status).toBe('store_unreachable')
   })
 
   it('is refused at once while its server is away, and is back by itself', async () => {
@@ -97,7 +97,7 @@ describe('the store in PostgreSQL', () => {
     const running = execute(opened, 'select pg_sleep(2)').catch((error: unknown) => error)
     await postgres.kill()
     expect(await running).toMatchObject({ kind: 'overloaded' })
-    await eventually(() => opened.readiness.word === 'store_unreachable')
+    await eventually(() => opened.readiness.status === 'store_unreachable')
     const before = performance.now()
     await expect(one(opened)).rejects.toMatchObject(OVERLOADED)
     expect(performance.now() - before).toBeLessThan(500)
@@ -114,7 +114,7 @@ describe('the store in PostgreSQL', () => {
       opened.database.whenOpen(resolve)
     })
     await expect(opened.database.open()).rejects.toMatchObject(OVERLOADED)
-    expect(opened.readiness.word).toBe('store_unreachable')
+    expect(opened.readiness.status).toBe('store_unreachable')
     expect(JSON.stringify(opened.log())).not.toContain('postgres://')
     await postgres.start()
     await isOpen
@@ -128,7 +128,7 @@ describe('the store in PostgreSQL', () => {
     await one(opened)
     proxy.silence()
     await expect(one(opened)).rejects.toMatchObject(OVERLOADED)
-    await eventually(() => opened.readiness.word === 'store_unreachable')
+    await eventually(() => opened.readiness.status === 'store_unreachable')
     proxy.speak()
     await eventually(() => opened.readiness.isReady)
     expect(await one(opened)).toEqual([{ one: 1 }])

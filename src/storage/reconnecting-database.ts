@@ -130,11 +130,11 @@ export class StoreDatabase extends Database implements OnApplicationShutdown {
       void store.lost.then((cause) => {
         this.lose(store, cause)
       })
-      this.announceOpen()
+      this.markOpen()
       return store
     } catch (error) {
       const isLost = storeFailure(error) === 'lost'
-      this.announceDown(error, 'the store cannot be opened')
+      this.markDown(error, 'the store cannot be opened')
       this.openLater(isLost ? LOST_RETRY_MS : UNUSABLE_RETRY_MS)
       throw isLost ? storeOverloaded('lost', error) : unusable(error)
     }
@@ -147,7 +147,7 @@ export class StoreDatabase extends Database implements OnApplicationShutdown {
   private lose(store: OpenStore, cause: unknown): void {
     if (this.store !== store) return
     this.store = undefined
-    this.announceDown(cause, 'the store is lost')
+    this.markDown(cause, 'the store is lost')
     store.close().catch((error: unknown) => {
       this.logger.warn({ err: error }, 'a lost store did not close')
     })
@@ -164,20 +164,20 @@ export class StoreDatabase extends Database implements OnApplicationShutdown {
     this.retry.unref()
   }
 
-  private announceOpen(): void {
+  private markOpen(): void {
     clearTimeout(this.retry)
     if (this.isDown) this.logger.info('the store is back')
     this.isDown = false
     this.lastFailure = ''
-    this.readiness.announceStoreBack()
+    this.readiness.markStoreBack()
     const listeners = this.listeners ?? []
     this.listeners = undefined
     for (const listener of listeners) listener()
   }
 
-  private announceDown(error: unknown, message: string): void {
+  private markDown(error: unknown, message: string): void {
     this.isDown = true
-    this.readiness.announceStoreLost()
+    this.readiness.markStoreLost()
     // Attempts to open it fail once a second: the same failure is said once.
     const failure = `${message}: ${isNativeError(error) ? error.message : String(error)}`
     if (failure !== this.lastFailure) this.logger.error({ err: error }, message)

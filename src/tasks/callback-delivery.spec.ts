@@ -11,7 +11,7 @@ import { unusedPort } from '../../test/support/raw-upstream.js'
 import { ConfigStore } from '../config/config-store.js'
 import { parseConfig } from '../config/load-config.js'
 import { GatewayError } from '../core/errors.js'
-import { GuardedClient } from '../upstream/safe-fetch.js'
+import { SafeFetchClient } from '../upstream/safe-fetch.js'
 import type { ResolveHost } from '../upstream/ssrf-guard.js'
 import {
   CallbackAddress,
@@ -525,7 +525,7 @@ describe('callback address', () => {
   beforeEach(() => {
     resolve = () => Promise.resolve([{ address: '8.8.8.8', family: 4 }])
     const config = parseConfig(JSON.stringify({ ssrf: { allow: ['127.0.0.1:9000', 'hooks.internal:9000'] } }), {})
-    address = new CallbackAddress(new GuardedClient(new ConfigStore(config), (host) => resolve(host)))
+    address = new CallbackAddress(new SafeFetchClient(new ConfigStore(config), (host) => resolve(host)))
   })
 
   /** A URL of a public host with so many characters. */

@@ -6,14 +6,14 @@ import {
   type OnModuleInit,
 } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
-import { Call } from '../core/request-context.js'
+import { RequestContext } from '../core/request-context.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { Database } from '../storage/database.js'
 import { CallbackAttempt, hostOf } from './callback-request.js'
 import { type CallbackDelivery, type CallbackOutcome, CallbackRepository } from './callback.repository.js'
-import { Lanes } from './keyed-queue.js'
-import { Alarm, Clock } from './wake-timer.js'
+import { KeyedQueue } from './keyed-queue.js'
+import { WakeTimer, Clock } from './wake-timer.js'
 
 /** Deliveries this process holds at once, over all hosts. */
 const MAXIMUM_HELD = 128
@@ -48,10 +48,10 @@ interface LeasedDelivery {
 export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown {
   /** Made by this process, by how they ended; `retry` = failed, but not for the last time. */
   readonly attemptsMade: Record<CallbackOutcome['outcome'], number> = { delivered: 0, retry: 0, exhausted: 0 }
-  private readonly alarm: Alarm
+  private readonly wakeTimer: WakeTimer
   /** One for each host, so that a slow receiver holds up nobody but itself. */
-  private readonly lanes: Lanes<LeasedDelivery>
-  private readonly calls = new Set<Call>()
+  private readonly hostQueue: KeyedQueue<LeasedDelivery>
+  private readonly calls = new Set<RequestContext>()
   private working: Promise<void> | undefined
   private isStopping = false
   private graceTimer: NodeJS.Timeout | undefined
@@ -67,10 +67,10 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
     private readonly clock: Clock,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
-    this.alarm = new Alarm(clock)
-    this.lanes = new Lanes({
-      laneOf: ({ delivery }) => hostOf(delivery.url),
-      width: () => this.perHost,
+    this.wakeTimer = new WakeTimer(clock)
+    this.hostQueue = new KeyedQueue({
+      keyOf: ({ delivery }) => hostOf(delivery.url),
+      concurrency: () => this.perHost,
       isBusy: (running, waiting) => running + waiting >= this.perHost,
       work: (leased) => this.deliver(leased),
       onEnd: () => {
@@ -88,29 +88,29 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
 
   /** Under way or waiting for their host in this process. */
   get heldDeliveries(): number {
-    return this.lanes.size
+    return this.hostQueue.size
   }
 
   /** Looks for due deliveries now; called after each write to the outbox. */
   wake(): void {
-    this.alarm.wake()
+    this.wakeTimer.wake()
   }
 
   /** Lets what is under way end for a moment, then cuts it. What was not begun is anyone's once its lease runs out. */
   onModuleDestroy(): void {
     if (this.isStopping) return
     this.isStopping = true
-    this.lanes.takeWaiting()
+    this.hostQueue.takeWaiting()
     this.wake()
     this.graceTimer = setTimeout(() => {
-      for (const { departure } of this.calls) departure.announce()
+      for (const { disconnect: departure } of this.calls) departure.abort()
     }, SHUTDOWN_GRACE_MS)
   }
 
   async beforeApplicationShutdown(): Promise<void> {
     this.onModuleDestroy()
     await this.working
-    await this.lanes.idle()
+    await this.hostQueue.idle()
     clearTimeout(this.graceTimer)
   }
 
@@ -120,7 +120,7 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
 
   private async work(): Promise<void> {
     while (!this.isStopping) {
-      await this.alarm.rest(await this.round(), 0)
+      await this.wakeTimer.cancel(await this.round(), 0)
     }
   }
 
@@ -142,8 +142,8 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
 
   /** True when it took some, so that there may be more. */
   private async claim(): Promise<boolean> {
-    const room = MAXIMUM_HELD - this.lanes.size
-    const exceptHosts = this.lanes.busy()
+    const room = MAXIMUM_HELD - this.hostQueue.size
+    const exceptHosts = this.hostQueue.busy()
     this.hasLeftBehind = room <= 0 || exceptHosts.length > 0
     if (room <= 0) return false
     const nowMs = this.clock.nowMs()
@@ -152,7 +152,7 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
     const claimed = await this.repository.claimDue({ nowMs, lockedUntilMs, limit, exceptHosts })
     // Shutdown began meanwhile: these leases run out by themselves.
     if (this.isStopping) return false
-    for (const delivery of claimed) this.lanes.add({ delivery, lockedUntilMs })
+    for (const delivery of claimed) this.hostQueue.add({ delivery, lockedUntilMs })
     return claimed.length > 0
   }
 
@@ -160,7 +160,7 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
     const { webhookId, taskId } = delivery
     // After a long wait the lease could end in the middle of the attempt; whoever claims it next sends it.
     if (lockedUntilMs - this.clock.nowMs() < this.store.current.callbacks.timeoutMs + SETTLE_MS) return
-    const call = new Call(webhookId, 'POST', '/callbacks', performance.now())
+    const call = new RequestContext(webhookId, 'POST', '/callbacks', performance.now())
     this.calls.add(call)
     try {
       const outcome = await this.attempt.make(delivery, call)

@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
 import { GatewayError } from '../core/errors.js'
-import type { Call } from '../core/request-context.js'
-import { GuardedClient, refusalIn } from '../upstream/safe-fetch.js'
+import type { RequestContext } from '../core/request-context.js'
+import { SafeFetchClient, refusalIn } from '../upstream/safe-fetch.js'
 import type { CallbackDelivery, CallbackOutcome } from './callback.repository.js'
 import { Clock } from './wake-timer.js'
 
@@ -19,7 +19,7 @@ const RESOLVE_MS = 2000
 /** Judges a `callback_url` when a task is created, so that a useless or hostile one is refused before anyone pays. */
 @Injectable()
 export class CallbackAddress {
-  constructor(private readonly guarded: GuardedClient) {}
+  constructor(private readonly guarded: SafeFetchClient) {}
 
   /**
    * Rejects with `invalid_request` (param `callback_url`, code `url_not_allowed`) unless the URL is http or https, without
@@ -122,19 +122,19 @@ interface Failure {
 @Injectable()
 export class CallbackAttempt {
   constructor(
-    private readonly guarded: GuardedClient,
+    private readonly guarded: SafeFetchClient,
     private readonly store: ConfigStore,
     private readonly clock: Clock,
   ) {}
 
   /** Sends the event once and says what that means for it. Never rejects; ends at once when the call's departure does. */
-  async make(delivery: CallbackDelivery, call: Call): Promise<CallbackOutcome> {
+  async make(delivery: CallbackDelivery, call: RequestContext): Promise<CallbackOutcome> {
     const failure = await this.send(delivery, call)
     const nowMs = this.clock.nowMs()
     if (failure === undefined) return { outcome: 'delivered', atMs: nowMs }
     const { error, retryAfterMs = 0, isFinal = false } = failure
     // Cut by this process, not by its receiver: that must not use up the schedule.
-    if (call.departure.left) return { outcome: 'retry', nextAttemptAtMs: nowMs, error }
+    if (call.disconnect.aborted) return { outcome: 'retry', nextAttemptAtMs: nowMs, error }
     const attempts = delivery.attempts + 1
     const { scheduleMs } = this.store.current.callbacks
     const nextAtMs = isFinal ? undefined : nextAttemptAtMs(scheduleMs, { attempts, nowMs, retryAfterMs })
@@ -143,7 +143,7 @@ export class CallbackAttempt {
       : { outcome: 'retry', nextAttemptAtMs: nextAtMs, error }
   }
 
-  private async send({ webhookId, url, body }: CallbackDelivery, call: Call): Promise<Failure | undefined> {
+  private async send({ webhookId, url, body }: CallbackDelivery, call: RequestContext): Promise<Failure | undefined> {
     const { callbacks, timeouts } = this.store.current
     const { timeoutMs, secret } = callbacks
     const signed = webhookHeaders({ webhookId, atMs: this.clock.nowMs(), body }, secret)
@@ -160,13 +160,13 @@ export class CallbackAttempt {
           totalMs: timeoutMs,
         },
       })
-      return this.judge(status, headers['retry-after'])
+      return this.classify(status, headers['retry-after'])
     } catch (error) {
       return { error: describeFailure(error) }
     }
   }
 
-  private judge(status: number, retryAfter: string | string[] | undefined): Failure | undefined {
+  private classify(status: number, retryAfter: string | string[] | undefined): Failure | undefined {
     if (status >= 200 && status < 300) return undefined
     const retryAfterMs = readRetryAfterMs(retryAfter, this.clock.nowMs())
     if (status === GONE) return { error: 'The receiver wants no more callbacks (status 410).', isFinal: true }

@@ -10,10 +10,10 @@ import { AuthModule } from '../auth/auth.module.js'
 import { ConfigurationModule } from '../config/config-store.js'
 import { parseConfig } from '../config/load-config.js'
 import { type Caller, ownerOf } from '../core/caller.js'
-import { attachCall, Call } from '../core/request-context.js'
+import { attachContext, RequestContext } from '../core/request-context.js'
 import { ObservabilityModule } from '../observability/observability.module.js'
 import { Readiness } from '../observability/readiness.js'
-import { CallEndings } from '../observability/request-hooks.js'
+import { RequestHooks } from '../observability/request-hooks.js'
 import type { VideoKind } from '../providers/contract.js'
 import { GatewayExceptionFilter } from '../server/error-filter.js'
 import { GatewayHttpAdapter } from '../server/http-adapter.js'
@@ -34,7 +34,7 @@ class OneTask extends Tasks {
     super()
   }
 
-  find(kind: VideoKind, id: string, call: Call): Promise<Task | undefined> {
+  find(kind: VideoKind, id: string, call: RequestContext): Promise<Task | undefined> {
     // As the store does: PostgreSQL has no text with a NUL in it.
     if (id.includes('\0')) return unused()
     const isIt = kind === 'text2video' && id === '831200000000000001' && call.caller.keyId === 'ours'
@@ -65,14 +65,17 @@ beforeAll(async () => {
   const module = await Test.createTestingModule({
     imports: [
       ConfigurationModule.forRoot({ config }),
-      ObservabilityModule.forRoot(new Readiness(), new CallEndings(), pino({ level: 'silent' })),
+      ObservabilityModule.forRoot(new Readiness(), new RequestHooks(), pino({ level: 'silent' })),
       AuthModule,
     ],
     controllers: [CallbacksController],
     providers: [CallbacksService, { provide: Tasks, useFactory: () => new OneTask(outbox) }],
   }).compile()
   const adapter = new GatewayHttpAdapter((request) => {
-    attachCall(request, new Call('req_1', request.method ?? '', (request.url ?? '').split('?')[0] ?? '', 0))
+    attachContext(
+      request,
+      new RequestContext('req_1', request.method ?? '', (request.url ?? '').split('?')[0] ?? '', 0),
+    )
   })
   application = module.createNestApplication(adapter, { bodyParser: false })
   application.useGlobalFilters(new GatewayExceptionFilter())

@@ -10,13 +10,13 @@ import {
   getSchemaPath,
 } from '@nestjs/swagger'
 import { KeyGuard } from '../auth/key.guard.js'
-import type { UpstreamAnswer } from '../core/byte-stream.js'
+import type { ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import { ApiTaskErrors } from '../dialects/error-docs.js'
-import { taskAnswer } from '../dialects/task-response.js'
+import { taskResponse } from '../dialects/task-response.js'
 import type { VideoKind } from '../providers/contract.js'
-import { CurrentCall } from '../server/json-request.js'
+import { CurrentRequest } from '../server/json-request.js'
 import { hostOf } from './callback-request.js'
 import type { CallbackDelivery } from './callback.repository.js'
 import { Tasks } from './tasks.js'
@@ -82,7 +82,7 @@ export class CallbacksService {
   constructor(private readonly tasks: Tasks) {}
 
   /** The events of the caller's own task, oldest first. Rejects with `not_found`. */
-  async ofTask(kind: VideoKind, id: string, call: Call): Promise<CallbackDeliveryDto[]> {
+  async ofTask(kind: VideoKind, id: string, call: RequestContext): Promise<CallbackDeliveryDto[]> {
     const task = TASK_ID.test(id) ? await this.tasks.find(kind, id, call) : undefined
     if (task === undefined) throw new GatewayError('not_found', 'There is no such task.')
     const deliveries = await this.tasks.deliveries(task)
@@ -90,7 +90,7 @@ export class CallbacksService {
   }
 
   /** Starts the schedule of one event anew, whatever became of it. Rejects with `not_found`. */
-  async redeliver(webhookId: string, call: Call): Promise<RedeliveryDto> {
+  async redeliver(webhookId: string, call: RequestContext): Promise<RedeliveryDto> {
     const isKnown = WEBHOOK_ID.test(webhookId) && (await this.tasks.redeliver(webhookId, call.caller))
     if (!isKnown) throw new GatewayError('not_found', 'There is no such callback.')
     return new RedeliveryDto(webhookId)
@@ -123,8 +123,8 @@ export class CallbacksController {
   @ApiParam({ name: 'id', type: String, description: 'Task id or external task id' })
   @ApiOkResponse({ schema: DELIVERIES })
   @ApiTaskErrors()
-  async ofMultiImageTask(@Param('id') id: string, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
-    return taskAnswer(call, JSON.stringify(await this.callbacks.ofTask('multi-image2video', id, call)))
+  async ofMultiImageTask(@Param('id') id: string, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
+    return taskResponse(call, JSON.stringify(await this.callbacks.ofTask('multi-image2video', id, call)))
   }
 
   @Get('videos/text2video/:id/callbacks')
@@ -132,8 +132,8 @@ export class CallbacksController {
   @ApiParam({ name: 'id', type: String, description: 'Task id or external task id' })
   @ApiOkResponse({ schema: DELIVERIES })
   @ApiTaskErrors()
-  async ofTextTask(@Param('id') id: string, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
-    return taskAnswer(call, JSON.stringify(await this.callbacks.ofTask('text2video', id, call)))
+  async ofTextTask(@Param('id') id: string, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
+    return taskResponse(call, JSON.stringify(await this.callbacks.ofTask('text2video', id, call)))
   }
 
   @Post('callbacks/:webhookId/redeliver')
@@ -142,7 +142,10 @@ export class CallbacksController {
   @ApiParam({ name: 'webhookId', type: String })
   @ApiOkResponse({ schema: REDELIVERY })
   @ApiTaskErrors()
-  async redeliver(@Param('webhookId') webhookId: string, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
-    return taskAnswer(call, JSON.stringify(await this.callbacks.redeliver(webhookId, call)))
+  async redeliver(
+    @Param('webhookId') webhookId: string,
+    @CurrentRequest() call: RequestContext,
+  ): Promise<ProviderResponse> {
+    return taskResponse(call, JSON.stringify(await this.callbacks.redeliver(webhookId, call)))
   }
 }

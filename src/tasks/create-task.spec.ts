@@ -14,9 +14,9 @@ import {
 } from '../../test/support/task-lab.js'
 import { CollectedUsage, someSubmitted, submitted } from '../../test/support/task-rows.js'
 import { type ErrorKind, type FailedAttempt, GatewayError } from '../core/errors.js'
-import { Call, callerLeft } from '../core/request-context.js'
+import { RequestContext, clientDisconnected } from '../core/request-context.js'
 import type { SettledTask } from '../core/usage-record.js'
-import { Lanes } from './keyed-queue.js'
+import { KeyedQueue } from './keyed-queue.js'
 import { endedTask, TaskRecorder } from './record-task.js'
 import { TaskWatchers } from './task-watchers.js'
 import type { Task } from './task.js'
@@ -26,10 +26,10 @@ describe('create task faults', () => {
   const attemptError = (kind: ErrorKind, attempt: FailedAttempt, details: object = {}): GatewayError =>
     new GatewayError(kind, 'What the upstream did.', { attempt, ...details })
 
-  const LOST = attemptError('upstream_failed', { phase: 'sent', channelFault: true })
+  const LOST = attemptError('upstream_failed', { phase: 'sent', channelError: true })
   const REFUSED = attemptError('invalid_request', { phase: 'answered' }, { code: 'content_policy_violation' })
-  const BUSY = attemptError('rate_limited', { phase: 'answered', channelFault: true })
-  const UNSENT = attemptError('upstream_failed', { phase: 'unsent', channelFault: true })
+  const BUSY = attemptError('rate_limited', { phase: 'answered', channelError: true })
+  const UNSENT = attemptError('upstream_failed', { phase: 'unsent', channelError: true })
 
   const TWO_CHANNELS = [videoChannel('first', { priority: 0 }), videoChannel('second', { priority: 1 })]
 
@@ -78,7 +78,7 @@ describe('create task faults', () => {
     const LOSSES = [
       ['the connection breaks', LOST],
       ['the time is up', attemptError('upstream_timeout', { phase: 'sent' })],
-      ['the caller leaves', callerLeft()],
+      ['the caller leaves', clientDisconnected()],
       ['nobody knows why', new GatewayError('upstream_failed', 'Something.')],
     ] as const
 
@@ -273,7 +273,7 @@ describe('A caller who leaves', () => {
   it('before the upstream is asked leaves nothing behind', async () => {
     const lab = taskLab()
     const call = callOf()
-    call.departure.announce()
+    call.disconnect.abort()
     expect((await failureOf(lab.engine.create(lab.order(), call))).kind).toBe('caller_left')
     expect([lab.upstream.creates, await lab.store.tasks.countByState()]).toEqual([[], {}])
   })
@@ -282,7 +282,7 @@ describe('A caller who leaves', () => {
 describe('A shutdown', () => {
   it('waits until the last create has written down what came of it', async () => {
     const lab = taskLab()
-    lab.upstream.createFaults.push({ when: 'after', error: callerLeft() })
+    lab.upstream.createFaults.push({ when: 'after', error: clientDisconnected() })
     const release = lab.upstream.holdCreates()
     const create = failureOf(lab.engine.create(lab.order(), callOf()))
     await eventually(() => lab.upstream.creates.length === 1)
@@ -402,7 +402,7 @@ describe('A create under an idempotency key', () => {
     const order = { idempotencyKey: 'key-1' }
     await create(lab, order)
     expect((await lab.engine.create(lab.order(order, TEAM_B), callOf(TEAM_B))).replayed).toBe(false)
-    const elsewhere = new Call('req', 'POST', '/vidgen/v1/videos/multi-image2video', 0)
+    const elsewhere = new RequestContext('req', 'POST', '/vidgen/v1/videos/multi-image2video', 0)
     elsewhere.caller = { keyId: 'team-a' }
     expect((await lab.engine.create(lab.order(order), elsewhere)).replayed).toBe(false)
     lab.clock.advance(86_400_000 - 1)
@@ -477,9 +477,9 @@ class Works {
   readonly running: { readonly id: string; readonly end: () => void }[] = []
   rooms = 0
   ends = 0
-  readonly lanes = new Lanes<Item>({
-    laneOf: ({ lane }) => lane,
-    width: () => WIDTH,
+  readonly lanes = new KeyedQueue<Item>({
+    keyOf: ({ lane }) => lane,
+    concurrency: () => WIDTH,
     isBusy: (running, waiting) => waiting > 0 || running * 2 > WIDTH,
     work: ({ id }) =>
       new Promise((resolve) => {

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
 import { ownerOf } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import { successEnvelope } from '../dialects/task-response.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
@@ -17,9 +17,9 @@ import {
   type NewTask,
   TaskRepository,
 } from './task.repository.js'
-import type { CreateAnswer, TaskIds, TaskOrder } from './tasks.js'
-import { outcomeUnknown, seenChange, TaskTerms } from './transitions.js'
-import { PollAlarm } from './wake-timer.js'
+import type { CreateTaskResponse, TaskIds, CreateTaskRequest } from './tasks.js'
+import { outcomeUnknown, seenChange, TransitionSettings } from './transitions.js'
+import { PollWakeTimer } from './wake-timer.js'
 
 /** Answers creates that were sent before under the same idempotency key. */
 @Injectable()
@@ -27,7 +27,7 @@ export class IdempotentReplays {
   constructor(private readonly tasks: TaskRepository) {}
 
   /** The stored answer; undefined for a key that is new. Rejects with `unprocessable` or `idempotency_running`. */
-  async find(claim: IdempotencyClaim): Promise<CreateAnswer | undefined> {
+  async find(claim: IdempotencyClaim): Promise<CreateTaskResponse | undefined> {
     const record = await this.tasks.findIdempotency(claim)
     if (record === undefined) return undefined
     if (record.fingerprint !== claim.fingerprint) throw otherBody()
@@ -116,12 +116,12 @@ class PendingCreate {
   /** Set once the intent is recorded. */
   task: Task | undefined
   /** Set by a failure after which nobody knows whether the upstream made a task. */
-  doubt: unknown
+  uncertain: unknown
 
   constructor(
-    private readonly order: TaskOrder,
+    private readonly request: CreateTaskRequest,
     private readonly draft: Draft,
-    private readonly call: Call,
+    private readonly call: RequestContext,
     private readonly intents: TaskIntents,
     private readonly upstreamCallbackUrl: string | undefined,
   ) {}
@@ -134,10 +134,10 @@ class PendingCreate {
       : this.intents.move(this.task, context))
     this.call.assertPresent()
     try {
-      return await this.order.send(provider, context, this.idsFor(context))
+      return await this.request.send(provider, context, this.idsFor(context))
     } catch (error) {
       // Judged here, attempt by attempt: what the route fails with may be an earlier attempt's error.
-      if (mayHaveBeenDone(error)) this.doubt = error
+      if (mayHaveBeenDone(error)) this.uncertain = error
       throw error
     }
   }
@@ -151,7 +151,7 @@ class PendingCreate {
 
   /** Without the caller's key a task cannot be followed, so that no change of it would ever be noticed. */
   private assertCallback({ callersKey }: CallContext): void {
-    if (!callersKey || this.order.callbackUrl === undefined) return
+    if (!callersKey || this.request.callbackUrl === undefined) return
     throw new GatewayError('invalid_request', "'callback_url' is not supported with an upstream key of your own.", {
       param: 'callback_url',
       code: 'unsupported_parameter',
@@ -176,21 +176,21 @@ const IDEMPOTENCY_KEPT_MS = 86_400_000
  */
 @Injectable()
 export class TaskCreation {
-  private readonly running = new Set<Promise<CreateAnswer>>()
+  private readonly running = new Set<Promise<CreateTaskResponse>>()
 
   constructor(
     private readonly intents: TaskIntents,
     private readonly replays: IdempotentReplays,
     private readonly recorder: TaskRecorder,
-    private readonly terms: TaskTerms,
+    private readonly transitionSettings: TransitionSettings,
     private readonly store: ConfigStore,
-    private readonly alarm: PollAlarm,
+    private readonly wakeTimer: PollWakeTimer,
     private readonly address: CallbackAddress,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {}
 
   /** See `Tasks.create`. */
-  async create(order: TaskOrder, call: Call): Promise<CreateAnswer> {
+  async create(order: CreateTaskRequest, call: RequestContext): Promise<CreateTaskResponse> {
     const work = this.run(order, call)
     this.running.add(work)
     try {
@@ -205,8 +205,8 @@ export class TaskCreation {
     await Promise.allSettled(this.running)
   }
 
-  private async run(order: TaskOrder, call: Call): Promise<CreateAnswer> {
-    const draft = draftOf(order, call, this.terms.for(call).nowMs)
+  private async run(order: CreateTaskRequest, call: RequestContext): Promise<CreateTaskResponse> {
+    const draft = draftOf(order, call, this.transitionSettings.for(call).nowMs)
     const before = draft.claim && (await this.replays.find(draft.claim))
     if (before !== undefined) return before
     if (order.callbackUrl !== undefined) await this.address.assertAllowed(order.callbackUrl)
@@ -215,7 +215,7 @@ export class TaskCreation {
     try {
       upstream = await order.route.attempt(call, { repeatableOnceSent: false }, pending.attempt)
     } catch (error) {
-      throw await this.giveUp(pending, error, call)
+      throw await this.failCreate(pending, error, call)
     }
     return await this.complete(pending.task as Task, draft.claim, upstream, call)
   }
@@ -230,14 +230,14 @@ export class TaskCreation {
     task: Task,
     claim: IdempotencyClaim | undefined,
     upstream: UpstreamVideoTask,
-    call: Call,
-  ): Promise<CreateAnswer> {
-    const terms = this.terms.for(call)
+    call: RequestContext,
+  ): Promise<CreateTaskResponse> {
+    const terms = this.transitionSettings.for(call)
     // The caller hears of it now; only an end is worth saying twice, as nothing else follows it.
     const change = seenChange(task, upstream, terms, { announced: isTerminal(upstream.status) })
     try {
       const recorded = await this.recorder.record(task, { ...change, from: ['creating', 'unknown'] })
-      this.alarm.ring(change.nextPollAtMs)
+      this.wakeTimer.scheduleAt(change.nextPollAtMs)
       // Found by its external id meanwhile: repeats will get the answer that was stored then, and so does this one.
       const stored = recorded === undefined && claim !== undefined ? await this.replays.find(claim) : undefined
       if (stored !== undefined) return { ...stored, replayed: false }
@@ -252,16 +252,20 @@ export class TaskCreation {
   }
 
   /** Notes what a failed create leaves behind; resolves with what its caller is told. */
-  private async giveUp({ task, doubt }: PendingCreate, error: unknown, call: Call): Promise<unknown> {
+  private async failCreate(
+    { task, uncertain: doubt }: PendingCreate,
+    error: unknown,
+    call: RequestContext,
+  ): Promise<unknown> {
     if (task === undefined) return error
     if (doubt === undefined) {
       await this.intents.drop(task)
       return error
     }
-    const terms = this.terms.for(call)
+    const terms = this.transitionSettings.for(call)
     try {
       await this.recorder.record(task, outcomeUnknown(terms.nowMs, terms))
-      this.alarm.ring(terms.nowMs)
+      this.wakeTimer.scheduleAt(terms.nowMs)
     } catch (failure) {
       // Still `creating`: found again when its lease has run out.
       this.logger.warn({ task: task.id, err: failure }, 'the outcome of a create could not be recorded')
@@ -272,7 +276,7 @@ export class TaskCreation {
   }
 }
 
-function draftOf(order: TaskOrder, call: Call, nowMs: number): Draft {
+function draftOf(order: CreateTaskRequest, call: RequestContext, nowMs: number): Draft {
   const { kind, model, externalTaskId, callbackUrl } = order
   const id = newTaskId()
   const ownerId = ownerOf(call.caller)
@@ -293,7 +297,7 @@ function draftOf(order: TaskOrder, call: Call, nowMs: number): Draft {
 }
 
 function claimOf(
-  { idempotencyKey: key, fingerprint }: TaskOrder,
+  { idempotencyKey: key, fingerprint }: CreateTaskRequest,
   ownerId: string,
   route: string,
   nowMs: number,

@@ -24,11 +24,11 @@ import { TaskRetention } from './poller.js'
 import { StoreCounts } from './task-metrics.js'
 import type { Task } from './task.js'
 import { NO_RECORD, TOO_LATE } from './transitions.js'
-import { Alarm } from './wake-timer.js'
+import { WakeTimer } from './wake-timer.js'
 
 describe('poller', () => {
   const LOST = new GatewayError('upstream_failed', 'Lost.', { attempt: { phase: 'sent' } })
-  const DOWN = new GatewayError('upstream_failed', 'Down.', { attempt: { phase: 'unsent', channelFault: true } })
+  const DOWN = new GatewayError('upstream_failed', 'Down.', { attempt: { phase: 'unsent', channelError: true } })
 
   afterEach(stopLabs)
 
@@ -227,7 +227,7 @@ describe('poller', () => {
 
 describe('task poller', () => {
   const LOST = new GatewayError('upstream_failed', 'Lost.', { attempt: { phase: 'sent' } })
-  const DOWN = new GatewayError('upstream_failed', 'Down.', { attempt: { phase: 'unsent', channelFault: true } })
+  const DOWN = new GatewayError('upstream_failed', 'Down.', { attempt: { phase: 'unsent', channelError: true } })
 
   afterEach(stopLabs)
 
@@ -464,9 +464,9 @@ interface Rest {
   readonly end: Promise<void>
 }
 
-function rest(alarm: Alarm, longestMs: number, shortestMs = 0): Rest {
+function rest(alarm: WakeTimer, longestMs: number, shortestMs = 0): Rest {
   const state: { isOver: boolean } = { isOver: false }
-  const end = alarm.rest(longestMs, shortestMs).then(() => {
+  const end = alarm.cancel(longestMs, shortestMs).then(() => {
     state.isOver = true
   })
   return Object.assign(state, { end })
@@ -480,24 +480,24 @@ async function turns(): Promise<void> {
 
 describe('A rest', () => {
   it('ends by itself after its longest time', async () => {
-    await rest(new Alarm(new ManualClock()), 1).end
+    await rest(new WakeTimer(new ManualClock()), 1).end
   })
 
   it('ends when the alarm is rung for now, and not when it is rung for later', async () => {
     const clock = new ManualClock()
-    const alarm = new Alarm(clock)
+    const alarm = new WakeTimer(clock)
     const first = rest(alarm, HOUR_MS)
-    alarm.ring(clock.nowMs() + HOUR_MS)
+    alarm.scheduleAt(clock.nowMs() + HOUR_MS)
     await turns()
     expect(first.isOver).toBe(false)
-    alarm.ring(clock.nowMs())
+    alarm.scheduleAt(clock.nowMs())
     await first.end
   })
 
   it('ends at once when it was rung for before it began, but only the next one does', async () => {
     const clock = new ManualClock()
-    const alarm = new Alarm(clock)
-    alarm.ring(clock.nowMs())
+    const alarm = new WakeTimer(clock)
+    alarm.scheduleAt(clock.nowMs())
     await rest(alarm, HOUR_MS).end
     const second = rest(alarm, HOUR_MS)
     await turns()
@@ -508,8 +508,8 @@ describe('A rest', () => {
 
   it('remembers what it was rung for until that time has come', async () => {
     const clock = new ManualClock()
-    const alarm = new Alarm(clock)
-    alarm.ring(clock.nowMs() + 1000)
+    const alarm = new WakeTimer(clock)
+    alarm.scheduleAt(clock.nowMs() + 1000)
     await rest(alarm, 1).end
     clock.advance(1000)
     await rest(alarm, HOUR_MS).end
@@ -517,8 +517,8 @@ describe('A rest', () => {
 
   it('is never shorter than its shortest time, unless it is woken', async () => {
     const clock = new ManualClock()
-    const alarm = new Alarm(clock)
-    alarm.ring(clock.nowMs())
+    const alarm = new WakeTimer(clock)
+    alarm.scheduleAt(clock.nowMs())
     const resting = rest(alarm, HOUR_MS, HOUR_MS)
     await turns()
     expect(resting.isOver).toBe(false)
@@ -527,9 +527,9 @@ describe('A rest', () => {
   })
 
   it('keeps its pace even when it is woken, but not when the alarm is switched off', async () => {
-    const alarm = new Alarm(new ManualClock())
+    const alarm = new WakeTimer(new ManualClock())
     let isOver = false
-    const resting = alarm.rest(0, 0, HOUR_MS).then(() => {
+    const resting = alarm.cancel(0, 0, HOUR_MS).then(() => {
       isOver = true
     })
     alarm.wake()
@@ -540,7 +540,7 @@ describe('A rest', () => {
   })
 
   it('follows one that was woken in its full length', async () => {
-    const alarm = new Alarm(new ManualClock())
+    const alarm = new WakeTimer(new ManualClock())
     alarm.wake()
     await rest(alarm, HOUR_MS).end
     const second = rest(alarm, HOUR_MS)
@@ -551,7 +551,7 @@ describe('A rest', () => {
   })
 
   it('is not taken any more after the alarm was switched off', async () => {
-    const alarm = new Alarm(new ManualClock())
+    const alarm = new WakeTimer(new ManualClock())
     alarm.switchOff()
     await rest(alarm, HOUR_MS, HOUR_MS).end
     await rest(alarm, HOUR_MS, HOUR_MS).end

@@ -7,18 +7,18 @@ import {
 } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
 import { GatewayError } from '../core/errors.js'
-import { Call } from '../core/request-context.js'
+import { RequestContext } from '../core/request-context.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { Database } from '../storage/database.js'
 import { HourlySweep } from '../storage/retention.js'
 import { TaskCreation } from './create-task.js'
-import { Lanes } from './keyed-queue.js'
-import { TaskRefresh } from './refresh-task.js'
+import { KeyedQueue } from './keyed-queue.js'
+import { TaskRefresher } from './refresh-task.js'
 import { isTerminal, type Task } from './task.js'
 import { type Reschedule, TaskRepository } from './task.repository.js'
-import type { Observation } from './transitions.js'
-import { Clock, PollAlarm } from './wake-timer.js'
+import type { PollResult } from './transitions.js'
+import { Clock, PollWakeTimer } from './wake-timer.js'
 
 /** How long a poll without news waits for company before it is written. */
 const DELAY_MS = 100
@@ -51,23 +51,23 @@ class RescheduleBatch {
 
 /** Polls single tasks and sees to it that what comes of them is written. */
 class PollWork {
-  private readonly calls = new Set<Call>()
+  private readonly calls = new Set<RequestContext>()
 
   /** `onFreed` is called when a task that goes on has been given back: it may be due at once, its upstream having called. */
   constructor(
-    private readonly refresh: TaskRefresh,
+    private readonly refresh: TaskRefresher,
     private readonly batch: RescheduleBatch,
     private readonly onFreed: () => void,
   ) {}
 
   /** One poll of a task that is leased to this process. Never rejects: one bad task must not stop the others. */
   async poll(task: Task): Promise<void> {
-    const call = new Call(`task-${task.id}`, 'POLL', `/vidgen/v1/videos/${task.kind}`, performance.now())
+    const call = new RequestContext(`task-${task.id}`, 'POLL', `/vidgen/v1/videos/${task.kind}`, performance.now())
     call.caller = { keyId: 'gateway' }
     this.calls.add(call)
     try {
-      const observation = await this.refresh.look(task, call)
-      if (call.departure.left) this.release(task)
+      const observation = await this.refresh.poll(task, call)
+      if (call.disconnect.aborted) this.release(task)
       else await this.settle(task, observation, call)
     } finally {
       this.calls.delete(call)
@@ -81,10 +81,10 @@ class PollWork {
 
   /** Ends the polls under way at once. */
   cut(): void {
-    for (const { departure } of this.calls) departure.announce()
+    for (const { disconnect: departure } of this.calls) departure.abort()
   }
 
-  private async settle(task: Task, observation: Observation, call: Call): Promise<void> {
+  private async settle(task: Task, observation: PollResult, call: RequestContext): Promise<void> {
     try {
       await this.write(task, observation, call)
     } catch (error) {
@@ -94,7 +94,7 @@ class PollWork {
     }
   }
 
-  private async write(task: Task, observation: Observation, call: Call): Promise<void> {
+  private async write(task: Task, observation: PollResult, call: RequestContext): Promise<void> {
     const refreshed = await this.refresh.settle(task, observation, call)
     if (refreshed.reschedule !== undefined) this.batch.add(refreshed.reschedule)
     else if (refreshed.task === undefined || !isTerminal(refreshed.task.state)) this.onFreed()
@@ -113,7 +113,7 @@ const BUSY_REST_MS = 1000
 @Injectable()
 export class TaskPoller {
   /** One for each channel. */
-  private readonly lanes: Lanes<Task>
+  private readonly channelQueue: KeyedQueue<Task>
   private readonly batch: RescheduleBatch
   private readonly polls: PollWork
   private working: Promise<void> | undefined
@@ -124,32 +124,32 @@ export class TaskPoller {
 
   constructor(
     private readonly tasks: TaskRepository,
-    refresh: TaskRefresh,
-    private readonly alarm: PollAlarm,
+    refresh: TaskRefresher,
+    private readonly wakeTimer: PollWakeTimer,
     private readonly store: ConfigStore,
     private readonly clock: Clock,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
     const ring = (): void => {
-      alarm.ring(clock.nowMs())
+      wakeTimer.scheduleAt(clock.nowMs())
     }
     this.batch = new RescheduleBatch((rows) => this.withStore(() => tasks.reschedule(rows), undefined).then(ring))
     this.polls = new PollWork(refresh, this.batch, ring)
-    this.lanes = new Lanes({
-      laneOf: ({ channelId }) => channelId,
-      width: () => this.perChannel,
+    this.channelQueue = new KeyedQueue({
+      keyOf: ({ channelId }) => channelId,
+      concurrency: () => this.perChannel,
       // Claimed for again only once there is room for a good many: each claim is a write.
       isBusy: (running, waiting) => waiting > 0 || running * 2 > this.perChannel,
       work: (task) => this.polls.poll(task),
       onEnd: (hasMadeRoom) => {
-        if (hasMadeRoom && this.hasLeftBehind) alarm.wake()
+        if (hasMadeRoom && this.hasLeftBehind) wakeTimer.wake()
       },
     })
   }
 
   /** Being polled, or waiting for it, in this process. */
   get heldTasks(): number {
-    return this.lanes.size
+    return this.channelQueue.size
   }
 
   start(): void {
@@ -159,11 +159,11 @@ export class TaskPoller {
   /** Ends within milliseconds: polls under way are cut, and what was claimed is free for other replicas. */
   async stop(): Promise<void> {
     this.isStopping = true
-    this.alarm.switchOff()
-    for (const task of this.lanes.takeWaiting()) this.polls.release(task)
+    this.wakeTimer.switchOff()
+    for (const task of this.channelQueue.takeWaiting()) this.polls.release(task)
     this.polls.cut()
     await this.working
-    await this.lanes.idle()
+    await this.channelQueue.idle()
     await this.batch.flush()
   }
 
@@ -177,14 +177,14 @@ export class TaskPoller {
       for (const task of claimed) this.admit(task)
       // Polls share the event loop with requests: thousands that are due at once must not crowd these out.
       const paceMs = (claimed.length * 1000) / this.store.current.tasks.pollsPerSecond
-      if (claimed.length >= this.perChannel) await this.alarm.rest(paceMs, paceMs, paceMs)
-      else await this.alarm.rest(await this.restMs(claimed.length > 0), SHORTEST_REST_MS, paceMs)
+      if (claimed.length >= this.perChannel) await this.wakeTimer.cancel(paceMs, paceMs, paceMs)
+      else await this.wakeTimer.cancel(await this.restMs(claimed.length > 0), SHORTEST_REST_MS, paceMs)
     }
   }
 
   private claim(): Promise<readonly Task[]> {
     const nowMs = this.clock.nowMs()
-    const exceptChannels = this.lanes.busy()
+    const exceptChannels = this.channelQueue.busy()
     this.hasLeftBehind = exceptChannels.length > 0
     // All may be of one channel, and must begin within their lease.
     const limit = this.perChannel
@@ -193,7 +193,7 @@ export class TaskPoller {
 
   private admit(task: Task): void {
     if (this.isStopping) this.polls.release(task)
-    else this.lanes.add(task)
+    else this.channelQueue.add(task)
   }
 
   /** Until the next poll is due. */

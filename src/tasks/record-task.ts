@@ -57,7 +57,7 @@ function figure(name: string, value: unknown): Units {
 }
 
 /** Who sends events: it need not be told which, only that there are some. */
-export type EventSender = Pick<CallbackSender, 'wake'>
+export type CallbackQueue = Pick<CallbackSender, 'wake'>
 
 /** Writes changes of tasks, and what ended ones have used with them; tells those in this process who wait for them. */
 @Injectable()
@@ -68,7 +68,7 @@ export class TaskRecorder {
   constructor(
     private readonly tasks: TaskRepository,
     private readonly watchers: TaskWatchers,
-    @Inject(CallbackSender) private readonly sender: EventSender,
+    @Inject(CallbackSender) private readonly sender: CallbackQueue,
     private readonly usage: UsageRecorder,
   ) {}
 
@@ -79,7 +79,7 @@ export class TaskRecorder {
       ? await this.end(task.id, change, endedTask(after))
       : await this.tasks.change(task.id, change)
     if (!isWritten) return undefined
-    this.watchers.announce(task.id)
+    this.watchers.notify(task.id)
     if (change.event !== undefined) this.sender.wake()
     // Whoever made the change is told so once: no other replica records the same end.
     if (after.state === 'succeed' || after.state === 'failed') this.endedTasks[after.state]++

@@ -1,5 +1,5 @@
 import { Injectable, Optional } from '@nestjs/common'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import { isTerminal, type Task } from './task.js'
 
 /** Changes made by other replicas are found by reading the task anew. */
@@ -15,21 +15,21 @@ export class TaskWatchers {
   /** The time is given by tests only. */
   constructor(@Optional() private readonly rereadMs: number = REREAD_MS) {}
 
-  announce(taskId: string): void {
+  notify(taskId: string): void {
     for (const listener of [...(this.listeners.get(taskId) ?? [])]) listener()
   }
 
   /** Calls back with the task at once and at every change; resolves when it has ended, is gone, or the caller left. */
-  async watch(task: Task, call: Call, read: ReadTask, onChange: (task: Task) => void): Promise<void> {
+  async watch(task: Task, call: RequestContext, read: ReadTask, onChange: (task: Task) => void): Promise<void> {
     const sign = new Sign(this.rereadMs)
     const forgetTask = this.listen(task.id, sign.give)
-    const forgetCaller = call.departure.onLeave(sign.give)
+    const forgetCaller = call.disconnect.onAbort(sign.give)
     try {
       let shown = task
       onChange(shown)
       while (!isTerminal(shown.state)) {
         await sign.given()
-        if (call.departure.left) return
+        if (call.disconnect.aborted) return
         // A store that is away for a while is no reason to end a stream.
         const current = await read().catch(() => shown)
         if (current === undefined) return

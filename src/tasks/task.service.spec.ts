@@ -24,10 +24,10 @@ import { ConfigurationModule } from '../config/config-store.js'
 import { parseConfig } from '../config/load-config.js'
 import type { Caller } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
-import { attachCall, Call } from '../core/request-context.js'
+import { attachContext, RequestContext } from '../core/request-context.js'
 import { ObservabilityModule } from '../observability/observability.module.js'
 import { Readiness } from '../observability/readiness.js'
-import { CallEndings } from '../observability/request-hooks.js'
+import { RequestHooks } from '../observability/request-hooks.js'
 import { ProviderRegistry } from '../routing/channel-selection.js'
 import { ProviderRouter } from '../routing/router.js'
 import { GatewayExceptionFilter } from '../server/error-filter.js'
@@ -216,7 +216,7 @@ describe('The events of a task', () => {
 describe('Watching a task', () => {
   interface Watch {
     readonly states: string[]
-    readonly call: Call
+    readonly call: RequestContext
     readonly ended: Promise<void>
   }
 
@@ -258,7 +258,7 @@ describe('Watching a task', () => {
     const lab = taskLab()
     await made(lab, 'order-1')
     const leaving = await watch(lab, 'order-1')
-    leaving.call.departure.announce()
+    leaving.call.disconnect.abort()
     await leaving.ended
     expect(leaving.states).toEqual(['submitted'])
     lab.upstream.move('failed')
@@ -337,7 +337,7 @@ describe('tasks module', () => {
     const module = await Test.createTestingModule({
       imports: [
         ConfigurationModule.forRoot({ config }),
-        ObservabilityModule.forRoot(new Readiness(), new CallEndings(), pino({ level: 'silent' })),
+        ObservabilityModule.forRoot(new Readiness(), new RequestHooks(), pino({ level: 'silent' })),
         CollectedUsageModule,
         TasksModule,
       ],
@@ -352,7 +352,7 @@ describe('tasks module', () => {
       .useValue(new ProviderRegistry({ vidgen: { video: upstream } }))
       .compile()
     const adapter = new GatewayHttpAdapter((request) => {
-      attachCall(request, new Call('req_1', request.method ?? '', request.url ?? '', 0))
+      attachContext(request, new RequestContext('req_1', request.method ?? '', request.url ?? '', 0))
     })
     application = module.createNestApplication(adapter, { bodyParser: false })
     application.useGlobalFilters(new GatewayExceptionFilter())

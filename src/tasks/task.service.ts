@@ -1,17 +1,17 @@
 import { Inject, Injectable } from '@nestjs/common'
 import { type Caller, ownerOf } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import type { VideoKind } from '../providers/contract.js'
 import { CallbackSender } from './callback-delivery.js'
 import { type CallbackDelivery, CallbackRepository } from './callback.repository.js'
 import { TaskCreation } from './create-task.js'
-import type { EventSender } from './record-task.js'
-import { TaskRefresh } from './refresh-task.js'
+import type { CallbackQueue } from './record-task.js'
+import { TaskRefresher } from './refresh-task.js'
 import { TaskWatchers } from './task-watchers.js'
 import { isTerminal, isUnconfirmed, isUpstreamExternalId, type Task } from './task.js'
 import { type TaskPage, TaskRepository } from './task.repository.js'
-import { type CreateAnswer, type TaskOrder, Tasks } from './tasks.js'
+import { type CreateTaskResponse, type CreateTaskRequest, Tasks } from './tasks.js'
 import { Clock } from './wake-timer.js'
 
 /** However often callers ask for a task, its upstream is asked at most once in this time. */
@@ -19,7 +19,7 @@ const PAUSE_MS = 1000
 
 /** Remembers which tasks were refreshed a moment ago in this process. */
 @Injectable()
-export class RefreshGate {
+export class RefreshThrottle {
   /** In order of time: the first is the oldest. */
   private readonly refreshedAtMs = new Map<string, number>()
 
@@ -47,25 +47,25 @@ const UNCONFIRMED_RETRY_SECONDS = 5
 
 /** Durable tasks: what callers may do with them. The work behind it is done by `TaskCreation` and `TaskPoller`. */
 @Injectable()
-export class TaskEngine extends Tasks {
+export class TaskService extends Tasks {
   constructor(
     private readonly tasks: TaskRepository,
     private readonly callbacks: CallbackRepository,
     private readonly creation: TaskCreation,
-    private readonly refresh: TaskRefresh,
-    private readonly gate: RefreshGate,
+    private readonly refresh: TaskRefresher,
+    private readonly throttle: RefreshThrottle,
     private readonly watchers: TaskWatchers,
     private readonly clock: Clock,
-    @Inject(CallbackSender) private readonly sender: EventSender,
+    @Inject(CallbackSender) private readonly sender: CallbackQueue,
   ) {
     super()
   }
 
-  create(order: TaskOrder, call: Call): Promise<CreateAnswer> {
+  create(order: CreateTaskRequest, call: RequestContext): Promise<CreateTaskResponse> {
     return this.creation.create(order, call)
   }
 
-  async find(kind: VideoKind, id: string, call: Call): Promise<Task | undefined> {
+  async find(kind: VideoKind, id: string, call: RequestContext): Promise<Task | undefined> {
     const stored = await this.tasks.find(ownerOf(call.caller), kind, id)
     if (stored === undefined) {
       // Asked for at its upstream, a task of somebody else would be shown.
@@ -81,7 +81,7 @@ export class TaskEngine extends Tasks {
     return this.tasks.list(ownerOf(caller), kind, page)
   }
 
-  watch(task: Task, call: Call, onChange: (task: Task) => void): Promise<void> {
+  watch(task: Task, call: RequestContext, onChange: (task: Task) => void): Promise<void> {
     return this.watchers.watch(task, call, () => this.current(task.id, call), onChange)
   }
 
@@ -96,15 +96,15 @@ export class TaskEngine extends Tasks {
   }
 
   /** A task of a caller with an upstream key of its own changes only when that caller asks: nobody else can. */
-  private async current(taskId: string, call: Call): Promise<Task | undefined> {
+  private async current(taskId: string, call: RequestContext): Promise<Task | undefined> {
     const task = await this.tasks.byId(taskId)
     return task === undefined || call.caller.bearer === undefined ? task : await this.refreshed(task, call)
   }
 
   /** As its upstream shows it now; as stored when that was asked a moment ago, or does not answer, or has ended. */
-  private async refreshed(task: Task, call: Call): Promise<Task | undefined> {
-    if (isTerminal(task.state) || !this.gate.enter(task.id)) return task
-    const observation = await this.refresh.look(task, call)
+  private async refreshed(task: Task, call: RequestContext): Promise<Task | undefined> {
+    if (isTerminal(task.state) || !this.throttle.enter(task.id)) return task
+    const observation = await this.refresh.poll(task, call)
     // What it does not say is judged by the poller, which holds a lease.
     if (observation.kind !== 'seen') return task
     const { task: refreshed } = await this.refresh.settle(task, observation, call)

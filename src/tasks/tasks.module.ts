@@ -11,16 +11,16 @@ import { CallbacksController, CallbacksService } from './callbacks.controller.js
 import { IdempotentReplays, TaskCreation, TaskIntents } from './create-task.js'
 import { TaskLoops, TaskPoller, TaskRetention } from './poller.js'
 import { TaskRecorder } from './record-task.js'
-import { TaskRefresh } from './refresh-task.js'
+import { TaskRefresher } from './refresh-task.js'
 import { TaskMetrics, TaskWorkMetrics } from './task-metrics.js'
 import { TaskWatchers } from './task-watchers.js'
 import { KyselyTaskRepository } from './task.pg.js'
 import { TaskRepository } from './task.repository.js'
-import { RefreshGate, TaskEngine } from './task.service.js'
+import { RefreshThrottle, TaskService } from './task.service.js'
 import { Tasks } from './tasks.js'
-import { TaskTerms } from './transitions.js'
+import { TransitionSettings } from './transitions.js'
 import { UpstreamCallbacksController, UpstreamCallbacksService } from './upstream-callbacks.controller.js'
-import { Clock, PollAlarm, SystemClock } from './wake-timer.js'
+import { Clock, PollWakeTimer, SystemClock } from './wake-timer.js'
 
 /** Durable tasks, behind the one token capabilities know: `Tasks`. */
 @Module({
@@ -35,21 +35,21 @@ import { Clock, PollAlarm, SystemClock } from './wake-timer.js'
     CallbackSender,
     CallbacksService,
     IdempotentReplays,
-    PollAlarm,
-    RefreshGate,
+    PollWakeTimer,
+    RefreshThrottle,
     TaskCreation,
     TaskIntents,
     TaskLoops,
     TaskMetrics,
     TaskPoller,
     TaskRecorder,
-    TaskRefresh,
+    TaskRefresher,
     TaskRetention,
-    TaskTerms,
+    TransitionSettings,
     TaskWatchers,
     TaskWorkMetrics,
     UpstreamCallbacksService,
-    { provide: Tasks, useClass: TaskEngine },
+    { provide: Tasks, useClass: TaskService },
   ],
   exports: [Tasks],
 })

@@ -1,12 +1,12 @@
 import type { Caller } from '../core/caller.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import type { CallContext, UpstreamVideoTask, VideoKind, VideoProvider } from '../providers/contract.js'
 import type { Route } from '../routing/router.js'
 import type { CallbackDelivery } from './callback.repository.js'
 import type { Task } from './task.js'
 
 /** A create as its capability has checked it. */
-export interface TaskOrder {
+export interface CreateTaskRequest {
   readonly kind: VideoKind
   readonly model: string
   readonly route: Route<VideoProvider>
@@ -28,7 +28,7 @@ export interface TaskIds {
 }
 
 /** The answer to a create: complete JSON text, and whether it was stored before. */
-export interface CreateAnswer {
+export interface CreateTaskResponse {
   readonly status: number
   readonly body: string
   readonly replayed: boolean
@@ -42,19 +42,19 @@ export abstract class Tasks {
    * was not asked), or the upstream's refusal; `upstream_failed` or `upstream_timeout`, not to be retried, when the
    * outcome is unknown: then the task is found again by its external id.
    */
-  abstract create(order: TaskOrder, call: Call): Promise<CreateAnswer>
+  abstract create(order: CreateTaskRequest, call: RequestContext): Promise<CreateTaskResponse>
   /**
    * The caller's own task, asked for at its upstream first unless it has ended; the stored one when the upstream does not
    * answer. undefined when this gateway never saw the id; rejects with `not_found` when it is somebody else's.
    */
-  abstract find(kind: VideoKind, id: string, call: Call): Promise<Task | undefined>
+  abstract find(kind: VideoKind, id: string, call: RequestContext): Promise<Task | undefined>
   abstract list(
     kind: VideoKind,
     page: { readonly offset: number; readonly limit: number },
     caller: Caller,
   ): Promise<readonly Task[]>
   /** Calls back at every change of the task until it has ended or the caller leaves; the first time at once. */
-  abstract watch(task: Task, call: Call, onChange: (task: Task) => void): Promise<void>
+  abstract watch(task: Task, call: RequestContext, onChange: (task: Task) => void): Promise<void>
   /** The events sent, or to be sent, to the task's callback address. */
   abstract deliveries(task: Task): Promise<readonly CallbackDelivery[]>
   /** Sends one event of the caller again; false when it has none of that id. */

@@ -17,15 +17,15 @@ import {
 import type { Reschedule, TaskChange } from './task.repository.js'
 import {
   GONE,
-  judge,
+  nextTransition,
   nextPollAtMs,
   NO_RECORD,
-  type Observation,
+  type PollResult,
   pollAfterFailureAtMs,
   pollWithoutChannelAtMs,
-  type Terms,
+  type ChangeSettings,
   TOO_LATE,
-  type Verdict,
+  type TaskTransition,
 } from './transitions.js'
 
 const NOW_MS = 1_750_000_000_000
@@ -84,7 +84,7 @@ describe('The next poll of a task', () => {
   })
 })
 
-const TERMS: Terms = {
+const TERMS: ChangeSettings = {
   nowMs: NOW_MS,
   chance: 0.5,
   pollIntervalMs: 5000,
@@ -120,17 +120,17 @@ function taskIn(state: TaskState, changes: Partial<Task> = {}): Task {
   }
 }
 
-const seen = (status: VideoTaskStatus, object = `{"task_status":"${status}"}`): Observation => ({
+const seen = (status: VideoTaskStatus, object = `{"task_status":"${status}"}`): PollResult => ({
   kind: 'seen',
   upstream: { id: '8', status, object, message: 'SUCCEED' },
 })
 
-function changeOf(verdict: Verdict): TaskChange {
+function changeOf(verdict: TaskTransition): TaskChange {
   if (!('change' in verdict)) throw new Error('the task was only rescheduled')
   return verdict.change
 }
 
-function rescheduleOf(verdict: Verdict): Reschedule {
+function rescheduleOf(verdict: TaskTransition): Reschedule {
   if (!('reschedule' in verdict)) throw new Error('the task was changed')
   return verdict.reschedule
 }
@@ -142,7 +142,7 @@ const MOVES = OPEN_STATES.flatMap((from) =>
 
 describe('A task seen at its upstream', () => {
   it.each(MOVES.filter(({ allowed }) => allowed))('goes from $from to $to', ({ from, to }) => {
-    const change = changeOf(judge(taskIn(from), seen(to, '{"e":"aaaaaaaaaaaa.order-1","n":1.0}'), TERMS))
+    const change = changeOf(nextTransition(taskIn(from), seen(to, '{"e":"aaaaaaaaaaaa.order-1","n":1.0}'), TERMS))
     expect(change).toMatchObject({
       from: [from],
       state: to,
@@ -164,7 +164,7 @@ describe('A task seen at its upstream', () => {
   it.each(MOVES.filter(({ from, to, allowed }) => !allowed && from !== to))(
     'never goes back from $from to $to',
     ({ from, to }) => {
-      expect(rescheduleOf(judge(taskIn(from), seen(to, '{"late":1}'), TERMS))).toEqual({
+      expect(rescheduleOf(nextTransition(taskIn(from), seen(to, '{"late":1}'), TERMS))).toEqual({
         id: 'task-1',
         nextPollAtMs: NOW_MS + 5000,
         polls: 4,
@@ -174,20 +174,20 @@ describe('A task seen at its upstream', () => {
   )
 
   it('in the same state is polled again, later, and a newer object of it is kept without an event', () => {
-    expect(rescheduleOf(judge(taskIn('processing'), seen('processing'), TERMS)).polls).toBe(4)
-    const change = changeOf(judge(taskIn('processing'), seen('processing', '{"progress":50}'), TERMS))
+    expect(rescheduleOf(nextTransition(taskIn('processing'), seen('processing'), TERMS)).polls).toBe(4)
+    const change = changeOf(nextTransition(taskIn('processing'), seen('processing', '{"progress":50}'), TERMS))
     expect(change).toMatchObject({ from: ['processing'], state: 'processing', object: '{"progress":50}', polls: 4 })
     expect([change.event, change.answer]).toEqual([undefined, undefined])
   })
 
   it('makes no event for a caller who gave no address', () => {
     const task = Object.fromEntries(Object.entries(taskIn('submitted')).filter(([name]) => name !== 'callbackUrl'))
-    expect(changeOf(judge(task as unknown as Task, seen('succeed'), TERMS)).event).toBeUndefined()
+    expect(changeOf(nextTransition(task as unknown as Task, seen('succeed'), TERMS)).event).toBeUndefined()
   })
 
   it('has one id per event', () => {
     const ids = ['processing', 'succeed'].map(
-      (to) => changeOf(judge(taskIn('submitted'), seen(to as VideoTaskStatus), TERMS)).event?.webhookId,
+      (to) => changeOf(nextTransition(taskIn('submitted'), seen(to as VideoTaskStatus), TERMS)).event?.webhookId,
     )
     expect(ids[0]).toMatch(/^msg_[0-9a-f]{32}$/)
     expect(ids[0]).not.toBe(ids[1])
@@ -195,7 +195,7 @@ describe('A task seen at its upstream', () => {
 
   it('is polled once more when its time is up, and not later', () => {
     const task = taskIn('processing', { deadlineAtMs: NOW_MS + 1000 })
-    expect(rescheduleOf(judge(task, seen('processing'), TERMS)).nextPollAtMs).toBe(NOW_MS + 1000)
+    expect(rescheduleOf(nextTransition(task, seen('processing'), TERMS)).nextPollAtMs).toBe(NOW_MS + 1000)
   })
 })
 
@@ -203,14 +203,14 @@ describe('A task whose time is up', () => {
   const LATE = { deadlineAtMs: NOW_MS, createdAtMs: NOW_MS - 86_400_000 }
 
   it.each(['submitted', 'processing'] as const)('in %s fails, whatever the upstream says or does not say', (state) => {
-    const observations: Observation[] = [
+    const observations: PollResult[] = [
       seen(state),
       { kind: 'failed', failures: 0 },
       { kind: 'unreachable' },
       { kind: 'absent' },
     ]
     for (const observation of observations) {
-      const change = changeOf(judge(taskIn(state, { ...LATE, misses: 0 }), observation, TERMS))
+      const change = changeOf(nextTransition(taskIn(state, { ...LATE, misses: 0 }), observation, TERMS))
       expect(change).toMatchObject({ from: [state], state: 'failed', upstreamTaskId: '8' })
       expect(change.event?.body).toBe(change.object)
       expect(JSON.parse(change.object ?? '')).toEqual({
@@ -222,28 +222,28 @@ describe('A task whose time is up', () => {
   })
 
   it('still ends well when it has just ended', () => {
-    expect(changeOf(judge(taskIn('processing', LATE), seen('succeed'), TERMS)).state).toBe('succeed')
+    expect(changeOf(nextTransition(taskIn('processing', LATE), seen('succeed'), TERMS)).state).toBe('succeed')
   })
 
   it.each(['creating', 'unknown'] as const)('in %s fails when its upstream could never be asked', (state) => {
     for (const observation of [{ kind: 'failed', failures: 9 }, { kind: 'unreachable' }] as const) {
-      expect(changeOf(judge(taskIn(state, LATE), observation, TERMS)).state).toBe('failed')
+      expect(changeOf(nextTransition(taskIn(state, LATE), observation, TERMS)).state).toBe('failed')
     }
   })
 })
 
 describe('A task its upstream does not know', () => {
   it('fails the second time in a row', () => {
-    const first = rescheduleOf(judge(taskIn('processing', { misses: 0 }), { kind: 'absent' }, TERMS))
+    const first = rescheduleOf(nextTransition(taskIn('processing', { misses: 0 }), { kind: 'absent' }, TERMS))
     expect(first).toMatchObject({ misses: 1, polls: 4 })
-    const change = changeOf(judge(taskIn('processing', { misses: 1 }), { kind: 'absent' }, TERMS))
+    const change = changeOf(nextTransition(taskIn('processing', { misses: 1 }), { kind: 'absent' }, TERMS))
     expect(change.state).toBe('failed')
     expect(JSON.parse(change.object ?? '')).toMatchObject({ task_status_msg: GONE })
   })
 
   it('is looked for with pauses that grow while its create is in doubt', () => {
     const task = taskIn('unknown', { polls: 2, misses: 2 })
-    expect(rescheduleOf(judge(task, { kind: 'absent' }, TERMS))).toMatchObject({
+    expect(rescheduleOf(nextTransition(task, { kind: 'absent' }, TERMS))).toMatchObject({
       nextPollAtMs: NOW_MS + 4000,
       polls: 3,
     })
@@ -251,7 +251,7 @@ describe('A task its upstream does not know', () => {
 
   it('has failed when it was looked for long enough, under an id that can be asked for', () => {
     const task = taskIn('unknown', { deadlineAtMs: NOW_MS })
-    const change = changeOf(judge(task, { kind: 'absent' }, TERMS))
+    const change = changeOf(nextTransition(task, { kind: 'absent' }, TERMS))
     expect(change).toMatchObject({ state: 'failed', upstreamTaskId: 'task-1' })
     expect(JSON.parse(change.object ?? '')).toEqual({
       task_id: 'task-1',
@@ -267,7 +267,7 @@ describe('A task its upstream does not know', () => {
 
   it('is not given up because the upstream is down when its time to be found runs out', () => {
     const task = taskIn('unknown', { deadlineAtMs: NOW_MS - 1 })
-    const later = rescheduleOf(judge(task, { kind: 'failed', failures: 0 }, TERMS))
+    const later = rescheduleOf(nextTransition(task, { kind: 'failed', failures: 0 }, TERMS))
     expect(later.nextPollAtMs).toBe(NOW_MS + 5000)
     expect(later.misses).toBe(task.misses)
   })
@@ -277,7 +277,7 @@ describe('A create whose process died', () => {
   it.each([{ kind: 'absent' }, { kind: 'failed', failures: 0 }, { kind: 'unreachable' }] as const)(
     'is in doubt from the first look on: $kind',
     (observation) => {
-      expect(changeOf(judge(taskIn('creating'), observation, TERMS))).toMatchObject({
+      expect(changeOf(nextTransition(taskIn('creating'), observation, TERMS))).toMatchObject({
         from: ['creating'],
         state: 'unknown',
         deadlineAtMs: NOW_MS + 600_000,

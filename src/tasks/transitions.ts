@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import { successEnvelope } from '../dialects/task-response.js'
 import type { UpstreamVideoTask } from '../providers/contract.js'
 import { failedObject, isTerminal, isUnconfirmed, newWebhookId, nextState, type Task, withCallersId } from './task.js'
@@ -65,7 +65,7 @@ const doubled = (times: number): number => 2 ** Math.min(times, MAXIMUM_DOUBLING
 const jittered = (delayMs: number, { chance }: Pace): number => Math.round(delayMs * (1 - JITTER + 2 * JITTER * chance))
 
 /** What a change is made under: the time, the settings in force, and who learns of it. */
-export interface Terms extends Pace {
+export interface ChangeSettings extends Pace {
   /** How long a create whose answer was lost is looked for. */
   readonly reconcileMs: number
   readonly maxAgeMs: number
@@ -75,7 +75,7 @@ export interface Terms extends Pace {
   readonly requestId: string
 }
 
-const ANSWERED = 200
+const RESPONDED = 200
 
 /**
  * The change to the state its upstream shows. A task whose create is still open gets the answer of that create with it,
@@ -84,7 +84,7 @@ const ANSWERED = 200
 export function seenChange(
   task: Task,
   upstream: UpstreamVideoTask,
-  terms: Terms,
+  terms: ChangeSettings,
   { announced }: { readonly announced: boolean },
 ): TaskChange {
   const { nowMs } = terms
@@ -101,12 +101,12 @@ export function seenChange(
     updatedAtMs: nowMs,
     deadlineAtMs,
     ...(announced ? eventFor(task, object, terms) : {}),
-    ...answerFor(task, object, terms),
+    ...responseFor(task, object, terms),
   }
 }
 
 /** The end that the gateway itself puts to a task; its upstream says nothing better. */
-function failure(task: Task, reason: string, terms: Terms): TaskChange {
+function failure(task: Task, reason: string, terms: ChangeSettings): TaskChange {
   const object = failedObject(task, reason, terms.nowMs)
   return {
     ...FRESH,
@@ -119,12 +119,12 @@ function failure(task: Task, reason: string, terms: Terms): TaskChange {
     updatedAtMs: terms.nowMs,
     deadlineAtMs: task.deadlineAtMs,
     ...eventFor(task, object, terms),
-    ...answerFor(task, object, terms),
+    ...responseFor(task, object, terms),
   }
 }
 
 /** A create whose outcome nobody knows: from now on it is looked for. */
-export const outcomeUnknown = (nextPollAtMs: number, terms: Terms): TaskChange => ({
+export const outcomeUnknown = (nextPollAtMs: number, terms: ChangeSettings): TaskChange => ({
   ...FRESH,
   from: ['creating'],
   state: 'unknown',
@@ -146,25 +146,25 @@ export function changed(task: Task, change: TaskChange): Task {
 
 const FRESH = { polls: 0, misses: 0 } as const
 
-function eventFor(task: Task, body: string, { nowMs, firstCallbackMs }: Terms): Pick<TaskChange, 'event'> {
+function eventFor(task: Task, body: string, { nowMs, firstCallbackMs }: ChangeSettings): Pick<TaskChange, 'event'> {
   if (task.callbackUrl === undefined) return {}
   return { event: { webhookId: newWebhookId(), body, nextAttemptAtMs: nowMs + firstCallbackMs } }
 }
 
-function answerFor(task: Task, object: string, { requestId }: Terms): Pick<TaskChange, 'answer'> {
+function responseFor(task: Task, object: string, { requestId }: ChangeSettings): Pick<TaskChange, 'answer'> {
   if (!isUnconfirmed(task.state)) return {}
-  return { answer: { status: ANSWERED, body: successEnvelope(requestId, object) } }
+  return { answer: { status: RESPONDED, body: successEnvelope(requestId, object) } }
 }
 
 /** What changes of tasks are made under at this moment. */
 @Injectable()
-export class TaskTerms {
+export class TransitionSettings {
   constructor(
     private readonly store: ConfigStore,
     private readonly clock: Clock,
   ) {}
 
-  for(call: Call): Terms {
+  for(call: RequestContext): ChangeSettings {
     const { tasks, callbacks } = this.store.current
     return {
       nowMs: this.clock.nowMs(),
@@ -179,7 +179,7 @@ export class TaskTerms {
 }
 
 /** What asking the upstream about a task brought. */
-export type Observation =
+export type PollResult =
   | { readonly kind: 'seen'; readonly upstream: UpstreamVideoTask }
   /** The upstream answered that it has no such task. */
   | { readonly kind: 'absent' }
@@ -188,7 +188,7 @@ export type Observation =
   /** No channel of the task's name, or none that may be asked without its caller. */
   | { readonly kind: 'unreachable' }
 
-export type Verdict = { readonly change: TaskChange } | { readonly reschedule: Reschedule }
+export type TaskTransition = { readonly change: TaskChange } | { readonly reschedule: Reschedule }
 
 /** One answer may come from a replica of the upstream that lags behind. */
 const MISSES_UNTIL_GONE = 2
@@ -198,12 +198,12 @@ export const GONE = 'The upstream does not know this task any more.'
 export const TOO_LATE = 'The task did not finish in time.'
 
 /** What becomes of a task after one look at its upstream. Pure but for the random ids of events. */
-export function judge(task: Task, observation: Observation, terms: Terms): Verdict {
+export function nextTransition(task: Task, observation: PollResult, terms: ChangeSettings): TaskTransition {
   switch (observation.kind) {
     case 'seen':
-      return judgeSeen(task, observation.upstream, terms)
+      return transitionOfSeen(task, observation.upstream, terms)
     case 'absent':
-      return judgeAbsent(task, terms)
+      return transitionOfAbsent(task, terms)
     case 'failed': {
       const { failures, retryAfterSeconds } = observation
       return postponed(task, pollAfterFailureAtMs(task, failures, retryAfterSeconds, terms), terms)
@@ -213,7 +213,7 @@ export function judge(task: Task, observation: Observation, terms: Terms): Verdi
   }
 }
 
-function judgeSeen(task: Task, upstream: UpstreamVideoTask, terms: Terms): Verdict {
+function transitionOfSeen(task: Task, upstream: UpstreamVideoTask, terms: ChangeSettings): TaskTransition {
   if (nextState(task.state, upstream.status) !== undefined) {
     // That it was accepted is what the create itself answers.
     return { change: seenChange(task, upstream, terms, { announced: upstream.status !== 'submitted' }) }
@@ -227,7 +227,7 @@ function judgeSeen(task: Task, upstream: UpstreamVideoTask, terms: Terms): Verdi
   return { change: { ...next, from: [state], state, object, updatedAtMs: terms.nowMs, deadlineAtMs } }
 }
 
-function judgeAbsent(task: Task, terms: Terms): Verdict {
+function transitionOfAbsent(task: Task, terms: ChangeSettings): TaskTransition {
   const nextMs = nextPollAtMs(task, terms)
   if (task.state === 'creating') return { change: outcomeUnknown(nextMs, terms) }
   const isLate = terms.nowMs >= task.deadlineAtMs
@@ -243,7 +243,7 @@ function judgeAbsent(task: Task, terms: Terms): Verdict {
 }
 
 /** Nothing was learnt: the task waits, unless it has waited too long. */
-function postponed(task: Task, nextMs: number, terms: Terms): Verdict {
+function postponed(task: Task, nextMs: number, terms: ChangeSettings): TaskTransition {
   // Whether a lost create was made must not be decided by an upstream that is merely down.
   const endsAtMs = isUnconfirmed(task.state)
     ? Math.max(task.deadlineAtMs, task.createdAtMs + terms.maxAgeMs)

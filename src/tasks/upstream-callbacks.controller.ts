@@ -5,7 +5,7 @@ import { type Exchange, HttpExchange } from '../server/json-request.js'
 import { assertReadable, readBody } from '../server/read-body.js'
 import { isCallbackToken } from './task.js'
 import { TaskRepository } from './task.repository.js'
-import { Clock, PollAlarm } from './wake-timer.js'
+import { Clock, PollWakeTimer } from './wake-timer.js'
 
 /** What an upstream says about a task is a hint, as anyone could have said it: the next poll finds out. */
 @Injectable()
@@ -13,7 +13,7 @@ export class UpstreamCallbacksService {
   constructor(
     private readonly tasks: TaskRepository,
     private readonly clock: Clock,
-    private readonly alarm: PollAlarm,
+    private readonly wakeTimer: PollWakeTimer,
   ) {}
 
   /** Brings the next poll of a task forward. Rejects with `not_found` for a token of no task that is under way. */
@@ -21,7 +21,7 @@ export class UpstreamCallbacksService {
     const nowMs = this.clock.nowMs()
     const isWaiting = isCallbackToken(token) && (await this.tasks.hasten(token, nowMs))
     if (!isWaiting) throw new GatewayError('not_found', 'There is nothing at this path.')
-    this.alarm.ring(nowMs)
+    this.wakeTimer.scheduleAt(nowMs)
   }
 }
 

@@ -15,7 +15,7 @@ export class SystemClock extends Clock {
 
 /** Ends the rests of whoever works in the background, when there is something to do earlier than it expected. */
 @Injectable()
-export class Alarm {
+export class WakeTimer {
   /** The earliest time somebody has rung for and nobody has risen for. */
   private expectedAtMs = Infinity
   private isOff = false
@@ -25,7 +25,7 @@ export class Alarm {
   constructor(private readonly clock: Clock) {}
 
   /** Something will be due at a time (Unix milliseconds). One that comes while nobody rests is kept. */
-  ring(atMs: number): void {
+  scheduleAt(atMs: number): void {
     this.expectedAtMs = Math.min(this.expectedAtMs, atMs)
     this.rearm()
   }
@@ -46,7 +46,7 @@ export class Alarm {
    * Rests at most `longestMs`, less when the alarm is rung for an earlier time, but never less than `shortestMs`; when it is
    * woken, never less than `paceMs`.
    */
-  async rest(longestMs: number, shortestMs: number, paceMs = 0): Promise<void> {
+  async cancel(longestMs: number, shortestMs: number, paceMs = 0): Promise<void> {
     const startedAtMs = performance.now()
     let timer: NodeJS.Timeout | undefined
     await new Promise<void>((resolve) => {
@@ -68,4 +68,4 @@ export class Alarm {
 
 /** How whoever gives a task an early next poll tells the poller, which may be asleep for longer. */
 @Injectable()
-export class PollAlarm extends Alarm {}
+export class PollWakeTimer extends WakeTimer {}

@@ -14,7 +14,7 @@ import {
 } from '../../test/support/raw-upstream.js'
 import { ConfigStore } from '../config/config-store.js'
 import { parseConfig } from '../config/load-config.js'
-import { boundedLookups, GuardedClient, type GuardedPost } from './safe-fetch.js'
+import { boundedLookups, SafeFetchClient, type SafeFetchPost } from './safe-fetch.js'
 import { AddressRefused, type ResolveHost, TooManyRedirects } from './ssrf-guard.js'
 import { HttpModule } from './upstream.module.js'
 
@@ -110,7 +110,7 @@ describe('guarded client faults', () => {
       async () => {
         const call = newCall()
         lab.answers['/'] = () => {
-          call.departure.announce()
+          call.disconnect.abort()
         }
         await expect(lab.get('/', { call })).rejects.toMatchObject({ kind: 'caller_left' })
         for (const socket of lab.upstream.sockets) await once(socket, 'close')
@@ -119,7 +119,7 @@ describe('guarded client faults', () => {
 
         const early = newCall()
         lab.resolve = () => {
-          early.departure.announce()
+          early.disconnect.abort()
           return new Promise(() => undefined)
         }
         await expect(lab.fetchUrl('http://slow.test/', { call: early })).rejects.toMatchObject({ kind: 'caller_left' })
@@ -159,7 +159,7 @@ describe('guarded client post', () => {
   let heads: string[]
   let answer: (socket: Socket) => void
   let resolve: ResolveHost
-  let client: GuardedClient
+  let client: SafeFetchClient
 
   beforeEach(async () => {
     heads = []
@@ -170,7 +170,7 @@ describe('guarded client post', () => {
     })
     const allow = [`127.0.0.1:${receiver.port}`]
     resolve = () => Promise.resolve([{ address: '127.0.0.1', family: 4 }])
-    client = new GuardedClient(new ConfigStore(parseConfig(JSON.stringify({ ssrf: { allow } }), {})), (host) =>
+    client = new SafeFetchClient(new ConfigStore(parseConfig(JSON.stringify({ ssrf: { allow } }), {})), (host) =>
       resolve(host),
     )
   })
@@ -179,7 +179,7 @@ describe('guarded client post', () => {
     await receiver.close()
   })
 
-  const post = (path = '/', changes: Partial<GuardedPost> = {}) =>
+  const post = (path = '/', changes: Partial<SafeFetchPost> = {}) =>
     client.post(`http://127.0.0.1:${receiver.port}${path}`, {
       call: newCall(),
       deadlineAtMs: performance.now() + 20_000,
@@ -290,7 +290,7 @@ describe('guarded client post', () => {
       async () => {
         const call = newCall()
         answer = () => {
-          call.departure.announce()
+          call.disconnect.abort()
         }
         await expect(post('/', { call })).rejects.toMatchObject({ kind: 'caller_left' })
         await allClosed()
@@ -554,7 +554,7 @@ describe('guarded client', () => {
       const module = await Test.createTestingModule({ imports: [HttpModule] })
         .useMocker((token) => (token === ConfigStore ? lab.store : undefined))
         .compile()
-      const guarded = module.get(GuardedClient)
+      const guarded = module.get(SafeFetchClient)
       const request = { call: newCall(), deadlineAtMs: performance.now() + 20_000, timeouts: GENEROUS_TIMEOUTS }
       await expect(guarded.get(`http://localhost:${lab.upstream.port}/`, request)).rejects.toEqual(refused)
       expect(lab.upstream.accepted).toBe(0)
@@ -567,7 +567,7 @@ describe('safe fetch', () => {
   /** Listens at every address of this machine: whoever gets through is counted. */
   let target: UntouchedServer
   let resolve: ResolveHost
-  let clients: GuardedClient[]
+  let clients: SafeFetchClient[]
 
   beforeEach(async () => {
     target = await startUntouchedServer()
@@ -579,17 +579,17 @@ describe('safe fetch', () => {
     await target.close()
   })
 
-  function clientAllowing(...allow: string[]): GuardedClient {
+  function clientAllowing(...allow: string[]): SafeFetchClient {
     const store = new ConfigStore(parseConfig(JSON.stringify({ ssrf: { allow } }), {}))
-    const client = new GuardedClient(store, (host) => resolve(host))
+    const client = new SafeFetchClient(store, (host) => resolve(host))
     clients.push(client)
     return client
   }
 
   const request = () => ({ call: newCall(), deadlineAtMs: performance.now() + 20_000, timeouts: GENEROUS_TIMEOUTS })
   const VERBS = {
-    get: (client: GuardedClient, url: string) => client.get(url, request()),
-    post: (client: GuardedClient, url: string) => client.post(url, { ...request(), body: Buffer.from('{}') }),
+    get: (client: SafeFetchClient, url: string) => client.get(url, request()),
+    post: (client: SafeFetchClient, url: string) => client.post(url, { ...request(), body: Buffer.from('{}') }),
   }
   const verb = fc.constantFrom('get', 'post')
 
@@ -778,9 +778,9 @@ describe('guarded client verdict', () => {
   const MOST_LOOKUPS = 128
 
   let resolve: ResolveHost
-  let client: GuardedClient
+  let client: SafeFetchClient
   beforeEach(() => {
-    client = new GuardedClient(new ConfigStore(parseConfig('{}', {})), (host) => resolve(host))
+    client = new SafeFetchClient(new ConfigStore(parseConfig('{}', {})), (host) => resolve(host))
   })
   afterEach(() => client.onApplicationShutdown())
 

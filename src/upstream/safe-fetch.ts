@@ -4,7 +4,7 @@ import type { UpstreamTimeouts } from '../config/channel-schema.js'
 import { ConfigStore } from '../config/config-store.js'
 import type { ByteSource } from '../core/byte-stream.js'
 import { GatewayError, hasCode } from '../core/errors.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import {
   AddressRefused,
   admit,
@@ -61,7 +61,7 @@ const notAllowed = (cause: AddressRefused, callersField: string | undefined): Ga
   callersField === undefined
     ? new GatewayError('upstream_failed', 'The upstream answered with a URL that may not be fetched.', {
         cause,
-        attempt: { phase: 'answered', channelFault: true },
+        attempt: { phase: 'answered', channelError: true },
       })
     : new GatewayError(
         'invalid_request',
@@ -98,7 +98,7 @@ async function verdictWithin(limitMs: number, resolution: Promise<unknown>, call
   })
   const judged = resolution.catch((error: unknown) => {
     if (error instanceof AddressRefused) throw error
-    if (!isUnknownHost(error)) throw notLookedUp(callersField, error)
+    if (!isUnknownHost(error)) throw notResolved(callersField, error)
   })
   await Promise.race([judged, limit]).finally(() => {
     clearTimeout(timer)
@@ -108,11 +108,11 @@ async function verdictWithin(limitMs: number, resolution: Promise<unknown>, call
 /** The answer that there is no such name, or none with an address, as opposed to no answer. */
 const isUnknownHost = (error: unknown): boolean => hasCode(error, 'ENOTFOUND') || hasCode(error, 'ENODATA')
 
-const notLookedUp = (callersField: string, cause: unknown): GatewayError =>
+const notResolved = (callersField: string, cause: unknown): GatewayError =>
   new GatewayError('upstream_failed', `The host of '${callersField}' could not be looked up.`, { cause })
 
-export interface GuardedRequest {
-  readonly call: Call
+export interface SafeFetchRequest {
+  readonly call: RequestContext
   /** On the performance clock; bounds all hops together, the body included. */
   readonly deadlineAtMs: number
   /** `connectMs` (the name's resolution included), `firstByteMs` and `idleMs` hold for each hop; `totalMs` is not read. */
@@ -129,11 +129,11 @@ export interface GuardedRequest {
   readonly callersField?: string
 }
 
-export interface GuardedPost extends Omit<GuardedRequest, 'maximumRedirects' | 'maximumBytes' | 'assertWanted'> {
+export interface SafeFetchPost extends Omit<SafeFetchRequest, 'maximumRedirects' | 'maximumBytes' | 'assertWanted'> {
   readonly body: Buffer
 }
 
-export interface GuardedResponse extends UpstreamResponse {
+export interface SafeFetchResponse extends UpstreamResponse {
   /** Where the answer came from, after all redirects. */
   readonly url: string
 }
@@ -142,7 +142,7 @@ export interface GuardedResponse extends UpstreamResponse {
 const DROPPED_BYTES = 65_536
 
 /** At once, those included that nobody waits for any more. Two at a time have a thread. */
-const MOST_LOOKUPS = 128
+const MAXIMUM_LOOKUPS = 128
 
 interface Outgoing {
   readonly method: 'GET' | 'POST'
@@ -162,7 +162,7 @@ export const RESOLVE_HOST = Symbol('resolve host')
  * channel; its `cause` is an `AddressRefused`. Failures of the transport are those of `UpstreamClient`.
  */
 @Injectable()
-export class GuardedClient implements OnModuleInit, OnApplicationShutdown {
+export class SafeFetchClient implements OnModuleInit, OnApplicationShutdown {
   private readonly running = new Set<Client>()
   private readonly resolve: ResolveHost
 
@@ -170,7 +170,7 @@ export class GuardedClient implements OnModuleInit, OnApplicationShutdown {
     private readonly store: ConfigStore,
     @Optional() @Inject(RESOLVE_HOST) resolve: ResolveHost = resolveHost,
   ) {
-    this.resolve = boundedLookups(resolve, MOST_LOOKUPS)
+    this.resolve = boundedLookups(resolve, MAXIMUM_LOOKUPS)
   }
 
   /** Rejects, so that nothing starts, when the guard lets something through that it must refuse. */
@@ -179,7 +179,7 @@ export class GuardedClient implements OnModuleInit, OnApplicationShutdown {
   }
 
   /** An answer of any status but a redirect that says where to; its body has not been read. */
-  get(url: string, request: GuardedRequest): Promise<GuardedResponse> {
+  get(url: string, request: SafeFetchRequest): Promise<SafeFetchResponse> {
     return explained(request.callersField, () => this.follow(readUrl(url), request))
   }
 
@@ -187,7 +187,7 @@ export class GuardedClient implements OnModuleInit, OnApplicationShutdown {
    * Sends a body once. An answer of any status, redirects included, which are not followed; its own body is dropped. The
    * answer counts from its head on: a body that breaks off, or goes on too long, changes nothing.
    */
-  async post(url: string, request: GuardedPost): Promise<Pick<UpstreamResponse, 'status' | 'headers'>> {
+  async post(url: string, request: SafeFetchPost): Promise<Pick<UpstreamResponse, 'status' | 'headers'>> {
     const { body, headers = [], callersField } = request
     const outgoing = { method: 'POST', headers, body } as const
     const response = await explained(callersField, () =>
@@ -202,7 +202,7 @@ export class GuardedClient implements OnModuleInit, OnApplicationShutdown {
    * passes, as one may later; whatever passes here is judged again when it is used.
    */
   assertAllowed(url: string, callersField: string, resolveMs: number): Promise<void> {
-    return this.judge(url, callersField, (resolution) => refusalWithin(resolveMs, resolution))
+    return this.check(url, callersField, (resolution) => refusalWithin(resolveMs, resolution))
   }
 
   /**
@@ -210,10 +210,10 @@ export class GuardedClient implements OnModuleInit, OnApplicationShutdown {
    * `resolveMs` fails with `upstream_timeout` or `upstream_failed`. A host that does not exist passes.
    */
   assertAllowedElsewhere(url: string, callersField: string, resolveMs: number): Promise<void> {
-    return this.judge(url, callersField, (resolution) => verdictWithin(resolveMs, resolution, callersField))
+    return this.check(url, callersField, (resolution) => verdictWithin(resolveMs, resolution, callersField))
   }
 
-  private judge(
+  private check(
     url: string,
     callersField: string,
     verdictOf: (resolution: Promise<unknown>) => Promise<void>,
@@ -230,7 +230,7 @@ export class GuardedClient implements OnModuleInit, OnApplicationShutdown {
     await Promise.all([...this.running].map((client) => client.destroy()))
   }
 
-  private async follow(first: URL, request: GuardedRequest): Promise<GuardedResponse> {
+  private async follow(first: URL, request: SafeFetchRequest): Promise<SafeFetchResponse> {
     const { maximumRedirects = 3 } = request
     let url = first
     let headers = request.headers ?? []
@@ -247,7 +247,7 @@ export class GuardedClient implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
-  private send(url: URL, outgoing: Outgoing, request: GuardedRequest): Promise<UpstreamResponse> {
+  private send(url: URL, outgoing: Outgoing, request: SafeFetchRequest): Promise<UpstreamResponse> {
     const { call, timeouts, deadlineAtMs } = request
     call.assertPresent()
     const client = this.clientFor(url, request)
@@ -275,7 +275,7 @@ export class GuardedClient implements OnModuleInit, OnApplicationShutdown {
   }
 
   /** One connection for one request: a kept one would outlive its check, and could be found by another caller. */
-  private clientFor(url: URL, { timeouts, maximumBytes }: GuardedRequest): Client {
+  private clientFor(url: URL, { timeouts, maximumBytes }: SafeFetchRequest): Client {
     const isAccepted = admit(url, this.store.current.ssrf.allow)
     return new Client(url.origin, {
       connect: { timeout: timeouts.connectMs, lookup: checkedLookup(this.resolve, isAccepted) },

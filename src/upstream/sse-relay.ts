@@ -198,7 +198,7 @@ function reportedError(frame: Buffer): GatewayError | undefined {
   if (typeof error !== 'string' && (typeof error !== 'object' || error === null)) return undefined
   const message = typeof error === 'object' && 'message' in error ? error.message : error
   const text = typeof message === 'string' ? scrubMessage(message) : 'The upstream reported an error.'
-  return new GatewayError('upstream_failed', text, { attempt: { phase: 'answered', channelFault: true } })
+  return new GatewayError('upstream_failed', text, { attempt: { phase: 'answered', channelError: true } })
 }
 
 /** The frame anew from its parsed data: replacing words in its text could break an escape. */
@@ -211,11 +211,11 @@ function scrubbedFrame(frame: Buffer, members: SseDialect['errorMembers']): stri
 
 const cutShort = (): GatewayError =>
   new GatewayError('upstream_failed', 'The upstream ended its answer before it was complete.', {
-    attempt: { phase: 'sent', channelFault: true },
+    attempt: { phase: 'sent', channelError: true },
     retryable: false,
   })
 
 const unreadable = (): GatewayError =>
   new GatewayError('upstream_failed', 'The upstream sent something that is not an event stream.', {
-    attempt: { phase: 'answered', channelFault: true },
+    attempt: { phase: 'answered', channelError: true },
   })

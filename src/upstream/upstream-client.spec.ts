@@ -18,7 +18,7 @@ import {
 import { startUploadServer } from '../../test/support/upload-server.js'
 import { collect } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import { SpooledFile } from '../core/spooled-file.js'
 import { encodeMultipart, type MultipartPart } from './multipart-encoder.js'
 import {
@@ -50,7 +50,7 @@ describe('upstream client faults', () => {
     return targetOf(upstream.port, { timeouts: { ...GENEROUS_TIMEOUTS, ...timeouts } })
   }
 
-  function send(target: UpstreamTarget, call: Call = newCall(), totalMs = 20_000): Promise<UpstreamResponse> {
+  function send(target: UpstreamTarget, call: RequestContext = newCall(), totalMs = 20_000): Promise<UpstreamResponse> {
     const request = { method: 'POST', path: '/', headers: [], body: Buffer.from('{}') } as const
     return client.send(request, target, call, performance.now() + totalMs)
   }
@@ -164,7 +164,7 @@ describe('upstream client faults', () => {
       let closed: Promise<unknown> | undefined
       const target = await upstreamThat((socket) => {
         closed = once(socket, 'close')
-        call.departure.announce()
+        call.disconnect.abort()
       })
       expect(await failureOf(send(target, call))).toMatchObject({ kind: 'caller_left' })
       await closed
@@ -178,7 +178,7 @@ describe('upstream client faults', () => {
       })
       const call = newCall()
       const body = failureOf(wholeBody(await send(target, call)))
-      call.departure.announce()
+      call.disconnect.abort()
       expect(await body).toMatchObject({ kind: 'caller_left' })
       await closed
     })
@@ -187,7 +187,7 @@ describe('upstream client faults', () => {
       const target = await upstreamThat(() => undefined)
       const call = newCall()
       const sending = failureOf(send({ ...target, origin: target.origin.replace('http:', 'https:') }, call))
-      call.departure.announce()
+      call.disconnect.abort()
       const error = await sending
       expect(error).toMatchObject({ kind: 'caller_left' })
       expect(error.details.attempt).toBeUndefined()
@@ -196,7 +196,7 @@ describe('upstream client faults', () => {
     it('before anything was done costs no request', async () => {
       const target = await upstreamThat(() => undefined)
       const call = newCall()
-      call.departure.announce()
+      call.disconnect.abort()
       expect(() => send(target, call)).toThrow('The caller closed the connection.')
       expect(upstream?.accepted).toBe(0)
     })

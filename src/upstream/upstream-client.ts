@@ -4,7 +4,7 @@ import { type Dispatcher, Pool } from 'undici'
 import type { UpstreamTimeouts } from '../config/channel-schema.js'
 import { type ByteSink, type ByteSource, joinedPieces } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
-import { type Call, callerLeft } from '../core/request-context.js'
+import { type RequestContext, clientDisconnected } from '../core/request-context.js'
 
 /** Failures that can only happen before a byte of the request was written. */
 const UNSENT_CODES: ReadonlySet<string> = new Set([
@@ -73,20 +73,20 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
   private sink: ByteSink | undefined
   private unread: Buffer[] = []
   private unreadBytes = 0
-  private answered = false
+  private hasResponded = false
   private isPaused = false
   /** From dispatch to the first byte. */
   private waitMs = 0
   private outcome: { readonly error?: GatewayError } | undefined
   private readonly startedAtMs = performance.now()
-  private readonly forgetDeparture: () => void
+  private readonly removeAbortListener: () => void
   private readonly totalTimer: NodeJS.Timeout
 
   constructor(
-    private readonly call: Call,
+    private readonly call: RequestContext,
     /** On the performance clock. */
     deadlineAtMs: number,
-    private readonly onAnswer: (response: UpstreamResponse) => void,
+    private readonly onResponse: (response: UpstreamResponse) => void,
     private readonly onFailure: (error: GatewayError) => void,
   ) {
     this.totalTimer = setTimeout(
@@ -99,14 +99,14 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
       },
       Math.max(1, deadlineAtMs - this.startedAtMs),
     )
-    this.forgetDeparture = call.departure.onLeave(() => {
-      this.abandon(callerLeft())
+    this.removeAbortListener = call.disconnect.onAbort(() => {
+      this.abandon(clientDisconnected())
     })
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller
-    if (this.outcome !== undefined) controller.abort(this.outcome.error ?? callerLeft())
+    if (this.outcome !== undefined) controller.abort(this.outcome.error ?? clientDisconnected())
   }
 
   onResponseStart(
@@ -116,9 +116,9 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
   ): void {
     // Informational answers (1xx) announce another one.
     if (status < 200 || this.outcome !== undefined) return
-    this.answered = true
-    this.noteAnswer(status, headers)
-    this.onAnswer({ status, headers, body: this })
+    this.hasResponded = true
+    this.recordResponse(status, headers)
+    this.onResponse({ status, headers, body: this })
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -167,7 +167,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
 
   cancel(): void {
     this.unread = []
-    this.abandon(callerLeft())
+    this.abandon(clientDisconnected())
   }
 
   /** Ends the exchange from our side; undici's own report of the abort then finds it finished. */
@@ -181,15 +181,15 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
     if (this.outcome !== undefined) return
     this.outcome = outcome
     clearTimeout(this.totalTimer)
-    this.forgetDeparture()
+    this.removeAbortListener()
     const { log } = this.call
     log.upstreamMs += performance.now() - this.startedAtMs
     log.openWaitMs -= this.waitMs
-    if (this.answered) {
+    if (this.hasResponded) {
       if (this.sink !== undefined) this.deliver(outcome)
       return
     }
-    this.onFailure(outcome.error ?? noAnswer())
+    this.onFailure(outcome.error ?? noResponse())
   }
 
   /** Whoever takes a piece may give the rest up, or be told meanwhile that there is no more: the rest is taken out one by one. */
@@ -208,7 +208,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
     else this.sink?.fail(outcome.error)
   }
 
-  private noteAnswer(status: number, headers: UpstreamResponse['headers']): void {
+  private recordResponse(status: number, headers: UpstreamResponse['headers']): void {
     const { log } = this.call
     this.waitMs = performance.now() - this.startedAtMs
     log.firstByteMs = this.waitMs
@@ -219,7 +219,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
   }
 }
 
-const noAnswer = (): GatewayError =>
+const noResponse = (): GatewayError =>
   new GatewayError('upstream_failed', 'The upstream closed the connection without an answer.', {
     attempt: { phase: 'sent' },
     retryable: false,
@@ -253,7 +253,12 @@ export class UpstreamClient implements OnApplicationShutdown {
   private readonly pools = new Map<string, Pool>()
 
   /** `deadlineAtMs` (performance clock) bounds all attempts of a call together. */
-  send(request: UpstreamRequest, target: UpstreamTarget, call: Call, deadlineAtMs: number): Promise<UpstreamResponse> {
+  send(
+    request: UpstreamRequest,
+    target: UpstreamTarget,
+    call: RequestContext,
+    deadlineAtMs: number,
+  ): Promise<UpstreamResponse> {
     call.assertPresent()
     return new Promise((resolve, reject) => {
       const exchange = new UpstreamExchange(call, deadlineAtMs, resolve, reject)
@@ -298,5 +303,5 @@ export class UpstreamClient implements OnApplicationShutdown {
   }
 }
 
-const headersOf = ({ headers }: UpstreamRequest, { upstreamHeaders }: Call): string[] =>
+const headersOf = ({ headers }: UpstreamRequest, { upstreamHeaders }: RequestContext): string[] =>
   upstreamHeaders.length === 0 ? (headers as string[]) : [...headers, ...upstreamHeaders]

@@ -3,16 +3,16 @@ import { ManualSource } from '../../test/support/byte-streams.js'
 import type { ByteSource } from '../core/byte-stream.js'
 import type { ErrorKind, GatewayError } from '../core/errors.js'
 import type { Usage } from '../core/request-context.js'
-import { AUDIO_STATUS_MAP, audioRefusal } from '../dialects/openai-wire.js'
+import { AUDIO_STATUS_MAP, parseOpenAIError } from '../dialects/openai-wire.js'
 import type { UpstreamResponse } from './upstream-client.js'
-import { type AccountFault, accountRefusal } from './upstream-error.js'
-import { HeaderAllowList, meteredAnswer } from './upstream-response.js'
+import { type AccountError, accountError } from './upstream-error.js'
+import { HeaderAllowList, estimatedResponse } from './upstream-response.js'
 
-const FAULTS: readonly AccountFault[] = ['key', 'access', 'quota', 'busy']
+const FAULTS: readonly AccountError[] = ['key', 'access', 'quota', 'busy']
 
 describe('A fault of the account behind a key', () => {
   it.each(FAULTS)("(%s) is the channel's with its own key: no caller hears which it is", (fault) => {
-    const error = accountRefusal(fault, false)
+    const error = accountError(fault, false)
     expect(error.details.attempt).toEqual({ phase: 'answered', channelFault: true })
     expect(error.details.code).toBeUndefined()
     expect(error.message).not.toMatch(/key|account|quota|access/)
@@ -29,7 +29,7 @@ describe('A fault of the account behind a key', () => {
   ] as const)(
     '(%s) is said to a caller whose own key was sent, as %s, and not held against the channel',
     (fault, kind, code) => {
-      const error = accountRefusal(fault, true)
+      const error = accountError(fault, true)
       expect([error.kind, error.details.code]).toEqual([kind, code])
       expect(error.details.attempt).toEqual({ phase: 'answered' })
       expect(error.message).toMatch(/this API key/i)
@@ -38,15 +38,15 @@ describe('A fault of the account behind a key', () => {
 
   it('names a time to wait where waiting helps, and nowhere else', () => {
     for (const callersKey of [true, false]) {
-      expect(accountRefusal('busy', callersKey).details.retryAfterSeconds).toBe(1)
-      expect(accountRefusal('busy', callersKey, { retryAfterSeconds: 60 }).details.retryAfterSeconds).toBe(60)
-      expect(accountRefusal('quota', callersKey, { retryAfterSeconds: 60 }).details.retryAfterSeconds).toBeUndefined()
+      expect(accountError('busy', callersKey).details.retryAfterSeconds).toBe(1)
+      expect(accountError('busy', callersKey, { retryAfterSeconds: 60 }).details.retryAfterSeconds).toBe(60)
+      expect(accountError('quota', callersKey, { retryAfterSeconds: 60 }).details.retryAfterSeconds).toBeUndefined()
     }
   })
 
   it('keeps its cause for the log, and how far the attempt went', () => {
     const cause = new Error('1004: login fail')
-    const { details } = accountRefusal('key', false, { cause, phase: 'unsent' })
+    const { details } = accountError('key', false, { cause, phase: 'unsent' })
     expect(details).toEqual({ cause, attempt: { phase: 'unsent', channelFault: true }, retryable: false })
   })
 })
@@ -67,7 +67,7 @@ async function refusal({
   statusMap,
 }: Answer): Promise<GatewayError> {
   const source = new ManualSource()
-  const reading = audioRefusal({ status, headers, body: source }, { callersKey, credentials: SENT }, statusMap)
+  const reading = parseOpenAIError({ status, headers, body: source }, { callersKey, credentials: SENT }, statusMap)
   source.data(Buffer.from(body))
   source.end()
   return await reading
@@ -89,7 +89,7 @@ describe('The account behind a key', () => {
   ])("is the caller's when the key is (%i, %s), and never the channel's fault", async (status, code, kind) => {
     const error = await refusal({ status, body: bodyOf('No.', code), callersKey: true })
     expect(error.kind).toBe(kind)
-    expect(error.details.attempt?.channelFault).toBeUndefined()
+    expect(error.details.attempt?.channelError).toBeUndefined()
     // An account that has run dry is not helped by waiting.
     if (code !== null) expect(error.details).toMatchObject({ code, retryable: false })
   })
@@ -138,7 +138,7 @@ describe('A refusal of the upstream', () => {
   ])('%i is the fault of a caller whose own key was sent', async (status, kind) => {
     const error = await refusal({ status, callersKey: true, body: bodyOf('Incorrect API key provided: sk-canary1') })
     expect(error).toMatchObject({ kind, details: { attempt: { phase: 'answered' } } })
-    expect(error.details.attempt?.channelFault).toBeUndefined()
+    expect(error.details.attempt?.channelError).toBeUndefined()
     expect(error.message).not.toContain('canary')
   })
 
@@ -265,7 +265,7 @@ const responseOf = (text: string, framing: Framing): UpstreamResponse => ({
 /** What is relayed of an answer, and the usage that was found in it. */
 async function metered(text: string, framing: Framing = 'length'): Promise<{ body: string; usages: Usage[] }> {
   const usages: Usage[] = []
-  const { body } = await meteredAnswer(responseOf(text, framing), ALLOWED, (usage) => usages.push(usage))
+  const { body } = await estimatedResponse(responseOf(text, framing), ALLOWED, (usage) => usages.push(usage))
   return { body: Buffer.isBuffer(body) ? body.toString() : 'held back', usages }
 }
 

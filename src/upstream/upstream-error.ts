@@ -6,9 +6,9 @@ import type { UpstreamResponse } from './upstream-client.js'
  * What about the account behind the key that was sent stood in the way: `key` = the key itself, `access` = what it may
  * ask for, `quota` = its balance, `busy` = its limits for the moment.
  */
-export type AccountFault = 'key' | 'access' | 'quota' | 'busy'
+export type AccountError = 'key' | 'access' | 'quota' | 'busy'
 
-export interface AccountRefusalDetails {
+export interface AccountErrorDetails {
   /** For the log only. */
   readonly cause?: unknown
   /** With `busy` alone; default 1. */
@@ -22,14 +22,14 @@ export interface AccountRefusalDetails {
  * channel; the channel's own is the operator's: the caller never hears of it, and no retry of the caller's helps unless
  * the upstream is only busy.
  */
-export function accountRefusal(
-  fault: AccountFault,
+export function accountError(
+  fault: AccountError,
   callersKey: boolean,
-  { cause, phase = 'answered', retryAfterSeconds = 1 }: AccountRefusalDetails = {},
+  { cause, phase = 'answered', retryAfterSeconds = 1 }: AccountErrorDetails = {},
 ): GatewayError {
   const [kind, message, more] = callersKey ? OF_CALLER[fault] : fault === 'busy' ? BUSY_CHANNEL : REFUSED_CHANNEL
   return new GatewayError(kind, message, {
-    attempt: callersKey ? { phase } : { phase, channelFault: true },
+    attempt: callersKey ? { phase } : { phase, channelError: true },
     ...more,
     ...(fault === 'busy' ? { retryAfterSeconds } : {}),
     ...(cause === undefined ? {} : { cause }),
@@ -38,7 +38,7 @@ export function accountRefusal(
 
 type Row = readonly [ErrorKind, message: string, more: { readonly code?: string; readonly retryable?: false }]
 
-const OF_CALLER: Readonly<Record<AccountFault, Row>> = {
+const OF_CALLER: Readonly<Record<AccountError, Row>> = {
   key: ['unauthorized', 'The upstream does not accept this API key.', {}],
   access: ['forbidden_model', 'This API key has no access to what was asked for at the upstream.', {}],
   quota: [
@@ -58,7 +58,7 @@ const REFUSED_CHANNEL: Row = [
 const BUSY_CHANNEL: Row = ['rate_limited', 'The upstream is busy. Please try again later.', {}]
 
 /** What an upstream's error body says, read by that upstream's own reader; undefined = not its dialect. */
-export interface RefusalBody {
+export interface UpstreamErrorBody {
   readonly message: string
   readonly code?: string
   readonly param?: string
@@ -68,9 +68,9 @@ export interface RefusalBody {
   readonly relayable?: string
 }
 
-export interface RefusalRules {
+export interface UpstreamErrorRules {
   /** Given the parsed body and its text as it came. */
-  readonly read: (body: Record<string, unknown>, text: string) => RefusalBody | undefined
+  readonly read: (body: Record<string, unknown>, text: string) => UpstreamErrorBody | undefined
   /** True when the caller's own key was sent upstream, so that a refused key is the caller's. */
   readonly callersKey: boolean
   /** The credential that was sent: it may be quoted back, in whatever shape it has. */
@@ -82,10 +82,10 @@ export interface RefusalRules {
 const MAXIMUM_ERROR_BODY_BYTES = 262_144
 
 /** Statuses that speak about the account behind the key that was sent. */
-const ACCOUNT_FAULTS: Readonly<Record<number, AccountFault>> = { 401: 'key', 402: 'quota', 403: 'access', 429: 'busy' }
+const ACCOUNT_ERRORS: Readonly<Record<number, AccountError>> = { 401: 'key', 402: 'quota', 403: 'access', 429: 'busy' }
 
 /** The caller's own faults: relayed with the upstream's words. */
-const CALLER_FAULTS: Readonly<Record<number, ErrorKind>> = {
+const CALLER_ERRORS: Readonly<Record<number, ErrorKind>> = {
   400: 'invalid_request',
   404: 'unknown_model',
   409: 'conflict',
@@ -94,19 +94,19 @@ const CALLER_FAULTS: Readonly<Record<number, ErrorKind>> = {
 }
 
 /** Reads an upstream's error answer and says whose fault it is; always a `GatewayError`, whatever the body holds. */
-export async function readRefusal(response: UpstreamResponse, rules: RefusalRules): Promise<GatewayError> {
-  const bytes = await collect(response.body, MAXIMUM_ERROR_BODY_BYTES, unreadableRefusal).catch(() => Buffer.alloc(0))
-  const body = parseRefusal(bytes, rules)
+export async function parseUpstreamError(response: UpstreamResponse, rules: UpstreamErrorRules): Promise<GatewayError> {
+  const bytes = await collect(response.body, MAXIMUM_ERROR_BODY_BYTES, unreadableError).catch(() => Buffer.alloc(0))
+  const body = parseErrorBody(bytes, rules)
   const { status } = response
-  const fault = body?.quota === true ? 'quota' : ACCOUNT_FAULTS[status]
+  const fault = body?.quota === true ? 'quota' : ACCOUNT_ERRORS[status]
   if (fault !== undefined) {
-    return accountRefusal(fault, rules.callersKey, { retryAfterSeconds: retryAfterSeconds(response.headers) })
+    return accountError(fault, rules.callersKey, { retryAfterSeconds: retryAfterSeconds(response.headers) })
   }
-  const kind = CALLER_FAULTS[status]
-  return kind === undefined ? upstreamFailed(response) : callersFault(kind, status, body, rules)
+  const kind = CALLER_ERRORS[status]
+  return kind === undefined ? upstreamFailed(response) : callerError(kind, status, body, rules)
 }
 
-function parseRefusal(bytes: Buffer, rules: RefusalRules): RefusalBody | undefined {
+function parseErrorBody(bytes: Buffer, rules: UpstreamErrorRules): UpstreamErrorBody | undefined {
   try {
     const text = bytes.toString().replaceAll(rules.secret, '[key]')
     const value: unknown = JSON.parse(text)
@@ -117,11 +117,11 @@ function parseRefusal(bytes: Buffer, rules: RefusalRules): RefusalBody | undefin
   }
 }
 
-function callersFault(
+function callerError(
   kind: ErrorKind,
   status: number,
-  body: RefusalBody | undefined,
-  { statusMap = {} }: RefusalRules,
+  body: UpstreamErrorBody | undefined,
+  { statusMap = {} }: UpstreamErrorRules,
 ): GatewayError {
   const relayed =
     body?.relayable === undefined ? undefined : { status: statusMap[status] ?? status, body: body.relayable }
@@ -135,7 +135,7 @@ function callersFault(
 
 const upstreamFailed = (response: UpstreamResponse): GatewayError =>
   new GatewayError('upstream_failed', `The upstream failed with status ${response.status}.`, {
-    attempt: { phase: 'answered', channelFault: true },
+    attempt: { phase: 'answered', channelError: true },
   })
 
 /** Clamped to 1–60 s, whatever form the upstream chose: milliseconds, seconds or a date. */
@@ -152,4 +152,4 @@ function retryAfterSeconds(headers: UpstreamResponse['headers']): number {
 const numberOf = (text: string | string[] | undefined): number =>
   typeof text === 'string' && text.trim() !== '' ? Number(text) : NaN
 
-const unreadableRefusal = (): GatewayError => new GatewayError('upstream_failed', 'The error answer is too large.')
+const unreadableError = (): GatewayError => new GatewayError('upstream_failed', 'The error answer is too large.')

@@ -1,4 +1,4 @@
-import { type ByteSource, hold, UpstreamAnswer } from '../core/byte-stream.js'
+import { type ByteSource, peek, ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import type { Usage } from '../core/request-context.js'
 import { beginsAsObject, reportedUsage, usageAtEnd, withUsageFromTail } from '../core/usage.js'
@@ -17,7 +17,7 @@ const RELAYED_FROM_EVERYONE = [
 ]
 
 /** Upstreams may send any names; only so many verdicts are remembered. */
-const REMEMBERED_VERDICTS = 256
+const CACHED_DECISIONS = 256
 
 /**
  * The response headers of one upstream that may reach a caller. Nothing crosses the gateway unless a line here or in a
@@ -26,7 +26,7 @@ const REMEMBERED_VERDICTS = 256
 export class HeaderAllowList {
   private readonly names: ReadonlySet<string>
   private readonly prefixes: readonly string[]
-  private readonly verdicts = new Map<string, boolean>()
+  private readonly decisions = new Map<string, boolean>()
 
   constructor(...further: readonly string[]) {
     const isPrefix = (name: string): boolean => name.endsWith('*')
@@ -46,16 +46,16 @@ export class HeaderAllowList {
   }
 
   private allows(name: string): boolean {
-    const known = this.verdicts.get(name)
+    const known = this.decisions.get(name)
     if (known !== undefined) return known
     const verdict = this.names.has(name) || this.prefixes.some((prefix) => name.startsWith(prefix))
-    if (this.verdicts.size < REMEMBERED_VERDICTS) this.verdicts.set(name, verdict)
+    if (this.decisions.size < CACHED_DECISIONS) this.decisions.set(name, verdict)
     return verdict
   }
 }
 
 /** Answers up to this size are checked as a whole before the caller sees a byte; larger ones are relayed as they come. */
-const CHECKED_ANSWER_BYTES = 1024 * 1024
+const CHECKED_RESPONSE_BYTES = 1024 * 1024
 
 export const contentTypeOf = (response: UpstreamResponse): string =>
   String(response.headers['content-type'] ?? '').toLowerCase()
@@ -64,37 +64,37 @@ export const contentTypeOf = (response: UpstreamResponse): string =>
 export function assertContentType(response: UpstreamResponse, expected: RegExp): void {
   if (expected.test(contentTypeOf(response))) return
   response.body.cancel()
-  throw malformedAnswer('The upstream answered with an unexpected content type.')
+  throw malformedResponse('The upstream answered with an unexpected content type.')
 }
 
-export interface JsonAnswer {
-  readonly answer: UpstreamAnswer
+export interface JsonResponse {
+  readonly response: ProviderResponse
   /** The parsed answer, unless it was too large to look at. */
   readonly value?: Record<string, unknown>
 }
 
 /** A JSON answer, byte for byte. Broken JSON and a cut are the upstream's failure, found before the caller sees a byte. */
-export async function jsonAnswer(response: UpstreamResponse, allowed: HeaderAllowList): Promise<JsonAnswer> {
+export async function jsonResponse(response: UpstreamResponse, allowed: HeaderAllowList): Promise<JsonResponse> {
   assertJson(response)
-  const answer = wholeAnswer(response, allowed) ?? (await heldAnswer(response, allowed))
-  return Buffer.isBuffer(answer.body) ? { answer, value: parseAnswer(answer.body) } : { answer }
+  const answer = wholeResponse(response, allowed) ?? (await peekedResponse(response, allowed))
+  return Buffer.isBuffer(answer.body) ? { response: answer, value: parseResponse(answer.body) } : { response: answer }
 }
 
 /**
  * The same of which nobody needs more than the usage. What stands before the usage is not parsed, as the choices may be a
  * megabyte of audio, where the framing has shown that the answer is whole and its two ends are those of an object.
  */
-export async function meteredAnswer(
+export async function estimatedResponse(
   response: UpstreamResponse,
   allowed: HeaderAllowList,
   found: (usage: Usage) => void,
-): Promise<UpstreamAnswer> {
+): Promise<ProviderResponse> {
   assertJson(response)
-  const answer = wholeAnswer(response, allowed) ?? (await heldAnswer(response, allowed))
+  const answer = wholeResponse(response, allowed) ?? (await peekedResponse(response, allowed))
   if (!Buffer.isBuffer(answer.body)) return withUsageFromTail(answer, found)
   const isJudgedByItsEnds = isFramed(response) && beginsAsObject(answer.body)
   const atEnd = isJudgedByItsEnds ? usageAtEnd(answer.body) : undefined
-  const usage = reportedUsage(atEnd ?? parseAnswer(answer.body)['usage'])
+  const usage = reportedUsage(atEnd ?? parseResponse(answer.body)['usage'])
   if (usage !== undefined) found(usage)
   return answer
 }
@@ -111,47 +111,47 @@ function assertJson(response: UpstreamResponse): void {
 }
 
 /** An answer that arrived together with its headers, as short ones do. */
-function wholeAnswer(response: UpstreamResponse, allowed: HeaderAllowList): UpstreamAnswer | undefined {
+function wholeResponse(response: UpstreamResponse, allowed: HeaderAllowList): ProviderResponse | undefined {
   const { complete } = response.body
-  return complete && new UpstreamAnswer(response.status, allowed.pick(response.headers), complete)
+  return complete && new ProviderResponse(response.status, allowed.pick(response.headers), complete)
 }
 
 /** With the whole body, unless it is large. */
-async function heldAnswer(response: UpstreamResponse, allowed: HeaderAllowList): Promise<UpstreamAnswer> {
+async function peekedResponse(response: UpstreamResponse, allowed: HeaderAllowList): Promise<ProviderResponse> {
   const headers = allowed.pick(response.headers)
-  const held = await hold(response.body, { bytes: CHECKED_ANSWER_BYTES })
-  return new UpstreamAnswer(response.status, headers, held.complete ?? held)
+  const held = await peek(response.body, { bytes: CHECKED_RESPONSE_BYTES })
+  return new ProviderResponse(response.status, headers, held.complete ?? held)
 }
 
-function parseAnswer(bytes: Buffer): Record<string, unknown> {
+function parseResponse(bytes: Buffer): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(bytes.toString())
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
   } catch {
     // Falls through: whatever is not a JSON object is a broken answer.
   }
-  throw malformedAnswer('The upstream answered with broken JSON.')
+  throw malformedResponse('The upstream answered with broken JSON.')
 }
 
 /** An event stream in its dialect, begun: the first frames have arrived, or the upstream has been silent for a while. */
-export async function eventStreamAnswer(
+export async function eventStreamResponse(
   response: UpstreamResponse,
   allowed: HeaderAllowList,
   dialect: SseDialect,
   filter?: RegionFilter,
-): Promise<UpstreamAnswer> {
+): Promise<ProviderResponse> {
   assertContentType(response, /^text\/event-stream/)
   const relay = new SseRelay(response.body, dialect, filter)
-  return await eventAnswer(response.status, allowed.pick(response.headers), relay)
+  return await eventResponse(response.status, allowed.pick(response.headers), relay)
 }
 
 /** Wraps a source of complete event frames into an answer with the headers of an event stream. */
-export async function eventAnswer(
+export async function eventResponse(
   status: number,
   passedHeaders: Readonly<Record<string, string>>,
   events: ByteSource,
-): Promise<UpstreamAnswer> {
-  const held = await hold(events, { bytes: 1, graceMs: KEEP_ALIVE_MS })
+): Promise<ProviderResponse> {
+  const held = await peek(events, { bytes: 1, graceMs: KEEP_ALIVE_MS })
   const headers = {
     ...passedHeaders,
     'content-type': 'text/event-stream; charset=utf-8',
@@ -159,19 +159,19 @@ export async function eventAnswer(
     // Proxies in front of the gateway must not buffer events.
     'x-accel-buffering': 'no',
   }
-  return new UpstreamAnswer(status, headers, held, 'frame')
+  return new ProviderResponse(status, headers, held, 'frame')
 }
 
 /** Bytes of a file, relayed from the first one on; an empty body is the upstream's failure. */
-export async function fileAnswer(
+export async function fileResponse(
   status: number,
   headers: Record<string, string>,
   body: ByteSource,
-): Promise<UpstreamAnswer> {
-  const held = await hold(body, { bytes: 1 })
-  if (held.complete?.length === 0) throw malformedAnswer('The upstream answered without content.')
-  return new UpstreamAnswer(status, headers, held)
+): Promise<ProviderResponse> {
+  const held = await peek(body, { bytes: 1 })
+  if (held.complete?.length === 0) throw malformedResponse('The upstream answered without content.')
+  return new ProviderResponse(status, headers, held)
 }
 
-export const malformedAnswer = (message: string): GatewayError =>
-  new GatewayError('upstream_failed', message, { attempt: { phase: 'answered', channelFault: true } })
+export const malformedResponse = (message: string): GatewayError =>
+  new GatewayError('upstream_failed', message, { attempt: { phase: 'answered', channelError: true } })

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common'
-import { GuardedClient } from './safe-fetch.js'
+import { SafeFetchClient } from './safe-fetch.js'
 import { UpstreamClient } from './upstream-client.js'
 import { UpstreamSockets } from './websocket-client.js'
 
@@ -8,5 +8,5 @@ import { UpstreamSockets } from './websocket-client.js'
 export class WebSocketModule {}
 
 /** The doors to HTTP upstreams: one for the operator's addresses, a guarded one for everyone else's. */
-@Module({ providers: [UpstreamClient, GuardedClient], exports: [UpstreamClient, GuardedClient] })
+@Module({ providers: [UpstreamClient, SafeFetchClient], exports: [UpstreamClient, SafeFetchClient] })
 export class HttpModule {}

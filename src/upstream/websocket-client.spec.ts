@@ -8,9 +8,9 @@ import { eventually } from '../../test/support/eventually.js'
 import { UpstreamSocketsLab } from '../../test/support/outbound-labs.js'
 import { failureOf, newCall, targetOf, unusedPort } from '../../test/support/raw-upstream.js'
 import { collect } from '../core/byte-stream.js'
-import type { Call } from '../core/request-context.js'
+import type { RequestContext } from '../core/request-context.js'
 import type { UpstreamResponse, UpstreamTarget } from './upstream-client.js'
-import type { SocketAnswer } from './websocket-client.js'
+import type { HandshakeResponse } from './websocket-client.js'
 
 describe('upstream sockets faults', () => {
   const lab = new UpstreamSocketsLab()
@@ -90,18 +90,18 @@ describe('upstream sockets faults', () => {
     it('during the upgrade ends it at the socket of the upstream', async () => {
       const call = newCall()
       const target = await rawTarget(() => {
-        call.departure.announce()
+        call.disconnect.abort()
       })
       expect(await failureOf(dial(target, {}, call))).toMatchObject({ kind: 'caller_left' })
       await eventually(() => lab.upstream?.sockets.size === 0)
     })
 
     it.each(['http', 'https'])('while the connection is made over %s sends nothing', async (protocol) => {
-      const call: Call = newCall()
+      const call: RequestContext = newCall()
       let heads = 0
       const target = await rawTarget(() => heads++)
       const dialling = failureOf(dial(protocol === 'https' ? secure(target) : target, {}, call))
-      call.departure.announce()
+      call.disconnect.abort()
       expect(await dialling).toMatchObject({ kind: 'caller_left', details: {} })
       await eventually(() => lab.upstream?.sockets.size === 0)
       expect(heads).toBe(0)
@@ -109,7 +109,7 @@ describe('upstream sockets faults', () => {
 
     it('before anything was done costs no connection', async () => {
       const call = newCall()
-      call.departure.announce()
+      call.disconnect.abort()
       const target = await rawTarget(() => undefined)
       expect(() => dial(target, {}, call)).toThrow('The caller closed the connection.')
       expect(lab.upstream?.accepted).toBe(0)
@@ -136,12 +136,12 @@ describe('websocket client', () => {
 
   const textFrame = (text: string): Buffer => Buffer.concat([Buffer.from([0x81, text.length]), Buffer.from(text)])
 
-  function opened(answer: SocketAnswer): WebSocket {
+  function opened(answer: HandshakeResponse): WebSocket {
     if (answer.socket === undefined) throw new Error(`refused with ${answer.refusal.status}`)
     return answer.socket
   }
 
-  function refused(answer: SocketAnswer): UpstreamResponse {
+  function refused(answer: HandshakeResponse): UpstreamResponse {
     if (answer.refusal === undefined) throw new Error('not refused')
     return answer.refusal
   }
@@ -207,7 +207,7 @@ describe('websocket client', () => {
       expect(['open', 'upgrade', 'unexpected-response', 'message'].map((name) => socket.listenerCount(name))).toEqual([
         0, 0, 0, 0,
       ])
-      call.departure.announce()
+      call.disconnect.abort()
       expect(socket.readyState).toBe(1)
     })
 

@@ -6,7 +6,7 @@ import { type ClientOptions, WebSocket } from 'ws'
 import type { UpstreamTimeouts } from '../config/channel-schema.js'
 import type { ByteSink, ByteSource } from '../core/byte-stream.js'
 import { type FailedAttempt, GatewayError } from '../core/errors.js'
-import { type Call, callerLeft } from '../core/request-context.js'
+import { type RequestContext, clientDisconnected } from '../core/request-context.js'
 import { classifyFailure, type UpstreamResponse, type UpstreamTarget } from './upstream-client.js'
 
 /** A body that is at hand already, for those who read bodies as they come. */
@@ -32,13 +32,13 @@ export class BytesSource implements ByteSource {
 }
 
 /** An open socket, or the HTTP answer that stood in the upgrade's place; the headers are those of either. */
-export type SocketAnswer = { readonly headers: IncomingHttpHeaders } & (
+export type HandshakeResponse = { readonly headers: IncomingHttpHeaders } & (
   | { readonly socket: WebSocket; readonly refusal?: undefined }
   | { readonly refusal: UpstreamResponse; readonly socket?: undefined }
 )
 
 /** Readers of refusals look at no more: of a longer one the status alone counts, and the rest need not be waited for. */
-const MAXIMUM_REFUSAL_BYTES = 262_144
+const MAXIMUM_ERROR_BYTES = 262_144
 
 /**
  * One upgrade, from the connection to its answer. Every ending lets go of both timers, of the caller's departure and of
@@ -53,21 +53,21 @@ class SocketHandshake {
   private readonly startedAtMs = performance.now()
   private readonly totalTimer: NodeJS.Timeout
   private stageTimer: NodeJS.Timeout
-  private readonly forgetDeparture: () => void
+  private readonly removeAbortListener: () => void
 
   constructor(
     private readonly socket: WebSocket,
     private readonly timeouts: UpstreamTimeouts,
     deadlineAtMs: number,
-    private readonly call: Call,
-    private readonly onAnswer: (answer: SocketAnswer) => void,
+    private readonly call: RequestContext,
+    private readonly onResponse: (answer: HandshakeResponse) => void,
     private readonly onFailure: (error: GatewayError) => void,
   ) {
     const remainingMs = Math.max(1, deadlineAtMs - performance.now())
-    this.totalTimer = setTimeout(this.runOut, remainingMs, () => outOfTime(this.isConnected ? 'sent' : 'unsent'))
+    this.totalTimer = setTimeout(this.runOut, remainingMs, () => timedOut(this.isConnected ? 'sent' : 'unsent'))
     this.stageTimer = setTimeout(this.runOut, timeouts.connectMs, () => new errors.ConnectTimeoutError())
-    this.forgetDeparture = call.departure.onLeave(() => {
-      this.abandon(callerLeft())
+    this.removeAbortListener = call.disconnect.onAbort(() => {
+      this.abandon(clientDisconnected())
     })
     socket.on('error', (error) => {
       this.abandon(classifyFailure(error, this.isConnected))
@@ -94,7 +94,7 @@ class SocketHandshake {
     this.socket.pause()
     this.call.log.upstreamStatus = 101
     this.settle()
-    this.onAnswer({ headers: this.headers, socket: this.socket })
+    this.onResponse({ headers: this.headers, socket: this.socket })
   }
 
   private readonly onRefused = (_request: ClientRequest, response: IncomingMessage): void => {
@@ -106,26 +106,26 @@ class SocketHandshake {
     response.on('data', (chunk: Buffer) => {
       received += chunk.length
       this.refusalBody.push(chunk)
-      if (received > MAXIMUM_REFUSAL_BYTES) this.answerRefusal(response)
+      if (received > MAXIMUM_ERROR_BYTES) this.respondWithError(response)
     })
     // The status counts, with or without its whole body.
     response.on('error', () => undefined)
     response.once('close', () => {
-      this.answerRefusal(response)
+      this.respondWithError(response)
     })
   }
 
-  private answerRefusal({ statusCode = 0, headers }: IncomingMessage): void {
+  private respondWithError({ statusCode = 0, headers }: IncomingMessage): void {
     if (this.isSettled) return
     this.settle()
     this.socket.terminate()
     const body = new BytesSource(Buffer.concat(this.refusalBody))
-    this.onAnswer({ headers, refusal: { status: statusCode, headers, body } })
+    this.onResponse({ headers, refusal: { status: statusCode, headers, body } })
   }
 
   /** What ran out in the middle of a refusal's body only cuts that body short. */
   private readonly runOut = (errorOf: () => Error): void => {
-    if (this.refusal !== undefined) this.answerRefusal(this.refusal)
+    if (this.refusal !== undefined) this.respondWithError(this.refusal)
     else this.abandon(classifyFailure(errorOf(), this.isConnected))
   }
 
@@ -140,14 +140,14 @@ class SocketHandshake {
     this.isSettled = true
     clearTimeout(this.totalTimer)
     clearTimeout(this.stageTimer)
-    this.forgetDeparture()
+    this.removeAbortListener()
     this.socket.off('upgrade', this.onUpgrade).off('open', this.onOpen).off('unexpected-response', this.onRefused)
     this.call.log.upstreamMs += performance.now() - this.startedAtMs
   }
 }
 
 /** The total time of a call over a socket has passed. */
-export const outOfTime = (phase: FailedAttempt['phase']): GatewayError =>
+export const timedOut = (phase: FailedAttempt['phase']): GatewayError =>
   new GatewayError('upstream_timeout', 'The upstream did not finish within the total time allowed.', {
     attempt: { phase },
   })
@@ -186,7 +186,12 @@ export class UpstreamSockets implements OnApplicationShutdown {
    * once. An open socket is its user's to watch and to end: every ending arrives as `close`, and an `error` that nobody
    * listens to throws nothing.
    */
-  dial(request: SocketRequest, target: UpstreamTarget, call: Call, deadlineAtMs: number): Promise<SocketAnswer> {
+  dial(
+    request: SocketRequest,
+    target: UpstreamTarget,
+    call: RequestContext,
+    deadlineAtMs: number,
+  ): Promise<HandshakeResponse> {
     call.assertPresent()
     return new Promise((resolve, reject) => {
       const finishRequest = (upgrade: ClientRequest): void => {
@@ -213,7 +218,10 @@ const addressOf = ({ origin, pathPrefix }: UpstreamTarget, { path }: SocketReque
 
 const subprotocolsOf = ({ subprotocol }: SocketRequest): string[] => (subprotocol === undefined ? [] : [subprotocol])
 
-const optionsFor = ({ headers, maximumMessageBytes }: SocketRequest, { upstreamHeaders }: Call): CloseOptions => ({
+const optionsFor = (
+  { headers, maximumMessageBytes }: SocketRequest,
+  { upstreamHeaders }: RequestContext,
+): CloseOptions => ({
   headers: { ...headers, ...namedPairs(upstreamHeaders) },
   maxPayload: maximumMessageBytes,
   perMessageDeflate: false,

@@ -11,9 +11,9 @@ import type { UsageRecord } from '../core/usage-record.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { Database } from '../storage/database.js'
-import { linesOf, recordOfRow, SpillFolder } from './disk-buffer.js'
+import { linesOf, recordOfRow, DiskBuffer } from './disk-buffer.js'
 import { RecordDelivery } from './usage-delivery.js'
-import { LostUsage } from './usage-metrics.js'
+import { DroppedUsage } from './usage-metrics.js'
 import { UsageRepository } from './usage.repository.js'
 
 /**
@@ -21,7 +21,7 @@ import { UsageRepository } from './usage.repository.js'
  * more, or had not been asked to, and what did not fit into the queue of this one. A file goes once the store has all of it.
  */
 @Injectable()
-export class UsageRecovery implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown {
+export class DiskBufferRecovery implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown {
   private readonly delivery: RecordDelivery
   private work: Promise<void> = Promise.resolve()
   private isStopping = false
@@ -30,8 +30,8 @@ export class UsageRecovery implements OnModuleInit, OnModuleDestroy, BeforeAppli
     records: UsageRepository,
     private readonly database: Database,
     private readonly store: ConfigStore,
-    private readonly folder: SpillFolder,
-    lost: LostUsage,
+    private readonly folder: DiskBuffer,
+    lost: DroppedUsage,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
     this.delivery = new RecordDelivery(records, lost, logger)

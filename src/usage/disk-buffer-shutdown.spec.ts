@@ -19,9 +19,9 @@ import type { LogLevel } from '../config/settings.js'
 import type { UsageRecord } from '../core/usage-record.js'
 import { createLogging } from '../observability/logger.js'
 import { Metrics } from '../observability/metrics.js'
-import { keepNewest, type KeptRows, UsageLeftovers } from './disk-buffer-shutdown.js'
-import { OverflowFiles } from './disk-buffer-writer.js'
-import { spilledRow, SpillFolder } from './disk-buffer.js'
+import { keepNewest, type KeptRows, ShutdownBuffer } from './disk-buffer-shutdown.js'
+import { DiskBufferFiles } from './disk-buffer-writer.js'
+import { bufferedRow, DiskBuffer } from './disk-buffer.js'
 import { UsageMetrics } from './usage-metrics.js'
 
 describe('unasked rows', () => {
@@ -36,10 +36,10 @@ describe('unasked rows', () => {
 
   /** As a process does that ends. */
   const keep = (many: readonly UsageRecord[], most = 1000, bytes?: number): KeptRows =>
-    keepNewest(new SpillFolder(path, bytes).unasked(), many, most)
+    keepNewest(new DiskBuffer(path, bytes).pending(), many, most)
   const names = async (): Promise<string[]> => (await readdir(path)).sort()
   const bytesOf = (many: readonly UsageRecord[]): number =>
-    many.reduce((sum, record) => sum + Buffer.byteLength(spilledRow(record)), 0)
+    many.reduce((sum, record) => sum + Buffer.byteLength(bufferedRow(record)), 0)
   const at = (record: UsageRecord, atMs: number): UsageRecord => ({ ...record, atMs })
 
   describe('The rows of processes that nobody has asked', () => {
@@ -63,14 +63,14 @@ describe('unasked rows', () => {
     it('are taken by whoever opens a store, like all others', () => {
       const many = records(3)
       keep(many)
-      new SpillFolder(path).append(many.map(spilledRow))
-      expect(new SpillFolder(path).take()).toHaveLength(2)
+      new DiskBuffer(path).append(many.map(bufferedRow))
+      expect(new DiskBuffer(path).take()).toHaveLength(2)
     })
 
     it('leave the files of a process that goes on as they are, and what a store was asked for', async () => {
-      const running = new OverflowFiles(new SpillFolder(path))
+      const running = new DiskBufferFiles(new DiskBuffer(path))
       await running.append(records(3))
-      new SpillFolder(path).append(records(2).map(spilledRow))
+      new DiskBuffer(path).append(records(2).map(bufferedRow))
       const others = await names()
       const many = records(4)
       keep(many)
@@ -83,7 +83,7 @@ describe('unasked rows', () => {
     it('leave to whoever stores them the files that are taken already', async () => {
       const [first, second] = [records(5), records(5)]
       keep(first)
-      const [taken = ''] = new SpillFolder(path).take()
+      const [taken = ''] = new DiskBuffer(path).take()
       expect(keep(second, 5)).toEqual({ rows: 5, forgotten: 0, lost: [] })
       expect(existsSync(taken)).toBe(true)
       expect([...(await spilledIds(path))].sort()).toEqual(idsOf([...first, ...second]).sort())
@@ -91,7 +91,7 @@ describe('unasked rows', () => {
 
     it('are all there when their file is taken in the very moment it is written', async () => {
       const [first, second] = [records(3), records(4)]
-      const folder = new SpillFolder(path).unasked()
+      const folder = new DiskBuffer(path).pending()
       let isTaken = false
       const append = folder.append.bind(folder)
       // Another process ends once the file is open: it puts together what it finds, and this one has to notice.
@@ -117,7 +117,7 @@ describe('unasked rows', () => {
       expect(idsOf(kept.lost)).toEqual(idsOf(second.slice(1)))
       expect(new Set(await spilledIds(path))).toEqual(new Set(idsOf([...first, ...second.slice(0, 1)])))
       // Whoever opens a store reads what was left.
-      expect(new SpillFolder(path).take()).toHaveLength(2)
+      expect(new DiskBuffer(path).take()).toHaveLength(2)
     })
 
     it('are lost, which is said with its reason, where no file can be written', async () => {
@@ -133,7 +133,7 @@ describe('unasked rows', () => {
       const [one, two] = records(2)
       if (one === undefined || two === undefined) throw new Error('two records')
       await mkdir(path)
-      await writeFile(join(path, '1-killed.unasked.rows'), `${spilledRow(one)}${spilledRow(two).slice(0, 40)}`)
+      await writeFile(join(path, '1-killed.unasked.rows'), `${bufferedRow(one)}${bufferedRow(two).slice(0, 40)}`)
       const many = records(1)
       expect(keep(many)).toEqual({ rows: 2, forgotten: 0, lost: [] })
       expect(await spilledIds(path)).toEqual(idsOf([one, ...many]))
@@ -174,9 +174,9 @@ describe('disk buffer shutdown', () => {
   })
 
   /** With a log that tells nothing, unless a level is named. */
-  function leftovers(folder: SpillFolder, level: LogLevel = 'silent'): UsageLeftovers {
+  function leftovers(folder: DiskBuffer, level: LogLevel = 'silent'): ShutdownBuffer {
     const { logger } = createLogging(level, { write: (line) => logged.push(JSON.parse(line) as Line) })
-    return new UsageLeftovers(folder, new UsageMetrics(metrics), logger, descriptor)
+    return new ShutdownBuffer(folder, new UsageMetrics(metrics), logger, descriptor)
   }
 
   async function told(): Promise<readonly Line[]> {
@@ -196,7 +196,7 @@ describe('disk buffer shutdown', () => {
 
   describe('Usage that the store did not take before the end', () => {
     it('is in a file, and nowhere else', async () => {
-      const folder = new SpillFolder(join(place, 'rows'))
+      const folder = new DiskBuffer(join(place, 'rows'))
       const many = records(MANY)
       const kept = leftovers(folder)
       kept.keep(many)
@@ -209,7 +209,7 @@ describe('disk buffer shutdown', () => {
     it('is on standard error where no file can be written, all of it, whatever the log tells', async () => {
       await writeFile(join(place, 'rows'), '')
       const many = records(MANY)
-      leftovers(new SpillFolder(join(place, 'rows', 'deeper'))).keep(many)
+      leftovers(new DiskBuffer(join(place, 'rows', 'deeper'))).keep(many)
       const [head, ...lines] = await told()
       expect(head).toMatchObject({ level: 50, rows: MANY, err: { message: expect.stringContaining('ENOTDIR') } })
       expect(head?.msg).toBe('usage can neither be stored nor kept in a file: its records follow, one in a line')
@@ -223,7 +223,7 @@ describe('disk buffer shutdown', () => {
     it('is in a file as far as there is room, and on standard error from there', async () => {
       const many = records(10)
       const bytes = many.slice(0, 4).reduce((sum, record) => sum + JSON.stringify(record).length + 1, 0)
-      const folder = new SpillFolder(join(place, 'rows'), bytes)
+      const folder = new DiskBuffer(join(place, 'rows'), bytes)
       leftovers(folder).keep(many)
       expect(await spilledIds(folder.path)).toEqual(idsOf(many.slice(0, 4)))
       const [head, ...lines] = await told()
@@ -233,8 +233,8 @@ describe('disk buffer shutdown', () => {
 
     it('is forgotten where nobody had asked for it and no file can be written: one line says how much, and why', async () => {
       await writeFile(join(place, 'rows'), '')
-      const folder = new SpillFolder(join(place, 'rows', 'deeper'))
-      expect(leftovers(folder, 'trace').keepUnasked(records(1000), 1000)).toBe(0)
+      const folder = new DiskBuffer(join(place, 'rows', 'deeper'))
+      expect(leftovers(folder, 'trace').keepPending(records(1000), 1000)).toBe(0)
       const why = { message: expect.stringContaining('ENOTDIR') }
       expect(logged).toMatchObject([{ level: 40, msg: FORGOTTEN, rows: 1000, folder: folder.path, err: why }])
       expect(JSON.stringify(logged)).not.toContain('"record"')
@@ -244,8 +244,8 @@ describe('disk buffer shutdown', () => {
     it('is forgotten as far as there is no room, where nobody had asked for it: one line says how much, and why', async () => {
       const many = records(10)
       const bytes = many.slice(0, 4).reduce((sum, record) => sum + JSON.stringify(record).length + 1, 0)
-      const folder = new SpillFolder(join(place, 'rows'), bytes)
-      expect(leftovers(folder, 'warn').keepUnasked(many, 1000)).toBe(0)
+      const folder = new DiskBuffer(join(place, 'rows'), bytes)
+      expect(leftovers(folder, 'warn').keepPending(many, 1000)).toBe(0)
       expect(await spilledIds(folder.path)).toEqual(idsOf(many.slice(0, 4)))
       const why = { message: 'the files there are as large as they may be' }
       expect(logged).toMatchObject([{ level: 40, msg: FORGOTTEN, rows: 6, folder: folder.path, err: why }])
@@ -253,29 +253,29 @@ describe('disk buffer shutdown', () => {
     })
 
     it('is told how much of it is forgotten, which counts as no loss', async () => {
-      const folder = new SpillFolder(join(place, 'rows'))
+      const folder = new DiskBuffer(join(place, 'rows'))
       const kept = leftovers(folder)
       const many = records(10)
-      expect(kept.keepUnasked(many.slice(0, 6), 7)).toBe(0)
-      expect(kept.keepUnasked(many.slice(6), 7)).toBe(3)
-      expect(kept.keepUnasked([], 7)).toBe(0)
+      expect(kept.keepPending(many.slice(0, 6), 7)).toBe(0)
+      expect(kept.keepPending(many.slice(6), 7)).toBe(3)
+      expect(kept.keepPending([], 7)).toBe(0)
       expect(await spilledIds(folder.path)).toEqual(idsOf(many.slice(3)))
       await isNoLoss()
     })
 
     it('waits for a reader that is slow, and not for one that is gone', async () => {
       await writeFile(join(place, 'rows'), '')
-      const folder = new SpillFolder(join(place, 'rows', 'deeper'))
+      const folder = new DiskBuffer(join(place, 'rows', 'deeper'))
       const reader = spawn('sh', ['-c', 'sleep 0.3; wc -l'], { stdio: ['pipe', 'pipe', 'inherit'] })
       const pipe = (reader.stdin as unknown as { readonly _handle: { readonly fd: number } })._handle.fd
       const { logger } = createLogging('silent', { write: () => undefined })
       const many = records(2000)
-      new UsageLeftovers(folder, new UsageMetrics(metrics), logger, pipe).keep(many)
+      new ShutdownBuffer(folder, new UsageMetrics(metrics), logger, pipe).keep(many)
       reader.stdin.end()
       const [counted] = (await once(reader.stdout, 'data')) as [Buffer]
       expect(Number(counted.toString())).toBe(many.length + 1)
       // A descriptor that nobody has.
-      new UsageLeftovers(folder, new UsageMetrics(new Metrics()), logger, 9999).keep(many)
+      new ShutdownBuffer(folder, new UsageMetrics(new Metrics()), logger, 9999).keep(many)
     })
   })
 })

@@ -4,7 +4,7 @@ import type { UsageRecord } from '../core/usage-record.js'
 import { isPipeFull, napForPipe, napsWithin } from '../observability/log-writer.js'
 import { describeError, type Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
-import { appended, recordOfRow, SpillFolder } from './disk-buffer.js'
+import { appended, recordOfRow, DiskBuffer } from './disk-buffer.js'
 import { UsageMetrics } from './usage-metrics.js'
 
 /** A full pipe is tried again so long in a row before its reader is taken for dead. */
@@ -49,7 +49,7 @@ export interface KeptRows {
  * often a gateway is restarted, no more than `most` of them wait for somebody to ask. The earlier files go once all of it
  * is on the disk; whoever has begun to read one reads on, as rows are told apart by their ids. Synchronous; never throws.
  */
-export function keepNewest(folder: SpillFolder, records: readonly UsageRecord[], most: number): KeptRows {
+export function keepNewest(folder: DiskBuffer, records: readonly UsageRecord[], most: number): KeptRows {
   const { files, earlier } = earlierRows(folder)
   const { newest, forgotten } = newestOf([...earlier, ...records], most)
   const { written, error } = appended(folder, newest)
@@ -60,7 +60,7 @@ export function keepNewest(folder: SpillFolder, records: readonly UsageRecord[],
 }
 
 /** Of files that cannot be taken or read, nothing: they stay for whoever can. */
-function earlierRows(folder: SpillFolder): { readonly files: readonly string[]; readonly earlier: UsageRecord[] } {
+function earlierRows(folder: DiskBuffer): { readonly files: readonly string[]; readonly earlier: UsageRecord[] } {
   const files: string[] = []
   const earlier: UsageRecord[] = []
   for (const file of takenQuietly(folder)) {
@@ -74,7 +74,7 @@ function earlierRows(folder: SpillFolder): { readonly files: readonly string[]; 
   return { files, earlier }
 }
 
-function takenQuietly(folder: SpillFolder): readonly string[] {
+function takenQuietly(folder: DiskBuffer): readonly string[] {
   try {
     return folder.takeAlike()
   } catch {
@@ -101,7 +101,7 @@ function newestOf(
 }
 
 /** What is left behind is there twice, and stored once. */
-function removeQuietly(folder: SpillFolder, file: string): void {
+function removeQuietly(folder: DiskBuffer, file: string): void {
   try {
     folder.remove(file)
   } catch {
@@ -122,9 +122,9 @@ const NO_ROOM = 'the files there are as large as they may be'
  * there is no room for one, to standard error, whatever the level of the log. Synchronous; never throws.
  */
 @Injectable()
-export class UsageLeftovers {
+export class ShutdownBuffer {
   constructor(
-    private readonly folder: SpillFolder,
+    private readonly folder: DiskBuffer,
     private readonly metrics: UsageMetrics,
     @Inject(LOGGER) private readonly logger: Logger,
     /** Given by tests only. */
@@ -137,7 +137,7 @@ export class UsageLeftovers {
     if (written > 0) {
       this.logger.warn({ rows: written, folder: this.folder.path }, 'usage waits in a file for the next start')
     }
-    if (written < records.length) this.tell(records.slice(written), error)
+    if (written < records.length) this.log(records.slice(written), error)
   }
 
   /**
@@ -145,9 +145,9 @@ export class UsageLeftovers {
    * `most` go into a file. Returns how many older ones are forgotten. What no file takes is forgotten as well, which
    * one line says: who has not asked for a store is neither shown single records nor woken by a metric.
    */
-  keepUnasked(records: readonly UsageRecord[], most: number): number {
+  keepPending(records: readonly UsageRecord[], most: number): number {
     if (records.length === 0) return 0
-    const { rows, forgotten, lost, error } = keepNewest(this.folder.unasked(), records, most)
+    const { rows, forgotten, lost, error } = keepNewest(this.folder.pending(), records, most)
     if (rows > 0) this.logger.info({ rows, folder: this.folder.path }, 'usage waits in a file for the next start')
     if (lost.length > 0) {
       this.logger.warn(
@@ -158,7 +158,7 @@ export class UsageLeftovers {
     return forgotten
   }
 
-  private tell(records: readonly UsageRecord[], error: unknown): void {
+  private log(records: readonly UsageRecord[], error: unknown): void {
     this.metrics.countDropped('shutdown', records.length)
     const time = new Date().toISOString()
     const head = {

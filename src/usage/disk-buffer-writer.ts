@@ -7,9 +7,9 @@ import { hasCode } from '../core/errors.js'
 import type { UsageRecord } from '../core/usage-record.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
-import { UsageRecovery } from './disk-buffer-recovery.js'
-import { spilledRow, SpillFolder } from './disk-buffer.js'
-import { LostUsage } from './usage-metrics.js'
+import { DiskBufferRecovery } from './disk-buffer-recovery.js'
+import { bufferedRow, DiskBuffer } from './disk-buffer.js'
+import { DroppedUsage } from './usage-metrics.js'
 
 /** About thirty thousand rows: a file goes once all of it is stored, and one that was left half-way is stored anew. */
 const LARGEST_FILE_BYTES = 16 * 1024 * 1024
@@ -18,12 +18,12 @@ const LARGEST_FILE_BYTES = 16 * 1024 * 1024
 const ROWS_AT_ONCE = 50
 
 /** Files into which a process puts rows while it goes on serving; whoever starts on the same folder may take them. */
-export class OverflowFiles {
+export class DiskBufferFiles {
   private file: string | undefined
   private complete: string[] = []
 
   constructor(
-    private readonly folder: SpillFolder,
+    private readonly folder: DiskBuffer,
     private readonly largestBytes = LARGEST_FILE_BYTES,
   ) {}
 
@@ -115,7 +115,7 @@ async function writeRows(handle: FileHandle, records: readonly UsageRecord[], ro
   for (let at = 0; at < records.length; at += ROWS_AT_ONCE) {
     let text = ''
     for (const [index, record] of records.slice(at, at + ROWS_AT_ONCE).entries()) {
-      const row = spilledRow(record)
+      const row = bufferedRow(record)
       leftBytes -= Buffer.byteLength(row)
       if (leftBytes < 0) {
         await handle.appendFile(text)
@@ -142,25 +142,25 @@ const LINES_AT_ONCE = 50
  * that no file takes are told to the log, one by one.
  */
 @Injectable()
-export class UsageOverflow {
-  private readonly files: OverflowFiles
+export class DiskBufferWriter {
+  private readonly files: DiskBufferFiles
   private waiting: UsageRecord[] = []
   private writing: readonly UsageRecord[] = []
   private work: Promise<void> = Promise.resolve()
   private timer: NodeJS.Timeout | undefined
   private isWriting = false
   private hasFiles = false
-  private hasToldOfFiles = false
-  private hasToldOfFailure = false
+  private hasLoggedFiles = false
+  private hasLoggedFailure = false
 
   constructor(
-    private readonly folder: SpillFolder,
-    private readonly recovery: UsageRecovery,
+    private readonly folder: DiskBuffer,
+    private readonly recovery: DiskBufferRecovery,
     private readonly store: ConfigStore,
-    private readonly lost: LostUsage,
+    private readonly lost: DroppedUsage,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
-    this.files = new OverflowFiles(folder)
+    this.files = new DiskBufferFiles(folder)
   }
 
   /** Those that are in no file yet. */
@@ -172,7 +172,7 @@ export class UsageOverflow {
   add(records: readonly UsageRecord[]): void {
     for (const record of records) this.waiting.push(record)
     const excess = this.waiting.length - MAXIMUM_WAITING_ROWS
-    if (excess > 0) this.lost.tell('overflow', this.waiting.splice(0, excess))
+    if (excess > 0) this.lost.log('overflow', this.waiting.splice(0, excess))
     const { batchRows, batchMs } = this.store.current.usage
     if (this.waiting.length >= batchRows) this.begin()
     else this.timer ??= setTimeout(this.begin, batchMs).unref()
@@ -186,7 +186,7 @@ export class UsageOverflow {
   /** The store has taken the queue: what is in files follows. */
   restore(): void {
     if (!this.hasFiles) return
-    this.hasFiles = this.hasToldOfFiles = this.hasToldOfFailure = false
+    this.hasFiles = this.hasLoggedFiles = this.hasLoggedFailure = false
     this.work = this.work.then(() => {
       this.recovery.restore(this.files.release())
     })
@@ -226,7 +226,7 @@ export class UsageOverflow {
       this.writing = batch
       const written = await this.written(batch)
       // Otherwise all of it is kept already.
-      if (this.writing === batch) await this.giveUpSlowly(batch.slice(written))
+      if (this.writing === batch) await this.backOff(batch.slice(written))
       this.writing = []
     }
     this.isWriting = false
@@ -236,29 +236,29 @@ export class UsageOverflow {
     const { path } = this.folder
     try {
       const written = await this.files.append(batch)
-      if (written > 0 && !this.hasToldOfFiles)
+      if (written > 0 && !this.hasLoggedFiles)
         this.logger.warn({ folder: path }, 'usage waits in files: the queue is full')
-      if (written > 0) this.hasToldOfFiles = true
-      if (written === batch.length) this.hasToldOfFailure = false
-      else this.tellOfFailure({ folder: path })
+      if (written > 0) this.hasLoggedFiles = true
+      if (written === batch.length) this.hasLoggedFailure = false
+      else this.logFailure({ folder: path })
       return written
     } catch (error) {
-      this.tellOfFailure({ folder: path, err: error })
+      this.logFailure({ folder: path, err: error })
       return 0
     }
   }
 
-  private tellOfFailure(fields: object): void {
-    if (!this.hasToldOfFailure)
+  private logFailure(fields: object): void {
+    if (!this.hasLoggedFailure)
       this.logger.error(fields, 'usage that does not fit into the queue finds no room in a file')
-    this.hasToldOfFailure = true
+    this.hasLoggedFailure = true
   }
 
   /** Whoever takes the rest meanwhile takes what nobody was told of yet. */
-  private async giveUpSlowly(records: readonly UsageRecord[]): Promise<void> {
+  private async backOff(records: readonly UsageRecord[]): Promise<void> {
     this.writing = records
     while (this.writing.length > 0) {
-      this.lost.tell('overflow', this.writing.slice(0, LINES_AT_ONCE))
+      this.lost.log('overflow', this.writing.slice(0, LINES_AT_ONCE))
       this.writing = this.writing.slice(LINES_AT_ONCE)
       await nextTurn()
     }

@@ -16,19 +16,19 @@ import {
   usageWriterLab,
 } from '../../test/support/usage-writer-lab.js'
 import type { UsageRecord } from '../core/usage-record.js'
-import { UsageRecovery } from './disk-buffer-recovery.js'
-import { OverflowFiles } from './disk-buffer-writer.js'
-import { linesOf, recordOfRow, spilledRow, SpillFolder } from './disk-buffer.js'
+import { DiskBufferRecovery } from './disk-buffer-recovery.js'
+import { DiskBufferFiles } from './disk-buffer-writer.js'
+import { linesOf, recordOfRow, bufferedRow, DiskBuffer } from './disk-buffer.js'
 
 describe('spill folder', () => {
   let place: string
   let path: string
-  let folder: SpillFolder
+  let folder: DiskBuffer
 
   beforeEach(async () => {
     place = await spillPlace()
     path = join(place, 'data', 'rows')
-    folder = new SpillFolder(path)
+    folder = new DiskBuffer(path)
   })
   afterEach(() => rm(place, { recursive: true }))
 
@@ -50,13 +50,13 @@ describe('spill folder', () => {
 
     it('of two processes are in two files', async () => {
       folder.append(['one\n'])
-      new SpillFolder(path).append(['two\n'])
+      new DiskBuffer(path).append(['two\n'])
       expect(await spillFiles(path)).toHaveLength(2)
     })
 
     it('find room as far as there is any, files of others included', () => {
-      new SpillFolder(path).append(['0123456789\n'])
-      const small = new SpillFolder(path, 32)
+      new DiskBuffer(path).append(['0123456789\n'])
+      const small = new DiskBuffer(path, 32)
       expect(small.append(['0123456789\n', 'é3456789\n', 'one more\n'])).toBe(2)
       expect(small.append(['x\n'])).toBe(0)
     })
@@ -79,7 +79,7 @@ describe('spill folder', () => {
       await writeFile(join(path, 'notes.txt'), '')
       const taken = ['0-dead', '1-a', '2-b'].map((name) => join(path, `${name}.taken`))
       expect(folder.take()).toEqual(taken)
-      expect(new SpillFolder(path).take()).toEqual(taken)
+      expect(new DiskBuffer(path).take()).toEqual(taken)
       for (const file of taken) folder.remove(file)
       folder.remove(taken[0] ?? '')
       expect(folder.take()).toEqual([])
@@ -93,7 +93,7 @@ describe('spill folder', () => {
 
     it('keeps a process that is still writing from losing what it writes', async () => {
       folder.append(['read\n'])
-      const [file = ''] = new SpillFolder(path).take()
+      const [file = ''] = new DiskBuffer(path).take()
       // Between the look at the file and its removal.
       folder.append(['written meanwhile\n'])
       folder.remove(file)
@@ -102,9 +102,9 @@ describe('spill folder', () => {
 
     it('takes what comes later under another name, also while the file before is still being read', async () => {
       folder.append(['first\n'])
-      const [first = ''] = new SpillFolder(path).take()
+      const [first = ''] = new DiskBuffer(path).take()
       folder.append(['second\n'])
-      expect(new SpillFolder(path).take()).toHaveLength(2)
+      expect(new DiskBuffer(path).take()).toHaveLength(2)
       expect(await readFile(first, 'utf8')).toBe('first\n')
     })
 
@@ -114,7 +114,7 @@ describe('spill folder', () => {
       const row = ['row\n']
       // Asked for once the file is open.
       const slice = (from?: number, to?: number): string[] => {
-        if (existsSync(join(path, name))) new SpillFolder(path).take()
+        if (existsSync(join(path, name))) new DiskBuffer(path).take()
         return row.slice(from, to)
       }
       expect(folder.append(Object.assign([...row], { slice }))).toBe(1)
@@ -140,13 +140,13 @@ describe('A row of a spill file', () => {
       cost: null,
     }),
   ])('holds all of a record, in one line', (record) => {
-    const row = spilledRow(record)
+    const row = bufferedRow(record)
     expect(row.split('\n')).toHaveLength(2)
     expect(recordOfRow(row.trim())).toEqual(record)
   })
 
   it('is worth nothing when any part of it is missing', () => {
-    const row = spilledRow(usageRecord()).trim()
+    const row = bufferedRow(usageRecord()).trim()
     for (let length = 0; length < row.length; length++) expect(recordOfRow(row.slice(0, length))).toBeUndefined()
   })
 
@@ -199,17 +199,17 @@ describe('The lines of a file', () => {
 describe('overflow files', () => {
   let place: string
   let path: string
-  let files: OverflowFiles
+  let files: DiskBufferFiles
 
   beforeEach(async () => {
     place = await spillPlace()
     path = join(place, 'data', 'rows')
-    files = new OverflowFiles(new SpillFolder(path))
+    files = new DiskBufferFiles(new DiskBuffer(path))
   })
   afterEach(() => rm(place, { recursive: true }))
 
   const bytesOf = (many: readonly UsageRecord[]): number =>
-    many.reduce((sum, record) => sum + Buffer.byteLength(spilledRow(record)), 0)
+    many.reduce((sum, record) => sum + Buffer.byteLength(bufferedRow(record)), 0)
 
   /** Does that whenever some of the rows are asked for: the file is open by then. */
   function whenRead(many: UsageRecord[], act: (asked: number) => void): UsageRecord[] {
@@ -238,7 +238,7 @@ describe('overflow files', () => {
 
     it('are in several files when they are many', async () => {
       const many = records(40)
-      files = new OverflowFiles(new SpillFolder(path), bytesOf(many.slice(0, 15)))
+      files = new DiskBufferFiles(new DiskBuffer(path), bytesOf(many.slice(0, 15)))
       for (let at = 0; at < 40; at += 10) await files.append(many.slice(at, at + 10))
       expect((await spillFiles(path)).map((text) => text.split('\n').length - 1)).toEqual([20, 20])
       expect(files.release()).toHaveLength(2)
@@ -246,8 +246,8 @@ describe('overflow files', () => {
 
     it('find room as far as there is any, files of others included', async () => {
       const many = records(120)
-      new SpillFolder(path).append(many.slice(0, 30).map(spilledRow))
-      const small = new OverflowFiles(new SpillFolder(path, bytesOf(many.slice(0, 100))))
+      new DiskBuffer(path).append(many.slice(0, 30).map(bufferedRow))
+      const small = new DiskBufferFiles(new DiskBuffer(path, bytesOf(many.slice(0, 100))))
       expect(await small.append(many.slice(30))).toBe(70)
       expect(await small.append(many.slice(100))).toBe(0)
       expect((await spilledIds(path)).toSorted()).toEqual(idsOf(many.slice(0, 100)).sort())
@@ -271,7 +271,7 @@ describe('overflow files', () => {
 
     it('are in a new file when somebody has taken the one there was', async () => {
       const [first, second, third] = [records(3), records(3), records(3)]
-      const other = new SpillFolder(path)
+      const other = new DiskBuffer(path)
       await files.append(first)
       const taken = other.take()
       await files.append(second)
@@ -286,7 +286,7 @@ describe('overflow files', () => {
       await files.append(first)
       let taken: readonly string[] | undefined
       const taking = whenRead(second, () => {
-        taken ??= new SpillFolder(path).take()
+        taken ??= new DiskBuffer(path).take()
       })
       expect(await files.append(taking)).toBe(120)
       const [file = '', ...others] = files.release()
@@ -414,7 +414,7 @@ describe('disk buffer', () => {
     it('takes no more of the disk than all files may, and the rest is in the log', async () => {
       const many = records(500)
       // Of those that overflow: the first ten are on their way to the store.
-      const bytes = many.slice(10, 110).reduce((sum, record) => sum + Buffer.byteLength(spilledRow(record)), 0)
+      const bytes = many.slice(10, 110).reduce((sum, record) => sum + Buffer.byteLength(bufferedRow(record)), 0)
       await begin({}, bytes)
       await use(many)
       await eventually(() => lab.logged().length === 500 - QUEUE_ROWS - 10 - 100)
@@ -497,7 +497,7 @@ describe('disk buffer', () => {
 
 describe('usage recovery', () => {
   let lab: UsageWriterLab
-  let recovery: UsageRecovery
+  let recovery: DiskBufferRecovery
 
   async function begin(usage: object = {}): Promise<void> {
     await lab.close()
@@ -505,8 +505,8 @@ describe('usage recovery', () => {
     recovery = recoveryOf(lab)
   }
 
-  function recoveryOf({ store, database, config, folder, lost, logger }: UsageWriterLab): UsageRecovery {
-    const made = new UsageRecovery(store, database, config, folder, lost, logger)
+  function recoveryOf({ store, database, config, folder, lost, logger }: UsageWriterLab): DiskBufferRecovery {
+    const made = new DiskBufferRecovery(store, database, config, folder, lost, logger)
     made.onModuleInit()
     return made
   }
@@ -531,7 +531,7 @@ describe('usage recovery', () => {
   describe('What an earlier process could not store', () => {
     it('is stored by the next one, in batches, and its file is gone', async () => {
       const many = records(1234)
-      lab.folder.append(many.map(spilledRow))
+      lab.folder.append(many.map(bufferedRow))
       await lab.database.open()
       await eventually(async () => (await files()).length === 0)
       expect(lab.written()).toEqual(idsOf(many))
@@ -542,7 +542,7 @@ describe('usage recovery', () => {
 
     it('is stored once, although the store has some of it, or two processes read it', async () => {
       const many = records(250)
-      lab.folder.append(many.map(spilledRow))
+      lab.folder.append(many.map(bufferedRow))
       await lab.store.insert(many.slice(0, 30))
       const other = recoveryOf(lab)
       await lab.database.open()
@@ -553,8 +553,8 @@ describe('usage recovery', () => {
 
     it('is stored by whoever comes first where several read many files, and nobody takes that for a fault', async () => {
       const many = records(5)
-      const late = many.slice(4).map(spilledRow).join('')
-      for (const record of many.slice(0, 4)) new SpillFolder(lab.folder.path).append([spilledRow(record)])
+      const late = many.slice(4).map(bufferedRow).join('')
+      for (const record of many.slice(0, 4)) new DiskBuffer(lab.folder.path).append([bufferedRow(record)])
       let goOn = (): void => undefined
       let begin = (): void => undefined
       const isHeld = new Promise<void>((resolve) => (goOn = resolve))
@@ -578,7 +578,7 @@ describe('usage recovery', () => {
 
     it('lacks the lines that were damaged, of which one speaks', async () => {
       const many = records(3)
-      const [one = '', two = '', three = ''] = many.map(spilledRow)
+      const [one = '', two = '', three = ''] = many.map(bufferedRow)
       lab.folder.append([one])
       await writeFile(join(lab.folder.path, '1-killed.rows'), `${two.slice(0, 40)}\n${three}${two.slice(0, 77)}`)
       await lab.database.open()
@@ -589,7 +589,7 @@ describe('usage recovery', () => {
 
     it('stays in its file until all of it is stored', async () => {
       const many = records(250)
-      lab.folder.append(many.map(spilledRow))
+      lab.folder.append(many.map(bufferedRow))
       lab.store.before = () => (lab.store.batches.length > 2 ? away() : undefined)
       await lab.database.open()
       await eventually(() => lab.store.batches.length === 3)
@@ -606,7 +606,7 @@ describe('usage recovery', () => {
 
     it('waits in its file while the store is away', async () => {
       const many = records(3)
-      lab.folder.append(many.map(spilledRow))
+      lab.folder.append(many.map(bufferedRow))
       lab.store.before = () => (lab.store.batches.length < 2 ? away() : undefined)
       await lab.database.open()
       await eventually(() => lab.store.batches.length === 1)
@@ -617,11 +617,11 @@ describe('usage recovery', () => {
 
     it('keeps its file while another process is still writing into it', async () => {
       const [first, second] = records(2)
-      lab.folder.append([first].filter((each) => each !== undefined).map(spilledRow))
+      lab.folder.append([first].filter((each) => each !== undefined).map(bufferedRow))
       lab.store.before = async () => {
         if (lab.store.batches.length > 1) return
         // The name it had is free by now: the writer begins another file.
-        lab.folder.append([second].filter((each) => each !== undefined).map(spilledRow))
+        lab.folder.append([second].filter((each) => each !== undefined).map(bufferedRow))
         await Promise.resolve()
       }
       await lab.database.open()
@@ -635,7 +635,7 @@ describe('usage recovery', () => {
 
     it('loses a row that no store takes to the log, and no other', async () => {
       const many = records(10)
-      lab.folder.append(many.map(spilledRow))
+      lab.folder.append(many.map(bufferedRow))
       const bad = many[4]?.id ?? ''
       lab.store.before = (batch) =>
         idsOf(batch).includes(bad) ? Object.assign(new Error('said the server'), { code: '22003' }) : undefined
@@ -647,7 +647,7 @@ describe('usage recovery', () => {
 
     it('stays where it is where usage is not to be stored', async () => {
       await begin({ store: false })
-      lab.folder.append(records(2).map(spilledRow))
+      lab.folder.append(records(2).map(bufferedRow))
       await lab.database.open()
       await end()
       expect([await files(), lab.store.batches]).toEqual([[expect.stringMatching(/\.rows$/)], []])

@@ -23,7 +23,7 @@ const OPEN = '.rows'
  * Rows that nobody has asked to store. Whoever opens a store reads such a file like any other. It is named differently
  * because a process that ends merges these files into one and drops the oldest rows: others must never lose any.
  */
-const OPEN_UNASKED = `.unasked${OPEN}`
+const OPEN_PENDING = `.unasked${OPEN}`
 /** Somebody reads it: whoever still writes into it begins another one. */
 const TAKEN = '.taken'
 
@@ -37,7 +37,7 @@ const ROWS_AT_ONCE = 1000
  * Files of rows that a process could not store before it ended; whoever opens a store next on the same data directory
  * reads them. Each process writes a file of its own. Whatever a serving process may need often is asynchronous.
  */
-export class SpillFolder {
+export class DiskBuffer {
   private file: string | undefined
 
   constructor(
@@ -47,8 +47,8 @@ export class SpillFolder {
   ) {}
 
   /** The same folder, for rows that nobody has asked to store. */
-  unasked(): SpillFolder {
-    return new SpillFolder(this.path, this.maximumBytes, OPEN_UNASKED)
+  pending(): DiskBuffer {
+    return new DiskBuffer(this.path, this.maximumBytes, OPEN_PENDING)
   }
 
   /**
@@ -200,15 +200,15 @@ function syncFolder(path: string): void {
 }
 
 /** One row of a spill file: JSON, and the end of its line. */
-export const spilledRow = (record: UsageRecord): string => `${JSON.stringify(record)}\n`
+export const bufferedRow = (record: UsageRecord): string => `${JSON.stringify(record)}\n`
 
 /** How many of the records, from the first, are in a file now; and why no more are, where the file system says so. */
 export function appended(
-  folder: SpillFolder,
+  folder: DiskBuffer,
   records: readonly UsageRecord[],
 ): { readonly written: number; readonly error?: unknown } {
   try {
-    return { written: folder.append(records.map(spilledRow)) }
+    return { written: folder.append(records.map(bufferedRow)) }
   } catch (error) {
     return { written: 0, error }
   }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Units } from '../core/request-context.js'
 import { type CountedUnits, countedUnits, type UsageRecord } from '../core/usage-record.js'
-import { LONGEST_NAME, type UsageNote } from './usage-entry.js'
+import { LONGEST_NAME, type UsageEntry } from './usage-entry.js'
 
 /** Random per process and counted within it: unique over all replicas. Request ids are not, as callers may choose them. */
 const PREFIX = `use_${randomBytes(10).toString('hex')}`
@@ -11,14 +11,14 @@ let count = 0
 export type PricedUse = Pick<UsageRecord, 'units' | 'pricing' | 'cost'>
 
 /** By the price table of its time. */
-export function pricedUse(note: UsageNote): PricedUse {
+export function pricedUse(note: UsageEntry): PricedUse {
   const units = note.usage === undefined ? NOTHING : countedUnits(note.usage.units)
   const { pricing, cost } = priced(note, units)
   return { units, pricing, cost }
 }
 
 /** The record of a note. */
-export function settledRecord(note: UsageNote, { units, pricing, cost }: PricedUse): UsageRecord {
+export function settledRecord(note: UsageEntry, { units, pricing, cost }: PricedUse): UsageRecord {
   const { usage, unitsText, estimate } = note
   return {
     id: note.id ?? `${PREFIX}${(++count).toString(16).padStart(10, '0')}`,
@@ -42,7 +42,7 @@ export function settledRecord(note: UsageNote, { units, pricing, cost }: PricedU
 
 const NOTHING: CountedUnits = {}
 
-function priced(note: UsageNote, units: CountedUnits): Pick<PricedUse, 'pricing' | 'cost'> {
+function priced(note: UsageEntry, units: CountedUnits): Pick<PricedUse, 'pricing' | 'cost'> {
   const isUsed = hasCounts(units)
   // Figures that are not understood are no reason to give something away.
   const isUnknown = !isUsed && note.usage !== undefined && hasFigures(note.usage.units, units)

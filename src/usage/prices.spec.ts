@@ -10,7 +10,7 @@ import type { CountedUnits, UsageRecord } from '../core/usage-record.js'
 import { BUILT_IN_MODELS } from '../routing/models.table.js'
 import { pricedUse, settledRecord } from './priced-record.js'
 import { Bill, Decimal, Price, PriceTable, unitPrice } from './prices.js'
-import type { UsageNote } from './usage-entry.js'
+import type { UsageEntry } from './usage-entry.js'
 
 const textOf = (scale: number, ...entries: (readonly [quantity: number, price: string])[]): string | undefined => {
   const bill = new Bill(scale, false)
@@ -335,7 +335,7 @@ const PRICES = new PriceTable([
   { models: ['gpt-*'], promptTokens: '1', completionTokens: '2' },
 ])
 
-const note = (changes: Partial<UsageNote> = {}): UsageNote => ({
+const note = (changes: Partial<UsageEntry> = {}): UsageEntry => ({
   id: undefined,
   atMs: 1_800_000_000_000,
   requestId: 'req_1',
@@ -354,8 +354,8 @@ const note = (changes: Partial<UsageNote> = {}): UsageNote => ({
   prices: PRICES,
   ...changes,
 })
-const recordOf = (of: UsageNote): UsageRecord => settledRecord(of, pricedUse(of))
-const reported = (units: Units): Partial<UsageNote> => ({ usage: { units, estimated: false } })
+const recordOf = (of: UsageEntry): UsageRecord => settledRecord(of, pricedUse(of))
+const reported = (units: Units): Partial<UsageEntry> => ({ usage: { units, estimated: false } })
 
 describe('A record', () => {
   it('holds the upstream’s own figures as they were, and the units read from them', () => {
@@ -389,7 +389,7 @@ describe('A record', () => {
     })
   })
 
-  it.each<[string, Partial<UsageNote>, string, string | null]>([
+  it.each<[string, Partial<UsageEntry>, string, string | null]>([
     ['nothing was used', {}, 'free', '0'],
     ['zeros were used', reported({ prompt_tokens: 0, completion_tokens: 0 }), 'free', '0'],
     ['nothing was used of a model without a price', { model: 'other' }, 'free', '0'],

@@ -3,14 +3,14 @@ import { isNativeError } from 'node:util/types'
 import { GatewayError } from '../core/errors.js'
 import type { UsageRecord } from '../core/usage-record.js'
 import type { Logger } from '../observability/logger.js'
-import type { LostUsage } from './usage-metrics.js'
+import type { DroppedUsage } from './usage-metrics.js'
 import { UsageRepository } from './usage.repository.js'
 
 const FIRST_RETRY_MS = 500
 const LONGEST_RETRY_MS = 15_000
 
 /** SQLSTATE: data exceptions and violated constraints. Whatever else a server says is about the server. */
-const FAULT_OF_A_ROW = /^2[23]/
+const ROW_ERROR_CODES = /^2[23]/
 
 /** Brings records to the store, again until it has them: by their ids, those it has taken before are not taken twice. */
 export class RecordDelivery {
@@ -20,7 +20,7 @@ export class RecordDelivery {
 
   constructor(
     private readonly records: UsageRepository,
-    private readonly lost: LostUsage,
+    private readonly lost: DroppedUsage,
     private readonly logger: Logger,
   ) {}
 
@@ -38,8 +38,8 @@ export class RecordDelivery {
         this.isFailing = false
         return []
       } catch (error) {
-        if (isFaultOfRow(error)) return this.deliverHalves(batch, error)
-        this.tell(error)
+        if (isRowError(error)) return this.deliverHalves(batch, error)
+        this.log(error)
         if (performance.now() + retryMs >= this.stopAtMs) return batch
         await this.rest(retryMs)
       }
@@ -51,7 +51,7 @@ export class RecordDelivery {
     const [record] = batch
     if (batch.length === 1 && record !== undefined) {
       this.logger.error({ err: error }, 'a usage record was refused by the store')
-      this.lost.tell('refused', [record])
+      this.lost.log('refused', [record])
       return []
     }
     const middle = Math.ceil(batch.length / 2)
@@ -60,7 +60,7 @@ export class RecordDelivery {
   }
 
   /** That a store is away is said where it is lost. */
-  private tell(error: unknown): void {
+  private log(error: unknown): void {
     const isAway = error instanceof GatewayError && error.kind === 'overloaded'
     if (!isAway && !this.isFailing) this.logger.warn({ err: error }, 'usage waits: the store does not take it')
     this.isFailing = !isAway
@@ -73,5 +73,5 @@ export class RecordDelivery {
   }
 }
 
-const isFaultOfRow = (error: unknown): boolean =>
-  isNativeError(error) && 'code' in error && typeof error.code === 'string' && FAULT_OF_A_ROW.test(error.code)
+const isRowError = (error: unknown): boolean =>
+  isNativeError(error) && 'code' in error && typeof error.code === 'string' && ROW_ERROR_CODES.test(error.code)

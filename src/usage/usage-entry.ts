@@ -1,9 +1,9 @@
 import type { GatewayConfig } from '../config/settings.js'
 import { isOwnBearer, ownerOf } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
-import type { Call, Units, Usage } from '../core/request-context.js'
-import type { EndedTask, UsageClass, UsageEntry, UsageKind, UsageOutcome } from '../core/usage-record.js'
-import type { CallOutcome } from '../observability/request-hooks.js'
+import type { RequestContext, Units, Usage } from '../core/request-context.js'
+import type { EndedTask, UsageClass, ResponseUsage, UsageKind, UsageOutcome } from '../core/usage-record.js'
+import type { RequestOutcome } from '../observability/request-hooks.js'
 import type { PriceTable } from './prices.js'
 
 /** Whether the operator wants usage stored: by saying so, or by naming a database or a key for the reports. */
@@ -14,7 +14,7 @@ export const storesUsage = ({ usage, database, auth }: Pick<GatewayConfig, 'usag
 export const LONGEST_NAME = 256
 
 /** What is known the moment something is over. Small, and read again only when a batch is settled. */
-export interface UsageNote {
+export interface UsageEntry {
   /** Set where the same may be told twice. */
   readonly id: string | undefined
   /** Unix milliseconds. */
@@ -40,7 +40,7 @@ export interface UsageNote {
 }
 
 /** What an ended task leaves to be recorded: one video or image, or none of a task that has failed. */
-export function taskNote(task: EndedTask, prices: PriceTable): UsageNote {
+export function entryFromTask(task: EndedTask, prices: PriceTable): UsageEntry {
   const { id, ownerId, taskClass, route, model, channelId, hasSucceeded, reported, durationMs } = task
   const made = hasSucceeded ? 1 : 0
   return {
@@ -67,10 +67,10 @@ export function taskNote(task: EndedTask, prices: PriceTable): UsageNote {
 }
 
 /** What one answer, or one transcription, within a call leaves to be recorded. */
-export function entryNote(
-  { call, channelId, model, kind, units, estimated, estimate, outcome = 'ok' }: UsageEntry,
+export function entryFromResponse(
+  { call, channelId, model, kind, units, estimated, estimate, outcome = 'ok' }: ResponseUsage,
   prices: PriceTable,
-): UsageNote {
+): UsageEntry {
   const { requestId, caller, path, log } = call
   return {
     id: undefined,
@@ -123,7 +123,11 @@ const NOBODY = '-'
  * What a call that is over leaves to be recorded; undefined for routes that are not counted and for callers nobody knows.
  * Runs at the end of every call: nothing is formatted or parsed here.
  */
-export function requestNote(call: Call, outcome: CallOutcome, prices: PriceTable): UsageNote | undefined {
+export function entryFromRequest(
+  call: RequestContext,
+  outcome: RequestOutcome,
+  prices: PriceTable,
+): UsageEntry | undefined {
   const { caller, log } = call
   const route = ROUTES.get(call.path)
   if (route === undefined || route.method !== call.method || caller.keyId === NOBODY) return undefined
@@ -153,7 +157,7 @@ function shortName(name: string | undefined): string | undefined {
   return Buffer.from(name.slice(0, LONGEST_NAME)).toString()
 }
 
-function outcomeWord(failure: unknown, { left, status }: CallOutcome): UsageOutcome {
+function outcomeWord(failure: unknown, { left, status }: RequestOutcome): UsageOutcome {
   if (left) return 'caller_left'
   if (failure === undefined) return status < 400 ? 'ok' : 'refused'
   if (!(failure instanceof GatewayError)) return 'refused'

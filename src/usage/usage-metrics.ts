@@ -4,7 +4,7 @@ import type { Logger } from '../observability/logger.js'
 import { Metrics, type Reading, registerCounter, registerGauge, single } from '../observability/metrics.js'
 import { LOGGER } from '../observability/observability.module.js'
 import type { PricedUse } from './priced-record.js'
-import type { UsageNote } from './usage-entry.js'
+import type { UsageEntry } from './usage-entry.js'
 
 interface Count {
   readonly labels: Readonly<Record<string, string>>
@@ -15,7 +15,7 @@ type Counts = Map<string, Count>
 
 type DropReason = 'overflow' | 'refused' | 'shutdown'
 
-type CountedNote = Pick<UsageNote, 'outcome' | 'usageClass' | 'channelId'>
+type CountedEntry = Pick<UsageEntry, 'outcome' | 'usageClass' | 'channelId'>
 
 /** Of what needs none, or came to none. */
 const NO_CHANNEL = ''
@@ -72,7 +72,7 @@ export class UsageMetrics {
     registerGauge(this.metrics, { name: 'gateway_usage_queue_rows', help, labelNames: [] }, () => single(rows()))
   }
 
-  count({ outcome, usageClass, channelId }: CountedNote, { units, cost }: PricedUse): void {
+  count({ outcome, usageClass, channelId }: CountedEntry, { units, cost }: PricedUse): void {
     add(this.records, 'outcome', outcome, 1)
     const tally = this.tallyOf(usageClass, channelId)
     for (const unit in units) {
@@ -82,7 +82,7 @@ export class UsageMetrics {
     if (cost !== null) tally.cost += Number(cost)
   }
 
-  countUnpriced({ usageClass, channelId }: CountedNote): void {
+  countUnpriced({ usageClass, channelId }: CountedEntry): void {
     this.tallyOf(usageClass, channelId).unpriced++
   }
 
@@ -135,13 +135,13 @@ function add(counts: Counts, label: string, word: string, value: number): void {
  * that an operator can still book them. What is lost when the process ends is told past the log, by `UsageLeftovers`.
  */
 @Injectable()
-export class LostUsage {
+export class DroppedUsage {
   constructor(
     private readonly metrics: UsageMetrics,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {}
 
-  tell(reason: Exclude<DropReason, 'shutdown'>, records: readonly UsageRecord[]): void {
+  log(reason: Exclude<DropReason, 'shutdown'>, records: readonly UsageRecord[]): void {
     this.metrics.countDropped(reason, records.length)
     for (const record of records) this.logger.warn({ reason, record }, 'usage')
   }

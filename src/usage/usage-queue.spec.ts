@@ -14,14 +14,14 @@ import {
 } from '../../test/support/usage-writer-lab.js'
 import type { LogLevel } from '../config/settings.js'
 import { GatewayError } from '../core/errors.js'
-import { Call } from '../core/request-context.js'
+import { RequestContext } from '../core/request-context.js'
 import type { UsageRecord } from '../core/usage-record.js'
 import { createLogging } from '../observability/logger.js'
 import { Metrics } from '../observability/metrics.js'
 import { PriceTable } from './prices.js'
 import { RecordDelivery } from './usage-delivery.js'
-import { requestNote } from './usage-entry.js'
-import { LostUsage, UsageMetrics } from './usage-metrics.js'
+import { entryFromRequest } from './usage-entry.js'
+import { DroppedUsage, UsageMetrics } from './usage-metrics.js'
 
 describe('usage ledger', () => {
   let lab: UsageLedgerLab
@@ -39,7 +39,7 @@ describe('usage ledger', () => {
   describe('The ledger', () => {
     it('has a record of every call that is over', async () => {
       lab.chat()
-      lab.endings.over(new Call('req_2', 'GET', '/health/live', 0), OK)
+      lab.endings.over(new RequestContext('req_2', 'GET', '/health/live', 0), OK)
       expect(await lab.rows()).toMatchObject([{ requestId: 'req_1', model: 'gpt-4o', units: { promptTokens: 10 } }])
     })
 
@@ -70,7 +70,7 @@ describe('usage ledger', () => {
         ],
       })
       const { endings, ledger, lines } = lab
-      const call = new Call('req_1', 'GET', '/v1/realtime', 0)
+      const call = new RequestContext('req_1', 'GET', '/v1/realtime', 0)
       call.caller = { keyId: 'team-a' }
       const common = { call, channelId: 'p1-main', model: 'gpt-realtime', estimated: false }
       const heard = { estimate: { output_tokens: 4 } }
@@ -299,15 +299,15 @@ function lostUsage(level: LogLevel) {
   const { logger } = createLogging(level, { write: (line) => lines.push(JSON.parse(line)) })
   const dropped = async (): Promise<string[]> =>
     (await metrics.registry.metrics()).split('\n').filter((line) => line.startsWith('gateway_usage_dropped_total{'))
-  return { lost: new LostUsage(new UsageMetrics(metrics), logger), lines, dropped }
+  return { lost: new DroppedUsage(new UsageMetrics(metrics), logger), lines, dropped }
 }
 
 describe('Usage that is lost', () => {
   it('is in the log, each record whole in a line of its own, and counted by its reason', async () => {
     const { lost, lines, dropped } = lostUsage('info')
     const [many, refused] = [records(3), records(1)]
-    lost.tell('overflow', many)
-    lost.tell('refused', refused)
+    lost.log('overflow', many)
+    lost.log('refused', refused)
     const line = (reason: string) => (record: object) => ({ level: 40, msg: 'usage', reason, record })
     expect(lines).toMatchObject([...many.map(line('overflow')), ...refused.map(line('refused'))])
     expect(await dropped()).toEqual([
@@ -318,7 +318,7 @@ describe('Usage that is lost', () => {
 
   it('is counted where the log tells nothing of it', async () => {
     const { lost, lines, dropped } = lostUsage('error')
-    lost.tell('overflow', records(2))
+    lost.log('overflow', records(2))
     expect([lines, await dropped()]).toEqual([[], ['gateway_usage_dropped_total{reason="overflow"} 2']])
   })
 })
@@ -345,7 +345,7 @@ describe('record delivery', () => {
         refused.push(reason === 'refused' ? record.id : `${record.id} is told as ${reason}`)
       },
     })
-    delivery = new RecordDelivery(store, new LostUsage(new UsageMetrics(new Metrics()), told.logger), logger)
+    delivery = new RecordDelivery(store, new DroppedUsage(new UsageMetrics(new Metrics()), told.logger), logger)
   })
 
   const written = (): string[] => [...store.rows.keys()]
@@ -407,8 +407,8 @@ describe('What a call leaves to be recorded', () => {
   const PRICES = new PriceTable([])
   const OK = { status: 200, left: false, totalMs: 12.3, gatewayMs: 1 }
 
-  function callTo(method: string, path: string, keyId = 'team-a'): Call {
-    const call = new Call('req_1', method, path, 0)
+  function callTo(method: string, path: string, keyId = 'team-a'): RequestContext {
+    const call = new RequestContext('req_1', method, path, 0)
     call.caller = { keyId }
     call.log.model = 'gpt-4o'
     call.log.channelId = 'p1-main'
@@ -419,7 +419,7 @@ describe('What a call leaves to be recorded', () => {
     const call = callTo('POST', '/v1/chat/completions')
     call.log.modelClass = 'chat-audio'
     call.log.usage = { units: { prompt_tokens: 3 }, estimated: false }
-    expect(requestNote(call, OK, PRICES)).toMatchObject({
+    expect(entryFromRequest(call, OK, PRICES)).toMatchObject({
       requestId: 'req_1',
       keyId: 'team-a',
       ownerId: 'team-a',
@@ -437,13 +437,13 @@ describe('What a call leaves to be recorded', () => {
   it('holds no more of an invented name than any model has', () => {
     const call = callTo('POST', '/v1/chat/completions')
     call.log.model = 'x'.repeat(4_000_000)
-    expect(requestNote(call, { ...OK, status: 400 }, PRICES)?.model).toBe('x'.repeat(256))
+    expect(entryFromRequest(call, { ...OK, status: 400 }, PRICES)?.model).toBe('x'.repeat(256))
   })
 
   it('belongs to one bearer alone where callers bring keys of their own', () => {
     const call = callTo('POST', '/v1/chat/completions')
     call.caller = { keyId: 'caller', bearer: 'secret' }
-    const note = requestNote(call, OK, PRICES)
+    const note = entryFromRequest(call, OK, PRICES)
     expect(note).toMatchObject({ keyId: 'caller', ownerId: expect.stringMatching(/^bearer:[0-9a-f]{32}$/) })
     expect(JSON.stringify(note)).not.toContain('secret')
   })
@@ -458,23 +458,23 @@ describe('What a call leaves to be recorded', () => {
     ['POST', '/v1/Chat/completions'],
     ['GET', '/health/live'],
   ])('is nothing for %s %s', (method, path) => {
-    expect(requestNote(callTo(method, path), OK, PRICES)).toBeUndefined()
+    expect(entryFromRequest(callTo(method, path), OK, PRICES)).toBeUndefined()
   })
 
   it('is nothing for callers nobody knows', () => {
-    expect(requestNote(callTo('POST', '/v1/chat/completions', '-'), OK, PRICES)).toBeUndefined()
+    expect(entryFromRequest(callTo('POST', '/v1/chat/completions', '-'), OK, PRICES)).toBeUndefined()
   })
 
   it('leaves the units of a session to its responses', () => {
     const call = callTo('GET', '/v1/realtime')
     call.log.usage = { units: { input_tokens: 5 }, estimated: false }
-    expect(requestNote(call, { ...OK, status: 101 }, PRICES)).toMatchObject({ outcome: 'ok', usage: undefined })
+    expect(entryFromRequest(call, { ...OK, status: 101 }, PRICES)).toMatchObject({ outcome: 'ok', usage: undefined })
   })
 
   it('names documents by what they are', () => {
     const call = callTo('POST', '/v1/document/parse')
     call.log.modelClass = 'chat'
-    expect(requestNote(call, OK, PRICES)).toMatchObject({ model: 'documents', usageClass: 'document' })
+    expect(entryFromRequest(call, OK, PRICES)).toMatchObject({ model: 'documents', usageClass: 'document' })
   })
 
   it.each<[string, unknown, Partial<typeof OK>, string]>([
@@ -498,6 +498,6 @@ describe('What a call leaves to be recorded', () => {
   ])('has an outcome when %s', (_what, failure, changes, outcome) => {
     const call = callTo('POST', '/v1/chat/completions')
     call.log.failure = failure
-    expect(requestNote(call, { ...OK, ...changes }, PRICES)?.outcome).toBe(outcome)
+    expect(entryFromRequest(call, { ...OK, ...changes }, PRICES)?.outcome).toBe(outcome)
   })
 })

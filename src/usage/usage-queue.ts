@@ -10,27 +10,27 @@ import { ConfigStore } from '../config/config-store.js'
 import {
   type EndedTask,
   type SettledTask,
-  type UsageEntry,
+  type ResponseUsage,
   type UsageRecord,
   UsageRecorder,
 } from '../core/usage-record.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
-import { CallEndings } from '../observability/request-hooks.js'
+import { RequestHooks } from '../observability/request-hooks.js'
 import { type PricedUse, pricedUse, settledRecord } from './priced-record.js'
 import { PriceTable } from './prices.js'
-import { entryNote, requestNote, taskNote, type UsageNote } from './usage-entry.js'
+import { entryFromResponse, entryFromRequest, entryFromTask, type UsageEntry } from './usage-entry.js'
 import { UsageMetrics } from './usage-metrics.js'
 import { UsageWriter } from './usage-writer.js'
 
 /** Models that were said to have no price; more are not remembered, nor said. */
-const MAXIMUM_ALARMS = 1000
+const MAXIMUM_WARNINGS = 1000
 
 /** Prices what was noted, counts it for the metrics, and makes records of it. */
 @Injectable()
 export class UsageSettlement {
-  private readonly alarms = new Set<string>()
-  private alarmedFor: PriceTable | undefined
+  private readonly warnings = new Set<string>()
+  private warnedModels: PriceTable | undefined
 
   constructor(
     private readonly metrics: UsageMetrics,
@@ -38,7 +38,7 @@ export class UsageSettlement {
   ) {}
 
   /** Counts all of them; the records are made where they are wanted. What cannot be done the log tells. */
-  settled(notes: readonly UsageNote[], wantsRecords: boolean): readonly UsageRecord[] {
+  settled(notes: readonly UsageEntry[], wantsRecords: boolean): readonly UsageRecord[] {
     const records: UsageRecord[] = []
     for (const note of notes) {
       try {
@@ -46,41 +46,41 @@ export class UsageSettlement {
         if (wantsRecords) records.push(settledRecord(note, use))
         this.count(note, use)
       } catch (error) {
-        this.tell(note, error)
+        this.log(note, error)
       }
     }
     return records
   }
 
   /** One that is not counted yet; undefined where none can be made, which the log tells. */
-  record(note: UsageNote): UsageRecord | undefined {
+  record(note: UsageEntry): UsageRecord | undefined {
     try {
       return settledRecord(note, pricedUse(note))
     } catch (error) {
-      this.tell(note, error)
+      this.log(note, error)
       return undefined
     }
   }
 
-  count(note: UsageNote, use: PricedUse): void {
+  count(note: UsageEntry, use: PricedUse): void {
     this.metrics.count(note, use)
     // Who has no table wants no prices.
     if (use.pricing !== 'unpriced' || note.prices.isEmpty) return
     this.metrics.countUnpriced(note)
-    this.alarm(note, use)
+    this.warn(note, use)
   }
 
-  private tell({ requestId, model }: UsageNote, error: unknown): void {
+  private log({ requestId, model }: UsageEntry, error: unknown): void {
     this.logger.error({ err: error, requestId, model }, 'usage could not be recorded')
   }
 
-  private alarm({ model, channelId, kind, prices }: UsageNote, { units }: PricedUse): void {
+  private warn({ model, channelId, kind, prices }: UsageEntry, { units }: PricedUse): void {
     // What had no price before may still have none.
-    if (this.alarmedFor !== prices) this.alarms.clear()
-    this.alarmedFor = prices
+    if (this.warnedModels !== prices) this.warnings.clear()
+    this.warnedModels = prices
     const key = `${kind}\n${model ?? ''}`
-    if (this.alarms.has(key) || this.alarms.size >= MAXIMUM_ALARMS) return
-    this.alarms.add(key)
+    if (this.warnings.has(key) || this.warnings.size >= MAXIMUM_WARNINGS) return
+    this.warnings.add(key)
     this.logger.warn({ model, channelId, kind, units }, 'no price for what was used; see prices in the configuration')
   }
 }
@@ -93,18 +93,18 @@ const SETTLED_EARLY = 50
  * writer. Taking a note costs next to nothing, as every call pays for it.
  */
 @Injectable()
-export class UsageLedger
+export class UsageQueue
   extends UsageRecorder
   implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown, OnApplicationShutdown
 {
-  private notes: UsageNote[] = []
+  private entries: UsageEntry[] = []
   private prices: PriceTable
   private timer: NodeJS.Timeout | undefined
   private settling: NodeJS.Immediate | undefined
   private stopping: Promise<void> | undefined
 
   constructor(
-    private readonly endings: CallEndings,
+    private readonly hooks: RequestHooks,
     private readonly store: ConfigStore,
     private readonly settlement: UsageSettlement,
     private readonly writer: UsageWriter,
@@ -119,8 +119,8 @@ export class UsageLedger
   }
 
   onModuleInit(): void {
-    this.endings.watch((call, outcome) => {
-      const note = requestNote(call, outcome, this.prices)
+    this.hooks.onFinished((call, outcome) => {
+      const note = entryFromRequest(call, outcome, this.prices)
       if (note !== undefined) this.add(note)
     })
     this.store.onChange(({ prices, channels }) => {
@@ -150,19 +150,19 @@ export class UsageLedger
     process.off('exit', this.keepRest)
   }
 
-  override record(entry: UsageEntry): void {
+  override record(entry: ResponseUsage): void {
     const { call, channelId, model, kind, units, estimated } = entry
     const { requestId, caller } = call
     this.logger.info({ requestId, keyId: caller.keyId, channelId, model, kind, units, estimated }, 'usage')
-    this.add(entryNote(entry, this.prices))
+    this.add(entryFromResponse(entry, this.prices))
   }
 
   override taskEnded(task: EndedTask): void {
-    this.add(taskNote(task, this.prices))
+    this.add(entryFromTask(task, this.prices))
   }
 
   override settleTask(task: EndedTask): SettledTask | undefined {
-    const note = taskNote(task, this.prices)
+    const note = entryFromTask(task, this.prices)
     const record = this.settlement.record(note)
     if (record === undefined) return undefined
     return {
@@ -179,11 +179,11 @@ export class UsageLedger
     await this.writer.flush()
   }
 
-  private add(note: UsageNote): void {
-    this.notes.push(note)
+  private add(note: UsageEntry): void {
+    this.entries.push(note)
     // After the end there is nobody to wait for company with.
     if (this.stopping !== undefined) this.write()
-    else if (this.notes.length >= SETTLED_EARLY) this.settling ??= setImmediate(this.settleSoon)
+    else if (this.entries.length >= SETTLED_EARLY) this.settling ??= setImmediate(this.settleSoon)
     else this.timer ??= setTimeout(this.write, this.store.current.usage.batchMs).unref()
   }
 
@@ -205,9 +205,9 @@ export class UsageLedger
   }
 
   private settle(): void {
-    const { notes } = this
+    const { entries: notes } = this
     if (notes.length === 0) return
-    this.notes = []
+    this.entries = []
     this.writer.add(this.settlement.settled(notes, this.wantsRecords))
   }
 

@@ -9,11 +9,11 @@ import { GatewayError } from '../core/errors.js'
 import type { Query } from '../core/query.js'
 import { createLogging } from '../observability/logger.js'
 import { Database } from '../storage/database.js'
-import type { UsageLedger } from './usage-queue.js'
+import type { UsageQueue } from './usage-queue.js'
 import { ReportPlaces, StoredUsageReports } from './usage-reports.js'
 import { assertKnown, cursorOf, readCursor, readGroups, readLimit, readPeriod } from './usage.dto.js'
 import { UsageRetention } from './usage.pg.js'
-import type { UsageQuestion, UsageSum } from './usage.repository.js'
+import type { UsageQuery, UsageSum } from './usage.repository.js'
 
 describe('report places', () => {
   const BUSY = { kind: 'overloaded', details: { retryAfterSeconds: 1 } }
@@ -64,7 +64,7 @@ describe('report places', () => {
 
 describe('Reports', () => {
   const QUESTION = { fromMs: 0, toMs: 1, groupBy: [] } as const
-  const by = (ownerId: string): UsageQuestion => ({ ...QUESTION, ownerId })
+  const by = (ownerId: string): UsageQuery => ({ ...QUESTION, ownerId })
   const FEW_CONNECTIONS = { database: { maxConnections: 4 } }
   const PAGE = { fromMs: 0, toMs: 1, ownerId: 'team-a', limit: 1 }
   const BUSY = { kind: 'overloaded', details: { retryAfterSeconds: 1 } }
@@ -94,7 +94,7 @@ describe('Reports', () => {
     flush = (): Promise<void> => Promise.resolve(),
   ): StoredUsageReports => {
     const config = new ConfigStore(parseConfig(JSON.stringify({ auth: { keys: [] }, ...settings }), {}))
-    return new StoredUsageReports(usage, { flush } as UsageLedger, config)
+    return new StoredUsageReports(usage, { flush } as UsageQueue, config)
   }
 
   function reportsOf(

@@ -3,14 +3,14 @@ import { ConfigStore } from '../config/config-store.js'
 import { isOwnBearer } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
 import type { UsageRecord } from '../core/usage-record.js'
-import { UsageLedger } from './usage-queue.js'
-import { type UsagePage, type UsageQuestion, UsageReports, UsageRepository, type UsageSum } from './usage.repository.js'
+import { UsageQueue } from './usage-queue.js'
+import { type UsagePage, type UsageQuery, UsageReports, UsageRepository, type UsageSum } from './usage.repository.js'
 
 /** A statement may take three times as long; most take far less. */
 const RETRY_AFTER_SECONDS = 1
 
 /** All callers with bearers of their own: each bearer that somebody invents would be one more caller with a place. */
-const STRANGERS = 'bearer:'
+const UNKNOWN_CALLERS = 'bearer:'
 
 /**
  * Who may have a report made now: some callers at once, each key one and all bearers of callers' own one together, and
@@ -29,7 +29,7 @@ export class ReportPlaces {
     callersAtOnce: number,
     work: () => Promise<Result>,
   ): Promise<Result> {
-    const holder = ownerId !== undefined && isOwnBearer(ownerId) ? STRANGERS : ownerId
+    const holder = ownerId !== undefined && isOwnBearer(ownerId) ? UNKNOWN_CALLERS : ownerId
     const isFree = this.holders.size + Math.max(0, this.operators - 1) < callersAtOnce
     const mayBegin = holder === undefined ? isFree || this.operators === 0 : isFree && !this.holders.has(holder)
     if (!mayBegin) throw tooMany()
@@ -71,13 +71,13 @@ export class StoredUsageReports extends UsageReports {
 
   constructor(
     private readonly records: UsageRepository,
-    private readonly ledger: UsageLedger,
+    private readonly queue: UsageQueue,
     private readonly store: ConfigStore,
   ) {
     super()
   }
 
-  override async sums(question: UsageQuestion): Promise<readonly UsageSum[]> {
+  override async sums(question: UsageQuery): Promise<readonly UsageSum[]> {
     const sums = await this.report(question.ownerId, () => this.records.sums(question, MAXIMUM_GROUPS + 1))
     if (sums.length <= MAXIMUM_GROUPS) return sums
     throw new GatewayError('invalid_request', 'There are too many groups: ask for a shorter period or fewer groups.', {
@@ -97,7 +97,7 @@ export class StoredUsageReports extends UsageReports {
     }
     const callersAtOnce = Math.min(CALLERS_AT_ONCE, Math.ceil(database.maxConnections / LEAST_CONNECTIONS_EACH))
     return this.places.during(ownerId, callersAtOnce, async () => {
-      await this.ledger.flush()
+      await this.queue.flush()
       return make()
     })
   }

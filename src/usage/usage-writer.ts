@@ -1,19 +1,19 @@
 import { Inject, Injectable, type OnModuleInit, Optional } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
-import { inTime } from '../core/time.js'
+import { settledWithin } from '../core/time.js'
 import type { UsageRecord } from '../core/usage-record.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { Database } from '../storage/database.js'
-import { UsageLeftovers } from './disk-buffer-shutdown.js'
-import { UsageOverflow } from './disk-buffer-writer.js'
+import { ShutdownBuffer } from './disk-buffer-shutdown.js'
+import { DiskBufferWriter } from './disk-buffer-writer.js'
 import { RecordDelivery } from './usage-delivery.js'
 import { storesUsage } from './usage-entry.js'
-import { LostUsage, UsageMetrics } from './usage-metrics.js'
+import { DroppedUsage, UsageMetrics } from './usage-metrics.js'
 import { UsageRepository } from './usage.repository.js'
 
 /** Kept where nobody has asked for a store so far: enough to look at, too few to weigh on anybody's memory or disk. */
-const UNASKED_ROWS = 1000
+const PENDING_ROWS = 1000
 
 /**
  * Moved out of the queue in one go. A queue that a reload has made much smaller shrinks step by step: the files take what
@@ -39,17 +39,17 @@ export class UsageWriter implements OnModuleInit {
   private work: Promise<void> | undefined
   private isOpen = false
   /** Somebody has asked for usage: from then on it is stored, whoever opened the store. */
-  private isAskedFor = false
-  private hasToldOfForgotten = false
+  private isStored = false
+  private hasLoggedDropped = false
 
   constructor(
     private readonly records: UsageRepository,
     private readonly database: Database,
     private readonly store: ConfigStore,
     metrics: UsageMetrics,
-    private readonly leftovers: UsageLeftovers,
-    private readonly overflow: UsageOverflow,
-    lost: LostUsage,
+    private readonly shutdownBuffer: ShutdownBuffer,
+    private readonly overflow: DiskBufferWriter,
+    lost: DroppedUsage,
     @Inject(LOGGER) private readonly logger: Logger,
     /** Given by tests only. */
     @Optional() private readonly lastWritesMs: number = LAST_WRITES_MS,
@@ -69,7 +69,7 @@ export class UsageWriter implements OnModuleInit {
   add(records: readonly UsageRecord[]): void {
     if (!this.isWanted) return
     this.queue.push(...records)
-    const excess = this.queue.length - (this.mayWrite ? this.store.current.usage.queueRows : this.unaskedRows)
+    const excess = this.queue.length - (this.mayWrite ? this.store.current.usage.queueRows : this.pendingRows)
     if (excess > 0) this.makeRoom(Math.min(excess, MOST_AT_ONCE))
     if (this.queue.length >= this.store.current.usage.batchRows) this.begin()
   }
@@ -80,18 +80,18 @@ export class UsageWriter implements OnModuleInit {
    */
   async flush(): Promise<void> {
     const wasClosed = !this.isOpen
-    this.isAskedFor = true
+    this.isStored = true
     await this.records.open()
     this.begin()
     const pending = wasClosed ? this.whenAllIsStored() : this.work
-    if (pending !== undefined) await inTime(pending, FLUSH_MS)
+    if (pending !== undefined) await settledWithin(pending, FLUSH_MS)
   }
 
   /** Resolves once everything is written, or kept for the next start because the store did not take it in time. */
   async stop(): Promise<void> {
     this.delivery.stop(performance.now() + this.lastWritesMs)
     this.begin()
-    await inTime(this.whenIdle(), this.lastWritesMs)
+    await settledWithin(this.whenIdle(), this.lastWritesMs)
     this.keepRest()
   }
 
@@ -99,8 +99,8 @@ export class UsageWriter implements OnModuleInit {
   keepRest(): void {
     const rest = [...this.overflow.takeRest(), ...this.inFlight, ...this.queue.splice(0)]
     this.inFlight = []
-    if (this.mayWrite) this.leftovers.keep(rest)
-    else if (this.isWanted) this.tellForgotten(this.leftovers.keepUnasked(rest, this.unaskedRows))
+    if (this.mayWrite) this.shutdownBuffer.keep(rest)
+    else if (this.isWanted) this.logDropped(this.shutdownBuffer.keepPending(rest, this.pendingRows))
   }
 
   /** Writes what waits, if it is to be written at all. */
@@ -123,7 +123,7 @@ export class UsageWriter implements OnModuleInit {
 
   /** Nobody opens an embedded store for the sake of a chat call. */
   private get mayWrite(): boolean {
-    return this.isOpen || this.isAskedFor || storesUsage(this.store.current)
+    return this.isOpen || this.isStored || storesUsage(this.store.current)
   }
 
   private get isWanted(): boolean {
@@ -131,8 +131,8 @@ export class UsageWriter implements OnModuleInit {
   }
 
   /** So many wait in memory, and in a file, for somebody to ask. */
-  private get unaskedRows(): number {
-    return Math.min(this.store.current.usage.queueRows, UNASKED_ROWS)
+  private get pendingRows(): number {
+    return Math.min(this.store.current.usage.queueRows, PENDING_ROWS)
   }
 
   private async run(): Promise<void> {
@@ -146,7 +146,7 @@ export class UsageWriter implements OnModuleInit {
       this.inFlight = batch
       const left = await this.delivery.deliver(batch)
       // Otherwise all of it is kept already.
-      if (this.inFlight === batch) this.leftovers.keep(left)
+      if (this.inFlight === batch) this.shutdownBuffer.keep(left)
       this.inFlight = []
     }
   }
@@ -157,13 +157,13 @@ export class UsageWriter implements OnModuleInit {
       this.overflow.add(oldest)
       return
     }
-    this.tellForgotten(oldest.length)
+    this.logDropped(oldest.length)
   }
 
   /** Nobody stores usage here: what was used stands in the log of the calls, and is not repeated for each of them. */
-  private tellForgotten(rows: number): void {
-    if (rows === 0 || this.hasToldOfForgotten) return
+  private logDropped(rows: number): void {
+    if (rows === 0 || this.hasLoggedDropped) return
     this.logger.info('usage is not stored here: the oldest records are forgotten')
-    this.hasToldOfForgotten = true
+    this.hasLoggedDropped = true
   }
 }

@@ -3,12 +3,12 @@ import { Global, Module } from '@nestjs/common'
 import { type Environment, environmentConfig } from '../config/environment.js'
 import { UsageRecorder } from '../core/usage-record.js'
 import { DatabaseModule } from '../storage/storage.module.js'
-import { UsageRecovery } from './disk-buffer-recovery.js'
-import { UsageLeftovers } from './disk-buffer-shutdown.js'
-import { UsageOverflow } from './disk-buffer-writer.js'
-import { SpillFolder } from './disk-buffer.js'
-import { LostUsage, UsageMetrics } from './usage-metrics.js'
-import { UsageLedger, UsageSettlement } from './usage-queue.js'
+import { DiskBufferRecovery } from './disk-buffer-recovery.js'
+import { ShutdownBuffer } from './disk-buffer-shutdown.js'
+import { DiskBufferWriter } from './disk-buffer-writer.js'
+import { DiskBuffer } from './disk-buffer.js'
+import { DroppedUsage, UsageMetrics } from './usage-metrics.js'
+import { UsageQueue, UsageSettlement } from './usage-queue.js'
 import { StoredUsageReports } from './usage-reports.js'
 import { UsageWriter } from './usage-writer.js'
 import { KyselyUsageRepository, UsageRetention } from './usage.pg.js'
@@ -21,19 +21,19 @@ import { UsageReports, UsageRepository } from './usage.repository.js'
   providers: [
     { provide: UsageRepository, useClass: KyselyUsageRepository },
     {
-      provide: SpillFolder,
+      provide: DiskBuffer,
       inject: [environmentConfig.KEY],
-      useFactory: ({ dataDirectory }: Environment) => new SpillFolder(join(dataDirectory, 'unstored-usage')),
+      useFactory: ({ dataDirectory }: Environment) => new DiskBuffer(join(dataDirectory, 'unstored-usage')),
     },
     UsageMetrics,
-    LostUsage,
+    DroppedUsage,
     UsageSettlement,
-    UsageLeftovers,
-    UsageRecovery,
-    UsageOverflow,
+    ShutdownBuffer,
+    DiskBufferRecovery,
+    DiskBufferWriter,
     UsageWriter,
-    UsageLedger,
-    { provide: UsageRecorder, useExisting: UsageLedger },
+    UsageQueue,
+    { provide: UsageRecorder, useExisting: UsageQueue },
     UsageRetention,
     StoredUsageReports,
     { provide: UsageReports, useExisting: StoredUsageReports },

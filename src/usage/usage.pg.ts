@@ -16,13 +16,7 @@ import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { Database, type DatabaseSchema, type UsageRecordTable } from '../storage/database.js'
 import { Retention } from '../storage/retention.js'
-import {
-  type UsageGroup,
-  type UsagePage,
-  type UsageQuestion,
-  UsageRepository,
-  type UsageSum,
-} from './usage.repository.js'
+import { type UsageGroup, type UsagePage, type UsageQuery, UsageRepository, type UsageSum } from './usage.repository.js'
 
 const TEXTS = ['id', 'request_id', 'key_id', 'owner_id', 'kind', 'route', 'model', 'channel_id', 'outcome'] as const
 const TIMES = ['at_ms', 'duration_ms'] as const
@@ -143,7 +137,7 @@ const MODEL = sql.raw(`case when outcome = 'refused' and pricing = 'free' then n
 /** At most `limit` sums, in the order of their groups. Whole hours are added up already; the rest is read row by row. */
 async function sumRecords(
   queries: Kysely<DatabaseSchema>,
-  question: UsageQuestion,
+  question: UsageQuery,
   limit: number,
 ): Promise<readonly UsageSum[]> {
   const groups = question.groupBy.map((group) => GROUPS[group])
@@ -169,13 +163,13 @@ async function sumRecords(
 }
 
 /** Empty, at the end, where there is none in the period. */
-function wholeHours({ fromMs, toMs }: UsageQuestion): { readonly beginMs: number; readonly endMs: number } {
+function wholeHours({ fromMs, toMs }: UsageQuery): { readonly beginMs: number; readonly endMs: number } {
   const beginMs = Math.ceil(fromMs / HOUR_MS) * HOUR_MS
   const endMs = Math.floor(toMs / HOUR_MS) * HOUR_MS
   return beginMs < endMs ? { beginMs, endMs } : { beginMs: toMs, endMs: toMs }
 }
 
-function conditions({ keyId, ownerId, model, channelId }: UsageQuestion): RawBuilder<unknown> {
+function conditions({ keyId, ownerId, model, channelId }: UsageQuery): RawBuilder<unknown> {
   const parts = [sql`true`]
   if (ownerId !== undefined) parts.push(sql`owner_id = ${ownerId}`)
   if (keyId !== undefined) parts.push(sql`key_id = ${keyId}`)
@@ -212,7 +206,7 @@ export class KyselyUsageRepository extends UsageRepository {
     if (records.length > 0) await this.database.run((queries) => insertRecords(queries, records))
   }
 
-  override sums(question: UsageQuestion, limit: number): Promise<readonly UsageSum[]> {
+  override sums(question: UsageQuery, limit: number): Promise<readonly UsageSum[]> {
     return this.database.run((queries) => sumRecords(queries, question, limit))
   }
 

@@ -5,7 +5,7 @@ export const USAGE_GROUPS = ['day', 'model', 'channel', 'key'] as const
 export type UsageGroup = (typeof USAGE_GROUPS)[number]
 
 /** Which records are summed, and over what. Times are Unix milliseconds; `toMs` is outside. */
-export interface UsageQuestion {
+export interface UsageQuery {
   readonly fromMs: number
   readonly toMs: number
   /** Empty: one sum over everything. */
@@ -40,7 +40,7 @@ export abstract class UsageReports {
    * for more than 10,000 groups, with `not_found` where usage is not stored, with `overloaded` while the store is away,
    * while a caller has a report made already, or while all places for reports are taken.
    */
-  abstract sums(question: UsageQuestion): Promise<readonly UsageSum[]>
+  abstract sums(question: UsageQuery): Promise<readonly UsageSum[]>
 
   /** One caller's records, newest first. Rejects as `sums` does. */
   abstract list(page: UsagePage): Promise<readonly UsageRecord[]>
@@ -75,7 +75,7 @@ export abstract class UsageRepository {
    * At most `limit` sums, in the order of their groups. Records that were refused and cost nothing count under no model:
    * callers may invent names by the thousand.
    */
-  abstract sums(question: UsageQuestion, limit: number): Promise<readonly UsageSum[]>
+  abstract sums(question: UsageQuery, limit: number): Promise<readonly UsageSum[]>
   /** Newest first. */
   abstract list(page: UsagePage): Promise<readonly UsageRecord[]>
   /**

@@ -114,7 +114,7 @@ describe('image bodies', () => {
       while (application.calls.length < 1) await new Promise((done) => setImmediate(done))
       expect((await application.post(MULTI_IMAGE_PATH, bodyOf(20_000))).status).toBe(503)
       stalled.destroy()
-      while (application.calls[0]?.departure.left !== true) await new Promise((done) => setImmediate(done))
+      while (application.calls[0]?.disconnect.aborted !== true) await new Promise((done) => setImmediate(done))
       expect((await application.post(MULTI_IMAGE_PATH, bodyOf(20_000))).status).toBe(200)
     })
 

@@ -1,4 +1,4 @@
-import { fault, type FieldFault, type FieldRule, text } from '../core/validation-rules.js'
+import { fieldError, type FieldError, type FieldRule, text } from '../core/validation-rules.js'
 
 /** Gives out small pieces of something long, from wherever it is kept. */
 export interface ByteReader {
@@ -147,13 +147,13 @@ const notEmpty = text({ allowBlank: false })
 export const image: FieldRule = (value, path) => {
   const shape = notEmpty(value, path)
   if (shape !== undefined || typeof value !== 'string') return shape
-  return /^https?:\/\//i.test(value.slice(0, 8)) ? urlFault(value, path) : base64Fault(value, path)
+  return /^https?:\/\//i.test(value.slice(0, 8)) ? urlError(value, path) : base64Error(value, path)
 }
 
-const invalid = (path: string, what: string, code = 'invalid_image'): FieldFault =>
-  fault(path, code, `Invalid '${path}': ${what}.`)
+const invalid = (path: string, what: string, code = 'invalid_image'): FieldError =>
+  fieldError(path, code, `Invalid '${path}': ${what}.`)
 
-function urlFault(value: string, path: string): FieldFault | undefined {
+function urlError(value: string, path: string): FieldError | undefined {
   if (value.length > MAXIMUM_URL_CHARACTERS) {
     return invalid(path, `expected a URL with at most ${MAXIMUM_URL_CHARACTERS} characters`, 'invalid_url')
   }
@@ -164,7 +164,7 @@ function urlFault(value: string, path: string): FieldFault | undefined {
   return invalid(path, 'the URL must not hold a user or a password', 'invalid_url')
 }
 
-function base64Fault(value: string, path: string): FieldFault | undefined {
+function base64Error(value: string, path: string): FieldError | undefined {
   if (/^data:/i.test(value.slice(0, 5))) return invalid(path, 'expected raw Base64 without a data: prefix')
   const payload = new Base64Payload(value)
   if (payload.byteLength > MAXIMUM_IMAGE_BYTES) {
@@ -175,10 +175,10 @@ function base64Fault(value: string, path: string): FieldFault | undefined {
   if (format === undefined) return invalid(path, 'supported formats are jpg, jpeg and png', 'unsupported_format')
   const size = sizeOf(payload, format)
   if (size === undefined) return invalid(path, `the ${format} header is broken or cut off`)
-  return sizeFault(size.width, size.height, path)
+  return sizeError(size.width, size.height, path)
 }
 
-function sizeFault(width: number, height: number, path: string): FieldFault | undefined {
+function sizeError(width: number, height: number, path: string): FieldError | undefined {
   const shorter = Math.min(width, height)
   const longer = Math.max(width, height)
   const found = `but it has ${width} x ${height}`

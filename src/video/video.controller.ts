@@ -1,10 +1,10 @@
 import { applyDecorators, Controller, Get, Headers, HttpCode, Param, Post, Query, UseGuards } from '@nestjs/common'
 import { ApiBearerAuth, ApiHeader, ApiOkResponse, ApiOperation, ApiParam, ApiQuery, ApiTags } from '@nestjs/swagger'
 import { KeyGuard } from '../auth/key.guard.js'
-import type { UpstreamAnswer } from '../core/byte-stream.js'
-import type { Call } from '../core/request-context.js'
+import type { ProviderResponse } from '../core/byte-stream.js'
+import type { RequestContext } from '../core/request-context.js'
 import { ApiTaskCreateErrors, ApiTaskErrors } from '../dialects/error-docs.js'
-import { CurrentCall, type JsonCall, JsonRequest } from '../server/json-request.js'
+import { CurrentRequest, type JsonBodyRequest, JsonRequest } from '../server/json-request.js'
 import { MultiImageVideoDto, TextVideoDto } from './video.dto.js'
 import { VideoService } from './video.service.js'
 
@@ -129,27 +129,27 @@ export class TextVideoController {
   @ApiVideoCreate('Video from a text')
   create(
     @JsonRequest(TextVideoDto)
-    { body, call }: JsonCall<TextVideoDto>,
+    { body, call }: JsonBodyRequest<TextVideoDto>,
     @Headers('idempotency-key') idempotencyKey: string | undefined,
-  ): Promise<UpstreamAnswer> {
+  ): Promise<ProviderResponse> {
     return this.video.create(TEXT, body, idempotencyKey, call)
   }
 
   @Get()
   @ApiVideoList('Your text-to-video tasks, newest first')
-  list(@Query() query: Record<string, unknown>, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
+  list(@Query() query: Record<string, unknown>, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return this.video.list(TEXT, query, call)
   }
 
   @Get(':id')
   @ApiVideoFind('One text-to-video task')
-  find(@Param('id') id: string, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
+  find(@Param('id') id: string, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return this.video.find(TEXT, id, call)
   }
 
   @Get(':id/events')
   @ApiVideoEvents('The changes of one text-to-video task as they happen')
-  events(@Param('id') id: string, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
+  events(@Param('id') id: string, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return this.video.events(TEXT, id, call)
   }
 }
@@ -167,27 +167,27 @@ export class MultiImageVideoController {
   @ApiVideoCreate('Video from several reference images')
   create(
     @JsonRequest(MultiImageVideoDto, { limit: 'imageBodyBytes', forgotten: ['image_list'] })
-    { body, call }: JsonCall<MultiImageVideoDto>,
+    { body, call }: JsonBodyRequest<MultiImageVideoDto>,
     @Headers('idempotency-key') idempotencyKey: string | undefined,
-  ): Promise<UpstreamAnswer> {
+  ): Promise<ProviderResponse> {
     return this.video.create(MULTI_IMAGE, body, idempotencyKey, call)
   }
 
   @Get()
   @ApiVideoList('Your multi-image tasks, newest first')
-  list(@Query() query: Record<string, unknown>, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
+  list(@Query() query: Record<string, unknown>, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return this.video.list(MULTI_IMAGE, query, call)
   }
 
   @Get(':id')
   @ApiVideoFind('One multi-image task')
-  find(@Param('id') id: string, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
+  find(@Param('id') id: string, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return this.video.find(MULTI_IMAGE, id, call)
   }
 
   @Get(':id/events')
   @ApiVideoEvents('The changes of one multi-image task as they happen')
-  events(@Param('id') id: string, @CurrentCall() call: Call): Promise<UpstreamAnswer> {
+  events(@Param('id') id: string, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return this.video.events(MULTI_IMAGE, id, call)
   }
 }

@@ -1,8 +1,8 @@
 import { Field } from '../core/dto.js'
 import {
   decimal,
-  fault,
-  type FieldFault,
+  fieldError,
+  type FieldError,
   type FieldRule,
   flag,
   isRecord,
@@ -34,25 +34,25 @@ const cameraControl: FieldRule = (value, path) => {
   const found = shape(value, path)
   if (found !== undefined || !isRecord(value)) return found
   const moves = isRecord(value['config']) ? value['config'] : undefined
-  if (value['type'] === STEERED) return steeredFault(moves, `${path}.config`)
+  if (value['type'] === STEERED) return steeredError(moves, `${path}.config`)
   // The upstream takes an object without a type as well; what it makes of it is its own business.
-  return typeof value['type'] === 'string' ? presetFault(value['type'], moves, `${path}.config`) : undefined
+  return typeof value['type'] === 'string' ? presetError(value['type'], moves, `${path}.config`) : undefined
 }
 
-function steeredFault(moves: Readonly<Record<string, unknown>> | undefined, path: string): FieldFault | undefined {
+function steeredError(moves: Readonly<Record<string, unknown>> | undefined, path: string): FieldError | undefined {
   if (moves === undefined) return missing(path)
   const moved = CAMERA_AXES.filter((axis) => typeof moves[axis] === 'number' && moves[axis] !== 0)
   if (moved.length === 1) return undefined
-  return fault(path, 'invalid_value', `Invalid '${path}': exactly one of its values must not be 0.`)
+  return fieldError(path, 'invalid_value', `Invalid '${path}': exactly one of its values must not be 0.`)
 }
 
-function presetFault(
+function presetError(
   type: string,
   moves: Readonly<Record<string, unknown>> | undefined,
   path: string,
-): FieldFault | undefined {
+): FieldError | undefined {
   if (moves === undefined || Object.keys(moves).length === 0) return undefined
-  return fault(path, 'invalid_value', `Invalid '${path}': it must be absent or empty when the type is '${type}'.`)
+  return fieldError(path, 'invalid_value', `Invalid '${path}': it must be absent or empty when the type is '${type}'.`)
 }
 
 /** Specification: Limits. In code points. */
@@ -73,7 +73,7 @@ const name = text({ allowBlank: false })
 const modelName: FieldRule = (value, path) =>
   name(value, path) ??
   (typeof value === 'string' && /\p{Cc}/u.test(value)
-    ? fault(path, 'invalid_value', `Invalid '${path}': it must not hold control characters.`)
+    ? fieldError(path, 'invalid_value', `Invalid '${path}': it must not hold control characters.`)
     : undefined)
 
 const prompt = text({ allowBlank: false, maximumCharacters: MAXIMUM_PROMPT_CHARACTERS })
@@ -85,7 +85,7 @@ const duration = (allowed: readonly string[]): FieldRule => {
   return (value, path) => {
     const isAllowed = (typeof value === 'string' || typeof value === 'number') && allowed.includes(String(value))
     if (isAllowed) return undefined
-    return fault(path, 'invalid_value', `Invalid value for '${path}'. Supported values are: ${shown}.`)
+    return fieldError(path, 'invalid_value', `Invalid value for '${path}'. Supported values are: ${shown}.`)
   }
 }
 
@@ -94,7 +94,7 @@ const EXTERNAL_TASK_ID = /^[A-Za-z0-9_.:-]{1,128}$/
 const externalTaskId: FieldRule = (value, path) => {
   const shape = text()(value, path)
   if (shape !== undefined || typeof value !== 'string' || EXTERNAL_TASK_ID.test(value)) return shape
-  return fault(
+  return fieldError(
     path,
     'invalid_value',
     `Invalid '${path}': expected 1 to 128 letters, digits, underscores, full stops, colons or hyphens.`,
@@ -106,7 +106,7 @@ const images = list(record({ image: required(image) }), { minimumItems: 1 })
 /** `image_list`: how many is judged before any of them is looked at. */
 const imageList: FieldRule = (value, path) => {
   if (!Array.isArray(value) || value.length <= MAXIMUM_IMAGES) return images(value, path)
-  return fault(
+  return fieldError(
     path,
     'array_above_max_length',
     `Invalid '${path}': array too long. Expected at most ${MAXIMUM_IMAGES} items.`,

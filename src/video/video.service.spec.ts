@@ -18,7 +18,7 @@ import {
 import type { ByteSink } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import { JsonBody } from '../core/json-body.js'
-import { Call } from '../core/request-context.js'
+import { RequestContext } from '../core/request-context.js'
 import type { TaskEvents } from '../dialects/task-response.js'
 import type { VideoKind } from '../providers/contract.js'
 import type { Task } from '../tasks/task.js'
@@ -140,8 +140,8 @@ const changed = (count: number, state: Task['state'] = 'processing'): Task => ({
 })
 const frame = (count: number): string => `event: task\ndata: {"n":${count}}\n\n`
 
-function begun(tasks: Tasks = new StandInTasks()): { events: TaskEvents; notes: Notes; call: Call } {
-  const call = new Call('req_1', 'GET', '/vidgen/v1/videos/text2video/1/events', 0)
+function begun(tasks: Tasks = new StandInTasks()): { events: TaskEvents; notes: Notes; call: RequestContext } {
+  const call = new RequestContext('req_1', 'GET', '/vidgen/v1/videos/text2video/1/events', 0)
   const notes = new Notes()
   const events = videoTaskEvents(tasks, task, call)
   events.start(notes)
@@ -192,7 +192,7 @@ describe('The event stream of a video task', () => {
     try {
       const tasks = new StandInTasks()
       const { notes, call } = begun(tasks)
-      call.departure.announce()
+      call.disconnect.abort()
       tasks.announce(changed(1))
       expect(jest.getTimerCount()).toBe(0)
       expect(notes.text).toBe(frame(0))

@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
-import type { UpstreamAnswer } from '../core/byte-stream.js'
+import type { ProviderResponse } from '../core/byte-stream.js'
 import type { JsonBody, JsonEdits } from '../core/json-body.js'
-import type { Call } from '../core/request-context.js'
-import { type Follow, followingFailure, jsonTextAnswer, taskAnswer, TaskEvents } from '../dialects/task-response.js'
+import type { RequestContext } from '../core/request-context.js'
+import { type Follow, followingFailure, jsonTextResponse, taskResponse, TaskEvents } from '../dialects/task-response.js'
 import { type UpstreamVideoTask, VIDEO_KINDS, type VideoKind, type VideoProvider } from '../providers/contract.js'
 import { type PinnedRoute, ProviderRouter } from '../routing/router.js'
 import { isUpstreamExternalId, type Task } from '../tasks/task.js'
-import { type TaskIds, type TaskOrder, Tasks } from '../tasks/tasks.js'
-import { eventAnswer } from '../upstream/upstream-response.js'
+import { type TaskIds, type CreateTaskRequest, Tasks } from '../tasks/tasks.js'
+import { eventResponse } from '../upstream/upstream-response.js'
 import { assertTaskId, readIdempotencyKey, readPage, unknownTask } from './video-query.js'
 import { DEFAULT_MODELS, type VideoFields } from './video.dto.js'
 
@@ -51,10 +51,10 @@ function modelEdits(kind: VideoKind, fields: VideoFields, upstreamModel: string)
 }
 
 /** A task's changes as an event stream: the first time at once, then at each change, up to the terminal state. */
-export const videoTaskEvents = (tasks: Tasks, task: Task, call: Call): TaskEvents =>
+export const videoTaskEvents = (tasks: Tasks, task: Task, call: RequestContext): TaskEvents =>
   new TaskEvents(followed(tasks, task, call), call)
 
-function followed(tasks: Tasks, task: Task, call: Call): Follow {
+function followed(tasks: Tasks, task: Task, call: RequestContext): Follow {
   return (listener) => {
     tasks
       .watch(task, call, ({ object }) => {
@@ -82,7 +82,7 @@ export class UnknownTasks {
    * Asks one channel after the other until one knows the task; undefined when none does. Rejects with the first failure
    * when a channel that could not be asked may be the one that knows it.
    */
-  async ask(kind: VideoKind, id: string, call: Call): Promise<UpstreamVideoTask | undefined> {
+  async ask(kind: VideoKind, id: string, call: RequestContext): Promise<UpstreamVideoTask | undefined> {
     let failure: { readonly error: unknown } | undefined
     for (const route of this.router.videoChannels(call.caller).filter(isRelaying)) {
       call.assertPresent()
@@ -106,7 +106,7 @@ const isRelaying = ({ options }: PinnedRoute<VideoProvider>): boolean => options
  * A task made through a gateway has an owner, also where this store does not know it, yet or any more. With an upstream
  * key of the caller's own the upstream decides.
  */
-function isOwned({ object }: UpstreamVideoTask, { caller }: Call): boolean {
+function isOwned({ object }: UpstreamVideoTask, { caller }: RequestContext): boolean {
   const { task_info: info } = JSON.parse(object) as { readonly task_info?: unknown }
   const id = typeof info === 'object' && info !== null && 'external_task_id' in info ? info.external_task_id : undefined
   return caller.bearer === undefined && typeof id === 'string' && isUpstreamExternalId(id)
@@ -127,39 +127,48 @@ export class VideoService {
     kind: VideoKind,
     body: JsonBody<VideoFields>,
     idempotencyKey: string | undefined,
-    call: Call,
-  ): Promise<UpstreamAnswer> {
+    call: RequestContext,
+  ): Promise<ProviderResponse> {
     const {
       status,
       body: answer,
       replayed,
-    } = await this.tasks.create(this.orderOf(kind, body, readIdempotencyKey(idempotencyKey), call), call)
-    return jsonTextAnswer(status, answer, replayed ? { [REPLAY_HEADER]: 'true' } : {})
+    } = await this.tasks.create(this.requestOf(kind, body, readIdempotencyKey(idempotencyKey), call), call)
+    return jsonTextResponse(status, answer, replayed ? { [REPLAY_HEADER]: 'true' } : {})
   }
 
   /** By the task's id or the caller's own; tasks this gateway never saw are looked for upstream. */
-  async find(kind: VideoKind, id: string, call: Call): Promise<UpstreamAnswer> {
+  async find(kind: VideoKind, id: string, call: RequestContext): Promise<ProviderResponse> {
     assertTaskId(id)
     const task = await this.tasks.find(kind, id, call)
-    return taskAnswer(call, task === undefined ? await this.unknownObject(kind, id, call) : objectOf(task))
+    return taskResponse(call, task === undefined ? await this.unknownObject(kind, id, call) : objectOf(task))
   }
 
   /** The caller's own tasks, newest first. */
-  async list(kind: VideoKind, query: Readonly<Record<string, unknown>>, call: Call): Promise<UpstreamAnswer> {
+  async list(
+    kind: VideoKind,
+    query: Readonly<Record<string, unknown>>,
+    call: RequestContext,
+  ): Promise<ProviderResponse> {
     const tasks = await this.tasks.list(kind, readPage(query), call.caller)
-    return taskAnswer(call, `[${tasks.map(objectOf).join(',')}]`)
+    return taskResponse(call, `[${tasks.map(objectOf).join(',')}]`)
   }
 
   /** The task object at each of its changes, until it has ended. */
-  async events(kind: VideoKind, id: string, call: Call): Promise<UpstreamAnswer> {
+  async events(kind: VideoKind, id: string, call: RequestContext): Promise<ProviderResponse> {
     assertTaskId(id)
     const task = await this.tasks.find(kind, id, call)
     // What the gateway does not keep, it cannot watch.
     if (task === undefined) throw unknownTask()
-    return await eventAnswer(200, {}, videoTaskEvents(this.tasks, task, call))
+    return await eventResponse(200, {}, videoTaskEvents(this.tasks, task, call))
   }
 
-  private orderOf(kind: VideoKind, body: JsonBody<VideoFields>, key: string | undefined, call: Call): TaskOrder {
+  private requestOf(
+    kind: VideoKind,
+    body: JsonBody<VideoFields>,
+    key: string | undefined,
+    call: RequestContext,
+  ): CreateTaskRequest {
     const { external_task_id: externalTaskId, callback_url: callbackUrl } = body.fields
     const model = routedModel(kind, body.fields)
     call.log.model = model
@@ -183,7 +192,7 @@ export class VideoService {
    * An upstream shows a task under any id it has of it, and perhaps under the path of the other kind: what it shows may
    * still be the task of another caller.
    */
-  private async unknownObject(kind: VideoKind, id: string, call: Call): Promise<string> {
+  private async unknownObject(kind: VideoKind, id: string, call: RequestContext): Promise<string> {
     const found = await this.unknownTasks.ask(kind, id, call)
     if (found === undefined) throw unknownTask()
     for (const known of VIDEO_KINDS) {

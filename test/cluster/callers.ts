@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { WebSocket } from 'ws'
-import type { LimitsAnswer } from '../../src/account/limits.controller.js'
+import type { LimitsResponse } from '../../src/account/limits.controller.js'
 import type { HeldLimitName, MinuteLimitName } from '../../src/core/quota.js'
 import { CHAT_PATH, chatText, openRaw, TEST_KEY } from '../support/gateway.js'
 import { askLimits } from '../support/limited-gateway.js'
@@ -36,7 +36,7 @@ export class LimitedCaller {
   }
 
   /** `GET /v1/limits`. */
-  limits(): Promise<LimitsAnswer> {
+  limits(): Promise<LimitsResponse> {
     return askLimits(this.url, this.key)
   }
 

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { Redis } from 'ioredis'
-import { createLimitStore, type LimitStore } from '../../src/limits/counter-store.js'
-import type { Addition, Soon, WindowState } from '../../src/limits/counters.js'
-import type { LimitLedger } from '../../src/limits/limit-account.js'
-import { RedisLink } from '../../src/limits/redis-connection.js'
+import { createCounterStore, type CounterStore } from '../../src/limits/counter-store.js'
+import type { Addition, MaybePromise, WindowState } from '../../src/limits/counters.js'
+import type { LimitCounters } from '../../src/limits/limit-account.js'
+import { RedisConnection } from '../../src/limits/redis-connection.js'
 import { RedisLeases, SharedLeases } from '../../src/limits/redis-counters.js'
 import { limitStoreContract } from '../contracts/limit-store.contract.js'
 import { comesTrue, startRedis, type TestRedis } from './daemon.js'
@@ -17,12 +17,12 @@ describe('limits redis', () => {
     const redis = await startRedis()
     // A busy machine is no outage.
     const settings = { url: redis.url, timeoutMs: 5000, localShare: 0.5 }
-    const stores = [1, 2].map(() => createLimitStore(settings, 1, SILENT))
+    const stores = [1, 2].map(() => createCounterStore(settings, 1, SILENT))
     await Promise.all(stores.map((store) => store.open()))
-    const [one, other] = stores as [LimitStore, LimitStore]
+    const [one, other] = stores as [CounterStore, CounterStore]
     return {
-      one: one.ledger,
-      other: other.ledger,
+      one: one.counters,
+      other: other.counters,
       close: async () => {
         await Promise.all(stores.map((store) => store.close()))
         await redis.close()
@@ -57,8 +57,8 @@ describe('limits redis', () => {
       }
     }
 
-    async function newStore(processes = 1, timeoutMs = 250): Promise<LimitStore> {
-      const store = createLimitStore({ url: redis.url, timeoutMs, localShare: 0.5 }, processes, logger)
+    async function newStore(processes = 1, timeoutMs = 250): Promise<CounterStore> {
+      const store = createCounterStore({ url: redis.url, timeoutMs, localShare: 0.5 }, processes, logger)
       open.push(store)
       await store.open()
       return store
@@ -67,39 +67,39 @@ describe('limits redis', () => {
     it('are counted here at a share while it is away, told of once, and there again once it is back', async () => {
       const store = await newStore()
       lines.length = 0
-      await store.ledger.add('outage', 90, 100)
-      await store.ledger.leases.take('outage-places', 'a', 4)
+      await store.counters.add('outage', 90, 100)
+      await store.counters.leases.take('outage-places', 'a', 4)
       await redis.kill()
       await comesTrue(() => store.isAway())
       const startedAtMs = performance.now()
-      expect(await store.ledger.add('outage', 50, 100)).toMatchObject({ fits: true, used: 50, allowed: 50 })
-      expect(await store.ledger.add('outage', 1, 100)).toMatchObject({ fits: false })
-      expect(await store.ledger.leases.take('outage-places', 'b', 4)).toBe(true)
-      expect(await store.ledger.leases.take('outage-places', 'c', 4)).toBe(false)
+      expect(await store.counters.add('outage', 50, 100)).toMatchObject({ fits: true, used: 50, allowed: 50 })
+      expect(await store.counters.add('outage', 1, 100)).toMatchObject({ fits: false })
+      expect(await store.counters.leases.take('outage-places', 'b', 4)).toBe(true)
+      expect(await store.counters.leases.take('outage-places', 'c', 4)).toBe(false)
       expect(performance.now() - startedAtMs).toBeLessThan(250)
       expect(lines).toEqual(['redis is away: each process keeps to its own share of the limits'])
       await redis.start()
       await comesTrue(() => !store.isAway())
       expect(lines.slice(1)).toEqual(['redis is back: limits are shared again'])
-      expect(await store.ledger.add('outage', 100, 100)).toMatchObject({ fits: true, used: 100, allowed: 100 })
+      expect(await store.counters.add('outage', 100, 100)).toMatchObject({ fits: true, used: 100, allowed: 100 })
       // Those under way were told of again.
       const other = await newStore()
-      expect(await other.ledger.leases.count('outage-places')).toBe(2)
+      expect(await other.counters.leases.count('outage-places')).toBe(2)
     })
 
     it('are given back to whoever counted them, before, during and after it was away', async () => {
       const store = await newStore()
-      const before = await store.ledger.add('homes', 60, 100)
+      const before = await store.counters.add('homes', 60, 100)
       await redis.kill()
       await comesTrue(() => store.isAway())
-      const during = await store.ledger.add('homes', 40, 100)
+      const during = await store.counters.add('homes', 40, 100)
       if (before === undefined || during === undefined) throw new Error('nothing was counted')
-      await store.ledger.giveBack('homes', 60, 100, before)
-      expect(await store.ledger.peek('homes', 100)).toMatchObject({ used: 40, allowed: 50 })
+      await store.counters.giveBack('homes', 60, 100, before)
+      expect(await store.counters.peek('homes', 100)).toMatchObject({ used: 40, allowed: 50 })
       await redis.start()
       await comesTrue(() => !store.isAway())
-      await store.ledger.giveBack('homes', 40, 100, during)
-      expect(await store.ledger.peek('homes', 100)).toMatchObject({ used: 0 })
+      await store.counters.giveBack('homes', 40, 100, during)
+      expect(await store.counters.peek('homes', 100)).toMatchObject({ used: 0 })
     })
 
     it('make nobody wait for longer than the deadline when it hangs', async () => {
@@ -108,15 +108,15 @@ describe('limits redis', () => {
       try {
         const startedAtMs = performance.now()
         const [added, taken] = await Promise.all([
-          store.ledger.add('hanging', 10, 100),
-          store.ledger.leases.take('hanging-places', 'a', 2),
+          store.counters.add('hanging', 10, 100),
+          store.counters.leases.take('hanging-places', 'a', 2),
         ])
         const waitedMs = performance.now() - startedAtMs
         expect([added?.fits, added?.allowed, taken]).toEqual([true, 50, true])
         expect(waitedMs).toBeGreaterThanOrEqual(95)
         expect(waitedMs).toBeLessThan(1000)
         const againAtMs = performance.now()
-        for (let count = 0; count < 40; count++) await store.ledger.add('hanging', 1, 100)
+        for (let count = 0; count < 40; count++) await store.counters.add('hanging', 1, 100)
         expect(performance.now() - againAtMs).toBeLessThan(95)
       } finally {
         redis.resume()
@@ -127,50 +127,50 @@ describe('limits redis', () => {
     it('are of a process that was killed for seconds only', async () => {
       const store = await newStore()
       const client = await newStore()
-      await store.ledger.leases.take('leases', 'dead', 1)
+      await store.counters.leases.take('leases', 'dead', 1)
       await store.close()
-      expect(await client.ledger.leases.take('leases', 'waiting', 1)).toBe(false)
+      expect(await client.counters.leases.take('leases', 'waiting', 1)).toBe(false)
       // As if its fifteen seconds were over; nobody renews it any more.
       await command('ZADD', 'gateway:limits:leases', '1', 'dead')
-      expect(await client.ledger.leases.take('leases', 'waiting', 1)).toBe(true)
+      expect(await client.counters.leases.take('leases', 'waiting', 1)).toBe(true)
       const ttlMs = Number(await command('PTTL', 'gateway:limits:leases'))
       expect(ttlMs).toBeGreaterThan(10_000)
       expect(ttlMs).toBeLessThanOrEqual(15_000)
     })
 
     it('hold a place for as long as its call lasts, and no longer', async () => {
-      const link = new RedisLink(redis.url, 5000, SILENT)
+      const link = new RedisConnection(redis.url, 5000, SILENT)
       open.push(link)
       await link.open()
       const leases = new SharedLeases(new RedisLeases(link, 15_000), 0.5)
       const other = await newStore()
       await leases.take('long', 'stream', 1)
       await command('ZADD', 'gateway:limits:long', '1', 'stream')
-      expect(await other.ledger.leases.count('long')).toBe(0)
+      expect(await other.counters.leases.count('long')).toBe(0)
       await leases.renew()
-      expect(await other.ledger.leases.count('long')).toBe(1)
+      expect(await other.counters.leases.count('long')).toBe(1)
       leases.release('long', 'stream')
       await leases.renew()
       // Nobody waits for a release; another connection might be heard before it.
       await link.client.ping()
-      expect(await other.ledger.leases.count('long')).toBe(0)
+      expect(await other.counters.leases.count('long')).toBe(0)
     })
 
     it('do not stop a start while it cannot be reached, and are shared once it can', async () => {
       await redis.kill()
       const store = await newStore()
       expect(store.isAway()).toBe(true)
-      expect(await store.ledger.add('start', 50, 100)).toMatchObject({ fits: true, allowed: 50 })
+      expect(await store.counters.add('start', 50, 100)).toMatchObject({ fits: true, allowed: 50 })
       await redis.start()
       await comesTrue(() => !store.isAway())
-      expect(await store.ledger.add('start', 50, 100)).toMatchObject({ fits: true, allowed: 100, used: 50 })
+      expect(await store.counters.add('start', 50, 100)).toMatchObject({ fits: true, allowed: 100, used: 50 })
     })
 
     it('are divided among the processes of a replica while it is away', async () => {
       const store = await newStore(4)
       await redis.kill()
       await comesTrue(() => store.isAway())
-      expect(await store.ledger.add('workers', 1, 100)).toMatchObject({ fits: true, allowed: 12 })
+      expect(await store.counters.add('workers', 1, 100)).toMatchObject({ fits: true, allowed: 12 })
       await redis.start()
       await comesTrue(() => !store.isAway())
     })
@@ -179,7 +179,7 @@ describe('limits redis', () => {
       const store = await newStore()
       await command('CONFIG', 'SET', 'maxmemory', '1')
       try {
-        expect(await store.ledger.add('full', 10, 100)).toMatchObject({ fits: true, allowed: 50 })
+        expect(await store.counters.add('full', 10, 100)).toMatchObject({ fits: true, allowed: 50 })
         expect(store.isAway()).toBe(true)
       } finally {
         await command('CONFIG', 'SET', 'maxmemory', '0')
@@ -206,15 +206,15 @@ describe('limits windows', () => {
 
   let redis: TestRedis
   let observer: Redis
-  let store: LimitStore
-  let ledger: LimitLedger
+  let store: CounterStore
+  let ledger: LimitCounters
 
   beforeAll(async () => {
     redis = await startRedis()
     observer = new Redis(redis.url)
-    store = createLimitStore({ url: redis.url, timeoutMs: TIMEOUT_MS, localShare: 0.5 }, 1, SILENT)
+    store = createCounterStore({ url: redis.url, timeoutMs: TIMEOUT_MS, localShare: 0.5 }, 1, SILENT)
     await store.open()
-    ledger = store.ledger
+    ledger = store.counters
   })
   beforeEach(() => observer.flushall())
   afterAll(async () => {
@@ -298,7 +298,11 @@ describe('limits windows', () => {
   })
 
   /** What is done with a window of which 60 of 100 are used, and what is used then. */
-  type Touch = readonly [name: string, used: number, touch: (addition: Addition) => Soon<WindowState | undefined>]
+  type Touch = readonly [
+    name: string,
+    used: number,
+    touch: (addition: Addition) => MaybePromise<WindowState | undefined>,
+  ]
 
   const TOUCHES: readonly Touch[] = [
     ['an addition that fits', 61, () => ledger.add('step', 1, 100)],
@@ -341,7 +345,7 @@ describe('limits windows', () => {
 
   describe('A place in Redis that would be held for longer than a lease, because the clock was set back,', () => {
     async function leasesOf(leaseMs: number): Promise<{ leases: RedisLeases; close: () => Promise<void> }> {
-      const link = new RedisLink(redis.url, TIMEOUT_MS, SILENT)
+      const link = new RedisConnection(redis.url, TIMEOUT_MS, SILENT)
       await link.open()
       return { leases: new RedisLeases(link, leaseMs), close: () => link.close() }
     }
@@ -419,15 +423,15 @@ describe('limits late', () => {
     await redis.close()
   })
 
-  async function newStore(timeoutMs = TIMEOUT_MS): Promise<LimitStore> {
-    const store = createLimitStore({ url: redis.url, timeoutMs, localShare: 0.5 }, 1, SILENT)
+  async function newStore(timeoutMs = TIMEOUT_MS): Promise<CounterStore> {
+    const store = createCounterStore({ url: redis.url, timeoutMs, localShare: 0.5 }, 1, SILENT)
     closers.push(() => store.close())
     await store.open()
     return store
   }
 
   /** While Redis hangs for longer than anybody waits, and not so long that its connection is given up. */
-  async function whileItHangs<Result>(store: LimitStore, work: () => Soon<Result>): Promise<Result> {
+  async function whileItHangs<Result>(store: CounterStore, work: () => MaybePromise<Result>): Promise<Result> {
     redis.pause()
     try {
       const result = await work()
@@ -445,8 +449,8 @@ describe('limits late', () => {
     it('leaves nothing counted there of what was counted here instead', async () => {
       const store = await newStore()
       // So that the script is known: else nothing is carried out while it hangs.
-      await store.ledger.add('tokens', 1, 100)
-      const addition = await whileItHangs(store, () => store.ledger.add('tokens', 40, 100))
+      await store.counters.add('tokens', 1, 100)
+      const addition = await whileItHangs(store, () => store.counters.add('tokens', 40, 100))
       expect(addition).toMatchObject({ fits: true, allowed: 50 })
       await comesTrue(() => !store.isAway())
       await comesTrue(async () => (await used('tokens')) === 1)
@@ -454,10 +458,10 @@ describe('limits late', () => {
 
     it('leaves no place taken by a call that was over by then', async () => {
       const store = await newStore()
-      await store.ledger.leases.take('places', 'first', 4)
+      await store.counters.leases.take('places', 'first', 4)
       await whileItHangs(store, async () => {
-        expect(await store.ledger.leases.take('places', 'late', 4)).toBe(true)
-        store.ledger.leases.release('places', 'late')
+        expect(await store.counters.leases.take('places', 'late', 4)).toBe(true)
+        store.counters.leases.release('places', 'late')
       })
       await comesTrue(() => !store.isAway())
       await comesTrue(async () => (await held('places')).join() === 'first')
@@ -465,10 +469,10 @@ describe('limits late', () => {
 
     it('leaves no place taken by a call that was refused here', async () => {
       const store = await newStore()
-      await store.ledger.leases.take('refused', 'first', 2)
+      await store.counters.leases.take('refused', 'first', 2)
       await whileItHangs(store, async () => {
         // Half of two: the first fills it.
-        expect(await store.ledger.leases.take('refused', 'late', 2)).toBe(false)
+        expect(await store.counters.leases.take('refused', 'late', 2)).toBe(false)
       })
       await comesTrue(() => !store.isAway())
       await comesTrue(async () => (await held('refused')).join() === 'first')
@@ -476,9 +480,9 @@ describe('limits late', () => {
 
     it('leaves a call that is still under way its place', async () => {
       const store = await newStore()
-      await store.ledger.leases.take('kept', 'first', 4)
+      await store.counters.leases.take('kept', 'first', 4)
       await whileItHangs(store, async () => {
-        expect(await store.ledger.leases.take('kept', 'late', 4)).toBe(true)
+        expect(await store.counters.leases.take('kept', 'late', 4)).toBe(true)
       })
       const seen: boolean[] = []
       await comesTrue(async () => {
@@ -487,18 +491,18 @@ describe('limits late', () => {
       })
       expect(seen.slice(seen.indexOf(true))).not.toContain(false)
       await comesTrue(async () => (await held('kept')).length === 2)
-      store.ledger.leases.release('kept', 'late')
+      store.counters.leases.release('kept', 'late')
       await comesTrue(async () => (await held('kept')).join() === 'first')
     })
 
     it('does not keep what is given back while it is awaited', async () => {
       const store = await newStore()
-      const addition = await store.ledger.add('back', 60, 100)
-      await store.ledger.leases.take('back-places', 'first', 4)
+      const addition = await store.counters.add('back', 60, 100)
+      await store.counters.leases.take('back-places', 'first', 4)
       await whileItHangs(store, async () => {
-        await store.ledger.add('other', 1, 100)
-        if (addition !== undefined) await store.ledger.giveBack('back', 50, 100, addition)
-        store.ledger.leases.release('back-places', 'first')
+        await store.counters.add('other', 1, 100)
+        if (addition !== undefined) await store.counters.giveBack('back', 50, 100, addition)
+        store.counters.leases.release('back-places', 'first')
       })
       await comesTrue(async () => (await used('back')) === 10)
       await comesTrue(async () => (await held('back-places')).length === 0)
@@ -507,7 +511,7 @@ describe('limits late', () => {
 
   describe('The renewal of places', () => {
     async function manyLeases(keys: number): Promise<SharedLeases> {
-      const link = new RedisLink(redis.url, 5000, SILENT)
+      const link = new RedisConnection(redis.url, 5000, SILENT)
       closers.push(() => link.close())
       await link.open()
       const leases = new SharedLeases(new RedisLeases(link, 15_000), 0.5)

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
-import type { AdminAuditRepository, AuditEntry } from '../../src/admin/audit-log.js'
-import { KyselyAdminAuditRepository } from '../../src/admin/audit-log.pg.js'
+import type { AuditRepository, AuditEntry } from '../../src/admin/audit-log.js'
+import { KyselyAuditRepository } from '../../src/admin/audit-log.pg.js'
 import { KyselyKeyRepository } from '../../src/auth/key.pg.js'
 import type { KeyRepository, NewIssuedKey } from '../../src/auth/key.repository.js'
 import type { TestStore } from '../support/stores.js'
 
 export interface KeyRepositories {
   readonly keys: KeyRepository
-  readonly audit: AdminAuditRepository
+  readonly audit: AuditRepository
   /** As if the clock of the database had been put back since the last change. */
   readonly putClockBack: (durationMs: number) => Promise<void>
 }
@@ -195,7 +195,7 @@ export async function keyRepositories({ database }: TestStore): Promise<KeyRepos
   await database.run((queries) => queries.deleteFrom('admin_audit').execute())
   return {
     keys: new KyselyKeyRepository(database),
-    audit: new KyselyAdminAuditRepository(database),
+    audit: new KyselyAuditRepository(database),
     putClockBack: async (durationMs) => {
       await database.run((queries) =>
         queries

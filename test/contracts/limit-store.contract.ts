@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import type { LimitLedger } from '../../src/limits/limit-account.js'
+import type { LimitCounters } from '../../src/limits/limit-account.js'
 
 /** Two processes that count against the same limits, where their store lets them. */
 export interface LimitStores {
-  readonly one: LimitLedger
+  readonly one: LimitCounters
   /** The same as `one` where nothing is shared. */
-  readonly other: LimitLedger
+  readonly other: LimitCounters
   close(): Promise<void>
 }
 

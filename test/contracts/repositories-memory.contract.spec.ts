@@ -1,5 +1,5 @@
 import { beforeEach, describe } from '@jest/globals'
-import { createLimitStore } from '../../src/limits/counter-store.js'
+import { createCounterStore } from '../../src/limits/counter-store.js'
 import { memoryRepositories } from '../support/memory-tasks.js'
 import { describeCallbackRepository } from './callback-repository.contract.js'
 import { limitStoreContract } from './limit-store.contract.js'
@@ -21,7 +21,7 @@ describe('limit store memory contract', () => {
   const SILENT = { info: () => undefined, warn: () => undefined }
 
   limitStoreContract('in one process', () => {
-    const { ledger, close } = createLimitStore({ timeoutMs: 250, localShare: 0.5 }, 1, SILENT)
+    const { counters: ledger, close } = createCounterStore({ timeoutMs: 250, localShare: 0.5 }, 1, SILENT)
     return Promise.resolve({ one: ledger, other: ledger, close })
   })
 })

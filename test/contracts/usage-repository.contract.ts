@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { Big } from 'big.js'
 import { type CountedUnits, UNITS, type UsageRecord } from '../../src/core/usage-record.js'
-import type { UsageGroup, UsageQuestion, UsageRepository, UsageSum } from '../../src/usage/usage.repository.js'
+import type { UsageGroup, UsageQuery, UsageRepository, UsageSum } from '../../src/usage/usage.repository.js'
 import { seededRandom } from '../support/eventually.js'
 import { NOON_MS, usageRecord } from '../support/task-rows.js'
 
@@ -13,7 +13,7 @@ const GROUPS: Readonly<Record<UsageGroup, (record: UsageRecord) => Partial<Usage
 }
 
 /** The sums that a store has to come to, from the records themselves. */
-function expectedSums(all: readonly UsageRecord[], question: UsageQuestion): readonly UsageSum[] {
+function expectedSums(all: readonly UsageRecord[], question: UsageQuery): readonly UsageSum[] {
   const groups = new Map<string, UsageRecord[]>()
   if (question.groupBy.length === 0) groups.set('{}', [])
   for (const record of all.filter((each) => isAsked(each, question))) {
@@ -25,10 +25,10 @@ function expectedSums(all: readonly UsageRecord[], question: UsageQuestion): rea
 }
 
 /** What is null comes last. */
-const orderOf = (sum: UsageSum, { groupBy }: UsageQuestion): string =>
+const orderOf = (sum: UsageSum, { groupBy }: UsageQuery): string =>
   groupBy.map((group) => sum[group === 'channel' ? 'channelId' : group === 'key' ? 'keyId' : group] ?? '~').join(' ')
 
-const isAsked = (record: UsageRecord, { fromMs, toMs, ownerId, keyId, model, channelId }: UsageQuestion): boolean =>
+const isAsked = (record: UsageRecord, { fromMs, toMs, ownerId, keyId, model, channelId }: UsageQuery): boolean =>
   record.atMs >= fromMs &&
   record.atMs < toMs &&
   (ownerId ?? record.ownerId) === record.ownerId &&
@@ -79,8 +79,7 @@ const EVERYTHING: CountedUnits = {
 /** What every store of usage does, wherever its rows lie; `repository` is asked anew in each test and empty then. */
 export function describeUsageRepository(name: string, repository: () => UsageRepository): void {
   const page = { ownerId: 'team-a', ...EVER, limit: LIMIT }
-  const sums = (question: Partial<UsageQuestion> = {}) =>
-    repository().sums({ ...EVER, groupBy: [], ...question }, LIMIT)
+  const sums = (question: Partial<UsageQuery> = {}) => repository().sums({ ...EVER, groupBy: [], ...question }, LIMIT)
 
   describe(`usage in ${name}`, () => {
     it('comes back as it was written, to the last digit', async () => {
@@ -184,7 +183,7 @@ export function describeUsageRepository(name: string, repository: () => UsageRep
         usageRecord({ ownerId: 'bearer:2', keyId: 'caller', model: 'tts-1' }),
         usageRecord({ channelId: 'p1-other', atMs: NOON_MS + 1 }),
       ])
-      const records = async (question: Partial<UsageQuestion>) => (await sums(question))[0]?.records
+      const records = async (question: Partial<UsageQuery>) => (await sums(question))[0]?.records
       expect(await records({ ownerId: 'bearer:1' })).toBe(1)
       expect(await records({ keyId: 'caller' })).toBe(2)
       expect(await records({ keyId: 'caller', model: 'tts-1' })).toBe(1)
@@ -253,7 +252,7 @@ export function describeUsageRepository(name: string, repository: () => UsageRep
       for (let round = 0; round < 60; round++) {
         const fromMs = NOON_MS + Math.floor(random() * 8 * HOUR_MS)
         const toMs = fromMs + Math.floor(random() * one([HOUR_MS, 8 * HOUR_MS]))
-        const question: UsageQuestion = {
+        const question: UsageQuery = {
           ...one([
             { fromMs, toMs },
             { fromMs: fromMs - (fromMs % HOUR_MS), toMs: toMs - (toMs % HOUR_MS) + HOUR_MS },

@@ -628,7 +628,7 @@ describe('realtime lifetime', () => {
       await once(client, 'open')
       const [inner] = upstream.sockets
       const closed = Promise.all([once(client, 'close'), once(inner as WebSocket, 'close')])
-      gateway.application.get(Readiness).announceDraining()
+      gateway.application.get(Readiness).markDraining()
       expect((await closed).map(([code]) => code as number)).toEqual([1001, 1001])
       const refused = await askUpgrade(gateway.url)
       expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5'])
@@ -649,13 +649,13 @@ describe('realtime lifetime', () => {
       }
       const [one, other] = [await openAnswering(), await openAnswering()].map((client) => once(client, 'close'))
       const readiness = gateway.application.get(Readiness)
-      readiness.announceDraining()
+      readiness.markDraining()
       expect((await askUpgrade(gateway.url)).status).toBe(503)
       expect(codes).toEqual([])
       upstream.sockets[0]?.send('{"type":"response.done","response":{"id":"resp_1"}}')
       await one
       expect(codes).toEqual([1001])
-      readiness.announceGraceOver()
+      readiness.markGraceOver()
       await other
       expect(codes).toEqual([1001, 1001])
       await eventually(async () => (await connectionsOf(gateway)) === 0)
@@ -667,7 +667,7 @@ describe('realtime lifetime', () => {
       const dialled = upstream.nextUpgrade()
       const socket = await sendUpgrade(gateway.url)
       const { accept } = await dialled
-      gateway.application.get(Readiness).announceDraining()
+      gateway.application.get(Readiness).markDraining()
       const inner = accept()
       expect((await refusalOf(socket)).status).toBe(503)
       if (inner.readyState !== WebSocket.CLOSED) await once(inner, 'close')

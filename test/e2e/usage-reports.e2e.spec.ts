@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import pg from 'pg'
-import type { LimitsAnswer } from '../../src/account/limits.controller.js'
+import type { LimitsResponse } from '../../src/account/limits.controller.js'
 import { UsageReports } from '../../src/usage/usage.repository.js'
 import { ADMIN_KEY, adminCaller } from '../support/admin-lab.js'
 import { eventually } from '../support/eventually.js'
@@ -301,7 +301,7 @@ describe('usage reports load', () => {
       for (let count = 0; count < 3; count++) expect((await ask(here, '/v1/usage', 'places')).status).toBe(200)
       await whileSumsTakeLong(async () => {
         const first = ask(here, '/v1/usage', 'places')
-        const limits = async (): Promise<LimitsAnswer['limits']> => (await askLimits(here.url, 'places')).limits
+        const limits = async (): Promise<LimitsResponse['limits']> => (await askLimits(here.url, 'places')).limits
         await eventually(async () => (await limits())['concurrency']?.in_use === 1)
         expect((await limits())['requestsPerMinute']).toMatchObject({ remaining: 1 })
         for (const path of ['/v1/usage', '/v1/usage/records']) {

@@ -1,13 +1,13 @@
 import type { ByteSink, ByteSource } from '../../src/core/byte-stream.js'
 import { callerWithOwnBearer } from '../../src/core/caller.js'
 import type { GatewayError } from '../../src/core/errors.js'
-import type { BytesHolder } from '../../src/core/memory-budget.js'
+import type { MemoryHolder } from '../../src/core/memory-budget.js'
 
 /** A call of somebody with a key that the gateway knows. */
-export const callOf = (keyId: string): BytesHolder => ({ caller: { keyId }, heldBytes: 0, isOver: false })
+export const callOf = (keyId: string): MemoryHolder => ({ caller: { keyId }, heldBytes: 0, isOver: false })
 
 /** A call of somebody with a key that the gateway does not know: one id for all of them. */
-export const strangerOf = (bearer: string): BytesHolder => ({
+export const strangerOf = (bearer: string): MemoryHolder => ({
   caller: callerWithOwnBearer(bearer),
   heldBytes: 0,
   isOver: false,

@@ -9,7 +9,7 @@ import { CallbackSender } from '../../src/tasks/callback-delivery.js'
 import { CallbackAttempt } from '../../src/tasks/callback-request.js'
 import type { CallbackClaim, CallbackDelivery, CallbackOutcome } from '../../src/tasks/callback.repository.js'
 import { Clock } from '../../src/tasks/wake-timer.js'
-import { GuardedClient } from '../../src/upstream/safe-fetch.js'
+import { SafeFetchClient } from '../../src/upstream/safe-fetch.js'
 import type { ResolveHost } from '../../src/upstream/ssrf-guard.js'
 import { MemoryCallbackRepository, MemoryStore } from './memory-store.js'
 
@@ -222,7 +222,7 @@ export class CallbackLab {
   /** A replica whose store is not open. */
   newSender(): TestSender & { readonly database: Database } {
     const database = new OpeningDatabase()
-    const guarded = new GuardedClient(this.store, (host) => this.resolve(host))
+    const guarded = new SafeFetchClient(this.store, (host) => this.resolve(host))
     const attempt = new CallbackAttempt(guarded, this.store, this.clock)
     const sender = new CallbackSender(database, this.outbox, attempt, this.store, this.clock, this.logging.logger)
     let stopping: Promise<void> | undefined

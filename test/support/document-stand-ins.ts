@@ -4,27 +4,27 @@ import { expect } from '@jest/globals'
 import { NO_METADATA } from '@multi-model-gateway/document-engine/model/document.js'
 import { ConfigStore } from '../../src/config/config-store.js'
 import { parseConfig } from '../../src/config/load-config.js'
-import type { Call } from '../../src/core/request-context.js'
+import type { RequestContext } from '../../src/core/request-context.js'
 import { SpooledFile } from '../../src/core/spooled-file.js'
-import { DocumentCache, SharedReadings } from '../../src/document/document-cache.js'
+import { DocumentCache, SharedParses } from '../../src/document/document-cache.js'
 import { DocumentClient, FetchesInFlight } from '../../src/document/document-fetch.js'
 import { type DocumentRequest, DocumentUpload } from '../../src/document/document.dto.js'
 import { DocumentService } from '../../src/document/document.service.js'
-import { LocalReader } from '../../src/document/local-parser.js'
-import { type DocumentFile, DocumentParser, type ParsedDocument, type ParseTerms } from '../../src/document/parser.js'
+import { LocalParser } from '../../src/document/local-parser.js'
+import { type DocumentFile, DocumentParser, type ParsedDocument, type ParseOptions } from '../../src/document/parser.js'
 import type { CallContext, DocumentProvider, ReadDocument, ReadRequest } from '../../src/providers/contract.js'
 import type { AttemptPolicy, DocumentRoute, ProviderRouter } from '../../src/routing/router.js'
-import { GuardedClient } from '../../src/upstream/safe-fetch.js'
+import { SafeFetchClient } from '../../src/upstream/safe-fetch.js'
 import type { ResolveHost } from '../../src/upstream/ssrf-guard.js'
 import { newCall, startRawUpstream } from './raw-upstream.js'
 
 /** A parser whose Markdown is the text of the file, once the gate is open. */
 class StandInParser extends DocumentParser {
-  readonly parsed: (Omit<DocumentFile, 'spool'> & ParseTerms)[] = []
+  readonly parsed: (Omit<DocumentFile, 'spool'> & ParseOptions)[] = []
   gate: Promise<void> | undefined
   failure: Error | undefined
 
-  async parse({ spool, ...facts }: DocumentFile, terms: ParseTerms): Promise<ParsedDocument> {
+  async parse({ spool, ...facts }: DocumentFile, terms: ParseOptions): Promise<ParsedDocument> {
     this.parsed.push({ ...facts, ...terms })
     await this.gate
     if (this.failure !== undefined) throw this.failure
@@ -45,7 +45,7 @@ class StandInReader implements DocumentProvider, DocumentRoute {
   gate: (() => Promise<void>) | undefined
 
   attempt<Result>(
-    call: Call,
+    call: RequestContext,
     policy: AttemptPolicy,
     run: (provider: DocumentProvider, context: CallContext) => Promise<Result>,
   ): Promise<Result> {
@@ -116,12 +116,12 @@ export class DocumentServiceLab {
       documents: { fetchesInFlight: FETCHES_IN_FLIGHT },
     }
     const store = new ConfigStore(parseConfig(JSON.stringify(sections), {}))
-    const guarded = new GuardedClient(store, (host) => this.resolve(host))
+    const guarded = new SafeFetchClient(store, (host) => this.resolve(host))
     const router: Pick<ProviderRouter, 'document'> = { document: () => this.route }
     const fetches = new FetchesInFlight(store)
-    const local = new LocalReader(new DocumentClient(guarded, store, fetches), this.parser)
+    const local = new LocalParser(new DocumentClient(guarded, store, fetches), this.parser)
     const cache = new DocumentCache(store)
-    const readings = new SharedReadings()
+    const readings = new SharedParses()
     this.service = new DocumentService(router as ProviderRouter, local, cache, readings, fetches, guarded, store)
   }
 
@@ -132,7 +132,7 @@ export class DocumentServiceLab {
     return { request: { source: { kind: 'file', upload }, timeoutMs: 20_000, isFresh: false }, leave }
   }
 
-  async bodyOf(request: DocumentRequest, call: Call = newCall()): Promise<ShownDocument> {
+  async bodyOf(request: DocumentRequest, call: RequestContext = newCall()): Promise<ShownDocument> {
     const { body } = await this.service.parse(request, call)
     return JSON.parse((body as Buffer).toString()) as ShownDocument
   }

@@ -87,7 +87,7 @@ export async function startGateway({
   })
   delete process.env['GATEWAY_DATA']
   await application.listen(0, '127.0.0.1')
-  application.get(Readiness).announceReady()
+  application.get(Readiness).markReady()
   const server = application.getHttpServer() as Server
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { expect, jest } from '@jest/globals'
 import { KeyRefresher } from '../../src/auth/key-cache.js'
 import { newKey, type StoredKey, StoredKeys } from '../../src/auth/key-table.js'
-import type { KeyReading, KeyRepository } from '../../src/auth/key.repository.js'
+import type { KeySnapshot, KeyRepository } from '../../src/auth/key.repository.js'
 import { ConfigStore } from '../../src/config/config-store.js'
 import { parseConfig } from '../../src/config/load-config.js'
 import type { GatewayConfig } from '../../src/config/settings.js'
@@ -39,7 +39,7 @@ export class FakeKeyRepository implements Pick<KeyRepository, 'read'> {
     return Date.now() - this.behindMs
   }
 
-  async read(sinceMs?: number): Promise<KeyReading> {
+  async read(sinceMs?: number): Promise<KeySnapshot> {
     this.questions.push(sinceMs)
     this.askedAtMs.push(Date.now() - START_MS)
     if (this.isAway) throw new GatewayError('overloaded', 'The database cannot be reached.')
@@ -87,7 +87,7 @@ export class KeyRefresherLab {
   }
 
   verdict(): string {
-    return this.stored.judge(SHA256).verdict
+    return this.stored.lookUp(SHA256).verdict
   }
 
   /** Nothing of it is left afterwards. */

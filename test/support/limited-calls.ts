@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { KeyLimits } from '../../src/config/settings.js'
-import type { ExpectedUse, LimitName } from '../../src/core/quota.js'
-import { Call } from '../../src/core/request-context.js'
+import type { EstimatedUse, LimitName } from '../../src/core/quota.js'
+import { RequestContext } from '../../src/core/request-context.js'
 import {
   type Addition,
   type LimitLeases,
@@ -11,8 +11,8 @@ import {
   type WindowHome,
   type WindowState,
 } from '../../src/limits/counters.js'
-import { LimitAccount, LimitLedger } from '../../src/limits/limit-account.js'
-import { CallAllowance, type CallKind } from '../../src/limits/request-quota.js'
+import { KeyLimiter, LimitCounters } from '../../src/limits/limit-account.js'
+import { RequestQuota, type CallKind } from '../../src/limits/request-quota.js'
 
 /** The windows of a process, whose answers come a little later, as those of Redis do. */
 class AwaitedWindows implements LimitWindows, WindowHome {
@@ -68,22 +68,22 @@ export const EXPECTED_OUTPUT_TOKENS = 50
 
 /** A call and its account, as the gate makes them. */
 export interface LimitedCall {
-  readonly call: Call
-  readonly allowance: CallAllowance
+  readonly call: RequestContext
+  readonly allowance: RequestQuota
   /** Rejects where the call is refused. */
   enter(kind: CallKind): Promise<void>
-  expect(use: ExpectedUse): Promise<void>
+  expect(use: EstimatedUse): Promise<void>
   /** Over with an answer of this status; with `usage` where the upstream has reported any. */
   end(ending?: {
     readonly status?: number
-    readonly usage?: Call['log']['usage']
+    readonly usage?: RequestContext['log']['usage']
     readonly left?: boolean
   }): Promise<void>
 }
 
 /** Calls of one key, counted in this process: at once, or (`awaited`) with answers that come later, as those of Redis. */
 export class LimitedCalls {
-  readonly ledger: LimitLedger
+  readonly ledger: LimitCounters
   readonly refusals: LimitName[] = []
   private count = 0
 
@@ -93,22 +93,22 @@ export class LimitedCalls {
   ) {
     this.ledger =
       kind === 'at once'
-        ? new LimitLedger(new MemoryWindows(), new LocalLeases())
-        : new LimitLedger(new AwaitedWindows(), new AwaitedLeases())
+        ? new LimitCounters(new MemoryWindows(), new LocalLeases())
+        : new LimitCounters(new AwaitedWindows(), new AwaitedLeases())
   }
 
-  get account(): LimitAccount {
-    return new LimitAccount(this.limits, SCOPE, this.ledger)
+  get account(): KeyLimiter {
+    return new KeyLimiter(this.limits, SCOPE, this.ledger)
   }
 
   make(path = '/v1/chat/completions'): LimitedCall {
-    const call = new Call(`req_${++this.count}`, 'POST', path, performance.now())
+    const call = new RequestContext(`req_${++this.count}`, 'POST', path, performance.now())
     const terms = {
-      noteRefusal: (name: LimitName): void => void this.refusals.push(name),
+      countRefusal: (name: LimitName): void => void this.refusals.push(name),
       expectedOutputTokens: EXPECTED_OUTPUT_TOKENS,
     }
-    const allowance = new CallAllowance(call, this.account, String(this.count), terms)
-    call.allowance = allowance
+    const allowance = new RequestQuota(call, this.account, String(this.count), terms)
+    call.quota = allowance
     return {
       call,
       allowance,
@@ -116,11 +116,11 @@ export class LimitedCalls {
         await allowance.enter(kind)
       },
       expect: async (use) => {
-        await allowance.expect(use)
+        await allowance.reserveEstimate(use)
       },
       end: async ({ status = 200, usage, left = false } = {}) => {
         call.log.usage = usage
-        if (left) call.departure.announce()
+        if (left) call.disconnect.abort()
         allowance.end({ status: left ? 499 : status, left, totalMs: 1, gatewayMs: 1 })
         await nextTurn()
       },
@@ -160,7 +160,7 @@ export function served({ call }: LimitedCall, bytesOut = 100): void {
   call.log.bytesOut = bytesOut
 }
 
-export const tokens = (prompt: number, completion: number): NonNullable<Call['log']['usage']> => ({
+export const tokens = (prompt: number, completion: number): NonNullable<RequestContext['log']['usage']> => ({
   units: { prompt_tokens: prompt, completion_tokens: completion },
   estimated: false,
 })

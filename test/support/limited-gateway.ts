@@ -4,7 +4,7 @@ import { startM1Simulator } from '@multi-model-gateway/sandbox/m1/m1.simulator.j
 import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
 import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
 import type { WebSocket } from 'ws'
-import type { LimitsAnswer } from '../../src/account/limits.controller.js'
+import type { LimitsResponse } from '../../src/account/limits.controller.js'
 import {
   CHAT_PATH,
   chatText,
@@ -20,13 +20,13 @@ import { type RealtimeEvent, RealtimeProbe } from './realtime-probe.js'
 import { realtimeChannel, type RealtimeUpstream, startRealtimeUpstream } from './realtime-upstream.js'
 
 /** `GET /v1/limits` of a key. */
-export async function askLimits(url: string, key: string): Promise<LimitsAnswer> {
+export async function askLimits(url: string, key: string): Promise<LimitsResponse> {
   const { text } = await sendRaw(url, {
     method: 'GET',
     path: '/v1/limits',
     headers: { authorization: `Bearer ${key}` },
   })
-  return JSON.parse(text) as LimitsAnswer
+  return JSON.parse(text) as LimitsResponse
 }
 
 /** Of every request that is sent with `askAs`. */
@@ -143,7 +143,7 @@ export async function judged({ client, upstream, heard }: LimitedSession, ...eve
   while (heard.filter((type) => type === last).length === before) await once(upstream, 'message')
 }
 
-export async function limitsOf({ url }: TestGateway, key = TEAM): Promise<LimitsAnswer['limits']> {
+export async function limitsOf({ url }: TestGateway, key = TEAM): Promise<LimitsResponse['limits']> {
   return (await askLimits(url, key)).limits
 }
 
@@ -187,7 +187,7 @@ export interface LimitedGateway {
   readonly gateway: TestGateway
   readonly simulator: Simulator
   /** `GET /v1/limits` of a key. */
-  limits(key: string): Promise<LimitsAnswer>
+  limits(key: string): Promise<LimitsResponse>
   post(key: string, path: string, body: string, signal?: AbortSignal): Promise<Response>
   chat(key: string, text?: string, more?: object, signal?: AbortSignal): Promise<Response>
   get(key: string, path: string): Promise<Response>

@@ -6,10 +6,10 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { ConfigStore } from '../../src/config/config-store.js'
 import { parseConfig } from '../../src/config/load-config.js'
 import { collect } from '../../src/core/byte-stream.js'
-import { GuardedClient, type GuardedRequest } from '../../src/upstream/safe-fetch.js'
+import { SafeFetchClient, type SafeFetchRequest } from '../../src/upstream/safe-fetch.js'
 import { AddressRefused, type ResolveHost } from '../../src/upstream/ssrf-guard.js'
 import type { UpstreamResponse, UpstreamTarget } from '../../src/upstream/upstream-client.js'
-import { type SocketAnswer, type SocketRequest, UpstreamSockets } from '../../src/upstream/websocket-client.js'
+import { type HandshakeResponse, type SocketRequest, UpstreamSockets } from '../../src/upstream/websocket-client.js'
 import { GENEROUS_TIMEOUTS, newCall, type RawUpstream, startRawUpstream, targetOf } from './raw-upstream.js'
 
 const REQUEST: SocketRequest = { path: '/talk', headers: { authorization: 'Bearer;t' }, maximumMessageBytes: 1000 }
@@ -52,7 +52,8 @@ export class UpstreamSocketsLab {
     changes: Partial<SocketRequest> = {},
     call = newCall(),
     totalMs = 20_000,
-  ): Promise<SocketAnswer> => this.sockets.dial({ ...REQUEST, ...changes }, target, call, performance.now() + totalMs)
+  ): Promise<HandshakeResponse> =>
+    this.sockets.dial({ ...REQUEST, ...changes }, target, call, performance.now() + totalMs)
 
   /** Ends what runs, and makes ready for the next test. */
   async reset(): Promise<void> {
@@ -87,7 +88,7 @@ export class GuardedLab {
   /** Exemptions after the next reload. */
   allowed: string[]
   readonly store: ConfigStore
-  readonly client: GuardedClient
+  readonly client: SafeFetchClient
   resolve: ResolveHost = (host) => {
     this.resolved.push(host)
     return Promise.resolve([{ address: '127.0.0.1', family: 4 }])
@@ -97,7 +98,7 @@ export class GuardedLab {
     this.allowed = [`127.0.0.1:${upstream.port}`, `files.test:${upstream.port}`]
     const read = () => Promise.resolve({ config: configOf(this.allowed), file: '' })
     this.store = new ConfigStore(configOf(this.allowed), read)
-    this.client = new GuardedClient(this.store, (host) => this.resolve(host))
+    this.client = new SafeFetchClient(this.store, (host) => this.resolve(host))
   }
 
   static async start(): Promise<GuardedLab> {
@@ -111,11 +112,11 @@ export class GuardedLab {
     return lab
   }
 
-  get(path: string, changes: Partial<GuardedRequest> = {}, host = '127.0.0.1'): Promise<UpstreamResponse> {
+  get(path: string, changes: Partial<SafeFetchRequest> = {}, host = '127.0.0.1'): Promise<UpstreamResponse> {
     return this.fetchUrl(`http://${host}:${this.upstream.port}${path}`, changes)
   }
 
-  fetchUrl(url: string, changes: Partial<GuardedRequest> = {}): Promise<UpstreamResponse> {
+  fetchUrl(url: string, changes: Partial<SafeFetchRequest> = {}): Promise<UpstreamResponse> {
     const deadlineAtMs = performance.now() + 20_000
     return this.client.get(url, { call: newCall(), deadlineAtMs, timeouts: GENEROUS_TIMEOUTS, ...changes })
   }

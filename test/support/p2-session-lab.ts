@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from '@jest/globals'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { GatewayError } from '../../src/core/errors.js'
-import type { Call } from '../../src/core/request-context.js'
+import type { RequestContext } from '../../src/core/request-context.js'
 import { P2Session } from '../../src/providers/p2/p2-socket.js'
 import { P3AudioSource, type P3Envelope } from '../../src/providers/p3/p3-stream.js'
 import type { UpstreamTarget } from '../../src/upstream/upstream-client.js'
@@ -116,14 +116,14 @@ export interface Begun {
   readonly session: P2Session
   readonly sink: RecordingSink
   readonly socket: WebSocket
-  readonly call: Call
+  readonly call: RequestContext
   readonly ended: () => Promise<void>
 }
 
 export interface BeginOptions {
   readonly timeouts?: object
   readonly totalMs?: number
-  readonly call?: Call
+  readonly call?: RequestContext
   readonly sampleBytes?: number
 }
 

@@ -6,10 +6,10 @@ import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { ConfigStore } from '../../src/config/config-store.js'
 import { parseConfig } from '../../src/config/load-config.js'
-import { Departure } from '../../src/core/request-context.js'
+import { ClientDisconnect } from '../../src/core/request-context.js'
 import { SpooledFile } from '../../src/core/spooled-file.js'
 import { ParserPool } from '../../src/document/parser-pool.js'
-import { ENGINE_ENTRY_PATH } from '../../src/document/parser-process.js'
+import { PARSER_ENTRY_PATH } from '../../src/document/parser-process.js'
 import type { ParsedDocument } from '../../src/document/parser.js'
 import { createLogging } from '../../src/observability/logger.js'
 
@@ -18,8 +18,8 @@ export const FAKE_ENGINE = fileURLToPath(new URL('fake-engine.mjs', import.meta.
 
 /** The built one. Throws when there is none. */
 function realEngine(): string {
-  if (existsSync(ENGINE_ENTRY_PATH)) return ENGINE_ENTRY_PATH
-  throw new Error(`${ENGINE_ENTRY_PATH} is missing: run "npm run build" first ("npm test" does).`)
+  if (existsSync(PARSER_ENTRY_PATH)) return PARSER_ENTRY_PATH
+  throw new Error(`${PARSER_ENTRY_PATH} is missing: run "npm run build" first ("npm test" does).`)
 }
 
 const configOf = (sections: object) =>
@@ -32,7 +32,7 @@ export interface ParseWish {
   readonly contentType?: string
   readonly name?: string
   readonly baseUrl?: string
-  readonly departure?: Departure
+  readonly departure?: ClientDisconnect
   /** Default: half a minute. */
   readonly timeoutMs?: number
   /** Called once the pool has it. */
@@ -94,13 +94,13 @@ async function parseOnce(
   document: string | Uint8Array,
   wish: ParseWish = {},
 ): Promise<ParsedDocument> {
-  const { contentType = '', name = '', baseUrl = '', departure = new Departure(), timeoutMs = 30_000 } = wish
+  const { contentType = '', name = '', baseUrl = '', departure = new ClientDisconnect(), timeoutMs = 30_000 } = wish
   const spool = new SpooledFile()
   try {
     await spool.append(Buffer.from(document))
     await spool.finish()
     const deadlineAtMs = performance.now() + timeoutMs
-    const parsing = pool.parse({ spool, contentType, name, baseUrl }, { departure, deadlineAtMs })
+    const parsing = pool.parse({ spool, contentType, name, baseUrl }, { disconnect: departure, deadlineAtMs })
     wish.onBegun?.()
     return await parsing
   } finally {

@@ -173,7 +173,7 @@ export const urlRequest = (url: string, changes: Partial<ReadRequest> = {}): Rea
   source: { kind: 'url', url },
   timeoutMs: 20_000,
   isFresh: false,
-  answerBytes: 10_000_000,
+  responseBytes: 10_000_000,
   ...changes,
 })
 
@@ -186,7 +186,7 @@ export async function fileRequest(bytes: Buffer, name = 'report.pdf', contentTyp
     source: { kind: 'file', spool, name, contentType },
     timeoutMs: 20_000,
     isFresh: false,
-    answerBytes: 10_000_000,
+    responseBytes: 10_000_000,
   }
   return { request, spool }
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from 'node:net'
 import { GatewayError } from '../../src/core/errors.js'
-import { Call } from '../../src/core/request-context.js'
+import { RequestContext } from '../../src/core/request-context.js'
 import type { UpstreamTarget } from '../../src/upstream/upstream-client.js'
 
 /** The error this work fails with. Throws when it does not fail, or with an error that is none of the gateway's. */
@@ -182,4 +182,5 @@ export const targetOf = (port: number, changes: Partial<UpstreamTarget> = {}): U
   ...changes,
 })
 
-export const newCall = (path = '/v1/chat/completions'): Call => new Call('req_test', 'POST', path, performance.now())
+export const newCall = (path = '/v1/chat/completions'): RequestContext =>
+  new RequestContext('req_test', 'POST', path, performance.now())

@@ -3,11 +3,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { RealtimeLimits } from '../../src/config/settings.js'
-import type { Allowance, WorkReservation } from '../../src/core/quota.js'
-import { Call } from '../../src/core/request-context.js'
-import { type UsageEntry, UsageRecorder } from '../../src/core/usage-record.js'
+import type { Quota, Reservation } from '../../src/core/quota.js'
+import { RequestContext } from '../../src/core/request-context.js'
+import { type ResponseUsage, UsageRecorder } from '../../src/core/usage-record.js'
 import { ClientDialect, type RealtimeDialect } from '../../src/dialects/realtime/dialect.js'
-import { RealtimeTraffic } from '../../src/realtime/session-context.js'
+import { SessionTraffic } from '../../src/realtime/session-context.js'
 import { RealtimeSession } from '../../src/realtime/session.js'
 import type { SessionSocket } from '../../src/realtime/socket.js'
 
@@ -103,7 +103,7 @@ export interface SessionOptions {
   /** `undefined` = not known from the handshake. */
   readonly clientDialect?: RealtimeDialect | undefined
   readonly upstreamDialect?: RealtimeDialect
-  readonly record?: (entry: UsageEntry) => void
+  readonly record?: (entry: ResponseUsage) => void
   /** Answering pings, at the far ends. */
   readonly clientPongs?: boolean
   readonly upstreamPongs?: boolean
@@ -131,11 +131,11 @@ export interface FarEnd {
 
 export interface TestSession {
   readonly session: RealtimeSession
-  readonly call: Call
+  readonly call: RequestContext
   readonly client: FarEnd
   readonly upstream: FarEnd
   readonly near: NearEnds
-  readonly entries: UsageEntry[]
+  readonly entries: ResponseUsage[]
   readonly warnings: unknown[]
 }
 
@@ -148,7 +148,7 @@ class CollectingRecorder extends UsageRecorder {
   readonly taskEnded = (): void => undefined
   readonly settleTask = (): undefined => undefined
 
-  constructor(readonly record: (entry: UsageEntry) => void) {
+  constructor(readonly record: (entry: ResponseUsage) => void) {
     super()
   }
 }
@@ -163,8 +163,8 @@ async function openSession(pairs: SocketPairs, options: SessionOptions): Promise
   const { limits = {}, clientDialect, upstreamDialect = 'beta', clientPongs = true, upstreamPongs = true } = options
   const clientPair = await pairs.open({ near: 'server', autoPong: clientPongs })
   const upstreamPair = await pairs.open({ near: 'client', autoPong: upstreamPongs })
-  const call = new Call('req_1', 'GET', '/v1/realtime', performance.now())
-  const entries: UsageEntry[] = []
+  const call = new RequestContext('req_1', 'GET', '/v1/realtime', performance.now())
+  const entries: ResponseUsage[] = []
   const warnings: unknown[] = []
   const session = new RealtimeSession(
     clientPair.server,
@@ -178,7 +178,7 @@ async function openSession(pairs: SocketPairs, options: SessionOptions): Promise
           : ClientDialect.of(clientDialect),
       limits: { ...DEFAULT_LIMITS, ...limits },
       recorder: new CollectingRecorder(options.record ?? ((entry) => entries.push(entry))),
-      traffic: new RealtimeTraffic(),
+      traffic: new SessionTraffic(),
       keyId: 'team-a',
       model: 'gpt-realtime',
       channelId: 'p1-main',
@@ -223,15 +223,15 @@ function farEnd(socket: SessionSocket): FarEnd {
 }
 
 /** Limits that are counted elsewhere: every reservation waits until it is answered here. */
-export class SlowAllowance implements Allowance {
+export class SlowAllowance implements Quota {
   /** Of the reservations that are waited for, the oldest first: with a refusal, or without. */
   readonly answer: ((refusal?: string) => void)[] = []
 
-  expect(): undefined {
+  reserveEstimate(): undefined {
     return undefined
   }
 
-  reserve(): Promise<WorkReservation> {
+  reserve(): Promise<Reservation> {
     return new Promise((resolve) => {
       this.answer.push((refusal) => {
         resolve({
@@ -242,15 +242,15 @@ export class SlowAllowance implements Allowance {
     })
   }
 
-  spend(): void {
+  consume(): void {
     return undefined
   }
 
-  spentLimit(): undefined {
+  exhaustedLimit(): undefined {
     return undefined
   }
 
-  noteRefusal(): void {
+  countRefusal(): void {
     return undefined
   }
 }
@@ -274,9 +274,9 @@ type WebSocketEnd = Awaited<ReturnType<SocketPairs['open']>>['client']
 /** A session of somebody with such limits, over real sockets. */
 export async function openReservingSession(pairs: SocketPairs): Promise<ReservingSession> {
   const [near, far] = [await pairs.open({ near: 'server' }), await pairs.open({ near: 'client' })]
-  const call = new Call('req_1', 'GET', '/v1/realtime', performance.now())
+  const call = new RequestContext('req_1', 'GET', '/v1/realtime', performance.now())
   const allowance = new SlowAllowance()
-  call.allowance = allowance
+  call.quota = allowance
   const session = new RealtimeSession(
     near.server,
     { socket: far.client, dialect: 'beta' },
@@ -286,7 +286,7 @@ export async function openReservingSession(pairs: SocketPairs): Promise<Reservin
       clientDialect: ClientDialect.of('beta'),
       limits: DEFAULT_LIMITS,
       recorder: new SilentRecorder(),
-      traffic: new RealtimeTraffic(),
+      traffic: new SessionTraffic(),
       keyId: 'team-a',
       model: 'gpt-realtime',
       channelId: 'p1-main',

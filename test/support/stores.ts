@@ -160,7 +160,7 @@ export function testStore(
   const lines: string[] = []
   const { logger } = createLogging('info', { write: (line) => lines.push(line) })
   const readiness = new Readiness()
-  readiness.announceReady()
+  readiness.markReady()
   const section = 'url' in at ? { url: at.url, maxConnections } : { maxConnections }
   const database = createDatabase(section, 'directory' in at ? at.directory : '', readiness, logger)
   return {

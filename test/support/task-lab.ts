@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { ConfigStore } from '../../src/config/config-store.js'
 import { parseConfig } from '../../src/config/load-config.js'
 import type { Caller } from '../../src/core/caller.js'
-import { Call } from '../../src/core/request-context.js'
+import { RequestContext } from '../../src/core/request-context.js'
 import { ChannelRouter } from '../../src/routing/channel-router.js'
 import { ProviderRegistry } from '../../src/routing/channel-selection.js'
 import { ChannelHealth } from '../../src/routing/circuit-breaker.js'
@@ -11,15 +11,15 @@ import { CallbackAddress } from '../../src/tasks/callback-request.js'
 import { IdempotentReplays, TaskCreation, TaskIntents } from '../../src/tasks/create-task.js'
 import { TaskPoller } from '../../src/tasks/poller.js'
 import { TaskRecorder } from '../../src/tasks/record-task.js'
-import { TaskRefresh } from '../../src/tasks/refresh-task.js'
+import { TaskRefresher } from '../../src/tasks/refresh-task.js'
 import { TaskWatchers } from '../../src/tasks/task-watchers.js'
 import type { Task, TaskState } from '../../src/tasks/task.js'
-import { RefreshGate, TaskEngine } from '../../src/tasks/task.service.js'
-import type { TaskOrder } from '../../src/tasks/tasks.js'
-import { TaskTerms } from '../../src/tasks/transitions.js'
+import { RefreshThrottle, TaskService } from '../../src/tasks/task.service.js'
+import type { CreateTaskRequest } from '../../src/tasks/tasks.js'
+import { TransitionSettings } from '../../src/tasks/transitions.js'
 import { UpstreamCallbacksService } from '../../src/tasks/upstream-callbacks.controller.js'
-import { Clock, PollAlarm } from '../../src/tasks/wake-timer.js'
-import { GuardedClient } from '../../src/upstream/safe-fetch.js'
+import { Clock, PollWakeTimer } from '../../src/tasks/wake-timer.js'
+import { SafeFetchClient } from '../../src/upstream/safe-fetch.js'
 import { UpstreamClient } from '../../src/upstream/upstream-client.js'
 import { eventually } from './eventually.js'
 import { type MemoryRepositories, memoryRepositories } from './memory-tasks.js'
@@ -56,16 +56,16 @@ export interface TaskLab extends TaskWorld {
   readonly config: ConfigStore
   readonly router: ChannelRouter
   readonly health: ChannelHealth
-  readonly engine: TaskEngine
+  readonly engine: TaskService
   readonly creation: TaskCreation
   readonly poller: TaskPoller
-  readonly alarm: PollAlarm
+  readonly alarm: PollWakeTimer
   readonly intake: UpstreamCallbacksService
   readonly usage: CollectedUsage
   /** How often the sender of events was woken. */
   readonly wakes: () => number
   /** A text2video create; what is given replaces the defaults. */
-  readonly order: (changes?: Partial<TaskOrder>, caller?: Caller) => TaskOrder
+  readonly order: (changes?: Partial<CreateTaskRequest>, caller?: Caller) => CreateTaskRequest
   readonly reload: () => Promise<unknown>
 }
 
@@ -122,16 +122,16 @@ export function taskLab({
     },
   }
   const watchers = new TaskWatchers(rereadMs)
-  const terms = new TaskTerms(config, clock)
+  const terms = new TransitionSettings(config, clock)
   const usage = new CollectedUsage()
   const recorder = new TaskRecorder(tasks, watchers, sender, usage)
-  const refresh = new TaskRefresh(router, recorder, terms, logger)
-  const alarm = new PollAlarm(clock)
+  const refresh = new TaskRefresher(router, recorder, terms, logger)
+  const alarm = new PollWakeTimer(clock)
   const replays = new IdempotentReplays(tasks)
   const intents = new TaskIntents(tasks, replays, config)
-  const address = new CallbackAddress(new GuardedClient(config))
+  const address = new CallbackAddress(new SafeFetchClient(config))
   const creation = new TaskCreation(intents, replays, recorder, terms, config, alarm, address, logger)
-  const gate = new RefreshGate(clock)
+  const gate = new RefreshThrottle(clock)
   return {
     ...world,
     usage,
@@ -140,7 +140,7 @@ export function taskLab({
     health,
     creation,
     alarm,
-    engine: new TaskEngine(tasks, callbacks, creation, refresh, gate, watchers, clock, sender),
+    engine: new TaskService(tasks, callbacks, creation, refresh, gate, watchers, clock, sender),
     poller: new TaskPoller(tasks, refresh, alarm, config, clock, logger),
     intake: new UpstreamCallbacksService(tasks, clock, alarm),
     wakes: () => wakes,
@@ -159,8 +159,8 @@ export function taskLab({
 let calls = 0
 
 /** A request of a caller to the create route. */
-export function callOf(caller: Caller = TEAM_A): Call {
-  const call = new Call(`req_${++calls}`, 'POST', '/vidgen/v1/videos/text2video', performance.now())
+export function callOf(caller: Caller = TEAM_A): RequestContext {
+  const call = new RequestContext(`req_${++calls}`, 'POST', '/vidgen/v1/videos/text2video', performance.now())
   call.caller = caller
   return call
 }

@@ -3,7 +3,7 @@ import { Global, Module } from '@nestjs/common'
 import {
   type EndedTask,
   type SettledTask,
-  type UsageEntry,
+  type ResponseUsage,
   type UsageRecord,
   UsageRecorder,
 } from '../../src/core/usage-record.js'
@@ -44,12 +44,12 @@ export const usageRecord = (changes: Partial<UsageRecord> = {}): UsageRecord => 
 
 /** Keeps what it is told. */
 export class CollectedUsage extends UsageRecorder {
-  readonly entries: UsageEntry[] = []
+  readonly entries: ResponseUsage[] = []
   readonly tasks: EndedTask[] = []
   /** Those whose records were written down with their ends. */
   readonly settled: EndedTask[] = []
 
-  override record(entry: UsageEntry): void {
+  override record(entry: ResponseUsage): void {
     this.entries.push(entry)
   }
 

@@ -5,18 +5,18 @@ import { ConfigStore } from '../../src/config/config-store.js'
 import { parseConfig } from '../../src/config/load-config.js'
 import type { GatewayConfig } from '../../src/config/settings.js'
 import { GatewayError } from '../../src/core/errors.js'
-import { Call } from '../../src/core/request-context.js'
+import { RequestContext } from '../../src/core/request-context.js'
 import type { EndedTask, UsageRecord } from '../../src/core/usage-record.js'
 import { createLogging, type Logger } from '../../src/observability/logger.js'
 import { Metrics } from '../../src/observability/metrics.js'
-import { CallEndings, type CallOutcome } from '../../src/observability/request-hooks.js'
+import { RequestHooks, type RequestOutcome } from '../../src/observability/request-hooks.js'
 import { Database } from '../../src/storage/database.js'
-import { UsageRecovery } from '../../src/usage/disk-buffer-recovery.js'
-import { UsageLeftovers } from '../../src/usage/disk-buffer-shutdown.js'
-import { UsageOverflow } from '../../src/usage/disk-buffer-writer.js'
-import { SpillFolder } from '../../src/usage/disk-buffer.js'
-import { LostUsage, UsageMetrics } from '../../src/usage/usage-metrics.js'
-import { UsageLedger, UsageSettlement } from '../../src/usage/usage-queue.js'
+import { DiskBufferRecovery } from '../../src/usage/disk-buffer-recovery.js'
+import { ShutdownBuffer } from '../../src/usage/disk-buffer-shutdown.js'
+import { DiskBufferWriter } from '../../src/usage/disk-buffer-writer.js'
+import { DiskBuffer } from '../../src/usage/disk-buffer.js'
+import { DroppedUsage, UsageMetrics } from '../../src/usage/usage-metrics.js'
+import { UsageQueue, UsageSettlement } from '../../src/usage/usage-queue.js'
 import { UsageWriter } from '../../src/usage/usage-writer.js'
 import { UsageRepository, type UsageSum } from '../../src/usage/usage.repository.js'
 import { usageRecord } from './task-rows.js'
@@ -111,11 +111,11 @@ export interface UsageWriterLab {
   readonly database: LateDatabase
   readonly writer: UsageWriter
   /** Of what lies in files; it looks for them once it is told that the module has begun. */
-  readonly recovery: UsageRecovery
+  readonly recovery: DiskBufferRecovery
   /** Shared by all that may lose a record. */
-  readonly lost: LostUsage
+  readonly lost: DroppedUsage
   readonly config: ConfigStore
-  readonly folder: SpillFolder
+  readonly folder: DiskBuffer
   readonly logger: Logger
   readonly lines: readonly Readonly<Record<string, unknown>>[]
   /** The ids the store has. */
@@ -143,11 +143,11 @@ export async function usageWriterLab(usage: object = {}, spillBytes?: number, pa
   const parsed = () => parseConfig(JSON.stringify({ usage: { store: true, ...settings } }), {})
   const config = new ConfigStore(parsed(), () => Promise.resolve({ config: parsed() }))
   const counts = new UsageMetrics(metrics)
-  const folder = new SpillFolder(path ?? join(place, 'rows'), spillBytes)
-  const leftovers = new UsageLeftovers(folder, counts, logger)
-  const lost = new LostUsage(counts, logger)
-  const recovery = new UsageRecovery(store, database, config, folder, lost, logger)
-  const overflow = new UsageOverflow(folder, recovery, config, lost, logger)
+  const folder = new DiskBuffer(path ?? join(place, 'rows'), spillBytes)
+  const leftovers = new ShutdownBuffer(folder, counts, logger)
+  const lost = new DroppedUsage(counts, logger)
+  const recovery = new DiskBufferRecovery(store, database, config, folder, lost, logger)
+  const overflow = new DiskBufferWriter(folder, recovery, config, lost, logger)
   const writer = new UsageWriter(store, database, config, counts, leftovers, overflow, lost, logger, 100)
   writer.onModuleInit()
   return {
@@ -180,7 +180,7 @@ export async function usageWriterLab(usage: object = {}, spillBytes?: number, pa
   }
 }
 
-export const OK: CallOutcome = { status: 200, left: false, totalMs: 12, gatewayMs: 1 }
+export const OK: RequestOutcome = { status: 200, left: false, totalMs: 12, gatewayMs: 1 }
 
 class OpenDatabase extends Database {
   run = (): Promise<never> => Promise.reject(new Error('the repository is in memory'))
@@ -206,8 +206,8 @@ export const endedVideo = (changes: Partial<EndedTask> = {}): EndedTask => ({
 })
 
 /** A chat call of team A that is over but for saying so. */
-export function chatCall(model = 'gpt-4o', tokens = 10): Call {
-  const call = new Call('req_1', 'POST', '/v1/chat/completions', 0)
+export function chatCall(model = 'gpt-4o', tokens = 10): RequestContext {
+  const call = new RequestContext('req_1', 'POST', '/v1/chat/completions', 0)
   call.caller = { keyId: 'team-a' }
   Object.assign(call.log, { model, channelId: 'p1-main', modelClass: 'chat' })
   call.log.usage = { units: { prompt_tokens: tokens }, estimated: false }
@@ -227,9 +227,9 @@ export interface UsageLedgerOptions {
 /** A ledger over a store in memory. */
 export interface UsageLedgerLab {
   readonly store: MemoryUsage
-  readonly endings: CallEndings
+  readonly endings: RequestHooks
   readonly config: ConfigStore
-  readonly ledger: UsageLedger
+  readonly ledger: UsageQueue
   readonly lines: readonly Readonly<Record<string, unknown>>[]
   readonly chat: (model?: string, tokens?: number) => void
   /** What is stored, once everything noted is. */
@@ -251,7 +251,7 @@ export async function usageLedgerLab({
   const configWith = (rows: readonly object[], list: readonly object[]): GatewayConfig =>
     parseConfig(JSON.stringify({ usage, channels: list, prices: rows }), {})
   const store = new MemoryUsage()
-  const endings = new CallEndings()
+  const endings = new RequestHooks()
   const metrics = new Metrics()
   const lines: Record<string, unknown>[] = []
   const { logger } = createLogging('info', {
@@ -261,14 +261,14 @@ export async function usageLedgerLab({
     Promise.resolve({ config: configWith(laterPrices, laterChannels), file: '' }),
   )
   const counts = new UsageMetrics(metrics)
-  const folder = new SpillFolder(join(place, 'rows'))
-  const leftovers = new UsageLeftovers(folder, counts, logger)
+  const folder = new DiskBuffer(join(place, 'rows'))
+  const leftovers = new ShutdownBuffer(folder, counts, logger)
   const database = new OpenDatabase()
-  const lost = new LostUsage(counts, logger)
-  const recovery = new UsageRecovery(store, database, config, folder, lost, logger)
-  const overflow = new UsageOverflow(folder, recovery, config, lost, logger)
+  const lost = new DroppedUsage(counts, logger)
+  const recovery = new DiskBufferRecovery(store, database, config, folder, lost, logger)
+  const overflow = new DiskBufferWriter(folder, recovery, config, lost, logger)
   const writer = new UsageWriter(store, database, config, counts, leftovers, overflow, lost, logger, 100)
-  const ledger = new UsageLedger(endings, config, new UsageSettlement(counts, logger), writer, counts, logger)
+  const ledger = new UsageQueue(endings, config, new UsageSettlement(counts, logger), writer, counts, logger)
   writer.onModuleInit()
   ledger.onModuleInit()
   return {

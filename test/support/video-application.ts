@@ -8,18 +8,18 @@ import { ConfigurationModule } from '../../src/config/config-store.js'
 import { parseConfig } from '../../src/config/load-config.js'
 import type { Caller } from '../../src/core/caller.js'
 import { GatewayError } from '../../src/core/errors.js'
-import { BytesInFlight } from '../../src/core/memory-budget.js'
-import { attachCall, Call } from '../../src/core/request-context.js'
+import { MemoryBudget } from '../../src/core/memory-budget.js'
+import { attachContext, RequestContext } from '../../src/core/request-context.js'
 import { createLogging } from '../../src/observability/logger.js'
 import { ObservabilityModule } from '../../src/observability/observability.module.js'
 import { Readiness } from '../../src/observability/readiness.js'
-import { CallEndings } from '../../src/observability/request-hooks.js'
+import { RequestHooks } from '../../src/observability/request-hooks.js'
 import type { CallContext, UpstreamVideoTask, VideoKind, VideoProvider } from '../../src/providers/contract.js'
 import { type PinnedRoute, ProviderRouter } from '../../src/routing/router.js'
 import { GatewayExceptionFilter } from '../../src/server/error-filter.js'
 import { GatewayHttpAdapter } from '../../src/server/http-adapter.js'
 import { isTerminal, type Task } from '../../src/tasks/task.js'
-import { type CreateAnswer, type TaskOrder, Tasks } from '../../src/tasks/tasks.js'
+import { type CreateTaskResponse, type CreateTaskRequest, Tasks } from '../../src/tasks/tasks.js'
 import { MultiImageVideoController, TextVideoController } from '../../src/video/video.controller.js'
 import { UnknownTasks, VideoService } from '../../src/video/video.service.js'
 import { pngText } from './byte-streams.js'
@@ -40,7 +40,7 @@ export class StandInChannel implements VideoProvider, PinnedRoute<VideoProvider>
   ) {}
 
   attempt<Result>(
-    call: Call,
+    call: RequestContext,
     _policy: unknown,
     run: (provider: VideoProvider, context: CallContext) => Promise<Result>,
   ): Promise<Result> {
@@ -97,7 +97,7 @@ function absent(): never {
 
 /** Tasks without a store: asks upstream, keeps what came of it, and says it in the words of the contract. */
 export class StandInTasks extends Tasks {
-  readonly orders: TaskOrder[] = []
+  readonly orders: CreateTaskRequest[] = []
   readonly kept: Task[] = []
   readonly pages: object[] = []
   /** Ids of tasks that belong to somebody else. */
@@ -106,7 +106,7 @@ export class StandInTasks extends Tasks {
   private readonly watchers = new Map<string, (task: Task) => void>()
   private wake: (() => void)[] = []
 
-  async create(order: TaskOrder, call: Call): Promise<CreateAnswer> {
+  async create(order: CreateTaskRequest, call: RequestContext): Promise<CreateTaskResponse> {
     this.orders.push(order)
     const made = await order.route.attempt(call, { repeatableOnceSent: false }, (provider, context) =>
       order.send(provider, context, { externalId: 'owner.id' }),
@@ -125,18 +125,18 @@ export class StandInTasks extends Tasks {
     return Promise.resolve(this.kept.filter((task) => task.kind === kind))
   }
 
-  async watch(task: Task, call: Call, onChange: (task: Task) => void): Promise<void> {
+  async watch(task: Task, call: RequestContext, onChange: (task: Task) => void): Promise<void> {
     let last = task
     this.watchers.set(task.id, (changed) => {
       last = changed
       onChange(changed)
       this.stir()
     })
-    const forget = call.departure.onLeave(() => {
+    const forget = call.disconnect.onAbort(() => {
       this.stir()
     })
     onChange(task)
-    while (!isTerminal(last.state) && !call.departure.left) await new Promise<void>((done) => this.wake.push(done))
+    while (!isTerminal(last.state) && !call.disconnect.aborted) await new Promise<void>((done) => this.wake.push(done))
     forget()
     this.watchers.delete(task.id)
     this.stir()
@@ -207,7 +207,7 @@ export interface VideoApplication {
   readonly tasks: StandInTasks
   readonly router: StandInRouter
   /** Calls that have begun, newest last. */
-  readonly calls: readonly Call[]
+  readonly calls: readonly RequestContext[]
   readonly get: (path: string) => Promise<VideoReply>
   readonly post: (path: string, body: string, headers?: Record<string, string>) => Promise<VideoReply>
   readonly close: () => Promise<void>
@@ -221,12 +221,12 @@ export async function startVideoApplication(
   const config = parseConfig(JSON.stringify({ auth: { keys: [{ id: 'test', key: VIDEO_KEY }] }, ...sections }), {})
   const tasks = new StandInTasks()
   const router = new StandInRouter(channels)
-  const calls: Call[] = []
+  const calls: RequestContext[] = []
 
   @Module({
     imports: [
       ConfigurationModule.forRoot({ config }),
-      ObservabilityModule.forRoot(new Readiness(), new CallEndings(), createLogging('silent').logger),
+      ObservabilityModule.forRoot(new Readiness(), new RequestHooks(), createLogging('silent').logger),
       AuthModule,
     ],
     controllers: [MultiImageVideoController, TextVideoController],
@@ -239,7 +239,7 @@ export async function startVideoApplication(
   })
   class VideoApplicationModule {}
 
-  const memory = new BytesInFlight(() => config.admission)
+  const memory = new MemoryBudget(() => config.admission)
   const adapter = new GatewayHttpAdapter((request, response) => {
     calls.push(begin(request, response, memory))
   })
@@ -269,12 +269,17 @@ async function replyTo(url: string, init: RequestInit): Promise<VideoReply> {
   return { status: response.status, headers: response.headers, text, body: JSON.parse(text) as Record<string, unknown> }
 }
 
-function begin(request: IncomingMessage, response: ServerResponse, memory: BytesInFlight): Call {
-  const call = new Call('req_1', request.method ?? '', (request.url ?? '').split('?')[0] ?? '', performance.now())
-  call.memory = memory
-  attachCall(request, call)
+function begin(request: IncomingMessage, response: ServerResponse, memory: MemoryBudget): RequestContext {
+  const call = new RequestContext(
+    'req_1',
+    request.method ?? '',
+    (request.url ?? '').split('?')[0] ?? '',
+    performance.now(),
+  )
+  call.memoryBudget = memory
+  attachContext(request, call)
   response.once('close', () => {
-    if (!response.writableFinished) call.departure.announce()
+    if (!response.writableFinished) call.disconnect.abort()
     memory.close(call)
   })
   return call

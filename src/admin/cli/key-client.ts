@@ -9,7 +9,7 @@ export type KeyChangeFields = Pick<KeyChangeDto, keyof KeyChangeDto>
  * Where keys are issued: in the store itself, or at a gateway that runs. Speaks the words of the admin interface. Rejects
  * with an `Error` whose message is for the operator.
  */
-export interface KeyDesk {
+export interface KeyAdmin {
   create(key: NewKeyFields): Promise<IssuedKeyDto>
   /** All of them. */
   list(): Promise<readonly KeyDto[]>
@@ -20,7 +20,7 @@ export interface KeyDesk {
 }
 
 /** What goes wrong for a reason that the operator can do something about. */
-export class DeskFailure extends Error {
+export class KeyAdminFailure extends Error {
   override readonly name = 'DeskFailure'
 }
 
@@ -28,7 +28,7 @@ const TIMEOUT_MS = 30_000
 const PAGE = 1000
 
 /** Asks a gateway that runs, through its admin interface. */
-export class RemoteDesk implements KeyDesk {
+export class HttpKeyAdmin implements KeyAdmin {
   private readonly base: string
 
   /** `url` is the gateway's address, with a path where it lies behind one. */
@@ -75,8 +75,8 @@ export class RemoteDesk implements KeyDesk {
     const answer: unknown = await response.json().catch(() => undefined)
     if (response.ok && typeof answer === 'object') return answer
     const message = messageOf(answer)
-    if (response.status === 404 && message !== NO_SUCH_KEY) throw new DeskFailure(NO_ADMINISTRATION)
-    throw new DeskFailure(message ?? `The gateway answered with status ${response.status}.`)
+    if (response.status === 404 && message !== NO_SUCH_KEY) throw new KeyAdminFailure(NO_ADMINISTRATION)
+    throw new KeyAdminFailure(message ?? `The gateway answered with status ${response.status}.`)
   }
 
   private async send(method: string, path: string, body: object | undefined): Promise<Response> {
@@ -93,7 +93,7 @@ export class RemoteDesk implements KeyDesk {
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       })
     } catch (error) {
-      throw new DeskFailure('The gateway that --url names cannot be reached.', { cause: error })
+      throw new KeyAdminFailure('The gateway that --url names cannot be reached.', { cause: error })
     }
   }
 }

@@ -47,7 +47,7 @@ export interface Command {
 }
 
 /** One that needs keys to work on. */
-export type DeskCommand = Command & { readonly name: Exclude<CommandName, 'admin-key'> }
+export type KeyAdminCommand = Command & { readonly name: Exclude<CommandName, 'admin-key'> }
 
 const LIMIT_NAMES = Object.keys(LIMIT_RULES) as (keyof KeyLimits)[]
 const optionOf = (limit: string): string => limit.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
@@ -83,7 +83,7 @@ export function readCommand(words: readonly string[], nowMs: number): Command {
   if (name === undefined) throw new UnknownCommand(first === undefined ? 'Which command?' : 'There is no such command.')
   const { values, positionals } = parsed(name, rest)
   const url = textOf(values['url'])
-  const terms = termsOf(values, nowMs)
+  const terms = keyFieldsOf(values, nowMs)
   const limits = limitsOf(values)
   if (name === 'update' && Object.keys(terms).length + Object.keys(limits).length === 0)
     throw new BadCommand('update needs something to change, such as --expires 30d.')
@@ -125,7 +125,7 @@ const NONE = 'none'
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
-function termsOf(values: Values, nowMs: number): Omit<KeyChangeFields, 'limits'> {
+function keyFieldsOf(values: Values, nowMs: number): Omit<KeyChangeFields, 'limits'> {
   const models = textOf(values['models'])
   const note = textOf(values['note'])
   const expires = textOf(values['expires'])

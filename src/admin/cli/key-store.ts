@@ -7,18 +7,18 @@ import { createLogging } from '../../observability/logger.js'
 import { Readiness } from '../../observability/readiness.js'
 import { StoreUnusable } from '../../storage/database.js'
 import { createDatabase } from '../../storage/storage.module.js'
-import { AdminTrail } from '../audit-log.js'
-import { KyselyAdminAuditRepository } from '../audit-log.pg.js'
+import { AuditLog } from '../audit-log.js'
+import { KyselyAuditRepository } from '../audit-log.pg.js'
 import { IssuedKeyDto, KeyChangeDto, KeyDto, NewKeyDto } from '../keys.dto.js'
-import { changeOf, KeysService, termsOf } from '../keys.service.js'
-import { DeskFailure, type KeyChangeFields, type KeyDesk, type NewKeyFields } from './key-client.js'
+import { changeOf, KeysService, keyFieldsOf } from '../keys.service.js'
+import { KeyAdminFailure, type KeyChangeFields, type KeyAdmin, type NewKeyFields } from './key-client.js'
 
 /** Whoever can open the store needs no admin key. */
 const ADMIN = { actor: 'cli', requestId: '-' } as const
 const PAGE = 1000
 
 /** Works on the store itself. Opens it; rejects with `DeskFailure` when a gateway has it open. */
-export async function openStoreDesk(config: GatewayConfig, dataDirectory: string): Promise<KeyDesk> {
+export async function openStoreKeyAdmin(config: GatewayConfig, dataDirectory: string): Promise<KeyAdmin> {
   const { logger } = createLogging('silent')
   const database = createDatabase(config.database, dataDirectory, new Readiness(), logger)
   try {
@@ -28,9 +28,9 @@ export async function openStoreDesk(config: GatewayConfig, dataDirectory: string
     throw error instanceof StoreUnusable ? inUse(error) : error
   }
   const stored = new StoredKeys()
-  const trail = new AdminTrail(new KyselyAdminAuditRepository(database), logger)
+  const trail = new AuditLog(new KyselyAuditRepository(database), logger)
   const table = new KeyTable(new ConfigStore(config), stored)
-  return new StoreDesk(new KeysService(new KyselyKeyRepository(database), table, stored, trail), () =>
+  return new StoreKeyAdmin(new KeysService(new KyselyKeyRepository(database), table, stored, trail), () =>
     database.onApplicationShutdown(),
   )
 }
@@ -38,13 +38,13 @@ export async function openStoreDesk(config: GatewayConfig, dataDirectory: string
 /** An embedded store has one owner: while that is a gateway, it has to be asked. */
 const inUse = (error: StoreUnusable): Error =>
   error.message.includes(' is in use by ')
-    ? new DeskFailure(
+    ? new KeyAdminFailure(
         `${error.message}\nOr ask the gateway that runs, by its admin key: ` +
           'GATEWAY_ADMIN_KEY=… npm run keys -- <command> --url http://127.0.0.1:8080',
       )
     : error
 
-class StoreDesk implements KeyDesk {
+class StoreKeyAdmin implements KeyAdmin {
   private readonly newKeys = new DtoCheck(NewKeyDto)
   private readonly changes = new DtoCheck(KeyChangeDto)
 
@@ -54,7 +54,7 @@ class StoreDesk implements KeyDesk {
   ) {}
 
   async create(body: NewKeyFields): Promise<IssuedKeyDto> {
-    const { key, secret } = await this.keys.create(ADMIN, termsOf(await this.newKeys.assert({ ...body })))
+    const { key, secret } = await this.keys.create(ADMIN, keyFieldsOf(await this.newKeys.assert({ ...body })))
     return new IssuedKeyDto(key, Date.now(), secret)
   }
 

@@ -2,8 +2,8 @@ import { newKey } from '../../auth/key-table.js'
 import { guessingBits, LEAST_ADMIN_KEY_BITS } from '../../config/admin-key.js'
 import type { KeyLimits } from '../../config/settings.js'
 import type { IssuedKeyDto, KeyDto } from '../keys.dto.js'
-import type { KeyDesk } from './key-client.js'
-import type { DeskCommand, LimitChanges } from './key-command.js'
+import type { KeyAdmin } from './key-client.js'
+import type { KeyAdminCommand, LimitChanges } from './key-command.js'
 
 const HEADINGS = ['ID', 'STATE', 'KEY', 'MODELS', 'LIMITS', 'EXPIRES', 'NOTE'] as const
 
@@ -43,7 +43,7 @@ const issuedText = ({ id, key }: IssuedKeyDto): string =>
   'Replicas that run know it within auth.keyRefreshMs; nobody can show it again.\n'
 
 /** Does what a command says at a desk; resolves with what is to be printed. */
-export async function runCommand(command: DeskCommand, desk: KeyDesk): Promise<string> {
+export async function runCommand(command: KeyAdminCommand, desk: KeyAdmin): Promise<string> {
   const { name, id = '', terms, limits } = command
   switch (name) {
     case 'create': {
@@ -85,7 +85,7 @@ function someLimits(changes: LimitChanges, current: KeyLimits | null): { limits?
   return { limits: Object.keys(limits).length === 0 ? null : limits }
 }
 
-function shown(key: KeyDto, { isQuiet, isJson }: DeskCommand): string {
+function shown(key: KeyDto, { isQuiet, isJson }: KeyAdminCommand): string {
   if (isQuiet) return ''
   return isJson ? jsonText(key) : keyTable([key])
 }

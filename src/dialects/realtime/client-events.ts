@@ -3,7 +3,7 @@ import { GatewayError, quoted } from '../../core/errors.js'
 import { scanJsonObject } from '../../core/json-body.js'
 import { FrameScan, hasMoreValuesThan, isAt, type MemberSpan } from '../../core/json-spans.js'
 import {
-  fault,
+  fieldError,
   type FieldRule,
   integer,
   isRecord,
@@ -21,7 +21,7 @@ import {
   type EventRefusal,
   gaResponse,
   gaSession,
-  judgeSessionModel,
+  checkSessionModel,
   refusal,
 } from './session-rules.js'
 
@@ -73,8 +73,8 @@ export const base64Audio: FieldRule = (value, path) => {
   return isStrictBase64(bytes, 0, bytes.length) ? undefined : badAudio(path)
 }
 
-const badAudio = (path: string): ReturnType<typeof fault> =>
-  fault(path, 'invalid_value', `Invalid '${path}'. Expected base64-encoded audio bytes, but got an invalid value.`)
+const badAudio = (path: string): ReturnType<typeof fieldError> =>
+  fieldError(path, 'invalid_value', `Invalid '${path}'. Expected base64-encoded audio bytes, but got an invalid value.`)
 
 const eventId = optional(text({ maximumCharacters: MAXIMUM_EVENT_ID_CHARACTERS }))
 const itemId = required(text({ allowBlank: false }))
@@ -143,14 +143,14 @@ const BACKSLASH = 0x5c
 const FIRST_PRINTABLE = 0x20
 const LAST_ASCII = 0x7e
 
-export type AppendVerdict = 'sound' | 'unusual' | EventRefusal
+export type AppendCheck = 'sound' | 'unusual' | EventRefusal
 
 /**
  * Judges an `input_audio_buffer.append` as common clients lay it out: `type` and `audio` in any order, perhaps an
  * `event_id`, nothing else and nothing escaped. Then the bytes are known to be JSON without a parser having seen them.
  * Any other layout is `unusual`: not wrong, but for the parser to judge.
  */
-function judgeAppend(frame: Buffer, scan: FrameScan, maximumAudioBytes: number): AppendVerdict {
+function checkAppend(frame: Buffer, scan: FrameScan, maximumAudioBytes: number): AppendCheck {
   const type = scan.member('type')
   const audio = scan.member('audio')
   const id = scan.member('event_id')
@@ -241,7 +241,7 @@ export function checkClientEvent(
   const scan = FrameScan.of(frame)
   const type = scan?.member('type')
   if (scan !== undefined && type !== undefined && isAt(frame, type.valueStart, type.valueEnd, `"${APPEND}"`)) {
-    const verdict = judgeAppend(frame, scan, maximumAudioBytes)
+    const verdict = checkAppend(frame, scan, maximumAudioBytes)
     if (verdict !== 'unusual') return verdict === 'sound' ? { type: APPEND, frame } : verdict
   }
   try {
@@ -293,7 +293,7 @@ function checkParsed(
     const { maximumAudioBytes } = limits
     if (decodedLength(bytes, 0, bytes.length) > maximumAudioBytes) return tooMuchAudio(maximumAudioBytes, eventId)
   }
-  const judged = MODEL_BEARERS.has(type) ? judgeSessionModel(frame, fields['session'], limits.model, eventId) : frame
+  const judged = MODEL_BEARERS.has(type) ? checkSessionModel(frame, fields['session'], limits.model, eventId) : frame
   if (!Buffer.isBuffer(judged)) return judged
   return shows === undefined ? { type, frame: judged } : { type, frame: judged, shows }
 }

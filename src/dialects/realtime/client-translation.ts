@@ -3,12 +3,12 @@ import { type EventType, eventTypeOf, FrameScan, splice } from '../../core/json-
 import { modalitiesToBeta, modalitiesToGa, NAMES_TO_BETA, NAMES_TO_GA, withMember, withObject } from './dialect.js'
 import { pathToBeta, pathToGa, withMappedParam } from './session-rules.js'
 import {
-  type CallersWords,
+  type ClientSettings,
   DEFAULT_TEMPERATURE,
   flattenAudio,
   nestAudio,
   OUTPUT_SETTINGS,
-  type SessionMemory,
+  type SessionState,
   sessionToGa,
   shownSessionToBeta,
 } from './session-state.js'
@@ -88,7 +88,7 @@ export function responseToBeta(response: RawObject): void {
 }
 
 /** A GA response that a server shows, with the keys of beta and the caller's own words. */
-function shownResponseToBeta(response: RawObject, words: CallersWords, session: CallersWords): void {
+function shownResponseToBeta(response: RawObject, words: ClientSettings, session: ClientSettings): void {
   renameForBeta(response, [words.modalities, session.modalities])
   mapList(response, 'output', shownItemToBeta)
   if (!response.has('temperature')) response.set('temperature', words.temperature ?? DEFAULT_TEMPERATURE)
@@ -111,7 +111,7 @@ function mapList(object: RawObject, name: string, edit: (item: Buffer) => Buffer
 const PADDING = 'obfuscation'
 
 /** What a GA upstream's event says to a beta client; no frame at all for one that beta does not have. */
-export function eventToBetaClient(frame: Buffer, memory: SessionMemory): Buffer[] {
+export function eventToBetaClient(frame: Buffer, memory: SessionState): Buffer[] {
   const scan = FrameScan.of(frame)
   const type = scan?.type()
   if (scan === undefined || type === undefined) return [frame]
@@ -126,7 +126,7 @@ function withoutPadding(frame: Buffer, scan: FrameScan, { start, end }: EventTyp
   return splice(frame, cuts)
 }
 
-function rebuilt(frame: Buffer, type: string, memory: SessionMemory): Buffer {
+function rebuilt(frame: Buffer, type: string, memory: SessionState): Buffer {
   switch (type) {
     case 'session.created':
     case 'session.updated':
@@ -164,7 +164,7 @@ function rebuilt(frame: Buffer, type: string, memory: SessionMemory): Buffer {
 const ADDED_EVENT = '_item'
 
 /** What a beta upstream's event says to a GA client, which is told when an item is complete as well. */
-export function eventToGaClient(frame: Buffer, memory: SessionMemory): Buffer[] {
+export function eventToGaClient(frame: Buffer, memory: SessionState): Buffer[] {
   const found = eventTypeOf(frame)
   if (found === undefined) return [frame]
   const { type, start, end } = found
@@ -204,7 +204,7 @@ const transcriptionUpdated = (frame: Buffer): Buffer =>
   })
 
 /** An item that is complete is said to be at once; one in progress when its output item is done. */
-function itemCreated(frame: Buffer, memory: SessionMemory): Buffer[] {
+function itemCreated(frame: Buffer, memory: SessionState): Buffer[] {
   const added = withMember(frame, 'item', itemToGa, 'conversation.item.added')
   const event = RawObject.parse(added)
   const item = event?.object('item')
@@ -216,7 +216,7 @@ function itemCreated(frame: Buffer, memory: SessionMemory): Buffer[] {
 }
 
 /** Only items of the conversation are announced: an answer outside of it has output items alone. */
-function outputItemDone(frame: Buffer, memory: SessionMemory): Buffer[] {
+function outputItemDone(frame: Buffer, memory: SessionState): Buffer[] {
   const done = withMember(frame, 'item', itemToGa)
   const event = RawObject.parse(done)
   const previousItemId = memory.itemClosed(event?.object('item')?.text('id') ?? '')

@@ -9,7 +9,7 @@ function responseIn(scan: FrameScan | undefined, frame: Buffer): Buffer | undefi
 }
 
 /** By which an upstream names an answer from its beginning to its end. */
-export const answerIdOf = (frame: Buffer): string | undefined => scanOf(frame)?.scan.text('id')
+export const responseIdOf = (frame: Buffer): string | undefined => scanOf(frame)?.scan.text('id')
 
 /** Whether a client asks for an answer that is to be no part of the conversation. */
 export const asksOutOfBand = (create: Buffer): boolean => scanOf(create)?.scan.text('conversation') === 'none'

@@ -96,7 +96,7 @@ export const refusal = (
  * A session keeps the model it was opened with, as it is the one that was authorised. Clients that repeat it use the
  * name they know it by, which need not be the upstream's: a repeated name is cut out, another one refused.
  */
-export function judgeSessionModel(
+export function checkSessionModel(
   frame: Buffer,
   session: unknown,
   model: string | undefined,

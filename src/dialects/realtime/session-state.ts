@@ -84,7 +84,7 @@ export function flattenAudio(object: RawObject, settings: readonly AudioSetting[
 const isNull = (value: Buffer): boolean => value.toString('latin1') === 'null'
 
 /** What GA has no place for, in the caller's spelling (JSON text), to be said back to it. */
-export interface CallersWords {
+export interface ClientSettings {
   readonly modalities?: string
   readonly temperature?: string
 }
@@ -96,21 +96,21 @@ const MAXIMUM_OPEN = 16
 const MAXIMUM_KEPT_BYTES = 64
 
 /** The handful of facts a translated session needs to remember; bounded, however long the session. */
-export class SessionMemory {
-  private words: CallersWords = {}
-  private nextResponse: CallersWords = {}
-  private readonly responses = new Map<string, CallersWords>()
+export class SessionState {
+  private clientSettings: ClientSettings = {}
+  private nextResponse: ClientSettings = {}
+  private readonly responses = new Map<string, ClientSettings>()
   private readonly openItems = new Map<string, string>()
 
-  get session(): CallersWords {
-    return this.words
+  get session(): ClientSettings {
+    return this.clientSettings
   }
 
   sessionUpdated(session: RawObject): void {
-    this.words = { ...this.words, ...wordsOf(session) }
+    this.clientSettings = { ...this.clientSettings, ...wordsOf(session) }
   }
 
-  responseAsked(response: RawObject | undefined): void {
+  responseRequested(response: RawObject | undefined): void {
     this.nextResponse = response === undefined ? {} : wordsOf(response)
   }
 
@@ -120,15 +120,15 @@ export class SessionMemory {
   }
 
   /** The words for a response that begins; the caller's own if it asked for one. */
-  responseBegun(id: string): CallersWords {
-    const words = { ...this.words, ...this.nextResponse }
+  responseBegun(id: string): ClientSettings {
+    const words = { ...this.clientSettings, ...this.nextResponse }
     this.nextResponse = {}
     keep(this.responses, id, words)
     return words
   }
 
-  responseEnded(id: string): CallersWords {
-    const words = this.responses.get(id) ?? this.words
+  responseEnded(id: string): ClientSettings {
+    const words = this.responses.get(id) ?? this.clientSettings
     this.responses.delete(id)
     return words
   }
@@ -153,7 +153,7 @@ function keep<Fact>(facts: Map<string, Fact>, id: string, fact: Fact): void {
   if (facts.size > MAXIMUM_OPEN && oldest !== undefined) facts.delete(oldest)
 }
 
-function wordsOf(object: RawObject): CallersWords {
+function wordsOf(object: RawObject): ClientSettings {
   const modalities = spelling(object, 'modalities')
   const temperature = spelling(object, 'temperature')
   return { ...(modalities !== undefined && { modalities }), ...(temperature !== undefined && { temperature }) }
@@ -188,7 +188,7 @@ export function sessionToGa(session: RawObject, kind: SessionKind = 'realtime'):
 }
 
 /** A GA session, or the changed part of one, with the keys of beta. */
-export function sessionToBeta(session: RawObject, { modalities: callersWords }: CallersWords = {}): void {
+export function sessionToBeta(session: RawObject, { modalities: callersWords }: ClientSettings = {}): void {
   const modalities = session.get('output_modalities')
   flattenAudio(session, SESSION_SETTINGS)
   if (modalities !== undefined) {
@@ -200,7 +200,7 @@ export function sessionToBeta(session: RawObject, { modalities: callersWords }: 
 }
 
 /** The same for a session that a server shows: with the keys every beta session has and GA knows nothing of. */
-export function shownSessionToBeta(session: RawObject, words: CallersWords): void {
+export function shownSessionToBeta(session: RawObject, words: ClientSettings): void {
   const isTranscription = session.text('type') === 'transcription'
   sessionToBeta(session, words)
   if (!isTranscription && !session.has('temperature'))

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { type Fields, member, ROWS, spelled, TranslatedSession } from '../../../test/support/realtime-server-events.js'
 import { checkClientEvent, isEventRefusal } from './client-events.js'
 import { ClientDialect, type RealtimeDialect } from './dialect.js'
-import { answerIdOf, asksOutOfBand, isOutOfBand, usageOf } from './response.js'
+import { responseIdOf, asksOutOfBand, isOutOfBand, usageOf } from './response.js'
 import { RealtimeTranslator } from './translator.js'
 
 const beta = (): TranslatedSession => new TranslatedSession(ClientDialect.of('beta'), 'ga')
@@ -612,13 +612,15 @@ describe('A client asks for an answer', () => {
 
 describe('The name of an answer', () => {
   it('is the id of its response', () => {
-    expect(answerIdOf(frameOf({ type: 'response.created', event_id: 'e', response: { id: 'resp_1' } }))).toBe('resp_1')
+    expect(responseIdOf(frameOf({ type: 'response.created', event_id: 'e', response: { id: 'resp_1' } }))).toBe(
+      'resp_1',
+    )
   })
 
   it.each([{ id: 'x' }, { response: {} }, { response: { id: 1 } }, { response: 'resp_1' }])(
     'is nothing in %j',
     (event) => {
-      expect(answerIdOf(frameOf(event))).toBeUndefined()
+      expect(responseIdOf(frameOf(event))).toBeUndefined()
     },
   )
 })

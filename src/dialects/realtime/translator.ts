@@ -10,10 +10,10 @@ import {
   responseToGa,
 } from './client-translation.js'
 import { type ClientDialect, type RealtimeDialect, withMember, withObject } from './dialect.js'
-import { sessionInBoth, SessionMemory, sessionToBeta, sessionToGa } from './session-state.js'
+import { sessionInBoth, SessionState, sessionToBeta, sessionToGa } from './session-state.js'
 
 /** What a beta client's event says to a GA upstream. */
-function eventToGa({ type, frame }: ClientEvent, memory: SessionMemory): Buffer {
+function eventToGa({ type, frame }: ClientEvent, memory: SessionState): Buffer {
   switch (type) {
     case 'session.update':
       return withObject(frame, 'session', (session) => {
@@ -26,7 +26,7 @@ function eventToGa({ type, frame }: ClientEvent, memory: SessionMemory): Buffer 
         event.setText('type', 'session.update')
       })
     case 'response.create':
-      memory.responseAsked(RawObject.parse(frame)?.object('response'))
+      memory.responseRequested(RawObject.parse(frame)?.object('response'))
       return withObject(frame, 'response', responseToGa)
     case 'conversation.item.create':
       return withMember(frame, 'item', itemToGa)
@@ -64,7 +64,7 @@ export interface TranslatorOptions {
 export class RealtimeTranslator {
   private readonly client: ClientDialect
   private readonly upstream: RealtimeDialect
-  private readonly memory = new SessionMemory()
+  private readonly state = new SessionState()
 
   constructor({ client, upstream }: TranslatorOptions) {
     this.client = client
@@ -75,7 +75,7 @@ export class RealtimeTranslator {
   toUpstream(event: ClientEvent): readonly Buffer[] {
     this.client.learn(event.shows)
     if (this.spoken === this.upstream) return [event.frame]
-    return [this.upstream === 'ga' ? eventToGa(event, this.memory) : eventToBeta(event)]
+    return [this.upstream === 'ga' ? eventToGa(event, this.state) : eventToBeta(event)]
   }
 
   /** The frames that tell the client what an event of the upstream says; none for one its dialect does not have. */
@@ -84,7 +84,7 @@ export class RealtimeTranslator {
       return [sessionInBoth(frame, this.upstream)]
     }
     if (this.spoken === this.upstream) return [frame]
-    return this.upstream === 'ga' ? eventToBetaClient(frame, this.memory) : eventToGaClient(frame, this.memory)
+    return this.upstream === 'ga' ? eventToBetaClient(frame, this.state) : eventToGaClient(frame, this.state)
   }
 
   private get spoken(): RealtimeDialect {

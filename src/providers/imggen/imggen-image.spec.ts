@@ -121,7 +121,7 @@ describe('imggen image', () => {
       const closed = new Promise((resolve) => {
         lab.server.answerWith((response) => {
           response.once('close', resolve)
-          call.departure.announce()
+          call.disconnect.abort()
         })
       })
       await expect(lab.provider[question](IMAGE_ID, lab.context({ call }))).rejects.toMatchObject({

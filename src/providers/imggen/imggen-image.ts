@@ -6,13 +6,13 @@ import { HttpModule } from '../../upstream/upstream.module.js'
 import type { CallContext, ImageProvider, ProviderCapabilities, UpstreamImageTask } from '../contract.js'
 import {
   imageTaskOf,
-  type ImggenAnswer,
+  type ImggenResponse,
   imggenFailure,
-  readImggenAnswer,
+  readImggenResponse,
   saysUnknownTask,
   seedIn,
   taskIn,
-  unreadableAnswer,
+  unreadableResponse,
 } from './imggen-wire.js'
 
 /** A task object takes some kilobytes, and its mask some megabytes. */
@@ -38,16 +38,16 @@ export class ImggenImageProvider implements ImageProvider {
       : taskOf(await this.ask(id, 'fetch', context), id, context, seed)
   }
 
-  private async ask(id: string, question: 'fetch' | 'image-seed', context: CallContext): Promise<ImggenAnswer> {
+  private async ask(id: string, question: 'fetch' | 'image-seed', context: CallContext): Promise<ImggenResponse> {
     const { call, credentials, deadlineAtMs, target } = context
     const path = `${prefixOf(context)}/task/${encodeURIComponent(id)}/${question}`
     const headers = ['mj-api-secret', secretOf(credentials), 'accept', 'application/json']
     try {
       const response = await this.client.send({ method: 'GET', path, headers }, target, call, deadlineAtMs)
       const bytes = await collect(response.body, MAXIMUM_ANSWER_BYTES, () =>
-        unreadableAnswer('the answer is too large'),
+        unreadableResponse('the answer is too large'),
       )
-      return readImggenAnswer(response, bytes)
+      return readImggenResponse(response, bytes)
     } catch (error) {
       throw repeatable(error)
     }
@@ -55,7 +55,7 @@ export class ImggenImageProvider implements ImageProvider {
 }
 
 function taskOf(
-  answer: ImggenAnswer,
+  answer: ImggenResponse,
   id: string,
   { credentials, callersKey }: CallContext,
   seed?: string,

@@ -1,27 +1,27 @@
 import { type ErrorKind, GatewayError, scrubMessage } from '../../core/errors.js'
 import { JsonBody } from '../../core/json-body.js'
 import type { UpstreamResponse } from '../../upstream/upstream-client.js'
-import { type AccountFault, accountRefusal } from '../../upstream/upstream-error.js'
+import { type AccountError, accountError } from '../../upstream/upstream-error.js'
 import { IMAGE_STATUSES, type UpstreamImageTask } from '../contract.js'
 
 /**
  * Whose fault an answer is: `caller` = the task or the question, `upstream` = it broke down, the others = the account
  * behind the secret.
  */
-type FaultRow =
+type ErrorRow =
   | { readonly fault: 'caller'; readonly kind: ErrorKind; readonly word?: string }
   | { readonly fault: 'upstream' }
-  | { readonly fault: AccountFault }
+  | { readonly fault: AccountError }
 
-const INVALID: FaultRow = { fault: 'caller', kind: 'invalid_request' }
-const BUSY: FaultRow = { fault: 'busy' }
-const FAILED: FaultRow = { fault: 'upstream' }
+const INVALID: ErrorRow = { fault: 'caller', kind: 'invalid_request' }
+const BUSY: ErrorRow = { fault: 'busy' }
+const FAILED: ErrorRow = { fault: 'upstream' }
 
 /** Also said where the upstream has no drawing account left. */
 const NOT_FOUND_CODE = 3
 
 /** Codes of submit results but 1, which is success. */
-const IMGGEN_CODES: Readonly<Record<number, FaultRow>> = {
+const IMGGEN_CODES: Readonly<Record<number, ErrorRow>> = {
   [NOT_FOUND_CODE]: FAILED,
   4: INVALID,
   9: FAILED,
@@ -34,14 +34,14 @@ const IMGGEN_CODES: Readonly<Record<number, FaultRow>> = {
 }
 
 /** Statuses that say more than any code beside them: a relay writes code 4 beside each of its own. */
-const ACCOUNT_STATUSES: Readonly<Record<number, FaultRow>> = {
+const ACCOUNT_STATUSES: Readonly<Record<number, ErrorRow>> = {
   401: { fault: 'key' },
   402: { fault: 'quota' },
   403: { fault: 'access' },
 }
 
 /** Refusals without a code that is known here. */
-const OTHER_STATUSES: Readonly<Record<number, FaultRow>> = { 400: INVALID, 422: INVALID, 429: BUSY }
+const OTHER_STATUSES: Readonly<Record<number, ErrorRow>> = { 400: INVALID, 422: INVALID, 429: BUSY }
 
 /** How the members of the family say that they know no such task, where they use words; the first spelling is theirs. */
 export const UNKNOWN_TASK =
@@ -57,7 +57,7 @@ const SUCCESS_CODE = 1
 const BEGINNING_BYTES = 64
 
 /** An answer as far as it could be read. */
-export interface ImggenAnswer {
+export interface ImggenResponse {
   readonly httpStatus: number
   /** No body at all, or `null`. */
   readonly isEmpty: boolean
@@ -74,10 +74,10 @@ export interface ImggenAnswer {
 }
 
 /** Reads what there is; never throws. The family's content types mean nothing, but for those of pages. */
-export function readImggenAnswer(
+export function readImggenResponse(
   { status, headers }: Pick<UpstreamResponse, 'status' | 'headers'>,
   bytes: Buffer,
-): ImggenAnswer {
+): ImggenResponse {
   const beginning = bytes.subarray(0, BEGINNING_BYTES).toString('latin1').trim()
   const body = objectIn(bytes)
   const code = body?.fields['code']
@@ -92,10 +92,10 @@ export function readImggenAnswer(
   }
 }
 
-const isSuccessful = ({ httpStatus }: ImggenAnswer): boolean => httpStatus >= 200 && httpStatus < 300
+const isSuccessful = ({ httpStatus }: ImggenResponse): boolean => httpStatus >= 200 && httpStatus < 300
 
 /** The task object in a successful answer; undefined when it holds none. */
-export function taskIn(answer: ImggenAnswer): JsonBody | undefined {
+export function taskIn(answer: ImggenResponse): JsonBody | undefined {
   const { body, code } = answer
   if (!isSuccessful(answer) || body === undefined) return undefined
   const { id, status } = body.fields
@@ -108,7 +108,7 @@ export function taskIn(answer: ImggenAnswer): JsonBody | undefined {
 const STATUSES: ReadonlySet<unknown> = new Set(IMAGE_STATUSES)
 
 /** The seed in a successful submit result; undefined when it is none. */
-export function seedIn(answer: ImggenAnswer): string | undefined {
+export function seedIn(answer: ImggenResponse): string | undefined {
   const { body, code } = answer
   if (!isSuccessful(answer) || body === undefined || code !== SUCCESS_CODE) return undefined
   const { result } = body.fields
@@ -149,7 +149,7 @@ export interface ImggenCredentials {
 }
 
 /** Each member of the family has a way of its own to say that it knows no such task; a page of some proxy is none. */
-export function saysUnknownTask(answer: ImggenAnswer): boolean {
+export function saysUnknownTask(answer: ImggenResponse): boolean {
   const { httpStatus, isPage, words, code } = answer
   if (isPage || NO_ACCOUNT.test(words)) return false
   if (httpStatus === 404) return true
@@ -159,7 +159,7 @@ export function saysUnknownTask(answer: ImggenAnswer): boolean {
 }
 
 /** The failure that an answer without a task is. The upstream's words are shown only where the fault is the caller's. */
-export function imggenFailure(answer: ImggenAnswer, { secret, callersKey }: ImggenCredentials): GatewayError {
+export function imggenFailure(answer: ImggenResponse, { secret, callersKey }: ImggenCredentials): GatewayError {
   const verdict = `status ${answer.httpStatus}${answer.code === undefined ? '' : `, code ${answer.code}`}`
   const words = scrubMessage(answer.words.replaceAll(secret, '[key]'))
   const cause = words === '' ? verdict : `${verdict}: ${words}`
@@ -172,23 +172,23 @@ export function imggenFailure(answer: ImggenAnswer, { secret, callersKey }: Imgg
     }
     case 'upstream':
       return isSuccessful(answer) && answer.code === undefined
-        ? unreadableAnswer(cause)
+        ? unreadableResponse(cause)
         : brokenDown('The upstream failed.', cause)
     case 'key':
     case 'access':
     case 'quota':
     case 'busy':
-      return accountRefusal(row.fault, callersKey, { cause, retryAfterSeconds: answer.retryAfterSeconds ?? 1 })
+      return accountError(row.fault, callersKey, { cause, retryAfterSeconds: answer.retryAfterSeconds ?? 1 })
   }
 }
 
-export const unreadableAnswer = (cause: string): GatewayError =>
+export const unreadableResponse = (cause: string): GatewayError =>
   brokenDown('The upstream answered with something that cannot be read.', cause)
 
 const brokenDown = (message: string, cause: string): GatewayError =>
-  new GatewayError('upstream_failed', message, { cause, attempt: { phase: 'answered', channelFault: true } })
+  new GatewayError('upstream_failed', message, { cause, attempt: { phase: 'answered', channelError: true } })
 
-function rowOf({ httpStatus, isPage, code }: ImggenAnswer): FaultRow {
+function rowOf({ httpStatus, isPage, code }: ImggenResponse): ErrorRow {
   if (isPage) return httpStatus === 429 ? (OTHER_STATUSES[429] ?? FAILED) : FAILED
   const byCode = code === undefined ? undefined : IMGGEN_CODES[code]
   return (

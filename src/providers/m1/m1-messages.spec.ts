@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
 import { ManualSource } from '../../../test/support/byte-streams.js'
 import type { GatewayError } from '../../core/errors.js'
-import { Call, type Usage } from '../../core/request-context.js'
+import { RequestContext, type Usage } from '../../core/request-context.js'
 import type { CallContext } from '../contract.js'
-import { m1Refusal } from './m1-messages.js'
+import { parseM1Error } from './m1-messages.js'
 import { MessagesEstimate, MessagesUsage, WholeMessage } from './m1-usage.js'
 
 const CONTEXT: CallContext = {
-  call: new Call('req_of_key-gateway', 'POST', '/v1/messages', 0),
+  call: new RequestContext('req_of_key-gateway', 'POST', '/v1/messages', 0),
   channelId: 'm1',
   target: {
     poolKey: 'm1',
@@ -24,7 +24,7 @@ const CONTEXT: CallContext = {
 
 async function refusal(status: number, body: object): Promise<GatewayError> {
   const source = new ManualSource()
-  const reading = m1Refusal({ status, headers: {}, body: source }, CONTEXT)
+  const reading = parseM1Error({ status, headers: {}, body: source }, CONTEXT)
   source.data(JSON.stringify(body))
   source.end()
   return await reading
@@ -74,7 +74,7 @@ describe('A refusal of the messages upstream', () => {
   })
 })
 
-const unitsOf = (request: object, count = 0): object => new MessagesEstimate(request, { count }).usageSoFar().units
+const unitsOf = (request: object, count = 0): object => new MessagesEstimate(request, { count }).estimate().units
 const inputOf = (request: object): unknown => (unitsOf(request) as { input_tokens: unknown }).input_tokens
 const saidIn = (content: unknown): number => new WholeMessage(Buffer.from(JSON.stringify({ content }))).count
 
@@ -98,7 +98,7 @@ describe('The estimate of a messages call', () => {
   })
 
   it('says nothing of an output that nobody has counted', () => {
-    const { units } = new MessagesEstimate({ messages: [{ content: '1234' }] }).usageSoFar()
+    const { units } = new MessagesEstimate({ messages: [{ content: '1234' }] }).estimate()
     expect(units).toEqual({ input_tokens: 4 + 1 })
   })
 
@@ -108,14 +108,14 @@ describe('The estimate of a messages call', () => {
         throw new Error('looked at')
       },
     }
-    expect(new MessagesEstimate(request, { count: 7 }).counted()).toEqual({ output_tokens: 7 })
-    expect(new MessagesEstimate(request).counted()).toBeUndefined()
+    expect(new MessagesEstimate(request, { count: 7 }).countedUnits()).toEqual({ output_tokens: 7 })
+    expect(new MessagesEstimate(request).countedUnits()).toBeUndefined()
   })
 
   it('gives way to whatever its upstream has said', () => {
     const said = { units: { input_tokens: 70, output_tokens: 7 }, estimated: true }
-    const reported = { usageSoFar: () => said }
-    expect(new MessagesEstimate({ messages: [] }, { count: 7 }, reported).usageSoFar()).toBe(said)
+    const reported = { estimate: () => said }
+    expect(new MessagesEstimate({ messages: [] }, { count: 7 }, reported).estimate()).toBe(said)
   })
 
   it.each([
@@ -150,7 +150,7 @@ function readWith(count: number, ...regions: string[]): Reading {
   const found: Usage[] = []
   const usage = new MessagesUsage({ count }, (one) => found.push(one))
   const passed = regions.map((region) => usage.filter(Buffer.from(region)).toString()).join('')
-  return { found, soFar: usage.usageSoFar(), passed }
+  return { found, soFar: usage.estimate(), passed }
 }
 
 const read = (...regions: string[]): Reading => readWith(0, ...regions)

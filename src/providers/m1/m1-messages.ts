@@ -1,11 +1,16 @@
 import { Injectable, Module } from '@nestjs/common'
-import type { UpstreamAnswer } from '../../core/byte-stream.js'
+import type { ProviderResponse } from '../../core/byte-stream.js'
 import { type GatewayError, scrubbedJson } from '../../core/errors.js'
 import { DeltaCounter } from '../../core/token-counter.js'
 import type { SseDialect } from '../../upstream/sse-relay.js'
 import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
-import { readRefusal, type RefusalBody } from '../../upstream/upstream-error.js'
-import { eventStreamAnswer, HeaderAllowList, jsonAnswer, meteredAnswer } from '../../upstream/upstream-response.js'
+import { parseUpstreamError, type UpstreamErrorBody } from '../../upstream/upstream-error.js'
+import {
+  eventStreamResponse,
+  HeaderAllowList,
+  jsonResponse,
+  estimatedResponse,
+} from '../../upstream/upstream-response.js'
 import { HttpModule } from '../../upstream/upstream.module.js'
 import type { CallContext, MessagesCall, MessagesProvider, ProviderCapabilities } from '../contract.js'
 import { MessagesEstimate, MessagesUsage, WholeMessage } from './m1-usage.js'
@@ -14,14 +19,18 @@ import { MessagesEstimate, MessagesUsage, WholeMessage } from './m1-usage.js'
 const EMPTY_BALANCE = /^Your credit balance is too low/
 
 /** Reads `{type: "error", error: {type, message}, request_id}`; the request id becomes ours. */
-export function m1Refusal(
+export function parseM1Error(
   response: UpstreamResponse,
   { call, callersKey, credentials }: CallContext,
 ): Promise<GatewayError> {
-  return readRefusal(response, { read: (body) => readBody(body, call.requestId), callersKey, secret: credentials })
+  return parseUpstreamError(response, {
+    read: (body) => readBody(body, call.requestId),
+    callersKey,
+    secret: credentials,
+  })
 }
 
-function readBody(body: Record<string, unknown>, requestId: string): RefusalBody | undefined {
+function readBody(body: Record<string, unknown>, requestId: string): UpstreamErrorBody | undefined {
   const { error } = body
   if (typeof error !== 'object' || error === null) return undefined
   const { message } = error as Record<string, unknown>
@@ -44,7 +53,7 @@ const MESSAGES_EVENTS: SseDialect = { completionMarks: ['event: message_stop'], 
 class M1MessagesProvider implements MessagesProvider {
   constructor(private readonly client: UpstreamClient) {}
 
-  async create(messages: MessagesCall, context: CallContext): Promise<UpstreamAnswer> {
+  async create(messages: MessagesCall, context: CallContext): Promise<ProviderResponse> {
     const { call } = context
     const response = await this.send('/v1/messages', messages, context)
     if (messages.body.fields.stream === true) {
@@ -52,21 +61,21 @@ class M1MessagesProvider implements MessagesProvider {
       const usage = new MessagesUsage(deltas, (found) => {
         call.log.usage = found
       })
-      call.log.meter = new MessagesEstimate(messages.body.fields, deltas, usage)
+      call.log.usageEstimator = new MessagesEstimate(messages.body.fields, deltas, usage)
       const errorMembers = { request_id: call.requestId }
       const dialect = { ...MESSAGES_EVENTS, errorMembers, secret: context.credentials, deltas }
-      return await eventStreamAnswer(response, RESPONSE_HEADERS, dialect, usage.filter)
+      return await eventStreamResponse(response, RESPONSE_HEADERS, dialect, usage.filter)
     }
-    const answer = await meteredAnswer(response, RESPONSE_HEADERS, (usage) => {
+    const answer = await estimatedResponse(response, RESPONSE_HEADERS, (usage) => {
       call.log.usage = usage
     })
-    if (call.log.usage === undefined) call.log.meter = meterOf(answer, messages.body.fields)
+    if (call.log.usage === undefined) call.log.usageEstimator = usageEstimatorOf(answer, messages.body.fields)
     return answer
   }
 
-  async countTokens(messages: MessagesCall, context: CallContext): Promise<UpstreamAnswer> {
+  async countTokens(messages: MessagesCall, context: CallContext): Promise<ProviderResponse> {
     const response = await this.send('/v1/messages/count_tokens', messages, context)
-    return (await jsonAnswer(response, RESPONSE_HEADERS)).answer
+    return (await jsonResponse(response, RESPONSE_HEADERS)).response
   }
 
   private async send(path: string, messages: MessagesCall, context: CallContext): Promise<UpstreamResponse> {
@@ -84,12 +93,12 @@ class M1MessagesProvider implements MessagesProvider {
       context.deadlineAtMs,
     )
     if (response.status === 200) return response
-    throw await m1Refusal(response, context)
+    throw await parseM1Error(response, context)
   }
 }
 
 /** Of an answer that has not said what it took, or not yet: what is too large to be held says it at its end. */
-const meterOf = ({ body }: UpstreamAnswer, request: object): MessagesEstimate =>
+const usageEstimatorOf = ({ body }: ProviderResponse, request: object): MessagesEstimate =>
   new MessagesEstimate(request, Buffer.isBuffer(body) ? new WholeMessage(body) : undefined)
 
 function requestHeaders(messages: MessagesCall, { credentials }: CallContext): string[] {

@@ -1,4 +1,4 @@
-import type { Units, Usage, UsageMeter } from '../../core/request-context.js'
+import type { Units, Usage, UsageEstimator } from '../../core/request-context.js'
 import { framesOf, jsonOf } from '../../core/sse.js'
 import { tokensOf } from '../../core/token-counter.js'
 import { reportedUsage } from '../../core/usage.js'
@@ -12,7 +12,7 @@ const EVENT = /^event: ?message_(start|delta)\r?$/m
  * its output is a beginning, so that until `message_delta` comes, whose figures are totals and replace the earlier
  * ones, the pieces of the answer are counted in its place, one token for each. Frames pass untouched.
  */
-export class MessagesUsage implements UsageMeter {
+export class MessagesUsage implements UsageEstimator {
   private units: Units | undefined
 
   constructor(
@@ -25,7 +25,7 @@ export class MessagesUsage implements UsageMeter {
     return region
   }
 
-  usageSoFar(): Usage | undefined {
+  estimate(): Usage | undefined {
     if (this.units === undefined) return undefined
     const { output_tokens: reported } = this.units
     const begun = typeof reported === 'number' ? reported : 0
@@ -55,27 +55,27 @@ type Fields = Readonly<Record<string, unknown>>
  * tools of the request, and whatever `said` has counted of the answer; nothing of an answer that nobody counts. Nothing
  * is looked at before somebody asks.
  */
-export class MessagesEstimate implements UsageMeter {
+export class MessagesEstimate implements UsageEstimator {
   constructor(
     private readonly request: object,
     /** Absent where the answer is too large to be held: 0 would say that there was none. */
-    private readonly said?: Pick<FrameCounter, 'count'>,
+    private readonly text?: Pick<FrameCounter, 'count'>,
     /** Asked first: it may know more. */
-    private readonly reported?: UsageMeter,
+    private readonly reported?: UsageEstimator,
   ) {}
 
-  usageSoFar(): Usage {
-    const known = this.reported?.usageSoFar()
+  estimate(): Usage {
+    const known = this.reported?.estimate()
     if (known !== undefined) return known
     const { messages, system, tools } = this.request as Fields
     const input = tokensIn(system) + (tools == null ? 0 : tokensOf(JSON.stringify(tools))) + tokensInAll(messages)
-    const output = this.said === undefined ? {} : { output_tokens: this.said.count }
+    const output = this.text === undefined ? {} : { output_tokens: this.text.count }
     return { units: { input_tokens: input, ...output }, estimated: true }
   }
 
   /** Of a stream its pieces, which are counted anyway. An answer that came whole is looked at for no figure beside its own. */
-  counted(): Units | undefined {
-    return this.said === undefined ? undefined : { output_tokens: this.said.count }
+  countedUnits(): Units | undefined {
+    return this.text === undefined ? undefined : { output_tokens: this.text.count }
   }
 }
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import type { Usage } from '../../core/request-context.js'
-import { AnswerEstimate, ChatMeter, ChatUsageFilter, estimatePromptTokens } from './p1-chat-usage.js'
+import { ResponseEstimate, ChatUsageEstimator, ChatUsageFilter, estimatePromptTokens } from './p1-chat-usage.js'
 
-const countOf = (value: unknown): number => new AnswerEstimate(Buffer.from(JSON.stringify(value))).count
+const countOf = (value: unknown): number => new ResponseEstimate(Buffer.from(JSON.stringify(value))).count
 const answer = (...messages: readonly object[]): object => ({ choices: messages.map((message) => ({ message })) })
 
 describe('The estimate of a whole answer', () => {
@@ -31,7 +31,7 @@ describe('The estimate of a whole answer', () => {
     ['is broken', '{"choices":['],
     ['nobody can write again', `{"choices":[{"message":{"tool_calls":${'['.repeat(400_000)}${']'.repeat(400_000)}}}]}`],
   ])('is nothing of what %s', (_what, text) => {
-    expect(new AnswerEstimate(Buffer.from(text)).count).toBe(0)
+    expect(new ResponseEstimate(Buffer.from(text)).count).toBe(0)
   })
 })
 
@@ -40,20 +40,20 @@ const REQUEST = { messages: [{ role: 'user', content: '12345678' }] }
 describe('What a chat completion has used', () => {
   it('is, of a stream that has said it, counted beside that by its pieces alone', () => {
     const pieces = { count: 0 }
-    const meter = new ChatMeter(REQUEST, pieces)
+    const meter = new ChatUsageEstimator(REQUEST, pieces)
     pieces.count = 7
-    expect(meter.counted()).toEqual({ completion_tokens: 7 })
+    expect(meter.countedUnits()).toEqual({ completion_tokens: 7 })
   })
 
   it('is looked for in its request when nobody has said it', () => {
     const units = { prompt_tokens: 2 + 4 + 3, completion_tokens: 7, total_tokens: 2 + 4 + 3 + 7 }
-    expect(new ChatMeter(REQUEST, { count: 7 }).usageSoFar()).toEqual({ units, estimated: true })
+    expect(new ChatUsageEstimator(REQUEST, { count: 7 }).estimate()).toEqual({ units, estimated: true })
   })
 
   it('is not counted of an answer that is too large to be held', () => {
-    const meter = new ChatMeter(REQUEST)
-    expect(meter.counted()).toBeUndefined()
-    expect(meter.usageSoFar()).toEqual({ units: { prompt_tokens: 2 + 4 + 3 }, estimated: true })
+    const meter = new ChatUsageEstimator(REQUEST)
+    expect(meter.countedUnits()).toBeUndefined()
+    expect(meter.estimate()).toEqual({ units: { prompt_tokens: 2 + 4 + 3 }, estimated: true })
   })
 })
 

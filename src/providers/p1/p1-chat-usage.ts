@@ -1,4 +1,4 @@
-import type { Units, Usage, UsageMeter } from '../../core/request-context.js'
+import type { Units, Usage, UsageEstimator } from '../../core/request-context.js'
 import { firstFrameEnd, jsonOf, lastFrameEnd } from '../../core/sse.js'
 import { tokensOf } from '../../core/token-counter.js'
 import { reportedUsage } from '../../core/usage.js'
@@ -10,7 +10,7 @@ import type { ChatFields } from '../contract.js'
 const TEXTS = ['content', 'refusal', 'reasoning_content', 'reasoning'] as const
 
 /** Counts a whole answer whose upstream does not say what it took; nothing is looked at before that is asked for. */
-export class AnswerEstimate {
+export class ResponseEstimate {
   constructor(private readonly body: Buffer) {}
 
   /** Tokens, roughly, of all choices: of their texts, tool calls and transcripts. 0 for what is no chat completion. */
@@ -41,7 +41,7 @@ function tokensIn(message: Record<string, unknown>): number {
 
 /** As vendors' own rules of thumb have it. */
 const TOKENS_PER_MESSAGE = 4
-const TOKENS_OF_ANSWER_HEAD = 3
+const TOKENS_OF_RESPONSE_HEAD = 3
 
 interface Prompt {
   readonly messages: readonly unknown[]
@@ -54,7 +54,7 @@ interface Prompt {
  * recording costs does not show in its bytes.
  */
 export function estimatePromptTokens({ messages, tools }: Prompt): number {
-  let tokens = TOKENS_OF_ANSWER_HEAD + (tools == null ? 0 : tokensOf(JSON.stringify(tools)))
+  let tokens = TOKENS_OF_RESPONSE_HEAD + (tools == null ? 0 : tokensOf(JSON.stringify(tools)))
   for (const message of messages) tokens += TOKENS_PER_MESSAGE + (isRecord(message) ? promptTokensIn(message) : 0)
   return tokens
 }
@@ -75,20 +75,20 @@ function textOf(content: unknown): string {
  * What a chat completion has used as long as its upstream has not said so, which it does last of all: a token for each
  * piece of the answer that has arrived, and what the request probably cost. The request is not looked at before that.
  */
-export class ChatMeter implements UsageMeter {
+export class ChatUsageEstimator implements UsageEstimator {
   constructor(
     private readonly request: Pick<ChatFields, 'messages' | 'tools'>,
     private readonly deltas?: Pick<FrameCounter, 'count'>,
   ) {}
 
-  usageSoFar(): Usage {
+  estimate(): Usage {
     const prompt = estimatePromptTokens(this.request)
     const units = this.deltas === undefined ? { prompt_tokens: prompt } : tokens(prompt, this.deltas.count)
     return { units, estimated: true }
   }
 
   /** Of a stream its pieces, which are counted anyway. An answer that came whole is looked at for no figure beside its own. */
-  counted(): Units | undefined {
+  countedUnits(): Units | undefined {
     return this.deltas === undefined ? undefined : { completion_tokens: this.deltas.count }
   }
 }
@@ -118,12 +118,12 @@ const NULL = Buffer.from('null')
  */
 export class ChatUsageFilter {
   constructor(
-    private readonly callerAsked: boolean,
+    private readonly callerRequestedUsage: boolean,
     private readonly found: (usage: Usage) => void,
   ) {}
 
   readonly filter = (region: Buffer): Buffer => {
-    if (this.callerAsked) {
+    if (this.callerRequestedUsage) {
       // Figures come with the last frames; the caller's bytes pass whether they are found or not.
       const end = region.subarray(-FIGURES_WINDOW_BYTES)
       return FIGURES.some((mark) => end.includes(mark)) ? this.readFigures(region, region.length - end.length) : region
@@ -169,7 +169,7 @@ export class ChatUsageFilter {
       if (usage === undefined) continue
       this.found(usage)
       const isExtra = Array.isArray(chunk?.['choices']) && chunk['choices'].length === 0
-      if (!isExtra || this.callerAsked) continue
+      if (!isExtra || this.callerRequestedUsage) continue
       kept.push(region.subarray(position, start))
       position = end
     }

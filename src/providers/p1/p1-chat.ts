@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common'
-import type { UpstreamAnswer } from '../../core/byte-stream.js'
+import type { ProviderResponse } from '../../core/byte-stream.js'
 import { JsonBody, type JsonEdits } from '../../core/json-body.js'
 import type { Usage } from '../../core/request-context.js'
 import { DeltaCounter } from '../../core/token-counter.js'
-import { audioRefusal, CHAT_EVENTS } from '../../dialects/openai-wire.js'
+import { parseOpenAIError, CHAT_EVENTS } from '../../dialects/openai-wire.js'
 import type { SseDialect } from '../../upstream/sse-relay.js'
 import { UpstreamClient } from '../../upstream/upstream-client.js'
-import { eventStreamAnswer, meteredAnswer } from '../../upstream/upstream-response.js'
+import { eventStreamResponse, estimatedResponse } from '../../upstream/upstream-response.js'
 import type { CallContext, ChatFields, ChatProvider } from '../contract.js'
-import { AnswerEstimate, ChatMeter, ChatUsageFilter } from './p1-chat-usage.js'
+import { ResponseEstimate, ChatUsageEstimator, ChatUsageFilter } from './p1-chat-usage.js'
 import { P1_RESPONSE_HEADERS, p1Headers } from './p1.headers.js'
 
 /** `POST /v1/chat/completions` at P1: bytes in, bytes out. */
@@ -16,7 +16,7 @@ import { P1_RESPONSE_HEADERS, p1Headers } from './p1.headers.js'
 export class P1ChatProvider implements ChatProvider {
   constructor(private readonly client: UpstreamClient) {}
 
-  async complete(body: JsonBody<ChatFields>, context: CallContext): Promise<UpstreamAnswer> {
+  async complete(body: JsonBody<ChatFields>, context: CallContext): Promise<ProviderResponse> {
     const { call } = context
     const response = await this.client.send(
       {
@@ -29,26 +29,26 @@ export class P1ChatProvider implements ChatProvider {
       call,
       context.deadlineAtMs,
     )
-    if (response.status !== 200) throw await audioRefusal(response, context)
+    if (response.status !== 200) throw await parseOpenAIError(response, context)
     const found = (usage: Usage): void => {
       call.log.usage = usage
     }
     if (body.fields.stream === true) {
       const usage = new ChatUsageFilter(asksForUsage(body.fields), found)
       const deltas = new DeltaCounter()
-      call.log.meter = new ChatMeter(body.fields, deltas)
+      call.log.usageEstimator = new ChatUsageEstimator(body.fields, deltas)
       const events = { ...eventsFor(body.fields), secret: context.credentials, deltas }
-      return await eventStreamAnswer(response, P1_RESPONSE_HEADERS, events, usage.filter)
+      return await eventStreamResponse(response, P1_RESPONSE_HEADERS, events, usage.filter)
     }
-    const answer = await meteredAnswer(response, P1_RESPONSE_HEADERS, found)
-    if (call.log.usage === undefined) call.log.meter = meterOf(answer, body.fields)
+    const answer = await estimatedResponse(response, P1_RESPONSE_HEADERS, found)
+    if (call.log.usage === undefined) call.log.usageEstimator = usageEstimatorOf(answer, body.fields)
     return answer
   }
 }
 
 /** Of an answer that has not said what it took, or not yet: spoken ones soon pass the size that is held as a whole. */
-const meterOf = ({ body }: UpstreamAnswer, fields: ChatFields): ChatMeter =>
-  new ChatMeter(fields, Buffer.isBuffer(body) ? new AnswerEstimate(body) : undefined)
+const usageEstimatorOf = ({ body }: ProviderResponse, fields: ChatFields): ChatUsageEstimator =>
+  new ChatUsageEstimator(fields, Buffer.isBuffer(body) ? new ResponseEstimate(body) : undefined)
 
 /** The finish reason of one choice says nothing about the others. */
 const eventsFor = ({ n }: ChatFields): SseDialect =>

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common'
 import { GatewayError } from '../../core/errors.js'
-import { audioRefusal } from '../../dialects/openai-wire.js'
+import { parseOpenAIError } from '../../dialects/openai-wire.js'
 import type { RealtimeDialect } from '../../dialects/realtime/dialect.js'
 import { UpstreamSockets } from '../../upstream/websocket-client.js'
 import type { CallContext, RealtimeOpening, RealtimeProvider, RealtimeUpstream } from '../contract.js'
@@ -37,7 +37,7 @@ export class P1RealtimeProvider implements RealtimeProvider {
     const { headers, socket, refusal } = await this.sockets.dial(request, target, call, deadlineAtMs)
     const requestId = headers['x-request-id']
     if (typeof requestId === 'string') call.log.upstreamRequestId = requestId
-    if (refusal !== undefined) throw await audioRefusal(refusal, context)
+    if (refusal !== undefined) throw await parseOpenAIError(refusal, context)
     return { socket, dialect }
   }
 }

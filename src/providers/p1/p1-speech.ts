@@ -1,18 +1,23 @@
 import { Injectable } from '@nestjs/common'
-import type { UpstreamAnswer } from '../../core/byte-stream.js'
+import type { ProviderResponse } from '../../core/byte-stream.js'
 import type { JsonEdits } from '../../core/json-body.js'
 import { codePoints } from '../../core/validation-rules.js'
-import { AUDIO_STATUS_MAP, audioRefusal, DoneUsage, SPEECH_EVENTS } from '../../dialects/openai-wire.js'
+import { AUDIO_STATUS_MAP, parseOpenAIError, DoneUsage, SPEECH_EVENTS } from '../../dialects/openai-wire.js'
 import { assertInputLength, AUDIO_FORMATS, requestedFormat } from '../../dialects/speech-formats.js'
 import {
   AudioCounter,
   estimateSpeechUsage,
-  SpeechEventMeter,
-  SpeechMeter,
-  spokenAnswer,
+  SpeechEventUsageEstimator,
+  SpeechUsageEstimator,
+  speechResponse,
 } from '../../dialects/speech-response.js'
 import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
-import { contentTypeOf, eventStreamAnswer, fileAnswer, malformedAnswer } from '../../upstream/upstream-response.js'
+import {
+  contentTypeOf,
+  eventStreamResponse,
+  fileResponse,
+  malformedResponse,
+} from '../../upstream/upstream-response.js'
 import type { CallContext, SpeechCall, SpeechProvider } from '../contract.js'
 import { P1_RESPONSE_HEADERS, p1Headers } from './p1.headers.js'
 
@@ -24,7 +29,7 @@ const MAXIMUM_INPUT_CHARACTERS = 4096
 export class P1SpeechProvider implements SpeechProvider {
   constructor(private readonly client: UpstreamClient) {}
 
-  async speak(speech: SpeechCall, context: CallContext): Promise<UpstreamAnswer> {
+  async speak(speech: SpeechCall, context: CallContext): Promise<ProviderResponse> {
     assertInputLength(speech.body.fields.input, MAXIMUM_INPUT_CHARACTERS)
     const response = await this.client.send(
       {
@@ -37,18 +42,18 @@ export class P1SpeechProvider implements SpeechProvider {
       context.call,
       context.deadlineAtMs,
     )
-    if (response.status !== 200) throw await audioRefusal(response, context, AUDIO_STATUS_MAP)
+    if (response.status !== 200) throw await parseOpenAIError(response, context, AUDIO_STATUS_MAP)
     return speech.body.fields.stream_format === 'sse'
-      ? await this.eventAnswer(response, speech, context)
-      : await audioAnswer(response, speech, context)
+      ? await this.eventResponse(response, speech, context)
+      : await audioResponse(response, speech, context)
   }
 
   /** P1 ignores `sse` for some models and sends raw audio; then the events are built here, so that one form remains. */
-  private async eventAnswer(
+  private async eventResponse(
     response: UpstreamResponse,
     speech: SpeechCall,
     context: CallContext,
-  ): Promise<UpstreamAnswer> {
+  ): Promise<ProviderResponse> {
     const { call } = context
     const { input, response_format: format } = speech.body.fields
     const sentAs = requestedFormat(format)
@@ -57,9 +62,9 @@ export class P1SpeechProvider implements SpeechProvider {
         call.log.usage = found
       })
       const deltas = new AudioCounter()
-      call.log.meter = new SpeechEventMeter(input, sentAs, deltas)
+      call.log.usageEstimator = new SpeechEventUsageEstimator(input, sentAs, deltas)
       const events = { ...SPEECH_EVENTS, secret: context.credentials, deltas }
-      return await eventStreamAnswer(response, P1_RESPONSE_HEADERS, events, usage.filter)
+      return await eventStreamResponse(response, P1_RESPONSE_HEADERS, events, usage.filter)
     }
     assertAudio(response)
     const spoken = {
@@ -71,7 +76,7 @@ export class P1SpeechProvider implements SpeechProvider {
       headers: P1_RESPONSE_HEADERS.pick(response.headers),
       call,
     }
-    return await spokenAnswer(spoken, 'sse')
+    return await speechResponse(spoken, 'sse')
   }
 }
 
@@ -85,11 +90,11 @@ function editsFor({ body, modelClass }: SpeechCall, { upstreamModel }: CallConte
   }
 }
 
-async function audioAnswer(
+async function audioResponse(
   response: UpstreamResponse,
   speech: SpeechCall,
   { call }: CallContext,
-): Promise<UpstreamAnswer> {
+): Promise<ProviderResponse> {
   assertAudio(response)
   const { input, response_format: format } = speech.body.fields
   const type = contentTypeOf(response)
@@ -97,14 +102,14 @@ async function audioAnswer(
     ...P1_RESPONSE_HEADERS.pick(response.headers),
     'content-type': type.startsWith('audio/') ? type : AUDIO_FORMATS[requestedFormat(format)],
   }
-  const answer = await fileAnswer(response.status, headers, response.body)
+  const answer = await fileResponse(response.status, headers, response.body)
   // Nothing was spoken where this was not reached; what has begun is charged for as a whole.
-  call.log.meter = new SpeechMeter(call.log, () => codePoints(input), requestedFormat(format))
+  call.log.usageEstimator = new SpeechUsageEstimator(call.log, () => codePoints(input), requestedFormat(format))
   return answer
 }
 
 function assertAudio(response: UpstreamResponse): void {
   if (/^(?:audio\/|application\/octet-stream)/.test(contentTypeOf(response))) return
   response.body.cancel()
-  throw malformedAnswer('The upstream answered with something that is not audio.')
+  throw malformedResponse('The upstream answered with something that is not audio.')
 }

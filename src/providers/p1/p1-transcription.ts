@@ -1,16 +1,16 @@
 import { Injectable } from '@nestjs/common'
-import type { UpstreamAnswer } from '../../core/byte-stream.js'
+import type { ProviderResponse } from '../../core/byte-stream.js'
 import { DeltaCounter } from '../../core/token-counter.js'
-import { AUDIO_STATUS_MAP, audioRefusal, DoneUsage, TRANSCRIPTION_EVENTS } from '../../dialects/openai-wire.js'
+import { AUDIO_STATUS_MAP, parseOpenAIError, DoneUsage, TRANSCRIPTION_EVENTS } from '../../dialects/openai-wire.js'
 import {
   durationUsage,
   jsonTranscript,
   textTranscript,
   transcriptionForm,
-  TranscriptMeter,
+  TranscriptUsageEstimator,
 } from '../../dialects/transcription.js'
 import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
-import { contentTypeOf, eventStreamAnswer } from '../../upstream/upstream-response.js'
+import { contentTypeOf, eventStreamResponse } from '../../upstream/upstream-response.js'
 import type { CallContext, TranscriptionCall, TranscriptionProvider, TranslationProvider } from '../contract.js'
 import { P1_RESPONSE_HEADERS, p1Headers } from './p1.headers.js'
 
@@ -21,15 +21,15 @@ const TEXT_FORMATS: ReadonlySet<string> = new Set(['text', 'srt', 'vtt'])
 export class P1TranscriptionProvider implements TranscriptionProvider, TranslationProvider {
   constructor(private readonly client: UpstreamClient) {}
 
-  transcribe(transcription: TranscriptionCall, context: CallContext): Promise<UpstreamAnswer> {
+  transcribe(transcription: TranscriptionCall, context: CallContext): Promise<ProviderResponse> {
     return this.relay('/v1/audio/transcriptions', transcription, context)
   }
 
-  translate(translation: TranscriptionCall, context: CallContext): Promise<UpstreamAnswer> {
+  translate(translation: TranscriptionCall, context: CallContext): Promise<ProviderResponse> {
     return this.relay('/v1/audio/translations', translation, context)
   }
 
-  private async relay(path: string, call: TranscriptionCall, context: CallContext): Promise<UpstreamAnswer> {
+  private async relay(path: string, call: TranscriptionCall, context: CallContext): Promise<ProviderResponse> {
     const form = transcriptionForm(call, { model: context.upstreamModel })
     const headers = p1Headers(context, form.contentType, '*/*')
     headers.push('content-length', String(form.contentLength))
@@ -39,25 +39,25 @@ export class P1TranscriptionProvider implements TranscriptionProvider, Translati
       context.call,
       context.deadlineAtMs,
     )
-    if (response.status !== 200) throw await audioRefusal(response, context, AUDIO_STATUS_MAP)
-    return await answerOf(response, call, context)
+    if (response.status !== 200) throw await parseOpenAIError(response, context, AUDIO_STATUS_MAP)
+    return await responseOf(response, call, context)
   }
 }
 
-function answerOf(
+function responseOf(
   response: UpstreamResponse,
   asked: TranscriptionCall,
   { call, credentials }: CallContext,
-): Promise<UpstreamAnswer> {
+): Promise<ProviderResponse> {
   // Class S ignores `stream` and answers as if it had not been asked.
   if (asked.stream && contentTypeOf(response).startsWith('text/event-stream')) {
     const usage = new DoneUsage('transcript.text.done', (found) => {
       call.log.usage = found
     })
     const deltas = new DeltaCounter()
-    call.log.meter = new TranscriptMeter(asked.durationSeconds, deltas)
+    call.log.usageEstimator = new TranscriptUsageEstimator(asked.durationSeconds, deltas)
     const events = { ...TRANSCRIPTION_EVENTS, secret: credentials, deltas }
-    return eventStreamAnswer(response, P1_RESPONSE_HEADERS, events, usage.filter)
+    return eventStreamResponse(response, P1_RESPONSE_HEADERS, events, usage.filter)
   }
   const seconds = durationUsage(asked.durationSeconds)
   if (seconds !== undefined) call.log.usage = seconds

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../core/errors.js'
-import { malformedAnswer } from '../../upstream/upstream-response.js'
+import { malformedResponse } from '../../upstream/upstream-response.js'
 
 /** Pages of Ogg (RFC 3533 section 6), kept as their bytes. */
 
@@ -287,4 +287,4 @@ function rewritten(page: Buffer, header: PageHeader, target: PageHeader): Buffer
 const sum = (position: bigint, more: bigint): bigint => BigInt.asUintN(64, position + more)
 const following = (sequence: number): number => (sequence + 1) >>> 0
 
-const malformed = (): GatewayError => malformedAnswer('The upstream sent audio that is not a whole Ogg Opus stream.')
+const malformed = (): GatewayError => malformedResponse('The upstream sent audio that is not a whole Ogg Opus stream.')

@@ -1,7 +1,7 @@
 import { type ErrorKind, GatewayError, presentableMessage, scrubMessage } from '../../core/errors.js'
 import type { SentCredentials } from '../../dialects/openai-wire.js'
 import type { UpstreamResponse } from '../../upstream/upstream-client.js'
-import { type AccountFault, accountRefusal, readRefusal } from '../../upstream/upstream-error.js'
+import { type AccountError, accountError, parseUpstreamError } from '../../upstream/upstream-error.js'
 
 interface FailureRow {
   readonly kind: ErrorKind
@@ -10,7 +10,7 @@ interface FailureRow {
   /** Shown where the upstream's own words are not, or say nothing. */
   readonly message: string
 }
-type CodeRow = FailureRow | { readonly account: AccountFault }
+type CodeRow = FailureRow | { readonly account: AccountError }
 
 const FAILED: FailureRow = { kind: 'upstream_failed', message: 'The upstream failed to speak.' }
 const TIMED_OUT: FailureRow = { kind: 'upstream_timeout', message: 'The upstream took too long to speak.' }
@@ -46,7 +46,7 @@ const P2_CODES: Readonly<Record<number, CodeRow>> = {
 }
 
 /** Words about the account behind the key; they come with several codes and then decide. The hint is the operator's. */
-const ACCOUNT_WORDS: readonly (readonly [RegExp, AccountFault, hint: string])[] = [
+const ACCOUNT_WORDS: readonly (readonly [RegExp, AccountError, hint: string])[] = [
   [/requested grant not found/i, 'key', 'app id and access token do not belong to an app with this service'],
   [/get resource id|access denied/i, 'access', 'the app has not bought this voice or service'],
   [/quota exceeded for types: *concurrency/i, 'busy', 'more syntheses at a time than the app has bought'],
@@ -59,7 +59,7 @@ const OPERATOR_HINTS: readonly (readonly [RegExp, hint: string])[] = [
 ]
 
 /** What an error frame means and whose fault it is. Never throws; `text` may hold anything. */
-export function p2Refusal(code: number, text: string, sent: SentCredentials): GatewayError {
+export function parseP2Error(code: number, text: string, sent: SentCredentials): GatewayError {
   const words = withoutKey(text, sent.credentials)
   const row = P2_CODES[code] ?? FAILED
   // A code that names a field is about the request, and its words may repeat what the caller wrote there.
@@ -67,9 +67,9 @@ export function p2Refusal(code: number, text: string, sent: SentCredentials): Ga
   const [, fault, accountHint] = (isOfField ? undefined : ACCOUNT_WORDS.find(([pattern]) => pattern.test(words))) ?? []
   const hint = accountHint ?? OPERATOR_HINTS.find(([pattern]) => pattern.test(`${code}: ${words}`))?.[1]
   const cause = causeOf(code, words, hint)
-  if (fault !== undefined) return accountRefusal(fault, sent.callersKey, { cause })
-  if ('account' in row) return accountRefusal(row.account, sent.callersKey, { cause })
-  if (row.kind === 'invalid_request') return callersFault(row, words, cause)
+  if (fault !== undefined) return accountError(fault, sent.callersKey, { cause })
+  if ('account' in row) return accountError(row.account, sent.callersKey, { cause })
+  if (row.kind === 'invalid_request') return callerError(row, words, cause)
   const attempt = { phase: 'answered', channelFault: true } as const
   // The upstream itself has given up, so that nothing runs on that a second request would pay for again.
   return new GatewayError(row.kind, row.message, { cause, attempt, retryable: true })
@@ -79,12 +79,12 @@ export function p2Refusal(code: number, text: string, sent: SentCredentials): Ga
  * What an HTTP answer in place of the upgrade means. A handshake holds nothing of the caller's but its key, so that
  * every refusal which is not about the key is the channel's fault: 404 is a wrong address, not an unknown model.
  */
-export async function handshakeRefusal(response: UpstreamResponse, sent: SentCredentials): Promise<GatewayError> {
+export async function handshakeError(response: UpstreamResponse, sent: SentCredentials): Promise<GatewayError> {
   let words = ''
   const read = (_body: Record<string, unknown>, text: string): undefined => {
     words = withoutKey(text, sent.credentials)
   }
-  const error = await readRefusal(response, { read, callersKey: sent.callersKey, secret: sent.credentials })
+  const error = await parseUpstreamError(response, { read, callersKey: sent.callersKey, secret: sent.credentials })
   const cause = causeOf(response.status, words)
   if (KEY_KINDS.has(error.kind)) return new GatewayError(error.kind, error.message, { ...error.details, cause })
   const attempt = { phase: 'answered', channelFault: true } as const
@@ -98,7 +98,7 @@ const KEY_KINDS: ReadonlySet<ErrorKind> = new Set([
   'upstream_failed',
 ])
 
-const callersFault = ({ kind, message, code, param }: FailureRow, words: string, cause: Error): GatewayError =>
+const callerError = ({ kind, message, code, param }: FailureRow, words: string, cause: Error): GatewayError =>
   new GatewayError(kind, words.trim() === '' ? message : words, {
     cause,
     attempt: { phase: 'answered' },

@@ -4,7 +4,7 @@ import { ERROR_KINDS, type ErrorKind, GatewayError } from '../../core/errors.js'
 import type { SentCredentials } from '../../dialects/openai-wire.js'
 import type { UpstreamResponse } from '../../upstream/upstream-client.js'
 import { BytesSource } from '../../upstream/websocket-client.js'
-import { handshakeRefusal, p2Refusal } from './p2-error.js'
+import { handshakeError, parseP2Error } from './p2-error.js'
 import { p2Request, type P2RequestParts, parseP2Key, readP2Metadata } from './p2-request.js'
 
 const printable = fc.string({
@@ -295,7 +295,7 @@ describe('An error frame', () => {
     [4711, 'upstream_failed'],
   ])('%d is the upstream\u2019s failure, worth another channel and another time', (code, kind) => {
     for (const sent of [OURS, CALLERS]) {
-      const error = p2Refusal(code, 'words of the upstream', sent)
+      const error = parseP2Error(code, 'words of the upstream', sent)
       expect(error).toMatchObject({ kind, details: { attempt: CHANNELS, retryable: true } })
       expect(error.message).not.toContain('words')
       expect(causeOf(error)).toContain(`P2 answered ${code}: words of the upstream`)
@@ -308,20 +308,20 @@ describe('An error frame', () => {
     [3011, 'input', 'invalid_value'],
     [3050, 'voice', 'voice_not_found'],
   ])('%d is the caller\u2019s fault, in the upstream\u2019s words', (code, param, errorCode) => {
-    const error = p2Refusal(code, 'words of the upstream', OURS)
+    const error = parseP2Error(code, 'words of the upstream', OURS)
     expect(error).toMatchObject({ kind: 'invalid_request', message: 'words of the upstream' })
     expect(error.details).toMatchObject({ attempt: { phase: 'answered' } })
     expect([error.details.param, error.details.code]).toEqual([param, errorCode])
-    expect(p2Refusal(code, ' ', OURS).message).toMatch(/upstream/)
+    expect(parseP2Error(code, ' ', OURS).message).toMatch(/upstream/)
   })
 
   it('3003 is a limit: the channel\u2019s with its own key, the caller\u2019s with theirs', () => {
     const busy = { kind: 'rate_limited', details: { retryAfterSeconds: 1, attempt: CHANNELS } }
-    expect(p2Refusal(3003, 'too many', OURS)).toMatchObject(busy)
-    expect(p2Refusal(3001, CONCURRENCY, OURS)).toMatchObject(busy)
-    expect(p2Refusal(3003, 'too many', CALLERS).details.attempt).toEqual({ phase: 'answered' })
-    expect(p2Refusal(3001, CONCURRENCY, CALLERS).details.attempt).toEqual({ phase: 'answered' })
-    expect(causeOf(p2Refusal(3003, CONCURRENCY, OURS))).toContain('more syntheses at a time')
+    expect(parseP2Error(3003, 'too many', OURS)).toMatchObject(busy)
+    expect(parseP2Error(3001, CONCURRENCY, OURS)).toMatchObject(busy)
+    expect(parseP2Error(3003, 'too many', CALLERS).details.attempt).toEqual({ phase: 'answered' })
+    expect(parseP2Error(3001, CONCURRENCY, CALLERS).details.attempt).toEqual({ phase: 'answered' })
+    expect(causeOf(parseP2Error(3003, CONCURRENCY, OURS))).toContain('more syntheses at a time')
   })
 })
 
@@ -330,7 +330,7 @@ describe('Words about the account', () => {
     '%j are the channel\u2019s fault, whatever the code, and no caller reads them',
     (words) => {
       for (const code of [3001, 3003, 3031, 4711]) {
-        const error = p2Refusal(code, words, OURS)
+        const error = parseP2Error(code, words, OURS)
         expect(error).toMatchObject({ kind: 'upstream_failed', details: { attempt: CHANNELS, retryable: false } })
         expect(error.message).toBe('The upstream does not serve this gateway at the moment.')
         expect(causeOf(error)).toContain(words)
@@ -343,7 +343,7 @@ describe('Words about the account', () => {
     [ACCESS, 'forbidden_model', 'model_not_allowed'],
     [LIFETIME, 'rate_limited', 'insufficient_quota'],
   ])('%j are the caller\u2019s business when the key is theirs', (words, kind, code) => {
-    const error = p2Refusal(3001, words, CALLERS)
+    const error = parseP2Error(3001, words, CALLERS)
     expect(error.kind).toBe(kind)
     expect(error.details.code ?? ERROR_KINDS[error.kind].audio.code).toBe(code)
     expect(error.details.attempt).toEqual({ phase: 'answered' })
@@ -351,14 +351,16 @@ describe('Words about the account', () => {
 
   it('that only repeat what the caller wrote as a voice or a text do not accuse the channel', () => {
     for (const code of [3010, 3011, 3050]) {
-      expect(p2Refusal(code, `unknown: ${GRANT}`, OURS).details.attempt?.channelFault).toBeUndefined()
+      expect(parseP2Error(code, `unknown: ${GRANT}`, OURS).details.attempt?.channelError).toBeUndefined()
     }
   })
 
   it('come with a hint for whoever runs the channel', () => {
-    expect(causeOf(p2Refusal(3001, GRANT, OURS))).toContain('app id and access token')
-    expect(causeOf(p2Refusal(3031, 'Fail to feed text, reason Init Engine Instance failed', OURS))).toContain('cluster')
-    expect(causeOf(p2Refusal(55000000, 'resource mismatch', OURS))).toContain('generations')
+    expect(causeOf(parseP2Error(3001, GRANT, OURS))).toContain('app id and access token')
+    expect(causeOf(parseP2Error(3031, 'Fail to feed text, reason Init Engine Instance failed', OURS))).toContain(
+      'cluster',
+    )
+    expect(causeOf(parseP2Error(55000000, 'resource mismatch', OURS))).toContain('generations')
   })
 })
 
@@ -367,7 +369,7 @@ describe('The words of an upstream', () => {
     const words = `1234567890|canary-token 1234567890 canary-token at tts.internal and 10.0.0.1`
     for (const code of [3001, 3031, 3050]) {
       for (const sent of [OURS, CALLERS]) {
-        const error = p2Refusal(code, words, sent)
+        const error = parseP2Error(code, words, sent)
         expect(`${error.message} ${causeOf(error)}`).not.toMatch(/canary|1234567890|internal|10\.0/)
       }
     }
@@ -376,9 +378,9 @@ describe('The words of an upstream', () => {
   it('carry no rest of a token that holds the app id', async () => {
     const nested: SentCredentials = { credentials: 'app7|token-of-app7-canary', callersKey: false }
     const words = 'token-of-app7-canary of app7 is unknown'
-    const told = [p2Refusal(3001, words, nested), p2Refusal(3031, words, nested)]
+    const told = [parseP2Error(3001, words, nested), parseP2Error(3031, words, nested)]
     const body = new BytesSource(Buffer.from(JSON.stringify({ message: words })))
-    told.push(await handshakeRefusal({ status: 401, headers: {}, body }, nested))
+    told.push(await handshakeError({ status: 401, headers: {}, body }, nested))
     for (const error of told) {
       expect(causeOf(error)).toContain('[key] of [key] is unknown')
       expect(`${error.message} ${causeOf(error)}`).not.toMatch(/canary|token-of|app7/)
@@ -388,7 +390,7 @@ describe('The words of an upstream', () => {
   it('may be anything', () => {
     fc.assert(
       fc.property(fc.nat(0xffffffff), fc.string({ unit: 'binary' }), fc.boolean(), (code, text, callersKey) => {
-        const error = p2Refusal(code, text, { ...OURS, callersKey })
+        const error = parseP2Error(code, text, { ...OURS, callersKey })
         expect(error.details.attempt?.phase).toBe('answered')
       }),
     )
@@ -402,7 +404,7 @@ describe('A refused handshake', () => {
       headers: { 'retry-after': '7' },
       body: new BytesSource(Buffer.from(body)),
     }
-    return handshakeRefusal(response, sent)
+    return handshakeError(response, sent)
   }
 
   it.each([401, 402, 403])('with %d is the channel\u2019s fault with its own key', async (status) => {

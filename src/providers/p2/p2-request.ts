@@ -59,7 +59,7 @@ export interface P2Overlay {
   readonly request: Readonly<Record<string, unknown>>
 }
 
-export interface P2MetadataTerms {
+export interface P2MetadataOptions {
   /** The caller gets pcm or wav, which is always 24 kHz. */
   readonly pcm?: boolean
 }
@@ -112,7 +112,7 @@ const PCM_SHAPE: MetadataShape = { audio: audioShape(PCM_RATES_HZ), request: REQ
  */
 export function readP2Metadata(
   metadata: Record<string, unknown> | null | undefined,
-  { pcm = false }: P2MetadataTerms = {},
+  { pcm = false }: P2MetadataOptions = {},
 ): P2Overlay {
   const { audio, request } = readMetadata(metadata, pcm ? PCM_SHAPE : SHAPE)
   return { audio: objectOf(audio), request: withExtraText(objectOf(request)) }

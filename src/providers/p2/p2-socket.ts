@@ -3,14 +3,14 @@ import type { RawData, WebSocket } from 'ws'
 import type { UpstreamTimeouts } from '../../config/channel-schema.js'
 import type { ByteSink, ByteSource } from '../../core/byte-stream.js'
 import { GatewayError } from '../../core/errors.js'
-import { type Call, callerLeft } from '../../core/request-context.js'
+import { type RequestContext, clientDisconnected } from '../../core/request-context.js'
 import { classifyFailure } from '../../upstream/upstream-client.js'
-import { malformedAnswer } from '../../upstream/upstream-response.js'
-import { outOfTime } from '../../upstream/websocket-client.js'
+import { malformedResponse } from '../../upstream/upstream-response.js'
+import { timedOut } from '../../upstream/websocket-client.js'
 import { decodeFrame, type P2Frame } from './p2-frames.js'
 
-export interface P2SessionTerms {
-  readonly call: Call
+export interface P2SessionOptions {
+  readonly call: RequestContext
   readonly timeouts: UpstreamTimeouts
   /** On the performance clock. */
   readonly deadlineAtMs: number
@@ -39,12 +39,12 @@ export class P2Session implements ByteSource {
   private startedAtMs = 0
   private waitTimer: NodeJS.Timeout | undefined
   private totalTimer: NodeJS.Timeout | undefined
-  private forgetDeparture: () => void = () => undefined
+  private removeAbortListener: () => void = () => undefined
 
   constructor(
     private readonly socket: WebSocket,
     private readonly request: Buffer,
-    private readonly terms: P2SessionTerms,
+    private readonly options: P2SessionOptions,
   ) {}
 
   start(sink: ByteSink): void {
@@ -54,11 +54,11 @@ export class P2Session implements ByteSource {
     this.awaitFrame()
     this.totalTimer = setTimeout(
       () => {
-        this.abandon(outOfTime('sent'))
+        this.abandon(timedOut('sent'))
       },
-      Math.max(1, this.terms.deadlineAtMs - this.startedAtMs),
+      Math.max(1, this.options.deadlineAtMs - this.startedAtMs),
     )
-    this.forgetDeparture = this.terms.call.departure.onLeave(() => {
+    this.removeAbortListener = this.options.call.disconnect.onAbort(() => {
       this.cancel()
     })
     this.socket.send(this.request)
@@ -80,18 +80,19 @@ export class P2Session implements ByteSource {
   }
 
   cancel(): void {
-    this.abandon(callerLeft())
+    this.abandon(clientDisconnected())
   }
 
   private readonly onMessage = (message: RawData, isBinary: boolean): void => {
     const frame = isBinary && Buffer.isBuffer(message) ? decodeFrame(message) : undefined
-    if (frame === undefined) this.abandon(malformedAnswer('The upstream sent something that is not a frame of speech.'))
+    if (frame === undefined)
+      this.abandon(malformedResponse('The upstream sent something that is not a frame of speech.'))
     else this.take(frame)
   }
 
   private take(frame: P2Frame): void {
     if (frame.kind === 'error') {
-      this.abandon(this.terms.refusal(frame.code, frame.text))
+      this.abandon(this.options.refusal(frame.code, frame.text))
       return
     }
     if (frame.kind !== 'acknowledgement') this.hasBegun = true
@@ -100,26 +101,26 @@ export class P2Session implements ByteSource {
   }
 
   private takeAudio(audio: Buffer, isLast: boolean): void {
-    if (this.audioBytes === 0 && audio.length > 0) this.noteFirstByte()
+    if (this.audioBytes === 0 && audio.length > 0) this.markFirstByte()
     this.audioBytes += audio.length
     if (audio.length > 0) this.sink.data(audio)
     if (isLast) this.finish()
   }
 
-  private noteFirstByte(): void {
+  private markFirstByte(): void {
     this.waitMs = performance.now() - this.startedAtMs
-    this.terms.call.log.openWaitMs += this.waitMs
+    this.options.call.log.openWaitMs += this.waitMs
   }
 
   private finish(): void {
     if (this.isOver) return
     if (this.audioBytes === 0) {
-      this.abandon(malformedAnswer('The upstream answered without content.'))
+      this.abandon(malformedResponse('The upstream answered without content.'))
       return
     }
     // Half a sample would turn all that is laid behind it into noise.
-    if (this.audioBytes % (this.terms.sampleBytes ?? 1) !== 0) {
-      this.abandon(malformedAnswer('The upstream ended its audio within a sample.'))
+    if (this.audioBytes % (this.options.sampleBytes ?? 1) !== 0) {
+      this.abandon(malformedResponse('The upstream ended its audio within a sample.'))
       return
     }
     this.settle()
@@ -133,7 +134,7 @@ export class P2Session implements ByteSource {
     this.abandon(
       new GatewayError('upstream_failed', 'The upstream broke the protocol of its connection.', {
         cause: error,
-        attempt: { phase: 'answered', channelFault: true },
+        attempt: { phase: 'answered', channelError: true },
       }),
     )
   }
@@ -142,7 +143,7 @@ export class P2Session implements ByteSource {
     this.abandon(
       new GatewayError('upstream_failed', 'The upstream closed the connection before its answer was complete.', {
         cause: new Error(`closed with ${code} after ${this.audioBytes} bytes of audio`),
-        attempt: { phase: 'answered', channelFault: true },
+        attempt: { phase: 'answered', channelError: true },
       }),
     )
   }
@@ -151,7 +152,7 @@ export class P2Session implements ByteSource {
   private awaitFrame(): void {
     clearTimeout(this.waitTimer)
     if (this.isPaused) return
-    const { firstByteMs, idleMs } = this.terms.timeouts
+    const { firstByteMs, idleMs } = this.options.timeouts
     this.waitTimer = setTimeout(
       () => {
         const late = this.hasBegun ? new errors.BodyTimeoutError() : new errors.HeadersTimeoutError()
@@ -172,9 +173,9 @@ export class P2Session implements ByteSource {
     this.isOver = true
     clearTimeout(this.waitTimer)
     clearTimeout(this.totalTimer)
-    this.forgetDeparture()
+    this.removeAbortListener()
     this.socket.off('message', this.onMessage).off('error', this.onError).off('close', this.onClose)
-    const { log } = this.terms.call
+    const { log } = this.options.call
     log.upstreamMs += performance.now() - this.startedAtMs
     log.openWaitMs -= this.waitMs
   }

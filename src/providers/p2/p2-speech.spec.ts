@@ -22,7 +22,7 @@ import {
 import { GENEROUS_TIMEOUTS, newCall, targetOf } from '../../../test/support/raw-upstream.js'
 import { GatewayError } from '../../core/errors.js'
 import { JsonBody } from '../../core/json-body.js'
-import type { Call } from '../../core/request-context.js'
+import type { RequestContext } from '../../core/request-context.js'
 import { UpstreamSockets } from '../../upstream/websocket-client.js'
 import type { CallContext } from '../contract.js'
 import { OggJoiner } from './ogg-concat.js'
@@ -55,7 +55,7 @@ describe('p2 speech source', () => {
     pieces: readonly string[],
     answer: (socket: WebSocket, message: Buffer, index: number) => void,
     changes: Partial<P2SpeechPlan> = {},
-  ): Promise<P2SpeechPlan & { readonly call: Call }> {
+  ): Promise<P2SpeechPlan & { readonly call: RequestContext }> {
     upstream = await startP2Upstream(answer)
     const call = newCall()
     const deadlineAtMs = performance.now() + 20_000
@@ -219,7 +219,7 @@ describe('p2 speech source', () => {
       })
       const { sink } = await started(plan)
       await eventually(() => sink.chunks.length === 1)
-      plan.call.departure.announce()
+      plan.call.disconnect.abort()
       expect(sink.failure).toBe('caller_left')
       await eventually(() => upstream.closeCodes.length === 1)
     })
@@ -679,7 +679,7 @@ describe('p2 session', () => {
       [
         'by leaving the gateway',
         ({ call }) => {
-          call.departure.announce()
+          call.disconnect.abort()
         },
       ],
       [
@@ -704,7 +704,7 @@ describe('p2 session', () => {
       const request = { path: '/', headers: {}, maximumMessageBytes: MAXIMUM_MESSAGE_BYTES }
       const { socket } = await lab.sockets.dial(request, upstream.target, call, performance.now() + 20_000)
       if (socket === undefined) throw new Error('refused')
-      call.departure.announce()
+      call.disconnect.abort()
       const sink = new RecordingSink()
       const refusal = (): GatewayError => new GatewayError('internal', 'unreachable')
       const terms = { call, deadlineAtMs: performance.now() + 20_000, timeouts: GENEROUS_TIMEOUTS, refusal }

@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
 import type { WebSocket } from 'ws'
-import type { ByteSink, ByteSource, UpstreamAnswer } from '../../core/byte-stream.js'
+import type { ByteSink, ByteSource, ProviderResponse } from '../../core/byte-stream.js'
 import type { GatewayError } from '../../core/errors.js'
-import { callerLeft } from '../../core/request-context.js'
+import { clientDisconnected } from '../../core/request-context.js'
 import { codePoints } from '../../core/validation-rules.js'
 import { assertInputLength, inputTooLong } from '../../dialects/speech-formats.js'
-import { estimateSpeechUsage, PCM_SAMPLE_BYTES, spokenAnswer } from '../../dialects/speech-response.js'
+import { estimateSpeechUsage, PCM_SAMPLE_BYTES, speechResponse } from '../../dialects/speech-response.js'
 import { classifyFailure } from '../../upstream/upstream-client.js'
-import { accountRefusal } from '../../upstream/upstream-error.js'
+import { accountError } from '../../upstream/upstream-error.js'
 import { UpstreamSockets } from '../../upstream/websocket-client.js'
 import type { CallContext, SpeechCall, SpeechFields, SpeechProvider } from '../contract.js'
 import { OggJoiner } from './ogg-concat.js'
-import { handshakeRefusal, p2Refusal } from './p2-error.js'
+import { handshakeError, parseP2Error } from './p2-error.js'
 import { encodeRequest } from './p2-frames.js'
 import {
   type P2Format,
@@ -24,10 +24,10 @@ import {
   parseP2Key,
   readP2Metadata,
 } from './p2-request.js'
-import { P2Session, type P2SessionTerms } from './p2-socket.js'
+import { P2Session, type P2SessionOptions } from './p2-socket.js'
 import { isSpeakable, textPieces } from './split-text.js'
 
-export interface P2SpeechPlan extends P2SessionTerms {
+export interface P2SpeechPlan extends P2SessionOptions {
   /** What is spoken, in order; at least one. */
   readonly pieces: readonly string[]
   /** The one binary message that asks for a piece; a new one, with an id of its own, each time. */
@@ -87,7 +87,7 @@ export class P2SpeechSource implements ByteSource {
   cancel(): void {
     if (this.session !== undefined) this.session.cancel()
     else if (this.sink === undefined) this.firstSocket.terminate()
-    else this.fail(callerLeft())
+    else this.fail(clientDisconnected())
   }
 
   private speakOn(socket: WebSocket): void {
@@ -107,19 +107,19 @@ export class P2SpeechSource implements ByteSource {
     },
     end: () => {
       this.session = undefined
-      this.notePiece()
+      this.countPiece()
       const isLast = this.spokenPieces === this.plan.pieces.length
       this.pass(() => this.plan.joiner?.endOfLink(isLast) ?? EMPTY)
       if (isLast) this.end()
       else this.dialNext()
     },
     fail: (error) => {
-      if (error.kind === 'caller_left' && this.hasSpokenPiece && !this.isOver) this.notePiece()
+      if (error.kind === 'caller_left' && this.hasSpokenPiece && !this.isOver) this.countPiece()
       this.fail(error)
     },
   }
 
-  private notePiece(): void {
+  private countPiece(): void {
     this.plan.onSpoken(this.plan.pieces[this.spokenPieces] ?? '')
     this.spokenPieces++
     this.hasSpokenPiece = false
@@ -216,7 +216,7 @@ interface Wish {
 export class P2SpeechProvider implements SpeechProvider {
   constructor(private readonly sockets: UpstreamSockets) {}
 
-  async speak({ body: { fields } }: SpeechCall, context: CallContext): Promise<UpstreamAnswer> {
+  async speak({ body: { fields } }: SpeechCall, context: CallContext): Promise<ProviderResponse> {
     const wish = wishOf(fields, context)
     const { format, pieces } = wish
     const { call, deadlineAtMs, target } = context
@@ -231,12 +231,12 @@ export class P2SpeechProvider implements SpeechProvider {
         characters += codePoints(piece)
       },
       dial: () => this.dial(wish.key, context),
-      refusal: (code, text) => p2Refusal(code, text, context),
+      refusal: (code, text) => parseP2Error(code, text, context),
       ...(format.encoding === 'pcm' ? { sampleBytes: PCM_SAMPLE_BYTES } : {}),
       ...(format.encoding === 'ogg_opus' && pieces.length > 1 ? { joiner: new OggJoiner() } : {}),
     })
     const usage = () => estimateSpeechUsage(fields.input, { characters })
-    return await spokenAnswer({ ...format, source, usage, characters: () => characters, call }, fields.stream_format)
+    return await speechResponse({ ...format, source, usage, characters: () => characters, call }, fields.stream_format)
   }
 
   private async dial({ accessToken }: P2Key, context: CallContext): Promise<WebSocket> {
@@ -250,7 +250,7 @@ export class P2SpeechProvider implements SpeechProvider {
     const { headers, socket, refusal } = await this.sockets.dial(request, target, call, deadlineAtMs)
     const logId = headers['x-tt-logid']
     if (typeof logId === 'string') call.log.upstreamRequestId = logId
-    if (refusal !== undefined) throw await handshakeRefusal(refusal, context)
+    if (refusal !== undefined) throw await handshakeError(refusal, context)
     return socket
   }
 }
@@ -269,7 +269,7 @@ function keyOf({ credentials, callersKey }: CallContext): P2Key {
     return parseP2Key(credentials)
   } catch (cause) {
     if (callersKey) throw cause
-    throw accountRefusal('key', false, { cause, phase: 'unsent' })
+    throw accountError('key', false, { cause, phase: 'unsent' })
   }
 }
 

@@ -3,7 +3,7 @@ import { isRecord } from '../../core/validation-rules.js'
 import type { SentCredentials } from '../../dialects/openai-wire.js'
 import { estimateSpeechUsage, type SpeechUsage } from '../../dialects/speech-response.js'
 import type { UpstreamResponse } from '../../upstream/upstream-client.js'
-import { type AccountFault, accountRefusal, readRefusal } from '../../upstream/upstream-error.js'
+import { type AccountError, accountError, parseUpstreamError } from '../../upstream/upstream-error.js'
 import type { CallContext } from '../contract.js'
 import { billedCharacters } from './p3-request.js'
 import type { P3Envelope } from './p3-stream.js'
@@ -15,7 +15,7 @@ import type { P3Envelope } from './p3-stream.js'
 type StatusRow =
   | { readonly fault: 'caller'; readonly named: Pick<GatewayErrorDetails, 'code' | 'param'> }
   | { readonly fault: 'upstream'; readonly kind: ErrorKind }
-  | { readonly fault: AccountFault; readonly retryAfterSeconds?: number }
+  | { readonly fault: AccountError; readonly retryAfterSeconds?: number }
 
 const caller = (code?: string, param?: string): StatusRow => ({
   fault: 'caller',
@@ -56,13 +56,13 @@ export const P3_STATUS_CODES: Readonly<Record<number, StatusRow>> = {
 }
 
 /** What P3 reports in `base_resp`. */
-export interface P3Verdict {
+export interface P3Error {
   readonly code: number
   readonly message: string
 }
 
 /** The failure that a status code other than 0 means. The upstream's words are shown only where the fault is the caller's. */
-export function p3Failure({ code, message }: P3Verdict, sent: SentCredentials): GatewayError {
+export function p3Failure({ code, message }: P3Error, sent: SentCredentials): GatewayError {
   const row = P3_STATUS_CODES[code] ?? FAILED
   const words = scrubMessage(message.replaceAll(sent.credentials, '[key]'))
   const cause = `status_code ${code}: ${words}`
@@ -75,15 +75,15 @@ export function p3Failure({ code, message }: P3Verdict, sent: SentCredentials): 
     return new GatewayError(row.kind, `The upstream failed with status code ${code}.`, { cause, attempt })
   }
   const { fault, retryAfterSeconds = 1 } = row
-  return accountRefusal(fault, sent.callersKey, { cause, retryAfterSeconds })
+  return accountError(fault, sent.callersKey, { cause, retryAfterSeconds })
 }
 
 /** Reads an answer whose HTTP status is not 200; P3's own word counts where its body has one that says more than that. */
-export async function p3Refusal(response: UpstreamResponse, sent: SentCredentials): Promise<GatewayError> {
-  const verdicts: P3Verdict[] = []
-  const byStatus = await readRefusal(response, {
+export async function parseP3Error(response: UpstreamResponse, sent: SentCredentials): Promise<GatewayError> {
+  const verdicts: P3Error[] = []
+  const byStatus = await parseUpstreamError(response, {
     read: (body) => {
-      const verdict = verdictOf(body)
+      const verdict = errorOf(body)
       if (verdict !== undefined) verdicts.push(verdict)
       return verdict === undefined ? undefined : { message: verdict.message }
     },
@@ -98,7 +98,7 @@ export async function p3Refusal(response: UpstreamResponse, sent: SentCredential
   return code !== undefined || param !== undefined || judgesAnew ? failure : byStatus
 }
 
-function verdictOf({ base_resp: verdict }: Record<string, unknown>): P3Verdict | undefined {
+function errorOf({ base_resp: verdict }: Record<string, unknown>): P3Error | undefined {
   if (!isRecord(verdict)) return undefined
   const { status_code: code, status_msg: message } = verdict
   return typeof code === 'number' && typeof message === 'string' ? { code, message } : undefined
@@ -125,7 +125,7 @@ export class P3Account {
     this.billedCharacters = envelope.billedCharacters ?? this.billedCharacters
     this.audioMs = envelope.audioMs ?? this.audioMs
     this.subtitleFile = envelope.subtitleFile ?? this.subtitleFile
-    this.noteTrace()
+    this.recordTrace()
     if (envelope.code !== 0) throw p3Failure(envelope, this.context)
     if (this.billedCharacters !== undefined) this.record(this.billedCharacters)
   }
@@ -155,7 +155,7 @@ export class P3Account {
   }
 
   /** P3's own id of the request stands above those of the storage that its links lead to. */
-  noteTrace(): void {
+  recordTrace(): void {
     if (this.traceId !== undefined) this.context.call.log.upstreamRequestId = this.traceId
   }
 }

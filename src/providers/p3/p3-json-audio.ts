@@ -1,4 +1,4 @@
-import { malformedAnswer } from '../../upstream/upstream-response.js'
+import { malformedResponse } from '../../upstream/upstream-response.js'
 
 const FIELD = Buffer.from('data:')
 const LF = 0x0a
@@ -71,13 +71,13 @@ export class HexDecoder {
     const pairs = isEven ? digits : digits.slice(0, -1)
     const bytes = Buffer.from(pairs, 'hex')
     // Node stops at the first character it cannot read and says nothing.
-    if (bytes.length * 2 !== pairs.length) throw malformedAnswer('The upstream sent audio that is not hexadecimal.')
+    if (bytes.length * 2 !== pairs.length) throw malformedResponse('The upstream sent audio that is not hexadecimal.')
     return bytes
   }
 
   /** Called at the end of the text. Throws when a pair is incomplete. */
   finish(): void {
-    if (this.half !== '') throw malformedAnswer('The upstream sent half a byte of audio.')
+    if (this.half !== '') throw malformedResponse('The upstream sent half a byte of audio.')
   }
 }
 
@@ -171,7 +171,8 @@ export class JsonAudioScanner {
         break
       case OPEN_BRACE:
       case OPEN_BRACKET:
-        if (this.containers.push(byte) > MAXIMUM_DEPTH) throw malformedAnswer('The upstream nests its answer too deep.')
+        if (this.containers.push(byte) > MAXIMUM_DEPTH)
+          throw malformedResponse('The upstream nests its answer too deep.')
         this.keys[this.containers.length - 1] = undefined
         this.expectsKey = byte === OPEN_BRACE
         break
@@ -213,7 +214,7 @@ export class JsonAudioScanner {
   }
 
   private keep(byte: number): void {
-    if (this.restBytes === MAXIMUM_REST_BYTES) throw malformedAnswer('The upstream says too much beside the audio.')
+    if (this.restBytes === MAXIMUM_REST_BYTES) throw malformedResponse('The upstream says too much beside the audio.')
     if (this.restBytes === this.rest.length) {
       const larger = Buffer.allocUnsafe(this.rest.length * 2)
       this.rest.copy(larger)

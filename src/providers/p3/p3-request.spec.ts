@@ -4,7 +4,7 @@ import { GENEROUS_TIMEOUTS, newCall } from '../../../test/support/raw-upstream.j
 import { type ErrorKind, GatewayError } from '../../core/errors.js'
 import { AUDIO_FORMATS } from '../../dialects/speech-formats.js'
 import type { CallContext, SpeechFields } from '../contract.js'
-import { P3_STATUS_CODES, P3Account, p3Failure, p3Refusal } from './p3-error.js'
+import { P3_STATUS_CODES, P3Account, p3Failure, parseP3Error } from './p3-error.js'
 import { P3_VOICES, p3Request, readP3Metadata } from './p3-request.js'
 import type { P3Envelope } from './p3-stream.js'
 
@@ -384,7 +384,7 @@ describe('a status code of P3', () => {
 describe('an answer of P3 with another HTTP status than 200', () => {
   async function refused(status: number, body: string, headers: Record<string, string> = {}): Promise<GatewayError> {
     const source = new ManualSource()
-    const refusal = p3Refusal({ status, headers, body: source }, CHANNELS_KEY)
+    const refusal = parseP3Error({ status, headers, body: source }, CHANNELS_KEY)
     source.data(body)
     source.end()
     return await refusal

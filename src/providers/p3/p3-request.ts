@@ -2,7 +2,7 @@ import { type MetadataShape, readMetadata } from '../../core/dto.js'
 import {
   codePoints,
   decimal,
-  fault,
+  fieldError,
   type FieldRule,
   flag,
   integer,
@@ -94,7 +94,7 @@ const upToMaximumVolume = decimal({ minimum: 0, maximum: MAXIMUM_VOLUME })
 
 const volume: FieldRule = (value, path) =>
   value === 0
-    ? fault(path, 'decimal_below_min_value', `Invalid '${path}': expected a decimal above 0, but got 0 instead.`)
+    ? fieldError(path, 'decimal_below_min_value', `Invalid '${path}': expected a decimal above 0, but got 0 instead.`)
     : upToMaximumVolume(value, path)
 
 const isText = text()
@@ -104,7 +104,7 @@ const pronunciation: FieldRule = (value, path) =>
   isText(value, path) ??
   (/^[^/]+\/./s.test(String(value))
     ? undefined
-    : fault(path, 'invalid_value', `Invalid value for '${path}': expected a text of the form 'written/spoken'.`))
+    : fieldError(path, 'invalid_value', `Invalid value for '${path}': expected a text of the form 'written/spoken'.`))
 
 const percentage = integer({ minimum: -100, maximum: 100 })
 

@@ -1,15 +1,15 @@
 import type { Readable } from 'node:stream'
 import { Injectable } from '@nestjs/common'
-import { type ByteSink, type ByteSource, collect, type UpstreamAnswer } from '../../core/byte-stream.js'
+import { type ByteSink, type ByteSource, collect, type ProviderResponse } from '../../core/byte-stream.js'
 import { GatewayError } from '../../core/errors.js'
-import { type Call, callerLeft } from '../../core/request-context.js'
+import { type RequestContext, clientDisconnected } from '../../core/request-context.js'
 import { SpooledFile } from '../../core/spooled-file.js'
-import { spokenAnswer } from '../../dialects/speech-response.js'
-import { GuardedClient } from '../../upstream/safe-fetch.js'
+import { speechResponse } from '../../dialects/speech-response.js'
+import { SafeFetchClient } from '../../upstream/safe-fetch.js'
 import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
-import { assertContentType, malformedAnswer } from '../../upstream/upstream-response.js'
+import { assertContentType, malformedResponse } from '../../upstream/upstream-response.js'
 import type { CallContext, SpeechCall, SpeechProvider } from '../contract.js'
-import { P3Account, p3Refusal } from './p3-error.js'
+import { P3Account, parseP3Error } from './p3-error.js'
 import { type P3Request, p3Request } from './p3-request.js'
 import { P3AudioSource, readEnvelope } from './p3-stream.js'
 
@@ -86,7 +86,7 @@ function fill(file: SpooledFile, source: ByteSource, maximumBytes: number): Prom
       data: (chunk) => {
         received += chunk.length
         if (received > maximumBytes) {
-          giveUp(malformedAnswer('The upstream sent more audio than any text makes.'))
+          giveUp(malformedResponse('The upstream sent more audio than any text makes.'))
           return
         }
         if (++writing === 1) source.pause()
@@ -107,21 +107,21 @@ export class SpooledSource implements ByteSource {
   private sink: ByteSink | undefined
   private stream: Readable | undefined
   private over = false
-  private readonly forgetDeparture: (() => void) | undefined
+  private readonly removeAbortListener: (() => void) | undefined
 
   constructor(
     private readonly file: SpooledFile,
-    call: Call,
+    call: RequestContext,
   ) {
     // Called back at once when the caller has left already.
-    this.forgetDeparture = call.departure.onLeave(() => {
+    this.removeAbortListener = call.disconnect.onAbort(() => {
       this.cancel()
     })
   }
 
   start(sink: ByteSink): void {
     if (this.over) {
-      sink.fail(callerLeft())
+      sink.fail(clientDisconnected())
       return
     }
     this.sink = sink
@@ -146,7 +146,7 @@ export class SpooledSource implements ByteSource {
   }
 
   cancel(): void {
-    this.finish(callerLeft())
+    this.finish(clientDisconnected())
   }
 
   private finish(error?: GatewayError): void {
@@ -154,7 +154,7 @@ export class SpooledSource implements ByteSource {
     this.over = true
     this.stream?.destroy()
     this.file.remove().catch(() => undefined)
-    this.forgetDeparture?.()
+    this.removeAbortListener?.()
     if (error === undefined) this.sink?.end()
     else this.sink?.fail(error)
   }
@@ -179,20 +179,20 @@ interface Audio {
 export class P3SpeechProvider implements SpeechProvider {
   constructor(
     private readonly client: UpstreamClient,
-    private readonly guarded: GuardedClient,
+    private readonly guarded: SafeFetchClient,
   ) {}
 
-  async speak({ body: { fields } }: SpeechCall, context: CallContext): Promise<UpstreamAnswer> {
+  async speak({ body: { fields } }: SpeechCall, context: CallContext): Promise<ProviderResponse> {
     const request = p3Request(fields, context)
     const response = await this.send(request, context)
-    if (response.status !== 200) throw await p3Refusal(response, context)
+    if (response.status !== 200) throw await parseP3Error(response, context)
     assertContentType(response, /^(?!text\/html)/)
     const account = new P3Account(fields.input, context)
     const { source, size } = await this.audioIn(response, request, account, context)
     const { format, sentAs, fallback } = request
     // A length is said only where the bytes leave as they are.
     const isSized = size !== undefined && format === sentAs && fields.stream_format !== 'sse'
-    const answer = await spokenAnswer(
+    const answer = await speechResponse(
       {
         source,
         format,
@@ -205,7 +205,7 @@ export class P3SpeechProvider implements SpeechProvider {
       },
       fields.stream_format,
     )
-    account.noteTrace()
+    account.recordTrace()
     return answer
   }
 
@@ -266,12 +266,12 @@ export class P3SpeechProvider implements SpeechProvider {
 const isText = ({ headers }: UpstreamResponse): boolean =>
   /^(?:text\/|application\/(?:json|xml))/i.test(String(headers['content-type'] ?? ''))
 
-const noLink = (): GatewayError => malformedAnswer('The upstream did not answer with a link to the audio.')
+const noLink = (): GatewayError => malformedResponse('The upstream did not answer with a link to the audio.')
 
 const linkFailed = (cause: unknown): GatewayError =>
   new GatewayError('upstream_failed', 'The audio that the upstream made could not be fetched.', {
     cause: cause instanceof GatewayError ? (cause.details.cause ?? cause) : cause,
     // The speech was made, and billed; storage that has lost a file says little about the channel.
-    attempt: { phase: 'sent', channelFault: true },
+    attempt: { phase: 'sent', channelError: true },
     retryable: false,
   })

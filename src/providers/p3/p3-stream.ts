@@ -1,7 +1,7 @@
 import type { ByteSink, ByteSource } from '../../core/byte-stream.js'
 import { GatewayError } from '../../core/errors.js'
 import { isRecord } from '../../core/validation-rules.js'
-import { malformedAnswer } from '../../upstream/upstream-response.js'
+import { malformedResponse } from '../../upstream/upstream-response.js'
 import { EventDataReader, JsonAudioScanner } from './p3-json-audio.js'
 
 /** `data.status` of the answer, or the event, with which a speech is complete. */
@@ -49,14 +49,14 @@ function parsed(text: string): Record<string, unknown> {
   } catch {
     // Falls through: whatever is not a JSON object is a broken answer.
   }
-  throw malformedAnswer('The upstream answered with broken JSON.')
+  throw malformedResponse('The upstream answered with broken JSON.')
 }
 
 /** An answer without a verdict is judged by its audio; a verdict that says something unheard of is no success. */
 function verdictOf({ base_resp: verdict }: Record<string, unknown>): Pick<P3Envelope, 'code' | 'message'> {
   if (verdict == null) return { code: 0, message: '' }
   const { status_code: code, status_msg: message } = isRecord(verdict) ? verdict : {}
-  if (!Number.isInteger(code)) throw malformedAnswer('The upstream answered without a status that can be read.')
+  if (!Number.isInteger(code)) throw malformedResponse('The upstream answered without a status that can be read.')
   return { code: code as number, message: word(message) ?? '' }
 }
 
@@ -106,7 +106,7 @@ export class P3AudioSource implements ByteSource, ByteSink {
   private held: Buffer[] = []
   private heldBytes = 0
   private readonly scanner = new JsonAudioScanner((audio) => {
-    this.hear(audio)
+    this.onData(audio)
   })
   private readonly lines = new EventDataReader({
     data: (piece) => {
@@ -191,7 +191,7 @@ export class P3AudioSource implements ByteSource, ByteSink {
   /** Whatever the upstream does with its connection from here on, the caller has everything and need not wait for it. */
   private finish(): void {
     if (this.over) return
-    if (!this.spoke) throw malformedAnswer('The upstream answered without audio.')
+    if (!this.spoke) throw malformedResponse('The upstream answered without audio.')
     this.over = true
     this.sink.end()
     // What the upstream still says is read and dropped, also where the reader was slow until now.
@@ -207,7 +207,7 @@ export class P3AudioSource implements ByteSource, ByteSink {
     else this.read(LINE_END)
   }
 
-  private hear(audio: Buffer): void {
+  private onData(audio: Buffer): void {
     if (!this.spokeBefore) {
       this.spoke = true
       this.pass(audio)
@@ -224,7 +224,7 @@ export class P3AudioSource implements ByteSource, ByteSink {
     const envelope = readEnvelope(text)
     this.envelopes++
     this.onEnvelope(envelope)
-    if (envelope.audio !== '') throw malformedAnswer('The upstream sent audio that cannot be read.')
+    if (envelope.audio !== '') throw malformedResponse('The upstream sent audio that cannot be read.')
     // A whole JSON object needs no word to be complete, unless it says that it is not.
     this.isComplete = envelope.status === COMPLETE || (this.form === 'object' && envelope.status === undefined)
     if (this.isComplete) this.finish()
@@ -235,7 +235,7 @@ export class P3AudioSource implements ByteSource, ByteSink {
   }
 
   private release(): void {
-    if (this.heldBytes > MAXIMUM_HELD_BYTES) throw malformedAnswer('The upstream sent too much audio in one event.')
+    if (this.heldBytes > MAXIMUM_HELD_BYTES) throw malformedResponse('The upstream sent too much audio in one event.')
     for (const audio of this.held) this.pass(audio)
   }
 
@@ -245,10 +245,10 @@ export class P3AudioSource implements ByteSource, ByteSink {
   }
 }
 
-const noEvents = (): GatewayError => malformedAnswer('The upstream answered with something that is not speech.')
+const noEvents = (): GatewayError => malformedResponse('The upstream answered with something that is not speech.')
 
 const cutShort = (): GatewayError =>
   new GatewayError('upstream_failed', 'The upstream ended its answer before it was complete.', {
-    attempt: { phase: 'sent', channelFault: true },
+    attempt: { phase: 'sent', channelError: true },
     retryable: false,
   })

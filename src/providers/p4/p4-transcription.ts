@@ -1,6 +1,6 @@
 import { Injectable, Module } from '@nestjs/common'
-import { collect, UpstreamAnswer } from '../../core/byte-stream.js'
-import { AUDIO_STATUS_MAP, audioRefusal } from '../../dialects/openai-wire.js'
+import { collect, ProviderResponse } from '../../core/byte-stream.js'
+import { AUDIO_STATUS_MAP, parseOpenAIError } from '../../dialects/openai-wire.js'
 import { renderSubtitles, type SubtitleFormat } from '../../dialects/subtitles.js'
 import {
   durationUsage,
@@ -11,7 +11,7 @@ import {
   transcriptionForm,
 } from '../../dialects/transcription.js'
 import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
-import { assertContentType, HeaderAllowList, malformedAnswer } from '../../upstream/upstream-response.js'
+import { assertContentType, HeaderAllowList, malformedResponse } from '../../upstream/upstream-response.js'
 import { HttpModule } from '../../upstream/upstream.module.js'
 import type {
   CallContext,
@@ -31,15 +31,15 @@ const MAXIMUM_TRANSCRIPT_BYTES = 16 * 1024 * 1024
 class P4TranscriptionProvider implements TranscriptionProvider, TranslationProvider {
   constructor(private readonly client: UpstreamClient) {}
 
-  transcribe(transcription: TranscriptionCall, context: CallContext): Promise<UpstreamAnswer> {
+  transcribe(transcription: TranscriptionCall, context: CallContext): Promise<ProviderResponse> {
     return this.relay('/v1/audio/transcriptions', transcription, context)
   }
 
-  translate(translation: TranscriptionCall, context: CallContext): Promise<UpstreamAnswer> {
+  translate(translation: TranscriptionCall, context: CallContext): Promise<ProviderResponse> {
     return this.relay('/v1/audio/translations', translation, context)
   }
 
-  private async relay(path: string, asked: TranscriptionCall, context: CallContext): Promise<UpstreamAnswer> {
+  private async relay(path: string, asked: TranscriptionCall, context: CallContext): Promise<ProviderResponse> {
     const subtitles = subtitleFormat(asked.responseFormat)
     const form = transcriptionForm(asked, editsFor(context.upstreamModel, subtitles))
     const headers = ['authorization', `Bearer ${context.credentials}`, 'accept', '*/*']
@@ -50,12 +50,12 @@ class P4TranscriptionProvider implements TranscriptionProvider, TranslationProvi
       context.call,
       context.deadlineAtMs,
     )
-    if (response.status !== 200) throw await audioRefusal(response, context, AUDIO_STATUS_MAP)
+    if (response.status !== 200) throw await parseOpenAIError(response, context, AUDIO_STATUS_MAP)
     const seconds = durationUsage(asked.durationSeconds)
     if (seconds !== undefined) context.call.log.usage = seconds
     return subtitles === undefined
       ? await transcript(response, asked, context)
-      : await subtitleAnswer(response, subtitles)
+      : await subtitleResponse(response, subtitles)
   }
 }
 
@@ -72,7 +72,7 @@ function transcript(
   response: UpstreamResponse,
   asked: TranscriptionCall,
   { call }: CallContext,
-): Promise<UpstreamAnswer> {
+): Promise<ProviderResponse> {
   if (asked.responseFormat === 'text') return textTranscript(response, RESPONSE_HEADERS)
   return jsonTranscript(response, RESPONSE_HEADERS, {
     call,
@@ -81,20 +81,20 @@ function transcript(
   })
 }
 
-async function subtitleAnswer(response: UpstreamResponse, format: SubtitleFormat): Promise<UpstreamAnswer> {
+async function subtitleResponse(response: UpstreamResponse, format: SubtitleFormat): Promise<ProviderResponse> {
   assertContentType(response, /^application\/json/)
   const bytes = await collect(response.body, MAXIMUM_TRANSCRIPT_BYTES, () =>
-    malformedAnswer('The transcript of the upstream is too large.'),
+    malformedResponse('The transcript of the upstream is too large.'),
   )
   const headers = { ...RESPONSE_HEADERS.pick(response.headers), 'content-type': PLAIN_TEXT }
-  return new UpstreamAnswer(200, headers, Buffer.from(renderSubtitles(format, parsed(bytes))))
+  return new ProviderResponse(200, headers, Buffer.from(renderSubtitles(format, parsed(bytes))))
 }
 
 function parsed(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString())
   } catch {
-    throw malformedAnswer('The upstream answered with broken JSON.')
+    throw malformedResponse('The upstream answered with broken JSON.')
   }
 }
 

@@ -1,8 +1,8 @@
 import type { ReadDocument, ReadRequest } from '../contract.js'
-import { countOf, firstText, isSuccessful, objectOf, readDocument, type ReaderAnswer } from './reader-wire.js'
+import { countOf, firstText, isSuccessful, objectOf, readDocument, type ReaderResponse } from './reader-wire.js'
 
 /** A request in the words of one reader, without what is the same for all. */
-export interface ReaderQuestion {
+export interface ReaderRequest {
   /** Begins with a slash; the channel's own prefix comes before it. */
   readonly path: string
   /** Names and values in turn; beside the key and the framing. */
@@ -12,16 +12,16 @@ export interface ReaderQuestion {
 }
 
 /** Why a reader has not read: whose fault that is decides what the caller hears, and whether the channel is at fault. */
-export type ReaderFault =
+export type ReaderErrorKind =
   'caller' | 'too_large' | 'unreadable' | 'unreachable' | 'timeout' | 'key' | 'quota' | 'access' | 'busy' | 'failed'
 
 /** What readers have in common, each in its own words. Sources: their public interfaces. */
 export interface ReaderDialect {
-  ask(request: ReadRequest): ReaderQuestion
+  ask(request: ReadRequest): ReaderRequest
   /** The document in a successful answer; undefined when there is none in it. */
-  documentIn(answer: ReaderAnswer, request: ReadRequest): ReadDocument | undefined
+  documentIn(answer: ReaderResponse, request: ReadRequest): ReadDocument | undefined
   /** Of an answer without a document. */
-  faultOf(answer: ReaderAnswer): ReaderFault
+  errorKindOf(answer: ReaderResponse): ReaderErrorKind
 }
 
 /** What that interface takes for a time at least, and at most, in milliseconds. */
@@ -40,11 +40,11 @@ export const FIRECRAWL_DIALECT: ReaderDialect = {
   },
   documentIn: (answer, request) =>
     isSuccessful(answer) && answer.body['success'] === true ? firecrawlDocument(answer, request) : undefined,
-  faultOf: ({ status, body: { code } }) =>
-    (typeof code === 'string' ? FAULT_OF_CODE.get(code) : undefined) ?? FIRECRAWL_FAULTS[status] ?? 'failed',
+  errorKindOf: ({ status, body: { code } }) =>
+    (typeof code === 'string' ? ERROR_KIND_OF_CODE.get(code) : undefined) ?? FIRECRAWL_ERROR_KINDS[status] ?? 'failed',
 }
 
-function firecrawlDocument({ body }: ReaderAnswer, { source }: ReadRequest) {
+function firecrawlDocument({ body }: ReaderResponse, { source }: ReadRequest) {
   const data = objectOf(body['data'])
   const metadata = objectOf(data['metadata'])
   if (typeof data['markdown'] !== 'string') return undefined
@@ -64,7 +64,7 @@ function firecrawlDocument({ body }: ReaderAnswer, { source }: ReadRequest) {
   )
 }
 
-const FAULT_OF_CODE: ReadonlyMap<string, ReaderFault> = new Map<string, ReaderFault>([
+const ERROR_KIND_OF_CODE: ReadonlyMap<string, ReaderErrorKind> = new Map<string, ReaderErrorKind>([
   ['SCRAPE_TIMEOUT', 'timeout'],
   ['SCRAPE_SSL_ERROR', 'unreachable'],
   ['SCRAPE_SITE_ERROR', 'unreachable'],
@@ -72,7 +72,7 @@ const FAULT_OF_CODE: ReadonlyMap<string, ReaderFault> = new Map<string, ReaderFa
   ['SCRAPE_PDF_PREFETCH_FAILED', 'unreachable'],
 ])
 
-const FIRECRAWL_FAULTS: Readonly<Partial<Record<number, ReaderFault>>> = {
+const FIRECRAWL_ERROR_KINDS: Readonly<Partial<Record<number, ReaderErrorKind>>> = {
   400: 'caller',
   401: 'key',
   402: 'quota',
@@ -100,11 +100,11 @@ export const GATEWAY_DIALECT: ReaderDialect = {
   }),
   documentIn: (answer, request) =>
     isSuccessful(answer) && answer.body['code'] === 0 ? gatewayDocument(answer, request) : undefined,
-  faultOf: (answer) =>
-    answer.body['code'] === ADDRESS_REFUSED ? 'caller' : (GATEWAY_FAULTS[statusOf(answer)] ?? 'failed'),
+  errorKindOf: (answer) =>
+    answer.body['code'] === ADDRESS_REFUSED ? 'caller' : (GATEWAY_ERROR_KINDS[statusOf(answer)] ?? 'failed'),
 }
 
-function gatewayDocument({ body }: ReaderAnswer, { source }: ReadRequest) {
+function gatewayDocument({ body }: ReaderResponse, { source }: ReadRequest) {
   const data = objectOf(body['data'])
   const metadata = objectOf(data['metadata'])
   if (typeof data['markdown'] !== 'string') return undefined
@@ -125,11 +125,11 @@ function gatewayDocument({ body }: ReaderAnswer, { source }: ReadRequest) {
 }
 
 /** Readers that say everything with status 200 put it before the last two digits of their code: 40301, 42201. */
-function statusOf({ status, body: { code } }: ReaderAnswer): number {
+function statusOf({ status, body: { code } }: ReaderResponse): number {
   return status === 200 && typeof code === 'number' && code >= 40_000 && code < 60_000 ? Math.floor(code / 100) : status
 }
 
-const GATEWAY_FAULTS: Readonly<Partial<Record<number, ReaderFault>>> = {
+const GATEWAY_ERROR_KINDS: Readonly<Partial<Record<number, ReaderErrorKind>>> = {
   400: 'caller',
   401: 'key',
   402: 'quota',
@@ -159,10 +159,10 @@ export const JINA_DIALECT: ReaderDialect = {
   }),
   documentIn: (answer, request) =>
     isSuccessful(answer) && answer.body['code'] === 200 ? jinaDocument(answer, request) : undefined,
-  faultOf: ({ status }) => JINA_FAULTS[status] ?? 'failed',
+  errorKindOf: ({ status }) => JINA_ERROR_KINDS[status] ?? 'failed',
 }
 
-function jinaDocument({ body }: ReaderAnswer, { source }: ReadRequest) {
+function jinaDocument({ body }: ReaderResponse, { source }: ReadRequest) {
   const data = objectOf(body['data'])
   const tags = objectOf(data['metadata'])
   if (typeof data['content'] !== 'string') return undefined
@@ -190,7 +190,7 @@ function iconIn(external: Readonly<Record<string, unknown>>): string {
   return first === undefined ? '' : (Object.keys(objectOf(external[first]))[0] ?? '')
 }
 
-const JINA_FAULTS: Readonly<Partial<Record<number, ReaderFault>>> = {
+const JINA_ERROR_KINDS: Readonly<Partial<Record<number, ReaderErrorKind>>> = {
   400: 'caller',
   401: 'key',
   402: 'quota',

@@ -9,8 +9,8 @@ import {
   urlRequest,
 } from '../../../test/support/provider-labs.js'
 import { newCall } from '../../../test/support/raw-upstream.js'
-import { BytesInFlight } from '../../core/memory-budget.js'
-import type { Call } from '../../core/request-context.js'
+import { MemoryBudget } from '../../core/memory-budget.js'
+import type { RequestContext } from '../../core/request-context.js'
 import type { ReadDocument } from '../contract.js'
 
 let lab: ReaderLab
@@ -134,17 +134,17 @@ describe.each(READER_DIALECTS)('A reader that speaks as %s', (dialect) => {
       ...{ code: dialect === 'jina' ? 200 : 0, success: true },
       data: { markdown: 'x'.repeat(100_000), content: 'x'.repeat(100_000) },
     })
-    const read = async (answerBytes: number, call: Call): Promise<unknown> => {
+    const read = async (answerBytes: number, call: RequestContext): Promise<unknown> => {
       lab.simulator.queueFault({
         kind: 'status',
         status: 200,
         headers: { 'content-type': 'application/json' },
         body: answer,
       })
-      const request = urlRequest('https://example.org/', { answerBytes })
+      const request = urlRequest('https://example.org/', { responseBytes: answerBytes })
       return await failureOf(lab.provider.read(request, lab.context(dialect, { call })))
     }
-    const memory = new BytesInFlight(() => ({ bytesInFlight: 1_000_000, callerShare: 1 }))
+    const memory = new MemoryBudget(() => ({ bytesInFlight: 1_000_000, callerShare: 1 }))
     const call = Object.assign(newCall('/v1/document/parse'), { memory })
     expect(await read(answer.length, call)).toMatchObject({ pages: 1 })
     // Until the call is over: what was made of the answer is held as well.
@@ -179,7 +179,7 @@ describe.each(READER_DIALECTS)('A reader that speaks as %s', (dialect) => {
     const aborted = lab.simulator.nextAbort()
     const reading = failureOf(lab.provider.read(urlRequest('https://example.org/'), lab.context(dialect, { call })))
     await arrived
-    call.departure.announce()
+    call.disconnect.abort()
     expect(await reading).toMatchObject({ kind: 'caller_left' })
     await aborted
   })

@@ -1,10 +1,10 @@
 import { Injectable, Module } from '@nestjs/common'
 import { type ByteSource, collect } from '../../core/byte-stream.js'
 import { GatewayError, scrubMessage } from '../../core/errors.js'
-import type { Call } from '../../core/request-context.js'
+import type { RequestContext } from '../../core/request-context.js'
 import { encodeMultipart, type MultipartPart } from '../../upstream/multipart-encoder.js'
 import { UpstreamClient, type UpstreamRequest } from '../../upstream/upstream-client.js'
-import { accountRefusal } from '../../upstream/upstream-error.js'
+import { accountError } from '../../upstream/upstream-error.js'
 import { HttpModule } from '../../upstream/upstream.module.js'
 import type { CallContext, DocumentProvider, ProviderCapabilities, ReadDocument, ReadRequest } from '../contract.js'
 import {
@@ -12,10 +12,10 @@ import {
   GATEWAY_DIALECT,
   JINA_DIALECT,
   type ReaderDialect,
-  type ReaderFault,
-  type ReaderQuestion,
+  type ReaderErrorKind,
+  type ReaderRequest,
 } from './reader-dialects.js'
-import { firstText, isSuccessful, type ReaderAnswer, readReaderAnswer } from './reader-wire.js'
+import { firstText, isSuccessful, type ReaderResponse, readReaderResponse } from './reader-wire.js'
 
 const ANSWERED = { phase: 'answered' } as const
 
@@ -25,7 +25,11 @@ interface ReaderKey {
 }
 
 /** The failure that an answer without a document is. The reader's words are shown where the document is at fault. */
-function readerFailure(fault: ReaderFault, answer: ReaderAnswer, { secret, callersKey }: ReaderKey): GatewayError {
+function readerFailure(
+  fault: ReaderErrorKind,
+  answer: ReaderResponse,
+  { secret, callersKey }: ReaderKey,
+): GatewayError {
   const words = scrubMessage(secret === '' ? answer.words : answer.words.replaceAll(secret, '[key]'))
   const cause = `status ${answer.status}${words === '' ? '' : `: ${words}`}`
   const details = { cause, attempt: ANSWERED }
@@ -44,25 +48,25 @@ function readerFailure(fault: ReaderFault, answer: ReaderAnswer, { secret, calle
     case 'access':
     case 'quota':
     case 'busy':
-      return accountRefusal(fault, callersKey, { cause, retryAfterSeconds: answer.retryAfterSeconds })
+      return accountError(fault, callersKey, { cause, retryAfterSeconds: answer.retryAfterSeconds })
     case 'failed':
     default:
-      return isSuccessful(answer) ? unreadableAnswer(cause) : brokenDown('The reader failed.', cause)
+      return isSuccessful(answer) ? unreadableResponse(cause) : brokenDown('The reader failed.', cause)
   }
 }
 
-const unreadableAnswer = (cause: string): GatewayError =>
+const unreadableResponse = (cause: string): GatewayError =>
   brokenDown('The reader answered with something that cannot be read.', cause)
 
 /** The document has more text than is taken: nothing that another reader would do better. */
-const answerTooLong = (): GatewayError =>
+const responseTooLong = (): GatewayError =>
   new GatewayError('payload_too_large', 'The text of the document is too long.', {
     cause: 'the answer of the reader is too large',
     attempt: ANSWERED,
   })
 
 const brokenDown = (message: string, cause: string): GatewayError =>
-  new GatewayError('upstream_failed', message, { cause, attempt: { ...ANSWERED, channelFault: true } })
+  new GatewayError('upstream_failed', message, { cause, attempt: { ...ANSWERED, channelError: true } })
 
 /** A reader keeps its own deadline; so much later nobody hopes for its answer any more. */
 const PATIENCE_MS = 2000
@@ -83,11 +87,11 @@ export class ReaderDocumentProvider implements DocumentProvider {
     const deadlineAtMs = Math.min(context.deadlineAtMs, performance.now() + request.timeoutMs + PATIENCE_MS)
     const outgoing = requestOf(dialect.ask(request), request, context.credentials)
     const response = await this.client.send(outgoing, context.target, context.call, deadlineAtMs)
-    const bytes = await collect(counted(response.body, context.call), request.answerBytes, answerTooLong)
-    const answer = readReaderAnswer(response, bytes)
+    const bytes = await collect(counted(response.body, context.call), request.responseBytes, responseTooLong)
+    const answer = readReaderResponse(response, bytes)
     const document = dialect.documentIn(answer, request)
     if (document !== undefined) return asSent(document, request)
-    throw readerFailure(dialect.faultOf(answer), answer, {
+    throw readerFailure(dialect.errorKindOf(answer), answer, {
       secret: context.credentials,
       callersKey: context.callersKey,
     })
@@ -95,11 +99,11 @@ export class ReaderDocumentProvider implements DocumentProvider {
 }
 
 /** What arrives counts among the bytes the process holds until the call is over: so long there is something made of it. */
-const counted = (body: ByteSource, call: Call): ByteSource => ({
+const counted = (body: ByteSource, call: RequestContext): ByteSource => ({
   start: (sink) => {
     body.start({
       data: (chunk) => {
-        call.memory?.add(call, chunk.length)
+        call.memoryBudget?.add(call, chunk.length)
         sink.data(chunk)
       },
       end: () => {
@@ -128,7 +132,7 @@ function asSent(document: ReadDocument, { source }: ReadRequest): ReadDocument {
   return { ...document, metadata: { ...metadata, url: '', title: firstText(metadata.title, source.name) } }
 }
 
-function requestOf({ path, headers, fields }: ReaderQuestion, { source }: ReadRequest, key: string): UpstreamRequest {
+function requestOf({ path, headers, fields }: ReaderRequest, { source }: ReadRequest, key: string): UpstreamRequest {
   const common = ['authorization', `Bearer ${key}`, 'accept', 'application/json', ...headers]
   if (source.kind === 'url') {
     const body = Buffer.from(JSON.stringify(fields))

@@ -4,7 +4,7 @@ import type { ReadDocument, ReadMetadata } from '../contract.js'
 export type JsonObject = Readonly<Record<string, unknown>>
 
 /** An answer as far as it could be read. */
-export interface ReaderAnswer {
+export interface ReaderResponse {
   readonly status: number
   /** Empty when the body is no JSON object: a page of some proxy, or broken. */
   readonly body: JsonObject
@@ -15,7 +15,7 @@ export interface ReaderAnswer {
 }
 
 /** Reads what there is; never throws. */
-export function readReaderAnswer({ status, headers }: Pick<UpstreamResponse, 'status' | 'headers'>, bytes: Buffer) {
+export function readReaderResponse({ status, headers }: Pick<UpstreamResponse, 'status' | 'headers'>, bytes: Buffer) {
   const body = objectOf(parsed(bytes))
   const seconds = Number(headers['retry-after'])
   return {
@@ -23,10 +23,10 @@ export function readReaderAnswer({ status, headers }: Pick<UpstreamResponse, 'st
     body,
     words: firstText(body['message'], body['error'], body['readableMessage'], objectOf(body['error'])['message']),
     retryAfterSeconds: Number.isFinite(seconds) ? Math.min(60, Math.max(1, Math.ceil(seconds))) : 1,
-  } satisfies ReaderAnswer
+  } satisfies ReaderResponse
 }
 
-export const isSuccessful = ({ status }: ReaderAnswer): boolean => status >= 200 && status < 300
+export const isSuccessful = ({ status }: ReaderResponse): boolean => status >= 200 && status < 300
 
 export const objectOf = (value: unknown): JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}

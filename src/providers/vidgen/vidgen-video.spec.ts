@@ -171,7 +171,7 @@ describe('vidgen video', () => {
           if (begin) response.writeHead(200, { 'content-type': 'application/json' }).write('{')
           void once(response, 'close').then(left.resolve)
           setImmediate(() => {
-            call.departure.announce()
+            call.disconnect.abort()
           })
         })
         await expect(lab.create({ call })).rejects.toMatchObject({ kind: 'caller_left' })

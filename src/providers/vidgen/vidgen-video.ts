@@ -6,12 +6,12 @@ import type { CallContext, ProviderCapabilities, UpstreamVideoTask, VideoKind, V
 import { type VidgenAuthorization, VidgenTokens } from './vidgen-token.js'
 import {
   isSuccess,
-  readVidgenAnswer,
+  readVidgenResponse,
   saysStaleToken,
   saysUnknownTask,
   taskIn,
-  unreadableAnswer,
-  type VidgenAnswer,
+  unreadableResponse,
+  type VidgenResponse,
   vidgenFailure,
   type VidgenRequest,
 } from './vidgen-wire.js'
@@ -27,7 +27,7 @@ const NO_ID = /^\.{0,2}$/
 type Operation = VidgenRequest['operation']
 
 interface Exchange {
-  readonly answer: VidgenAnswer
+  readonly response: VidgenResponse
   readonly authorization: VidgenAuthorization
 }
 
@@ -48,7 +48,7 @@ export class VidgenVideoProvider implements VideoProvider {
     if (NO_ID.test(id)) return undefined
     const path = `${pathOf(kind, context)}/${encodeURIComponent(id)}`
     const exchange = await this.ask('read', { method: 'GET', path }, context)
-    return saysUnknownTask(exchange.answer) ? undefined : taskOf(exchange, 'read', context, id)
+    return saysUnknownTask(exchange.response) ? undefined : taskOf(exchange, 'read', context, id)
   }
 
   /** Once more with a new token when the first was refused for its age: such a refusal is definite, nothing was done. */
@@ -58,7 +58,7 @@ export class VidgenVideoProvider implements VideoProvider {
     context: CallContext,
   ): Promise<Exchange> {
     const first = await this.send(operation, request, context)
-    if (!first.authorization.isSigned || !saysStaleToken(first.answer)) return first
+    if (!first.authorization.isSigned || !saysStaleToken(first.response)) return first
     this.tokens.forget(context, first.authorization.bearer)
     return await this.send(operation, request, context)
   }
@@ -74,11 +74,11 @@ export class VidgenVideoProvider implements VideoProvider {
     if (request.body !== undefined) headers.push('content-type', 'application/json')
     const response = await this.client.send({ ...request, headers }, target, call, deadlineAtMs)
     const bytes = await collect(response.body, MAXIMUM_ANSWER_BYTES, () =>
-      unreadableAnswer({ operation }, 'the answer is too large'),
+      unreadableResponse({ operation }, 'the answer is too large'),
     )
-    const answer = readVidgenAnswer(response, bytes)
+    const answer = readVidgenResponse(response, bytes)
     if (answer.requestId !== undefined) call.log.upstreamRequestId = answer.requestId
-    return { answer, authorization }
+    return { response: answer, authorization }
   }
 }
 
@@ -89,7 +89,7 @@ function pathOf(kind: VideoKind, { options }: CallContext): string {
 }
 
 function taskOf(
-  { answer, authorization }: Exchange,
+  { response: answer, authorization }: Exchange,
   operation: Operation,
   { callersKey }: CallContext,
   askedId?: string,
@@ -97,7 +97,7 @@ function taskOf(
   const request = { operation, callersKey, secrets: authorization.secrets }
   if (!isSuccess(answer)) throw vidgenFailure(answer, request)
   const task = taskIn(answer, askedId)
-  if (task === undefined) throw unreadableAnswer(request, `status ${answer.httpStatus} without a readable task`)
+  if (task === undefined) throw unreadableResponse(request, `status ${answer.httpStatus} without a readable task`)
   return task
 }
 

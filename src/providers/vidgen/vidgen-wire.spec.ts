@@ -3,7 +3,7 @@ import type { ErrorKind, GatewayError } from '../../core/errors.js'
 import type { UpstreamVideoTask } from '../contract.js'
 import {
   isSuccess,
-  readVidgenAnswer,
+  readVidgenResponse,
   saysStaleToken,
   saysUnknownTask,
   taskIn,
@@ -14,7 +14,7 @@ import {
 
 const taskOf = (data: string, askedId?: string): UpstreamVideoTask | undefined =>
   taskIn(
-    readVidgenAnswer({ status: 200, headers: {} }, Buffer.from(`{"code":0,"message":"SUCCEED","data":${data}}`)),
+    readVidgenResponse({ status: 200, headers: {} }, Buffer.from(`{"code":0,"message":"SUCCEED","data":${data}}`)),
     askedId,
   )
 
@@ -91,7 +91,7 @@ describe('The task in an answer', () => {
 })
 
 describe('An answer', () => {
-  const answer = (body: string | Buffer) => readVidgenAnswer({ status: 200, headers: {} }, Buffer.from(body))
+  const answer = (body: string | Buffer) => readVidgenResponse({ status: 200, headers: {} }, Buffer.from(body))
 
   it('is read for what it holds', () => {
     expect(answer('{"code":1201,"message":"m","request_id":"r","data":null,"more":1}')).toEqual({
@@ -122,7 +122,7 @@ const CREATE: VidgenRequest = { operation: 'create', callersKey: false, secrets:
 const READ: VidgenRequest = { ...CREATE, operation: 'read' }
 
 const answerOf = (status: number, body: string, headers: Record<string, string> = {}) =>
-  readVidgenAnswer({ status, headers }, Buffer.from(body))
+  readVidgenResponse({ status, headers }, Buffer.from(body))
 
 const coded = (code: number | string, status = 200, headers: Record<string, string> = {}) =>
   answerOf(status, JSON.stringify({ code, message: WORDS, request_id: 'r' }), headers)

@@ -1,11 +1,11 @@
 import { type ErrorKind, GatewayError, scrubMessage } from '../../core/errors.js'
 import { JsonBody } from '../../core/json-body.js'
 import type { UpstreamResponse } from '../../upstream/upstream-client.js'
-import { type AccountFault, accountRefusal } from '../../upstream/upstream-error.js'
+import { type AccountError, accountError } from '../../upstream/upstream-error.js'
 import type { UpstreamVideoTask, VideoTaskStatus } from '../contract.js'
 
 /** An answer as far as it could be read. */
-export interface VidgenAnswer {
+export interface VidgenResponse {
   readonly httpStatus: number
   /** One well-formed JSON object. */
   readonly isReadable: boolean
@@ -19,10 +19,10 @@ export interface VidgenAnswer {
   readonly retryAfterSeconds: number | undefined
 }
 
-type AnswerHead = Pick<UpstreamResponse, 'status' | 'headers'>
+type ResponseHead = Pick<UpstreamResponse, 'status' | 'headers'>
 
 /** Reads what there is; never throws. */
-export function readVidgenAnswer({ status, headers }: AnswerHead, bytes: Buffer): VidgenAnswer {
+export function readVidgenResponse({ status, headers }: ResponseHead, bytes: Buffer): VidgenResponse {
   const envelope = objectIn(bytes)
   const { code, message, request_id: requestId } = envelope?.fields ?? {}
   return {
@@ -40,7 +40,7 @@ export function readVidgenAnswer({ status, headers }: AnswerHead, bytes: Buffer)
  * The task in a successful answer; undefined when it cannot be told which task it is, or where it stands. `askedId`
  * stands in for an id that is missing.
  */
-export function taskIn({ data = '', message }: VidgenAnswer, askedId?: string): UpstreamVideoTask | undefined {
+export function taskIn({ data = '', message }: VidgenResponse, askedId?: string): UpstreamVideoTask | undefined {
   const task = objectIn(Buffer.from(data))
   if (task === undefined) return undefined
   const id = idOf(task) ?? askedId
@@ -93,7 +93,7 @@ type CodeRow =
   | { readonly fault: 'closed'; readonly retryAfterSeconds: number }
   | { readonly fault: 'upstream'; readonly kind: ErrorKind }
   | {
-      readonly fault: AccountFault
+      readonly fault: AccountError
       readonly word?: string
       readonly retryAfterSeconds?: number
       /** Another token may be accepted. */
@@ -162,21 +162,21 @@ export interface VidgenRequest {
 }
 
 /** Success by the upstream's word, or where it says none, by the status of an answer that can be read. */
-export const isSuccess = ({ code, httpStatus, isReadable }: VidgenAnswer): boolean =>
+export const isSuccess = ({ code, httpStatus, isReadable }: VidgenResponse): boolean =>
   code === 0 || (code === undefined && isReadable && httpStatus >= 200 && httpStatus < 300)
 
 /** A page of some proxy is no word about the task, whatever its status. */
-export const saysUnknownTask = ({ code, httpStatus, isReadable }: VidgenAnswer): boolean =>
+export const saysUnknownTask = ({ code, httpStatus, isReadable }: VidgenResponse): boolean =>
   code === UNKNOWN_TASK || (httpStatus === 404 && isReadable && knownRow(code) === undefined)
 
 /** Whether the same request may be accepted with a newly signed token. */
-export function saysStaleToken({ code }: VidgenAnswer): boolean {
+export function saysStaleToken({ code }: VidgenResponse): boolean {
   const row = knownRow(code)
   return row !== undefined && 'staleToken' in row
 }
 
 /** The failure that an answer without success is. The upstream's words are shown only where the fault is the caller's. */
-export function vidgenFailure(answer: VidgenAnswer, request: VidgenRequest): GatewayError {
+export function vidgenFailure(answer: VidgenResponse, request: VidgenRequest): GatewayError {
   const row = rowOf(answer)
   const verdict = answer.code === undefined ? `status ${answer.httpStatus}` : `code ${answer.code}`
   const words = wordsOf(answer, request)
@@ -189,7 +189,7 @@ export function vidgenFailure(answer: VidgenAnswer, request: VidgenRequest): Gat
     case 'closed':
       return new GatewayError('upstream_failed', 'The upstream is closed for maintenance. Please try again later.', {
         cause,
-        attempt: { phase: 'answered', channelFault: true },
+        attempt: { phase: 'answered', channelError: true },
         retryAfterSeconds: answer.retryAfterSeconds ?? row.retryAfterSeconds,
       })
     case 'upstream':
@@ -199,14 +199,14 @@ export function vidgenFailure(answer: VidgenAnswer, request: VidgenRequest): Gat
     case 'quota':
     case 'busy': {
       const retryAfterSeconds = answer.retryAfterSeconds ?? row.retryAfterSeconds ?? 1
-      const { kind, message, details } = accountRefusal(row.fault, request.callersKey, { cause, retryAfterSeconds })
+      const { kind, message, details } = accountError(row.fault, request.callersKey, { cause, retryAfterSeconds })
       return new GatewayError(kind, message, { ...details, ...codeOf(row) })
     }
   }
 }
 
 /** An answer that cannot be read, or holds no task that can be. */
-export const unreadableAnswer = (request: Pick<VidgenRequest, 'operation'>, cause?: string): GatewayError =>
+export const unreadableResponse = (request: Pick<VidgenRequest, 'operation'>, cause?: string): GatewayError =>
   brokenDown('upstream_failed', 'The upstream answered with something that cannot be read.', request, cause)
 
 function brokenDown(
@@ -218,7 +218,7 @@ function brokenDown(
   const isCreate = operation === 'create'
   return new GatewayError(kind, isCreate ? `${message} It may have made the task all the same.` : message, {
     ...(cause === undefined ? {} : { cause }),
-    attempt: { phase: isCreate ? 'sent' : 'answered', channelFault: true },
+    attempt: { phase: isCreate ? 'sent' : 'answered', channelError: true },
     ...(isCreate ? { retryable: false } : {}),
   })
 }
@@ -226,7 +226,7 @@ function brokenDown(
 const knownRow = (code: number | undefined): CodeRow | undefined =>
   code === undefined ? undefined : VIDGEN_CODES[code]
 
-function rowOf({ code, httpStatus, isReadable }: VidgenAnswer): CodeRow {
+function rowOf({ code, httpStatus, isReadable }: VidgenResponse): CodeRow {
   const known = knownRow(code)
   if (known !== undefined) return known
   // A proxy refuses a body that is too large before the upstream sees it; other pages of proxies say nothing certain.
@@ -234,7 +234,7 @@ function rowOf({ code, httpStatus, isReadable }: VidgenAnswer): CodeRow {
   return (isDefinite ? VIDGEN_STATUSES[httpStatus] : undefined) ?? FAILED
 }
 
-function wordsOf({ message }: VidgenAnswer, { secrets }: VidgenRequest): string {
+function wordsOf({ message }: VidgenResponse, { secrets }: VidgenRequest): string {
   let words = message
   for (const secret of secrets) words = words.replaceAll(secret, '[key]')
   return scrubMessage(words)
