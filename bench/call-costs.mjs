@@ -98,10 +98,10 @@ async function limitCost(sections, calls, concurrency) {
     const call = callOf(caller)
     const begun = gate.begin(call)
     if (begun === true) {
-      const expecting = call.allowance?.expect(EXPECTED)
+      const expecting = call.quota?.reserveEstimate(EXPECTED)
       return expecting === undefined ? endOf(call) : expecting.then(() => endOf(call))
     }
-    return begun.then(() => call.allowance.expect(EXPECTED)).then(() => endOf(call))
+    return begun.then(() => call.quota.reserveEstimate(EXPECTED)).then(() => endOf(call))
   }
   if (sections.redis !== undefined && !gate.isShared) throw new Error('Redis does not answer at REDIS_URL.')
   const added = await addedBy(serve(UNLIMITED), serve(LIMITED), calls, concurrency)
