@@ -11,7 +11,7 @@ interface RouterLayer {
 }
 
 /** Every route, in the order it was registered; its methods in upper case. */
-const routesOf = (app: Application): { readonly path: string; readonly methods: readonly string[] }[] =>
+export const routesOf = (app: Application): { readonly path: string; readonly methods: readonly string[] }[] =>
   layersOf(app).flatMap(({ route }) =>
     route === undefined ? [] : [{ path: route.path, methods: Object.keys(route.methods).map((m) => m.toUpperCase()) }],
   )
