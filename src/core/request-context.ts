@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { ModelClass } from '../config/channel-schema.js'
 import type { Caller } from './caller.js'
+import { type Dialect, type EndpointSpec, endpointFor, type PathMatch, UNKNOWN_PATH } from './endpoint.js'
 import { type ErrorKind, GatewayError } from './errors.js'
 import type { MemoryBudget } from './memory-budget.js'
 import type { Quota } from './quota.js'
@@ -125,6 +126,12 @@ export class RequestContext {
   /** Set by the key guard; routes without a guard never read it. */
   caller: Caller = { keyId: '-' }
   readonly disconnect = new ClientDisconnect()
+  /** undefined for unknown paths and methods, and for what is no request of a caller. */
+  readonly endpoint: EndpointSpec | undefined
+  /** In which its failures are rendered, whatever its path. */
+  readonly dialect: Dialect
+  /** The path as the log may show it. */
+  readonly loggedPath: string
   /** Written with the head of the answer, whoever answers. */
   readonly responseHeaders: Record<string, string>
   readonly log: RequestLog = { tried: [], receiveMs: 0, upstreamMs: 0, openWaitMs: 0, bytesIn: 0, bytesOut: 0 }
@@ -153,7 +160,11 @@ export class RequestContext {
     /** Without query. */
     readonly path: string,
     readonly startedAtMs: number,
+    match: PathMatch = UNKNOWN_PATH,
   ) {
+    this.endpoint = endpointFor(match, method)
+    this.dialect = match.dialect
+    this.loggedPath = match.loggedPath ?? path
     this.responseHeaders = { 'x-request-id': requestId }
   }
 

@@ -31,9 +31,6 @@ const MAXIMUM_WORD_CHARACTERS = 128
 /** Paths that probes ask every few seconds; their lines would drown the others. */
 const QUIET_PATHS: ReadonlySet<string> = new Set(['/health/live', '/health/ready'])
 
-/** What follows in such a path is all that protects it: whoever knows it may call. */
-const SECRET_PATHS = '/vidgen/callbacks/'
-
 /** The one line of a request: what it was, who asked, where it went, how long each part took. Never a body or a key. */
 export function logRequest(
   call: RequestContext,
@@ -50,7 +47,7 @@ export function logRequest(
       word('keyId', call.caller.keyId) +
       word('address', log.callerAddress) +
       word('method', call.method) +
-      word('route', shownPath(call.path)) +
+      word('route', call.loggedPath) +
       word('model', log.model) +
       word('channel', log.channelId) +
       count('attempts', log.tried.length) +
@@ -79,8 +76,6 @@ function describeTried(tried: readonly Attempt[]): readonly object[] | undefined
     ...(failure === undefined ? {} : { failure }),
   }))
 }
-
-const shownPath = (path: string): string => (path.startsWith(SECRET_PATHS) ? `${SECRET_PATHS}:token` : path)
 
 function levelOf(call: RequestContext, status: number, left: boolean): 'debug' | 'info' | 'warn' | 'error' {
   const { failure } = call.log

@@ -13,7 +13,7 @@ import {
   registerHistogram,
 } from './metrics.js'
 import { RequestHooks, type RequestOutcome } from './request-hooks.js'
-import { type KnownRoute, KnownRoutes, OTHER_METHOD, METRIC_FAMILIES, type MetricFamily } from './routes.js'
+import { type KnownRoute, KnownRoutes, OTHER_METHOD } from './routes.js'
 
 const ANSWERED = 'ok'
 
@@ -137,28 +137,27 @@ interface FamilyCounts {
 @Injectable()
 export class RequestMetrics {
   private readonly routes = new Map<KnownRoute, CallCounts>()
-  private readonly families = new Map<MetricFamily, FamilyCounts>(
-    METRIC_FAMILIES.map((family) => [family, { inFlight: 0, receivedBytes: 0, sentBytes: 0 }]),
-  )
+  private readonly families: ReadonlyMap<string, FamilyCounts>
 
   constructor(
     private readonly known: KnownRoutes,
     endings: RequestHooks,
     metrics: Metrics,
   ) {
+    this.families = new Map(known.families.map((family) => [family, { inFlight: 0, receivedBytes: 0, sentBytes: 0 }]))
     endings.onStarted(this.onBeginning)
     endings.onFinished(this.onFinished)
     this.registerRoutes(metrics)
     this.registerFamilies(metrics)
   }
 
-  private readonly onBeginning = ({ path }: RequestContext): void => {
-    this.familyOf(this.known.table.find(path)).inFlight++
+  private readonly onBeginning = (call: RequestContext): void => {
+    this.familyOf(this.known.table.find(call)).inFlight++
   }
 
   private readonly onFinished = (call: RequestContext, outcome: RequestOutcome): void => {
-    const { path, method, log } = call
-    const route = this.known.table.find(path)
+    const { method, log } = call
+    const route = this.known.table.find(call)
     const family = this.familyOf(route)
     family.inFlight--
     family.receivedBytes += log.bytesIn

@@ -57,7 +57,7 @@ class Tracing implements OnModuleInit, OnApplicationShutdown {
     this.hooks.onFinished((call, outcome) => {
       const { trace } = call
       if (trace?.isSampled !== true) return
-      for (const span of spansOf(call, trace, outcome, this.known.table.find(call.path))) sender.send(span)
+      for (const span of spansOf(call, trace, outcome, this.known.table.find(call))) sender.send(span)
     })
   }
 }

@@ -8,7 +8,7 @@ import type { RequestOutcome } from './request-hooks.js'
 import { RouteTable } from './routes.js'
 import { type SpanRecord, spansOf } from './tracing.js'
 
-const ROUTES = new RouteTable([{ path: '/v1/chat/completions', methods: ['POST'] }])
+const ROUTES = new RouteTable([{ path: '/v1/chat/completions', methods: ['POST'] }], () => 'chat')
 const OK: RequestOutcome = { status: 200, left: false, totalMs: 300, gatewayMs: 5 }
 
 function endedCall(method = 'POST', path = '/v1/chat/completions'): RequestContext {
@@ -20,7 +20,7 @@ function endedCall(method = 'POST', path = '/v1/chat/completions'): RequestConte
 function spans(call: RequestContext, outcome: RequestOutcome = OK): readonly [SpanRecord, ...SpanRecord[]] {
   const { trace } = call
   if (trace === undefined) throw new Error('not traced')
-  return spansOf(call, trace, outcome, ROUTES.find(call.path)) as [SpanRecord, ...SpanRecord[]]
+  return spansOf(call, trace, outcome, ROUTES.find(call)) as [SpanRecord, ...SpanRecord[]]
 }
 
 describe('The spans of a call', () => {

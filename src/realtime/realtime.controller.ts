@@ -1,13 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import {
-  type CanActivate,
-  Controller,
-  createParamDecorator,
-  type ExecutionContext,
-  Get,
-  Injectable,
-  UseGuards,
-} from '@nestjs/common'
+import { type CanActivate, Controller, createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common'
 import { ApiBearerAuth, ApiExtraModels, ApiHeader, ApiOperation, ApiQuery, ApiResponse, ApiTags } from '@nestjs/swagger'
 import type { Request } from 'express'
 import { KeyTable } from '../auth/key-table.js'
@@ -17,10 +9,12 @@ import { type RequestContext, contextOf } from '../core/request-context.js'
 import { ApiUpgradeErrors } from '../dialects/error-docs.js'
 import { RateLimiter } from '../limits/rate-limiter.js'
 import type { RealtimeOpening } from '../providers/contract.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
 import { CurrentRequest } from '../server/json-request.js'
 import type { UpgradeResponse } from '../server/upgrade.js'
 import { offeredSubprotocols, OriginGuard, UpgradeGuard } from '../server/ws-adapter.js'
 import { InputAudioAppendDto, ResponseCreateDto, SessionUpdateDto } from './realtime.dto.js'
+import { REALTIME } from './realtime.endpoint.js'
 import { RealtimeService } from './realtime.service.js'
 
 /** Browsers cannot set headers on a socket: their clients offer the key as a subprotocol, which is never chosen. */
@@ -82,12 +76,11 @@ const wrongModel = (code: string, message: string): GatewayError =>
 @ApiTags('realtime')
 @ApiBearerAuth()
 @ApiExtraModels(SessionUpdateDto, InputAudioAppendDto, ResponseCreateDto)
-@Controller('v1/realtime')
-@UseGuards(UpgradeGuard, OriginGuard, RealtimeKeyGuard)
+@Controller()
 export class RealtimeController {
   constructor(private readonly realtime: RealtimeService) {}
 
-  @Get()
+  @Endpoint(REALTIME, [UpgradeGuard, OriginGuard, RealtimeKeyGuard])
   @ApiOperation({
     summary: 'Realtime voice conversation: a WebSocket',
     description: 'Browsers, which cannot set headers here, offer the key as subprotocol openai-insecure-api-key.<KEY>.',

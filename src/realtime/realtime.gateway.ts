@@ -8,12 +8,13 @@ import { ClientDialect } from '../dialects/realtime/dialect.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { offeredSubprotocols, type SocketGatewayOptions } from '../server/ws-adapter.js'
+import { REALTIME } from './realtime.endpoint.js'
 import type { OpenedSession } from './realtime.service.js'
 import { type SessionContext, SessionTraffic } from './session-context.js'
 import { RealtimeSession } from './session.js'
 
 /** Holds the sessions (specification: Realtime voice); who gets here was let in by `RealtimeController`. */
-@WebSocketGateway<SocketGatewayOptions>({ path: '/v1/realtime', subprotocol: 'realtime' })
+@WebSocketGateway<SocketGatewayOptions>({ path: REALTIME.path, subprotocol: 'realtime' })
 export class RealtimeGateway implements OnGatewayConnection<WebSocket> {
   constructor(
     private readonly store: ConfigStore,

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { type ByteSink, type ByteSource, joinedPieces, type ProviderResponse } from '../core/byte-stream.js'
 import type { GatewayError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
-import { errorFormatFor } from '../dialects/error-format.js'
+import { ERROR_FORMATS } from '../dialects/error-format.js'
 
 /** A shorter answer is in the hands of the operating system at once, whoever reads it. */
 const COUNTED_BYTES = 65_536
@@ -108,6 +108,6 @@ class ResponseSink implements ByteSink {
       this.response.destroy()
       return
     }
-    this.response.end(error.details.frame ?? errorFormatFor(this.call.path).frame(error, this.call.requestId))
+    this.response.end(error.details.frame ?? ERROR_FORMATS[this.call.dialect].frame(error, this.call.requestId))
   }
 }

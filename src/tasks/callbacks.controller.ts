@@ -1,4 +1,4 @@
-import { Controller, Get, HttpCode, Injectable, Param, Post, UseGuards } from '@nestjs/common'
+import { Controller, Injectable, Param } from '@nestjs/common'
 import {
   ApiBearerAuth,
   ApiExtraModels,
@@ -9,16 +9,17 @@ import {
   ApiTags,
   getSchemaPath,
 } from '@nestjs/swagger'
-import { KeyGuard } from '../auth/key.guard.js'
 import type { ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import { ApiTaskErrors } from '../dialects/error-docs.js'
 import { taskResponse } from '../dialects/task-response.js'
 import type { VideoKind } from '../providers/contract.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
 import { CurrentRequest } from '../server/json-request.js'
 import { hostOf } from './callback-request.js'
 import type { CallbackDelivery } from './callback.repository.js'
+import { MULTI_IMAGE_CALLBACKS, REDELIVER_CALLBACK, TEXT_CALLBACKS } from './task.endpoints.js'
 import { Tasks } from './tasks.js'
 
 const MILLISECONDS = 'Unix milliseconds'
@@ -113,12 +114,11 @@ const REDELIVERY = envelopeOf({ $ref: getSchemaPath(RedeliveryDto) })
 @ApiTags('callbacks')
 @ApiBearerAuth()
 @ApiExtraModels(CallbackDeliveryDto, RedeliveryDto)
-@Controller('vidgen/v1')
-@UseGuards(KeyGuard)
+@Controller()
 export class CallbacksController {
   constructor(private readonly callbacks: CallbacksService) {}
 
-  @Get('videos/multi-image2video/:id/callbacks')
+  @Endpoint(MULTI_IMAGE_CALLBACKS)
   @ApiOperation({ summary: 'The events sent, or to be sent, about one multi-image task' })
   @ApiParam({ name: 'id', type: String, description: 'Task id or external task id' })
   @ApiOkResponse({ schema: DELIVERIES })
@@ -127,7 +127,7 @@ export class CallbacksController {
     return taskResponse(call, JSON.stringify(await this.callbacks.ofTask('multi-image2video', id, call)))
   }
 
-  @Get('videos/text2video/:id/callbacks')
+  @Endpoint(TEXT_CALLBACKS)
   @ApiOperation({ summary: 'The events sent, or to be sent, about one text task' })
   @ApiParam({ name: 'id', type: String, description: 'Task id or external task id' })
   @ApiOkResponse({ schema: DELIVERIES })
@@ -136,8 +136,7 @@ export class CallbacksController {
     return taskResponse(call, JSON.stringify(await this.callbacks.ofTask('text2video', id, call)))
   }
 
-  @Post('callbacks/:webhookId/redeliver')
-  @HttpCode(200)
+  @Endpoint(REDELIVER_CALLBACK)
   @ApiOperation({ summary: 'Send one event again, on a schedule begun anew' })
   @ApiParam({ name: 'webhookId', type: String })
   @ApiOkResponse({ schema: REDELIVERY })

@@ -9,6 +9,7 @@ import { LOGGER } from '../observability/observability.module.js'
 import type { CallContext, UpstreamVideoTask, VideoProvider } from '../providers/contract.js'
 import { CallbackAddress } from './callback-request.js'
 import { TaskRecorder } from './record-task.js'
+import { UPSTREAM_CALLBACK } from './task.endpoints.js'
 import { isTerminal, newCallbackToken, newTaskId, type Task, upstreamExternalId } from './task.js'
 import {
   type IdempotencyClaim,
@@ -223,7 +224,9 @@ export class TaskCreation {
   /** Where the upstream may announce changes of the task. */
   private callbackUrl(token: string): string | undefined {
     const { publicUrl } = this.store.current.server
-    return publicUrl === undefined ? undefined : `${publicUrl.replace(/\/+$/, '')}/vidgen/callbacks/${token}`
+    return publicUrl === undefined
+      ? undefined
+      : `${publicUrl.replace(/\/+$/, '')}${UPSTREAM_CALLBACK.path.replace(':token', token)}`
   }
 
   private async complete(

@@ -15,6 +15,7 @@ import { HourlySweep } from '../storage/retention.js'
 import { TaskCreation } from './create-task.js'
 import { KeyedQueue } from './keyed-queue.js'
 import { TaskRefresher } from './refresh-task.js'
+import { videoTaskPath } from './task.endpoints.js'
 import { isTerminal, type Task } from './task.js'
 import { type Reschedule, TaskRepository } from './task.repository.js'
 import type { PollResult } from './transitions.js'
@@ -62,7 +63,7 @@ class PollWork {
 
   /** One poll of a task that is leased to this process. Never rejects: one bad task must not stop the others. */
   async poll(task: Task): Promise<void> {
-    const call = new RequestContext(`task-${task.id}`, 'POLL', `/vidgen/v1/videos/${task.kind}`, performance.now())
+    const call = new RequestContext(`task-${task.id}`, 'POLL', videoTaskPath(task.kind), performance.now())
     call.caller = { keyId: 'gateway' }
     this.calls.add(call)
     try {

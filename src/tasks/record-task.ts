@@ -4,6 +4,7 @@ import type { Units } from '../core/request-context.js'
 import { type EndedTask, type SettledTask, UsageRecorder } from '../core/usage-record.js'
 import { CallbackSender } from './callback-delivery.js'
 import { TaskWatchers } from './task-watchers.js'
+import { videoTaskPath } from './task.endpoints.js'
 import { isTerminal, type Task } from './task.js'
 import { type TaskChange, TaskRepository } from './task.repository.js'
 import { changed } from './transitions.js'
@@ -14,7 +15,7 @@ export function endedTask(task: Task): EndedTask {
     id: `video ${task.id}`,
     ownerId: task.ownerId,
     taskClass: 'video',
-    route: `/vidgen/v1/videos/${task.kind}`,
+    route: videoTaskPath(task.kind),
     model: task.model,
     channelId: task.channelId,
     hasSucceeded: task.state === 'succeed',

@@ -1,8 +1,10 @@
-import { Controller, HttpCode, Injectable, Param, Post } from '@nestjs/common'
+import { Controller, Injectable, Param } from '@nestjs/common'
 import { ApiExcludeController } from '@nestjs/swagger'
 import { GatewayError } from '../core/errors.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
 import { type Exchange, HttpExchange } from '../server/json-request.js'
 import { assertReadable, readBody } from '../server/read-body.js'
+import { UPSTREAM_CALLBACK } from './task.endpoints.js'
 import { isCallbackToken } from './task.js'
 import { TaskRepository } from './task.repository.js'
 import { Clock, PollWakeTimer } from './wake-timer.js'
@@ -25,17 +27,15 @@ export class UpstreamCallbacksService {
   }
 }
 
-/** A task object is a few kilobytes; more is not from an upstream. */
-const BODY_LIMITS = { maximumBytes: 65_536, timeoutMs: 5000 }
+const BODY_LIMITS = { maximumBytes: UPSTREAM_CALLBACK.bodyLimit, timeoutMs: 5000 }
 
 /** Where upstreams announce that a task has changed; no key, but a path that nobody else knows. */
 @ApiExcludeController()
-@Controller('vidgen/callbacks')
+@Controller()
 export class UpstreamCallbacksController {
   constructor(private readonly callbacks: UpstreamCallbacksService) {}
 
-  @Post(':token')
-  @HttpCode(200)
+  @Endpoint(UPSTREAM_CALLBACK)
   async receive(@Param('token') token: string, @HttpExchange() { request, response }: Exchange): Promise<object> {
     assertReadable(request, BODY_LIMITS.maximumBytes)
     await readBody(request, response, BODY_LIMITS)

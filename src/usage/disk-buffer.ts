@@ -15,8 +15,9 @@ import {
 } from 'node:fs'
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { USAGE_KINDS } from '../core/endpoint.js'
 import { hasCode } from '../core/errors.js'
-import { PRICINGS, UNITS, USAGE_KINDS, USAGE_OUTCOMES, type UsageRecord } from '../core/usage-record.js'
+import { PRICINGS, UNITS, USAGE_OUTCOMES, type UsageRecord } from '../core/usage-record.js'
 
 const OPEN = '.rows'
 /**

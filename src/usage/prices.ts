@@ -1,7 +1,8 @@
 import Big from 'big.js'
 import type { PriceRow } from '../config/settings.js'
 import { globMatcher } from '../core/caller.js'
-import type { CountedUnits, UsageKind } from '../core/usage-record.js'
+import type { UsageKind } from '../core/endpoint.js'
+import type { CountedUnits } from '../core/usage-record.js'
 
 /** Sums and products are exact. The one division is that of a price per minute: twelve digits, half to even. */
 export const Decimal = Big()

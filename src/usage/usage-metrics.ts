@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common'
-import { UNIT_NAMES, type UnitName, type UsageClass, type UsageRecord } from '../core/usage-record.js'
+import type { UsageClass } from '../core/endpoint.js'
+import { UNIT_NAMES, type UnitName, type UsageRecord } from '../core/usage-record.js'
 import type { Logger } from '../observability/logger.js'
 import { Metrics, type Reading, registerCounter, registerGauge, single } from '../observability/metrics.js'
 import { LOGGER } from '../observability/observability.module.js'

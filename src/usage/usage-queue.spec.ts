@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { contextAt } from '../../test/support/endpoints.js'
 import { eventually } from '../../test/support/eventually.js'
 import {
   away,
@@ -39,7 +40,7 @@ describe('usage ledger', () => {
   describe('The ledger', () => {
     it('has a record of every call that is over', async () => {
       lab.chat()
-      lab.endings.over(new RequestContext('req_2', 'GET', '/health/live', 0), OK)
+      lab.endings.over(contextAt('GET', '/health/live', 'req_2'), OK)
       expect(await lab.rows()).toMatchObject([{ requestId: 'req_1', model: 'gpt-4o', units: { promptTokens: 10 } }])
     })
 
@@ -70,7 +71,7 @@ describe('usage ledger', () => {
         ],
       })
       const { endings, ledger, lines } = lab
-      const call = new RequestContext('req_1', 'GET', '/v1/realtime', 0)
+      const call = contextAt('GET', '/v1/realtime')
       call.caller = { keyId: 'team-a' }
       const common = { call, channelId: 'p1-main', model: 'gpt-realtime', estimated: false }
       const heard = { estimate: { output_tokens: 4 } }
@@ -408,7 +409,7 @@ describe('What a call leaves to be recorded', () => {
   const OK = { status: 200, left: false, totalMs: 12.3, gatewayMs: 1 }
 
   function callTo(method: string, path: string, keyId = 'team-a'): RequestContext {
-    const call = new RequestContext('req_1', method, path, 0)
+    const call = contextAt(method, path)
     call.caller = { keyId }
     call.log.model = 'gpt-4o'
     call.log.channelId = 'p1-main'

@@ -6,12 +6,11 @@ import {
   UNIT_NAMES,
   type UnitColumn,
   UNITS,
-  USAGE_KINDS,
   USAGE_OUTCOMES,
-  type UsageKind,
   type UsageOutcome,
   type UsageRecord,
 } from '../core/usage-record.js'
+import { USAGE_KINDS, type UsageKind } from '../core/endpoint.js'
 import { isCalendarDay } from '../core/validation-rules.js'
 import type { UsageGroup, UsagePosition, UsageSum } from './usage.repository.js'
 

@@ -8,10 +8,10 @@ import {
   type UnitColumn,
   type UnitName,
   UNITS,
-  type UsageKind,
   type UsageOutcome,
   type UsageRecord,
 } from '../core/usage-record.js'
+import type { UsageKind } from '../core/endpoint.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { Database, type DatabaseSchema, type UsageRecordTable } from '../storage/database.js'

@@ -13,6 +13,7 @@ import {
 } from '../../src/limits/counters.js'
 import { KeyLimiter, LimitCounters } from '../../src/limits/limit-account.js'
 import { RequestQuota, type CallKind } from '../../src/limits/request-quota.js'
+import { contextAt } from './endpoints.js'
 
 /** The windows of a process, whose answers come a little later, as those of Redis do. */
 class AwaitedWindows implements LimitWindows, WindowHome {
@@ -102,7 +103,7 @@ export class LimitedCalls {
   }
 
   make(path = '/v1/chat/completions'): LimitedCall {
-    const call = new RequestContext(`req_${++this.count}`, 'POST', path, performance.now())
+    const call = contextAt('POST', path, `req_${++this.count}`, performance.now())
     const terms = {
       countRefusal: (name: LimitName): void => void this.refusals.push(name),
       expectedOutputTokens: EXPECTED_OUTPUT_TOKENS,

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer as createNetServer, type Server, type So
 import { GatewayError } from '../../src/core/errors.js'
 import { RequestContext } from '../../src/core/request-context.js'
 import type { UpstreamTarget } from '../../src/upstream/upstream-client.js'
+import { contextAt } from './endpoints.js'
 
 /** The error this work fails with. Throws when it does not fail, or with an error that is none of the gateway's. */
 export async function failureOf(work: Promise<unknown>): Promise<GatewayError> {
@@ -183,4 +184,4 @@ export const targetOf = (port: number, changes: Partial<UpstreamTarget> = {}): U
 })
 
 export const newCall = (path = '/v1/chat/completions'): RequestContext =>
-  new RequestContext('req_test', 'POST', path, performance.now())
+  contextAt('POST', path, 'req_test', performance.now())

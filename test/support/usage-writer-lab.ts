@@ -19,6 +19,7 @@ import { DroppedUsage, UsageMetrics } from '../../src/usage/usage-metrics.js'
 import { UsageQueue, UsageSettlement } from '../../src/usage/usage-queue.js'
 import { UsageWriter } from '../../src/usage/usage-writer.js'
 import { UsageRepository, type UsageSum } from '../../src/usage/usage.repository.js'
+import { contextAt } from './endpoints.js'
 import { usageRecord } from './task-rows.js'
 
 export const away = (): GatewayError => new GatewayError('overloaded', 'The database cannot be reached.')
@@ -207,7 +208,7 @@ export const endedVideo = (changes: Partial<EndedTask> = {}): EndedTask => ({
 
 /** A chat call of team A that is over but for saying so. */
 export function chatCall(model = 'gpt-4o', tokens = 10): RequestContext {
-  const call = new RequestContext('req_1', 'POST', '/v1/chat/completions', 0)
+  const call = contextAt('POST', '/v1/chat/completions')
   call.caller = { keyId: 'team-a' }
   Object.assign(call.log, { model, channelId: 'p1-main', modelClass: 'chat' })
   call.log.usage = { units: { prompt_tokens: tokens }, estimated: false }

@@ -23,6 +23,7 @@ import { type CreateTaskResponse, type CreateTaskRequest, Tasks } from '../../sr
 import { MultiImageVideoController, TextVideoController } from '../../src/video/video.controller.js'
 import { UnknownTasks, VideoService } from '../../src/video/video.service.js'
 import { pngText } from './byte-streams.js'
+import { contextAt } from './endpoints.js'
 
 /** A channel that remembers what it was asked, and knows the tasks that it was given. */
 export class StandInChannel implements VideoProvider, PinnedRoute<VideoProvider> {
@@ -270,12 +271,7 @@ async function replyTo(url: string, init: RequestInit): Promise<VideoReply> {
 }
 
 function begin(request: IncomingMessage, response: ServerResponse, memory: MemoryBudget): RequestContext {
-  const call = new RequestContext(
-    'req_1',
-    request.method ?? '',
-    (request.url ?? '').split('?')[0] ?? '',
-    performance.now(),
-  )
+  const call = contextAt(request.method ?? '', (request.url ?? '').split('?')[0] ?? '', 'req_1', performance.now())
   call.memoryBudget = memory
   attachContext(request, call)
   response.once('close', () => {
