@@ -7,7 +7,9 @@ import { isCallbackToken } from './task.js'
 import { TaskRepository } from './task.repository.js'
 import { Clock, PollWakeTimer } from './wake-timer.js'
 
-/** What an upstream says about a task is a hint, as anyone could have said it: the next poll finds out. */
+/**
+ * Makes the next poll due. An upstream callback is only a hint, as it has no authentication: its content is not used.
+ */
 @Injectable()
 export class UpstreamCallbacksService {
   constructor(
@@ -16,7 +18,7 @@ export class UpstreamCallbacksService {
     private readonly wakeTimer: PollWakeTimer,
   ) {}
 
-  /** Brings the next poll of a task forward. Rejects with `not_found` for a token of no task that is under way. */
+  /** Makes the next poll of a task due now. Rejects with `not_found` for a token without an open task. */
   async hasten(token: string): Promise<void> {
     const nowMs = this.clock.nowMs()
     const isWaiting = isCallbackToken(token) && (await this.tasks.hasten(token, nowMs))
@@ -28,7 +30,7 @@ export class UpstreamCallbacksService {
 /** A task object is a few kilobytes; more is not from an upstream. */
 const BODY_LIMITS = { maximumBytes: 65_536, timeoutMs: 5000 }
 
-/** Where upstreams announce that a task has changed; no key, but a path that nobody else knows. */
+/** Receives upstream callbacks about changed tasks; no key, but a path with a secret token. */
 @ApiExcludeController()
 @Controller('vidgen/callbacks')
 export class UpstreamCallbacksController {
