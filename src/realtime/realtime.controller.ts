@@ -17,10 +17,13 @@ import { InputAudioAppendDto, ResponseCreateDto, SessionUpdateDto } from './real
 import { REALTIME } from './realtime.endpoint.js'
 import { RealtimeService } from './realtime.service.js'
 
-/** Browsers cannot set headers on a socket: their clients offer the key as a subprotocol, which is never chosen. */
+/** Prefix of the subprotocol that carries the key: browsers cannot set headers on a WebSocket. It is never selected. */
 const KEY_PREFIX = 'openai-insecure-api-key.'
 
-/** Decides who opens a session, by `Authorization` or by the key among the offered subprotocols, and whether they may. */
+/**
+ * Authenticates an upgrade, by `Authorization` or by the key among the offered subprotocols, and checks the key's
+ * limits.
+ */
 @Injectable()
 class RealtimeKeyGuard implements CanActivate {
   constructor(
@@ -72,7 +75,7 @@ export function openingOf(url: string): RealtimeOpening {
 const wrongModel = (code: string, message: string): GatewayError =>
   new GatewayError('invalid_request', message, { param: 'model', code })
 
-/** The HTTP phase of a session: an upgrade is judged, dialled and refused like any other request. */
+/** The HTTP phase of a session: an upgrade is checked, connected to its upstream and refused like any other request. */
 @ApiTags('realtime')
 @ApiBearerAuth()
 @ApiExtraModels(SessionUpdateDto, InputAudioAppendDto, ResponseCreateDto)

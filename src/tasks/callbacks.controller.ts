@@ -24,7 +24,7 @@ import { Tasks } from './tasks.js'
 
 const MILLISECONDS = 'Unix milliseconds'
 
-/** One event of a task and how its delivery stands, as callers see it. */
+/** One event of a task and the state of its delivery, as callers see it. */
 class CallbackDeliveryDto {
   @ApiProperty({ description: 'The same for every attempt' })
   readonly webhook_id: string
@@ -71,13 +71,13 @@ class RedeliveryDto {
   }
 }
 
-/** Longer than any of ours, and nothing a database would stumble over. */
+/** Longer than any id of the gateway, and without characters that a database refuses. */
 const WEBHOOK_ID = /^[\w-]{1,128}$/
 
-/** As for reading a task: nothing else can be one's id, and a database stumbles over a NUL. */
+/** The same rule as for reading a task: no id is longer, and a database text cannot hold a NUL. */
 const TASK_ID = /^\P{Cc}{1,256}$/u
 
-/** What callers may know of, and do about, the events sent to them (design: exhausted deliveries stay visible). */
+/** Callback deliveries for the owner of a task (design: exhausted deliveries stay visible). */
 @Injectable()
 export class CallbacksService {
   constructor(private readonly tasks: Tasks) {}
@@ -90,7 +90,7 @@ export class CallbacksService {
     return deliveries.map((delivery) => new CallbackDeliveryDto(delivery))
   }
 
-  /** Starts the schedule of one event anew, whatever became of it. Rejects with `not_found`. */
+  /** Restarts the schedule of one event, in whatever state. Rejects with `not_found`. */
   async redeliver(webhookId: string, call: RequestContext): Promise<RedeliveryDto> {
     const isKnown = WEBHOOK_ID.test(webhookId) && (await this.tasks.redeliver(webhookId, call.caller))
     if (!isKnown) throw new GatewayError('not_found', 'There is no such callback.')

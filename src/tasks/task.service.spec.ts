@@ -299,7 +299,7 @@ describe('Watching a task', () => {
 describe('tasks module', () => {
   const refused = (): Promise<never> => Promise.reject(new Error('the repositories are in memory'))
 
-  /** Opens when it is told to. */
+  /** Opens on request. */
   class LateDatabase extends Database {
     run = refused
     transaction = refused

@@ -9,7 +9,9 @@ import { isCallbackToken } from './task.js'
 import { TaskRepository } from './task.repository.js'
 import { Clock, PollWakeTimer } from './wake-timer.js'
 
-/** What an upstream says about a task is a hint, as anyone could have said it: the next poll finds out. */
+/**
+ * Makes the next poll due. An upstream callback is only a hint, as it has no authentication: its content is not used.
+ */
 @Injectable()
 export class UpstreamCallbacksService {
   constructor(
@@ -18,7 +20,7 @@ export class UpstreamCallbacksService {
     private readonly wakeTimer: PollWakeTimer,
   ) {}
 
-  /** Brings the next poll of a task forward. Rejects with `not_found` for a token of no task that is under way. */
+  /** Makes the next poll of a task due now. Rejects with `not_found` for a token without an open task. */
   async hasten(token: string): Promise<void> {
     const nowMs = this.clock.nowMs()
     const isWaiting = isCallbackToken(token) && (await this.tasks.hasten(token, nowMs))
@@ -29,7 +31,7 @@ export class UpstreamCallbacksService {
 
 const BODY_LIMITS = { maximumBytes: UPSTREAM_CALLBACK.bodyLimit, timeoutMs: 5000 }
 
-/** Where upstreams announce that a task has changed; no key, but a path that nobody else knows. */
+/** Receives upstream callbacks about changed tasks; no key, but a path with a secret token. */
 @ApiExcludeController()
 @Controller()
 export class UpstreamCallbacksController {
