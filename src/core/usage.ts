@@ -1,6 +1,9 @@
 import { type ByteSink, type ByteSource, ProviderResponse } from './byte-stream.js'
 import { GatewayError } from './errors.js'
 import type { RequestLog, Units, Usage } from './request-context.js'
+import { afterSpace, beforeSpace, JSON_BYTES } from './json-spans.js'
+
+const { COMMA, OPEN_BRACE, QUOTE } = JSON_BYTES
 
 /**
  * Told when a call is over, before anybody reads its log: what was counted stands in for what was not reported, and
@@ -56,21 +59,10 @@ const TAIL_BYTES = 8192
 /** The key with its quotes unescaped, as no text of a model can hold it. */
 const USAGE_KEY = '"usage"'
 
-const COMMA = 0x2c
-const OPEN_BRACE = 0x7b
-const QUOTE = 0x22
-const BLANKS: ReadonlySet<number | undefined> = new Set(Buffer.from(' \t\r\n'))
-
 /** Whether bytes begin as an object with members does. */
 export function beginsAsObject(bytes: Buffer): boolean {
-  const brace = firstSign(bytes, 0)
-  return bytes[brace] === OPEN_BRACE && bytes[firstSign(bytes, brace + 1)] === QUOTE
-}
-
-function firstSign(bytes: Buffer, from: number): number {
-  let position = from
-  while (BLANKS.has(bytes[position])) position++
-  return position
+  const brace = afterSpace(bytes, 0)
+  return bytes[brace] === OPEN_BRACE && bytes[afterSpace(bytes, brace + 1)] === QUOTE
 }
 
 /**
@@ -80,9 +72,7 @@ function firstSign(bytes: Buffer, from: number): number {
  */
 export function usageAtEnd(bytes: Buffer): unknown {
   const start = bytes.lastIndexOf(USAGE_KEY)
-  let before = start - 1
-  while (BLANKS.has(bytes[before])) before--
-  if (bytes[before] !== COMMA) return undefined
+  if (bytes[beforeSpace(bytes, start) - 1] !== COMMA) return undefined
   try {
     return (JSON.parse(`{${bytes.toString('utf8', start)}`) as { readonly usage?: unknown }).usage
   } catch {

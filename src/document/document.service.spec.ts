@@ -443,7 +443,7 @@ describe('shared readings', () => {
 
     it('counts what it holds among the bytes of whoever began it, until it ends', async () => {
       const memory = new MemoryBudget(() => ({ bytesInFlight: 1000, callerShare: 1 }))
-      const waiting = wait('a', Object.assign(newCall(), { memory, caller: { keyId: 'k' } }))
+      const waiting = wait('a', Object.assign(newCall(), { memoryBudget: memory, caller: { keyId: 'k' } }))
       const [shared] = begun
       shared?.memoryBudget?.add(shared, 600)
       expect(memory.bytes).toBe(600)
