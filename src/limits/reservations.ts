@@ -78,7 +78,7 @@ export class RequestReservation {
    * one, however much it is.
    */
   plan(
-    { tokens = 0, audioSeconds = 0, unboundedResponses: unboundedResponses = 0, isGuess = false }: EstimatedUse,
+    { tokens = 0, audioSeconds = 0, unboundedResponses = 0, isGuess = false }: EstimatedUse,
     expectedOutputTokens: number,
   ): ReservedName | undefined {
     const { tokensPerMinute = Infinity, audioSecondsPerMinute = Infinity } = this.keyLimiter.limits

@@ -171,7 +171,7 @@ describe('poller', () => {
       await eventually(() => world.upstream.readsUnderWay === 1)
       await make(dying, 20)
       world.clock.advance(6000)
-      dying.alarm.wake()
+      dying.wakeTimer.wake()
       // Four are claimed for the three slots that are left.
       await eventually(() => world.upstream.readsUnderWay === 4)
       await dying.poller.stop()

@@ -91,7 +91,9 @@ export const spillPlace = (): Promise<string> => mkdtemp(join(tmpdir(), 'gateway
 /** The texts of the spill files in a folder. */
 export async function spillFiles(path: string): Promise<readonly string[]> {
   const names = await readdir(path).catch(() => [])
-  return Promise.all(names.sort().map((name) => readFile(join(path, name), 'utf8')))
+  // A file may be removed between the listing and its reading: then it is none.
+  const texts = await Promise.all(names.sort().map((name) => readFile(join(path, name), 'utf8').catch(() => undefined)))
+  return texts.filter((text) => text !== undefined)
 }
 
 /** The ids of the rows in them. */
