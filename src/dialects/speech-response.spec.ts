@@ -66,7 +66,7 @@ describe('speech event source', () => {
     it('fail when the upstream sent no audio at all, as nobody may be billed for silence', () => {
       const { source, sink } = started()
       source.end()
-      expect(sink.ending).toMatchObject({ kind: 'upstream_failed', details: { attempt: { channelFault: true } } })
+      expect(sink.ending).toMatchObject({ kind: 'upstream_failed', details: { attempt: { channelError: true } } })
       expect(sink.text).toBe('')
     })
 

@@ -70,13 +70,13 @@ describe('upstream client faults', () => {
     })
 
   const CHUNKED = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
-  const SENT = { attempt: { phase: 'sent', channelFault: true }, retryable: false }
+  const SENT = { attempt: { phase: 'sent', channelError: true }, retryable: false }
 
   describe('An upstream that fails before its answer', () => {
     it('by refusing the connection was never asked', async () => {
       expect(await failureOf(send(targetOf(await unusedPort())))).toMatchObject({
         kind: 'upstream_failed',
-        details: { attempt: { phase: 'unsent', channelFault: true }, retryable: true },
+        details: { attempt: { phase: 'unsent', channelError: true }, retryable: true },
       })
     })
 
@@ -111,7 +111,7 @@ describe('upstream client faults', () => {
       const tls = { ...target, origin: target.origin.replace('http:', 'https:') }
       expect(await failureOf(send(tls))).toMatchObject({
         kind: 'upstream_timeout',
-        details: { attempt: { phase: 'unsent', channelFault: true }, retryable: true },
+        details: { attempt: { phase: 'unsent', channelError: true }, retryable: true },
       })
     })
 
@@ -413,7 +413,7 @@ describe('A transport failure', () => {
     (code) => {
       expect(classifyFailure(failure(code), true)).toMatchObject({
         kind: 'upstream_failed',
-        details: { attempt: { phase: 'unsent', channelFault: true }, retryable: true },
+        details: { attempt: { phase: 'unsent', channelError: true }, retryable: true },
       })
     },
   )
@@ -423,7 +423,7 @@ describe('A transport failure', () => {
     (code) => {
       expect(classifyFailure(failure(code), true)).toMatchObject({
         kind: 'upstream_failed',
-        details: { attempt: { phase: 'sent', channelFault: true }, retryable: false },
+        details: { attempt: { phase: 'sent', channelError: true }, retryable: false },
       })
       expect(classifyFailure(failure(code), false).details.attempt?.phase).toBe('unsent')
     },
@@ -436,7 +436,7 @@ describe('A transport failure', () => {
   ])('%s is a timeout, %s', (code, phase, retryable) => {
     expect(classifyFailure(failure(code), true)).toMatchObject({
       kind: 'upstream_timeout',
-      details: { attempt: { phase, channelFault: true }, retryable },
+      details: { attempt: { phase, channelError: true }, retryable },
     })
   })
 

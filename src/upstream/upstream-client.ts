@@ -35,7 +35,7 @@ export function classifyFailure(error: Error, requestStarted: boolean): GatewayE
   const timeout = TIMEOUT_MESSAGES[code]
   const details = {
     cause: error,
-    attempt: { phase: unsent ? 'unsent' : 'sent', channelFault: true } as const,
+    attempt: { phase: unsent ? 'unsent' : 'sent', channelError: true } as const,
     // Whatever was sent may have been done, and billed, although no answer came.
     retryable: unsent,
   }

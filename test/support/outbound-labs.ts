@@ -137,5 +137,5 @@ export const textOf = async ({ body }: UpstreamResponse): Promise<string> =>
 /** A refused URL, as it looks when an upstream sent it. */
 export const refused = expect.objectContaining({
   kind: 'upstream_failed',
-  details: { cause: expect.any(AddressRefused), attempt: { phase: 'answered', channelFault: true } },
+  details: { cause: expect.any(AddressRefused), attempt: { phase: 'answered', channelError: true } },
 })

@@ -64,7 +64,7 @@ describe('A refusal of the messages upstream', () => {
     const message = 'Your credit balance is too low to access the API. Please go to Plans & Billing.'
     expect(await refusal(400, bodyOf('invalid_request_error', message))).toMatchObject({
       kind: 'upstream_failed',
-      details: { attempt: { channelFault: true }, retryable: false },
+      details: { attempt: { channelError: true }, retryable: false },
     })
   })
 

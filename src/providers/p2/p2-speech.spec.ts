@@ -259,14 +259,14 @@ describe('A key that is no pair', () => {
   it('is the channel\u2019s fault when it is the channel\u2019s, and another channel may speak', async () => {
     await expect(speakWith('one-part', false)).rejects.toMatchObject({
       kind: 'upstream_failed',
-      details: { attempt: { phase: 'unsent', channelFault: true }, retryable: false },
+      details: { attempt: { phase: 'unsent', channelError: true }, retryable: false },
     })
   })
 
   it('keeps no other from being tried', async () => {
     await expect(speakWith('app|token', false)).rejects.toMatchObject({
       kind: 'upstream_failed',
-      details: { attempt: { phase: 'unsent', channelFault: true }, retryable: true },
+      details: { attempt: { phase: 'unsent', channelError: true }, retryable: true },
     })
   })
 })
@@ -488,7 +488,7 @@ describe('p2 session faults', () => {
 
   afterEach(() => lab.reset())
 
-  const CHANNEL_FAULT = { details: { attempt: { phase: 'answered', channelFault: true } } }
+  const CHANNEL_FAULT = { details: { attempt: { phase: 'answered', channelError: true } } }
 
   describe('A synthesis fails', () => {
     it.each([1000, 1001, 1011])('when the upstream closes with %d before the last frame', async (code) => {
@@ -558,7 +558,7 @@ describe('p2 session faults', () => {
   })
 
   describe('A silent upstream', () => {
-    const SENT = { details: { attempt: { phase: 'sent', channelFault: true }, retryable: false } }
+    const SENT = { details: { attempt: { phase: 'sent', channelError: true }, retryable: false } }
 
     it.each<[string, Buffer[]]>([
       ['that says nothing', []],

@@ -71,7 +71,7 @@ export function p3Failure({ code, message }: P3Error, sent: SentCredentials): Ga
     return new GatewayError('invalid_request', text, { ...row.named, cause, attempt: { phase: 'answered' } })
   }
   if (row.fault === 'upstream') {
-    const attempt = { phase: 'answered', channelFault: true } as const
+    const attempt = { phase: 'answered', channelError: true } as const
     return new GatewayError(row.kind, `The upstream failed with status code ${code}.`, { cause, attempt })
   }
   const { fault, retryAfterSeconds = 1 } = row

@@ -343,7 +343,7 @@ describe('a status code of P3', () => {
     expect({ kind, ...details }).toEqual({
       kind: row.kind,
       cause: `status_code ${row.code}: upstream words of [host] for [key]`,
-      attempt: { phase: 'answered', ...(row.fault === 'channel' ? { channelFault: true } : {}) },
+      attempt: { phase: 'answered', ...(row.fault === 'channel' ? { channelError: true } : {}) },
       ...(row.word === undefined ? {} : { code: row.word }),
       ...(row.param === undefined ? {} : { param: row.param }),
       ...(row.retryable === undefined ? {} : { retryable: row.retryable }),
@@ -371,7 +371,7 @@ describe('a status code of P3', () => {
     expect(p3Failure({ code: 4242, message: WORDS }, CHANNELS_KEY)).toMatchObject({
       kind: 'upstream_failed',
       message: 'The upstream failed with status code 4242.',
-      details: { attempt: { channelFault: true } },
+      details: { attempt: { channelError: true } },
     })
   })
 

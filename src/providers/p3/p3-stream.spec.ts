@@ -327,7 +327,7 @@ describe('the audio of an event stream', () => {
   ])('is broken in %j', (stream, message) => {
     const heard = hear([stream])
     expect(heard.ending).toBe(message)
-    expect(heard.error).toMatchObject({ kind: 'upstream_failed', details: { attempt: { channelFault: true } } })
+    expect(heard.error).toMatchObject({ kind: 'upstream_failed', details: { attempt: { channelError: true } } })
   })
 
   it('ends with the failure that an event reports, and the upstream call with it', () => {
@@ -443,7 +443,7 @@ describe('the audio of one JSON object in place of events', () => {
 const withVerdict = (verdict: unknown): string =>
   JSON.stringify({ data: { audio: 'https://files.example.com/a.mp3', status: 2 }, base_resp: verdict })
 
-const UNREADABLE = { kind: 'upstream_failed', details: { attempt: { phase: 'answered', channelFault: true } } }
+const UNREADABLE = { kind: 'upstream_failed', details: { attempt: { phase: 'answered', channelError: true } } }
 
 function failureOf(text: string): unknown {
   try {
@@ -627,7 +627,7 @@ describe('spooled audio', () => {
       expect(body.asked).toContain('cancel')
       await expect(done).rejects.toMatchObject({
         kind: 'upstream_failed',
-        details: { attempt: { phase: 'answered', channelFault: true } },
+        details: { attempt: { phase: 'answered', channelError: true } },
       })
       await gone()
     })

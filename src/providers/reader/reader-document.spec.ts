@@ -108,7 +108,7 @@ describe.each(READER_DIALECTS)('A reader that speaks as %s', (dialect) => {
     lab.simulator.queueFault(fault)
     const failure = await failureOf(lab.provider.read(urlRequest('https://example.org/'), lab.context(dialect)))
     expect(failure).toMatchObject({ ...expected, details: { attempt: { phase: 'answered' } } })
-    expect(failure).not.toMatchObject({ details: { attempt: { channelFault: true } } })
+    expect(failure).not.toMatchObject({ details: { attempt: { channelError: true } } })
   })
 
   it.each([
@@ -122,7 +122,7 @@ describe.each(READER_DIALECTS)('A reader that speaks as %s', (dialect) => {
     const request = urlRequest('https://example.org/')
     const own = await failureOf(lab.provider.read(request, lab.context(dialect)))
     const kind = fault === '429' ? 'rate_limited' : 'upstream_failed'
-    expect(own).toMatchObject({ kind, details: { attempt: { channelFault: true } } })
+    expect(own).toMatchObject({ kind, details: { attempt: { channelError: true } } })
     expect((own as Error).message).not.toContain(READER_KEY)
     if (fault === '429') expect(own).toMatchObject({ details: { retryAfterSeconds: 2 } })
     const passed = await failureOf(lab.provider.read(request, lab.context(dialect, { callersKey: true })))
@@ -153,7 +153,7 @@ describe.each(READER_DIALECTS)('A reader that speaks as %s', (dialect) => {
     expect(memory.bytes).toBe(0)
     const failure = await read(answer.length - 1, newCall('/v1/document/parse'))
     expect(failure).toMatchObject({ kind: 'payload_too_large', details: { attempt: { phase: 'answered' } } })
-    expect(failure).not.toMatchObject({ details: { attempt: { channelFault: true } } })
+    expect(failure).not.toMatchObject({ details: { attempt: { channelError: true } } })
   })
 
   it.each(['500', 'html', 'malformed', 'empty', 'reset', 'cut', 'cleancut'] as const)(
@@ -161,7 +161,7 @@ describe.each(READER_DIALECTS)('A reader that speaks as %s', (dialect) => {
     async (fault) => {
       lab.simulator.queueFault(fault)
       const failure = await failureOf(lab.provider.read(urlRequest('https://example.org/'), lab.context(dialect)))
-      expect(failure).toMatchObject({ kind: 'upstream_failed', details: { attempt: { channelFault: true } } })
+      expect(failure).toMatchObject({ kind: 'upstream_failed', details: { attempt: { channelError: true } } })
     },
   )
 
@@ -209,7 +209,7 @@ describe('What a reader says in its own way', () => {
   ])('%s with %i %j is no fault of the channel', async (dialect, status, body, kind) => {
     const failure = await answered(dialect, status, body)
     expect(failure).toMatchObject({ kind, details: { attempt: { phase: 'answered' } } })
-    expect(failure).not.toMatchObject({ details: { attempt: { channelFault: true } } })
+    expect(failure).not.toMatchObject({ details: { attempt: { channelError: true } } })
   })
 
   it.each([
@@ -220,7 +220,7 @@ describe('What a reader says in its own way', () => {
   ])('%s with a success that holds no document, %j, has failed', async (dialect, body) => {
     expect(await answered(dialect, 200, body)).toMatchObject({
       kind: 'upstream_failed',
-      details: { attempt: { channelFault: true } },
+      details: { attempt: { channelError: true } },
     })
   })
 })

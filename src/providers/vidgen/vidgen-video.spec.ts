@@ -68,7 +68,7 @@ describe('vidgen video', () => {
       const sent = await lab.requestsOf(() =>
         expect(lab.create()).rejects.toMatchObject({
           kind: 'upstream_failed',
-          details: { attempt: { phase: 'answered', channelFault: true }, retryable: false },
+          details: { attempt: { phase: 'answered', channelError: true }, retryable: false },
         }),
       )
       expect(sent).toHaveLength(2)
@@ -265,7 +265,7 @@ describe('vidgen video provider', () => {
       await expect(lab.create()).rejects.toMatchObject({
         kind: 'upstream_failed',
         message: expect.stringContaining('may have made the task'),
-        details: { attempt: { phase: 'sent', channelFault: true }, retryable: false },
+        details: { attempt: { phase: 'sent', channelError: true }, retryable: false },
       })
     })
 
