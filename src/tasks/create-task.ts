@@ -6,7 +6,7 @@ import type { RequestContext } from '../core/request-context.js'
 import { successEnvelope } from '../dialects/task-response.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
-import type { CallContext, UpstreamVideoTask, VideoProvider } from '../providers/contract.js'
+import type { AttemptContext, UpstreamVideoTask, VideoProvider } from '../providers/contract.js'
 import { CallbackAddress } from './callback-request.js'
 import { TaskRecorder } from './record-task.js'
 import { isTerminal, newCallbackToken, newTaskId, type Task, upstreamExternalId } from './task.js'
@@ -73,7 +73,7 @@ export class TaskIntents {
   ) {}
 
   /** Records the intent for its first channel. Rejects with what speaks against it: nothing has been sent yet. */
-  async record({ fields, claim }: Draft, { channelId, target }: CallContext): Promise<Task> {
+  async record({ fields, claim }: Draft, { channelId, target }: AttemptContext): Promise<Task> {
     const { createdAtMs } = fields
     // A process that dies in between leaves the task to the poller when the time of its create is up.
     const lockedUntilMs = createdAtMs + target.timeouts.totalMs + LEASE_MARGIN_MS
@@ -87,7 +87,7 @@ export class TaskIntents {
   }
 
   /** Records that another channel is asked now, the one before having refused. */
-  async move(task: Task, { channelId }: CallContext): Promise<Task> {
+  async move(task: Task, { channelId }: AttemptContext): Promise<Task> {
     await this.tasks.assignChannel(task.id, channelId)
     return { ...task, channelId }
   }
@@ -127,7 +127,7 @@ class PendingCreate {
   ) {}
 
   /** One attempt on one channel. Nothing is sent before the intent is recorded for that channel. */
-  readonly attempt = async (provider: VideoProvider, context: CallContext): Promise<UpstreamVideoTask> => {
+  readonly attempt = async (provider: VideoProvider, context: AttemptContext): Promise<UpstreamVideoTask> => {
     this.assertCallback(context)
     this.task = await (this.task === undefined
       ? this.intents.record(this.draft, context)
@@ -142,7 +142,7 @@ class PendingCreate {
     }
   }
 
-  private idsFor({ callersKey }: CallContext): TaskIds {
+  private idsFor({ callersKey }: AttemptContext): TaskIds {
     const externalId = this.draft.fields.upstreamExternalId
     // The poll that the upstream's call would bring forward could not be made without the caller's key.
     if (callersKey || this.upstreamCallbackUrl === undefined) return { externalId }
@@ -150,7 +150,7 @@ class PendingCreate {
   }
 
   /** Without the caller's key a task cannot be followed, so that no change of it would ever be noticed. */
-  private assertCallback({ callersKey }: CallContext): void {
+  private assertCallback({ callersKey }: AttemptContext): void {
     if (!callersKey || this.request.callbackUrl === undefined) return
     throw new GatewayError('invalid_request', "'callback_url' is not supported with an upstream key of your own.", {
       param: 'callback_url',
