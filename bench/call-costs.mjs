@@ -3,7 +3,7 @@
 // With REDIS_URL limits are also counted there, under names that no key of a gateway has.
 import { createApplication } from '../dist/app/create-app.js'
 import { ENDPOINTS } from '../dist/app/endpoints.js'
-import { RequestContext } from '../dist/core/request-context.js'
+import { AttemptRecord, RequestContext } from '../dist/core/request-context.js'
 import { RateLimiter } from '../dist/limits/rate-limiter.js'
 import { RequestHooks } from '../dist/observability/request-hooks.js'
 import { KnownRoutes } from '../dist/observability/routes.js'
@@ -51,10 +51,9 @@ function callOf(caller) {
 /** As it is when its answer is over. */
 function finish({ log }) {
   Object.assign(log, { model: 'gpt-4o-mini', modelClass: 'chat', channelId: 'bench' })
-  log.tried.push({ channelId: 'bench', startedAtMs: 0, endedAtMs: 2 })
+  const record = new AttemptRecord('bench', 0)
+  log.tried.push(Object.assign(record, { endedAtMs: 2, upstreamMs: 2, firstByteMs: 2 }))
   log.usage = USAGE
-  log.upstreamMs = 2
-  log.firstByteMs = 2
 }
 
 const microsecondsNow = () => {

@@ -14,6 +14,7 @@ import { type Logging, NestLogger } from '../observability/logger.js'
 import { Readiness } from '../observability/readiness.js'
 import { RequestHooks, outcomeOf } from '../observability/request-hooks.js'
 import { Admission, shareOfAdmission, workersIn } from '../overload/admission.js'
+import { BudgetLease } from '../overload/memory-budget.js'
 import { RequestGate } from '../overload/request-gate.js'
 import { callerAddress, originForm, pathOf, rememberPeers } from '../server/client-address.js'
 import { GatewayExceptionFilter } from '../server/error-filter.js'
@@ -145,7 +146,8 @@ function requestStart(parts: RequestStartParts): RequestStart {
       ENDPOINTS.find(path),
     )
     call.isExplained = settings.current.server.explainHeaders
-    call.memoryBudget = admission.memory
+    const memory = new BudgetLease(admission.memory, call)
+    call.memory = memory
     attachContext(request, call)
     endings.begun(call, request)
     const { requestIdHeader } = ERROR_FORMATS[call.dialect]
@@ -168,7 +170,7 @@ function requestStart(parts: RequestStartParts): RequestStart {
       }
       logRequest(call, outcome, logging)
       endings.over(call, outcome)
-      admission.memory.close(call)
+      memory.close()
       if (verdict === 'let_in') door.end(path)
     }
     response.on('close', finish)

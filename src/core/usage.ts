@@ -1,27 +1,35 @@
 import { type ByteSink, type ByteSource, ProviderResponse } from './byte-stream.js'
-import { GatewayError } from './errors.js'
-import type { RequestLog, Units, Usage } from './request-context.js'
+import type { GatewayError } from './errors.js'
+import type { RequestLog, Units, Usage, UsageEstimator, UsageReader } from './request-context.js'
 import { afterSpace, beforeSpace, JSON_BYTES } from './json-spans.js'
 
 const { COMMA, OPEN_BRACE, QUOTE } = JSON_BYTES
 
 /**
- * Told when a call is over, before anybody reads its log: what was counted stands in for what was not reported, and
- * beside what was.
+ * Told when a request is over, before its log is read: what was counted stands in for what was not reported, and beside
+ * what was.
  */
 export function settleUsage(log: RequestLog): void {
-  const { usageEstimator: meter } = log
-  if (meter === undefined) return
-  if (log.usage === undefined) log.usage = meter.estimate()
-  else log.estimate ??= meter.countedUnits?.()
+  const { usageReader: reader } = log
+  if (reader === undefined) return
+  log.usage ??= reader.figures
+  if (log.usage === undefined) log.usage = reader.estimate?.()
+  else log.estimate ??= reader.countedUnits?.()
 }
 
-/** An attempt that failed before its first byte has given nothing; a caller who left had the upstream work all the same. */
-export function forgetUsage(log: RequestLog, error: unknown): void {
-  if (error instanceof GatewayError && error.kind === 'caller_left') return
-  log.usage = undefined
-  log.usageEstimator = undefined
-  log.estimate = undefined
+/** The usage of an answer that is relayed: the figures are filled in when they pass, an estimator counts meanwhile. */
+export class RelayedUsage implements UsageReader {
+  figures: Usage | undefined = undefined
+
+  constructor(public estimator?: UsageEstimator) {}
+
+  estimate(): Usage | undefined {
+    return this.estimator?.estimate()
+  }
+
+  countedUnits(): Units | undefined {
+    return this.estimator?.countedUnits?.()
+  }
 }
 
 /** Deeper members of a usage object are not counts of any upstream known. */
@@ -80,10 +88,11 @@ export function usageAtEnd(bytes: Buffer): unknown {
   }
 }
 
-/** The same answer; when its last byte has passed, the usage at its end is reported. For JSON too large to be held. */
-export function withUsageFromTail(answer: ProviderResponse, found: (usage: Usage) => void): ProviderResponse {
+/** The same answer; when its last byte has passed, the usage at its end is filled in. For JSON too large to be held. */
+export function withUsageFromTail(answer: ProviderResponse, usage: RelayedUsage): ProviderResponse {
   const { status, headers, body, onFailure } = answer
-  return Buffer.isBuffer(body) ? answer : new ProviderResponse(status, headers, new UsageTail(body, found), onFailure)
+  if (Buffer.isBuffer(body)) return answer
+  return new ProviderResponse(status, headers, new UsageTail(body, usage), usage, onFailure)
 }
 
 class UsageTail implements ByteSource, ByteSink {
@@ -92,7 +101,7 @@ class UsageTail implements ByteSource, ByteSink {
 
   constructor(
     private readonly source: ByteSource,
-    private readonly found: (usage: Usage) => void,
+    private readonly usage: RelayedUsage,
   ) {}
 
   start(sink: ByteSink): void {
@@ -118,8 +127,7 @@ class UsageTail implements ByteSource, ByteSink {
   }
 
   end(): void {
-    const usage = reportedUsage(usageAtEnd(this.tail))
-    if (usage !== undefined) this.found(usage)
+    this.usage.figures = reportedUsage(usageAtEnd(this.tail))
     this.sink.end()
   }
 

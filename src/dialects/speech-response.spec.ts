@@ -107,9 +107,11 @@ describe('speech event source', () => {
 })
 
 function soFar(format: 'pcm' | 'wav' | 'mp3', bytesOut: number, characters = 7): unknown {
-  const { log } = newCall()
-  log.bytesOut = bytesOut
-  return new SpeechUsageEstimator(log, () => characters, format).estimate()
+  return new SpeechUsageEstimator(
+    () => characters,
+    format,
+    () => bytesOut,
+  ).estimate()
 }
 
 describe('What a speech has used so far', () => {

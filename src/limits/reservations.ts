@@ -44,8 +44,8 @@ const lacksResponse = ({ usage }: RequestLog): boolean =>
   usage?.estimated === true && countedUnits(usage.units).completionTokens === undefined
 
 /** Also where the upstream has reported its usage, but only in characters. */
-function countedSeconds({ usage, usageEstimator: meter }: RequestLog): number | undefined {
-  const seconds = usage?.units[SPOKEN] ?? meter?.estimate()?.units[SPOKEN]
+function countedSeconds({ usage, usageReader: reader }: RequestLog): number | undefined {
+  const seconds = usage?.units[SPOKEN] ?? reader?.estimate?.()?.units[SPOKEN]
   return typeof seconds === 'number' ? seconds : undefined
 }
 

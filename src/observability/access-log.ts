@@ -1,5 +1,5 @@
 import { type ErrorKind, GatewayError } from '../core/errors.js'
-import type { Attempt, RequestContext, RequestLog } from '../core/request-context.js'
+import type { AttemptRecord, RequestContext, RequestLog } from '../core/request-context.js'
 import { describeError, type Logging } from './logger.js'
 import type { RequestOutcome } from './request-hooks.js'
 
@@ -68,7 +68,7 @@ export function logRequest(
 }
 
 /** Where a call went, and how each attempt ended; one attempt is told by the other fields. */
-function describeTried(tried: readonly Attempt[]): readonly object[] | undefined {
+function describeTried(tried: readonly AttemptRecord[]): readonly object[] | undefined {
   if (tried.length < 2) return undefined
   return tried.map(({ channelId, startedAtMs, endedAtMs, failure }) => ({
     channel: channelId,

@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { parseScrape, valueOf } from '../../test/support/prometheus-text.js'
+import { attemptRecord } from '../../test/support/raw-upstream.js'
 import { ConfigError } from '../config/checks.js'
 import { ConfigStore } from '../config/config-store.js'
 import { parseConfig } from '../config/load-config.js'
@@ -195,7 +196,7 @@ function counting() {
     const call = new RequestContext('req_1', 'POST', '/v1/chat/completions', 0)
     call.log.failure = failure
     for (const [channelId, kind] of tried) {
-      call.log.tried.push({ channelId, startedAtMs: 0, ...(kind === undefined ? {} : { failure: kind }) })
+      call.log.tried.push(attemptRecord(channelId, 0, { failure: kind }))
     }
     endings.over(call, { status: 200, left: false, totalMs: 1, gatewayMs: 1 })
   }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
 import { ERROR_KINDS, type ErrorKind, GatewayError } from '../core/errors.js'
-import type { Attempt, RequestContext } from '../core/request-context.js'
+import type { AttemptRecord, RequestContext } from '../core/request-context.js'
 import { REQUEST_VERDICTS, type RequestVerdict, verdictOf } from './access-log.js'
 import {
   BucketCounts,
@@ -48,7 +48,7 @@ export class AttemptMetrics {
   }
 
   /** `kind` is how the call failed that ended with this attempt. */
-  private countAttempt({ channelId, failure }: Attempt, kind: ErrorKind | undefined): void {
+  private countAttempt({ channelId, failure }: AttemptRecord, kind: ErrorKind | undefined): void {
     const late = kind !== undefined && LATE_FAILURES.has(kind) ? kind : ANSWERED
     const outcome = failure ?? late
     const outcomes = this.channels.get(channelId)

@@ -12,7 +12,7 @@ export function writeResponse(answer: ProviderResponse, response: ServerResponse
   const { body, headers } = answer
   if (Buffer.isBuffer(body)) {
     headers['content-length'] = String(body.length)
-    if (body.length > COUNTED_BYTES) call.memoryBudget?.add(call, body.length)
+    if (body.length > COUNTED_BYTES) call.memory?.add(body.length)
     response.writeHead(answer.status, headers)
     response.end(body)
     call.log.bytesOut += body.length
@@ -43,7 +43,7 @@ class ResponseSink implements ByteSink {
     private readonly providerResponse: ProviderResponse,
   ) {
     response.on('drain', () => {
-      call.memoryBudget?.giveBack(call, this.unreadBytes)
+      call.memory?.giveBack(this.unreadBytes)
       this.unreadBytes = 0
       source.resume()
     })
@@ -98,7 +98,7 @@ class ResponseSink implements ByteSink {
   private awaitReader(): void {
     const { call, response } = this
     const unreadBytes = response.writableLength
-    call.memoryBudget?.add(call, unreadBytes - this.unreadBytes)
+    call.memory?.add(unreadBytes - this.unreadBytes)
     this.unreadBytes = unreadBytes
     this.source.pause()
   }

@@ -155,7 +155,7 @@ export class CallbackAttempt {
     const signed = webhookHeaders({ webhookId, atMs: this.clock.nowMs(), body }, secret)
     try {
       const { status, headers } = await this.guarded.post(url, {
-        call,
+        context: { disconnect: call.disconnect, record: call.log.beginFetch() },
         body: Buffer.from(body),
         headers: ['content-type', 'application/json', 'user-agent', USER_AGENT, ...signed],
         deadlineAtMs: performance.now() + timeoutMs,

@@ -6,7 +6,7 @@ import type { RequestContext } from '../core/request-context.js'
 import { successEnvelope } from '../dialects/task-response.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
-import type { CallContext, UpstreamVideoTask, VideoProvider } from '../providers/contract.js'
+import type { AttemptContext, UpstreamVideoTask, VideoProvider } from '../providers/contract.js'
 import { CallbackAddress } from './callback-request.js'
 import { TaskRecorder } from './record-task.js'
 import { UPSTREAM_CALLBACK } from './task.endpoints.js'
@@ -74,7 +74,7 @@ export class TaskIntents {
   ) {}
 
   /** Records the intent for its first channel. Rejects when it conflicts: nothing has been sent yet. */
-  async record({ fields, claim }: Draft, { channelId, target }: CallContext): Promise<Task> {
+  async record({ fields, claim }: Draft, { channelId, target }: AttemptContext): Promise<Task> {
     const { createdAtMs } = fields
     // If this process dies meanwhile, the poller takes the task over when this lease runs out.
     const lockedUntilMs = createdAtMs + target.timeouts.totalMs + LEASE_MARGIN_MS
@@ -88,7 +88,7 @@ export class TaskIntents {
   }
 
   /** Records the next channel, after the previous one has refused. */
-  async move(task: Task, { channelId }: CallContext): Promise<Task> {
+  async move(task: Task, { channelId }: AttemptContext): Promise<Task> {
     await this.tasks.assignChannel(task.id, channelId)
     return { ...task, channelId }
   }
@@ -131,7 +131,7 @@ class PendingCreate {
   ) {}
 
   /** One attempt on one channel. Nothing is sent before the intent is recorded for that channel. */
-  readonly attempt = async (provider: VideoProvider, context: CallContext): Promise<UpstreamVideoTask> => {
+  readonly attempt = async (provider: VideoProvider, context: AttemptContext): Promise<UpstreamVideoTask> => {
     this.assertCallback(context)
     this.task = await (this.task === undefined
       ? this.intents.record(this.draft, context)
@@ -146,7 +146,7 @@ class PendingCreate {
     }
   }
 
-  private idsFor({ callersKey }: CallContext): TaskIds {
+  private idsFor({ callersKey }: AttemptContext): TaskIds {
     const externalId = this.draft.fields.upstreamExternalId
     // Without the caller's key the gateway cannot poll, so that an upstream callback would be useless.
     if (callersKey || this.upstreamCallbackUrl === undefined) return { externalId }
@@ -154,7 +154,7 @@ class PendingCreate {
   }
 
   /** With a caller's own key the gateway cannot poll, so that changes for a callback would go unnoticed. */
-  private assertCallback({ callersKey }: CallContext): void {
+  private assertCallback({ callersKey }: AttemptContext): void {
     if (!callersKey || this.request.callbackUrl === undefined) return
     throw new GatewayError('invalid_request', "'callback_url' is not supported with an upstream key of your own.", {
       param: 'callback_url',

@@ -1,6 +1,6 @@
 import type { Caller } from '../core/caller.js'
 import type { RequestContext } from '../core/request-context.js'
-import type { CallContext, UpstreamVideoTask, VideoKind, VideoProvider } from '../providers/contract.js'
+import type { AttemptContext, UpstreamVideoTask, VideoKind, VideoProvider } from '../providers/contract.js'
 import type { Route } from '../routing/router.js'
 import type { CallbackDelivery } from './callback.repository.js'
 import type { Task } from './task.js'
@@ -17,7 +17,7 @@ export interface CreateTaskRequest {
   /** SHA-256 of the body as it came, hex. */
   readonly fingerprint: string
   /** Sends the create once, with the ids that are recorded. */
-  readonly send: (provider: VideoProvider, context: CallContext, ids: TaskIds) => Promise<UpstreamVideoTask>
+  readonly send: (provider: VideoProvider, context: AttemptContext, ids: TaskIds) => Promise<UpstreamVideoTask>
 }
 
 export interface TaskIds {

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { RecordingSink } from '../../test/support/byte-streams.js'
 import {
+  attemptOf,
   GENEROUS_TIMEOUTS,
   newCall,
   type RawUpstream,
@@ -52,7 +53,7 @@ describe('upstream client faults', () => {
 
   function send(target: UpstreamTarget, call: RequestContext = newCall(), totalMs = 20_000): Promise<UpstreamResponse> {
     const request = { method: 'POST', path: '/', headers: [], body: Buffer.from('{}') } as const
-    return client.send(request, target, call, performance.now() + totalMs)
+    return client.send(request, target, attemptOf(call), performance.now() + totalMs)
   }
 
   async function failureOf(work: Promise<unknown>): Promise<GatewayError> {
@@ -224,7 +225,7 @@ describe('upstream client', () => {
   })
 
   const send = (request = GET, target: UpstreamTarget = targetOf(upstream.port), call = newCall()) =>
-    client.send(request, target, call, performance.now() + 20_000)
+    client.send(request, target, attemptOf(call), performance.now() + 20_000)
 
   const bodyOf = ({ body }: UpstreamResponse): Promise<Buffer> =>
     collect(body, Infinity, () => {

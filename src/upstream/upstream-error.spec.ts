@@ -3,6 +3,7 @@ import { ManualSource } from '../../test/support/byte-streams.js'
 import type { ByteSource } from '../core/byte-stream.js'
 import type { ErrorKind, GatewayError } from '../core/errors.js'
 import type { Usage } from '../core/request-context.js'
+import { RelayedUsage } from '../core/usage.js'
 import { AUDIO_STATUS_MAP, parseOpenAIError } from '../dialects/openai-wire.js'
 import type { UpstreamResponse } from './upstream-client.js'
 import { type AccountError, accountError } from './upstream-error.js'
@@ -264,8 +265,9 @@ const responseOf = (text: string, framing: Framing): UpstreamResponse => ({
 
 /** What is relayed of an answer, and the usage that was found in it. */
 async function metered(text: string, framing: Framing = 'length'): Promise<{ body: string; usages: Usage[] }> {
-  const usages: Usage[] = []
-  const { body } = await estimatedResponse(responseOf(text, framing), ALLOWED, (usage) => usages.push(usage))
+  const usage = new RelayedUsage()
+  const { body } = await estimatedResponse(responseOf(text, framing), ALLOWED, usage)
+  const usages = usage.figures === undefined ? [] : [usage.figures]
   return { body: Buffer.isBuffer(body) ? body.toString() : 'held back', usages }
 }
 

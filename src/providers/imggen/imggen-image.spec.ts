@@ -8,7 +8,7 @@ import {
   SECRET,
   startImggenLab,
 } from '../../../test/support/provider-labs.js'
-import { GENEROUS_TIMEOUTS, newCall, targetOf } from '../../../test/support/raw-upstream.js'
+import { attemptOf, GENEROUS_TIMEOUTS, newCall, targetOf } from '../../../test/support/raw-upstream.js'
 import { GatewayError } from '../../core/errors.js'
 import { JsonBody } from '../../core/json-body.js'
 import { UpstreamClient } from '../../upstream/upstream-client.js'
@@ -124,7 +124,7 @@ describe('imggen image', () => {
           call.disconnect.abort()
         })
       })
-      await expect(lab.provider[question](IMAGE_ID, lab.context({ call }))).rejects.toMatchObject({
+      await expect(lab.provider[question](IMAGE_ID, lab.context(attemptOf(call)))).rejects.toMatchObject({
         kind: 'caller_left',
       })
       await closed

@@ -1,13 +1,14 @@
 import { describe, expect, it } from '@jest/globals'
 import { ManualSource } from '../../../test/support/byte-streams.js'
+import { attemptOf } from '../../../test/support/raw-upstream.js'
 import type { GatewayError } from '../../core/errors.js'
 import { RequestContext, type Usage } from '../../core/request-context.js'
-import type { CallContext } from '../contract.js'
+import type { AttemptContext } from '../contract.js'
 import { parseM1Error } from './m1-messages.js'
 import { MessagesEstimate, MessagesUsage, WholeMessage } from './m1-usage.js'
 
-const CONTEXT: CallContext = {
-  call: new RequestContext('req_of_key-gateway', 'POST', '/v1/messages', 0),
+const CONTEXT: AttemptContext = {
+  ...attemptOf(new RequestContext('req_of_key-gateway', 'POST', '/v1/messages', 0)),
   channelId: 'm1',
   target: {
     poolKey: 'm1',

@@ -588,7 +588,7 @@ describe('spooled audio', () => {
       expect(kept.size).toBe(size)
       if (process.platform === 'linux') expect(leftovers()).toHaveLength(size > MEMORY_BYTES ? 1 : 0)
       const read = await collect(
-        new SpooledSource(kept, newCall()),
+        new SpooledSource(kept, newCall().disconnect),
         AUDIO.length,
         () => new GatewayError('internal', ''),
       )
@@ -644,7 +644,7 @@ describe('spooled audio', () => {
     it('is gone when its caller leaves, before or while it is read', async () => {
       for (const isStarted of [false, true]) {
         const call = newCall()
-        const source = new SpooledSource(await spooled(), call)
+        const source = new SpooledSource(await spooled(), call.disconnect)
         const sink = new RecordingSink()
         if (isStarted) source.start(sink)
         call.disconnect.abort()
@@ -655,13 +655,13 @@ describe('spooled audio', () => {
       const left = newCall()
       left.disconnect.abort()
       const sink = new RecordingSink()
-      new SpooledSource(await spooled(), left).start(sink)
+      new SpooledSource(await spooled(), left.disconnect).start(sink)
       expect(sink.failure).toBe('caller_left')
       await gone()
     })
 
     it('waits for a slow reader and is gone when that gives it up', async () => {
-      const source = new SpooledSource(await spooled(), newCall())
+      const source = new SpooledSource(await spooled(), newCall().disconnect)
       const sink = new RecordingSink()
       source.start({
         data: (chunk) => {

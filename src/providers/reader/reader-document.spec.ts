@@ -8,8 +8,8 @@ import {
   startReaderLab,
   urlRequest,
 } from '../../../test/support/provider-labs.js'
-import { newCall } from '../../../test/support/raw-upstream.js'
-import { MemoryBudget } from '../../core/memory-budget.js'
+import { attemptOf, newCall } from '../../../test/support/raw-upstream.js'
+import { BudgetLease, MemoryBudget } from '../../overload/memory-budget.js'
 import type { RequestContext } from '../../core/request-context.js'
 import type { ReadDocument } from '../contract.js'
 
@@ -142,14 +142,16 @@ describe.each(READER_DIALECTS)('A reader that speaks as %s', (dialect) => {
         body: answer,
       })
       const request = urlRequest('https://example.org/', { responseBytes: answerBytes })
-      return await failureOf(lab.provider.read(request, lab.context(dialect, { call })))
+      return await failureOf(lab.provider.read(request, lab.context(dialect, attemptOf(call))))
     }
     const memory = new MemoryBudget(() => ({ bytesInFlight: 1_000_000, callerShare: 1 }))
-    const call = Object.assign(newCall('/v1/document/parse'), { memory })
+    const call = newCall('/v1/document/parse')
+    const lease = new BudgetLease(memory, call)
+    call.memory = lease
     expect(await read(answer.length, call)).toMatchObject({ pages: 1 })
     // Until the call is over: what was made of the answer is held as well.
     expect(memory.bytes).toBe(answer.length)
-    memory.close(call)
+    lease.close()
     expect(memory.bytes).toBe(0)
     const failure = await read(answer.length - 1, newCall('/v1/document/parse'))
     expect(failure).toMatchObject({ kind: 'payload_too_large', details: { attempt: { phase: 'answered' } } })
@@ -177,7 +179,9 @@ describe.each(READER_DIALECTS)('A reader that speaks as %s', (dialect) => {
     const call = newCall('/v1/document/parse')
     const arrived = lab.simulator.nextRequest()
     const aborted = lab.simulator.nextAbort()
-    const reading = failureOf(lab.provider.read(urlRequest('https://example.org/'), lab.context(dialect, { call })))
+    const reading = failureOf(
+      lab.provider.read(urlRequest('https://example.org/'), lab.context(dialect, attemptOf(call))),
+    )
     await arrived
     call.disconnect.abort()
     expect(await reading).toMatchObject({ kind: 'caller_left' })
