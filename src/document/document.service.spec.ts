@@ -183,7 +183,11 @@ describe('document service', () => {
       expect(data).toMatchObject({ metadata: { title: 'There', statusCode: 200, cached: 0 }, markdown: 'read there' })
       const [asked] = lab.reader.asked
       // Four times the largest document would be more than may be read as JSON here.
-      expect(asked).toMatchObject({ source: { kind: 'url', url: PUBLIC_URL }, isFresh: true, responseBytes: 33_554_432 })
+      expect(asked).toMatchObject({
+        source: { kind: 'url', url: PUBLIC_URL },
+        isFresh: true,
+        responseBytes: 33_554_432,
+      })
       // What is left of it.
       expect(asked?.timeoutMs).toBeLessThan(7000)
       expect(asked?.timeoutMs).toBeGreaterThan(2000)

@@ -524,7 +524,10 @@ describe('An answer is expected to say', () => {
     const expected = new NextResponseEstimator()
     expected.configure({ max_output_tokens: 'many', modalities: 'audio' })
     for (const response of [3, null, [], { max_output_tokens: {} }, { max_output_tokens: -5 }])
-      expect(expected.estimate(0, create(response as object))).toMatchObject({ unboundedResponses: 1, audioSeconds: 10 })
+      expect(expected.estimate(0, create(response as object))).toMatchObject({
+        unboundedResponses: 1,
+        audioSeconds: 10,
+      })
     expect(expected.estimate(0, Buffer.from('no JSON'))).toMatchObject({ tokens: 2, unboundedResponses: 1 })
   })
 })

@@ -178,7 +178,8 @@ export class JsonAudioScanner {
     switch (byte) {
       case OPEN_BRACE:
       case OPEN_BRACKET:
-        if (this.containers.push(byte) > MAXIMUM_DEPTH) throw malformedResponse('The upstream nests its answer too deep.')
+        if (this.containers.push(byte) > MAXIMUM_DEPTH)
+          throw malformedResponse('The upstream nests its answer too deep.')
         this.isOnPath[this.containers.length - 1] = false
         this.expectsKey = byte === OPEN_BRACE
         break
