@@ -138,11 +138,11 @@ describe('The metrics of a process', () => {
 describe('Readiness', () => {
   it('is ready once it is announced, and not any more once the drain begins', () => {
     const readiness = new Readiness()
-    expect(readiness).toMatchObject({ isReady: false, word: 'starting' })
+    expect(readiness).toMatchObject({ isReady: false, status: 'starting' })
     readiness.markReady()
-    expect(readiness).toMatchObject({ isReady: true, word: 'ready' })
+    expect(readiness).toMatchObject({ isReady: true, status: 'ready' })
     readiness.markDraining()
-    expect(readiness).toMatchObject({ isReady: false, isDraining: true, word: 'draining' })
+    expect(readiness).toMatchObject({ isReady: false, isDraining: true, status: 'draining' })
   })
 
   it('is not ready any more while it serves on, which probes cannot tell from the drain', () => {
@@ -150,9 +150,9 @@ describe('Readiness', () => {
     readiness.markReady()
     expect(readiness.isLeaving).toBe(false)
     readiness.markLeaving()
-    expect(readiness).toMatchObject({ isReady: false, isLeaving: true, isDraining: false, word: 'draining' })
+    expect(readiness).toMatchObject({ isReady: false, isLeaving: true, isDraining: false, status: 'draining' })
     readiness.markDraining()
-    expect(readiness).toMatchObject({ isReady: false, isLeaving: true, isDraining: true, word: 'draining' })
+    expect(readiness).toMatchObject({ isReady: false, isLeaving: true, isDraining: true, status: 'draining' })
   })
 
   it('tells listeners when the drain begins, and others when its grace time is over', () => {
@@ -171,11 +171,11 @@ describe('Readiness', () => {
   it('is not ready without its store, and says so unless there is a better reason', () => {
     const readiness = new Readiness()
     readiness.markStoreLost()
-    expect(readiness).toMatchObject({ isReady: false, word: 'starting' })
+    expect(readiness).toMatchObject({ isReady: false, status: 'starting' })
     readiness.markReady()
-    expect(readiness).toMatchObject({ isReady: false, word: 'store_unreachable' })
+    expect(readiness).toMatchObject({ isReady: false, status: 'store_unreachable' })
     readiness.markStoreBack()
-    expect(readiness).toMatchObject({ isReady: true, word: 'ready' })
+    expect(readiness).toMatchObject({ isReady: true, status: 'ready' })
   })
 })
 
