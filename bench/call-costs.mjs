@@ -2,7 +2,8 @@
 // what a scrape takes, in processor time of this process. Nothing is sent: calls begin and end as the gateway's own are told to.
 // With REDIS_URL limits are also counted there, under names that no key of a gateway has.
 import { createApplication } from '../dist/app/create-app.js'
-import { RequestContext } from '../dist/core/request-context.js'
+import { ENDPOINTS } from '../dist/app/endpoints.js'
+import { AttemptRecord, RequestContext } from '../dist/core/request-context.js'
 import { RateLimiter } from '../dist/limits/rate-limiter.js'
 import { RequestHooks } from '../dist/observability/request-hooks.js'
 import { KnownRoutes } from '../dist/observability/routes.js'
@@ -31,6 +32,7 @@ const LIMITED = { keyId: 'bench-call-costs', limits: LIMITS }
 const UNLIMITED = { keyId: 'bench-call-costs' }
 const EXPECTED = { tokens: 300, unboundedAnswers: 1 }
 const USAGE = { units: { prompt_tokens: 300, completion_tokens: 200, total_tokens: 500 }, estimated: false }
+const CHAT_PATH = '/v1/chat/completions'
 const OUTCOME = { status: 200, left: false, totalMs: 3, gatewayMs: 1 }
 
 async function startApplication(sections = {}) {
@@ -41,7 +43,7 @@ async function startApplication(sections = {}) {
 
 /** A chat call as it is when its key is known. */
 function callOf(caller) {
-  const call = new RequestContext('bench', 'POST', '/v1/chat/completions', performance.now())
+  const call = new RequestContext('bench', 'POST', CHAT_PATH, performance.now(), ENDPOINTS.find(CHAT_PATH))
   call.caller = caller
   return call
 }
@@ -49,10 +51,9 @@ function callOf(caller) {
 /** As it is when its answer is over. */
 function finish({ log }) {
   Object.assign(log, { model: 'gpt-4o-mini', modelClass: 'chat', channelId: 'bench' })
-  log.tried.push({ channelId: 'bench', startedAtMs: 0, endedAtMs: 2 })
+  const record = new AttemptRecord('bench', 0)
+  log.tried.push(Object.assign(record, { endedAtMs: 2, upstreamMs: 2, firstByteMs: 2 }))
   log.usage = USAGE
-  log.upstreamMs = 2
-  log.firstByteMs = 2
 }
 
 const microsecondsNow = () => {

@@ -45,7 +45,14 @@ try {
   await fillRoot(root, folder)
   const archive = join(folder, 'root.tar')
   await run(['tar', '--numeric-owner', '-cf', archive, '-C', root, '.'])
-  await run([engine.name, 'import', '--change', 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', archive, tag])
+  await run([
+    engine.name,
+    'import',
+    '--change',
+    'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    archive,
+    tag,
+  ])
   console.log(`${tag} is here. Use it with NODE_IMAGE=${tag}.`)
 } finally {
   rmSync(folder, { recursive: true, force: true })

@@ -1,6 +1,5 @@
-import { Controller, Get, Injectable, UseGuards } from '@nestjs/common'
+import { Controller, Injectable } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger'
-import { KeyGuard } from '../auth/key.guard.js'
 import type { Caller } from '../core/caller.js'
 import {
   HELD_LIMIT_NAMES,
@@ -14,7 +13,9 @@ import { ApiChatErrors } from '../dialects/error-docs.js'
 import type { KeyLimiter } from '../limits/limit-account.js'
 import { remainingOf, resetMsOf } from '../limits/limit-errors.js'
 import { RateLimiter } from '../limits/rate-limiter.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
 import { CurrentRequest } from '../server/json-request.js'
+import { LIMITS } from './account.endpoints.js'
 
 /** How one limit stands. */
 export interface LimitState {
@@ -76,12 +77,11 @@ const STATE = {
 
 @ApiTags('limits')
 @ApiBearerAuth()
-@Controller('v1/limits')
-@UseGuards(KeyGuard)
+@Controller()
 export class LimitsController {
   constructor(private readonly limits: LimitsService) {}
 
-  @Get()
+  @Endpoint(LIMITS)
   @ApiOperation({ summary: "The limits of the caller's key, and what is left of them" })
   @ApiOkResponse({
     description: 'Only limits that the key has; asking counts for none of them',

@@ -1,10 +1,10 @@
-import { Controller, Get, Injectable, Query as QueryString, UseGuards } from '@nestjs/common'
+import { Controller, Injectable, Query as QueryString } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiQuery, ApiTags } from '@nestjs/swagger'
-import { KeyGuard } from '../auth/key.guard.js'
 import { ownerOf } from '../core/caller.js'
 import type { Query } from '../core/query.js'
 import type { RequestContext } from '../core/request-context.js'
 import { ApiChatErrors } from '../dialects/error-docs.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
 import { CurrentRequest } from '../server/json-request.js'
 import {
   assertKnown,
@@ -19,6 +19,7 @@ import {
   UsageSumsDto,
 } from '../usage/usage.dto.js'
 import { UsageReports } from '../usage/usage.repository.js'
+import { USAGE, USAGE_RECORDS } from './account.endpoints.js'
 
 /** Three months, however they fall: what a report has to look through must have an end. */
 const LONGEST_PERIOD_MS = 92 * DAY_MS
@@ -57,12 +58,11 @@ const TIME = 'ISO 8601 or Unix seconds'
 
 @ApiTags('usage')
 @ApiBearerAuth()
-@Controller('v1/usage')
-@UseGuards(KeyGuard)
+@Controller()
 export class UsageController {
   constructor(private readonly usage: UsageService) {}
 
-  @Get()
+  @Endpoint(USAGE)
   @ApiOperation({ summary: 'What this key has used, and what it cost' })
   @ApiQuery({
     name: 'from',
@@ -78,7 +78,7 @@ export class UsageController {
     return this.usage.sums(query, call)
   }
 
-  @Get('records')
+  @Endpoint(USAGE_RECORDS)
   @ApiOperation({ summary: 'The single records of this key, newest first' })
   @ApiQuery({
     name: 'from',

@@ -21,6 +21,7 @@ import { OverloadModule } from '../overload/overload.module.js'
 import { RealtimeModule } from '../realtime/realtime.module.js'
 import { UsageModule } from '../usage/usage.module.js'
 import { VideoModule } from '../video/video.module.js'
+import { EndpointsModule } from './endpoints.js'
 
 /** The whole gateway: one module per capability, on one configuration. */
 @Module({})
@@ -38,6 +39,7 @@ export class AppModule {
         ConfigurationModule.forRoot(configuration),
         ObservabilityModule.forRoot(readiness, endings, logger),
         OverloadModule.forRoot(admission),
+        EndpointsModule,
         // Express looks at routes in this order: the busiest first.
         ChatModule,
         MessagesModule,

@@ -5,20 +5,23 @@ import { NestFactory } from '@nestjs/core'
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger'
 import { ConfigStore, type ConfigurationOptions } from '../config/config-store.js'
 import type { GatewayConfig } from '../config/settings.js'
+import type { Dialect } from '../core/endpoint.js'
 import { attachContext, RequestContext, requestIdOf } from '../core/request-context.js'
 import { settleUsage } from '../core/usage.js'
-import { errorFormatFor } from '../dialects/error-format.js'
+import { ERROR_FORMATS } from '../dialects/error-format.js'
 import { logRequest } from '../observability/access-log.js'
 import { type Logging, NestLogger } from '../observability/logger.js'
 import { Readiness } from '../observability/readiness.js'
 import { RequestHooks, outcomeOf } from '../observability/request-hooks.js'
 import { Admission, shareOfAdmission, workersIn } from '../overload/admission.js'
+import { BudgetLease } from '../overload/memory-budget.js'
 import { RequestGate } from '../overload/request-gate.js'
 import { callerAddress, originForm, pathOf, rememberPeers } from '../server/client-address.js'
 import { GatewayExceptionFilter } from '../server/error-filter.js'
 import { GatewayHttpAdapter, type RequestStart } from '../server/http-adapter.js'
 import { GatewayWsAdapter, type SocketLimits } from '../server/ws-adapter.js'
 import { AppModule } from './app.module.js'
+import { ENDPOINTS } from './endpoints.js'
 
 /** Interface version of the specification's audio part; the document's own version. */
 const INTERFACE_VERSION = '2026-04'
@@ -48,6 +51,8 @@ const STUCK_MARGIN_MS = 30_000
 const SWITCHING_PROTOCOLS = 101
 const FIRST_ERROR_STATUS = 400
 
+const dialectOf = (path: string): Dialect => ENDPOINTS.dialectOf(path)
+
 export interface ApplicationOptions extends ConfigurationOptions {
   readonly logging: Logging
   /** Also marks every answer with `x-gateway-sandbox: true`. */
@@ -75,6 +80,7 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
     () => {
       serveDocumentation(application)
     },
+    dialectOf,
   )
   const application: INestApplication = await NestFactory.create(
     AppModule.forRoot(configuration, readiness, endings, admission, logging.logger),
@@ -126,18 +132,25 @@ interface RequestStartParts {
 /** Lets requests in, and gives each its id, its call and, when its response is over, its log line. */
 function requestStart(parts: RequestStartParts): RequestStart {
   const { logging, sandbox, readiness, hooks: endings, admission, settings, lastResponse: lastAnswer } = parts
-  const door = new RequestGate(admission, () => !sandbox && !readiness.isLeaving, lastAnswer)
+  const door = new RequestGate(admission, () => !sandbox && !readiness.isLeaving, lastAnswer, dialectOf)
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     request.url = originForm(request.url ?? '')
     const path = pathOf(request.url)
     const verdict = door.check(path)
     if (verdict !== 'let_in' && door.refuseBarely(verdict, path, request, response)) return false
-    const call = new RequestContext(requestIdOf(request), request.method ?? '', path, performance.now())
+    const call = new RequestContext(
+      requestIdOf(request),
+      request.method ?? '',
+      path,
+      performance.now(),
+      ENDPOINTS.find(path),
+    )
     call.isExplained = settings.current.server.explainHeaders
-    call.memoryBudget = admission.memory
+    const memory = new BudgetLease(admission.memory, call)
+    call.memory = memory
     attachContext(request, call)
     endings.begun(call, request)
-    const { requestIdHeader } = errorFormatFor(path)
+    const { requestIdHeader } = ERROR_FORMATS[call.dialect]
     if (requestIdHeader !== undefined) call.responseHeaders[requestIdHeader] = call.requestId
     if (sandbox) call.responseHeaders['x-gateway-sandbox'] = 'true'
     // Clients with kept-alive connections must find another replica for their next request.
@@ -157,7 +170,7 @@ function requestStart(parts: RequestStartParts): RequestStart {
       }
       logRequest(call, outcome, logging)
       endings.over(call, outcome)
-      admission.memory.close(call)
+      memory.close()
       if (verdict === 'let_in') door.end(path)
     }
     response.on('close', finish)

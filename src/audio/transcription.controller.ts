@@ -1,10 +1,11 @@
-import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common'
+import { Controller } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger'
-import { KeyGuard } from '../auth/key.guard.js'
 import type { ProviderResponse } from '../core/byte-stream.js'
 import type { RequestContext } from '../core/request-context.js'
 import { ApiAudioErrors } from '../dialects/error-docs.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
 import { CurrentRequest } from '../server/json-request.js'
+import { TRANSCRIPTIONS, TRANSLATIONS } from './audio.endpoints.js'
 import {
   type AudioUpload,
   AudioUploadRequest,
@@ -27,13 +28,11 @@ const TRANSCRIPT = {
 
 @ApiTags('audio')
 @ApiBearerAuth()
-@Controller('v1/audio')
-@UseGuards(KeyGuard)
+@Controller()
 export class TranscriptionController {
   constructor(private readonly transcription: TranscriptionService) {}
 
-  @Post('transcriptions')
-  @HttpCode(200)
+  @Endpoint(TRANSCRIPTIONS)
   @ApiOperation({ summary: 'Audio to text' })
   @ApiOkResponse({
     description: 'A transcript in the format asked for, or events with stream true',
@@ -41,19 +40,18 @@ export class TranscriptionController {
   })
   @ApiAudioErrors()
   transcribe(
-    @AudioUploadRequest(TranscriptionRequestDto) upload: AudioUpload<TranscriptionRequestDto>,
+    @AudioUploadRequest(TRANSCRIPTIONS, TranscriptionRequestDto) upload: AudioUpload<TranscriptionRequestDto>,
     @CurrentRequest() call: RequestContext,
   ): Promise<ProviderResponse> {
     return this.transcription.transcribe(upload, call)
   }
 
-  @Post('translations')
-  @HttpCode(200)
+  @Endpoint(TRANSLATIONS)
   @ApiOperation({ summary: 'Audio in any language to English text' })
   @ApiOkResponse({ description: 'English text in the format asked for', content: TRANSCRIPT })
   @ApiAudioErrors()
   translate(
-    @AudioUploadRequest(TranslationRequestDto) upload: AudioUpload<TranslationRequestDto>,
+    @AudioUploadRequest(TRANSLATIONS, TranslationRequestDto) upload: AudioUpload<TranslationRequestDto>,
     @CurrentRequest() call: RequestContext,
   ): Promise<ProviderResponse> {
     return this.transcription.translate(upload, call)

@@ -4,6 +4,7 @@ import { iso6393 } from 'iso-639-3'
 import type { ModelClass } from '../config/channel-schema.js'
 import { ConfigStore } from '../config/config-store.js'
 import { DtoCheck, Field } from '../core/dto.js'
+import type { BodyLimitSetting } from '../core/endpoint.js'
 import { GatewayError, quoted } from '../core/errors.js'
 import { contextOf } from '../core/request-context.js'
 import { type MultipartField, SPOOL_MEMORY_BYTES, type UploadedFile } from '../core/spooled-file.js'
@@ -27,7 +28,10 @@ export interface AudioUpload<Dto> {
   readonly named: Dto
 }
 
-function audioUploadPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform<Exchange, Promise<AudioUpload<Dto>>>> {
+function audioUploadPipe<Dto extends object>(
+  dto: Type<Dto>,
+  limit: BodyLimitSetting,
+): Type<PipeTransform<Exchange, Promise<AudioUpload<Dto>>>> {
   @Injectable()
   class AudioUploadPipe implements PipeTransform<Exchange, Promise<AudioUpload<Dto>>> {
     private readonly check = new DtoCheck(dto)
@@ -35,14 +39,14 @@ function audioUploadPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform
     constructor(private readonly store: ConfigStore) {}
 
     async transform({ request, response }: Exchange): Promise<AudioUpload<Dto>> {
-      const { audioBodyBytes, audioFileBytes } = this.store.current.limits
+      const { [limit]: bodyBytes, audioFileBytes } = this.store.current.limits
       // Whatever the headers alone tell is judged before a client that waits is told to send.
-      boundaryOf(request, audioBodyBytes)
+      boundaryOf(request, bodyBytes)
       const room = reserveMemory(request, SPOOL_MEMORY_BYTES)
       continueIfAsked(request, response)
       const upload = await timedReception(request, () =>
         receiveMultipart(request, {
-          bodyBytes: audioBodyBytes,
+          bodyBytes,
           fileBytes: audioFileBytes,
           bodyTimeoutMs: UPLOAD_TIMEOUT_MS,
           room,
@@ -57,8 +61,11 @@ function audioUploadPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform
 }
 
 /** A controller's multipart body with one audio file; the file is gone when the response is, however it ended. */
-export function AudioUploadRequest(dto: Type<object>): ParameterDecorator {
-  const parameter = HttpExchange(audioUploadPipe(dto))
+export function AudioUploadRequest(
+  { bodyLimit }: { readonly bodyLimit: BodyLimitSetting },
+  dto: Type<object>,
+): ParameterDecorator {
+  const parameter = HttpExchange(audioUploadPipe(dto, bodyLimit))
   return (target, key, index) => {
     parameter(target, key, index)
     const descriptor = key === undefined ? undefined : Object.getOwnPropertyDescriptor(target, key)

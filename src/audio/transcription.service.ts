@@ -2,9 +2,9 @@ import { Injectable } from '@nestjs/common'
 import type { ModelClass } from '../config/channel-schema.js'
 import type { ProviderResponse } from '../core/byte-stream.js'
 import type { RequestContext } from '../core/request-context.js'
-import { expectedOfRecording } from '../limits/estimate-usage.js'
 import type { TranscriptionCall } from '../providers/contract.js'
 import { type AttemptPolicy, ProviderRouter } from '../routing/router.js'
+import { TRANSCRIPTIONS, TRANSLATIONS } from './audio.endpoints.js'
 import { inspectAudio } from './audio-probe.js'
 import {
   assertFormat,
@@ -30,7 +30,7 @@ export class TranscriptionService {
     call.log.model = model
     const route = this.router.transcription(model, call.caller)
     const transcription = await callFor(upload, model, route.modelClass, upload.named.stream === 'true')
-    return await route.attempt(call, policyFor(transcription, call), (provider, context) =>
+    return await route.attempt(call, policyFor(TRANSCRIPTIONS, transcription, call), (provider, context) =>
       provider.transcribe(transcription, context),
     )
   }
@@ -40,7 +40,7 @@ export class TranscriptionService {
     call.log.model = model
     const route = this.router.translation(model, call.caller)
     const translation = await callFor(upload, model, route.modelClass, false)
-    return await route.attempt(call, policyFor(translation, call), (provider, context) =>
+    return await route.attempt(call, policyFor(TRANSLATIONS, translation, call), (provider, context) =>
       provider.translate(translation, context),
     )
   }
@@ -70,13 +70,13 @@ async function callFor(
 }
 
 function policyFor(
+  { estimate }: Pick<typeof TRANSCRIPTIONS, 'estimate'>,
   { file, durationSeconds, modelClass }: TranscriptionCall,
   { quota: allowance }: RequestContext,
 ): AttemptPolicy {
   const { size } = file.spool
   return {
     repeatableOnceSent: size <= REPEATABLE_UPLOAD_BYTES,
-    expected:
-      allowance === undefined ? undefined : expectedOfRecording(size, durationSeconds, modelClass !== 'stt-standard'),
+    expected: allowance === undefined ? undefined : estimate(size, durationSeconds, modelClass !== 'stt-standard'),
   }
 }

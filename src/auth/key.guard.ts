@@ -51,9 +51,6 @@ const malformedKey = (): GatewayError =>
     `The API key is malformed: send Authorization: Bearer <API_KEY> with a key of at most ${MAXIMUM_KEY_CHARACTERS} printable characters.`,
   )
 
-/** Clients of the messages family send `x-api-key`, to list models as well. */
-const API_KEY_HEADER_PATHS = /^\/v1\/(?:messages|models)(?:\/|$)/
-
 /**
  * Decides from the headers alone, before a byte of the body is read, who calls, and whether their limits allow it.
  * Synchronous for callers without limits: an asynchronous guard costs a tenth of a relayed call.
@@ -68,7 +65,8 @@ export class KeyGuard implements CanActivate {
   canActivate(context: ExecutionContext): true | Promise<true> {
     const request = context.switchToHttp().getRequest<Request>()
     const call = contextOf(request)
-    call.caller = this.keys.identify(readKey(request.headers, API_KEY_HEADER_PATHS.test(call.path)))
+    const acceptsApiKeyHeader = call.endpoint?.keyHeaders.includes('x-api-key') === true
+    call.caller = this.keys.identify(readKey(request.headers, acceptsApiKeyHeader))
     return this.limits.begin(call)
   }
 }

@@ -1,21 +1,20 @@
-import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common'
+import { Controller } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger'
-import { KeyGuard } from '../auth/key.guard.js'
 import type { ProviderResponse } from '../core/byte-stream.js'
 import { ApiChatErrors } from '../dialects/error-docs.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
 import { type JsonBodyRequest, JsonRequest } from '../server/json-request.js'
 import { ChatRequestDto } from './chat.dto.js'
+import { CHAT_COMPLETIONS } from './chat.endpoint.js'
 import { ChatService } from './chat.service.js'
 
 @ApiTags('chat')
 @ApiBearerAuth()
-@Controller('v1/chat/completions')
-@UseGuards(KeyGuard)
+@Controller()
 export class ChatController {
   constructor(private readonly chat: ChatService) {}
 
-  @Post()
-  @HttpCode(200)
+  @Endpoint(CHAT_COMPLETIONS)
   @ApiOperation({ summary: 'Chat completion: text, tools, audio in and out' })
   @ApiOkResponse({
     description: 'A chat.completion, or chat.completion.chunk events with stream true',
@@ -25,7 +24,9 @@ export class ChatController {
     },
   })
   @ApiChatErrors()
-  complete(@JsonRequest(ChatRequestDto) { body, call }: JsonBodyRequest<ChatRequestDto>): Promise<ProviderResponse> {
+  complete(
+    @JsonRequest(CHAT_COMPLETIONS, ChatRequestDto) { body, call }: JsonBodyRequest<ChatRequestDto>,
+  ): Promise<ProviderResponse> {
     return this.chat.complete(body, call)
   }
 }

@@ -3,9 +3,9 @@ import type { ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import type { JsonBody } from '../core/json-body.js'
 import type { RequestContext } from '../core/request-context.js'
-import { expectedOfChat } from '../limits/estimate-usage.js'
 import { ProviderRouter } from '../routing/router.js'
 import type { ChatRequestDto } from './chat.dto.js'
+import { CHAT_COMPLETIONS } from './chat.endpoint.js'
 
 /** The only audio format that can be streamed in chat (upstream's rule, known before anyone pays). */
 const STREAMED_AUDIO_FORMAT = 'pcm16'
@@ -20,7 +20,7 @@ export class ChatService {
     call.log.model = model
     assertAudioOutput(body.fields)
     const route = this.router.chat(model, call.caller)
-    const expected = call.quota === undefined ? undefined : expectedOfChat(body.bytes.length, body.fields)
+    const expected = call.quota === undefined ? undefined : CHAT_COMPLETIONS.estimate(body.bytes.length, body.fields)
     return route.attempt(call, { repeatableOnceSent: true, expected }, (provider, context) =>
       provider.complete(body, context),
     )

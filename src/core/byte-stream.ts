@@ -1,4 +1,5 @@
 import type { GatewayError } from './errors.js'
+import type { UsageReader } from './request-context.js'
 
 /** Receives a body piece by piece. Exactly one of `end` and `fail` comes last, and nothing after it. */
 export interface ByteSink {
@@ -79,6 +80,8 @@ export class ProviderResponse {
     /** Already reduced to what may reach a caller; framing headers are the relay's. */
     readonly headers: Record<string, string>,
     readonly body: Buffer | ByteSource,
+    /** Asked when the body is over; absent where nothing is charged for. */
+    readonly usage?: UsageReader,
     /**
      * How a failure after the first byte shows: `frame` = one error frame in the caller's dialect and no terminator,
      * `cut` = the connection is destroyed, because bytes of a file cannot say that they are incomplete.
@@ -121,6 +124,8 @@ export function peek(source: ByteSource, rules: PeekRules): Promise<PeekedSource
 
 /** A body whose beginning is at hand. `start` delivers that beginning first; nothing is lost or reordered. */
 export class PeekedSource implements ByteSource, ByteSink {
+  /** Handed to the sink. */
+  passedBytes = 0
   private held: Buffer[] = []
   private heldBytes = 0
   private sink: ByteSink | undefined
@@ -140,6 +145,7 @@ export class PeekedSource implements ByteSource, ByteSink {
 
   data(chunk: Buffer): void {
     if (this.sink !== undefined) {
+      this.passedBytes += chunk.length
       this.sink.data(chunk)
       return
     }
@@ -163,6 +169,7 @@ export class PeekedSource implements ByteSource, ByteSink {
 
   start(sink: ByteSink): void {
     this.sink = sink
+    this.passedBytes = this.heldBytes
     for (const chunk of this.held) sink.data(chunk)
     this.held = []
     if (this.outcome?.error !== undefined) sink.fail(this.outcome.error)

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { dialectOf } from '../../test/support/endpoints.js'
 import { renderError } from '../dialects/error-format.js'
 import {
   ERROR_KINDS,
@@ -51,7 +52,8 @@ const TABLE: Readonly<Record<ErrorKind, readonly [Audio, Messages, Task, discour
 }
 
 const KINDS = Object.keys(TABLE) as ErrorKind[]
-const rendered = (kind: ErrorKind, path: string) => renderError(new GatewayError(kind, 'Words.'), path, 'req_1')
+const rendered = (kind: ErrorKind, path: string) =>
+  renderError(new GatewayError(kind, 'Words.'), dialectOf(path), 'req_1')
 
 describe('The table of errors', () => {
   it('knows exactly the kinds of the design', () => {
@@ -105,7 +107,7 @@ describe('The table of errors', () => {
     ['invalid_request', 'empty_string', 400, 1201],
   ] as const)('%s with the code %s has status %s and the task code %s', (kind, code, status, expected) => {
     const error = new GatewayError(kind, 'Words.', code === undefined ? {} : { code })
-    const answer = renderError(error, '/vidgen/v1/videos/text2video', 'req_1')
+    const answer = renderError(error, dialectOf('/vidgen/v1/videos/text2video'), 'req_1')
     expect([answer.status, JSON.parse(answer.body)]).toMatchObject([status, { code: expected }])
   })
 

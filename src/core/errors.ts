@@ -75,7 +75,7 @@ export type ErrorKind = keyof typeof ERROR_KINDS
 
 /**
  * How far a failed upstream attempt went: `unsent` = not a byte was written, `sent` = written but unanswered (the
- * upstream may have done the work), `answered` = the upstream refused. `channelFault` = the channel, not the call.
+ * upstream may have done the work), `answered` = the upstream refused. `channelError` = the channel, not the call.
  */
 export interface FailedAttempt {
   readonly phase: 'unsent' | 'sent' | 'answered'

@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { piecesOf } from '../../test/support/byte-streams.js'
 import { GatewayError } from './errors.js'
 import { JsonBody, type JsonEdits, scanJsonObject } from './json-body.js'
-import { eventTypeOf, FrameScan, splice } from './json-spans.js'
+import { closingQuote, eventTypeOf, FrameScan, splice } from './json-spans.js'
 import { isRecord } from './validation-rules.js'
 
 describe('An edited JSON body', () => {
@@ -288,6 +289,34 @@ describe('A JSON body', () => {
           expect(error).toBeInstanceOf(GatewayError)
           expect(error).toMatchObject({ kind: 'invalid_request' })
         }
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})
+
+describe('The quote that closes a string', () => {
+  /** Where it stands in all of the pieces, looked for in one after the other; their length when it does not. */
+  function searched(pieces: readonly Buffer[]): number {
+    let from = 0
+    let before = 0
+    for (const piece of pieces) {
+      const quote = closingQuote(piece, from)
+      if (quote < piece.length) return before + quote
+      from = quote - piece.length
+      before += piece.length
+    }
+    return before
+  }
+
+  it('is found wherever the string is cut, near and far, behind escapes of any kind', () => {
+    const unit = fc.constantFrom('"', '\\', '\n', 'a', 'é', 'plain words '.repeat(5))
+    const text = fc.string({ unit, maxLength: 40 })
+    fc.assert(
+      fc.property(text, fc.array(fc.nat(200)), fc.boolean(), (text, cuts, isUnclosed) => {
+        const content = JSON.stringify(text).slice(1, -1)
+        const bytes = Buffer.from(isUnclosed ? content : `${content}","next":"\\"`)
+        expect(searched(piecesOf(bytes, cuts))).toBe(Buffer.byteLength(content))
       }),
       { numRuns: 2000 },
     )

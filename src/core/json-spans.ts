@@ -1,3 +1,72 @@
+/** The bytes that JSON is told apart by. A loop binds them in its own module: V8 folds no constant of another one. */
+export const JSON_BYTES = {
+  QUOTE: 0x22,
+  BACKSLASH: 0x5c,
+  COLON: 0x3a,
+  COMMA: 0x2c,
+  OPEN_BRACE: 0x7b,
+  CLOSE_BRACE: 0x7d,
+  OPEN_BRACKET: 0x5b,
+  CLOSE_BRACKET: 0x5d,
+} as const
+const { QUOTE, BACKSLASH, COLON, COMMA, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET } = JSON_BYTES
+
+const NEARBY_BYTES = 32
+
+/**
+ * The position of the quote that closes a JSON string, of which `from` is the first byte or any later one that no
+ * escape precedes. Where the quote is not among these bytes, the position at which a search goes on: their length, or
+ * one more when the last of them escapes the next one. Less that length, it is the `from` of the bytes that follow.
+ */
+export function closingQuote(bytes: Buffer, from: number): number {
+  // Most strings are short: a search in native code costs more to call than these few steps.
+  const nearby = Math.min(bytes.length, from + NEARBY_BYTES)
+  let position = from
+  for (; position < nearby; position++) {
+    const byte = bytes[position]
+    if (byte === QUOTE) return position
+    if (byte === BACKSLASH) position++
+  }
+  return distantQuote(bytes, position)
+}
+
+function distantQuote(bytes: Buffer, from: number): number {
+  let quote = bytes.indexOf(QUOTE, from)
+  while (quote !== -1 && isEscaped(bytes, from, quote)) quote = bytes.indexOf(QUOTE, quote + 1)
+  return quote === -1 ? openEnd(bytes, from) : quote
+}
+
+const openEnd = (bytes: Buffer, from: number): number =>
+  Math.max(from, bytes.length + Number(isEscaped(bytes, from, bytes.length)))
+
+/** Whether an odd number of backslashes stands before the position, none of them before `from`. */
+function isEscaped(bytes: Buffer, from: number, position: number): boolean {
+  let before = position
+  while (before > from && bytes[before - 1] === BACKSLASH) before--
+  return (position - before) % 2 === 1
+}
+
+/** Whether a stretch, such as a JSON string, holds an escape. */
+export function hasEscape(bytes: Buffer, start: number, end: number): boolean {
+  for (let position = start; position < end; position++) if (bytes[position] === BACKSLASH) return true
+  return false
+}
+
+const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+
+export function afterSpace(bytes: Buffer, from: number): number {
+  let position = from
+  while (position < bytes.length && isSpace(bytes[position])) position++
+  return position
+}
+
+/** The end of what stands before the space that ends at `end`. */
+export function beforeSpace(bytes: Buffer, end: number): number {
+  let position = end
+  while (position > 0 && isSpace(bytes[position - 1])) position--
+  return position
+}
+
 /** Byte positions of one member: the key and the value `[start, end)`, a key with its quotes. */
 export interface MemberSpan {
   readonly keyStart: number
@@ -14,17 +83,7 @@ export interface Span {
 /** No event has so many members on one level; a frame made of members alone shall not become a list of them. */
 export const MAXIMUM_MEMBERS = 1024
 
-const NEARBY_BYTES = 32
 const BROKEN = -1
-
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COLON = 0x3a
-const COMMA = 0x2c
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
-const OPEN_BRACKET = 0x5b
-const CLOSE_BRACKET = 0x5d
 
 /**
  * The members of the JSON object that these bytes are, in order, repeated keys included. Values are stepped over, not
@@ -40,7 +99,7 @@ export function memberSpans(bytes: Buffer): MemberSpan[] | undefined {
   while (members.length < MAXIMUM_MEMBERS) {
     const keyStart = position
     if (bytes[keyStart] !== QUOTE) return undefined
-    const keyEnd = stringEnd(bytes, keyStart)
+    const keyEnd = closingQuote(bytes, keyStart + 1) + 1
     const colon = afterSpace(bytes, keyEnd)
     if (bytes[colon] !== COLON) return undefined
     const valueStart = afterSpace(bytes, colon + 1)
@@ -77,15 +136,10 @@ export function elementSpans(bytes: Buffer): Span[] | undefined {
 /** Whether the JSON holds more than so many values, those within others included; looks no further than that. */
 export function hasMoreValuesThan(bytes: Buffer, maximum: number): boolean {
   let values = 1
-  let position = 0
-  while (position < bytes.length) {
+  for (let position = 0; position < bytes.length; position++) {
     const byte = bytes[position]
-    if (byte === QUOTE) {
-      position = stringEnd(bytes, position)
-      continue
-    }
-    if ((byte === COMMA || byte === OPEN_BRACE || byte === OPEN_BRACKET) && ++values > maximum) return true
-    position++
+    if (byte === QUOTE) position = closingQuote(bytes, position + 1)
+    else if ((byte === COMMA || byte === OPEN_BRACE || byte === OPEN_BRACKET) && ++values > maximum) return true
   }
   return false
 }
@@ -109,15 +163,12 @@ export function stringAt(bytes: Buffer, start: number, end: number): string | un
   }
 }
 
-/** Whether a JSON string holds an escape. */
-function hasEscape(bytes: Buffer, start: number, end: number): boolean {
-  for (let position = start + 1; position < end; position++) if (bytes[position] === BACKSLASH) return true
-  return false
-}
-
 function afterValue(bytes: Buffer, start: number): number {
   const first = bytes[start]
-  if (first === QUOTE) return isClosed(bytes, start, stringEnd(bytes, start))
+  if (first === QUOTE) {
+    const quote = closingQuote(bytes, start + 1)
+    return quote < bytes.length ? quote + 1 : BROKEN
+  }
   if (first === OPEN_BRACE || first === OPEN_BRACKET) return afterNested(bytes, start)
   let position = start
   while (position < bytes.length && !endsScalar(bytes[position])) position++
@@ -127,56 +178,16 @@ function afterValue(bytes: Buffer, start: number): number {
 /** Steps over an object or array by counting brackets of either kind outside strings. */
 function afterNested(bytes: Buffer, start: number): number {
   let depth = 0
-  let position = start
-  while (position < bytes.length) {
+  for (let position = start; position < bytes.length; position++) {
     const byte = bytes[position]
-    if (byte === QUOTE) {
-      position = stringEnd(bytes, position)
-      continue
-    }
-    position++
-    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++
-    else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --depth === 0) return position
+    if (byte === QUOTE) position = closingQuote(bytes, position + 1)
+    else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++
+    else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --depth === 0) return position + 1
   }
   return BROKEN
 }
 
-const isClosed = (bytes: Buffer, start: number, end: number): number =>
-  end - start >= 2 && bytes[end - 1] === QUOTE ? end : BROKEN
-
-/** The position behind the closing quote of the string that opens at `start`; the end of the bytes when unclosed. */
-function stringEnd(bytes: Buffer, start: number): number {
-  // Most strings are short: a search in native code costs more to call than these few steps.
-  const nearby = Math.min(bytes.length, start + 1 + NEARBY_BYTES)
-  let position = start + 1
-  while (position < nearby) {
-    const byte = bytes[position]
-    if (byte === QUOTE) return position + 1
-    position += byte === BACKSLASH ? 2 : 1
-  }
-  return distantStringEnd(bytes, start, position)
-}
-
-function distantStringEnd(bytes: Buffer, start: number, from: number): number {
-  let quote = bytes.indexOf(QUOTE, from)
-  while (quote !== -1) {
-    let before = quote - 1
-    while (before > start && bytes[before] === BACKSLASH) before--
-    if ((quote - 1 - before) % 2 === 0) return quote + 1
-    quote = bytes.indexOf(QUOTE, quote + 1)
-  }
-  return bytes.length
-}
-
 const endsAt = (bytes: Buffer, last: number): boolean => afterSpace(bytes, last + 1) === bytes.length
-
-function afterSpace(bytes: Buffer, from: number): number {
-  let position = from
-  while (isSpace(bytes[position])) position++
-  return position
-}
-
-const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
 const endsScalar = (byte: number | undefined): boolean =>
   byte === COMMA || byte === CLOSE_BRACE || byte === CLOSE_BRACKET || isSpace(byte)
@@ -234,22 +245,9 @@ export class FrameScan {
     return type === undefined ? undefined : { type, start: member.valueStart, end: member.valueEnd }
   }
 
-  /** The bytes that every member of that name takes with it: one comma each, so that the rest stays JSON. */
+  /** What takes every member of that name away. */
   removal(name: string): Cut[] {
-    const cuts: Cut[] = []
-    let hasKept = false
-    for (let index = 0; index < this.members.length; index++) {
-      const member = this.members[index]
-      if (member === undefined || !this.isNamed(member, name)) {
-        hasKept = true
-        continue
-      }
-      const previous = this.members[index - 1]
-      const next = this.members[index + 1]
-      if (hasKept && previous !== undefined) cuts.push({ start: previous.valueEnd, end: member.valueEnd, text: '' })
-      else cuts.push({ start: member.keyStart, end: next?.keyStart ?? member.valueEnd, text: '' })
-    }
-    return cuts
+    return removalOf(this.members, (member) => this.isNamed(member, name))
   }
 
   private isNamed({ keyStart, keyEnd }: MemberSpan, name: string): boolean {
@@ -261,22 +259,38 @@ export class FrameScan {
 /** The type of an event without a look into its payload: about a search for one byte over the frame. */
 export const eventTypeOf = (frame: Buffer): EventType | undefined => FrameScan.of(frame)?.type()
 
-/** The frame with these bytes changed, in one copy; cuts do not overlap. The very same frame without any. */
-export function splice(frame: Buffer, cuts: Cut[]): Buffer {
-  if (cuts.length === 0) return frame
+/**
+ * What takes these members out of their object: each goes with the comma before it, or with the one behind it when no
+ * kept member stands before it, so that the rest stays JSON.
+ */
+export function removalOf(members: readonly MemberSpan[], isRemoved: (member: MemberSpan) => boolean): Cut[] {
+  const cuts: Cut[] = []
+  let hasKept = false
+  let previousEnd = 0
+  for (let index = 0; index < members.length; index++) {
+    const member = members[index] as MemberSpan
+    const { keyStart, valueEnd } = member
+    if (!isRemoved(member)) hasKept = true
+    else if (hasKept) cuts.push({ start: previousEnd, end: valueEnd, text: '' })
+    else cuts.push({ start: keyStart, end: members[index + 1]?.keyStart ?? valueEnd, text: '' })
+    previousEnd = valueEnd
+  }
+  return cuts
+}
+
+/** The bytes with these changes, in one copy; cuts do not overlap. The very same bytes without any. */
+export function splice(bytes: Buffer, cuts: Cut[]): Buffer {
+  if (cuts.length === 0) return bytes
   cuts.sort(byStart)
-  let length = frame.length
-  for (const { start, end, text } of cuts) length += Buffer.byteLength(text) - (end - start)
-  const spliced = Buffer.allocUnsafe(length)
-  let written = 0
+  const pieces: Buffer[] = []
   let position = 0
   for (const { start, end, text } of cuts) {
-    written += frame.copy(spliced, written, position, start)
-    if (text !== '') written += spliced.write(text, written)
+    pieces.push(bytes.subarray(position, start))
+    if (text !== '') pieces.push(Buffer.from(text))
     position = end
   }
-  frame.copy(spliced, written, position)
-  return spliced
+  pieces.push(bytes.subarray(position))
+  return Buffer.concat(pieces)
 }
 
 const byStart = (one: Cut, other: Cut): number => one.start - other.start

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { ModelClass } from '../config/channel-schema.js'
 import type { Caller } from './caller.js'
+import { type Dialect, type EndpointSpec, endpointFor, type PathMatch, UNKNOWN_PATH } from './endpoint.js'
 import { type ErrorKind, GatewayError } from './errors.js'
-import type { MemoryBudget } from './memory-budget.js'
+import type { MemoryLease } from './memory-lease.js'
 import type { Quota } from './quota.js'
-import type { RequestTrace } from './trace.js'
 
 /**
  * Tells whoever works for a caller that the caller has left. One per request and far cheaper than an AbortSignal,
@@ -33,6 +33,11 @@ export class ClientDisconnect {
     }
   }
 
+  /** Called before work of which the caller would see nothing. */
+  throwIfAborted(): void {
+    if (this.isAborted) throw clientDisconnected()
+  }
+
   abort(): void {
     if (this.isAborted) return
     this.isAborted = true
@@ -56,49 +61,105 @@ export function requestIdOf(request: IncomingMessage): string {
   return typeof given === 'string' && ACCEPTABLE.test(given) ? given : newRequestId()
 }
 
-/** What the one log line of a request will say; filled in by whoever learns it. Times in milliseconds. */
-export interface RequestLog {
-  model?: string
-  modelClass?: ModelClass
-  channelId?: string
-  /** Every attempt, in order; the last one may still be under way. */
-  readonly tried: Attempt[]
-  /** Spent reading the caller's body. */
-  receiveMs: number
-  /** Spent with upstreams, from dispatch to the end of their answers, over all attempts. */
-  upstreamMs: number
-  /** Of exchanges with upstreams that are not over: from dispatch to the first byte. */
-  openWaitMs: number
+/** What the exchanges of one attempt with its upstream tell, filled in by them alone. Times in milliseconds. */
+export class ExchangeRecord {
+  /** From dispatch to the end of the answers, over all exchanges that are over. */
+  upstreamMs = 0
+  /** Of exchanges that are not over: from dispatch to the first byte. */
+  openWaitMs = 0
   /** From the last dispatch to the first byte of its answer. */
-  firstByteMs?: number
-  /** Of the caller's body or, on a socket, of its messages. */
-  bytesIn: number
-  bytesOut: number
-  upstreamRequestId?: string
-  upstreamStatus?: number
-  /** As the upstream reported it, or as it stands when the call is over (`settleUsage`). */
-  usage?: Usage | undefined
-  /** Its units as JSON, once somebody has needed that. */
-  unitsText?: string
-  /** Asked when the call is over and nobody has reported. */
-  usageEstimator?: UsageEstimator | undefined
-  /** What the gateway counted itself, as far as it did, beside what the upstream reported; for the usage record alone. */
-  estimate?: Units | undefined
-  failure?: unknown
-  /** Of callers who got an error alone: the others are known by their keys. */
-  callerAddress?: string | undefined
+  firstByteMs: number | undefined = undefined
+  upstreamStatus: number | undefined = undefined
+  upstreamRequestId: string | undefined = undefined
 }
 
-/** One attempt of a call on one channel. Times are on the performance clock. */
-export interface Attempt {
-  readonly channelId: string
-  readonly startedAtMs: number
+/** One attempt of a request on one channel: its own record, which becomes a part of the request's. Times on the performance clock. */
+export class AttemptRecord extends ExchangeRecord {
   /** When its answer began, or when it failed; absent while neither has happened. */
-  endedAtMs?: number
+  endedAtMs: number | undefined = undefined
   /** Why it failed; absent when it did not. */
-  failure?: ErrorKind
-  /** The upstream knows it as its parent; absent when calls are not traced. */
-  spanId?: string
+  failure: ErrorKind | undefined = undefined
+  /** The upstream knows it as its parent; absent when requests are not traced. */
+  spanId: string | undefined = undefined
+  /** What the upstream has worked already while it has not answered yet: a caller who leaves then has used it. */
+  usage: UsageReader | undefined = undefined
+
+  constructor(
+    readonly channelId: string,
+    readonly startedAtMs: number,
+  ) {
+    super()
+  }
+}
+
+/** What happened to a request: its log line, its metrics, its trace and its usage entry are made of it. Times in milliseconds. */
+export class RequestLog {
+  model: string | undefined = undefined
+  modelClass: ModelClass | undefined = undefined
+  channelId: string | undefined = undefined
+  /** Every attempt, in order; the last one may still be under way. */
+  readonly tried: AttemptRecord[] = []
+  /** Exchanges that belong to no channel, as when a document is fetched from the web. */
+  fetched: ExchangeRecord | undefined = undefined
+  /** Spent reading the caller's body. */
+  receiveMs = 0
+  /** Of the caller's body or, on a socket, of its messages. */
+  bytesIn = 0
+  bytesOut = 0
+  /** As the upstream reported it, or as it was estimated: known when the request is over (`settleUsage`). */
+  usage: Usage | undefined = undefined
+  /** Its units as JSON, once these have been needed. */
+  unitsText: string | undefined = undefined
+  /** Of the answer that was given. */
+  usageReader: UsageReader | undefined = undefined
+  /** What the gateway counted itself, as far as it did, beside what the upstream reported; for the usage record alone. */
+  estimate: Units | undefined = undefined
+  failure: unknown = undefined
+  /** Of callers who got an error alone: the others are known by their keys. */
+  callerAddress: string | undefined = undefined
+
+  /** Where an exchange that belongs to no channel tells what became of it. */
+  beginFetch(): ExchangeRecord {
+    return (this.fetched ??= new ExchangeRecord())
+  }
+
+  /** Spent with upstreams, over all attempts. */
+  get upstreamMs(): number {
+    return this.sum('upstreamMs')
+  }
+
+  get openWaitMs(): number {
+    return this.sum('openWaitMs')
+  }
+
+  get firstByteMs(): number | undefined {
+    return this.latest('firstByteMs')
+  }
+
+  get upstreamStatus(): number | undefined {
+    return this.latest('upstreamStatus')
+  }
+
+  get upstreamRequestId(): string | undefined {
+    return this.latest('upstreamRequestId')
+  }
+
+  private sum(name: 'upstreamMs' | 'openWaitMs'): number {
+    let sum = this.fetched === undefined ? 0 : this.fetched[name]
+    for (const attempt of this.tried) sum += attempt[name]
+    return sum
+  }
+
+  /** What the last of the attempts that know it says. */
+  private latest<Name extends 'firstByteMs' | 'upstreamStatus' | 'upstreamRequestId'>(
+    name: Name,
+  ): ExchangeRecord[Name] {
+    for (let index = this.tried.length - 1; index >= 0; index--) {
+      const value = this.tried[index]?.[name]
+      if (value !== undefined) return value
+    }
+    return this.fetched?.[name]
+  }
 }
 
 /** Counts by name, nested as the upstream nests them. */
@@ -120,17 +181,32 @@ export interface UsageEstimator {
   countedUnits?(): Units | undefined
 }
 
+/** What an answer has used: asked when its body is over, however it ended. */
+export interface UsageReader extends Partial<UsageEstimator> {
+  /** The upstream's own figures, as far as they have come; the estimate stands in for them. */
+  readonly figures: Usage | undefined
+}
+
+/** The span of a request that is traced. */
+export interface TraceSpan {
+  /** Draws the span of an attempt that begins; returns the headers that name it to the upstream, names and values in turn. */
+  beginAttempt(attempt: { spanId?: string | undefined }): readonly string[]
+}
+
 /** One request of a caller, from its first header to its last byte. Passed as an argument, never ambient. */
 export class RequestContext {
   /** Set by the key guard; routes without a guard never read it. */
   caller: Caller = { keyId: '-' }
   readonly disconnect = new ClientDisconnect()
+  /** undefined for unknown paths and methods, and for what is no request of a caller. */
+  readonly endpoint: EndpointSpec | undefined
+  /** In which its failures are rendered, whatever its path. */
+  readonly dialect: Dialect
+  /** The path as the log may show it. */
+  readonly loggedPath: string
   /** Written with the head of the answer, whoever answers. */
   readonly responseHeaders: Record<string, string>
-  readonly log: RequestLog = { tried: [], receiveMs: 0, upstreamMs: 0, openWaitMs: 0, bytesIn: 0, bytesOut: 0 }
-
-  /** Names and values in turn, sent with every request to an upstream beside the provider's own. */
-  upstreamHeaders: readonly string[] = []
+  readonly log = new RequestLog()
 
   /** Set by the limit gate, once it is known that the caller has limits. */
   quota: Quota | undefined = undefined
@@ -138,14 +214,11 @@ export class RequestContext {
   /** Whether its answer says who gave it. */
   isExplained = false
 
-  /** What counts the bytes held for the call; absent for work of the gateway's own. */
-  memoryBudget: MemoryBudget | undefined = undefined
-  heldBytes = 0
-  /** Its response is over: nothing is held for it any more. */
-  isOver = false
+  /** What it may hold in memory; absent for work of the gateway's own. */
+  memory: MemoryLease | undefined = undefined
 
   /** Set before anything else happens to a call that is traced. */
-  trace: RequestTrace | undefined = undefined
+  trace: TraceSpan | undefined = undefined
 
   constructor(
     readonly requestId: string,
@@ -153,13 +226,17 @@ export class RequestContext {
     /** Without query. */
     readonly path: string,
     readonly startedAtMs: number,
+    match: PathMatch = UNKNOWN_PATH,
   ) {
+    this.endpoint = endpointFor(match, method)
+    this.dialect = match.dialect
+    this.loggedPath = match.loggedPath ?? path
     this.responseHeaders = { 'x-request-id': requestId }
   }
 
   /** Throws when the caller has left; called before work that nobody would read. */
   assertPresent(): void {
-    if (this.disconnect.aborted) throw clientDisconnected()
+    this.disconnect.throwIfAborted()
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ModelClass } from '../config/channel-schema.js'
+import type { UsageKind } from './endpoint.js'
 import type { RequestContext, Units } from './request-context.js'
 
 /**
@@ -124,18 +124,12 @@ export const UNITS = Object.keys(UNIT_NAMES) as readonly UnitName[]
 
 export type UnitColumn = (typeof UNIT_NAMES)[UnitName]
 
-export const USAGE_KINDS = ['request', 'response', 'input_transcription', 'task'] as const
-export type UsageKind = (typeof USAGE_KINDS)[number]
-
 export const USAGE_OUTCOMES = ['ok', 'caller_left', 'upstream_failed', 'refused'] as const
 export type UsageOutcome = (typeof USAGE_OUTCOMES)[number]
 
 /** `free`: nothing was used. `unpriced`: something was, for which the table has no price. */
 export const PRICINGS = ['priced', 'unpriced', 'free'] as const
 export type Pricing = (typeof PRICINGS)[number]
-
-/** Few and known, as metrics are counted by them. */
-export type UsageClass = ModelClass | 'document'
 
 /** One record as it is stored. */
 export interface UsageRecord {

@@ -6,7 +6,7 @@ import type { RequestLog, Usage, UsageEstimator } from './request-context.js'
 import { readLines } from './sse.js'
 import { DeltaCounter } from './token-counter.js'
 import { countedUnits } from './usage-record.js'
-import { forgetUsage, reportedUsage, settleUsage, withUsageFromTail } from './usage.js'
+import { RelayedUsage, reportedUsage, settleUsage, withUsageFromTail } from './usage.js'
 
 const REPORTED: Usage = { units: { completion_tokens: 30 }, estimated: false }
 const SO_FAR: Usage = { units: { prompt_tokens: 9, completion_tokens: 3 }, estimated: true }
@@ -37,27 +37,32 @@ function settled(known: Partial<RequestLog>): RequestLog {
 describe('When a call is over', () => {
   it('what was counted stands beside what its upstream has said, and the request is not looked at', () => {
     const meter = new Meter()
-    expect(settled({ usage: REPORTED, usageEstimator: meter })).toMatchObject({ usage: REPORTED, estimate: COUNTED })
+    expect(settled({ usage: REPORTED, usageReader: new RelayedUsage(meter) })).toMatchObject({
+      usage: REPORTED,
+      estimate: COUNTED,
+    })
     expect(meter.asked).toEqual(['counted'])
   })
 
   it('everything that can be known stands in for what was not said, and nothing beside it', () => {
     const meter = new Meter()
-    const log = settled({ usageEstimator: meter })
+    const log = settled({ usageReader: new RelayedUsage(meter) })
     expect([log.usage, log.estimate, meter.asked]).toEqual([SO_FAR, undefined, ['so far']])
   })
 
   it('what a provider has counted by itself stays, and nobody who counts nothing is asked', () => {
     const own = { input_characters: 5 }
-    expect(settled({ usage: REPORTED, usageEstimator: new Meter(), estimate: own }).estimate).toBe(own)
-    expect(settled({ usage: REPORTED, usageEstimator: { estimate: () => SO_FAR } }).estimate).toBeUndefined()
+    expect(settled({ usage: REPORTED, usageReader: new RelayedUsage(new Meter()), estimate: own }).estimate).toBe(own)
+    expect(
+      settled({ usage: REPORTED, usageReader: { figures: undefined, estimate: () => SO_FAR } }).estimate,
+    ).toBeUndefined()
     expect(settled({ usage: REPORTED }).estimate).toBeUndefined()
   })
 
-  it('nothing is left of an attempt that gave nothing', () => {
-    const log = settled({ usage: REPORTED, usageEstimator: new Meter() })
-    forgetUsage(log, new Error('no byte came'))
-    expect([log.usage, log.usageEstimator, log.estimate]).toEqual([undefined, undefined, undefined])
+  it('what a reader has found is what was used', () => {
+    const usage = new RelayedUsage(new Meter())
+    usage.figures = REPORTED
+    expect(settled({ usageReader: usage })).toMatchObject({ usage: REPORTED, estimate: COUNTED })
   })
 })
 
@@ -76,12 +81,12 @@ function relay(text: string, pieceBytes: number): { passed: string; usages: Usag
   const bytes = Buffer.from(text)
   const pieces: Buffer[] = []
   for (let start = 0; start < bytes.length; start += pieceBytes) pieces.push(bytes.subarray(start, start + pieceBytes))
-  const usages: Usage[] = []
+  const usage = new RelayedUsage()
   const passed: Buffer[] = []
-  const answer = withUsageFromTail(new ProviderResponse(200, {}, arriving(pieces)), (usage) => usages.push(usage))
+  const answer = withUsageFromTail(new ProviderResponse(200, {}, arriving(pieces)), usage)
   const sink: ByteSink = { data: (chunk) => passed.push(chunk), end: () => undefined, fail: () => undefined }
   ;(answer.body as ByteSource).start(sink)
-  return { passed: Buffer.concat(passed).toString(), usages }
+  return { passed: Buffer.concat(passed).toString(), usages: usage.figures === undefined ? [] : [usage.figures] }
 }
 
 const USAGE = '"usage" : {"prompt_tokens": 3, "details": {"cached_tokens": 1}}'

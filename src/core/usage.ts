@@ -1,24 +1,35 @@
 import { type ByteSink, type ByteSource, ProviderResponse } from './byte-stream.js'
-import { GatewayError } from './errors.js'
-import type { RequestLog, Units, Usage } from './request-context.js'
+import type { GatewayError } from './errors.js'
+import type { RequestLog, Units, Usage, UsageEstimator, UsageReader } from './request-context.js'
+import { afterSpace, beforeSpace, JSON_BYTES } from './json-spans.js'
+
+const { COMMA, OPEN_BRACE, QUOTE } = JSON_BYTES
 
 /**
- * Told when a call is over, before anybody reads its log: what was counted stands in for what was not reported, and
- * beside what was.
+ * Told when a request is over, before its log is read: what was counted stands in for what was not reported, and beside
+ * what was.
  */
 export function settleUsage(log: RequestLog): void {
-  const { usageEstimator: meter } = log
-  if (meter === undefined) return
-  if (log.usage === undefined) log.usage = meter.estimate()
-  else log.estimate ??= meter.countedUnits?.()
+  const { usageReader: reader } = log
+  if (reader === undefined) return
+  log.usage ??= reader.figures
+  if (log.usage === undefined) log.usage = reader.estimate?.()
+  else log.estimate ??= reader.countedUnits?.()
 }
 
-/** An attempt that failed before its first byte has given nothing; a caller who left had the upstream work all the same. */
-export function forgetUsage(log: RequestLog, error: unknown): void {
-  if (error instanceof GatewayError && error.kind === 'caller_left') return
-  log.usage = undefined
-  log.usageEstimator = undefined
-  log.estimate = undefined
+/** The usage of an answer that is relayed: the figures are filled in when they pass, an estimator counts meanwhile. */
+export class RelayedUsage implements UsageReader {
+  figures: Usage | undefined = undefined
+
+  constructor(public estimator?: UsageEstimator) {}
+
+  estimate(): Usage | undefined {
+    return this.estimator?.estimate()
+  }
+
+  countedUnits(): Units | undefined {
+    return this.estimator?.countedUnits?.()
+  }
 }
 
 /** Deeper members of a usage object are not counts of any upstream known. */
@@ -56,21 +67,10 @@ const TAIL_BYTES = 8192
 /** The key with its quotes unescaped, as no text of a model can hold it. */
 const USAGE_KEY = '"usage"'
 
-const COMMA = 0x2c
-const OPEN_BRACE = 0x7b
-const QUOTE = 0x22
-const BLANKS: ReadonlySet<number | undefined> = new Set(Buffer.from(' \t\r\n'))
-
 /** Whether bytes begin as an object with members does. */
 export function beginsAsObject(bytes: Buffer): boolean {
-  const brace = firstSign(bytes, 0)
-  return bytes[brace] === OPEN_BRACE && bytes[firstSign(bytes, brace + 1)] === QUOTE
-}
-
-function firstSign(bytes: Buffer, from: number): number {
-  let position = from
-  while (BLANKS.has(bytes[position])) position++
-  return position
+  const brace = afterSpace(bytes, 0)
+  return bytes[brace] === OPEN_BRACE && bytes[afterSpace(bytes, brace + 1)] === QUOTE
 }
 
 /**
@@ -80,9 +80,7 @@ function firstSign(bytes: Buffer, from: number): number {
  */
 export function usageAtEnd(bytes: Buffer): unknown {
   const start = bytes.lastIndexOf(USAGE_KEY)
-  let before = start - 1
-  while (BLANKS.has(bytes[before])) before--
-  if (bytes[before] !== COMMA) return undefined
+  if (bytes[beforeSpace(bytes, start) - 1] !== COMMA) return undefined
   try {
     return (JSON.parse(`{${bytes.toString('utf8', start)}`) as { readonly usage?: unknown }).usage
   } catch {
@@ -90,10 +88,11 @@ export function usageAtEnd(bytes: Buffer): unknown {
   }
 }
 
-/** The same answer; when its last byte has passed, the usage at its end is reported. For JSON too large to be held. */
-export function withUsageFromTail(answer: ProviderResponse, found: (usage: Usage) => void): ProviderResponse {
+/** The same answer; when its last byte has passed, the usage at its end is filled in. For JSON too large to be held. */
+export function withUsageFromTail(answer: ProviderResponse, usage: RelayedUsage): ProviderResponse {
   const { status, headers, body, onFailure } = answer
-  return Buffer.isBuffer(body) ? answer : new ProviderResponse(status, headers, new UsageTail(body, found), onFailure)
+  if (Buffer.isBuffer(body)) return answer
+  return new ProviderResponse(status, headers, new UsageTail(body, usage), usage, onFailure)
 }
 
 class UsageTail implements ByteSource, ByteSink {
@@ -102,7 +101,7 @@ class UsageTail implements ByteSource, ByteSink {
 
   constructor(
     private readonly source: ByteSource,
-    private readonly found: (usage: Usage) => void,
+    private readonly usage: RelayedUsage,
   ) {}
 
   start(sink: ByteSink): void {
@@ -128,8 +127,7 @@ class UsageTail implements ByteSource, ByteSink {
   }
 
   end(): void {
-    const usage = reportedUsage(usageAtEnd(this.tail))
-    if (usage !== undefined) this.found(usage)
+    this.usage.figures = reportedUsage(usageAtEnd(this.tail))
     this.sink.end()
   }
 

@@ -1,41 +1,35 @@
 import { describe, expect, it } from '@jest/globals'
+import { contextAt, dialectOf } from '../../test/support/endpoints.js'
 import { GatewayError, type GatewayErrorDetails } from '../core/errors.js'
-import {
-  audioErrorFormat,
-  chatErrorFormat,
-  errorFormatFor,
-  imageErrorFormat,
-  messagesErrorFormat,
-  renderError,
-  taskErrorFormat,
-} from './error-format.js'
+import { ERROR_FORMATS, renderError } from './error-format.js'
 
 const headersOf = (kind: 'upstream_failed' | 'upstream_timeout' | 'rate_limited', details: GatewayErrorDetails) =>
-  renderError(new GatewayError(kind, 'Words.', details), '/v1/models', 'req_1').headers
+  renderError(new GatewayError(kind, 'Words.', details), dialectOf('/v1/models'), 'req_1').headers
 
 describe('The dialect of a path', () => {
   it.each([
-    ['/v1/audio/speech', audioErrorFormat],
-    ['/v1/audio', audioErrorFormat],
-    ['/v1/audio/', audioErrorFormat],
-    ['/v1/audiox', chatErrorFormat],
-    ['/v1/audiox/speech', chatErrorFormat],
-    ['/V1/audio/speech', chatErrorFormat],
-    ['/v1/messages', messagesErrorFormat],
-    ['/v1/messages/count_tokens', messagesErrorFormat],
-    ['/v1/messagesx', chatErrorFormat],
-    ['/v1/document/parse', taskErrorFormat],
-    ['/v1/documents', chatErrorFormat],
-    ['/vidgen/v1/videos/text2video', taskErrorFormat],
-    ['/vidgenx', chatErrorFormat],
-    ['/imggen/task/1/fetch', imageErrorFormat],
-    ['/imggen', imageErrorFormat],
-    ['/v1/chat/completions', chatErrorFormat],
-    ['/v1/models', chatErrorFormat],
-    ['/v1', chatErrorFormat],
-    ['', chatErrorFormat],
-  ])('%j is found by whole segments of its prefix', (path, envelope) => {
-    expect(errorFormatFor(path)).toBe(envelope)
+    ['/v1/audio/speech', 'openai-audio'],
+    ['/v1/audio', 'openai-audio'],
+    ['/v1/audio/', 'openai-audio'],
+    ['/v1/audiox', 'openai'],
+    ['/v1/audiox/speech', 'openai'],
+    ['/V1/audio/speech', 'openai'],
+    ['/v1/messages', 'messages'],
+    ['/v1/messages/count_tokens', 'messages'],
+    ['/v1/messagesx', 'openai'],
+    ['/v1/document/parse', 'task'],
+    ['/v1/documents', 'openai'],
+    ['/vidgen/v1/videos/text2video', 'task'],
+    ['/vidgenx', 'openai'],
+    ['/imggen/task/1/fetch', 'image'],
+    ['/imggen', 'image'],
+    ['/v1/chat/completions', 'openai'],
+    ['/v1/models', 'openai'],
+    ['/v1', 'openai'],
+    ['', 'openai'],
+  ])('%j is found by whole segments of its prefix', (path, dialect) => {
+    expect(dialectOf(path)).toBe(dialect)
+    expect(contextAt('GET', path).dialect).toBe(dialect)
   })
 })
 
@@ -53,21 +47,21 @@ describe('The frame of a failure after the first byte', () => {
     ['/vidgen/x', 'data: {"code":5000,"message":"Words.","request_id":"req_1"}\n\n'],
     ['/imggen/x', 'data: {"code":5000,"message":"Words.","request_id":"req_1","description":"Words."}\n\n'],
   ])('is one of its dialect under %s', (path, frame) => {
-    expect(errorFormatFor(path).frame(error, 'req_1')).toBe(frame)
+    expect(ERROR_FORMATS[dialectOf(path)].frame(error, 'req_1')).toBe(frame)
   })
 })
 
 describe('The answer for a failure', () => {
   it('names code and field where they are known', () => {
     const error = new GatewayError('invalid_request', 'Words.', { param: 'messages[2].role', code: 'invalid_type' })
-    expect(JSON.parse(renderError(error, '/v1/chat/completions', 'req_1').body)).toEqual({
+    expect(JSON.parse(renderError(error, dialectOf('/v1/chat/completions'), 'req_1').body)).toEqual({
       error: { message: 'Words.', type: 'invalid_request_error', param: 'messages[2].role', code: 'invalid_type' },
     })
   })
 
   it('is the one the upstream gave in the dialect of the caller, under our own headers', () => {
     const error = new GatewayError('unknown_model', 'Words.', { relayed: { status: 418, body: '{"error":1.0}' } })
-    expect(renderError(error, '/v1/messages', 'req_1')).toEqual({
+    expect(renderError(error, dialectOf('/v1/messages'), 'req_1')).toEqual({
       status: 418,
       body: '{"error":1.0}',
       headers: {
@@ -83,7 +77,7 @@ describe('The answer for a failure', () => {
     expect(headersOf('rate_limited', { retryAfterSeconds: 7 })).toMatchObject({ 'retry-after': '7' })
     expect(headersOf('rate_limited', {})).not.toHaveProperty('retry-after')
     const method = new GatewayError('method_not_allowed', 'Words.', { allow: ['GET', 'HEAD'] })
-    expect(renderError(method, '/v1/models', 'req_1').headers).toMatchObject({ allow: 'GET, HEAD' })
+    expect(renderError(method, dialectOf('/v1/models'), 'req_1').headers).toMatchObject({ allow: 'GET, HEAD' })
     expect(headersOf('rate_limited', {})).not.toHaveProperty('allow')
   })
 
@@ -94,14 +88,18 @@ describe('The answer for a failure', () => {
 
   it('never shows the cause', () => {
     const cause = new Error('connect ECONNREFUSED 10.0.0.1:443')
-    const { body, headers } = renderError(new GatewayError('upstream_failed', 'Words.', { cause }), '/v1/models', 'r')
+    const { body, headers } = renderError(
+      new GatewayError('upstream_failed', 'Words.', { cause }),
+      dialectOf('/v1/models'),
+      'r',
+    )
     expect(body + JSON.stringify(headers)).not.toContain('10.0.0.1')
   })
 
   it('shows messages of at most 512 characters, without control characters', () => {
     const error = new GatewayError('invalid_request', `a\u0000\u001b[31m\nb${'x'.repeat(600)}`)
     for (const path of ['/v1/models', '/v1/messages', '/vidgen/x']) {
-      const [message] = JSON.stringify(JSON.parse(renderError(error, path, 'r').body)).match(/a [^"]*/) ?? []
+      const [message] = JSON.stringify(JSON.parse(renderError(error, dialectOf(path), 'r').body)).match(/a [^"]*/) ?? []
       expect(message).toMatch(/^a \[31m b(x+)…$/)
       expect(message).toHaveLength(512)
     }

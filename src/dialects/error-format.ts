@@ -1,3 +1,4 @@
+import type { Dialect } from '../core/endpoint.js'
 import { ERROR_KINDS, type GatewayError, presentableMessage } from '../core/errors.js'
 
 /** An error as a dialect sends it over HTTP; `body` is complete JSON text. */
@@ -33,14 +34,14 @@ function audioBody(error: GatewayError): string {
 const frame = (error: GatewayError): string => `data: ${audioBody(error)}\n\n`
 
 /** Chat, realtime's HTTP phase, models and every path no other dialect claims. */
-export const chatErrorFormat: ErrorFormat = {
+const chatErrorFormat: ErrorFormat = {
   status: (error) => ERROR_KINDS[error.kind].audio.chatStatus,
   body: audioBody,
   frame,
 }
 
 /** `/v1/audio/*`: the same body, but upstream failures are 500 and unknown models 400, as the specification's table says. */
-export const audioErrorFormat: ErrorFormat = {
+const audioErrorFormat: ErrorFormat = {
   status: (error) => ERROR_KINDS[error.kind].audio.status,
   body: audioBody,
   // Event streams of the audio endpoints are framed with CRLF.
@@ -56,7 +57,7 @@ function messagesBody(error: GatewayError, requestId: string): string {
   })
 }
 
-export const messagesErrorFormat: ErrorFormat = {
+const messagesErrorFormat: ErrorFormat = {
   status: (error) => ERROR_KINDS[error.kind].messages.status,
   body: messagesBody,
   frame: (error, requestId) => `event: error\ndata: ${messagesBody(error, requestId)}\n\n`,
@@ -80,14 +81,14 @@ function taskBody(error: GatewayError, requestId: string): { code: number; messa
 const status = (error: GatewayError): number => ERROR_KINDS[error.kind].task.status
 
 /** `{code, message, request_id}`, code never 0: video and document. */
-export const taskErrorFormat: ErrorFormat = {
+const taskErrorFormat: ErrorFormat = {
   status,
   body: (error, requestId) => JSON.stringify(taskBody(error, requestId)),
   frame: (error, requestId) => `data: ${JSON.stringify(taskBody(error, requestId))}\n\n`,
 }
 
 /** The image family's clients read the text under `description`. */
-export const imageErrorFormat: ErrorFormat = {
+const imageErrorFormat: ErrorFormat = {
   status,
   body: (error, requestId) => JSON.stringify(imageBody(error, requestId)),
   frame: (error, requestId) => `data: ${JSON.stringify(imageBody(error, requestId))}\n\n`,
@@ -98,26 +99,17 @@ function imageBody(error: GatewayError, requestId: string): object {
   return { ...body, description: body.message }
 }
 
-/** Path prefix → dialect. A path none of them claims is answered in the chat dialect. */
-const ERROR_FORMATS: readonly (readonly [string, ErrorFormat])[] = [
-  ['/v1/audio', audioErrorFormat],
-  ['/v1/messages', messagesErrorFormat],
-  ['/v1/document', taskErrorFormat],
-  ['/vidgen', taskErrorFormat],
-  ['/imggen', imageErrorFormat],
-]
-
-/** The dialect in which a path's failures are rendered, known or unknown path alike. */
-export function errorFormatFor(path: string): ErrorFormat {
-  for (const [prefix, envelope] of ERROR_FORMATS) {
-    if (path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/')) return envelope
-  }
-  return chatErrorFormat
+export const ERROR_FORMATS: Readonly<Record<Dialect, ErrorFormat>> = {
+  openai: chatErrorFormat,
+  'openai-audio': audioErrorFormat,
+  messages: messagesErrorFormat,
+  task: taskErrorFormat,
+  image: imageErrorFormat,
 }
 
-/** The complete HTTP answer for a failure on a path: status, headers and JSON text. */
-export function renderError(error: GatewayError, path: string, requestId: string): RenderedError {
-  const envelope = errorFormatFor(path)
+/** The complete HTTP answer for a failure in a dialect: status, headers and JSON text. */
+export function renderError(error: GatewayError, dialect: Dialect, requestId: string): RenderedError {
+  const envelope = ERROR_FORMATS[dialect]
   const relayed = error.details.relayed
   return {
     status: relayed?.status ?? envelope.status(error),

@@ -66,7 +66,7 @@ describe('speech event source', () => {
     it('fail when the upstream sent no audio at all, as nobody may be billed for silence', () => {
       const { source, sink } = started()
       source.end()
-      expect(sink.ending).toMatchObject({ kind: 'upstream_failed', details: { attempt: { channelFault: true } } })
+      expect(sink.ending).toMatchObject({ kind: 'upstream_failed', details: { attempt: { channelError: true } } })
       expect(sink.text).toBe('')
     })
 
@@ -107,9 +107,11 @@ describe('speech event source', () => {
 })
 
 function soFar(format: 'pcm' | 'wav' | 'mp3', bytesOut: number, characters = 7): unknown {
-  const { log } = newCall()
-  log.bytesOut = bytesOut
-  return new SpeechUsageEstimator(log, () => characters, format).estimate()
+  return new SpeechUsageEstimator(
+    () => characters,
+    format,
+    () => bytesOut,
+  ).estimate()
 }
 
 describe('What a speech has used so far', () => {

@@ -1,6 +1,6 @@
 import type { ByteSink, ByteSource, ProviderResponse } from '../core/byte-stream.js'
 import type { GatewayError } from '../core/errors.js'
-import type { RequestContext, RequestLog, Units, Usage, UsageEstimator } from '../core/request-context.js'
+import type { Units, Usage, UsageEstimator, UsageReader } from '../core/request-context.js'
 import { codePoints } from '../core/validation-rules.js'
 import { type FrameCounter, KEEP_ALIVE_MS } from '../upstream/sse-relay.js'
 import { eventResponse, fileResponse, malformedResponse } from '../upstream/upstream-response.js'
@@ -133,20 +133,18 @@ const withSeconds = (units: Readonly<Record<string, number>>, seconds: number | 
 /** What a speech has used so far: the characters that its provider will charge for, and the audio that has arrived. */
 export class SpeechUsageEstimator implements UsageEstimator {
   constructor(
-    private readonly log: RequestLog,
     /** 0 = nothing yet. */
     private readonly characters: () => number,
     private readonly format: AudioFormat,
-    /** Absent where the bytes leave as they are. */
-    private readonly events?: SpeechEventSource,
+    /** Of the audio that has been handed on. */
+    private readonly audioBytes: () => number,
   ) {}
 
   estimate(): Usage | undefined {
     const characters = this.characters()
     if (characters === 0) return undefined
-    const bytes = this.events?.audioBytes ?? this.log.bytesOut
     return {
-      units: withSeconds({ input_characters: characters }, speechSeconds(this.format, bytes)),
+      units: withSeconds({ input_characters: characters }, speechSeconds(this.format, this.audioBytes())),
       estimated: true,
     }
   }
@@ -211,7 +209,28 @@ export interface SpokenAudio {
   /** What its provider will charge for, as far as is known now, in characters; 0 = nothing yet. */
   readonly characters: () => number
   readonly headers?: Readonly<Record<string, string>>
-  readonly call: RequestContext
+  /** What its provider says of that; absent = never anything. */
+  readonly reported?: UsageReader
+}
+
+/** What a provider says it charges for, and else what was spoken. */
+class SpokenUsage implements UsageReader {
+  constructor(
+    private readonly reported: UsageReader | undefined,
+    private readonly estimator: UsageEstimator,
+  ) {}
+
+  get figures(): Usage | undefined {
+    return this.reported?.figures
+  }
+
+  estimate(): Usage | undefined {
+    return this.estimator.estimate()
+  }
+
+  countedUnits(): Units | undefined {
+    return this.reported?.countedUnits?.()
+  }
 }
 
 /** 16 bits, one channel; the header of a WAV stream has an even length as well. */
@@ -225,18 +244,21 @@ export async function speechResponse(
   audio: SpokenAudio,
   streamFormat: string | null | undefined,
 ): Promise<ProviderResponse> {
-  const { call, characters, source, format, sentAs, fallback } = audio
+  const { characters, source, format, sentAs, fallback, reported } = audio
   const headers = { ...audio.headers, ...(fallback === undefined ? {} : { 'x-gateway-audio-fallback': fallback }) }
   const sent = format === 'pcm' && sentAs === 'wav' ? new WavSource(source) : source
-  const events =
-    streamFormat === 'sse'
-      ? new SpeechEventSource(sent, audio.usage, format === 'pcm' ? PCM_SAMPLE_BYTES : 1)
-      : undefined
-  const answer =
-    events === undefined
-      ? await fileResponse(200, { ...headers, 'content-type': AUDIO_FORMATS[sentAs] }, sent)
-      : await eventResponse(200, headers, events)
-  // Nothing was spoken where this was not reached.
-  call.log.usageEstimator = new SpeechUsageEstimator(call.log, characters, sentAs, events)
-  return answer
+  const usageBy = (audioBytes: () => number): UsageReader =>
+    new SpokenUsage(reported, new SpeechUsageEstimator(characters, sentAs, audioBytes))
+  if (streamFormat === 'sse') {
+    const events = new SpeechEventSource(sent, audio.usage, format === 'pcm' ? PCM_SAMPLE_BYTES : 1)
+    return await eventResponse(
+      200,
+      headers,
+      events,
+      usageBy(() => events.audioBytes),
+    )
+  }
+  return await fileResponse(200, { ...headers, 'content-type': AUDIO_FORMATS[sentAs] }, sent, (relayed) =>
+    usageBy(() => relayed.passedBytes),
+  )
 }

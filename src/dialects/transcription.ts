@@ -1,6 +1,6 @@
 import { peek, ProviderResponse } from '../core/byte-stream.js'
 import { JsonBody } from '../core/json-body.js'
-import type { RequestContext, Units, Usage, UsageEstimator } from '../core/request-context.js'
+import type { Units, Usage, UsageEstimator, UsageReader } from '../core/request-context.js'
 import type { MultipartField, UploadedFile } from '../core/spooled-file.js'
 import { reportedUsage } from '../core/usage.js'
 import { type EncodedMultipart, encodeMultipart, type MultipartPart } from '../upstream/multipart-encoder.js'
@@ -18,15 +18,18 @@ const AUDIO_TOKENS_PER_MINUTE = 1000
 const CHARACTERS_PER_TOKEN = 4
 
 /** A transcript as text, untouched; an upstream that answers a page instead is found out. */
-export async function textTranscript(response: UpstreamResponse, headers: HeaderAllowList): Promise<ProviderResponse> {
+export async function textTranscript(
+  response: UpstreamResponse,
+  headers: HeaderAllowList,
+  usage: UsageReader,
+): Promise<ProviderResponse> {
   assertContentType(response, /^(?:text\/(?!html)|application\/x-subrip)/)
   const held = await peek(response.body, { bytes: CHECKED_TEXT_BYTES })
   const kept = { ...headers.pick(response.headers), 'content-type': PLAIN_TEXT }
-  return new ProviderResponse(response.status, kept, held.complete ?? held)
+  return new ProviderResponse(response.status, kept, held.complete ?? held, usage)
 }
 
 export interface TranscriptRules {
-  readonly call: RequestContext
   readonly durationSeconds: number | undefined
   /** Class G answers carry token usage (specification: Responses); one that lacks it gets an estimate. */
   readonly needsTokenUsage: boolean
@@ -36,24 +39,39 @@ export interface TranscriptRules {
 export async function jsonTranscript(
   response: UpstreamResponse,
   headers: HeaderAllowList,
-  { call, durationSeconds, needsTokenUsage }: TranscriptRules,
+  { durationSeconds, needsTokenUsage }: TranscriptRules,
 ): Promise<ProviderResponse> {
   const { response: answer, value } = await jsonResponse(response, headers)
   const reported = reportedUsage(value?.['usage'])
-  const usage = reported ?? durationUsage(durationSeconds)
-  if (usage !== undefined) call.log.usage = usage
-  if (reported !== undefined && durationSeconds !== undefined) call.log.estimate = { audio_seconds: durationSeconds }
+  const usage = new TranscriptUsage(reported, durationSeconds)
   const lacksUsage = needsTokenUsage && value !== undefined && value['usage'] == null
-  if (!lacksUsage || durationSeconds === undefined || !Buffer.isBuffer(answer.body)) return answer
+  if (!lacksUsage || durationSeconds === undefined || !Buffer.isBuffer(answer.body)) {
+    return new ProviderResponse(answer.status, answer.headers, answer.body, usage)
+  }
   const { text } = value
   const estimate = estimatedTokens(durationSeconds, typeof text === 'string' ? text : '')
-  call.log.usage = { units: { ...estimate }, estimated: true }
   return withUsage(answer, answer.body, estimate)
 }
 
-/** The seconds of audio in the file, where the upstream reports no units of its own. */
-export const durationUsage = (durationSeconds: number | undefined): Usage | undefined =>
-  durationSeconds === undefined ? undefined : { units: { audio_seconds: durationSeconds }, estimated: false }
+/** The figures of a transcript that came whole, or none yet: the seconds in the file where its upstream has no units of its own. */
+export class TranscriptUsage implements UsageReader {
+  readonly figures: Usage | undefined
+
+  constructor(
+    private readonly reported: Usage | undefined,
+    private readonly durationSeconds: number | undefined,
+  ) {
+    this.figures =
+      reported ??
+      (durationSeconds === undefined ? undefined : { units: { audio_seconds: durationSeconds }, estimated: false })
+  }
+
+  /** The length beside what was reported. */
+  countedUnits(): Units | undefined {
+    const { durationSeconds, reported } = this
+    return reported === undefined || durationSeconds === undefined ? undefined : { audio_seconds: durationSeconds }
+  }
+}
 
 interface TokenEstimate {
   readonly total_tokens: number
@@ -78,9 +96,11 @@ function withUsage(answer: ProviderResponse, bytes: Buffer, estimate: TokenEstim
     output_tokens: estimate.output_tokens,
     estimated: true,
   }
+  const reader: UsageReader = { figures: { units: { ...estimate }, estimated: true } }
   const body = edited(bytes, JSON.stringify(usage))
-  if (body === undefined) return answer
-  return new ProviderResponse(answer.status, { ...answer.headers, 'x-gateway-usage': 'estimated' }, body)
+  return body === undefined
+    ? new ProviderResponse(answer.status, answer.headers, bytes, reader)
+    : new ProviderResponse(answer.status, { ...answer.headers, 'x-gateway-usage': 'estimated' }, body, reader)
 }
 
 /** Undefined for an answer outside the house's rules for request bodies: a paid transcript is not lost over a usage. */

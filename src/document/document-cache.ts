@@ -67,10 +67,10 @@ export class SharedParses {
   }
 
   private begin(key: string, first: RequestContext, begin: BeginParse): SharedParse {
-    const { caller, memoryBudget: memory, method, path, requestId, trace } = first
+    const { caller, memory, method, path, requestId, trace } = first
     const call = new RequestContext(requestId, method, path, performance.now())
     call.caller = caller
-    call.memoryBudget = memory
+    call.memory = memory?.fork()
     // Its upstream belongs to the trace of whoever asked first.
     call.trace = trace
     const reading = new SharedParse(call, begin, () => {
@@ -92,7 +92,7 @@ class SharedParse {
   ) {
     this.outcome = begin(call).finally(() => {
       close()
-      call.memoryBudget?.close(call)
+      call.memory?.close()
     })
     // When everybody has left, nobody hears how it ends.
     this.outcome.catch(() => undefined)
@@ -129,16 +129,10 @@ class SharedParse {
 }
 
 /** What the log line of a caller says about work that was shared. */
-function noteWork(
-  { log: { channelId, upstreamStatus, upstreamRequestId, firstByteMs, ...work } }: RequestContext,
-  to: RequestContext,
-): void {
-  to.log.tried.push(...work.tried)
-  to.log.upstreamMs = work.upstreamMs
+function noteWork({ log: { channelId, fetched, tried } }: RequestContext, to: RequestContext): void {
+  to.log.tried.push(...tried)
+  to.log.fetched = fetched
   if (channelId !== undefined) to.log.channelId = channelId
-  if (upstreamStatus !== undefined) to.log.upstreamStatus = upstreamStatus
-  if (upstreamRequestId !== undefined) to.log.upstreamRequestId = upstreamRequestId
-  if (firstByteMs !== undefined) to.log.firstByteMs = firstByteMs
 }
 
 const late = (timeoutMs: number): GatewayError =>

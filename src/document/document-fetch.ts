@@ -268,7 +268,7 @@ export class DocumentClient {
   private ask(url: string, call: RequestContext, deadlineAtMs: number): Promise<SafeFetchResponse> {
     const { timeouts, server } = this.store.current
     return this.guarded.get(url, {
-      call,
+      context: { disconnect: call.disconnect, record: call.log.beginFetch() },
       deadlineAtMs,
       timeouts,
       headers: HEADERS,

@@ -33,6 +33,7 @@ import {
   normalizedUrl,
   timeoutMsOf,
 } from './document.dto.js'
+import { DOCUMENT_PARSE } from './document.endpoint.js'
 
 /** JSON text of a document, and HTML beside Markdown, are longer than what they were made of. */
 const CONTENT_FACTOR = 4
@@ -148,7 +149,7 @@ export class DocumentRequestReader {
   }
 
   private async receiveForm(request: IncomingMessage, response: ServerResponse): Promise<DocumentRequest> {
-    const { documentBytes } = this.store.current.limits
+    const { [DOCUMENT_PARSE.bodyLimit]: documentBytes } = this.store.current.limits
     const bodyBytes = documentBytes + FORM_OVERHEAD_BYTES
     // Whatever the headers alone tell is judged before a client that waits is told to send.
     boundaryOf(request, bodyBytes)
@@ -171,7 +172,7 @@ export class DocumentRequestReader {
   }
 
   private async receiveBody(request: IncomingMessage, response: ServerResponse): Promise<DocumentRequest> {
-    const { documentBytes } = this.store.current.limits
+    const { [DOCUMENT_PARSE.bodyLimit]: documentBytes } = this.store.current.limits
     assertReadable(request, documentBytes)
     const query = parseQuery(request.url?.split('?', 2)[1] ?? '')
     const { timeout, no_cache: noCache } = await this.optionsCheck.assert(query)

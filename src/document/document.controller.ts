@@ -1,4 +1,4 @@
-import { applyDecorators, Controller, HttpCode, Injectable, type PipeTransform, Post, UseGuards } from '@nestjs/common'
+import { applyDecorators, Controller, Injectable, type PipeTransform } from '@nestjs/common'
 import {
   ApiBearerAuth,
   ApiExtraModels,
@@ -9,13 +9,14 @@ import {
   ApiTags,
   getSchemaPath,
 } from '@nestjs/swagger'
-import { KeyGuard } from '../auth/key.guard.js'
 import type { ProviderResponse } from '../core/byte-stream.js'
 import type { RequestContext } from '../core/request-context.js'
 import { ApiDocumentErrors } from '../dialects/error-docs.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
 import { CurrentRequest, type Exchange, HttpExchange } from '../server/json-request.js'
 import { DocumentRequestReader } from './document-upload.js'
 import { BODY_TYPES, DocumentFormDto, type DocumentRequest, DocumentUrlDto } from './document.dto.js'
+import { DOCUMENT_PARSE } from './document.endpoint.js'
 import { DocumentService } from './document.service.js'
 
 const TEXT = { type: 'string' } as const
@@ -103,13 +104,11 @@ function ParseRequest(): ParameterDecorator {
 }
 
 @ApiDocument()
-@Controller('v1/document')
-@UseGuards(KeyGuard)
+@Controller()
 export class DocumentController {
   constructor(private readonly documents: DocumentService) {}
 
-  @Post('parse')
-  @HttpCode(200)
+  @Endpoint(DOCUMENT_PARSE)
   @ApiDocumentParse('Any page or file to Markdown')
   parse(@ParseRequest() request: DocumentRequest, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return this.documents.parse(request, call)

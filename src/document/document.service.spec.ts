@@ -8,13 +8,13 @@ import {
   urlRequest,
 } from '../../test/support/document-stand-ins.js'
 import { eventually } from '../../test/support/eventually.js'
-import { newCall } from '../../test/support/raw-upstream.js'
+import { attemptRecord, newCall } from '../../test/support/raw-upstream.js'
 import { ConfigStore } from '../config/config-store.js'
 import { parseConfig } from '../config/load-config.js'
 import { type ByteSource, collect } from '../core/byte-stream.js'
 import { callerWithOwnBearer } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
-import { MemoryBudget } from '../core/memory-budget.js'
+import { BudgetLease, MemoryBudget } from '../overload/memory-budget.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { ReadDocument } from '../providers/contract.js'
 import { DocumentCache, type DocumentParse, SharedParses } from './document-cache.js'
@@ -183,7 +183,11 @@ describe('document service', () => {
       expect(data).toMatchObject({ metadata: { title: 'There', statusCode: 200, cached: 0 }, markdown: 'read there' })
       const [asked] = lab.reader.asked
       // Four times the largest document would be more than may be read as JSON here.
-      expect(asked).toMatchObject({ source: { kind: 'url', url: PUBLIC_URL }, isFresh: true, answerBytes: 33_554_432 })
+      expect(asked).toMatchObject({
+        source: { kind: 'url', url: PUBLIC_URL },
+        isFresh: true,
+        responseBytes: 33_554_432,
+      })
       // What is left of it.
       expect(asked?.timeoutMs).toBeLessThan(7000)
       expect(asked?.timeoutMs).toBeGreaterThan(2000)
@@ -443,14 +447,16 @@ describe('shared readings', () => {
 
     it('counts what it holds among the bytes of whoever began it, until it ends', async () => {
       const memory = new MemoryBudget(() => ({ bytesInFlight: 1000, callerShare: 1 }))
-      const waiting = wait('a', Object.assign(newCall(), { memory, caller: { keyId: 'k' } }))
+      const asking = Object.assign(newCall(), { caller: { keyId: 'k' } })
+      asking.memory = new BudgetLease(memory, asking)
+      const waiting = wait('a', asking)
       const [shared] = begun
-      shared?.memoryBudget?.add(shared, 600)
+      shared?.memory?.add(600)
       expect(memory.bytes).toBe(600)
       end(READING)
       await waiting
       expect(memory.bytes).toBe(0)
-      shared?.memoryBudget?.add(shared, 600)
+      shared?.memory?.add(600)
       expect(memory.bytes).toBe(0)
     })
 
@@ -459,8 +465,8 @@ describe('shared readings', () => {
       const waiting = calls.map((call) => wait('a', call))
       const [shared] = begun
       if (shared === undefined) throw new Error('nothing was begun')
-      shared.log.tried.push({ channelId: 'reader-main', startedAtMs: 1, endedAtMs: 2 })
-      Object.assign(shared.log, { upstreamMs: 5, channelId: 'reader-main', upstreamStatus: 203 })
+      shared.log.tried.push(attemptRecord('reader-main', 1, { endedAtMs: 2, upstreamMs: 5, upstreamStatus: 203 }))
+      shared.log.channelId = 'reader-main'
       end(READING)
       await Promise.all(waiting)
       for (const { log } of calls) {

@@ -3,8 +3,9 @@ import { type Caller, ownerOf } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import { UsageRecorder } from '../core/usage-record.js'
-import type { CallContext, ImageProvider, UpstreamImageTask } from '../providers/contract.js'
+import type { AttemptContext, ImageProvider, UpstreamImageTask } from '../providers/contract.js'
 import { type PinnedRoute, ProviderRouter } from '../routing/router.js'
+import { IMAGE_FETCH } from './image.endpoints.js'
 
 /** Tasks are read many times after their end; beyond this the store tells those apart that were counted. */
 const REMEMBERED = 10_000
@@ -29,9 +30,9 @@ export class EndedImages {
     this.recorder.taskEnded({
       id: key,
       ownerId: ownerOf(caller),
-      taskClass: 'image',
+      taskClass: IMAGE_FETCH.billing.usageClass,
       route: path.replace(id, ':id'),
-      model: 'images',
+      model: IMAGE_FETCH.billing.model,
       channelId,
       hasSucceeded: status === 'SUCCESS',
       reported: {},
@@ -75,7 +76,7 @@ export function assertTaskId(id: string): void {
 
 export const unknownTask = (): GatewayError => new GatewayError('not_found', 'There is no such task.')
 
-export type TaskRequest = (provider: ImageProvider, context: CallContext) => Promise<UpstreamImageTask | undefined>
+export type TaskRequest = (provider: ImageProvider, context: AttemptContext) => Promise<UpstreamImageTask | undefined>
 
 /** Finds the channel on which a task lives. */
 @Injectable()

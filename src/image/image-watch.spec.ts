@@ -7,7 +7,7 @@ import type { Caller } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { TaskListener } from '../dialects/task-response.js'
-import type { CallContext, ImageProvider, UpstreamImageTask } from '../providers/contract.js'
+import type { AttemptContext, ImageProvider, UpstreamImageTask } from '../providers/contract.js'
 import type { PinnedRoute, ProviderRouter } from '../routing/router.js'
 import { EndedImages, ImageChannels, KnownChannels, unknownTask } from './image-tasks.js'
 import { TaskWatch, TaskWatches } from './image-watch.js'
@@ -187,7 +187,7 @@ function channelsOf(replies: Readonly<Record<string, Reply>>) {
       channelId,
       options: {},
       modelClass: 'image',
-      attempt: (_call, _policy, run) => run({ fetch: answer, seed: answer }, {} as CallContext),
+      attempt: (_call, _policy, run) => run({ fetch: answer, seed: answer }, {} as AttemptContext),
     }
   })
   const router: Pick<ProviderRouter, 'imageChannels'> = { imageChannels: () => routes }

@@ -1,10 +1,11 @@
-import { applyDecorators, Controller, Get, Param, UseGuards } from '@nestjs/common'
+import { applyDecorators, Controller, Param } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger'
-import { KeyGuard } from '../auth/key.guard.js'
 import type { ProviderResponse } from '../core/byte-stream.js'
 import type { RequestContext } from '../core/request-context.js'
 import { IMAGE_STATUSES } from '../providers/contract.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
 import { CurrentRequest } from '../server/json-request.js'
+import { IMAGE_EVENTS, IMAGE_FETCH, IMAGE_SEED } from './image.endpoints.js'
 import { ImageService } from './image.service.js'
 
 const TEXT = { type: 'string' } as const
@@ -107,24 +108,23 @@ const ApiImageEvents = (summary: string): MethodDecorator =>
   )
 
 @ApiImage()
-@Controller('imggen/task')
-@UseGuards(KeyGuard)
+@Controller()
 export class ImageController {
   constructor(private readonly images: ImageService) {}
 
-  @Get(':id/fetch')
+  @Endpoint(IMAGE_FETCH)
   @ApiImageTask('One image task')
   fetch(@Param('id') id: string, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return this.images.fetch(id, call)
   }
 
-  @Get(':id/image-seed')
+  @Endpoint(IMAGE_SEED)
   @ApiImageTask('One image task with the seed of its picture in properties.seed; may take a minute')
   seed(@Param('id') id: string, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return this.images.seed(id, call)
   }
 
-  @Get(':id/events')
+  @Endpoint(IMAGE_EVENTS)
   @ApiImageEvents('The changes of one image task as they happen')
   events(@Param('id') id: string, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return this.images.events(id, call)

@@ -1,4 +1,5 @@
 import type { KeyLimits } from '../config/settings.js'
+import type { Dialect } from '../core/endpoint.js'
 import { GatewayError } from '../core/errors.js'
 import {
   HELD_LIMITS,
@@ -24,8 +25,6 @@ interface HeaderNames {
 
 type FamilyNames = Readonly<Record<MinuteLimitName, HeaderNames | undefined>>
 
-const MESSAGES_PATH = '/v1/messages'
-
 const namesOf = (header: (word: string, part: string) => string, names: readonly MinuteLimitName[]): FamilyNames =>
   Object.fromEntries(
     names.map((name) => {
@@ -43,15 +42,14 @@ const MESSAGES_NAMES = namesOf(
   ['requestsPerMinute', 'tokensPerMinute'],
 )
 
-/** Writes the rate limit headers of a path's family into the headers of an answer. */
+/** Writes the rate limit headers of a dialect into the headers of an answer. */
 export function writeLimitHeaders(
   headers: Record<string, string>,
-  path: string,
+  dialect: Dialect,
   limits: KeyLimits,
   windows: WindowLookup,
 ): void {
-  const isMessages =
-    path.startsWith(MESSAGES_PATH) && (path.length === MESSAGES_PATH.length || path[MESSAGES_PATH.length] === '/')
+  const isMessages = dialect === 'messages'
   const family = isMessages ? MESSAGES_NAMES : COMMON_NAMES
   for (const name of MINUTE_LIMIT_NAMES) {
     const limit = limits[name]

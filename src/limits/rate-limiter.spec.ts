@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
+import { contextAt, dialectOf } from '../../test/support/endpoints.js'
 import { heldBytes } from '../../test/support/held-memory.js'
 import { ConfigStore } from '../config/config-store.js'
 import { parseConfig } from '../config/load-config.js'
@@ -33,7 +34,7 @@ function begin(
   gate: RateLimiter,
   caller: Caller,
 ): { readonly call: RequestContext; readonly scope: string | undefined } {
-  const call = new RequestContext('req', 'POST', '/v1/chat/completions', performance.now())
+  const call = contextAt('POST', '/v1/chat/completions', 'req', performance.now())
   call.caller = caller
   try {
     expect(gate.begin(call)).toBe(true)
@@ -224,7 +225,12 @@ describe('The headers of a limit', () => {
 
   it('show all of a limit that nobody has used', () => {
     const headers: Record<string, string> = {}
-    writeLimitHeaders(headers, '/v1/audio/speech', { audioSecondsPerMinute: 90, concurrency: 3 }, NOTHING_SEEN)
+    writeLimitHeaders(
+      headers,
+      dialectOf('/v1/audio/speech'),
+      { audioSecondsPerMinute: 90, concurrency: 3 },
+      NOTHING_SEEN,
+    )
     expect(headers).toEqual({
       'x-ratelimit-limit-audio-seconds': '90',
       'x-ratelimit-remaining-audio-seconds': '90',
@@ -240,7 +246,7 @@ describe('The headers of a limit', () => {
 
   it.each(['/v1/messages', '/v1/messages/count_tokens'])('are those of the messages family at %s', (path) => {
     const headers: Record<string, string> = {}
-    writeLimitHeaders(headers, path, { requestsPerMinute: 7 }, NOTHING_SEEN)
+    writeLimitHeaders(headers, dialectOf(path), { requestsPerMinute: 7 }, NOTHING_SEEN)
     expect(headers).toMatchObject({
       'anthropic-ratelimit-requests-limit': '7',
       'anthropic-ratelimit-requests-remaining': '7',
@@ -250,7 +256,7 @@ describe('The headers of a limit', () => {
 
   it('are those of everybody else at a path that only begins like theirs', () => {
     const headers: Record<string, string> = {}
-    writeLimitHeaders(headers, '/v1/messagesque', { requestsPerMinute: 7 }, NOTHING_SEEN)
+    writeLimitHeaders(headers, dialectOf('/v1/messagesque'), { requestsPerMinute: 7 }, NOTHING_SEEN)
     expect(headers).toHaveProperty('x-ratelimit-limit-requests', '7')
   })
 })

@@ -98,9 +98,6 @@ export class LimitScopes {
 
 const keyScope = ({ keyId }: Caller): string => `key:${keyId}`
 
-/** A caller who has nothing left can ask why. It asks no store: whatever does has its place among those under way. */
-const UNLIMITED_PATH = '/v1/limits'
-
 /**
  * The one place where calls are counted against the limits of their key: every route and every socket begins here, and
  * whatever is taken here is given back when the call is over, however it ends.
@@ -156,7 +153,7 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
    */
   begin(call: RequestContext, isSession = false): true | Promise<true> {
     const limits = call.caller.limits ?? this.defaultLimits
-    if (limits === undefined || call.path === UNLIMITED_PATH) return true
+    if (limits === undefined || call.endpoint?.rateLimit === 'exempt') return true
     const account = this.keyLimiterFor(call.caller, limits)
     if (!account.isLimited) return true
     const allowance = new RequestQuota(call, account, `${this.idPrefix}${++this.count}`, this.quotaSettings)

@@ -11,6 +11,7 @@ import {
   tokens,
   WORK,
 } from '../../test/support/limited-calls.js'
+import { attemptRecord } from '../../test/support/raw-upstream.js'
 import { GatewayError } from '../core/errors.js'
 import { expectedOfChat, expectedOfRecording, expectedOfSpeech } from './estimate-usage.js'
 import { RequestReservation } from './reservations.js'
@@ -366,15 +367,12 @@ describe('A call of a key with limits, when it is over,', () => {
 
   it.each([
     ['nobody was asked', () => undefined],
-    [
-      'its request had not been sent',
-      (one: LimitedCall) => one.call.log.tried.push({ channelId: 'p1-main', startedAtMs: 1 }),
-    ],
+    ['its request had not been sent', (one: LimitedCall) => one.call.log.tried.push(attemptRecord('p1-main', 1))],
     [
       'the upstream had failed already',
       (one: LimitedCall) => {
-        one.call.log.upstreamMs = 5
-        one.call.log.tried.push({ channelId: 'p1-main', startedAtMs: 1, endedAtMs: 2, failure: 'upstream_failed' })
+        const failed = { endedAtMs: 2, failure: 'upstream_failed', upstreamMs: 5 } as const
+        one.call.log.tried.push(attemptRecord('p1-main', 1, failed))
       },
     ],
   ])('gets everything back when its caller leaves and %s', async (_case, prepare) => {
@@ -390,9 +388,8 @@ describe('A call of a key with limits, when it is over,', () => {
     const calls = new LimitedCalls({ tokensPerMinute: 1000 })
     const one = await calls.enter()
     await one.expect({ tokens: 500 })
-    one.call.log.upstreamMs = 5
-    one.call.log.tried.push({ channelId: 'a', startedAtMs: 1, failure: 'upstream_failed' })
-    one.call.log.tried.push({ channelId: 'b', startedAtMs: 2, failure: 'caller_left' })
+    one.call.log.tried.push(attemptRecord('a', 1, { failure: 'upstream_failed', upstreamMs: 5 }))
+    one.call.log.tried.push(attemptRecord('b', 2, { failure: 'caller_left' }))
     await one.end({ left: true })
     expect((await calls.used()).tokens).toBe(500)
   })
@@ -422,7 +419,7 @@ describe('A call of a key with limits, when it is over,', () => {
     await one.expect({ audioSeconds: 20 })
     served(one)
     const units = { input_characters: 300, spoken_seconds: 31 }
-    one.call.log.usageEstimator = { estimate: () => ({ units, estimated: true }) }
+    one.call.log.usageReader = { figures: undefined, estimate: () => ({ units, estimated: true }) }
     await one.end({ usage: { units: { usage_characters: 300 }, estimated: false } })
     expect((await calls.used()).audioSeconds).toBe(31)
   })
@@ -432,7 +429,10 @@ describe('A call of a key with limits, when it is over,', () => {
     const one = await calls.enter(undefined, '/v1/audio/speech')
     await one.expect({ audioSeconds: 20 })
     served(one)
-    one.call.log.usageEstimator = { estimate: () => ({ units: { input_characters: 300 }, estimated: true }) }
+    one.call.log.usageReader = {
+      figures: undefined,
+      estimate: () => ({ units: { input_characters: 300 }, estimated: true }),
+    }
     await one.end({ usage: { units: { usage_characters: 300 }, estimated: false } })
     expect((await calls.used()).audioSeconds).toBe(20)
   })

@@ -173,7 +173,7 @@ export class RequestQuota implements Quota {
   }
 
   private writeHeaders(): void {
-    const { responseHeaders: answerHeaders, path } = this.call
-    writeLimitHeaders(answerHeaders, path, this.keyLimiter.limits, this.keyLimiter)
+    const { responseHeaders: answerHeaders, dialect } = this.call
+    writeLimitHeaders(answerHeaders, dialect, this.keyLimiter.limits, this.keyLimiter)
   }
 }

@@ -44,8 +44,8 @@ const lacksResponse = ({ usage }: RequestLog): boolean =>
   usage?.estimated === true && countedUnits(usage.units).completionTokens === undefined
 
 /** Also where the upstream has reported its usage, but only in characters. */
-function countedSeconds({ usage, usageEstimator: meter }: RequestLog): number | undefined {
-  const seconds = usage?.units[SPOKEN] ?? meter?.estimate()?.units[SPOKEN]
+function countedSeconds({ usage, usageReader: reader }: RequestLog): number | undefined {
+  const seconds = usage?.units[SPOKEN] ?? reader?.estimate?.()?.units[SPOKEN]
   return typeof seconds === 'number' ? seconds : undefined
 }
 
@@ -78,7 +78,7 @@ export class RequestReservation {
    * one, however much it is.
    */
   plan(
-    { tokens = 0, audioSeconds = 0, unboundedResponses: unboundedAnswers = 0, isGuess = false }: EstimatedUse,
+    { tokens = 0, audioSeconds = 0, unboundedResponses = 0, isGuess = false }: EstimatedUse,
     expectedOutputTokens: number,
   ): ReservedName | undefined {
     const { tokensPerMinute = Infinity, audioSecondsPerMinute = Infinity } = this.keyLimiter.limits
@@ -86,7 +86,7 @@ export class RequestReservation {
     this.tokensRequested = isGuess ? Math.min(tokensPerMinute, tokens) : tokens
     if (this.tokensRequested > tokensPerMinute) return 'tokensPerMinute'
     if (this.secondsRequested > audioSecondsPerMinute) return 'audioSecondsPerMinute'
-    this.tokensRequested = Math.min(tokensPerMinute, this.tokensRequested + unboundedAnswers * expectedOutputTokens)
+    this.tokensRequested = Math.min(tokensPerMinute, this.tokensRequested + unboundedResponses * expectedOutputTokens)
     return undefined
   }
 

@@ -3,10 +3,10 @@ import type { ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import type { JsonBody } from '../core/json-body.js'
 import type { RequestContext } from '../core/request-context.js'
-import { expectedOfChat } from '../limits/estimate-usage.js'
 import type { MessagesProvider } from '../providers/contract.js'
 import { ProviderRouter, type Route } from '../routing/router.js'
 import type { CountTokensRequestDto, MessagesHeaders, MessagesRequestDto, Thinking } from './messages.dto.js'
+import { MESSAGES } from './messages.endpoint.js'
 
 const MINIMUM_BUDGET_TOKENS = 1024
 /** With this beta the budget spans several turns and may exceed one answer's maximum. */
@@ -49,7 +49,7 @@ export class MessagesService {
   ): Promise<ProviderResponse> {
     const { model, thinking, max_tokens: maximumTokens } = body.fields
     assertThinkingBudget(thinking, maximumTokens, headers.beta)
-    const expected = call.quota === undefined ? undefined : expectedOfChat(body.bytes.length, body.fields)
+    const expected = call.quota === undefined ? undefined : MESSAGES.estimate(body.bytes.length, body.fields)
     return this.route(model, call).attempt(call, { ...POLICY, expected }, (provider, context) =>
       provider.create({ body, ...headers }, context),
     )

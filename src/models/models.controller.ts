@@ -1,11 +1,12 @@
-import { Controller, Get, Injectable, Param, UseGuards } from '@nestjs/common'
+import { Controller, Injectable, Param } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger'
-import { KeyGuard } from '../auth/key.guard.js'
 import { GatewayError, quoted } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import { ApiChatErrors } from '../dialects/error-docs.js'
 import { type ListedModel, ProviderRouter } from '../routing/router.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
 import { CurrentRequest } from '../server/json-request.js'
+import { MODEL, MODELS } from './models.endpoints.js'
 
 /** A model in the list form of the chat dialect, with the keys the messages family's SDK reads beside them. */
 interface ModelEntry {
@@ -65,12 +66,11 @@ const entryOf = ({ id, providers }: ListedModel): ModelEntry => ({
 
 @ApiTags('models')
 @ApiBearerAuth()
-@Controller('v1/models')
-@UseGuards(KeyGuard)
+@Controller()
 export class ModelsController {
   constructor(private readonly models: ModelsService) {}
 
-  @Get()
+  @Endpoint(MODELS)
   @ApiOperation({ summary: 'The models this key may use' })
   @ApiOkResponse({ schema: { type: 'object', additionalProperties: true } })
   @ApiChatErrors()
@@ -78,7 +78,7 @@ export class ModelsController {
     return this.models.list(call)
   }
 
-  @Get(':model')
+  @Endpoint(MODEL)
   @ApiOperation({ summary: 'One model this key may use' })
   @ApiParam({ name: 'model', type: String })
   @ApiOkResponse({ schema: { type: 'object', additionalProperties: true } })

@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { startGateway, TEST_KEY, type TestGateway } from '../../test/support/gateway.js'
 import { unusedPort } from '../../test/support/raw-upstream.js'
+import { contextAt } from '../../test/support/endpoints.js'
+import { ENDPOINTS } from '../app/endpoints.js'
 import { ERROR_KINDS, type ErrorKind, GatewayError } from '../core/errors.js'
 import { RequestContext } from '../core/request-context.js'
 import { REQUEST_VERDICTS, type RequestVerdict, verdictOf } from './access-log.js'
@@ -243,16 +245,19 @@ describe('The word for how a call ended', () => {
   })
 })
 
-const table = new RouteTable([
-  { path: '/v1/chat/completions', methods: ['POST'] },
-  { path: '/v1/models', methods: ['GET'] },
-  { path: '/v1/models/:model', methods: ['GET'] },
-  { path: '/vidgen/v1/videos/text2video', methods: ['POST'] },
-  { path: '/vidgen/v1/videos/text2video', methods: ['GET'] },
-  { path: '/vidgen/v1/videos/text2video/:id', methods: ['GET'] },
-  { path: '/vidgen/v1/videos/text2video/:id/events', methods: ['GET'] },
-  { path: '/admin/*path', methods: ['GET'] },
-])
+const table = new RouteTable(
+  [
+    { path: '/v1/chat/completions', methods: ['POST'] },
+    { path: '/v1/models', methods: ['GET'] },
+    { path: '/v1/models/:model', methods: ['GET'] },
+    { path: '/vidgen/v1/videos/text2video', methods: ['POST'] },
+    { path: '/vidgen/v1/videos/text2video', methods: ['GET'] },
+    { path: '/vidgen/v1/videos/text2video/:id', methods: ['GET'] },
+    { path: '/vidgen/v1/videos/text2video/:id/events', methods: ['GET'] },
+    { path: '/admin/*path', methods: ['GET'] },
+  ],
+  (template) => ENDPOINTS.metricFamilyOf(template),
+)
 
 describe('A path', () => {
   it.each([
@@ -262,7 +267,7 @@ describe('A path', () => {
     ['/vidgen/v1/videos/text2video/abc/events', '/vidgen/v1/videos/text2video/:id/events', 'video'],
     ['/admin/whatever/else', '/admin/*path', 'other'],
   ])('%s is counted under %s', (path, template, family) => {
-    expect(table.find(path)).toMatchObject({ template, family })
+    expect(table.find(contextAt('GET', path))).toMatchObject({ template, family })
   })
 
   it.each([
@@ -276,12 +281,16 @@ describe('A path', () => {
     '/constructor',
     `/${'a/'.repeat(8000)}`,
   ])('that no route knows is counted under none of its own: %.40s', (path) => {
-    expect(table.find(path)).toMatchObject({ template: 'other', family: 'other' })
+    expect(table.find(contextAt('GET', path))).toMatchObject({ template: 'other', family: 'other' })
   })
 
   it('has the methods of all its routes, and HEAD where there is GET', () => {
-    expect([...table.find('/vidgen/v1/videos/text2video').methods].sort()).toEqual(['GET', 'HEAD', 'POST'])
-    expect([...table.find('/v1/chat/completions').methods]).toEqual(['POST'])
-    expect([...table.find('/nothing').methods]).toEqual([])
+    expect([...table.find(contextAt('GET', '/vidgen/v1/videos/text2video')).methods].sort()).toEqual([
+      'GET',
+      'HEAD',
+      'POST',
+    ])
+    expect([...table.find(contextAt('GET', '/v1/chat/completions')).methods]).toEqual(['POST'])
+    expect([...table.find(contextAt('GET', '/nothing')).methods]).toEqual([])
   })
 })

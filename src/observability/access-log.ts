@@ -1,5 +1,5 @@
 import { type ErrorKind, GatewayError } from '../core/errors.js'
-import type { Attempt, RequestContext, RequestLog } from '../core/request-context.js'
+import type { AttemptRecord, RequestContext, RequestLog } from '../core/request-context.js'
 import { describeError, type Logging } from './logger.js'
 import type { RequestOutcome } from './request-hooks.js'
 
@@ -31,9 +31,6 @@ const MAXIMUM_WORD_CHARACTERS = 128
 /** Paths that probes ask every few seconds; their lines would drown the others. */
 const QUIET_PATHS: ReadonlySet<string> = new Set(['/health/live', '/health/ready'])
 
-/** What follows in such a path is all that protects it: whoever knows it may call. */
-const SECRET_PATHS = '/vidgen/callbacks/'
-
 /** The one line of a request: what it was, who asked, where it went, how long each part took. Never a body or a key. */
 export function logRequest(
   call: RequestContext,
@@ -50,7 +47,7 @@ export function logRequest(
       word('keyId', call.caller.keyId) +
       word('address', log.callerAddress) +
       word('method', call.method) +
-      word('route', shownPath(call.path)) +
+      word('route', call.loggedPath) +
       word('model', log.model) +
       word('channel', log.channelId) +
       count('attempts', log.tried.length) +
@@ -71,7 +68,7 @@ export function logRequest(
 }
 
 /** Where a call went, and how each attempt ended; one attempt is told by the other fields. */
-function describeTried(tried: readonly Attempt[]): readonly object[] | undefined {
+function describeTried(tried: readonly AttemptRecord[]): readonly object[] | undefined {
   if (tried.length < 2) return undefined
   return tried.map(({ channelId, startedAtMs, endedAtMs, failure }) => ({
     channel: channelId,
@@ -79,8 +76,6 @@ function describeTried(tried: readonly Attempt[]): readonly object[] | undefined
     ...(failure === undefined ? {} : { failure }),
   }))
 }
-
-const shownPath = (path: string): string => (path.startsWith(SECRET_PATHS) ? `${SECRET_PATHS}:token` : path)
 
 function levelOf(call: RequestContext, status: number, left: boolean): 'debug' | 'info' | 'warn' | 'error' {
   const { failure } = call.log

@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { parseScrape, valueOf } from '../../test/support/prometheus-text.js'
+import { attemptRecord } from '../../test/support/raw-upstream.js'
 import { ConfigError } from '../config/checks.js'
 import { ConfigStore } from '../config/config-store.js'
 import { parseConfig } from '../config/load-config.js'
@@ -137,11 +138,11 @@ describe('The metrics of a process', () => {
 describe('Readiness', () => {
   it('is ready once it is announced, and not any more once the drain begins', () => {
     const readiness = new Readiness()
-    expect(readiness).toMatchObject({ isReady: false, word: 'starting' })
+    expect(readiness).toMatchObject({ isReady: false, status: 'starting' })
     readiness.markReady()
-    expect(readiness).toMatchObject({ isReady: true, word: 'ready' })
+    expect(readiness).toMatchObject({ isReady: true, status: 'ready' })
     readiness.markDraining()
-    expect(readiness).toMatchObject({ isReady: false, isDraining: true, word: 'draining' })
+    expect(readiness).toMatchObject({ isReady: false, isDraining: true, status: 'draining' })
   })
 
   it('is not ready any more while it serves on, which probes cannot tell from the drain', () => {
@@ -149,9 +150,9 @@ describe('Readiness', () => {
     readiness.markReady()
     expect(readiness.isLeaving).toBe(false)
     readiness.markLeaving()
-    expect(readiness).toMatchObject({ isReady: false, isLeaving: true, isDraining: false, word: 'draining' })
+    expect(readiness).toMatchObject({ isReady: false, isLeaving: true, isDraining: false, status: 'draining' })
     readiness.markDraining()
-    expect(readiness).toMatchObject({ isReady: false, isLeaving: true, isDraining: true, word: 'draining' })
+    expect(readiness).toMatchObject({ isReady: false, isLeaving: true, isDraining: true, status: 'draining' })
   })
 
   it('tells listeners when the drain begins, and others when its grace time is over', () => {
@@ -170,11 +171,11 @@ describe('Readiness', () => {
   it('is not ready without its store, and says so unless there is a better reason', () => {
     const readiness = new Readiness()
     readiness.markStoreLost()
-    expect(readiness).toMatchObject({ isReady: false, word: 'starting' })
+    expect(readiness).toMatchObject({ isReady: false, status: 'starting' })
     readiness.markReady()
-    expect(readiness).toMatchObject({ isReady: false, word: 'store_unreachable' })
+    expect(readiness).toMatchObject({ isReady: false, status: 'store_unreachable' })
     readiness.markStoreBack()
-    expect(readiness).toMatchObject({ isReady: true, word: 'ready' })
+    expect(readiness).toMatchObject({ isReady: true, status: 'ready' })
   })
 })
 
@@ -195,7 +196,7 @@ function counting() {
     const call = new RequestContext('req_1', 'POST', '/v1/chat/completions', 0)
     call.log.failure = failure
     for (const [channelId, kind] of tried) {
-      call.log.tried.push({ channelId, startedAtMs: 0, ...(kind === undefined ? {} : { failure: kind }) })
+      call.log.tried.push(attemptRecord(channelId, 0, { failure: kind }))
     }
     endings.over(call, { status: 200, left: false, totalMs: 1, gatewayMs: 1 })
   }

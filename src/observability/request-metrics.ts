@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
 import { ERROR_KINDS, type ErrorKind, GatewayError } from '../core/errors.js'
-import type { Attempt, RequestContext } from '../core/request-context.js'
+import type { AttemptRecord, RequestContext } from '../core/request-context.js'
 import { REQUEST_VERDICTS, type RequestVerdict, verdictOf } from './access-log.js'
 import {
   BucketCounts,
@@ -13,7 +13,7 @@ import {
   registerHistogram,
 } from './metrics.js'
 import { RequestHooks, type RequestOutcome } from './request-hooks.js'
-import { type KnownRoute, KnownRoutes, OTHER_METHOD, METRIC_FAMILIES, type MetricFamily } from './routes.js'
+import { type KnownRoute, KnownRoutes, OTHER_METHOD } from './routes.js'
 
 const ANSWERED = 'ok'
 
@@ -48,7 +48,7 @@ export class AttemptMetrics {
   }
 
   /** `kind` is how the call failed that ended with this attempt. */
-  private countAttempt({ channelId, failure }: Attempt, kind: ErrorKind | undefined): void {
+  private countAttempt({ channelId, failure }: AttemptRecord, kind: ErrorKind | undefined): void {
     const late = kind !== undefined && LATE_FAILURES.has(kind) ? kind : ANSWERED
     const outcome = failure ?? late
     const outcomes = this.channels.get(channelId)
@@ -137,28 +137,27 @@ interface FamilyCounts {
 @Injectable()
 export class RequestMetrics {
   private readonly routes = new Map<KnownRoute, CallCounts>()
-  private readonly families = new Map<MetricFamily, FamilyCounts>(
-    METRIC_FAMILIES.map((family) => [family, { inFlight: 0, receivedBytes: 0, sentBytes: 0 }]),
-  )
+  private readonly families: ReadonlyMap<string, FamilyCounts>
 
   constructor(
     private readonly known: KnownRoutes,
     endings: RequestHooks,
     metrics: Metrics,
   ) {
+    this.families = new Map(known.families.map((family) => [family, { inFlight: 0, receivedBytes: 0, sentBytes: 0 }]))
     endings.onStarted(this.onBeginning)
     endings.onFinished(this.onFinished)
     this.registerRoutes(metrics)
     this.registerFamilies(metrics)
   }
 
-  private readonly onBeginning = ({ path }: RequestContext): void => {
-    this.familyOf(this.known.table.find(path)).inFlight++
+  private readonly onBeginning = (call: RequestContext): void => {
+    this.familyOf(this.known.table.find(call)).inFlight++
   }
 
   private readonly onFinished = (call: RequestContext, outcome: RequestOutcome): void => {
-    const { path, method, log } = call
-    const route = this.known.table.find(path)
+    const { method, log } = call
+    const route = this.known.table.find(call)
     const family = this.familyOf(route)
     family.inFlight--
     family.receivedBytes += log.bytesIn

@@ -1,6 +1,6 @@
 import { Injectable, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
-import { beginTrace } from '../core/trace.js'
+import { beginTrace, RequestTrace } from './trace-context.js'
 import { gatewayVersion } from './logger.js'
 import { byLabel, Metrics, registerCounter } from './metrics.js'
 import type { SpanCounts, OtlpExporter } from './otlp-exporter.js'
@@ -56,8 +56,8 @@ class Tracing implements OnModuleInit, OnApplicationShutdown {
     })
     this.hooks.onFinished((call, outcome) => {
       const { trace } = call
-      if (trace?.isSampled !== true) return
-      for (const span of spansOf(call, trace, outcome, this.known.table.find(call.path))) sender.send(span)
+      if (!(trace instanceof RequestTrace) || !trace.isSampled) return
+      for (const span of spansOf(call, trace, outcome, this.known.table.find(call))) sender.send(span)
     })
   }
 }

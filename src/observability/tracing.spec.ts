@@ -1,42 +1,39 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { OtlpCollector } from '../../test/support/otlp-collector.js'
+import { attemptRecord } from '../../test/support/raw-upstream.js'
 import { GatewayError } from '../core/errors.js'
 import { RequestContext } from '../core/request-context.js'
-import { RequestTrace } from '../core/trace.js'
+import { RequestTrace } from './trace-context.js'
 import { OtlpExporter } from './otlp-exporter.js'
 import type { RequestOutcome } from './request-hooks.js'
 import { RouteTable } from './routes.js'
 import { type SpanRecord, spansOf } from './tracing.js'
 
-const ROUTES = new RouteTable([{ path: '/v1/chat/completions', methods: ['POST'] }])
+const ROUTES = new RouteTable([{ path: '/v1/chat/completions', methods: ['POST'] }], () => 'chat')
 const OK: RequestOutcome = { status: 200, left: false, totalMs: 300, gatewayMs: 5 }
 
-function endedCall(method = 'POST', path = '/v1/chat/completions'): RequestContext {
-  const call = new RequestContext('req_1', method, path, 1000)
-  call.trace = new RequestTrace('a'.repeat(32), true, 'b'.repeat(16))
-  return call
-}
+const TRACE = new RequestTrace('a'.repeat(32), true, 'b'.repeat(16))
+
+const endedCall = (method = 'POST', path = '/v1/chat/completions'): RequestContext =>
+  new RequestContext('req_1', method, path, 1000)
 
 function spans(call: RequestContext, outcome: RequestOutcome = OK): readonly [SpanRecord, ...SpanRecord[]] {
-  const { trace } = call
-  if (trace === undefined) throw new Error('not traced')
-  return spansOf(call, trace, outcome, ROUTES.find(call.path)) as [SpanRecord, ...SpanRecord[]]
+  return spansOf(call, TRACE, outcome, ROUTES.find(call)) as [SpanRecord, ...SpanRecord[]]
 }
 
 describe('The spans of a call', () => {
   it('are one for the request under its caller, and one under it for each attempt', () => {
     const call = endedCall()
     call.log.model = 'gpt-4o'
-    call.log.upstreamStatus = 200
     call.log.usage = { units: { prompt_tokens: 12, completion_tokens: 34 }, estimated: false }
     call.log.tried.push(
-      { channelId: 'first', startedAtMs: 1010, endedAtMs: 1050, failure: 'upstream_failed', spanId: 'c'.repeat(16) },
-      { channelId: 'second', startedAtMs: 1060, endedAtMs: 1100, spanId: 'd'.repeat(16) },
+      attemptRecord('first', 1010, { endedAtMs: 1050, failure: 'upstream_failed', spanId: 'c'.repeat(16) }),
+      attemptRecord('second', 1060, { endedAtMs: 1100, spanId: 'd'.repeat(16), upstreamStatus: 200 }),
     )
     const [server, first, second] = spans(call)
     expect(server).toMatchObject({
       traceId: 'a'.repeat(32),
-      spanId: call.trace?.spanId,
+      spanId: TRACE.spanId,
       parentSpanId: 'b'.repeat(16),
       isParentRemote: true,
       kind: 'server',
@@ -74,8 +71,8 @@ describe('The spans of a call', () => {
   it('begin and end when things did: a failed attempt at its failure, an answered one with the call', () => {
     const call = endedCall()
     call.log.tried.push(
-      { channelId: 'first', startedAtMs: 1010, endedAtMs: 1050, failure: 'upstream_timeout' },
-      { channelId: 'second', startedAtMs: 1060, endedAtMs: 1100 },
+      attemptRecord('first', 1010, { endedAtMs: 1050, failure: 'upstream_timeout' }),
+      attemptRecord('second', 1060, { endedAtMs: 1100 }),
     )
     const [server, first, second] = spans(call)
     const after = (timeMs: number | undefined): number => Math.round(((timeMs ?? 0) - server.startMs) * 1000) / 1000
@@ -88,7 +85,7 @@ describe('The spans of a call', () => {
 
   it('of an attempt that nobody ended end with the call', () => {
     const call = endedCall()
-    call.log.tried.push({ channelId: 'only', startedAtMs: 1010 })
+    call.log.tried.push(attemptRecord('only', 1010))
     const [server, attempt] = spans(call, { ...OK, status: 499, left: true })
     expect(attempt?.endMs).toBe(server.endMs)
     expect(attempt).not.toHaveProperty('answeredAtMs')
@@ -108,7 +105,7 @@ describe('The spans of a call', () => {
   it('hold nothing a caller made up but the model, and no more of that than 128 characters', () => {
     const call = endedCall('BREW', '/nothing/secret-canary')
     call.log.model = 'm'.repeat(1000)
-    call.log.tried.push({ channelId: 'only', startedAtMs: 1010, endedAtMs: 1020 })
+    call.log.tried.push(attemptRecord('only', 1010, { endedAtMs: 1020 }))
     const [server, attempt] = spans(call)
     expect(server.name).toBe('other other')
     expect(JSON.stringify([server, attempt])).not.toContain('canary')

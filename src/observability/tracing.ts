@@ -1,5 +1,5 @@
-import type { Attempt, RequestContext } from '../core/request-context.js'
-import { type RequestTrace, newSpanId } from '../core/trace.js'
+import type { AttemptRecord, RequestContext } from '../core/request-context.js'
+import { type RequestTrace, newSpanId } from './trace-context.js'
 import { countedUnits } from '../core/usage-record.js'
 import { verdictOf } from './access-log.js'
 import type { RequestOutcome } from './request-hooks.js'
@@ -85,7 +85,7 @@ function serverSpan(
 function attemptSpan(
   call: RequestContext,
   { traceId, spanId: parentSpanId }: RequestTrace,
-  attempt: Attempt,
+  attempt: AttemptRecord,
   isLast: boolean,
   { clockOffsetMs, endMs }: { readonly clockOffsetMs: number; readonly endMs: number },
 ): SpanRecord {

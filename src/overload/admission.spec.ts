@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { dialectOf } from '../../test/support/endpoints.js'
 import { parseConfig } from '../config/load-config.js'
 import type { AdmissionSection } from '../config/settings.js'
 import { renderError } from '../dialects/error-format.js'
@@ -432,10 +433,10 @@ describe.each(PATHS)('A refusal on %s', (path) => {
   it.each(REFUSAL_REASONS)('for %s is over the wire what it is everywhere else', (reason) => {
     const refusals = new Refusals()
     for (const requestId of ['req_1', 'a'.repeat(128), 'x.Y:z-_0']) {
-      const text = refusals.wireText(path, reason, requestId, Date.UTC(2026, 0, 2, 3, 4, 5))
+      const text = refusals.wireText(dialectOf(path), reason, requestId, Date.UTC(2026, 0, 2, 3, 4, 5))
       const [head = '', body = ''] = text.split('\r\n\r\n')
       const [statusLine = '', ...lines] = head.split('\r\n')
-      const expected = renderError(refusalError(reason), path, requestId)
+      const expected = renderError(refusalError(reason), dialectOf(path), requestId)
       expect(statusLine.split(' ').slice(0, 2)).toEqual(['HTTP/1.1', String(expected.status)])
       expect(Object.fromEntries(lines.map((line) => line.split(': ')))).toEqual({
         ...expected.headers,
@@ -450,16 +451,18 @@ describe.each(PATHS)('A refusal on %s', (path) => {
 describe('Refusals', () => {
   it('say 503, on messages 529, and when to come back', () => {
     const refusals = new Refusals()
-    expect(refusals.wireText('/v1/chat/completions', 'loop_delay', 'r')).toMatch(
+    expect(refusals.wireText(dialectOf('/v1/chat/completions'), 'loop_delay', 'r')).toMatch(
       /^HTTP\/1\.1 503 [^]*\r\nretry-after: 1\r\n/,
     )
-    expect(refusals.wireText('/v1/messages', 'memory', 'r')).toMatch(/^HTTP\/1\.1 529 [^]*\r\nretry-after: 5\r\n/)
+    expect(refusals.wireText(dialectOf('/v1/messages'), 'memory', 'r')).toMatch(
+      /^HTTP\/1\.1 529 [^]*\r\nretry-after: 5\r\n/,
+    )
   })
 
   it('carry the date of their second, also when the clock is set back', () => {
     const refusals = new Refusals()
     const dateAt = (nowMs: number): string | undefined =>
-      /\r\ndate: (.*)\r\n/.exec(refusals.wireText('/', 'memory', 'r', nowMs))?.[1]
+      /\r\ndate: (.*)\r\n/.exec(refusals.wireText(dialectOf('/'), 'memory', 'r', nowMs))?.[1]
     for (const nowMs of [5_000, 5_999, 6_000, 5_500, 0]) expect(dateAt(nowMs)).toBe(new Date(nowMs).toUTCString())
   })
 })
@@ -482,6 +485,7 @@ describe('request door', () => {
       admission,
       () => true,
       () => undefined,
+      dialectOf,
       () => nowMs,
     )
   }

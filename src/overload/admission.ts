@@ -1,5 +1,5 @@
 import type { AdmissionSection, GatewayConfig } from '../config/settings.js'
-import { MemoryBudget } from '../core/memory-budget.js'
+import { MemoryBudget } from './memory-budget.js'
 import { collectGarbage, EventLoopLoad, MemoryLoad, type MemoryReading, readProcessMemory } from './load-monitor.js'
 
 /** Of one worker, and what its own processes that read documents may use beside it, in bytes. */

@@ -1,8 +1,9 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Dialect } from '../core/endpoint.js'
 import { GatewayError } from '../core/errors.js'
 import { type RequestContext, newRequestId, requestIdOf } from '../core/request-context.js'
-import { type ErrorFormat, errorFormatFor, renderError } from '../dialects/error-format.js'
+import { renderError } from '../dialects/error-format.js'
 import { sendError, endResponse } from '../server/error-filter.js'
 import type { Admission, RefusalReason } from './admission.js'
 import { FastReject, type FastRejectGate, type SimpleRequest } from './fast-reject.js'
@@ -43,24 +44,23 @@ interface Template {
 
 /** Whole HTTP answers for refused requests, put together from parts that were rendered before. */
 export class Refusals {
-  private readonly templates = new Map<ErrorFormat, Map<RefusalReason, Template>>()
+  private readonly templates = new Map<Dialect, Map<RefusalReason, Template>>()
   private date = ''
   private dateUntilMs = 0
 
   /** Status line, headers and body as they go over the wire, in ASCII. The id must need no escaping in JSON. */
-  wireText(path: string, reason: RefusalReason, requestId: string, nowMs: number = Date.now()): string {
-    const { head, body, bodyBytes } = this.templateOf(path, reason)
+  wireText(dialect: Dialect, reason: RefusalReason, requestId: string, nowMs: number = Date.now()): string {
+    const { head, body, bodyBytes } = this.templateOf(dialect, reason)
     const length = bodyBytes + (body.length - 1) * requestId.length
     return `${head.join(requestId)}content-length: ${length}\r\ndate: ${this.dateText(nowMs)}\r\n\r\n${body.join(requestId)}`
   }
 
-  private templateOf(path: string, reason: RefusalReason): Template {
-    const envelope = errorFormatFor(path)
-    const known = this.templates.get(envelope)
+  private templateOf(dialect: Dialect, reason: RefusalReason): Template {
+    const known = this.templates.get(dialect)
     const template = known?.get(reason)
     if (template !== undefined) return template
-    const made = makeTemplate(path, reason)
-    this.templates.set(envelope, (known ?? new Map<RefusalReason, Template>()).set(reason, made))
+    const made = makeTemplate(dialect, reason)
+    this.templates.set(dialect, (known ?? new Map<RefusalReason, Template>()).set(reason, made))
     return made
   }
 
@@ -74,8 +74,8 @@ export class Refusals {
   }
 }
 
-function makeTemplate(path: string, reason: RefusalReason): Template {
-  const { status, headers, body } = renderError(refusalError(reason), path, ID)
+function makeTemplate(dialect: Dialect, reason: RefusalReason): Template {
+  const { status, headers, body } = renderError(refusalError(reason), dialect, ID)
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   const bodyParts = body.split(ID)
   return {
@@ -120,6 +120,7 @@ export class RequestGate implements FastRejectGate {
     /** Whether refusals may do without what other answers carry, or do for their connection. */
     private readonly mayBeBare: () => boolean,
     readonly lastResponse: (socket: Socket) => ServerResponse | undefined,
+    private readonly dialectOf: (path: string) => Dialect,
     private readonly nowMs: () => number = () => performance.now(),
   ) {}
 
@@ -156,7 +157,7 @@ export class RequestGate implements FastRejectGate {
         FastReject.raise(socket, this)
       })
     })
-    const { status, headers, body } = renderError(refusalError(reason), path, requestIdOf(request))
+    const { status, headers, body } = renderError(refusalError(reason), this.dialectOf(path), requestIdOf(request))
     response.writeHead(status, { ...headers, 'content-length': String(Buffer.byteLength(body)) })
     if (response.shouldKeepAlive && isSmall(request)) response.end(body)
     else endResponse(body, request, response)
@@ -171,7 +172,7 @@ export class RequestGate implements FastRejectGate {
   refusalText({ path, requestId }: SimpleRequest): string | undefined {
     const reason = this.reasonFor(path)
     if (reason === undefined) return undefined
-    return this.refusals.wireText(path, reason, requestId === '' ? newRequestId() : requestId)
+    return this.refusals.wireText(this.dialectOf(path), reason, requestId === '' ? newRequestId() : requestId)
   }
 
   letIn(parse: () => void): void {

@@ -2,14 +2,20 @@ import type { WebSocket } from 'ws'
 import type { ModelClass } from '../config/channel-schema.js'
 import type { ProviderResponse } from '../core/byte-stream.js'
 import type { JsonBody } from '../core/json-body.js'
-import type { RequestContext } from '../core/request-context.js'
+import type { MemoryLease } from '../core/memory-lease.js'
+import type { AttemptRecord } from '../core/request-context.js'
 import type { MultipartField, SpooledFile, UploadedFile } from '../core/spooled-file.js'
 import type { RealtimeDialect } from '../dialects/realtime/dialect.js'
-import type { UpstreamTarget } from '../upstream/upstream-client.js'
+import type { ExchangeContext, UpstreamTarget } from '../upstream/upstream-client.js'
 
-/** One attempt of a call on one channel; everything a provider may know, passed as an argument. */
-export interface CallContext {
-  readonly call: RequestContext
+/** One attempt of a request on one channel; everything a provider may know, passed as an argument. */
+export interface AttemptContext extends ExchangeContext {
+  /** The caller's name for it, for errors that say it. */
+  readonly requestId: string
+  /** What the provider learns; it writes nowhere else. */
+  readonly record: AttemptRecord
+  /** For what is held in memory until the request is over. */
+  readonly memory: MemoryLease | undefined
   readonly channelId: string
   readonly target: UpstreamTarget
   /** The channel's secret, or the caller's own bearer. */
@@ -37,7 +43,7 @@ export interface ChatFields {
 }
 
 export interface ChatProvider {
-  complete(body: JsonBody<ChatFields>, context: CallContext): Promise<ProviderResponse>
+  complete(body: JsonBody<ChatFields>, context: AttemptContext): Promise<ProviderResponse>
 }
 
 /** Specification: Image task, status values; beyond the two seen there, those of the proxy family. */
@@ -66,9 +72,9 @@ export interface UpstreamImageTask {
 
 export interface ImageProvider {
   /** undefined when the upstream knows no such task, in whatever way it says so. */
-  fetch(id: string, context: CallContext): Promise<UpstreamImageTask | undefined>
+  fetch(id: string, context: AttemptContext): Promise<UpstreamImageTask | undefined>
   /** The task object, with the seed in `properties.seed` where the upstream answers with the seed alone. */
-  seed(id: string, context: CallContext): Promise<UpstreamImageTask | undefined>
+  seed(id: string, context: AttemptContext): Promise<UpstreamImageTask | undefined>
 }
 
 export interface MessagesFields {
@@ -90,8 +96,8 @@ export interface MessagesCall {
 }
 
 export interface MessagesProvider {
-  create(messages: MessagesCall, context: CallContext): Promise<ProviderResponse>
-  countTokens(messages: MessagesCall, context: CallContext): Promise<ProviderResponse>
+  create(messages: MessagesCall, context: AttemptContext): Promise<ProviderResponse>
+  countTokens(messages: MessagesCall, context: AttemptContext): Promise<ProviderResponse>
 }
 
 /** What is to be read: a page at a URL that was checked already, or a file that lies here. */
@@ -141,7 +147,7 @@ export interface ReadDocument {
 
 export interface DocumentProvider {
   /** Rejects with a `GatewayError`; a document that cannot be read is the caller's fault, not the channel's. */
-  read(request: ReadRequest, context: CallContext): Promise<ReadDocument>
+  read(request: ReadRequest, context: AttemptContext): Promise<ReadDocument>
 }
 
 /** What a caller asked for when it opened its socket. */
@@ -160,7 +166,7 @@ export interface RealtimeUpstream {
 
 export interface RealtimeProvider {
   /** Dials; rejects with the `GatewayError` of an upstream that refuses, fails or is silent. */
-  open(opening: RealtimeOpening, context: CallContext): Promise<RealtimeUpstream>
+  open(opening: RealtimeOpening, context: AttemptContext): Promise<RealtimeUpstream>
 }
 
 /** Fields of the specification's speech request; others travel on in the body's bytes. */
@@ -182,7 +188,7 @@ export interface SpeechCall {
 
 /** Turns text into audio: raw bytes in the format asked for, or the one event form of every provider. */
 export interface SpeechProvider {
-  speak(speech: SpeechCall, context: CallContext): Promise<ProviderResponse>
+  speak(speech: SpeechCall, context: AttemptContext): Promise<ProviderResponse>
 }
 
 /** An audio file that was looked at, with the caller's fields in the order and spelling they came in. */
@@ -200,12 +206,12 @@ export interface TranscriptionCall {
 }
 
 export interface TranscriptionProvider {
-  transcribe(transcription: TranscriptionCall, context: CallContext): Promise<ProviderResponse>
+  transcribe(transcription: TranscriptionCall, context: AttemptContext): Promise<ProviderResponse>
 }
 
 /** Audio in any language to English text. */
 export interface TranslationProvider {
-  translate(translation: TranscriptionCall, context: CallContext): Promise<ProviderResponse>
+  translate(translation: TranscriptionCall, context: AttemptContext): Promise<ProviderResponse>
 }
 
 /** The two kinds of video tasks (specification: Video task), named as their paths are. */
@@ -231,9 +237,9 @@ export interface VideoProvider {
    * Sends the complete JSON body once. Rejects with a `GatewayError`: phase `unsent` or `answered` where no task can have
    * been made, phase `sent` where one may have been (a lost or unreadable answer, 5000, 5002, any 5xx without a code).
    */
-  create(kind: VideoKind, body: Buffer, context: CallContext): Promise<UpstreamVideoTask>
+  create(kind: VideoKind, body: Buffer, context: AttemptContext): Promise<UpstreamVideoTask>
   /** By the upstream's id or by the external id that was sent to it; undefined when the upstream knows no such task. */
-  read(kind: VideoKind, id: string, context: CallContext): Promise<UpstreamVideoTask | undefined>
+  read(kind: VideoKind, id: string, context: AttemptContext): Promise<UpstreamVideoTask | undefined>
 }
 
 /** What an upstream can do. An absent member is an absent capability; there is no method that only refuses. */

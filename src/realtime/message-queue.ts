@@ -1,6 +1,6 @@
 import type { SocketSide } from './socket.js'
 
-/** A bucket that holds as much as one second brings. */
+/** Token bucket that holds the tokens of one second. */
 export class RateLimit {
   private tokens: number
   private filledAtMs = performance.now()
@@ -9,7 +9,7 @@ export class RateLimit {
     this.tokens = perSecond
   }
 
-  /** False when more came than the rate allows. */
+  /** Takes one token; false when the rate is exceeded. */
   take(): boolean {
     const nowMs = performance.now()
     this.tokens = Math.min(this.perSecond, this.tokens + ((nowMs - this.filledAtMs) * this.perSecond) / 1000)
@@ -26,8 +26,8 @@ interface Message {
 }
 
 /**
- * Keeps the messages of a client in order while one of them is waited for. The client is not read meanwhile, so that no
- * more is kept here than its connection had read already.
+ * Handles the messages of a client in order while one of them is pending. The client's socket is paused meanwhile, so
+ * that the queue holds no more than what was read before.
  */
 export class MessageQueue {
   private readonly waiting: Message[] = []
@@ -35,7 +35,7 @@ export class MessageQueue {
 
   constructor(
     private readonly client: SocketSide,
-    /** Returns what the next message has to wait for, mostly nothing. */
+    /** Returns a promise when the next message must wait for this one; mostly nothing. */
     private readonly handle: (data: Buffer, isBinary: boolean) => Promise<void> | undefined,
     private readonly onFailure: (error: unknown) => void,
   ) {}
@@ -45,27 +45,27 @@ export class MessageQueue {
     else this.pass(data, isBinary)
   }
 
-  /** Nobody hears the rest any more. */
+  /** Drops the waiting messages: the session is over. */
   stop(): void {
     this.waiting.length = 0
   }
 
   private pass(data: Buffer, isBinary: boolean): void {
     try {
-      const work = this.handle(data, isBinary)
-      if (work !== undefined) this.wait(work)
+      const pending = this.handle(data, isBinary)
+      if (pending !== undefined) this.wait(pending)
     } catch (error) {
       this.onFailure(error)
     }
   }
 
-  private wait(work: Promise<void>): void {
+  private wait(pending: Promise<void>): void {
     this.isWaiting = true
     this.client.hold(this)
-    work.then(this.goOn, this.onFailure)
+    pending.then(this.resume, this.onFailure)
   }
 
-  private readonly goOn = (): void => {
+  private readonly resume = (): void => {
     this.isWaiting = false
     this.passWaiting()
   }

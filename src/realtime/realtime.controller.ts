@@ -1,13 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import {
-  type CanActivate,
-  Controller,
-  createParamDecorator,
-  type ExecutionContext,
-  Get,
-  Injectable,
-  UseGuards,
-} from '@nestjs/common'
+import { type CanActivate, Controller, createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common'
 import { ApiBearerAuth, ApiExtraModels, ApiHeader, ApiOperation, ApiQuery, ApiResponse, ApiTags } from '@nestjs/swagger'
 import type { Request } from 'express'
 import { KeyTable } from '../auth/key-table.js'
@@ -17,16 +9,21 @@ import { type RequestContext, contextOf } from '../core/request-context.js'
 import { ApiUpgradeErrors } from '../dialects/error-docs.js'
 import { RateLimiter } from '../limits/rate-limiter.js'
 import type { RealtimeOpening } from '../providers/contract.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
 import { CurrentRequest } from '../server/json-request.js'
 import type { UpgradeResponse } from '../server/upgrade.js'
 import { offeredSubprotocols, OriginGuard, UpgradeGuard } from '../server/ws-adapter.js'
 import { InputAudioAppendDto, ResponseCreateDto, SessionUpdateDto } from './realtime.dto.js'
+import { REALTIME } from './realtime.endpoint.js'
 import { RealtimeService } from './realtime.service.js'
 
-/** Browsers cannot set headers on a socket: their clients offer the key as a subprotocol, which is never chosen. */
+/** Prefix of the subprotocol that carries the key: browsers cannot set headers on a WebSocket. It is never selected. */
 const KEY_PREFIX = 'openai-insecure-api-key.'
 
-/** Decides who opens a session, by `Authorization` or by the key among the offered subprotocols, and whether they may. */
+/**
+ * Authenticates an upgrade, by `Authorization` or by the key among the offered subprotocols, and checks the key's
+ * limits.
+ */
 @Injectable()
 class RealtimeKeyGuard implements CanActivate {
   constructor(
@@ -78,16 +75,15 @@ export function openingOf(url: string): RealtimeOpening {
 const wrongModel = (code: string, message: string): GatewayError =>
   new GatewayError('invalid_request', message, { param: 'model', code })
 
-/** The HTTP phase of a session: an upgrade is judged, dialled and refused like any other request. */
+/** The HTTP phase of a session: an upgrade is checked, connected to its upstream and refused like any other request. */
 @ApiTags('realtime')
 @ApiBearerAuth()
 @ApiExtraModels(SessionUpdateDto, InputAudioAppendDto, ResponseCreateDto)
-@Controller('v1/realtime')
-@UseGuards(UpgradeGuard, OriginGuard, RealtimeKeyGuard)
+@Controller()
 export class RealtimeController {
   constructor(private readonly realtime: RealtimeService) {}
 
-  @Get()
+  @Endpoint(REALTIME, [UpgradeGuard, OriginGuard, RealtimeKeyGuard])
   @ApiOperation({
     summary: 'Realtime voice conversation: a WebSocket',
     description: 'Browsers, which cannot set headers here, offer the key as subprotocol openai-insecure-api-key.<KEY>.',

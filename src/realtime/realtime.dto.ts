@@ -2,7 +2,7 @@ import { Field, type FieldSchema } from '../core/dto.js'
 import { oneOf, required } from '../core/validation-rules.js'
 import { rulesOf } from '../dialects/realtime/client-events.js'
 
-/** A field of a client event: judged by the very rule that sessions apply, documented by the schema. */
+/** A field of a client event: checked by the rule that sessions apply, documented by the schema. */
 const EventField =
   (type: string, schema: FieldSchema): PropertyDecorator =>
   (target, name) => {
@@ -11,7 +11,7 @@ const EventField =
     Field(rule, schema)(target, name)
   }
 
-/** The `type` that makes the event what it is. */
+/** The `type` member, with its only value. */
 const EventType = (type: string): PropertyDecorator => Field(required(oneOf([type])), { type: 'string', enum: [type] })
 
 /** Schemas that client events share, with the values of the specification (Events). */
@@ -77,7 +77,7 @@ const NOISE_REDUCTION: FieldSchema = {
   properties: { type: { type: 'string' } },
 }
 
-/** The specification's session; members that it does not list travel on. */
+/** The specification's session; members that are not listed are passed on. */
 const SESSION: FieldSchema = {
   type: 'object',
   additionalProperties: true,
@@ -98,7 +98,7 @@ const SESSION: FieldSchema = {
   },
 }
 
-/** What a single answer may have otherwise than the session. */
+/** The settings of the session that a single response may override. */
 const RESPONSE: FieldSchema = {
   type: 'object',
   additionalProperties: true,
@@ -137,7 +137,7 @@ export class InputAudioAppendDto {
 
 const CREATE_EVENT = 'response.create'
 
-/** Asks for an answer (specification: Client events). */
+/** Requests a response (specification: Client events). */
 export class ResponseCreateDto {
   @EventType(CREATE_EVENT)
   readonly type!: typeof CREATE_EVENT

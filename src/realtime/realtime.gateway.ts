@@ -8,12 +8,13 @@ import { ClientDialect } from '../dialects/realtime/dialect.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { offeredSubprotocols, type SocketGatewayOptions } from '../server/ws-adapter.js'
+import { REALTIME } from './realtime.endpoint.js'
 import type { OpenedSession } from './realtime.service.js'
 import { type SessionContext, SessionTraffic } from './session-context.js'
 import { RealtimeSession } from './session.js'
 
-/** Holds the sessions (specification: Realtime voice); who gets here was let in by `RealtimeController`. */
-@WebSocketGateway<SocketGatewayOptions>({ path: '/v1/realtime', subprotocol: 'realtime' })
+/** Runs the sessions (specification: Realtime voice) that `RealtimeController` has admitted. */
+@WebSocketGateway<SocketGatewayOptions>({ path: REALTIME.path, subprotocol: 'realtime' })
 export class RealtimeGateway implements OnGatewayConnection<WebSocket> {
   constructor(
     private readonly store: ConfigStore,
@@ -22,18 +23,18 @@ export class RealtimeGateway implements OnGatewayConnection<WebSocket> {
     @Inject(LOGGER) private readonly logger: Logger,
   ) {}
 
-  /** `finish` writes the call's log line. */
+  /** `finish` writes the request's log line. */
   handleConnection(client: WebSocket, request: IncomingMessage, opened: OpenedSession, finish: () => void): void {
     client.pause()
-    const { slot: seat, upstream } = opened
+    const { slot: slot, upstream } = opened
     const session = new RealtimeSession(client, upstream, this.contextFor(request, opened))
     void session.ended.then(() => {
-      seat.leave()
+      slot.free()
       finish()
       this.logger.info({ requestId: opened.call.requestId, cause: session.endCause }, 'session ended')
     })
     session.start()
-    seat.occupy(session)
+    slot.occupy(session)
   }
 
   private contextFor(request: IncomingMessage, opened: OpenedSession): SessionContext {

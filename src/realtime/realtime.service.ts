@@ -10,23 +10,23 @@ import { ProviderRouter } from '../routing/router.js'
 import { UpgradeResponse } from '../server/upgrade.js'
 import { SessionTraffic } from './session-context.js'
 
-/** When a refused client may look again; by then some session has ended or another replica has taken over. */
+/** `Retry-After` of a refused client; by then a session has ended or another replica has taken over. */
 const RETRY_AFTER_SECONDS = 5
 
-/** What can happen to a session from outside. */
+/** What ends a session from outside. */
 export interface SlotHolder {
-  /** The process is to end: it ends with the answer that is under way, at once where there is none. */
+  /** Shutdown begins: the session ends after the response under way, at once without one. */
   finish(): void
-  /** The process ends. */
+  /** The grace time is over: the session ends at once. */
   drain(): void
-  /** The key that opened it works no more. */
+  /** The key that opened the session has been revoked. */
   revoke(): void
 }
 
-/** A place among the sessions that may be open at once, taken before the upstream is dialled. */
+/** One of the sessions that may be open at once; taken before the upstream is dialled. */
 class SessionSlot {
   /** Resolves when the slot is free again. */
-  readonly left: Promise<void>
+  readonly freed: Promise<void>
   private session: SlotHolder | undefined
   private release: () => void = () => undefined
   private readonly forgetKey: (() => void) | undefined
@@ -38,7 +38,7 @@ class SessionSlot {
   ) {
     slots.add(this)
     this.forgetKey = revocation?.onOver(() => this.session?.revoke())
-    this.left = new Promise((resolve) => {
+    this.freed = new Promise((resolve) => {
       this.release = resolve
     })
   }
@@ -66,7 +66,7 @@ class SessionSlot {
     this.session?.drain()
   }
 
-  leave(): void {
+  free(): void {
     this.slots.delete(this)
     this.forgetKey?.()
     this.release()
@@ -74,8 +74,8 @@ class SessionSlot {
 }
 
 /**
- * Bounds how many sessions are open or being dialled. When the gateway drains they end: those with an answer under way with
- * that answer, at the latest when the grace time is over.
+ * Limits how many sessions are open or being dialled. At shutdown they end: those with a response under way after that
+ * response, at the latest when the grace time is over.
  */
 @Injectable()
 export class SessionSlots implements BeforeApplicationShutdown {
@@ -89,10 +89,10 @@ export class SessionSlots implements BeforeApplicationShutdown {
     readiness.onGraceOver(this.drain)
   }
 
-  /** A session has still to account for itself when its client is gone already. */
+  /** Waits for every slot: a session records its usage after its client has disconnected. */
   async beforeApplicationShutdown(): Promise<void> {
     this.drain()
-    await Promise.all([...this.slots].map((slot) => slot.left))
+    await Promise.all([...this.slots].map((slot) => slot.freed))
   }
 
   /** Sessions open or being dialled. */
@@ -100,13 +100,13 @@ export class SessionSlots implements BeforeApplicationShutdown {
     return this.slots.size
   }
 
-  /** For the holder of a key. Throws `overloaded` when all slots are taken, or when the gateway drains. */
-  take(standing?: KeyRevocation): SessionSlot {
+  /** Takes a slot for a session of that key. Throws `overloaded` when all slots are taken, or during shutdown. */
+  take(revocation?: KeyRevocation): SessionSlot {
     if (this.slots.size >= this.store.current.limits.realtimeSessions) {
       throw overloaded('All realtime sessions of this gateway are in use. Please try again later.')
     }
     assertNotDraining(this.readiness)
-    return new SessionSlot(this.slots, this.readiness, standing)
+    return new SessionSlot(this.slots, this.readiness, revocation)
   }
 
   private readonly finish = (): void => {
@@ -125,7 +125,10 @@ function assertNotDraining({ isDraining }: Readiness): void {
 const overloaded = (message: string): GatewayError =>
   new GatewayError('overloaded', message, { retryAfterSeconds: RETRY_AFTER_SECONDS })
 
-/** Tells of open sessions and what passes through them while they are open: their calls end hours later. */
+/**
+ * Metrics of open sessions and their traffic, kept apart from request metrics because a session's request ends hours
+ * later.
+ */
 @Injectable()
 export class RealtimeMetrics {
   constructor(slots: SessionSlots, traffic: SessionTraffic, metrics: Metrics) {
@@ -143,7 +146,7 @@ export class RealtimeMetrics {
   }
 }
 
-/** An upstream that has said yes; what is left to do is to tell the client. */
+/** A session whose upstream has accepted the connection; the client's upgrade is still open. */
 export interface OpenedSession {
   readonly call: RequestContext
   readonly model: string
@@ -154,7 +157,7 @@ export interface OpenedSession {
   readonly slot: SessionSlot
 }
 
-/** Opens sessions: everything that can be refused is refused before the client's socket leaves HTTP. */
+/** Opens sessions. Everything that can be refused is refused before the client's socket is upgraded. */
 @Injectable()
 export class RealtimeService {
   constructor(
@@ -168,24 +171,24 @@ export class RealtimeService {
     const route = this.router.realtime(model, call.caller)
     const slot = this.slots.take(call.caller.revocation)
     try {
-      // A dial costs nothing and opens nothing that lasts.
+      // Repeating a dial is safe: it costs nothing and creates nothing that lasts.
       const opened = await route.attempt(call, { repeatableOnceSent: true }, async (provider, context) => {
         const upstream = await provider.open(opening, context)
         return { call, model, channelId: context.channelId, credentials: context.credentials, upstream, slot }
       })
-      return answerTo(opened)
+      return upgradeResponseFor(opened)
     } catch (error) {
-      slot.leave()
+      slot.free()
       throw error
     }
   }
 }
 
-function answerTo(opened: OpenedSession): UpgradeResponse {
+function upgradeResponseFor(opened: OpenedSession): UpgradeResponse {
   const { slot, upstream } = opened
   const abandon = (): void => {
     upstream.socket.terminate()
-    slot.leave()
+    slot.free()
   }
   try {
     slot.assertOpen()

@@ -3,16 +3,16 @@ import type { EstimatedUse } from '../core/quota.js'
 import type { Units } from '../core/request-context.js'
 import { countedUnits } from '../core/usage-record.js'
 import { isRecord } from '../core/validation-rules.js'
-import { BASE64_BYTES_PER_CHARACTER } from '../dialects/realtime/client-events.js'
+import { BASE64_BYTES_PER_CHARACTER } from '../core/base64.js'
 import { BYTES_PER_TOKEN, SHORTEST_MEDIUM_CHARACTERS, TOKENS_PER_MEDIUM } from '../limits/estimate-usage.js'
 
-/** Upstreams count audio by these. */
-export const HEARD_TOKENS_PER_SECOND = 10
-export const SPOKEN_TOKENS_PER_SECOND = 20
+/** Tokens by which upstreams count audio. */
+export const INPUT_TOKENS_PER_SECOND = 10
+export const OUTPUT_TOKENS_PER_SECOND = 20
 
-/** 24 kHz, two bytes to a sample. */
+/** 24 kHz, two bytes per sample. */
 export const PCM_BYTES_PER_SECOND = 48_000
-/** 8 kHz, a byte to a sample. */
+/** 8 kHz, one byte per sample. */
 const G711_BYTES_PER_SECOND = 8_000
 
 const G711: ReadonlySet<unknown> = new Set(['g711_ulaw', 'g711_alaw', 'audio/pcmu', 'audio/pcma'])
@@ -20,8 +20,8 @@ const G711: ReadonlySet<unknown> = new Set(['g711_ulaw', 'g711_alaw', 'audio/pcm
 type Half = 'input' | 'output'
 
 /**
- * Bytes to a second of the audio that a session, or a response, hears or speaks, in the form of either dialect;
- * undefined where it does not say.
+ * Bytes per second of the input or output audio in these settings of a session or response, in either dialect;
+ * undefined when they name no format.
  */
 export function bytesPerSecond(settings: Readonly<Record<string, unknown>>, half: Half): number | undefined {
   const audio = settings['audio']
@@ -32,7 +32,7 @@ export function bytesPerSecond(settings: Readonly<Record<string, unknown>>, half
   return G711.has(format) ? G711_BYTES_PER_SECOND : PCM_BYTES_PER_SECOND
 }
 
-/** Of an append without audio and without an id. */
+/** Length of an append without audio and without an id. */
 const EMPTY_APPEND_BYTES = '{"type":"input_audio_buffer.append","audio":""}'.length
 
 type Fields = Readonly<Record<string, unknown>>
@@ -44,27 +44,27 @@ export interface TextAndAudio {
 }
 
 /**
- * What the next answer will read that none before it has read: texts, and audio from the moment the upstream takes it
- * for a part of the conversation. What earlier turns have left there is not counted again.
+ * Input of the next response that no earlier response has read: texts, and audio once the upstream has committed it.
+ * Input of earlier turns is not counted again.
  */
 export class ResponseInput {
-  /** Of instructions and tools: every answer reads them. */
+  /** Instructions and tools: every response reads them. */
   private fixedBytes = 0
   private textBytes = 0
-  private heardSeconds = 0
+  private inputSeconds = 0
   private inputBytesPerSecond = PCM_BYTES_PER_SECOND
-  /** Not committed yet. */
+  /** Appended, not committed yet. */
   private appendedBytes = 0
   private speechStartMs: number | undefined
   private speechSeconds: number | undefined
   private isCommitRequested = false
 
-  /** Seconds of audio that the next answer hears, also where the upstream has still to say that it has them. */
-  get heardNextSeconds(): number {
-    return this.heardSeconds + (this.isCommitRequested ? this.appendedBytes / this.inputBytesPerSecond : 0)
+  /** Seconds of input audio of the next response, a requested commit that is not confirmed yet included. */
+  get nextInputSeconds(): number {
+    return this.inputSeconds + (this.isCommitRequested ? this.appendedBytes / this.inputBytesPerSecond : 0)
   }
 
-  /** A message of that many bytes with audio has gone upstream. */
+  /** Counts a message of that many bytes with audio, sent upstream. */
   append(messageBytes: number): void {
     this.appendedBytes += Math.max(0, messageBytes - EMPTY_APPEND_BYTES) * BASE64_BYTES_PER_CHARACTER
   }
@@ -76,7 +76,7 @@ export class ResponseInput {
     this.fixedBytes = byteLength(instructions) + toolBytes
   }
 
-  /** An item is in the conversation; those of the model itself are not counted. */
+  /** Counts an item that was added to the conversation; the model's own items are not counted. */
   add(item: Fields): void {
     if (item['type'] === 'function_call_output') this.textBytes += byteLength(item['output'])
     const { role, content } = item
@@ -93,14 +93,16 @@ export class ResponseInput {
     this.speechSeconds = Math.max(0, endMs - this.speechStartMs) / 1000
   }
 
-  /** The client has told the upstream that its turn is over. */
-  askCommit(): void {
+  /** The client has sent `input_audio_buffer.commit`. */
+  requestCommit(): void {
     this.isCommitRequested = true
   }
 
-  /** Where the upstream finds speech by itself, the silence around it is no part of the conversation. */
+  /**
+   * The upstream has committed the audio. With voice activity detection the silence around speech is not part of it.
+   */
   commit(): void {
-    this.heardSeconds += this.speechSeconds ?? this.appendedBytes / this.inputBytesPerSecond
+    this.inputSeconds += this.speechSeconds ?? this.appendedBytes / this.inputBytesPerSecond
     this.clear()
   }
 
@@ -110,25 +112,25 @@ export class ResponseInput {
     this.speechStartMs = this.speechSeconds = undefined
   }
 
-  /** An answer begins, and has all of it. */
+  /** A response begins, and reads everything counted so far. */
   take(): TextAndAudio {
-    const { fixedBytes, textBytes, heardSeconds } = this
-    this.textBytes = this.heardSeconds = 0
-    return { text: (fixedBytes + textBytes) / BYTES_PER_TOKEN, audio: heardSeconds * HEARD_TOKENS_PER_SECOND }
+    const { fixedBytes, textBytes, inputSeconds: inputSeconds } = this
+    this.textBytes = this.inputSeconds = 0
+    return { text: (fixedBytes + textBytes) / BYTES_PER_TOKEN, audio: inputSeconds * INPUT_TOKENS_PER_SECOND }
   }
 }
 
 const byteLength = (text: unknown): number => (typeof text === 'string' ? Buffer.byteLength(text) : 0)
 
-/** Of an answer that may be spoken, if it has no maximum that is less. */
-const SPOKEN_SECONDS = 10
+/** Assumed length of a spoken response, unless its maximum is lower. */
+const ASSUMED_OUTPUT_SECONDS = 10
 
-/** Of audio, always: a limit that is used up must not be missed because of an answer in text. */
-const LEAST_SECONDS = 0.1
+/** Least audio of any response: an exhausted limit must also apply when the response is text. */
+const MINIMUM_SECONDS = 0.1
 
 /**
- * Members that hold sound or pictures in Base64, of which no model reads a character. Slashes may be escaped; quotes never
- * are, so that text which only looks like such a member is none.
+ * Members that hold audio or images in Base64, which models do not read as text. Slashes may be escaped; quotes never
+ * are, so that text which only looks like such a member does not match.
  */
 const MEDIUM = /"(audio|image_url)"\s*:\s*"([^"]*)"/g
 
@@ -139,48 +141,48 @@ interface Material {
   readonly pictures: number
 }
 
-/** What an event says of the answer it asks for. */
-interface Wish {
-  /** Infinity: without a maximum. */
-  readonly mostTokens?: number
+/** The settings of a `response.create` that change its cost. */
+interface RequestedResponse {
+  /** Infinity: no maximum. */
+  readonly maximumTokens?: number
   readonly isSpoken?: boolean
 }
 
 const NO_MATERIAL: Material = { textBytes: 0, soundBytes: 0, pictures: 0 }
-const NO_WISH: Wish = {}
+const NO_REQUEST: RequestedResponse = {}
 
 /**
- * What the next answer of a session will use, as far as it can be told before it begins: the conversation as the last
- * answer has counted it, what was sent since, and as much as it may say. Events are looked through, not parsed.
+ * Estimates the use of the next response of a session before it begins: the conversation as the last response has
+ * counted it, the input sent since, and the maximum of its output. Events are scanned, not parsed.
  */
-export class ExpectedResponse {
+export class NextResponseEstimator {
   private conversationTokens = 0
   private sent = NO_MATERIAL
-  private mostTokens = Infinity
+  private maximumTokens = Infinity
   private isSpoken = true
   private inputBytesPerSecond = PCM_BYTES_PER_SECOND
 
-  /** `session`: all of it, as the upstream says it in either dialect. */
+  /** `session`: the complete session as the upstream reports it, in either dialect. */
   configure(session: Fields): void {
-    this.mostTokens = maximumOf(session['max_output_tokens'] ?? session['max_response_output_tokens'])
+    this.maximumTokens = maximumOf(session['max_output_tokens'] ?? session['max_response_output_tokens'])
     const modalities = session['output_modalities'] ?? session['modalities']
     if (Array.isArray(modalities)) this.isSpoken = modalities.includes('audio')
     this.inputBytesPerSecond = bytesPerSecond(session, 'input') ?? this.inputBytesPerSecond
   }
 
-  /** An event of the client has gone upstream; not those that only append to its sound. */
+  /** Counts a client event sent upstream, except those that append audio. */
   send(event: Buffer): void {
     this.sent = sumOf(this.sent, materialOf(event))
   }
 
-  /** An answer begins, and has read what was sent. */
+  /** A response begins, and has read what was sent. */
   begin(): void {
     this.sent = NO_MATERIAL
   }
 
   /**
-   * One has ended: the next one reads what it read and said. One that read nothing changes nothing; one out of band never
-   * makes the conversation shorter, though it may be longer, as some upstreams name no conversation at all.
+   * A response has ended: the next one reads its input and output. One without input changes nothing; one out of band
+   * never makes the conversation shorter, though it may be longer, as some upstreams name no conversation at all.
    */
   end(reported: Units, isOutOfBand = false): void {
     const { promptTokens = 0, completionTokens = 0 } = countedUnits(reported)
@@ -189,29 +191,33 @@ export class ExpectedResponse {
     this.conversationTokens = isOutOfBand ? Math.max(this.conversationTokens, tokens) : tokens
   }
 
-  /** `heardSeconds`: sound that none has answered yet. `create`: the event that asks for it, where a client does. */
-  expected(heardSeconds: number, create?: Buffer): EstimatedUse {
-    const wish = create === undefined ? NO_WISH : wishOf(create)
-    const { mostTokens = this.mostTokens, isSpoken = this.isSpoken } = wish
-    const read = create === undefined ? this.sent : sumOf(this.sent, materialOf(create))
-    const { textBytes, soundBytes, pictures } = read
-    const isBounded = mostTokens < Infinity
-    const heard = heardSeconds + soundBytes / this.inputBytesPerSecond
-    const spoken = isSpoken ? Math.min(SPOKEN_SECONDS, mostTokens / SPOKEN_TOKENS_PER_SECOND) : 0
-    const readTokens = textBytes / BYTES_PER_TOKEN + pictures * TOKENS_PER_MEDIUM + heard * HEARD_TOKENS_PER_SECOND
+  /**
+   * `inputSeconds`: audio that no response has read yet. `create`: the client's event that requests the response, if
+   * one does.
+   */
+  estimate(inputSeconds: number, create?: Buffer): EstimatedUse {
+    const requested = create === undefined ? NO_REQUEST : readRequestedResponse(create)
+    const { maximumTokens: maximumTokens = this.maximumTokens, isSpoken = this.isSpoken } = requested
+    const input = create === undefined ? this.sent : sumOf(this.sent, materialOf(create))
+    const { textBytes, soundBytes, pictures } = input
+    const isBounded = maximumTokens < Infinity
+    const totalInputSeconds = inputSeconds + soundBytes / this.inputBytesPerSecond
+    const outputSeconds = isSpoken ? Math.min(ASSUMED_OUTPUT_SECONDS, maximumTokens / OUTPUT_TOKENS_PER_SECOND) : 0
+    const inputTokens =
+      textBytes / BYTES_PER_TOKEN + pictures * TOKENS_PER_MEDIUM + totalInputSeconds * INPUT_TOKENS_PER_SECOND
     return {
-      tokens: this.conversationTokens + Math.ceil(readTokens) + (isBounded ? mostTokens : 0),
+      tokens: this.conversationTokens + Math.ceil(inputTokens) + (isBounded ? maximumTokens : 0),
       unboundedResponses: isBounded ? 0 : 1,
-      audioSeconds: Math.max(LEAST_SECONDS, Math.ceil((heard + spoken) * 10) / 10),
+      audioSeconds: Math.max(MINIMUM_SECONDS, Math.ceil((totalInputSeconds + outputSeconds) * 10) / 10),
     }
   }
 }
 
 const maximumOf = (value: unknown): number => (typeof value === 'number' && value > 0 ? value : Infinity)
 
-function wishOf(create: Buffer): Wish {
+function readRequestedResponse(create: Buffer): RequestedResponse {
   const member = FrameScan.of(create)?.member('response')
-  if (member === undefined) return NO_WISH
+  if (member === undefined) return NO_REQUEST
   const bytes = create.subarray(member.valueStart, member.valueEnd)
   const response = FrameScan.of(bytes)
   const text = (name: string): string | undefined => {
@@ -222,7 +228,7 @@ function wishOf(create: Buffer): Wish {
   const maximum = text('max_output_tokens') ?? text('max_response_output_tokens')
   const modalities = text('output_modalities') ?? text('modalities')
   return {
-    ...(maximum !== undefined && { mostTokens: maximumOf(Number(maximum)) }),
+    ...(maximum !== undefined && { maximumTokens: maximumOf(Number(maximum)) }),
     ...(modalities !== undefined && { isSpoken: modalities.includes('"audio"') }),
   }
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { startSessions, type TestSession, type TestSessions } from '../../test/support/realtime-session.js'
 import { FrameScan } from '../core/json-spans.js'
-import { ExpectedResponse } from './response-estimate.js'
+import { NextResponseEstimator } from './response-estimate.js'
 import { ResponseUsageEstimator } from './response-meter.js'
 import { sumOfUnits } from './session-usage.js'
 
@@ -15,7 +15,7 @@ function see(meter: ResponseUsageEstimator, ...events: readonly (Event | string)
     const frame = Buffer.from(typeof event === 'string' ? event : JSON.stringify(event))
     const scan = FrameScan.of(frame)
     if (scan === undefined) throw new Error('no object')
-    meter.see(scan.type()?.type ?? '', frame, scan)
+    meter.onEvent(scan.type()?.type ?? '', frame, scan)
   }
 }
 
@@ -161,16 +161,16 @@ describe('What the next answer is expected to hear', () => {
   it('is the sound that the client has committed, though the upstream has not said so yet', () => {
     const meter = new ResponseUsageEstimator()
     append(meter, 96_000)
-    expect(meter.expected()).toMatchObject({ tokens: 0, audioSeconds: 10 })
+    expect(meter.estimateNext()).toMatchObject({ tokens: 0, audioSeconds: 10 })
     const commit = Buffer.from('{"type":"input_audio_buffer.commit"}')
     meter.send('input_audio_buffer.commit', commit)
-    expect(meter.expected()).toMatchObject({ tokens: commit.length / 4 + 20, audioSeconds: 12 })
+    expect(meter.estimateNext()).toMatchObject({ tokens: commit.length / 4 + 20, audioSeconds: 12 })
     see(meter, COMMITTED)
-    expect(meter.expected()).toMatchObject({ audioSeconds: 12 })
+    expect(meter.estimateNext()).toMatchObject({ audioSeconds: 12 })
     append(meter, 480_000)
-    expect(meter.expected()).toMatchObject({ audioSeconds: 12 })
+    expect(meter.estimateNext()).toMatchObject({ audioSeconds: 12 })
     see(meter, CREATED)
-    expect(meter.expected()).toMatchObject({ tokens: 0, audioSeconds: 10 })
+    expect(meter.estimateNext()).toMatchObject({ tokens: 0, audioSeconds: 10 })
   })
 
   it('is not read by an answer that the client wants out of band', () => {
@@ -181,31 +181,31 @@ describe('What the next answer is expected to hear', () => {
     append(meter, 48_000)
     see(meter, COMMITTED)
     meter.send('conversation.item.create', item)
-    const expected = meter.expected()
+    const expected = meter.estimateNext()
     expect(expected.tokens).toBe(Math.ceil(item.length / 4 + 10) + 50)
     meter.send('response.create', create)
     see(meter, { type: 'response.created', response: { id: 'apart', conversation_id: null } })
     meter.end({ input_tokens: 3, output_tokens: 4 }, true)
-    expect(meter.expected()).toEqual({ ...expected, tokens: (expected.tokens ?? 0) + 7 })
+    expect(meter.estimateNext()).toEqual({ ...expected, tokens: (expected.tokens ?? 0) + 7 })
     see(meter, { type: 'response.created', response: { id: 'next', conversation_id: 'conv_1' } })
-    expect(meter.expected().tokens).toBe(57)
+    expect(meter.estimateNext().tokens).toBe(57)
   })
 
   it('is read by whatever answer begins on an upstream that names no conversation', () => {
     const meter = new ResponseUsageEstimator()
     append(meter, 48_000)
     see(meter, COMMITTED, { type: 'response.created', response: { id: 'resp_1', conversation_id: null } })
-    expect(meter.expected()).toMatchObject({ tokens: 0, audioSeconds: 10 })
+    expect(meter.estimateNext()).toMatchObject({ tokens: 0, audioSeconds: 10 })
   })
 
   it('is read again by the one after it, as its own figures say', () => {
     const meter = new ResponseUsageEstimator()
     see(meter, { type: 'session.updated', session: { max_output_tokens: 50 } }, CREATED)
     meter.end({ input_tokens: 70, output_tokens: 30 })
-    expect(meter.expected()).toMatchObject({ tokens: 150, unboundedAnswers: 0 })
+    expect(meter.estimateNext()).toMatchObject({ tokens: 150, unboundedResponses: 0 })
     see(meter, CREATED)
     meter.end(undefined)
-    expect(meter.expected()).toMatchObject({ tokens: 150 })
+    expect(meter.estimateNext()).toMatchObject({ tokens: 150 })
   })
 })
 
@@ -404,86 +404,86 @@ const item = (...content: readonly object[]): Buffer =>
 
 describe('An answer is expected to read', () => {
   it('four bytes to a token of whatever was sent since the last one began, and of the event that asks for it', () => {
-    const expected = new ExpectedResponse()
+    const expected = new NextResponseEstimator()
     const [first, second] = [item({ type: 'input_text', text: 'x'.repeat(4000) }), create()]
     expected.send(first)
-    expect(expected.expected(0, second)).toMatchObject({
+    expect(expected.estimate(0, second)).toMatchObject({
       tokens: Math.ceil((first.length + second.length) / 4),
-      unboundedAnswers: 1,
+      unboundedResponses: 1,
     })
-    expect(expected.expected(0)).toMatchObject({ tokens: tokensOf(first) })
+    expect(expected.estimate(0)).toMatchObject({ tokens: tokensOf(first) })
     expected.begin()
-    expect(expected.expected(0)).toMatchObject({ tokens: 0 })
+    expect(expected.estimate(0)).toMatchObject({ tokens: 0 })
   })
 
   it('as much as the last one has read and said', () => {
-    const expected = new ExpectedResponse()
+    const expected = new NextResponseEstimator()
     expected.end({ total_tokens: 130, input_tokens: 100, output_tokens: 30 })
-    expect(expected.expected(0)).toMatchObject({ tokens: 130 })
+    expect(expected.estimate(0)).toMatchObject({ tokens: 130 })
     expected.end({ total_tokens: 240, input_tokens: 200, output_tokens: 40 })
-    expect(expected.expected(0)).toMatchObject({ tokens: 240 })
+    expect(expected.estimate(0)).toMatchObject({ tokens: 240 })
   })
 
   it('no less after an answer that read nothing', () => {
-    const expected = new ExpectedResponse()
+    const expected = new NextResponseEstimator()
     expected.end({ total_tokens: 130, input_tokens: 100, output_tokens: 30 })
     expected.end({ total_tokens: 0, input_tokens: 0, output_tokens: 0 })
-    expect(expected.expected(0)).toMatchObject({ tokens: 130 })
+    expect(expected.estimate(0)).toMatchObject({ tokens: 130 })
   })
 
   it('no less after an answer out of band, which is no part of the conversation', () => {
-    const expected = new ExpectedResponse()
+    const expected = new NextResponseEstimator()
     expected.end({ total_tokens: 130, input_tokens: 100, output_tokens: 30 })
     expected.end({ total_tokens: 12, input_tokens: 10, output_tokens: 2 }, true)
-    expect(expected.expected(0)).toMatchObject({ tokens: 130 })
+    expect(expected.estimate(0)).toMatchObject({ tokens: 130 })
     expected.end({ total_tokens: 60, input_tokens: 50, output_tokens: 10 })
-    expect(expected.expected(0)).toMatchObject({ tokens: 60 })
+    expect(expected.estimate(0)).toMatchObject({ tokens: 60 })
   })
 
   it('as much as the longest of an upstream that names no conversation of any answer', () => {
-    const expected = new ExpectedResponse()
+    const expected = new NextResponseEstimator()
     expected.end({ total_tokens: 130, input_tokens: 100, output_tokens: 30 }, true)
     expected.end({ total_tokens: 240, input_tokens: 200, output_tokens: 40 }, true)
-    expect(expected.expected(0)).toMatchObject({ tokens: 240 })
+    expect(expected.estimate(0)).toMatchObject({ tokens: 240 })
   })
 
   it('ten tokens for each second that it hears, and those seconds', () => {
-    const expected = new ExpectedResponse()
-    expect(expected.expected(2.54)).toMatchObject({ tokens: 26, audioSeconds: 12.6 })
+    const expected = new NextResponseEstimator()
+    expect(expected.estimate(2.54)).toMatchObject({ tokens: 26, audioSeconds: 12.6 })
   })
 
   it.each<[string, Record<string, unknown>, number]>([
     ['PCM', {}, 48_000],
     ['G.711', { input_audio_format: 'g711_ulaw' }, 8000],
   ])('sound in an item by its length, in %s, and not as text', (_what, session, bytesPerSecond) => {
-    const expected = new ExpectedResponse()
+    const expected = new NextResponseEstimator()
     expected.configure(session)
     const audio = Buffer.alloc(3 * bytesPerSecond).toString('base64')
     const event = item({ type: 'input_audio', audio })
     expected.send(event)
-    expect(expected.expected(0)).toMatchObject({
+    expect(expected.estimate(0)).toMatchObject({
       tokens: Math.ceil((event.length - audio.length) / 4 + 30),
       audioSeconds: 13,
     })
   })
 
   it('a thousand tokens for a picture; a short one, and text that only looks like one, by their bytes', () => {
-    const expected = new ExpectedResponse()
+    const expected = new NextResponseEstimator()
     const long = `data:image/png;base64,${'A'.repeat(5000)}`
     const event = item({ type: 'input_image', image_url: long })
     expected.send(event)
-    expect(expected.expected(0)).toMatchObject({ tokens: Math.ceil((event.length - long.length) / 4 + 1000) })
+    expect(expected.estimate(0)).toMatchObject({ tokens: Math.ceil((event.length - long.length) / 4 + 1000) })
     expected.begin()
     // As some languages write JSON.
     const escaped = Buffer.from(event.toString().replaceAll('/', '\\/'))
     expected.send(escaped)
-    expect(expected.expected(0)).toMatchObject({ tokens: Math.ceil((event.length - long.length) / 4 + 1000) })
+    expect(expected.estimate(0)).toMatchObject({ tokens: Math.ceil((event.length - long.length) / 4 + 1000) })
     expected.begin()
     const text = item({ type: 'input_text', text: `"audio":"${'A'.repeat(5000)}"` })
     const short = item({ type: 'input_image', image_url: 'A'.repeat(1023) }, { text: 'x'.repeat(100) })
     expected.send(text)
     expected.send(short)
-    expect(expected.expected(0)).toMatchObject({ tokens: Math.ceil((text.length + short.length) / 4) })
+    expect(expected.estimate(0)).toMatchObject({ tokens: Math.ceil((text.length + short.length) / 4) })
   })
 })
 
@@ -492,40 +492,43 @@ describe('An answer is expected to say', () => {
     ['in GA', { max_output_tokens: 100 }],
     ['in beta', { max_response_output_tokens: 100 }],
   ])('as much as the session allows %s, and five seconds of that', (_where, session) => {
-    const expected = new ExpectedResponse()
+    const expected = new NextResponseEstimator()
     expected.configure(session)
-    expect(expected.expected(0)).toEqual({ tokens: 100, unboundedAnswers: 0, audioSeconds: 5 })
+    expect(expected.estimate(0)).toEqual({ tokens: 100, unboundedResponses: 0, audioSeconds: 5 })
     expected.configure({ max_output_tokens: 'inf' })
-    expect(expected.expected(0)).toEqual({ tokens: 0, unboundedAnswers: 1, audioSeconds: 10 })
+    expect(expected.estimate(0)).toEqual({ tokens: 0, unboundedResponses: 1, audioSeconds: 10 })
   })
 
   it('as much as it is asked for, whatever the session says', () => {
-    const expected = new ExpectedResponse()
+    const expected = new NextResponseEstimator()
     expected.configure({ max_output_tokens: 100, output_modalities: ['audio'] })
     const few = create({ max_output_tokens: 40 })
-    expect(expected.expected(0, few)).toEqual({ tokens: tokensOf(few) + 40, unboundedAnswers: 0, audioSeconds: 2 })
+    expect(expected.estimate(0, few)).toEqual({ tokens: tokensOf(few) + 40, unboundedResponses: 0, audioSeconds: 2 })
     const any = create({ max_output_tokens: 'inf' })
-    expect(expected.expected(0, any)).toEqual({ tokens: tokensOf(any), unboundedAnswers: 1, audioSeconds: 10 })
+    expect(expected.estimate(0, any)).toEqual({ tokens: tokensOf(any), unboundedResponses: 1, audioSeconds: 10 })
     const none = create({ max_output_tokens: null })
-    expect(expected.expected(0, none)).toMatchObject({ tokens: tokensOf(none) + 100, unboundedAnswers: 0 })
+    expect(expected.estimate(0, none)).toMatchObject({ tokens: tokensOf(none) + 100, unboundedResponses: 0 })
   })
 
   it('next to no audio where it is in text: what is used up must show all the same', () => {
-    const expected = new ExpectedResponse()
-    expect(expected.expected(0, create({ modalities: ['text'] }))).toMatchObject({ audioSeconds: 0.1 })
+    const expected = new NextResponseEstimator()
+    expect(expected.estimate(0, create({ modalities: ['text'] }))).toMatchObject({ audioSeconds: 0.1 })
     expected.configure({ output_modalities: ['text'] })
-    expect(expected.expected(0)).toMatchObject({ audioSeconds: 0.1 })
-    expect(expected.expected(0, create({ modalities: ['audio', 'text'] }))).toMatchObject({ audioSeconds: 10 })
+    expect(expected.estimate(0)).toMatchObject({ audioSeconds: 0.1 })
+    expect(expected.estimate(0, create({ modalities: ['audio', 'text'] }))).toMatchObject({ audioSeconds: 10 })
     expected.configure({ voice: 'alloy' })
-    expect(expected.expected(0)).toMatchObject({ audioSeconds: 0.1 })
+    expect(expected.estimate(0)).toMatchObject({ audioSeconds: 0.1 })
   })
 
   it('no less because of fields of other types', () => {
-    const expected = new ExpectedResponse()
+    const expected = new NextResponseEstimator()
     expected.configure({ max_output_tokens: 'many', modalities: 'audio' })
     for (const response of [3, null, [], { max_output_tokens: {} }, { max_output_tokens: -5 }])
-      expect(expected.expected(0, create(response as object))).toMatchObject({ unboundedAnswers: 1, audioSeconds: 10 })
-    expect(expected.expected(0, Buffer.from('no JSON'))).toMatchObject({ tokens: 2, unboundedAnswers: 1 })
+      expect(expected.estimate(0, create(response as object))).toMatchObject({
+        unboundedResponses: 1,
+        audioSeconds: 10,
+      })
+    expect(expected.estimate(0, Buffer.from('no JSON'))).toMatchObject({ tokens: 2, unboundedResponses: 1 })
   })
 })
 

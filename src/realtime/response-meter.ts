@@ -3,21 +3,21 @@ import type { EstimatedUse } from '../core/quota.js'
 import type { Units } from '../core/request-context.js'
 import { countedUnits } from '../core/usage-record.js'
 import { isRecord } from '../core/validation-rules.js'
-import { decodedLength } from '../dialects/realtime/client-events.js'
-import { asksOutOfBand } from '../dialects/realtime/response.js'
+import { decodedLength, TextSpan } from '../core/base64.js'
+import { requestsOutOfBand } from '../dialects/realtime/response.js'
 import {
   ResponseInput,
   bytesPerSecond,
-  ExpectedResponse,
+  NextResponseEstimator,
   PCM_BYTES_PER_SECOND,
-  SPOKEN_TOKENS_PER_SECOND,
+  OUTPUT_TOKENS_PER_SECOND,
   type TextAndAudio,
 } from './response-estimate.js'
 
 type Meaning =
   'audio' | 'text' | 'begun' | 'session' | 'item' | 'speech_started' | 'speech_stopped' | 'committed' | 'cleared'
 
-/** Of either dialect. All others say nothing of what an answer takes. */
+/** The events, of either dialect, that change what a response uses. */
 const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ['response.audio.delta', 'audio'],
   ['response.output_audio.delta', 'audio'],
@@ -43,53 +43,55 @@ type Fields = Readonly<Record<string, unknown>>
 const NONE: TextAndAudio = { text: 0, audio: 0 }
 
 /**
- * Counts what the answers under way have taken, for those whose `response.done` never comes. Sound comes many times a
- * second: of a delta the length of one member is added up, and nothing is parsed. Never throws.
+ * Estimates the use of responses under way, for those whose `response.done` never comes. Audio deltas are frequent:
+ * only the length of one member is added up, and nothing is parsed. Never throws.
  */
 export class ResponseUsageEstimator {
   private readonly input = new ResponseInput()
-  private readonly next = new ExpectedResponse()
-  /** Those out of band may run beside another one. */
+  private readonly next = new NextResponseEstimator()
+  /** Responses under way; those out of band may run beside another one. */
   private responses = 0
-  /** Asked for, and not begun yet. */
+  /** Requested out of band, and not begun yet. */
   private outOfBandRequested = 0
   private read = NONE
   private pieces = 0
   private audioTokens = 0
   private spokenBytesPerSecond = PCM_BYTES_PER_SECOND
 
-  /** Whether one has begun whose end has not come. */
+  /** Whether a response has begun and not ended. */
   get isResponding(): boolean {
     return this.responses > 0
   }
 
-  /** A message of that many bytes with audio has gone upstream. */
+  /** Counts a message of that many bytes with audio, sent upstream. */
   append(messageBytes: number): void {
     this.input.append(messageBytes)
   }
 
-  /** Another event of the client has gone upstream. */
+  /** Counts any other client event sent upstream. */
   send(type: string, frame: Buffer): void {
-    if (type === 'input_audio_buffer.commit') this.input.askCommit()
-    if (type === 'response.create' && asksOutOfBand(frame)) this.outOfBandRequested++
+    if (type === 'input_audio_buffer.commit') this.input.requestCommit()
+    if (type === 'response.create' && requestsOutOfBand(frame)) this.outOfBandRequested++
     else this.next.send(frame)
   }
 
-  /** What the next answer will use, the one that `create` asks for where a client does. */
-  expected(create?: Buffer): EstimatedUse {
-    return this.next.expected(this.input.heardNextSeconds, create)
+  /** Estimates the next response: the one that `create` requests, or one that the upstream begins by itself. */
+  estimateNext(create?: Buffer): EstimatedUse {
+    return this.next.estimate(this.input.nextInputSeconds, create)
   }
 
-  /** An event of the upstream that bills nothing. */
-  see(type: string, frame: Buffer, scan: FrameScan): void {
+  /** Counts an upstream event that bills nothing. */
+  onEvent(type: string, frame: Buffer, scan: FrameScan): void {
     const meaning = MEANINGS.get(type)
     if (meaning === undefined) return
-    if (meaning === 'audio') this.speak(frame, scan)
-    else if (meaning === 'text') this.write()
+    if (meaning === 'audio') this.addAudio(frame, scan)
+    else if (meaning === 'text') this.addTextDelta()
     else this.learn(meaning, fieldsOf(frame))
   }
 
-  /** One answer has ended, with figures or, as it has failed, without. `isOutOfBand`: it was none of the conversation's. */
+  /**
+   * A response has ended, with figures or, when it failed, without. `isOutOfBand`: it was not part of the conversation.
+   */
   end(reported: Units | undefined, isOutOfBand = false): void {
     if (reported !== undefined) this.next.end(reported, isOutOfBand)
     this.responses = Math.max(0, this.responses - 1)
@@ -100,7 +102,7 @@ export class ResponseUsageEstimator {
       completionTokens = 0,
       audioOutputTokens = 0,
     } = reported === undefined ? {} : countedUnits(reported)
-    // Which of them a piece was of is not kept.
+    // Deltas are not kept by response: what this one has reported is subtracted from the sums.
     this.pieces = isLast ? 0 : less(this.pieces, completionTokens - audioOutputTokens)
     this.audioTokens = isLast ? 0 : less(this.audioTokens, audioOutputTokens)
     this.read = isLast
@@ -108,7 +110,7 @@ export class ResponseUsageEstimator {
       : { text: less(this.read.text, promptTokens - audioInputTokens), audio: less(this.read.audio, audioInputTokens) }
   }
 
-  /** In the upstream's names; undefined when no answer is under way. */
+  /** The estimate in the upstream's names; undefined when no response is under way. */
   estimate(): Units | undefined {
     if (this.responses === 0) return undefined
     const input = { text_tokens: Math.ceil(this.read.text), audio_tokens: Math.round(this.read.audio) }
@@ -124,21 +126,21 @@ export class ResponseUsageEstimator {
     }
   }
 
-  /** The same where one answer is under way: of several beside each other nobody knows which piece was whose. */
+  /** The estimate when exactly one response is under way: of several the deltas cannot be told apart. */
   estimateOfOne(): Units | undefined {
     return this.responses === 1 ? this.estimate() : undefined
   }
 
-  private speak(frame: Buffer, scan: FrameScan): void {
+  private addAudio(frame: Buffer, scan: FrameScan): void {
     if (this.responses === 0) this.begin()
     const delta = scan.member('delta')
     if (delta === undefined) return
-    const bytes = Math.max(0, decodedLength(frame, delta.valueStart + 1, delta.valueEnd - 1))
-    this.audioTokens += (bytes / this.spokenBytesPerSecond) * SPOKEN_TOKENS_PER_SECOND
+    const bytes = Math.max(0, decodedLength(new TextSpan(frame, delta.valueStart + 1, delta.valueEnd - 1)))
+    this.audioTokens += (bytes / this.spokenBytesPerSecond) * OUTPUT_TOKENS_PER_SECOND
   }
 
-  /** Upstreams send a token at a time. */
-  private write(): void {
+  /** Upstreams send one token per delta. */
+  private addTextDelta(): void {
     if (this.responses === 0) this.begin()
     this.pieces++
   }
@@ -161,7 +163,7 @@ export class ResponseUsageEstimator {
     else this.beginAs(within(event, 'response'))
   }
 
-  /** One that a client wants out of band leaves what was sent and heard to the next one of the conversation. */
+  /** A response out of band does not use up the input of the conversation's next response. */
   private beginAs(response: Fields): void {
     this.format(response)
     if (this.outOfBandRequested === 0 || response['conversation_id'] !== null) {
@@ -192,7 +194,7 @@ function within(event: Fields, name: string): Fields {
   return isRecord(value) ? value : NO_FIELDS
 }
 
-/** Of what is no JSON after all, nothing. */
+/** Empty for text that is not JSON after all. */
 function fieldsOf(frame: Buffer): Fields {
   try {
     const event: unknown = JSON.parse(frame.toString())

@@ -3,7 +3,7 @@ import * as endings from './session-endings.js'
 import { errorEvent } from './session-endings.js'
 import type { SocketSide } from './socket.js'
 
-/** A client may have a second's worth of answer to read before the close reaches it. */
+/** A client may have a second of audio to read before the close frame reaches it. */
 const CLIENT_WAIT_MS = 5_000
 const UPSTREAM_WAIT_MS = 1_000
 
@@ -11,8 +11,8 @@ const ABNORMAL = 1006
 const NO_REASON = Buffer.alloc(0)
 
 /**
- * The end of a session: the first reason counts, both sides are told, and whoever does not agree within its time is cut
- * off. Lets go of timers and listeners with each socket.
+ * Closes both sockets of a session: the first reason counts, both sides get a close frame, and a side that does not
+ * confirm it in time is terminated. Timers and listeners end with each socket.
  */
 export class SessionClose {
   /** Resolves when both connections are gone. */
@@ -22,7 +22,7 @@ export class SessionClose {
   private upstreamTimer: NodeJS.Timeout | undefined
   private resolveDone: () => void = () => undefined
 
-  /** `onEnding` is called once, before anybody is told. */
+  /** `onEnding` is called once, before any close frame is sent. */
   constructor(
     private readonly client: SocketSide,
     private readonly upstream: SocketSide,
@@ -38,14 +38,14 @@ export class SessionClose {
     return this.chosen
   }
 
-  /** From here on a side that closes or breaks ends the session. */
+  /** From here on a side that closes or fails ends the session. */
   watch(): void {
     const { client, upstream } = this
     client.socket.on('close', this.onClientClose).on('error', this.onClientError)
     upstream.socket.on('close', this.onUpstreamClose).on('error', this.onUpstreamError)
-    // Either may have gone between its opening and now.
-    if (upstream.isGone) this.onUpstreamClose(ABNORMAL, NO_REASON)
-    if (client.isGone) this.onClientClose(ABNORMAL)
+    // Either side may have closed between its opening and now.
+    if (upstream.isClosed) this.onUpstreamClose(ABNORMAL, NO_REASON)
+    if (client.isClosed) this.onClientClose(ABNORMAL)
   }
 
   readonly end = (ending: endings.SessionEnding): void => {
@@ -88,13 +88,13 @@ export class SessionClose {
   }
 
   private finish(): void {
-    if (this.client.isGone && this.upstream.isGone) this.resolveDone()
+    if (this.client.isClosed && this.upstream.isClosed) this.resolveDone()
   }
 }
 
-/** Tells the side, and cuts it off when it has not agreed in time. A side that is gone already needs no timer. */
-function closeSide({ socket, isGone }: SocketSide, close: endings.Close | undefined, waitMs: number) {
-  if (isGone) return undefined
+/** Sends the close frame, and terminates the side when it has not confirmed in time. A closed side needs no timer. */
+function closeSide({ socket, isClosed: isClosed }: SocketSide, close: endings.Close | undefined, waitMs: number) {
+  if (isClosed) return undefined
   if (close === undefined) {
     socket.terminate()
     return undefined

@@ -4,7 +4,7 @@ import type { UsageRecorder } from '../core/usage-record.js'
 import type { ClientDialect } from '../dialects/realtime/dialect.js'
 import type { Logger } from '../observability/logger.js'
 
-/** What has passed through the sessions of this process: plain numbers, as every message is counted. */
+/** Traffic of all sessions of this process: plain numbers, as every message is counted. */
 export class SessionTraffic {
   clientEvents = 0
   clientBytes = 0
@@ -25,7 +25,7 @@ export interface SessionContext {
   /** As the caller named it. */
   readonly model: string
   readonly channelId: string
-  /** The channel's secret, to be cut out of whatever the upstream says about it. */
+  /** The channel's secret, removed from every upstream text that the client may see. */
   readonly credentials: string
   readonly logger: Pick<Logger, 'info' | 'warn'>
 }

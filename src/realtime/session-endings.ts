@@ -8,7 +8,7 @@ const MAXIMUM_REASON_BYTES = 123
 const UTF8_CONTINUATION = 0x80
 const UTF8_KIND = 0xc0
 
-/** An upstream's words without its hosts and account ids, and without the secret that the channel showed it. */
+/** An upstream's text without its hosts and account ids, and without the channel's secret. */
 export function scrubUpstreamText(text: string, secret: string): string {
   return scrubMessage(secret === '' ? text : text.replaceAll(secret, '[key]'))
 }
@@ -22,13 +22,13 @@ export function closeReason(reason: Buffer, secret: string): string {
   return bytes.toString('utf8', 0, end)
 }
 
-/** What an `error` event says; absent members are null on the wire, as upstream. */
+/** The `error` of an `error` event; absent members are null on the wire, as upstream. */
 export interface RealtimeError {
   readonly type: 'invalid_request_error' | 'rate_limit_error' | 'server_error'
   readonly code: string
   readonly message: string
   readonly param?: string | null | undefined
-  /** Of the client event at fault. */
+  /** Id of the client event that caused it. */
   readonly eventId?: string | null | undefined
 }
 
@@ -47,17 +47,17 @@ export interface Close {
   readonly reason: string
 }
 
-/** Why a session ends, and what each side is told. A side without a close is cut off: it would not hear it. */
+/** Why a session ends, and the close frame for each side. A side without one is terminated: it cannot receive it. */
 export interface SessionEnding {
-  /** A stable word for the log. */
+  /** Short and stable, for the log. */
   readonly cause: string
-  /** How an answer that it cuts off is recorded. */
+  /** Outcome recorded for a response that is cut off. */
   readonly outcome: Exclude<UsageOutcome, 'ok'>
   readonly client?: Close
   readonly upstream?: Close
-  /** Said to the client before its close. */
+  /** Sent to the client before its close frame. */
   readonly event?: RealtimeError
-  /** For the log: set when it was not the client's doing. */
+  /** For the log: set when the client did not cause the end. */
   readonly failure?: GatewayError
 }
 
@@ -76,10 +76,10 @@ export const clientClosed: SessionEnding = {
   client: NORMAL,
   upstream: NORMAL,
 }
-/** Without a close of its own, or by one that cannot be answered. */
+/** The client's connection ended without a close frame, or with one that must not be echoed. */
 export const clientLost: SessionEnding = { cause: 'client_lost', outcome: 'caller_left', upstream: NORMAL }
 export const clientSilent: SessionEnding = { cause: 'client_silent', outcome: 'caller_left', upstream: NORMAL }
-/** What the client broke is told by the close that the library has already sent. */
+/** The client broke the protocol: the library has already sent the matching close frame. */
 export const clientBroken: SessionEnding = {
   cause: 'client_broke_protocol',
   outcome: 'caller_left',
@@ -147,7 +147,7 @@ export const gatewayFailed = (error: unknown): SessionEnding => ({
 const MINUTE_MS = 60_000
 const minutes = (milliseconds: number): string => `${Math.round((milliseconds / MINUTE_MS) * 10) / 10} minutes`
 
-/** In the words with which the upstream ends a session that is too old. */
+/** In the words that upstreams use for a session past its maximum age. */
 export function expired(ageMs: number): SessionEnding {
   const message = `Your session hit the maximum duration of ${minutes(ageMs)}.`
   return {
@@ -173,11 +173,11 @@ export function idle(idleMs: number): SessionEnding {
 const NO_CODE = 1005
 const LAST_HARMLESS_CODE = 1001
 
-/** Codes that may stand in a close frame; the others say how a connection was lost, or nothing that is defined. */
+/** Codes that may be sent in a close frame; the others describe a lost connection, or are undefined. */
 const maySend = (code: number): boolean =>
   (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) || (code >= 3000 && code <= 4999)
 
-/** An upstream's close as the client gets it; `secret` is the channel's, which no reason may show. */
+/** The ending for an upstream's close; `secret` is the channel's, and is removed from the reason. */
 export function upstreamClosed(code: number, reason: Buffer, secret: string): SessionEnding {
   if (code === NO_CODE)
     return { cause: 'upstream_closed', outcome: 'upstream_failed', client: NORMAL, upstream: NORMAL }

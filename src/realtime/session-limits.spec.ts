@@ -18,7 +18,7 @@ import type {
   ReservationRefusal,
   Reservation,
 } from '../core/quota.js'
-import { type ResponseHandler, ResponseReservations, SessionUsageLimits, SessionLimitGuard } from './session-limits.js'
+import { type ResponseReserver, ResponseReservations, SessionUsageLimits, SessionLimitGuard } from './session-limits.js'
 
 /** In a session: its client asks, its upstream begins, refuses or ends an answer, others have their turn. */
 type Step =
@@ -47,7 +47,7 @@ async function run(calls: LimitedCalls, steps: readonly Step[]): Promise<number>
   const answers = new ResponseReservations(session.allowance)
   let used = 0
   for (const step of steps) {
-    if (step.what === 'ask') await answers.ask(() => ({ tokens: step.tokens }), undefined)
+    if (step.what === 'ask') await answers.tryReserve(() => ({ tokens: step.tokens }), undefined)
     else if (step.what === 'begin') answers.begin(() => ({ tokens: step.tokens }))
     else if (step.what === 'refuse') answers.reject({ code: 'conversation_already_has_active_response' })
     else if (step.what === 'wait') await nextTurn()
@@ -85,7 +85,7 @@ describe('The counts of a key with realtime sessions', () => {
           const given = await Promise.all(
             asked.map(async (tokens) => {
               const { allowance } = calls.make()
-              return (await new ResponseReservations(allowance).ask(() => ({ tokens }), undefined)) === undefined
+              return (await new ResponseReservations(allowance).tryReserve(() => ({ tokens }), undefined)) === undefined
                 ? tokens
                 : 0
             }),
@@ -151,8 +151,8 @@ describe('session limits', () => {
     it('are settled each by what it has used, in the order in which they began', () => {
       const allowance = new NumberedAllowance()
       const answers = new ResponseReservations(allowance)
-      expect(answers.ask(() => ({ tokens: 10 }), 'a')).toBeUndefined()
-      expect(answers.ask(() => ({ tokens: 20 }), 'b')).toBeUndefined()
+      expect(answers.tryReserve(() => ({ tokens: 10 }), 'a')).toBeUndefined()
+      expect(answers.tryReserve(() => ({ tokens: 20 }), 'b')).toBeUndefined()
       answers.begin(unexpected)
       answers.end({ tokens: 5 })
       answers.begin(unexpected)
@@ -169,7 +169,7 @@ describe('session limits', () => {
       const allowance = new NumberedAllowance()
       const answers = new ResponseReservations(allowance)
       allowance.refusal = { limit: 'tokensPerMinute', message: 'There is no room.' }
-      expect(answers.ask(() => ({ tokens: 10 }), 'a')).toEqual({
+      expect(answers.tryReserve(() => ({ tokens: 10 }), 'a')).toEqual({
         limit: 'tokensPerMinute',
         message: 'There is no room.',
       })
@@ -182,7 +182,7 @@ describe('session limits', () => {
       const allowance = new NumberedAllowance()
       const answers = new ResponseReservations(allowance)
       for (const id of ['lost', 'one', 'two']) {
-        void answers.ask(() => ({ tokens: 10 }), undefined)
+        void answers.tryReserve(() => ({ tokens: 10 }), undefined)
         answers.begin(unexpected, id)
       }
       answers.end({ tokens: 2 }, 'two')
@@ -196,7 +196,7 @@ describe('session limits', () => {
     it('are settled though the upstream never said that they begin', () => {
       const allowance = new NumberedAllowance()
       const answers = new ResponseReservations(allowance)
-      void answers.ask(() => ({ tokens: 10 }), undefined)
+      void answers.tryReserve(() => ({ tokens: 10 }), undefined)
       answers.end()
       expect(allowance.settled).toEqual([[1, NOTHING]])
     })
@@ -219,7 +219,7 @@ describe('session limits', () => {
       const allowance = new NumberedAllowance()
       const answers = new ResponseReservations(allowance)
       allowance.isAwaited = true
-      const asking = answers.ask(() => ({ tokens: 10 }), 'a')
+      const asking = answers.tryReserve(() => ({ tokens: 10 }), 'a')
       expect(asking).toBeInstanceOf(Promise)
       allowance.release()
       expect(await asking).toBeUndefined()
@@ -236,7 +236,7 @@ describe('session limits', () => {
     ])('are known of %s from the event that asks for them to their end', (_whose, allowance) => {
       const answers = new ResponseReservations(allowance)
       expect(answers.isEmpty()).toBe(true)
-      void answers.ask(() => ({ tokens: 10 }), 'a')
+      void answers.tryReserve(() => ({ tokens: 10 }), 'a')
       expect(answers.isEmpty()).toBe(false)
       answers.begin(unexpected, 'one')
       expect(answers.isEmpty()).toBe(false)
@@ -252,8 +252,8 @@ describe('session limits', () => {
       const answers = new ResponseReservations(undefined)
       const now = jest.spyOn(performance, 'now')
       now.mockReturnValue(1000)
-      void answers.ask(unexpected, 'a')
-      void answers.ask(unexpected, 'b')
+      void answers.tryReserve(unexpected, 'a')
+      void answers.tryReserve(unexpected, 'b')
       answers.reject({ event_id: 'a', code: 'any' })
       now.mockReturnValue(61_000)
       expect(answers.isEmpty()).toBe(false)
@@ -277,8 +277,8 @@ describe('session limits', () => {
     ])('%s', (_what, error, number) => {
       const allowance = new NumberedAllowance()
       const answers = new ResponseReservations(allowance)
-      void answers.ask(() => ({ tokens: 10 }), 'a')
-      void answers.ask(() => ({ tokens: 20 }), 'b')
+      void answers.tryReserve(() => ({ tokens: 10 }), 'a')
+      void answers.tryReserve(() => ({ tokens: 20 }), 'b')
       answers.reject(error as Readonly<Record<string, unknown>>)
       expect(allowance.settled).toEqual(number === undefined ? [] : [[number, NOTHING]])
     })
@@ -286,7 +286,7 @@ describe('session limits', () => {
     it('takes nothing from an answer that is under way', () => {
       const allowance = new NumberedAllowance()
       const answers = new ResponseReservations(allowance)
-      void answers.ask(() => ({ tokens: 10 }), 'a')
+      void answers.tryReserve(() => ({ tokens: 10 }), 'a')
       answers.begin(unexpected)
       answers.reject({ event_id: 'a', code: 'conversation_already_has_active_response' })
       expect(allowance.settled).toEqual([])
@@ -299,9 +299,9 @@ describe('session limits', () => {
       const answers = new ResponseReservations(allowance)
       const now = jest.spyOn(performance, 'now')
       now.mockReturnValue(1000)
-      void answers.ask(() => ({ tokens: 10 }), 'lost')
+      void answers.tryReserve(() => ({ tokens: 10 }), 'lost')
       now.mockReturnValue(61_000)
-      void answers.ask(() => ({ tokens: 20 }), 'next')
+      void answers.tryReserve(() => ({ tokens: 20 }), 'next')
       expect(allowance.settled).toEqual([])
       now.mockReturnValue(61_001)
       answers.begin(unexpected)
@@ -315,9 +315,9 @@ describe('session limits', () => {
     it('gives back what it holds once 32 others have been asked for', () => {
       const allowance = new NumberedAllowance()
       const answers = new ResponseReservations(allowance)
-      for (let count = 0; count < 32; count++) void answers.ask(() => ({ tokens: 1 }), undefined)
+      for (let count = 0; count < 32; count++) void answers.tryReserve(() => ({ tokens: 1 }), undefined)
       expect(allowance.settled).toEqual([])
-      void answers.ask(() => ({ tokens: 1 }), undefined)
+      void answers.tryReserve(() => ({ tokens: 1 }), undefined)
       expect(allowance.settled).toEqual([[1, NOTHING]])
     })
   })
@@ -476,8 +476,8 @@ const ANSWER = {
 }
 
 /** As a session has it. */
-const deskOf = (allowance: Quota | undefined): ResponseHandler => ({
-  ask: (_create, eventId) => new SessionUsageLimits(allowance).responses.ask(() => ({}), eventId),
+const deskOf = (allowance: Quota | undefined): ResponseReserver => ({
+  tryReserve: (_create, eventId) => new SessionUsageLimits(allowance).responses.tryReserve(() => ({}), eventId),
 })
 
 const event = (type: string): { type: string; frame: Buffer } => ({
@@ -495,7 +495,7 @@ describe('What a session spends', () => {
   it('is settled with what the answer has reserved, where it has', () => {
     const allowance = new RecordingAllowance()
     const spending = new SessionUsageLimits(allowance)
-    expect(spending.responses.ask(() => ({ tokens: 500 }), undefined)).toBeUndefined()
+    expect(spending.responses.tryReserve(() => ({ tokens: 500 }), undefined)).toBeUndefined()
     spending.record('response', ANSWER)
     spending.record('response', ANSWER)
     expect(allowance.settled).toEqual([{ tokens: 253, audioSeconds: 8.5 }])

@@ -5,116 +5,119 @@ import { countedUnits, type ResponseUsage } from '../core/usage-record.js'
 import { APPEND, type ClientEvent } from '../dialects/realtime/client-events.js'
 import { type MaybePromise, WINDOW_SECONDS } from '../limits/counters.js'
 import { tokensAndAudio } from '../limits/reservations.js'
-import { HEARD_TOKENS_PER_SECOND, SPOKEN_TOKENS_PER_SECOND } from './response-estimate.js'
+import { INPUT_TOKENS_PER_SECOND, OUTPUT_TOKENS_PER_SECOND } from './response-estimate.js'
 import type { RealtimeError } from './session-endings.js'
 
-/** More than an upstream works at for one session; beyond it the oldest gives back what it holds. */
+/** More responses than an upstream runs for one session; beyond it the oldest reservation is released. */
 const MAXIMUM_RESPONSES = 32
 
 const WINDOW_MS = 1000 * WINDOW_SECONDS
 
-const NOTHING: TokensAndAudio = { tokens: 0, audioSeconds: 0 }
+const NO_USE: TokensAndAudio = { tokens: 0, audioSeconds: 0 }
 
-/** What an upstream says where a client asks for an answer while another one is under way. */
-const HAS_ANSWER = 'conversation_already_has_active_response'
+/** Error code of upstreams for a response requested while another one is under way. */
+const HAS_ACTIVE_RESPONSE = 'conversation_already_has_active_response'
 
-/** `response`, or a field of it; not `response_id`, which a client names where it cancels one. */
-const ANSWERS_FIELD = /^response(?:[.[]|$)/
+/** `response`, or a field of it; not `response_id`, which names a response to cancel. */
+const RESPONSE_FIELD = /^response(?:[.[]|$)/
 
-/** Of a key without limits. */
+/** Reservation of a key without limits. */
 const UNLIMITED: Reservation = { refusal: undefined, settle: () => undefined }
 
 interface OpenResponse {
   readonly reservation: MaybePromise<Reservation>
-  /** Of the event that asked for it. */
+  /** Id of the event that requested it. */
   readonly eventId: string | undefined
   readonly requestedAtMs: number
   isBegun: boolean
-  /** The upstream's, from its beginning on. */
+  /** The upstream's id, once the response has begun. */
   id: string | undefined
 }
 
 /**
- * The answers under way in one session, each from the event that asks for it to its end, and what they hold of its key's
- * limits. Upstreams take events in order, so that of those asked for the oldest is the next to begin; for the sums it does
- * not matter.
+ * The responses under way in one session, from request to end, and their reservations in the key's limits. Upstreams
+ * take events in order: the oldest requested response is the next to begin.
  */
 export class ResponseReservations {
-  /** The oldest first. */
+  /** Oldest first. */
   private readonly responses: OpenResponse[] = []
 
   constructor(private readonly quota: Quota | undefined) {}
 
-  /** Whether none is asked for or has begun, as far as the upstream says what becomes of them. */
+  /** Whether no response is requested or under way, as far as upstream events show it. */
   isEmpty(): boolean {
     this.forgetLost()
     return this.responses.length === 0
   }
 
-  /** Reserves for an answer that the client asks for. Why it may not have it; undefined where it may. */
-  ask(expected: () => EstimatedUse, eventId: string | undefined): MaybePromise<ReservationRefusal | undefined> {
-    const reservation = this.reserve(expected)
-    if (!(reservation instanceof Promise)) return this.requested(reservation, eventId)
-    return reservation.then((made) => this.requested(made, eventId))
+  /** Reserves for a requested response. Returns the refusal, or undefined when the limits allow it. */
+  tryReserve(estimate: () => EstimatedUse, eventId: string | undefined): MaybePromise<ReservationRefusal | undefined> {
+    const reservation = this.reserve(estimate)
+    if (!(reservation instanceof Promise)) return this.track(reservation, eventId)
+    return reservation.then((reserved) => this.track(reserved, eventId))
   }
 
-  /** One has begun. What the upstream begins by itself cannot be refused: it is reserved where there is room. */
-  begin(expected: () => EstimatedUse, id?: string): void {
+  /**
+   * A response has begun. One that the upstream starts by itself cannot be refused: it is reserved where there is room.
+   */
+  begin(estimate: () => EstimatedUse, id?: string): void {
     this.forgetLost()
-    const answer =
+    const response =
       this.responses.find(({ isBegun }) => !isBegun) ??
-      this.add({ reservation: this.reserve(expected), eventId: undefined })
-    answer.isBegun = true
-    answer.id = id
+      this.add({ reservation: this.reserve(estimate), eventId: undefined })
+    response.isBegun = true
+    response.id = id
   }
 
-  /** One has ended, and has used that much. */
-  end(use: TokensAndAudio = NOTHING, id?: string): void {
-    const index = this.responses.findIndex((answer) => answer.isBegun && answer.id === id)
-    // Some upstream may never have said that it begins.
-    const answer = this.takeOut(Math.max(0, index))
-    if (answer === undefined) this.quota?.consume(use)
-    else settle(answer, use)
+  /** A response has ended, with that use. */
+  end(use: TokensAndAudio = NO_USE, id?: string): void {
+    const index = this.responses.findIndex((response) => response.isBegun && response.id === id)
+    // An upstream may have sent no event for its beginning.
+    const response = this.takeOut(Math.max(0, index))
+    if (response === undefined) this.quota?.consume(use)
+    else settle(response, use)
   }
 
-  /** The `error` of an event of the upstream, which may be all that becomes of an answer that was asked for. */
+  /** The `error` of an upstream event, which may be the only reply to a requested response. */
   reject({ event_id: eventId, code, param }: Readonly<Record<string, unknown>>): void {
-    const isOfAnswers = code === HAS_ANSWER || (typeof param === 'string' && ANSWERS_FIELD.test(param))
+    const isAboutResponse = code === HAS_ACTIVE_RESPONSE || (typeof param === 'string' && RESPONSE_FIELD.test(param))
     const isNamed = typeof eventId === 'string'
-    if (!isNamed && !isOfAnswers) return
-    const index = this.responses.findIndex((answer) => !answer.isBegun && (!isNamed || answer.eventId === eventId))
+    if (!isNamed && !isAboutResponse) return
+    const index = this.responses.findIndex(
+      (response) => !response.isBegun && (!isNamed || response.eventId === eventId),
+    )
     if (index >= 0) this.giveBack(index)
   }
 
-  private reserve(expected: () => EstimatedUse): MaybePromise<Reservation> {
-    return this.quota?.reserve(expected()) ?? UNLIMITED
+  private reserve(estimate: () => EstimatedUse): MaybePromise<Reservation> {
+    return this.quota?.reserve(estimate()) ?? UNLIMITED
   }
 
-  private requested(made: Reservation, eventId: string | undefined): ReservationRefusal | undefined {
+  private track(reserved: Reservation, eventId: string | undefined): ReservationRefusal | undefined {
     this.forgetLost()
-    if (made.refusal === undefined) this.add({ reservation: made, eventId })
-    return made.refusal
+    if (reserved.refusal === undefined) this.add({ reservation: reserved, eventId })
+    return reserved.refusal
   }
 
-  private add(asked: Pick<OpenResponse, 'reservation' | 'eventId'>): OpenResponse {
-    const answer: OpenResponse = { ...asked, requestedAtMs: performance.now(), isBegun: false, id: undefined }
-    this.responses.push(answer)
+  private add(requested: Pick<OpenResponse, 'reservation' | 'eventId'>): OpenResponse {
+    const response: OpenResponse = { ...requested, requestedAtMs: performance.now(), isBegun: false, id: undefined }
+    this.responses.push(response)
     if (this.responses.length > MAXIMUM_RESPONSES) this.giveBack(0)
-    return answer
+    return response
   }
 
-  /** What has not begun for as long as a window lasts never will; the next one must not be taken for it. */
+  /** A response that has not begun within a window never will, and must not be matched with the next one. */
   private forgetLost(): void {
     const sinceMs = performance.now() - WINDOW_MS
     for (let index = this.responses.length - 1; index >= 0; index--) {
-      const answer = this.responses[index]
-      if (answer !== undefined && !answer.isBegun && answer.requestedAtMs < sinceMs) this.giveBack(index)
+      const response = this.responses[index]
+      if (response !== undefined && !response.isBegun && response.requestedAtMs < sinceMs) this.giveBack(index)
     }
   }
 
   private giveBack(index: number): void {
-    const answer = this.takeOut(index)
-    if (answer !== undefined) settle(answer, NOTHING)
+    const response = this.takeOut(index)
+    if (response !== undefined) settle(response, NO_USE)
   }
 
   private takeOut(index: number): OpenResponse | undefined {
@@ -127,14 +130,14 @@ function settle({ reservation }: OpenResponse, use: TokensAndAudio): void {
     reservation.settle(use)
     return
   }
-  void reservation.then((made) => {
-    made.settle(use)
+  void reservation.then((reserved) => {
+    reserved.settle(use)
   })
 }
 
 const CREATE = 'response.create'
 
-/** Debits what a session uses to the limits of its key, as it goes. */
+/** Consumes the key's quota for what a session uses. */
 export class SessionUsageLimits {
   readonly responses: ResponseReservations
   private hasResponses = false
@@ -147,72 +150,71 @@ export class SessionUsageLimits {
     return this.quota !== undefined
   }
 
-  /** `answerId`: of the answer that these units are of. */
-  record(kind: ResponseUsage['kind'], units: Units, answerId?: string): void {
+  /** `responseId`: of the response that the units belong to. */
+  record(kind: ResponseUsage['kind'], units: Units, responseId?: string): void {
     if (kind === 'response') {
       this.hasResponses = true
-      this.responses.end(usedByResponse(units), answerId)
+      this.responses.end(usedByResponse(units), responseId)
     } else {
       this.quota?.consume(this.usedByTranscription(units))
     }
   }
 
-  /** What is written down beside answers is heard by these already. */
+  /** Transcription reads the audio that responses read: it is not counted twice. */
   private usedByTranscription(units: Units): TokensAndAudio {
     const { tokens, audioSeconds } = tokensAndAudio(units)
     return this.hasResponses ? { tokens } : { tokens, audioSeconds }
   }
 }
 
-/** What the upstream has cached it heard in an earlier turn. */
+/** Cached audio was counted in an earlier turn. */
 function usedByResponse(units: Units): TokensAndAudio {
   const { audioInputTokens = 0, cachedAudioTokens = 0, audioOutputTokens = 0 } = countedUnits(units)
   return {
     tokens: tokensAndAudio(units).tokens,
     audioSeconds:
-      Math.max(0, audioInputTokens - cachedAudioTokens) / HEARD_TOKENS_PER_SECOND +
-      audioOutputTokens / SPOKEN_TOKENS_PER_SECOND,
+      Math.max(0, audioInputTokens - cachedAudioTokens) / INPUT_TOKENS_PER_SECOND +
+      audioOutputTokens / OUTPUT_TOKENS_PER_SECOND,
   }
 }
 
-/** What to do with a client's event: an error is what the client is told of it instead. */
+/** What to do with a client event: forward it, drop it, or send this error instead. */
 export type LimitDecision = 'forward' | 'drop' | RealtimeError
 
-/** Reserves for an answer that an event asks for: why it may not have it, or undefined. */
-export interface ResponseHandler {
-  ask(create: Buffer, eventId: string | undefined): MaybePromise<ReservationRefusal | undefined>
+/** Reserves for the response that an event requests. Returns the refusal, or undefined. */
+export interface ResponseReserver {
+  tryReserve(create: Buffer, eventId: string | undefined): MaybePromise<ReservationRefusal | undefined>
 }
 
-/** Keeps a session from what makes its upstream work while its key has nothing left; all else goes on. */
+/** Refuses client events that cause upstream use while the key's limits are exhausted; forwards all others. */
 export class SessionLimitGuard {
-  /** Audio comes many times a second: only the first append refused in a window is answered. */
+  /** Audio arrives many times a second: only the first append refused in a window gets an error event. */
   private reportedUntilMs = -Infinity
 
   constructor(
     private readonly quota: Quota | undefined,
-    private readonly responseHandler: ResponseHandler,
+    private readonly reserver: ResponseReserver,
   ) {}
 
-  /** At once, but for an answer whose limits are counted elsewhere. */
+  /** Asynchronous only for a response whose limits are counted in Redis. */
   check({ type, frame }: ClientEvent): MaybePromise<LimitDecision> {
     if (type === CREATE) return this.checkCreate(frame)
     return type === APPEND ? this.checkAppend(frame) : 'forward'
   }
 
-  /** Whether there is room is known only by whoever counts. */
   private checkCreate(frame: Buffer): MaybePromise<LimitDecision> {
     const eventId = eventIdOf(frame)
-    const refusal = this.responseHandler.ask(frame, eventId)
+    const refusal = this.reserver.tryReserve(frame, eventId)
     if (!(refusal instanceof Promise)) return this.decide(refusal, eventId)
-    return refusal.then((late) => this.decide(late, eventId))
+    return refusal.then((refused) => this.decide(refused, eventId))
   }
 
   private checkAppend(frame: Buffer): LimitDecision {
-    const spent = this.quota?.exhaustedLimit()
-    if (spent === undefined) return 'forward'
+    const exhausted = this.quota?.exhaustedLimit()
+    if (exhausted === undefined) return 'forward'
     if (performance.now() < this.reportedUntilMs) return 'drop'
-    this.reportedUntilMs = spent.endsAtMs
-    return this.decide(spent, eventIdOf(frame))
+    this.reportedUntilMs = exhausted.endsAtMs
+    return this.decide(exhausted, eventIdOf(frame))
   }
 
   private decide(refusal: ReservationRefusal | undefined, eventId: string | undefined): LimitDecision {

@@ -5,8 +5,8 @@ import type { SocketSide } from './socket.js'
 const MAXIMUM_MISSES = 2
 
 /**
- * Tells a side that lives from one that does not. Any byte is a sign of life, not only the pong; and a side that
- * takes what is written to it lives as well, as its pong may have to wait behind a long answer.
+ * Detects dead connections. Any received byte is a sign of life, not only a pong; so is progress in sending, as a pong
+ * may wait behind a long message.
  */
 export class Heartbeat {
   private misses = 0
@@ -18,7 +18,7 @@ export class Heartbeat {
 
   constructor(private readonly side: SocketSide) {}
 
-  /** Called once per ping interval: judges the time since the last ping, then pings again. False = dead. */
+  /** Called once per ping interval: checks the time since the last ping, then pings again. False = dead. */
   beat(): boolean {
     this.misses = this.isFirst || this.showsLife() ? 0 : this.misses + 1
     if (this.misses >= MAXIMUM_MISSES) return false
@@ -34,7 +34,7 @@ export class Heartbeat {
     const { side } = this
     const wasHeld = side.takeWasHeld()
     if (side.taken !== this.taken || side.unsentBytes < this.unsentBytes) return true
-    // Who sends but takes nothing for a whole interval will not read what it asks for either.
+    // A side that sends but receives nothing for a whole interval will not read its responses either.
     return this.isPingTaken && (wasHeld || side.bytesRead !== this.bytesRead)
   }
 
@@ -52,7 +52,7 @@ const TICKS_PER_PERIOD = 10
 
 /**
  * The one timer of a running session: age, idleness, stuck readers and the heartbeat of both sides. Ticks are counted
- * and no clock is read, so that a process that stood still takes nobody for silent who had no chance to speak.
+ * and no clock is read, so that a stalled process does not time out sides that had no chance to send.
  */
 export class SessionTimers {
   private readonly tickMs: number
@@ -89,7 +89,7 @@ export class SessionTimers {
     clearInterval(this.timer)
   }
 
-  /** A message went by, in whatever direction. */
+  /** A message was received from either side. */
   onMessage(): void {
     this.wasBusy = true
   }
@@ -98,7 +98,7 @@ export class SessionTimers {
     this.ageTicks++
     this.idleTicks = this.wasBusy ? 0 : this.idleTicks + 1
     this.wasBusy = false
-    // The library says that a client has closed only when its connection is gone, for which it waits half a minute.
+    // The library reports a client's close only when its connection is closed, for which it waits half a minute.
     if (!this.client.isOpen) return endings.clientClosed
     const { realtimeAgeMs, realtimeIdleMs } = this.limits
     if (this.hasPassed(this.ageTicks, realtimeAgeMs)) return endings.expired(realtimeAgeMs)

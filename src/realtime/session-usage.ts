@@ -8,10 +8,10 @@ import { ResponseUsageEstimator } from './response-meter.js'
 import type { SessionContext } from './session-context.js'
 import { SessionUsageLimits } from './session-limits.js'
 
-/** Names that an upstream may add up over a long session; more would be memory that grows with what it invents. */
+/** Limit of unit names summed over a long session; more would let an upstream grow this process' memory. */
 const MAXIMUM_NAMES = 64
 
-/** Both counts by name, nested as they are. Where one has a number and the other an object, the first stays. */
+/** Sums both counts by name, nested ones too. Where one has a number and the other an object, the first stays. */
 export function sumOfUnits(sums: Units | undefined, units: Units): Units {
   const result: Record<string, number | Units> = { ...sums }
   for (const [name, value] of Object.entries(units)) {
@@ -41,79 +41,79 @@ export function billedKind(type: string): Kind | undefined {
 }
 
 /**
- * The units of a session: one entry per billed event, one for what was under way at its end, and their sums for the log
- * line of the call. Nothing that goes wrong here reaches the session.
+ * The units of a session: one usage entry per billed event, one for a response under way at its end, and their sums for
+ * the request's log line. Never throws into the session.
  */
 export class SessionUsage {
   private responses: Units | undefined
-  /** Billed by the prices of another model, so they are not mixed with the others. */
+  /** Kept apart: billed by the prices of another model. */
   private transcriptions: Units | undefined
 
   private hasEstimate = false
 
   private readonly limits: SessionUsageLimits
-  private readonly meter = new ResponseUsageEstimator()
+  private readonly estimator = new ResponseUsageEstimator()
 
   constructor(private readonly context: SessionContext) {
     this.limits = new SessionUsageLimits(context.call.quota)
   }
 
-  /** Whether an answer is under way: asked for, or begun, by a client or by the upstream itself. */
+  /** Whether a response is requested or has begun, by the client or by the upstream itself. */
   isResponding(): boolean {
-    return this.meter.isResponding || !this.limits.responses.isEmpty()
+    return this.estimator.isResponding || !this.limits.responses.isEmpty()
   }
 
-  /** `event` is of that kind; one without usage (a failed answer) bills nothing. */
+  /** Records an event of that kind; one without usage (a failed response) bills nothing. */
   recordEvent(kind: Kind, event: Buffer): void {
     const units = usageOf(event)
     if (kind === 'response') this.recordResponse(units, event)
     else if (units !== undefined) this.record(kind, units, { estimated: false })
   }
 
-  /** Any other event of the upstream. */
-  see(type: string, event: Buffer, scan: FrameScan): void {
-    if (type === RESPONSE_BEGUN) this.limits.responses.begin(() => this.meter.expected(), responseIdOf(event))
-    this.meter.see(type, event, scan)
+  /** Any other upstream event. */
+  onEvent(type: string, event: Buffer, scan: FrameScan): void {
+    if (type === RESPONSE_BEGUN) this.limits.responses.begin(() => this.estimator.estimateNext(), responseIdOf(event))
+    this.estimator.onEvent(type, event, scan)
   }
 
-  /** The `error` that an event of the upstream reports. */
+  /** The `error` that an upstream event reports. */
   reject(error: Readonly<Record<string, unknown>>): void {
     this.limits.responses.reject(error)
   }
 
-  /** Reserves for the answer that this event of the client asks for. Why it may not have it; undefined where it may. */
-  ask(create: Buffer, eventId: string | undefined): MaybePromise<ReservationRefusal | undefined> {
-    return this.limits.responses.ask(() => this.meter.expected(create), eventId)
+  /** Reserves for the response that this client event requests. Returns the refusal, or undefined. */
+  tryReserve(create: Buffer, eventId: string | undefined): MaybePromise<ReservationRefusal | undefined> {
+    return this.limits.responses.tryReserve(() => this.estimator.estimateNext(create), eventId)
   }
 
-  /** Any other event than an append has gone to the upstream. */
+  /** A client event other than an append was sent upstream. */
   send(type: string, event: Buffer): void {
-    if (this.limits.isLimited) this.meter.send(type, event)
+    if (this.limits.isLimited) this.estimator.send(type, event)
   }
 
-  /** A message of that many bytes with audio has gone to the upstream. */
+  /** An append of that many bytes was sent upstream. */
   append(messageBytes: number): void {
-    this.meter.append(messageBytes)
+    this.estimator.append(messageBytes)
   }
 
-  /** The session is over; an answer that is still under way will never say what it has taken. */
+  /** The session is over: a response still under way is recorded by its estimate. */
   end(outcome: UsageOutcome): void {
-    const units = this.meter.estimate()
+    const units = this.estimator.estimate()
     if (units !== undefined) this.record('response', units, { estimated: true, outcome })
   }
 
   private recordResponse(units: Units | undefined, done: Buffer): void {
-    const estimate = this.meter.estimateOfOne()
-    this.meter.end(units, isOutOfBand(done))
-    const answerId = responseIdOf(done)
-    if (units === undefined) this.limits.responses.end(undefined, answerId)
-    else this.record('response', units, { estimated: false, estimate }, answerId)
+    const estimate = this.estimator.estimateOfOne()
+    this.estimator.end(units, isOutOfBand(done))
+    const responseId = responseIdOf(done)
+    if (units === undefined) this.limits.responses.end(undefined, responseId)
+    else this.record('response', units, { estimated: false, estimate }, responseId)
   }
 
-  private record(kind: Kind, units: Units, how: Certainty, answerId?: string): void {
+  private record(kind: Kind, units: Units, how: Certainty, responseId?: string): void {
     const { call, requestId, channelId, model, recorder, logger } = this.context
     try {
-      this.limits.record(kind, units, answerId)
+      this.limits.record(kind, units, responseId)
       this.add(kind, units)
       this.hasEstimate ||= how.estimated
       call.log.usage = { units: this.sums(), estimated: this.hasEstimate }

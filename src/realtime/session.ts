@@ -19,11 +19,11 @@ import { SessionTimers } from './session-timers.js'
 import { billedKind, SessionUsage } from './session-usage.js'
 import { type SessionSocket, SocketSide } from './socket.js'
 
-const NOTHING: readonly Buffer[] = []
+const NO_MESSAGES: readonly Buffer[] = []
 
 /**
- * What a session does with each message of its upstream. Only the few that bill something or report an error are
- * parsed; the others, audio above all, are passed to the translation as they are.
+ * Handles upstream messages. Only the few that bill something or report an error are parsed; the others, audio above
+ * all, go to the translator as they are.
  */
 class UpstreamEvents {
   private hasWarned = false
@@ -35,8 +35,8 @@ class UpstreamEvents {
   ) {}
 
   /**
-   * The messages for the client. None for what is no event (binary, not a JSON object): no client could read it, and
-   * the log tells of the first of a session. Never throws.
+   * The messages for the client. None for a message that is not an event (binary, not a JSON object): clients cannot
+   * read it, and the first of a session is logged. Never throws.
    */
   read(message: Buffer, isBinary: boolean): readonly Buffer[] {
     if (isBinary) return this.drop('a binary message')
@@ -52,12 +52,12 @@ class UpstreamEvents {
   private record(message: Buffer, scan: FrameScan): Buffer {
     const type = scan.type()?.type ?? ''
     const kind = billedKind(type)
-    if (kind === undefined) this.usage.see(type, message, scan)
+    if (kind === undefined) this.usage.onEvent(type, message, scan)
     else this.usage.recordEvent(kind, message)
     return mayReportError(type) ? this.withoutSecrets(message, type) : message
   }
 
-  /** The very same message when the text of its error, if it reports one, may be seen as it is. */
+  /** The same message, unless the text of its error shows a secret. */
   private withoutSecrets(message: Buffer, type: string): Buffer {
     const event: unknown = JSON.parse(message.toString())
     const error = isRecord(event) ? errorOf(event) : undefined
@@ -69,11 +69,11 @@ class UpstreamEvents {
     return Buffer.from(JSON.stringify(event))
   }
 
-  private drop(fault: unknown): readonly Buffer[] {
+  private drop(error: unknown): readonly Buffer[] {
     const { requestId, channelId, logger } = this.context
-    if (!this.hasWarned) logger.warn({ requestId, channel: channelId, err: fault }, 'upstream message dropped')
+    if (!this.hasWarned) logger.warn({ requestId, channel: channelId, err: error }, 'upstream message dropped')
     this.hasWarned = true
-    return NOTHING
+    return NO_MESSAGES
   }
 }
 
@@ -88,7 +88,7 @@ function errorOf(event: Readonly<Record<string, unknown>>): Record<string, unkno
   return isRecord(error) ? error : undefined
 }
 
-/** All that a session still passes on to its upstream while it finishes: it begins nothing. */
+/** The only client event that is still forwarded while a session finishes: it begins nothing. */
 const CANCEL = 'response.cancel'
 
 const NOT_TEXT: RealtimeError = {
@@ -98,11 +98,11 @@ const NOT_TEXT: RealtimeError = {
 }
 
 /**
- * A client and its upstream, joined: events are checked, translated and forwarded in order until either side, a limit
- * or a drain ends it. Both sockets are handed over open and paused. Nothing of a conversation is kept.
+ * Joins a client and its upstream: events are checked, translated and forwarded in order until either side, a limit or
+ * shutdown ends the session. Both sockets are passed in open and paused. No conversation content is kept.
  */
 export class RealtimeSession {
-  /** Resolves, never rejects, when both connections are gone, nothing of the session is left, and all is accounted for. */
+  /** Resolves, never rejects, when both connections are closed and all usage is recorded. */
   readonly ended: Promise<void>
   private readonly client: SocketSide
   private readonly upstream: SocketSide
@@ -114,11 +114,11 @@ export class RealtimeSession {
   private readonly limitGuard: SessionLimitGuard
   private readonly eventRate: RateLimit
   private readonly pingRate: RateLimit
-  private readonly clock: SessionTimers
+  private readonly timers: SessionTimers
   private readonly closing: SessionClose
   private isFinishing = false
-  /** An answer that the client asks for is waited for by whoever counts. */
-  private isJudging = false
+  /** A requested response waits for its reservation. */
+  private isChecking = false
 
   constructor(
     client: SessionSocket,
@@ -138,43 +138,43 @@ export class RealtimeSession {
     this.pingRate = new RateLimit(limits.realtimePingsPerSecond)
     this.closing = new SessionClose(this.client, this.upstream, context, this.onEnding)
     this.ended = this.closing.done.then(this.onEnded)
-    this.clock = new SessionTimers(limits, this.client, this.upstream, this.closing.end)
+    this.timers = new SessionTimers(limits, this.client, this.upstream, this.closing.end)
   }
 
-  /** Why the session ended, in a word for the log; undefined while it runs. */
+  /** Why the session ended, as a short word for the log; undefined while it runs. */
   get endCause(): string | undefined {
     return this.closing.ending?.cause
   }
 
-  /** Listens to both sides and lets them speak. */
+  /** Attaches the listeners and resumes both sockets. */
   start(): void {
     const { client, upstream } = this
     client.socket.on('message', this.onClientMessage).on('ping', this.onClientPing).on('pong', this.onClientPing)
-    // Listened to until it is gone: what it has billed counts, though nobody hears it any more.
+    // Kept until the socket closes: usage reported after the end of the session counts.
     upstream.socket.on('message', this.onUpstreamMessage).once('close', () => {
       upstream.socket.off('message', this.onUpstreamMessage)
     })
-    this.clock.start()
+    this.timers.start()
     this.closing.watch()
     client.socket.resume()
     upstream.socket.resume()
   }
 
   /**
-   * Ends the session because the process is to end: at once, or, where an answer is under way, as soon as that has ended and
-   * has been passed on. What the client sends meanwhile is judged as always, but nothing of it begins any more.
+   * Ends the session for a shutdown: at once, or after the response under way. Client events are still checked
+   * meanwhile, but start nothing.
    */
   finish(): void {
     this.isFinishing = true
     this.endWhenResponded()
   }
 
-  /** Ends the session because the process does, whatever is under way. */
+  /** Ends the session at the end of the grace time. */
   drain(): void {
     this.closing.end(endings.drained)
   }
 
-  /** Ends the session because the key that opened it works no more. */
+  /** Ends the session because its key has been revoked. */
   revoke(): void {
     this.closing.end(endings.keyRevoked)
   }
@@ -185,7 +185,7 @@ export class RealtimeSession {
       this.closing.end(endings.tooManyEvents)
       return
     }
-    this.clock.onMessage()
+    this.timers.onMessage()
     this.queue.take(message as Buffer, isBinary)
   }
 
@@ -206,7 +206,7 @@ export class RealtimeSession {
     traffic.clientBytes += bytes
   }
 
-  /** Returns what is waited for before the event may go on, if anything. */
+  /** Returns a promise when the event has to wait for its reservation. */
   private forward(message: Buffer): Promise<void> | undefined {
     const event = checkClientEvent(message, this.context.clientDialect.dialect, this.eventLimits)
     if (isEventRefusal(event)) {
@@ -214,26 +214,26 @@ export class RealtimeSession {
       return undefined
     }
     if (this.isFinishing && event.type !== CANCEL) return undefined
-    const verdict = this.limitGuard.check(event)
-    if (!(verdict instanceof Promise)) {
-      this.obey(verdict, event)
+    const decision = this.limitGuard.check(event)
+    if (!(decision instanceof Promise)) {
+      this.apply(decision, event)
       return undefined
     }
-    this.isJudging = true
-    return verdict.then((late) => {
-      this.isJudging = false
-      this.obey(late, event)
+    this.isChecking = true
+    return decision.then((lateDecision) => {
+      this.isChecking = false
+      this.apply(lateDecision, event)
       this.endWhenResponded()
     })
   }
 
-  private obey(verdict: LimitDecision, event: ClientEvent): void {
-    if (verdict === 'forward') {
+  private apply(decision: LimitDecision, event: ClientEvent): void {
+    if (decision === 'forward') {
       if (event.type === APPEND) this.usage.append(event.frame.length)
       else this.usage.send(event.type, event.frame)
       for (const frame of this.translator.toUpstream(event)) this.upstream.send(frame, this.client)
-    } else if (verdict !== 'drop') {
-      this.refuse(verdict)
+    } else if (decision !== 'drop') {
+      this.refuse(decision)
     }
   }
 
@@ -242,7 +242,7 @@ export class RealtimeSession {
   }
 
   private readonly onUpstreamMessage = (message: unknown, isBinary: boolean): void => {
-    this.clock.onMessage()
+    this.timers.onMessage()
     this.context.traffic.upstreamEvents++
     this.context.traffic.upstreamBytes += (message as Buffer).length
     for (const frame of this.upstreamEvents.read(message as Buffer, isBinary)) {
@@ -252,10 +252,10 @@ export class RealtimeSession {
   }
 
   private endWhenResponded(): void {
-    if (this.isFinishing && !this.isJudging && !this.usage.isResponding()) this.closing.end(endings.drained)
+    if (this.isFinishing && !this.isChecking && !this.usage.isResponding()) this.closing.end(endings.drained)
   }
 
-  /** Pongs nobody asked for are counted like pings: either costs the same. */
+  /** Unsolicited pongs are counted like pings: they cost the same. */
   private readonly onClientPing = (): void => {
     if (!this.pingRate.take()) this.closing.end(endings.tooManyPings)
   }
@@ -267,7 +267,7 @@ export class RealtimeSession {
 
   private readonly onEnding = (): void => {
     const { socket } = this.client
-    this.clock.stop()
+    this.timers.stop()
     this.queue.stop()
     socket.off('message', this.onClientMessage).off('ping', this.onClientPing).off('pong', this.onClientPing)
   }

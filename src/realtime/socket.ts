@@ -6,16 +6,16 @@ export type SessionSocket = RealtimeUpstream['socket']
 const AS_TEXT = { binary: false, compress: false }
 
 /**
- * One of the two sockets of a session: what is written to it, and whether it is read. A side that does not take what is
- * written to it as fast as it comes stops the reading of whoever sends, so that at most the pause mark and one more
- * message wait in memory; what it finally took lets the senders go on. Nothing is polled.
+ * One of the two sockets of a session, with back-pressure. A side that receives slower than the other sends pauses the
+ * sender, so that at most the pause mark and one more message wait in memory; the sender resumes once the data is
+ * written.
  */
 export class SocketSide {
-  /** Sides that are not read until this one has taken what waits for it; itself among them when it was answered. */
+  /** Sides paused until this one has drained; this one included when it was written to in reply to itself. */
   private readonly heldBack = new Set<SocketSide>()
-  /** For whose sake this one is not read: sides, and whoever waits for something else. */
+  /** Why this side is paused: slow sides, and other waiters. */
   private readonly heldBy = new Set<object>()
-  /** Grows whenever something that waited was taken. */
+  /** Grows with each waiting message that was written. */
   private takenCount = 0
   private wasHeldBack = false
 
@@ -28,12 +28,12 @@ export class SocketSide {
     return this.socket.readyState === this.socket.OPEN
   }
 
-  /** Its connection is closed, and it has said so or will say nothing more. */
-  get isGone(): boolean {
+  /** Its connection is closed. */
+  get isClosed(): boolean {
     return this.socket.readyState === this.socket.CLOSED
   }
 
-  /** Bytes in this process that the side has not taken yet. */
+  /** Bytes in this process that are not written yet. */
   get waitingBytes(): number {
     return this.socket.bufferedAmount
   }
@@ -43,16 +43,16 @@ export class SocketSide {
   }
 
   /**
-   * All that ever came over the connection, messages that are not complete yet included. The library tells nothing of
-   * a long message on a slow line before its end.
+   * All bytes received, incomplete messages included. The library reports a long message on a slow connection only at
+   * its end.
    */
   get bytesRead(): number {
     return this.connection?.bytesRead ?? 0
   }
 
   /**
-   * What the system has not taken of the write that is under way. Unlike `waitingBytes` it shrinks while a long message
-   * goes out over a slow line, of which the library tells nothing before its end either.
+   * Bytes of the current write that the system has not taken yet. Unlike `waitingBytes` it shrinks while a long message
+   * is sent over a slow connection.
    */
   get unsentBytes(): number {
     const handle: unknown = this.connection === undefined ? undefined : Reflect.get(this.connection, '_handle')
@@ -60,7 +60,7 @@ export class SocketSide {
     return typeof bytes === 'number' ? bytes : 0
   }
 
-  /** Sends one text message because of something that `from` sent. Returns its bytes, none when the side has closed. */
+  /** Sends one text message in reply to one of `from`. Returns its length, 0 when the side has closed. */
   send(frame: Buffer, from: SocketSide): number {
     if (!this.isOpen) return 0
     if (this.heldBack.size === 0 && this.waitingBytes + frame.length <= this.pauseBytes) {
@@ -69,19 +69,19 @@ export class SocketSide {
     }
     this.heldBack.add(from)
     from.hold(this)
-    // The last of the waiting messages has this callback in any case, so that the senders cannot be forgotten.
+    // The last waiting message always has this callback, so that paused senders are always resumed.
     this.socket.send(frame, AS_TEXT, this.onTaken)
     return frame.length
   }
 
-  /** Whether the side was not read for a while since this was last asked: its pongs may lie there unread. */
+  /** Whether the side was paused since the last call: its pongs may be unread. */
   takeWasHeld(): boolean {
     const was = this.wasHeldBack
     this.wasHeldBack = this.heldBy.size > 0
     return was
   }
 
-  /** Is not read until whoever holds it lets go. What the library has read already still comes. */
+  /** Pauses reading until `release`. Messages that the library has already read still come. */
   hold(by: object): void {
     this.heldBy.add(by)
     this.wasHeldBack = true
@@ -92,7 +92,7 @@ export class SocketSide {
     if (this.heldBy.delete(by) && this.heldBy.size === 0) this.socket.resume()
   }
 
-  /** Reads on in any case: what comes after the end of a session is dropped, but the answer to a close must be seen. */
+  /** Resumes in any case: after the end of a session messages are dropped, but the close frame must be seen. */
   readOn(): void {
     this.heldBy.clear()
     this.socket.resume()

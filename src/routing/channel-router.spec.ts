@@ -3,7 +3,7 @@ import { newCall } from '../../test/support/raw-upstream.js'
 import { channelEntry, routingOf, type TestRouting } from '../../test/support/routing.js'
 import type { Caller } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
-import type { CallContext } from '../providers/contract.js'
+import type { AttemptContext } from '../providers/contract.js'
 import type { PinnedRoute, ProviderRouter } from './router.js'
 
 describe('channel router', () => {
@@ -23,7 +23,7 @@ describe('channel router', () => {
   type Capability = Exclude<keyof ProviderRouter, 'models' | 'videoChannels' | 'imageChannels' | 'document'>
 
   /** The context of the attempt on the first channel. */
-  async function contextOf({ router }: TestRouting, model: string, caller = CALLER): Promise<CallContext> {
+  async function contextOf({ router }: TestRouting, model: string, caller = CALLER): Promise<AttemptContext> {
     const call = newCall()
     call.caller = caller
     return await router
@@ -313,7 +313,7 @@ describe('channel router tasks', () => {
         attempt: { phase: 'answered', channelError: true },
         retryable: false,
       })
-      const asked: CallContext[] = []
+      const asked: AttemptContext[] = []
       const attempt = first?.attempt(newCall(), { repeatableOnceSent: true }, (_provider, context) => {
         asked.push(context)
         return Promise.reject(failure)

@@ -1,9 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
 import { newCall } from '../../test/support/raw-upstream.js'
 import { channelEntry, routingOf, type TestRouting } from '../../test/support/routing.js'
+import { ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError, type GatewayErrorDetails } from '../core/errors.js'
-import type { RequestContext } from '../core/request-context.js'
-import type { CallContext } from '../providers/contract.js'
+import { clientDisconnected, type RequestContext } from '../core/request-context.js'
+import { settleUsage } from '../core/usage.js'
+import type { AttemptContext } from '../providers/contract.js'
 import { RetryBudget } from './retry.js'
 
 /** How many second attempts may begin now. */
@@ -49,7 +51,7 @@ interface Outcome {
   readonly tried: string[]
   readonly result?: string
   readonly error?: unknown
-  readonly contexts: CallContext[]
+  readonly contexts: AttemptContext[]
 }
 
 /** Runs a call whose attempts fail with the given errors in turn, and then succeed. */
@@ -66,9 +68,9 @@ async function outcomeOf(
     model?: string
   } = {},
 ): Promise<Outcome> {
-  const contexts: CallContext[] = []
+  const contexts: AttemptContext[] = []
   const tried: string[] = []
-  const run = (_provider: unknown, context: CallContext): Promise<string> => {
+  const run = (_provider: unknown, context: AttemptContext): Promise<string> => {
     contexts.push(context)
     tried.push(context.channelId)
     const error = errors[tried.length - 1]
@@ -88,8 +90,10 @@ describe('A routed call', () => {
     const { tried, result, contexts } = await outcomeOf(routingOf(TWO), [], { call })
     expect([tried, result]).toEqual([['a'], 'done'])
     expect(call.log).toMatchObject({ tried: [{ channelId: 'a' }], channelId: 'a' })
+    expect(contexts[0]?.disconnect).toBe(call.disconnect)
+    expect(contexts[0]?.record).toBe(call.log.tried[0])
     expect(contexts[0]).toMatchObject({
-      call,
+      requestId: call.requestId,
       channelId: 'a',
       credentials: 'secret-of-a',
       callersKey: false,
@@ -162,6 +166,67 @@ describe('A routed call', () => {
   })
 })
 
+describe('What an attempt has learned', () => {
+  const WORKED = { figures: undefined, estimate: () => ({ units: { prompt_tokens: 9 }, estimated: true }) }
+
+  /** A first attempt that answers with a failure, after which the run does what it is told. */
+  async function routed(run: (context: AttemptContext) => Promise<unknown>): Promise<RequestContext['log']> {
+    const call = newCall()
+    let attempts = 0
+    const { router } = routingOf(TWO)
+    const attempt = (_provider: unknown, context: AttemptContext): Promise<unknown> => {
+      context.record.upstreamMs = 5
+      if (attempts++ > 0) return run(context)
+      Object.assign(context.record, { firstByteMs: 4, upstreamStatus: 503, upstreamRequestId: 'one', usage: WORKED })
+      return Promise.reject(ANSWERED)
+    }
+    const route = router.chat('gpt-4o-mini', CALLER)
+    await route.attempt(call, { repeatableOnceSent: true }, attempt).catch(() => undefined)
+    return call.log
+  }
+
+  it('becomes a part of the log of its request: times are added up, and what the last one knows counts', async () => {
+    const log = await routed((context) => {
+      context.record.upstreamStatus = 200
+      return Promise.resolve('done')
+    })
+    expect(log).toMatchObject({ upstreamMs: 10, firstByteMs: 4, upstreamStatus: 200, upstreamRequestId: 'one' })
+    expect(log.tried.map(({ channelId, upstreamStatus }) => [channelId, upstreamStatus])).toEqual([
+      ['a', 503],
+      ['b', 200],
+    ])
+  })
+
+  it('goes on when its answer has begun', async () => {
+    let record: AttemptContext['record'] | undefined
+    const log = await routed((context) => {
+      record = context.record
+      record.openWaitMs = 3
+      return Promise.resolve('begun')
+    })
+    expect(log).toMatchObject({ upstreamMs: 10, openWaitMs: 3 })
+    Object.assign(record ?? {}, { openWaitMs: 0, upstreamMs: 20 })
+    expect(log).toMatchObject({ upstreamMs: 25, openWaitMs: 0 })
+  })
+
+  it('is the usage of the answer that was given', async () => {
+    const usage = { figures: { units: { prompt_tokens: 3 }, estimated: false } }
+    const log = await routed(() => Promise.resolve(new ProviderResponse(200, {}, Buffer.from('{}'), usage)))
+    expect(log.usageReader).toBe(usage)
+  })
+
+  it('is no usage where nothing was given, unless the caller left while the upstream worked', async () => {
+    expect((await routed(() => Promise.reject(ANSWERED))).usageReader).toBeUndefined()
+    const log = await routed((context) => {
+      context.record.usage = WORKED
+      return Promise.reject(clientDisconnected())
+    })
+    expect(log.usageReader).toBe(WORKED)
+    settleUsage(log)
+    expect(log.usage).toEqual({ units: { prompt_tokens: 9 }, estimated: true })
+  })
+})
+
 describe('The breaker of a channel', () => {
   it('opens at the third failure in a row, and the channel is spared until it works again', async () => {
     const routing = routingOf(TWO)
@@ -182,7 +247,7 @@ describe('The breaker of a channel', () => {
     health.open('a', 0)
     const routes = [1, 2, 3].map(() => router.chat('gpt-4o-mini', CALLER))
     const tried: string[] = []
-    const run = async (_provider: unknown, { channelId }: CallContext): Promise<void> => {
+    const run = async (_provider: unknown, { channelId }: AttemptContext): Promise<void> => {
       tried.push(channelId)
       await Promise.resolve()
     }

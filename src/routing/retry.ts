@@ -2,9 +2,8 @@ import { Injectable } from '@nestjs/common'
 import type { ModelClass } from '../config/channel-schema.js'
 import { type ResponseListener, ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
-import type { Attempt, RequestContext } from '../core/request-context.js'
-import { forgetUsage } from '../core/usage.js'
-import type { CallContext } from '../providers/contract.js'
+import { AttemptRecord, type RequestContext } from '../core/request-context.js'
+import type { AttemptContext } from '../providers/contract.js'
 import type { Channel } from './channel.js'
 import type { BreakerState, ChannelAttempt, ChannelFailure, ChannelHealth } from './circuit-breaker.js'
 import { classOn } from './models.js'
@@ -94,7 +93,7 @@ export class RoutedRequest<Provider> implements Route<Provider> {
   async attempt<Result>(
     call: RequestContext,
     policy: AttemptPolicy,
-    run: (provider: Provider, context: CallContext) => Promise<Result>,
+    run: (provider: Provider, context: AttemptContext) => Promise<Result>,
   ): Promise<Result> {
     if (call.quota !== undefined && policy.expected !== undefined) await call.quota.reserveEstimate(policy.expected)
     const first = this.best()
@@ -141,35 +140,45 @@ export class RoutedRequest<Provider> implements Route<Provider> {
     { channel, provider }: Candidate<Provider>,
     call: RequestContext,
     { startedAtMs, deadlineAtMs }: AttemptTimes,
-    run: (provider: Provider, context: CallContext) => Promise<Result>,
+    run: (provider: Provider, context: AttemptContext) => Promise<Result>,
   ): Promise<Result> {
     call.log.modelClass = this.modelClass
     call.log.channelId = channel.id
-    const record: Attempt = { channelId: channel.id, startedAtMs }
+    const record = new AttemptRecord(channel.id, startedAtMs)
     call.log.tried.push(record)
-    if (call.trace !== undefined) call.upstreamHeaders = call.trace.beginAttempt(record)
     const attempt = this.health.begin(channel.id)
     try {
-      const result = await run(provider, this.contextFor(channel, call, deadlineAtMs))
+      const result = await run(provider, this.contextFor(channel, call, record, deadlineAtMs))
       record.endedAtMs = performance.now()
+      if (result instanceof ProviderResponse) call.log.usageReader = result.usage
       follow(result, attempt)
       return result
     } catch (error) {
       record.endedAtMs = performance.now()
       record.failure = error instanceof GatewayError ? error.kind : 'internal'
       recordFailure(attempt, error)
-      forgetUsage(call.log, error)
+      // What failed before its first byte has given nothing; for a caller who left the upstream has worked all the same.
+      if (record.failure === 'caller_left') call.log.usageReader = record.usage
       throw error
     }
   }
 
-  private contextFor(channel: Channel, call: RequestContext, deadlineAtMs: number): CallContext {
+  private contextFor(
+    channel: Channel,
+    { caller, disconnect, memory, requestId, trace }: RequestContext,
+    record: AttemptRecord,
+    deadlineAtMs: number,
+  ): AttemptContext {
     const { credentials, options } = channel.config
     return {
-      call,
+      requestId,
+      disconnect,
+      record,
+      memory,
+      traceHeaders: trace?.beginAttempt(record),
       channelId: channel.id,
       target: channel.target,
-      credentials: credentials.kind === 'own' ? credentials.secret : (call.caller.bearer ?? ''),
+      credentials: credentials.kind === 'own' ? credentials.secret : (caller.bearer ?? ''),
       callersKey: credentials.kind === 'caller',
       upstreamModel: channel.upstreamModel(this.model),
       options,

@@ -3,7 +3,7 @@ import type { Caller } from '../core/caller.js'
 import type { EstimatedUse } from '../core/quota.js'
 import type { RequestContext } from '../core/request-context.js'
 import type {
-  CallContext,
+  AttemptContext,
   ChatProvider,
   DocumentProvider,
   ImageProvider,
@@ -56,7 +56,7 @@ export interface Route<Provider> {
   attempt<Result>(
     call: RequestContext,
     policy: AttemptPolicy,
-    run: (provider: Provider, context: CallContext) => Promise<Result>,
+    run: (provider: Provider, context: AttemptContext) => Promise<Result>,
   ): Promise<Result>
 }
 

@@ -2,6 +2,7 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:ht
 import type { Duplex } from 'node:stream'
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common'
 import type { Request, Response } from 'express'
+import type { Dialect } from '../core/endpoint.js'
 import { type ErrorKind, GatewayError } from '../core/errors.js'
 import { type RequestContext, contextOf, newRequestId } from '../core/request-context.js'
 import { renderError } from '../dialects/error-format.js'
@@ -24,7 +25,7 @@ export function sendError(
     response.destroy()
     return
   }
-  const { status, headers, body } = renderError(error, call.path, call.requestId)
+  const { status, headers, body } = renderError(error, call.dialect, call.requestId)
   response.writeHead(status, { ...headers, 'content-length': String(Buffer.byteLength(body)) })
   endResponse(body, request, response)
 }
@@ -110,6 +111,7 @@ export function sendClientError(
   error: NodeJS.ErrnoException,
   socket: Duplex,
   current: ServerResponse | undefined,
+  dialectOf: (path: string) => Dialect,
 ): void {
   if (!socket.writable || error.code === 'ECONNRESET' || (current !== undefined && hasBegun(current))) {
     socket.destroy()
@@ -118,7 +120,7 @@ export function sendClientError(
   const [kind, message] = FAILURES[error.code ?? ''] ?? ['invalid_request', 'The request is not valid HTTP.']
   const { status, headers, body } = renderError(
     new GatewayError(kind, message),
-    failedPath(error, current),
+    dialectOf(failedPath(error, current)),
     newRequestId(),
   )
   const lines = Object.entries({ ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' })

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import express, { type Express } from 'express'
 import { ProviderResponse } from '../core/byte-stream.js'
+import { type Dialect, UNKNOWN_PATH } from '../core/endpoint.js'
 import { type RequestContext, contextOf, findContext } from '../core/request-context.js'
 import { dropUpstreamLimits } from '../limits/limit-errors.js'
 import { sendClientError } from './error-filter.js'
@@ -99,6 +100,8 @@ export class GatewayHttpAdapter extends ExpressAdapter {
   constructor(
     private readonly startRequest: RequestStart,
     private readonly registerLast: () => void = () => undefined,
+    /** For what never becomes a request with a context of its own. */
+    private readonly dialectOf: (path: string) => Dialect = () => UNKNOWN_PATH.dialect,
   ) {
     super(relayExpress())
   }
@@ -159,10 +162,10 @@ export class GatewayHttpAdapter extends ExpressAdapter {
       server.emit('request', request, response)
     })
     server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
-      sendClientError(new Error('CONNECT'), socket, undefined)
+      sendClientError(new Error('CONNECT'), socket, undefined, this.dialectOf)
     })
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-      sendClientError(error, socket, this.lastResponse(socket))
+      sendClientError(error, socket, this.lastResponse(socket), this.dialectOf)
     })
     this.setHttpServer(server)
   }

@@ -33,12 +33,8 @@ export interface JsonBodyRequest<Dto extends object> {
   readonly call: RequestContext
 }
 
-export interface JsonRequestOptions {
-  /** The setting of `limits` that bounds the body. */
-  readonly limit?: 'jsonBodyBytes' | 'imageBodyBytes'
-  /** Fields that are large, judged by the DTO and read by nobody afterwards: only their bytes stay in memory. */
-  readonly forgotten?: readonly string[]
-}
+/** An endpoint whose body is JSON. */
+type JsonEndpoint = { readonly bodyLimit: 'jsonBodyBytes' | 'imageBodyBytes' }
 
 function jsonBodyPipe<Dto extends object>(
   dto: Type<Dto>,
@@ -98,12 +94,16 @@ async function received(arriving: Promise<Buffer>, call: RequestContext): Promis
 const valuesOf = (forgotten: readonly string[]): Record<string, undefined> =>
   Object.fromEntries(forgotten.map((name) => [name, undefined]))
 
-/** A controller's JSON body: read within the limits, checked against the DTO, kept as the caller's bytes. */
+/**
+ * A controller's JSON body: read within the endpoint's limit, checked against the DTO, kept as the caller's bytes.
+ * `forgotten` are fields that are large, judged by the DTO and not read afterwards: only their bytes stay in memory.
+ */
 export function JsonRequest(
+  { bodyLimit }: JsonEndpoint,
   dto: Type<object>,
-  { limit = 'jsonBodyBytes', forgotten = [] }: JsonRequestOptions = {},
+  forgotten: readonly string[] = [],
 ): ParameterDecorator {
-  const parameter = HttpExchange(limit === 'imageBodyBytes' ? imageBodyPipe(dto, forgotten) : jsonBodyPipe(dto))
+  const parameter = HttpExchange(bodyLimit === 'imageBodyBytes' ? imageBodyPipe(dto, forgotten) : jsonBodyPipe(dto))
   return (target, key, index) => {
     parameter(target, key, index)
     if (key === undefined) return

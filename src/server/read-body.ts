@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GatewayError } from '../core/errors.js'
-import type { ArrivingBody } from '../core/memory-budget.js'
+import type { ArrivingBody } from '../core/memory-lease.js'
 import { clientDisconnected, findContext, countReceived } from '../core/request-context.js'
 
 export interface BodyLimits {
@@ -41,9 +41,9 @@ export const memoryFull = (): GatewayError =>
  * where nobody counts. Called before the body is asked for. Throws `overloaded` when there is no room.
  */
 export function reserveMemory(request: IncomingMessage, maximumBytes: number): ArrivingBody | undefined {
-  const call = findContext(request)
-  if (call?.memoryBudget === undefined) return undefined
-  const body = call.memoryBudget.reserve(call, declaredBytes(request), maximumBytes)
+  const memory = findContext(request)?.memory
+  if (memory === undefined) return undefined
+  const body = memory.reserve(declaredBytes(request), maximumBytes)
   if (body === undefined) throw memoryFull()
   return body
 }
@@ -74,8 +74,7 @@ export function readBody(
   const body = isHere ? (request.read() as Buffer | null) : null
   if (body === null) return readArrivingBody(request, response, limits)
   if (body.length > limits.maximumBytes) throw bodyTooLarge(limits.maximumBytes)
-  const call = findContext(request)
-  if (call?.memoryBudget?.take(call, body.length) === false) throw memoryFull()
+  if (findContext(request)?.memory?.take(body.length) === false) throw memoryFull()
   countReceived(request, body.length)
   return body
 }

@@ -20,7 +20,7 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 beforeEach(async () => {
   source = new ManualSource()
   call = newCall()
-  answer = new ProviderResponse(200, { ...HEADERS }, source, 'frame')
+  answer = new ProviderResponse(200, { ...HEADERS }, source, undefined, 'frame')
   server = createServer((_request, response: ServerResponse) => {
     const { disconnect: departure } = call
     response.once('close', () => {
@@ -157,7 +157,7 @@ describe('An answer on its way', () => {
 
 describe('A failure after the first byte', () => {
   it.each(['application/octet-stream', 'audio/mpeg'])('of a file (%s) is visible as an aborted body', async (type) => {
-    answer = new ProviderResponse(200, { 'content-type': type }, source, 'cut')
+    answer = new ProviderResponse(200, { 'content-type': type }, source, undefined, 'cut')
     const response = await begin()
     const arrived = once(response, 'data')
     source.data('half a file')

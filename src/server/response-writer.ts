@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { type ByteSink, type ByteSource, joinedPieces, type ProviderResponse } from '../core/byte-stream.js'
 import type { GatewayError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
-import { errorFormatFor } from '../dialects/error-format.js'
+import { ERROR_FORMATS } from '../dialects/error-format.js'
 
 /** A shorter answer is in the hands of the operating system at once, whoever reads it. */
 const COUNTED_BYTES = 65_536
@@ -12,7 +12,7 @@ export function writeResponse(answer: ProviderResponse, response: ServerResponse
   const { body, headers } = answer
   if (Buffer.isBuffer(body)) {
     headers['content-length'] = String(body.length)
-    if (body.length > COUNTED_BYTES) call.memoryBudget?.add(call, body.length)
+    if (body.length > COUNTED_BYTES) call.memory?.add(body.length)
     response.writeHead(answer.status, headers)
     response.end(body)
     call.log.bytesOut += body.length
@@ -43,7 +43,7 @@ class ResponseSink implements ByteSink {
     private readonly providerResponse: ProviderResponse,
   ) {
     response.on('drain', () => {
-      call.memoryBudget?.giveBack(call, this.unreadBytes)
+      call.memory?.giveBack(this.unreadBytes)
       this.unreadBytes = 0
       source.resume()
     })
@@ -98,7 +98,7 @@ class ResponseSink implements ByteSink {
   private awaitReader(): void {
     const { call, response } = this
     const unreadBytes = response.writableLength
-    call.memoryBudget?.add(call, unreadBytes - this.unreadBytes)
+    call.memory?.add(unreadBytes - this.unreadBytes)
     this.unreadBytes = unreadBytes
     this.source.pause()
   }
@@ -108,6 +108,6 @@ class ResponseSink implements ByteSink {
       this.response.destroy()
       return
     }
-    this.response.end(error.details.frame ?? errorFormatFor(this.call.path).frame(error, this.call.requestId))
+    this.response.end(error.details.frame ?? ERROR_FORMATS[this.call.dialect].frame(error, this.call.requestId))
   }
 }

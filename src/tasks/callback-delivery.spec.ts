@@ -179,10 +179,10 @@ describe('callback sender leases', () => {
     await lab.close()
   })
 
-  /** As the configuration has it by default, and what a lease outlasts it by. */
+  /** The configuration's default, and the margin of a lease. */
   const TIMEOUT_MS = 15_000
   const LEASE_MS = 45_000
-  /** Less than the pauses of a sender that waits for its clock instead of for room would add up to. */
+  /** Shorter than the pauses of a sender that waits for its timer instead of for room. */
   const SOON_MS = 15_000
   const STORE_GONE = new GatewayError('overloaded', 'The store cannot be reached.')
 
@@ -672,7 +672,7 @@ const signed = (message: WebhookMessage, secret: string | undefined): Record<str
   return Object.fromEntries(list.flatMap((name, index) => (index % 2 === 0 ? [[name, list[index + 1] ?? '']] : [])))
 }
 
-/** What a receiver's library makes of it; throws when it does not verify. */
+/** Verifies as a receiver's library does; throws on a mismatch. */
 const received = (body: string, headers: Record<string, string>, secret = SECRET): unknown =>
   new Webhook(secret).verify(body, headers)
 

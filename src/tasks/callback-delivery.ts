@@ -17,46 +17,47 @@ import { WakeTimer, Clock } from './wake-timer.js'
 
 /** Deliveries this process holds at once, over all hosts. */
 const MAXIMUM_HELD = 128
-/** Few at a time: what one host cannot take at once waits with its lease running. */
+/** Few per claim: deliveries that wait for their host use up their lease. */
 const CLAIM_LIMIT = 16
 
-/** A lease outlasts an attempt by so much, and its beginning by at least `SETTLE_MS`. */
+/** Margin of a lease over its attempt; an attempt begins with at least `SETTLE_MS` more than its timeout left. */
 const LEASE_MARGIN_MS = 30_000
 const SETTLE_MS = 5_000
 
-/** Other replicas' work that was left behind announces itself by nothing. */
-const MAXIMUM_REST_MS = 10_000
-/** Something is due but leased to another replica, or its host is busy. */
-const BUSY_REST_MS = 1_000
+/** Upper limit of a pause: deliveries abandoned by another replica are found by polling only. */
+const MAXIMUM_PAUSE_MS = 10_000
+/** Pause when something is due but leased to another replica, or its host is busy. */
+const BUSY_PAUSE_MS = 1_000
 const FIRST_RETRY_MS = 1_000
 const MAXIMUM_RETRY_MS = 30_000
 
-/** What is under way at shutdown may end by itself for so long. */
+/** Grace time of attempts under way at shutdown. */
 const SHUTDOWN_GRACE_MS = 2_000
 
-/** A delivery that nobody else works on until then (Unix milliseconds). */
+/** A delivery leased to this process until then (Unix milliseconds). */
 interface LeasedDelivery {
   readonly delivery: CallbackDelivery
   readonly lockedUntilMs: number
 }
 
 /**
- * Works the outbox of events in the background, from when the store is open until shutdown. Any number of replicas may:
- * each delivery is leased to one of them, and whoever dies leaves it to the others, under the same `webhook-id`.
+ * Delivers the events of the outbox in the background, from when the store is open until shutdown. Replicas share the
+ * work: each delivery is leased to one of them, and is retried by another, under the same `webhook-id`, when its
+ * process dies.
  */
 @Injectable()
 export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown {
-  /** Made by this process, by how they ended; `retry` = failed, but not for the last time. */
+  /** Attempts of this process, by outcome; `retry` = failed, but not for the last time. */
   readonly attemptsMade: Record<CallbackOutcome['outcome'], number> = { delivered: 0, retry: 0, exhausted: 0 }
   private readonly wakeTimer: WakeTimer
-  /** One for each host, so that a slow receiver holds up nobody but itself. */
+  /** One queue per host, so that a slow receiver delays only its own deliveries. */
   private readonly hostQueue: KeyedQueue<LeasedDelivery>
   private readonly calls = new Set<RequestContext>()
   private working: Promise<void> | undefined
   private isStopping = false
   private graceTimer: NodeJS.Timeout | undefined
-  /** Something may be due that was not claimed because there was no room for it. */
-  private hasLeftBehind = false
+  /** Deliveries may be due that were not claimed because the queue was full. */
+  private hasUnclaimed = false
   private failedRounds = 0
 
   constructor(
@@ -72,38 +73,41 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
       keyOf: ({ delivery }) => hostOf(delivery.url),
       concurrency: () => this.perHost,
       isBusy: (running, waiting) => running + waiting >= this.perHost,
-      work: (leased) => this.deliver(leased),
+      run: (leased) => this.deliver(leased),
       onEnd: () => {
-        if (this.hasLeftBehind) this.wake()
+        if (this.hasUnclaimed) this.wake()
       },
     })
   }
 
   onModuleInit(): void {
     this.database.whenOpen(() => {
-      this.working ??= this.work()
+      this.working ??= this.run()
       this.wake()
     })
   }
 
-  /** Under way or waiting for their host in this process. */
+  /** Deliveries under way or waiting for their host in this process. */
   get heldDeliveries(): number {
     return this.hostQueue.size
   }
 
-  /** Looks for due deliveries now; called after each write to the outbox. */
+  /** Claims due deliveries now; called after each write to the outbox. */
   wake(): void {
     this.wakeTimer.wake()
   }
 
-  /** Lets what is under way end for a moment, then cuts it. What was not begun is anyone's once its lease runs out. */
+  /**
+   * Gives attempts under way a short grace time, then aborts them. Waiting deliveries are free for any replica once
+   * their lease runs out.
+   */
   onModuleDestroy(): void {
     if (this.isStopping) return
     this.isStopping = true
     this.hostQueue.takeWaiting()
     this.wake()
     this.graceTimer = setTimeout(() => {
-      for (const { disconnect: departure } of this.calls) departure.abort()
+      for (const { disconnect: disconnect } of this.calls) disconnect.abort()
     }, SHUTDOWN_GRACE_MS)
   }
 
@@ -118,37 +122,37 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
     return this.store.current.callbacks.perHost
   }
 
-  private async work(): Promise<void> {
+  private async run(): Promise<void> {
     while (!this.isStopping) {
-      await this.wakeTimer.cancel(await this.round(), 0)
+      await this.wakeTimer.sleep(await this.round(), 0)
     }
   }
 
-  /** Takes what is due, as far as there is room; returns how long nothing more is expected. Never rejects. */
+  /** Claims what is due, as far as there is room; returns the pause until the next round. Never rejects. */
   private async round(): Promise<number> {
     try {
       while (!this.isStopping && (await this.claim()));
       const dueAtMs = this.isStopping ? undefined : await this.repository.nextDueAtMs()
       this.failedRounds = 0
-      if (dueAtMs === undefined) return MAXIMUM_REST_MS
+      if (dueAtMs === undefined) return MAXIMUM_PAUSE_MS
       const waitMs = dueAtMs - this.clock.nowMs()
-      return waitMs <= 0 ? BUSY_REST_MS : Math.min(waitMs, MAXIMUM_REST_MS)
+      return waitMs <= 0 ? BUSY_PAUSE_MS : Math.min(waitMs, MAXIMUM_PAUSE_MS)
     } catch (error) {
-      // One line for the whole time that the store is away.
+      // One log line for the whole outage.
       if (this.failedRounds++ === 0) this.logger.warn({ err: error }, 'callbacks wait for the store')
       return Math.min(FIRST_RETRY_MS * 2 ** (this.failedRounds - 1), MAXIMUM_RETRY_MS)
     }
   }
 
-  /** True when it took some, so that there may be more. */
+  /** True when it claimed some, so that there may be more. */
   private async claim(): Promise<boolean> {
-    const room = MAXIMUM_HELD - this.hostQueue.size
+    const capacity = MAXIMUM_HELD - this.hostQueue.size
     const exceptHosts = this.hostQueue.busy()
-    this.hasLeftBehind = room <= 0 || exceptHosts.length > 0
-    if (room <= 0) return false
+    this.hasUnclaimed = capacity <= 0 || exceptHosts.length > 0
+    if (capacity <= 0) return false
     const nowMs = this.clock.nowMs()
     const lockedUntilMs = nowMs + this.store.current.callbacks.timeoutMs + LEASE_MARGIN_MS
-    const limit = Math.min(room, CLAIM_LIMIT)
+    const limit = Math.min(capacity, CLAIM_LIMIT)
     const claimed = await this.repository.claimDue({ nowMs, lockedUntilMs, limit, exceptHosts })
     // Shutdown began meanwhile: these leases run out by themselves.
     if (this.isStopping) return false
@@ -158,7 +162,7 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
 
   private async deliver({ delivery, lockedUntilMs }: LeasedDelivery): Promise<void> {
     const { webhookId, taskId } = delivery
-    // After a long wait the lease could end in the middle of the attempt; whoever claims it next sends it.
+    // After a long wait the lease could end during the attempt; the next claim sends it.
     if (lockedUntilMs - this.clock.nowMs() < this.store.current.callbacks.timeoutMs + SETTLE_MS) return
     const call = new RequestContext(webhookId, 'POST', '/callbacks', performance.now())
     this.calls.add(call)
@@ -167,7 +171,7 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
       this.attemptsMade[outcome.outcome]++
       this.report(delivery, outcome)
       await this.repository.settle(webhookId, outcome)
-      // The rest under way was measured while this delivery was leased.
+      // The pause under way was computed while this delivery was leased.
       if (outcome.outcome === 'retry') this.wake()
     } catch (error) {
       this.logger.warn({ webhookId, taskId, err: error }, 'callback not recorded, it will be sent again')
@@ -176,7 +180,7 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
     }
   }
 
-  /** Neither the address nor the body: both are the caller's. */
+  /** Neither the address nor the body is logged: both are the caller's. */
   private report({ webhookId, taskId, attempts }: CallbackDelivery, outcome: CallbackOutcome): void {
     if (outcome.outcome === 'delivered') return
     const line = { webhookId, taskId, attempt: attempts + 1, reason: outcome.error }

@@ -10,13 +10,16 @@ import { Clock } from './wake-timer.js'
 const FIELD = 'callback_url'
 const MAXIMUM_CHARACTERS = 2048
 
-/** A URL's parser drops or encodes them in silence, and a database has no text with a NUL in it. */
+/** Control characters: a URL parser drops or encodes them silently, and a database text cannot hold a NUL. */
 const CONTROL_CHARACTER = /\p{Cc}/u
 
-/** A create waits no longer for a name server. */
+/** Limit of a create's wait for name resolution. */
 const RESOLVE_MS = 2000
 
-/** Judges a `callback_url` when a task is created, so that a useless or hostile one is refused before anyone pays. */
+/**
+ * Checks a `callback_url` when a task is created, so that a useless or hostile one is refused before the task costs
+ * anything.
+ */
 @Injectable()
 export class CallbackAddress {
   constructor(private readonly guarded: SafeFetchClient) {}
@@ -36,29 +39,29 @@ export class CallbackAddress {
 const invalid = (what: string): GatewayError =>
   new GatewayError('invalid_request', `Invalid '${FIELD}': ${what}.`, { code: 'url_not_allowed', param: FIELD })
 
-/** Host and port of a callback address, as the store compares them; empty for a text that is no URL. */
+/** Host and port of a callback address, as the store compares them; empty for a text that is not a URL. */
 export const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : '')
 
-/** Retries of many deliveries that failed together must not come back together. */
+/** Jitter, so that deliveries which failed together are not retried together. */
 const JITTER = 0.2
 
-/** A receiver may ask for patience, not for silence. */
+/** Upper limit for a receiver's `Retry-After`. */
 const MAXIMUM_RETRY_AFTER_MS = 86_400_000
 
 /** The three forms of an HTTP date begin with a weekday; `Date.parse` alone would read almost anything. */
 const HTTP_DATE = /^(?:mon|tue|wed|thu|fri|sat|sun)/i
 
 export interface FailedAttempt {
-  /** Attempts made, this one included. */
+  /** Attempts made, including this one. */
   readonly attempts: number
   readonly nowMs: number
-  /** What the receiver asked for, counted from now. */
+  /** The receiver's `Retry-After`, counted from now. */
   readonly retryAfterMs?: number
 }
 
 /**
- * When the next attempt is due (Unix milliseconds): the schedule's delay (one for each attempt) ± 20 %, or later where the
- * receiver asks for it. undefined once the schedule is used up. `random` is uniform in [0, 1).
+ * When the next attempt is due (Unix milliseconds): the schedule's delay (one for each attempt) ± 20 %, or later when
+ * the receiver requests it. undefined once the schedule is used up. `random` is uniform in [0, 1).
  */
 export function nextAttemptAtMs(
   scheduleMs: readonly number[],
@@ -71,7 +74,10 @@ export function nextAttemptAtMs(
   return nowMs + Math.round(Math.max(spreadMs, retryAfterMs))
 }
 
-/** `Retry-After`, in seconds or as a date, as milliseconds from now: 24 hours at most, 0 when it says nothing readable. */
+/**
+ * `Retry-After`, in seconds or as a date, as milliseconds from now: 24 hours at most, 0 when it is missing or not
+ * readable.
+ */
 export function readRetryAfterMs(value: string | string[] | undefined, nowMs: number): number {
   if (typeof value !== 'string') return 0
   const text = value.trim()
@@ -91,8 +97,8 @@ export interface WebhookMessage {
 }
 
 /**
- * The headers of Standard Webhooks, names and values in turn: id, time in seconds, and the signature where there is a
- * secret (`whsec_<base64>`): HMAC-SHA256 over id, time and body, joined by dots, in base64 behind the version `v1`.
+ * The headers of Standard Webhooks, names and values in turn: id, time in seconds, and with a secret (`whsec_<base64>`)
+ * the signature: HMAC-SHA256 over id, time and body, joined by dots, in base64 behind the version `v1`.
  */
 export function webhookHeaders({ webhookId, atMs, body }: WebhookMessage, secret: string | undefined): string[] {
   const timestamp = String(Math.floor(atMs / 1000))
@@ -105,7 +111,7 @@ export function webhookHeaders({ webhookId, atMs, body }: WebhookMessage, secret
 
 const USER_AGENT = 'Multi-Model-Gateway'
 
-/** The receiver's way to say that nobody is there any more. */
+/** 410 Gone: the receiver wants no further events. */
 const GONE = 410
 
 const UNKNOWN_NAME: ReadonlySet<string> = new Set(['ENOTFOUND', 'EAI_AGAIN'])
@@ -127,13 +133,13 @@ export class CallbackAttempt {
     private readonly clock: Clock,
   ) {}
 
-  /** Sends the event once and says what that means for it. Never rejects; ends at once when the call's departure does. */
+  /** Sends the event once and returns the outcome. Never rejects; ends at once when the request is aborted. */
   async make(delivery: CallbackDelivery, call: RequestContext): Promise<CallbackOutcome> {
     const failure = await this.send(delivery, call)
     const nowMs = this.clock.nowMs()
     if (failure === undefined) return { outcome: 'delivered', atMs: nowMs }
     const { error, retryAfterMs = 0, isFinal = false } = failure
-    // Cut by this process, not by its receiver: that must not use up the schedule.
+    // Aborted by this process, not by its receiver: the schedule is not used up.
     if (call.disconnect.aborted) return { outcome: 'retry', nextAttemptAtMs: nowMs, error }
     const attempts = delivery.attempts + 1
     const { scheduleMs } = this.store.current.callbacks
@@ -149,7 +155,7 @@ export class CallbackAttempt {
     const signed = webhookHeaders({ webhookId, atMs: this.clock.nowMs(), body }, secret)
     try {
       const { status, headers } = await this.guarded.post(url, {
-        call,
+        context: { disconnect: call.disconnect, record: call.log.beginFetch() },
         body: Buffer.from(body),
         headers: ['content-type', 'application/json', 'user-agent', USER_AGENT, ...signed],
         deadlineAtMs: performance.now() + timeoutMs,
@@ -177,7 +183,7 @@ export class CallbackAttempt {
   }
 }
 
-/** In our words: the transport's own would name addresses. */
+/** The gateway's own words: the transport's message would name addresses. */
 function describeFailure(error: unknown): string {
   if (refusalIn(error) !== undefined) return 'The URL does not lead to a public address.'
   if (!(error instanceof GatewayError)) return 'The callback could not be sent.'

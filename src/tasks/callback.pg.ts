@@ -10,7 +10,7 @@ import {
 
 type Queries = Kysely<DatabaseSchema>
 
-/** In these words, which the index has too: the planner compares them. */
+/** In the same words as the index, which the planner compares. */
 const isOpen = sql<boolean>`callback_delivery.next_attempt_at_ms is not null`
 const dueAtMs = sql<number>`greatest(callback_delivery.next_attempt_at_ms, callback_delivery.locked_until_ms)`
 
@@ -45,7 +45,7 @@ export class KyselyCallbackRepository extends CallbackRepository {
         .updateTable('callback_delivery')
         .set({ attempts: sql<number>`attempts + 1`, locked_until_ms: 0, ...settled(outcome) })
         .where('webhook_id', '=', webhookId)
-        // A process that lost its lease may still settle; what has ended by then stays as it ended.
+        // A process whose lease expired may still settle; a delivery that has ended stays as it is.
         .where(isOpen)
         .execute(),
     )
@@ -97,7 +97,7 @@ export class KyselyCallbackRepository extends CallbackRepository {
 const claimRows = (queries: Queries, { nowMs, lockedUntilMs, limit, exceptHosts }: CallbackClaim) =>
   queries
     .with(
-      // Evaluated once, whatever the planner makes of the join: the limit holds.
+      // Materialized, so that the planner evaluates it once: the limit holds.
       (name) => name('due').materialized(),
       (parts) =>
         parts

@@ -1,6 +1,6 @@
 /** One event on its way to a caller. Times are Unix milliseconds. */
 export interface CallbackDelivery {
-  /** Stable over all attempts: receivers tell repeats by it. */
+  /** The same for all attempts: receivers detect duplicates by it. */
   readonly webhookId: string
   readonly taskId: string
   readonly ownerId: string
@@ -14,7 +14,7 @@ export interface CallbackDelivery {
   readonly nextAttemptAtMs?: number
   readonly deliveredAtMs?: number
   readonly exhaustedAtMs?: number
-  /** Our words, without addresses. */
+  /** The gateway's own words, without addresses. */
   readonly lastError?: string
 }
 
@@ -22,7 +22,7 @@ export interface CallbackClaim {
   readonly nowMs: number
   readonly lockedUntilMs: number
   readonly limit: number
-  /** Hosts (`URL.host`) that have as many deliveries under way as they may. */
+  /** Hosts (`URL.host`) whose queues are full. */
   readonly exceptHosts: readonly string[]
 }
 
@@ -36,14 +36,14 @@ export type CallbackOutcome =
  * methods reject with `GatewayError('overloaded')` while the database cannot be reached.
  */
 export abstract class CallbackRepository {
-  /** Takes deliveries that are due and that nobody works on, oldest first (FOR UPDATE SKIP LOCKED). */
+  /** Leases due deliveries that are not leased, oldest first (FOR UPDATE SKIP LOCKED). */
   abstract claimDue(claim: CallbackClaim): Promise<readonly CallbackDelivery[]>
   abstract nextDueAtMs(): Promise<number | undefined>
-  /** Counts the attempt, notes how it ended and frees the lease. */
+  /** Counts the attempt, records its outcome and frees the lease. */
   abstract settle(webhookId: string, outcome: CallbackOutcome): Promise<void>
   /** The owner's deliveries of one task, oldest first. */
   abstract ofTask(ownerId: string, taskId: string): Promise<readonly CallbackDelivery[]>
-  /** Starts the schedule anew for one of the owner's deliveries, whatever became of it; false when there is none. */
+  /** Restarts the schedule of one of the owner's deliveries, in whatever state; false when there is none. */
   abstract redeliver(ownerId: string, webhookId: string, nowMs: number): Promise<boolean>
   abstract countOpen(): Promise<{ readonly waiting: number; readonly exhausted: number }>
 }

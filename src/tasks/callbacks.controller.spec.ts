@@ -6,6 +6,7 @@ import type { INestApplication } from '@nestjs/common'
 import { Test } from '@nestjs/testing'
 import { pino } from 'pino'
 import { CallbackOutbox } from '../../test/support/callback-lab.js'
+import { contextAt } from '../../test/support/endpoints.js'
 import { AuthModule } from '../auth/auth.module.js'
 import { ConfigurationModule } from '../config/config-store.js'
 import { parseConfig } from '../config/load-config.js'
@@ -72,10 +73,7 @@ beforeAll(async () => {
     providers: [CallbacksService, { provide: Tasks, useFactory: () => new OneTask(outbox) }],
   }).compile()
   const adapter = new GatewayHttpAdapter((request) => {
-    attachContext(
-      request,
-      new RequestContext('req_1', request.method ?? '', (request.url ?? '').split('?')[0] ?? '', 0),
-    )
+    attachContext(request, contextAt(request.method ?? '', (request.url ?? '').split('?')[0] ?? ''))
   })
   application = module.createNestApplication(adapter, { bodyParser: false })
   application.useGlobalFilters(new GatewayExceptionFilter())

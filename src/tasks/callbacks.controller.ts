@@ -1,4 +1,4 @@
-import { Controller, Get, HttpCode, Injectable, Param, Post, UseGuards } from '@nestjs/common'
+import { Controller, Injectable, Param } from '@nestjs/common'
 import {
   ApiBearerAuth,
   ApiExtraModels,
@@ -9,21 +9,22 @@ import {
   ApiTags,
   getSchemaPath,
 } from '@nestjs/swagger'
-import { KeyGuard } from '../auth/key.guard.js'
 import type { ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import { ApiTaskErrors } from '../dialects/error-docs.js'
 import { taskResponse } from '../dialects/task-response.js'
 import type { VideoKind } from '../providers/contract.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
 import { CurrentRequest } from '../server/json-request.js'
 import { hostOf } from './callback-request.js'
 import type { CallbackDelivery } from './callback.repository.js'
+import { MULTI_IMAGE_CALLBACKS, REDELIVER_CALLBACK, TEXT_CALLBACKS } from './task.endpoints.js'
 import { Tasks } from './tasks.js'
 
 const MILLISECONDS = 'Unix milliseconds'
 
-/** One event of a task and how its delivery stands, as callers see it. */
+/** One event of a task and the state of its delivery, as callers see it. */
 class CallbackDeliveryDto {
   @ApiProperty({ description: 'The same for every attempt' })
   readonly webhook_id: string
@@ -70,13 +71,13 @@ class RedeliveryDto {
   }
 }
 
-/** Longer than any of ours, and nothing a database would stumble over. */
+/** Longer than any id of the gateway, and without characters that a database refuses. */
 const WEBHOOK_ID = /^[\w-]{1,128}$/
 
-/** As for reading a task: nothing else can be one's id, and a database stumbles over a NUL. */
+/** The same rule as for reading a task: no id is longer, and a database text cannot hold a NUL. */
 const TASK_ID = /^\P{Cc}{1,256}$/u
 
-/** What callers may know of, and do about, the events sent to them (design: exhausted deliveries stay visible). */
+/** Callback deliveries for the owner of a task (design: exhausted deliveries stay visible). */
 @Injectable()
 export class CallbacksService {
   constructor(private readonly tasks: Tasks) {}
@@ -89,7 +90,7 @@ export class CallbacksService {
     return deliveries.map((delivery) => new CallbackDeliveryDto(delivery))
   }
 
-  /** Starts the schedule of one event anew, whatever became of it. Rejects with `not_found`. */
+  /** Restarts the schedule of one event, in whatever state. Rejects with `not_found`. */
   async redeliver(webhookId: string, call: RequestContext): Promise<RedeliveryDto> {
     const isKnown = WEBHOOK_ID.test(webhookId) && (await this.tasks.redeliver(webhookId, call.caller))
     if (!isKnown) throw new GatewayError('not_found', 'There is no such callback.')
@@ -113,12 +114,11 @@ const REDELIVERY = envelopeOf({ $ref: getSchemaPath(RedeliveryDto) })
 @ApiTags('callbacks')
 @ApiBearerAuth()
 @ApiExtraModels(CallbackDeliveryDto, RedeliveryDto)
-@Controller('vidgen/v1')
-@UseGuards(KeyGuard)
+@Controller()
 export class CallbacksController {
   constructor(private readonly callbacks: CallbacksService) {}
 
-  @Get('videos/multi-image2video/:id/callbacks')
+  @Endpoint(MULTI_IMAGE_CALLBACKS)
   @ApiOperation({ summary: 'The events sent, or to be sent, about one multi-image task' })
   @ApiParam({ name: 'id', type: String, description: 'Task id or external task id' })
   @ApiOkResponse({ schema: DELIVERIES })
@@ -127,7 +127,7 @@ export class CallbacksController {
     return taskResponse(call, JSON.stringify(await this.callbacks.ofTask('multi-image2video', id, call)))
   }
 
-  @Get('videos/text2video/:id/callbacks')
+  @Endpoint(TEXT_CALLBACKS)
   @ApiOperation({ summary: 'The events sent, or to be sent, about one text task' })
   @ApiParam({ name: 'id', type: String, description: 'Task id or external task id' })
   @ApiOkResponse({ schema: DELIVERIES })
@@ -136,8 +136,7 @@ export class CallbacksController {
     return taskResponse(call, JSON.stringify(await this.callbacks.ofTask('text2video', id, call)))
   }
 
-  @Post('callbacks/:webhookId/redeliver')
-  @HttpCode(200)
+  @Endpoint(REDELIVER_CALLBACK)
   @ApiOperation({ summary: 'Send one event again, on a schedule begun anew' })
   @ApiParam({ name: 'webhookId', type: String })
   @ApiOkResponse({ schema: REDELIVERY })

@@ -130,11 +130,11 @@ describe('create task faults', () => {
       lab.poller.start()
       lab.clock.advance(570_000 + 30_000 - 1)
       const { claims } = lab.store.tasks
-      lab.alarm.wake()
+      lab.wakeTimer.wake()
       await eventually(() => lab.store.tasks.claims > claims)
       expect(lab.upstream.reads).toEqual([])
       lab.clock.advance(1)
-      lab.alarm.wake()
+      lab.wakeTimer.wake()
       await eventually(async () => (await lab.store.tasks.countByState()).submitted === 1)
       await lab.poller.stop()
       expect(lab.upstream.creates).toHaveLength(1)
@@ -150,7 +150,7 @@ describe('create task faults', () => {
       const create = lab.engine.create(lab.order({ externalTaskId: 'order-1' }), callOf())
       await eventually(() => lab.upstream.creates.length === 1)
       lab.clock.advance(600_000)
-      lab.alarm.wake()
+      lab.wakeTimer.wake()
       await eventually(async () => (await lab.store.tasks.countByState()).unknown === 1)
       await lab.poller.stop()
       release()
@@ -166,8 +166,8 @@ describe('A create', () => {
   it('is answered with the upstreams object under the callers own external id', async () => {
     const lab = taskLab()
     const call = callOf()
-    const answer = await lab.engine.create(lab.order({ externalTaskId: 'order-1' }), call)
-    expect(answer).toEqual({
+    const response = await lab.engine.create(lab.order({ externalTaskId: 'order-1' }), call)
+    expect(response).toEqual({
       status: 200,
       body:
         `{"code":0,"message":"SUCCEED","request_id":"${call.requestId}","data":` +
@@ -183,8 +183,8 @@ describe('A create', () => {
 
   it('without an external id gives the upstream one all the same, and shows none', async () => {
     const lab = taskLab()
-    const answer = await lab.engine.create(lab.order(), callOf())
-    expect(dataOf(answer.body)).toMatchObject({ task_info: { external_task_id: '' } })
+    const response = await lab.engine.create(lab.order(), callOf())
+    expect(dataOf(response.body)).toMatchObject({ task_info: { external_task_id: '' } })
     expect(lab.upstream.creates[0]?.externalId).toMatch(/^[0-9a-f]{12}\.[0-9a-f]{32}$/)
   })
 
@@ -339,11 +339,11 @@ describe('A create under an idempotency key', () => {
     await expect(create(lab)).rejects.toMatchObject({ kind: 'upstream_failed' })
     await expect(create(lab)).rejects.toMatchObject({ kind: 'idempotency_running' })
     const task = await lab.engine.find('text2video', 'order-1', callOf())
-    const answer = await create(lab)
-    expect(answer.replayed).toBe(true)
-    expect(answer.body).toMatch(/^\{"code":0,"message":"SUCCEED","request_id":"[\w-]+","data":\{/)
-    expect(answer.body).toContain(`"data":${task?.object ?? 'nothing'}}`)
-    expect(await create(lab)).toEqual(answer)
+    const response = await create(lab)
+    expect(response.replayed).toBe(true)
+    expect(response.body).toMatch(/^\{"code":0,"message":"SUCCEED","request_id":"[\w-]+","data":\{/)
+    expect(response.body).toContain(`"data":${task?.object ?? 'nothing'}}`)
+    expect(await create(lab)).toEqual(response)
     expect(lab.upstream.creates).toHaveLength(1)
   })
 
@@ -469,19 +469,19 @@ const WIDTH = 4
 
 interface Item {
   readonly id: string
-  readonly lane: string
+  readonly key: string
 }
 
-/** Work that ends when it is told to, and what the lanes said meanwhile. */
+/** Work that ends on request, and the queue's reports of free room meanwhile. */
 class Works {
   readonly running: { readonly id: string; readonly end: () => void }[] = []
   rooms = 0
   ends = 0
-  readonly lanes = new KeyedQueue<Item>({
-    keyOf: ({ lane }) => lane,
+  readonly queue = new KeyedQueue<Item>({
+    keyOf: ({ key: key }) => key,
     concurrency: () => WIDTH,
     isBusy: (running, waiting) => waiting > 0 || running * 2 > WIDTH,
-    work: ({ id }) =>
+    run: ({ id }) =>
       new Promise((resolve) => {
         this.running.push({ id, end: resolve })
       }),
@@ -491,8 +491,8 @@ class Works {
     },
   })
 
-  add(count: number, lane = 'main'): void {
-    for (let number = 0; number < count; number++) this.lanes.add({ id: `${lane}-${number}`, lane })
+  add(count: number, key = 'main'): void {
+    for (let number = 0; number < count; number++) this.queue.add({ id: `${key}-${number}`, key: key })
   }
 
   async endOne(): Promise<void> {
@@ -501,8 +501,8 @@ class Works {
   }
 }
 
-describe('The places of a lane', () => {
-  it('are never more than may be taken; what waits begins as they get free', async () => {
+describe('The concurrency of a key', () => {
+  it('limits running items; waiting items start as others end', async () => {
     const works = new Works()
     works.add(6)
     expect(works.running.map(({ id }) => id)).toEqual(['main-0', 'main-1', 'main-2', 'main-3'])
@@ -510,15 +510,15 @@ describe('The places of a lane', () => {
     expect(works.running.map(({ id }) => id)).toEqual(['main-1', 'main-2', 'main-3', 'main-4'])
   })
 
-  it('are no concern of another lane', () => {
+  it('does not affect another key', () => {
     const works = new Works()
     works.add(6)
     works.add(1, 'other')
     expect(works.running.at(-1)?.id).toBe('other-0')
-    expect(works.lanes.busy()).toEqual(['main'])
+    expect(works.queue.busy()).toEqual(['main'])
   })
 
-  it('are enough to do until the rules say otherwise, which is said once', async () => {
+  it('is busy as long as the options decide so; the end of it is reported once', async () => {
     const works = new Works()
     works.add(5)
     for (const [busy, rooms] of [
@@ -529,18 +529,18 @@ describe('The places of a lane', () => {
       [false, 1],
     ] as const) {
       await works.endOne()
-      expect([works.lanes.busy().length > 0, works.rooms]).toEqual([busy, rooms])
+      expect([works.queue.busy().length > 0, works.rooms]).toEqual([busy, rooms])
     }
     expect(works.ends).toBe(5)
   })
 
-  it('give back what has not begun, and say when the rest has ended', async () => {
+  it('gives back waiting items, and resolves idle when the running ones have ended', async () => {
     const works = new Works()
     works.add(5)
-    expect(works.lanes.takeWaiting().map(({ id }) => id)).toEqual(['main-4'])
-    expect(works.lanes.size).toBe(WIDTH)
+    expect(works.queue.takeWaiting().map(({ id }) => id)).toEqual(['main-4'])
+    expect(works.queue.size).toBe(WIDTH)
     let isIdle = false
-    const idle = works.lanes.idle().then(() => {
+    const idle = works.queue.idle().then(() => {
       isIdle = true
     })
     for (let left = WIDTH; left > 0; left--) {
@@ -548,9 +548,9 @@ describe('The places of a lane', () => {
       await works.endOne()
     }
     await idle
-    await works.lanes.idle()
-    expect(works.lanes.takeWaiting()).toEqual([])
-    expect(works.lanes.size).toBe(0)
+    await works.queue.idle()
+    expect(works.queue.takeWaiting()).toEqual([])
+    expect(works.queue.size).toBe(0)
   })
 })
 

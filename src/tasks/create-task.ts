@@ -6,9 +6,10 @@ import type { RequestContext } from '../core/request-context.js'
 import { successEnvelope } from '../dialects/task-response.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
-import type { CallContext, UpstreamVideoTask, VideoProvider } from '../providers/contract.js'
+import type { AttemptContext, UpstreamVideoTask, VideoProvider } from '../providers/contract.js'
 import { CallbackAddress } from './callback-request.js'
 import { TaskRecorder } from './record-task.js'
+import { UPSTREAM_CALLBACK } from './task.endpoints.js'
 import { isTerminal, newCallbackToken, newTaskId, type Task, upstreamExternalId } from './task.js'
 import {
   type IdempotencyClaim,
@@ -21,22 +22,22 @@ import type { CreateTaskResponse, TaskIds, CreateTaskRequest } from './tasks.js'
 import { outcomeUnknown, seenChange, TransitionSettings } from './transitions.js'
 import { PollWakeTimer } from './wake-timer.js'
 
-/** Answers creates that were sent before under the same idempotency key. */
+/** Replays the stored response of a create with the same idempotency key. */
 @Injectable()
 export class IdempotentReplays {
   constructor(private readonly tasks: TaskRepository) {}
 
-  /** The stored answer; undefined for a key that is new. Rejects with `unprocessable` or `idempotency_running`. */
+  /** The stored response; undefined for a new key. Rejects with `unprocessable` or `idempotency_running`. */
   async find(claim: IdempotencyClaim): Promise<CreateTaskResponse | undefined> {
     const record = await this.tasks.findIdempotency(claim)
     if (record === undefined) return undefined
     if (record.fingerprint !== claim.fingerprint) throw otherBody()
-    // The answer is written with the task's first known state, whoever learns of it: without one there is none yet.
+    // The response is stored with the task's first known state; before that the create is still running.
     if (record.state === 'running') throw stillRunning()
     return { status: record.status, body: record.body, replayed: true }
   }
 
-  /** What a create is told that came second by a moment. */
+  /** The error for the later of two creates that were sent at the same time. */
   refusal(record: IdempotencyRecord, claim: IdempotencyClaim): GatewayError {
     return record.fingerprint === claim.fingerprint ? stillRunning() : otherBody()
   }
@@ -52,10 +53,10 @@ const stillRunning = (): GatewayError =>
     retryAfterSeconds: 1,
   })
 
-/** Added to the time an upstream call may take: for writing down what came of it. */
+/** Added to the longest upstream call: time to record its outcome. */
 const LEASE_MARGIN_MS = 30_000
 
-/** What is known of a task before any channel is. */
+/** A task before its channel is selected. */
 interface Draft {
   readonly fields: Omit<NewTask, 'channelId' | 'lockedUntilMs' | 'deadlineAtMs' | 'idempotency'>
   readonly claim: IdempotencyClaim | undefined
@@ -63,7 +64,7 @@ interface Draft {
 
 type Refusal = Exclude<IntentOutcome, { readonly outcome: 'recorded' }>
 
-/** Writes down what is about to be asked of an upstream, before it is asked. */
+/** Records intents: what is about to be sent to an upstream, before it is sent. */
 @Injectable()
 export class TaskIntents {
   constructor(
@@ -72,10 +73,10 @@ export class TaskIntents {
     private readonly store: ConfigStore,
   ) {}
 
-  /** Records the intent for its first channel. Rejects with what speaks against it: nothing has been sent yet. */
-  async record({ fields, claim }: Draft, { channelId, target }: CallContext): Promise<Task> {
+  /** Records the intent for its first channel. Rejects when it conflicts: nothing has been sent yet. */
+  async record({ fields, claim }: Draft, { channelId, target }: AttemptContext): Promise<Task> {
     const { createdAtMs } = fields
-    // A process that dies in between leaves the task to the poller when the time of its create is up.
+    // If this process dies meanwhile, the poller takes the task over when this lease runs out.
     const lockedUntilMs = createdAtMs + target.timeouts.totalMs + LEASE_MARGIN_MS
     const deadlineAtMs = lockedUntilMs + this.store.current.tasks.reconcileMs
     const task = { ...fields, channelId, deadlineAtMs }
@@ -86,13 +87,16 @@ export class TaskIntents {
     return { ...task, ...times, state: 'creating', polls: 0, misses: 0 }
   }
 
-  /** Records that another channel is asked now, the one before having refused. */
-  async move(task: Task, { channelId }: CallContext): Promise<Task> {
+  /** Records the next channel, after the previous one has refused. */
+  async move(task: Task, { channelId }: AttemptContext): Promise<Task> {
     await this.tasks.assignChannel(task.id, channelId)
     return { ...task, channelId }
   }
 
-  /** Forgets a create that made no task. Never rejects: what cannot be forgotten now is looked for, and ended, later. */
+  /**
+   * Deletes the intent of a create that made no task. Never rejects: one that cannot be deleted now is reconciled by
+   * the poller.
+   */
   async drop(task: Task): Promise<void> {
     await this.tasks.dropIntent(task.id).catch(() => undefined)
   }
@@ -101,7 +105,7 @@ export class TaskIntents {
     const record =
       outcome.outcome === 'idempotency_key_taken'
         ? outcome.record
-        : // The same request sent twice at once fails on whichever of its two ids is compared first.
+        : // Two identical requests at once conflict on whichever of their two ids is compared first.
           claim && (await this.tasks.findIdempotency(claim))
     if (claim !== undefined && record !== undefined) return this.replays.refusal(record, claim)
     return new GatewayError('conflict', "The 'external_task_id' is in use by another of your tasks.", {
@@ -111,11 +115,11 @@ export class TaskIntents {
   }
 }
 
-/** One create on its way through at most two channels: what is recorded of it, and whether it may have been done. */
+/** One create on at most two channels: its recorded task, and whether the upstream may have made one. */
 class PendingCreate {
   /** Set once the intent is recorded. */
   task: Task | undefined
-  /** Set by a failure after which nobody knows whether the upstream made a task. */
+  /** Set by an error after which the upstream may have made a task. */
   uncertain: unknown
 
   constructor(
@@ -127,7 +131,7 @@ class PendingCreate {
   ) {}
 
   /** One attempt on one channel. Nothing is sent before the intent is recorded for that channel. */
-  readonly attempt = async (provider: VideoProvider, context: CallContext): Promise<UpstreamVideoTask> => {
+  readonly attempt = async (provider: VideoProvider, context: AttemptContext): Promise<UpstreamVideoTask> => {
     this.assertCallback(context)
     this.task = await (this.task === undefined
       ? this.intents.record(this.draft, context)
@@ -136,21 +140,21 @@ class PendingCreate {
     try {
       return await this.request.send(provider, context, this.idsFor(context))
     } catch (error) {
-      // Judged here, attempt by attempt: what the route fails with may be an earlier attempt's error.
+      // Checked for each attempt: the route may fail with an earlier attempt's error.
       if (mayHaveBeenDone(error)) this.uncertain = error
       throw error
     }
   }
 
-  private idsFor({ callersKey }: CallContext): TaskIds {
+  private idsFor({ callersKey }: AttemptContext): TaskIds {
     const externalId = this.draft.fields.upstreamExternalId
-    // The poll that the upstream's call would bring forward could not be made without the caller's key.
+    // Without the caller's key the gateway cannot poll, so that an upstream callback would be useless.
     if (callersKey || this.upstreamCallbackUrl === undefined) return { externalId }
     return { externalId, callbackUrl: this.upstreamCallbackUrl }
   }
 
-  /** Without the caller's key a task cannot be followed, so that no change of it would ever be noticed. */
-  private assertCallback({ callersKey }: CallContext): void {
+  /** With a caller's own key the gateway cannot poll, so that changes for a callback would go unnoticed. */
+  private assertCallback({ callersKey }: AttemptContext): void {
     if (!callersKey || this.request.callbackUrl === undefined) return
     throw new GatewayError('invalid_request', "'callback_url' is not supported with an upstream key of your own.", {
       param: 'callback_url',
@@ -159,7 +163,7 @@ class PendingCreate {
   }
 }
 
-/** Without an attempt in their details these say nothing about how far it came; every other kind means: not far. */
+/** Kinds of error that leave the outcome open when their details have no attempt; every other kind means: not sent. */
 const UNCERTAIN_KINDS: ReadonlySet<string> = new Set(['caller_left', 'upstream_failed', 'upstream_timeout', 'internal'])
 
 function mayHaveBeenDone(error: unknown): boolean {
@@ -171,8 +175,8 @@ function mayHaveBeenDone(error: unknown): boolean {
 const IDEMPOTENCY_KEPT_MS = 86_400_000
 
 /**
- * Makes tasks: intent first, upstream second, outcome last, so that at every instant the store knows of each task that may
- * exist. A create is sent once; where its answer is lost it is looked for, never sent again.
+ * Creates tasks: intent first, upstream second, outcome last, so that the store has every task that may exist. A create
+ * is sent once; if its response is lost the task is searched for, never sent again.
  */
 @Injectable()
 export class TaskCreation {
@@ -190,13 +194,13 @@ export class TaskCreation {
   ) {}
 
   /** See `Tasks.create`. */
-  async create(order: CreateTaskRequest, call: RequestContext): Promise<CreateTaskResponse> {
-    const work = this.run(order, call)
-    this.running.add(work)
+  async create(request: CreateTaskRequest, call: RequestContext): Promise<CreateTaskResponse> {
+    const pending = this.run(request, call)
+    this.running.add(pending)
     try {
-      return await work
+      return await pending
     } finally {
-      this.running.delete(work)
+      this.running.delete(pending)
     }
   }
 
@@ -205,25 +209,27 @@ export class TaskCreation {
     await Promise.allSettled(this.running)
   }
 
-  private async run(order: CreateTaskRequest, call: RequestContext): Promise<CreateTaskResponse> {
-    const draft = draftOf(order, call, this.transitionSettings.for(call).nowMs)
-    const before = draft.claim && (await this.replays.find(draft.claim))
-    if (before !== undefined) return before
-    if (order.callbackUrl !== undefined) await this.address.assertAllowed(order.callbackUrl)
-    const pending = new PendingCreate(order, draft, call, this.intents, this.callbackUrl(draft.fields.callbackToken))
+  private async run(request: CreateTaskRequest, call: RequestContext): Promise<CreateTaskResponse> {
+    const draft = draftOf(request, call, this.transitionSettings.for(call).nowMs)
+    const replayed = draft.claim && (await this.replays.find(draft.claim))
+    if (replayed !== undefined) return replayed
+    if (request.callbackUrl !== undefined) await this.address.assertAllowed(request.callbackUrl)
+    const pending = new PendingCreate(request, draft, call, this.intents, this.callbackUrl(draft.fields.callbackToken))
     let upstream: UpstreamVideoTask
     try {
-      upstream = await order.route.attempt(call, { repeatableOnceSent: false }, pending.attempt)
+      upstream = await request.route.attempt(call, { repeatableOnceSent: false }, pending.attempt)
     } catch (error) {
       throw await this.failCreate(pending, error, call)
     }
     return await this.complete(pending.task as Task, draft.claim, upstream, call)
   }
 
-  /** Where the upstream may announce changes of the task. */
+  /** URL for the upstream's own callbacks. */
   private callbackUrl(token: string): string | undefined {
     const { publicUrl } = this.store.current.server
-    return publicUrl === undefined ? undefined : `${publicUrl.replace(/\/+$/, '')}/vidgen/callbacks/${token}`
+    return publicUrl === undefined
+      ? undefined
+      : `${publicUrl.replace(/\/+$/, '')}${UPSTREAM_CALLBACK.path.replace(':token', token)}`
   }
 
   private async complete(
@@ -232,13 +238,13 @@ export class TaskCreation {
     upstream: UpstreamVideoTask,
     call: RequestContext,
   ): Promise<CreateTaskResponse> {
-    const terms = this.transitionSettings.for(call)
-    // The caller hears of it now; only an end is worth saying twice, as nothing else follows it.
-    const change = seenChange(task, upstream, terms, { announced: isTerminal(upstream.status) })
+    const settings = this.transitionSettings.for(call)
+    // The response itself reports the new state; only a final state gets an event too, as no other follows.
+    const change = seenChange(task, upstream, settings, { hasEvent: isTerminal(upstream.status) })
     try {
       const recorded = await this.recorder.record(task, { ...change, from: ['creating', 'unknown'] })
       this.wakeTimer.scheduleAt(change.nextPollAtMs)
-      // Found by its external id meanwhile: repeats will get the answer that was stored then, and so does this one.
+      // The poller has found the task meanwhile: repeats get the response stored then, and so does this request.
       const stored = recorded === undefined && claim !== undefined ? await this.replays.find(claim) : undefined
       if (stored !== undefined) return { ...stored, replayed: false }
     } catch (cause) {
@@ -251,33 +257,29 @@ export class TaskCreation {
     return { status: 200, body: successEnvelope(call.requestId, change.object ?? upstream.object), replayed: false }
   }
 
-  /** Notes what a failed create leaves behind; resolves with what its caller is told. */
-  private async failCreate(
-    { task, uncertain: doubt }: PendingCreate,
-    error: unknown,
-    call: RequestContext,
-  ): Promise<unknown> {
+  /** Records the outcome of a failed create; resolves with the error for its caller. */
+  private async failCreate({ task, uncertain }: PendingCreate, error: unknown, call: RequestContext): Promise<unknown> {
     if (task === undefined) return error
-    if (doubt === undefined) {
+    if (uncertain === undefined) {
       await this.intents.drop(task)
       return error
     }
-    const terms = this.transitionSettings.for(call)
+    const settings = this.transitionSettings.for(call)
     try {
-      await this.recorder.record(task, outcomeUnknown(terms.nowMs, terms))
-      this.wakeTimer.scheduleAt(terms.nowMs)
+      await this.recorder.record(task, outcomeUnknown(settings.nowMs, settings))
+      this.wakeTimer.scheduleAt(settings.nowMs)
     } catch (failure) {
-      // Still `creating`: found again when its lease has run out.
+      // Still `creating`: reconciled when its lease runs out.
       this.logger.warn({ task: task.id, err: failure }, 'the outcome of a create could not be recorded')
     }
-    return doubt instanceof GatewayError
-      ? new GatewayError(doubt.kind, doubt.message, { ...doubt.details, retryable: false })
-      : doubt
+    return uncertain instanceof GatewayError
+      ? new GatewayError(uncertain.kind, uncertain.message, { ...uncertain.details, retryable: false })
+      : uncertain
   }
 }
 
-function draftOf(order: CreateTaskRequest, call: RequestContext, nowMs: number): Draft {
-  const { kind, model, externalTaskId, callbackUrl } = order
+function draftOf(request: CreateTaskRequest, call: RequestContext, nowMs: number): Draft {
+  const { kind, model, externalTaskId, callbackUrl, idempotencyKey: key, fingerprint } = request
   const id = newTaskId()
   const ownerId = ownerOf(call.caller)
   return {
@@ -292,16 +294,9 @@ function draftOf(order: CreateTaskRequest, call: RequestContext, nowMs: number):
       ...(externalTaskId === undefined ? {} : { externalTaskId }),
       ...(callbackUrl === undefined ? {} : { callbackUrl }),
     },
-    claim: claimOf(order, ownerId, call.path, nowMs),
+    claim:
+      key === undefined
+        ? undefined
+        : { ownerId, route: call.path, key, fingerprint, claimedAtMs: nowMs, expiresAtMs: nowMs + IDEMPOTENCY_KEPT_MS },
   }
-}
-
-function claimOf(
-  { idempotencyKey: key, fingerprint }: CreateTaskRequest,
-  ownerId: string,
-  route: string,
-  nowMs: number,
-): IdempotencyClaim | undefined {
-  if (key === undefined) return undefined
-  return { ownerId, route, key, fingerprint, claimedAtMs: nowMs, expiresAtMs: nowMs + IDEMPOTENCY_KEPT_MS }
 }

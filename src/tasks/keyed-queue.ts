@@ -4,53 +4,53 @@ interface Queue<Item> {
 }
 
 export interface KeyedQueueOptions<Item> {
-  /** The name of the lane an item belongs to. */
+  /** The key of the queue that an item belongs to. */
   readonly keyOf: (item: Item) => string
-  /** How many items of one lane are worked on at once. */
+  /** How many items of one key run at once. */
   readonly concurrency: () => number
-  /** Whether a lane with so many items has enough to do. */
+  /** Whether a queue in this state should get no further items. */
   readonly isBusy: (running: number, waiting: number) => boolean
   /** Must not reject. */
-  readonly work: (item: Item) => Promise<void>
-  /** Called after each item. `hasMadeRoom` = its lane had enough to do before and could take more now. */
+  readonly run: (item: Item) => Promise<void>
+  /** Called after each item. `hasMadeRoom` = its queue was busy before and is not any more. */
   readonly onEnd: (hasMadeRoom: boolean) => void
 }
 
-/** Works on items, in each lane only so many at once; what one lane cannot take waits here and holds no other up. */
+/** Runs items, a limited number per key at once; waiting items of one key do not delay other keys. */
 export class KeyedQueue<Item> {
   private readonly queues = new Map<string, Queue<Item>>()
   private readonly idleListeners: (() => void)[] = []
   private held = 0
 
-  constructor(private readonly rules: KeyedQueueOptions<Item>) {}
+  constructor(private readonly options: KeyedQueueOptions<Item>) {}
 
-  /** Items under way and waiting. */
+  /** Items running and waiting. */
   get size(): number {
     return this.held
   }
 
   add(item: Item): void {
-    const name = this.rules.keyOf(item)
-    const lane = this.queues.get(name) ?? { running: 0, waiting: [] }
-    this.queues.set(name, lane)
-    lane.waiting.push(item)
+    const key = this.options.keyOf(item)
+    const queue = this.queues.get(key) ?? { running: 0, waiting: [] }
+    this.queues.set(key, queue)
+    queue.waiting.push(item)
     this.held++
-    this.fill(name, lane)
+    this.fill(key, queue)
   }
 
-  /** The names of the lanes that have enough to do. */
+  /** The keys of busy queues. */
   busy(): string[] {
-    return [...this.queues].filter(([, lane]) => this.isBusy(lane)).map(([name]) => name)
+    return [...this.queues].filter(([, queue]) => this.isBusy(queue)).map(([key]) => key)
   }
 
-  /** Takes away what has not begun; what is under way goes on. */
+  /** Removes and returns the waiting items; running ones continue. */
   takeWaiting(): Item[] {
     const taken = [...this.queues.values()].flatMap(({ waiting }) => waiting.splice(0))
     this.held -= taken.length
     return taken
   }
 
-  /** Resolves once nothing is under way and nothing waits. */
+  /** Resolves once nothing is running or waiting. */
   async idle(): Promise<void> {
     if (this.queues.size === 0) return
     await new Promise<void>((resolve) => {
@@ -58,28 +58,28 @@ export class KeyedQueue<Item> {
     })
   }
 
-  private fill(name: string, lane: Queue<Item>): void {
-    while (lane.running < this.rules.concurrency()) {
-      const item = lane.waiting.shift()
+  private fill(key: string, queue: Queue<Item>): void {
+    while (queue.running < this.options.concurrency()) {
+      const item = queue.waiting.shift()
       if (item === undefined) break
-      lane.running++
-      void this.rules.work(item).then(() => {
-        this.leave(name, lane)
+      queue.running++
+      void this.options.run(item).then(() => {
+        this.onItemEnd(key, queue)
       })
     }
   }
 
-  private leave(name: string, lane: Queue<Item>): void {
-    const wasBusy = this.isBusy(lane)
-    lane.running--
+  private onItemEnd(key: string, queue: Queue<Item>): void {
+    const wasBusy = this.isBusy(queue)
+    queue.running--
     this.held--
-    this.fill(name, lane)
-    if (lane.running === 0) this.queues.delete(name)
-    this.rules.onEnd(wasBusy && !this.isBusy(lane))
+    this.fill(key, queue)
+    if (queue.running === 0) this.queues.delete(key)
+    this.options.onEnd(wasBusy && !this.isBusy(queue))
     if (this.queues.size === 0) for (const listener of this.idleListeners.splice(0)) listener()
   }
 
   private isBusy({ running, waiting }: Queue<Item>): boolean {
-    return this.rules.isBusy(running, waiting.length)
+    return this.options.isBusy(running, waiting.length)
   }
 }

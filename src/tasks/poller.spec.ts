@@ -171,7 +171,7 @@ describe('poller', () => {
       await eventually(() => world.upstream.readsUnderWay === 1)
       await make(dying, 20)
       world.clock.advance(6000)
-      dying.alarm.wake()
+      dying.wakeTimer.wake()
       // Four are claimed for the three slots that are left.
       await eventually(() => world.upstream.readsUnderWay === 4)
       await dying.poller.stop()
@@ -459,106 +459,106 @@ describe('task retention', () => {
 
 const HOUR_MS = 3_600_000
 
-interface Rest {
+interface Sleep {
   isOver: boolean
   readonly end: Promise<void>
 }
 
-function rest(alarm: WakeTimer, longestMs: number, shortestMs = 0): Rest {
+function sleep(wakeTimer: WakeTimer, longestMs: number, shortestMs = 0): Sleep {
   const state: { isOver: boolean } = { isOver: false }
-  const end = alarm.cancel(longestMs, shortestMs).then(() => {
+  const end = wakeTimer.sleep(longestMs, shortestMs).then(() => {
     state.isOver = true
   })
   return Object.assign(state, { end })
 }
 
-/** Far more turns than a timer of no time takes. */
+/** Far more turns than a zero timer takes. */
 async function turns(): Promise<void> {
   const untilMs = performance.now() + 20
   while (performance.now() < untilMs) await nextTurn()
 }
 
-describe('A rest', () => {
+describe('A sleep', () => {
   it('ends by itself after its longest time', async () => {
-    await rest(new WakeTimer(new ManualClock()), 1).end
+    await sleep(new WakeTimer(new ManualClock()), 1).end
   })
 
-  it('ends when the alarm is rung for now, and not when it is rung for later', async () => {
+  it('ends when a wake-up is scheduled for now, and not when it is scheduled for later', async () => {
     const clock = new ManualClock()
-    const alarm = new WakeTimer(clock)
-    const first = rest(alarm, HOUR_MS)
-    alarm.scheduleAt(clock.nowMs() + HOUR_MS)
+    const wakeTimer = new WakeTimer(clock)
+    const first = sleep(wakeTimer, HOUR_MS)
+    wakeTimer.scheduleAt(clock.nowMs() + HOUR_MS)
     await turns()
     expect(first.isOver).toBe(false)
-    alarm.scheduleAt(clock.nowMs())
+    wakeTimer.scheduleAt(clock.nowMs())
     await first.end
   })
 
-  it('ends at once when it was rung for before it began, but only the next one does', async () => {
+  it('ends at once when a wake-up was scheduled before it began, but only the next one does', async () => {
     const clock = new ManualClock()
-    const alarm = new WakeTimer(clock)
-    alarm.scheduleAt(clock.nowMs())
-    await rest(alarm, HOUR_MS).end
-    const second = rest(alarm, HOUR_MS)
+    const wakeTimer = new WakeTimer(clock)
+    wakeTimer.scheduleAt(clock.nowMs())
+    await sleep(wakeTimer, HOUR_MS).end
+    const second = sleep(wakeTimer, HOUR_MS)
     await turns()
     expect(second.isOver).toBe(false)
-    alarm.switchOff()
+    wakeTimer.switchOff()
     await second.end
   })
 
-  it('remembers what it was rung for until that time has come', async () => {
+  it('keeps a scheduled wake-up until that time has come', async () => {
     const clock = new ManualClock()
-    const alarm = new WakeTimer(clock)
-    alarm.scheduleAt(clock.nowMs() + 1000)
-    await rest(alarm, 1).end
+    const wakeTimer = new WakeTimer(clock)
+    wakeTimer.scheduleAt(clock.nowMs() + 1000)
+    await sleep(wakeTimer, 1).end
     clock.advance(1000)
-    await rest(alarm, HOUR_MS).end
+    await sleep(wakeTimer, HOUR_MS).end
   })
 
   it('is never shorter than its shortest time, unless it is woken', async () => {
     const clock = new ManualClock()
-    const alarm = new WakeTimer(clock)
-    alarm.scheduleAt(clock.nowMs())
-    const resting = rest(alarm, HOUR_MS, HOUR_MS)
+    const wakeTimer = new WakeTimer(clock)
+    wakeTimer.scheduleAt(clock.nowMs())
+    const resting = sleep(wakeTimer, HOUR_MS, HOUR_MS)
     await turns()
     expect(resting.isOver).toBe(false)
-    alarm.wake()
+    wakeTimer.wake()
     await resting.end
   })
 
-  it('keeps its pace even when it is woken, but not when the alarm is switched off', async () => {
-    const alarm = new WakeTimer(new ManualClock())
+  it('keeps its pace even when it is woken, but not when the timer is switched off', async () => {
+    const wakeTimer = new WakeTimer(new ManualClock())
     let isOver = false
-    const resting = alarm.cancel(0, 0, HOUR_MS).then(() => {
+    const resting = wakeTimer.sleep(0, 0, HOUR_MS).then(() => {
       isOver = true
     })
-    alarm.wake()
+    wakeTimer.wake()
     await turns()
     expect(isOver).toBe(false)
-    alarm.switchOff()
+    wakeTimer.switchOff()
     await resting
   })
 
   it('follows one that was woken in its full length', async () => {
-    const alarm = new WakeTimer(new ManualClock())
-    alarm.wake()
-    await rest(alarm, HOUR_MS).end
-    const second = rest(alarm, HOUR_MS)
+    const wakeTimer = new WakeTimer(new ManualClock())
+    wakeTimer.wake()
+    await sleep(wakeTimer, HOUR_MS).end
+    const second = sleep(wakeTimer, HOUR_MS)
     await turns()
     expect(second.isOver).toBe(false)
-    alarm.wake()
+    wakeTimer.wake()
     await second.end
   })
 
-  it('is not taken any more after the alarm was switched off', async () => {
-    const alarm = new WakeTimer(new ManualClock())
-    alarm.switchOff()
-    await rest(alarm, HOUR_MS, HOUR_MS).end
-    await rest(alarm, HOUR_MS, HOUR_MS).end
+  it('is not taken any more after the timer was switched off', async () => {
+    const wakeTimer = new WakeTimer(new ManualClock())
+    wakeTimer.switchOff()
+    await sleep(wakeTimer, HOUR_MS, HOUR_MS).end
+    await sleep(wakeTimer, HOUR_MS, HOUR_MS).end
   })
 })
 
-/** A store that counts when it is told to. */
+/** A store whose counts resolve on request. */
 class ManualStore {
   asked = 0
   private readonly waiting: { resolve: (count: number) => void; reject: (error: Error) => void }[] = []
@@ -568,7 +568,7 @@ class ManualStore {
     return new Promise((resolve, reject) => this.waiting.push({ resolve, reject }))
   }
 
-  answer(count: number): void {
+  response(count: number): void {
     this.waiting.shift()?.resolve(count)
   }
 
@@ -590,7 +590,7 @@ describe('Counts of the store', () => {
     const store = new ManualStore()
     const counts = new StoreCounts(store.count)
     const told = Promise.all([counts.latest(), counts.latest()])
-    store.answer(7)
+    store.response(7)
     expect(await told).toEqual([7, 7])
     expect(store.asked).toBe(1)
   })
@@ -599,13 +599,13 @@ describe('Counts of the store', () => {
     const store = new ManualStore()
     const counts = new StoreCounts(store.count)
     const first = counts.latest()
-    store.answer(7)
+    store.response(7)
     await first
     await jest.advanceTimersByTimeAsync(14_999)
     expect([await counts.latest(), store.asked]).toEqual([7, 1])
     await jest.advanceTimersByTimeAsync(1)
     const next = counts.latest()
-    store.answer(8)
+    store.response(8)
     expect([await next, store.asked]).toEqual([8, 2])
   })
 
@@ -619,10 +619,10 @@ describe('Counts of the store', () => {
     const late = counts.latest()
     await jest.advanceTimersByTimeAsync(500)
     expect([await late, store.asked]).toEqual([undefined, 1])
-    store.answer(7)
+    store.response(7)
     expect(await counts.latest()).toBe(7)
     const next = counts.latest()
-    store.answer(8)
+    store.response(8)
     expect([await next, store.asked]).toEqual([8, 2])
   })
 
@@ -630,7 +630,7 @@ describe('Counts of the store', () => {
     const store = new ManualStore()
     const counts = new StoreCounts(store.count)
     const first = counts.latest()
-    store.answer(7)
+    store.response(7)
     await first
     for (const expected of [7, 7, 7, undefined]) {
       await jest.advanceTimersByTimeAsync(15_000)

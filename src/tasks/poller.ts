@@ -15,16 +15,17 @@ import { HourlySweep } from '../storage/retention.js'
 import { TaskCreation } from './create-task.js'
 import { KeyedQueue } from './keyed-queue.js'
 import { TaskRefresher } from './refresh-task.js'
+import { videoTaskPath } from './task.endpoints.js'
 import { isTerminal, type Task } from './task.js'
 import { type Reschedule, TaskRepository } from './task.repository.js'
 import type { PollResult } from './transitions.js'
 import { Clock, PollWakeTimer } from './wake-timer.js'
 
-/** How long a poll without news waits for company before it is written. */
+/** Delay in which polls without changes are gathered into one write. */
 const DELAY_MS = 100
 const MAXIMUM_ROWS = 500
 
-/** Gathers polls without news into few writes. What cannot be written is polled again when its lease runs out. */
+/** Gathers polls without changes into few writes. A task whose write fails is polled again when its lease runs out. */
 class RescheduleBatch {
   private rows: Reschedule[] = []
   private timer: NodeJS.Timeout | undefined
@@ -49,78 +50,81 @@ class RescheduleBatch {
   }
 }
 
-/** Polls single tasks and sees to it that what comes of them is written. */
-class PollWork {
+/** Polls single tasks and writes the results. */
+class LeasedPolls {
   private readonly calls = new Set<RequestContext>()
 
-  /** `onFreed` is called when a task that goes on has been given back: it may be due at once, its upstream having called. */
+  /**
+   * `onFreed` is called when the lease of an unfinished task was freed: it may be due at once after an upstream
+   * callback.
+   */
   constructor(
     private readonly refresh: TaskRefresher,
     private readonly batch: RescheduleBatch,
     private readonly onFreed: () => void,
   ) {}
 
-  /** One poll of a task that is leased to this process. Never rejects: one bad task must not stop the others. */
+  /** Polls a task that is leased to this process. Never rejects: one bad task must not stop the others. */
   async poll(task: Task): Promise<void> {
-    const call = new RequestContext(`task-${task.id}`, 'POLL', `/vidgen/v1/videos/${task.kind}`, performance.now())
+    const call = new RequestContext(`task-${task.id}`, 'POLL', videoTaskPath(task.kind), performance.now())
     call.caller = { keyId: 'gateway' }
     this.calls.add(call)
     try {
-      const observation = await this.refresh.poll(task, call)
+      const result = await this.refresh.poll(task, call)
       if (call.disconnect.aborted) this.release(task)
-      else await this.settle(task, observation, call)
+      else await this.settle(task, result, call)
     } finally {
       this.calls.delete(call)
     }
   }
 
-  /** Gives the lease back; nothing was learnt. */
+  /** Frees the lease without a result. */
   release({ id, nextPollAtMs, polls, misses }: Task): void {
     this.batch.add({ id, nextPollAtMs, polls, misses })
   }
 
-  /** Ends the polls under way at once. */
-  cut(): void {
-    for (const { disconnect: departure } of this.calls) departure.abort()
+  /** Aborts the polls under way. */
+  abort(): void {
+    for (const { disconnect: disconnect } of this.calls) disconnect.abort()
   }
 
-  private async settle(task: Task, observation: PollResult, call: RequestContext): Promise<void> {
+  private async settle(task: Task, result: PollResult, call: RequestContext): Promise<void> {
     try {
-      await this.write(task, observation, call)
+      await this.write(task, result, call)
     } catch (error) {
-      // Without a store there is nothing to be done: the lease runs out.
+      // The store is away: the lease runs out.
       if (error instanceof GatewayError && error.kind === 'overloaded') return
       await this.write(task, this.refresh.failed(task, error, call), call).catch(() => undefined)
     }
   }
 
-  private async write(task: Task, observation: PollResult, call: RequestContext): Promise<void> {
-    const refreshed = await this.refresh.settle(task, observation, call)
+  private async write(task: Task, result: PollResult, call: RequestContext): Promise<void> {
+    const refreshed = await this.refresh.settle(task, result, call)
     if (refreshed.reschedule !== undefined) this.batch.add(refreshed.reschedule)
     else if (refreshed.task === undefined || !isTerminal(refreshed.task.state)) this.onFreed()
   }
 }
 
-/** Longer than two polls that take all the time they may: one may have to wait for the other. */
+/** Longer than two polls at their timeout: one may have to wait for the other. */
 const LEASE_MS = 60_000
 
-/** Between two claims, unless the first left something behind: each of them is a write. */
-const SHORTEST_REST_MS = 50
-/** Something is due but nobody may claim it yet: another replica has it, or its channel is busy. */
-const BUSY_REST_MS = 1000
+/** Pause between two claims, unless the first left due tasks behind: each claim is a write. */
+const SHORTEST_PAUSE_MS = 50
+/** Pause when something is due but not available: leased to another replica, or its channel is busy. */
+const BUSY_PAUSE_MS = 1000
 
-/** Asks for tasks in the background, as long as the process runs; N replicas share the work by leases in the store. */
+/** Claims and polls due tasks in the background; replicas share the work by leases in the store. */
 @Injectable()
 export class TaskPoller {
-  /** One for each channel. */
+  /** One queue per channel. */
   private readonly channelQueue: KeyedQueue<Task>
   private readonly batch: RescheduleBatch
-  private readonly polls: PollWork
+  private readonly polls: LeasedPolls
   private working: Promise<void> | undefined
   private isStopping = false
   private isStoreLost = false
-  /** Something may be due that was not claimed because there was no room for it. */
-  private hasLeftBehind = false
+  /** Tasks may be due that were not claimed because their channels were busy. */
+  private hasUnclaimed = false
 
   constructor(
     private readonly tasks: TaskRepository,
@@ -130,38 +134,40 @@ export class TaskPoller {
     private readonly clock: Clock,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
-    const ring = (): void => {
+    const schedulePoll = (): void => {
       wakeTimer.scheduleAt(clock.nowMs())
     }
-    this.batch = new RescheduleBatch((rows) => this.withStore(() => tasks.reschedule(rows), undefined).then(ring))
-    this.polls = new PollWork(refresh, this.batch, ring)
+    this.batch = new RescheduleBatch((rows) =>
+      this.withStore(() => tasks.reschedule(rows), undefined).then(schedulePoll),
+    )
+    this.polls = new LeasedPolls(refresh, this.batch, schedulePoll)
     this.channelQueue = new KeyedQueue({
       keyOf: ({ channelId }) => channelId,
       concurrency: () => this.perChannel,
-      // Claimed for again only once there is room for a good many: each claim is a write.
+      // Claims again only when half of the slots are free: each claim is a write.
       isBusy: (running, waiting) => waiting > 0 || running * 2 > this.perChannel,
-      work: (task) => this.polls.poll(task),
+      run: (task) => this.polls.poll(task),
       onEnd: (hasMadeRoom) => {
-        if (hasMadeRoom && this.hasLeftBehind) wakeTimer.wake()
+        if (hasMadeRoom && this.hasUnclaimed) wakeTimer.wake()
       },
     })
   }
 
-  /** Being polled, or waiting for it, in this process. */
+  /** Tasks being polled, or waiting for it, in this process. */
   get heldTasks(): number {
     return this.channelQueue.size
   }
 
   start(): void {
-    this.working ??= this.work()
+    this.working ??= this.run()
   }
 
-  /** Ends within milliseconds: polls under way are cut, and what was claimed is free for other replicas. */
+  /** Ends within milliseconds: polls under way are aborted, and claimed tasks are free for other replicas. */
   async stop(): Promise<void> {
     this.isStopping = true
     this.wakeTimer.switchOff()
     for (const task of this.channelQueue.takeWaiting()) this.polls.release(task)
-    this.polls.cut()
+    this.polls.abort()
     await this.working
     await this.channelQueue.idle()
     await this.batch.flush()
@@ -171,22 +177,22 @@ export class TaskPoller {
     return this.store.current.tasks.pollsPerChannel
   }
 
-  private async work(): Promise<void> {
+  private async run(): Promise<void> {
     while (!this.isStopping) {
       const claimed = await this.withStore(() => this.claim(), [])
       for (const task of claimed) this.admit(task)
-      // Polls share the event loop with requests: thousands that are due at once must not crowd these out.
+      // Polls share the event loop with requests: thousands that are due at once must not delay these.
       const paceMs = (claimed.length * 1000) / this.store.current.tasks.pollsPerSecond
-      if (claimed.length >= this.perChannel) await this.wakeTimer.cancel(paceMs, paceMs, paceMs)
-      else await this.wakeTimer.cancel(await this.restMs(claimed.length > 0), SHORTEST_REST_MS, paceMs)
+      if (claimed.length >= this.perChannel) await this.wakeTimer.sleep(paceMs, paceMs, paceMs)
+      else await this.wakeTimer.sleep(await this.pauseMs(claimed.length > 0), SHORTEST_PAUSE_MS, paceMs)
     }
   }
 
   private claim(): Promise<readonly Task[]> {
     const nowMs = this.clock.nowMs()
     const exceptChannels = this.channelQueue.busy()
-    this.hasLeftBehind = exceptChannels.length > 0
-    // All may be of one channel, and must begin within their lease.
+    this.hasUnclaimed = exceptChannels.length > 0
+    // All claimed tasks may be of one channel, and must begin within their lease.
     const limit = this.perChannel
     return this.tasks.claimDue({ nowMs, lockedUntilMs: nowMs + LEASE_MS, limit, exceptChannels })
   }
@@ -196,19 +202,19 @@ export class TaskPoller {
     else this.channelQueue.add(task)
   }
 
-  /** Until the next poll is due. */
-  private async restMs(hasClaimed: boolean): Promise<number> {
+  /** Pause until the next poll is due. */
+  private async pauseMs(hasClaimed: boolean): Promise<number> {
     const { pollIntervalMs } = this.store.current.tasks
     const dueAtMs = await this.withStore(() => this.tasks.nextDueAtMs(), undefined)
     const waitMs = dueAtMs === undefined ? pollIntervalMs : dueAtMs - this.clock.nowMs()
     if (waitMs > 0) return Math.min(waitMs, pollIntervalMs)
-    return hasClaimed ? 0 : Math.min(BUSY_REST_MS, pollIntervalMs)
+    return hasClaimed ? 0 : Math.min(BUSY_PAUSE_MS, pollIntervalMs)
   }
 
-  /** One line for the whole time that the store is away. */
-  private async withStore<Result>(work: () => Promise<Result>, otherwise: Result): Promise<Result> {
+  /** Runs a store operation; an outage is logged once. */
+  private async withStore<Result>(run: () => Promise<Result>, otherwise: Result): Promise<Result> {
     try {
-      const result = await work()
+      const result = await run()
       this.isStoreLost = false
       return result
     } catch (error) {
@@ -221,7 +227,7 @@ export class TaskPoller {
 
 const BATCH_ROWS = 500
 
-/** Forgets ended tasks when their media is gone, and idempotency keys when they have expired. */
+/** Deletes ended tasks when their media has expired, and expired idempotency keys. */
 @Injectable()
 export class TaskRetention {
   private readonly sweep: HourlySweep
@@ -243,7 +249,7 @@ export class TaskRetention {
   }
 }
 
-/** Background work begins once the store is open, and ends before it closes. */
+/** Starts the background work once the store is open, and stops it before the store closes. */
 @Injectable()
 export class TaskLoops implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown {
   private stopping: Promise<unknown> | undefined
@@ -262,9 +268,9 @@ export class TaskLoops implements OnModuleInit, OnModuleDestroy, BeforeApplicati
     })
   }
 
-  /** Begins here, beside all other work that has to end: a store that hangs is waited for once, not by one after the other. */
+  /** Begins here, in parallel with all other work that has to end: a store that hangs is waited for once. */
   onModuleDestroy(): void {
-    // Creates whose callers were cut off have still to write down that their outcome is unknown.
+    // Creates whose clients were disconnected still have to record that their outcome is unknown.
     this.stopping ??= Promise.all([this.poller.stop(), this.retention.stop(), this.creation.settled()])
   }
 

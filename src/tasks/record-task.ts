@@ -4,17 +4,18 @@ import type { Units } from '../core/request-context.js'
 import { type EndedTask, type SettledTask, UsageRecorder } from '../core/usage-record.js'
 import { CallbackSender } from './callback-delivery.js'
 import { TaskWatchers } from './task-watchers.js'
+import { videoTaskPath } from './task.endpoints.js'
 import { isTerminal, type Task } from './task.js'
 import { type TaskChange, TaskRepository } from './task.repository.js'
 import { changed } from './transitions.js'
 
-/** What a task that has just ended leaves to be recorded as used. */
+/** The usage data of a task that has just ended. */
 export function endedTask(task: Task): EndedTask {
   return {
     id: `video ${task.id}`,
     ownerId: task.ownerId,
     taskClass: 'video',
-    route: `/vidgen/v1/videos/${task.kind}`,
+    route: videoTaskPath(task.kind),
     model: task.model,
     channelId: task.channelId,
     hasSucceeded: task.state === 'succeed',
@@ -23,7 +24,7 @@ export function endedTask(task: Task): EndedTask {
   }
 }
 
-/** What the upstream took off the account; it spells its numbers as text. */
+/** What the upstream has deducted from the account; it writes its numbers as text. */
 function deductions(object: string | undefined): Units {
   const {
     final_unit_deduction: units,
@@ -56,13 +57,13 @@ function figure(name: string, value: unknown): Units {
   return typeof number === 'number' ? { [name]: number } : {}
 }
 
-/** Who sends events: it need not be told which, only that there are some. */
+/** The part of the callback sender that is used here: a signal without an address. */
 export type CallbackQueue = Pick<CallbackSender, 'wake'>
 
-/** Writes changes of tasks, and what ended ones have used with them; tells those in this process who wait for them. */
+/** Writes changes of tasks with the usage of ended ones, and notifies this process' watchers and callback sender. */
 @Injectable()
 export class TaskRecorder {
-  /** Ends that were recorded by this process. */
+  /** Ends recorded by this process, for the metrics. */
   readonly endedTasks = { succeed: 0, failed: 0 }
 
   constructor(
@@ -72,7 +73,7 @@ export class TaskRecorder {
     private readonly usage: UsageRecorder,
   ) {}
 
-  /** The task after the change; undefined when somebody else has changed it before: then nothing was written. */
+  /** The task after the change; undefined when it had been changed meanwhile: then nothing was written. */
   async record(task: Task, change: TaskChange): Promise<Task | undefined> {
     const after = changed(task, change)
     const isWritten = isTerminal(after.state)
@@ -81,12 +82,12 @@ export class TaskRecorder {
     if (!isWritten) return undefined
     this.watchers.notify(task.id)
     if (change.event !== undefined) this.sender.wake()
-    // Whoever made the change is told so once: no other replica records the same end.
+    // Counted once over all replicas: a second write of the same end is refused above.
     if (after.state === 'succeed' || after.state === 'failed') this.endedTasks[after.state]++
     return after
   }
 
-  /** In one transaction: a process that is killed leaves neither an end that nobody pays nor a payment without an end. */
+  /** In one transaction: a process that is killed leaves neither an end without its usage nor usage without an end. */
   private async end(id: string, change: TaskChange, ended: EndedTask): Promise<boolean> {
     const settled = this.usage.settleTask(ended)
     if (settled?.record === undefined) return this.endUnpaid(id, change, settled)
@@ -96,7 +97,7 @@ export class TaskRecorder {
       return isWritten
     } catch (error) {
       if (error instanceof GatewayError) throw error
-      // Accounting never keeps a task from ending: a record that no store takes is told of where all such are.
+      // Accounting never keeps a task from ending: the record goes the way of all records that the store refuses.
       const isWritten = await this.endUnpaid(id, change, undefined)
       if (isWritten) this.usage.taskEnded(ended)
       return isWritten

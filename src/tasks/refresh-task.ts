@@ -10,17 +10,17 @@ import type { Reschedule } from './task.repository.js'
 import { nextTransition, type PollResult, TransitionSettings, type TaskTransition } from './transitions.js'
 
 /**
- * The outcome of work that was told to end in time and with its caller, or a rejection then, should it not: nobody waits
- * for ever for one that hangs.
+ * The result of work that should end by its timeout and with its caller; rejects then in any case, so that work which
+ * hangs is not waited for.
  */
-async function inTime<Result>(work: Promise<Result>, call: RequestContext, limitMs: number): Promise<Result> {
-  let forgetCaller: () => void = () => undefined
+async function withTimeout<Result>(work: Promise<Result>, call: RequestContext, limitMs: number): Promise<Result> {
+  let removeListener: () => void = () => undefined
   let timer: NodeJS.Timeout | undefined
   const end = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
       reject(new GatewayError('upstream_timeout', 'The upstream did not answer in time.'))
     }, limitMs)
-    forgetCaller = call.disconnect.onAbort(() => {
+    removeListener = call.disconnect.onAbort(() => {
       reject(clientDisconnected())
     })
   })
@@ -28,24 +28,24 @@ async function inTime<Result>(work: Promise<Result>, call: RequestContext, limit
     return await Promise.race([work, end])
   } finally {
     clearTimeout(timer)
-    forgetCaller()
+    removeListener()
   }
 }
 
-/** For one look at one task, all of it; shorter than the lease of a poll. */
+/** Timeout of one poll, all of it; shorter than the lease. */
 export const READ_TIMEOUT_MS = 20_000
 
-/** What a look came to: the task afterwards, and what is left to write when it has not changed. */
+/** Result of a poll: the task afterwards, and what is left to write when it has not changed. */
 export interface Refreshed {
-  /** Undefined when somebody else changed it meanwhile. */
+  /** Undefined when it was changed by another writer meanwhile. */
   readonly task: Task | undefined
   readonly reschedule?: Reschedule
 }
 
-/** Asks a task's upstream how it stands, and makes of the answer what the rules say. */
+/** Polls a task's upstream and applies the transition rules to the result. */
 @Injectable()
 export class TaskRefresher {
-  /** Looks in a row that brought no answer, by channel: what fails there is seldom the fault of one task. */
+  /** Failed polls in a row, by channel: failures concern the channel more often than one task. */
   private readonly failures = new Map<string, number>()
 
   constructor(
@@ -55,7 +55,7 @@ export class TaskRefresher {
     @Inject(LOGGER) private readonly logger: Logger,
   ) {}
 
-  /** One look; never rejects. */
+  /** Polls once; never rejects. */
   async poll(task: Task, call: RequestContext): Promise<PollResult> {
     const id = task.upstreamTaskId ?? task.upstreamExternalId
     try {
@@ -65,7 +65,7 @@ export class TaskRefresher {
         const deadlineAtMs = Math.min(context.deadlineAtMs, performance.now() + READ_TIMEOUT_MS)
         return provider.read(task.kind, id, { ...context, deadlineAtMs })
       })
-      const upstream = await inTime(read, call, READ_TIMEOUT_MS)
+      const upstream = await withTimeout(read, call, READ_TIMEOUT_MS)
       this.failures.delete(task.channelId)
       return upstream === undefined ? { kind: 'absent' } : { kind: 'seen', upstream }
     } catch (error) {
@@ -73,20 +73,22 @@ export class TaskRefresher {
     }
   }
 
-  /** Writes what follows from a look, if it changes the task. Rejects with `overloaded` while there is no store. */
-  async settle(task: Task, observation: PollResult, call: RequestContext): Promise<Refreshed> {
-    const verdict: TaskTransition = nextTransition(task, observation, this.transitionSettings.for(call))
-    if ('reschedule' in verdict) return { task, reschedule: verdict.reschedule }
-    return { task: await this.recorder.record(task, verdict.change) }
+  /**
+   * Writes the transition that follows from a poll, if there is one. Rejects with `overloaded` while the store is away.
+   */
+  async settle(task: Task, result: PollResult, call: RequestContext): Promise<Refreshed> {
+    const transition: TaskTransition = nextTransition(task, result, this.transitionSettings.for(call))
+    if ('reschedule' in transition) return { task, reschedule: transition.reschedule }
+    return { task: await this.recorder.record(task, transition.change) }
   }
 
-  /** The same for a task that could not be settled: it waits like one whose upstream fails. */
+  /** The result for a task that could not be settled: it waits as if its upstream had failed. */
   failed({ id, channelId }: Task, error: unknown, call: RequestContext): PollResult {
     if (!(error instanceof GatewayError)) this.logger.warn({ task: id, channel: channelId, err: error }, 'poll failed')
-    const before = this.failures.get(channelId) ?? 0
-    // Who leaves says nothing about the upstream.
-    if (!call.disconnect.aborted) this.failures.set(channelId, before + 1)
+    const failures = this.failures.get(channelId) ?? 0
+    // A disconnected client is no failure of the upstream.
+    if (!call.disconnect.aborted) this.failures.set(channelId, failures + 1)
     const retryAfterSeconds = error instanceof GatewayError ? error.details.retryAfterSeconds : undefined
-    return { kind: 'failed', failures: before, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) }
+    return { kind: 'failed', failures, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) }
   }
 }

@@ -16,7 +16,7 @@ interface ChangedRow {
 const UNIQUE_VIOLATION = '23505'
 
 /**
- * Applies a change with its event, its stored answer and its usage: in a transaction when there are such. False when the
+ * Applies a change with its event, its stored response and its usage, if any: then in a transaction. False when the
  * task is in another state by now.
  */
 export async function applyChange(queries: Queries, id: string, change: TaskChange): Promise<boolean> {
@@ -55,7 +55,7 @@ async function updateTask(queries: Queries, id: string, change: TaskChange): Pro
   }
 }
 
-/** A task without an address to call has no events. */
+/** Inserts the event of a change; a task without a callback URL has none. */
 async function insertEvent(
   queries: Queries,
   taskId: string,
@@ -82,11 +82,11 @@ async function insertEvent(
 const isUniqueViolation = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === UNIQUE_VIOLATION
 
-/** A broken upstream: two tasks of one channel cannot have one id. */
+/** A broken upstream: two tasks of one channel cannot have the same id. */
 const sharedUpstreamId = (cause: unknown): GatewayError =>
   new GatewayError('upstream_failed', 'The upstream answered with the id of another task.', { cause, retryable: false })
 
-/** A row as the store holds it, as a task. `kind` and `state` are written by this house alone. */
+/** Maps a row to a task. Only the gateway writes `kind` and `state`. */
 export function taskOf(row: TaskRow): Task {
   return {
     id: row.id,
@@ -110,7 +110,7 @@ export function taskOf(row: TaskRow): Task {
   }
 }
 
-/** Undoes the transaction it is thrown in; what it carries is an answer, not a failure. */
+/** Rolls back the transaction it is thrown in; it carries a result, not a failure. */
 export class IntentRefused extends Error {
   override readonly name = 'IntentRefused'
 
@@ -121,17 +121,17 @@ export class IntentRefused extends Error {
 
 /** Writes the intent and its idempotency key; throws `IntentRefused` when one of its ids is taken. For a transaction. */
 export async function insertIntent(queries: Queries, task: NewTask): Promise<void> {
-  // The key first: a create that is repeated as it was has the same external id too.
+  // The key first: a repeated create has the same external id too.
   if (task.idempotency !== undefined && !(await claimKey(queries, task, task.idempotency))) {
     const record = await findKey(queries, task.idempotency)
-    // Its create has been forgotten in this instant: the caller has to come again.
-    if (record === undefined) throw keyGivenUp()
+    // Its create was deleted at this moment: the caller has to retry.
+    if (record === undefined) throw keyReleased()
     throw new IntentRefused({ outcome: 'idempotency_key_taken', record })
   }
   if (!(await insertTask(queries, task))) throw new IntentRefused({ outcome: 'external_id_taken' })
 }
 
-const keyGivenUp = (): GatewayError =>
+const keyReleased = (): GatewayError =>
   new GatewayError('idempotency_running', 'The request with this Idempotency-Key has just ended without an answer.', {
     retryAfterSeconds: 1,
   })
@@ -151,7 +151,7 @@ export async function findKey(queries: Queries, claim: IdempotencyClaim): Promis
   return { state: 'done', fingerprint, status, body }
 }
 
-/** False when the key is in use; waits for a transaction that is claiming it at the moment. An expired key is taken over. */
+/** False when the key is in use; waits for a transaction that is just claiming it. An expired key is taken over. */
 async function claimKey(queries: Queries, task: NewTask, claim: IdempotencyClaim): Promise<boolean> {
   const values = {
     fingerprint: claim.fingerprint,

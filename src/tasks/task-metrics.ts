@@ -7,31 +7,33 @@ import { TaskPoller } from './poller.js'
 import { TaskRecorder } from './record-task.js'
 import { TaskRepository } from './task.repository.js'
 
-/** What the store is asked to count, at most so often: every replica asks, at every scrape. */
+/** Shortest interval between two counts of the store: every replica counts, at every scrape. */
 const MINIMUM_INTERVAL_MS = 15_000
-/** Older counts are no longer shown: nobody is to take them for news. */
+/** Older counts are not shown, as they are stale. */
 const LIFETIME_MS = 60_000
-/** Who asks for the first counts, or for newer ones, waits for them this long. */
-const PATIENCE_MS = 500
+/** How long a scrape waits for new counts. */
+const WAIT_MS = 500
 
 /**
- * Counts that cost a query, for those who ask often. A store that does not answer holds up nobody for longer than half a
- * second: they get what was counted last, and no second query is begun beside the first.
+ * Counts that cost a query, cached for frequent readers. A store that hangs delays a scrape by half a second at most:
+ * it gets the last counts, and no second query is started meanwhile.
  */
 export class StoreCounts<Counts> {
-  private counted: { readonly counts: Counts; readonly atMs: number } | undefined
+  private latestCounts: { readonly counts: Counts; readonly atMs: number } | undefined
   private counting: Promise<void> | undefined
   private beganAtMs = Number.NEGATIVE_INFINITY
 
   constructor(private readonly count: () => Promise<Counts>) {}
 
-  /** The latest counts; undefined when there are none of the last minute. Never rejects. */
+  /** The latest counts; undefined when they are older than a minute. Never rejects. */
   async latest(): Promise<Counts | undefined> {
     const isDue = performance.now() - this.beganAtMs >= MINIMUM_INTERVAL_MS
     if (this.counting === undefined && isDue) this.begin()
-    if (this.counting !== undefined) await this.patience(this.counting)
-    const { counted } = this
-    return counted !== undefined && performance.now() - counted.atMs < LIFETIME_MS ? counted.counts : undefined
+    if (this.counting !== undefined) await this.waitFor(this.counting)
+    const { latestCounts } = this
+    return latestCounts !== undefined && performance.now() - latestCounts.atMs < LIFETIME_MS
+      ? latestCounts.counts
+      : undefined
   }
 
   private begin(): void {
@@ -39,9 +41,9 @@ export class StoreCounts<Counts> {
     this.counting = this.count()
       .then(
         (counts) => {
-          this.counted = { counts, atMs: performance.now() }
+          this.latestCounts = { counts, atMs: performance.now() }
         },
-        // A store that is away says so elsewhere.
+        // An outage of the store is logged elsewhere.
         () => undefined,
       )
       .finally(() => {
@@ -49,9 +51,9 @@ export class StoreCounts<Counts> {
       })
   }
 
-  private patience(counting: Promise<void>): Promise<void> {
+  private waitFor(counting: Promise<void>): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, PATIENCE_MS)
+      const timer = setTimeout(resolve, WAIT_MS)
       void counting.then(() => {
         clearTimeout(timer)
         resolve()
@@ -60,12 +62,12 @@ export class StoreCounts<Counts> {
   }
 }
 
-/** Shown at 0 as well: a state without tasks is news. */
+/** Shown at 0 too: a state without tasks is a value. */
 const NO_OPEN_TASKS = { creating: 0, unknown: 0, submitted: 0, processing: 0 }
 
 /**
- * How the tasks and callbacks of the store stand, which every replica tells alike, and what this process did with them.
- * Nothing is asked of a store that nobody has opened.
+ * Metrics of the store's tasks and callbacks, the same in every replica, and of this process' work on them. A store
+ * that is not open is not queried.
  */
 @Injectable()
 export class TaskMetrics {
@@ -112,7 +114,7 @@ export class TaskMetrics {
   }
 }
 
-/** What this process did with tasks and callbacks. */
+/** Counters of this process' work on tasks and callbacks. */
 @Injectable()
 export class TaskWorkMetrics {
   constructor(recorder: TaskRecorder, sender: CallbackSender, poller: TaskPoller, metrics: Metrics) {

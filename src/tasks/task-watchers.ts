@@ -2,44 +2,47 @@ import { Injectable, Optional } from '@nestjs/common'
 import type { RequestContext } from '../core/request-context.js'
 import { isTerminal, type Task } from './task.js'
 
-/** Changes made by other replicas are found by reading the task anew. */
+/** Interval of reads for changes made by other replicas. */
 const REREAD_MS = 2000
 
 export type ReadTask = () => Promise<Task | undefined>
 
-/** Follows single tasks: told by changes of this process, and reading anew for those of others. */
+/** Watches single tasks: notified of changes by this process, and by polling the store for those of other replicas. */
 @Injectable()
 export class TaskWatchers {
   private readonly listeners = new Map<string, Set<() => void>>()
 
-  /** The time is given by tests only. */
+  /** The interval is set by tests only. */
   constructor(@Optional() private readonly rereadMs: number = REREAD_MS) {}
 
   notify(taskId: string): void {
     for (const listener of [...(this.listeners.get(taskId) ?? [])]) listener()
   }
 
-  /** Calls back with the task at once and at every change; resolves when it has ended, is gone, or the caller left. */
+  /**
+   * Calls back with the task at once and at every change; resolves when it has ended, is deleted, or the client has
+   * disconnected.
+   */
   async watch(task: Task, call: RequestContext, read: ReadTask, onChange: (task: Task) => void): Promise<void> {
-    const sign = new Sign(this.rereadMs)
-    const forgetTask = this.listen(task.id, sign.give)
-    const forgetCaller = call.disconnect.onAbort(sign.give)
+    const signal = new Signal(this.rereadMs)
+    const removeTaskListener = this.listen(task.id, signal.set)
+    const removeDisconnectListener = call.disconnect.onAbort(signal.set)
     try {
-      let shown = task
-      onChange(shown)
-      while (!isTerminal(shown.state)) {
-        await sign.given()
+      let latest = task
+      onChange(latest)
+      while (!isTerminal(latest.state)) {
+        await signal.wait()
         if (call.disconnect.aborted) return
-        // A store that is away for a while is no reason to end a stream.
-        const current = await read().catch(() => shown)
+        // An outage of the store does not end the stream.
+        const current = await read().catch(() => latest)
         if (current === undefined) return
-        if (current.state === shown.state && current.object === shown.object) continue
-        shown = current
-        onChange(shown)
+        if (current.state === latest.state && current.object === latest.object) continue
+        latest = current
+        onChange(latest)
       }
     } finally {
-      forgetTask()
-      forgetCaller()
+      removeTaskListener()
+      removeDisconnectListener()
     }
   }
 
@@ -53,28 +56,28 @@ export class TaskWatchers {
   }
 }
 
-/** Given by events or by time; one that comes while nobody waits is kept. */
-class Sign {
-  private isGiven = false
+/** A signal by event or timeout; one that is given while nothing waits is kept. */
+class Signal {
+  private isSet = false
   private wake: () => void = () => undefined
 
-  constructor(private readonly patienceMs: number) {}
+  constructor(private readonly timeoutMs: number) {}
 
-  readonly give = (): void => {
-    this.isGiven = true
+  readonly set = (): void => {
+    this.isSet = true
     this.wake()
   }
 
-  async given(): Promise<void> {
-    if (!this.isGiven) {
+  async wait(): Promise<void> {
+    if (!this.isSet) {
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, this.patienceMs)
+        const timer = setTimeout(resolve, this.timeoutMs)
         this.wake = () => {
           clearTimeout(timer)
           resolve()
         }
       })
     }
-    this.isGiven = false
+    this.isSet = false
   }
 }

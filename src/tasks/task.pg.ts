@@ -18,16 +18,16 @@ import {
 
 type Queries = Kysely<DatabaseSchema>
 
-/** In these words, which the indexes have too: the planner compares them. */
+/** In the same words as the indexes, which the planner compares. */
 const isOpen = sql<boolean>`task.state not in ('succeed', 'failed')`
 const dueAtMs = sql<number>`greatest(task.next_poll_at_ms, task.locked_until_ms)`
 
-/** Leases tasks that are due to whoever asks; those of others, and those being claimed at the moment, are passed over. */
+/** Leases due tasks; those that are leased, or are being claimed at the moment, are skipped. */
 async function claimDueTasks(queries: Queries, request: ClaimRequest): Promise<readonly Task[]> {
   const { nowMs, lockedUntilMs, limit, exceptChannels } = request
   const rows = await queries
     .with(
-      // Evaluated once, whatever the planner makes of the join: the limit holds.
+      // Materialized, so that the planner evaluates it once: the limit holds.
       (name) => name('due').materialized(),
       (parts) =>
         parts
@@ -62,7 +62,7 @@ async function earliestDueAtMs(queries: Queries): Promise<number | undefined> {
   return row?.due_at_ms
 }
 
-/** Frees the leases of a whole batch in one statement; what the upstream has hastened meanwhile stays due. */
+/** Frees the leases of a batch in one statement; tasks that an upstream callback has made due stay due. */
 async function rescheduleTasks(queries: Queries, batch: readonly Reschedule[]): Promise<void> {
   const column = <Value>(read: (item: Reschedule) => Value): (Value | null)[] => batch.map((item) => read(item) ?? null)
   await sql`
@@ -152,10 +152,10 @@ export class KyselyTaskRepository extends TaskRepository {
 
   override async find(ownerId: string, kind: VideoKind, id: string): Promise<Task | undefined> {
     const row = await this.database.run((queries) =>
-      known(queries, kind, id)
+      tasksWithId(queries, kind, id)
         .selectAll()
         .where('owner_id', '=', ownerId)
-        // One task may carry as its external id what another one has as its id: then the id counts.
+        // One task's external id may be another one's id: the id takes precedence.
         .orderBy(sql`(upstream_task_id = ${id}) desc nulls last`)
         .orderBy('created_at_ms', 'desc')
         .limit(1)
@@ -172,7 +172,9 @@ export class KyselyTaskRepository extends TaskRepository {
   }
 
   override async isKnown(kind: VideoKind, id: string): Promise<boolean> {
-    const row = await this.database.run((queries) => known(queries, kind, id).select('id').limit(1).executeTakeFirst())
+    const row = await this.database.run((queries) =>
+      tasksWithId(queries, kind, id).select('id').limit(1).executeTakeFirst(),
+    )
     return row !== undefined
   }
 
@@ -223,8 +225,8 @@ export class KyselyTaskRepository extends TaskRepository {
   }
 }
 
-/** Tasks of any owner that go by this id, the upstream's or the caller's own. */
-const known = (queries: Queries, kind: VideoKind, id: string) =>
+/** Tasks of any owner with this id, the upstream's or the caller's own. */
+const tasksWithId = (queries: Queries, kind: VideoKind, id: string) =>
   queries
     .selectFrom('task')
     .where('kind', '=', kind)

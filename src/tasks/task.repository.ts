@@ -2,12 +2,12 @@ import type { UsageRecord } from '../core/usage-record.js'
 import type { VideoKind } from '../providers/contract.js'
 import type { Task, TaskState } from './task.js'
 
-/** What is known before the upstream is asked. */
+/** A task before its create is sent. */
 export interface NewTask extends Omit<
   Task,
   'state' | 'upstreamTaskId' | 'object' | 'polls' | 'misses' | 'updatedAtMs' | 'nextPollAtMs'
 > {
-  /** Until then only the creating process works on it; a process that died is taken over afterwards. */
+  /** Until then only the creating process works on it; afterwards the poller takes it over. */
   readonly lockedUntilMs: number
   readonly idempotency?: IdempotencyClaim
 }
@@ -18,12 +18,12 @@ export interface IdempotencyClaim {
   readonly key: string
   /** SHA-256 of the body, hex. */
   readonly fingerprint: string
-  /** When the create came: a key that had expired by then is free. */
+  /** Time of the create: a key that had expired by then is free. */
   readonly claimedAtMs: number
   readonly expiresAtMs: number
 }
 
-/** What the store already has under an idempotency key. */
+/** The stored create of an idempotency key. */
 export type IdempotencyRecord =
   | { readonly state: 'running'; readonly fingerprint: string; readonly taskId: string }
   | { readonly state: 'done'; readonly fingerprint: string; readonly status: number; readonly body: string }
@@ -44,15 +44,15 @@ export interface TaskChange {
   readonly misses: number
   readonly updatedAtMs: number
   readonly deadlineAtMs: number
-  /** Written in the same transaction, to be delivered to the caller. */
+  /** An event for the caller, written in the same transaction. */
   readonly event?: { readonly webhookId: string; readonly body: string; readonly nextAttemptAtMs: number }
-  /** The stored answer of the create, for repeats under the same idempotency key. */
+  /** The stored response of the create, for repeats under the same idempotency key. */
   readonly answer?: { readonly status: number; readonly body: string }
-  /** What an ended task has used: written in the same transaction, unless a record of that id is there already. */
+  /** Usage of an ended task: written in the same transaction, unless a record of that id exists already. */
   readonly usage?: UsageRecord
 }
 
-/** A poll that found nothing new. */
+/** A poll without a change of state. */
 export interface Reschedule {
   readonly id: string
   readonly nextPollAtMs: number
@@ -67,7 +67,7 @@ export interface ClaimRequest {
   readonly nowMs: number
   readonly lockedUntilMs: number
   readonly limit: number
-  /** Channels that are busy enough. */
+  /** Channels whose queues are full. */
   readonly exceptChannels: readonly string[]
 }
 
@@ -84,17 +84,17 @@ export interface TaskPage {
 export abstract class TaskRepository {
   /** Records the intent, and the idempotency key with it, in one transaction. */
   abstract recordIntent(task: NewTask): Promise<IntentOutcome>
-  /** Before each further attempt: the channel that is asked now. */
+  /** Records the channel of a further attempt, before it is made. */
   abstract assignChannel(id: string, channelId: string): Promise<void>
-  /** Forgets a create that made no task, and its idempotency key: both ids are free again. */
+  /** Deletes a create that made no task, and its idempotency key: both ids are free again. */
   abstract dropIntent(id: string): Promise<void>
   /** Applies a change and frees the lease. False when the task was no longer in one of `from`: nothing was written. */
   abstract change(id: string, change: TaskChange): Promise<boolean>
   /** Frees the leases of tasks that have not changed; one statement for all. */
   abstract reschedule(batch: readonly Reschedule[]): Promise<void>
-  /** Takes tasks whose next poll is due and that nobody works on, oldest first (FOR UPDATE SKIP LOCKED). */
+  /** Leases tasks whose next poll is due and that are not leased, oldest first (FOR UPDATE SKIP LOCKED). */
   abstract claimDue(request: ClaimRequest): Promise<readonly Task[]>
-  /** When the next poll is due; undefined when nothing waits. */
+  /** When the next poll is due; undefined without open tasks. */
   abstract nextDueAtMs(): Promise<number | undefined>
   /** By the upstream's id or the owner's external id. */
   abstract find(ownerId: string, kind: VideoKind, id: string): Promise<Task | undefined>
@@ -103,12 +103,12 @@ export abstract class TaskRepository {
   abstract isKnown(kind: VideoKind, id: string): Promise<boolean>
   /** Newest first; without those that have no upstream id yet. */
   abstract list(ownerId: string, kind: VideoKind, page: TaskPage): Promise<readonly Task[]>
-  /** Makes the next poll due now; false for a token nobody has, or a task that has ended. */
+  /** Makes the next poll due now; false for an unknown token, or a task that has ended. */
   abstract hasten(callbackToken: string, nowMs: number): Promise<boolean>
   abstract findIdempotency(claim: IdempotencyClaim): Promise<IdempotencyRecord | undefined>
-  /** How many tasks stand in each state that is no end; cheap, however many have ended. */
+  /** Number of tasks in each state that is not final; cheap, however many have ended. */
   abstract countOpenByState(): Promise<Readonly<Partial<Record<TaskState, number>>>>
-  /** How many tasks stand in each state. */
+  /** Number of tasks in each state. */
   abstract countByState(): Promise<Readonly<Partial<Record<TaskState, number>>>>
   /** Deletes what ended before `beforeMs`, and expired idempotency keys; at most `limit` rows of each. Returns how many. */
   abstract prune(beforeMs: number, nowMs: number, limit: number): Promise<number>

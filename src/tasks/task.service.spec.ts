@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { INestApplication } from '@nestjs/common'
 import { Test } from '@nestjs/testing'
 import { pino } from 'pino'
+import { contextAt } from '../../test/support/endpoints.js'
 import { eventually } from '../../test/support/eventually.js'
 import { type MemoryRepositories, memoryRepositories } from '../../test/support/memory-tasks.js'
 import {
@@ -298,7 +299,7 @@ describe('Watching a task', () => {
 describe('tasks module', () => {
   const refused = (): Promise<never> => Promise.reject(new Error('the repositories are in memory'))
 
-  /** Opens when it is told to. */
+  /** Opens on request. */
   class LateDatabase extends Database {
     run = refused
     transaction = refused
@@ -352,7 +353,7 @@ describe('tasks module', () => {
       .useValue(new ProviderRegistry({ vidgen: { video: upstream } }))
       .compile()
     const adapter = new GatewayHttpAdapter((request) => {
-      attachContext(request, new RequestContext('req_1', request.method ?? '', request.url ?? '', 0))
+      attachContext(request, contextAt(request.method ?? '', request.url ?? ''))
     })
     application = module.createNestApplication(adapter, { bodyParser: false })
     application.useGlobalFilters(new GatewayExceptionFilter())

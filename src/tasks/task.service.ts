@@ -14,18 +14,18 @@ import { type TaskPage, TaskRepository } from './task.repository.js'
 import { type CreateTaskResponse, type CreateTaskRequest, Tasks } from './tasks.js'
 import { Clock } from './wake-timer.js'
 
-/** However often callers ask for a task, its upstream is asked at most once in this time. */
+/** A task's upstream is polled at most once in this time, however often callers read the task. */
 const PAUSE_MS = 1000
 
-/** Remembers which tasks were refreshed a moment ago in this process. */
+/** Remembers which tasks this process refreshed a moment ago. */
 @Injectable()
 export class RefreshThrottle {
-  /** In order of time: the first is the oldest. */
+  /** By time: the first is the oldest. */
   private readonly refreshedAtMs = new Map<string, number>()
 
   constructor(private readonly clock: Clock) {}
 
-  /** Whether a task may be refreshed now; a yes counts as a refresh. */
+  /** Whether a task may be refreshed now; true counts as a refresh. */
   enter(taskId: string): boolean {
     const nowMs = this.clock.nowMs()
     this.forgetBefore(nowMs - PAUSE_MS)
@@ -42,10 +42,10 @@ export class RefreshThrottle {
   }
 }
 
-/** By then a lost create has been looked for again. */
+/** By then a lost create has been searched for again. */
 const UNCONFIRMED_RETRY_SECONDS = 5
 
-/** Durable tasks: what callers may do with them. The work behind it is done by `TaskCreation` and `TaskPoller`. */
+/** Durable tasks for callers. The background work is done by `TaskCreation` and `TaskPoller`. */
 @Injectable()
 export class TaskService extends Tasks {
   constructor(
@@ -61,14 +61,14 @@ export class TaskService extends Tasks {
     super()
   }
 
-  create(order: CreateTaskRequest, call: RequestContext): Promise<CreateTaskResponse> {
-    return this.creation.create(order, call)
+  create(request: CreateTaskRequest, call: RequestContext): Promise<CreateTaskResponse> {
+    return this.creation.create(request, call)
   }
 
   async find(kind: VideoKind, id: string, call: RequestContext): Promise<Task | undefined> {
     const stored = await this.tasks.find(ownerOf(call.caller), kind, id)
     if (stored === undefined) {
-      // Asked for at its upstream, a task of somebody else would be shown.
+      // Requested from its upstream, another owner's task would be shown.
       if (isUpstreamExternalId(id) || (await this.tasks.isKnown(kind, id))) throw notFound('There is no such task.')
       return undefined
     }
@@ -95,19 +95,22 @@ export class TaskService extends Tasks {
     return isThere
   }
 
-  /** A task of a caller with an upstream key of its own changes only when that caller asks: nobody else can. */
+  /** A task created with a caller's own upstream key changes only when that caller reads it: the poller has no key. */
   private async current(taskId: string, call: RequestContext): Promise<Task | undefined> {
     const task = await this.tasks.byId(taskId)
     return task === undefined || call.caller.bearer === undefined ? task : await this.refreshed(task, call)
   }
 
-  /** As its upstream shows it now; as stored when that was asked a moment ago, or does not answer, or has ended. */
+  /**
+   * The task as its upstream shows it; as stored when it was polled a moment ago, when the poll fails, or when it has
+   * ended.
+   */
   private async refreshed(task: Task, call: RequestContext): Promise<Task | undefined> {
     if (isTerminal(task.state) || !this.throttle.enter(task.id)) return task
-    const observation = await this.refresh.poll(task, call)
-    // What it does not say is judged by the poller, which holds a lease.
-    if (observation.kind !== 'seen') return task
-    const { task: refreshed } = await this.refresh.settle(task, observation, call)
+    const result = await this.refresh.poll(task, call)
+    // All other results are left to the poller, which holds a lease.
+    if (result.kind !== 'seen') return task
+    const { task: refreshed } = await this.refresh.settle(task, result, call)
     return refreshed ?? (await this.tasks.byId(task.id))
   }
 }

@@ -22,7 +22,7 @@ import { TransitionSettings } from './transitions.js'
 import { UpstreamCallbacksController, UpstreamCallbacksService } from './upstream-callbacks.controller.js'
 import { Clock, PollWakeTimer, SystemClock } from './wake-timer.js'
 
-/** Durable tasks, behind the one token capabilities know: `Tasks`. */
+/** Durable tasks; capabilities use them through the token `Tasks` alone. */
 @Module({
   imports: [AuthModule, DatabaseModule, HttpModule, ProvidersModule],
   controllers: [CallbacksController, UpstreamCallbacksController],

@@ -1,11 +1,11 @@
 import type { Caller } from '../core/caller.js'
 import type { RequestContext } from '../core/request-context.js'
-import type { CallContext, UpstreamVideoTask, VideoKind, VideoProvider } from '../providers/contract.js'
+import type { AttemptContext, UpstreamVideoTask, VideoKind, VideoProvider } from '../providers/contract.js'
 import type { Route } from '../routing/router.js'
 import type { CallbackDelivery } from './callback.repository.js'
 import type { Task } from './task.js'
 
-/** A create as its capability has checked it. */
+/** A create that its capability has validated. */
 export interface CreateTaskRequest {
   readonly kind: VideoKind
   readonly model: string
@@ -16,8 +16,8 @@ export interface CreateTaskRequest {
   readonly idempotencyKey?: string
   /** SHA-256 of the body as it came, hex. */
   readonly fingerprint: string
-  /** Asks the upstream once, under the ids the engine has recorded. */
-  readonly send: (provider: VideoProvider, context: CallContext, ids: TaskIds) => Promise<UpstreamVideoTask>
+  /** Sends the create once, with the ids that are recorded. */
+  readonly send: (provider: VideoProvider, context: AttemptContext, ids: TaskIds) => Promise<UpstreamVideoTask>
 }
 
 export interface TaskIds {
@@ -27,25 +27,25 @@ export interface TaskIds {
   readonly callbackUrl?: string
 }
 
-/** The answer to a create: complete JSON text, and whether it was stored before. */
+/** The response to a create: complete JSON text, and whether it was stored before. */
 export interface CreateTaskResponse {
   readonly status: number
   readonly body: string
   readonly replayed: boolean
 }
 
-/** Durable tasks, as capabilities see them; also the injection token. */
+/** Durable tasks as capabilities use them; also the injection token. */
 export abstract class Tasks {
   /**
-   * Records the intent, asks the upstream, records what came of it. Rejects with `conflict` (external id in use, or a
-   * create under the same key is running), `unprocessable` (same key, other body), `overloaded` (no store: the upstream
-   * was not asked), or the upstream's refusal; `upstream_failed` or `upstream_timeout`, not to be retried, when the
-   * outcome is unknown: then the task is found again by its external id.
+   * Records the intent, sends the create, records the outcome. Rejects with `conflict` (external id in use, or a create
+   * under the same key is running), `unprocessable` (same key, other body), `overloaded` (no store: nothing was sent),
+   * or the upstream's error; `upstream_failed` or `upstream_timeout`, not to be retried, when the outcome is unknown:
+   * then the task is found again by its external id.
    */
-  abstract create(order: CreateTaskRequest, call: RequestContext): Promise<CreateTaskResponse>
+  abstract create(request: CreateTaskRequest, call: RequestContext): Promise<CreateTaskResponse>
   /**
-   * The caller's own task, asked for at its upstream first unless it has ended; the stored one when the upstream does not
-   * answer. undefined when this gateway never saw the id; rejects with `not_found` when it is somebody else's.
+   * The caller's own task, refreshed from its upstream unless it has ended; as stored when the upstream fails.
+   * undefined for an id that this gateway has never had; rejects with `not_found` when it is another owner's.
    */
   abstract find(kind: VideoKind, id: string, call: RequestContext): Promise<Task | undefined>
   abstract list(
@@ -53,9 +53,9 @@ export abstract class Tasks {
     page: { readonly offset: number; readonly limit: number },
     caller: Caller,
   ): Promise<readonly Task[]>
-  /** Calls back at every change of the task until it has ended or the caller leaves; the first time at once. */
+  /** Calls back at every change of the task until it has ended or the client disconnects; the first time at once. */
   abstract watch(task: Task, call: RequestContext, onChange: (task: Task) => void): Promise<void>
-  /** The events sent, or to be sent, to the task's callback address. */
+  /** The events of the task for its callback URL, sent or waiting. */
   abstract deliveries(task: Task): Promise<readonly CallbackDelivery[]>
   /** Sends one event of the caller again; false when it has none of that id. */
   abstract redeliver(webhookId: string, caller: Caller): Promise<boolean>

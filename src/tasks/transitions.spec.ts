@@ -84,7 +84,7 @@ describe('The next poll of a task', () => {
   })
 })
 
-const TERMS: ChangeSettings = {
+const SETTINGS: ChangeSettings = {
   nowMs: NOW_MS,
   chance: 0.5,
   pollIntervalMs: 5000,
@@ -125,14 +125,14 @@ const seen = (status: VideoTaskStatus, object = `{"task_status":"${status}"}`): 
   upstream: { id: '8', status, object, message: 'SUCCEED' },
 })
 
-function changeOf(verdict: TaskTransition): TaskChange {
-  if (!('change' in verdict)) throw new Error('the task was only rescheduled')
-  return verdict.change
+function changeOf(transition: TaskTransition): TaskChange {
+  if (!('change' in transition)) throw new Error('the task was only rescheduled')
+  return transition.change
 }
 
-function rescheduleOf(verdict: TaskTransition): Reschedule {
-  if (!('reschedule' in verdict)) throw new Error('the task was changed')
-  return verdict.reschedule
+function rescheduleOf(transition: TaskTransition): Reschedule {
+  if (!('reschedule' in transition)) throw new Error('the task was changed')
+  return transition.reschedule
 }
 
 const OPEN_STATES = ['creating', 'unknown', 'submitted', 'processing'] as const
@@ -142,7 +142,7 @@ const MOVES = OPEN_STATES.flatMap((from) =>
 
 describe('A task seen at its upstream', () => {
   it.each(MOVES.filter(({ allowed }) => allowed))('goes from $from to $to', ({ from, to }) => {
-    const change = changeOf(nextTransition(taskIn(from), seen(to, '{"e":"aaaaaaaaaaaa.order-1","n":1.0}'), TERMS))
+    const change = changeOf(nextTransition(taskIn(from), seen(to, '{"e":"aaaaaaaaaaaa.order-1","n":1.0}'), SETTINGS))
     expect(change).toMatchObject({
       from: [from],
       state: to,
@@ -154,7 +154,7 @@ describe('A task seen at its upstream', () => {
       deadlineAtMs: isOpen(from) ? NOW_MS - 30_000 + 86_400_000 : NOW_MS + 100_000,
       nextPollAtMs: to === 'succeed' || to === 'failed' ? NOW_MS : NOW_MS + 5000,
     })
-    // The caller hears of everything but that its create was accepted, in the words of the query answer.
+    // The callback reports every state but `submitted`, in the words of the query response.
     if (to === 'submitted') expect(change.event).toBeUndefined()
     else expect(change.event).toMatchObject({ body: change.object, nextAttemptAtMs: NOW_MS + 7 })
     const body = '{"code":0,"message":"SUCCEED","request_id":"req_1","data":{"e":"order-1","n":1.0}}'
@@ -164,7 +164,7 @@ describe('A task seen at its upstream', () => {
   it.each(MOVES.filter(({ from, to, allowed }) => !allowed && from !== to))(
     'never goes back from $from to $to',
     ({ from, to }) => {
-      expect(rescheduleOf(nextTransition(taskIn(from), seen(to, '{"late":1}'), TERMS))).toEqual({
+      expect(rescheduleOf(nextTransition(taskIn(from), seen(to, '{"late":1}'), SETTINGS))).toEqual({
         id: 'task-1',
         nextPollAtMs: NOW_MS + 5000,
         polls: 4,
@@ -174,20 +174,20 @@ describe('A task seen at its upstream', () => {
   )
 
   it('in the same state is polled again, later, and a newer object of it is kept without an event', () => {
-    expect(rescheduleOf(nextTransition(taskIn('processing'), seen('processing'), TERMS)).polls).toBe(4)
-    const change = changeOf(nextTransition(taskIn('processing'), seen('processing', '{"progress":50}'), TERMS))
+    expect(rescheduleOf(nextTransition(taskIn('processing'), seen('processing'), SETTINGS)).polls).toBe(4)
+    const change = changeOf(nextTransition(taskIn('processing'), seen('processing', '{"progress":50}'), SETTINGS))
     expect(change).toMatchObject({ from: ['processing'], state: 'processing', object: '{"progress":50}', polls: 4 })
     expect([change.event, change.answer]).toEqual([undefined, undefined])
   })
 
   it('makes no event for a caller who gave no address', () => {
     const task = Object.fromEntries(Object.entries(taskIn('submitted')).filter(([name]) => name !== 'callbackUrl'))
-    expect(changeOf(nextTransition(task as unknown as Task, seen('succeed'), TERMS)).event).toBeUndefined()
+    expect(changeOf(nextTransition(task as unknown as Task, seen('succeed'), SETTINGS)).event).toBeUndefined()
   })
 
   it('has one id per event', () => {
     const ids = ['processing', 'succeed'].map(
-      (to) => changeOf(nextTransition(taskIn('submitted'), seen(to as VideoTaskStatus), TERMS)).event?.webhookId,
+      (to) => changeOf(nextTransition(taskIn('submitted'), seen(to as VideoTaskStatus), SETTINGS)).event?.webhookId,
     )
     expect(ids[0]).toMatch(/^msg_[0-9a-f]{32}$/)
     expect(ids[0]).not.toBe(ids[1])
@@ -195,22 +195,22 @@ describe('A task seen at its upstream', () => {
 
   it('is polled once more when its time is up, and not later', () => {
     const task = taskIn('processing', { deadlineAtMs: NOW_MS + 1000 })
-    expect(rescheduleOf(nextTransition(task, seen('processing'), TERMS)).nextPollAtMs).toBe(NOW_MS + 1000)
+    expect(rescheduleOf(nextTransition(task, seen('processing'), SETTINGS)).nextPollAtMs).toBe(NOW_MS + 1000)
   })
 })
 
 describe('A task whose time is up', () => {
-  const LATE = { deadlineAtMs: NOW_MS, createdAtMs: NOW_MS - 86_400_000 }
+  const OVERDUE = { deadlineAtMs: NOW_MS, createdAtMs: NOW_MS - 86_400_000 }
 
   it.each(['submitted', 'processing'] as const)('in %s fails, whatever the upstream says or does not say', (state) => {
-    const observations: PollResult[] = [
+    const results: PollResult[] = [
       seen(state),
       { kind: 'failed', failures: 0 },
       { kind: 'unreachable' },
       { kind: 'absent' },
     ]
-    for (const observation of observations) {
-      const change = changeOf(nextTransition(taskIn(state, { ...LATE, misses: 0 }), observation, TERMS))
+    for (const result of results) {
+      const change = changeOf(nextTransition(taskIn(state, { ...OVERDUE, misses: 0 }), result, SETTINGS))
       expect(change).toMatchObject({ from: [state], state: 'failed', upstreamTaskId: '8' })
       expect(change.event?.body).toBe(change.object)
       expect(JSON.parse(change.object ?? '')).toEqual({
@@ -222,28 +222,28 @@ describe('A task whose time is up', () => {
   })
 
   it('still ends well when it has just ended', () => {
-    expect(changeOf(nextTransition(taskIn('processing', LATE), seen('succeed'), TERMS)).state).toBe('succeed')
+    expect(changeOf(nextTransition(taskIn('processing', OVERDUE), seen('succeed'), SETTINGS)).state).toBe('succeed')
   })
 
   it.each(['creating', 'unknown'] as const)('in %s fails when its upstream could never be asked', (state) => {
-    for (const observation of [{ kind: 'failed', failures: 9 }, { kind: 'unreachable' }] as const) {
-      expect(changeOf(nextTransition(taskIn(state, LATE), observation, TERMS)).state).toBe('failed')
+    for (const result of [{ kind: 'failed', failures: 9 }, { kind: 'unreachable' }] as const) {
+      expect(changeOf(nextTransition(taskIn(state, OVERDUE), result, SETTINGS)).state).toBe('failed')
     }
   })
 })
 
 describe('A task its upstream does not know', () => {
   it('fails the second time in a row', () => {
-    const first = rescheduleOf(nextTransition(taskIn('processing', { misses: 0 }), { kind: 'absent' }, TERMS))
+    const first = rescheduleOf(nextTransition(taskIn('processing', { misses: 0 }), { kind: 'absent' }, SETTINGS))
     expect(first).toMatchObject({ misses: 1, polls: 4 })
-    const change = changeOf(nextTransition(taskIn('processing', { misses: 1 }), { kind: 'absent' }, TERMS))
+    const change = changeOf(nextTransition(taskIn('processing', { misses: 1 }), { kind: 'absent' }, SETTINGS))
     expect(change.state).toBe('failed')
     expect(JSON.parse(change.object ?? '')).toMatchObject({ task_status_msg: GONE })
   })
 
   it('is looked for with pauses that grow while its create is in doubt', () => {
     const task = taskIn('unknown', { polls: 2, misses: 2 })
-    expect(rescheduleOf(nextTransition(task, { kind: 'absent' }, TERMS))).toMatchObject({
+    expect(rescheduleOf(nextTransition(task, { kind: 'absent' }, SETTINGS))).toMatchObject({
       nextPollAtMs: NOW_MS + 4000,
       polls: 3,
     })
@@ -251,7 +251,7 @@ describe('A task its upstream does not know', () => {
 
   it('has failed when it was looked for long enough, under an id that can be asked for', () => {
     const task = taskIn('unknown', { deadlineAtMs: NOW_MS })
-    const change = changeOf(nextTransition(task, { kind: 'absent' }, TERMS))
+    const change = changeOf(nextTransition(task, { kind: 'absent' }, SETTINGS))
     expect(change).toMatchObject({ state: 'failed', upstreamTaskId: 'task-1' })
     expect(JSON.parse(change.object ?? '')).toEqual({
       task_id: 'task-1',
@@ -267,7 +267,7 @@ describe('A task its upstream does not know', () => {
 
   it('is not given up because the upstream is down when its time to be found runs out', () => {
     const task = taskIn('unknown', { deadlineAtMs: NOW_MS - 1 })
-    const later = rescheduleOf(nextTransition(task, { kind: 'failed', failures: 0 }, TERMS))
+    const later = rescheduleOf(nextTransition(task, { kind: 'failed', failures: 0 }, SETTINGS))
     expect(later.nextPollAtMs).toBe(NOW_MS + 5000)
     expect(later.misses).toBe(task.misses)
   })
@@ -276,8 +276,8 @@ describe('A task its upstream does not know', () => {
 describe('A create whose process died', () => {
   it.each([{ kind: 'absent' }, { kind: 'failed', failures: 0 }, { kind: 'unreachable' }] as const)(
     'is in doubt from the first look on: $kind',
-    (observation) => {
-      expect(changeOf(nextTransition(taskIn('creating'), observation, TERMS))).toMatchObject({
+    (result) => {
+      expect(changeOf(nextTransition(taskIn('creating'), result, SETTINGS))).toMatchObject({
         from: ['creating'],
         state: 'unknown',
         deadlineAtMs: NOW_MS + 600_000,
@@ -376,7 +376,7 @@ describe('The object of a task that the gateway ends', () => {
 
 const STATES: readonly TaskState[] = ['creating', 'unknown', 'submitted', 'processing', 'succeed', 'failed']
 
-/** Written out anew: rows are from, columns to, in the order of `STATES`. */
+/** Written out again: rows are from, columns to, in the order of `STATES`. */
 const MAY: Readonly<Record<TaskState, string>> = {
   creating: '.xxxxx',
   unknown: '..xxxx',

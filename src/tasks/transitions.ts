@@ -7,28 +7,28 @@ import { failedObject, isTerminal, isUnconfirmed, newWebhookId, nextState, type 
 import type { Reschedule, TaskChange } from './task.repository.js'
 import { Clock } from './wake-timer.js'
 
-/** A task is most likely to change while it is young (the upstream's own advice: 5 s, later 15 s). */
+/** A task is most likely to change early (the upstream's own advice: 5 s, later 15 s). */
 const FIRST_MINUTE_MS = 60_000
 const LATER_FACTOR = 3
 
-/** A lost create is looked for sooner than a known one is asked about: its caller has nothing yet. */
+/** A lost create is polled sooner than a known task: its caller has no response yet. */
 const FIRST_SEARCH_MS = 1000
 const LONGEST_PAUSE_MS = 60_000
 const MAXIMUM_DOUBLINGS = 6
 
-/** Share of a delay by which it may be longer or shorter, so that tasks made together are not polled together. */
+/** Jitter as a share of the delay, so that tasks created together are not polled together. */
 const JITTER = 0.2
 
 interface Pace {
   readonly nowMs: number
   readonly pollIntervalMs: number
-  /** Drawn from [0, 1). */
+  /** Random number from [0, 1). */
   readonly chance: number
 }
 
 type Scheduled = Pick<Task, 'state' | 'createdAtMs' | 'polls'>
 
-/** The next poll of a task whose last one went well; `polls` counts those since its last change. Unix milliseconds. */
+/** The next poll of a task after a successful one; `polls` counts those since its last change. Unix milliseconds. */
 export function nextPollAtMs(task: Scheduled, pace: Pace): number {
   return (
     pace.nowMs + jittered(isUnconfirmed(task.state) ? searchDelayMs(task.polls, pace) : usualDelayMs(task, pace), pace)
@@ -36,8 +36,8 @@ export function nextPollAtMs(task: Scheduled, pace: Pace): number {
 }
 
 /**
- * The next poll after an upstream that did not answer, for the `failures`-th time in a row on its channel; not before the
- * time it asked for itself.
+ * The next poll after a failed one, the `failures`-th in a row on its channel; not before the upstream's own retry
+ * time.
  */
 export function pollAfterFailureAtMs(
   task: Scheduled,
@@ -50,7 +50,7 @@ export function pollAfterFailureAtMs(
   return pace.nowMs + Math.max(jittered(delayMs, pace), (retryAfterSeconds ?? 0) * 1000)
 }
 
-/** The next look for a channel that the configuration does not have at present. */
+/** The next poll of a task whose channel is not configured at present. */
 export const pollWithoutChannelAtMs = (pace: Pace): number => pace.nowMs + jittered(LONGEST_PAUSE_MS, pace)
 
 function usualDelayMs(task: Scheduled, { nowMs, pollIntervalMs }: Pace): number {
@@ -64,33 +64,33 @@ const doubled = (times: number): number => 2 ** Math.min(times, MAXIMUM_DOUBLING
 
 const jittered = (delayMs: number, { chance }: Pace): number => Math.round(delayMs * (1 - JITTER + 2 * JITTER * chance))
 
-/** What a change is made under: the time, the settings in force, and who learns of it. */
+/** What a transition depends on: the time, the settings in force, and the request. */
 export interface ChangeSettings extends Pace {
-  /** How long a create whose answer was lost is looked for. */
+  /** How long a create whose response was lost is searched for. */
   readonly reconcileMs: number
   readonly maxAgeMs: number
   /** Delay of the first attempt at a callback. */
   readonly firstCallbackMs: number
-  /** Of the call that learns of the change; stands in the stored answer of a create. */
+  /** Id of the request that causes the transition; part of the stored response of a create. */
   readonly requestId: string
 }
 
-const RESPONDED = 200
+const STATUS_OK = 200
 
 /**
- * The change to the state its upstream shows. A task whose create is still open gets the answer of that create with it,
- * for repeats under the same idempotency key.
+ * The transition to the state that the upstream shows. An open create gets its response with it, for repeats under the
+ * same idempotency key.
  */
 export function seenChange(
   task: Task,
   upstream: UpstreamVideoTask,
-  terms: ChangeSettings,
-  { announced }: { readonly announced: boolean },
+  settings: ChangeSettings,
+  { hasEvent: hasEvent }: { readonly hasEvent: boolean },
 ): TaskChange {
-  const { nowMs } = terms
+  const { nowMs } = settings
   const object = withCallersId(upstream.object, task.upstreamExternalId, task.externalTaskId)
-  const deadlineAtMs = isUnconfirmed(task.state) ? task.createdAtMs + terms.maxAgeMs : task.deadlineAtMs
-  const nextMs = nextPollAtMs({ ...task, state: upstream.status, polls: 0 }, terms)
+  const deadlineAtMs = isUnconfirmed(task.state) ? task.createdAtMs + settings.maxAgeMs : task.deadlineAtMs
+  const nextMs = nextPollAtMs({ ...task, state: upstream.status, polls: 0 }, settings)
   return {
     ...FRESH,
     from: [task.state],
@@ -100,40 +100,40 @@ export function seenChange(
     nextPollAtMs: isTerminal(upstream.status) ? nowMs : Math.min(nextMs, deadlineAtMs),
     updatedAtMs: nowMs,
     deadlineAtMs,
-    ...(announced ? eventFor(task, object, terms) : {}),
-    ...responseFor(task, object, terms),
+    ...(hasEvent ? eventFor(task, object, settings) : {}),
+    ...responseFor(task, object, settings),
   }
 }
 
-/** The end that the gateway itself puts to a task; its upstream says nothing better. */
-function failure(task: Task, reason: string, terms: ChangeSettings): TaskChange {
-  const object = failedObject(task, reason, terms.nowMs)
+/** The transition to `failed` by the gateway itself, when the upstream has no final state. */
+function failure(task: Task, reason: string, settings: ChangeSettings): TaskChange {
+  const object = failedObject(task, reason, settings.nowMs)
   return {
     ...FRESH,
     from: [task.state],
     state: 'failed',
-    // The id in the object must be one that can be asked for.
+    // The id in the object must be one that callers can request.
     upstreamTaskId: task.upstreamTaskId ?? task.id,
     object,
-    nextPollAtMs: terms.nowMs,
-    updatedAtMs: terms.nowMs,
+    nextPollAtMs: settings.nowMs,
+    updatedAtMs: settings.nowMs,
     deadlineAtMs: task.deadlineAtMs,
-    ...eventFor(task, object, terms),
-    ...responseFor(task, object, terms),
+    ...eventFor(task, object, settings),
+    ...responseFor(task, object, settings),
   }
 }
 
-/** A create whose outcome nobody knows: from now on it is looked for. */
-export const outcomeUnknown = (nextPollAtMs: number, terms: ChangeSettings): TaskChange => ({
+/** The transition of a create whose outcome is unknown: from now on the task is searched for. */
+export const outcomeUnknown = (nextPollAtMs: number, settings: ChangeSettings): TaskChange => ({
   ...FRESH,
   from: ['creating'],
   state: 'unknown',
   nextPollAtMs,
-  updatedAtMs: terms.nowMs,
-  deadlineAtMs: terms.nowMs + terms.reconcileMs,
+  updatedAtMs: settings.nowMs,
+  deadlineAtMs: settings.nowMs + settings.reconcileMs,
 })
 
-/** The task as it stands once a change has been applied to it. */
+/** The task after a change. */
 export function changed(task: Task, change: TaskChange): Task {
   const { state, upstreamTaskId, object, nextPollAtMs, polls, misses, updatedAtMs, deadlineAtMs } = change
   return {
@@ -153,10 +153,10 @@ function eventFor(task: Task, body: string, { nowMs, firstCallbackMs }: ChangeSe
 
 function responseFor(task: Task, object: string, { requestId }: ChangeSettings): Pick<TaskChange, 'answer'> {
   if (!isUnconfirmed(task.state)) return {}
-  return { answer: { status: RESPONDED, body: successEnvelope(requestId, object) } }
+  return { answer: { status: STATUS_OK, body: successEnvelope(requestId, object) } }
 }
 
-/** What changes of tasks are made under at this moment. */
+/** Provides the current transition settings. */
 @Injectable()
 export class TransitionSettings {
   constructor(
@@ -178,83 +178,87 @@ export class TransitionSettings {
   }
 }
 
-/** What asking the upstream about a task brought. */
+/** Result of polling a task's upstream. */
 export type PollResult =
   | { readonly kind: 'seen'; readonly upstream: UpstreamVideoTask }
-  /** The upstream answered that it has no such task. */
+  /** The upstream does not have the task. */
   | { readonly kind: 'absent' }
   /** `failures`: in a row, on the task's channel. */
   | { readonly kind: 'failed'; readonly failures: number; readonly retryAfterSeconds?: number }
-  /** No channel of the task's name, or none that may be asked without its caller. */
+  /** No channel of that name, or none that works without the caller's key. */
   | { readonly kind: 'unreachable' }
 
 export type TaskTransition = { readonly change: TaskChange } | { readonly reschedule: Reschedule }
 
-/** One answer may come from a replica of the upstream that lags behind. */
+/** One `absent` may come from a replica of the upstream that lags behind. */
 const MISSES_UNTIL_GONE = 2
 
 export const NO_RECORD = 'The upstream has no record of this task.'
 export const GONE = 'The upstream does not know this task any more.'
 export const TOO_LATE = 'The task did not finish in time.'
 
-/** What becomes of a task after one look at its upstream. Pure but for the random ids of events. */
-export function nextTransition(task: Task, observation: PollResult, terms: ChangeSettings): TaskTransition {
-  switch (observation.kind) {
+/** The transition that follows from one poll. Pure but for the random ids of events. */
+export function nextTransition(task: Task, result: PollResult, settings: ChangeSettings): TaskTransition {
+  switch (result.kind) {
     case 'seen':
-      return transitionOfSeen(task, observation.upstream, terms)
+      return transitionOfSeen(task, result.upstream, settings)
     case 'absent':
-      return transitionOfAbsent(task, terms)
+      return transitionOfAbsent(task, settings)
     case 'failed': {
-      const { failures, retryAfterSeconds } = observation
-      return postponed(task, pollAfterFailureAtMs(task, failures, retryAfterSeconds, terms), terms)
+      const { failures, retryAfterSeconds } = result
+      return postponed(task, pollAfterFailureAtMs(task, failures, retryAfterSeconds, settings), settings)
     }
     case 'unreachable':
-      return postponed(task, pollWithoutChannelAtMs(terms), terms)
+      return postponed(task, pollWithoutChannelAtMs(settings), settings)
   }
 }
 
-function transitionOfSeen(task: Task, upstream: UpstreamVideoTask, terms: ChangeSettings): TaskTransition {
+function transitionOfSeen(task: Task, upstream: UpstreamVideoTask, settings: ChangeSettings): TaskTransition {
   if (nextState(task.state, upstream.status) !== undefined) {
-    // That it was accepted is what the create itself answers.
-    return { change: seenChange(task, upstream, terms, { announced: upstream.status !== 'submitted' }) }
+    // The response of the create already reports `submitted`.
+    return { change: seenChange(task, upstream, settings, { hasEvent: upstream.status !== 'submitted' }) }
   }
-  if (terms.nowMs >= task.deadlineAtMs) return { change: failure(task, TOO_LATE, terms) }
-  const next = later(task, nextPollAtMs(task, terms), 0)
+  if (settings.nowMs >= task.deadlineAtMs) return { change: failure(task, TOO_LATE, settings) }
+  const next = rescheduled(task, nextPollAtMs(task, settings), 0)
   const object = withCallersId(upstream.object, task.upstreamExternalId, task.externalTaskId)
   if (upstream.status !== task.state || object === task.object) return { reschedule: { id: task.id, ...next } }
   // Compared and set like a change of state: it must never replace the object of a later state.
   const { state, deadlineAtMs } = task
-  return { change: { ...next, from: [state], state, object, updatedAtMs: terms.nowMs, deadlineAtMs } }
+  return { change: { ...next, from: [state], state, object, updatedAtMs: settings.nowMs, deadlineAtMs } }
 }
 
-function transitionOfAbsent(task: Task, terms: ChangeSettings): TaskTransition {
-  const nextMs = nextPollAtMs(task, terms)
-  if (task.state === 'creating') return { change: outcomeUnknown(nextMs, terms) }
-  const isLate = terms.nowMs >= task.deadlineAtMs
+function transitionOfAbsent(task: Task, settings: ChangeSettings): TaskTransition {
+  const nextMs = nextPollAtMs(task, settings)
+  if (task.state === 'creating') return { change: outcomeUnknown(nextMs, settings) }
+  const isOverdue = settings.nowMs >= task.deadlineAtMs
   if (task.state === 'unknown') {
-    return isLate
-      ? { change: failure(task, NO_RECORD, terms) }
-      : { reschedule: { id: task.id, ...later(task, nextMs, task.misses + 1) } }
+    return isOverdue
+      ? { change: failure(task, NO_RECORD, settings) }
+      : { reschedule: { id: task.id, ...rescheduled(task, nextMs, task.misses + 1) } }
   }
   const misses = task.misses + 1
-  if (misses >= MISSES_UNTIL_GONE) return { change: failure(task, GONE, terms) }
-  if (isLate) return { change: failure(task, TOO_LATE, terms) }
-  return { reschedule: { id: task.id, ...later(task, nextMs, misses) } }
+  if (misses >= MISSES_UNTIL_GONE) return { change: failure(task, GONE, settings) }
+  if (isOverdue) return { change: failure(task, TOO_LATE, settings) }
+  return { reschedule: { id: task.id, ...rescheduled(task, nextMs, misses) } }
 }
 
-/** Nothing was learnt: the task waits, unless it has waited too long. */
-function postponed(task: Task, nextMs: number, terms: ChangeSettings): TaskTransition {
-  // Whether a lost create was made must not be decided by an upstream that is merely down.
+/** Postpones the next poll after one without a result, unless the deadline has passed. */
+function postponed(task: Task, nextMs: number, settings: ChangeSettings): TaskTransition {
+  // An upstream that is merely down must not decide whether a lost create was made.
   const endsAtMs = isUnconfirmed(task.state)
-    ? Math.max(task.deadlineAtMs, task.createdAtMs + terms.maxAgeMs)
+    ? Math.max(task.deadlineAtMs, task.createdAtMs + settings.maxAgeMs)
     : task.deadlineAtMs
-  if (terms.nowMs >= endsAtMs) return { change: failure(task, TOO_LATE, terms) }
-  if (task.state === 'creating') return { change: outcomeUnknown(nextMs, terms) }
-  return { reschedule: { id: task.id, ...later({ ...task, deadlineAtMs: endsAtMs }, nextMs, task.misses) } }
+  if (settings.nowMs >= endsAtMs) return { change: failure(task, TOO_LATE, settings) }
+  if (task.state === 'creating') return { change: outcomeUnknown(nextMs, settings) }
+  return { reschedule: { id: task.id, ...rescheduled({ ...task, deadlineAtMs: endsAtMs }, nextMs, task.misses) } }
 }
 
-/** A task is looked at once more when its time is up. */
-const later = ({ polls, deadlineAtMs }: Pick<Task, 'polls' | 'deadlineAtMs'>, nextMs: number, misses: number) => ({
+/** The next poll is at the deadline, at the latest. */
+const rescheduled = (
+  { polls, deadlineAtMs }: Pick<Task, 'polls' | 'deadlineAtMs'>,
+  nextMs: number,
+  misses: number,
+) => ({
   nextPollAtMs: Math.min(nextMs, deadlineAtMs),
   polls: polls + 1,
   misses,

@@ -1,13 +1,17 @@
-import { Controller, HttpCode, Injectable, Param, Post } from '@nestjs/common'
+import { Controller, Injectable, Param } from '@nestjs/common'
 import { ApiExcludeController } from '@nestjs/swagger'
 import { GatewayError } from '../core/errors.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
 import { type Exchange, HttpExchange } from '../server/json-request.js'
 import { assertReadable, readBody } from '../server/read-body.js'
+import { UPSTREAM_CALLBACK } from './task.endpoints.js'
 import { isCallbackToken } from './task.js'
 import { TaskRepository } from './task.repository.js'
 import { Clock, PollWakeTimer } from './wake-timer.js'
 
-/** What an upstream says about a task is a hint, as anyone could have said it: the next poll finds out. */
+/**
+ * Makes the next poll due. An upstream callback is only a hint, as it has no authentication: its content is not used.
+ */
 @Injectable()
 export class UpstreamCallbacksService {
   constructor(
@@ -16,7 +20,7 @@ export class UpstreamCallbacksService {
     private readonly wakeTimer: PollWakeTimer,
   ) {}
 
-  /** Brings the next poll of a task forward. Rejects with `not_found` for a token of no task that is under way. */
+  /** Makes the next poll of a task due now. Rejects with `not_found` for a token without an open task. */
   async hasten(token: string): Promise<void> {
     const nowMs = this.clock.nowMs()
     const isWaiting = isCallbackToken(token) && (await this.tasks.hasten(token, nowMs))
@@ -25,17 +29,15 @@ export class UpstreamCallbacksService {
   }
 }
 
-/** A task object is a few kilobytes; more is not from an upstream. */
-const BODY_LIMITS = { maximumBytes: 65_536, timeoutMs: 5000 }
+const BODY_LIMITS = { maximumBytes: UPSTREAM_CALLBACK.bodyLimit, timeoutMs: 5000 }
 
-/** Where upstreams announce that a task has changed; no key, but a path that nobody else knows. */
+/** Receives upstream callbacks about changed tasks; no key, but a path with a secret token. */
 @ApiExcludeController()
-@Controller('vidgen/callbacks')
+@Controller()
 export class UpstreamCallbacksController {
   constructor(private readonly callbacks: UpstreamCallbacksService) {}
 
-  @Post(':token')
-  @HttpCode(200)
+  @Endpoint(UPSTREAM_CALLBACK)
   async receive(@Param('token') token: string, @HttpExchange() { request, response }: Exchange): Promise<object> {
     assertReadable(request, BODY_LIMITS.maximumBytes)
     await readBody(request, response, BODY_LIMITS)

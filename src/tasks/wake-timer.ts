@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common'
 
-/** The time of day; also the injection token, so that tests can let days pass. */
+/** Wall clock; also the injection token, so that tests can move the time. */
 export abstract class Clock {
   /** Unix milliseconds. */
   abstract nowMs(): number
@@ -13,59 +13,59 @@ export class SystemClock extends Clock {
   }
 }
 
-/** Ends the rests of whoever works in the background, when there is something to do earlier than it expected. */
+/** Sleep of background workers that ends early when work is due sooner than expected. */
 @Injectable()
 export class WakeTimer {
-  /** The earliest time somebody has rung for and nobody has risen for. */
-  private expectedAtMs = Infinity
+  /** The earliest scheduled time that has not passed. */
+  private scheduledAtMs = Infinity
   private isOff = false
   private isWoken = false
   private rearm: () => void = () => undefined
 
   constructor(private readonly clock: Clock) {}
 
-  /** Something will be due at a time (Unix milliseconds). One that comes while nobody rests is kept. */
+  /** Schedules a wake-up (Unix milliseconds). Without a sleep under way it applies to the next one. */
   scheduleAt(atMs: number): void {
-    this.expectedAtMs = Math.min(this.expectedAtMs, atMs)
+    this.scheduledAtMs = Math.min(this.scheduledAtMs, atMs)
     this.rearm()
   }
 
-  /** Ends the rest under way, or the next one, at once, but for its pace. */
+  /** Ends the sleep under way, or the next one, at once, apart from its pace. */
   wake(): void {
     this.isWoken = true
     this.rearm()
   }
 
-  /** Ends the rest under way and every later one at once. */
+  /** Ends the sleep under way and every later one at once. */
   switchOff(): void {
     this.isOff = true
     this.rearm()
   }
 
   /**
-   * Rests at most `longestMs`, less when the alarm is rung for an earlier time, but never less than `shortestMs`; when it is
-   * woken, never less than `paceMs`.
+   * Sleeps at most `longestMs`, less when a wake-up is scheduled earlier, but never less than `shortestMs`; after
+   * `wake`, never less than `paceMs`.
    */
-  async cancel(longestMs: number, shortestMs: number, paceMs = 0): Promise<void> {
+  async sleep(longestMs: number, shortestMs: number, paceMs = 0): Promise<void> {
     const startedAtMs = performance.now()
     let timer: NodeJS.Timeout | undefined
     await new Promise<void>((resolve) => {
       this.rearm = () => {
         clearTimeout(timer)
-        const restedMs = performance.now() - startedAtMs
-        const remainingMs = Math.min(longestMs - restedMs, this.expectedAtMs - this.clock.nowMs())
+        const sleptMs = performance.now() - startedAtMs
+        const remainingMs = Math.min(longestMs - sleptMs, this.scheduledAtMs - this.clock.nowMs())
         const leastMs = this.isWoken ? paceMs : Math.max(shortestMs, paceMs)
-        const wantedMs = this.isWoken ? 0 : remainingMs
-        timer = setTimeout(resolve, this.isOff ? 0 : Math.max(wantedMs, leastMs - restedMs, 0))
+        const desiredMs = this.isWoken ? 0 : remainingMs
+        timer = setTimeout(resolve, this.isOff ? 0 : Math.max(desiredMs, leastMs - sleptMs, 0))
       }
       this.rearm()
     })
     this.rearm = () => undefined
     this.isWoken = false
-    if (this.expectedAtMs <= this.clock.nowMs()) this.expectedAtMs = Infinity
+    if (this.scheduledAtMs <= this.clock.nowMs()) this.scheduledAtMs = Infinity
   }
 }
 
-/** How whoever gives a task an early next poll tells the poller, which may be asleep for longer. */
+/** The timer of the poller; creates and upstream callbacks schedule early polls on it. */
 @Injectable()
 export class PollWakeTimer extends WakeTimer {}

@@ -5,6 +5,7 @@ import { Test } from '@nestjs/testing'
 import fc from 'fast-check'
 import { GuardedLab, redirectTo, refused, SOON_MS, textOf } from '../../test/support/outbound-labs.js'
 import {
+  attemptOf,
   GENEROUS_TIMEOUTS,
   newCall,
   type RawUpstream,
@@ -112,9 +113,9 @@ describe('guarded client faults', () => {
         lab.answers['/'] = () => {
           call.disconnect.abort()
         }
-        await expect(lab.get('/', { call })).rejects.toMatchObject({ kind: 'caller_left' })
+        await expect(lab.get('/', { context: attemptOf(call) })).rejects.toMatchObject({ kind: 'caller_left' })
         for (const socket of lab.upstream.sockets) await once(socket, 'close')
-        await expect(lab.get('/', { call })).rejects.toMatchObject({ kind: 'caller_left' })
+        await expect(lab.get('/', { context: attemptOf(call) })).rejects.toMatchObject({ kind: 'caller_left' })
         expect(lab.upstream.accepted).toBe(1)
 
         const early = newCall()
@@ -122,7 +123,9 @@ describe('guarded client faults', () => {
           early.disconnect.abort()
           return new Promise(() => undefined)
         }
-        await expect(lab.fetchUrl('http://slow.test/', { call: early })).rejects.toMatchObject({ kind: 'caller_left' })
+        await expect(lab.fetchUrl('http://slow.test/', { context: attemptOf(early) })).rejects.toMatchObject({
+          kind: 'caller_left',
+        })
       },
       SOON_MS,
     )
@@ -181,7 +184,7 @@ describe('guarded client post', () => {
 
   const post = (path = '/', changes: Partial<SafeFetchPost> = {}) =>
     client.post(`http://127.0.0.1:${receiver.port}${path}`, {
-      call: newCall(),
+      context: attemptOf(newCall()),
       deadlineAtMs: performance.now() + 20_000,
       timeouts: GENEROUS_TIMEOUTS,
       body: Buffer.from('{"a":"é"}'),
@@ -292,14 +295,18 @@ describe('guarded client post', () => {
         answer = () => {
           call.disconnect.abort()
         }
-        await expect(post('/', { call })).rejects.toMatchObject({ kind: 'caller_left' })
+        await expect(post('/', { context: attemptOf(call) })).rejects.toMatchObject({ kind: 'caller_left' })
         await allClosed()
       },
       SOON_MS,
     )
 
     it('to an address that is not allowed names the field of whoever sent it', async () => {
-      const request = { call: newCall(), deadlineAtMs: performance.now() + 20_000, timeouts: GENEROUS_TIMEOUTS }
+      const request = {
+        context: attemptOf(newCall()),
+        deadlineAtMs: performance.now() + 20_000,
+        timeouts: GENEROUS_TIMEOUTS,
+      }
       for (const url of ['http://10.0.0.1/', `http://private.test:${receiver.port}/`, 'ftp://8.8.8.8/', 'no url']) {
         const attempt = client.post(url, { ...request, body: Buffer.from('{}'), callersField: 'callback_url' })
         await expect(attempt).rejects.toMatchObject({
@@ -382,7 +389,7 @@ describe('guarded client redirects', () => {
     it('shows in the answer, which says where it came from', async () => {
       lab.answers['/from'] = redirectTo(`http://files.test:${lab.upstream.port}/to?x=y`)
       const { url, body } = await lab.client.get(`HTTP://127.0.0.1:${lab.upstream.port}/from#part`, {
-        call: newCall(),
+        context: attemptOf(newCall()),
         deadlineAtMs: performance.now() + 20_000,
         timeouts: GENEROUS_TIMEOUTS,
       })
@@ -555,7 +562,11 @@ describe('guarded client', () => {
         .useMocker((token) => (token === ConfigStore ? lab.store : undefined))
         .compile()
       const guarded = module.get(SafeFetchClient)
-      const request = { call: newCall(), deadlineAtMs: performance.now() + 20_000, timeouts: GENEROUS_TIMEOUTS }
+      const request = {
+        context: attemptOf(newCall()),
+        deadlineAtMs: performance.now() + 20_000,
+        timeouts: GENEROUS_TIMEOUTS,
+      }
       await expect(guarded.get(`http://localhost:${lab.upstream.port}/`, request)).rejects.toEqual(refused)
       expect(lab.upstream.accepted).toBe(0)
       await module.close()
@@ -586,7 +597,11 @@ describe('safe fetch', () => {
     return client
   }
 
-  const request = () => ({ call: newCall(), deadlineAtMs: performance.now() + 20_000, timeouts: GENEROUS_TIMEOUTS })
+  const request = () => ({
+    context: attemptOf(newCall()),
+    deadlineAtMs: performance.now() + 20_000,
+    timeouts: GENEROUS_TIMEOUTS,
+  })
   const VERBS = {
     get: (client: SafeFetchClient, url: string) => client.get(url, request()),
     post: (client: SafeFetchClient, url: string) => client.post(url, { ...request(), body: Buffer.from('{}') }),

@@ -4,7 +4,6 @@ import type { UpstreamTimeouts } from '../config/channel-schema.js'
 import { ConfigStore } from '../config/config-store.js'
 import type { ByteSource } from '../core/byte-stream.js'
 import { GatewayError, hasCode } from '../core/errors.js'
-import type { RequestContext } from '../core/request-context.js'
 import {
   AddressRefused,
   admit,
@@ -20,7 +19,7 @@ import {
   TooManyRedirects,
 } from './ssrf-guard.js'
 import { assertGuardHolds } from './ssrf-self-test.js'
-import { UpstreamExchange, type UpstreamResponse } from './upstream-client.js'
+import { type ExchangeContext, UpstreamExchange, type UpstreamResponse } from './upstream-client.js'
 
 /**
  * A resolver that is asked for so many names at once and no more. Nothing ends a lookup of the system but its name server,
@@ -112,7 +111,7 @@ const notResolved = (callersField: string, cause: unknown): GatewayError =>
   new GatewayError('upstream_failed', `The host of '${callersField}' could not be looked up.`, { cause })
 
 export interface SafeFetchRequest {
-  readonly call: RequestContext
+  readonly context: ExchangeContext
   /** On the performance clock; bounds all hops together, the body included. */
   readonly deadlineAtMs: number
   /** `connectMs` (the name's resolution included), `firstByteMs` and `idleMs` hold for each hop; `totalMs` is not read. */
@@ -248,8 +247,8 @@ export class SafeFetchClient implements OnModuleInit, OnApplicationShutdown {
   }
 
   private send(url: URL, outgoing: Outgoing, request: SafeFetchRequest): Promise<UpstreamResponse> {
-    const { call, timeouts, deadlineAtMs } = request
-    call.assertPresent()
+    const { context, timeouts, deadlineAtMs } = request
+    context.disconnect.throwIfAborted()
     const client = this.clientFor(url, request)
     return new Promise((resolve, reject) => {
       const fail = (error: GatewayError): void => {
@@ -257,7 +256,7 @@ export class SafeFetchClient implements OnModuleInit, OnApplicationShutdown {
         // A connection that is still being made has nobody left to wait for it.
         void client.destroy()
       }
-      const exchange = new UpstreamExchange(call, deadlineAtMs, resolve, fail)
+      const exchange = new UpstreamExchange(context, deadlineAtMs, resolve, fail)
       client.dispatch(
         {
           method: outgoing.method,

@@ -64,7 +64,7 @@ describe('sse relay errors', () => {
       expect(sink.ending).toMatchObject({
         kind: 'upstream_failed',
         message: CLEAN,
-        details: { attempt: { phase: 'answered', channelFault: true } },
+        details: { attempt: { phase: 'answered', channelError: true } },
       })
       expect(sink.chunks).toEqual([])
       expect(shown(sink)).toBe('')
@@ -190,7 +190,7 @@ describe('sse relay', () => {
       const sink = relayed(dialect, [text])
       expect(sink.ending).toMatchObject({
         kind: 'upstream_failed',
-        details: { attempt: { phase: 'sent', channelFault: true }, retryable: false },
+        details: { attempt: { phase: 'sent', channelError: true }, retryable: false },
       })
       expect(text.startsWith(sink.text)).toBe(true)
       expect(sink.text).toMatch(/^$|\n\r?\n$/)

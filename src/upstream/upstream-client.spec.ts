@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { RecordingSink } from '../../test/support/byte-streams.js'
 import {
+  attemptOf,
   GENEROUS_TIMEOUTS,
   newCall,
   type RawUpstream,
@@ -52,7 +53,7 @@ describe('upstream client faults', () => {
 
   function send(target: UpstreamTarget, call: RequestContext = newCall(), totalMs = 20_000): Promise<UpstreamResponse> {
     const request = { method: 'POST', path: '/', headers: [], body: Buffer.from('{}') } as const
-    return client.send(request, target, call, performance.now() + totalMs)
+    return client.send(request, target, attemptOf(call), performance.now() + totalMs)
   }
 
   async function failureOf(work: Promise<unknown>): Promise<GatewayError> {
@@ -70,13 +71,13 @@ describe('upstream client faults', () => {
     })
 
   const CHUNKED = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
-  const SENT = { attempt: { phase: 'sent', channelFault: true }, retryable: false }
+  const SENT = { attempt: { phase: 'sent', channelError: true }, retryable: false }
 
   describe('An upstream that fails before its answer', () => {
     it('by refusing the connection was never asked', async () => {
       expect(await failureOf(send(targetOf(await unusedPort())))).toMatchObject({
         kind: 'upstream_failed',
-        details: { attempt: { phase: 'unsent', channelFault: true }, retryable: true },
+        details: { attempt: { phase: 'unsent', channelError: true }, retryable: true },
       })
     })
 
@@ -111,7 +112,7 @@ describe('upstream client faults', () => {
       const tls = { ...target, origin: target.origin.replace('http:', 'https:') }
       expect(await failureOf(send(tls))).toMatchObject({
         kind: 'upstream_timeout',
-        details: { attempt: { phase: 'unsent', channelFault: true }, retryable: true },
+        details: { attempt: { phase: 'unsent', channelError: true }, retryable: true },
       })
     })
 
@@ -224,7 +225,7 @@ describe('upstream client', () => {
   })
 
   const send = (request = GET, target: UpstreamTarget = targetOf(upstream.port), call = newCall()) =>
-    client.send(request, target, call, performance.now() + 20_000)
+    client.send(request, target, attemptOf(call), performance.now() + 20_000)
 
   const bodyOf = ({ body }: UpstreamResponse): Promise<Buffer> =>
     collect(body, Infinity, () => {
@@ -413,7 +414,7 @@ describe('A transport failure', () => {
     (code) => {
       expect(classifyFailure(failure(code), true)).toMatchObject({
         kind: 'upstream_failed',
-        details: { attempt: { phase: 'unsent', channelFault: true }, retryable: true },
+        details: { attempt: { phase: 'unsent', channelError: true }, retryable: true },
       })
     },
   )
@@ -423,7 +424,7 @@ describe('A transport failure', () => {
     (code) => {
       expect(classifyFailure(failure(code), true)).toMatchObject({
         kind: 'upstream_failed',
-        details: { attempt: { phase: 'sent', channelFault: true }, retryable: false },
+        details: { attempt: { phase: 'sent', channelError: true }, retryable: false },
       })
       expect(classifyFailure(failure(code), false).details.attempt?.phase).toBe('unsent')
     },
@@ -436,7 +437,7 @@ describe('A transport failure', () => {
   ])('%s is a timeout, %s', (code, phase, retryable) => {
     expect(classifyFailure(failure(code), true)).toMatchObject({
       kind: 'upstream_timeout',
-      details: { attempt: { phase, channelFault: true }, retryable },
+      details: { attempt: { phase, channelError: true }, retryable },
     })
   })
 

@@ -4,7 +4,7 @@ import { type Dispatcher, Pool } from 'undici'
 import type { UpstreamTimeouts } from '../config/channel-schema.js'
 import { type ByteSink, type ByteSource, joinedPieces } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
-import { type RequestContext, clientDisconnected } from '../core/request-context.js'
+import { type ClientDisconnect, clientDisconnected, type ExchangeRecord } from '../core/request-context.js'
 
 /** Failures that can only happen before a byte of the request was written. */
 const UNSENT_CODES: ReadonlySet<string> = new Set([
@@ -35,7 +35,7 @@ export function classifyFailure(error: Error, requestStarted: boolean): GatewayE
   const timeout = TIMEOUT_MESSAGES[code]
   const details = {
     cause: error,
-    attempt: { phase: unsent ? 'unsent' : 'sent', channelFault: true } as const,
+    attempt: { phase: unsent ? 'unsent' : 'sent', channelError: true } as const,
     // Whatever was sent may have been done, and billed, although no answer came.
     retryable: unsent,
   }
@@ -59,6 +59,14 @@ export interface UpstreamResponse {
   readonly body: ByteSource
 }
 
+/** For whom an exchange is made, and where it tells what became of it. */
+export interface ExchangeContext {
+  readonly disconnect: ClientDisconnect
+  readonly record: ExchangeRecord
+  /** Names and values in turn, sent beside the request's own. */
+  readonly traceHeaders?: readonly string[] | undefined
+}
+
 const EMPTY = Buffer.alloc(0)
 
 /** Bytes that may wait for a sink before the upstream is paused. */
@@ -79,16 +87,18 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
   private waitMs = 0
   private outcome: { readonly error?: GatewayError } | undefined
   private readonly startedAtMs = performance.now()
+  private readonly record: ExchangeRecord
   private readonly removeAbortListener: () => void
   private readonly totalTimer: NodeJS.Timeout
 
   constructor(
-    private readonly call: RequestContext,
+    { disconnect, record }: ExchangeContext,
     /** On the performance clock. */
     deadlineAtMs: number,
     private readonly onResponse: (response: UpstreamResponse) => void,
     private readonly onFailure: (error: GatewayError) => void,
   ) {
+    this.record = record
     this.totalTimer = setTimeout(
       () => {
         this.abandon(
@@ -99,7 +109,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
       },
       Math.max(1, deadlineAtMs - this.startedAtMs),
     )
-    this.removeAbortListener = call.disconnect.onAbort(() => {
+    this.removeAbortListener = disconnect.onAbort(() => {
       this.abandon(clientDisconnected())
     })
   }
@@ -182,9 +192,8 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
     this.outcome = outcome
     clearTimeout(this.totalTimer)
     this.removeAbortListener()
-    const { log } = this.call
-    log.upstreamMs += performance.now() - this.startedAtMs
-    log.openWaitMs -= this.waitMs
+    this.record.upstreamMs += performance.now() - this.startedAtMs
+    this.record.openWaitMs -= this.waitMs
     if (this.hasResponded) {
       if (this.sink !== undefined) this.deliver(outcome)
       return
@@ -209,13 +218,13 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
   }
 
   private recordResponse(status: number, headers: UpstreamResponse['headers']): void {
-    const { log } = this.call
+    const { record } = this
     this.waitMs = performance.now() - this.startedAtMs
-    log.firstByteMs = this.waitMs
-    log.openWaitMs += this.waitMs
-    log.upstreamStatus = status
+    record.firstByteMs = this.waitMs
+    record.openWaitMs += this.waitMs
+    record.upstreamStatus = status
     const requestId = headers['x-request-id'] ?? headers['request-id']
-    if (typeof requestId === 'string') log.upstreamRequestId = requestId
+    if (typeof requestId === 'string') record.upstreamRequestId = requestId
   }
 }
 
@@ -256,17 +265,17 @@ export class UpstreamClient implements OnApplicationShutdown {
   send(
     request: UpstreamRequest,
     target: UpstreamTarget,
-    call: RequestContext,
+    context: ExchangeContext,
     deadlineAtMs: number,
   ): Promise<UpstreamResponse> {
-    call.assertPresent()
+    context.disconnect.throwIfAborted()
     return new Promise((resolve, reject) => {
-      const exchange = new UpstreamExchange(call, deadlineAtMs, resolve, reject)
+      const exchange = new UpstreamExchange(context, deadlineAtMs, resolve, reject)
       this.poolOf(target).dispatch(
         {
           method: request.method,
           path: target.pathPrefix + request.path,
-          headers: headersOf(request, call),
+          headers: headersOf(request, context),
           body: request.body ?? null,
           headersTimeout: target.timeouts.firstByteMs,
           bodyTimeout: target.timeouts.idleMs,
@@ -303,5 +312,5 @@ export class UpstreamClient implements OnApplicationShutdown {
   }
 }
 
-const headersOf = ({ headers }: UpstreamRequest, { upstreamHeaders }: RequestContext): string[] =>
-  upstreamHeaders.length === 0 ? (headers as string[]) : [...headers, ...upstreamHeaders]
+const headersOf = ({ headers }: UpstreamRequest, { traceHeaders }: ExchangeContext): string[] =>
+  traceHeaders === undefined ? (headers as string[]) : [...headers, ...traceHeaders]

@@ -3,6 +3,7 @@ import { ManualSource } from '../../test/support/byte-streams.js'
 import type { ByteSource } from '../core/byte-stream.js'
 import type { ErrorKind, GatewayError } from '../core/errors.js'
 import type { Usage } from '../core/request-context.js'
+import { RelayedUsage } from '../core/usage.js'
 import { AUDIO_STATUS_MAP, parseOpenAIError } from '../dialects/openai-wire.js'
 import type { UpstreamResponse } from './upstream-client.js'
 import { type AccountError, accountError } from './upstream-error.js'
@@ -13,7 +14,7 @@ const FAULTS: readonly AccountError[] = ['key', 'access', 'quota', 'busy']
 describe('A fault of the account behind a key', () => {
   it.each(FAULTS)("(%s) is the channel's with its own key: no caller hears which it is", (fault) => {
     const error = accountError(fault, false)
-    expect(error.details.attempt).toEqual({ phase: 'answered', channelFault: true })
+    expect(error.details.attempt).toEqual({ phase: 'answered', channelError: true })
     expect(error.details.code).toBeUndefined()
     expect(error.message).not.toMatch(/key|account|quota|access/)
     expect([error.kind, error.details.retryable]).toEqual(
@@ -47,7 +48,7 @@ describe('A fault of the account behind a key', () => {
   it('keeps its cause for the log, and how far the attempt went', () => {
     const cause = new Error('1004: login fail')
     const { details } = accountError('key', false, { cause, phase: 'unsent' })
-    expect(details).toEqual({ cause, attempt: { phase: 'unsent', channelFault: true }, retryable: false })
+    expect(details).toEqual({ cause, attempt: { phase: 'unsent', channelError: true }, retryable: false })
   })
 })
 
@@ -119,14 +120,14 @@ describe('A refusal of the upstream', () => {
         relayed: { status, body: bodyOf('Too long.', 'string_above_max_length') },
       },
     })
-    expect(error.details.attempt).not.toHaveProperty('channelFault')
+    expect(error.details.attempt).not.toHaveProperty('channelError')
   })
 
   it.each([401, 402, 403])('%i is the fault of the channel and never shown as the caller’s', async (status) => {
     const error = await refusal({ status, body: bodyOf('Incorrect API key provided: sk-canary1') })
     expect(error).toMatchObject({
       kind: 'upstream_failed',
-      details: { attempt: { phase: 'answered', channelFault: true }, retryable: false },
+      details: { attempt: { phase: 'answered', channelError: true }, retryable: false },
     })
     expect(error.details.relayed).toBeUndefined()
     expect(error.message).not.toContain('canary')
@@ -146,7 +147,7 @@ describe('A refusal of the upstream', () => {
     for (const body of [bodyOf('Quota.', 'insufficient_quota'), bodyOf('Quota.', null, 'insufficient_quota')]) {
       expect(await refusal({ status, body })).toMatchObject({
         kind: 'upstream_failed',
-        details: { attempt: { channelFault: true }, retryable: false },
+        details: { attempt: { channelError: true }, retryable: false },
       })
     }
   })
@@ -155,7 +156,7 @@ describe('A refusal of the upstream', () => {
     expect(await refusal({ status, body: bodyOf('Canary.') })).toMatchObject({
       kind: 'upstream_failed',
       message: `The upstream failed with status ${status}.`,
-      details: { attempt: { phase: 'answered', channelFault: true } },
+      details: { attempt: { phase: 'answered', channelError: true } },
     })
   })
 
@@ -176,7 +177,7 @@ describe('A refusal of the upstream', () => {
     expect(await refusal({ status: 429, headers, body: bodyOf('Slow down, org-secret1') })).toMatchObject({
       kind: 'rate_limited',
       message: 'The upstream is busy. Please try again later.',
-      details: { retryAfterSeconds: seconds, attempt: { phase: 'answered', channelFault: true } },
+      details: { retryAfterSeconds: seconds, attempt: { phase: 'answered', channelError: true } },
     })
   })
 
@@ -264,8 +265,9 @@ const responseOf = (text: string, framing: Framing): UpstreamResponse => ({
 
 /** What is relayed of an answer, and the usage that was found in it. */
 async function metered(text: string, framing: Framing = 'length'): Promise<{ body: string; usages: Usage[] }> {
-  const usages: Usage[] = []
-  const { body } = await estimatedResponse(responseOf(text, framing), ALLOWED, (usage) => usages.push(usage))
+  const usage = new RelayedUsage()
+  const { body } = await estimatedResponse(responseOf(text, framing), ALLOWED, usage)
+  const usages = usage.figures === undefined ? [] : [usage.figures]
   return { body: Buffer.isBuffer(body) ? body.toString() : 'held back', usages }
 }
 

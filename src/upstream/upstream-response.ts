@@ -1,7 +1,7 @@
-import { type ByteSource, peek, ProviderResponse } from '../core/byte-stream.js'
+import { type ByteSource, peek, type PeekedSource, ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
-import type { Usage } from '../core/request-context.js'
-import { beginsAsObject, reportedUsage, usageAtEnd, withUsageFromTail } from '../core/usage.js'
+import type { UsageReader } from '../core/request-context.js'
+import { beginsAsObject, type RelayedUsage, reportedUsage, usageAtEnd, withUsageFromTail } from '../core/usage.js'
 import { KEEP_ALIVE_MS, type RegionFilter, type SseDialect, SseRelay } from './sse-relay.js'
 import type { UpstreamResponse } from './upstream-client.js'
 
@@ -87,15 +87,14 @@ export async function jsonResponse(response: UpstreamResponse, allowed: HeaderAl
 export async function estimatedResponse(
   response: UpstreamResponse,
   allowed: HeaderAllowList,
-  found: (usage: Usage) => void,
+  usage: RelayedUsage,
 ): Promise<ProviderResponse> {
   assertJson(response)
-  const answer = wholeResponse(response, allowed) ?? (await peekedResponse(response, allowed))
-  if (!Buffer.isBuffer(answer.body)) return withUsageFromTail(answer, found)
+  const answer = wholeResponse(response, allowed, usage) ?? (await peekedResponse(response, allowed, usage))
+  if (!Buffer.isBuffer(answer.body)) return withUsageFromTail(answer, usage)
   const isJudgedByItsEnds = isFramed(response) && beginsAsObject(answer.body)
   const atEnd = isJudgedByItsEnds ? usageAtEnd(answer.body) : undefined
-  const usage = reportedUsage(atEnd ?? parseResponse(answer.body)['usage'])
-  if (usage !== undefined) found(usage)
+  usage.figures = reportedUsage(atEnd ?? parseResponse(answer.body)['usage'])
   return answer
 }
 
@@ -111,16 +110,24 @@ function assertJson(response: UpstreamResponse): void {
 }
 
 /** An answer that arrived together with its headers, as short ones do. */
-function wholeResponse(response: UpstreamResponse, allowed: HeaderAllowList): ProviderResponse | undefined {
+function wholeResponse(
+  response: UpstreamResponse,
+  allowed: HeaderAllowList,
+  usage?: UsageReader,
+): ProviderResponse | undefined {
   const { complete } = response.body
-  return complete && new ProviderResponse(response.status, allowed.pick(response.headers), complete)
+  return complete && new ProviderResponse(response.status, allowed.pick(response.headers), complete, usage)
 }
 
 /** With the whole body, unless it is large. */
-async function peekedResponse(response: UpstreamResponse, allowed: HeaderAllowList): Promise<ProviderResponse> {
+async function peekedResponse(
+  response: UpstreamResponse,
+  allowed: HeaderAllowList,
+  usage?: UsageReader,
+): Promise<ProviderResponse> {
   const headers = allowed.pick(response.headers)
   const held = await peek(response.body, { bytes: CHECKED_RESPONSE_BYTES })
-  return new ProviderResponse(response.status, headers, held.complete ?? held)
+  return new ProviderResponse(response.status, headers, held.complete ?? held, usage)
 }
 
 function parseResponse(bytes: Buffer): Record<string, unknown> {
@@ -133,16 +140,22 @@ function parseResponse(bytes: Buffer): Record<string, unknown> {
   throw malformedResponse('The upstream answered with broken JSON.')
 }
 
+/** What looks at an event stream while it passes. */
+export interface StreamReaders {
+  readonly usage: UsageReader
+  readonly filter?: RegionFilter
+}
+
 /** An event stream in its dialect, begun: the first frames have arrived, or the upstream has been silent for a while. */
 export async function eventStreamResponse(
   response: UpstreamResponse,
   allowed: HeaderAllowList,
   dialect: SseDialect,
-  filter?: RegionFilter,
+  { usage, filter }: StreamReaders,
 ): Promise<ProviderResponse> {
   assertContentType(response, /^text\/event-stream/)
   const relay = new SseRelay(response.body, dialect, filter)
-  return await eventResponse(response.status, allowed.pick(response.headers), relay)
+  return await eventResponse(response.status, allowed.pick(response.headers), relay, usage)
 }
 
 /** Wraps a source of complete event frames into an answer with the headers of an event stream. */
@@ -150,6 +163,7 @@ export async function eventResponse(
   status: number,
   passedHeaders: Readonly<Record<string, string>>,
   events: ByteSource,
+  usage?: UsageReader,
 ): Promise<ProviderResponse> {
   const held = await peek(events, { bytes: 1, graceMs: KEEP_ALIVE_MS })
   const headers = {
@@ -159,18 +173,19 @@ export async function eventResponse(
     // Proxies in front of the gateway must not buffer events.
     'x-accel-buffering': 'no',
   }
-  return new ProviderResponse(status, headers, held, 'frame')
+  return new ProviderResponse(status, headers, held, usage, 'frame')
 }
 
-/** Bytes of a file, relayed from the first one on; an empty body is the upstream's failure. */
+/** Bytes of a file, relayed from the first one on; an empty body is the upstream's failure. Usage goes by what is relayed. */
 export async function fileResponse(
   status: number,
   headers: Record<string, string>,
   body: ByteSource,
+  usageOf: (relayed: Pick<PeekedSource, 'passedBytes'>) => UsageReader,
 ): Promise<ProviderResponse> {
   const held = await peek(body, { bytes: 1 })
   if (held.complete?.length === 0) throw malformedResponse('The upstream answered without content.')
-  return new ProviderResponse(status, headers, held)
+  return new ProviderResponse(status, headers, held, usageOf(held))
 }
 
 export const malformedResponse = (message: string): GatewayError =>

@@ -27,7 +27,7 @@ describe('upstream sockets faults', () => {
     it('because nobody listens was never sent', async () => {
       expect(await failureOf(dial(targetOf(await unusedPort())))).toMatchObject({
         kind: 'upstream_failed',
-        details: { attempt: { phase: 'unsent', channelFault: true }, retryable: true },
+        details: { attempt: { phase: 'unsent', channelError: true }, retryable: true },
       })
     })
 
@@ -42,7 +42,7 @@ describe('upstream sockets faults', () => {
     ])('by %s is the fault of the channel, and closes', async (_name, answer) => {
       expect(await failureOf(dial(await rawTarget(answer)))).toMatchObject({
         kind: 'upstream_failed',
-        details: { attempt: { phase: 'sent', channelFault: true } },
+        details: { attempt: { phase: 'sent', channelError: true } },
       })
       await eventually(() => lab.upstream?.sockets.size === 0)
     })
@@ -57,7 +57,7 @@ describe('upstream sockets faults', () => {
       const target = await rawTarget(() => undefined, { firstByteMs: 50 })
       expect(await failureOf(dial(target))).toMatchObject({
         kind: 'upstream_timeout',
-        details: { attempt: { phase: 'sent', channelFault: true } },
+        details: { attempt: { phase: 'sent', channelError: true } },
       })
       await eventually(() => lab.upstream?.sockets.size === 0)
     })
@@ -66,7 +66,7 @@ describe('upstream sockets faults', () => {
       const target = secure(await rawTarget(() => undefined, { connectMs: 50 }))
       expect(await failureOf(dial(target))).toMatchObject({
         kind: 'upstream_timeout',
-        details: { attempt: { phase: 'unsent', channelFault: true }, retryable: true },
+        details: { attempt: { phase: 'unsent', channelError: true }, retryable: true },
       })
       await eventually(() => lab.upstream?.sockets.size === 0)
     })

@@ -6,8 +6,8 @@ import { type ClientOptions, WebSocket } from 'ws'
 import type { UpstreamTimeouts } from '../config/channel-schema.js'
 import type { ByteSink, ByteSource } from '../core/byte-stream.js'
 import { type FailedAttempt, GatewayError } from '../core/errors.js'
-import { type RequestContext, clientDisconnected } from '../core/request-context.js'
-import { classifyFailure, type UpstreamResponse, type UpstreamTarget } from './upstream-client.js'
+import { clientDisconnected, type ExchangeRecord } from '../core/request-context.js'
+import { classifyFailure, type ExchangeContext, type UpstreamResponse, type UpstreamTarget } from './upstream-client.js'
 
 /** A body that is at hand already, for those who read bodies as they come. */
 export class BytesSource implements ByteSource {
@@ -51,6 +51,7 @@ class SocketHandshake {
   private refusal: IncomingMessage | undefined
   private readonly refusalBody: Buffer[] = []
   private readonly startedAtMs = performance.now()
+  private readonly record: ExchangeRecord
   private readonly totalTimer: NodeJS.Timeout
   private stageTimer: NodeJS.Timeout
   private readonly removeAbortListener: () => void
@@ -59,14 +60,15 @@ class SocketHandshake {
     private readonly socket: WebSocket,
     private readonly timeouts: UpstreamTimeouts,
     deadlineAtMs: number,
-    private readonly call: RequestContext,
+    { disconnect, record }: ExchangeContext,
     private readonly onResponse: (answer: HandshakeResponse) => void,
     private readonly onFailure: (error: GatewayError) => void,
   ) {
+    this.record = record
     const remainingMs = Math.max(1, deadlineAtMs - performance.now())
     this.totalTimer = setTimeout(this.runOut, remainingMs, () => timedOut(this.isConnected ? 'sent' : 'unsent'))
     this.stageTimer = setTimeout(this.runOut, timeouts.connectMs, () => new errors.ConnectTimeoutError())
-    this.removeAbortListener = call.disconnect.onAbort(() => {
+    this.removeAbortListener = disconnect.onAbort(() => {
       this.abandon(clientDisconnected())
     })
     socket.on('error', (error) => {
@@ -92,15 +94,14 @@ class SocketHandshake {
   private readonly onOpen = (): void => {
     // Messages that came together with the 101 are emitted before a promise's reader runs.
     this.socket.pause()
-    this.call.log.upstreamStatus = 101
+    this.record.upstreamStatus = 101
     this.settle()
     this.onResponse({ headers: this.headers, socket: this.socket })
   }
 
   private readonly onRefused = (_request: ClientRequest, response: IncomingMessage): void => {
-    const { log } = this.call
-    log.firstByteMs = performance.now() - this.startedAtMs
-    if (response.statusCode !== undefined) log.upstreamStatus = response.statusCode
+    this.record.firstByteMs = performance.now() - this.startedAtMs
+    if (response.statusCode !== undefined) this.record.upstreamStatus = response.statusCode
     this.refusal = response
     let received = 0
     response.on('data', (chunk: Buffer) => {
@@ -142,7 +143,7 @@ class SocketHandshake {
     clearTimeout(this.stageTimer)
     this.removeAbortListener()
     this.socket.off('upgrade', this.onUpgrade).off('open', this.onOpen).off('unexpected-response', this.onRefused)
-    this.call.log.upstreamMs += performance.now() - this.startedAtMs
+    this.record.upstreamMs += performance.now() - this.startedAtMs
   }
 }
 
@@ -189,10 +190,10 @@ export class UpstreamSockets implements OnApplicationShutdown {
   dial(
     request: SocketRequest,
     target: UpstreamTarget,
-    call: RequestContext,
+    context: ExchangeContext,
     deadlineAtMs: number,
   ): Promise<HandshakeResponse> {
-    call.assertPresent()
+    context.disconnect.throwIfAborted()
     return new Promise((resolve, reject) => {
       const finishRequest = (upgrade: ClientRequest): void => {
         upgrade.once('socket', (connection) => {
@@ -200,9 +201,9 @@ export class UpstreamSockets implements OnApplicationShutdown {
         })
         upgrade.end()
       }
-      const options = { ...optionsFor(request, call), finishRequest }
+      const options = { ...optionsFor(request, context), finishRequest }
       const socket = new WebSocket(addressOf(target, request), subprotocolsOf(request), options)
-      const handshake = new SocketHandshake(socket, target.timeouts, deadlineAtMs, call, resolve, reject)
+      const handshake = new SocketHandshake(socket, target.timeouts, deadlineAtMs, context, resolve, reject)
       this.sockets.add(socket)
       socket.once('close', () => this.sockets.delete(socket))
     })
@@ -220,9 +221,9 @@ const subprotocolsOf = ({ subprotocol }: SocketRequest): string[] => (subprotoco
 
 const optionsFor = (
   { headers, maximumMessageBytes }: SocketRequest,
-  { upstreamHeaders }: RequestContext,
+  { traceHeaders = [] }: ExchangeContext,
 ): CloseOptions => ({
-  headers: { ...headers, ...namedPairs(upstreamHeaders) },
+  headers: { ...headers, ...namedPairs(traceHeaders) },
   maxPayload: maximumMessageBytes,
   perMessageDeflate: false,
   followRedirects: false,

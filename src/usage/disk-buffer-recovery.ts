@@ -17,13 +17,13 @@ import { DroppedUsage } from './usage-metrics.js'
 import { UsageRepository } from './usage.repository.js'
 
 /**
- * Stores what is in files once the store is open, for whatever reason: what processes before this one could not store any
- * more, or had not been asked to, and what did not fit into the queue of this one. A file goes once the store has all of it.
+ * Stores the rows of buffer files once the store is open: those that earlier processes could not store or had not been
+ * asked to store, and those that overflowed this process' queue. A file is removed once the store has all of it.
  */
 @Injectable()
 export class DiskBufferRecovery implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown {
   private readonly delivery: RecordDelivery
-  private work: Promise<void> = Promise.resolve()
+  private recovery: Promise<void> = Promise.resolve()
   private isStopping = false
 
   constructor(
@@ -43,12 +43,12 @@ export class DiskBufferRecovery implements OnModuleInit, OnModuleDestroy, Before
     })
   }
 
-  /** Files of this process, into which it writes no more. */
+  /** Restores files of this process that are not written to any more. */
   restore(files: readonly string[]): void {
     this.begin(() => files, true)
   }
 
-  /** What is under way is left for the next start. */
+  /** A file that is being read is left for the next start. */
   onModuleDestroy(): void {
     this.isStopping = true
     this.delivery.stop(performance.now())
@@ -60,12 +60,12 @@ export class DiskBufferRecovery implements OnModuleInit, OnModuleDestroy, Before
 
   /** Resolves when no file is being read; never rejects. */
   whenIdle(): Promise<void> {
-    return this.work
+    return this.recovery
   }
 
-  /** One after the other. */
+  /** Recoveries run one after the other. */
   private begin(take: () => readonly string[], areOwn: boolean): void {
-    if (this.store.current.usage.store !== false) this.work = this.work.then(() => this.recover(take, areOwn))
+    if (this.store.current.usage.store !== false) this.recovery = this.recovery.then(() => this.recover(take, areOwn))
   }
 
   /** Never rejects: a file that cannot be read stays where it is. */
@@ -108,7 +108,7 @@ export class DiskBufferRecovery implements OnModuleInit, OnModuleDestroy, Before
     return true
   }
 
-  /** `restored`, also for a file that is gone: somebody else on the same folder has stored it meanwhile. */
+  /** `restored`, also for a file that is gone: another process on the same folder has stored it meanwhile. */
   private async settled(file: string, isOwn: boolean): Promise<boolean> {
     try {
       return await this.restored(file, isOwn)

@@ -34,7 +34,7 @@ describe('unasked rows', () => {
   })
   afterEach(() => rm(place, { recursive: true }))
 
-  /** As a process does that ends. */
+  /** As at the end of a process. */
   const keep = (many: readonly UsageRecord[], most = 1000, bytes?: number): KeptRows =>
     keepNewest(new DiskBuffer(path, bytes).pending(), many, most)
   const names = async (): Promise<string[]> => (await readdir(path)).sort()
@@ -45,7 +45,7 @@ describe('unasked rows', () => {
   describe('The rows of processes that nobody has asked', () => {
     it('are in one file, the newest of all, whichever process they are of', async () => {
       const [first, second] = [records(6), records(6)]
-      // By their times they take turns.
+      // Interleaved by their times.
       keep(
         first.map((record, index) => at(record, 2 * index)),
         8,
@@ -94,7 +94,7 @@ describe('unasked rows', () => {
       const folder = new DiskBuffer(path).pending()
       let isTaken = false
       const append = folder.append.bind(folder)
-      // Another process ends once the file is open: it puts together what it finds, and this one has to notice.
+      // Another process ends once the file is open: it merges the files that exist, which this process has to notice.
       folder.append = (rows) => {
         const watched = Object.assign([...rows], {
           slice: (from?: number, to?: number) => {
@@ -116,7 +116,7 @@ describe('unasked rows', () => {
       const kept = keep(second, 1000, bytesOf([...first, ...first, ...second.slice(0, 1)]))
       expect(idsOf(kept.lost)).toEqual(idsOf(second.slice(1)))
       expect(new Set(await spilledIds(path))).toEqual(new Set(idsOf([...first, ...second.slice(0, 1)])))
-      // Whoever opens a store reads what was left.
+      // The next process with a store reads the rows.
       expect(new DiskBuffer(path).take()).toHaveLength(2)
     })
 
@@ -173,26 +173,26 @@ describe('disk buffer shutdown', () => {
     await rm(place, { recursive: true })
   })
 
-  /** With a log that tells nothing, unless a level is named. */
+  /** Its log writes nothing, unless a level is set. */
   function leftovers(folder: DiskBuffer, level: LogLevel = 'silent'): ShutdownBuffer {
     const { logger } = createLogging(level, { write: (line) => logged.push(JSON.parse(line) as Line) })
     return new ShutdownBuffer(folder, new UsageMetrics(metrics), logger, descriptor)
   }
 
-  async function told(): Promise<readonly Line[]> {
+  async function writtenLines(): Promise<readonly Line[]> {
     const lines = (await readFile(errorFile, 'utf8')).split('\n').filter((line) => line !== '')
     return lines.map((line) => JSON.parse(line) as Line)
   }
 
   const FORGOTTEN = 'usage that nobody has asked to store is forgotten: no file takes it'
 
-  /** Nobody is told of single records, and none counts. */
+  /** Single records are neither logged nor counted. */
   async function isNoLoss(): Promise<void> {
-    expect(await told()).toEqual([])
+    expect(await writtenLines()).toEqual([])
     expect(await metrics.registry.metrics()).not.toMatch(/^gateway_usage_dropped_total\{/m)
   }
 
-  const idsTold = (lines: readonly Line[]): string[] => lines.map(({ record }) => record?.id ?? '')
+  const idsLogged = (lines: readonly Line[]): string[] => lines.map(({ record }) => record?.id ?? '')
 
   describe('Usage that the store did not take before the end', () => {
     it('is in a file, and nowhere else', async () => {
@@ -202,7 +202,7 @@ describe('disk buffer shutdown', () => {
       kept.keep(many)
       kept.keep([])
       expect(await spilledIds(folder.path)).toEqual(idsOf(many))
-      expect(await told()).toEqual([])
+      expect(await writtenLines()).toEqual([])
       expect(await metrics.registry.metrics()).not.toMatch(/^gateway_usage_dropped_total\{/m)
     })
 
@@ -210,10 +210,10 @@ describe('disk buffer shutdown', () => {
       await writeFile(join(place, 'rows'), '')
       const many = records(MANY)
       leftovers(new DiskBuffer(join(place, 'rows', 'deeper'))).keep(many)
-      const [head, ...lines] = await told()
+      const [head, ...lines] = await writtenLines()
       expect(head).toMatchObject({ level: 50, rows: MANY, err: { message: expect.stringContaining('ENOTDIR') } })
       expect(head?.msg).toBe('usage can neither be stored nor kept in a file: its records follow, one in a line')
-      expect(idsTold(lines)).toEqual(idsOf(many))
+      expect(idsLogged(lines)).toEqual(idsOf(many))
       expect(lines[0]).toEqual({ ...lines[0], level: 50, reason: 'shutdown', msg: 'usage', record: many[0] })
       expect(await metrics.registry.metrics()).toMatch(
         new RegExp(`^gateway_usage_dropped_total\\{reason="shutdown"\\} ${MANY}$`, 'm'),
@@ -226,9 +226,9 @@ describe('disk buffer shutdown', () => {
       const folder = new DiskBuffer(join(place, 'rows'), bytes)
       leftovers(folder).keep(many)
       expect(await spilledIds(folder.path)).toEqual(idsOf(many.slice(0, 4)))
-      const [head, ...lines] = await told()
+      const [head, ...lines] = await writtenLines()
       expect(head).toMatchObject({ rows: 6 })
-      expect(idsTold(lines)).toEqual(idsOf(many.slice(4)))
+      expect(idsLogged(lines)).toEqual(idsOf(many.slice(4)))
     })
 
     it('is forgotten where nobody had asked for it and no file can be written: one line says how much, and why', async () => {
@@ -274,7 +274,7 @@ describe('disk buffer shutdown', () => {
       reader.stdin.end()
       const [counted] = (await once(reader.stdout, 'data')) as [Buffer]
       expect(Number(counted.toString())).toBe(many.length + 1)
-      // A descriptor that nobody has.
+      // A descriptor that does not exist.
       new ShutdownBuffer(folder, new UsageMetrics(new Metrics()), logger, 9999).keep(many)
     })
   })
@@ -296,7 +296,7 @@ describe('usage restart', () => {
     await rm(place, { recursive: true })
   })
 
-  /** A process on that directory. Nobody has asked for a store unless `usage` does. */
+  /** A process on that directory. Its usage is pending unless `usage` stores it. */
   async function start(usage: object = {}): Promise<UsageWriterLab> {
     const lab = await usageWriterLab({ store: undefined, ...usage }, undefined, path)
     lab.recovery.onModuleInit()
@@ -304,7 +304,7 @@ describe('usage restart', () => {
     return lab
   }
 
-  /** One that has used all of this, and is told to stop. */
+  /** A process that has recorded these rows and is stopped. */
   async function used(many: readonly UsageRecord[], usage: object = {}): Promise<UsageWriterLab> {
     const lab = await start(usage)
     for (const record of many) lab.writer.add([record])
@@ -314,7 +314,7 @@ describe('usage restart', () => {
 
   const inFiles = async (): Promise<string[]> => [...(await spilledIds(path))]
   const files = (): Promise<string[]> => readdir(path).catch(() => [])
-  const said = ({ lines }: UsageWriterLab, text: string): number => lines.filter(({ msg }) => msg === text).length
+  const logged = ({ lines }: UsageWriterLab, text: string): number => lines.filter(({ msg }) => msg === text).length
 
   /** In the order of their times. */
   const later = (count: number, fromMs: number): UsageRecord[] =>
@@ -373,7 +373,7 @@ describe('usage restart', () => {
       const third = await used(many.slice(1400))
       expect([await inFiles(), (await files()).length]).toEqual([idsOf(many.slice(1500)), 1])
       // Once for each process that forgets.
-      expect([first, second, third].map((lab) => said(lab, FORGOTTEN))).toEqual([0, 1, 1])
+      expect([first, second, third].map((lab) => logged(lab, FORGOTTEN))).toEqual([0, 1, 1])
       for (const lab of [first, second, third]) expect(await lab.metric('gateway_usage_dropped_total')).toBe(0)
       const next = await start()
       await next.writer.flush()

@@ -7,12 +7,13 @@ import { LOGGER } from '../observability/observability.module.js'
 import { appended, recordOfRow, DiskBuffer } from './disk-buffer.js'
 import { UsageMetrics } from './usage-metrics.js'
 
-/** A full pipe is tried again so long in a row before its reader is taken for dead. */
+/** Retries of a full pipe, all together two seconds, before its reader is taken for dead. */
 const MAXIMUM_NAPS = napsWithin(2000)
 
 /**
- * Lines past the log, its level and its buffer: written when this returns. One call for each, so that those of several
- * processes do not tear in one pipe. Ends with the first that finds no reader. Never throws.
+ * Writes lines directly to a descriptor, past the logger, its level and its buffer; done when this returns. One call
+ * for each line, so that lines of several processes do not tear in one pipe. Ends with the first line that finds no
+ * reader. Never throws.
  */
 function writeUrgently(descriptor: number, lines: Iterable<string>): void {
   for (const line of lines) if (!writeLine(descriptor, line)) return
@@ -25,7 +26,7 @@ function writeLine(descriptor: number, line: string): boolean {
       rest = rest.subarray(writeSync(descriptor, rest))
       naps = 0
     } catch (error) {
-      // A full pipe asks to try again; a closed one has no reader left.
+      // A full pipe is retried; a closed one has no reader.
       if (!isPipeFull(error) || naps++ === MAXIMUM_NAPS) return false
       napForPipe()
     }
@@ -34,20 +35,20 @@ function writeLine(descriptor: number, line: string): boolean {
 }
 
 export interface KeptRows {
-  /** In the file. */
+  /** Rows in the file. */
   readonly rows: number
-  /** Older ones, which are in no file any more. */
+  /** Older rows that were dropped from all files. */
   readonly forgotten: number
-  /** Those of the given that found no place. */
+  /** Given rows that did not fit. */
   readonly lost: readonly UsageRecord[]
-  /** Why, where the file system said so. */
+  /** The file system's error, if there was one. */
   readonly error?: unknown
 }
 
 /**
- * Puts the newest of these rows, and of those that processes before this one have left like this, into one file: however
- * often a gateway is restarted, no more than `most` of them wait for somebody to ask. The earlier files go once all of it
- * is on the disk; whoever has begun to read one reads on, as rows are told apart by their ids. Synchronous; never throws.
+ * Merges the newest of these rows and of earlier processes' pending rows into one file: however often a gateway
+ * restarts, no more than `most` of them are kept. The earlier files are removed once all of it is on the disk; a
+ * process that has begun to read one reads on, as rows are deduplicated by their ids. Synchronous; never throws.
  */
 export function keepNewest(folder: DiskBuffer, records: readonly UsageRecord[], most: number): KeptRows {
   const { files, earlier } = earlierRows(folder)
@@ -59,7 +60,7 @@ export function keepNewest(folder: DiskBuffer, records: readonly UsageRecord[], 
   return { rows: written, forgotten, lost, ...(error === undefined ? {} : { error }) }
 }
 
-/** Of files that cannot be taken or read, nothing: they stay for whoever can. */
+/** Empty for files that cannot be taken or read: they stay for another process. */
 function earlierRows(folder: DiskBuffer): { readonly files: readonly string[]; readonly earlier: UsageRecord[] } {
   const files: string[] = []
   const earlier: UsageRecord[] = []
@@ -68,7 +69,7 @@ function earlierRows(folder: DiskBuffer): { readonly files: readonly string[]; r
       earlier.push(...rowsOf(file))
       files.push(file)
     } catch {
-      // Gone: somebody with a store has stored it meanwhile.
+      // Gone: another process with a store has stored it meanwhile.
     }
   }
   return { files, earlier }
@@ -82,13 +83,13 @@ function takenQuietly(folder: DiskBuffer): readonly string[] {
   }
 }
 
-/** Half a line is of a row that its process has told in another way: the disk was full. */
+/** A partial line belongs to a row that its process has written elsewhere: the disk was full. */
 const rowsOf = (file: string): UsageRecord[] =>
   readFileSync(file, 'utf8')
     .split('\n')
     .flatMap((line) => recordOfRow(line) ?? [])
 
-/** The oldest first, each once. */
+/** Oldest first, without duplicates. */
 function newestOf(
   records: readonly UsageRecord[],
   most: number,
@@ -100,12 +101,12 @@ function newestOf(
   return { newest: sorted.slice(forgotten), forgotten }
 }
 
-/** What is left behind is there twice, and stored once. */
+/** A file that stays is a duplicate, and stored once. */
 function removeQuietly(folder: DiskBuffer, file: string): void {
   try {
     folder.remove(file)
   } catch {
-    // The disk fails, or the folder is not ours any more: nothing depends on it.
+    // The disk fails, or the folder is not writable any more: nothing depends on the removal.
   }
 }
 
@@ -114,12 +115,12 @@ const STANDARD_ERROR = 2
 /** pino's numbers. */
 const ERROR_LEVEL = 50
 
-/** Where the file system does not say why. */
-const NO_ROOM = 'the files there are as large as they may be'
+/** Reason without a file system error. */
+const BUFFER_FULL = 'the files there are as large as they may be'
 
 /**
- * Where records go that the store did not take before the process ended: into a file that the next start reads, or, where
- * there is no room for one, to standard error, whatever the level of the log. Synchronous; never throws.
+ * Keeps records that the store did not take before the process ended: in a file that the next start reads, or, where it
+ * does not fit, on standard error, whatever the level of the log. Synchronous; never throws.
  */
 @Injectable()
 export class ShutdownBuffer {
@@ -127,7 +128,7 @@ export class ShutdownBuffer {
     private readonly folder: DiskBuffer,
     private readonly metrics: UsageMetrics,
     @Inject(LOGGER) private readonly logger: Logger,
-    /** Given by tests only. */
+    /** Set by tests only. */
     @Optional() private readonly descriptor: number = STANDARD_ERROR,
   ) {}
 
@@ -141,9 +142,9 @@ export class ShutdownBuffer {
   }
 
   /**
-   * For records that nobody has asked to store so far: with those that earlier starts have left like this, the newest
-   * `most` go into a file. Returns how many older ones are forgotten. What no file takes is forgotten as well, which
-   * one line says: who has not asked for a store is neither shown single records nor woken by a metric.
+   * Keeps pending records: the newest `most` of them and of earlier starts are merged into one file. Returns how many
+   * older ones were dropped. Those that no file takes are dropped too, which is logged in one line: without a store,
+   * operators need neither single records nor an alert.
    */
   keepPending(records: readonly UsageRecord[], most: number): number {
     if (records.length === 0) return 0
@@ -151,7 +152,7 @@ export class ShutdownBuffer {
     if (rows > 0) this.logger.info({ rows, folder: this.folder.path }, 'usage waits in a file for the next start')
     if (lost.length > 0) {
       this.logger.warn(
-        { rows: lost.length, folder: this.folder.path, err: error ?? NO_ROOM },
+        { rows: lost.length, folder: this.folder.path, err: error ?? BUFFER_FULL },
         'usage that nobody has asked to store is forgotten: no file takes it',
       )
     }

@@ -11,13 +11,16 @@ import { DiskBufferRecovery } from './disk-buffer-recovery.js'
 import { bufferedRow, DiskBuffer } from './disk-buffer.js'
 import { DroppedUsage } from './usage-metrics.js'
 
-/** About thirty thousand rows: a file goes once all of it is stored, and one that was left half-way is stored anew. */
+/**
+ * About thirty thousand rows. A file is removed once all of it is stored, and one that is stored half-way is stored
+ * again.
+ */
 const LARGEST_FILE_BYTES = 16 * 1024 * 1024
 
-/** Made into text in one go: more would hold up the calls that are under way. */
+/** Rows serialized at once: more would delay requests under way. */
 const ROWS_AT_ONCE = 50
 
-/** Files into which a process puts rows while it goes on serving; whoever starts on the same folder may take them. */
+/** Files that a serving process writes rows into; any process on the same folder may take them. */
 export class DiskBufferFiles {
   private file: string | undefined
   private complete: string[] = []
@@ -28,8 +31,8 @@ export class DiskBufferFiles {
   ) {}
 
   /**
-   * Resolves with how many of the records, from the first, are on the disk: those for which there is room. Rejects with what
-   * the file system says; then none of them counts as written. One at a time.
+   * Resolves with how many of the records, from the first, are on the disk: those that fit. Rejects with the file
+   * system's error; then none of them counts as written. One call at a time.
    */
   async append(records: readonly UsageRecord[]): Promise<number> {
     const roomBytes = await this.folder.roomBytes()
@@ -41,7 +44,7 @@ export class DiskBufferFiles {
     }
   }
 
-  /** The files so far; nothing is written into them any more. Not while something is being appended. */
+  /** Closes the files and returns them; not while an append is under way. */
   release(): readonly string[] {
     this.endFile()
     const files = this.complete
@@ -49,7 +52,7 @@ export class DiskBufferFiles {
     return files
   }
 
-  /** Undefined when somebody has taken the file meanwhile, and may have read it before the rows were in it. */
+  /** Undefined when another process has taken the file meanwhile, and may have read it before the rows were in it. */
   private async written(records: readonly UsageRecord[], roomBytes: number): Promise<number | undefined> {
     const { file, handle } = await this.opened()
     try {
@@ -64,7 +67,7 @@ export class DiskBufferFiles {
     }
   }
 
-  /** On the disk, its name included, when it resolves. What was written in vain is taken out of the file again. */
+  /** On the disk, its name included, when it resolves. A failed write is truncated. */
   private async durably(handle: FileHandle, sizeBytes: number, write: () => Promise<number>): Promise<number> {
     try {
       const rows = await write()
@@ -79,7 +82,7 @@ export class DiskBufferFiles {
     }
   }
 
-  /** Never makes a file anew that somebody has taken: it would be taken under the same name. */
+  /** Never creates a taken file again: it would be taken under the same name. */
   private async opened(): Promise<{ readonly file: string; readonly handle: FileHandle }> {
     const { file } = this
     if (file !== undefined) {
@@ -128,25 +131,25 @@ async function writeRows(handle: FileHandle, records: readonly UsageRecord[], ro
   return records.length
 }
 
-/** Kept in memory until they are in a file: what comes in a second or two, also on a disk that is slow. */
+/** Rows kept in memory until they are in a file: those of a second or two, also with a slow disk. */
 const MAXIMUM_WAITING_ROWS = 10_000
 
-/** Written before the disk is waited for. */
+/** Rows written before each sync. */
 const ROWS_OF_A_BATCH = 5000
 
-/** Told in one go: more would hold up the calls that are under way. */
+/** Lines logged at once: more would delay requests under way. */
 const LINES_AT_ONCE = 50
 
 /**
- * Records for which the queue has no room while the store is away: they wait in files until it has taken the queue. Those
- * that no file takes are told to the log, one by one.
+ * Buffers records that do not fit into the queue while the store is away: they are kept in files until the store has
+ * taken the queue. Those that do not fit into files are logged one by one.
  */
 @Injectable()
 export class DiskBufferWriter {
   private readonly files: DiskBufferFiles
   private waiting: UsageRecord[] = []
   private writing: readonly UsageRecord[] = []
-  private work: Promise<void> = Promise.resolve()
+  private lastOperation: Promise<void> = Promise.resolve()
   private timer: NodeJS.Timeout | undefined
   private isWriting = false
   private hasFiles = false
@@ -163,7 +166,7 @@ export class DiskBufferWriter {
     this.files = new DiskBufferFiles(folder)
   }
 
-  /** Those that are in no file yet. */
+  /** Rows that are in no file yet. */
   get rows(): number {
     return this.waiting.length + this.writing.length
   }
@@ -178,32 +181,32 @@ export class DiskBufferWriter {
     else this.timer ??= setTimeout(this.begin, batchMs).unref()
   }
 
-  /** There is room again: what is not being written comes back. */
+  /** Returns the rows that are not being written: the queue has room again. */
   reclaim(): readonly UsageRecord[] {
     return this.waiting.splice(0)
   }
 
-  /** The store has taken the queue: what is in files follows. */
+  /** Restores the files: the store has taken the queue. */
   restore(): void {
     if (!this.hasFiles) return
     this.hasFiles = this.hasLoggedFiles = this.hasLoggedFailure = false
-    this.work = this.work.then(() => {
+    this.lastOperation = this.lastOperation.then(() => {
       this.recovery.restore(this.files.release())
     })
   }
 
-  /** Resolves when nothing is being written; never rejects. */
+  /** Resolves when no write is under way; never rejects. */
   whenIdle(): Promise<void> {
-    return this.work
+    return this.lastOperation
   }
 
-  /** Resolves when nothing that waits in files is being stored; never rejects. */
+  /** Resolves when no file is being restored; never rejects. */
   async whenRestored(): Promise<void> {
-    await this.work
+    await this.lastOperation
     await this.recovery.whenIdle()
   }
 
-  /** For the very end: all that may be in no file, to whoever keeps it now. */
+  /** Returns all rows that may be in no file; for the end of the process. */
   takeRest(): readonly UsageRecord[] {
     const rest = [...this.writing, ...this.waiting]
     this.writing = []
@@ -216,7 +219,7 @@ export class DiskBufferWriter {
     this.timer = undefined
     if (this.isWriting || this.waiting.length === 0) return
     this.isWriting = this.hasFiles = true
-    this.work = this.work.then(() => this.write())
+    this.lastOperation = this.lastOperation.then(() => this.write())
   }
 
   /** Never rejects. */
@@ -225,7 +228,7 @@ export class DiskBufferWriter {
       const batch = this.waiting.splice(0, ROWS_OF_A_BATCH)
       this.writing = batch
       const written = await this.written(batch)
-      // Otherwise all of it is kept already.
+      // Otherwise `takeRest` has returned all of it.
       if (this.writing === batch) await this.backOff(batch.slice(written))
       this.writing = []
     }
@@ -254,7 +257,7 @@ export class DiskBufferWriter {
     this.hasLoggedFailure = true
   }
 
-  /** Whoever takes the rest meanwhile takes what nobody was told of yet. */
+  /** `takeRest` meanwhile returns the rows that are not logged yet. */
   private async backOff(records: readonly UsageRecord[]): Promise<void> {
     this.writing = records
     while (this.writing.length > 0) {

@@ -94,7 +94,7 @@ describe('spill folder', () => {
     it('keeps a process that is still writing from losing what it writes', async () => {
       folder.append(['read\n'])
       const [file = ''] = new DiskBuffer(path).take()
-      // Between the look at the file and its removal.
+      // Between the check of the file and its removal.
       folder.append(['written meanwhile\n'])
       folder.remove(file)
       expect((await spillFiles(path)).join('')).toContain('written meanwhile')
@@ -112,7 +112,7 @@ describe('spill folder', () => {
       folder.append(['first\n'])
       const [name = ''] = await readdir(path)
       const row = ['row\n']
-      // Asked for once the file is open.
+      // Requested once the file is open.
       const slice = (from?: number, to?: number): string[] => {
         if (existsSync(join(path, name))) new DiskBuffer(path).take()
         return row.slice(from, to)
@@ -211,7 +211,7 @@ describe('overflow files', () => {
   const bytesOf = (many: readonly UsageRecord[]): number =>
     many.reduce((sum, record) => sum + Buffer.byteLength(bufferedRow(record)), 0)
 
-  /** Does that whenever some of the rows are asked for: the file is open by then. */
+  /** Runs this whenever some of the rows are read: the file is open by then. */
   function whenRead(many: UsageRecord[], act: (asked: number) => void): UsageRecord[] {
     const slice = (from?: number, to?: number): UsageRecord[] => {
       const asked = many.slice(from, to)
@@ -261,7 +261,7 @@ describe('overflow files', () => {
     it('are not in the file when that was said of any of them', async () => {
       const [first, second] = [records(10), records(200)]
       await files.append(first)
-      // As text, one of them cannot be had.
+      // One of them cannot be serialized.
       const broken = [...second.slice(0, 150), { ...second[150], units: 1n } as never]
       await expect(files.append(broken)).rejects.toThrow(TypeError)
       expect(await spilledIds(path)).toEqual(idsOf(first))
@@ -302,7 +302,7 @@ describe('overflow files', () => {
       const many = whenRead(records(2000), (rows) => {
         turn++
         asked.push({ rows, turn })
-        // Whoever is waiting has its turn before more is asked for.
+        // Other waiting work runs before more rows are requested.
         setImmediate(() => turn++)
       })
       expect(await files.append(many)).toBe(2000)
@@ -319,9 +319,9 @@ describe('disk buffer', () => {
 
   let lab: UsageWriterLab
 
-  async function begin(usage: object = {}, spillBytes?: number): Promise<void> {
+  async function begin(usage: object = {}, bufferBytes?: number): Promise<void> {
     await lab.close()
-    lab = await usageWriterLab({ ...USAGE, ...usage }, spillBytes)
+    lab = await usageWriterLab({ ...USAGE, ...usage }, bufferBytes)
     lab.store.before = away
   }
 
@@ -331,15 +331,15 @@ describe('disk buffer', () => {
   })
   afterEach(() => lab.close())
 
-  const said = (text: string): number => lab.lines.filter(({ msg }) => msg === text).length
+  const logged = (text: string): number => lab.lines.filter(({ msg }) => msg === text).length
 
-  /** Also while somebody is writing. */
+  /** Also during a write. */
   const wholeRows = async (): Promise<string[]> =>
     (await spillFiles(lab.folder.path)).flatMap((text) =>
       text.split('\n').flatMap((line) => recordOfRow(line)?.id ?? []),
     )
 
-  /** As calls come: a few at a time. */
+  /** As requests arrive: a few at a time. */
   async function use(many: readonly UsageRecord[], atOnce = 7): Promise<void> {
     for (let at = 0; at < many.length; at += atOnce) {
       lab.writer.add(many.slice(at, at + atOnce))
@@ -349,7 +349,7 @@ describe('disk buffer', () => {
 
   const files = (): Promise<string[]> => readdir(lab.folder.path)
 
-  /** Whether all is but what the queue holds, and the batch that is on its way to the store. */
+  /** Whether all is on the disk but the queue, and the batch that is being stored. */
   const inFiles = async (): Promise<boolean> => (await lab.metric('gateway_usage_queue_rows')) === QUEUE_ROWS + 10
 
   const isStored = (many: readonly UsageRecord[]) => (): boolean => lab.store.rows.size === many.length
@@ -367,8 +367,8 @@ describe('disk buffer', () => {
       expect(lab.store.batches.flat().length).toBeLessThan(2000 + 100)
       expect([lab.logged(), await lab.metric('gateway_usage_dropped_total')]).toEqual([[], 0])
       expect([
-        said('usage waits in files: the queue is full'),
-        said('usage is stored that had no room in the queue'),
+        logged('usage waits in files: the queue is full'),
+        logged('usage is stored that had no room in the queue'),
       ]).toEqual([1, 1])
     })
 
@@ -381,7 +381,7 @@ describe('disk buffer', () => {
         await eventually(async () => lab.store.rows.size === stored && (await files()).length === 0)
       }
       expect(lab.logged()).toEqual([])
-      expect(said('usage waits in files: the queue is full')).toBe(2)
+      expect(logged('usage waits in files: the queue is full')).toBe(2)
     })
 
     it('is in the log, row by row, and counted, where no file can be written, which is said once', async () => {
@@ -393,7 +393,7 @@ describe('disk buffer', () => {
       lab.store.before = () => undefined
       await eventually(() => lab.store.rows.size === QUEUE_ROWS + 10)
       expect([...lab.written(), ...lab.logged()].sort()).toEqual(idsOf(many).sort())
-      expect(said('usage that does not fit into the queue finds no room in a file')).toBe(1)
+      expect(logged('usage that does not fit into the queue finds no room in a file')).toBe(1)
       await rm(lab.folder.path)
     })
 
@@ -407,13 +407,13 @@ describe('disk buffer', () => {
         lab.store.before = () => undefined
         await eventually(() => lab.store.rows.size === stored)
       }
-      expect(said('usage that does not fit into the queue finds no room in a file')).toBe(2)
-      expect(said('usage is stored that had no room in the queue')).toBe(0)
+      expect(logged('usage that does not fit into the queue finds no room in a file')).toBe(2)
+      expect(logged('usage is stored that had no room in the queue')).toBe(0)
     })
 
     it('takes no more of the disk than all files may, and the rest is in the log', async () => {
       const many = records(500)
-      // Of those that overflow: the first ten are on their way to the store.
+      // Of those that overflow: the first ten are being stored.
       const bytes = many.slice(10, 110).reduce((sum, record) => sum + Buffer.byteLength(bufferedRow(record)), 0)
       await begin({}, bytes)
       await use(many)
@@ -431,7 +431,7 @@ describe('disk buffer', () => {
       lab.writer.add(many)
       await nextTurn()
       lab.writer.keepRest()
-      // What is being written may be there twice.
+      // Rows that are being written may be duplicated.
       await eventually(async () => new Set(await wholeRows()).size === 5000)
       expect([...new Set(await wholeRows())].sort()).toEqual(idsOf(many).sort())
       expect([lab.logged(), await lab.metric('gateway_usage_dropped_total')]).toEqual([[], 0])
@@ -486,7 +486,7 @@ describe('disk buffer', () => {
 
     it('takes no more memory than ten thousand rows do, however slow the disk is', async () => {
       const many = records(30_000)
-      // In one turn: nothing can be written meanwhile. A batch is on its way to the store.
+      // In one turn: nothing can be written meanwhile. A batch is being stored.
       for (let at = 0; at < many.length; at += 100) lab.writer.add(many.slice(at, at + 100))
       expect(await lab.metric('gateway_usage_queue_rows')).toBeLessThanOrEqual(10_000 + QUEUE_ROWS + 10)
       const waiting = [...many.slice(0, QUEUE_ROWS), ...many.slice(QUEUE_ROWS + 10)]
@@ -526,7 +526,7 @@ describe('usage recovery', () => {
   })
 
   const files = (): Promise<string[]> => readdir(lab.folder.path)
-  const said = (): unknown[] => lab.lines.map(({ msg }) => msg)
+  const logged = (): unknown[] => lab.lines.map(({ msg }) => msg)
 
   describe('What an earlier process could not store', () => {
     it('is stored by the next one, in batches, and its file is gone', async () => {
@@ -537,7 +537,7 @@ describe('usage recovery', () => {
       expect(lab.written()).toEqual(idsOf(many))
       expect(Math.max(...lab.store.batches.map(({ length }) => length))).toBe(100)
       expect([...lab.store.rows.values()]).toEqual(many)
-      expect(said()).toEqual(['usage is stored that an earlier process could not store any more'])
+      expect(logged()).toEqual(['usage is stored that an earlier process could not store any more'])
     })
 
     it('is stored once, although the store has some of it, or two processes read it', async () => {
@@ -559,7 +559,7 @@ describe('usage recovery', () => {
       let begin = (): void => undefined
       const isHeld = new Promise<void>((resolve) => (goOn = resolve))
       const mayBegin = new Promise<void>((resolve) => (begin = resolve))
-      // The first of two readers stands still in its first file until the other one has stored and removed all of them.
+      // The first of two readers is paused in its first file until the other one has stored and removed all of them.
       let batches = 0
       lab.store.before = () => (batches++ === 0 ? isHeld : mayBegin)
       const other = recoveryOf(lab)
@@ -568,12 +568,12 @@ describe('usage recovery', () => {
       begin()
       await eventually(async () => (await files()).length === 0)
       expect(taken).toHaveLength(4)
-      // The last one is there for the first reader alone: it goes on to it past those that are gone.
+      // Only the first reader gets the last file: it skips those that are gone.
       await writeFile(join(lab.folder.path, taken.sort().at(-1) ?? ''), late)
       goOn()
       await Promise.all([recovery.beforeApplicationShutdown(), other.beforeApplicationShutdown()])
       expect([lab.written().sort(), await files()]).toEqual([idsOf(many).sort(), []])
-      expect(new Set(said())).toEqual(new Set(['usage is stored that an earlier process could not store any more']))
+      expect(new Set(logged())).toEqual(new Set(['usage is stored that an earlier process could not store any more']))
     })
 
     it('lacks the lines that were damaged, of which one speaks', async () => {
@@ -620,7 +620,7 @@ describe('usage recovery', () => {
       lab.folder.append([first].filter((each) => each !== undefined).map(bufferedRow))
       lab.store.before = async () => {
         if (lab.store.batches.length > 1) return
-        // The name it had is free by now: the writer begins another file.
+        // Its name is free by now: the writer creates another file.
         lab.folder.append([second].filter((each) => each !== undefined).map(bufferedRow))
         await Promise.resolve()
       }
@@ -657,7 +657,7 @@ describe('usage recovery', () => {
       await rm(lab.folder.path, { recursive: true, force: true })
       await appendFile(lab.folder.path, 'no folder')
       await lab.database.open()
-      await eventually(() => said().includes('usage that waits in files cannot be read'))
+      await eventually(() => logged().includes('usage that waits in files cannot be read'))
     })
   })
 })

@@ -15,27 +15,29 @@ import {
 } from 'node:fs'
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { USAGE_KINDS } from '../core/endpoint.js'
 import { hasCode } from '../core/errors.js'
-import { PRICINGS, UNITS, USAGE_KINDS, USAGE_OUTCOMES, type UsageRecord } from '../core/usage-record.js'
+import { PRICINGS, UNITS, USAGE_OUTCOMES, type UsageRecord } from '../core/usage-record.js'
 
 const OPEN = '.rows'
 /**
- * Rows that nobody has asked to store. Whoever opens a store reads such a file like any other. It is named differently
- * because a process that ends merges these files into one and drops the oldest rows: others must never lose any.
+ * File of pending rows: usage is not stored so far. A process that opens a store reads such a file like any other. The
+ * name differs because a process that ends merges these files into one and drops the oldest rows: other files must
+ * never lose any.
  */
 const OPEN_PENDING = `.unasked${OPEN}`
-/** Somebody reads it: whoever still writes into it begins another one. */
+/** The file is being read: its writer creates another one. */
 const TAKEN = '.taken'
 
-/** Of all files together: about a million rows. A disk that is full ends more than accounting. */
+/** Limit of all files together, about a million rows: a full disk affects more than accounting. */
 const MAXIMUM_BYTES = 512 * 1024 * 1024
 
-/** Written at once; as one text, all rows would need their memory twice. */
+/** Rows written at once; as one text, all rows would need their memory twice. */
 const ROWS_AT_ONCE = 1000
 
 /**
- * Files of rows that a process could not store before it ended; whoever opens a store next on the same data directory
- * reads them. Each process writes a file of its own. Whatever a serving process may need often is asynchronous.
+ * Files of rows that a process could not store before it ended; the next process that opens a store on the same data
+ * directory reads them. Each process writes a file of its own. Methods used while serving are asynchronous.
  */
 export class DiskBuffer {
   private file: string | undefined
@@ -43,17 +45,17 @@ export class DiskBuffer {
   constructor(
     readonly path: string,
     private readonly maximumBytes = MAXIMUM_BYTES,
-    private readonly ending = OPEN,
+    private readonly suffix = OPEN,
   ) {}
 
-  /** The same folder, for rows that nobody has asked to store. */
+  /** The same folder, for pending rows. */
   pending(): DiskBuffer {
     return new DiskBuffer(this.path, this.maximumBytes, OPEN_PENDING)
   }
 
   /**
-   * On the disk when it returns: how many of the rows, from the first, found room. Throws what the file system says; then
-   * none of them counts as written. Each row ends in a line break.
+   * Writes rows; on the disk when it returns. Returns how many of them, from the first, fit. Throws the file system's
+   * error; then none of them counts as written. Each row ends in a line break.
    */
   append(rows: readonly string[]): number {
     mkdirSync(this.path, { recursive: true, mode: 0o700 })
@@ -63,7 +65,7 @@ export class DiskBuffer {
     return fitting.length
   }
 
-  /** Takes the files there are, and those that somebody else had taken, who may be dead: rows are told apart by their ids. */
+  /** Takes all files, also those taken by another process, which may be dead: rows are deduplicated by their ids. */
   take(): readonly string[] {
     return this.names()
       .filter((name) => name.endsWith(OPEN) || name.endsWith(TAKEN))
@@ -71,44 +73,44 @@ export class DiskBuffer {
       .flatMap((name) => (name.endsWith(TAKEN) ? [join(this.path, name)] : this.taken(name)))
   }
 
-  /** Takes those that end like its own, and nobody has taken: somebody with a store may be reading the others. */
+  /** Takes the files of its own kind that are not taken: a process with a store may be reading the others. */
   takeAlike(): readonly string[] {
     return this.names()
-      .filter((name) => name.endsWith(this.ending))
+      .filter((name) => name.endsWith(this.suffix))
       .sort()
       .flatMap((name) => this.taken(name))
   }
 
-  /** Once what it holds is stored, or in another file. */
+  /** Removes a file whose rows are stored, or in another file. */
   remove(file: string): void {
     rmSync(file, { force: true })
     syncFolder(this.path)
   }
 
-  /** The same for whoever serves calls meanwhile. */
+  /** The same, asynchronous. */
   async discard(file: string): Promise<void> {
     await rm(file, { force: true })
     await this.sync()
   }
 
-  /** The name of a file that there is not yet, of this process alone. */
+  /** An unused file name of this process. */
   newFile(): string {
-    return join(this.path, `${Date.now()}-${process.pid}-${randomBytes(4).toString('hex')}${this.ending}`)
+    return join(this.path, `${Date.now()}-${process.pid}-${randomBytes(4).toString('hex')}${this.suffix}`)
   }
 
-  /** What all files together may still take. Makes the folder. Rejects with what the file system says. */
+  /** Bytes that all files together may still take. Creates the folder. Rejects with the file system's error. */
   async roomBytes(): Promise<number> {
     await mkdir(this.path, { recursive: true, mode: 0o700 })
-    let room = this.maximumBytes
+    let freeBytes = this.maximumBytes
     for (const name of await readdir(this.path)) {
-      // Somebody else may have stored and removed it meanwhile.
+      // Another process may have stored and removed it meanwhile.
       const file = await stat(join(this.path, name)).catch(() => undefined)
-      room -= file?.size ?? 0
+      freeBytes -= file?.size ?? 0
     }
-    return room
+    return freeBytes
   }
 
-  /** A file whose name is not on the disk yet is lost with the power, whatever is in it. */
+  /** Syncs the folder: a file whose name is not on the disk yet is lost at a power failure, whatever is in it. */
   async sync(): Promise<void> {
     const handle = await open(this.path, 'r')
     try {
@@ -129,12 +131,12 @@ export class DiskBuffer {
     return [file]
   }
 
-  /** False when somebody has taken the file meanwhile, and may have read it before the rows were in it. */
+  /** False when another process has taken the file meanwhile, and may have read it before the rows were in it. */
   private appended(rows: readonly string[]): boolean {
     const { file, descriptor } = this.opened()
     try {
       const { ino, size } = fstatSync(descriptor)
-      // What is there may end in the middle of a row: the disk was full.
+      // The file may end in the middle of a row: the disk was full.
       if (size > 0) writeAll(descriptor, '\n')
       for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
         writeAll(descriptor, rows.slice(at, at + ROWS_AT_ONCE).join(''))
@@ -147,9 +149,7 @@ export class DiskBuffer {
     }
   }
 
-  /**
-   * The name of a file that somebody has taken is not used again: a second one, taken as well, would replace the first.
-   */
+  /** The name of a taken file is not used again: a second one, taken as well, would replace the first. */
   private opened(): { readonly file: string; readonly descriptor: number } {
     const { file } = this
     if (file !== undefined) {
@@ -166,11 +166,11 @@ export class DiskBuffer {
   }
 
   private fitting(rows: readonly string[]): readonly string[] {
-    let room = this.maximumBytes
-    for (const name of this.names()) room -= statSync(join(this.path, name), { throwIfNoEntry: false })?.size ?? 0
+    let freeBytes = this.maximumBytes
+    for (const name of this.names()) freeBytes -= statSync(join(this.path, name), { throwIfNoEntry: false })?.size ?? 0
     for (const [count, row] of rows.entries()) {
-      room -= Buffer.byteLength(row)
-      if (room < 0) return rows.slice(0, count)
+      freeBytes -= Buffer.byteLength(row)
+      if (freeBytes < 0) return rows.slice(0, count)
     }
     return rows
   }
@@ -189,7 +189,7 @@ function writeAll(descriptor: number, text: string): void {
   for (let rest = Buffer.from(text); rest.length > 0;) rest = rest.subarray(writeSync(descriptor, rest))
 }
 
-/** As `SpillFolder.sync`. */
+/** As `DiskBuffer.sync`. */
 function syncFolder(path: string): void {
   const descriptor = openSync(path, 'r')
   try {
@@ -199,10 +199,10 @@ function syncFolder(path: string): void {
   }
 }
 
-/** One row of a spill file: JSON, and the end of its line. */
+/** One row of a buffer file: JSON and a line break. */
 export const bufferedRow = (record: UsageRecord): string => `${JSON.stringify(record)}\n`
 
-/** How many of the records, from the first, are in a file now; and why no more are, where the file system says so. */
+/** How many of the records, from the first, were written, and the file system's error, if there was one. */
 export function appended(
   folder: DiskBuffer,
   records: readonly UsageRecord[],
@@ -214,10 +214,10 @@ export function appended(
   }
 }
 
-/** Far longer than any row; a file that was damaged may have no line breaks left. */
+/** Far longer than any row; a damaged file may have no line breaks left. */
 const LONGEST_LINE = 1_048_576
 
-/** A file's lines, one by one; of one that is far too long, its end. Throws what the file system says. */
+/** A file's lines, one by one; of one that is far too long, its end. Throws the file system's error. */
 export async function* linesOf(file: string): AsyncGenerator<string> {
   let rest = ''
   for await (const chunk of createReadStream(file, 'utf8') as AsyncIterable<string>) {
@@ -229,7 +229,7 @@ export async function* linesOf(file: string): AsyncGenerator<string> {
   yield rest
 }
 
-/** The record of a line; undefined for what a process that died, or a disk, has left of one. */
+/** The record of a line; undefined for a partial or damaged one. */
 export function recordOfRow(line: string): UsageRecord | undefined {
   try {
     const fields = JSON.parse(line) as Readonly<Record<string, unknown>> | null
@@ -248,9 +248,9 @@ const nullOr =
   (value) =>
     value === null || check(value)
 const oneOf =
-  (words: readonly unknown[]): Check =>
+  (values: readonly unknown[]): Check =>
   (value) =>
-    words.includes(value)
+    values.includes(value)
 
 const units: Check = (value) =>
   typeof value === 'object' &&

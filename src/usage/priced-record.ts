@@ -3,35 +3,37 @@ import type { Units } from '../core/request-context.js'
 import { type CountedUnits, countedUnits, type UsageRecord } from '../core/usage-record.js'
 import { LONGEST_NAME, type UsageEntry } from './usage-entry.js'
 
-/** Random per process and counted within it: unique over all replicas. Request ids are not, as callers may choose them. */
+/**
+ * Random per process and counted within it: unique over all replicas. Request ids are not, as callers may choose them.
+ */
 const PREFIX = `use_${randomBytes(10).toString('hex')}`
 let count = 0
 
-/** What was used, and what that costs. */
+/** Counted units and their cost. */
 export type PricedUse = Pick<UsageRecord, 'units' | 'pricing' | 'cost'>
 
-/** By the price table of its time. */
-export function pricedUse(note: UsageEntry): PricedUse {
-  const units = note.usage === undefined ? NOTHING : countedUnits(note.usage.units)
-  const { pricing, cost } = priced(note, units)
+/** Prices an entry by the price table of its time. */
+export function pricedUse(entry: UsageEntry): PricedUse {
+  const units = entry.usage === undefined ? NOTHING : countedUnits(entry.usage.units)
+  const { pricing, cost } = priced(entry, units)
   return { units, pricing, cost }
 }
 
-/** The record of a note. */
-export function settledRecord(note: UsageEntry, { units, pricing, cost }: PricedUse): UsageRecord {
-  const { usage, unitsText, estimate } = note
+/** The record of a priced entry. */
+export function settledRecord(entry: UsageEntry, { units, pricing, cost }: PricedUse): UsageRecord {
+  const { usage, unitsText, estimate } = entry
   return {
-    id: note.id ?? `${PREFIX}${(++count).toString(16).padStart(10, '0')}`,
-    atMs: note.atMs,
-    requestId: note.requestId ?? null,
-    keyId: note.keyId,
-    ownerId: note.ownerId,
-    kind: note.kind,
-    route: note.route,
-    model: note.model === undefined ? null : storable(note.model),
-    channelId: note.channelId ?? null,
-    outcome: note.outcome,
-    durationMs: note.durationMs === undefined ? null : Math.round(note.durationMs),
+    id: entry.id ?? `${PREFIX}${(++count).toString(16).padStart(10, '0')}`,
+    atMs: entry.atMs,
+    requestId: entry.requestId ?? null,
+    keyId: entry.keyId,
+    ownerId: entry.ownerId,
+    kind: entry.kind,
+    route: entry.route,
+    model: entry.model === undefined ? null : storable(entry.model),
+    channelId: entry.channelId ?? null,
+    outcome: entry.outcome,
+    durationMs: entry.durationMs === undefined ? null : Math.round(entry.durationMs),
     units,
     reported: usage?.estimated === false ? (unitsText ?? JSON.stringify(usage.units)) : null,
     estimated: usage?.estimated === true ? (unitsText ?? JSON.stringify(usage.units)) : textOf(estimate),
@@ -42,14 +44,15 @@ export function settledRecord(note: UsageEntry, { units, pricing, cost }: Priced
 
 const NOTHING: CountedUnits = {}
 
-function priced(note: UsageEntry, units: CountedUnits): Pick<PricedUse, 'pricing' | 'cost'> {
+function priced(entry: UsageEntry, units: CountedUnits): Pick<PricedUse, 'pricing' | 'cost'> {
   const isUsed = hasCounts(units)
-  // Figures that are not understood are no reason to give something away.
-  const isUnknown = !isUsed && note.usage !== undefined && hasFigures(note.usage.units, units)
-  const price = note.model === undefined ? undefined : note.prices.find(note.model, note.channelId ?? '', note.kind)
-  const requests = note.kind === 'request' && (isUsed || note.outcome === 'ok') ? 1 : 0
-  const cost = isUnknown ? undefined : price?.costOf(units, requests)
-  if (!isUsed && !isUnknown && (cost === undefined || cost === '0')) return { pricing: 'free', cost: '0' }
+  // Usage in a form that is not understood must not be free.
+  const isNotUnderstood = !isUsed && entry.usage !== undefined && hasFigures(entry.usage.units, units)
+  const price =
+    entry.model === undefined ? undefined : entry.prices.find(entry.model, entry.channelId ?? '', entry.kind)
+  const requests = entry.kind === 'request' && (isUsed || entry.outcome === 'ok') ? 1 : 0
+  const cost = isNotUnderstood ? undefined : price?.costOf(units, requests)
+  if (!isUsed && !isNotUnderstood && (cost === undefined || cost === '0')) return { pricing: 'free', cost: '0' }
   return cost === undefined ? { pricing: 'unpriced', cost: null } : { pricing: 'priced', cost }
 }
 
@@ -58,7 +61,7 @@ function hasCounts(units: CountedUnits): boolean {
   return false
 }
 
-/** Whether anything but zeros stands in an object of which nothing was counted. */
+/** Whether the upstream's usage has a number other than zero although none was counted. */
 function hasFigures(units: Units, counted: CountedUnits): boolean {
   for (const _name in counted) return false
   for (const name in units) {
@@ -70,11 +73,11 @@ function hasFigures(units: Units, counted: CountedUnits): boolean {
 
 const textOf = (units: Units | undefined): string | null => (units === undefined ? null : JSON.stringify(units))
 
-/** No database takes a NUL or half a character. */
+/** PostgreSQL text holds neither a NUL nor half a surrogate pair. */
 function storable(name: string): string {
   if (name.length <= LONGEST_NAME && PLAIN.test(name)) return name
   return name.slice(0, LONGEST_NAME).replaceAll(/[\0\p{Cs}]/gu, '')
 }
 
-/** As nearly all names are. */
+/** Nearly all names match. */
 const PLAIN = /^[\x20-\x7e]*$/

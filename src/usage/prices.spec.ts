@@ -86,7 +86,7 @@ describe('The example’s price table', () => {
     { promptTokens: 5, audioInputTokens: 5, completionTokens: 2 },
   ]
 
-  /** Everything that upstreams of a class report, or the gateway counts for them. */
+  /** All units that upstreams of a class report, or the gateway counts for them. */
   const USED: Readonly<Record<ModelClass, readonly CountedUnits[]>> = {
     tts: [{ characters: 5 }],
     'tts-style': SPEECH,
@@ -139,7 +139,7 @@ describe('The price table', () => {
     ['gpt-4o', 'cheap', undefined],
   ])('gives %s on %s the first row that fits', (model, channel, cost) => {
     expect(millionCharacters(model, channel)).toBe(cost)
-    // A second time from memory.
+    // The second time from the cache.
     expect(millionCharacters(model, channel)).toBe(cost)
   })
 
@@ -335,7 +335,7 @@ const PRICES = new PriceTable([
   { models: ['gpt-*'], promptTokens: '1', completionTokens: '2' },
 ])
 
-const note = (changes: Partial<UsageEntry> = {}): UsageEntry => ({
+const entry = (changes: Partial<UsageEntry> = {}): UsageEntry => ({
   id: undefined,
   atMs: 1_800_000_000_000,
   requestId: 'req_1',
@@ -360,7 +360,7 @@ const reported = (units: Units): Partial<UsageEntry> => ({ usage: { units, estim
 describe('A record', () => {
   it('holds the upstream’s own figures as they were, and the units read from them', () => {
     const units = { prompt_tokens: 1_000_000, completion_tokens: 3, prompt_tokens_details: { text_tokens: 7 } }
-    expect(recordOf(note(reported(units)))).toMatchObject({
+    expect(recordOf(entry(reported(units)))).toMatchObject({
       durationMs: 13,
       units: { promptTokens: 1_000_000, completionTokens: 3 },
       reported: JSON.stringify(units),
@@ -372,7 +372,7 @@ describe('A record', () => {
 
   it('marks what the gateway counted as an estimate, and prices it', () => {
     const usage = { units: { prompt_tokens: 10 }, estimated: true }
-    expect(recordOf(note({ usage }))).toMatchObject({
+    expect(recordOf(entry({ usage }))).toMatchObject({
       units: { promptTokens: 10 },
       reported: null,
       estimated: '{"prompt_tokens":10}',
@@ -381,7 +381,7 @@ describe('A record', () => {
   })
 
   it('has both where both are known, and is priced by the upstream’s', () => {
-    const both = note({ ...reported({ prompt_tokens: 10 }), estimate: { prompt_tokens: 12 } })
+    const both = entry({ ...reported({ prompt_tokens: 10 }), estimate: { prompt_tokens: 12 } })
     expect(recordOf(both)).toMatchObject({
       units: { promptTokens: 10 },
       reported: '{"prompt_tokens":10}',
@@ -420,19 +420,19 @@ describe('A record', () => {
       '0',
     ],
   ])('says so when %s', (_what, changes, pricing, cost) => {
-    expect(recordOf(note(changes))).toMatchObject({ pricing, cost })
+    expect(recordOf(entry(changes))).toMatchObject({ pricing, cost })
   })
 
   it('has an id of its own, whatever the caller chose for the request', () => {
-    const ids = new Set(Array.from({ length: 100 }, () => recordOf(note()).id))
+    const ids = new Set(Array.from({ length: 100 }, () => recordOf(entry()).id))
     expect(ids.size).toBe(100)
-    expect(recordOf(note({ id: 'task video 1' })).id).toBe('task video 1')
+    expect(recordOf(entry({ id: 'task video 1' })).id).toBe('task video 1')
   })
 
   it('names a model as no database minds it', () => {
     const model = `a\0b\ud800c${'x'.repeat(500)}`
-    const stored = recordOf(note({ model })).model
+    const stored = recordOf(entry({ model })).model
     expect(stored).toBe(`abc${'x'.repeat(251)}`)
-    expect(recordOf(note({ model: `${'x'.repeat(255)}😀` })).model).toBe('x'.repeat(255))
+    expect(recordOf(entry({ model: `${'x'.repeat(255)}😀` })).model).toBe('x'.repeat(255))
   })
 })

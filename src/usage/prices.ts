@@ -1,14 +1,17 @@
 import Big from 'big.js'
 import type { PriceRow } from '../config/settings.js'
 import { globMatcher } from '../core/caller.js'
-import type { CountedUnits, UsageKind } from '../core/usage-record.js'
+import type { UsageKind } from '../core/endpoint.js'
+import type { CountedUnits } from '../core/usage-record.js'
 
 /** Sums and products are exact. The one division is that of a price per minute: twelve digits, half to even. */
 export const Decimal = Big()
 Decimal.DP = 12
 Decimal.RM = 2
 
-/** The price of one unit, and the same in whole parts of a row's smallest: NaN where that is no safe number. */
+/**
+ * The price of one unit, exact and as a whole multiple of a row's smallest part: NaN where that is not a safe integer.
+ */
 interface UnitPrice {
   readonly exact: Big
   readonly parts: number
@@ -24,8 +27,8 @@ export function unitPrice(exact: Big, scale: number): UnitPrice {
 }
 
 /**
- * What quantities cost, added up exactly: in whole numbers as long as these are safe, which is nearly always and a tenth of
- * the work, otherwise in decimals.
+ * The cost of quantities, added up exactly: in integers as long as these are safe, which is nearly always and takes a
+ * tenth of the time, otherwise in decimals.
  */
 export class Bill {
   private parts = 0
@@ -34,7 +37,7 @@ export class Bill {
 
   constructor(
     private readonly scale: number,
-    /** Of something that is paid and includes what has no price of its own. */
+    /** The cost of a paid unit that includes others without a price of their own. */
     private readonly includesOthers: boolean,
   ) {}
 
@@ -62,7 +65,7 @@ export class Bill {
   }
 }
 
-/** Without zeros at its end. */
+/** Without trailing zeros. */
 function decimalText(parts: number, scale: number): string {
   if (parts === 0) return '0'
   const digits = String(parts).padStart(scale + 1, '0')
@@ -93,7 +96,7 @@ export class Price {
     this.scale = scale
   }
 
-  /** What so many requests, and what they used, cost: exact decimal text. undefined when something of it has no price. */
+  /** Cost of so many requests and their units: exact decimal text. undefined when one of them has no price. */
   costOf(units: CountedUnits, requests: number): string | undefined {
     const { requests: request, characters, videos, images } = this.unit
     const bill = new Bill(this.scale, request !== undefined)
@@ -108,7 +111,10 @@ export class Price {
     return bill.text
   }
 
-  /** Each token once: those with a price of their own are taken off the whole, whatever the upstream's figures say. */
+  /**
+   * Each token is charged once: tokens with a price of their own are subtracted from the total, whatever the upstream's
+   * figures are.
+   */
   private addPrompt(units: CountedUnits, bill: Bill): void {
     const { promptTokens, cachedTokens, cacheWriteTokens, audioInputTokens } = this.unit
     const { cachedAudioTokens = cachedTokens ?? audioInputTokens ?? promptTokens } = this.unit
@@ -138,7 +144,7 @@ export class Price {
     else bill.addCost(this.minute.times(seconds).div(SECONDS_PER_MINUTE))
   }
 
-  /** Two measures of one thing: a price for either will do, and a row with both charges both. */
+  /** Two measures of one thing: one price is enough, and a row with both charges both. */
   private addDocuments({ documents = 0, pages = 0 }: CountedUnits, bill: Bill): void {
     const { documents: perDocument, pages: perPage } = this.unit
     const other = perDocument === undefined && perPage === undefined ? undefined : FREE
@@ -147,7 +153,7 @@ export class Price {
   }
 }
 
-/** What is left of a whole while parts are taken off it; more than all is never taken. */
+/** The remainder of a total while parts are subtracted; never negative. */
 class Share {
   constructor(public rest: number) {}
 
@@ -185,7 +191,7 @@ function priced<Name extends (typeof PER_MILLION)[number] | (typeof EACH)[number
   return prices
 }
 
-/** Names that callers invent must not fill the memory; the rows are searched again then. */
+/** Limit of cached names, as callers may invent them; beyond it the rows are searched again. */
 const REMEMBERED = 10_000
 
 interface PricedModels {
@@ -213,7 +219,7 @@ export class PriceTable {
     return this.rows.length === 0
   }
 
-  /** The first row that fits. */
+  /** The first matching row. */
   find(model: string, channelId: string, kind: UsageKind): Price | undefined {
     const isTranscription = kind === 'input_transcription'
     const key = `${isTranscription ? 'heard' : ''}\n${channelId}\n${model}`

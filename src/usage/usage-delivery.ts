@@ -9,10 +9,13 @@ import { UsageRepository } from './usage.repository.js'
 const FIRST_RETRY_MS = 500
 const LONGEST_RETRY_MS = 15_000
 
-/** SQLSTATE: data exceptions and violated constraints. Whatever else a server says is about the server. */
+/** SQLSTATE: data exceptions and violated constraints. All other errors concern the server. */
 const ROW_ERROR_CODES = /^2[23]/
 
-/** Brings records to the store, again until it has them: by their ids, those it has taken before are not taken twice. */
+/**
+ * Inserts records into the store, with retries until it has them. A record that was inserted before is ignored by its
+ * id.
+ */
 export class RecordDelivery {
   private stopAtMs = Infinity
   private wake = new AbortController()
@@ -24,13 +27,15 @@ export class RecordDelivery {
     private readonly logger: Logger,
   ) {}
 
-  /** On the performance clock: nothing is tried again afterwards. What waits for its next attempt makes it now. */
+  /**
+   * Stops retries after this time, on the performance clock. A delivery that waits for its next attempt makes it now.
+   */
   stop(atMs: number): void {
     this.stopAtMs = atMs
     this.wake.abort()
   }
 
-  /** Resolves with what could not be delivered in time, which is nothing before somebody stops it; never rejects. */
+  /** Resolves with the records that could not be delivered in time, none before `stop`; never rejects. */
   async deliver(batch: readonly UsageRecord[]): Promise<readonly UsageRecord[]> {
     for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS)) {
       try {
@@ -41,12 +46,12 @@ export class RecordDelivery {
         if (isRowError(error)) return this.deliverHalves(batch, error)
         this.log(error)
         if (performance.now() + retryMs >= this.stopAtMs) return batch
-        await this.rest(retryMs)
+        await this.pauseFor(retryMs)
       }
     }
   }
 
-  /** One row that the store does not take must not keep back the others. */
+  /** Splits the batch, so that one refused row does not hold back the others. */
   private async deliverHalves(batch: readonly UsageRecord[], error: unknown): Promise<readonly UsageRecord[]> {
     const [record] = batch
     if (batch.length === 1 && record !== undefined) {
@@ -55,18 +60,18 @@ export class RecordDelivery {
       return []
     }
     const middle = Math.ceil(batch.length / 2)
-    const left = await this.deliver(batch.slice(0, middle))
-    return [...left, ...(await this.deliver(batch.slice(middle)))]
+    const undelivered = await this.deliver(batch.slice(0, middle))
+    return [...undelivered, ...(await this.deliver(batch.slice(middle)))]
   }
 
-  /** That a store is away is said where it is lost. */
+  /** An outage is logged by the database layer. */
   private log(error: unknown): void {
     const isAway = error instanceof GatewayError && error.kind === 'overloaded'
     if (!isAway && !this.isFailing) this.logger.warn({ err: error }, 'usage waits: the store does not take it')
     this.isFailing = !isAway
   }
 
-  private async rest(milliseconds: number): Promise<void> {
+  private async pauseFor(milliseconds: number): Promise<void> {
     this.wake = new AbortController()
     if (this.stopAtMs !== Infinity) return pause(milliseconds)
     await pause(milliseconds, undefined, { signal: this.wake.signal, ref: false }).catch(() => undefined)

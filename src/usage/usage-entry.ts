@@ -1,8 +1,9 @@
 import type { GatewayConfig } from '../config/settings.js'
 import { isOwnBearer, ownerOf } from '../core/caller.js'
+import type { UsageClass, UsageKind } from '../core/endpoint.js'
 import { GatewayError } from '../core/errors.js'
 import type { RequestContext, Units, Usage } from '../core/request-context.js'
-import type { EndedTask, UsageClass, ResponseUsage, UsageKind, UsageOutcome } from '../core/usage-record.js'
+import type { EndedTask, ResponseUsage, UsageOutcome } from '../core/usage-record.js'
 import type { RequestOutcome } from '../observability/request-hooks.js'
 import type { PriceTable } from './prices.js'
 
@@ -92,35 +93,11 @@ export function entryFromResponse(
   }
 }
 
-interface CountedRoute {
-  readonly method: string
-  /** Of its models, where none was found. */
-  readonly usageClass: UsageClass
-  /** What it is priced as, where it has no models. */
-  readonly model?: string
-  /** Its answers are recorded one by one. */
-  readonly hasResponses?: true
-}
-
-/** Requests that make something. Reading tasks, models and limits is not counted. Routes are literal: no other spelling is served. */
-const ROUTES: ReadonlyMap<string, CountedRoute> = new Map<string, CountedRoute>([
-  ['/v1/chat/completions', { method: 'POST', usageClass: 'chat' }],
-  ['/v1/messages', { method: 'POST', usageClass: 'messages' }],
-  ['/v1/messages/count_tokens', { method: 'POST', usageClass: 'messages' }],
-  ['/v1/audio/speech', { method: 'POST', usageClass: 'tts' }],
-  ['/v1/audio/transcriptions', { method: 'POST', usageClass: 'stt-standard' }],
-  ['/v1/audio/translations', { method: 'POST', usageClass: 'stt-standard' }],
-  ['/v1/realtime', { method: 'GET', usageClass: 'realtime', hasResponses: true }],
-  ['/v1/document/parse', { method: 'POST', usageClass: 'document', model: 'documents' }],
-  ['/vidgen/v1/videos/multi-image2video', { method: 'POST', usageClass: 'video' }],
-  ['/vidgen/v1/videos/text2video', { method: 'POST', usageClass: 'video' }],
-])
-
 /** No key guard has let anybody in. */
 const NOBODY = '-'
 
 /**
- * What a call that is over leaves to be recorded; undefined for routes that are not counted and for callers nobody knows.
+ * What a call that is over leaves to be recorded; undefined where its endpoint records none, and for callers nobody knows.
  * Runs at the end of every call: nothing is formatted or parsed here.
  */
 export function entryFromRequest(
@@ -129,8 +106,8 @@ export function entryFromRequest(
   prices: PriceTable,
 ): UsageEntry | undefined {
   const { caller, log } = call
-  const route = ROUTES.get(call.path)
-  if (route === undefined || route.method !== call.method || caller.keyId === NOBODY) return undefined
+  const billing = call.endpoint?.billing ?? 'none'
+  if (billing === 'none' || !billing.records.includes('request') || caller.keyId === NOBODY) return undefined
   return {
     id: undefined,
     atMs: Date.now(),
@@ -139,12 +116,13 @@ export function entryFromRequest(
     ownerId: ownerOf(caller),
     kind: 'request',
     route: call.path,
-    model: route.model ?? shortName(log.model),
-    usageClass: route.model === undefined ? (log.modelClass ?? route.usageClass) : route.usageClass,
+    model: billing.model ?? shortName(log.model),
+    usageClass: billing.model === undefined ? (log.modelClass ?? billing.usageClass) : billing.usageClass,
     channelId: log.channelId,
     outcome: outcomeWord(log.failure, outcome),
     durationMs: outcome.totalMs,
-    usage: route.hasResponses === true ? undefined : log.usage,
+    // The responses within it are recorded one by one.
+    usage: billing.records.includes('response') ? undefined : log.usage,
     unitsText: log.unitsText,
     estimate: log.estimate,
     prices,

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common'
-import { UNIT_NAMES, type UnitName, type UsageClass, type UsageRecord } from '../core/usage-record.js'
+import type { UsageClass } from '../core/endpoint.js'
+import { UNIT_NAMES, type UnitName, type UsageRecord } from '../core/usage-record.js'
 import type { Logger } from '../observability/logger.js'
 import { Metrics, type Reading, registerCounter, registerGauge, single } from '../observability/metrics.js'
 import { LOGGER } from '../observability/observability.module.js'
@@ -10,19 +11,19 @@ interface Count {
   readonly labels: Readonly<Record<string, string>>
   value: number
 }
-/** By label value, which are few. */
+/** Counts by label value; there are few values. */
 type Counts = Map<string, Count>
 
 type DropReason = 'overflow' | 'refused' | 'shutdown'
 
 type CountedEntry = Pick<UsageEntry, 'outcome' | 'usageClass' | 'channelId'>
 
-/** Of what needs none, or came to none. */
+/** Label of usage without a channel. */
 const NO_CHANNEL = ''
 
 const OF_CHANNEL = ['class', 'channel'] as const
 
-/** What models of one class have used on one channel. */
+/** Totals of one model class on one channel. */
 class Tally {
   readonly units = new Map<UnitName, number>()
   cost = 0
@@ -32,12 +33,12 @@ class Tally {
   constructor(readonly labels: Readonly<Record<(typeof OF_CHANNEL)[number], string>>) {}
 }
 
-/** Plain numbers of this process. Sums of money here are for graphs: the records hold the exact ones. */
+/** Usage metrics as plain numbers of this process. Costs here are approximate: the records hold the exact ones. */
 @Injectable()
 export class UsageMetrics {
   private readonly records: Counts = new Map()
   private readonly dropped: Counts = new Map()
-  /** By class, then by channel. Each record passes here: nothing is put together to find its tally. */
+  /** By class, then by channel. Every record passes here: the lookup builds no key. */
   private readonly tallies = new Map<UsageClass, Map<string, Tally>>()
   private countPending: () => void = () => undefined
 
@@ -61,12 +62,12 @@ export class UsageMetrics {
     )
   }
 
-  /** Is called before somebody reads: what has happened is counted by then. */
+  /** Registers a callback that counts pending entries before each scrape. */
   beforeCollect(countPending: () => void): void {
     this.countPending = countPending
   }
 
-  /** `rows` is asked when somebody collects. */
+  /** Registers the queue length, which is read at each scrape. */
   watchQueue(rows: () => number): void {
     const help = 'Usage records that wait for the store.'
     registerGauge(this.metrics, { name: 'gateway_usage_queue_rows', help, labelNames: [] }, () => single(rows()))
@@ -86,7 +87,7 @@ export class UsageMetrics {
     this.tallyOf(usageClass, channelId).unpriced++
   }
 
-  /** What belongs to a channel vanishes with it. */
+  /** Removes the metrics of channels that are not configured any more. */
   forgetChannelsBut(ids: readonly string[]): void {
     const known = new Set([NO_CHANNEL, ...ids])
     for (const ofClass of this.tallies.values()) {
@@ -94,7 +95,10 @@ export class UsageMetrics {
     }
   }
 
-  /** `overflow`: the queue was full. `refused`: the store does not take this row. `shutdown`: there was no place left. */
+  /**
+   * `overflow`: the queue was full. `refused`: the store does not take this row. `shutdown`: the buffer files were
+   * full.
+   */
   countDropped(reason: DropReason, rows: number): void {
     add(this.dropped, 'reason', reason, rows)
   }
@@ -131,8 +135,8 @@ function add(counts: Counts, label: string, word: string, value: number): void {
 }
 
 /**
- * Where records end that a running gateway can neither store nor keep: counted, and whole in the log, one in a line, so
- * that an operator can still book them. What is lost when the process ends is told past the log, by `UsageLeftovers`.
+ * Drops records that a running gateway can neither store nor buffer: they are counted and logged in full, one per line,
+ * so that an operator can still book them. Records dropped at the end of the process are written by `ShutdownBuffer`.
  */
 @Injectable()
 export class DroppedUsage {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { contextAt } from '../../test/support/endpoints.js'
 import { eventually } from '../../test/support/eventually.js'
 import {
   away,
@@ -39,7 +40,7 @@ describe('usage ledger', () => {
   describe('The ledger', () => {
     it('has a record of every call that is over', async () => {
       lab.chat()
-      lab.endings.over(new RequestContext('req_2', 'GET', '/health/live', 0), OK)
+      lab.endings.over(contextAt('GET', '/health/live', 'req_2'), OK)
       expect(await lab.rows()).toMatchObject([{ requestId: 'req_1', model: 'gpt-4o', units: { promptTokens: 10 } }])
     })
 
@@ -57,7 +58,7 @@ describe('usage ledger', () => {
       const { chat, store } = lab
       for (let count = 0; count < 220; count++) chat()
       expect(store.batches).toEqual([])
-      // What is short of a portion waits for company.
+      // Less than a batch waits for more.
       await eventually(() => store.rows.size >= 200)
       expect(await lab.rows()).toHaveLength(220)
     })
@@ -69,13 +70,13 @@ describe('usage ledger', () => {
           { models: ['gpt-realtime'], promptTokens: '2', completionTokens: '0' },
         ],
       })
-      const { endings, ledger, lines } = lab
-      const call = new RequestContext('req_1', 'GET', '/v1/realtime', 0)
+      const { endings, ledger: queue, lines } = lab
+      const call = contextAt('GET', '/v1/realtime')
       call.caller = { keyId: 'team-a' }
       const common = { call, channelId: 'p1-main', model: 'gpt-realtime', estimated: false }
       const heard = { estimate: { output_tokens: 4 } }
-      ledger.record({ ...common, ...heard, kind: 'response', units: { input_tokens: 1_000_000, output_tokens: 3 } })
-      ledger.record({ ...common, kind: 'input_transcription', units: { seconds: 2 } })
+      queue.record({ ...common, ...heard, kind: 'response', units: { input_tokens: 1_000_000, output_tokens: 3 } })
+      queue.record({ ...common, kind: 'input_transcription', units: { seconds: 2 } })
       call.log.usage = { units: { input_tokens: 1_000_000 }, estimated: false }
       Object.assign(call.log, { model: 'gpt-realtime' })
       endings.over(call, { ...OK, status: 101 })
@@ -100,21 +101,21 @@ describe('usage ledger', () => {
 
   describe('The end of the process', () => {
     it('writes everything before the end', async () => {
-      const { chat, ledger, store } = lab
+      const { chat, ledger: queue, store } = lab
       for (let count = 0; count < 123; count++) chat()
-      await ledger.beforeApplicationShutdown()
+      await queue.beforeApplicationShutdown()
       expect(store.rows.size).toBe(123)
-      // A task whose end was written down while loops were stopping.
-      ledger.taskEnded(endedVideo())
+      // A task that ended while loops were stopping.
+      queue.taskEnded(endedVideo())
       await eventually(() => store.rows.size === 124)
     })
 
     it('begins to write before any other work ends, and waits no longer than for the store', async () => {
-      const { chat, ledger, store } = lab
+      const { chat, ledger: queue, store } = lab
       for (let count = 0; count < 3; count++) chat()
-      ledger.onModuleDestroy()
+      queue.onModuleDestroy()
       await eventually(() => store.rows.size === 3)
-      await ledger.beforeApplicationShutdown()
+      await queue.beforeApplicationShutdown()
     })
 
     it('keeps what was noted a moment before, in whatever way it comes', async () => {
@@ -122,12 +123,12 @@ describe('usage ledger', () => {
       await begin({})
       const own = process.listeners('exit').filter((listener) => !others.includes(listener))
       expect(own).toHaveLength(1)
-      const { chat, ledger, store, spilled } = lab
+      const { chat, ledger: queue, store, spilled } = lab
       store.before = away
       for (let count = 0; count < 70; count++) chat()
       for (const listener of own) listener(1)
       expect(await spilled()).toHaveLength(70)
-      ledger.onApplicationShutdown()
+      queue.onApplicationShutdown()
       expect(process.listeners('exit').filter((listener) => own.includes(listener))).toEqual([])
     })
   })
@@ -179,14 +180,14 @@ describe('usage queue', () => {
       expect(await samples('gateway_usage_unpriced_total')).toEqual([
         'gateway_usage_unpriced_total{class="chat",channel="p1-main"} 3',
       ])
-      const said = () => lines.filter(({ msg }) => String(msg).startsWith('no price')).map(({ model }) => model)
-      expect(said()).toEqual(['a', 'b'])
-      // A new table is asked anew.
+      const logged = () => lines.filter(({ msg }) => String(msg).startsWith('no price')).map(({ model }) => model)
+      expect(logged()).toEqual(['a', 'b'])
+      // A new table is searched anew.
       await config.reload()
       chat('a')
       chat('other')
       expect((await lab.rows()).at(-1)).toMatchObject({ model: 'other', pricing: 'priced' })
-      expect(said()).toEqual(['a', 'b', 'a'])
+      expect(logged()).toEqual(['a', 'b', 'a'])
     })
 
     it('is silent where there is no price table at all', async () => {
@@ -227,9 +228,9 @@ describe('usage queue', () => {
 
     it('makes no records where usage is not to be stored, and counts all the same', async () => {
       await begin({ usage: { store: false }, prices: [{ models: ['*'], promptTokens: '1000000' }] })
-      const { chat, samples, ledger, store } = lab
+      const { chat, samples, ledger: queue, store } = lab
       for (let count = 0; count < 70; count++) chat('gpt-4o', 2)
-      await ledger.flush()
+      await queue.flush()
       expect(store.rows.size).toBe(0)
       expect(await samples('gateway_usage_cost_total')).toEqual([
         'gateway_usage_cost_total{class="chat",channel="p1-main"} 140',
@@ -253,11 +254,11 @@ describe('usage queue', () => {
   describe('An ended task', () => {
     it('has one of every task that ended, once, and nothing to pay for one that failed', async () => {
       await begin({ prices: [{ models: ['*'], videos: '0.35', images: '0.05' }] })
-      const { ledger, store } = lab
-      ledger.taskEnded(endedVideo({ reported: { final_unit_deduction: 2 } }))
-      ledger.taskEnded(endedVideo({ id: 'video 2', hasSucceeded: false, reported: { final_unit_deduction: 0 } }))
-      ledger.taskEnded(endedVideo({ id: 'image 3', ownerId: 'bearer:12', taskClass: 'image' }))
-      ledger.taskEnded(endedVideo())
+      const { ledger: queue, store } = lab
+      queue.taskEnded(endedVideo({ reported: { final_unit_deduction: 2 } }))
+      queue.taskEnded(endedVideo({ id: 'video 2', hasSucceeded: false, reported: { final_unit_deduction: 0 } }))
+      queue.taskEnded(endedVideo({ id: 'image 3', ownerId: 'bearer:12', taskClass: 'image' }))
+      queue.taskEnded(endedVideo())
       expect(await lab.rows()).toMatchObject([
         { id: 'task video 1', kind: 'task', outcome: 'ok', units: { videos: 1 }, cost: '0.35', keyId: 'team-a' },
         { id: 'task video 2', outcome: 'upstream_failed', units: { videos: 0 }, pricing: 'free', cost: '0' },
@@ -268,8 +269,8 @@ describe('usage queue', () => {
 
     it('is priced at once for whoever writes its end down, and counts when that is written', async () => {
       await begin({ prices: [{ models: ['*'], videos: '0.35' }] })
-      const { ledger, samples } = lab
-      const settled = ledger.settleTask(endedVideo())
+      const { ledger: queue, samples } = lab
+      const settled = queue.settleTask(endedVideo())
       expect(settled?.record).toMatchObject({ id: 'task video 1', kind: 'task', cost: '0.35', units: { videos: 1 } })
       expect(await samples('gateway_usage_records_total')).toEqual([])
       settled?.whenWritten()
@@ -328,24 +329,24 @@ describe('record delivery', () => {
 
   let store: MemoryUsage
   let refused: string[]
-  let said: unknown[]
+  let logged: unknown[]
   let delivery: RecordDelivery
 
   beforeEach(() => {
     store = new MemoryUsage()
     refused = []
-    said = []
+    logged = []
     const { logger } = createLogging('info', {
-      write: (line) => said.push((JSON.parse(line) as Record<string, unknown>)['msg']),
+      write: (line) => logged.push((JSON.parse(line) as Record<string, unknown>)['msg']),
     })
-    // A log of its own, so that `said` holds what the delivery says itself.
-    const told = createLogging('info', {
+    // A log of its own, so that `logged` holds only the delivery's lines.
+    const lostLogging = createLogging('info', {
       write: (line) => {
         const { reason, record } = JSON.parse(line) as { readonly reason: string; readonly record: UsageRecord }
         refused.push(reason === 'refused' ? record.id : `${record.id} is told as ${reason}`)
       },
     })
-    delivery = new RecordDelivery(store, new DroppedUsage(new UsageMetrics(new Metrics()), told.logger), logger)
+    delivery = new RecordDelivery(store, new DroppedUsage(new UsageMetrics(new Metrics()), lostLogging.logger), logger)
   })
 
   const written = (): string[] => [...store.rows.keys()]
@@ -360,9 +361,9 @@ describe('record delivery', () => {
         expect(await delivery.deliver(many)).toEqual([])
         expect(written()).toEqual(idsOf(many).filter((id) => id !== bad))
         expect(refused).toEqual([bad])
-        // Halving finds it: far from twenty attempts.
+        // Bisection finds it: far fewer than twenty attempts.
         expect(store.batches.length).toBeLessThan(12)
-        expect(said).toEqual(['a usage record was refused by the store'])
+        expect(logged).toEqual(['a usage record was refused by the store'])
       },
     )
 
@@ -376,7 +377,7 @@ describe('record delivery', () => {
         expect(written()).toEqual(idsOf(many))
         expect(store.batches.map(({ length }) => length)).toEqual([20, 20])
         expect(refused).toEqual([])
-        expect(said).toEqual(['usage waits: the store does not take it'])
+        expect(logged).toEqual(['usage waits: the store does not take it'])
       },
     )
 
@@ -384,7 +385,7 @@ describe('record delivery', () => {
       const failures = [new TypeError('no code'), saying('25006'), away()]
       store.before = () => failures.shift()
       expect(await delivery.deliver(records(2))).toEqual([])
-      expect(said).toEqual(['usage waits: the store does not take it'])
+      expect(logged).toEqual(['usage waits: the store does not take it'])
     })
 
     it('comes back to whoever stops the delivery, as far as it was not delivered', async () => {
@@ -408,7 +409,7 @@ describe('What a call leaves to be recorded', () => {
   const OK = { status: 200, left: false, totalMs: 12.3, gatewayMs: 1 }
 
   function callTo(method: string, path: string, keyId = 'team-a'): RequestContext {
-    const call = new RequestContext('req_1', method, path, 0)
+    const call = contextAt(method, path)
     call.caller = { keyId }
     call.log.model = 'gpt-4o'
     call.log.channelId = 'p1-main'
@@ -443,9 +444,9 @@ describe('What a call leaves to be recorded', () => {
   it('belongs to one bearer alone where callers bring keys of their own', () => {
     const call = callTo('POST', '/v1/chat/completions')
     call.caller = { keyId: 'caller', bearer: 'secret' }
-    const note = entryFromRequest(call, OK, PRICES)
-    expect(note).toMatchObject({ keyId: 'caller', ownerId: expect.stringMatching(/^bearer:[0-9a-f]{32}$/) })
-    expect(JSON.stringify(note)).not.toContain('secret')
+    const entry = entryFromRequest(call, OK, PRICES)
+    expect(entry).toMatchObject({ keyId: 'caller', ownerId: expect.stringMatching(/^bearer:[0-9a-f]{32}$/) })
+    expect(JSON.stringify(entry)).not.toContain('secret')
   })
 
   it.each([

@@ -23,10 +23,10 @@ import { entryFromResponse, entryFromRequest, entryFromTask, type UsageEntry } f
 import { UsageMetrics } from './usage-metrics.js'
 import { UsageWriter } from './usage-writer.js'
 
-/** Models that were said to have no price; more are not remembered, nor said. */
+/** Limit of models whose missing price was logged; more are neither remembered nor logged. */
 const MAXIMUM_WARNINGS = 1000
 
-/** Prices what was noted, counts it for the metrics, and makes records of it. */
+/** Prices entries, counts them for the metrics, and makes records of them. */
 @Injectable()
 export class UsageSettlement {
   private readonly warnings = new Set<string>()
@@ -37,37 +37,37 @@ export class UsageSettlement {
     @Inject(LOGGER) private readonly logger: Logger,
   ) {}
 
-  /** Counts all of them; the records are made where they are wanted. What cannot be done the log tells. */
-  settled(notes: readonly UsageEntry[], wantsRecords: boolean): readonly UsageRecord[] {
+  /** Counts all entries; records are made where they are stored. Failures are logged. */
+  settled(entries: readonly UsageEntry[], wantsRecords: boolean): readonly UsageRecord[] {
     const records: UsageRecord[] = []
-    for (const note of notes) {
+    for (const entry of entries) {
       try {
-        const use = pricedUse(note)
-        if (wantsRecords) records.push(settledRecord(note, use))
-        this.count(note, use)
+        const use = pricedUse(entry)
+        if (wantsRecords) records.push(settledRecord(entry, use))
+        this.count(entry, use)
       } catch (error) {
-        this.log(note, error)
+        this.log(entry, error)
       }
     }
     return records
   }
 
-  /** One that is not counted yet; undefined where none can be made, which the log tells. */
-  record(note: UsageEntry): UsageRecord | undefined {
+  /** The record of an entry, not counted yet; undefined when it cannot be made, which is logged. */
+  record(entry: UsageEntry): UsageRecord | undefined {
     try {
-      return settledRecord(note, pricedUse(note))
+      return settledRecord(entry, pricedUse(entry))
     } catch (error) {
-      this.log(note, error)
+      this.log(entry, error)
       return undefined
     }
   }
 
-  count(note: UsageEntry, use: PricedUse): void {
-    this.metrics.count(note, use)
-    // Who has no table wants no prices.
-    if (use.pricing !== 'unpriced' || note.prices.isEmpty) return
-    this.metrics.countUnpriced(note)
-    this.warn(note, use)
+  count(entry: UsageEntry, use: PricedUse): void {
+    this.metrics.count(entry, use)
+    // Without a price table no prices are expected.
+    if (use.pricing !== 'unpriced' || entry.prices.isEmpty) return
+    this.metrics.countUnpriced(entry)
+    this.warn(entry, use)
   }
 
   private log({ requestId, model }: UsageEntry, error: unknown): void {
@@ -75,7 +75,7 @@ export class UsageSettlement {
   }
 
   private warn({ model, channelId, kind, prices }: UsageEntry, { units }: PricedUse): void {
-    // What had no price before may still have none.
+    // A new table may still have no price for a model.
     if (this.warnedModels !== prices) this.warnings.clear()
     this.warnedModels = prices
     const key = `${kind}\n${model ?? ''}`
@@ -85,12 +85,14 @@ export class UsageSettlement {
   }
 }
 
-/** Not left to the end of the batch: thousands in one go would hold up the calls that are under way by milliseconds. */
+/**
+ * Entries that are settled before the batch is full: thousands at once would delay requests under way by milliseconds.
+ */
 const SETTLED_EARLY = 50
 
 /**
- * Takes notes of everything that was used; between the calls, many at a time, records are made of them and handed to the
- * writer. Taking a note costs next to nothing, as every call pays for it.
+ * Queues an entry for everything that was used, and makes records of them in batches between requests. Adding an entry
+ * costs next to nothing, as every request pays for it.
  */
 @Injectable()
 export class UsageQueue
@@ -120,26 +122,26 @@ export class UsageQueue
 
   onModuleInit(): void {
     this.hooks.onFinished((call, outcome) => {
-      const note = entryFromRequest(call, outcome, this.prices)
-      if (note !== undefined) this.add(note)
+      const entry = entryFromRequest(call, outcome, this.prices)
+      if (entry !== undefined) this.add(entry)
     })
     this.store.onChange(({ prices, channels }) => {
       this.settle()
       this.prices = new PriceTable(prices)
       this.metrics.forgetChannelsBut(channels.map(({ id }) => id))
     })
-    // Before the log, which has to say it, and which a reader who stands still may hold up.
+    // Before the log's own listener, as this one may log, and a slow reader may delay the log.
     process.prependListener('exit', this.keepRest)
   }
 
-  /** The first of all hooks: what is noted is written while other work ends, and does not wait for it. */
+  /** The first of all shutdown hooks: entries are written in parallel with other work that ends. */
   onModuleDestroy(): void {
     this.settle()
     clearTimeout(this.timer)
     this.stopping ??= this.writer.stop()
   }
 
-  /** Nothing that was acknowledged is lost: the store closes after this. */
+  /** The store closes after this: no entry that was acknowledged is lost. */
   async beforeApplicationShutdown(): Promise<void> {
     this.onModuleDestroy()
     await this.stopping
@@ -162,26 +164,26 @@ export class UsageQueue
   }
 
   override settleTask(task: EndedTask): SettledTask | undefined {
-    const note = entryFromTask(task, this.prices)
-    const record = this.settlement.record(note)
+    const entry = entryFromTask(task, this.prices)
+    const record = this.settlement.record(entry)
     if (record === undefined) return undefined
     return {
       record: this.wantsRecords ? record : undefined,
       whenWritten: () => {
-        this.settlement.count(note, record)
+        this.settlement.count(entry, record)
       },
     }
   }
 
-  /** Hands everything noted so far to the writer, and waits for it as the writer does. */
+  /** Passes all entries to the writer and waits for the store as `UsageWriter.flush` does. */
   async flush(): Promise<void> {
     this.settle()
     await this.writer.flush()
   }
 
-  private add(note: UsageEntry): void {
-    this.entries.push(note)
-    // After the end there is nobody to wait for company with.
+  private add(entry: UsageEntry): void {
+    this.entries.push(entry)
+    // After the stop there is no next batch.
     if (this.stopping !== undefined) this.write()
     else if (this.entries.length >= SETTLED_EARLY) this.settling ??= setImmediate(this.settleSoon)
     else this.timer ??= setTimeout(this.write, this.store.current.usage.batchMs).unref()
@@ -198,17 +200,17 @@ export class UsageQueue
     this.writer.begin()
   }
 
-  /** For the very end, however it came: synchronous. */
+  /** For the end of the process, regular or not: synchronous. */
   private readonly keepRest = (): void => {
     this.settle()
     this.writer.keepRest()
   }
 
   private settle(): void {
-    const { entries: notes } = this
-    if (notes.length === 0) return
+    const { entries } = this
+    if (entries.length === 0) return
     this.entries = []
-    this.writer.add(this.settlement.settled(notes, this.wantsRecords))
+    this.writer.add(this.settlement.settled(entries, this.wantsRecords))
   }
 
   private get wantsRecords(): boolean {

@@ -63,13 +63,13 @@ describe('report places', () => {
 })
 
 describe('Reports', () => {
-  const QUESTION = { fromMs: 0, toMs: 1, groupBy: [] } as const
-  const by = (ownerId: string): UsageQuery => ({ ...QUESTION, ownerId })
+  const QUERY = { fromMs: 0, toMs: 1, groupBy: [] } as const
+  const by = (ownerId: string): UsageQuery => ({ ...QUERY, ownerId })
   const FEW_CONNECTIONS = { database: { maxConnections: 4 } }
   const PAGE = { fromMs: 0, toMs: 1, ownerId: 'team-a', limit: 1 }
   const BUSY = { kind: 'overloaded', details: { retryAfterSeconds: 1 } }
 
-  /** A store whose sums come when they are let go. */
+  /** A store whose sums are released by the test. */
   class HeldUsage extends MemoryUsage {
     asked = 0
     private readonly waiting: (() => void)[] = []
@@ -150,9 +150,9 @@ describe('Reports', () => {
   ])('have a place for operators, although callers have all of their %i: %j', async (places, settings) => {
     const { reports, usage } = reportsOf(settings)
     const callers = Promise.allSettled(['team-a', 'team-b', 'team-c'].map((owner) => reports.sums(by(owner))))
-    const sums = reports.sums(QUESTION)
+    const sums = reports.sums(QUERY)
     await begun(usage, places + 1)
-    await expect(reports.sums(QUESTION)).rejects.toMatchObject(BUSY)
+    await expect(reports.sums(QUERY)).rejects.toMatchObject(BUSY)
     usage.letGo()
     await expect(sums).resolves.toEqual([])
     expect((await callers).filter(({ status }) => status === 'fulfilled')).toHaveLength(places)
@@ -160,8 +160,8 @@ describe('Reports', () => {
 
   it('are made for operators in the places of callers as well, while these are free', async () => {
     const { reports, usage } = reportsOf()
-    const underWay = [reports.sums(QUESTION), reports.sums(QUESTION), reports.sums(QUESTION)]
-    await expect(reports.sums(QUESTION)).rejects.toMatchObject(BUSY)
+    const underWay = [reports.sums(QUERY), reports.sums(QUERY), reports.sums(QUERY)]
+    await expect(reports.sums(QUERY)).rejects.toMatchObject(BUSY)
     await expect(reports.sums(by('team-a'))).rejects.toMatchObject(BUSY)
     await begun(usage, 3)
     usage.letGo()
@@ -170,12 +170,12 @@ describe('Reports', () => {
 
   it('leave their place when they fail', async () => {
     const { reports } = reportsOf({}, () => Promise.reject(new Error('away')))
-    for (let count = 0; count < 5; count++) await expect(reports.sums(QUESTION)).rejects.toThrow('away')
+    for (let count = 0; count < 5; count++) await expect(reports.sums(QUERY)).rejects.toThrow('away')
   })
 
   it('take no place where usage is not stored', async () => {
     const { reports } = reportsOf({ usage: { store: false } })
-    const all = await Promise.allSettled(Array.from({ length: 5 }, () => reports.sums(QUESTION)))
+    const all = await Promise.allSettled(Array.from({ length: 5 }, () => reports.sums(QUERY)))
     for (const outcome of all) expect(outcome).toMatchObject({ reason: { kind: 'not_found' } })
   })
 
@@ -185,7 +185,7 @@ describe('Reports', () => {
   ])('of %i groups %s', async (groups) => {
     const usage = new MemoryUsage()
     usage.sums = () => Promise.resolve(Array.from({ length: groups }, () => SUM))
-    const asked = reportsOn(usage).sums({ ...QUESTION, groupBy: ['model'] })
+    const asked = reportsOn(usage).sums({ ...QUERY, groupBy: ['model'] })
     if (groups === 10_000) expect(await asked).toHaveLength(groups)
     else await expect(asked).rejects.toMatchObject({ kind: 'invalid_request', details: TOO_MANY })
   })

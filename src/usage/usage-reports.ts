@@ -6,23 +6,23 @@ import type { UsageRecord } from '../core/usage-record.js'
 import { UsageQueue } from './usage-queue.js'
 import { type UsagePage, type UsageQuery, UsageReports, UsageRepository, type UsageSum } from './usage.repository.js'
 
-/** A statement may take three times as long; most take far less. */
+/** Most statements take far less; the limit is three times as long. */
 const RETRY_AFTER_SECONDS = 1
 
-/** All callers with bearers of their own: each bearer that somebody invents would be one more caller with a place. */
+/** All callers with bearers of their own share one slot: any invented bearer would be a caller of its own otherwise. */
 const UNKNOWN_CALLERS = 'bearer:'
 
 /**
- * Who may have a report made now: some callers at once, each key one and all bearers of callers' own one together, and
- * always one operator. Further operators have the places that callers leave free.
+ * Limits the reports that are made at once: a few of callers, one per key and one for all callers' own bearers
+ * together, and always one of an operator. Further operators use slots that callers leave free.
  */
 export class ReportPlaces {
   private readonly holders = new Set<string>()
   private operators = 0
 
   /**
-   * Does the work in a place of that owner, or of an operator, who has no owner id. Rejects with `overloaded` where none is
-   * free, and as the work does.
+   * Runs the work in a slot of that owner, or of an operator, who has no owner id. Rejects with `overloaded` when none
+   * is free, and as the work does.
    */
   async during<Result>(
     ownerId: string | undefined,
@@ -57,14 +57,14 @@ const tooMany = (): GatewayError =>
     retryAfterSeconds: RETRY_AFTER_SECONDS,
   })
 
-/** More are nobody's to read. */
+/** Limit of groups in a report. */
 const MAXIMUM_GROUPS = 10_000
 
-/** Of callers in this process: whatever else asks the store, keys above all, must find a connection. */
+/** Callers' reports at once in this process: all other queries, keys above all, must find a connection. */
 const CALLERS_AT_ONCE = 2
 const LEAST_CONNECTIONS_EACH = 4
 
-/** Reports of what the store has, after what this process still had to write. */
+/** Reports from the store, after this process has written its pending records. */
 @Injectable()
 export class StoredUsageReports extends UsageReports {
   private readonly places = new ReportPlaces()
@@ -77,8 +77,8 @@ export class StoredUsageReports extends UsageReports {
     super()
   }
 
-  override async sums(question: UsageQuery): Promise<readonly UsageSum[]> {
-    const sums = await this.report(question.ownerId, () => this.records.sums(question, MAXIMUM_GROUPS + 1))
+  override async sums(query: UsageQuery): Promise<readonly UsageSum[]> {
+    const sums = await this.report(query.ownerId, () => this.records.sums(query, MAXIMUM_GROUPS + 1))
     if (sums.length <= MAXIMUM_GROUPS) return sums
     throw new GatewayError('invalid_request', 'There are too many groups: ask for a shorter period or fewer groups.', {
       param: 'group_by',

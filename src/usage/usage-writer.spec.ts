@@ -3,7 +3,7 @@ import { eventually } from '../../test/support/eventually.js'
 import { away, idsOf, records, type UsageWriterLab, usageWriterLab } from '../../test/support/usage-writer-lab.js'
 
 describe('usage writer end', () => {
-  /** As many as wait while a store is away for minutes. */
+  /** As many as wait during an outage of minutes. */
   const MANY = 20_000
 
   let lab: UsageWriterLab
@@ -21,7 +21,7 @@ describe('usage writer end', () => {
   describe('What was used', () => {
     it('is all written before the end, and what comes after it, too', async () => {
       await begin({ batchRows: 4 })
-      const { writer, written, logged, spilled } = lab
+      const { writer, written, logged, spilled: buffered } = lab
       const many = records(11)
       writer.add(many)
       await writer.stop()
@@ -30,23 +30,23 @@ describe('usage writer end', () => {
       writer.add(late)
       writer.begin()
       await eventually(() => written().length === 12)
-      expect([logged(), await spilled()]).toEqual([[], []])
+      expect([logged(), await buffered()]).toEqual([[], []])
     })
 
     it('is in a file when the store is away at the end', async () => {
-      const { writer, store, written, logged, spilled, metric } = lab
+      const { writer, store, written, logged, spilled: buffered, metric } = lab
       store.before = away
       const many = records(3)
       writer.add(many)
       writer.begin()
       await eventually(() => store.batches.length > 0)
       await writer.stop()
-      expect(await spilled()).toEqual(idsOf(many))
+      expect(await buffered()).toEqual(idsOf(many))
       expect([written(), logged(), await metric('gateway_usage_dropped_total')]).toEqual([[], [], 0])
     })
 
     it('is in a file once, what comes late as well, however much it is and whatever the log tells', async () => {
-      const { writer, store, logger, spilled } = lab
+      const { writer, store, logger, spilled: buffered } = lab
       logger.level = 'silent'
       store.before = away
       const many = records(MANY)
@@ -56,12 +56,12 @@ describe('usage writer end', () => {
       const late = records(2)
       writer.add(late)
       writer.begin()
-      await eventually(async () => (await spilled()).length > MANY)
-      expect(await spilled()).toEqual(idsOf([...many, ...late]))
+      await eventually(async () => (await buffered()).length > MANY)
+      expect(await buffered()).toEqual(idsOf([...many, ...late]))
     })
 
     it('is not waited for by an end that has waited for a silent store', async () => {
-      const { writer, store, spilled } = lab
+      const { writer, store, spilled: buffered } = lab
       let answer = (): void => undefined
       store.before = () =>
         new Promise<void>((resolve) => {
@@ -72,22 +72,22 @@ describe('usage writer end', () => {
       writer.begin()
       await eventually(() => store.batches.length > 0)
       await writer.stop()
-      expect(await spilled()).toEqual(idsOf(many))
+      expect(await buffered()).toEqual(idsOf(many))
       store.before = away
       answer()
       writer.add(records(1))
       writer.begin()
-      await eventually(async () => (await spilled()).length === 4)
+      await eventually(async () => (await buffered()).length === 4)
     })
 
     it('is in a file when the process ends without a word', async () => {
-      const { writer, store, spilled } = lab
+      const { writer, store, spilled: buffered } = lab
       store.before = () => new Promise<void>(() => undefined)
       const many = records(1200)
       writer.add(many)
       await eventually(() => store.batches.length > 0)
       writer.keepRest()
-      expect(await spilled()).toEqual(idsOf(many))
+      expect(await buffered()).toEqual(idsOf(many))
     })
   })
 })
@@ -142,7 +142,7 @@ describe('usage writer', () => {
 
     it('waits in a file, the oldest first, when too much of it waits', async () => {
       await begin({ queueRows: 5, batchRows: 2 })
-      const { writer, store, written, logged, spilled, metric } = lab
+      const { writer, store, written, logged, spilled: buffered, metric } = lab
       store.before = away
       const first = records(2)
       writer.add(first)
@@ -151,7 +151,7 @@ describe('usage writer', () => {
       for (const record of many) writer.add([record])
       expect(await metric('gateway_usage_queue_rows')).toBe(10)
       await eventually(async () => (await metric('gateway_usage_queue_rows')) === 7)
-      expect(await spilled()).toEqual(idsOf(many.slice(0, 3)))
+      expect(await buffered()).toEqual(idsOf(many.slice(0, 3)))
       store.before = () => undefined
       await eventually(() => written().length === 10)
       expect(written()).toEqual(idsOf([...first, ...many.slice(3), ...many.slice(0, 3)]))
@@ -195,11 +195,11 @@ describe('usage writer', () => {
     })
 
     it('nothing is opened at the end, and what waits is in a file', async () => {
-      const { writer, store, lines, logged, spilled, metric } = lab
+      const { writer, store, lines, logged, spilled: buffered, metric } = lab
       const some = records(4)
       writer.add(some)
       await writer.stop()
-      expect([store.opened, store.batches, logged(), await spilled()]).toEqual([0, [], [], idsOf(some)])
+      expect([store.opened, store.batches, logged(), await buffered()]).toEqual([0, [], [], idsOf(some)])
       expect(lines).toMatchObject([{ level: 30, rows: 4, msg: 'usage waits in a file for the next start' }])
       expect(await metric('gateway_usage_dropped_total')).toBe(0)
     })
@@ -208,12 +208,12 @@ describe('usage writer', () => {
   describe('Where usage is not to be stored', () => {
     it('nothing is written, whoever opened the store', async () => {
       await begin({ store: false, batchRows: 1 })
-      const { writer, store, database, spilled, metric } = lab
+      const { writer, store, database, spilled: buffered, metric } = lab
       writer.add(records(3))
       writer.keepRest()
       await database.open()
       await writer.stop()
-      expect([store.batches, await spilled()]).toEqual([[], []])
+      expect([store.batches, await buffered()]).toEqual([[], []])
       expect(await metric('gateway_usage_queue_rows')).toBe(0)
     })
   })

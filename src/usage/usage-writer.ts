@@ -12,33 +12,33 @@ import { storesUsage } from './usage-entry.js'
 import { DroppedUsage, UsageMetrics } from './usage-metrics.js'
 import { UsageRepository } from './usage.repository.js'
 
-/** Kept where nobody has asked for a store so far: enough to look at, too few to weigh on anybody's memory or disk. */
+/** Rows kept while usage is not stored: enough for a first report, too few to matter in memory or on disk. */
 const PENDING_ROWS = 1000
 
 /**
- * Moved out of the queue in one go. A queue that a reload has made much smaller shrinks step by step: the files take what
- * comes in time, and what they cannot take is lost.
+ * Rows moved out of the queue at once. After a reload with a much smaller limit the queue shrinks step by step: the
+ * buffer files take what they can in time, and the rest is lost.
  */
 const MOST_AT_ONCE = 1000
 
-/** Who asks for sums waits so long for what was just noted. */
+/** How long a report waits for the newest records. */
 const FLUSH_MS = 2000
 
-/** Of the shutdown: a store that is away then does not come back in time. */
+/** At shutdown: a store that is away then does not come back in time. */
 const LAST_WRITES_MS = 5000
 
 /**
- * Writes records behind the calls they are about: a batch at a time, again until the store has taken it. The queue is
- * bounded: when it is full, the oldest records wait elsewhere.
+ * Writes records to the store in the background, in batches, with retries. The queue is bounded: when it is full, the
+ * oldest records go to the disk buffer.
  */
 @Injectable()
 export class UsageWriter implements OnModuleInit {
   private readonly queue: UsageRecord[] = []
   private inFlight: readonly UsageRecord[] = []
   private readonly delivery: RecordDelivery
-  private work: Promise<void> | undefined
+  private writing: Promise<void> | undefined
   private isOpen = false
-  /** Somebody has asked for usage: from then on it is stored, whoever opened the store. */
+  /** Set by the first report: from then on usage is stored, whether or not this process opened the store before. */
   private isStored = false
   private hasLoggedDropped = false
 
@@ -51,7 +51,7 @@ export class UsageWriter implements OnModuleInit {
     private readonly overflow: DiskBufferWriter,
     lost: DroppedUsage,
     @Inject(LOGGER) private readonly logger: Logger,
-    /** Given by tests only. */
+    /** Set by tests only. */
     @Optional() private readonly lastWritesMs: number = LAST_WRITES_MS,
   ) {
     metrics.watchQueue(() => this.queue.length + this.inFlight.length + overflow.rows)
@@ -65,7 +65,7 @@ export class UsageWriter implements OnModuleInit {
     })
   }
 
-  /** Never waits, never throws. Less than a batch waits for `begin`. */
+  /** Queues records; never waits, never throws. Less than a batch waits for `begin`. */
   add(records: readonly UsageRecord[]): void {
     if (!this.isWanted) return
     this.queue.push(...records)
@@ -75,19 +75,19 @@ export class UsageWriter implements OnModuleInit {
   }
 
   /**
-   * Opens the store and resolves once it has what was added and, where it was not open yet, what earlier processes have
-   * left; or after two seconds. Rejects as opening it does.
+   * Opens the store and resolves once it has the queued records and, where it was not open yet, those of the buffer
+   * files; or after two seconds. Rejects when the store cannot be opened.
    */
   async flush(): Promise<void> {
     const wasClosed = !this.isOpen
     this.isStored = true
     await this.records.open()
     this.begin()
-    const pending = wasClosed ? this.whenAllIsStored() : this.work
+    const pending = wasClosed ? this.whenAllIsStored() : this.writing
     if (pending !== undefined) await settledWithin(pending, FLUSH_MS)
   }
 
-  /** Resolves once everything is written, or kept for the next start because the store did not take it in time. */
+  /** Resolves once everything is written, or buffered for the next start because the store did not take it in time. */
   async stop(): Promise<void> {
     this.delivery.stop(performance.now() + this.lastWritesMs)
     this.begin()
@@ -95,7 +95,7 @@ export class UsageWriter implements OnModuleInit {
     this.keepRest()
   }
 
-  /** What the store does not have by now is kept for the next start. For the very end: synchronous. */
+  /** Buffers all unwritten records for the next start; for the end of the process: synchronous. */
   keepRest(): void {
     const rest = [...this.overflow.takeRest(), ...this.inFlight, ...this.queue.splice(0)]
     this.inFlight = []
@@ -103,25 +103,25 @@ export class UsageWriter implements OnModuleInit {
     else if (this.isWanted) this.logDropped(this.shutdownBuffer.keepPending(rest, this.pendingRows))
   }
 
-  /** Writes what waits, if it is to be written at all. */
+  /** Writes the queue, if usage is stored. */
   begin(): void {
-    if (this.queue.length === 0 || this.work !== undefined || !this.mayWrite) return
-    this.work = this.run().finally(() => {
-      this.work = undefined
+    if (this.queue.length === 0 || this.writing !== undefined || !this.mayWrite) return
+    this.writing = this.run().finally(() => {
+      this.writing = undefined
     })
   }
 
   private async whenIdle(): Promise<void> {
-    await this.work
+    await this.writing
     await this.overflow.whenIdle()
   }
 
   private async whenAllIsStored(): Promise<void> {
-    await this.work
+    await this.writing
     await this.overflow.whenRestored()
   }
 
-  /** Nobody opens an embedded store for the sake of a chat call. */
+  /** Records alone do not open an embedded store. */
   private get mayWrite(): boolean {
     return this.isOpen || this.isStored || storesUsage(this.store.current)
   }
@@ -130,7 +130,7 @@ export class UsageWriter implements OnModuleInit {
     return this.store.current.usage.store !== false
   }
 
-  /** So many wait in memory, and in a file, for somebody to ask. */
+  /** Limit of pending rows, in memory and in a file. */
   private get pendingRows(): number {
     return Math.min(this.store.current.usage.queueRows, PENDING_ROWS)
   }
@@ -144,9 +144,9 @@ export class UsageWriter implements OnModuleInit {
     while (this.queue.length > 0) {
       const batch = this.queue.splice(0, this.store.current.usage.batchRows)
       this.inFlight = batch
-      const left = await this.delivery.deliver(batch)
-      // Otherwise all of it is kept already.
-      if (this.inFlight === batch) this.shutdownBuffer.keep(left)
+      const undelivered = await this.delivery.deliver(batch)
+      // Otherwise `keepRest` has buffered all of it.
+      if (this.inFlight === batch) this.shutdownBuffer.keep(undelivered)
       this.inFlight = []
     }
   }
@@ -160,7 +160,7 @@ export class UsageWriter implements OnModuleInit {
     this.logDropped(oldest.length)
   }
 
-  /** Nobody stores usage here: what was used stands in the log of the calls, and is not repeated for each of them. */
+  /** Usage is not stored: the request log has it, and dropped records are logged once. */
   private logDropped(rows: number): void {
     if (rows === 0 || this.hasLoggedDropped) return
     this.logger.info('usage is not stored here: the oldest records are forgotten')

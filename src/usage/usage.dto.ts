@@ -6,17 +6,16 @@ import {
   UNIT_NAMES,
   type UnitColumn,
   UNITS,
-  USAGE_KINDS,
   USAGE_OUTCOMES,
-  type UsageKind,
   type UsageOutcome,
   type UsageRecord,
 } from '../core/usage-record.js'
+import { USAGE_KINDS, type UsageKind } from '../core/endpoint.js'
 import { isCalendarDay } from '../core/validation-rules.js'
 import type { UsageGroup, UsagePosition, UsageSum } from './usage.repository.js'
 
 export interface Period {
-  /** Unix milliseconds; `toMs` is outside. */
+  /** Unix milliseconds; `toMs` is exclusive. */
   readonly fromMs: number
   readonly toMs: number
 }
@@ -24,7 +23,7 @@ export interface Period {
 export const DAY_MS = 86_400_000
 const SECOND_MS = 1000
 
-/** What callers may group by; who they are themselves is no question. */
+/** Groups by interface; callers cannot group by key, as they see only their own. */
 const GROUPS: Readonly<Record<string, readonly UsageGroup[]>> = {
   none: [],
   day: ['day'],
@@ -34,9 +33,9 @@ const GROUPS: Readonly<Record<string, readonly UsageGroup[]>> = {
 
 const PAGE = { maximum: 1000, fallback: 100 } as const
 
-/** ISO 8601 with a date at least; without an offset it is UTC, as a date alone is. */
+/** ISO 8601 with at least a date; without an offset it is UTC. */
 const ISO_TIME = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?)?$/
-/** Shorter ones are years that were meant as such, longer ones milliseconds. */
+/** Shorter numbers are years, longer ones milliseconds. */
 const UNIX_SECONDS = /^(?:0|\d{9,11})$/
 
 /** `from` and `to`; by default the last 24 hours, at most `longestMs`. Throws `invalid_request` naming the parameter. */
@@ -64,7 +63,7 @@ export function readLimit(query: Query): number {
   throw invalid('limit', `expected a whole number from 1 to ${PAGE.maximum}`)
 }
 
-/** Where the page before ended, as `cursorOf` wrote it. */
+/** The end of the previous page, as `cursorOf` wrote it. */
 export function readCursor(query: Query): UsagePosition | undefined {
   const value = query['cursor']
   if (value === undefined) return undefined
@@ -76,7 +75,7 @@ export function readCursor(query: Query): UsagePosition | undefined {
 
 export const cursorOf = ({ atMs, id }: UsagePosition): string => Buffer.from(`${atMs} ${id}`).toString('base64url')
 
-/** Refuses what nobody reads: a misspelt filter would show too much. */
+/** Refuses unknown parameters: a misspelt filter would show too much. */
 export function assertKnown(query: Query, known: readonly string[]): void {
   const unknown = Object.keys(query).find((name) => !known.includes(name))
   if (unknown !== undefined) throw invalid(unknown.slice(0, 64), `is not known here; known are ${known.join(', ')}`)
@@ -110,7 +109,7 @@ const COUNTS = {
 
 type ShownUnits = Partial<Record<UnitColumn, number>>
 
-/** What some records add up to, as callers see it. */
+/** Sums of usage records, as callers see them. */
 export class UsageSumDto {
   @ApiProperty({ required: false, description: 'UTC, with group_by=day' })
   readonly day?: string
@@ -206,7 +205,7 @@ export class UsageRecordDto {
   }
 }
 
-/** What every report of sums begins with, whoever asks. */
+/** The common members of every report of sums. */
 export class UsageReportDto {
   @ApiProperty({ enum: ['usage'] })
   readonly object = 'usage'
@@ -259,5 +258,5 @@ function shownUnits(units: CountedUnits): ShownUnits {
   return shown
 }
 
-/** Written by this gateway: valid by construction. */
+/** JSON text written by this gateway: valid by construction. */
 const figures = (text: string | null): unknown => (text === null ? null : JSON.parse(text))

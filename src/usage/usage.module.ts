@@ -14,7 +14,7 @@ import { UsageWriter } from './usage-writer.js'
 import { KyselyUsageRepository, UsageRetention } from './usage.pg.js'
 import { UsageReports, UsageRepository } from './usage.repository.js'
 
-/** Who used what: records of it, and the reports made of them. Any module may inject `UsageRecorder`. */
+/** Usage records and the reports made of them. Any module may inject `UsageRecorder`. */
 @Global()
 @Module({
   imports: [DatabaseModule],

@@ -8,10 +8,10 @@ import {
   type UnitColumn,
   type UnitName,
   UNITS,
-  type UsageKind,
   type UsageOutcome,
   type UsageRecord,
 } from '../core/usage-record.js'
+import type { UsageKind } from '../core/endpoint.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { Database, type DatabaseSchema, type UsageRecordTable } from '../storage/database.js'
@@ -28,12 +28,12 @@ const COLUMNS = [...TEXTS, ...TIMES, ...OTHERS, ...NUMBERS]
 const typed = (names: readonly string[], type: string): string[] => names.map((name) => `${name} ${type}`)
 
 /**
- * One parameter for any number of rows: a batch as placeholders costs more to put together than to store. JSON keeps the
- * digits of a number, and costs are text until the database reads them.
+ * One JSON parameter for any number of rows: placeholders for a batch cost more than storing it. JSON keeps the digits
+ * of a number, and costs are text until the database reads them.
  */
 const SHAPE = [...typed([...TEXTS, ...OTHERS], 'text'), ...typed(TIMES, 'bigint'), ...typed(NUMBERS, 'numeric')].join()
 
-/** Rows whose ids are there already are left as they are. */
+/** Rows whose ids exist already stay as they are. */
 export async function insertRecords(queries: Kysely<DatabaseSchema>, records: readonly UsageRecord[]): Promise<void> {
   const columns = sql.raw(COLUMNS.join())
   await sql`insert into usage_record (${columns}) select ${columns}
@@ -59,7 +59,7 @@ function rowOf(record: UsageRecord): Record<string, string | number | null> {
     pricing: record.pricing,
     cost: record.cost,
   }
-  // What is left out is null.
+  // Missing units are null.
   for (const name in record.units) row[UNIT_NAMES[name as UnitName]] = record.units[name as UnitName] ?? null
   return row
 }
@@ -85,7 +85,7 @@ function recordOf(row: Selectable<UsageRecordTable>): UsageRecord {
   }
 }
 
-/** Of a row, or of the sums over many. */
+/** Units of a row, or of the sums over many. */
 function unitsOf(row: Readonly<Partial<Record<(typeof NUMBERS)[number], string | null>>>): CountedUnits {
   const units: { -readonly [Name in UnitName]?: number } = {}
   for (const name of UNITS) {
@@ -96,11 +96,11 @@ function unitsOf(row: Readonly<Partial<Record<(typeof NUMBERS)[number], string |
 }
 
 const DAY_MS = 86_400_000
-/** What `usage_hour` adds up. */
+/** `usage_hour` has sums by hour. */
 const HOUR_MS = 3_600_000
 const UNIT_COLUMNS = Object.values(UNIT_NAMES)
 
-/** What a group is called in a row, and what makes it. Days are those of UTC. */
+/** Column and SQL expression of each group. Days are in UTC. */
 const GROUPS: Readonly<Record<UsageGroup, { readonly column: string; readonly expression: string }>> = {
   day: { column: 'day', expression: `at_ms / ${DAY_MS}` },
   model: { column: 'model', expression: 'model' },
@@ -113,13 +113,13 @@ type SumRow = Readonly<Partial<Record<UnitColumn, string | null>>> & {
   readonly model?: string | null
   readonly channel_id?: string | null
   readonly key_id?: string
-  /** null: of nothing. */
+  /** null without rows. */
   readonly records: number | null
   readonly unpriced: number | null
   readonly cost: string
 }
 
-/** Sums are of `numeric`: exact, whatever they add up. */
+/** Sums of `numeric` are exact. */
 const SUMS = sql.raw(
   [
     'sum(records)::bigint as records',
@@ -131,21 +131,23 @@ const SUMS = sql.raw(
 
 const PARTS = sql.raw(['key_id', 'cost', ...UNIT_COLUMNS].join())
 
-/** As `usage_hour` has it: a caller may invent names by the thousand, and be refused. */
+/** The same expression as in `usage_hour`: callers may invent model names by the thousand, and be refused. */
 const MODEL = sql.raw(`case when outcome = 'refused' and pricing = 'free' then null else model end`)
 
-/** At most `limit` sums, in the order of their groups. Whole hours are added up already; the rest is read row by row. */
+/**
+ * At most `limit` sums, in the order of their groups. Whole hours come from `usage_hour`; the rest is read row by row.
+ */
 async function sumRecords(
   queries: Kysely<DatabaseSchema>,
-  question: UsageQuery,
+  query: UsageQuery,
   limit: number,
 ): Promise<readonly UsageSum[]> {
-  const groups = question.groupBy.map((group) => GROUPS[group])
+  const groups = query.groupBy.map((group) => GROUPS[group])
   const shown = sql.raw(groups.map(({ column, expression }) => `${expression} as ${column}, `).join(''))
   const positions = groups.map((_group, index) => index + 1).join()
   const grouping = sql.raw(groups.length === 0 ? '' : `group by ${positions} order by ${positions}`)
-  const { fromMs, toMs } = question
-  const { beginMs, endMs } = wholeHours(question)
+  const { fromMs, toMs } = query
+  const { beginMs, endMs } = wholeHours(query)
   const { rows } = await sql<SumRow>`with hours as (
       select hour_ms as at_ms, owner_id, nullif(model, '') as model, nullif(channel_id, '') as channel_id,
         records, unpriced, ${PARTS}
@@ -156,13 +158,13 @@ async function sumRecords(
       from usage_record where (at_ms >= ${fromMs} and at_ms < ${beginMs}) or (at_ms >= ${endMs} and at_ms < ${toMs})
     )
     select ${shown}${SUMS}
-    from (select * from hours union all select * from rest) as part where ${conditions(question)}
+    from (select * from hours union all select * from rest) as part where ${conditions(query)}
     ${grouping} limit ${limit}`.execute(queries)
-  // Without groups there is one row, also of nothing, which has no sums.
+  // Without groups there is one row, also for no records, which has no sums.
   return rows.map(sumOf)
 }
 
-/** Empty, at the end, where there is none in the period. */
+/** The whole hours of a period; empty, at its end, when there are none. */
 function wholeHours({ fromMs, toMs }: UsageQuery): { readonly beginMs: number; readonly endMs: number } {
   const beginMs = Math.ceil(fromMs / HOUR_MS) * HOUR_MS
   const endMs = Math.floor(toMs / HOUR_MS) * HOUR_MS
@@ -206,8 +208,8 @@ export class KyselyUsageRepository extends UsageRepository {
     if (records.length > 0) await this.database.run((queries) => insertRecords(queries, records))
   }
 
-  override sums(question: UsageQuery, limit: number): Promise<readonly UsageSum[]> {
-    return this.database.run((queries) => sumRecords(queries, question, limit))
+  override sums(query: UsageQuery, limit: number): Promise<readonly UsageSum[]> {
+    return this.database.run((queries) => sumRecords(queries, query, limit))
   }
 
   override async list({ ownerId, fromMs, toMs, after, limit }: UsagePage): Promise<readonly UsageRecord[]> {
@@ -239,7 +241,7 @@ async function pruneRecords(queries: Kysely<DatabaseSchema>, beforeMs: number, l
   return Number(numAffectedRows)
 }
 
-/** `lastMs`: when the newest that goes began. */
+/** `lastMs`: start of the newest hour to delete. */
 async function pruneHours(queries: Kysely<DatabaseSchema>, lastMs: number, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`delete from usage_hour where ctid in (
       select ctid from usage_hour where hour_ms <= ${lastMs} order by hour_ms limit ${limit} for update skip locked
@@ -249,7 +251,7 @@ async function pruneHours(queries: Kysely<DatabaseSchema>, lastMs: number, limit
 
 const BATCH_ROWS = 1000
 
-/** Forgets records that are older than the operator keeps them. */
+/** Deletes records older than the configured retention. */
 @Injectable()
 export class UsageRetention extends Retention {
   constructor(records: UsageRepository, database: Database, store: ConfigStore, @Inject(LOGGER) logger: Logger) {

@@ -4,7 +4,7 @@ import type { CountedUnits, UsageRecord } from '../core/usage-record.js'
 export const USAGE_GROUPS = ['day', 'model', 'channel', 'key'] as const
 export type UsageGroup = (typeof USAGE_GROUPS)[number]
 
-/** Which records are summed, and over what. Times are Unix milliseconds; `toMs` is outside. */
+/** Which records are summed, and how. Times are Unix milliseconds; `toMs` is exclusive. */
 export interface UsageQuery {
   readonly fromMs: number
   readonly toMs: number
@@ -18,7 +18,7 @@ export interface UsageQuery {
   readonly channelId?: string
 }
 
-/** One sum. The groups that were asked for are set; `null` where the records name no model or no channel. */
+/** One sum. The requested groups are set; `null` for records without a model or channel. */
 export interface UsageSum {
   /** `YYYY-MM-DD`. */
   readonly day?: string
@@ -26,7 +26,7 @@ export interface UsageSum {
   readonly channelId?: string | null
   readonly keyId?: string
   readonly records: number
-  /** Used something that has no price: the cost lacks them. */
+  /** Records with units that have no price, which is missing in the cost. */
   readonly unpricedRecords: number
   readonly units: CountedUnits
   /** Exact decimal text, in the currency of the price table. */
@@ -36,17 +36,17 @@ export interface UsageSum {
 /** Sums of the usage records; the token under which controllers' services inject them. `UsageModule` exports it. */
 export abstract class UsageReports {
   /**
-   * The sums, in the order of their groups, including what this process has not written yet. Rejects with `invalid_request`
-   * for more than 10,000 groups, with `not_found` where usage is not stored, with `overloaded` while the store is away,
-   * while a caller has a report made already, or while all places for reports are taken.
+   * The sums, in the order of their groups, including what this process has not written yet. Rejects with
+   * `invalid_request` for more than 10,000 groups, with `not_found` where usage is not stored, with `overloaded` while
+   * the store is away, while another report of the same caller is under way, or while all slots for reports are taken.
    */
-  abstract sums(question: UsageQuery): Promise<readonly UsageSum[]>
+  abstract sums(query: UsageQuery): Promise<readonly UsageSum[]>
 
   /** One caller's records, newest first. Rejects as `sums` does. */
   abstract list(page: UsagePage): Promise<readonly UsageRecord[]>
 }
 
-/** The place of a record in the order of a list: newest first. */
+/** The position of a record in a list: newest first. */
 export interface UsagePosition {
   readonly atMs: number
   readonly id: string
@@ -54,10 +54,10 @@ export interface UsagePosition {
 
 export interface UsagePage {
   readonly ownerId: string
-  /** Unix milliseconds; `toMs` is outside. */
+  /** Unix milliseconds; `toMs` is exclusive. */
   readonly fromMs: number
   readonly toMs: number
-  /** Where the page before ended; absent for the first. */
+  /** The end of the previous page; absent for the first. */
   readonly after?: UsagePosition
   readonly limit: number
 }
@@ -67,20 +67,20 @@ export interface UsagePage {
  * while the database cannot be reached.
  */
 export abstract class UsageRepository {
-  /** Opens the store if nobody has. */
+  /** Opens the store if it is not open. */
   abstract open(): Promise<void>
-  /** All of them in one statement; those whose ids are there already are left as they are. */
+  /** Inserts all records in one statement; rows whose ids exist already stay as they are. */
   abstract insert(records: readonly UsageRecord[]): Promise<void>
   /**
-   * At most `limit` sums, in the order of their groups. Records that were refused and cost nothing count under no model:
-   * callers may invent names by the thousand.
+   * At most `limit` sums, in the order of their groups. Records that were refused and cost nothing count without a
+   * model: callers may invent names by the thousand.
    */
-  abstract sums(question: UsageQuery, limit: number): Promise<readonly UsageSum[]>
+  abstract sums(query: UsageQuery, limit: number): Promise<readonly UsageSum[]>
   /** Newest first. */
   abstract list(page: UsagePage): Promise<readonly UsageRecord[]>
   /**
-   * Deletes at most `limit` records older than that and as many sums of hours that ended by then, and none that somebody
-   * else is deleting. Returns how many there were of what was more.
+   * Deletes at most `limit` records older than that and as many sums of hours that ended by then, and none that another
+   * process is deleting. Returns the larger of both counts.
    */
   abstract prune(beforeMs: number, limit: number): Promise<number>
 }

@@ -1,6 +1,7 @@
+import { decodedLength, isStrictBase64 } from '../core/base64.js'
 import { fieldError, type FieldError, type FieldRule, text } from '../core/validation-rules.js'
 
-/** Gives out small pieces of something long, from wherever it is kept. */
+/** Reads parts of a long payload, in memory or on disk. */
 export interface ByteReader {
   /** Up to `length` bytes from `position`; fewer at the end. */
   read(position: number, length: number): Buffer
@@ -9,17 +10,11 @@ export interface ByteReader {
 const GROUP_CHARACTERS = 4
 const GROUP_BYTES = 3
 
-/** Characters judged at once, a multiple of four; what the decoder writes stays in the processor's cache. */
-const CHUNK_CHARACTERS = 65_536
-
-/** Overwritten by every check and never read: only how much is written matters. */
-const scratch = Buffer.alloc((CHUNK_CHARACTERS / GROUP_CHARACTERS) * GROUP_BYTES)
-
-/** Base64 text that is never decoded as a whole: its bytes are counted, and read in the places that are asked for. */
+/** Base64 text that is never decoded as a whole: its length is computed, and only requested parts are read. */
 export class Base64Payload implements ByteReader {
   constructor(private readonly text: string) {}
 
-  /** By length and padding alone. */
+  /** Computed from length and padding. */
   get byteLength(): number {
     return decodedLength(this.text)
   }
@@ -32,27 +27,9 @@ export class Base64Payload implements ByteReader {
     return Buffer.from(window, 'base64').subarray(start, start + length)
   }
 
-  /**
-   * Whether the text is base64 of RFC 4648 section 4: its alphabet, padded to whole groups, nothing else. The platform's
-   * decoder looks at many characters per step (an expression takes eighty times as long) but forgives what it does not
-   * know: a forgiven character leaves fewer bytes than the length promises; the URL alphabet, and characters that it
-   * would mistake for others by their low byte, are looked for.
-   */
   isStrict(): boolean {
-    if (this.text.length % GROUP_CHARACTERS !== 0) return false
-    for (let position = 0; position < this.text.length; position += CHUNK_CHARACTERS) {
-      const chunk = this.text.slice(position, position + CHUNK_CHARACTERS)
-      const isLast = position + CHUNK_CHARACTERS >= this.text.length
-      if (scratch.write(chunk, 'base64') !== (isLast ? decodedLength(chunk) : scratch.length)) return false
-      if (chunk.includes('-') || chunk.includes('_') || Buffer.byteLength(chunk) !== chunk.length) return false
-    }
-    return true
+    return isStrictBase64(this.text)
   }
-}
-
-function decodedLength(text: string): number {
-  const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
-  return Math.floor(text.length / GROUP_CHARACTERS) * GROUP_BYTES - padding
 }
 
 /** In pixels, as the header says; a rotation in the metadata is not applied. */

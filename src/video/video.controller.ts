@@ -1,11 +1,21 @@
-import { applyDecorators, Controller, Get, Headers, HttpCode, Param, Post, Query, UseGuards } from '@nestjs/common'
+import { applyDecorators, Controller, Headers, Param, Query } from '@nestjs/common'
 import { ApiBearerAuth, ApiHeader, ApiOkResponse, ApiOperation, ApiParam, ApiQuery, ApiTags } from '@nestjs/swagger'
-import { KeyGuard } from '../auth/key.guard.js'
 import type { ProviderResponse } from '../core/byte-stream.js'
 import type { RequestContext } from '../core/request-context.js'
 import { ApiTaskCreateErrors, ApiTaskErrors } from '../dialects/error-docs.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
 import { CurrentRequest, type JsonBodyRequest, JsonRequest } from '../server/json-request.js'
 import { MultiImageVideoDto, TextVideoDto } from './video.dto.js'
+import {
+  MULTI_IMAGE_CREATE,
+  MULTI_IMAGE_EVENTS,
+  MULTI_IMAGE_FIND,
+  MULTI_IMAGE_LIST,
+  TEXT_CREATE,
+  TEXT_EVENTS,
+  TEXT_FIND,
+  TEXT_LIST,
+} from './video.endpoints.js'
 import { VideoService } from './video.service.js'
 
 const TIME = { type: 'integer', format: 'int64', description: 'Unix milliseconds' } as const
@@ -119,35 +129,33 @@ const ApiVideoEvents = (summary: string): MethodDecorator =>
 const TEXT = 'text2video'
 
 @ApiVideo()
-@Controller(`vidgen/v1/videos/${TEXT}`)
-@UseGuards(KeyGuard)
+@Controller()
 export class TextVideoController {
   constructor(private readonly video: VideoService) {}
 
-  @Post()
-  @HttpCode(200)
+  @Endpoint(TEXT_CREATE)
   @ApiVideoCreate('Video from a text')
   create(
-    @JsonRequest(TextVideoDto)
+    @JsonRequest(TEXT_CREATE, TextVideoDto)
     { body, call }: JsonBodyRequest<TextVideoDto>,
     @Headers('idempotency-key') idempotencyKey: string | undefined,
   ): Promise<ProviderResponse> {
     return this.video.create(TEXT, body, idempotencyKey, call)
   }
 
-  @Get()
+  @Endpoint(TEXT_LIST)
   @ApiVideoList('Your text-to-video tasks, newest first')
   list(@Query() query: Record<string, unknown>, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return this.video.list(TEXT, query, call)
   }
 
-  @Get(':id')
+  @Endpoint(TEXT_FIND)
   @ApiVideoFind('One text-to-video task')
   find(@Param('id') id: string, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return this.video.find(TEXT, id, call)
   }
 
-  @Get(':id/events')
+  @Endpoint(TEXT_EVENTS)
   @ApiVideoEvents('The changes of one text-to-video task as they happen')
   events(@Param('id') id: string, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return this.video.events(TEXT, id, call)
@@ -157,35 +165,33 @@ export class TextVideoController {
 const MULTI_IMAGE = 'multi-image2video'
 
 @ApiVideo()
-@Controller(`vidgen/v1/videos/${MULTI_IMAGE}`)
-@UseGuards(KeyGuard)
+@Controller()
 export class MultiImageVideoController {
   constructor(private readonly video: VideoService) {}
 
-  @Post()
-  @HttpCode(200)
+  @Endpoint(MULTI_IMAGE_CREATE)
   @ApiVideoCreate('Video from several reference images')
   create(
-    @JsonRequest(MultiImageVideoDto, { limit: 'imageBodyBytes', forgotten: ['image_list'] })
+    @JsonRequest(MULTI_IMAGE_CREATE, MultiImageVideoDto, ['image_list'])
     { body, call }: JsonBodyRequest<MultiImageVideoDto>,
     @Headers('idempotency-key') idempotencyKey: string | undefined,
   ): Promise<ProviderResponse> {
     return this.video.create(MULTI_IMAGE, body, idempotencyKey, call)
   }
 
-  @Get()
+  @Endpoint(MULTI_IMAGE_LIST)
   @ApiVideoList('Your multi-image tasks, newest first')
   list(@Query() query: Record<string, unknown>, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return this.video.list(MULTI_IMAGE, query, call)
   }
 
-  @Get(':id')
+  @Endpoint(MULTI_IMAGE_FIND)
   @ApiVideoFind('One multi-image task')
   find(@Param('id') id: string, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return this.video.find(MULTI_IMAGE, id, call)
   }
 
-  @Get(':id/events')
+  @Endpoint(MULTI_IMAGE_EVENTS)
   @ApiVideoEvents('The changes of one multi-image task as they happen')
   events(@Param('id') id: string, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return this.video.events(MULTI_IMAGE, id, call)

@@ -14,6 +14,7 @@ import { WebSocket } from 'ws'
 import { type ErrorKind, GatewayError } from '../../src/core/errors.js'
 import { renderError } from '../../src/dialects/error-format.js'
 import { ADMIN_KEY, adminCaller } from '../support/admin-lab.js'
+import { dialectOf } from '../support/endpoints.js'
 import { freePort, startParts } from '../support/gateway-process.js'
 import { CHAT_PATH, chatText, openRaw, sendRaw, TEST_KEY } from '../support/gateway.js'
 import {
@@ -306,7 +307,7 @@ describe('balancer words', () => {
       const message = said.error?.message ?? said.message ?? ''
       expect(message).toMatch(/^(?:No|The) gateway /)
       const pathname = path.split('?')[0] ?? ''
-      const own = renderError(new GatewayError(kind, message, { code }), pathname, REQUEST_ID)
+      const own = renderError(new GatewayError(kind, message, { code }), dialectOf(pathname), REQUEST_ID)
       expect([status, said]).toEqual([own.status, JSON.parse(own.body)])
       expect(headers).toMatchObject({ 'content-type': 'application/json', 'x-request-id': REQUEST_ID })
       expect(headers['request-id']).toBe(own.headers['request-id'])

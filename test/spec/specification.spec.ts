@@ -166,7 +166,7 @@ describe('specification', () => {
   describe('the audio errors', () => {
     const rows = tableOf('Errors', 'HTTP status')
     const rendered = (kind: ErrorKind): { status: number; body: string } =>
-      renderError(new GatewayError(kind, 'What went wrong.'), '/v1/audio/speech', 'req_1')
+      renderError(new GatewayError(kind, 'What went wrong.'), 'openai-audio', 'req_1')
 
     it('are those of the table', () => {
       expect(rows.map((row) => row['Case'])).toEqual(Object.keys(CASES))

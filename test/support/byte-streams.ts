@@ -1,7 +1,7 @@
 import type { ByteSink, ByteSource } from '../../src/core/byte-stream.js'
 import { callerWithOwnBearer } from '../../src/core/caller.js'
 import type { GatewayError } from '../../src/core/errors.js'
-import type { MemoryHolder } from '../../src/core/memory-budget.js'
+import type { MemoryHolder } from '../../src/overload/memory-budget.js'
 
 /** A call of somebody with a key that the gateway knows. */
 export const callOf = (keyId: string): MemoryHolder => ({ caller: { keyId }, heldBytes: 0, isOver: false })

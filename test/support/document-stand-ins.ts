@@ -12,11 +12,11 @@ import { type DocumentRequest, DocumentUpload } from '../../src/document/documen
 import { DocumentService } from '../../src/document/document.service.js'
 import { LocalParser } from '../../src/document/local-parser.js'
 import { type DocumentFile, DocumentParser, type ParsedDocument, type ParseOptions } from '../../src/document/parser.js'
-import type { CallContext, DocumentProvider, ReadDocument, ReadRequest } from '../../src/providers/contract.js'
+import type { AttemptContext, DocumentProvider, ReadDocument, ReadRequest } from '../../src/providers/contract.js'
 import type { AttemptPolicy, DocumentRoute, ProviderRouter } from '../../src/routing/router.js'
 import { SafeFetchClient } from '../../src/upstream/safe-fetch.js'
 import type { ResolveHost } from '../../src/upstream/ssrf-guard.js'
-import { newCall, startRawUpstream } from './raw-upstream.js'
+import { attemptOf, newCall, startRawUpstream } from './raw-upstream.js'
 
 /** A parser whose Markdown is the text of the file, once the gate is open. */
 class StandInParser extends DocumentParser {
@@ -47,12 +47,11 @@ class StandInReader implements DocumentProvider, DocumentRoute {
   attempt<Result>(
     call: RequestContext,
     policy: AttemptPolicy,
-    run: (provider: DocumentProvider, context: CallContext) => Promise<Result>,
+    run: (provider: DocumentProvider, context: AttemptContext) => Promise<Result>,
   ): Promise<Result> {
     this.policies.push(policy)
-    call.log.tried.push({ channelId: 'reader-main', startedAtMs: performance.now() })
     call.log.channelId = 'reader-main'
-    return run(this, { call, channelId: 'reader-main' } as CallContext)
+    return run(this, { ...attemptOf(call, 'reader-main'), channelId: 'reader-main' } as AttemptContext)
   }
 
   async read(request: ReadRequest): Promise<ReadDocument> {

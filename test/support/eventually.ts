@@ -53,7 +53,7 @@ export function seededRandom(seed = 42): () => number {
   }
 }
 
-const PATIENCE_MS = 5_000
+const PATIENCE_MS = 20_000
 
 /** Turns the event loop until the condition holds; for what announces itself by no event. */
 export async function eventually(

@@ -13,6 +13,8 @@ import {
 } from '../../src/limits/counters.js'
 import { KeyLimiter, LimitCounters } from '../../src/limits/limit-account.js'
 import { RequestQuota, type CallKind } from '../../src/limits/request-quota.js'
+import { contextAt } from './endpoints.js'
+import { attemptRecord } from './raw-upstream.js'
 
 /** The windows of a process, whose answers come a little later, as those of Redis do. */
 class AwaitedWindows implements LimitWindows, WindowHome {
@@ -102,7 +104,7 @@ export class LimitedCalls {
   }
 
   make(path = '/v1/chat/completions'): LimitedCall {
-    const call = new RequestContext(`req_${++this.count}`, 'POST', path, performance.now())
+    const call = contextAt('POST', path, `req_${++this.count}`, performance.now())
     const terms = {
       countRefusal: (name: LimitName): void => void this.refusals.push(name),
       expectedOutputTokens: EXPECTED_OUTPUT_TOKENS,
@@ -155,8 +157,7 @@ export class LimitedCalls {
 
 /** An upstream has been asked, and has begun to answer. */
 export function served({ call }: LimitedCall, bytesOut = 100): void {
-  call.log.tried.push({ channelId: 'p1-main', startedAtMs: performance.now() })
-  call.log.upstreamMs = 5
+  call.log.tried.push(attemptRecord('p1-main', performance.now(), { upstreamMs: 5 }))
   call.log.bytesOut = bytesOut
 }
 

@@ -10,7 +10,7 @@ import { SafeFetchClient, type SafeFetchRequest } from '../../src/upstream/safe-
 import { AddressRefused, type ResolveHost } from '../../src/upstream/ssrf-guard.js'
 import type { UpstreamResponse, UpstreamTarget } from '../../src/upstream/upstream-client.js'
 import { type HandshakeResponse, type SocketRequest, UpstreamSockets } from '../../src/upstream/websocket-client.js'
-import { GENEROUS_TIMEOUTS, newCall, type RawUpstream, startRawUpstream, targetOf } from './raw-upstream.js'
+import { attemptOf, GENEROUS_TIMEOUTS, newCall, type RawUpstream, startRawUpstream, targetOf } from './raw-upstream.js'
 
 const REQUEST: SocketRequest = { path: '/talk', headers: { authorization: 'Bearer;t' }, maximumMessageBytes: 1000 }
 
@@ -53,7 +53,7 @@ export class UpstreamSocketsLab {
     call = newCall(),
     totalMs = 20_000,
   ): Promise<HandshakeResponse> =>
-    this.sockets.dial({ ...REQUEST, ...changes }, target, call, performance.now() + totalMs)
+    this.sockets.dial({ ...REQUEST, ...changes }, target, attemptOf(call), performance.now() + totalMs)
 
   /** Ends what runs, and makes ready for the next test. */
   async reset(): Promise<void> {
@@ -118,7 +118,12 @@ export class GuardedLab {
 
   fetchUrl(url: string, changes: Partial<SafeFetchRequest> = {}): Promise<UpstreamResponse> {
     const deadlineAtMs = performance.now() + 20_000
-    return this.client.get(url, { call: newCall(), deadlineAtMs, timeouts: GENEROUS_TIMEOUTS, ...changes })
+    return this.client.get(url, {
+      context: attemptOf(newCall()),
+      deadlineAtMs,
+      timeouts: GENEROUS_TIMEOUTS,
+      ...changes,
+    })
   }
 
   async close(): Promise<void> {
@@ -137,5 +142,5 @@ export const textOf = async ({ body }: UpstreamResponse): Promise<string> =>
 /** A refused URL, as it looks when an upstream sent it. */
 export const refused = expect.objectContaining({
   kind: 'upstream_failed',
-  details: { cause: expect.any(AddressRefused), attempt: { phase: 'answered', channelFault: true } },
+  details: { cause: expect.any(AddressRefused), attempt: { phase: 'answered', channelError: true } },
 })

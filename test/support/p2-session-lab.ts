@@ -10,7 +10,7 @@ import type { UpstreamTarget } from '../../src/upstream/upstream-client.js'
 import { UpstreamSockets } from '../../src/upstream/websocket-client.js'
 import { ManualSource, RecordingSink } from './byte-streams.js'
 import { eventually } from './eventually.js'
-import { GENEROUS_TIMEOUTS, newCall, targetOf } from './raw-upstream.js'
+import { attemptOf, GENEROUS_TIMEOUTS, newCall, targetOf } from './raw-upstream.js'
 
 /** A WebSocket server that hands each first message to the test, which answers with whatever it likes. */
 export interface P2Upstream {
@@ -143,12 +143,11 @@ export class P2SessionLab {
     })
     const deadlineAtMs = performance.now() + totalMs
     const request = { path: '/', headers: {}, maximumMessageBytes: MAXIMUM_MESSAGE_BYTES }
-    const { socket } = await this.sockets.dial(request, this.upstream.target, call, deadlineAtMs)
+    // The dial counts its own time.
+    const { socket } = await this.sockets.dial(request, this.upstream.target, attemptOf(newCall()), deadlineAtMs)
     if (socket === undefined) throw new Error('refused')
-    // The dial has counted its own time.
-    call.log.upstreamMs = 0
     const session = new P2Session(socket, REQUEST, {
-      call,
+      exchange: attemptOf(call),
       deadlineAtMs,
       timeouts: { ...GENEROUS_TIMEOUTS, ...timeouts },
       refusal: (code, text) => new GatewayError('conflict', `${code} ${text}`),

@@ -4,13 +4,13 @@ import type { AddressInfo } from 'node:net'
 import { startReaderSimulator } from '@multi-model-gateway/sandbox/reader/reader.simulator.js'
 import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
 import { SpooledFile } from '../../src/core/spooled-file.js'
-import type { CallContext, ReadRequest, UpstreamVideoTask, VideoKind } from '../../src/providers/contract.js'
+import type { AttemptContext, ReadRequest, UpstreamVideoTask, VideoKind } from '../../src/providers/contract.js'
 import { ImggenImageProvider } from '../../src/providers/imggen/imggen-image.js'
 import { ReaderDocumentProvider } from '../../src/providers/reader/reader-document.js'
 import { VidgenTokens } from '../../src/providers/vidgen/vidgen-token.js'
 import { VidgenVideoProvider } from '../../src/providers/vidgen/vidgen-video.js'
 import { UpstreamClient } from '../../src/upstream/upstream-client.js'
-import { newCall, targetOf } from './raw-upstream.js'
+import { attemptOf, newCall, targetOf } from './raw-upstream.js'
 
 interface SeenRequest {
   readonly method: string
@@ -75,8 +75,8 @@ export const TASK =
   '{"task_id":"831200000000000001","task_info":{"external_task_id":"order-77"},"task_status":"submitted","created_at":1750000000000,"updated_at":1750000000123}'
 
 /** One attempt on a channel `first` with a signing key, on its way to this port. */
-const vidgenContext = (port: number, changes: Partial<CallContext> = {}): CallContext => ({
-  call: newCall('/vidgen/v1/videos/text2video'),
+const vidgenContext = (port: number, changes: Partial<AttemptContext> = {}): AttemptContext => ({
+  ...attemptOf(newCall('/vidgen/v1/videos/text2video')),
   channelId: 'first',
   target: targetOf(port),
   credentials: 'ak_demo|sk_demo',
@@ -97,7 +97,7 @@ export interface ImggenLab {
   readonly client: UpstreamClient
   readonly provider: ImggenImageProvider
   /** One attempt on a channel of its own, on its way to the server. */
-  context(changes?: Partial<CallContext>): CallContext
+  context(changes?: Partial<AttemptContext>): AttemptContext
   /** Since the last time that this was asked. */
   newRequests(): readonly SeenRequest[]
   close(): Promise<void>
@@ -112,7 +112,7 @@ export async function startImggenLab(): Promise<ImggenLab> {
     client,
     provider: new ImggenImageProvider(client),
     context: (changes = {}) => ({
-      call: newCall('/imggen/task/1/fetch'),
+      ...attemptOf(newCall('/imggen/task/1/fetch')),
       channelId: 'first',
       target: targetOf(server.port),
       credentials: SECRET,
@@ -141,7 +141,7 @@ export const READER_DIALECTS = ['gateway', 'firecrawl', 'jina'] as const
 export interface ReaderLab {
   readonly simulator: Simulator
   readonly provider: ReaderDocumentProvider
-  context(dialect: string, changes?: Partial<CallContext>): CallContext
+  context(dialect: string, changes?: Partial<AttemptContext>): AttemptContext
   close(): Promise<void>
 }
 
@@ -152,7 +152,7 @@ export async function startReaderLab(): Promise<ReaderLab> {
     simulator,
     provider: new ReaderDocumentProvider(client),
     context: (dialect, changes = {}) => ({
-      call: newCall('/v1/document/parse'),
+      ...attemptOf(newCall('/v1/document/parse')),
       channelId: 'first',
       target: targetOf(simulator.port),
       credentials: READER_KEY,
@@ -202,8 +202,8 @@ export interface VidgenLab {
   readonly server: VidgenServer
   /** By which tokens are signed. */
   readonly clock: { ms: number }
-  create(changes?: Partial<CallContext>, kind?: VideoKind): Promise<UpstreamVideoTask>
-  read(id?: string, changes?: Partial<CallContext>): Promise<UpstreamVideoTask | undefined>
+  create(changes?: Partial<AttemptContext>, kind?: VideoKind): Promise<UpstreamVideoTask>
+  read(id?: string, changes?: Partial<AttemptContext>): Promise<UpstreamVideoTask | undefined>
   /** The requests that some work makes. */
   requestsOf(work: () => Promise<unknown>): Promise<readonly SeenRequest[]>
   /** Forgets tokens and sets the clock back. */

@@ -2,8 +2,10 @@ import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from 'node:net'
 import { GatewayError } from '../../src/core/errors.js'
-import { RequestContext } from '../../src/core/request-context.js'
+import { AttemptRecord, RequestContext } from '../../src/core/request-context.js'
+import type { AttemptContext } from '../../src/providers/contract.js'
 import type { UpstreamTarget } from '../../src/upstream/upstream-client.js'
+import { contextAt } from './endpoints.js'
 
 /** The error this work fails with. Throws when it does not fail, or with an error that is none of the gateway's. */
 export async function failureOf(work: Promise<unknown>): Promise<GatewayError> {
@@ -182,5 +184,23 @@ export const targetOf = (port: number, changes: Partial<UpstreamTarget> = {}): U
   ...changes,
 })
 
+/** What an attempt has told, as if it had been made. */
+export const attemptRecord = (
+  channelId: string,
+  startedAtMs: number,
+  told: Partial<AttemptRecord> = {},
+): AttemptRecord => Object.assign(new AttemptRecord(channelId, startedAtMs), told)
+
+/** A further attempt of a request, told to its log as routing does. */
+export function attemptOf(
+  call: RequestContext,
+  channelId = 'first',
+): Pick<AttemptContext, 'disconnect' | 'memory' | 'record' | 'requestId'> {
+  const { disconnect, log, memory, requestId } = call
+  const record = new AttemptRecord(channelId, performance.now())
+  log.tried.push(record)
+  return { disconnect, memory, record, requestId }
+}
+
 export const newCall = (path = '/v1/chat/completions'): RequestContext =>
-  new RequestContext('req_test', 'POST', path, performance.now())
+  contextAt('POST', path, 'req_test', performance.now())

@@ -59,7 +59,7 @@ export interface TaskLab extends TaskWorld {
   readonly engine: TaskService
   readonly creation: TaskCreation
   readonly poller: TaskPoller
-  readonly alarm: PollWakeTimer
+  readonly wakeTimer: PollWakeTimer
   readonly intake: UpstreamCallbacksService
   readonly usage: CollectedUsage
   /** How often the sender of events was woken. */
@@ -122,15 +122,15 @@ export function taskLab({
     },
   }
   const watchers = new TaskWatchers(rereadMs)
-  const terms = new TransitionSettings(config, clock)
+  const transitionSettings = new TransitionSettings(config, clock)
   const usage = new CollectedUsage()
   const recorder = new TaskRecorder(tasks, watchers, sender, usage)
-  const refresh = new TaskRefresher(router, recorder, terms, logger)
-  const alarm = new PollWakeTimer(clock)
+  const refresh = new TaskRefresher(router, recorder, transitionSettings, logger)
+  const wakeTimer = new PollWakeTimer(clock)
   const replays = new IdempotentReplays(tasks)
   const intents = new TaskIntents(tasks, replays, config)
   const address = new CallbackAddress(new SafeFetchClient(config))
-  const creation = new TaskCreation(intents, replays, recorder, terms, config, alarm, address, logger)
+  const creation = new TaskCreation(intents, replays, recorder, transitionSettings, config, wakeTimer, address, logger)
   const gate = new RefreshThrottle(clock)
   return {
     ...world,
@@ -139,10 +139,10 @@ export function taskLab({
     router,
     health,
     creation,
-    alarm,
+    wakeTimer: wakeTimer,
     engine: new TaskService(tasks, callbacks, creation, refresh, gate, watchers, clock, sender),
-    poller: new TaskPoller(tasks, refresh, alarm, config, clock, logger),
-    intake: new UpstreamCallbacksService(tasks, clock, alarm),
+    poller: new TaskPoller(tasks, refresh, wakeTimer, config, clock, logger),
+    intake: new UpstreamCallbacksService(tasks, clock, wakeTimer),
     wakes: () => wakes,
     order: (changes = {}, caller = TEAM_A) => ({
       kind: 'text2video',
@@ -192,7 +192,7 @@ export async function make(lab: TaskLab, count: number, changes: object = {}): P
 /** Lets time pass and the poller rise. */
 export function pass(lab: TaskLab, milliseconds: number): void {
   lab.clock.advance(milliseconds)
-  for (const other of running) other.alarm.wake()
+  for (const other of running) other.wakeTimer.wake()
 }
 
 /** The same, until it has looked for work. */

@@ -8,7 +8,7 @@ import {
   UsageRecorder,
 } from '../../src/core/usage-record.js'
 import type {
-  CallContext,
+  AttemptContext,
   UpstreamVideoTask,
   VideoKind,
   VideoProvider,
@@ -129,7 +129,7 @@ export class FakeVideoUpstream implements VideoProvider {
     for (const task of this.made) if (task.externalId.endsWith(externalIdEnd)) task.status = status
   }
 
-  async create(_kind: VideoKind, body: Buffer, { channelId }: CallContext): Promise<UpstreamVideoTask> {
+  async create(_kind: VideoKind, body: Buffer, { channelId }: AttemptContext): Promise<UpstreamVideoTask> {
     const { externalId, callbackUrl } = JSON.parse(body.toString()) as { externalId: string; callbackUrl?: string }
     this.creates.push({ channelId, externalId, ...(callbackUrl === undefined ? {} : { callbackUrl }) })
     const fault = this.createFaults.shift()
@@ -141,7 +141,7 @@ export class FakeVideoUpstream implements VideoProvider {
     return shown(task)
   }
 
-  async read(_kind: VideoKind, id: string, { channelId }: CallContext): Promise<UpstreamVideoTask | undefined> {
+  async read(_kind: VideoKind, id: string, { channelId }: AttemptContext): Promise<UpstreamVideoTask | undefined> {
     this.reads.push(id)
     this.readsUnderWay++
     this.mostReadsAtOnce = Math.max(this.mostReadsAtOnce, this.readsUnderWay)

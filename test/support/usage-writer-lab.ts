@@ -19,6 +19,7 @@ import { DroppedUsage, UsageMetrics } from '../../src/usage/usage-metrics.js'
 import { UsageQueue, UsageSettlement } from '../../src/usage/usage-queue.js'
 import { UsageWriter } from '../../src/usage/usage-writer.js'
 import { UsageRepository, type UsageSum } from '../../src/usage/usage.repository.js'
+import { contextAt } from './endpoints.js'
 import { usageRecord } from './task-rows.js'
 
 export const away = (): GatewayError => new GatewayError('overloaded', 'The database cannot be reached.')
@@ -90,7 +91,9 @@ export const spillPlace = (): Promise<string> => mkdtemp(join(tmpdir(), 'gateway
 /** The texts of the spill files in a folder. */
 export async function spillFiles(path: string): Promise<readonly string[]> {
   const names = await readdir(path).catch(() => [])
-  return Promise.all(names.sort().map((name) => readFile(join(path, name), 'utf8')))
+  // A file may be removed between the listing and its reading: then it is none.
+  const texts = await Promise.all(names.sort().map((name) => readFile(join(path, name), 'utf8').catch(() => undefined)))
+  return texts.filter((text) => text !== undefined)
 }
 
 /** The ids of the rows in them. */
@@ -207,7 +210,7 @@ export const endedVideo = (changes: Partial<EndedTask> = {}): EndedTask => ({
 
 /** A chat call of team A that is over but for saying so. */
 export function chatCall(model = 'gpt-4o', tokens = 10): RequestContext {
-  const call = new RequestContext('req_1', 'POST', '/v1/chat/completions', 0)
+  const call = contextAt('POST', '/v1/chat/completions')
   call.caller = { keyId: 'team-a' }
   Object.assign(call.log, { model, channelId: 'p1-main', modelClass: 'chat' })
   call.log.usage = { units: { prompt_tokens: tokens }, estimated: false }

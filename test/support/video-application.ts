@@ -8,13 +8,13 @@ import { ConfigurationModule } from '../../src/config/config-store.js'
 import { parseConfig } from '../../src/config/load-config.js'
 import type { Caller } from '../../src/core/caller.js'
 import { GatewayError } from '../../src/core/errors.js'
-import { MemoryBudget } from '../../src/core/memory-budget.js'
 import { attachContext, RequestContext } from '../../src/core/request-context.js'
 import { createLogging } from '../../src/observability/logger.js'
 import { ObservabilityModule } from '../../src/observability/observability.module.js'
 import { Readiness } from '../../src/observability/readiness.js'
 import { RequestHooks } from '../../src/observability/request-hooks.js'
-import type { CallContext, UpstreamVideoTask, VideoKind, VideoProvider } from '../../src/providers/contract.js'
+import { BudgetLease, MemoryBudget } from '../../src/overload/memory-budget.js'
+import type { AttemptContext, UpstreamVideoTask, VideoKind, VideoProvider } from '../../src/providers/contract.js'
 import { type PinnedRoute, ProviderRouter } from '../../src/routing/router.js'
 import { GatewayExceptionFilter } from '../../src/server/error-filter.js'
 import { GatewayHttpAdapter } from '../../src/server/http-adapter.js'
@@ -23,6 +23,8 @@ import { type CreateTaskResponse, type CreateTaskRequest, Tasks } from '../../sr
 import { MultiImageVideoController, TextVideoController } from '../../src/video/video.controller.js'
 import { UnknownTasks, VideoService } from '../../src/video/video.service.js'
 import { pngText } from './byte-streams.js'
+import { contextAt } from './endpoints.js'
+import { attemptOf } from './raw-upstream.js'
 
 /** A channel that remembers what it was asked, and knows the tasks that it was given. */
 export class StandInChannel implements VideoProvider, PinnedRoute<VideoProvider> {
@@ -42,9 +44,13 @@ export class StandInChannel implements VideoProvider, PinnedRoute<VideoProvider>
   attempt<Result>(
     call: RequestContext,
     _policy: unknown,
-    run: (provider: VideoProvider, context: CallContext) => Promise<Result>,
+    run: (provider: VideoProvider, context: AttemptContext) => Promise<Result>,
   ): Promise<Result> {
-    return run(this, { call, channelId: this.channelId, upstreamModel: 'upstream-name' } as CallContext)
+    return run(this, {
+      ...attemptOf(call, this.channelId),
+      channelId: this.channelId,
+      upstreamModel: 'upstream-name',
+    } as AttemptContext)
   }
 
   async create(_kind: VideoKind, body: Buffer): Promise<UpstreamVideoTask> {
@@ -270,17 +276,13 @@ async function replyTo(url: string, init: RequestInit): Promise<VideoReply> {
 }
 
 function begin(request: IncomingMessage, response: ServerResponse, memory: MemoryBudget): RequestContext {
-  const call = new RequestContext(
-    'req_1',
-    request.method ?? '',
-    (request.url ?? '').split('?')[0] ?? '',
-    performance.now(),
-  )
-  call.memoryBudget = memory
+  const call = contextAt(request.method ?? '', (request.url ?? '').split('?')[0] ?? '', 'req_1', performance.now())
+  const lease = new BudgetLease(memory, call)
+  call.memory = lease
   attachContext(request, call)
   response.once('close', () => {
     if (!response.writableFinished) call.disconnect.abort()
-    memory.close(call)
+    lease.close()
   })
   return call
 }

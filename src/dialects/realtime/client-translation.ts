@@ -10,7 +10,7 @@ import {
   OUTPUT_SETTINGS,
   type SessionState,
   sessionToGa,
-  shownSessionToBeta,
+  serverSessionToBeta,
 } from './session-state.js'
 
 type Names = ReadonlyMap<string, string>
@@ -26,20 +26,20 @@ const PARTS_TO_BETA: Names = new Map([
   ['output_audio', 'audio'],
 ])
 
-/** An item with the content types of GA, which differ in what the assistant said; the very same bytes otherwise. */
+/** An item with the content types of GA, which differ for assistant messages; otherwise the same bytes. */
 export function itemToGa(item: Buffer): Buffer {
   const parsed = RawObject.parse(item)
   return parsed?.text('role') === 'assistant' && renameParts(parsed, PARTS_TO_GA) ? parsed.toBuffer() : item
 }
 
-/** An item with the content types of beta, on its way to an upstream. */
+/** An item with the content types of beta, for a beta upstream. */
 export function itemToBeta(item: Buffer): Buffer {
   const parsed = RawObject.parse(item)
   return parsed !== undefined && renameParts(parsed, PARTS_TO_BETA) ? parsed.toBuffer() : item
 }
 
-/** The same for an item that a server shows: beta items name their kind of object. */
-function shownItemToBeta(item: Buffer): Buffer {
+/** A server's item with the content types of beta: beta items name their kind of object. */
+function serverItemToBeta(item: Buffer): Buffer {
   const parsed = RawObject.parse(item)
   if (parsed === undefined) return item
   const isRenamed = renameParts(parsed, PARTS_TO_BETA)
@@ -68,7 +68,7 @@ function withNamedType(part: Buffer, names: Names): Buffer {
   return splice(part, [{ start: type.start, end: type.end, text: `"${name}"` }])
 }
 
-/** A beta response, or the wish for one, with the keys of GA. */
+/** A beta response, or a request for one, with the keys of GA. */
 export function responseToGa(response: RawObject): void {
   const modalities = response.get('modalities')
   nestAudio(response, OUTPUT_SETTINGS)
@@ -81,24 +81,24 @@ export function responseToGa(response: RawObject): void {
   for (const list of ['input', 'output']) mapList(response, list, itemToGa)
 }
 
-/** A GA wish for a response with the keys of beta, whose `max_output_tokens` has the same name here. */
+/** A GA request for a response with the keys of beta; `max_output_tokens` has the same name in both. */
 export function responseToBeta(response: RawObject): void {
   renameForBeta(response, [])
   mapList(response, 'input', itemToBeta)
 }
 
-/** A GA response that a server shows, with the keys of beta and the caller's own words. */
-function shownResponseToBeta(response: RawObject, words: ClientSettings, session: ClientSettings): void {
-  renameForBeta(response, [words.modalities, session.modalities])
-  mapList(response, 'output', shownItemToBeta)
-  if (!response.has('temperature')) response.set('temperature', words.temperature ?? DEFAULT_TEMPERATURE)
+/** A GA server's response with the keys of beta and the client's own settings. */
+function serverResponseToBeta(response: RawObject, settings: ClientSettings, sessionSettings: ClientSettings): void {
+  renameForBeta(response, [settings.modalities, sessionSettings.modalities])
+  mapList(response, 'output', serverItemToBeta)
+  if (!response.has('temperature')) response.set('temperature', settings.temperature ?? DEFAULT_TEMPERATURE)
 }
 
-function renameForBeta(response: RawObject, callersWords: readonly (string | undefined)[]): void {
+function renameForBeta(response: RawObject, clientSpellings: readonly (string | undefined)[]): void {
   const modalities = response.get('output_modalities')
   flattenAudio(response, OUTPUT_SETTINGS)
   if (modalities === undefined) return
-  response.set('output_modalities', modalitiesToBeta(modalities, callersWords))
+  response.set('output_modalities', modalitiesToBeta(modalities, clientSpellings))
   response.rename('output_modalities', 'modalities')
 }
 
@@ -107,17 +107,17 @@ function mapList(object: RawObject, name: string, edit: (item: Buffer) => Buffer
   if (list !== undefined) object.set(name, mapElements(list, edit))
 }
 
-/** Random text that GA adds to hide the length of a delta; beta never had it. */
+/** Random text that GA adds to hide the length of a delta; beta does not have it. */
 const PADDING = 'obfuscation'
 
-/** What a GA upstream's event says to a beta client; no frame at all for one that beta does not have. */
-export function eventToBetaClient(frame: Buffer, memory: SessionState): Buffer[] {
+/** Translates an event of a GA upstream for a beta client; no frame for an event that beta does not have. */
+export function eventToBetaClient(frame: Buffer, state: SessionState): Buffer[] {
   const scan = FrameScan.of(frame)
   const type = scan?.type()
   if (scan === undefined || type === undefined) return [frame]
   const name = NAMES_TO_BETA.get(type.type)
   if (name !== undefined || type.type.endsWith('.delta')) return [withoutPadding(frame, scan, type, name)]
-  return type.type === 'conversation.item.done' ? [] : [rebuilt(frame, type.type, memory)]
+  return type.type === 'conversation.item.done' ? [] : [rebuilt(frame, type.type, state)]
 }
 
 function withoutPadding(frame: Buffer, scan: FrameScan, { start, end }: EventType, name: string | undefined): Buffer {
@@ -126,45 +126,45 @@ function withoutPadding(frame: Buffer, scan: FrameScan, { start, end }: EventTyp
   return splice(frame, cuts)
 }
 
-function rebuilt(frame: Buffer, type: string, memory: SessionState): Buffer {
+function rebuilt(frame: Buffer, type: string, state: SessionState): Buffer {
   switch (type) {
     case 'session.created':
     case 'session.updated':
       return withObject(frame, 'session', (session, event) => {
         const isTranscription = session.text('type') === 'transcription'
-        shownSessionToBeta(session, memory.session)
+        serverSessionToBeta(session, state.session)
         if (isTranscription && type === 'session.updated') event.setText('type', 'transcription_session.updated')
       })
     case 'response.created':
     case 'response.done':
       return withObject(frame, 'response', (response) => {
         const id = response.text('id') ?? ''
-        const words = type === 'response.created' ? memory.responseBegun(id) : memory.responseEnded(id)
-        shownResponseToBeta(response, words, memory.session)
+        const settings = type === 'response.created' ? state.responseBegun(id) : state.responseEnded(id)
+        serverResponseToBeta(response, settings, state.session)
       })
     case 'conversation.item.added':
-      return withMember(frame, 'item', shownItemToBeta, 'conversation.item.created')
+      return withMember(frame, 'item', serverItemToBeta, 'conversation.item.created')
     case 'conversation.item.created':
     case 'conversation.item.retrieved':
     case 'response.output_item.added':
     case 'response.output_item.done':
-      return withMember(frame, 'item', shownItemToBeta)
+      return withMember(frame, 'item', serverItemToBeta)
     case 'response.content_part.added':
     case 'response.content_part.done':
       return withMember(frame, 'part', partToBeta)
     case 'error':
-      memory.failed()
+      state.failed()
       return withMappedParam(frame, pathToBeta)
     default:
       return frame
   }
 }
 
-/** Makes the id of an event that the gateway adds out of the one it stands beside. */
+/** Suffix for the id of an added event: the id of the event beside it and this. */
 const ADDED_EVENT = '_item'
 
-/** What a beta upstream's event says to a GA client, which is told when an item is complete as well. */
-export function eventToGaClient(frame: Buffer, memory: SessionState): Buffer[] {
+/** Translates an event of a beta upstream for a GA client, which also gets an event for each completed item. */
+export function eventToGaClient(frame: Buffer, state: SessionState): Buffer[] {
   const found = eventTypeOf(frame)
   if (found === undefined) return [frame]
   const { type, start, end } = found
@@ -184,12 +184,12 @@ export function eventToGaClient(frame: Buffer, memory: SessionState): Buffer[] {
     case 'response.done':
       return [withObject(frame, 'response', responseToGa)]
     case 'conversation.item.created':
-      return itemCreated(frame, memory)
+      return itemCreated(frame, state)
     case 'conversation.item.retrieved':
     case 'response.output_item.added':
       return [withMember(frame, 'item', itemToGa)]
     case 'response.output_item.done':
-      return outputItemDone(frame, memory)
+      return outputItemDone(frame, state)
     case 'error':
       return [withMappedParam(frame, pathToGa)]
     default:
@@ -203,23 +203,23 @@ const transcriptionUpdated = (frame: Buffer): Buffer =>
     event.setText('type', 'session.updated')
   })
 
-/** An item that is complete is said to be at once; one in progress when its output item is done. */
-function itemCreated(frame: Buffer, memory: SessionState): Buffer[] {
+/** A complete item is reported done at once; one in progress when its output item is done. */
+function itemCreated(frame: Buffer, state: SessionState): Buffer[] {
   const added = withMember(frame, 'item', itemToGa, 'conversation.item.added')
   const event = RawObject.parse(added)
   const item = event?.object('item')
   if (event === undefined || item === undefined) return [added]
   if (item.text('status') !== 'in_progress') return [added, itemDone(event)]
   const previousItemId = event.get('previous_item_id')?.toString() ?? 'null'
-  memory.itemOpened(item.text('id') ?? '', previousItemId)
+  state.itemOpened(item.text('id') ?? '', previousItemId)
   return [added]
 }
 
-/** Only items of the conversation are announced: an answer outside of it has output items alone. */
-function outputItemDone(frame: Buffer, memory: SessionState): Buffer[] {
+/** Only items of the conversation get the event: a response out of band has output items alone. */
+function outputItemDone(frame: Buffer, state: SessionState): Buffer[] {
   const done = withMember(frame, 'item', itemToGa)
   const event = RawObject.parse(done)
-  const previousItemId = memory.itemClosed(event?.object('item')?.text('id') ?? '')
+  const previousItemId = state.itemClosed(event?.object('item')?.text('id') ?? '')
   if (event === undefined || previousItemId === undefined) return [done]
   event.take('response_id')
   event.take('output_index')

@@ -29,8 +29,8 @@ export interface Handshake {
 }
 
 /**
- * Which dialect a caller speaks. The handshake may say beta; otherwise the first event that only one dialect could
- * have sent decides, for good. Until then `dialect` is `undefined` and the caller is treated as the specification's.
+ * Detects the dialect of a client. The handshake may name beta; otherwise the first event that only one dialect has
+ * decides, for good. Until then `dialect` is `undefined` and the client is treated as the specification's.
  */
 export class ClientDialect {
   private constructor(private known: RealtimeDialect | undefined) {}
@@ -49,13 +49,13 @@ export class ClientDialect {
     return this.known
   }
 
-  /** Takes what an accepted event shows; the first to show anything decides. */
+  /** Takes the dialect that an accepted event shows; the first one decides. */
   learn(shown: RealtimeDialect | undefined): void {
     this.known ??= shown
   }
 }
 
-/** The dialect that these parsed fields of a client event belong to; `undefined` when both dialects have them. */
+/** The dialect that the fields of a client event belong to; `undefined` when both dialects have them. */
 export function dialectShownBy(type: string, fields: Readonly<Record<string, unknown>>): RealtimeDialect | undefined {
   if (type === 'transcription_session.update') return 'beta'
   if (type === 'session.update') {
@@ -71,7 +71,7 @@ function dialectOfKeys(value: unknown): RealtimeDialect | undefined {
   return BETA_KEYS.some((key) => Object.hasOwn(value, key)) ? 'beta' : undefined
 }
 
-/** The event with the object in that member changed; the very same frame when there is no such object. */
+/** The event after editing the object in that member; the same frame when there is no such object. */
 export function withObject(frame: Buffer, name: string, edit: (object: RawObject, event: RawObject) => void): Buffer {
   const event = RawObject.parse(frame)
   const object = event?.object(name)
@@ -80,7 +80,7 @@ export function withObject(frame: Buffer, name: string, edit: (object: RawObject
   return event.toBuffer()
 }
 
-/** The event with that member changed and, if one is given, a new type; the very same frame when neither differs. */
+/** The event with that member edited and, if one is given, a new type; the same frame when neither changes. */
 export function withMember(frame: Buffer, name: string, edit: (value: Buffer) => Buffer, newType?: string): Buffer {
   const event = RawObject.parse(frame)
   const value = event?.get(name)
@@ -102,37 +102,37 @@ const PAIRS: readonly (readonly [beta: string, ga: string])[] = [
   ['response.audio.done', 'response.output_audio.done'],
 ]
 
-/** Server events that differ in nothing but their name. */
+/** Server events whose names alone differ. */
 export const NAMES_TO_GA: Names = new Map(PAIRS)
 export const NAMES_TO_BETA: Names = new Map(PAIRS.map(([beta, ga]) => [ga, beta]))
 
-/** JSON text of a member; the caller's own spelling of its modalities, when it is known. */
+/** JSON text of a member; a string for the client's own spelling of its modalities. */
 type JsonText = Buffer | string
 
 const GA_AUDIO = '["audio"]'
 const GA_TEXT = '["text"]'
 const BETA_AUDIO = '["audio","text"]'
 
-/** GA answers in audio (which includes the transcript) or in text, never in both. Other values stay. */
+/** GA responds in audio (which includes the transcript) or in text, never in both. Other values stay. */
 export function modalitiesToGa(value: Buffer): JsonText {
-  const words = wordsOf(value)
-  if (words === undefined || words.length === 0) return value
-  return words.includes('audio') ? GA_AUDIO : GA_TEXT
+  const modalities = modalitiesOf(value)
+  if (modalities === undefined || modalities.length === 0) return value
+  return modalities.includes('audio') ? GA_AUDIO : GA_TEXT
 }
 
-/** Back in the caller's own words when one of them means the same, otherwise as beta writes them. */
-export function modalitiesToBeta(value: Buffer, callersWords: readonly (string | undefined)[] = []): JsonText {
-  const words = wordsOf(value)
-  if (words === undefined || words.length === 0) return value
-  const hasAudio = words.includes('audio')
-  const own = callersWords.find((text) => text !== undefined && text.includes('"audio"') === hasAudio)
-  return own ?? (hasAudio ? BETA_AUDIO : GA_TEXT)
+/** Returns the client's own spelling when one of them means the same, otherwise beta's. */
+export function modalitiesToBeta(value: Buffer, clientSpellings: readonly (string | undefined)[] = []): JsonText {
+  const modalities = modalitiesOf(value)
+  if (modalities === undefined || modalities.length === 0) return value
+  const hasAudio = modalities.includes('audio')
+  const spelling = clientSpellings.find((text) => text !== undefined && text.includes('"audio"') === hasAudio)
+  return spelling ?? (hasAudio ? BETA_AUDIO : GA_TEXT)
 }
 
-function wordsOf(value: Buffer): unknown[] | undefined {
+function modalitiesOf(value: Buffer): unknown[] | undefined {
   try {
-    const words: unknown = JSON.parse(value.toString())
-    return Array.isArray(words) ? words : undefined
+    const modalities: unknown = JSON.parse(value.toString())
+    return Array.isArray(modalities) ? modalities : undefined
   } catch {
     return undefined
   }

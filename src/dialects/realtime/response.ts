@@ -2,19 +2,22 @@ import { FrameScan } from '../../core/json-spans.js'
 import type { Units } from '../../core/request-context.js'
 import { reportedUsage } from '../../core/usage.js'
 
-/** The `response` of an event: of the client's that asks for an answer, and of the upstream's that begin and end it. */
+/**
+ * The `response` of an event: of a client's `response.create`, and of the upstream events that begin and end a
+ * response.
+ */
 function responseIn(scan: FrameScan | undefined, frame: Buffer): Buffer | undefined {
   const response = scan?.member('response')
   return response && frame.subarray(response.valueStart, response.valueEnd)
 }
 
-/** By which an upstream names an answer from its beginning to its end. */
+/** The upstream's id of a response, the same from its beginning to its end. */
 export const responseIdOf = (frame: Buffer): string | undefined => scanOf(frame)?.scan.text('id')
 
-/** Whether a client asks for an answer that is to be no part of the conversation. */
-export const asksOutOfBand = (create: Buffer): boolean => scanOf(create)?.scan.text('conversation') === 'none'
+/** Whether a client requests a response that is not part of the conversation. */
+export const requestsOutOfBand = (create: Buffer): boolean => scanOf(create)?.scan.text('conversation') === 'none'
 
-/** Whether the upstream says that an answer is of no conversation, which some say of every answer. */
+/** Whether the upstream reports a response without a conversation, as some upstreams do for every response. */
 export function isOutOfBand(frame: Buffer): boolean {
   const { scan, bytes } = scanOf(frame) ?? {}
   const id = scan?.member('conversation_id')
@@ -30,8 +33,8 @@ function scanOf(frame: Buffer): { scan: FrameScan; bytes: Buffer } | undefined {
 const INPUT_TRANSCRIBED = 'conversation.item.input_audio_transcription.completed'
 
 /**
- * The counts that a server event bills, of either dialect: of `response.done`, whatever its status, and of a completed
- * input transcription. `undefined` for all others and where the upstream reports none. Only the usage is parsed.
+ * The units that a server event bills, in either dialect: of `response.done`, whatever its status, and of a completed
+ * input transcription. `undefined` for other events and where the upstream reports no usage. Only the usage is parsed.
  */
 export function usageOf(frame: Buffer): Units | undefined {
   const scan = FrameScan.of(frame)

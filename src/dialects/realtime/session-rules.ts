@@ -15,7 +15,7 @@ import {
 } from '../../core/validation-rules.js'
 import { type AudioSetting, OUTPUT_SETTINGS, SESSION_SETTINGS } from './session-state.js'
 
-/** The same setting's path in both dialects. Beta formats are words: nothing lies below them. */
+/** One setting's path in both dialects. Beta formats are strings: nothing lies below them. */
 interface Paths {
   readonly beta: string
   readonly ga: string
@@ -35,8 +35,8 @@ export const pathToBeta = (path: string): string => mapped(path, 'ga', 'beta')
 export const pathToGa = (path: string): string => mapped(path, 'beta', 'ga')
 
 /**
- * An `error` event whose `param` names the field as the caller wrote it, in the message too where it stands in quotes.
- * The very same frame when there is nothing to map.
+ * An `error` event whose `param` names the field as the client wrote it, also where its message quotes it. The same
+ * frame when there is nothing to map.
  */
 export function withMappedParam(frame: Buffer, map: (path: string) => string): Buffer {
   const event = RawObject.parse(frame)
@@ -75,12 +75,12 @@ function audioPaths(owner: string, settings: readonly AudioSetting[]): Paths[] {
   }))
 }
 
-/** Why a client's event goes no further, in the members of an `error` event's `error`. */
+/** Why a client event is refused: the members of an `error` event's `error`. */
 export interface EventRefusal {
   readonly type: 'invalid_request_error'
   readonly code: string
   readonly message: string
-  /** The field at fault, as the caller wrote its path. */
+  /** The wrong field, as the client wrote its path. */
   readonly param: string | null
   /** The `event_id` of the refused event, when one could be read. */
   readonly eventId: string | null
@@ -93,8 +93,8 @@ export const refusal = (
 ): EventRefusal => ({ type: 'invalid_request_error', code, message, param, eventId })
 
 /**
- * A session keeps the model it was opened with, as it is the one that was authorised. Clients that repeat it use the
- * name they know it by, which need not be the upstream's: a repeated name is cut out, another one refused.
+ * Checks that a session keeps the model it was opened with, as only that one was authorised. Clients that repeat it use
+ * the name they know, which need not be the upstream's: a repeated name is cut out, another one refused.
  */
 export function checkSessionModel(
   frame: Buffer,
@@ -128,7 +128,7 @@ function withoutSessionModel(frame: Buffer): Buffer | undefined {
       )
 }
 
-/** Ranges are left to the upstream, which knows its models, except where it never sees the value. */
+/** Ranges are left to the upstream, which has its models' limits, except where it never receives the value. */
 const instructions = optional(text())
 const tools = optional(list(record({ type: optional(text()), name: optional(text()), parameters: optional(record()) })))
 const toolChoice = optional(anyOf('a string or an object', text(), record()))
@@ -149,7 +149,7 @@ const turnDetection = optional(
   }),
 )
 
-/** GA has no temperature, so nobody else would judge it. */
+/** GA has no temperature, so the upstream would not check it. */
 const temperature = optional(decimal({ minimum: 0.6, maximum: 1.2 }))
 
 const betaFormat = optional(oneOf(['pcm16', 'g711_ulaw', 'g711_alaw']))

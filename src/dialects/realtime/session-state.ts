@@ -2,7 +2,9 @@ import { RawObject } from '../../core/json-object.js'
 import { stringAt } from '../../core/json-spans.js'
 import { modalitiesToBeta, modalitiesToGa, type RealtimeDialect } from './dialect.js'
 
-/** `undefined`: the other dialect has no word for this value, which stays where it is for the upstream to judge. */
+/**
+ * Converts a value; `undefined` when the other dialect has no such value, which then stays for the upstream to check.
+ */
 type Conversion = (value: Buffer) => Buffer | undefined
 
 /** A flat key of beta and its place under `audio` in GA. */
@@ -14,7 +16,7 @@ export interface AudioSetting {
   readonly toBeta: Conversion
 }
 
-/** Hertz; GA spells it out, beta means it. */
+/** Hertz; explicit in GA, implied in beta. */
 const PCM_RATE = '24000'
 
 const FORMATS: readonly (readonly [beta: string, ga: string, text: string])[] = [
@@ -83,19 +85,19 @@ export function flattenAudio(object: RawObject, settings: readonly AudioSetting[
 
 const isNull = (value: Buffer): boolean => value.toString('latin1') === 'null'
 
-/** What GA has no place for, in the caller's spelling (JSON text), to be said back to it. */
+/** Settings that GA does not have, in the client's spelling (JSON text), for events sent back to that client. */
 export interface ClientSettings {
   readonly modalities?: string
   readonly temperature?: string
 }
 
-/** How many responses or items may be under way before the oldest is forgotten; a real session has one or two. */
+/** Maximum of responses or items under way before the oldest is dropped; a real session has one or two. */
 const MAXIMUM_OPEN = 16
 
-/** Longer spellings are not kept; the other dialect's own words are said instead. */
+/** Longer spellings are not kept; the other dialect's own are used instead. */
 const MAXIMUM_KEPT_BYTES = 64
 
-/** The handful of facts a translated session needs to remember; bounded, however long the session. */
+/** State of a translated session: few values, bounded however long the session. */
 export class SessionState {
   private clientSettings: ClientSettings = {}
   private nextResponse: ClientSettings = {}
@@ -107,38 +109,38 @@ export class SessionState {
   }
 
   sessionUpdated(session: RawObject): void {
-    this.clientSettings = { ...this.clientSettings, ...wordsOf(session) }
+    this.clientSettings = { ...this.clientSettings, ...settingsOf(session) }
   }
 
   responseRequested(response: RawObject | undefined): void {
-    this.nextResponse = response === undefined ? {} : wordsOf(response)
+    this.nextResponse = response === undefined ? {} : settingsOf(response)
   }
 
-  /** An error may be the answer to a `response.create`: its words must not be taken for the next response's. */
+  /** The error may belong to a `response.create`: its settings must not be used for the next response. */
   failed(): void {
     this.nextResponse = {}
   }
 
-  /** The words for a response that begins; the caller's own if it asked for one. */
+  /** The settings of a response that begins: the client's own, if it requested the response. */
   responseBegun(id: string): ClientSettings {
-    const words = { ...this.clientSettings, ...this.nextResponse }
+    const settings = { ...this.clientSettings, ...this.nextResponse }
     this.nextResponse = {}
-    keep(this.responses, id, words)
-    return words
+    keep(this.responses, id, settings)
+    return settings
   }
 
   responseEnded(id: string): ClientSettings {
-    const words = this.responses.get(id) ?? this.clientSettings
+    const settings = this.responses.get(id) ?? this.clientSettings
     this.responses.delete(id)
-    return words
+    return settings
   }
 
-  /** An item of the conversation that is not complete; `previousItemId` as JSON text. */
+  /** Keeps an item of the conversation that is not complete; `previousItemId` as JSON text. */
   itemOpened(id: string, previousItemId: string): void {
     keep(this.openItems, id, previousItemId)
   }
 
-  /** The `previous_item_id` of an item that was opened here, else `undefined`. */
+  /** The `previous_item_id` of an item kept by `itemOpened`, else `undefined`. */
   itemClosed(id: string): string | undefined {
     const previousItemId = this.openItems.get(id)
     this.openItems.delete(id)
@@ -153,13 +155,13 @@ function keep<Fact>(facts: Map<string, Fact>, id: string, fact: Fact): void {
   if (facts.size > MAXIMUM_OPEN && oldest !== undefined) facts.delete(oldest)
 }
 
-function wordsOf(object: RawObject): ClientSettings {
+function settingsOf(object: RawObject): ClientSettings {
   const modalities = spelling(object, 'modalities')
   const temperature = spelling(object, 'temperature')
   return { ...(modalities !== undefined && { modalities }), ...(temperature !== undefined && { temperature }) }
 }
 
-/** A copy: a part of a frame would keep the whole frame alive. */
+/** A copy: a slice of a frame would keep the whole frame in memory. */
 function spelling(object: RawObject, name: string): string | undefined {
   const value = object.get(name)
   if (value === undefined || value.length > MAXIMUM_KEPT_BYTES) return undefined
@@ -167,12 +169,12 @@ function spelling(object: RawObject, name: string): string | undefined {
   return text === 'null' ? undefined : text
 }
 
-/** What beta answers with when the caller set nothing. */
+/** Beta's default. */
 export const DEFAULT_TEMPERATURE = '0.8'
 
 export type SessionKind = 'realtime' | 'transcription'
 
-/** A beta session, or the changed part of one, with the keys of GA. `type` is what GA cannot do without. */
+/** A beta session, or the changed part of one, with the keys of GA, which requires `type`. */
 export function sessionToGa(session: RawObject, kind: SessionKind = 'realtime'): void {
   const modalities = session.get('modalities')
   nestAudio(session, SESSION_SETTINGS)
@@ -188,40 +190,40 @@ export function sessionToGa(session: RawObject, kind: SessionKind = 'realtime'):
 }
 
 /** A GA session, or the changed part of one, with the keys of beta. */
-export function sessionToBeta(session: RawObject, { modalities: callersWords }: ClientSettings = {}): void {
+export function sessionToBeta(session: RawObject, { modalities: clientSpelling }: ClientSettings = {}): void {
   const modalities = session.get('output_modalities')
   flattenAudio(session, SESSION_SETTINGS)
   if (modalities !== undefined) {
-    session.set('output_modalities', modalitiesToBeta(modalities, [callersWords]))
+    session.set('output_modalities', modalitiesToBeta(modalities, [clientSpelling]))
     session.rename('output_modalities', 'modalities')
   }
   session.rename('max_output_tokens', 'max_response_output_tokens')
   session.take('type')
 }
 
-/** The same for a session that a server shows: with the keys every beta session has and GA knows nothing of. */
-export function shownSessionToBeta(session: RawObject, words: ClientSettings): void {
+/** A server's session with the keys of beta, those that GA does not have included. */
+export function serverSessionToBeta(session: RawObject, settings: ClientSettings): void {
   const isTranscription = session.text('type') === 'transcription'
-  sessionToBeta(session, words)
+  sessionToBeta(session, settings)
   if (!isTranscription && !session.has('temperature'))
-    session.set('temperature', words.temperature ?? DEFAULT_TEMPERATURE)
+    session.set('temperature', settings.temperature ?? DEFAULT_TEMPERATURE)
   if (!session.has('client_secret')) session.set('client_secret', 'null')
 }
 
 /**
- * `session.created` for a client that has not shown its dialect yet: the upstream's session as it came, and the other
- * dialect's keys behind it, so that either client can read it.
+ * `session.created` for a client whose dialect is not known yet: the upstream's session, and the other dialect's keys
+ * after it, so that either client can read it.
  */
 export function sessionInBoth(frame: Buffer, upstream: RealtimeDialect): Buffer {
   const event = RawObject.parse(frame)
-  const shown = event?.object('session')
+  const session = event?.object('session')
   const other = RawObject.parse(event?.get('session'))
-  if (event === undefined || shown === undefined || other === undefined) return frame
-  if (upstream === 'ga') shownSessionToBeta(other, {})
+  if (event === undefined || session === undefined || other === undefined) return frame
+  if (upstream === 'ga') serverSessionToBeta(other, {})
   else sessionToGa(other)
   for (const name of other.names) {
     const value = other.get(name)
-    if (value !== undefined && !shown.has(name)) shown.set(name, value)
+    if (value !== undefined && !session.has(name)) session.set(name, value)
   }
   return event.toBuffer()
 }

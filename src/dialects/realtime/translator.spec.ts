@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { type Fields, member, ROWS, spelled, TranslatedSession } from '../../../test/support/realtime-server-events.js'
 import { checkClientEvent, isEventRefusal } from './client-events.js'
 import { ClientDialect, type RealtimeDialect } from './dialect.js'
-import { responseIdOf, asksOutOfBand, isOutOfBand, usageOf } from './response.js'
+import { responseIdOf, requestsOutOfBand, isOutOfBand, usageOf } from './response.js'
 import { RealtimeTranslator } from './translator.js'
 
 const beta = (): TranslatedSession => new TranslatedSession(ClientDialect.of('beta'), 'ga')
@@ -13,9 +13,9 @@ describe('translator', () => {
   interface Row {
     readonly name: string
     readonly beta: string
-    /** The same wish in GA; absent = the same bytes. */
+    /** The same request in GA; absent = the same bytes. */
     readonly ga?: string
-    /** What a beta upstream is told when it is not the beta event itself. */
+    /** The event for a beta upstream, when it differs from the beta event itself. */
     readonly toBeta?: string
     readonly onlyBeta?: true
   }
@@ -190,7 +190,7 @@ const allowedJson = fc
   .jsonValue()
   .filter((value) => !/"(?:__proto__|constructor|prototype)":/.test(JSON.stringify(value)))
 
-/** What a GA upstream answers: what it was told, as it understood it. */
+/** A GA upstream's session: the settings it was sent. */
 const echo = (told: Fields | undefined): Fields => ({ type: 'session.updated', session: member(told, 'session') })
 
 describe('A beta client of a GA upstream', () => {
@@ -230,8 +230,8 @@ describe('A beta client of a GA upstream', () => {
   it('hears its temperature and modalities in its own spelling until it changes them', () => {
     const translator = new RealtimeTranslator({ client: ClientDialect.of('beta'), upstream: 'ga' })
     const say = (text: string): void => {
-      const judged = checkClientEvent(Buffer.from(text), 'beta')
-      if (!isEventRefusal(judged)) translator.toUpstream(judged)
+      const checked = checkClientEvent(Buffer.from(text), 'beta')
+      if (!isEventRefusal(checked)) translator.toUpstream(checked)
     }
     const hear = (modality: string): string =>
       String(
@@ -597,7 +597,7 @@ describe('An answer', () => {
 
 describe('A client asks for an answer', () => {
   it('out of band where it wants no conversation', () => {
-    expect(asksOutOfBand(frameOf({ type: 'response.create', response: { conversation: 'none' } }))).toBe(true)
+    expect(requestsOutOfBand(frameOf({ type: 'response.create', response: { conversation: 'none' } }))).toBe(true)
   })
 
   it.each([
@@ -606,7 +606,7 @@ describe('A client asks for an answer', () => {
     { type: 'response.create', response: { conversation: 'auto' } },
     { type: 'response.create', response: { conversation: null }, conversation: 'none' },
   ])('of the conversation by %j', (event) => {
-    expect(asksOutOfBand(frameOf(event))).toBe(false)
+    expect(requestsOutOfBand(frameOf(event))).toBe(false)
   })
 })
 

@@ -12,12 +12,12 @@ import {
 import { type ClientDialect, type RealtimeDialect, withMember, withObject } from './dialect.js'
 import { sessionInBoth, SessionState, sessionToBeta, sessionToGa } from './session-state.js'
 
-/** What a beta client's event says to a GA upstream. */
-function eventToGa({ type, frame }: ClientEvent, memory: SessionState): Buffer {
+/** Translates a beta client's event for a GA upstream. */
+function eventToGa({ type, frame }: ClientEvent, state: SessionState): Buffer {
   switch (type) {
     case 'session.update':
       return withObject(frame, 'session', (session) => {
-        memory.sessionUpdated(session)
+        state.sessionUpdated(session)
         sessionToGa(session)
       })
     case 'transcription_session.update':
@@ -26,7 +26,7 @@ function eventToGa({ type, frame }: ClientEvent, memory: SessionState): Buffer {
         event.setText('type', 'session.update')
       })
     case 'response.create':
-      memory.responseRequested(RawObject.parse(frame)?.object('response'))
+      state.responseRequested(RawObject.parse(frame)?.object('response'))
       return withObject(frame, 'response', responseToGa)
     case 'conversation.item.create':
       return withMember(frame, 'item', itemToGa)
@@ -35,7 +35,9 @@ function eventToGa({ type, frame }: ClientEvent, memory: SessionState): Buffer {
   }
 }
 
-/** What a GA client's event says to a beta upstream; keys that beta never had go along for it to refuse. */
+/**
+ * Translates a GA client's event for a beta upstream; keys that beta does not have stay, for the upstream to refuse.
+ */
 function eventToBeta({ type, frame }: ClientEvent): Buffer {
   switch (type) {
     case 'session.update':
@@ -58,8 +60,8 @@ export interface TranslatorOptions {
 }
 
 /**
- * Translates one session, frame by frame, in order. Where both sides speak the same dialect, and for every event that
- * is the same in both, the very same frame comes back. Never throws; remembers a bounded handful of facts, no items.
+ * Translates one session, frame by frame, in order. With the same dialect on both sides, and for every event that is
+ * the same in both, the same frame is returned. Never throws; keeps bounded state, no items.
  */
 export class RealtimeTranslator {
   private readonly client: ClientDialect
@@ -71,14 +73,14 @@ export class RealtimeTranslator {
     this.upstream = upstream
   }
 
-  /** The frames that tell the upstream what an accepted event of the client says. */
+  /** The upstream frames for an accepted client event. */
   toUpstream(event: ClientEvent): readonly Buffer[] {
     this.client.learn(event.shows)
     if (this.spoken === this.upstream) return [event.frame]
     return [this.upstream === 'ga' ? eventToGa(event, this.state) : eventToBeta(event)]
   }
 
-  /** The frames that tell the client what an event of the upstream says; none for one its dialect does not have. */
+  /** The client frames for an upstream event; none for an event that the client's dialect does not have. */
   toClient(frame: Buffer): readonly Buffer[] {
     if (this.client.dialect === undefined && eventTypeOf(frame)?.type === 'session.created') {
       return [sessionInBoth(frame, this.upstream)]

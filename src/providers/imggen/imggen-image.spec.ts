@@ -8,7 +8,7 @@ import {
   SECRET,
   startImggenLab,
 } from '../../../test/support/provider-labs.js'
-import { GENEROUS_TIMEOUTS, newCall, targetOf } from '../../../test/support/raw-upstream.js'
+import { attemptOf, GENEROUS_TIMEOUTS, newCall, targetOf } from '../../../test/support/raw-upstream.js'
 import { GatewayError } from '../../core/errors.js'
 import { JsonBody } from '../../core/json-body.js'
 import { UpstreamClient } from '../../upstream/upstream-client.js'
@@ -80,7 +80,7 @@ describe('imggen image', () => {
       expect(failure).toMatchObject({
         kind: 'upstream_failed',
         message: expect.not.stringContaining('theirs'),
-        details: { attempt: { phase: 'answered', channelFault: true } },
+        details: { attempt: { phase: 'answered', channelError: true } },
       })
       expect(failure).not.toMatchObject({ details: { retryable: false } })
     })
@@ -99,20 +99,20 @@ describe('imggen image', () => {
       const answer = json(status, body, { 'retry-after': '7' })
       lab.server.answerWith(answer, answer)
       const own = await lab.provider[question](IMAGE_ID, lab.context()).catch((reason: unknown) => reason)
-      expect(own).toMatchObject({ kind: channels, details: { attempt: { phase: 'answered', channelFault: true } } })
+      expect(own).toMatchObject({ kind: channels, details: { attempt: { phase: 'answered', channelError: true } } })
       if (channels === 'rate_limited') expect(own).toMatchObject({ details: { retryAfterSeconds: 7 } })
       const passed = await lab.provider[question](IMAGE_ID, lab.context({ callersKey: true })).catch(
         (reason: unknown) => reason,
       )
       expect(passed).toMatchObject({ kind: callers, details: { attempt: { phase: 'answered' } } })
-      expect(passed).not.toMatchObject({ details: { attempt: { channelFault: true } } })
+      expect(passed).not.toMatchObject({ details: { attempt: { channelError: true } } })
     })
 
     it('that is cut off may be repeated: it has changed nothing', async () => {
       lab.server.answerWith((response) => response.destroy())
       await expect(lab.provider[question](IMAGE_ID, lab.context())).rejects.toMatchObject({
         kind: 'upstream_failed',
-        details: { attempt: { phase: 'sent', channelFault: true }, retryable: true },
+        details: { attempt: { phase: 'sent', channelError: true }, retryable: true },
       })
     })
 
@@ -124,7 +124,7 @@ describe('imggen image', () => {
           call.disconnect.abort()
         })
       })
-      await expect(lab.provider[question](IMAGE_ID, lab.context({ call }))).rejects.toMatchObject({
+      await expect(lab.provider[question](IMAGE_ID, lab.context(attemptOf(call)))).rejects.toMatchObject({
         kind: 'caller_left',
       })
       await closed

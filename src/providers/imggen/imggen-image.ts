@@ -3,7 +3,7 @@ import { collect } from '../../core/byte-stream.js'
 import { GatewayError } from '../../core/errors.js'
 import { UpstreamClient, type UpstreamTarget } from '../../upstream/upstream-client.js'
 import { HttpModule } from '../../upstream/upstream.module.js'
-import type { CallContext, ImageProvider, ProviderCapabilities, UpstreamImageTask } from '../contract.js'
+import type { AttemptContext, ImageProvider, ProviderCapabilities, UpstreamImageTask } from '../contract.js'
 import {
   imageTaskOf,
   type ImggenResponse,
@@ -26,11 +26,11 @@ const SEED_PATIENCE_MS = 75_000
 export class ImggenImageProvider implements ImageProvider {
   constructor(private readonly client: UpstreamClient) {}
 
-  async fetch(id: string, context: CallContext): Promise<UpstreamImageTask | undefined> {
+  async fetch(id: string, context: AttemptContext): Promise<UpstreamImageTask | undefined> {
     return taskOf(await this.ask(id, 'fetch', context), id, context)
   }
 
-  async seed(id: string, context: CallContext): Promise<UpstreamImageTask | undefined> {
+  async seed(id: string, context: AttemptContext): Promise<UpstreamImageTask | undefined> {
     const answer = await this.ask(id, 'image-seed', { ...context, target: patient(context.target) })
     const seed = seedIn(answer)
     return seed === undefined
@@ -38,12 +38,12 @@ export class ImggenImageProvider implements ImageProvider {
       : taskOf(await this.ask(id, 'fetch', context), id, context, seed)
   }
 
-  private async ask(id: string, question: 'fetch' | 'image-seed', context: CallContext): Promise<ImggenResponse> {
-    const { call, credentials, deadlineAtMs, target } = context
+  private async ask(id: string, question: 'fetch' | 'image-seed', context: AttemptContext): Promise<ImggenResponse> {
+    const { credentials, deadlineAtMs, target } = context
     const path = `${prefixOf(context)}/task/${encodeURIComponent(id)}/${question}`
     const headers = ['mj-api-secret', secretOf(credentials), 'accept', 'application/json']
     try {
-      const response = await this.client.send({ method: 'GET', path, headers }, target, call, deadlineAtMs)
+      const response = await this.client.send({ method: 'GET', path, headers }, target, context, deadlineAtMs)
       const bytes = await collect(response.body, MAXIMUM_ANSWER_BYTES, () =>
         unreadableResponse('the answer is too large'),
       )
@@ -57,7 +57,7 @@ export class ImggenImageProvider implements ImageProvider {
 function taskOf(
   answer: ImggenResponse,
   id: string,
-  { credentials, callersKey }: CallContext,
+  { credentials, callersKey }: AttemptContext,
   seed?: string,
 ): UpstreamImageTask | undefined {
   const task = taskIn(answer)
@@ -69,7 +69,7 @@ function taskOf(
 const secretOf = (credentials: string): string => credentials.replace(/^Bearer\s+/i, '')
 
 /** The option `pathPrefix` takes the place of `/mj`; it may be empty. */
-const prefixOf = ({ options: { pathPrefix } }: CallContext): string =>
+const prefixOf = ({ options: { pathPrefix } }: AttemptContext): string =>
   typeof pathPrefix === 'string' ? pathPrefix : DEFAULT_PATH_PREFIX
 
 /** Whether the upstream sends its head at once or with the seed: it is waited for. */

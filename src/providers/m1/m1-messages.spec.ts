@@ -1,13 +1,14 @@
 import { describe, expect, it } from '@jest/globals'
 import { ManualSource } from '../../../test/support/byte-streams.js'
+import { attemptOf } from '../../../test/support/raw-upstream.js'
 import type { GatewayError } from '../../core/errors.js'
 import { RequestContext, type Usage } from '../../core/request-context.js'
-import type { CallContext } from '../contract.js'
+import type { AttemptContext } from '../contract.js'
 import { parseM1Error } from './m1-messages.js'
 import { MessagesEstimate, MessagesUsage, WholeMessage } from './m1-usage.js'
 
-const CONTEXT: CallContext = {
-  call: new RequestContext('req_of_key-gateway', 'POST', '/v1/messages', 0),
+const CONTEXT: AttemptContext = {
+  ...attemptOf(new RequestContext('req_of_key-gateway', 'POST', '/v1/messages', 0)),
   channelId: 'm1',
   target: {
     poolKey: 'm1',
@@ -64,7 +65,7 @@ describe('A refusal of the messages upstream', () => {
     const message = 'Your credit balance is too low to access the API. Please go to Plans & Billing.'
     expect(await refusal(400, bodyOf('invalid_request_error', message))).toMatchObject({
       kind: 'upstream_failed',
-      details: { attempt: { channelFault: true }, retryable: false },
+      details: { attempt: { channelError: true }, retryable: false },
     })
   })
 

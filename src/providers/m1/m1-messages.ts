@@ -2,6 +2,7 @@ import { Injectable, Module } from '@nestjs/common'
 import type { ProviderResponse } from '../../core/byte-stream.js'
 import { type GatewayError, scrubbedJson } from '../../core/errors.js'
 import { DeltaCounter } from '../../core/token-counter.js'
+import { RelayedUsage } from '../../core/usage.js'
 import type { SseDialect } from '../../upstream/sse-relay.js'
 import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
 import { parseUpstreamError, type UpstreamErrorBody } from '../../upstream/upstream-error.js'
@@ -12,7 +13,7 @@ import {
   estimatedResponse,
 } from '../../upstream/upstream-response.js'
 import { HttpModule } from '../../upstream/upstream.module.js'
-import type { CallContext, MessagesCall, MessagesProvider, ProviderCapabilities } from '../contract.js'
+import type { AttemptContext, MessagesCall, MessagesProvider, ProviderCapabilities } from '../contract.js'
 import { MessagesEstimate, MessagesUsage, WholeMessage } from './m1-usage.js'
 
 /** Older accounts report an empty balance as a bad request; there is no code to tell it by. */
@@ -21,10 +22,10 @@ const EMPTY_BALANCE = /^Your credit balance is too low/
 /** Reads `{type: "error", error: {type, message}, request_id}`; the request id becomes ours. */
 export function parseM1Error(
   response: UpstreamResponse,
-  { call, callersKey, credentials }: CallContext,
+  { requestId, callersKey, credentials }: AttemptContext,
 ): Promise<GatewayError> {
   return parseUpstreamError(response, {
-    read: (body) => readBody(body, call.requestId),
+    read: (body) => readBody(body, requestId),
     callersKey,
     secret: credentials,
   })
@@ -53,32 +54,21 @@ const MESSAGES_EVENTS: SseDialect = { completionMarks: ['event: message_stop'], 
 class M1MessagesProvider implements MessagesProvider {
   constructor(private readonly client: UpstreamClient) {}
 
-  async create(messages: MessagesCall, context: CallContext): Promise<ProviderResponse> {
-    const { call } = context
+  async create(messages: MessagesCall, context: AttemptContext): Promise<ProviderResponse> {
     const response = await this.send('/v1/messages', messages, context)
-    if (messages.body.fields.stream === true) {
-      const deltas = new DeltaCounter()
-      const usage = new MessagesUsage(deltas, (found) => {
-        call.log.usage = found
-      })
-      call.log.usageEstimator = new MessagesEstimate(messages.body.fields, deltas, usage)
-      const errorMembers = { request_id: call.requestId }
-      const dialect = { ...MESSAGES_EVENTS, errorMembers, secret: context.credentials, deltas }
-      return await eventStreamResponse(response, RESPONSE_HEADERS, dialect, usage.filter)
-    }
-    const answer = await estimatedResponse(response, RESPONSE_HEADERS, (usage) => {
-      call.log.usage = usage
-    })
-    if (call.log.usage === undefined) call.log.usageEstimator = usageEstimatorOf(answer, messages.body.fields)
+    if (messages.body.fields.stream === true) return await streamOf(response, messages.body.fields, context)
+    const usage = new RelayedUsage()
+    const answer = await estimatedResponse(response, RESPONSE_HEADERS, usage)
+    if (usage.figures === undefined) usage.estimator = usageEstimatorOf(answer, messages.body.fields)
     return answer
   }
 
-  async countTokens(messages: MessagesCall, context: CallContext): Promise<ProviderResponse> {
+  async countTokens(messages: MessagesCall, context: AttemptContext): Promise<ProviderResponse> {
     const response = await this.send('/v1/messages/count_tokens', messages, context)
     return (await jsonResponse(response, RESPONSE_HEADERS)).response
   }
 
-  private async send(path: string, messages: MessagesCall, context: CallContext): Promise<UpstreamResponse> {
+  private async send(path: string, messages: MessagesCall, context: AttemptContext): Promise<UpstreamResponse> {
     const { body } = messages
     const edits = context.upstreamModel === body.fields.model ? {} : { model: JSON.stringify(context.upstreamModel) }
     const response = await this.client.send(
@@ -89,7 +79,7 @@ class M1MessagesProvider implements MessagesProvider {
         body: body.edited(edits),
       },
       context.target,
-      context.call,
+      context,
       context.deadlineAtMs,
     )
     if (response.status === 200) return response
@@ -97,11 +87,24 @@ class M1MessagesProvider implements MessagesProvider {
   }
 }
 
+function streamOf(response: UpstreamResponse, fields: object, context: AttemptContext): Promise<ProviderResponse> {
+  const deltas = new DeltaCounter()
+  const usage = new RelayedUsage()
+  const events = new MessagesUsage(deltas, (found) => {
+    usage.figures = found
+  })
+  usage.estimator = new MessagesEstimate(fields, deltas, events)
+  context.record.usage = usage
+  const errorMembers = { request_id: context.requestId }
+  const dialect = { ...MESSAGES_EVENTS, errorMembers, secret: context.credentials, deltas }
+  return eventStreamResponse(response, RESPONSE_HEADERS, dialect, { usage, filter: events.filter })
+}
+
 /** Of an answer that has not said what it took, or not yet: what is too large to be held says it at its end. */
 const usageEstimatorOf = ({ body }: ProviderResponse, request: object): MessagesEstimate =>
   new MessagesEstimate(request, Buffer.isBuffer(body) ? new WholeMessage(body) : undefined)
 
-function requestHeaders(messages: MessagesCall, { credentials }: CallContext): string[] {
+function requestHeaders(messages: MessagesCall, { credentials }: AttemptContext): string[] {
   const headers = ['x-api-key', credentials, 'anthropic-version', messages.version ?? DEFAULT_VERSION]
   headers.push('content-type', 'application/json', 'accept', 'application/json')
   if (messages.beta !== undefined) headers.push('anthropic-beta', messages.beta)

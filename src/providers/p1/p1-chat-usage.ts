@@ -1,8 +1,11 @@
 import type { Units, Usage, UsageEstimator } from '../../core/request-context.js'
+import { afterSpace, beforeSpace, JSON_BYTES } from '../../core/json-spans.js'
 import { firstFrameEnd, jsonOf, lastFrameEnd } from '../../core/sse.js'
 import { tokensOf } from '../../core/token-counter.js'
 import { reportedUsage } from '../../core/usage.js'
 import { isRecord } from '../../core/validation-rules.js'
+
+const { COLON, COMMA, OPEN_BRACE } = JSON_BYTES
 import type { FrameCounter } from '../../upstream/sse-relay.js'
 import type { ChatFields } from '../contract.js'
 
@@ -105,9 +108,6 @@ const KEY = Buffer.from(KEY_TEXT)
 const USUAL_NULL = /,"usage":null/g
 const FIGURES_WINDOW_BYTES = 8192
 const FIGURES = [Buffer.from('"usage":{'), Buffer.from('"usage": {')]
-const COMMA = 0x2c
-const COLON = 0x3a
-const OPEN_BRACE = 0x7b
 const NULL = Buffer.from('null')
 
 /**
@@ -188,22 +188,17 @@ function withOnly(pieces: readonly Buffer[], region: Buffer): Buffer {
   return region.subarray(0, length)
 }
 
-const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x09
-
 function valueStart(region: Buffer, afterKey: number): number {
-  let position = afterKey
-  while (isSpace(region[position]) || region[position] === COLON) position++
-  return position
+  const colon = afterSpace(region, afterKey)
+  return region[colon] === COLON ? afterSpace(region, colon + 1) : colon
 }
 
 const isNull = (region: Buffer, start: number): boolean => region.subarray(start, start + NULL.length).equals(NULL)
 
 /** The member leaves with the comma before it, or with the one behind it when it stands first. */
 function cutWithComma(region: Buffer, keyStart: number, valueEnd: number): { start: number; end: number } {
-  let start = keyStart
-  while (isSpace(region[start - 1])) start--
-  if (region[start - 1] === COMMA) return { start: start - 1, end: valueEnd }
-  let end = valueEnd
-  while (isSpace(region[end])) end++
-  return { start: keyStart, end: region[end] === COMMA ? end + 1 : valueEnd }
+  const before = beforeSpace(region, keyStart) - 1
+  if (region[before] === COMMA) return { start: before, end: valueEnd }
+  const after = afterSpace(region, valueEnd)
+  return { start: keyStart, end: region[after] === COMMA ? after + 1 : valueEnd }
 }

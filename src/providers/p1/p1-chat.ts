@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common'
 import type { ProviderResponse } from '../../core/byte-stream.js'
 import { JsonBody, type JsonEdits } from '../../core/json-body.js'
-import type { Usage } from '../../core/request-context.js'
 import { DeltaCounter } from '../../core/token-counter.js'
+import { RelayedUsage } from '../../core/usage.js'
 import { parseOpenAIError, CHAT_EVENTS } from '../../dialects/openai-wire.js'
 import type { SseDialect } from '../../upstream/sse-relay.js'
-import { UpstreamClient } from '../../upstream/upstream-client.js'
+import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
 import { eventStreamResponse, estimatedResponse } from '../../upstream/upstream-response.js'
-import type { CallContext, ChatFields, ChatProvider } from '../contract.js'
+import type { AttemptContext, ChatFields, ChatProvider } from '../contract.js'
 import { ResponseEstimate, ChatUsageEstimator, ChatUsageFilter } from './p1-chat-usage.js'
 import { P1_RESPONSE_HEADERS, p1Headers } from './p1.headers.js'
 
@@ -16,8 +16,7 @@ import { P1_RESPONSE_HEADERS, p1Headers } from './p1.headers.js'
 export class P1ChatProvider implements ChatProvider {
   constructor(private readonly client: UpstreamClient) {}
 
-  async complete(body: JsonBody<ChatFields>, context: CallContext): Promise<ProviderResponse> {
-    const { call } = context
+  async complete(body: JsonBody<ChatFields>, context: AttemptContext): Promise<ProviderResponse> {
     const response = await this.client.send(
       {
         method: 'POST',
@@ -26,24 +25,27 @@ export class P1ChatProvider implements ChatProvider {
         body: body.edited(editsFor(body, context)),
       },
       context.target,
-      call,
+      context,
       context.deadlineAtMs,
     )
     if (response.status !== 200) throw await parseOpenAIError(response, context)
-    const found = (usage: Usage): void => {
-      call.log.usage = usage
-    }
-    if (body.fields.stream === true) {
-      const usage = new ChatUsageFilter(asksForUsage(body.fields), found)
-      const deltas = new DeltaCounter()
-      call.log.usageEstimator = new ChatUsageEstimator(body.fields, deltas)
-      const events = { ...eventsFor(body.fields), secret: context.credentials, deltas }
-      return await eventStreamResponse(response, P1_RESPONSE_HEADERS, events, usage.filter)
-    }
-    const answer = await estimatedResponse(response, P1_RESPONSE_HEADERS, found)
-    if (call.log.usage === undefined) call.log.usageEstimator = usageEstimatorOf(answer, body.fields)
+    if (body.fields.stream === true) return await streamOf(response, body.fields, context)
+    const usage = new RelayedUsage()
+    const answer = await estimatedResponse(response, P1_RESPONSE_HEADERS, usage)
+    if (usage.figures === undefined) usage.estimator = usageEstimatorOf(answer, body.fields)
     return answer
   }
+}
+
+function streamOf(response: UpstreamResponse, fields: ChatFields, context: AttemptContext): Promise<ProviderResponse> {
+  const deltas = new DeltaCounter()
+  const usage = new RelayedUsage(new ChatUsageEstimator(fields, deltas))
+  context.record.usage = usage
+  const { filter } = new ChatUsageFilter(asksForUsage(fields), (figures) => {
+    usage.figures = figures
+  })
+  const events = { ...eventsFor(fields), secret: context.credentials, deltas }
+  return eventStreamResponse(response, P1_RESPONSE_HEADERS, events, { usage, filter })
 }
 
 /** Of an answer that has not said what it took, or not yet: spoken ones soon pass the size that is held as a whole. */
@@ -57,7 +59,7 @@ const eventsFor = ({ n }: ChatFields): SseDialect =>
 const asksForUsage = ({ stream_options: options }: ChatFields): boolean => options?.['include_usage'] === true
 
 /** The usage of a stream is reported only on demand, and the gateway always accounts for what it relayed. */
-function editsFor(body: JsonBody<ChatFields>, { upstreamModel }: CallContext): JsonEdits {
+function editsFor(body: JsonBody<ChatFields>, { upstreamModel }: AttemptContext): JsonEdits {
   const { fields } = body
   const edits: Record<string, string> = {}
   if (upstreamModel !== fields.model) edits['model'] = JSON.stringify(upstreamModel)

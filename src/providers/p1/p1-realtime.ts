@@ -3,7 +3,7 @@ import { GatewayError } from '../../core/errors.js'
 import { parseOpenAIError } from '../../dialects/openai-wire.js'
 import type { RealtimeDialect } from '../../dialects/realtime/dialect.js'
 import { UpstreamSockets } from '../../upstream/websocket-client.js'
-import type { CallContext, RealtimeOpening, RealtimeProvider, RealtimeUpstream } from '../contract.js'
+import type { AttemptContext, RealtimeOpening, RealtimeProvider, RealtimeUpstream } from '../contract.js'
 
 /** The longest events are items that repeat a client's audio, of which one append alone may hold 20 MiB in base64. */
 const MAXIMUM_MESSAGE_BYTES = 64 * 1024 * 1024
@@ -21,9 +21,9 @@ interface P1Options {
 export class P1RealtimeProvider implements RealtimeProvider {
   constructor(private readonly sockets: UpstreamSockets) {}
 
-  async open(opening: RealtimeOpening, context: CallContext): Promise<RealtimeUpstream> {
+  async open(opening: RealtimeOpening, context: AttemptContext): Promise<RealtimeUpstream> {
     assertNewSession(opening)
-    const { call, credentials, deadlineAtMs, options, target } = context
+    const { credentials, deadlineAtMs, options, target } = context
     const { realtimeDialect: dialect = 'ga' } = options as P1Options
     const request = {
       path: pathFor(opening, context),
@@ -34,9 +34,9 @@ export class P1RealtimeProvider implements RealtimeProvider {
       },
       maximumMessageBytes: MAXIMUM_MESSAGE_BYTES,
     }
-    const { headers, socket, refusal } = await this.sockets.dial(request, target, call, deadlineAtMs)
+    const { headers, socket, refusal } = await this.sockets.dial(request, target, context, deadlineAtMs)
     const requestId = headers['x-request-id']
-    if (typeof requestId === 'string') call.log.upstreamRequestId = requestId
+    if (typeof requestId === 'string') context.record.upstreamRequestId = requestId
     if (refusal !== undefined) throw await parseOpenAIError(refusal, context)
     return { socket, dialect }
   }
@@ -51,7 +51,7 @@ function assertNewSession({ query }: RealtimeOpening): void {
   })
 }
 
-function pathFor({ query }: RealtimeOpening, { upstreamModel }: CallContext): string {
+function pathFor({ query }: RealtimeOpening, { upstreamModel }: AttemptContext): string {
   const parameters = new URLSearchParams({ model: upstreamModel })
   for (const [name, value] of query) if (!isKeyLike(name)) parameters.append(name, value)
   return `/v1/realtime?${parameters.toString()}`

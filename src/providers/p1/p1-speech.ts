@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common'
 import type { ProviderResponse } from '../../core/byte-stream.js'
 import type { JsonEdits } from '../../core/json-body.js'
+import { RelayedUsage } from '../../core/usage.js'
 import { codePoints } from '../../core/validation-rules.js'
 import { AUDIO_STATUS_MAP, parseOpenAIError, DoneUsage, SPEECH_EVENTS } from '../../dialects/openai-wire.js'
 import { assertInputLength, AUDIO_FORMATS, requestedFormat } from '../../dialects/speech-formats.js'
@@ -18,7 +19,7 @@ import {
   fileResponse,
   malformedResponse,
 } from '../../upstream/upstream-response.js'
-import type { CallContext, SpeechCall, SpeechProvider } from '../contract.js'
+import type { AttemptContext, SpeechCall, SpeechProvider } from '../contract.js'
 import { P1_RESPONSE_HEADERS, p1Headers } from './p1.headers.js'
 
 /** P1 refuses longer texts. */
@@ -29,7 +30,7 @@ const MAXIMUM_INPUT_CHARACTERS = 4096
 export class P1SpeechProvider implements SpeechProvider {
   constructor(private readonly client: UpstreamClient) {}
 
-  async speak(speech: SpeechCall, context: CallContext): Promise<ProviderResponse> {
+  async speak(speech: SpeechCall, context: AttemptContext): Promise<ProviderResponse> {
     assertInputLength(speech.body.fields.input, MAXIMUM_INPUT_CHARACTERS)
     const response = await this.client.send(
       {
@@ -39,32 +40,31 @@ export class P1SpeechProvider implements SpeechProvider {
         body: speech.body.edited(editsFor(speech, context)),
       },
       context.target,
-      context.call,
+      context,
       context.deadlineAtMs,
     )
     if (response.status !== 200) throw await parseOpenAIError(response, context, AUDIO_STATUS_MAP)
     return speech.body.fields.stream_format === 'sse'
       ? await this.eventResponse(response, speech, context)
-      : await audioResponse(response, speech, context)
+      : await audioResponse(response, speech)
   }
 
   /** P1 ignores `sse` for some models and sends raw audio; then the events are built here, so that one form remains. */
   private async eventResponse(
     response: UpstreamResponse,
     speech: SpeechCall,
-    context: CallContext,
+    context: AttemptContext,
   ): Promise<ProviderResponse> {
-    const { call } = context
     const { input, response_format: format } = speech.body.fields
     const sentAs = requestedFormat(format)
     if (contentTypeOf(response).startsWith('text/event-stream')) {
-      const usage = new DoneUsage('speech.audio.done', (found) => {
-        call.log.usage = found
-      })
       const deltas = new AudioCounter()
-      call.log.usageEstimator = new SpeechEventUsageEstimator(input, sentAs, deltas)
+      const usage = new RelayedUsage(new SpeechEventUsageEstimator(input, sentAs, deltas))
+      const { filter } = new DoneUsage('speech.audio.done', (found) => {
+        usage.figures = found
+      })
       const events = { ...SPEECH_EVENTS, secret: context.credentials, deltas }
-      return await eventStreamResponse(response, P1_RESPONSE_HEADERS, events, usage.filter)
+      return await eventStreamResponse(response, P1_RESPONSE_HEADERS, events, { usage, filter })
     }
     assertAudio(response)
     const spoken = {
@@ -74,13 +74,12 @@ export class P1SpeechProvider implements SpeechProvider {
       usage: () => estimateSpeechUsage(input),
       characters: () => codePoints(input),
       headers: P1_RESPONSE_HEADERS.pick(response.headers),
-      call,
     }
     return await speechResponse(spoken, 'sse')
   }
 }
 
-function editsFor({ body, modelClass }: SpeechCall, { upstreamModel }: CallContext): JsonEdits {
+function editsFor({ body, modelClass }: SpeechCall, { upstreamModel }: AttemptContext): JsonEdits {
   return {
     ...(upstreamModel === body.fields.model ? {} : { model: JSON.stringify(upstreamModel) }),
     // This product's own field; P1's schema forbids additional properties.
@@ -90,11 +89,7 @@ function editsFor({ body, modelClass }: SpeechCall, { upstreamModel }: CallConte
   }
 }
 
-async function audioResponse(
-  response: UpstreamResponse,
-  speech: SpeechCall,
-  { call }: CallContext,
-): Promise<ProviderResponse> {
+async function audioResponse(response: UpstreamResponse, speech: SpeechCall): Promise<ProviderResponse> {
   assertAudio(response)
   const { input, response_format: format } = speech.body.fields
   const type = contentTypeOf(response)
@@ -102,10 +97,20 @@ async function audioResponse(
     ...P1_RESPONSE_HEADERS.pick(response.headers),
     'content-type': type.startsWith('audio/') ? type : AUDIO_FORMATS[requestedFormat(format)],
   }
-  const answer = await fileResponse(response.status, headers, response.body)
-  // Nothing was spoken where this was not reached; what has begun is charged for as a whole.
-  call.log.usageEstimator = new SpeechUsageEstimator(call.log, () => codePoints(input), requestedFormat(format))
-  return answer
+  // What has begun is charged for as a whole.
+  return await fileResponse(
+    response.status,
+    headers,
+    response.body,
+    (relayed) =>
+      new RelayedUsage(
+        new SpeechUsageEstimator(
+          () => codePoints(input),
+          requestedFormat(format),
+          () => relayed.passedBytes,
+        ),
+      ),
+  )
 }
 
 function assertAudio(response: UpstreamResponse): void {

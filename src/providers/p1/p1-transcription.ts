@@ -1,17 +1,18 @@
 import { Injectable } from '@nestjs/common'
 import type { ProviderResponse } from '../../core/byte-stream.js'
 import { DeltaCounter } from '../../core/token-counter.js'
+import { RelayedUsage } from '../../core/usage.js'
 import { AUDIO_STATUS_MAP, parseOpenAIError, DoneUsage, TRANSCRIPTION_EVENTS } from '../../dialects/openai-wire.js'
 import {
-  durationUsage,
   jsonTranscript,
   textTranscript,
   transcriptionForm,
+  TranscriptUsage,
   TranscriptUsageEstimator,
 } from '../../dialects/transcription.js'
 import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
 import { contentTypeOf, eventStreamResponse } from '../../upstream/upstream-response.js'
-import type { CallContext, TranscriptionCall, TranscriptionProvider, TranslationProvider } from '../contract.js'
+import type { AttemptContext, TranscriptionCall, TranscriptionProvider, TranslationProvider } from '../contract.js'
 import { P1_RESPONSE_HEADERS, p1Headers } from './p1.headers.js'
 
 const TEXT_FORMATS: ReadonlySet<string> = new Set(['text', 'srt', 'vtt'])
@@ -21,22 +22,22 @@ const TEXT_FORMATS: ReadonlySet<string> = new Set(['text', 'srt', 'vtt'])
 export class P1TranscriptionProvider implements TranscriptionProvider, TranslationProvider {
   constructor(private readonly client: UpstreamClient) {}
 
-  transcribe(transcription: TranscriptionCall, context: CallContext): Promise<ProviderResponse> {
+  transcribe(transcription: TranscriptionCall, context: AttemptContext): Promise<ProviderResponse> {
     return this.relay('/v1/audio/transcriptions', transcription, context)
   }
 
-  translate(translation: TranscriptionCall, context: CallContext): Promise<ProviderResponse> {
+  translate(translation: TranscriptionCall, context: AttemptContext): Promise<ProviderResponse> {
     return this.relay('/v1/audio/translations', translation, context)
   }
 
-  private async relay(path: string, call: TranscriptionCall, context: CallContext): Promise<ProviderResponse> {
+  private async relay(path: string, call: TranscriptionCall, context: AttemptContext): Promise<ProviderResponse> {
     const form = transcriptionForm(call, { model: context.upstreamModel })
     const headers = p1Headers(context, form.contentType, '*/*')
     headers.push('content-length', String(form.contentLength))
     const response = await this.client.send(
       { method: 'POST', path, headers, body: form.body() },
       context.target,
-      context.call,
+      context,
       context.deadlineAtMs,
     )
     if (response.status !== 200) throw await parseOpenAIError(response, context, AUDIO_STATUS_MAP)
@@ -47,23 +48,23 @@ export class P1TranscriptionProvider implements TranscriptionProvider, Translati
 function responseOf(
   response: UpstreamResponse,
   asked: TranscriptionCall,
-  { call, credentials }: CallContext,
+  { credentials, record }: AttemptContext,
 ): Promise<ProviderResponse> {
   // Class S ignores `stream` and answers as if it had not been asked.
   if (asked.stream && contentTypeOf(response).startsWith('text/event-stream')) {
-    const usage = new DoneUsage('transcript.text.done', (found) => {
-      call.log.usage = found
-    })
     const deltas = new DeltaCounter()
-    call.log.usageEstimator = new TranscriptUsageEstimator(asked.durationSeconds, deltas)
+    const usage = new RelayedUsage(new TranscriptUsageEstimator(asked.durationSeconds, deltas))
+    record.usage = usage
+    const { filter } = new DoneUsage('transcript.text.done', (found) => {
+      usage.figures = found
+    })
     const events = { ...TRANSCRIPTION_EVENTS, secret: credentials, deltas }
-    return eventStreamResponse(response, P1_RESPONSE_HEADERS, events, usage.filter)
+    return eventStreamResponse(response, P1_RESPONSE_HEADERS, events, { usage, filter })
   }
-  const seconds = durationUsage(asked.durationSeconds)
-  if (seconds !== undefined) call.log.usage = seconds
-  if (TEXT_FORMATS.has(asked.responseFormat)) return textTranscript(response, P1_RESPONSE_HEADERS)
+  const usage = new TranscriptUsage(undefined, asked.durationSeconds)
+  record.usage = usage
+  if (TEXT_FORMATS.has(asked.responseFormat)) return textTranscript(response, P1_RESPONSE_HEADERS, usage)
   return jsonTranscript(response, P1_RESPONSE_HEADERS, {
-    call,
     durationSeconds: asked.durationSeconds,
     needsTokenUsage: asked.modelClass !== 'stt-standard',
   })

@@ -46,7 +46,7 @@ describe('the joined stream', () => {
   ])("is refused as the channel's fault when it gets %s", (_, links) => {
     const { kind, details } = refusalOf(() => join(links))
     expect(kind).toBe('upstream_failed')
-    expect(details.attempt).toEqual({ phase: 'answered', channelFault: true })
+    expect(details.attempt).toEqual({ phase: 'answered', channelError: true })
   })
 
   it('of arbitrary bytes and pages is refused or made, never anything else', () => {

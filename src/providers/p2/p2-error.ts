@@ -70,7 +70,7 @@ export function parseP2Error(code: number, text: string, sent: SentCredentials):
   if (fault !== undefined) return accountError(fault, sent.callersKey, { cause })
   if ('account' in row) return accountError(row.account, sent.callersKey, { cause })
   if (row.kind === 'invalid_request') return callerError(row, words, cause)
-  const attempt = { phase: 'answered', channelFault: true } as const
+  const attempt = { phase: 'answered', channelError: true } as const
   // The upstream itself has given up, so that nothing runs on that a second request would pay for again.
   return new GatewayError(row.kind, row.message, { cause, attempt, retryable: true })
 }
@@ -87,7 +87,7 @@ export async function handshakeError(response: UpstreamResponse, sent: SentCrede
   const error = await parseUpstreamError(response, { read, callersKey: sent.callersKey, secret: sent.credentials })
   const cause = causeOf(response.status, words)
   if (KEY_KINDS.has(error.kind)) return new GatewayError(error.kind, error.message, { ...error.details, cause })
-  const attempt = { phase: 'answered', channelFault: true } as const
+  const attempt = { phase: 'answered', channelError: true } as const
   return new GatewayError('upstream_failed', `The upstream failed with status ${response.status}.`, { cause, attempt })
 }
 

@@ -280,7 +280,7 @@ const ACCESS = 'extract request resource id: get resource id: access denied'
 const LIFETIME = 'quota exceeded for types: text_words_lifetime'
 const CONCURRENCY = 'quota exceeded for types: concurrency'
 
-const CHANNELS = { phase: 'answered', channelFault: true }
+const CHANNELS = { phase: 'answered', channelError: true }
 const causeOf = (error: GatewayError): string => String(error.details.cause)
 
 describe('An error frame', () => {

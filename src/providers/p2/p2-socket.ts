@@ -3,14 +3,14 @@ import type { RawData, WebSocket } from 'ws'
 import type { UpstreamTimeouts } from '../../config/channel-schema.js'
 import type { ByteSink, ByteSource } from '../../core/byte-stream.js'
 import { GatewayError } from '../../core/errors.js'
-import { type RequestContext, clientDisconnected } from '../../core/request-context.js'
-import { classifyFailure } from '../../upstream/upstream-client.js'
+import { clientDisconnected } from '../../core/request-context.js'
+import { classifyFailure, type ExchangeContext } from '../../upstream/upstream-client.js'
 import { malformedResponse } from '../../upstream/upstream-response.js'
 import { timedOut } from '../../upstream/websocket-client.js'
 import { decodeFrame, type P2Frame } from './p2-frames.js'
 
 export interface P2SessionOptions {
-  readonly call: RequestContext
+  readonly exchange: ExchangeContext
   readonly timeouts: UpstreamTimeouts
   /** On the performance clock. */
   readonly deadlineAtMs: number
@@ -58,7 +58,7 @@ export class P2Session implements ByteSource {
       },
       Math.max(1, this.options.deadlineAtMs - this.startedAtMs),
     )
-    this.removeAbortListener = this.options.call.disconnect.onAbort(() => {
+    this.removeAbortListener = this.options.exchange.disconnect.onAbort(() => {
       this.cancel()
     })
     this.socket.send(this.request)
@@ -109,7 +109,7 @@ export class P2Session implements ByteSource {
 
   private markFirstByte(): void {
     this.waitMs = performance.now() - this.startedAtMs
-    this.options.call.log.openWaitMs += this.waitMs
+    this.options.exchange.record.openWaitMs += this.waitMs
   }
 
   private finish(): void {
@@ -175,8 +175,8 @@ export class P2Session implements ByteSource {
     clearTimeout(this.totalTimer)
     this.removeAbortListener()
     this.socket.off('message', this.onMessage).off('error', this.onError).off('close', this.onClose)
-    const { log } = this.options.call
-    log.upstreamMs += performance.now() - this.startedAtMs
-    log.openWaitMs -= this.waitMs
+    const { record } = this.options.exchange
+    record.upstreamMs += performance.now() - this.startedAtMs
+    record.openWaitMs -= this.waitMs
   }
 }

@@ -19,12 +19,12 @@ import {
   REQUEST,
   startP2Upstream,
 } from '../../../test/support/p2-session-lab.js'
-import { GENEROUS_TIMEOUTS, newCall, targetOf } from '../../../test/support/raw-upstream.js'
+import { attemptOf, GENEROUS_TIMEOUTS, newCall, targetOf } from '../../../test/support/raw-upstream.js'
 import { GatewayError } from '../../core/errors.js'
 import { JsonBody } from '../../core/json-body.js'
 import type { RequestContext } from '../../core/request-context.js'
 import { UpstreamSockets } from '../../upstream/websocket-client.js'
-import type { CallContext } from '../contract.js'
+import type { AttemptContext } from '../contract.js'
 import { OggJoiner } from './ogg-concat.js'
 import { decodeFrame, encodeRequest } from './p2-frames.js'
 import { P2Session } from './p2-socket.js'
@@ -61,6 +61,7 @@ describe('p2 speech source', () => {
     const deadlineAtMs = performance.now() + 20_000
     return {
       call,
+      exchange: attemptOf(call),
       deadlineAtMs,
       timeouts: GENEROUS_TIMEOUTS,
       refusal: (code, text) => new GatewayError('conflict', `${code} ${text}`),
@@ -70,7 +71,7 @@ describe('p2 speech source', () => {
       dial: async () => {
         dials++
         const request = { path: '/', headers: {}, maximumMessageBytes: 1_000_000 }
-        const { socket } = await sockets.dial(request, upstream.target, call, deadlineAtMs)
+        const { socket } = await sockets.dial(request, upstream.target, attemptOf(call), deadlineAtMs)
         if (socket === undefined) throw new Error('refused')
         return socket
       },
@@ -237,8 +238,8 @@ const FIELDS = { model: 'tts', input: 'Hello.', voice: 'alloy' }
 const NOBODY_LISTENS = 1
 
 function speakWith(credentials: string, callersKey: boolean): Promise<unknown> {
-  const context: CallContext = {
-    call: newCall('/v1/audio/speech'),
+  const context: AttemptContext = {
+    ...attemptOf(newCall('/v1/audio/speech')),
     channelId: 'first',
     target: targetOf(NOBODY_LISTENS),
     credentials,
@@ -259,14 +260,14 @@ describe('A key that is no pair', () => {
   it('is the channel\u2019s fault when it is the channel\u2019s, and another channel may speak', async () => {
     await expect(speakWith('one-part', false)).rejects.toMatchObject({
       kind: 'upstream_failed',
-      details: { attempt: { phase: 'unsent', channelFault: true }, retryable: false },
+      details: { attempt: { phase: 'unsent', channelError: true }, retryable: false },
     })
   })
 
   it('keeps no other from being tried', async () => {
     await expect(speakWith('app|token', false)).rejects.toMatchObject({
       kind: 'upstream_failed',
-      details: { attempt: { phase: 'unsent', channelFault: true }, retryable: true },
+      details: { attempt: { phase: 'unsent', channelError: true }, retryable: true },
     })
   })
 })
@@ -488,7 +489,7 @@ describe('p2 session faults', () => {
 
   afterEach(() => lab.reset())
 
-  const CHANNEL_FAULT = { details: { attempt: { phase: 'answered', channelFault: true } } }
+  const CHANNEL_FAULT = { details: { attempt: { phase: 'answered', channelError: true } } }
 
   describe('A synthesis fails', () => {
     it.each([1000, 1001, 1011])('when the upstream closes with %d before the last frame', async (code) => {
@@ -558,7 +559,7 @@ describe('p2 session faults', () => {
   })
 
   describe('A silent upstream', () => {
-    const SENT = { details: { attempt: { phase: 'sent', channelFault: true }, retryable: false } }
+    const SENT = { details: { attempt: { phase: 'sent', channelError: true }, retryable: false } }
 
     it.each<[string, Buffer[]]>([
       ['that says nothing', []],
@@ -702,12 +703,13 @@ describe('p2 session', () => {
       const call = newCall()
       const upstream = (lab.upstream = await startP2Upstream(() => undefined))
       const request = { path: '/', headers: {}, maximumMessageBytes: MAXIMUM_MESSAGE_BYTES }
-      const { socket } = await lab.sockets.dial(request, upstream.target, call, performance.now() + 20_000)
+      const { socket } = await lab.sockets.dial(request, upstream.target, attemptOf(call), performance.now() + 20_000)
       if (socket === undefined) throw new Error('refused')
       call.disconnect.abort()
       const sink = new RecordingSink()
       const refusal = (): GatewayError => new GatewayError('internal', 'unreachable')
-      const terms = { call, deadlineAtMs: performance.now() + 20_000, timeouts: GENEROUS_TIMEOUTS, refusal }
+      const exchange = attemptOf(call)
+      const terms = { exchange, deadlineAtMs: performance.now() + 20_000, timeouts: GENEROUS_TIMEOUTS, refusal }
       new P2Session(socket, REQUEST, terms).start(sink)
       expect(sink.failure).toBe('caller_left')
       await eventually(() => upstream.closeCodes.length === 1)

@@ -10,7 +10,7 @@ import { estimateSpeechUsage, PCM_SAMPLE_BYTES, speechResponse } from '../../dia
 import { classifyFailure } from '../../upstream/upstream-client.js'
 import { accountError } from '../../upstream/upstream-error.js'
 import { UpstreamSockets } from '../../upstream/websocket-client.js'
-import type { CallContext, SpeechCall, SpeechFields, SpeechProvider } from '../contract.js'
+import type { AttemptContext, SpeechCall, SpeechFields, SpeechProvider } from '../contract.js'
 import { OggJoiner } from './ogg-concat.js'
 import { handshakeError, parseP2Error } from './p2-error.js'
 import { encodeRequest } from './p2-frames.js'
@@ -100,7 +100,7 @@ export class P2SpeechSource implements ByteSource {
   /** What becomes of the audio of each piece. */
   private readonly ofPiece: ByteSink = {
     data: (chunk) => {
-      if (!this.hasSpoken) this.plan.call.log.firstByteMs = performance.now() - this.dialledAtMs
+      if (!this.hasSpoken) this.plan.exchange.record.firstByteMs = performance.now() - this.dialledAtMs
       this.hasSpoken = true
       this.hasSpokenPiece = true
       this.pass(() => this.plan.joiner?.push(chunk) ?? chunk)
@@ -216,13 +216,13 @@ interface Wish {
 export class P2SpeechProvider implements SpeechProvider {
   constructor(private readonly sockets: UpstreamSockets) {}
 
-  async speak({ body: { fields } }: SpeechCall, context: CallContext): Promise<ProviderResponse> {
+  async speak({ body: { fields } }: SpeechCall, context: AttemptContext): Promise<ProviderResponse> {
     const wish = wishOf(fields, context)
     const { format, pieces } = wish
-    const { call, deadlineAtMs, target } = context
+    const { deadlineAtMs, target } = context
     let characters = 0
     const source = await P2SpeechSource.open({
-      call,
+      exchange: context,
       deadlineAtMs,
       timeouts: target.timeouts,
       pieces,
@@ -236,26 +236,26 @@ export class P2SpeechProvider implements SpeechProvider {
       ...(format.encoding === 'ogg_opus' && pieces.length > 1 ? { joiner: new OggJoiner() } : {}),
     })
     const usage = () => estimateSpeechUsage(fields.input, { characters })
-    return await speechResponse({ ...format, source, usage, characters: () => characters, call }, fields.stream_format)
+    return await speechResponse({ ...format, source, usage, characters: () => characters }, fields.stream_format)
   }
 
-  private async dial({ accessToken }: P2Key, context: CallContext): Promise<WebSocket> {
-    const { call, deadlineAtMs, target } = context
+  private async dial({ accessToken }: P2Key, context: AttemptContext): Promise<WebSocket> {
+    const { deadlineAtMs, record, target } = context
     const request = {
       path: STREAM_PATH,
       // A semicolon, and no blank behind it.
       headers: { authorization: `Bearer;${accessToken}` },
       maximumMessageBytes: MAXIMUM_MESSAGE_BYTES,
     }
-    const { headers, socket, refusal } = await this.sockets.dial(request, target, call, deadlineAtMs)
+    const { headers, socket, refusal } = await this.sockets.dial(request, target, context, deadlineAtMs)
     const logId = headers['x-tt-logid']
-    if (typeof logId === 'string') call.log.upstreamRequestId = logId
+    if (typeof logId === 'string') record.upstreamRequestId = logId
     if (refusal !== undefined) throw await handshakeError(refusal, context)
     return socket
   }
 }
 
-function wishOf(fields: SpeechFields, context: CallContext): Wish {
+function wishOf(fields: SpeechFields, context: AttemptContext): Wish {
   const key = keyOf(context)
   const format = p2Format(fields.response_format)
   const overlay = readP2Metadata(fields.metadata, { pcm: format.encoding === 'pcm' })
@@ -264,7 +264,7 @@ function wishOf(fields: SpeechFields, context: CallContext): Wish {
 }
 
 /** A pair the caller sent is the caller's to mend; the channel's own never is. */
-function keyOf({ credentials, callersKey }: CallContext): P2Key {
+function keyOf({ credentials, callersKey }: AttemptContext): P2Key {
   try {
     return parseP2Key(credentials)
   } catch (cause) {
@@ -277,7 +277,7 @@ function keyOf({ credentials, callersKey }: CallContext): P2Key {
 const wishedSpeed = ({ speed }: SpeechFields, { overlay }: Wish): number =>
   (overlay.audio['speed_ratio'] as number | undefined) ?? speed ?? 1
 
-function requestFor(fields: SpeechFields, wish: Wish, context: CallContext): (piece: string) => Buffer {
+function requestFor(fields: SpeechFields, wish: Wish, context: AttemptContext): (piece: string) => Buffer {
   const { voices, cluster = 'volcano_tts', speedRange = { minimum: 0.8, maximum: 2 } } = context.options as P2Options
   const parts = {
     ...wish.key,

@@ -1,10 +1,11 @@
 import { type ErrorKind, GatewayError, type GatewayErrorDetails, scrubMessage } from '../../core/errors.js'
+import type { Units, Usage, UsageReader } from '../../core/request-context.js'
 import { isRecord } from '../../core/validation-rules.js'
 import type { SentCredentials } from '../../dialects/openai-wire.js'
 import { estimateSpeechUsage, type SpeechUsage } from '../../dialects/speech-response.js'
 import type { UpstreamResponse } from '../../upstream/upstream-client.js'
 import { type AccountError, accountError, parseUpstreamError } from '../../upstream/upstream-error.js'
-import type { CallContext } from '../contract.js'
+import type { AttemptContext } from '../contract.js'
 import { billedCharacters } from './p3-request.js'
 import type { P3Envelope } from './p3-stream.js'
 
@@ -71,7 +72,7 @@ export function p3Failure({ code, message }: P3Error, sent: SentCredentials): Ga
     return new GatewayError('invalid_request', text, { ...row.named, cause, attempt: { phase: 'answered' } })
   }
   if (row.fault === 'upstream') {
-    const attempt = { phase: 'answered', channelFault: true } as const
+    const attempt = { phase: 'answered', channelError: true } as const
     return new GatewayError(row.kind, `The upstream failed with status code ${code}.`, { cause, attempt })
   }
   const { fault, retryAfterSeconds = 1 } = row
@@ -108,15 +109,17 @@ function errorOf({ base_resp: verdict }: Record<string, unknown>): P3Error | und
 const MAXIMUM_LINK_CHARACTERS = 4096
 
 /** What P3 says about one speech besides its audio, for the log, the last event and the headers. */
-export class P3Account {
+export class P3Account implements UsageReader {
   private billedCharacters: number | undefined
+  /** Said in an answer that reports no failure. */
+  private accepted: number | undefined
   private audioMs: number | undefined
   private traceId: string | undefined
   private subtitleFile: string | undefined
 
   constructor(
     private readonly input: string,
-    private readonly context: CallContext,
+    private readonly context: AttemptContext,
   ) {}
 
   /** Takes in what an answer or an event says. Throws the failure that it reports, if it does. */
@@ -127,16 +130,18 @@ export class P3Account {
     this.subtitleFile = envelope.subtitleFile ?? this.subtitleFile
     this.recordTrace()
     if (envelope.code !== 0) throw p3Failure(envelope, this.context)
-    if (this.billedCharacters !== undefined) this.record(this.billedCharacters)
+    if (this.billedCharacters !== undefined) this.accepted = this.billedCharacters
   }
 
   /** What P3 will charge for as long as it has not said so: it says so last, and charges for all of the text. */
   readonly characters = (): number => this.billedCharacters ?? billedCharacters(this.input)
 
-  private record(characters: number): void {
-    const { log } = this.context.call
-    log.usage = { units: { input_characters: characters }, estimated: false }
-    log.estimate = { input_characters: billedCharacters(this.input) }
+  get figures(): Usage | undefined {
+    return this.accepted === undefined ? undefined : { units: { input_characters: this.accepted }, estimated: false }
+  }
+
+  countedUnits(): Units {
+    return { input_characters: billedCharacters(this.input) }
   }
 
   readonly usage = (): SpeechUsage =>
@@ -156,6 +161,6 @@ export class P3Account {
 
   /** P3's own id of the request stands above those of the storage that its links lead to. */
   recordTrace(): void {
-    if (this.traceId !== undefined) this.context.call.log.upstreamRequestId = this.traceId
+    if (this.traceId !== undefined) this.context.record.upstreamRequestId = this.traceId
   }
 }

@@ -1,4 +1,7 @@
 import { malformedResponse } from '../../upstream/upstream-response.js'
+import { closingQuote, isAt, JSON_BYTES } from '../../core/json-spans.js'
+
+const { QUOTE, COMMA, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET } = JSON_BYTES
 
 const FIELD = Buffer.from('data:')
 const LF = 0x0a
@@ -86,14 +89,6 @@ const MAXIMUM_REST_BYTES = 65_536
 const INITIAL_REST_BYTES = 1024
 const MAXIMUM_DEPTH = 64
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COMMA = 0x2c
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
-const OPEN_BRACKET = 0x5b
-const CLOSE_BRACKET = 0x5d
-
 /** Where the audio stands in an answer: `{"data": {"audio": "…"}}`. */
 const AUDIO_PATH = ['data', 'audio'] as const
 
@@ -109,13 +104,14 @@ export class JsonAudioScanner {
   private rest = Buffer.allocUnsafe(INITIAL_REST_BYTES)
   private restBytes = 0
   private place: Place = 'structure'
-  private escaped = false
+  /** How many of the next bytes, 0 or 1, the last one escapes. */
+  private escapedBytes = 0
   private expectsKey = false
   private keyStart = 0
   /** Opening byte of each container that is open. */
   private readonly containers: number[] = []
-  /** The last key read at the first and at the second level. */
-  private readonly keys: (string | undefined)[] = [undefined, undefined]
+  /** Whether the last key read at the first and at the second level is that of the audio. */
+  private readonly isOnPath: boolean[] = [false, false]
   private hex = new HexDecoder()
 
   constructor(private readonly onAudio: (bytes: Buffer) => void) {}
@@ -126,12 +122,9 @@ export class JsonAudioScanner {
   }
 
   write(bytes: Buffer): void {
-    for (let position = 0; position < bytes.length; position++) {
-      if (this.place === 'audio') {
-        position = this.takeAudio(bytes, position)
-        if (position === bytes.length) return
-      }
-      this.readByte(bytes[position] as number)
+    let position = 0
+    while (position < bytes.length) {
+      position = this.place === 'structure' ? this.readStructure(bytes, position) : this.readString(bytes, position)
     }
   }
 
@@ -140,40 +133,54 @@ export class JsonAudioScanner {
     const text = this.rest.toString('utf8', 0, this.restBytes)
     this.restBytes = 0
     this.place = 'structure'
-    this.escaped = false
+    this.escapedBytes = 0
     this.expectsKey = false
     this.containers.length = 0
     this.hex = new HexDecoder()
     return text
   }
 
-  /** Decodes up to the closing quote and returns its position, or the end of the bytes. */
-  private takeAudio(bytes: Buffer, start: number): number {
-    const quote = bytes.indexOf(QUOTE, start)
-    const end = quote === -1 ? bytes.length : quote
-    const audio = this.hex.decode(bytes.subarray(start, end))
-    if (audio.length > 0) this.onAudio(audio)
+  /** Reads on to where the next string begins and returns that position, or the end of the bytes. */
+  private readStructure(bytes: Buffer, start: number): number {
+    let position = start
+    for (let isOpen = false; !isOpen && position < bytes.length; position++) {
+      const byte = bytes[position] as number
+      isOpen = byte === QUOTE
+      if (isOpen) this.openString()
+      else this.readSign(byte)
+    }
+    this.keep(bytes, start, position)
+    this.keyStart = this.restBytes
+    return position
+  }
+
+  /** Reads on to where the string is over and returns that position, or the end of the bytes. */
+  private readString(bytes: Buffer, start: number): number {
+    const quote = closingQuote(bytes, start + this.escapedBytes)
+    const isOver = quote < bytes.length
+    const end = isOver ? quote + 1 : bytes.length
+    this.escapedBytes = isOver ? 0 : quote - end
+    if (this.place !== 'audio') this.keep(bytes, start, end)
+    else {
+      this.takeAudio(bytes.subarray(start, isOver ? quote : end))
+      if (isOver) this.keep(bytes, quote, end)
+    }
+    if (isOver) this.closeString()
     return end
   }
 
-  private readByte(byte: number): void {
-    this.keep(byte)
-    if (this.place === 'structure') this.readStructure(byte)
-    else if (this.escaped) this.escaped = false
-    else if (byte === BACKSLASH) this.escaped = true
-    else if (byte === QUOTE) this.closeString()
+  private takeAudio(digits: Buffer): void {
+    const audio = this.hex.decode(digits)
+    if (audio.length > 0) this.onAudio(audio)
   }
 
-  private readStructure(byte: number): void {
+  private readSign(byte: number): void {
     switch (byte) {
-      case QUOTE:
-        this.openString()
-        break
       case OPEN_BRACE:
       case OPEN_BRACKET:
         if (this.containers.push(byte) > MAXIMUM_DEPTH)
           throw malformedResponse('The upstream nests its answer too deep.')
-        this.keys[this.containers.length - 1] = undefined
+        this.isOnPath[this.containers.length - 1] = false
         this.expectsKey = byte === OPEN_BRACE
         break
       case CLOSE_BRACE:
@@ -187,10 +194,8 @@ export class JsonAudioScanner {
   }
 
   private openString(): void {
-    if (this.expectsKey) {
-      this.place = 'key'
-      this.keyStart = this.restBytes
-    } else this.place = this.isAtAudio ? 'audio' : 'string'
+    if (this.expectsKey) this.place = 'key'
+    else this.place = this.isAtAudio ? 'audio' : 'string'
   }
 
   private closeString(): void {
@@ -200,26 +205,32 @@ export class JsonAudioScanner {
     } else if (this.place === 'key') {
       this.expectsKey = false
       const level = this.containers.length - 1
-      if (level < AUDIO_PATH.length) this.keys[level] = this.rest.toString('utf8', this.keyStart, this.restBytes - 1)
+      const name = AUDIO_PATH[level]
+      if (name !== undefined) this.isOnPath[level] = isAt(this.rest, this.keyStart, this.restBytes - 1, name)
     }
     this.place = 'structure'
   }
 
   private get isAtAudio(): boolean {
-    const { containers, keys } = this
+    const { containers, isOnPath } = this
     return (
       containers.length === AUDIO_PATH.length &&
-      AUDIO_PATH.every((key, level) => containers[level] === OPEN_BRACE && keys[level] === key)
+      containers.every((opening, level) => opening === OPEN_BRACE && isOnPath[level] === true)
     )
   }
 
-  private keep(byte: number): void {
-    if (this.restBytes === MAXIMUM_REST_BYTES) throw malformedResponse('The upstream says too much beside the audio.')
-    if (this.restBytes === this.rest.length) {
-      const larger = Buffer.allocUnsafe(this.rest.length * 2)
+  private keep(bytes: Buffer, start: number, end: number): void {
+    const neededBytes = this.restBytes + end - start
+    if (neededBytes > MAXIMUM_REST_BYTES) throw malformedResponse('The upstream says too much beside the audio.')
+    if (neededBytes > this.rest.length) {
+      const larger = Buffer.allocUnsafe(Math.max(this.rest.length * 2, neededBytes))
       this.rest.copy(larger)
       this.rest = larger
     }
-    this.rest[this.restBytes++] = byte
+    // A few bytes at a time: to call for a copy costs more than these steps.
+    const { rest } = this
+    let kept = this.restBytes
+    for (let position = start; position < end; position++) rest[kept++] = bytes[position] as number
+    this.restBytes = kept
   }
 }

@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { ManualSource } from '../../../test/support/byte-streams.js'
-import { GENEROUS_TIMEOUTS, newCall } from '../../../test/support/raw-upstream.js'
+import { attemptOf, GENEROUS_TIMEOUTS, newCall } from '../../../test/support/raw-upstream.js'
 import { type ErrorKind, GatewayError } from '../../core/errors.js'
+import type { RequestLog } from '../../core/request-context.js'
 import { AUDIO_FORMATS } from '../../dialects/speech-formats.js'
-import type { CallContext, SpeechFields } from '../contract.js'
+import type { AttemptContext, SpeechFields } from '../contract.js'
 import { P3_STATUS_CODES, P3Account, p3Failure, parseP3Error } from './p3-error.js'
 import { P3_VOICES, p3Request, readP3Metadata } from './p3-request.js'
 import type { P3Envelope } from './p3-stream.js'
@@ -223,10 +224,10 @@ describe('the voice at P3', () => {
 
 const SUCCESS: P3Envelope = { code: 0, message: '', audio: '' }
 
-function accountOf(input = '你好'): { readonly account: P3Account; readonly log: CallContext['call']['log'] } {
+function accountOf(input = '你好'): { readonly account: P3Account; readonly log: RequestLog } {
   const call = newCall('/v1/audio/speech')
-  const context: CallContext = {
-    call,
+  const context: AttemptContext = {
+    ...attemptOf(call),
     channelId: 'first',
     target: { poolKey: 'p', origin: 'http://127.0.0.1:1', pathPrefix: '', timeouts: GENEROUS_TIMEOUTS },
     credentials: 'key',
@@ -240,11 +241,12 @@ function accountOf(input = '你好'): { readonly account: P3Account; readonly lo
 
 describe('what P3 says about a speech', () => {
   it('costs what P3 counts', () => {
-    const { account, log } = accountOf()
+    const { account } = accountOf()
     account.read(SUCCESS)
-    expect(log.usage).toBeUndefined()
+    expect(account.figures).toBeUndefined()
     account.read({ ...SUCCESS, billedCharacters: 7, audioMs: 60_000 })
-    expect(log.usage).toEqual({ units: { input_characters: 7 }, estimated: false })
+    expect(account.figures).toEqual({ units: { input_characters: 7 }, estimated: false })
+    expect(account.countedUnits()).toEqual({ input_characters: 4 })
     expect(account.characters()).toBe(7)
     expect(account.usage()).toMatchObject({ output_tokens: 1000, input_characters: 7 })
   })
@@ -255,9 +257,9 @@ describe('what P3 says about a speech', () => {
     ['wait<#1.50#>for it', 10],
     ['<#x', 3],
   ])('is counted by the same rules as long as P3 has said nothing (%s)', (input, characters) => {
-    const { account, log } = accountOf(input)
+    const { account } = accountOf(input)
     expect(account.characters()).toBe(characters)
-    expect(log.usage).toBeUndefined()
+    expect(account.figures).toBeUndefined()
   })
 
   it('is known by its trace, also when it failed', () => {
@@ -268,7 +270,7 @@ describe('what P3 says about a speech', () => {
       account.read(failed)
     }).toThrow('busy')
     expect(log).toMatchObject({ upstreamRequestId: 'trace-2' })
-    expect(log.usage).toBeUndefined()
+    expect(account.figures).toBeUndefined()
   })
 
   it.each([
@@ -343,7 +345,7 @@ describe('a status code of P3', () => {
     expect({ kind, ...details }).toEqual({
       kind: row.kind,
       cause: `status_code ${row.code}: upstream words of [host] for [key]`,
-      attempt: { phase: 'answered', ...(row.fault === 'channel' ? { channelFault: true } : {}) },
+      attempt: { phase: 'answered', ...(row.fault === 'channel' ? { channelError: true } : {}) },
       ...(row.word === undefined ? {} : { code: row.word }),
       ...(row.param === undefined ? {} : { param: row.param }),
       ...(row.retryable === undefined ? {} : { retryable: row.retryable }),
@@ -371,7 +373,7 @@ describe('a status code of P3', () => {
     expect(p3Failure({ code: 4242, message: WORDS }, CHANNELS_KEY)).toMatchObject({
       kind: 'upstream_failed',
       message: 'The upstream failed with status code 4242.',
-      details: { attempt: { channelFault: true } },
+      details: { attempt: { channelError: true } },
     })
   })
 

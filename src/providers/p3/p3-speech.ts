@@ -2,13 +2,13 @@ import type { Readable } from 'node:stream'
 import { Injectable } from '@nestjs/common'
 import { type ByteSink, type ByteSource, collect, type ProviderResponse } from '../../core/byte-stream.js'
 import { GatewayError } from '../../core/errors.js'
-import { type RequestContext, clientDisconnected } from '../../core/request-context.js'
+import { type ClientDisconnect, clientDisconnected } from '../../core/request-context.js'
 import { SpooledFile } from '../../core/spooled-file.js'
 import { speechResponse } from '../../dialects/speech-response.js'
 import { SafeFetchClient } from '../../upstream/safe-fetch.js'
 import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
 import { assertContentType, malformedResponse } from '../../upstream/upstream-response.js'
-import type { CallContext, SpeechCall, SpeechProvider } from '../contract.js'
+import type { AttemptContext, SpeechCall, SpeechProvider } from '../contract.js'
 import { P3Account, parseP3Error } from './p3-error.js'
 import { type P3Request, p3Request } from './p3-request.js'
 import { P3AudioSource, readEnvelope } from './p3-stream.js'
@@ -111,10 +111,10 @@ export class SpooledSource implements ByteSource {
 
   constructor(
     private readonly file: SpooledFile,
-    call: RequestContext,
+    disconnect: ClientDisconnect,
   ) {
     // Called back at once when the caller has left already.
-    this.removeAbortListener = call.disconnect.onAbort(() => {
+    this.removeAbortListener = disconnect.onAbort(() => {
       this.cancel()
     })
   }
@@ -182,12 +182,13 @@ export class P3SpeechProvider implements SpeechProvider {
     private readonly guarded: SafeFetchClient,
   ) {}
 
-  async speak({ body: { fields } }: SpeechCall, context: CallContext): Promise<ProviderResponse> {
+  async speak({ body: { fields } }: SpeechCall, context: AttemptContext): Promise<ProviderResponse> {
     const request = p3Request(fields, context)
     const response = await this.send(request, context)
     if (response.status !== 200) throw await parseP3Error(response, context)
     assertContentType(response, /^(?!text\/html)/)
     const account = new P3Account(fields.input, context)
+    context.record.usage = account
     const { source, size } = await this.audioIn(response, request, account, context)
     const { format, sentAs, fallback } = request
     // A length is said only where the bytes leave as they are.
@@ -200,7 +201,7 @@ export class P3SpeechProvider implements SpeechProvider {
         ...(fallback === undefined ? {} : { fallback }),
         usage: account.usage,
         characters: account.characters,
-        call: context.call,
+        reported: account,
         headers: { ...account.headers, ...(isSized ? { 'content-length': String(size) } : {}) },
       },
       fields.stream_format,
@@ -209,17 +210,17 @@ export class P3SpeechProvider implements SpeechProvider {
     return answer
   }
 
-  private async send({ body, streamed }: P3Request, context: CallContext): Promise<UpstreamResponse> {
-    const { call, credentials, deadlineAtMs, options, target } = context
+  private async send({ body, streamed }: P3Request, context: AttemptContext): Promise<UpstreamResponse> {
+    const { credentials, deadlineAtMs, options, record, target } = context
     const { groupId } = options
     const query = typeof groupId === 'string' ? `?GroupId=${encodeURIComponent(groupId)}` : ''
     const headers = ['authorization', `Bearer ${credentials}`, 'content-type', 'application/json']
     headers.push('accept', streamed ? 'text/event-stream' : 'application/json')
     const request = { method: 'POST', path: `/v1/t2a_v2${query}`, headers, body } as const
-    const response = await this.client.send(request, target, call, deadlineAtMs)
+    const response = await this.client.send(request, target, context, deadlineAtMs)
     // The body says it as well, where there is one that can be read.
     const traceId = response.headers['trace-id']
-    if (typeof traceId === 'string') call.log.upstreamRequestId = traceId
+    if (typeof traceId === 'string') record.upstreamRequestId = traceId
     return response
   }
 
@@ -227,17 +228,17 @@ export class P3SpeechProvider implements SpeechProvider {
     { body }: UpstreamResponse,
     request: P3Request,
     account: P3Account,
-    context: CallContext,
+    context: AttemptContext,
   ): Promise<Audio> {
     if (request.linked) return { source: await this.linkedAudio(body, account, context) }
     const source = new P3AudioSource(body, account.read)
     if (request.streamed) return { source }
     // The link to the subtitles stands behind the audio and leaves before it.
     const file = await spool(source, MAXIMUM_AUDIO_BYTES)
-    return { source: new SpooledSource(file, context.call), size: file.size }
+    return { source: new SpooledSource(file, context.disconnect), size: file.size }
   }
 
-  private async linkedAudio(body: ByteSource, account: P3Account, context: CallContext): Promise<ByteSource> {
+  private async linkedAudio(body: ByteSource, account: P3Account, context: AttemptContext): Promise<ByteSource> {
     const envelope = readEnvelope((await collect(body, MAXIMUM_LINK_ANSWER_BYTES, noLink)).toString())
     account.read(envelope)
     const { audio: link, audioBytes = 0 } = envelope
@@ -252,10 +253,11 @@ export class P3SpeechProvider implements SpeechProvider {
     throw linkFailed(new Error(`the link answered with status ${response.status}`))
   }
 
-  private async fetchLink(url: string, { call, deadlineAtMs, target }: CallContext): Promise<UpstreamResponse> {
+  private async fetchLink(url: string, context: AttemptContext): Promise<UpstreamResponse> {
     try {
+      const { deadlineAtMs, target } = context
       const { timeouts } = target
-      return await this.guarded.get(url, { call, deadlineAtMs, timeouts, maximumBytes: MAXIMUM_AUDIO_BYTES })
+      return await this.guarded.get(url, { context, deadlineAtMs, timeouts, maximumBytes: MAXIMUM_AUDIO_BYTES })
     } catch (error) {
       throw error instanceof GatewayError && error.kind === 'caller_left' ? error : linkFailed(error)
     }

@@ -327,7 +327,7 @@ describe('the audio of an event stream', () => {
   ])('is broken in %j', (stream, message) => {
     const heard = hear([stream])
     expect(heard.ending).toBe(message)
-    expect(heard.error).toMatchObject({ kind: 'upstream_failed', details: { attempt: { channelFault: true } } })
+    expect(heard.error).toMatchObject({ kind: 'upstream_failed', details: { attempt: { channelError: true } } })
   })
 
   it('ends with the failure that an event reports, and the upstream call with it', () => {
@@ -443,7 +443,7 @@ describe('the audio of one JSON object in place of events', () => {
 const withVerdict = (verdict: unknown): string =>
   JSON.stringify({ data: { audio: 'https://files.example.com/a.mp3', status: 2 }, base_resp: verdict })
 
-const UNREADABLE = { kind: 'upstream_failed', details: { attempt: { phase: 'answered', channelFault: true } } }
+const UNREADABLE = { kind: 'upstream_failed', details: { attempt: { phase: 'answered', channelError: true } } }
 
 function failureOf(text: string): unknown {
   try {
@@ -588,7 +588,7 @@ describe('spooled audio', () => {
       expect(kept.size).toBe(size)
       if (process.platform === 'linux') expect(leftovers()).toHaveLength(size > MEMORY_BYTES ? 1 : 0)
       const read = await collect(
-        new SpooledSource(kept, newCall()),
+        new SpooledSource(kept, newCall().disconnect),
         AUDIO.length,
         () => new GatewayError('internal', ''),
       )
@@ -627,7 +627,7 @@ describe('spooled audio', () => {
       expect(body.asked).toContain('cancel')
       await expect(done).rejects.toMatchObject({
         kind: 'upstream_failed',
-        details: { attempt: { phase: 'answered', channelFault: true } },
+        details: { attempt: { phase: 'answered', channelError: true } },
       })
       await gone()
     })
@@ -644,7 +644,7 @@ describe('spooled audio', () => {
     it('is gone when its caller leaves, before or while it is read', async () => {
       for (const isStarted of [false, true]) {
         const call = newCall()
-        const source = new SpooledSource(await spooled(), call)
+        const source = new SpooledSource(await spooled(), call.disconnect)
         const sink = new RecordingSink()
         if (isStarted) source.start(sink)
         call.disconnect.abort()
@@ -655,13 +655,13 @@ describe('spooled audio', () => {
       const left = newCall()
       left.disconnect.abort()
       const sink = new RecordingSink()
-      new SpooledSource(await spooled(), left).start(sink)
+      new SpooledSource(await spooled(), left.disconnect).start(sink)
       expect(sink.failure).toBe('caller_left')
       await gone()
     })
 
     it('waits for a slow reader and is gone when that gives it up', async () => {
-      const source = new SpooledSource(await spooled(), newCall())
+      const source = new SpooledSource(await spooled(), newCall().disconnect)
       const sink = new RecordingSink()
       source.start({
         data: (chunk) => {

@@ -1,20 +1,21 @@
 import { Injectable, Module } from '@nestjs/common'
 import { collect, ProviderResponse } from '../../core/byte-stream.js'
+import type { UsageReader } from '../../core/request-context.js'
 import { AUDIO_STATUS_MAP, parseOpenAIError } from '../../dialects/openai-wire.js'
 import { renderSubtitles, type SubtitleFormat } from '../../dialects/subtitles.js'
 import {
-  durationUsage,
   type FormEdits,
   jsonTranscript,
   PLAIN_TEXT,
   textTranscript,
   transcriptionForm,
+  TranscriptUsage,
 } from '../../dialects/transcription.js'
 import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
 import { assertContentType, HeaderAllowList, malformedResponse } from '../../upstream/upstream-response.js'
 import { HttpModule } from '../../upstream/upstream.module.js'
 import type {
-  CallContext,
+  AttemptContext,
   ProviderCapabilities,
   TranscriptionCall,
   TranscriptionProvider,
@@ -31,15 +32,15 @@ const MAXIMUM_TRANSCRIPT_BYTES = 16 * 1024 * 1024
 class P4TranscriptionProvider implements TranscriptionProvider, TranslationProvider {
   constructor(private readonly client: UpstreamClient) {}
 
-  transcribe(transcription: TranscriptionCall, context: CallContext): Promise<ProviderResponse> {
+  transcribe(transcription: TranscriptionCall, context: AttemptContext): Promise<ProviderResponse> {
     return this.relay('/v1/audio/transcriptions', transcription, context)
   }
 
-  translate(translation: TranscriptionCall, context: CallContext): Promise<ProviderResponse> {
+  translate(translation: TranscriptionCall, context: AttemptContext): Promise<ProviderResponse> {
     return this.relay('/v1/audio/translations', translation, context)
   }
 
-  private async relay(path: string, asked: TranscriptionCall, context: CallContext): Promise<ProviderResponse> {
+  private async relay(path: string, asked: TranscriptionCall, context: AttemptContext): Promise<ProviderResponse> {
     const subtitles = subtitleFormat(asked.responseFormat)
     const form = transcriptionForm(asked, editsFor(context.upstreamModel, subtitles))
     const headers = ['authorization', `Bearer ${context.credentials}`, 'accept', '*/*']
@@ -47,15 +48,15 @@ class P4TranscriptionProvider implements TranscriptionProvider, TranslationProvi
     const response = await this.client.send(
       { method: 'POST', path, headers, body: form.body() },
       context.target,
-      context.call,
+      context,
       context.deadlineAtMs,
     )
     if (response.status !== 200) throw await parseOpenAIError(response, context, AUDIO_STATUS_MAP)
-    const seconds = durationUsage(asked.durationSeconds)
-    if (seconds !== undefined) context.call.log.usage = seconds
+    const usage = new TranscriptUsage(undefined, asked.durationSeconds)
+    context.record.usage = usage
     return subtitles === undefined
-      ? await transcript(response, asked, context)
-      : await subtitleResponse(response, subtitles)
+      ? await transcript(response, asked, usage)
+      : await subtitleResponse(response, subtitles, usage)
   }
 }
 
@@ -71,23 +72,26 @@ function editsFor(model: string, subtitles: SubtitleFormat | undefined): FormEdi
 function transcript(
   response: UpstreamResponse,
   asked: TranscriptionCall,
-  { call }: CallContext,
+  usage: UsageReader,
 ): Promise<ProviderResponse> {
-  if (asked.responseFormat === 'text') return textTranscript(response, RESPONSE_HEADERS)
+  if (asked.responseFormat === 'text') return textTranscript(response, RESPONSE_HEADERS, usage)
   return jsonTranscript(response, RESPONSE_HEADERS, {
-    call,
     durationSeconds: asked.durationSeconds,
     needsTokenUsage: false,
   })
 }
 
-async function subtitleResponse(response: UpstreamResponse, format: SubtitleFormat): Promise<ProviderResponse> {
+async function subtitleResponse(
+  response: UpstreamResponse,
+  format: SubtitleFormat,
+  usage: UsageReader,
+): Promise<ProviderResponse> {
   assertContentType(response, /^application\/json/)
   const bytes = await collect(response.body, MAXIMUM_TRANSCRIPT_BYTES, () =>
     malformedResponse('The transcript of the upstream is too large.'),
   )
   const headers = { ...RESPONSE_HEADERS.pick(response.headers), 'content-type': PLAIN_TEXT }
-  return new ProviderResponse(200, headers, Buffer.from(renderSubtitles(format, parsed(bytes))))
+  return new ProviderResponse(200, headers, Buffer.from(renderSubtitles(format, parsed(bytes))), usage)
 }
 
 function parsed(bytes: Buffer): unknown {

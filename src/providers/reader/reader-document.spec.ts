@@ -8,8 +8,8 @@ import {
   startReaderLab,
   urlRequest,
 } from '../../../test/support/provider-labs.js'
-import { newCall } from '../../../test/support/raw-upstream.js'
-import { MemoryBudget } from '../../core/memory-budget.js'
+import { attemptOf, newCall } from '../../../test/support/raw-upstream.js'
+import { BudgetLease, MemoryBudget } from '../../overload/memory-budget.js'
 import type { RequestContext } from '../../core/request-context.js'
 import type { ReadDocument } from '../contract.js'
 
@@ -108,7 +108,7 @@ describe.each(READER_DIALECTS)('A reader that speaks as %s', (dialect) => {
     lab.simulator.queueFault(fault)
     const failure = await failureOf(lab.provider.read(urlRequest('https://example.org/'), lab.context(dialect)))
     expect(failure).toMatchObject({ ...expected, details: { attempt: { phase: 'answered' } } })
-    expect(failure).not.toMatchObject({ details: { attempt: { channelFault: true } } })
+    expect(failure).not.toMatchObject({ details: { attempt: { channelError: true } } })
   })
 
   it.each([
@@ -122,7 +122,7 @@ describe.each(READER_DIALECTS)('A reader that speaks as %s', (dialect) => {
     const request = urlRequest('https://example.org/')
     const own = await failureOf(lab.provider.read(request, lab.context(dialect)))
     const kind = fault === '429' ? 'rate_limited' : 'upstream_failed'
-    expect(own).toMatchObject({ kind, details: { attempt: { channelFault: true } } })
+    expect(own).toMatchObject({ kind, details: { attempt: { channelError: true } } })
     expect((own as Error).message).not.toContain(READER_KEY)
     if (fault === '429') expect(own).toMatchObject({ details: { retryAfterSeconds: 2 } })
     const passed = await failureOf(lab.provider.read(request, lab.context(dialect, { callersKey: true })))
@@ -142,18 +142,20 @@ describe.each(READER_DIALECTS)('A reader that speaks as %s', (dialect) => {
         body: answer,
       })
       const request = urlRequest('https://example.org/', { responseBytes: answerBytes })
-      return await failureOf(lab.provider.read(request, lab.context(dialect, { call })))
+      return await failureOf(lab.provider.read(request, lab.context(dialect, attemptOf(call))))
     }
     const memory = new MemoryBudget(() => ({ bytesInFlight: 1_000_000, callerShare: 1 }))
-    const call = Object.assign(newCall('/v1/document/parse'), { memory })
+    const call = newCall('/v1/document/parse')
+    const lease = new BudgetLease(memory, call)
+    call.memory = lease
     expect(await read(answer.length, call)).toMatchObject({ pages: 1 })
     // Until the call is over: what was made of the answer is held as well.
     expect(memory.bytes).toBe(answer.length)
-    memory.close(call)
+    lease.close()
     expect(memory.bytes).toBe(0)
     const failure = await read(answer.length - 1, newCall('/v1/document/parse'))
     expect(failure).toMatchObject({ kind: 'payload_too_large', details: { attempt: { phase: 'answered' } } })
-    expect(failure).not.toMatchObject({ details: { attempt: { channelFault: true } } })
+    expect(failure).not.toMatchObject({ details: { attempt: { channelError: true } } })
   })
 
   it.each(['500', 'html', 'malformed', 'empty', 'reset', 'cut', 'cleancut'] as const)(
@@ -161,7 +163,7 @@ describe.each(READER_DIALECTS)('A reader that speaks as %s', (dialect) => {
     async (fault) => {
       lab.simulator.queueFault(fault)
       const failure = await failureOf(lab.provider.read(urlRequest('https://example.org/'), lab.context(dialect)))
-      expect(failure).toMatchObject({ kind: 'upstream_failed', details: { attempt: { channelFault: true } } })
+      expect(failure).toMatchObject({ kind: 'upstream_failed', details: { attempt: { channelError: true } } })
     },
   )
 
@@ -177,7 +179,9 @@ describe.each(READER_DIALECTS)('A reader that speaks as %s', (dialect) => {
     const call = newCall('/v1/document/parse')
     const arrived = lab.simulator.nextRequest()
     const aborted = lab.simulator.nextAbort()
-    const reading = failureOf(lab.provider.read(urlRequest('https://example.org/'), lab.context(dialect, { call })))
+    const reading = failureOf(
+      lab.provider.read(urlRequest('https://example.org/'), lab.context(dialect, attemptOf(call))),
+    )
     await arrived
     call.disconnect.abort()
     expect(await reading).toMatchObject({ kind: 'caller_left' })
@@ -209,7 +213,7 @@ describe('What a reader says in its own way', () => {
   ])('%s with %i %j is no fault of the channel', async (dialect, status, body, kind) => {
     const failure = await answered(dialect, status, body)
     expect(failure).toMatchObject({ kind, details: { attempt: { phase: 'answered' } } })
-    expect(failure).not.toMatchObject({ details: { attempt: { channelFault: true } } })
+    expect(failure).not.toMatchObject({ details: { attempt: { channelError: true } } })
   })
 
   it.each([
@@ -220,7 +224,7 @@ describe('What a reader says in its own way', () => {
   ])('%s with a success that holds no document, %j, has failed', async (dialect, body) => {
     expect(await answered(dialect, 200, body)).toMatchObject({
       kind: 'upstream_failed',
-      details: { attempt: { channelFault: true } },
+      details: { attempt: { channelError: true } },
     })
   })
 })

@@ -1,12 +1,12 @@
 import { Injectable, Module } from '@nestjs/common'
 import { type ByteSource, collect } from '../../core/byte-stream.js'
 import { GatewayError, scrubMessage } from '../../core/errors.js'
-import type { RequestContext } from '../../core/request-context.js'
+import type { MemoryLease } from '../../core/memory-lease.js'
 import { encodeMultipart, type MultipartPart } from '../../upstream/multipart-encoder.js'
 import { UpstreamClient, type UpstreamRequest } from '../../upstream/upstream-client.js'
 import { accountError } from '../../upstream/upstream-error.js'
 import { HttpModule } from '../../upstream/upstream.module.js'
-import type { CallContext, DocumentProvider, ProviderCapabilities, ReadDocument, ReadRequest } from '../contract.js'
+import type { AttemptContext, DocumentProvider, ProviderCapabilities, ReadDocument, ReadRequest } from '../contract.js'
 import {
   FIRECRAWL_DIALECT,
   GATEWAY_DIALECT,
@@ -82,12 +82,12 @@ const DIALECTS: Readonly<Partial<Record<string, ReaderDialect>>> = {
 export class ReaderDocumentProvider implements DocumentProvider {
   constructor(private readonly client: UpstreamClient) {}
 
-  async read(request: ReadRequest, context: CallContext): Promise<ReadDocument> {
+  async read(request: ReadRequest, context: AttemptContext): Promise<ReadDocument> {
     const dialect = DIALECTS[String(context.options['dialect'])] ?? GATEWAY_DIALECT
     const deadlineAtMs = Math.min(context.deadlineAtMs, performance.now() + request.timeoutMs + PATIENCE_MS)
     const outgoing = requestOf(dialect.ask(request), request, context.credentials)
-    const response = await this.client.send(outgoing, context.target, context.call, deadlineAtMs)
-    const bytes = await collect(counted(response.body, context.call), request.responseBytes, responseTooLong)
+    const response = await this.client.send(outgoing, context.target, context, deadlineAtMs)
+    const bytes = await collect(counted(response.body, context.memory), request.responseBytes, responseTooLong)
     const answer = readReaderResponse(response, bytes)
     const document = dialect.documentIn(answer, request)
     if (document !== undefined) return asSent(document, request)
@@ -99,11 +99,11 @@ export class ReaderDocumentProvider implements DocumentProvider {
 }
 
 /** What arrives counts among the bytes the process holds until the call is over: so long there is something made of it. */
-const counted = (body: ByteSource, call: RequestContext): ByteSource => ({
+const counted = (body: ByteSource, memory: MemoryLease | undefined): ByteSource => ({
   start: (sink) => {
     body.start({
       data: (chunk) => {
-        call.memoryBudget?.add(call, chunk.length)
+        memory?.add(chunk.length)
         sink.data(chunk)
       },
       end: () => {

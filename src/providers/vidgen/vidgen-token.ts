@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { Inject, Injectable, Optional } from '@nestjs/common'
 import { GatewayError } from '../../core/errors.js'
-import type { CallContext } from '../contract.js'
+import type { AttemptContext } from '../contract.js'
 
 const LIFETIME_S = 1800
 /** The upstream's clock may be that far behind ours. */
@@ -30,7 +30,7 @@ interface SignedToken {
   readonly signedAtMs: number
 }
 
-type Credentials = Pick<CallContext, 'channelId' | 'credentials'>
+type Credentials = Pick<AttemptContext, 'channelId' | 'credentials'>
 
 /** HS256 over `iss`, `exp`, `nbf` in this order, as the upstream's own examples have them. */
 export function signedToken(accessKey: string, secretKey: string, nowMs: number): string {

@@ -11,7 +11,7 @@ import {
   TASK_ID,
   type VidgenLab,
 } from '../../../test/support/provider-labs.js'
-import { GENEROUS_TIMEOUTS, newCall, targetOf, unusedPort } from '../../../test/support/raw-upstream.js'
+import { attemptOf, GENEROUS_TIMEOUTS, newCall, targetOf, unusedPort } from '../../../test/support/raw-upstream.js'
 import { signedToken, VidgenTokens } from './vidgen-token.js'
 
 describe('vidgen video', () => {
@@ -68,7 +68,7 @@ describe('vidgen video', () => {
       const sent = await lab.requestsOf(() =>
         expect(lab.create()).rejects.toMatchObject({
           kind: 'upstream_failed',
-          details: { attempt: { phase: 'answered', channelFault: true }, retryable: false },
+          details: { attempt: { phase: 'answered', channelError: true }, retryable: false },
         }),
       )
       expect(sent).toHaveLength(2)
@@ -174,7 +174,7 @@ describe('vidgen video', () => {
             call.disconnect.abort()
           })
         })
-        await expect(lab.create({ call })).rejects.toMatchObject({ kind: 'caller_left' })
+        await expect(lab.create(attemptOf(call))).rejects.toMatchObject({ kind: 'caller_left' })
         await left.promise
       }
     })
@@ -209,7 +209,7 @@ describe('vidgen video provider', () => {
       lab.server.answerWith(CREATED)
       const call = newCall()
       const [sent] = await lab.requestsOf(async () => {
-        expect(await lab.create({ call })).toEqual({
+        expect(await lab.create(attemptOf(call))).toEqual({
           id: TASK_ID,
           status: 'submitted',
           object: TASK,
@@ -265,7 +265,7 @@ describe('vidgen video provider', () => {
       await expect(lab.create()).rejects.toMatchObject({
         kind: 'upstream_failed',
         message: expect.stringContaining('may have made the task'),
-        details: { attempt: { phase: 'sent', channelFault: true }, retryable: false },
+        details: { attempt: { phase: 'sent', channelError: true }, retryable: false },
       })
     })
 

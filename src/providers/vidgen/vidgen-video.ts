@@ -2,7 +2,7 @@ import { Injectable, Module } from '@nestjs/common'
 import { collect } from '../../core/byte-stream.js'
 import { UpstreamClient, type UpstreamRequest } from '../../upstream/upstream-client.js'
 import { HttpModule } from '../../upstream/upstream.module.js'
-import type { CallContext, ProviderCapabilities, UpstreamVideoTask, VideoKind, VideoProvider } from '../contract.js'
+import type { AttemptContext, ProviderCapabilities, UpstreamVideoTask, VideoKind, VideoProvider } from '../contract.js'
 import { type VidgenAuthorization, VidgenTokens } from './vidgen-token.js'
 import {
   isSuccess,
@@ -39,12 +39,12 @@ export class VidgenVideoProvider implements VideoProvider {
     private readonly tokens: VidgenTokens,
   ) {}
 
-  async create(kind: VideoKind, body: Buffer, context: CallContext): Promise<UpstreamVideoTask> {
+  async create(kind: VideoKind, body: Buffer, context: AttemptContext): Promise<UpstreamVideoTask> {
     const exchange = await this.ask('create', { method: 'POST', path: pathOf(kind, context), body }, context)
     return taskOf(exchange, 'create', context)
   }
 
-  async read(kind: VideoKind, id: string, context: CallContext): Promise<UpstreamVideoTask | undefined> {
+  async read(kind: VideoKind, id: string, context: AttemptContext): Promise<UpstreamVideoTask | undefined> {
     if (NO_ID.test(id)) return undefined
     const path = `${pathOf(kind, context)}/${encodeURIComponent(id)}`
     const exchange = await this.ask('read', { method: 'GET', path }, context)
@@ -55,7 +55,7 @@ export class VidgenVideoProvider implements VideoProvider {
   private async ask(
     operation: Operation,
     request: Omit<UpstreamRequest, 'headers'>,
-    context: CallContext,
+    context: AttemptContext,
   ): Promise<Exchange> {
     const first = await this.send(operation, request, context)
     if (!first.authorization.isSigned || !saysStaleToken(first.response)) return first
@@ -66,24 +66,24 @@ export class VidgenVideoProvider implements VideoProvider {
   private async send(
     operation: Operation,
     request: Omit<UpstreamRequest, 'headers'>,
-    context: CallContext,
+    context: AttemptContext,
   ): Promise<Exchange> {
-    const { call, deadlineAtMs, target } = context
+    const { deadlineAtMs, record, target } = context
     const authorization = this.tokens.authorize(context)
     const headers = ['authorization', `Bearer ${authorization.bearer}`, 'accept', 'application/json']
     if (request.body !== undefined) headers.push('content-type', 'application/json')
-    const response = await this.client.send({ ...request, headers }, target, call, deadlineAtMs)
+    const response = await this.client.send({ ...request, headers }, target, context, deadlineAtMs)
     const bytes = await collect(response.body, MAXIMUM_ANSWER_BYTES, () =>
       unreadableResponse({ operation }, 'the answer is too large'),
     )
     const answer = readVidgenResponse(response, bytes)
-    if (answer.requestId !== undefined) call.log.upstreamRequestId = answer.requestId
+    if (answer.requestId !== undefined) record.upstreamRequestId = answer.requestId
     return { response: answer, authorization }
   }
 }
 
 /** The option `pathPrefix` takes the place of `/v1`; it may be empty. */
-function pathOf(kind: VideoKind, { options }: CallContext): string {
+function pathOf(kind: VideoKind, { options }: AttemptContext): string {
   const { pathPrefix } = options
   return `${typeof pathPrefix === 'string' ? pathPrefix : DEFAULT_PATH_PREFIX}/videos/${kind}`
 }
@@ -91,7 +91,7 @@ function pathOf(kind: VideoKind, { options }: CallContext): string {
 function taskOf(
   { response: answer, authorization }: Exchange,
   operation: Operation,
-  { callersKey }: CallContext,
+  { callersKey }: AttemptContext,
   askedId?: string,
 ): UpstreamVideoTask {
   const request = { operation, callersKey, secrets: authorization.secrets }

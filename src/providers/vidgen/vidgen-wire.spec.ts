@@ -182,7 +182,7 @@ const ROWS: readonly Row[] = [
 
 const attemptOf = ({ fault }: Row, operation: VidgenRequest['operation']): object => ({
   phase: fault === 'unknown' && operation === 'create' ? 'sent' : 'answered',
-  ...(fault === 'caller' ? {} : { channelFault: true }),
+  ...(fault === 'caller' ? {} : { channelError: true }),
 })
 
 function expectedDetails(row: Row, operation: VidgenRequest['operation']): object {
@@ -286,10 +286,10 @@ describe('An answer without a code that is known', () => {
     [413, '<html>', 'payload_too_large', false],
     [422, '{}', 'invalid_request', false],
     [429, '{"code":1399}', 'rate_limited', true],
-  ])('%i with %s is a definite refusal: %s', (status, body, kind, channelFault) => {
+  ])('%i with %s is a definite refusal: %s', (status, body, kind, channelError) => {
     expect(judged(status, body)).toMatchObject({
       kind,
-      details: { attempt: { phase: 'answered', ...(channelFault ? { channelFault } : {}) } },
+      details: { attempt: { phase: 'answered', ...(channelError ? { channelError } : {}) } },
     })
   })
 
@@ -311,10 +311,10 @@ describe('An answer without a code that is known', () => {
   ])('%i with %s leaves open whether a create has made a task, and is no reason to wait for a read', (status, body) => {
     expect(judged(status, body)).toMatchObject({
       kind: 'upstream_failed',
-      details: { attempt: { phase: 'sent', channelFault: true }, retryable: false },
+      details: { attempt: { phase: 'sent', channelError: true }, retryable: false },
     })
     const { kind, details } = judged(status, body, READ)
-    expect([kind, details.attempt]).toEqual(['upstream_failed', { phase: 'answered', channelFault: true }])
+    expect([kind, details.attempt]).toEqual(['upstream_failed', { phase: 'answered', channelError: true }])
     expect(details.retryable).toBeUndefined()
   })
 

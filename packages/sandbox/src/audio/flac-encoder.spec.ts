@@ -164,7 +164,7 @@ describe('encodeFlacFrame', () => {
     )
   })
 
-  it('keeps the first partition longer than the predictor, even where shorter ones would save bytes', () => {
+  it('gives a curve whose bends repeat back bit for bit', () => {
     const accelerations = Array.from({ length: 32 }, (_, index) => [300, 0, -300, 0][(index >> 1) % 4] ?? 0)
     let speed = 0
     let position = 0

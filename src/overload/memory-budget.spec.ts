@@ -1,12 +1,8 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { buffer } from 'node:stream/consumers'
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { beforeEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { callOf, strangerOf } from '../../test/support/byte-streams.js'
-import { type ArrivingBody, type MemoryHolder, MemoryBudget } from './memory-budget.js'
-import { SpooledFile } from './spooled-file.js'
+import type { ArrivingBody } from '../core/memory-lease.js'
+import { type MemoryHolder, MemoryBudget } from './memory-budget.js'
 
 describe('memory budget', () => {
   let nowMs = 0
@@ -285,105 +281,5 @@ describe('bytes in flight shares', () => {
       expect(taken).toBe(50)
       expect(inFlight.take(callOf('key'), 40)).toBe(true)
     })
-  })
-})
-
-const pattern = (length: number): Buffer => Buffer.from(Array.from({ length }, (_, index) => (index * 31 + 7) % 251))
-
-describe('SpooledFile', () => {
-  let directory: string
-  beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'spooled-file-spec-'))
-  })
-  afterEach(() => rm(directory, { recursive: true, force: true }))
-
-  async function spoolOf(content: Buffer, memoryBytes = 1024): Promise<SpooledFile> {
-    const spool = new SpooledFile({ directory, memoryBytes })
-    await spool.append(content)
-    await spool.finish()
-    return spool
-  }
-
-  it('gives back the bytes it was given, whatever the chunks and the memory, as often as asked', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 12 }),
-        fc.integer({ min: 1, max: 700 }),
-        fc.nat(3000),
-        fc.nat(3000),
-        async (chunks, memoryBytes, position, length) => {
-          const spool = new SpooledFile({ directory, memoryBytes })
-          for (const chunk of chunks) await spool.append(Buffer.from(chunk))
-          await spool.finish()
-          const whole = Buffer.concat(chunks)
-          expect(spool.size).toBe(whole.length)
-          expect(spool.head.equals(whole.subarray(0, 65_536))).toBe(true)
-          expect((await buffer(spool.createReadStream())).equals(whole)).toBe(true)
-          expect((await buffer(spool.createReadStream())).equals(whole)).toBe(true)
-          expect((await spool.read(position, length)).equals(whole.subarray(position, position + length))).toBe(true)
-          await spool.remove()
-        },
-      ),
-      { numRuns: 60 },
-    )
-  })
-
-  it('keeps the order of appends that were not awaited', async () => {
-    const spool = new SpooledFile({ directory, memoryBytes: 10 })
-    const content = pattern(100)
-    await Promise.all([0, 25, 50, 75].map((start) => spool.append(content.subarray(start, start + 25))))
-    await spool.finish()
-    expect((await spool.read(0, 100)).equals(content)).toBe(true)
-    await spool.remove()
-  })
-
-  it('shows only the first 64 KiB as its head, in memory and on disk', async () => {
-    const content = pattern(200_000)
-    for (const memoryBytes of [1_000_000, 100_000]) {
-      const spool = await spoolOf(content, memoryBytes)
-      expect(spool.head.equals(content.subarray(0, 65_536))).toBe(true)
-      await spool.remove()
-    }
-  })
-
-  it('leaves no name in the directory while it holds a file', async () => {
-    const spool = await spoolOf(pattern(5000))
-    expect(await readdir(directory)).toEqual([])
-    expect((await spool.read(4000, 10)).length).toBe(10)
-    await spool.remove()
-  })
-
-  it('can be removed twice, and before anything was written', async () => {
-    const spool = await spoolOf(pattern(5000))
-    await Promise.all([spool.remove(), spool.remove()])
-    await spool.remove()
-    await new SpooledFile({ directory }).remove()
-  })
-
-  it('can be removed while it is read: the read under way ends, the stream fails, nothing crashes', async () => {
-    const spool = await spoolOf(pattern(500_000))
-    const stream = spool.createReadStream()
-    const reading = spool.read(0, 400_000)
-    stream.read()
-    const streamed = expect(buffer(stream)).rejects.toThrow()
-    await spool.remove()
-    expect((await reading).length).toBe(400_000)
-    await streamed
-    await expect(spool.read(0, 1)).rejects.toThrow()
-  })
-
-  it('can be removed while an append is opening its file', async () => {
-    const spool = new SpooledFile({ directory, memoryBytes: 10 })
-    const appended = spool.append(pattern(1000))
-    await spool.remove()
-    await appended
-    expect(await readdir(directory)).toEqual([])
-    await expect(spool.append(pattern(1))).rejects.toThrow()
-  })
-
-  it('tells when the disk refuses', async () => {
-    const spool = new SpooledFile({ directory: join(directory, 'missing'), memoryBytes: 10 })
-    await expect(spool.append(pattern(1000))).rejects.toMatchObject({ code: 'ENOENT' })
-    await spool.remove()
   })
 })

@@ -1,6 +1,7 @@
-import { type Caller, ownerOf } from './caller.js'
+import { type Caller, ownerOf } from '../core/caller.js'
+import type { ArrivingBody, MemoryLease } from '../core/memory-lease.js'
 
-/** Whoever holds bytes: a call. */
+/** Bytes that one request holds. */
 export interface MemoryHolder {
   readonly caller: Caller
   heldBytes: number
@@ -18,14 +19,14 @@ const BELIEVED_MS = 5_000
 interface MemoryShare {
   take(holder: MemoryHolder, bytes: number): boolean
   giveBack(holder: MemoryHolder, bytes: number): void
-  forget(body: ArrivingBody): void
+  forget(body: CountedBody): void
 }
 
 /**
  * The room of a body that is on its way. What it announces is kept free for it, so that bodies which are let in are
  * received to their end; but only for some seconds, as a sender who stalls would otherwise keep everybody out.
  */
-export class ArrivingBody {
+export class CountedBody implements ArrivingBody {
   #keptBytes = 0
   #arrivedBytes = 0
   #isBelieved = true
@@ -149,7 +150,7 @@ export class MemoryBudget {
   /** Digests cost more than the rest of the counting. */
   readonly #strangerNames = new WeakMap<Caller, string>()
   /** In the order they began. */
-  readonly #arriving = new Set<ArrivingBody>()
+  readonly #arriving = new Set<CountedBody>()
   #refused = 0
 
   constructor(
@@ -202,15 +203,15 @@ export class MemoryBudget {
    * Room for a body that is on its way, of `announcedBytes` where its length is known and never more than
    * `maximumBytes`; undefined when there is none.
    */
-  reserve(holder: MemoryHolder, announcedBytes: number | undefined, maximumBytes: number): ArrivingBody | undefined {
-    const body = new ArrivingBody(this, holder, maximumBytes, this.nowMs())
+  reserve(holder: MemoryHolder, announcedBytes: number | undefined, maximumBytes: number): CountedBody | undefined {
+    const body = new CountedBody(this, holder, maximumBytes, this.nowMs())
     if (!body.reserve(announcedBytes)) return undefined
     this.#arriving.add(body)
     return body
   }
 
   /** A body does not arrive any more. */
-  forget(body: ArrivingBody): void {
+  forget(body: CountedBody): void {
     this.#arriving.delete(body)
   }
 
@@ -262,5 +263,44 @@ export class MemoryBudget {
     this.#bytes += bytes
     this.#keys.count(caller.keyId, bytes)
     if (caller.bearer !== undefined) this.#strangers.count(this.#strangerName(caller), bytes)
+  }
+}
+
+/** What one request holds of the budget, for whoever is its caller at that moment: that is known after its headers. */
+export class BudgetLease implements MemoryLease, MemoryHolder {
+  heldBytes = 0
+  isOver = false
+
+  constructor(
+    private readonly budget: MemoryBudget,
+    private readonly request: { readonly caller: Caller },
+  ) {}
+
+  get caller(): Caller {
+    return this.request.caller
+  }
+
+  take(bytes: number): boolean {
+    return this.budget.take(this, bytes)
+  }
+
+  add(bytes: number): void {
+    this.budget.add(this, bytes)
+  }
+
+  giveBack(bytes: number): void {
+    this.budget.giveBack(this, bytes)
+  }
+
+  reserve(announcedBytes: number | undefined, maximumBytes: number): ArrivingBody | undefined {
+    return this.budget.reserve(this, announcedBytes, maximumBytes)
+  }
+
+  close(): void {
+    this.budget.close(this)
+  }
+
+  fork(): MemoryLease {
+    return new BudgetLease(this.budget, { caller: this.caller })
   }
 }

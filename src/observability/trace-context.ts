@@ -1,5 +1,6 @@
 import { randomFillSync } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import type { TraceSpan } from '../core/request-context.js'
 
 /** Drawn at once, as one draw costs as much as a hundred ids. */
 const POOL_BYTES = 4096
@@ -79,7 +80,7 @@ function isTraceState(text: string): boolean {
 }
 
 /** The trace of one call: its own span, and what its attempts tell their upstreams. */
-export class RequestTrace {
+export class RequestTrace implements TraceSpan {
   readonly spanId = newSpanId()
 
   constructor(
@@ -92,8 +93,7 @@ export class RequestTrace {
     private readonly traceState?: string,
   ) {}
 
-  /** Draws the span of an attempt that begins; returns the headers that name it to the upstream, names and values in turn. */
-  beginAttempt(attempt: { spanId?: string }): readonly string[] {
+  beginAttempt(attempt: { spanId?: string | undefined }): readonly string[] {
     attempt.spanId = newSpanId()
     const traceParent = `00-${this.traceId}-${attempt.spanId}-${this.isSampled ? '01' : '00'}`
     return this.traceState === undefined

@@ -1,0 +1,30 @@
+import type { EndpointSpec } from '../core/endpoint.js'
+
+/** A caller who has nothing left can ask why. It asks no store: whatever does has its place among those under way. */
+export const LIMITS = {
+  name: 'limits',
+  method: 'GET',
+  path: '/v1/limits',
+  dialect: 'openai',
+  modelClasses: [],
+  billing: 'none',
+  estimate: 'none',
+  metricFamily: 'other',
+  keyHeaders: ['authorization'],
+  rateLimit: 'exempt',
+  bodyLimit: 0,
+  loggedPath: 'path',
+} as const satisfies EndpointSpec
+
+export const USAGE = {
+  ...LIMITS,
+  name: 'usage.sums',
+  path: '/v1/usage',
+  rateLimit: 'counted',
+} as const satisfies EndpointSpec
+
+export const USAGE_RECORDS = {
+  ...USAGE,
+  name: 'usage.records',
+  path: '/v1/usage/records',
+} as const satisfies EndpointSpec

@@ -1,0 +1,40 @@
+import type { EndpointSpec } from '../core/endpoint.js'
+import { expectedOfRecording, expectedOfSpeech } from '../limits/estimate-usage.js'
+
+export const SPEECH = {
+  name: 'audio.speech',
+  method: 'POST',
+  path: '/v1/audio/speech',
+  dialect: 'openai-audio',
+  modelClasses: ['tts', 'tts-style'],
+  billing: { records: ['request'], usageClass: 'tts', model: undefined },
+  estimate: expectedOfSpeech,
+  metricFamily: 'speech',
+  keyHeaders: ['authorization'],
+  rateLimit: 'counted',
+  bodyLimit: 'jsonBodyBytes',
+  loggedPath: 'path',
+} as const satisfies EndpointSpec
+
+export const TRANSCRIPTIONS = {
+  name: 'audio.transcriptions',
+  method: 'POST',
+  path: '/v1/audio/transcriptions',
+  dialect: 'openai-audio',
+  modelClasses: ['stt-standard', 'stt-generation', 'stt-diarize'],
+  billing: { records: ['request'], usageClass: 'stt-standard', model: undefined },
+  estimate: expectedOfRecording,
+  metricFamily: 'transcription',
+  keyHeaders: ['authorization'],
+  rateLimit: 'counted',
+  bodyLimit: 'audioBodyBytes',
+  loggedPath: 'path',
+} as const satisfies EndpointSpec
+
+export const TRANSLATIONS = {
+  ...TRANSCRIPTIONS,
+  name: 'audio.translations',
+  path: '/v1/audio/translations',
+  modelClasses: ['stt-standard'],
+  metricFamily: 'translation',
+} as const satisfies EndpointSpec

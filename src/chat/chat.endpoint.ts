@@ -1,0 +1,17 @@
+import type { EndpointSpec } from '../core/endpoint.js'
+import { expectedOfChat } from '../limits/estimate-usage.js'
+
+export const CHAT_COMPLETIONS = {
+  name: 'chat.completions',
+  method: 'POST',
+  path: '/v1/chat/completions',
+  dialect: 'openai',
+  modelClasses: ['chat', 'chat-audio'],
+  billing: { records: ['request'], usageClass: 'chat', model: undefined },
+  estimate: expectedOfChat,
+  metricFamily: 'chat',
+  keyHeaders: ['authorization'],
+  rateLimit: 'counted',
+  bodyLimit: 'jsonBodyBytes',
+  loggedPath: 'path',
+} as const satisfies EndpointSpec

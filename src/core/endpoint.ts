@@ -1,0 +1,168 @@
+import type { ModelClass } from '../config/channel-schema.js'
+import { PathTable } from './path-table.js'
+import type { EstimatedUse } from './quota.js'
+
+/** The wire format an endpoint's clients read: it decides the form of errors and the names of the limit headers. */
+export type Dialect = 'openai' | 'openai-audio' | 'messages' | 'task' | 'image'
+
+/** Of every path that no endpoint's dialect claims. */
+const DEFAULT_DIALECT: Dialect = 'openai'
+
+/** The headers in which an endpoint's clients may send their key; the first is what a missing key's message asks for. */
+export type KeyHeader = 'authorization' | 'x-api-key' | 'sec-websocket-protocol'
+
+/** The setting of `limits` that bounds a body. */
+export type BodyLimitSetting = 'jsonBodyBytes' | 'imageBodyBytes' | 'audioBodyBytes' | 'documentBytes'
+
+export const USAGE_KINDS = ['request', 'response', 'input_transcription', 'task'] as const
+export type UsageKind = (typeof USAGE_KINDS)[number]
+
+/** Few and known, as metrics are counted by them. */
+export type UsageClass = ModelClass | 'document'
+
+/** What an endpoint leaves in the usage records. */
+export interface Billing {
+  /** The request itself; each response, or input transcription, within it; the task it has made, or found ended. */
+  readonly records: readonly UsageKind[]
+  /** Of requests whose model was not found, or that name none. */
+  readonly usageClass: UsageClass
+  /** What it is priced as where requests name no model. */
+  readonly model: string | undefined
+}
+
+/** Computes, from what an endpoint's requests hold, what one is expected to use before its upstream says so. */
+export type Estimate = (...request: never[]) => EstimatedUse
+
+/** Everything the gateway knows of an endpoint by its path. Each member must be said: none is true by omission. */
+export interface EndpointSpec {
+  /** Unique; for people. */
+  readonly name: string
+  readonly method: 'GET' | 'POST'
+  /** Literal segments and `:parameters`. */
+  readonly path: `/${string}`
+  readonly dialect: Dialect
+  /** Of models that requests may name; empty where they name none. */
+  readonly modelClasses: readonly ModelClass[]
+  readonly billing: Billing | 'none'
+  /** What token and audio limits reserve; `each_response` = within a session, as responses are asked for. */
+  readonly estimate: Estimate | 'each_response' | 'none'
+  /** For figures that need not tell each route; `other` = of no family. */
+  readonly metricFamily: string
+  /** Empty = whoever calls needs no key. */
+  readonly keyHeaders: readonly KeyHeader[]
+  /** Whether requests count against the limits of their key. */
+  readonly rateLimit: 'counted' | 'exempt'
+  /** Bytes where no setting bounds the body; 0 = none is read. */
+  readonly bodyLimit: BodyLimitSetting | number
+  /** `template` = the path holds a secret and never stands in a log. */
+  readonly loggedPath: 'path' | 'template'
+}
+
+/** What is known of a path before any route has seen the request. */
+export interface PathMatch {
+  /** In which failures are rendered, at a known path or not. */
+  readonly dialect: Dialect
+  /** One for each method; none of an unknown path. */
+  readonly endpoints: readonly EndpointSpec[]
+  /** Stands for the path in the log; undefined where the path itself does. */
+  readonly loggedPath: string | undefined
+}
+
+export const UNKNOWN_PATH: PathMatch = { dialect: DEFAULT_DIALECT, endpoints: [], loggedPath: undefined }
+
+/** The endpoint that answers a method at a path, as Express routes it: GET answers HEAD. */
+export function endpointFor({ endpoints }: PathMatch, method: string): EndpointSpec | undefined {
+  const routed = method === 'HEAD' ? 'GET' : method
+  for (const endpoint of endpoints) if (endpoint.method === routed) return endpoint
+  return undefined
+}
+
+const OTHER_FAMILY = 'other'
+
+/** Finds the endpoint of a request; made once of all endpoints. Throws where two contradict each other. */
+export class EndpointTable {
+  private readonly known = new PathTable<PathMatch>()
+  /** What unknown paths have in common with the endpoints they stand beside, by `prefixOf`. */
+  private readonly prefixes = new Map<string, PathMatch>()
+  /** In the order of the endpoints; `other` is the last. */
+  readonly metricFamilies: readonly string[]
+
+  constructor(readonly endpoints: readonly EndpointSpec[]) {
+    assertUnique(endpoints.map(({ name }) => name))
+    assertUnique(endpoints.map(({ method, path }) => `${method} ${path}`))
+    const families = new Set(endpoints.map(({ metricFamily }) => metricFamily))
+    families.delete(OTHER_FAMILY)
+    this.metricFamilies = [...families, OTHER_FAMILY]
+    for (const endpoint of endpoints) this.addPrefix(endpoint)
+    for (const path of new Set(endpoints.map((endpoint) => endpoint.path))) {
+      this.addPath(
+        path,
+        endpoints.filter((endpoint) => endpoint.path === path),
+      )
+    }
+  }
+
+  /** Called once for each request. */
+  find(path: string): PathMatch {
+    return this.known.find(path) ?? this.unknown(path)
+  }
+
+  /** For failures that come before a request is looked at; nothing but the prefix of an unknown path is read. */
+  dialectOf(path: string): Dialect {
+    return (this.known.get(path) ?? this.unknown(path)).dialect
+  }
+
+  /** The family of a route's template, endpoint or not. */
+  metricFamilyOf(template: string): string {
+    return this.known.get(template)?.endpoints[0]?.metricFamily ?? OTHER_FAMILY
+  }
+
+  private unknown(path: string): PathMatch {
+    return this.prefixes.get(prefixOf(path)) ?? UNKNOWN_PATH
+  }
+
+  private addPrefix(endpoint: EndpointSpec): void {
+    const { name, path, dialect } = endpoint
+    assertBilled(endpoint)
+    const prefix = prefixOf(path)
+    const beside = this.prefixes.get(prefix)
+    if (beside !== undefined && beside.dialect !== dialect) {
+      throw new Error(`The endpoint ${name} has the dialect ${dialect}, others under ${prefix} have ${beside.dialect}.`)
+    }
+    this.prefixes.set(prefix, { ...UNKNOWN_PATH, dialect })
+  }
+
+  private addPath(path: string, endpoints: readonly EndpointSpec[]): void {
+    const { dialect } = this.unknown(path)
+    const isSecret = endpoints.some((endpoint) => endpoint.loggedPath === 'template')
+    const loggedPath = isSecret ? path : undefined
+    this.known.set(path, { dialect, endpoints, loggedPath })
+    // A path that is longer, or too short, may hold the secret of one that is known.
+    if (isSecret) this.known.set(`${path.slice(0, path.indexOf(':'))}*`, { dialect, endpoints: [], loggedPath })
+  }
+}
+
+const VERSION = '/v1'
+
+/** The segments that say whose a path is: the first, or two where the first is the version. */
+function prefixOf(path: string): string {
+  const first = path.indexOf('/', 1)
+  if (first === -1) return path
+  if (first !== VERSION.length || !path.startsWith(VERSION)) return path.slice(0, first)
+  const second = path.indexOf('/', first + 1)
+  return second === -1 ? path : path.slice(0, second)
+}
+
+function assertUnique(texts: readonly string[]): void {
+  const twice = texts.find((text, index) => texts.indexOf(text) !== index)
+  if (twice !== undefined) throw new Error(`Two endpoints are called ${twice}.`)
+}
+
+/** Requests without a model are priced by a name of their own, all others by a class that they can have. */
+function assertBilled({ name, billing, modelClasses }: EndpointSpec): void {
+  if (billing === 'none' || billing.model !== undefined) return
+  const classes: readonly UsageClass[] = modelClasses
+  if (!classes.includes(billing.usageClass)) {
+    throw new Error(`The endpoint ${name} is billed as ${billing.usageClass}, a class that none of its models has.`)
+  }
+}

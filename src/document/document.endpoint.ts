@@ -1,0 +1,17 @@
+import type { EndpointSpec } from '../core/endpoint.js'
+
+/** Read here or by a reader, which the caller does not choose: a document is priced as a document. */
+export const DOCUMENT_PARSE = {
+  name: 'document.parse',
+  method: 'POST',
+  path: '/v1/document/parse',
+  dialect: 'task',
+  modelClasses: [],
+  billing: { records: ['request'], usageClass: 'document', model: 'documents' },
+  estimate: 'none',
+  metricFamily: 'document',
+  keyHeaders: ['authorization'],
+  rateLimit: 'counted',
+  bodyLimit: 'documentBytes',
+  loggedPath: 'path',
+} as const satisfies EndpointSpec

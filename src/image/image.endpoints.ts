@@ -1,0 +1,29 @@
+import type { EndpointSpec } from '../core/endpoint.js'
+
+/** Images are made elsewhere: a task is recorded by whichever of these endpoints first finds it ended. */
+export const IMAGE_FETCH = {
+  name: 'image.fetch',
+  method: 'GET',
+  path: '/imggen/task/:id/fetch',
+  dialect: 'image',
+  modelClasses: [],
+  billing: { records: ['task'], usageClass: 'image', model: 'images' },
+  estimate: 'none',
+  metricFamily: 'image',
+  keyHeaders: ['authorization'],
+  rateLimit: 'counted',
+  bodyLimit: 0,
+  loggedPath: 'path',
+} as const satisfies EndpointSpec
+
+export const IMAGE_SEED = {
+  ...IMAGE_FETCH,
+  name: 'image.seed',
+  path: '/imggen/task/:id/image-seed',
+} as const satisfies EndpointSpec
+
+export const IMAGE_EVENTS = {
+  ...IMAGE_FETCH,
+  name: 'image.events',
+  path: '/imggen/task/:id/events',
+} as const satisfies EndpointSpec

@@ -1,0 +1,25 @@
+import type { EndpointSpec } from '../core/endpoint.js'
+import { expectedOfChat } from '../limits/estimate-usage.js'
+
+export const MESSAGES = {
+  name: 'messages',
+  method: 'POST',
+  path: '/v1/messages',
+  dialect: 'messages',
+  modelClasses: ['messages'],
+  billing: { records: ['request'], usageClass: 'messages', model: undefined },
+  estimate: expectedOfChat,
+  metricFamily: 'messages',
+  keyHeaders: ['authorization', 'x-api-key'],
+  rateLimit: 'counted',
+  bodyLimit: 'jsonBodyBytes',
+  loggedPath: 'path',
+} as const satisfies EndpointSpec
+
+/** Nothing is generated, but an upstream is asked: its requests are recorded, its tokens are not. */
+export const COUNT_TOKENS = {
+  ...MESSAGES,
+  name: 'messages.count_tokens',
+  path: '/v1/messages/count_tokens',
+  estimate: 'none',
+} as const satisfies EndpointSpec

@@ -1,0 +1,19 @@
+import type { EndpointSpec } from '../core/endpoint.js'
+
+/** Clients of the messages dialect list models as well, with their own key header. */
+export const MODELS = {
+  name: 'models.list',
+  method: 'GET',
+  path: '/v1/models',
+  dialect: 'openai',
+  modelClasses: [],
+  billing: 'none',
+  estimate: 'none',
+  metricFamily: 'other',
+  keyHeaders: ['authorization', 'x-api-key'],
+  rateLimit: 'counted',
+  bodyLimit: 0,
+  loggedPath: 'path',
+} as const satisfies EndpointSpec
+
+export const MODEL = { ...MODELS, name: 'models.find', path: '/v1/models/:model' } as const satisfies EndpointSpec

@@ -1,0 +1,17 @@
+import type { EndpointSpec } from '../core/endpoint.js'
+
+/** Browsers cannot set headers on a socket: their clients offer the key as a subprotocol. */
+export const REALTIME = {
+  name: 'realtime',
+  method: 'GET',
+  path: '/v1/realtime',
+  dialect: 'openai',
+  modelClasses: ['realtime'],
+  billing: { records: ['request', 'response', 'input_transcription'], usageClass: 'realtime', model: undefined },
+  estimate: 'each_response',
+  metricFamily: 'realtime',
+  keyHeaders: ['authorization', 'sec-websocket-protocol'],
+  rateLimit: 'counted',
+  bodyLimit: 0,
+  loggedPath: 'path',
+} as const satisfies EndpointSpec

@@ -1,0 +1,56 @@
+import type { EndpointSpec } from '../core/endpoint.js'
+import { VIDEO_TASK_READ, videoTaskPath } from '../tasks/task.endpoints.js'
+
+/** A create is recorded as a request, and what it has made as a task once that has ended. */
+export const TEXT_CREATE = {
+  ...VIDEO_TASK_READ,
+  name: 'video.text.create',
+  method: 'POST',
+  path: videoTaskPath('text2video'),
+  modelClasses: ['video'],
+  billing: { records: ['request', 'task'], usageClass: 'video', model: undefined },
+  bodyLimit: 'jsonBodyBytes',
+} as const satisfies EndpointSpec
+
+export const TEXT_LIST = {
+  ...VIDEO_TASK_READ,
+  name: 'video.text.list',
+  path: videoTaskPath('text2video'),
+} as const satisfies EndpointSpec
+
+export const TEXT_FIND = {
+  ...VIDEO_TASK_READ,
+  name: 'video.text.find',
+  path: `${TEXT_CREATE.path}/:id`,
+} as const satisfies EndpointSpec
+
+export const TEXT_EVENTS = {
+  ...VIDEO_TASK_READ,
+  name: 'video.text.events',
+  path: `${TEXT_CREATE.path}/:id/events`,
+} as const satisfies EndpointSpec
+
+export const MULTI_IMAGE_CREATE = {
+  ...TEXT_CREATE,
+  name: 'video.multi_image.create',
+  path: videoTaskPath('multi-image2video'),
+  bodyLimit: 'imageBodyBytes',
+} as const satisfies EndpointSpec
+
+export const MULTI_IMAGE_LIST = {
+  ...TEXT_LIST,
+  name: 'video.multi_image.list',
+  path: MULTI_IMAGE_CREATE.path,
+} as const satisfies EndpointSpec
+
+export const MULTI_IMAGE_FIND = {
+  ...TEXT_FIND,
+  name: 'video.multi_image.find',
+  path: `${MULTI_IMAGE_CREATE.path}/:id`,
+} as const satisfies EndpointSpec
+
+export const MULTI_IMAGE_EVENTS = {
+  ...TEXT_EVENTS,
+  name: 'video.multi_image.events',
+  path: `${MULTI_IMAGE_CREATE.path}/:id/events`,
+} as const satisfies EndpointSpec

@@ -1,0 +1,153 @@
+import { readFileSync } from 'node:fs'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type { INestApplication } from '@nestjs/common'
+import { HttpAdapterHost } from '@nestjs/core'
+import type { Application } from 'express'
+import { createApplication, openApiDocument } from '../../src/app/create-app.js'
+import { ENDPOINTS } from '../../src/app/endpoints.js'
+import { MODEL_CLASSES } from '../../src/config/channel-schema.js'
+import { parseConfig } from '../../src/config/load-config.js'
+import type { Dialect, EndpointSpec } from '../../src/core/endpoint.js'
+import { createLogging } from '../../src/observability/logger.js'
+import { routesOf } from '../../src/observability/routes.js'
+import { REALTIME } from '../../src/realtime/realtime.endpoint.js'
+
+/** Routes that are no endpoints: nothing of an endpoint's specification is true of them. */
+const WITHOUT_SPECIFICATION: readonly (readonly [path: RegExp, reason: string])[] = [
+  [/^\/health\//, 'probes have no key, no model and nothing to pay; overload lets them pass'],
+  [/^\/admin\//, 'operators have a key of their own, and their calls are audited instead of counted'],
+  [/^\/docs(\/|$)/, 'pages about the gateway, for everybody'],
+]
+
+const withoutSpecification = (path: string): boolean => WITHOUT_SPECIFICATION.some(([pattern]) => pattern.test(path))
+
+const routeOf = ({ method, path }: EndpointSpec): string => `${method} ${path}`
+
+/** As the README and the OpenAPI document spell it. */
+const documentedRoute = (endpoint: EndpointSpec): string => routeOf(endpoint).replaceAll(/:(\w+)/g, '{$1}')
+
+/** Upstreams alone know of it. */
+const UNDOCUMENTED = ['POST /vidgen/callbacks/{token}']
+
+const documented = ENDPOINTS.endpoints.filter((endpoint) => !UNDOCUMENTED.includes(documentedRoute(endpoint)))
+
+describe('The endpoints', () => {
+  let application: INestApplication
+  let base: string
+
+  beforeAll(async () => {
+    const config = parseConfig('{}', {})
+    application = await createApplication({ config, logging: createLogging('silent'), sandbox: false })
+    await application.listen(0, '127.0.0.1')
+    base = `http://127.0.0.1:${((application.getHttpServer() as Server).address() as AddressInfo).port}`
+  })
+  afterAll(() => application.close())
+
+  it('are exactly the routes of the server, but for those with a reason to be none', () => {
+    const routes = routesOf(application.get(HttpAdapterHost).httpAdapter.getInstance<Application>())
+    const served = routes
+      .filter(({ path }) => !withoutSpecification(path))
+      .flatMap(({ path, methods }) => methods.map((method) => `${method} ${path}`))
+    expect(served.sort()).toEqual(ENDPOINTS.endpoints.map(routeOf).sort())
+    for (const [pattern] of WITHOUT_SPECIFICATION)
+      expect(routes.filter(({ path }) => pattern.test(path))).not.toEqual([])
+  })
+
+  it('are none of those that have a reason', () => {
+    expect(ENDPOINTS.endpoints.filter(({ path }) => withoutSpecification(path))).toEqual([])
+  })
+
+  it.each(
+    ENDPOINTS.endpoints
+      .filter(({ keyHeaders }) => keyHeaders.length > 0)
+      .filter(({ name }) => name !== REALTIME.name)
+      .map((endpoint) => [routeOf(endpoint), endpoint] as const),
+  )(
+    'let nobody in without a key, and say which headers may hold it: %s',
+    async (_route, { method, path, keyHeaders }) => {
+      const response = await fetch(base + path.replaceAll(/:\w+/g, 'x'), { method })
+      expect(response.status).toBe(401)
+      expect((await response.text()).includes('x-api-key')).toBe(keyHeaders.includes('x-api-key'))
+    },
+  )
+
+  describe('in the OpenAPI document', () => {
+    /** A field of the error body that no other dialect has so. */
+    const ERROR_FIELDS: Readonly<Record<Dialect, readonly string[]>> = {
+      openai: ['error'],
+      'openai-audio': ['error'],
+      messages: ['type', 'error', 'request_id'],
+      task: ['code', 'message', 'request_id'],
+      image: ['code', 'message', 'request_id', 'description'],
+    }
+
+    interface Operation {
+      readonly security?: readonly object[]
+      readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, ErrorContent>> }>>
+    }
+
+    interface ErrorContent {
+      readonly schema: { readonly required?: readonly string[] }
+    }
+
+    it.each(documented.map((endpoint) => [routeOf(endpoint), endpoint] as const))(
+      'have the errors of their dialect, and a key where they need one: %s',
+      (_route, endpoint) => {
+        const { paths } = openApiDocument(application) as unknown as {
+          readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+        }
+        const [method = '', path = ''] = documentedRoute(endpoint).split(' ')
+        const operation = paths[path]?.[method.toLowerCase()]
+        const errors = Object.entries(operation?.responses ?? {}).filter(([status]) => Number(status) >= 400)
+        expect(errors.length).toBeGreaterThan(0)
+        for (const [, { content }] of errors) {
+          expect(content?.['application/json']?.schema.required).toEqual(ERROR_FIELDS[endpoint.dialect])
+        }
+        expect(operation?.security).toContainEqual({ bearer: [] })
+      },
+    )
+  })
+})
+
+describe('The README', () => {
+  const rows = [...readFileSync(new URL('../../README.md', import.meta.url), 'utf8').matchAll(/^\|(.+)\| works \|$/gm)]
+  const records = new Map(
+    rows.map(([, row = '']) => {
+      const [, route = '', , recorded] = row.split('|').map((cell) => cell.trim().replaceAll('`', ''))
+      return [route, recorded] as const
+    }),
+  )
+
+  it.each(documented.map((endpoint) => [documentedRoute(endpoint), endpoint] as const))(
+    'says what is recorded of %s',
+    (route, { billing }) => {
+      expect(records.get(route)).toBe(billing === 'none' ? '–' : billing.records.join(', '))
+    },
+  )
+
+  it('says of no other route that anything of it is recorded', () => {
+    const endpoints = new Set(documented.map(documentedRoute))
+    const others = [...records].filter(([route]) => !endpoints.has(route))
+    expect(others.length).toBeGreaterThan(0)
+    for (const [, recorded] of others) expect(recorded).toBe('–')
+  })
+})
+
+describe('Every class of models', () => {
+  it.each(MODEL_CLASSES)('is named, or priced, by an endpoint that is billed: %s', (modelClass) => {
+    const billed = ENDPOINTS.endpoints.filter(
+      ({ billing, modelClasses }) =>
+        billing !== 'none' && (modelClasses.includes(modelClass) || billing.usageClass === modelClass),
+    )
+    expect(billed).not.toEqual([])
+  })
+})
+
+describe('An endpoint that is asked with GET', () => {
+  it('reads no body', () => {
+    const asked = ENDPOINTS.endpoints.filter(({ method }) => method === 'GET')
+    expect(asked.filter(({ bodyLimit }) => bodyLimit !== 0)).toEqual([])
+  })
+})
