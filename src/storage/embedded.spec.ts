@@ -82,7 +82,7 @@ describe('embedded', () => {
       const second = store()
       await expect(second.database.open()).rejects.toThrow(StoreUnusable)
       await expect(one(second)).rejects.toThrow(GatewayError)
-      expect(second.readiness).toMatchObject({ isReady: false, word: 'store_unreachable' })
+      expect(second.readiness).toMatchObject({ isReady: false, status: 'store_unreachable' })
       await first.close()
       expect(await one(second)).toEqual([{ one: 1 }])
       expect(second.readiness.isReady).toBe(true)
