@@ -3,6 +3,7 @@
 // With REDIS_URL limits are also counted there, under names that no key of a gateway has.
 import { createApplication } from '../dist/app/create-app.js'
 import { ENDPOINTS } from '../dist/app/endpoints.js'
+import { PROVIDERS } from '../dist/app/providers.js'
 import { AttemptRecord, RequestContext } from '../dist/core/request-context.js'
 import { RateLimiter } from '../dist/limits/rate-limiter.js'
 import { RequestHooks } from '../dist/observability/request-hooks.js'
@@ -37,7 +38,7 @@ const OUTCOME = { status: 200, left: false, totalMs: 3, gatewayMs: 1 }
 
 async function startApplication(sections = {}) {
   process.env.GATEWAY_DATA = scratchDirectory()
-  const config = parseConfig(JSON.stringify({ channels: CHANNELS, ...sections }), {})
+  const config = parseConfig(JSON.stringify({ channels: CHANNELS, ...sections }), {}, PROVIDERS)
   return createApplication({ config, logging: createLogging('fatal', { write: () => undefined }), sandbox: false })
 }
 

@@ -4,12 +4,13 @@ import { format } from 'node:util'
 
 const { createApplication, openApiDocument } = await import('../dist/app/create-app.js')
 const { createLogging } = await import('../dist/observability/logger.js')
+const { PROVIDERS } = await import('../dist/app/providers.js')
 const { parseConfig } = await import('../dist/config/load-config.js')
 
 const FILE = 'openapi.json'
 
 const application = await createApplication({
-  config: parseConfig('{}', {}),
+  config: parseConfig('{}', {}, PROVIDERS),
   logging: createLogging('silent'),
   sandbox: false,
 })

@@ -10,6 +10,7 @@ import {
 } from './admin/cli/key-command.js'
 import { openStoreKeyAdmin } from './admin/cli/key-store.js'
 import { newAdminKey, runCommand } from './admin/cli/run-key-command.js'
+import { PROVIDERS } from './app/providers.js'
 import { processEnvironment, readEnvironment, readVariable } from './config/environment.js'
 import { loadConfigFile, parseConfig } from './config/load-config.js'
 
@@ -50,11 +51,11 @@ async function keyAdminFor({ url }: Command): Promise<KeyAdmin> {
     return new HttpKeyAdmin(url, value)
   }
   const { configFile, configFileNamed, dataDirectory } = readEnvironment(variables)
-  const loaded = await loadConfigFile(configFile, variables)
+  const loaded = await loadConfigFile(configFile, variables, PROVIDERS)
   // Its store would be another one than the gateway's.
   if (loaded === undefined && configFileNamed)
     throw new KeyAdminFailure('The file that GATEWAY_CONFIG names does not exist.')
-  const config = loaded?.config ?? parseConfig('{}', variables)
+  const config = loaded?.config ?? parseConfig('{}', variables, PROVIDERS)
   if (config.auth.adminKey === undefined && config.database.url === undefined) process.stderr.write(NOT_READ)
   return openStoreKeyAdmin(config, dataDirectory)
 }

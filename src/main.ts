@@ -4,6 +4,7 @@ import { assertAlone, withWorkers, workersNote, workersOf, WorkersRefused } from
 import { serveByWorkers } from './app/cluster-primary.js'
 import { PrimaryLink } from './app/cluster-worker.js'
 import type { Gateway, GatewayOptions } from './app/gateway.js'
+import { PROVIDERS } from './app/providers.js'
 import { drainOnSignal } from './app/shutdown.js'
 import { ConfigError } from './config/checks.js'
 import { processEnvironment, readEnvironment, type Variables } from './config/environment.js'
@@ -34,7 +35,7 @@ async function main(): Promise<void> {
     await serveAsWorker()
     return
   }
-  const readConfig = (): Promise<LoadedConfig | undefined> => loadConfigFile(configFile, variables)
+  const readConfig = (): Promise<LoadedConfig | undefined> => loadConfigFile(configFile, variables, PROVIDERS)
   const loaded = await readConfig()
   if (loaded === undefined) {
     await serveSandbox(variables)
@@ -63,7 +64,7 @@ async function serveSandbox(variables: Variables): Promise<void> {
   const { startSandbox } = await import('@multi-model-gateway/sandbox/sandbox.js')
   const sandbox = await startSandbox()
   // Production forbids exemptions from the SSRF guard to operators; these open nothing but this process itself.
-  const sandboxConfig = parseConfig(sandbox.configText, { ...variables, NODE_ENV: undefined })
+  const sandboxConfig = parseConfig(sandbox.configText, { ...variables, NODE_ENV: undefined }, PROVIDERS)
   assertAlone(sandboxConfig)
   const config = withWorkers(sandboxConfig, 1)
   const gateway = await createGateway({

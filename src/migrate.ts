@@ -1,3 +1,5 @@
+import 'reflect-metadata'
+import { PROVIDERS } from './app/providers.js'
 import { processEnvironment, readEnvironment } from './config/environment.js'
 import { loadConfigFile, parseConfig } from './config/load-config.js'
 import { createLogging } from './observability/logger.js'
@@ -8,8 +10,8 @@ import { createDatabase } from './storage/storage.module.js'
 async function main(): Promise<void> {
   const variables = processEnvironment()
   const { configFile, dataDirectory } = readEnvironment(variables)
-  const loaded = await loadConfigFile(configFile, variables)
-  const config = loaded?.config ?? parseConfig('{}', variables)
+  const loaded = await loadConfigFile(configFile, variables, PROVIDERS)
+  const config = loaded?.config ?? parseConfig('{}', variables, PROVIDERS)
   const { logger } = createLogging(config.logging.level)
   const database = createDatabase(config.database, dataDirectory, new Readiness(), logger)
   try {

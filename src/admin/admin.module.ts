@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common'
-import { ProvidersModule } from '../routing/providers.module.js'
 import { UsageModule } from '../usage/usage.module.js'
 import { AdminAccessModule } from './admin-access.module.js'
 import { AuditController, AuditService } from './audit.controller.js'
@@ -10,7 +9,7 @@ import { UsageSumsController, UsageSumsService } from './usage-totals.controller
 
 /** What the operator sees and does while the gateway runs, but for keys; they come before: the last route takes the rest. */
 @Module({
-  imports: [AdminAccessModule, ProvidersModule, UsageModule],
+  imports: [AdminAccessModule, UsageModule],
   controllers: [UsageSumsController, ChannelsController, ReloadController, AuditController, UnknownRoutesController],
   providers: [UsageSumsService, ChannelsService, ReloadService, AuditService],
 })

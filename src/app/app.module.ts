@@ -19,9 +19,11 @@ import { TracingModule } from '../observability/tracing.module.js'
 import type { Admission } from '../overload/admission.js'
 import { OverloadModule } from '../overload/overload.module.js'
 import { RealtimeModule } from '../realtime/realtime.module.js'
+import { ProvidersModule } from '../routing/providers.module.js'
 import { UsageModule } from '../usage/usage.module.js'
 import { VideoModule } from '../video/video.module.js'
 import { EndpointsModule } from './endpoints.js'
+import { PROVIDERS } from './providers.js'
 
 /** The whole gateway: one module per capability, on one configuration. */
 @Module({})
@@ -40,6 +42,7 @@ export class AppModule {
         ObservabilityModule.forRoot(readiness, endings, logger),
         OverloadModule.forRoot(admission),
         EndpointsModule,
+        ProvidersModule.forManifests(PROVIDERS),
         // Express looks at routes in this order: the busiest first.
         ChatModule,
         MessagesModule,

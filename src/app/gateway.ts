@@ -10,6 +10,7 @@ import { Metrics, type MetricsSnapshot } from '../observability/metrics.js'
 import { Readiness } from '../observability/readiness.js'
 import { Database, StoreUnusable } from '../storage/database.js'
 import { createApplication } from './create-app.js'
+import { PROVIDERS } from './providers.js'
 import { drain } from './shutdown.js'
 
 /**
@@ -86,12 +87,17 @@ function warn(config: GatewayConfig, logger: Logger): void {
   for (const warning of configWarnings(config)) logger.warn(warning)
 }
 
+/** Providers whose tasks the gateway creates, and must not forget. */
+const TASK_PROVIDERS: ReadonlySet<string> = new Set(
+  PROVIDERS.filter(({ capabilities }) => capabilities.video !== undefined).map(({ name }) => name),
+)
+
 /** Whether tasks can be created or keys issued here, or the operator asked for a store by name. */
 const needsStore = ({ auth, channels, database, usage }: GatewayConfig): boolean =>
   database.url !== undefined ||
   auth.adminKey !== undefined ||
   usage.store === true ||
-  channels.some(({ provider }) => provider === 'vidgen')
+  channels.some(({ provider }) => TASK_PROVIDERS.has(provider))
 
 /** A database that cannot be reached yet is waited for while everything that needs none is served. */
 async function openStore(database: Database, logger: Logger): Promise<void> {

@@ -1,13 +1,12 @@
 import { Module } from '@nestjs/common'
 import { AuthModule } from '../auth/auth.module.js'
-import { ProvidersModule } from '../routing/providers.module.js'
 import { SpeechController, SpeechService } from './speech.controller.js'
 import { TranscriptionController } from './transcription.controller.js'
 import { TranscriptionService } from './transcription.service.js'
 
 /** Speech synthesis, transcription and translation (specification: audio interfaces). */
 @Module({
-  imports: [AuthModule, ProvidersModule],
+  imports: [AuthModule],
   controllers: [SpeechController, TranscriptionController],
   providers: [SpeechService, TranscriptionService],
 })

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { parseConfig } from '../../test/support/config.js'
 import { key, KeyRefresherLab, readingEvery, SHA256, START_MS } from '../../test/support/key-refresher-lab.js'
 import { ConfigStore } from '../config/config-store.js'
-import { parseConfig } from '../config/load-config.js'
 
 describe('key refresher deadline', () => {
   let lab: KeyRefresherLab

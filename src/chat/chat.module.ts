@@ -1,9 +1,8 @@
 import { Module } from '@nestjs/common'
 import { AuthModule } from '../auth/auth.module.js'
-import { ProvidersModule } from '../routing/providers.module.js'
 import { ChatController } from './chat.controller.js'
 import { ChatService } from './chat.service.js'
 
 /** Chat completions (specification: Chat completion). */
-@Module({ imports: [AuthModule, ProvidersModule], controllers: [ChatController], providers: [ChatService] })
+@Module({ imports: [AuthModule], controllers: [ChatController], providers: [ChatService] })
 export class ChatModule {}

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
-import { type ChannelConfig, PROVIDER_NAMES } from './channel-schema.js'
+import { parseConfig } from '../../test/support/config.js'
+import { PROVIDERS } from '../app/providers.js'
+import type { ChannelConfig } from './channel-schema.js'
 import { ConfigError } from './checks.js'
-import { parseConfig } from './load-config.js'
 
 const MINIMAL = { id: 'main', provider: 'p1', baseUrl: 'https://x.example', credentials: 'secret' }
 
@@ -173,7 +174,7 @@ describe('a channel', () => {
     ])
   })
 
-  it.each(PROVIDER_NAMES)('of %s names the allowed options when one is unknown', (provider) => {
+  it.each(PROVIDERS.map(({ name }) => name))('of %s names the allowed options when one is unknown', (provider) => {
     const [fault] = faultsWith({ provider, credentials: 'a|b', options: { zzzzzzzzzz: 1 } })
     expect(fault).toMatch(/^channels\[0\]\.options: unknown key "zzzzzzzzzz"; (?:allowed: \w|none is allowed)/)
   })

@@ -10,22 +10,7 @@ import {
   type Schema,
   withDefault,
 } from './checks.js'
-import {
-  address,
-  clusterName,
-  glob,
-  identifier,
-  integer,
-  modelName,
-  oneOf,
-  pathPrefix,
-  positiveNumber,
-  textAs,
-  voiceName,
-} from './value-types.js'
-
-export const PROVIDER_NAMES = ['p1', 'p2', 'p3', 'p4', 'm1', 'vidgen', 'imggen', 'reader'] as const
-export type ProviderName = (typeof PROVIDER_NAMES)[number]
+import { address, glob, identifier, integer, modelName, oneOf, positiveNumber, textAs } from './value-types.js'
 
 export const MODEL_CLASSES = [
   'tts',
@@ -51,11 +36,22 @@ export interface UpstreamTimeouts {
 }
 
 /** What a channel authenticates with: a secret of its own, or the caller's own bearer passed on. */
-type ChannelCredentials = { readonly kind: 'own'; readonly secret: string } | { readonly kind: 'caller' }
+export type ChannelCredentials = { readonly kind: 'own'; readonly secret: string } | { readonly kind: 'caller' }
+
+/** What the configuration asks of channels of one provider. Each provider's manifest declares its own. */
+export interface ProviderSettings {
+  /** What channels and models call it. */
+  readonly name: string
+  readonly credentialsSchema: Schema<ChannelCredentials>
+  readonly optionsSchema: Schema<Readonly<Record<string, unknown>>>
+  /** Where the upstream's own client waits for other times than the gateway's defaults. */
+  readonly timeouts?: Partial<UpstreamTimeouts>
+}
 
 export interface ChannelConfig {
   readonly id: string
-  readonly provider: ProviderName
+  /** The name of a provider. */
+  readonly provider: string
   /** http(s) or ws(s), may carry a path prefix; never ends in a slash. */
   readonly baseUrl: string
   readonly credentials: ChannelCredentials
@@ -74,7 +70,7 @@ export interface ChannelConfig {
 export interface ModelRow {
   readonly id: string
   readonly class: ModelClass
-  readonly providers: readonly ProviderName[]
+  readonly providers: readonly string[]
 }
 
 /** When a channel is spared. Times in milliseconds. */
@@ -86,26 +82,20 @@ export interface BreakerSection {
   readonly maximumCoolDownMs: number
 }
 
-/** Where an upstream's own client waits for other times than the gateway's defaults. A new one is declared here. */
-const PROVIDER_TIMEOUTS: Readonly<Partial<Record<ProviderName, Partial<UpstreamTimeouts>>>> = {
-  // The vendor's SDK gives a handshake 12 s and a socket that says nothing 8 s.
-  p2: { connectMs: 12_000, idleMs: 8_000 },
-}
-
 /**
  * The timeouts of a channel, the stronger over the weaker: built-in defaults, the provider's, what the file sets for all
- * channels, what it sets for this one. `section` is the checked section `timeouts`, complete with the built-in defaults;
+ * channels, what it sets for this one (`own`). `section` is the checked section `timeouts`, complete with the built-in defaults;
  * `document` is the raw file, which alone knows what was set.
  */
 export function channelTimeouts(
-  provider: ProviderName,
+  provider: ProviderSettings | undefined,
   own: Partial<UpstreamTimeouts>,
   section: UpstreamTimeouts,
   document: unknown,
 ): UpstreamTimeouts {
   const raw = isMap(document) ? document['timeouts'] : undefined
   const isSet = (name: keyof UpstreamTimeouts): boolean => isMap(raw) && !isAbsent(raw[name])
-  const fallback = PROVIDER_TIMEOUTS[provider] ?? {}
+  const fallback = provider?.timeouts ?? {}
   const timeout = (name: keyof UpstreamTimeouts): number =>
     own[name] ?? (isSet(name) ? section[name] : (fallback[name] ?? section[name]))
   return {
@@ -131,49 +121,18 @@ const timeoutOverrides = mapOf<Partial<UpstreamTimeouts>>({
   totalMs: optional(durationMs),
 })
 
-const noOptions = mapOf<Record<string, never>>({})
-const voices = optional(recordOf(voiceName))
-
-interface SpeedRange {
-  readonly minimum: number
-  readonly maximum: number
-}
-
-const speedRange = mapOf<SpeedRange>(
-  { minimum: withDefault(positiveNumber, 0.8), maximum: withDefault(positiveNumber, 2) },
-  ({ minimum, maximum }, at) => {
-    if (minimum !== undefined && maximum !== undefined && minimum >= maximum)
-      at.field('maximum').fault(`must be greater than ${at.field('minimum').path}`)
-  },
-)
-
-/** A new option is declared here, under every provider that reads it. */
-const OPTIONS: Readonly<Record<ProviderName, Schema<Readonly<Record<string, unknown>>>>> = {
-  p1: mapOf<{ realtimeDialect: string }>({ realtimeDialect: withDefault(oneOf(['ga', 'beta']), 'ga') }),
-  p2: mapOf<{ voices?: Readonly<Record<string, string>>; cluster: string; speedRange: SpeedRange }>({
-    voices,
-    cluster: withDefault(clusterName, 'volcano_tts'),
-    speedRange: withDefault(speedRange, {}),
-  }),
-  p3: mapOf<{ voices?: Readonly<Record<string, string>>; groupId?: string }>({ voices, groupId: optional(identifier) }),
-  p4: noOptions,
-  m1: noOptions,
-  vidgen: mapOf<{ unknownTasks: string; pathPrefix?: string }>({
-    unknownTasks: withDefault(oneOf(['relay', 'refuse']), 'relay'),
-    pathPrefix: optional(pathPrefix),
-  }),
-  imggen: mapOf<{ pathPrefix?: string }>({ pathPrefix: optional(pathPrefix) }),
-  reader: mapOf<{ dialect: string }>({ dialect: withDefault(oneOf(['gateway', 'firecrawl', 'jina']), 'gateway') }),
-}
+/** For providers without options of their own. */
+export const noOptions = mapOf<Record<string, never>>({})
 
 /** Credentials travel in headers: printable ASCII, no spaces. */
 const PRINTABLE = /^[\x21-\x7e]{1,4096}$/
 const PRINTABLE_RULE = 'must be 1 to 4096 printable ASCII characters without spaces, or "caller"'
 
-const credentials = textAs(PRINTABLE_RULE, readCredentials)
+/** One printable secret, or the caller's own. */
+export const keyCredentials = textAs(PRINTABLE_RULE, readCredentials)
 
 /** A pair `A|B`; one key without `|`, too, where `allowed` says so. */
-const pair = (allowed: 'pair' | 'pair or key', rule: string): Schema<ChannelCredentials> =>
+export const pairCredentials = (allowed: 'pair' | 'pair or key', rule: string): Schema<ChannelCredentials> =>
   textAs(rule, (text) => {
     const parts = text.split('|')
     const isKey = parts.length === 1 && (allowed === 'pair or key' || text === 'caller')
@@ -185,26 +144,26 @@ function readCredentials(text: string): ChannelCredentials | undefined {
   return PRINTABLE.test(text) ? { kind: 'own', secret: text } : undefined
 }
 
-const CREDENTIALS: Readonly<Record<ProviderName, Schema<ChannelCredentials>>> = {
-  p1: credentials,
-  p2: pair('pair', 'must be APP_ID|ACCESS_TOKEN with two printable parts, or "caller"'),
-  p3: credentials,
-  p4: credentials,
-  m1: credentials,
-  vidgen: pair('pair or key', 'must be AK|SK with two printable parts, a bearer, or "caller"'),
-  imggen: credentials,
-  reader: credentials,
-}
+/** A name among those of the providers. */
+export const providerName = (providers: readonly ProviderSettings[]): Schema<string> =>
+  oneOf(providers.map(({ name }) => name))
 
-export const channelSchema = mapOf<ChannelEntry>({
-  id: required(identifier),
-  provider: required(oneOf(PROVIDER_NAMES)),
-  baseUrl: required(address(['http', 'https', 'ws', 'wss'])),
-  credentials: required(bySibling('provider', CREDENTIALS)),
-  models: optional(globs),
-  modelMap: withDefault(recordOf(modelName), {}),
-  priority: withDefault(integer({ min: 0 }), 0),
-  weight: withDefault(positiveNumber, 1),
-  options: withDefault(bySibling('provider', OPTIONS), {}),
-  timeouts: withDefault(timeoutOverrides, {}),
-})
+/** A channel of one of `providers`, with the credentials and options of its own. */
+export function channelSchema(providers: readonly ProviderSettings[]): Schema<ChannelEntry> {
+  const credentialsSchemas = Object.fromEntries(
+    providers.map((provider) => [provider.name, provider.credentialsSchema]),
+  )
+  const optionsSchemas = Object.fromEntries(providers.map((provider) => [provider.name, provider.optionsSchema]))
+  return mapOf<ChannelEntry>({
+    id: required(identifier),
+    provider: required(providerName(providers)),
+    baseUrl: required(address(['http', 'https', 'ws', 'wss'])),
+    credentials: required(bySibling('provider', credentialsSchemas)),
+    models: optional(globs),
+    modelMap: withDefault(recordOf(modelName), {}),
+    priority: withDefault(integer({ min: 0 }), 0),
+    weight: withDefault(positiveNumber, 1),
+    options: withDefault(bySibling('provider', optionsSchemas), {}),
+    timeouts: withDefault(timeoutOverrides, {}),
+  })
+}

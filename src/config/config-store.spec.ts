@@ -3,7 +3,9 @@ import { deserialize, serialize } from 'node:v8'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { Inject, Injectable, Module } from '@nestjs/common'
 import { Test, type TestingModule } from '@nestjs/testing'
-import { BUILT_IN_MODELS } from '../routing/models.table.js'
+import { parseConfig } from '../../test/support/config.js'
+import { PROVIDERS } from '../app/providers.js'
+import { builtInModels } from '../routing/models.js'
 import { ConfigError } from './checks.js'
 import {
   type ConfigSource,
@@ -14,7 +16,6 @@ import {
   reloadConfig,
 } from './config-store.js'
 import { type Environment, environmentConfig, readEnvironment } from './environment.js'
-import { parseConfig } from './load-config.js'
 import type { GatewayConfig } from './settings.js'
 
 /** What is logged when a store with that source reloads. */
@@ -266,7 +267,7 @@ describe('configWarnings', () => {
     const channels = [p1, { ...p2, models: ['*'] }]
     expect(configWarnings(parseConfig(complete({ channels }), {}))).toEqual([])
     expect(configWarnings(parseConfig(complete({ channels: [p2], models: [row] }), {}))).toEqual([])
-    expect(BUILT_IN_MODELS.filter(({ providers }) => providers.includes('p2'))).toEqual([])
+    expect(builtInModels(PROVIDERS).filter(({ providers }) => providers.includes('p2'))).toEqual([])
   })
 
   describe('with a channel that passes its callers on', () => {

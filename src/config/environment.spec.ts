@@ -8,9 +8,10 @@ import { deserialize, serialize } from 'node:v8'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { parse } from 'yaml'
+import { configSchema, parseConfig } from '../../test/support/config.js'
 import { seededRandom } from '../../test/support/eventually.js'
 import { adminFingerprint, guessingBits, LEAST_ADMIN_KEY_BITS } from './admin-key.js'
-import { PROVIDER_NAMES } from './channel-schema.js'
+import { PROVIDERS } from '../app/providers.js'
 import { ConfigError, type Schema } from './checks.js'
 import { configWarnings, handedOver } from './config-store.js'
 import {
@@ -20,8 +21,6 @@ import {
   sandboxEnvironmentConfig,
   type Variables,
 } from './environment.js'
-import { parseConfig } from './load-config.js'
-import { configSchema } from './schema.js'
 
 describe('readEnvironment', () => {
   it('gives the defaults when nothing is set', () => {
@@ -171,7 +170,7 @@ describe('gateway.example.yaml', () => {
 
   it('has a channel for every provider', () => {
     const { channels } = parseConfig(example, { ...filledIn })
-    expect(channels.map(({ provider }) => provider)).toEqual([...PROVIDER_NAMES])
+    expect(channels.map(({ provider }) => provider)).toEqual(PROVIDERS.map(({ name }) => name))
   })
 
   it.each([

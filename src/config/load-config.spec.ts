@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { loadConfigFile, parseConfig } from '../../test/support/config.js'
 import { faultsOf } from '../../test/support/routing.js'
 import { ConfigError, FAULTED, FaultList } from './checks.js'
 import type { Variables } from './environment.js'
-import { interpolate, loadConfigFile, parseConfig } from './load-config.js'
+import { interpolate } from './load-config.js'
 
 describe('the configuration', () => {
   const json = JSON.stringify

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Document, isScalar, LineCounter, parseDocument, type Scalar, visit, type YAMLError } from 'yaml'
 import { ISSUED_PREFIX } from './admin-key.js'
-import { channelTimeouts } from './channel-schema.js'
+import { channelTimeouts, type ProviderSettings } from './channel-schema.js'
 import { ConfigError, Cursor, deepFreeze, FAULTED, FaultList, fieldPath, isMap, itemPath } from './checks.js'
 import { type EnvironmentOverride, readEnvironment, readVariable, type Variables } from './environment.js'
 import { type ConfigDocument, configSchema } from './schema.js'
@@ -205,10 +205,14 @@ export interface LoadedConfig {
  * Reads and checks the file at `path`, at most 1 MiB. Undefined when there is no such file (the caller's sandbox mode),
  * but in production a missing file that GATEWAY_CONFIG names is a fault. Throws `ConfigError` with every fault.
  */
-export async function loadConfigFile(path: string, env: Variables): Promise<LoadedConfig | undefined> {
+export async function loadConfigFile(
+  path: string,
+  env: Variables,
+  providers: readonly ProviderSettings[],
+): Promise<LoadedConfig | undefined> {
   const file = resolve(path)
   const text = await readConfigText(file, env)
-  return text === undefined ? undefined : { config: parseConfig(text, env), file }
+  return text === undefined ? undefined : { config: parseConfig(text, env, providers), file }
 }
 
 async function readConfigText(file: string, env: Variables): Promise<string | undefined> {
@@ -239,10 +243,11 @@ function fileFault(message: string): ConfigError {
 }
 
 /**
- * The complete, frozen configuration that `yamlText` and the environment give together. Pure. Throws `ConfigError` with
+ * The complete, frozen configuration that `yamlText` and the environment give together; `providers` are those that channels
+ * may name. Pure. Throws `ConfigError` with
  * every fault of both.
  */
-export function parseConfig(yamlText: string, env: Variables): GatewayConfig {
+export function parseConfig(yamlText: string, env: Variables, providers: readonly ProviderSettings[]): GatewayConfig {
   const { overrides, production } = readEnvironment(env)
   const faults = new FaultList(new Map(overrides.map((o) => [`${o.section}.${o.setting}`, o.variable])))
   const raw = readYaml(yamlText, faults)
@@ -254,10 +259,11 @@ export function parseConfig(yamlText: string, env: Variables): GatewayConfig {
     if (problem !== undefined) faults.add(`${section}.${setting}`, problem)
   // The overrides go in last: they are not interpolated, and a placeholder that they replace need not be set.
   const document = interpolate(withoutOverridden(raw, overrides), env, faults)
-  const checked = configSchema.read(withOverrides(document, overrides), new Cursor('', { faults, production }))
+  const cursor = new Cursor('', { faults, production })
+  const checked = configSchema(providers).read(withOverrides(document, overrides), cursor)
   faults.throwIfAny()
   if (checked === FAULTED) throw new Error('a configuration was refused without a fault')
-  return deepFreeze(complete(checked, document))
+  return deepFreeze(complete(checked, document, providers))
 }
 
 function withoutOverridden(document: unknown, overrides: readonly EnvironmentOverride[]): unknown {
@@ -278,7 +284,8 @@ function withOverrides(document: unknown, overrides: readonly Override[]): unkno
   }, document)
 }
 
-function complete(checked: ConfigDocument, document: unknown): GatewayConfig {
+function complete(checked: ConfigDocument, document: unknown, providers: readonly ProviderSettings[]): GatewayConfig {
+  const byName = new Map(providers.map((provider) => [provider.name, provider]))
   return {
     ...checked,
     auth: {
@@ -288,7 +295,7 @@ function complete(checked: ConfigDocument, document: unknown): GatewayConfig {
     },
     channels: checked.channels.map((channel) => ({
       ...channel,
-      timeouts: channelTimeouts(channel.provider, channel.timeouts, checked.timeouts, document),
+      timeouts: channelTimeouts(byName.get(channel.provider), channel.timeouts, checked.timeouts, document),
     })),
   }
 }

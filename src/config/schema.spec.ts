@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { parseConfig } from '../../test/support/config.js'
 import { faultsOf } from '../../test/support/routing.js'
 import { ConfigError, Cursor, describeUnknownKey, FAULTED, FaultList } from './checks.js'
-import { parseConfig } from './load-config.js'
 import { decimal, workers } from './value-types.js'
 
 const json = JSON.stringify

@@ -7,7 +7,8 @@ import {
   globs,
   MODEL_CLASSES,
   type ModelRow,
-  PROVIDER_NAMES,
+  providerName,
+  type ProviderSettings,
 } from './channel-schema.js'
 import { listOf, mapOf, optional, type PresentField, required, type Schema, withDefault } from './checks.js'
 import { admission, assertLimitsHold, keyLimits, observability, redisSection } from './limits-schema.js'
@@ -197,11 +198,12 @@ const auth = mapOf<AuthEntry>(
   },
 )
 
-const modelRow = mapOf<ModelRow>({
-  id: required(modelName),
-  class: required(oneOf(MODEL_CLASSES)),
-  providers: required(listOf(oneOf(PROVIDER_NAMES), { nonEmpty: 'must name at least one provider' })),
-})
+const modelRow = (providers: readonly ProviderSettings[]): Schema<ModelRow> =>
+  mapOf<ModelRow>({
+    id: required(modelName),
+    class: required(oneOf(MODEL_CLASSES)),
+    providers: required(listOf(providerName(providers), { nonEmpty: 'must name at least one provider' })),
+  })
 
 const ssrf = mapOf<{ allow: readonly string[] }>({ allow: withDefault(listOf(hostAndPort), []) }, ({ allow }, at) => {
   if (at.context.production && allow !== undefined && allow.length > 0)
@@ -264,26 +266,29 @@ const database = mapOf<DatabaseSection>({
 })
 
 /** Everything the configuration file may hold, with every default (docs/operations.md, configuration contract). */
-export const configSchema = mapOf<ConfigDocument>(
-  {
-    server: section(server),
-    limits: section(limits),
-    timeouts: section(timeouts),
-    auth: section(auth),
-    channels: withDefault(listOf(channelSchema, { unique: [{ field: 'id', identity: asText }] }), []),
-    models: withDefault(listOf(modelRow, { unique: [{ field: 'id', identity: asText }] }), []),
-    breaker: section(breaker),
-    admission: section(admission),
-    ssrf: section(ssrf),
-    tasks: section(tasks),
-    callbacks: section(callbacks),
-    documents: section(documents),
-    usage: section(usageSection),
-    prices: withDefault(prices, []),
-    database: section(database),
-    redis: section(redisSection),
-    logging: section(mapOf<{ level: (typeof LOG_LEVELS)[number] }>({ level: withDefault(oneOf(LOG_LEVELS), 'info') })),
-    observability: section(observability),
-  },
-  assertLimitsHold,
-)
+export const configSchema = (providers: readonly ProviderSettings[]): Schema<ConfigDocument> =>
+  mapOf<ConfigDocument>(
+    {
+      server: section(server),
+      limits: section(limits),
+      timeouts: section(timeouts),
+      auth: section(auth),
+      channels: withDefault(listOf(channelSchema(providers), { unique: [{ field: 'id', identity: asText }] }), []),
+      models: withDefault(listOf(modelRow(providers), { unique: [{ field: 'id', identity: asText }] }), []),
+      breaker: section(breaker),
+      admission: section(admission),
+      ssrf: section(ssrf),
+      tasks: section(tasks),
+      callbacks: section(callbacks),
+      documents: section(documents),
+      usage: section(usageSection),
+      prices: withDefault(prices, []),
+      database: section(database),
+      redis: section(redisSection),
+      logging: section(
+        mapOf<{ level: (typeof LOG_LEVELS)[number] }>({ level: withDefault(oneOf(LOG_LEVELS), 'info') }),
+      ),
+      observability: section(observability),
+    },
+    assertLimitsHold,
+  )

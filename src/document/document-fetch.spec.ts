@@ -1,6 +1,7 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { parseConfig } from '../../test/support/config.js'
 import {
   answerOf,
   type DocumentTarget,
@@ -10,7 +11,6 @@ import {
 import { FORBIDDEN_URLS, newCall, startUntouchedServer, type UntouchedServer } from '../../test/support/raw-upstream.js'
 import { spoolsLeft } from '../../test/support/upload-server.js'
 import { ConfigStore } from '../config/config-store.js'
-import { parseConfig } from '../config/load-config.js'
 import type { ByteSink, ByteSource } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import { SafeFetchClient } from '../upstream/safe-fetch.js'

@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common'
 import { AuthModule } from '../auth/auth.module.js'
-import { ProvidersModule } from '../routing/providers.module.js'
 import { HttpModule } from '../upstream/upstream.module.js'
 import { DocumentCache, SharedParses } from './document-cache.js'
 import { DocumentClient, FetchesInFlight } from './document-fetch.js'
@@ -12,7 +11,7 @@ import { ParserPoolModule } from './parser-pool.module.js'
 
 /** Documents as Markdown (specification: Document parse result). */
 @Module({
-  imports: [AuthModule, HttpModule, ProvidersModule, ParserPoolModule],
+  imports: [AuthModule, HttpModule, ParserPoolModule],
   controllers: [DocumentController],
   providers: [
     ...[DocumentService, DocumentRequestReader, DocumentClient, DocumentCache],

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { parseConfig } from '../../test/support/config.js'
 import {
   contentOf,
   DocumentServiceLab,
@@ -10,7 +11,6 @@ import {
 import { eventually } from '../../test/support/eventually.js'
 import { attemptRecord, newCall } from '../../test/support/raw-upstream.js'
 import { ConfigStore } from '../config/config-store.js'
-import { parseConfig } from '../config/load-config.js'
 import { type ByteSource, collect } from '../core/byte-stream.js'
 import { callerWithOwnBearer } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'

@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common'
 import { AuthModule } from '../auth/auth.module.js'
-import { ProvidersModule } from '../routing/providers.module.js'
 import { EndedImages, ImageChannels, KnownChannels } from './image-tasks.js'
 import { TaskWatches } from './image-watch.js'
 import { ImageController } from './image.controller.js'
@@ -8,7 +7,7 @@ import { ImageService } from './image.service.js'
 
 /** Image tasks (specification: Image task): read, ask for the seed, follow. */
 @Module({
-  imports: [AuthModule, ProvidersModule],
+  imports: [AuthModule],
   controllers: [ImageController],
   providers: [ImageService, ImageChannels, EndedImages, KnownChannels, TaskWatches],
 })

@@ -1,9 +1,8 @@
 import { Module } from '@nestjs/common'
 import { AuthModule } from '../auth/auth.module.js'
-import { ProvidersModule } from '../routing/providers.module.js'
 import { MessagesController } from './messages.controller.js'
 import { MessagesService } from './messages.service.js'
 
 /** Messages-style chat (specification: Messages-style chat). */
-@Module({ imports: [AuthModule, ProvidersModule], controllers: [MessagesController], providers: [MessagesService] })
+@Module({ imports: [AuthModule], controllers: [MessagesController], providers: [MessagesService] })
 export class MessagesModule {}

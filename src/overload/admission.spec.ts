@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { parseConfig } from '../../test/support/config.js'
 import { dialectOf } from '../../test/support/endpoints.js'
-import { parseConfig } from '../config/load-config.js'
 import type { AdmissionSection } from '../config/settings.js'
 import { renderError } from '../dialects/error-format.js'
 import { Admission, REFUSAL_REASONS, shareOfAdmission } from './admission.js'

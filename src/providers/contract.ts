@@ -1,5 +1,6 @@
+import type { Type } from '@nestjs/common'
 import type { WebSocket } from 'ws'
-import type { ModelClass } from '../config/channel-schema.js'
+import type { ModelClass, ProviderSettings } from '../config/channel-schema.js'
 import type { ProviderResponse } from '../core/byte-stream.js'
 import type { JsonBody } from '../core/json-body.js'
 import type { MemoryLease } from '../core/memory-lease.js'
@@ -257,3 +258,15 @@ export interface ProviderCapabilities {
 
 export type Capability = keyof ProviderCapabilities
 export type ProviderOf<C extends Capability> = NonNullable<ProviderCapabilities[C]>
+
+/** All that the rest of the gateway knows of an upstream; `app/providers.ts` lists them. */
+export interface ProviderManifest extends ProviderSettings {
+  /** The injectable class behind each capability; one class may stand for several. */
+  readonly capabilities: { readonly [C in Capability]?: Type<ProviderOf<C>> }
+  /** Further injectable classes, which those ask for. */
+  readonly injectables?: readonly Type<object>[]
+  /** What a model without a row in the catalogue is on this upstream's channels (docs/decisions/0005). */
+  readonly defaultModelClass: ModelClass
+  /** Public identifiers for the built-in catalogue, so that a user of an official SDK needs no configuration. */
+  readonly models: Readonly<Partial<Record<ModelClass, readonly string[]>>>
+}

@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common'
 import { AuthModule } from '../auth/auth.module.js'
-import { ProvidersModule } from '../routing/providers.module.js'
 import { RealtimeController } from './realtime.controller.js'
 import { RealtimeGateway } from './realtime.gateway.js'
 import { RealtimeMetrics, SessionSlots, RealtimeService } from './realtime.service.js'
@@ -8,7 +7,7 @@ import { SessionTraffic } from './session-context.js'
 
 /** Realtime voice over WebSocket (specification: GET /v1/realtime). */
 @Module({
-  imports: [AuthModule, ProvidersModule],
+  imports: [AuthModule],
   controllers: [RealtimeController],
   providers: [RealtimeService, SessionSlots, SessionTraffic, RealtimeMetrics, RealtimeGateway],
 })

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { parseConfig } from '../../test/support/config.js'
+import { PROVIDERS } from '../app/providers.js'
 import { seededRandom } from '../../test/support/eventually.js'
 import type { ChannelConfig } from '../config/channel-schema.js'
 import { ConfigStore } from '../config/config-store.js'
-import { parseConfig } from '../config/load-config.js'
 import type { ProviderOf } from '../providers/contract.js'
 import { channelOrder, everyChannel, ProviderRegistry, RoutingTable } from './channel-selection.js'
 import { Channel } from './channel.js'
@@ -12,18 +13,21 @@ describe('channel selection', () => {
   const TIMEOUTS = { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1 }
 
   const channel = (id: string, changes: Partial<ChannelConfig> = {}): Channel =>
-    new Channel({
-      id,
-      provider: 'p1',
-      baseUrl: 'http://127.0.0.1:1',
-      credentials: { kind: 'own', secret: 's' },
-      modelMap: {},
-      priority: 0,
-      weight: 1,
-      options: {},
-      timeouts: TIMEOUTS,
-      ...changes,
-    })
+    new Channel(
+      {
+        id,
+        provider: 'p1',
+        baseUrl: 'http://127.0.0.1:1',
+        credentials: { kind: 'own', secret: 's' },
+        modelMap: {},
+        priority: 0,
+        weight: 1,
+        options: {},
+        timeouts: TIMEOUTS,
+        ...changes,
+      },
+      'chat',
+    )
 
   interface Condition {
     readonly state?: BreakerState
@@ -211,7 +215,7 @@ describe('channel weights', () => {
       weight,
     }))
     const config = parseConfig(JSON.stringify({ channels: listed }), {})
-    const channels = config.channels.map((channel) => new Channel(channel))
+    const channels = config.channels.map((channel) => new Channel(channel, 'chat'))
     const health = new ChannelHealth(new ConfigStore(config, () => Promise.reject(new Error('no reload'))))
     const random = seededRandom()
     const underWay: { readonly attempt: ChannelAttempt; readonly endsAtMs: number }[] = []
@@ -259,7 +263,7 @@ describe('Who serves a model', () => {
   const table = (...channels: object[]): RoutingTable =>
     new RoutingTable(
       parseConfig(JSON.stringify({ channels, auth: { keys: [] } }), {}),
-      new ProviderRegistry({ p1: { chat: CHAT, speech: SPEECH } }),
+      new ProviderRegistry(PROVIDERS, { p1: { chat: CHAT, speech: SPEECH } }),
     )
 
   const idsOf = (channels: readonly { readonly id: string }[]): string => channels.map(({ id }) => id).join()

@@ -1,10 +1,10 @@
-import type { ModelRow, ProviderName } from '../config/channel-schema.js'
+import type { ModelClass, ModelRow } from '../config/channel-schema.js'
 import type { GatewayConfig } from '../config/settings.js'
 import { type Caller, globMatcher } from '../core/caller.js'
-import type { Capability, ProviderCapabilities } from '../providers/contract.js'
+import type { Capability, ProviderCapabilities, ProviderManifest } from '../providers/contract.js'
 import { Channel } from './channel.js'
 import type { ChannelHealth } from './circuit-breaker.js'
-import { classOn, classServes, ModelCatalogue } from './models.js'
+import { builtInModels, classOn, classServes, ModelCatalogue } from './models.js'
 import type { ListedModel } from './router.js'
 
 /** The draw is overruled where another channel of the same priority would answer in less than half the time. */
@@ -69,10 +69,27 @@ const soonestFirst = (channels: readonly Channel[], health: Health): readonly Ch
 
 /** The upstreams this build speaks to, by the name channels use for them. */
 export class ProviderRegistry {
-  constructor(private readonly providers: Readonly<Partial<Record<ProviderName, ProviderCapabilities>>>) {}
+  /** The built-in catalogue. */
+  readonly models: readonly ModelRow[]
+  private readonly manifests: ReadonlyMap<string, ProviderManifest>
 
-  find(name: ProviderName): ProviderCapabilities {
-    return this.providers[name] ?? {}
+  /** `capabilities` are the instances of the manifests' classes, by the provider's name. */
+  constructor(
+    manifests: readonly ProviderManifest[],
+    private readonly capabilities: Readonly<Record<string, ProviderCapabilities>>,
+  ) {
+    this.manifests = new Map(manifests.map((manifest) => [manifest.name, manifest]))
+    const twice = manifests.find((manifest) => this.manifests.get(manifest.name) !== manifest)
+    if (twice !== undefined) throw new Error(`Two providers are called ${twice.name}.`)
+    this.models = builtInModels(manifests)
+  }
+
+  find(name: string): ProviderCapabilities {
+    return this.capabilities[name] ?? {}
+  }
+
+  defaultModelClass(name: string): ModelClass {
+    return this.manifests.get(name)?.defaultModelClass ?? 'chat'
   }
 }
 
@@ -102,8 +119,8 @@ export class RoutingTable {
     config: GatewayConfig,
     private readonly registry: ProviderRegistry,
   ) {
-    this.channels = config.channels.map((channel) => new Channel(channel))
-    this.catalogue = new ModelCatalogue(config.models)
+    this.channels = config.channels.map((channel) => new Channel(channel, registry.defaultModelClass(channel.provider)))
+    this.catalogue = new ModelCatalogue(registry.models, config.models)
   }
 
   /** The channels that serve a model. Every call asks, so that what was found for a name is kept. */

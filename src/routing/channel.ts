@@ -1,11 +1,11 @@
-import type { ChannelConfig, ModelRow, ProviderName } from '../config/channel-schema.js'
+import type { ChannelConfig, ModelClass, ModelRow } from '../config/channel-schema.js'
 import { globMatcher } from '../core/caller.js'
 import type { UpstreamTarget } from '../upstream/upstream-client.js'
 
 /** A configured channel made ready for routing. */
 export class Channel {
   readonly id: string
-  readonly provider: ProviderName
+  readonly provider: string
   readonly priority: number
   readonly weight: number
   readonly target: UpstreamTarget
@@ -13,7 +13,11 @@ export class Channel {
   /** Entries of `models` without a wildcard. */
   private readonly named: ReadonlySet<string>
 
-  constructor(readonly config: ChannelConfig) {
+  constructor(
+    readonly config: ChannelConfig,
+    /** What a model without a row in the catalogue is here. */
+    readonly defaultModelClass: ModelClass,
+  ) {
     this.id = config.id
     this.provider = config.provider
     this.priority = config.priority

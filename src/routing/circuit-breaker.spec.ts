@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { parseConfig } from '../../test/support/config.js'
 import { seededRandom } from '../../test/support/eventually.js'
 import { ChannelTraffic, DEADLINE_MS, type TrafficShape } from '../../test/support/routing.js'
 import { ConfigStore } from '../config/config-store.js'
-import { parseConfig } from '../config/load-config.js'
 import { channelOrder } from './channel-selection.js'
 import { Channel } from './channel.js'
 import { type ChannelAttempt, type ChannelFailure, ChannelHealth } from './circuit-breaker.js'
@@ -200,7 +200,7 @@ describe('circuit breaker', () => {
     jest.useFakeTimers()
     const listed = IDS.map((id) => ({ id, provider: 'p1', baseUrl: 'http://127.0.0.1:1', credentials: 's' }))
     const config = parseConfig(JSON.stringify({ channels: listed, breaker: NEVER_OPEN }), {})
-    channels = config.channels.map((channel) => new Channel(channel))
+    channels = config.channels.map((channel) => new Channel(channel, 'chat'))
     health = new ChannelHealth(new ConfigStore(config, () => Promise.reject(new Error('no reload'))))
   })
   afterEach(() => {

@@ -1,7 +1,6 @@
-import type { ModelClass, ModelRow, ProviderName } from '../config/channel-schema.js'
-import type { Capability } from '../providers/contract.js'
+import { MODEL_CLASSES, type ModelClass, type ModelRow } from '../config/channel-schema.js'
+import type { Capability, ProviderManifest } from '../providers/contract.js'
 import type { Channel } from './channel.js'
-import { BUILT_IN_MODELS } from './models.table.js'
 
 /** Which classes of models serve a capability (specification: TTS identifiers, STT model classes, chat models). */
 const CLASSES: Readonly<Record<Capability, readonly ModelClass[]>> = {
@@ -16,12 +15,28 @@ const CLASSES: Readonly<Record<Capability, readonly ModelClass[]>> = {
   document: [],
 }
 
-/** The built-in rows with the operator's laid over them. */
+/** The rows of all manifests: one for a model of several providers, which names them all. */
+export function builtInModels(manifests: readonly Pick<ProviderManifest, 'name' | 'models'>[]): readonly ModelRow[] {
+  const rows = new Map<string, ModelRow>()
+  for (const { name, models } of manifests) {
+    for (const modelClass of MODEL_CLASSES) {
+      for (const id of models[modelClass] ?? []) {
+        const { class: known = modelClass, providers = [] } = rows.get(id) ?? {}
+        if (known !== modelClass)
+          throw new Error(`The model ${id} is ${modelClass} on ${name}, but ${known} elsewhere.`)
+        rows.set(id, { id, class: modelClass, providers: [...providers, name] })
+      }
+    }
+  }
+  return [...rows.values()]
+}
+
+/** The built-in rows with the operator's laid over them: a row of the operator replaces the built-in one of its id. */
 export class ModelCatalogue {
   private readonly byId: ReadonlyMap<string, ModelRow>
 
-  constructor(added: readonly ModelRow[]) {
-    this.byId = new Map([...BUILT_IN_MODELS, ...added].map((row) => [row.id, row]))
+  constructor(builtIn: readonly ModelRow[], added: readonly ModelRow[]) {
+    this.byId = new Map([...builtIn, ...added].map((row) => [row.id, row]))
   }
 
   find(model: string): ModelRow | undefined {
@@ -33,20 +48,9 @@ export class ModelCatalogue {
   }
 }
 
-/** What a model without a row is on upstreams that can nothing else (docs/decisions/0005); everywhere else it is `chat`. */
-const UNLISTED_CLASSES: Readonly<Partial<Record<ProviderName, ModelClass>>> = {
-  m1: 'messages',
-  p2: 'tts',
-  p3: 'tts',
-  p4: 'stt-standard',
-  vidgen: 'video',
-  imggen: 'image',
-}
-
 /** The class a model has on a channel: its row's, or the one of the channel's provider. */
-export function classOn(channel: Channel, row: ModelRow | undefined): ModelClass {
-  return row?.class ?? UNLISTED_CLASSES[channel.provider] ?? 'chat'
-}
+export const classOn = (channel: Channel, row: ModelRow | undefined): ModelClass =>
+  row?.class ?? channel.defaultModelClass
 
 export const classServes = (capability: Capability, modelClass: ModelClass): boolean =>
   CLASSES[capability].includes(modelClass)

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { type BeforeApplicationShutdown, Injectable, Module } from '@nestjs/common'
 import { Test } from '@nestjs/testing'
 import { sql } from 'kysely'
+import { parseConfig } from '../../test/support/config.js'
 import {
   dataDirectory,
   emptyDataDirectory,
@@ -17,7 +18,6 @@ import {
 } from '../../test/support/stores.js'
 import { NOON_MS, usageRecord } from '../../test/support/task-rows.js'
 import { ConfigurationModule } from '../config/config-store.js'
-import { parseConfig } from '../config/load-config.js'
 import { createLogging } from '../observability/logger.js'
 import { ObservabilityModule } from '../observability/observability.module.js'
 import { Readiness } from '../observability/readiness.js'

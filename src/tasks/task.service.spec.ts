@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { INestApplication } from '@nestjs/common'
 import { Test } from '@nestjs/testing'
 import { pino } from 'pino'
+import { parseConfig } from '../../test/support/config.js'
 import { contextAt } from '../../test/support/endpoints.js'
 import { eventually } from '../../test/support/eventually.js'
 import { type MemoryRepositories, memoryRepositories } from '../../test/support/memory-tasks.js'
@@ -21,8 +22,8 @@ import {
   videoChannel,
 } from '../../test/support/task-lab.js'
 import { CollectedUsageModule, FakeVideoUpstream } from '../../test/support/task-rows.js'
+import { PROVIDERS } from '../app/providers.js'
 import { ConfigurationModule } from '../config/config-store.js'
-import { parseConfig } from '../config/load-config.js'
 import type { Caller } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
 import { attachContext, RequestContext } from '../core/request-context.js'
@@ -30,6 +31,7 @@ import { ObservabilityModule } from '../observability/observability.module.js'
 import { Readiness } from '../observability/readiness.js'
 import { RequestHooks } from '../observability/request-hooks.js'
 import { ProviderRegistry } from '../routing/channel-selection.js'
+import { ProvidersModule } from '../routing/providers.module.js'
 import { ProviderRouter } from '../routing/router.js'
 import { GatewayExceptionFilter } from '../server/error-filter.js'
 import { GatewayHttpAdapter } from '../server/http-adapter.js'
@@ -340,6 +342,7 @@ describe('tasks module', () => {
         ConfigurationModule.forRoot({ config }),
         ObservabilityModule.forRoot(new Readiness(), new RequestHooks(), pino({ level: 'silent' })),
         CollectedUsageModule,
+        ProvidersModule.forManifests(PROVIDERS),
         TasksModule,
       ],
     })
@@ -350,7 +353,7 @@ describe('tasks module', () => {
       .overrideProvider(CallbackRepository)
       .useValue(store.callbacks)
       .overrideProvider(ProviderRegistry)
-      .useValue(new ProviderRegistry({ vidgen: { video: upstream } }))
+      .useValue(new ProviderRegistry(PROVIDERS, { vidgen: { video: upstream } }))
       .compile()
     const adapter = new GatewayHttpAdapter((request) => {
       attachContext(request, contextAt(request.method ?? '', request.url ?? ''))

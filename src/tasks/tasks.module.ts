@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common'
 import { AuthModule } from '../auth/auth.module.js'
-import { ProvidersModule } from '../routing/providers.module.js'
 import { DatabaseModule } from '../storage/storage.module.js'
 import { HttpModule } from '../upstream/upstream.module.js'
 import { CallbackSender } from './callback-delivery.js'
@@ -24,7 +23,7 @@ import { Clock, PollWakeTimer, SystemClock } from './wake-timer.js'
 
 /** Durable tasks; capabilities use them through the token `Tasks` alone. */
 @Module({
-  imports: [AuthModule, DatabaseModule, HttpModule, ProvidersModule],
+  imports: [AuthModule, DatabaseModule, HttpModule],
   controllers: [CallbacksController, UpstreamCallbacksController],
   providers: [
     { provide: Clock, useClass: SystemClock },

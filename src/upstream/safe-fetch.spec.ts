@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { Test } from '@nestjs/testing'
 import fc from 'fast-check'
+import { parseConfig } from '../../test/support/config.js'
 import { GuardedLab, redirectTo, refused, SOON_MS, textOf } from '../../test/support/outbound-labs.js'
 import {
   attemptOf,
@@ -14,7 +15,6 @@ import {
   type UntouchedServer,
 } from '../../test/support/raw-upstream.js'
 import { ConfigStore } from '../config/config-store.js'
-import { parseConfig } from '../config/load-config.js'
 import { boundedLookups, SafeFetchClient, type SafeFetchPost } from './safe-fetch.js'
 import { AddressRefused, type ResolveHost, TooManyRedirects } from './ssrf-guard.js'
 import { HttpModule } from './upstream.module.js'

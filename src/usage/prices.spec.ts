@@ -2,12 +2,13 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { parse } from 'yaml'
+import { parseConfig } from '../../test/support/config.js'
 import type { ModelClass } from '../config/channel-schema.js'
-import { parseConfig } from '../config/load-config.js'
 import type { PriceRow } from '../config/settings.js'
 import type { Units } from '../core/request-context.js'
 import type { CountedUnits, UsageRecord } from '../core/usage-record.js'
-import { BUILT_IN_MODELS } from '../routing/models.table.js'
+import { PROVIDERS } from '../app/providers.js'
+import { builtInModels } from '../routing/models.js'
 import { pricedUse, settledRecord } from './priced-record.js'
 import { Bill, Decimal, Price, PriceTable, unitPrice } from './prices.js'
 import type { UsageEntry } from './usage-entry.js'
@@ -101,7 +102,7 @@ describe('The example’s price table', () => {
     image: [{ images: 1 }],
   }
 
-  it.each(BUILT_IN_MODELS.map(({ id, class: modelClass }) => [id, modelClass] as const))(
+  it.each(builtInModels(PROVIDERS).map(({ id, class: modelClass }) => [id, modelClass] as const))(
     'has a price for all that %s (%s) uses',
     (id, modelClass) => {
       for (const units of USED[modelClass])

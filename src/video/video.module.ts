@@ -1,13 +1,12 @@
 import { Module } from '@nestjs/common'
 import { AuthModule } from '../auth/auth.module.js'
-import { ProvidersModule } from '../routing/providers.module.js'
 import { TasksModule } from '../tasks/tasks.module.js'
 import { MultiImageVideoController, TextVideoController } from './video.controller.js'
 import { UnknownTasks, VideoService } from './video.service.js'
 
 /** Video tasks (specification: Video task): create, read, list and follow. */
 @Module({
-  imports: [AuthModule, ProvidersModule, TasksModule],
+  imports: [AuthModule, TasksModule],
   controllers: [MultiImageVideoController, TextVideoController],
   providers: [VideoService, UnknownTasks],
 })

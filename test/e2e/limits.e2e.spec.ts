@@ -6,10 +6,10 @@ import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.j
 import { toFile } from 'openai'
 import { createApplication } from '../../src/app/create-app.js'
 import { ConfigStore } from '../../src/config/config-store.js'
-import { parseConfig } from '../../src/config/load-config.js'
 import type { GatewayConfig } from '../../src/config/settings.js'
 import { createLogging } from '../../src/observability/logger.js'
 import { Metrics } from '../../src/observability/metrics.js'
+import { parseConfig } from '../support/config.js'
 import { eventually } from '../support/eventually.js'
 import {
   chat,

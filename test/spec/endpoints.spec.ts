@@ -8,11 +8,11 @@ import type { Application } from 'express'
 import { createApplication, openApiDocument } from '../../src/app/create-app.js'
 import { ENDPOINTS } from '../../src/app/endpoints.js'
 import { MODEL_CLASSES } from '../../src/config/channel-schema.js'
-import { parseConfig } from '../../src/config/load-config.js'
 import type { Dialect, EndpointSpec } from '../../src/core/endpoint.js'
 import { createLogging } from '../../src/observability/logger.js'
 import { routesOf } from '../../src/observability/routes.js'
 import { REALTIME } from '../../src/realtime/realtime.endpoint.js'
+import { parseConfig } from '../support/config.js'
 
 /** Routes that are no endpoints: nothing of an endpoint's specification is true of them. */
 const WITHOUT_SPECIFICATION: readonly (readonly [path: RegExp, reason: string])[] = [

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { SANDBOX_CALLBACK_SECRET, SANDBOX_IMAGE_TASK, startSandbox } from '@multi-model-gateway/sandbox/sandbox.js'
-import { parseConfig } from '../../src/config/load-config.js'
 import type { GatewayConfig } from '../../src/config/settings.js'
+import { parseConfig } from '../support/config.js'
 
 interface ConfiguredSandbox {
   readonly config: GatewayConfig

@@ -12,8 +12,8 @@ import {
   TranslationRequestDto,
 } from '../../src/audio/transcription.dto.js'
 import { ChatRequestDto } from '../../src/chat/chat.dto.js'
-import type { ModelClass, ProviderName } from '../../src/config/channel-schema.js'
-import { parseConfig } from '../../src/config/load-config.js'
+import { PROVIDERS } from '../../src/app/providers.js'
+import type { ModelClass } from '../../src/config/channel-schema.js'
 import { DtoCheck } from '../../src/core/dto.js'
 import { type ErrorKind, GatewayError } from '../../src/core/errors.js'
 import { renderError } from '../../src/dialects/error-format.js'
@@ -30,7 +30,7 @@ import { MessagesRequestDto } from '../../src/messages/messages.dto.js'
 import { IMAGE_TASK_FIELDS } from '../../src/providers/imggen/imggen-wire.js'
 import { p2Format, p2Voice } from '../../src/providers/p2/p2-request.js'
 import { P3_VOICES, readP3Metadata } from '../../src/providers/p3/p3-request.js'
-import { BUILT_IN_MODELS } from '../../src/routing/models.table.js'
+import { builtInModels } from '../../src/routing/models.js'
 import { MAXIMUM_IMAGE_BYTES, MAXIMUM_IMAGE_RATIO, MINIMUM_IMAGE_PIXELS } from '../../src/video/image-rules.js'
 import {
   ASPECT_RATIOS,
@@ -46,6 +46,7 @@ import {
   TextVideoDto,
 } from '../../src/video/video.dto.js'
 import { pngText } from '../support/byte-streams.js'
+import { parseConfig } from '../support/config.js'
 import {
   alternatives,
   asObject,
@@ -72,8 +73,10 @@ const TRANSCRIPTION = 'Transcription request'
 const TRANSLATION = 'Translation request'
 
 describe('specification', () => {
-  const idsOf = (modelClass: ModelClass, provider: ProviderName): string[] =>
-    BUILT_IN_MODELS.filter((row) => row.class === modelClass && row.providers.includes(provider)).map(({ id }) => id)
+  const idsOf = (modelClass: ModelClass, provider: string): string[] =>
+    builtInModels(PROVIDERS)
+      .filter((row) => row.class === modelClass && row.providers.includes(provider))
+      .map(({ id }) => id)
   const isDated = (id: string): boolean => /-\d{4}-\d{2}-\d{2}$/.test(id)
 
   describe('the audio formats', () => {

@@ -2,7 +2,6 @@ import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ConfigStore } from '../../src/config/config-store.js'
-import { parseConfig } from '../../src/config/load-config.js'
 import { createLogging } from '../../src/observability/logger.js'
 import { Database } from '../../src/storage/database.js'
 import { CallbackSender } from '../../src/tasks/callback-delivery.js'
@@ -11,6 +10,7 @@ import type { CallbackClaim, CallbackDelivery, CallbackOutcome } from '../../src
 import { Clock } from '../../src/tasks/wake-timer.js'
 import { SafeFetchClient } from '../../src/upstream/safe-fetch.js'
 import type { ResolveHost } from '../../src/upstream/ssrf-guard.js'
+import { parseConfig } from './config.js'
 import { MemoryCallbackRepository, MemoryStore } from './memory-store.js'
 
 /** An outbox in memory of its own; what a sender does with it can be waited for, and made to fail. */

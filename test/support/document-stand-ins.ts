@@ -3,7 +3,6 @@ import { gzipSync } from 'node:zlib'
 import { expect } from '@jest/globals'
 import { NO_METADATA } from '@multi-model-gateway/document-engine/model/document.js'
 import { ConfigStore } from '../../src/config/config-store.js'
-import { parseConfig } from '../../src/config/load-config.js'
 import type { RequestContext } from '../../src/core/request-context.js'
 import { SpooledFile } from '../../src/core/spooled-file.js'
 import { DocumentCache, SharedParses } from '../../src/document/document-cache.js'
@@ -16,6 +15,7 @@ import type { AttemptContext, DocumentProvider, ReadDocument, ReadRequest } from
 import type { AttemptPolicy, DocumentRoute, ProviderRouter } from '../../src/routing/router.js'
 import { SafeFetchClient } from '../../src/upstream/safe-fetch.js'
 import type { ResolveHost } from '../../src/upstream/ssrf-guard.js'
+import { parseConfig } from './config.js'
 import { attemptOf, newCall, startRawUpstream } from './raw-upstream.js'
 
 /** A parser whose Markdown is the text of the file, once the gate is open. */

@@ -11,9 +11,9 @@ import type { RecordedRequest } from '@multi-model-gateway/sandbox/server/record
 import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
 import type { INestApplication } from '@nestjs/common'
 import { createApplication } from '../../src/app/create-app.js'
-import { parseConfig } from '../../src/config/load-config.js'
 import { createLogging } from '../../src/observability/logger.js'
 import { Readiness } from '../../src/observability/readiness.js'
+import { parseConfig } from './config.js'
 
 /** A chat request with one user message. */
 export const chat = (

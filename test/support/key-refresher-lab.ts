@@ -4,9 +4,9 @@ import { KeyRefresher } from '../../src/auth/key-cache.js'
 import { newKey, type StoredKey, StoredKeys } from '../../src/auth/key-table.js'
 import type { KeySnapshot, KeyRepository } from '../../src/auth/key.repository.js'
 import { ConfigStore } from '../../src/config/config-store.js'
-import { parseConfig } from '../../src/config/load-config.js'
 import type { GatewayConfig } from '../../src/config/settings.js'
 import { GatewayError } from '../../src/core/errors.js'
+import { parseConfig } from './config.js'
 
 export const SHA256 = createHash('sha256').update('a').digest('hex')
 export const START_MS = 1_800_000_000_000

@@ -4,12 +4,12 @@ import type { AddressInfo, Socket } from 'node:net'
 import { expect } from '@jest/globals'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { ConfigStore } from '../../src/config/config-store.js'
-import { parseConfig } from '../../src/config/load-config.js'
 import { collect } from '../../src/core/byte-stream.js'
 import { SafeFetchClient, type SafeFetchRequest } from '../../src/upstream/safe-fetch.js'
 import { AddressRefused, type ResolveHost } from '../../src/upstream/ssrf-guard.js'
 import type { UpstreamResponse, UpstreamTarget } from '../../src/upstream/upstream-client.js'
 import { type HandshakeResponse, type SocketRequest, UpstreamSockets } from '../../src/upstream/websocket-client.js'
+import { parseConfig } from './config.js'
 import { attemptOf, GENEROUS_TIMEOUTS, newCall, type RawUpstream, startRawUpstream, targetOf } from './raw-upstream.js'
 
 const REQUEST: SocketRequest = { path: '/talk', headers: { authorization: 'Bearer;t' }, maximumMessageBytes: 1000 }

@@ -5,13 +5,13 @@ import { dirname, join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { ConfigStore } from '../../src/config/config-store.js'
-import { parseConfig } from '../../src/config/load-config.js'
 import { ClientDisconnect } from '../../src/core/request-context.js'
 import { SpooledFile } from '../../src/core/spooled-file.js'
 import { ParserPool } from '../../src/document/parser-pool.js'
 import { PARSER_ENTRY_PATH } from '../../src/document/parser-process.js'
 import type { ParsedDocument } from '../../src/document/parser.js'
 import { createLogging } from '../../src/observability/logger.js'
+import { parseConfig } from './config.js'
 
 /** Does what documents tell it to: `echo:text`, `hang`, `leave:3`, `fault:broken`… */
 export const FAKE_ENGINE = fileURLToPath(new URL('fake-engine.mjs', import.meta.url))

@@ -1,8 +1,8 @@
 import { jest } from '@jest/globals'
 import { ConfigError } from '../../src/config/checks.js'
+import { PROVIDERS } from '../../src/app/providers.js'
 import { ConfigStore } from '../../src/config/config-store.js'
 import type { Variables } from '../../src/config/environment.js'
-import { parseConfig } from '../../src/config/load-config.js'
 import type { ProviderCapabilities } from '../../src/providers/contract.js'
 import { ChannelRouter } from '../../src/routing/channel-router.js'
 import { channelOrder, ProviderRegistry } from '../../src/routing/channel-selection.js'
@@ -10,6 +10,7 @@ import { Channel } from '../../src/routing/channel.js'
 import { ChannelHealth } from '../../src/routing/circuit-breaker.js'
 import { RetryBudget } from '../../src/routing/retry.js'
 import { UpstreamClient } from '../../src/upstream/upstream-client.js'
+import { parseConfig } from './config.js'
 import { seededRandom } from './eventually.js'
 
 export interface TrafficShape {
@@ -50,7 +51,7 @@ export class ChannelTraffic {
       weight,
     }))
     const config = parseConfig(JSON.stringify({ channels: listed, breaker: NEVER_OPEN }), {})
-    this.channels = config.channels.map((channel) => new Channel(channel))
+    this.channels = config.channels.map((channel) => new Channel(channel, 'chat'))
     this.health = new ChannelHealth(new ConfigStore(config, () => Promise.reject(new Error('no reload'))))
     this.draws = mixed(shape.seed)
     this.spread = mixed(shape.seed + 1_000)
@@ -153,6 +154,6 @@ export function routingOf(document: RoutingDocument, ...reloads: RoutingDocument
     Promise.resolve({ config: parse(reloads.shift() ?? document), file: '' }),
   )
   const health = new ChannelHealth(store)
-  const registry = new ProviderRegistry({ p1: P1, p2: P2, p4: P4, m1: M1, vidgen: VIDGEN, imggen: IMGGEN })
+  const registry = new ProviderRegistry(PROVIDERS, { p1: P1, p2: P2, p4: P4, m1: M1, vidgen: VIDGEN, imggen: IMGGEN })
   return { router: new ChannelRouter(store, new UpstreamClient(), registry, health, new RetryBudget()), health, store }
 }

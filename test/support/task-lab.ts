@@ -1,6 +1,6 @@
 import { pino } from 'pino'
+import { PROVIDERS } from '../../src/app/providers.js'
 import { ConfigStore } from '../../src/config/config-store.js'
-import { parseConfig } from '../../src/config/load-config.js'
 import type { Caller } from '../../src/core/caller.js'
 import { RequestContext } from '../../src/core/request-context.js'
 import { ChannelRouter } from '../../src/routing/channel-router.js'
@@ -21,6 +21,7 @@ import { UpstreamCallbacksService } from '../../src/tasks/upstream-callbacks.con
 import { Clock, PollWakeTimer } from '../../src/tasks/wake-timer.js'
 import { SafeFetchClient } from '../../src/upstream/safe-fetch.js'
 import { UpstreamClient } from '../../src/upstream/upstream-client.js'
+import { parseConfig } from './config.js'
 import { eventually } from './eventually.js'
 import { type MemoryRepositories, memoryRepositories } from './memory-tasks.js'
 import { CollectedUsage, FakeVideoUpstream } from './task-rows.js'
@@ -111,7 +112,7 @@ export function taskLab({
   const config = new ConfigStore(parse(channels), () => Promise.resolve({ config: parse(laterChannels), file: '' }))
   const { store, clock, upstream } = world
   const { tasks, callbacks } = store
-  const registry = new ProviderRegistry({ vidgen: { video: upstream } })
+  const registry = new ProviderRegistry(PROVIDERS, { vidgen: { video: upstream } })
   const health = new ChannelHealth(config)
   const router = new ChannelRouter(config, new UpstreamClient(), registry, health, new RetryBudget())
   const logger = pino({ level: 'silent' })

@@ -1,9 +1,11 @@
-import { Injectable, Module } from '@nestjs/common'
+import { Injectable } from '@nestjs/common'
+import { keyCredentials } from '../../config/channel-schema.js'
+import { mapOf, optional } from '../../config/checks.js'
+import { pathPrefix } from '../../config/value-types.js'
 import { collect } from '../../core/byte-stream.js'
 import { GatewayError } from '../../core/errors.js'
 import { UpstreamClient, type UpstreamTarget } from '../../upstream/upstream-client.js'
-import { HttpModule } from '../../upstream/upstream.module.js'
-import type { AttemptContext, ImageProvider, ProviderCapabilities, UpstreamImageTask } from '../contract.js'
+import type { AttemptContext, ImageProvider, ProviderManifest, UpstreamImageTask } from '../contract.js'
 import {
   imageTaskOf,
   type ImggenResponse,
@@ -89,15 +91,12 @@ function repeatable(error: unknown): unknown {
   return new GatewayError(error.kind, error.message, { ...error.details, retryable: true })
 }
 
-/** Imggen, the image proxy family: tasks that were made there, read by their id. */
-@Injectable()
-export class ImggenCapabilities implements ProviderCapabilities {
-  constructor(readonly image: ImggenImageProvider) {}
+/** Imggen, the image proxy family: image tasks that the upstream keeps. */
+export const IMGGEN_MANIFEST: ProviderManifest = {
+  name: 'imggen',
+  credentialsSchema: keyCredentials,
+  optionsSchema: mapOf<{ pathPrefix?: string }>({ pathPrefix: optional(pathPrefix) }),
+  capabilities: { image: ImggenImageProvider },
+  defaultModelClass: 'image',
+  models: {},
 }
-
-@Module({
-  imports: [HttpModule],
-  providers: [ImggenImageProvider, ImggenCapabilities],
-  exports: [ImggenCapabilities],
-})
-export class ImggenModule {}

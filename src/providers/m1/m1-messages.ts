@@ -1,4 +1,5 @@
-import { Injectable, Module } from '@nestjs/common'
+import { Injectable } from '@nestjs/common'
+import { keyCredentials, noOptions } from '../../config/channel-schema.js'
 import type { ProviderResponse } from '../../core/byte-stream.js'
 import { type GatewayError, scrubbedJson } from '../../core/errors.js'
 import { DeltaCounter } from '../../core/token-counter.js'
@@ -12,8 +13,7 @@ import {
   jsonResponse,
   estimatedResponse,
 } from '../../upstream/upstream-response.js'
-import { HttpModule } from '../../upstream/upstream.module.js'
-import type { AttemptContext, MessagesCall, MessagesProvider, ProviderCapabilities } from '../contract.js'
+import type { AttemptContext, MessagesCall, MessagesProvider, ProviderManifest } from '../contract.js'
 import { MessagesEstimate, MessagesUsage, WholeMessage } from './m1-usage.js'
 
 /** Older accounts report an empty balance as a bad request; there is no code to tell it by. */
@@ -112,14 +112,26 @@ function requestHeaders(messages: MessagesCall, { credentials }: AttemptContext)
 }
 
 /** M1, the one vendor family of messages-style chat. */
-@Injectable()
-export class M1Capabilities implements ProviderCapabilities {
-  constructor(readonly messages: M1MessagesProvider) {}
+export const M1_MANIFEST: ProviderManifest = {
+  name: 'm1',
+  credentialsSchema: keyCredentials,
+  optionsSchema: noOptions,
+  capabilities: { messages: M1MessagesProvider },
+  defaultModelClass: 'messages',
+  models: {
+    messages: [
+      'claude-haiku-4-5',
+      'claude-haiku-4-5-20251001',
+      'claude-sonnet-4-5',
+      'claude-sonnet-4-5-20250929',
+      'claude-sonnet-4-6',
+      'claude-sonnet-5',
+      'claude-opus-4-5',
+      'claude-opus-4-5-20251101',
+      'claude-opus-4-6',
+      'claude-opus-4-7',
+      'claude-opus-4-8',
+      'claude-opus-5',
+    ],
+  },
 }
-
-@Module({
-  imports: [HttpModule],
-  providers: [M1MessagesProvider, M1Capabilities],
-  exports: [M1Capabilities],
-})
-export class M1Module {}

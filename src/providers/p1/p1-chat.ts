@@ -6,10 +6,17 @@ import { RelayedUsage } from '../../core/usage.js'
 import { parseOpenAIError, CHAT_EVENTS } from '../../dialects/openai-wire.js'
 import type { SseDialect } from '../../upstream/sse-relay.js'
 import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
-import { eventStreamResponse, estimatedResponse } from '../../upstream/upstream-response.js'
+import { eventStreamResponse, estimatedResponse, HeaderAllowList } from '../../upstream/upstream-response.js'
 import type { AttemptContext, ChatFields, ChatProvider } from '../contract.js'
 import { ResponseEstimate, ChatUsageEstimator, ChatUsageFilter } from './p1-chat-usage.js'
-import { P1_RESPONSE_HEADERS, p1Headers } from './p1.headers.js'
+
+/** What P1 may tell the caller beyond the common list; its organisation, project and cookies stay inside. */
+export const P1_RESPONSE_HEADERS = new HeaderAllowList('openai-processing-ms', 'openai-version', 'x-ratelimit-*')
+
+/** Request headers for P1: the whole list, as nothing of the caller's own headers travels on. */
+export function p1Headers({ credentials }: AttemptContext, contentType: string, accept: string): string[] {
+  return ['authorization', `Bearer ${credentials}`, 'content-type', contentType, 'accept', accept]
+}
 
 /** `POST /v1/chat/completions` at P1: bytes in, bytes out. */
 @Injectable()

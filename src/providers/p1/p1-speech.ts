@@ -20,7 +20,7 @@ import {
   malformedResponse,
 } from '../../upstream/upstream-response.js'
 import type { AttemptContext, SpeechCall, SpeechProvider } from '../contract.js'
-import { P1_RESPONSE_HEADERS, p1Headers } from './p1.headers.js'
+import { P1_RESPONSE_HEADERS, p1Headers } from './p1-chat.js'
 
 /** P1 refuses longer texts. */
 const MAXIMUM_INPUT_CHARACTERS = 4096

@@ -13,7 +13,7 @@ import {
 import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
 import { contentTypeOf, eventStreamResponse } from '../../upstream/upstream-response.js'
 import type { AttemptContext, TranscriptionCall, TranscriptionProvider, TranslationProvider } from '../contract.js'
-import { P1_RESPONSE_HEADERS, p1Headers } from './p1.headers.js'
+import { P1_RESPONSE_HEADERS, p1Headers } from './p1-chat.js'
 
 const TEXT_FORMATS: ReadonlySet<string> = new Set(['text', 'srt', 'vtt'])
 

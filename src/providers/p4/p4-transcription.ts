@@ -1,4 +1,5 @@
-import { Injectable, Module } from '@nestjs/common'
+import { Injectable } from '@nestjs/common'
+import { keyCredentials, noOptions } from '../../config/channel-schema.js'
 import { collect, ProviderResponse } from '../../core/byte-stream.js'
 import type { UsageReader } from '../../core/request-context.js'
 import { AUDIO_STATUS_MAP, parseOpenAIError } from '../../dialects/openai-wire.js'
@@ -13,10 +14,9 @@ import {
 } from '../../dialects/transcription.js'
 import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
 import { assertContentType, HeaderAllowList, malformedResponse } from '../../upstream/upstream-response.js'
-import { HttpModule } from '../../upstream/upstream.module.js'
 import type {
   AttemptContext,
-  ProviderCapabilities,
+  ProviderManifest,
   TranscriptionCall,
   TranscriptionProvider,
   TranslationProvider,
@@ -103,18 +103,11 @@ function parsed(bytes: Buffer): unknown {
 }
 
 /** P4, a relay for the standard transcription model. */
-@Injectable()
-export class P4Capabilities implements ProviderCapabilities {
-  readonly translation: P4TranscriptionProvider
-
-  constructor(readonly transcription: P4TranscriptionProvider) {
-    this.translation = transcription
-  }
+export const P4_MANIFEST: ProviderManifest = {
+  name: 'p4',
+  credentialsSchema: keyCredentials,
+  optionsSchema: noOptions,
+  capabilities: { transcription: P4TranscriptionProvider, translation: P4TranscriptionProvider },
+  defaultModelClass: 'stt-standard',
+  models: { 'stt-standard': ['whisper-1', 'whisper-large-v3', 'whisper-large-v3-turbo'] },
 }
-
-@Module({
-  imports: [HttpModule],
-  providers: [P4TranscriptionProvider, P4Capabilities],
-  exports: [P4Capabilities],
-})
-export class P4Module {}

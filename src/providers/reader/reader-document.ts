@@ -1,12 +1,14 @@
-import { Injectable, Module } from '@nestjs/common'
+import { Injectable } from '@nestjs/common'
+import { keyCredentials } from '../../config/channel-schema.js'
+import { mapOf, withDefault } from '../../config/checks.js'
+import { oneOf } from '../../config/value-types.js'
 import { type ByteSource, collect } from '../../core/byte-stream.js'
 import { GatewayError, scrubMessage } from '../../core/errors.js'
 import type { MemoryLease } from '../../core/memory-lease.js'
 import { encodeMultipart, type MultipartPart } from '../../upstream/multipart-encoder.js'
 import { UpstreamClient, type UpstreamRequest } from '../../upstream/upstream-client.js'
 import { accountError } from '../../upstream/upstream-error.js'
-import { HttpModule } from '../../upstream/upstream.module.js'
-import type { AttemptContext, DocumentProvider, ProviderCapabilities, ReadDocument, ReadRequest } from '../contract.js'
+import type { AttemptContext, DocumentProvider, ProviderManifest, ReadDocument, ReadRequest } from '../contract.js'
 import {
   FIRECRAWL_DIALECT,
   GATEWAY_DIALECT,
@@ -150,14 +152,14 @@ function requestOf({ path, headers, fields }: ReaderRequest, { source }: ReadReq
 }
 
 /** Readers of documents, used instead of the gateway's own engine. */
-@Injectable()
-export class ReaderCapabilities implements ProviderCapabilities {
-  constructor(readonly document: ReaderDocumentProvider) {}
+export const READER_MANIFEST: ProviderManifest = {
+  name: 'reader',
+  credentialsSchema: keyCredentials,
+  optionsSchema: mapOf<{ dialect: string }>({
+    dialect: withDefault(oneOf(['gateway', 'firecrawl', 'jina']), 'gateway'),
+  }),
+  capabilities: { document: ReaderDocumentProvider },
+  // A document names no model.
+  defaultModelClass: 'chat',
+  models: {},
 }
-
-@Module({
-  imports: [HttpModule],
-  providers: [ReaderDocumentProvider, ReaderCapabilities],
-  exports: [ReaderCapabilities],
-})
-export class ReaderModule {}

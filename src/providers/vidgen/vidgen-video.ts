@@ -1,8 +1,10 @@
-import { Injectable, Module } from '@nestjs/common'
+import { Injectable } from '@nestjs/common'
+import { pairCredentials } from '../../config/channel-schema.js'
+import { mapOf, optional, withDefault } from '../../config/checks.js'
+import { oneOf, pathPrefix } from '../../config/value-types.js'
 import { collect } from '../../core/byte-stream.js'
 import { UpstreamClient, type UpstreamRequest } from '../../upstream/upstream-client.js'
-import { HttpModule } from '../../upstream/upstream.module.js'
-import type { AttemptContext, ProviderCapabilities, UpstreamVideoTask, VideoKind, VideoProvider } from '../contract.js'
+import type { AttemptContext, ProviderManifest, UpstreamVideoTask, VideoKind, VideoProvider } from '../contract.js'
 import { type VidgenAuthorization, VidgenTokens } from './vidgen-token.js'
 import {
   isSuccess,
@@ -84,8 +86,8 @@ export class VidgenVideoProvider implements VideoProvider {
 
 /** The option `pathPrefix` takes the place of `/v1`; it may be empty. */
 function pathOf(kind: VideoKind, { options }: AttemptContext): string {
-  const { pathPrefix } = options
-  return `${typeof pathPrefix === 'string' ? pathPrefix : DEFAULT_PATH_PREFIX}/videos/${kind}`
+  const { pathPrefix: prefix } = options
+  return `${typeof prefix === 'string' ? prefix : DEFAULT_PATH_PREFIX}/videos/${kind}`
 }
 
 function taskOf(
@@ -102,14 +104,25 @@ function taskOf(
 }
 
 /** Vidgen, video from text and from images as long-running tasks. */
-@Injectable()
-export class VidgenCapabilities implements ProviderCapabilities {
-  constructor(readonly video: VidgenVideoProvider) {}
+export const VIDGEN_MANIFEST: ProviderManifest = {
+  name: 'vidgen',
+  credentialsSchema: pairCredentials('pair or key', 'must be AK|SK with two printable parts, a bearer, or "caller"'),
+  optionsSchema: mapOf<{ unknownTasks: string; pathPrefix?: string }>({
+    unknownTasks: withDefault(oneOf(['relay', 'refuse']), 'relay'),
+    pathPrefix: optional(pathPrefix),
+  }),
+  capabilities: { video: VidgenVideoProvider },
+  injectables: [VidgenTokens],
+  defaultModelClass: 'video',
+  models: {
+    video: [
+      'vidgen-v1',
+      'vidgen-v1-6',
+      'vidgen-v2-master',
+      'vidgen-v2-1-master',
+      'vidgen-v2-5-turbo',
+      'vidgen-v2-6',
+      'vidgen-v3',
+    ],
+  },
 }
-
-@Module({
-  imports: [HttpModule],
-  providers: [VidgenTokens, VidgenVideoProvider, VidgenCapabilities],
-  exports: [VidgenCapabilities],
-})
-export class VidgenModule {}
