@@ -1,4 +1,3 @@
-import { integerAmong, type MetadataShape, readMetadata } from '../../core/dto.js'
 import { GatewayError } from '../../core/errors.js'
 import {
   anyOf,
@@ -10,6 +9,9 @@ import {
   oneOf,
   record,
   text,
+  integerAmong,
+  type MetadataShape,
+  readMetadata,
 } from '../../core/validation-rules.js'
 import { type AudioFormat, requestedFormat, upstreamVoice, type VoiceTable } from '../../dialects/speech-formats.js'
 

@@ -1,4 +1,3 @@
-import { type MetadataShape, readMetadata } from '../../core/dto.js'
 import {
   codePoints,
   decimal,
@@ -9,6 +8,8 @@ import {
   list,
   oneOf,
   text,
+  type MetadataShape,
+  readMetadata,
 } from '../../core/validation-rules.js'
 import {
   assertInputLength,

@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { integerAmong, type MetadataShape, readMetadata } from './dto.js'
 import { GatewayError } from './errors.js'
-import { decimal, flag, oneOf } from './validation-rules.js'
+import { decimal, flag, integerAmong, type MetadataShape, oneOf, readMetadata } from './validation-rules.js'
 
 const SHAPE: MetadataShape = {
   boost: oneOf(['auto', 'none']),
