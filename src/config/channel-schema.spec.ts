@@ -3,6 +3,7 @@ import { parseConfig } from '../../test/support/config.js'
 import { PROVIDERS } from '../app/providers.js'
 import type { ChannelConfig } from './channel-schema.js'
 import { ConfigError } from './checks.js'
+import { parseConfig as parseWith } from './load-config.js'
 
 const MINIMAL = { id: 'main', provider: 'p1', baseUrl: 'https://x.example', credentials: 'secret' }
 
@@ -10,9 +11,11 @@ function channel(settings: object, root: object = {}): ChannelConfig | undefined
   return parseConfig(JSON.stringify({ ...root, channels: [{ ...MINIMAL, ...settings }] }), {}).channels[0]
 }
 
-function faultsOf(...channels: unknown[]): string[] {
+const faultsOf = (...channels: unknown[]): string[] => faultsIn(() => parseConfig(JSON.stringify({ channels }), {}))
+
+function faultsIn(parse: () => unknown): string[] {
   try {
-    parseConfig(JSON.stringify({ channels }), {})
+    parse()
   } catch (error) {
     if (error instanceof ConfigError) return error.faults.map(({ path, message }) => `${path}: ${message}`)
     throw error
@@ -203,6 +206,26 @@ describe('a channel', () => {
     ])
     expect(faults).toContain('channels[2].priority: must be an integer ≥ 0')
     expect(faults).toContain('channels[1].id: is the same as channels[0].id')
+  })
+
+  it.each(['p9', '', 'P1', 'constructor', '__proto__'])(
+    'of an unknown provider is told all there are: %j',
+    (provider) => {
+      const known = 'p1, p2, p3, p4, m1, vidgen, imggen, reader'
+      expect(faultsWith({ provider })).toEqual([`channels[0].provider: must be one of ${known}`])
+    },
+  )
+
+  it('has the credentials and options that its provider asks for, among those the gateway is given', () => {
+    const [p2] = PROVIDERS.filter(({ name }) => name === 'p2')
+    const faults = (...channels: object[]): string[] => {
+      const parse = (): unknown =>
+        parseWith(JSON.stringify({ channels }), {}, p2 === undefined ? [] : [{ ...p2, name: 'toy' }])
+      return faultsIn(parse)
+    }
+    expect(faults({ ...MINIMAL, provider: 'toy', credentials: 'a|b', options: { cluster: 'c' } })).toEqual([])
+    expect(faults({ ...MINIMAL, provider: 'toy' })).toEqual([expect.stringMatching(/credentials: must be APP_ID\|/)])
+    expect(faults(MINIMAL)).toEqual(['channels[0].provider: must be one of toy'])
   })
 
   it('has maps in which a name that every object knows is not found', () => {

@@ -71,16 +71,14 @@ const soonestFirst = (channels: readonly Channel[], health: Health): readonly Ch
 export class ProviderRegistry {
   /** The built-in catalogue. */
   readonly models: readonly ModelRow[]
-  private readonly manifests: ReadonlyMap<string, ProviderManifest>
+  private readonly defaultModelClasses: ReadonlyMap<string, ModelClass>
 
   /** `capabilities` are the instances of the manifests' classes, by the provider's name. */
   constructor(
     manifests: readonly ProviderManifest[],
     private readonly capabilities: Readonly<Record<string, ProviderCapabilities>>,
   ) {
-    this.manifests = new Map(manifests.map((manifest) => [manifest.name, manifest]))
-    const twice = manifests.find((manifest) => this.manifests.get(manifest.name) !== manifest)
-    if (twice !== undefined) throw new Error(`Two providers are called ${twice.name}.`)
+    this.defaultModelClasses = new Map(manifests.map(({ name, defaultModelClass }) => [name, defaultModelClass]))
     this.models = builtInModels(manifests)
   }
 
@@ -89,7 +87,7 @@ export class ProviderRegistry {
   }
 
   defaultModelClass(name: string): ModelClass {
-    return this.manifests.get(name)?.defaultModelClass ?? 'chat'
+    return this.defaultModelClasses.get(name) ?? 'chat'
   }
 }
 

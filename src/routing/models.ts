@@ -15,18 +15,37 @@ const CLASSES: Readonly<Record<Capability, readonly ModelClass[]>> = {
   document: [],
 }
 
-/** The rows of all manifests: one for a model of several providers, which names them all. */
-export function builtInModels(manifests: readonly Pick<ProviderManifest, 'name' | 'models'>[]): readonly ModelRow[] {
+type ModelsOfProvider = Pick<ProviderManifest, 'name' | 'models'>
+
+const rowsOf = ({ name, models }: ModelsOfProvider): ModelRow[] =>
+  MODEL_CLASSES.flatMap((modelClass) =>
+    (models[modelClass] ?? []).map((id) => ({ id, class: modelClass, providers: [name] })),
+  )
+
+/** Throws for manifests that contradict each other: two of one name, or one model of two classes. */
+export function assertManifestsAgree(manifests: readonly ModelsOfProvider[]): void {
+  const names = new Set<string>()
   const rows = new Map<string, ModelRow>()
-  for (const { name, models } of manifests) {
-    for (const modelClass of MODEL_CLASSES) {
-      for (const id of models[modelClass] ?? []) {
-        const { class: known = modelClass, providers = [] } = rows.get(id) ?? {}
-        if (known !== modelClass)
-          throw new Error(`The model ${id} is ${modelClass} on ${name}, but ${known} elsewhere.`)
-        rows.set(id, { id, class: modelClass, providers: [...providers, name] })
-      }
+  for (const manifest of manifests) {
+    if (names.has(manifest.name)) throw new Error(`Two providers are called ${manifest.name}.`)
+    names.add(manifest.name)
+    for (const row of rowsOf(manifest)) {
+      const known = rows.get(row.id) ?? row
+      if (known.class !== row.class)
+        throw new Error(
+          `${row.id} is ${known.class} on ${known.providers.join()}, but ${row.class} on ${manifest.name}.`,
+        )
+      rows.set(row.id, known)
     }
+  }
+}
+
+/** The rows of all manifests: one for a model of several providers, which names them all. */
+export function builtInModels(manifests: readonly ModelsOfProvider[]): readonly ModelRow[] {
+  const rows = new Map<string, ModelRow>()
+  for (const row of manifests.flatMap(rowsOf)) {
+    const providers = rows.get(row.id)?.providers ?? []
+    rows.set(row.id, { ...row, providers: [...providers, ...row.providers] })
   }
   return [...rows.values()]
 }

@@ -4,6 +4,7 @@ import { HttpModule, WebSocketModule } from '../upstream/upstream.module.js'
 import { ChannelMetrics, ChannelRouter } from './channel-router.js'
 import { ProviderRegistry } from './channel-selection.js'
 import { ChannelHealth } from './circuit-breaker.js'
+import { assertManifestsAgree } from './models.js'
 import { RetryBudget } from './retry.js'
 import { ChannelReports, ProviderRouter } from './router.js'
 
@@ -11,6 +12,8 @@ import { ChannelReports, ProviderRouter } from './router.js'
 @Module({})
 export class ProvidersModule {
   static forManifests(manifests: readonly ProviderManifest[]): DynamicModule {
+    // Before Nest builds anything: it would end the process without a word for what a factory throws.
+    assertManifestsAgree(manifests)
     const classes = [...new Set(manifests.flatMap(({ capabilities }) => Object.values<Type<object>>(capabilities)))]
     return {
       module: ProvidersModule,
