@@ -57,10 +57,13 @@ module.exports = {
     {
       name: 'capabilities-know-the-router-only',
       comment:
-        'A capability sees providers through ProviderRouter and their contract, never a vendor or the routing behind it.',
+        'A capability sees providers through ProviderRouter, the relay of JSON requests and their contract, never a vendor.',
       severity: 'error',
       from: { path: `^src/(${CAPABILITIES}|admin|tasks)/`, pathNot: '\\.(spec|module)\\.ts$' },
-      to: { path: '^src/(providers|routing)/', pathNot: '^src/(providers/contract|routing/router)\\.ts$' },
+      to: {
+        path: '^src/(providers|routing)/',
+        pathNot: '^src/(providers/contract|routing/(router|json-relay\\.service))\\.ts$',
+      },
     },
     {
       name: 'providers-do-not-know-each-other',

@@ -2,7 +2,7 @@
 // what a scrape takes, in processor time of this process. Nothing is sent: calls begin and end as the gateway's own are told to.
 // With REDIS_URL limits are also counted there, under names that no key of a gateway has.
 import { createApplication } from '../dist/app/create-app.js'
-import { ENDPOINTS } from '../dist/app/endpoints.js'
+import { ENDPOINTS } from '../dist/app/capabilities.js'
 import { PROVIDERS } from '../dist/app/providers.js'
 import { AttemptRecord, RequestContext } from '../dist/core/request-context.js'
 import { RateLimiter } from '../dist/limits/rate-limiter.js'

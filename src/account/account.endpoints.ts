@@ -6,7 +6,7 @@ export const LIMITS = {
   method: 'GET',
   path: '/v1/limits',
   dialect: 'openai',
-  modelClasses: [],
+  capability: 'none',
   billing: 'none',
   estimate: 'none',
   metricFamily: 'other',

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common'
 import { AuthModule } from '../auth/auth.module.js'
+import { LIMITS, USAGE, USAGE_RECORDS } from './account.endpoints.js'
 import { LimitsController, LimitsService } from './limits.controller.js'
 import { UsageController, UsageService } from './usage.controller.js'
 
@@ -9,4 +10,6 @@ import { UsageController, UsageService } from './usage.controller.js'
   controllers: [UsageController, LimitsController],
   providers: [UsageService, LimitsService],
 })
-export class AccountModule {}
+export class AccountModule {
+  static readonly endpoints = [LIMITS, USAGE, USAGE_RECORDS]
+}

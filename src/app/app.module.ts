@@ -1,14 +1,8 @@
-import { type DynamicModule, Module } from '@nestjs/common'
-import { AccountModule } from '../account/account.module.js'
+import { type DynamicModule, Global, Module } from '@nestjs/common'
 import { AdminModule } from '../admin/admin.module.js'
 import { KeysModule } from '../admin/keys.module.js'
-import { AudioModule } from '../audio/audio.module.js'
-import { ChatModule } from '../chat/chat.module.js'
 import { ConfigurationModule, type ConfigurationOptions } from '../config/config-store.js'
-import { DocumentModule } from '../document/document.module.js'
-import { ImageModule } from '../image/image.module.js'
-import { MessagesModule } from '../messages/messages.module.js'
-import { ModelsModule } from '../models/models.module.js'
+import { EndpointTable } from '../core/endpoint.js'
 import { HealthModule } from '../observability/health.controller.js'
 import type { Logger } from '../observability/logger.js'
 import { MetricsModule } from '../observability/metrics.module.js'
@@ -18,12 +12,15 @@ import type { RequestHooks } from '../observability/request-hooks.js'
 import { TracingModule } from '../observability/tracing.module.js'
 import type { Admission } from '../overload/admission.js'
 import { OverloadModule } from '../overload/overload.module.js'
-import { RealtimeModule } from '../realtime/realtime.module.js'
 import { ProvidersModule } from '../routing/providers.module.js'
 import { UsageModule } from '../usage/usage.module.js'
-import { VideoModule } from '../video/video.module.js'
-import { EndpointsModule } from './endpoints.js'
+import { CAPABILITIES, ENDPOINTS } from './capabilities.js'
 import { PROVIDERS } from './providers.js'
+
+/** Gives the table of endpoints to those who count by endpoint. */
+@Global()
+@Module({ providers: [{ provide: EndpointTable, useValue: ENDPOINTS }], exports: [EndpointTable] })
+class EndpointsModule {}
 
 /** The whole gateway: one module per capability, on one configuration. */
 @Module({})
@@ -43,17 +40,8 @@ export class AppModule {
         OverloadModule.forRoot(admission),
         EndpointsModule,
         ProvidersModule.forManifests(PROVIDERS),
-        // Express looks at routes in this order: the busiest first.
-        ChatModule,
-        MessagesModule,
-        AudioModule,
-        RealtimeModule,
-        VideoModule,
-        ImageModule,
-        DocumentModule,
-        ModelsModule,
+        ...CAPABILITIES,
         UsageModule,
-        AccountModule,
         MetricsModule,
         TracingModule,
         KeysModule,

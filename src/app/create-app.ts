@@ -21,7 +21,7 @@ import { GatewayExceptionFilter } from '../server/error-filter.js'
 import { GatewayHttpAdapter, type RequestStart } from '../server/http-adapter.js'
 import { GatewayWsAdapter, type SocketLimits } from '../server/ws-adapter.js'
 import { AppModule } from './app.module.js'
-import { ENDPOINTS } from './endpoints.js'
+import { ENDPOINTS } from './capabilities.js'
 
 /** Interface version of the specification's audio part; the document's own version. */
 const INTERFACE_VERSION = '2026-04'

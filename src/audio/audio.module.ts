@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common'
 import { AuthModule } from '../auth/auth.module.js'
+import { SPEECH, TRANSCRIPTIONS, TRANSLATIONS } from './audio.endpoints.js'
 import { SpeechController, SpeechService } from './speech.controller.js'
 import { TranscriptionController } from './transcription.controller.js'
 import { TranscriptionService } from './transcription.service.js'
@@ -10,4 +11,6 @@ import { TranscriptionService } from './transcription.service.js'
   controllers: [SpeechController, TranscriptionController],
   providers: [SpeechService, TranscriptionService],
 })
-export class AudioModule {}
+export class AudioModule {
+  static readonly endpoints = [SPEECH, TRANSCRIPTIONS, TRANSLATIONS]
+}

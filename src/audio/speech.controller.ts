@@ -19,7 +19,7 @@ export class SpeechService {
   speak(body: JsonBody<SpeechRequestDto>, call: RequestContext): Promise<ProviderResponse> {
     const { model, input, speed } = body.fields
     call.log.model = model
-    const route = this.router.speech(model, call.caller)
+    const route = this.router.route('speech', model, call.caller)
     const expected = call.quota === undefined ? undefined : SPEECH.estimate(input, speed)
     return route.attempt(call, { repeatableOnceSent: true, expected }, (provider, context) =>
       provider.speak({ body, modelClass: route.modelClass }, context),

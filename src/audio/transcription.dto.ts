@@ -1,7 +1,7 @@
 import { Injectable, mixin, type PipeTransform, type Type } from '@nestjs/common'
 import { ApiBody, ApiConsumes } from '@nestjs/swagger'
 import { iso6393 } from 'iso-639-3'
-import type { ModelClass } from '../config/channel-schema.js'
+import type { ModelClass } from '../config/model-classes.js'
 import { ConfigStore } from '../config/config-store.js'
 import { DtoCheck, Field } from '../core/dto.js'
 import type { BodyLimitSetting } from '../core/endpoint.js'

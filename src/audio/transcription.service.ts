@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common'
-import type { ModelClass } from '../config/channel-schema.js'
+import type { ModelClass } from '../config/model-classes.js'
 import type { ProviderResponse } from '../core/byte-stream.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { TranscriptionCall } from '../providers/contract.js'
@@ -28,7 +28,7 @@ export class TranscriptionService {
   async transcribe(upload: AudioUpload<TranscriptionRequestDto>, call: RequestContext): Promise<ProviderResponse> {
     const { model } = upload.named
     call.log.model = model
-    const route = this.router.transcription(model, call.caller)
+    const route = this.router.route('transcription', model, call.caller)
     const transcription = await callFor(upload, model, route.modelClass, upload.named.stream === 'true')
     return await route.attempt(call, policyFor(TRANSCRIPTIONS, transcription, call), (provider, context) =>
       provider.transcribe(transcription, context),
@@ -38,7 +38,7 @@ export class TranscriptionService {
   async translate(upload: AudioUpload<TranslationRequestDto>, call: RequestContext): Promise<ProviderResponse> {
     const model = upload.named.model ?? DEFAULT_TRANSLATION_MODEL
     call.log.model = model
-    const route = this.router.translation(model, call.caller)
+    const route = this.router.route('translation', model, call.caller)
     const translation = await callFor(upload, model, route.modelClass, false)
     return await route.attempt(call, policyFor(TRANSLATIONS, translation, call), (provider, context) =>
       provider.translate(translation, context),

@@ -6,7 +6,7 @@ export const CHAT_COMPLETIONS = {
   method: 'POST',
   path: '/v1/chat/completions',
   dialect: 'openai',
-  modelClasses: ['chat', 'chat-audio'],
+  capability: 'chat',
   billing: { records: ['request'], usageClass: 'chat', model: undefined },
   estimate: expectedOfChat,
   metricFamily: 'chat',

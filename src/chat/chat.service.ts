@@ -3,7 +3,7 @@ import type { ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import type { JsonBody } from '../core/json-body.js'
 import type { RequestContext } from '../core/request-context.js'
-import { ProviderRouter } from '../routing/router.js'
+import { JsonRelayService } from '../routing/json-relay.service.js'
 import type { ChatRequestDto } from './chat.dto.js'
 import { CHAT_COMPLETIONS } from './chat.endpoint.js'
 
@@ -13,17 +13,12 @@ const STREAMED_AUDIO_FORMAT = 'pcm16'
 /** Chat completions on whatever provider serves the model. */
 @Injectable()
 export class ChatService {
-  constructor(private readonly router: ProviderRouter) {}
+  constructor(private readonly relay: JsonRelayService) {}
 
   complete(body: JsonBody<ChatRequestDto>, call: RequestContext): Promise<ProviderResponse> {
-    const { model } = body.fields
-    call.log.model = model
+    call.log.model = body.fields.model
     assertAudioOutput(body.fields)
-    const route = this.router.chat(model, call.caller)
-    const expected = call.quota === undefined ? undefined : CHAT_COMPLETIONS.estimate(body.bytes.length, body.fields)
-    return route.attempt(call, { repeatableOnceSent: true, expected }, (provider, context) =>
-      provider.complete(body, context),
-    )
+    return this.relay.respond(CHAT_COMPLETIONS, body, call)
   }
 }
 

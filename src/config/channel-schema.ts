@@ -10,22 +10,8 @@ import {
   type Schema,
   withDefault,
 } from './checks.js'
+import type { ModelClass } from './model-classes.js'
 import { address, glob, identifier, integer, modelName, oneOf, positiveNumber, textAs } from './value-types.js'
-
-export const MODEL_CLASSES = [
-  'tts',
-  'tts-style',
-  'stt-standard',
-  'stt-generation',
-  'stt-diarize',
-  'chat',
-  'chat-audio',
-  'messages',
-  'realtime',
-  'video',
-  'image',
-] as const
-export type ModelClass = (typeof MODEL_CLASSES)[number]
 
 /** Four separate deadlines of one upstream call, all in milliseconds. */
 export interface UpstreamTimeouts {

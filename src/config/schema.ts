@@ -5,13 +5,13 @@ import {
   channelSchema,
   durationMs,
   globs,
-  MODEL_CLASSES,
   type ModelRow,
   providerName,
   type ProviderSettings,
 } from './channel-schema.js'
 import { listOf, mapOf, optional, type PresentField, required, type Schema, withDefault } from './checks.js'
 import { admission, assertLimitsHold, keyLimits, observability, redisSection } from './limits-schema.js'
+import { MODEL_CLASS_NAMES } from './model-classes.js'
 import {
   type AuthSection,
   type CallbacksSection,
@@ -201,7 +201,7 @@ const auth = mapOf<AuthEntry>(
 const modelRow = (providers: readonly ProviderSettings[]): Schema<ModelRow> =>
   mapOf<ModelRow>({
     id: required(modelName),
-    class: required(oneOf(MODEL_CLASSES)),
+    class: required(oneOf(MODEL_CLASS_NAMES)),
     providers: required(listOf(providerName(providers), { nonEmpty: 'must name at least one provider' })),
   })
 

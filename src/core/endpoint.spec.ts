@@ -6,7 +6,7 @@ const LIST = {
   method: 'GET',
   path: '/v1/things',
   dialect: 'messages',
-  modelClasses: [],
+  capability: 'none',
   billing: 'none',
   estimate: 'none',
   metricFamily: 'other',
@@ -107,7 +107,7 @@ describe('A table of endpoints', () => {
     ],
     [
       'a billing by a class of model that is not served',
-      { ...FIND, modelClasses: ['tts'], billing: { records: ['request'], usageClass: 'chat', model: undefined } },
+      { ...FIND, capability: 'speech', billing: { records: ['request'], usageClass: 'chat', model: undefined } },
       /things\.find is billed as chat/,
     ],
   ])('refuses %s', (_what, endpoint, message) => {

@@ -1,4 +1,4 @@
-import type { ModelClass } from '../config/channel-schema.js'
+import { classServes, type ModelCapability, type ModelClass } from '../config/model-classes.js'
 import { PathTable } from './path-table.js'
 import type { EstimatedUse } from './quota.js'
 
@@ -41,8 +41,8 @@ export interface EndpointSpec {
   /** Literal segments and `:parameters`. */
   readonly path: `/${string}`
   readonly dialect: Dialect
-  /** Of models that requests may name; empty where they name none. */
-  readonly modelClasses: readonly ModelClass[]
+  /** What requests ask of the model they name; `none` where they name no model. */
+  readonly capability: ModelCapability | 'none'
   readonly billing: Billing | 'none'
   /** What token and audio limits reserve; `each_response` = within a session, as responses are asked for. */
   readonly estimate: Estimate | 'each_response' | 'none'
@@ -159,10 +159,10 @@ function assertUnique(texts: readonly string[]): void {
 }
 
 /** Requests without a model are priced by a name of their own, all others by a class that they can have. */
-function assertBilled({ name, billing, modelClasses }: EndpointSpec): void {
+function assertBilled({ name, billing, capability }: EndpointSpec): void {
   if (billing === 'none' || billing.model !== undefined) return
-  const classes: readonly UsageClass[] = modelClasses
-  if (!classes.includes(billing.usageClass)) {
+  const { usageClass } = billing
+  if (usageClass === 'document' || !classServes(usageClass, capability)) {
     throw new Error(`The endpoint ${name} is billed as ${billing.usageClass}, a class that none of its models has.`)
   }
 }

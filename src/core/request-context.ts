@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { ModelClass } from '../config/channel-schema.js'
+import type { ModelClass } from '../config/model-classes.js'
 import type { Caller } from './caller.js'
 import { type Dialect, type EndpointSpec, endpointFor, type PathMatch, UNKNOWN_PATH } from './endpoint.js'
 import { type ErrorKind, GatewayError } from './errors.js'

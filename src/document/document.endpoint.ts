@@ -6,7 +6,7 @@ export const DOCUMENT_PARSE = {
   method: 'POST',
   path: '/v1/document/parse',
   dialect: 'task',
-  modelClasses: [],
+  capability: 'none',
   billing: { records: ['request'], usageClass: 'document', model: 'documents' },
   estimate: 'none',
   metricFamily: 'document',

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common'
 import { AuthModule } from '../auth/auth.module.js'
 import { HttpModule } from '../upstream/upstream.module.js'
+import { DOCUMENT_PARSE } from './document.endpoint.js'
 import { DocumentCache, SharedParses } from './document-cache.js'
 import { DocumentClient, FetchesInFlight } from './document-fetch.js'
 import { DocumentRequestReader } from './document-upload.js'
@@ -18,4 +19,6 @@ import { ParserPoolModule } from './parser-pool.module.js'
     ...[FetchesInFlight, LocalParser, SharedParses],
   ],
 })
-export class DocumentModule {}
+export class DocumentModule {
+  static readonly endpoints = [DOCUMENT_PARSE]
+}

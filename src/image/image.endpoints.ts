@@ -6,7 +6,7 @@ export const IMAGE_FETCH = {
   method: 'GET',
   path: '/imggen/task/:id/fetch',
   dialect: 'image',
-  modelClasses: [],
+  capability: 'none',
   billing: { records: ['task'], usageClass: 'image', model: 'images' },
   estimate: 'none',
   metricFamily: 'image',

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common'
 import { AuthModule } from '../auth/auth.module.js'
+import { IMAGE_EVENTS, IMAGE_FETCH, IMAGE_SEED } from './image.endpoints.js'
 import { EndedImages, ImageChannels, KnownChannels } from './image-tasks.js'
 import { TaskWatches } from './image-watch.js'
 import { ImageController } from './image.controller.js'
@@ -11,4 +12,6 @@ import { ImageService } from './image.service.js'
   controllers: [ImageController],
   providers: [ImageService, ImageChannels, EndedImages, KnownChannels, TaskWatches],
 })
-export class ImageModule {}
+export class ImageModule {
+  static readonly endpoints = [IMAGE_FETCH, IMAGE_SEED, IMAGE_EVENTS]
+}

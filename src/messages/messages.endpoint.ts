@@ -6,7 +6,7 @@ export const MESSAGES = {
   method: 'POST',
   path: '/v1/messages',
   dialect: 'messages',
-  modelClasses: ['messages'],
+  capability: 'messages',
   billing: { records: ['request'], usageClass: 'messages', model: undefined },
   estimate: expectedOfChat,
   metricFamily: 'messages',

@@ -69,6 +69,6 @@ export class MessagesService {
 
   private route(model: string, call: RequestContext): Route<MessagesProvider> {
     call.log.model = model
-    return this.router.messages(model, call.caller)
+    return this.router.route('messages', model, call.caller)
   }
 }

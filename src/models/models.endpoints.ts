@@ -6,7 +6,7 @@ export const MODELS = {
   method: 'GET',
   path: '/v1/models',
   dialect: 'openai',
-  modelClasses: [],
+  capability: 'none',
   billing: 'none',
   estimate: 'none',
   metricFamily: 'other',

@@ -1,6 +1,7 @@
 import type { Type } from '@nestjs/common'
 import type { WebSocket } from 'ws'
-import type { ModelClass, ProviderSettings } from '../config/channel-schema.js'
+import type { ProviderSettings } from '../config/channel-schema.js'
+import type { ModelCapability, ModelClass } from '../config/model-classes.js'
 import type { ProviderResponse } from '../core/byte-stream.js'
 import type { JsonBody } from '../core/json-body.js'
 import type { MemoryLease } from '../core/memory-lease.js'
@@ -30,9 +31,13 @@ export interface AttemptContext extends ExchangeContext {
   readonly deadlineAtMs: number
 }
 
-/** The fields of a chat completion that the gateway reads; everything else travels on unread. */
-export interface ChatFields {
+/** What every JSON request for a model names. */
+export interface ModelFields {
   readonly model: string
+}
+
+/** The fields of a chat completion that the gateway reads; everything else travels on unread. */
+export interface ChatFields extends ModelFields {
   readonly messages: readonly unknown[]
   readonly tools?: readonly unknown[] | null
   /** How many choices were asked for; not judged here. */
@@ -43,9 +48,12 @@ export interface ChatFields {
   readonly audio?: Readonly<Record<string, unknown>> | null
 }
 
-export interface ChatProvider {
-  complete(body: JsonBody<ChatFields>, context: AttemptContext): Promise<ProviderResponse>
+/** Answers requests whose body is JSON and names the model: the contract of every capability without one of its own. */
+export interface JsonProvider<Fields extends ModelFields = ModelFields> {
+  respond(body: JsonBody<Fields>, context: AttemptContext): Promise<ProviderResponse>
 }
+
+export type ChatProvider = JsonProvider<ChatFields>
 
 /** Specification: Image task, status values; beyond the two seen there, those of the proxy family. */
 export const IMAGE_STATUSES = [
@@ -243,21 +251,24 @@ export interface VideoProvider {
   read(kind: VideoKind, id: string, context: AttemptContext): Promise<UpstreamVideoTask | undefined>
 }
 
-/** What an upstream can do. An absent member is an absent capability; there is no method that only refuses. */
-export interface ProviderCapabilities {
-  readonly speech?: SpeechProvider
-  readonly transcription?: TranscriptionProvider
-  readonly translation?: TranslationProvider
-  readonly chat?: ChatProvider
-  readonly messages?: MessagesProvider
-  readonly realtime?: RealtimeProvider
-  readonly video?: VideoProvider
-  readonly image?: ImageProvider
-  readonly document?: DocumentProvider
+/** The contracts of capabilities whose requests are more than JSON. */
+interface OwnContracts {
+  readonly speech: SpeechProvider
+  readonly transcription: TranscriptionProvider
+  readonly translation: TranslationProvider
+  readonly chat: ChatProvider
+  readonly messages: MessagesProvider
+  readonly realtime: RealtimeProvider
+  readonly video: VideoProvider
+  readonly image: ImageProvider
+  readonly document: DocumentProvider
 }
 
-export type Capability = keyof ProviderCapabilities
-export type ProviderOf<C extends Capability> = NonNullable<ProviderCapabilities[C]>
+export type Capability = ModelCapability | 'document'
+export type ProviderOf<C extends Capability> = C extends keyof OwnContracts ? OwnContracts[C] : JsonProvider
+
+/** What an upstream can do. An absent member is an absent capability; there is no method that only refuses. */
+export type ProviderCapabilities = { readonly [C in Capability]?: ProviderOf<C> }
 
 /** All that the rest of the gateway knows of an upstream; `app/providers.ts` lists them. */
 export interface ProviderManifest extends ProviderSettings {

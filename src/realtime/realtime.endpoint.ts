@@ -6,7 +6,7 @@ export const REALTIME = {
   method: 'GET',
   path: '/v1/realtime',
   dialect: 'openai',
-  modelClasses: ['realtime'],
+  capability: 'realtime',
   billing: { records: ['request', 'response', 'input_transcription'], usageClass: 'realtime', model: undefined },
   estimate: 'each_response',
   metricFamily: 'realtime',

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common'
 import { AuthModule } from '../auth/auth.module.js'
+import { REALTIME } from './realtime.endpoint.js'
 import { RealtimeController } from './realtime.controller.js'
 import { RealtimeGateway } from './realtime.gateway.js'
 import { RealtimeMetrics, SessionSlots, RealtimeService } from './realtime.service.js'
@@ -11,4 +12,6 @@ import { SessionTraffic } from './session-context.js'
   controllers: [RealtimeController],
   providers: [RealtimeService, SessionSlots, SessionTraffic, RealtimeMetrics, RealtimeGateway],
 })
-export class RealtimeModule {}
+export class RealtimeModule {
+  static readonly endpoints = [REALTIME]
+}

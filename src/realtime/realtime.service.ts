@@ -168,7 +168,7 @@ export class RealtimeService {
   async open(opening: RealtimeOpening, call: RequestContext): Promise<UpgradeResponse> {
     const { model } = opening
     call.log.model = model
-    const route = this.router.realtime(model, call.caller)
+    const route = this.router.route('realtime', model, call.caller)
     const slot = this.slots.take(call.caller.revocation)
     try {
       // Repeating a dial is safe: it costs nothing and creates nothing that lasts.

@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
 import { newCall } from '../../test/support/raw-upstream.js'
 import { channelEntry, routingOf, type TestRouting } from '../../test/support/routing.js'
+import type { ModelCapability } from '../config/model-classes.js'
 import type { Caller } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
 import type { AttemptContext } from '../providers/contract.js'
-import type { PinnedRoute, ProviderRouter } from './router.js'
+import type { PinnedRoute } from './router.js'
 
 describe('channel router', () => {
   const CALLER: Caller = { keyId: 'test' }
@@ -19,15 +20,12 @@ describe('channel router', () => {
     ],
   }
 
-  /** The capabilities that are routed by a model. */
-  type Capability = Exclude<keyof ProviderRouter, 'models' | 'videoChannels' | 'imageChannels' | 'document'>
-
   /** The context of the attempt on the first channel. */
   async function contextOf({ router }: TestRouting, model: string, caller = CALLER): Promise<AttemptContext> {
     const call = newCall()
     call.caller = caller
     return await router
-      .chat(model, caller)
+      .route('chat', model, caller)
       .attempt(call, { repeatableOnceSent: true }, (_provider, context) => Promise.resolve(context))
   }
 
@@ -35,7 +33,7 @@ describe('channel router', () => {
     expect.objectContaining({ kind, ...(message === undefined ? {} : { message: expect.stringContaining(message) }) })
 
   describe('The class of a model', () => {
-    it.each<[Capability, string, string]>([
+    it.each<[ModelCapability, string, string]>([
       ['speech', 'tts-1', 'tts'],
       ['speech', 'gpt-4o-mini-tts', 'tts-style'],
       ['transcription', 'whisper-1', 'stt-standard'],
@@ -48,10 +46,10 @@ describe('channel router', () => {
       ['video', 'vidgen-v1-6', 'video'],
       ['video', 'vidgen-v3', 'video'],
     ])('lets %s be served by %s', (capability, model, modelClass) => {
-      expect(routingOf(ALL).router[capability](model, CALLER).modelClass).toBe(modelClass)
+      expect(routingOf(ALL).router.route(capability, model, CALLER).modelClass).toBe(modelClass)
     })
 
-    it.each<[Capability, string]>([
+    it.each<[ModelCapability, string]>([
       ['chat', 'tts-1'],
       ['speech', 'gpt-4o-mini'],
       ['translation', 'gpt-4o-transcribe'],
@@ -62,7 +60,9 @@ describe('channel router', () => {
       ['video', 'gpt-4o-mini'],
       ['video', 'tts-1'],
     ])('does not let %s be served by %s', (capability, model) => {
-      expect(() => routingOf(ALL).router[capability](model, CALLER)).toThrow(refusal('unknown_model', 'does not serve'))
+      expect(() => routingOf(ALL).router.route(capability, model, CALLER)).toThrow(
+        refusal('unknown_model', 'does not serve'),
+      )
     })
 
     it('is what the operator’s row says, over the built-in one', () => {
@@ -71,9 +71,9 @@ describe('channel router', () => {
         ...ALL,
         models: [row, { id: 'my-whisper', class: 'stt-standard', providers: ['p4'] }],
       })
-      expect(router.chat('tts-1', CALLER).modelClass).toBe('chat')
-      expect(() => router.speech('tts-1', CALLER)).toThrow(refusal('unknown_model'))
-      expect(router.translation('my-whisper', CALLER).modelClass).toBe('stt-standard')
+      expect(router.route('chat', 'tts-1', CALLER).modelClass).toBe('chat')
+      expect(() => router.route('speech', 'tts-1', CALLER)).toThrow(refusal('unknown_model'))
+      expect(router.route('translation', 'my-whisper', CALLER).modelClass).toBe('stt-standard')
     })
   })
 
@@ -81,8 +81,10 @@ describe('channel router', () => {
     it.each(['nobody-knows', 'constructor', '__proto__', '', 'GPT-4O-MINI', 'x'.repeat(100_000)])(
       'is unknown, and its name in the message is short: %.20s',
       (model) => {
-        expect(() => routingOf(ALL).router.chat(model, CALLER)).toThrow(refusal('unknown_model', 'does not exist'))
-        expect(() => routingOf(ALL).router.chat(model, CALLER)).toThrow(/^.{0,200}$/)
+        expect(() => routingOf(ALL).router.route('chat', model, CALLER)).toThrow(
+          refusal('unknown_model', 'does not exist'),
+        )
+        expect(() => routingOf(ALL).router.route('chat', model, CALLER)).toThrow(/^.{0,200}$/)
       },
     )
 
@@ -96,14 +98,14 @@ describe('channel router', () => {
           channelEntry('v', { provider: 'vidgen', models: ['film-*'] }),
         ],
       })
-      expect(router.speech('voice-1', CALLER).modelClass).toBe('tts')
-      expect(router.transcription('listen-1', CALLER).modelClass).toBe('stt-standard')
-      expect(router.translation('listen-1', CALLER).modelClass).toBe('stt-standard')
-      expect(router.chat('llama-3', CALLER).modelClass).toBe('chat')
-      expect(router.chat('constructor', CALLER).modelClass).toBe('chat')
-      expect(router.messages('sonnet-x', CALLER).modelClass).toBe('messages')
-      expect(router.video('film-9', CALLER).modelClass).toBe('video')
-      expect(() => router.chat('gpt-4o-mini', CALLER)).toThrow(refusal('unknown_model'))
+      expect(router.route('speech', 'voice-1', CALLER).modelClass).toBe('tts')
+      expect(router.route('transcription', 'listen-1', CALLER).modelClass).toBe('stt-standard')
+      expect(router.route('translation', 'listen-1', CALLER).modelClass).toBe('stt-standard')
+      expect(router.route('chat', 'llama-3', CALLER).modelClass).toBe('chat')
+      expect(router.route('chat', 'constructor', CALLER).modelClass).toBe('chat')
+      expect(router.route('messages', 'sonnet-x', CALLER).modelClass).toBe('messages')
+      expect(router.route('video', 'film-9', CALLER).modelClass).toBe('video')
+      expect(() => router.route('chat', 'gpt-4o-mini', CALLER)).toThrow(refusal('unknown_model'))
     })
   })
 
@@ -111,11 +113,11 @@ describe('channel router', () => {
     it('is held to its globs before anything is said about the model', () => {
       const { router } = routingOf(ALL)
       const limited = { keyId: 'limited', models: ['gpt-4o-*'] }
-      expect(router.chat('gpt-4o-mini', limited).modelClass).toBe('chat')
+      expect(router.route('chat', 'gpt-4o-mini', limited).modelClass).toBe('chat')
       for (const model of ['gpt-4.1', 'nobody-knows']) {
-        expect(() => router.chat(model, limited)).toThrow(refusal('forbidden_model'))
+        expect(() => router.route('chat', model, limited)).toThrow(refusal('forbidden_model'))
       }
-      expect(() => router.chat('gpt-4o-nobody', limited)).toThrow(refusal('unknown_model'))
+      expect(() => router.route('chat', 'gpt-4o-nobody', limited)).toThrow(refusal('unknown_model'))
     })
 
     it('of the gateway reaches only channels with a secret of their own, a stranger’s only those that pass it on', async () => {
@@ -131,10 +133,10 @@ describe('channel router', () => {
     it('is refused where only channels of the other sort serve the model', () => {
       const own = routingOf({ channels: [channelEntry('own')] })
       const passing = routingOf({ channels: [channelEntry('passing', { credentials: 'caller' })] })
-      expect(() => own.router.chat('gpt-4o-mini', STRANGER)).toThrow(refusal('unauthorized'))
-      expect(() => own.router.chat('nobody-knows', STRANGER)).toThrow(refusal('unauthorized'))
-      expect(() => passing.router.chat('gpt-4o-mini', CALLER)).toThrow(refusal('unauthorized'))
-      expect(() => passing.router.chat('nobody-knows', CALLER)).toThrow(refusal('unknown_model'))
+      expect(() => own.router.route('chat', 'gpt-4o-mini', STRANGER)).toThrow(refusal('unauthorized'))
+      expect(() => own.router.route('chat', 'nobody-knows', STRANGER)).toThrow(refusal('unauthorized'))
+      expect(() => passing.router.route('chat', 'gpt-4o-mini', CALLER)).toThrow(refusal('unauthorized'))
+      expect(() => passing.router.route('chat', 'nobody-knows', CALLER)).toThrow(refusal('unknown_model'))
     })
   })
 
@@ -145,7 +147,7 @@ describe('channel router', () => {
       const { router } = routingOf({
         channels: [channelEntry('p1', { priority: 1 }), p2({ models: ['tts-1'], modelMap: { 'tts-1': 'preset' } })],
       })
-      const route = router.speech('tts-1', CALLER)
+      const route = router.route('speech', 'tts-1', CALLER)
       const context = await route.attempt(newCall(), { repeatableOnceSent: true }, (_provider, one) =>
         Promise.resolve(one),
       )
@@ -157,15 +159,15 @@ describe('channel router', () => {
 
     it('keeps its class, so that a channel is not asked for what it cannot do', () => {
       const { router } = routingOf({ channels: [p2({ models: ['gpt-4o-mini', 'gpt-4o-mini-tts'] })] })
-      expect(router.speech('gpt-4o-mini-tts', CALLER).modelClass).toBe('tts-style')
+      expect(router.route('speech', 'gpt-4o-mini-tts', CALLER).modelClass).toBe('tts-style')
       for (const capability of ['chat', 'speech'] as const) {
-        expect(() => router[capability]('gpt-4o-mini', CALLER)).toThrow(refusal('unknown_model'))
+        expect(() => router.route(capability, 'gpt-4o-mini', CALLER)).toThrow(refusal('unknown_model'))
       }
     })
 
     it.each([['*'], ['tts-*'], ['tts-1*']])('is another thing than one that a glob only matches: %s', (glob) => {
       const { router } = routingOf({ channels: [p2({ models: [glob] })] })
-      expect(() => router.speech('tts-1', CALLER)).toThrow(refusal('unknown_model'))
+      expect(() => router.route('speech', 'tts-1', CALLER)).toThrow(refusal('unknown_model'))
       expect(router.models(CALLER)).toEqual([])
     })
   })
@@ -218,7 +220,7 @@ describe('channel router', () => {
   describe('A reload', () => {
     it('swaps channels and models at once; a call that was routed before goes on where it was', async () => {
       const routing = routingOf({ channels: [channelEntry('old')] }, { channels: [channelEntry('new')] })
-      const before = routing.router.chat('gpt-4o-mini', CALLER)
+      const before = routing.router.route('chat', 'gpt-4o-mini', CALLER)
       await routing.store.reload()
       expect((await contextOf(routing, 'gpt-4o-mini')).channelId).toBe('new')
       const context = await before.attempt(newCall(), { repeatableOnceSent: true }, (_provider, one) =>
@@ -245,7 +247,7 @@ describe('channel router tasks', () => {
       const asked: string[] = []
       const refused = new GatewayError('upstream_failed', 'No.', { attempt: { phase: 'answered', channelError: true } })
       const attempt = router
-        .video('vidgen-v1-6', CALLER)
+        .route('video', 'vidgen-v1-6', CALLER)
         .attempt(newCall(), { repeatableOnceSent: false }, (_provider, { channelId, upstreamModel }) => {
           asked.push(`${channelId} ${upstreamModel}`)
           return Promise.reject(refused)
@@ -260,10 +262,12 @@ describe('channel router tasks', () => {
       })
       let attempts = 0
       const lost = new GatewayError('upstream_failed', 'Lost.', { attempt: { phase: 'sent', channelError: true } })
-      const attempt = router.video('vidgen-v1-6', CALLER).attempt(newCall(), { repeatableOnceSent: false }, () => {
-        attempts++
-        return Promise.reject(lost)
-      })
+      const attempt = router
+        .route('video', 'vidgen-v1-6', CALLER)
+        .attempt(newCall(), { repeatableOnceSent: false }, () => {
+          attempts++
+          return Promise.reject(lost)
+        })
       await expect(attempt).rejects.toBe(lost)
       expect(attempts).toBe(1)
     })

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common'
 import type { ModelRow } from '../config/channel-schema.js'
+import { classServes, type ModelCapability } from '../config/model-classes.js'
 import { ConfigStore } from '../config/config-store.js'
 import type { Caller } from '../core/caller.js'
 import { GatewayError, quoted } from '../core/errors.js'
@@ -9,7 +10,7 @@ import { UpstreamClient } from '../upstream/upstream-client.js'
 import { acceptsCaller, channelOrder, everyChannel, ProviderRegistry, RoutingTable } from './channel-selection.js'
 import type { Channel } from './channel.js'
 import { type BreakerState, ChannelHealth, type ChannelSnapshot } from './circuit-breaker.js'
-import { classOn, classServes } from './models.js'
+import { classOn } from './models.js'
 import { type Candidate, ChannelRoute, RetryBudget, RoutedRequest } from './retry.js'
 import { type DocumentRoute, type ListedModel, type PinnedRoute, ProviderRouter, type Route } from './router.js'
 
@@ -65,32 +66,28 @@ export class ChannelRouter extends ProviderRouter {
     })
   }
 
-  speech(model: string, caller: Caller): Route<ProviderOf<'speech'>> {
-    return this.route('speech', model, caller)
-  }
-
-  transcription(model: string, caller: Caller): Route<ProviderOf<'transcription'>> {
-    return this.route('transcription', model, caller)
-  }
-
-  translation(model: string, caller: Caller): Route<ProviderOf<'translation'>> {
-    return this.route('translation', model, caller)
-  }
-
-  chat(model: string, caller: Caller): Route<ProviderOf<'chat'>> {
-    return this.route('chat', model, caller)
-  }
-
-  messages(model: string, caller: Caller): Route<ProviderOf<'messages'>> {
-    return this.route('messages', model, caller)
-  }
-
-  realtime(model: string, caller: Caller): Route<ProviderOf<'realtime'>> {
-    return this.route('realtime', model, caller)
-  }
-
-  video(model: string, caller: Caller): Route<ProviderOf<'video'>> {
-    return this.route('video', model, caller)
+  route<C extends ModelCapability>(capability: C, model: string, caller: Caller): Route<ProviderOf<C>> {
+    if (!this.table.mayUse(caller, model)) {
+      throw new GatewayError('forbidden_model', `This API key has no access to the model ${quoted(model)}.`, {
+        param: 'model',
+      })
+    }
+    const { row, own, callers } = this.table.serving(capability, model)
+    const usable = caller.bearer === undefined ? own : callers
+    if (usable.length === 0 && (own.length + callers.length > 0 || caller.bearer !== undefined)) throw keyNotAccepted()
+    const [first, ...others] = channelOrder(usable, this.health)
+    if (first === undefined) throw unknownModel(capability, model, row)
+    const candidate = (channel: Channel): Candidate<ProviderOf<C>> => ({
+      channel,
+      provider: this.registry.find(channel.provider)[capability] as ProviderOf<C>,
+    })
+    return new RoutedRequest(
+      classOn(first, row),
+      model,
+      [candidate(first), ...others.map(candidate)],
+      this.health,
+      this.budget,
+    )
   }
 
   videoChannels(caller: Caller): readonly PinnedRoute<ProviderOf<'video'>>[] {
@@ -118,30 +115,6 @@ export class ChannelRouter extends ProviderRouter {
     return this.table.listed(caller)
   }
 
-  private route<C extends Capability>(capability: C, model: string, caller: Caller): Route<ProviderOf<C>> {
-    if (!this.table.mayUse(caller, model)) {
-      throw new GatewayError('forbidden_model', `This API key has no access to the model ${quoted(model)}.`, {
-        param: 'model',
-      })
-    }
-    const { row, own, callers } = this.table.serving(capability, model)
-    const usable = caller.bearer === undefined ? own : callers
-    if (usable.length === 0 && (own.length + callers.length > 0 || caller.bearer !== undefined)) throw keyNotAccepted()
-    const [first, ...others] = channelOrder(usable, this.health)
-    if (first === undefined) throw unknownModel(capability, model, row)
-    const candidate = (channel: Channel): Candidate<ProviderOf<C>> => ({
-      channel,
-      provider: this.registry.find(channel.provider)[capability] as ProviderOf<C>,
-    })
-    return new RoutedRequest(
-      classOn(first, row),
-      model,
-      [candidate(first), ...others.map(candidate)],
-      this.health,
-      this.budget,
-    )
-  }
-
   private pinnedRoutes<C extends Capability>(capability: C, caller: Caller): readonly PinnedRoute<ProviderOf<C>>[] {
     const able = this.table.channels.filter(
       (channel) => this.registry.find(channel.provider)[capability] !== undefined && acceptsCaller(channel, caller),
@@ -160,9 +133,9 @@ export class ChannelRouter extends ProviderRouter {
 
 const keyNotAccepted = (): GatewayError => new GatewayError('unauthorized', 'The API key is not valid for this model.')
 
-function unknownModel(capability: Capability, model: string, row: ModelRow | undefined): GatewayError {
+function unknownModel(capability: ModelCapability, model: string, row: ModelRow | undefined): GatewayError {
   const message =
-    row === undefined || classServes(capability, row.class)
+    row === undefined || classServes(row.class, capability)
       ? `The model ${quoted(model)} does not exist or is not served here.`
       : `The model ${quoted(model)} does not serve ${capability} requests.`
   return new GatewayError('unknown_model', message, { param: 'model' })

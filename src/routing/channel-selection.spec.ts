@@ -255,7 +255,7 @@ describe('channel weights', () => {
 })
 
 describe('Who serves a model', () => {
-  const CHAT: ProviderOf<'chat'> = { complete: () => Promise.reject(new Error('never asked')) }
+  const CHAT: ProviderOf<'chat'> = { respond: () => Promise.reject(new Error('never asked')) }
   const SPEECH: ProviderOf<'speech'> = { speak: () => Promise.reject(new Error('never asked')) }
 
   const channel = (id: string, more: object) => ({ id, provider: 'p1', baseUrl: 'http://127.0.0.1:1', ...more })

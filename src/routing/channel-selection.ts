@@ -1,10 +1,11 @@
-import type { ModelClass, ModelRow } from '../config/channel-schema.js'
+import type { ModelRow } from '../config/channel-schema.js'
+import { classServes, type ModelClass } from '../config/model-classes.js'
 import type { GatewayConfig } from '../config/settings.js'
 import { type Caller, globMatcher } from '../core/caller.js'
 import type { Capability, ProviderCapabilities, ProviderManifest } from '../providers/contract.js'
 import { Channel } from './channel.js'
 import type { ChannelHealth } from './circuit-breaker.js'
-import { builtInModels, classOn, classServes, ModelCatalogue } from './models.js'
+import { builtInModels, classOn, ModelCatalogue } from './models.js'
 import type { ListedModel } from './router.js'
 
 /** The draw is overruled where another channel of the same priority would answer in less than half the time. */
@@ -161,7 +162,7 @@ export class RoutingTable {
     const able = this.channels.filter(
       (channel) =>
         channel.serves(model, row) &&
-        classServes(capability, classOn(channel, row)) &&
+        classServes(classOn(channel, row), capability) &&
         this.registry.find(channel.provider)[capability] !== undefined,
     )
     return { row, own: able.filter((channel) => !wantsCallersKey(channel)), callers: able.filter(wantsCallersKey) }
@@ -171,7 +172,7 @@ export class RoutingTable {
     const capabilities = this.registry.find(channel.provider)
     const modelClass = classOn(channel, row)
     const capable = (Object.keys(capabilities) as Capability[]).some(
-      (capability) => capabilities[capability] !== undefined && classServes(capability, modelClass),
+      (capability) => capabilities[capability] !== undefined && classServes(modelClass, capability),
     )
     return capable && channel.serves(model, row) && acceptsCaller(channel, caller)
   }

@@ -1,4 +1,5 @@
-import type { ChannelConfig, ModelClass, ModelRow } from '../config/channel-schema.js'
+import type { ChannelConfig, ModelRow } from '../config/channel-schema.js'
+import type { ModelClass } from '../config/model-classes.js'
 import { globMatcher } from '../core/caller.js'
 import type { UpstreamTarget } from '../upstream/upstream-client.js'
 

@@ -1,24 +1,12 @@
-import { MODEL_CLASSES, type ModelClass, type ModelRow } from '../config/channel-schema.js'
-import type { Capability, ProviderManifest } from '../providers/contract.js'
+import type { ModelRow } from '../config/channel-schema.js'
+import { MODEL_CLASS_NAMES, type ModelClass } from '../config/model-classes.js'
+import type { ProviderManifest } from '../providers/contract.js'
 import type { Channel } from './channel.js'
-
-/** Which classes of models serve a capability (specification: TTS identifiers, STT model classes, chat models). */
-const CLASSES: Readonly<Record<Capability, readonly ModelClass[]>> = {
-  speech: ['tts', 'tts-style'],
-  transcription: ['stt-standard', 'stt-generation', 'stt-diarize'],
-  translation: ['stt-standard'],
-  chat: ['chat', 'chat-audio'],
-  messages: ['messages'],
-  realtime: ['realtime'],
-  video: ['video'],
-  image: ['image'],
-  document: [],
-}
 
 type ModelsOfProvider = Pick<ProviderManifest, 'name' | 'models'>
 
 const rowsOf = ({ name, models }: ModelsOfProvider): ModelRow[] =>
-  MODEL_CLASSES.flatMap((modelClass) =>
+  MODEL_CLASS_NAMES.flatMap((modelClass) =>
     (models[modelClass] ?? []).map((id) => ({ id, class: modelClass, providers: [name] })),
   )
 
@@ -70,6 +58,3 @@ export class ModelCatalogue {
 /** The class a model has on a channel: its row's, or the one of the channel's provider. */
 export const classOn = (channel: Channel, row: ModelRow | undefined): ModelClass =>
   row?.class ?? channel.defaultModelClass
-
-export const classServes = (capability: Capability, modelClass: ModelClass): boolean =>
-  CLASSES[capability].includes(modelClass)

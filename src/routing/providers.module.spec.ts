@@ -28,7 +28,7 @@ class ToyTokens {}
 
 @Injectable()
 class ToyChat implements ChatProvider {
-  readonly complete = unused
+  readonly respond = unused
 
   constructor(
     readonly client: UpstreamClient,
@@ -102,15 +102,15 @@ describe('The providers of the gateway', () => {
     const { router } = await started(channel('a'))
     const caller = { keyId: 'test' }
     expect(router.models(caller)).toEqual([{ id: 'toy-1', class: 'chat', providers: ['toy'] }])
-    expect(router.chat('toy-1', caller).modelClass).toBe('chat')
-    expect(() => router.chat('gpt-4o', caller)).toThrow('does not exist')
+    expect(router.route('chat', 'toy-1', caller).modelClass).toBe('chat')
+    expect(() => router.route('chat', 'gpt-4o', caller)).toThrow('does not exist')
   })
 
   it('give a model without a row the class of the manifest', async () => {
     const { router } = await started(channel('a', { models: ['new-*'] }))
     const caller = { keyId: 'test' }
-    expect(router.transcription('new-1', caller).modelClass).toBe('stt-standard')
-    expect(() => router.chat('new-1', caller)).toThrow('does not exist')
+    expect(router.route('transcription', 'new-1', caller).modelClass).toBe('stt-standard')
+    expect(() => router.route('chat', 'new-1', caller)).toThrow('does not exist')
   })
 
   it('are refused before anything is built when two have one name', () => {

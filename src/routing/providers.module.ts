@@ -4,6 +4,7 @@ import { HttpModule, WebSocketModule } from '../upstream/upstream.module.js'
 import { ChannelMetrics, ChannelRouter } from './channel-router.js'
 import { ProviderRegistry } from './channel-selection.js'
 import { ChannelHealth } from './circuit-breaker.js'
+import { JsonRelayService } from './json-relay.service.js'
 import { assertManifestsAgree } from './models.js'
 import { RetryBudget } from './retry.js'
 import { ChannelReports, ProviderRouter } from './router.js'
@@ -22,6 +23,7 @@ export class ProvidersModule {
       providers: [
         ChannelHealth,
         ChannelMetrics,
+        JsonRelayService,
         RetryBudget,
         ...classes,
         ...manifests.flatMap(({ injectables = [] }) => injectables),
@@ -34,7 +36,7 @@ export class ProvidersModule {
         { provide: ProviderRouter, useClass: ChannelRouter },
         { provide: ChannelReports, useExisting: ChannelHealth },
       ],
-      exports: [ProviderRouter, ChannelReports],
+      exports: [ProviderRouter, ChannelReports, JsonRelayService],
     }
   }
 }

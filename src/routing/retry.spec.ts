@@ -77,7 +77,7 @@ async function outcomeOf(
     return error === undefined ? Promise.resolve('done') : Promise.reject(error)
   }
   try {
-    const result = await router.chat(model, CALLER).attempt(call, { repeatableOnceSent }, run)
+    const result = await router.route('chat', model, CALLER).attempt(call, { repeatableOnceSent }, run)
     return { tried, result, contexts }
   } catch (error) {
     return { tried, error, contexts }
@@ -155,7 +155,7 @@ describe('A routed call', () => {
     const routing = routingOf({ ...TWO, timeouts: { totalMs: 1 } })
     let tried = 0
     const attempt = routing.router
-      .chat('gpt-4o-mini', CALLER)
+      .route('chat', 'gpt-4o-mini', CALLER)
       .attempt(newCall(), { repeatableOnceSent: true }, (_, context) => {
         tried++
         while (performance.now() < context.deadlineAtMs);
@@ -180,7 +180,7 @@ describe('What an attempt has learned', () => {
       Object.assign(context.record, { firstByteMs: 4, upstreamStatus: 503, upstreamRequestId: 'one', usage: WORKED })
       return Promise.reject(ANSWERED)
     }
-    const route = router.chat('gpt-4o-mini', CALLER)
+    const route = router.route('chat', 'gpt-4o-mini', CALLER)
     await route.attempt(call, { repeatableOnceSent: true }, attempt).catch(() => undefined)
     return call.log
   }
@@ -245,7 +245,7 @@ describe('The breaker of a channel', () => {
   it('lets one call probe, also of those that were routed before the probe began', async () => {
     const { router, health } = routingOf(TWO)
     health.open('a', 0)
-    const routes = [1, 2, 3].map(() => router.chat('gpt-4o-mini', CALLER))
+    const routes = [1, 2, 3].map(() => router.route('chat', 'gpt-4o-mini', CALLER))
     const tried: string[] = []
     const run = async (_provider: unknown, { channelId }: AttemptContext): Promise<void> => {
       tried.push(channelId)

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common'
-import type { ModelClass } from '../config/channel-schema.js'
+import type { ModelClass } from '../config/model-classes.js'
 import { type ResponseListener, ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import { AttemptRecord, type RequestContext } from '../core/request-context.js'

@@ -1,17 +1,12 @@
-import type { ModelClass } from '../config/channel-schema.js'
+import type { ModelCapability, ModelClass } from '../config/model-classes.js'
 import type { Caller } from '../core/caller.js'
 import type { EstimatedUse } from '../core/quota.js'
 import type { RequestContext } from '../core/request-context.js'
 import type {
   AttemptContext,
-  ChatProvider,
   DocumentProvider,
   ImageProvider,
-  MessagesProvider,
-  RealtimeProvider,
-  SpeechProvider,
-  TranscriptionProvider,
-  TranslationProvider,
+  ProviderOf,
   VideoProvider,
 } from '../providers/contract.js'
 
@@ -77,18 +72,12 @@ export interface ListedModel {
 }
 
 /**
- * Finds the provider for a model; the token under which capabilities inject it. Every method throws `forbidden_model`
- * when the caller's key may not use the model, `unknown_model` when no channel serves it in that capability, and
- * `unauthorized` when only channels that pass the caller's key on could serve it and the key cannot be passed.
+ * Finds the provider for a model; the token under which capabilities inject it. `route` throws `forbidden_model` when the
+ * caller's key may not use the model, `unknown_model` when no channel serves it in that capability, and `unauthorized`
+ * when only channels that pass the caller's key on could serve it and the key cannot be passed.
  */
 export abstract class ProviderRouter {
-  abstract speech(model: string, caller: Caller): Route<SpeechProvider>
-  abstract transcription(model: string, caller: Caller): Route<TranscriptionProvider>
-  abstract translation(model: string, caller: Caller): Route<TranslationProvider>
-  abstract chat(model: string, caller: Caller): Route<ChatProvider>
-  abstract messages(model: string, caller: Caller): Route<MessagesProvider>
-  abstract realtime(model: string, caller: Caller): Route<RealtimeProvider>
-  abstract video(model: string, caller: Caller): Route<VideoProvider>
+  abstract route<C extends ModelCapability>(capability: C, model: string, caller: Caller): Route<ProviderOf<C>>
   /** Every video channel that accepts the caller, whatever the model, best first. Never throws. */
   abstract videoChannels(caller: Caller): readonly PinnedRoute<VideoProvider>[]
   /** The same for image tasks, which have no model. */

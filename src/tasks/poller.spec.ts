@@ -136,7 +136,10 @@ describe('poller', () => {
       await passRound(lab, 6000)
       expect(lab.upstream.readsUnderWay).toBe(3)
       lab.upstream.holdReads()()
-      const quick = lab.order({ model: 'quick-video', route: lab.router.video('quick-video', { keyId: 'team-a' }) })
+      const quick = lab.order({
+        model: 'quick-video',
+        route: lab.router.route('video', 'quick-video', { keyId: 'team-a' }),
+      })
       for (let number = 0; number < 10; number++) await lab.engine.create(quick, callOf())
       lab.upstream.move('succeed')
       await passUntil(lab, 'succeed', 10)

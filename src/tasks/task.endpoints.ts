@@ -9,7 +9,7 @@ export const videoTaskPath = <Kind extends VideoKind>(kind: Kind): `/vidgen/v1/v
 export const VIDEO_TASK_READ = {
   method: 'GET',
   dialect: 'task',
-  modelClasses: [],
+  capability: 'none',
   billing: 'none',
   estimate: 'none',
   metricFamily: 'video',
@@ -50,3 +50,5 @@ export const UPSTREAM_CALLBACK = {
   bodyLimit: 65_536,
   loggedPath: 'template',
 } as const satisfies EndpointSpec
+
+export const TASK_ENDPOINTS = [MULTI_IMAGE_CALLBACKS, TEXT_CALLBACKS, REDELIVER_CALLBACK, UPSTREAM_CALLBACK]

@@ -371,7 +371,7 @@ describe('tasks module', () => {
       {
         kind: 'text2video',
         model: 'test-video',
-        route: application.get(ProviderRouter).video('test-video', TEAM_A),
+        route: application.get(ProviderRouter).route('video', 'test-video', TEAM_A),
         fingerprint: 'a'.repeat(64),
         send: (provider, context, ids) => provider.create('text2video', Buffer.from(JSON.stringify(ids)), context),
       },

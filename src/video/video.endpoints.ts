@@ -7,7 +7,7 @@ export const TEXT_CREATE = {
   name: 'video.text.create',
   method: 'POST',
   path: videoTaskPath('text2video'),
-  modelClasses: ['video'],
+  capability: 'video',
   billing: { records: ['request', 'task'], usageClass: 'video', model: undefined },
   bodyLimit: 'jsonBodyBytes',
 } as const satisfies EndpointSpec
@@ -54,3 +54,14 @@ export const MULTI_IMAGE_EVENTS = {
   name: 'video.multi_image.events',
   path: `${MULTI_IMAGE_CREATE.path}/:id/events`,
 } as const satisfies EndpointSpec
+
+export const VIDEO_ENDPOINTS = [
+  MULTI_IMAGE_CREATE,
+  MULTI_IMAGE_LIST,
+  MULTI_IMAGE_FIND,
+  MULTI_IMAGE_EVENTS,
+  TEXT_CREATE,
+  TEXT_LIST,
+  TEXT_FIND,
+  TEXT_EVENTS,
+]

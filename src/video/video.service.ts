@@ -175,7 +175,7 @@ export class VideoService {
     return {
       kind,
       model,
-      route: this.router.video(model, call.caller),
+      route: this.router.route('video', model, call.caller),
       ...(externalTaskId == null ? {} : { externalTaskId }),
       ...(callbackUrl == null ? {} : { callbackUrl }),
       ...(key === undefined ? {} : { idempotencyKey: key }),

@@ -6,8 +6,8 @@ import type { INestApplication } from '@nestjs/common'
 import { HttpAdapterHost } from '@nestjs/core'
 import type { Application } from 'express'
 import { createApplication, openApiDocument } from '../../src/app/create-app.js'
-import { ENDPOINTS } from '../../src/app/endpoints.js'
-import { MODEL_CLASSES } from '../../src/config/channel-schema.js'
+import { ENDPOINTS } from '../../src/app/capabilities.js'
+import { classServes, MODEL_CLASS_NAMES } from '../../src/config/model-classes.js'
 import type { Dialect, EndpointSpec } from '../../src/core/endpoint.js'
 import { createLogging } from '../../src/observability/logger.js'
 import { routesOf } from '../../src/observability/routes.js'
@@ -136,10 +136,10 @@ describe('The README', () => {
 })
 
 describe('Every class of models', () => {
-  it.each(MODEL_CLASSES)('is named, or priced, by an endpoint that is billed: %s', (modelClass) => {
+  it.each(MODEL_CLASS_NAMES)('is named, or priced, by an endpoint that is billed: %s', (modelClass) => {
     const billed = ENDPOINTS.endpoints.filter(
-      ({ billing, modelClasses }) =>
-        billing !== 'none' && (modelClasses.includes(modelClass) || billing.usageClass === modelClass),
+      ({ billing, capability }) =>
+        billing !== 'none' && (classServes(modelClass, capability) || billing.usageClass === modelClass),
     )
     expect(billed).not.toEqual([])
   })

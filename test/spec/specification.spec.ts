@@ -13,7 +13,7 @@ import {
 } from '../../src/audio/transcription.dto.js'
 import { ChatRequestDto } from '../../src/chat/chat.dto.js'
 import { PROVIDERS } from '../../src/app/providers.js'
-import type { ModelClass } from '../../src/config/channel-schema.js'
+import type { ModelClass } from '../../src/config/model-classes.js'
 import { DtoCheck } from '../../src/core/dto.js'
 import { type ErrorKind, GatewayError } from '../../src/core/errors.js'
 import { renderError } from '../../src/dialects/error-format.js'

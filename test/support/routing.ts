@@ -117,7 +117,7 @@ const P1: ProviderCapabilities = {
   speech: { speak: unused },
   transcription: { transcribe: unused },
   translation: { translate: unused },
-  chat: { complete: unused },
+  chat: { respond: unused },
   realtime: { open: unused },
 }
 const P2: ProviderCapabilities = { speech: { speak: unused } }

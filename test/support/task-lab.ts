@@ -148,7 +148,7 @@ export function taskLab({
     order: (changes = {}, caller = TEAM_A) => ({
       kind: 'text2video',
       model: 'test-video',
-      route: router.video('test-video', caller),
+      route: router.route('video', 'test-video', caller),
       fingerprint: 'a'.repeat(64),
       send: (provider, context, ids) => provider.create('text2video', Buffer.from(JSON.stringify(ids)), context),
       ...changes,

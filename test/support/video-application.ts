@@ -5,6 +5,7 @@ import { Module } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import { AuthModule } from '../../src/auth/auth.module.js'
 import { ConfigurationModule } from '../../src/config/config-store.js'
+import type { ModelCapability } from '../../src/config/model-classes.js'
 import type { Caller } from '../../src/core/caller.js'
 import { GatewayError } from '../../src/core/errors.js'
 import { attachContext, RequestContext } from '../../src/core/request-context.js'
@@ -13,8 +14,14 @@ import { ObservabilityModule } from '../../src/observability/observability.modul
 import { Readiness } from '../../src/observability/readiness.js'
 import { RequestHooks } from '../../src/observability/request-hooks.js'
 import { BudgetLease, MemoryBudget } from '../../src/overload/memory-budget.js'
-import type { AttemptContext, UpstreamVideoTask, VideoKind, VideoProvider } from '../../src/providers/contract.js'
-import { type PinnedRoute, ProviderRouter } from '../../src/routing/router.js'
+import type {
+  AttemptContext,
+  ProviderOf,
+  UpstreamVideoTask,
+  VideoKind,
+  VideoProvider,
+} from '../../src/providers/contract.js'
+import { type PinnedRoute, ProviderRouter, type Route } from '../../src/routing/router.js'
 import { GatewayExceptionFilter } from '../../src/server/error-filter.js'
 import { GatewayHttpAdapter } from '../../src/server/http-adapter.js'
 import { isTerminal, type Task } from '../../src/tasks/task.js'
@@ -75,11 +82,12 @@ class StandInRouter extends ProviderRouter {
     super()
   }
 
-  video(model: string): StandInChannel {
+  /** Its providers are those of videos alone, whatever capability is named. */
+  route<C extends ModelCapability>(_capability: C, model: string): Route<ProviderOf<C>> {
     this.asked.push(model)
     const [channel] = this.channels
     if (channel === undefined || model === 'unknown') throw new GatewayError('unknown_model', 'No such model.')
-    return channel
+    return channel as Route<object> as Route<ProviderOf<C>>
   }
 
   videoChannels(): readonly StandInChannel[] {
@@ -88,12 +96,6 @@ class StandInRouter extends ProviderRouter {
 
   imageChannels = absent
   document = absent
-  speech = absent
-  transcription = absent
-  translation = absent
-  chat = absent
-  messages = absent
-  realtime = absent
   models = absent
 }
 

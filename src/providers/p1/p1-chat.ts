@@ -23,7 +23,7 @@ export function p1Headers({ credentials }: AttemptContext, contentType: string, 
 export class P1ChatProvider implements ChatProvider {
   constructor(private readonly client: UpstreamClient) {}
 
-  async complete(body: JsonBody<ChatFields>, context: AttemptContext): Promise<ProviderResponse> {
+  async respond(body: JsonBody<ChatFields>, context: AttemptContext): Promise<ProviderResponse> {
     const response = await this.client.send(
       {
         method: 'POST',

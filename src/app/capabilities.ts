@@ -1,0 +1,30 @@
+import type { Type } from '@nestjs/common'
+import { AccountModule } from '../account/account.module.js'
+import { AudioModule } from '../audio/audio.module.js'
+import { ChatModule } from '../chat/chat.module.js'
+import { type EndpointSpec, EndpointTable } from '../core/endpoint.js'
+import { DocumentModule } from '../document/document.module.js'
+import { ImageModule } from '../image/image.module.js'
+import { MessagesModule } from '../messages/messages.module.js'
+import { ModelsModule } from '../models/models.module.js'
+import { RealtimeModule } from '../realtime/realtime.module.js'
+import { VideoModule } from '../video/video.module.js'
+
+/** A Nest module that says which endpoints its controllers answer. */
+type CapabilityModule = Type<object> & { readonly endpoints: readonly EndpointSpec[] }
+
+/** What the gateway offers. Express looks at routes in this order, the busiest first; metrics show their families in it. */
+export const CAPABILITIES: readonly CapabilityModule[] = [
+  ChatModule,
+  MessagesModule,
+  AudioModule,
+  RealtimeModule,
+  VideoModule,
+  ImageModule,
+  DocumentModule,
+  ModelsModule,
+  AccountModule,
+]
+
+/** Every endpoint of the gateway. */
+export const ENDPOINTS = new EndpointTable(CAPABILITIES.flatMap(({ endpoints }) => endpoints))

@@ -1,0 +1,30 @@
+/**
+ * What a model of each class can be asked for (specification: TTS identifiers, STT model classes, chat models). A line here is
+ * a class that the configuration accepts and a capability that routing knows.
+ */
+export const MODEL_CLASSES = {
+  tts: ['speech'],
+  'tts-style': ['speech'],
+  'stt-standard': ['transcription', 'translation'],
+  'stt-generation': ['transcription'],
+  'stt-diarize': ['transcription'],
+  chat: ['chat'],
+  'chat-audio': ['chat'],
+  messages: ['messages'],
+  realtime: ['realtime'],
+  video: ['video'],
+  image: ['image'],
+} as const
+
+export type ModelClass = keyof typeof MODEL_CLASSES
+
+/** What an endpoint may ask of a model. */
+export type ModelCapability = (typeof MODEL_CLASSES)[ModelClass][number]
+
+export const MODEL_CLASS_NAMES = Object.keys(MODEL_CLASSES) as readonly ModelClass[]
+
+/** Whether models of a class can be asked for this. */
+export function classServes(modelClass: ModelClass, capability: string): boolean {
+  const capabilities: readonly string[] = MODEL_CLASSES[modelClass]
+  return capabilities.includes(capability)
+}
