@@ -14,7 +14,7 @@ import {
   required,
   text,
 } from '../core/validation-rules.js'
-import type { ChatFields } from '../providers/contract.js'
+import type { ChatFields } from '../dialects/openai-wire.js'
 
 /** Upstream reads plain base64; a data URL would be billed as noise or refused after the upload. */
 const plainBase64: FieldRule = (value, path) => {

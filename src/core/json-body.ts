@@ -100,6 +100,11 @@ const tooDeep = (): GatewayError =>
 /** What an edit does to one top-level member: `undefined` removes it, text (JSON) replaces or appends it. */
 export type JsonEdits = Readonly<Record<string, string | undefined>>
 
+/** What every JSON request for a model names. */
+export interface ModelFields {
+  readonly model: string
+}
+
 /** A caller's JSON object: the bytes as they came, and their parsed form for checks. The bytes are what travels on. */
 export class JsonBody<Fields extends object = Record<string, unknown>> {
   private constructor(

@@ -1,10 +1,23 @@
 import { type GatewayError, scrubbedJson } from '../core/errors.js'
+import type { ModelFields } from '../core/json-body.js'
 import type { Usage } from '../core/request-context.js'
 import { framesOf, jsonOf } from '../core/sse.js'
 import { reportedUsage } from '../core/usage.js'
 import type { SseDialect } from '../upstream/sse-relay.js'
 import type { UpstreamResponse } from '../upstream/upstream-client.js'
 import { parseUpstreamError, type UpstreamErrorBody } from '../upstream/upstream-error.js'
+
+/** The fields of a chat completion that the gateway reads; everything else travels on unread. */
+export interface ChatFields extends ModelFields {
+  readonly messages: readonly unknown[]
+  readonly tools?: readonly unknown[] | null
+  /** How many choices were asked for; not judged here. */
+  readonly n?: unknown
+  readonly stream?: boolean | null
+  readonly stream_options?: Readonly<Record<string, unknown>> | null
+  readonly modalities?: readonly string[] | null
+  readonly audio?: Readonly<Record<string, unknown>> | null
+}
 
 const ERROR_MARK = 'data: { "error"'
 

@@ -3,10 +3,11 @@ import type { WebSocket } from 'ws'
 import type { ProviderSettings } from '../config/channel-schema.js'
 import type { ModelCapability, ModelClass } from '../config/model-classes.js'
 import type { ProviderResponse } from '../core/byte-stream.js'
-import type { JsonBody } from '../core/json-body.js'
+import type { JsonBody, ModelFields } from '../core/json-body.js'
 import type { MemoryLease } from '../core/memory-lease.js'
 import type { AttemptRecord } from '../core/request-context.js'
 import type { MultipartField, SpooledFile, UploadedFile } from '../core/spooled-file.js'
+import type { ChatFields } from '../dialects/openai-wire.js'
 import type { RealtimeDialect } from '../dialects/realtime/dialect.js'
 import type { ExchangeContext, UpstreamTarget } from '../upstream/upstream-client.js'
 
@@ -29,23 +30,6 @@ export interface AttemptContext extends ExchangeContext {
   readonly options: Readonly<Record<string, unknown>>
   /** On the performance clock; shared by all attempts of the call. */
   readonly deadlineAtMs: number
-}
-
-/** What every JSON request for a model names. */
-export interface ModelFields {
-  readonly model: string
-}
-
-/** The fields of a chat completion that the gateway reads; everything else travels on unread. */
-export interface ChatFields extends ModelFields {
-  readonly messages: readonly unknown[]
-  readonly tools?: readonly unknown[] | null
-  /** How many choices were asked for; not judged here. */
-  readonly n?: unknown
-  readonly stream?: boolean | null
-  readonly stream_options?: Readonly<Record<string, unknown>> | null
-  readonly modalities?: readonly string[] | null
-  readonly audio?: Readonly<Record<string, unknown>> | null
 }
 
 /** Answers requests whose body is JSON and names the model: the contract of every capability without one of its own. */

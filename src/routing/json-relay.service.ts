@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common'
 import type { ProviderResponse } from '../core/byte-stream.js'
 import type { EndpointSpec } from '../core/endpoint.js'
-import type { JsonBody } from '../core/json-body.js'
+import type { JsonBody, ModelFields } from '../core/json-body.js'
 import type { EstimatedUse } from '../core/quota.js'
 import type { RequestContext } from '../core/request-context.js'
-import type { Capability, JsonProvider, ModelFields, ProviderOf } from '../providers/contract.js'
+import type { Capability, JsonProvider, ProviderOf } from '../providers/contract.js'
 import { ProviderRouter, type Route } from './router.js'
 
 /** The capabilities whose requests are answered from their JSON alone. */

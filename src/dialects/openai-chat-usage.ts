@@ -1,13 +1,13 @@
-import type { Units, Usage, UsageEstimator } from '../../core/request-context.js'
-import { afterSpace, beforeSpace, JSON_BYTES } from '../../core/json-spans.js'
-import { firstFrameEnd, jsonOf, lastFrameEnd } from '../../core/sse.js'
-import { tokensOf } from '../../core/token-counter.js'
-import { reportedUsage } from '../../core/usage.js'
-import { isRecord } from '../../core/validation-rules.js'
+import type { Units, Usage, UsageEstimator } from '../core/request-context.js'
+import { afterSpace, beforeSpace, JSON_BYTES } from '../core/json-spans.js'
+import { firstFrameEnd, jsonOf, lastFrameEnd } from '../core/sse.js'
+import { tokensOf } from '../core/token-counter.js'
+import { reportedUsage } from '../core/usage.js'
+import { isRecord } from '../core/validation-rules.js'
 
 const { COLON, COMMA, OPEN_BRACE } = JSON_BYTES
-import type { FrameCounter } from '../../upstream/sse-relay.js'
-import type { ChatFields } from '../contract.js'
+import type { FrameCounter } from '../upstream/sse-relay.js'
+import type { ChatFields } from './openai-wire.js'
 
 /** What a message may say in words, whosever dialect of chat it is. */
 const TEXTS = ['content', 'refusal', 'reasoning_content', 'reasoning'] as const
