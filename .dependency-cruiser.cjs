@@ -1,8 +1,9 @@
+const { readdirSync } = require('node:fs')
+
 /** Who may import whom: one rule per layer, from the bottom up. docs/architecture.md draws the picture. */
-const CAPABILITIES = 'chat|messages|audio|realtime|video|image|document|models|account'
 
 /** From the bottom up; each folder may import those before it, and itself. */
-const LAYERS = [
+const BELOW_CAPABILITIES = [
   ['config', 'gateway.yaml and the environment come before everything else.'],
   ['core', 'The vocabulary of the gateway leans on settings alone.'],
   ['observability', 'Logs, metrics and traces know what happened, not who made it happen.'],
@@ -17,10 +18,20 @@ const LAYERS = [
   ['providers', 'A provider translates; it knows no capability and no routing.'],
   ['routing', 'Model to channel.'],
   ['tasks', 'Durable jobs reach upstreams through the router, like a capability.'],
-  [CAPABILITIES, 'Capabilities do not know each other.'],
+]
+const ABOVE_CAPABILITIES = [
   ['admin', 'The operators’ API and the key command.'],
   ['app', 'Builds the application.'],
 ]
+
+/** Every other folder is a capability. */
+const LAYER_NAMES = new Set([...BELOW_CAPABILITIES, ...ABOVE_CAPABILITIES].map(([name]) => name))
+const CAPABILITIES = readdirSync('src', { withFileTypes: true })
+  .filter((entry) => entry.isDirectory() && !LAYER_NAMES.has(entry.name))
+  .map(({ name }) => name)
+  .join('|')
+
+const LAYERS = [...BELOW_CAPABILITIES, [CAPABILITIES, 'Capabilities do not know each other.'], ...ABOVE_CAPABILITIES]
 
 const layerRules = LAYERS.map(([folder, comment], index) => {
   const below = LAYERS.slice(0, index).map(([name]) => name)

@@ -2,7 +2,7 @@ import js from '@eslint/js'
 import tseslint from 'typescript-eslint'
 
 export default tseslint.config(
-  { ignores: ['**/dist', 'node_modules', 'coverage'] },
+  { ignores: ['**/dist', 'node_modules', 'coverage', 'test/additions'] },
   js.configs.recommended,
   {
     files: ['**/*.ts'],

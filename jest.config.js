@@ -3,7 +3,7 @@ export default {
   rootDir: '.',
   roots: ['<rootDir>/src', '<rootDir>/packages', '<rootDir>/test'],
   // Suites of several processes behind a balancer need servers of the system's packages: `npm run test:cluster`.
-  testMatch: ['**/*.spec.ts', '!**/*.cluster.spec.ts'],
+  testMatch: ['**/*.spec.ts', '!**/*.cluster.spec.ts', '!**/test/additions/**'],
   testEnvironment: 'node',
   // The packages are tested as sources, like the gateway; Node itself loads what they build.
   testEnvironmentOptions: { customExportConditions: ['@multi-model-gateway/source', 'node', 'node-addons'] },

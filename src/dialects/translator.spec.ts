@@ -1,0 +1,228 @@
+import { describe, expect, it } from '@jest/globals'
+import { type ByteSink, type ByteSource, ProviderResponse } from '../core/byte-stream.js'
+import { GatewayError } from '../core/errors.js'
+import { JsonBody, type ModelFields } from '../core/json-body.js'
+import { RelayedUsage } from '../core/usage.js'
+import { translated, type Translator } from './translator.js'
+
+/** From a client that says `{say}` to an upstream that shouts `{SHOUT}`. */
+const SHOUTING: Translator<ModelFields> = {
+  request: (body, upstreamModel) => Buffer.from(JSON.stringify({ MODEL: upstreamModel, SHOUT: body.textOf('say') })),
+  response: ({ SHOUT }, { model }) => {
+    if (typeof SHOUT !== 'string') throw new GatewayError('upstream_failed', 'Nothing was shouted.')
+    return { model, said: SHOUT.toLowerCase() }
+  },
+  events: () => ({
+    event: ({ SHOUT }) => {
+      if (SHOUT === undefined) throw new TypeError('no word')
+      return SHOUT === '' ? '' : `data: ${JSON.stringify({ said: SHOUT })}\n\n`
+    },
+    end: () => 'data: [DONE]\n\n',
+  }),
+  error: ({ kind, message, details }) => new GatewayError(kind, message, { ...details, param: 'say' }),
+}
+
+const BODY = JsonBody.parse(Buffer.from('{"model":"quiet","say":1.0}')).as<ModelFields>({ model: 'quiet' })
+
+/** A body that is delivered as the test says, and remembers what was asked of it. */
+class PlayedSource implements ByteSource {
+  readonly asked: string[] = []
+  sink!: ByteSink
+
+  constructor(private readonly play: (sink: ByteSink) => void) {}
+
+  start(sink: ByteSink): void {
+    this.sink = sink
+    this.play(sink)
+  }
+
+  pause(): void {
+    this.asked.push('pause')
+  }
+
+  resume(): void {
+    this.asked.push('resume')
+  }
+
+  cancel(): void {
+    this.asked.push('cancel')
+  }
+}
+
+class Received implements ByteSink {
+  text = ''
+  outcome: 'ended' | GatewayError | undefined
+
+  data(chunk: Buffer): void {
+    this.text += chunk.toString()
+  }
+
+  end(): void {
+    this.outcome = 'ended'
+  }
+
+  fail(error: GatewayError): void {
+    this.outcome = error
+  }
+}
+
+const EVENTS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-upstream': 'kept' }
+const usage = new RelayedUsage()
+
+const whole = (text: string): Promise<ProviderResponse> =>
+  translated(SHOUTING, BODY, 'LOUD', () =>
+    Promise.resolve(new ProviderResponse(200, { 'content-type': 'application/json' }, Buffer.from(text), usage)),
+  )
+
+async function stream(source: PlayedSource): Promise<{ response: ProviderResponse; received: Received }> {
+  const response = await translated(SHOUTING, BODY, 'LOUD', () =>
+    Promise.resolve(new ProviderResponse(200, EVENTS, source, usage, 'frame')),
+  )
+  const received = new Received()
+  if (Buffer.isBuffer(response.body)) throw new Error('no stream')
+  response.body.start(received)
+  return { response, received }
+}
+
+const frame = (word: string): string => `event: word\r\ndata: ${JSON.stringify({ SHOUT: word })}\r\n\r\n`
+const chunk = (sink: ByteSink, text: string): void => {
+  sink.data(Buffer.from(text))
+}
+
+describe('A translated request', () => {
+  it('reaches the upstream in its dialect, under its name for the model, with numbers spelled as they were', async () => {
+    let sent = ''
+    const refused = translated(SHOUTING, BODY, 'LOUD', (request) => {
+      sent = request.toString()
+      return Promise.reject(new GatewayError('invalid_request', 'No.'))
+    })
+    await expect(refused).rejects.toThrow('No.')
+    expect(sent).toBe('{"MODEL":"LOUD","SHOUT":"1.0"}')
+  })
+
+  it('is not sent when the translator refuses it', async () => {
+    const refusing = {
+      ...SHOUTING,
+      request: () => {
+        throw new GatewayError('invalid_request', 'Cannot be shouted.', { code: 'unsupported_value', param: 'say' })
+      },
+    }
+    const send = (): never => {
+      throw new Error('sent')
+    }
+    await expect(translated(refusing, BODY, 'LOUD', send)).rejects.toThrow('Cannot be shouted.')
+  })
+
+  it("that fails upstream is the client's error: its field is translated, the upstream's own body is left out", async () => {
+    const failure = new GatewayError('invalid_request', 'Too loud.', {
+      param: 'SHOUT',
+      relayed: { status: 400, body: '{"ERROR":1}' },
+      attempt: { phase: 'answered' },
+    })
+    const error = await translated(SHOUTING, BODY, 'LOUD', () => Promise.reject(failure)).catch((e: unknown) => e)
+    expect(error).toMatchObject({ kind: 'invalid_request', details: { param: 'say', attempt: { phase: 'answered' } } })
+    expect(error).not.toHaveProperty('details.relayed')
+  })
+})
+
+describe('A whole answer', () => {
+  it("is in the client's dialect, with the usage of the upstream", async () => {
+    const answer = await whole('{"SHOUT":"HELLO"}')
+    expect(answer.body).toEqual(Buffer.from('{"model":"quiet","said":"hello"}'))
+    expect(answer.headers['content-type']).toBe('application/json')
+    expect(answer.usage).toBe(usage)
+  })
+
+  it('that comes in pieces is collected', async () => {
+    const source = new PlayedSource((sink) => {
+      chunk(sink, '{"SHOUT":')
+      chunk(sink, '"HI"}')
+      sink.end()
+    })
+    const answer = await translated(SHOUTING, BODY, 'LOUD', () =>
+      Promise.resolve(new ProviderResponse(200, {}, source)),
+    )
+    expect(answer.body).toEqual(Buffer.from('{"model":"quiet","said":"hi"}'))
+  })
+
+  it.each([
+    ['no JSON', 'HELLO'],
+    ['no object', '["HELLO"]'],
+    ['cut', '{"SHOUT":"HEL'],
+    ['without what the client needs', '{}'],
+  ])('is the failure of the upstream when it is %s', async (_name, text) => {
+    await expect(whole(text)).rejects.toMatchObject({ kind: 'upstream_failed' })
+  })
+
+  it("larger than can be held ends the upstream's work", async () => {
+    const source = new PlayedSource((sink) => {
+      for (let piece = 0; piece < 18; piece++) sink.data(Buffer.alloc(1024 * 1024, 0x20))
+    })
+    const answer = translated(SHOUTING, BODY, 'LOUD', () => Promise.resolve(new ProviderResponse(200, {}, source)))
+    await expect(answer).rejects.toMatchObject({ kind: 'upstream_failed' })
+    expect(source.asked).toContain('cancel')
+  })
+})
+
+describe('A translated stream', () => {
+  it("has the client's frames in their order, whatever the upstream's pieces", async () => {
+    const text = `${frame('ONE')}: keep-alive\n\n${frame('')}${frame('TWO')}`
+    const pieces = Array.from({ length: text.length }, (_, index) => text.charAt(index))
+    const source = new PlayedSource((sink) => {
+      for (const piece of pieces) chunk(sink, piece)
+      sink.end()
+    })
+    const { response, received } = await stream(source)
+    expect(received.text).toBe('data: {"said":"ONE"}\n\n: keep-alive\n\ndata: {"said":"TWO"}\n\ndata: [DONE]\n\n')
+    expect(received.outcome).toBe('ended')
+    expect(response.usage).toBe(usage)
+    expect(response.headers).toMatchObject({ 'x-upstream': 'kept', 'cache-control': 'no-cache' })
+  })
+
+  it('that is cut has no end', async () => {
+    const source = new PlayedSource((sink) => {
+      chunk(sink, frame('ONE'))
+      sink.fail(new GatewayError('upstream_failed', 'Cut.', { frame: 'data: {"ERROR":1}\n\n' }))
+    })
+    const { received } = await stream(source)
+    expect(received.text).toBe('data: {"said":"ONE"}\n\n')
+    expect(received.outcome).toMatchObject({ message: 'Cut.', details: { param: 'say' } })
+    expect(received.outcome).not.toHaveProperty('details.frame')
+  })
+
+  it('that fails before its first frame is an error with a status', async () => {
+    const source = new PlayedSource((sink) => {
+      sink.fail(new GatewayError('upstream_failed', 'Gone.'))
+    })
+    await expect(stream(source)).rejects.toThrow('Gone.')
+  })
+
+  it("with an event that cannot be translated ends there, and ends the upstream's work", async () => {
+    const source = new PlayedSource((sink) => {
+      chunk(sink, frame('ONE'))
+      chunk(sink, 'data: {"other":1}\n\n')
+      chunk(sink, frame('TWO'))
+      sink.end()
+    })
+    const { received } = await stream(source)
+    expect(received.text).toBe('data: {"said":"ONE"}\n\n')
+    expect(received.outcome).toMatchObject({ kind: 'upstream_failed', details: { attempt: { channelError: true } } })
+    expect(source.asked).toContain('cancel')
+  })
+
+  it('slows its upstream down, and lets it go, as its reader asks', async () => {
+    const source = new PlayedSource((sink) => {
+      chunk(sink, frame('ONE'))
+    })
+    const { response, received } = await stream(source)
+    if (Buffer.isBuffer(response.body)) throw new Error('no stream')
+    response.body.pause()
+    response.body.resume()
+    response.body.cancel()
+    chunk(source.sink, frame('TWO'))
+    source.sink.end()
+    expect(source.asked).toEqual(['pause', 'resume', 'cancel'])
+    expect(received.text).not.toContain('TWO')
+    expect(received.outcome).toBeUndefined()
+  })
+})

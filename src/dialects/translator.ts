@@ -1,0 +1,180 @@
+import { type ByteSink, type ByteSource, collect, ProviderResponse } from '../core/byte-stream.js'
+import { GatewayError } from '../core/errors.js'
+import type { JsonBody } from '../core/json-body.js'
+import { FrameAssembler, framesOf, jsonOf } from '../core/sse.js'
+import { isRecord } from '../core/validation-rules.js'
+import { eventResponse, malformedResponse } from '../upstream/upstream-response.js'
+
+/**
+ * Turns the requests of a client's dialect into those of an upstream's, and what comes back into the client's. Pure: it sends
+ * nothing and keeps nothing between requests. Dialects that are the same on both sides need none: their bytes are relayed.
+ */
+export interface Translator<Fields extends object> {
+  /**
+   * The request in the upstream's dialect. Throws `invalid_request` with code `unsupported_value`, naming the client's own
+   * field, for what the upstream's dialect cannot say.
+   */
+  request(body: JsonBody<Fields>, upstreamModel: string): Buffer
+  /** A whole answer in the client's dialect. Throws `upstream_failed` for one without what the client's dialect needs. */
+  response(answer: Readonly<Record<string, unknown>>, fields: Fields): object
+  /** A new translation of one event stream. */
+  events(fields: Fields): EventTranslation
+  /** A failure with its field named as the client knows it. */
+  error(error: GatewayError): GatewayError
+}
+
+/** The state of one stream's translation. */
+export interface EventTranslation {
+  /** The client's frames, complete with their empty lines, for one event of the upstream; '' for none. May throw as `response`. */
+  event(data: Readonly<Record<string, unknown>>): string
+  /** What ends the client's stream; asked once, after the upstream's stream was complete. */
+  end(): string
+}
+
+/** A whole answer must be read before it can be written anew; a larger one is the upstream's failure. */
+const MAXIMUM_RESPONSE_BYTES = 16 * 1024 * 1024
+
+/**
+ * Sends a request translated and translates what comes back. `send` gives the upstream's response in its own dialect, checked
+ * for completeness by whoever relays that dialect; its usage stays the upstream's own figures.
+ */
+export async function translated<Fields extends object>(
+  translator: Translator<Fields>,
+  body: JsonBody<Fields>,
+  upstreamModel: string,
+  send: (request: Buffer) => Promise<ProviderResponse>,
+): Promise<ProviderResponse> {
+  const request = translator.request(body, upstreamModel)
+  try {
+    const response = await send(request)
+    return isEventStream(response)
+      ? await translatedStream(response, translator, body.fields)
+      : await translatedWhole(response, translator, body.fields)
+  } catch (error) {
+    throw error instanceof GatewayError ? translatedError(translator, error) : error
+  }
+}
+
+const isEventStream = ({ headers }: ProviderResponse): boolean =>
+  headers['content-type']?.startsWith('text/event-stream') === true
+
+async function translatedWhole<Fields extends object>(
+  { status, headers, body, usage }: ProviderResponse,
+  translator: Translator<Fields>,
+  fields: Fields,
+): Promise<ProviderResponse> {
+  const bytes = Buffer.isBuffer(body) ? body : await collect(body, MAXIMUM_RESPONSE_BYTES, tooLarge)
+  const answer = Buffer.from(JSON.stringify(translator.response(parsed(bytes), fields)))
+  return new ProviderResponse(status, { ...headers, 'content-type': 'application/json' }, answer, usage)
+}
+
+function parsed(bytes: Buffer): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(bytes.toString())
+    if (isRecord(value)) return value
+  } catch {
+    // As for any other text that is no JSON object.
+  }
+  throw malformedResponse('The upstream answered with broken JSON.')
+}
+
+async function translatedStream<Fields extends object>(
+  { status, headers, body, usage }: ProviderResponse,
+  translator: Translator<Fields>,
+  fields: Fields,
+): Promise<ProviderResponse> {
+  if (Buffer.isBuffer(body)) throw malformedResponse('The upstream answered with an event stream that had ended.')
+  const events = new TranslatedEvents(body, translator.events(fields), (error) => translatedError(translator, error))
+  return await eventResponse(status, headers, events, usage)
+}
+
+/** The upstream's own body and frame are of its dialect: the client gets a rendered error instead. */
+function translatedError<Fields extends object>(translator: Translator<Fields>, error: GatewayError): GatewayError {
+  const kept = Object.entries(error.details).filter(([name]) => name !== 'relayed' && name !== 'frame')
+  return translator.error(new GatewayError(error.kind, error.message, Object.fromEntries(kept)))
+}
+
+const tooLarge = (): GatewayError => malformedResponse('The upstream answered with more than can be translated.')
+
+/** An event stream in another dialect, frame by frame; comments, such as keep-alive, pass as they are. */
+class TranslatedEvents implements ByteSource, ByteSink {
+  private sink!: ByteSink
+  private readonly frames = new FrameAssembler()
+  private isOver = false
+
+  constructor(
+    private readonly source: ByteSource,
+    private readonly translation: EventTranslation,
+    private readonly errorOf: (error: GatewayError) => GatewayError,
+  ) {}
+
+  start(sink: ByteSink): void {
+    this.sink = sink
+    this.source.start(this)
+  }
+
+  pause(): void {
+    this.source.pause()
+  }
+
+  resume(): void {
+    this.source.resume()
+  }
+
+  cancel(): void {
+    this.isOver = true
+    this.source.cancel()
+  }
+
+  data(chunk: Buffer): void {
+    const region = this.isOver ? undefined : this.frames.add(chunk)
+    if (region !== undefined)
+      this.translate(() => Array.from(framesOf(region), (frame) => this.framesFor(frame)).join(''))
+  }
+
+  end(): void {
+    if (this.isOver) return
+    this.translate(() => this.translation.end())
+    // What could not be translated has ended the stream already.
+    if (this.hasEnded()) return
+    this.isOver = true
+    this.sink.end()
+  }
+
+  fail(error: GatewayError): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.sink.fail(this.errorOf(error))
+  }
+
+  private framesFor(frame: Buffer): string {
+    const data = jsonOf(frame)
+    if (data !== undefined) return this.translation.event(data)
+    return frame[0] === COLON ? frame.toString() : ''
+  }
+
+  /** A region whose translation fails is not sent in part. */
+  private translate(framesOfClient: () => string): void {
+    try {
+      const text = framesOfClient()
+      if (text !== '') this.sink.data(Buffer.from(text))
+    } catch (error) {
+      this.isOver = true
+      this.source.cancel()
+      this.sink.fail(error instanceof GatewayError ? this.errorOf(error) : notTranslatable(error))
+    }
+  }
+
+  /** As a method call: the compiler takes it for unchanged since the check above. */
+  private hasEnded(): boolean {
+    return this.isOver
+  }
+}
+
+const COLON = 0x3a
+
+const notTranslatable = (cause: unknown): GatewayError =>
+  new GatewayError('upstream_failed', 'The upstream sent an event that cannot be translated.', {
+    attempt: { phase: 'answered', channelError: true },
+    cause,
+  })

@@ -1,0 +1,50 @@
+import { Injectable } from '@nestjs/common'
+import { keyCredentials, noOptions } from '../../config/channel-schema.js'
+import type { ProviderResponse } from '../../core/byte-stream.js'
+import type { JsonBody } from '../../core/json-body.js'
+import { DeltaCounter } from '../../core/token-counter.js'
+import { RelayedUsage } from '../../core/usage.js'
+import { ChatUsageEstimator } from '../../dialects/openai-chat-usage.js'
+import { type ChatFields, parseOpenAIError } from '../../dialects/openai-wire.js'
+import { translated } from '../../dialects/translator.js'
+import { UpstreamClient } from '../../upstream/upstream-client.js'
+import { eventStreamResponse, HeaderAllowList, jsonResponse } from '../../upstream/upstream-response.js'
+import type { AttemptContext, ChatProvider, ProviderManifest } from '../contract.js'
+import { PARROT_TRANSLATOR } from './parrot-translator.js'
+
+const RESPONSE_HEADERS = new HeaderAllowList()
+const EVENTS = { completionMarks: ['"done":true'], errorMark: 'data: { "error"' }
+
+/** Chat at the parrot, which has a dialect of its own; its usage is the gateway's estimate, as it tells none. */
+@Injectable()
+class ParrotChatProvider implements ChatProvider {
+  constructor(private readonly client: UpstreamClient) {}
+
+  respond(body: JsonBody<ChatFields>, context: AttemptContext): Promise<ProviderResponse> {
+    return translated(PARROT_TRANSLATOR, body, context.upstreamModel, (request) =>
+      this.send(request, body.fields, context),
+    )
+  }
+
+  private async send(body: Buffer, fields: ChatFields, context: AttemptContext): Promise<ProviderResponse> {
+    const headers = ['authorization', `Bearer ${context.credentials}`, 'content-type', 'application/json']
+    const request = { method: 'POST', path: '/squawk', headers, body } as const
+    const response = await this.client.send(request, context.target, context, context.deadlineAtMs)
+    if (response.status !== 200) throw await parseOpenAIError(response, context)
+    const deltas = new DeltaCounter()
+    const usage = new RelayedUsage(new ChatUsageEstimator(fields, deltas))
+    context.record.usage = usage
+    if (fields.stream !== true) return (await jsonResponse(response, RESPONSE_HEADERS)).response
+    return await eventStreamResponse(response, RESPONSE_HEADERS, { ...EVENTS, deltas }, { usage })
+  }
+}
+
+/** The parrot. */
+export const PARROT_MANIFEST: ProviderManifest = {
+  name: 'parrot',
+  credentialsSchema: keyCredentials,
+  optionsSchema: noOptions,
+  capabilities: { chat: ParrotChatProvider },
+  defaultModelClass: 'chat',
+  models: { chat: ['parrot-1'] },
+}

@@ -1,0 +1,269 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { freePort } from '../support/gateway-process.js'
+import { dataDirectory, STORE_START_MS } from '../support/stores.js'
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const ADDITIONS = join(ROOT, 'test/additions')
+const PREPARED_WITHIN_MS = 240_000
+const run = promisify(execFile)
+
+/** An entry in a list of the sources, with the import that it needs. */
+interface Entry {
+  readonly file: string
+  readonly before: string
+  readonly entry: string
+  readonly imported?: string
+}
+
+/** What docs/adding-a-provider.md and docs/adding-a-capability.md promise: files that are new, entries in files that exist. */
+const COSTS: readonly { readonly name: string; readonly files: number; readonly entries: readonly Entry[] }[] = [
+  {
+    name: 'chat-upstream',
+    files: 2,
+    entries: [
+      {
+        file: 'src/app/providers.ts',
+        before: '  P1_MANIFEST,\n',
+        entry: '  TOY_MANIFEST,\n',
+        imported: "import { TOY_MANIFEST } from '../providers/toy/toy-chat.js'",
+      },
+    ],
+  },
+  {
+    name: 'translated-upstream',
+    files: 3,
+    entries: [
+      {
+        file: 'src/app/providers.ts',
+        before: '  P1_MANIFEST,\n',
+        entry: '  PARROT_MANIFEST,\n',
+        imported: "import { PARROT_MANIFEST } from '../providers/parrot/parrot-chat.js'",
+      },
+    ],
+  },
+  {
+    name: 'endpoint',
+    files: 4,
+    entries: [
+      {
+        file: 'src/config/model-classes.ts',
+        before: "  messages: ['messages'],\n",
+        entry: "  embedding: ['embeddings'],\n",
+      },
+      {
+        file: 'src/app/capabilities.ts',
+        before: '  ModelsModule,\n',
+        entry: '  EmbeddingsModule,\n',
+        imported: "import { EmbeddingsModule } from '../embeddings/embeddings.module.js'",
+      },
+    ],
+  },
+  {
+    name: 'endpoint-on-toy',
+    files: 1,
+    entries: [
+      {
+        file: 'src/providers/toy/toy-chat.ts',
+        before: ' chat: ToyChatProvider }',
+        entry: ' embeddings: ToyEmbeddingsProvider,',
+        imported: "import { ToyEmbeddingsProvider } from './toy-embeddings.js'",
+      },
+      { file: 'src/providers/toy/toy-chat.ts', before: " chat: ['toy-1'] }", entry: " embedding: ['toy-vectors']," },
+    ],
+  },
+]
+
+const filesOf = async (addition: string): Promise<string[]> => {
+  const entries = await readdir(join(ADDITIONS, addition), { recursive: true, withFileTypes: true })
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+}
+
+async function addEntry(copy: string, { file, before, entry, imported }: Entry): Promise<void> {
+  const path = join(copy, file)
+  const source = await readFile(path, 'utf8')
+  if (source.split(before).length !== 2) throw new Error(`${file} has no single ${before}`)
+  const listed = source.replace(before, `${entry}${before}`)
+  await writeFile(path, imported === undefined ? listed : `${imported}\n${listed}`)
+}
+
+/** The sources with all additions, compiled as `npm run build` does. */
+async function buildCopy(): Promise<string> {
+  const copy = await mkdtemp(join(tmpdir(), 'cost-of-change-'))
+  for (const name of ['src', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'migrations']) {
+    await cp(join(ROOT, name), join(copy, name), { recursive: true })
+  }
+  await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
+  for (const { name, entries } of COSTS) {
+    await cp(join(ADDITIONS, name), copy, { recursive: true })
+    for (const entry of entries) await addEntry(copy, entry)
+  }
+  const compiler = join(ROOT, 'node_modules/typescript/bin/tsc')
+  await run(process.execPath, [compiler, '-p', join(copy, 'tsconfig.build.json')]).catch((error: unknown) => {
+    throw new Error((error as { stdout: string }).stdout)
+  })
+  return copy
+}
+
+/** Upstreams of the additions in one server, which remembers the requests. */
+async function answer(request: IncomingMessage, response: ServerResponse, seen: object[]): Promise<void> {
+  const body = JSON.parse(await text(request)) as Record<string, unknown>
+  seen.push({ path: request.url, key: request.headers['x-toy-key'] ?? request.headers.authorization, body })
+  const usage = { prompt_tokens: 3, completion_tokens: 5, total_tokens: 8 }
+  if (request.url === '/squawk' && body['live'] === true) {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.end('data: {"repeat":"Hel"}\n\ndata: {"repeat":"lo"}\n\ndata: {"done":true}\n\n')
+    return
+  }
+  const answers: Readonly<Record<string, object>> = {
+    '/toy/chat': { id: 'toy', object: 'chat.completion', choices: [], usage },
+    '/toy/embeddings': { object: 'list', data: [], usage: { prompt_tokens: 4, total_tokens: 4 } },
+    '/squawk': { repeat: body['hear'] },
+  }
+  response.writeHead(200, { 'content-type': 'application/json' })
+  response.end(JSON.stringify(answers[request.url ?? '']))
+}
+
+const KEY = 'cost-of-change-key'
+const seen: { path: string; key: string; body: Record<string, unknown> }[] = []
+let copy: string
+let upstream: Server
+let gateway: ChildProcess
+let output = ''
+let url: string
+let metricsPort: number
+
+beforeAll(async () => {
+  copy = await buildCopy()
+  upstream = createServer((request, response) => void answer(request, response, seen)).listen(0, '127.0.0.1')
+  await once(upstream, 'listening')
+  const baseUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
+  metricsPort = await freePort()
+  const channel = (provider: string) => ({ id: provider, provider, baseUrl, credentials: `${provider}-secret` })
+  const config = {
+    server: { host: '127.0.0.1', port: 0, metricsPort },
+    auth: { keys: [{ id: 'builder', key: KEY }] },
+    channels: [channel('toy'), channel('parrot')],
+    database: {},
+  }
+  await writeFile(join(copy, 'gateway.yaml'), JSON.stringify(config))
+  // With an empty store in it: making one takes longer than a test may wait.
+  const environment = { PATH: process.env['PATH'], GATEWAY_DATA: await dataDirectory() }
+  gateway = spawn(process.execPath, [join(copy, 'dist/main.js')], { cwd: copy, env: environment })
+  url = await new Promise((resolve, reject) => {
+    gateway.once('exit', () => {
+      reject(new Error(output))
+    })
+    for (const stream of [gateway.stdout, gateway.stderr]) {
+      stream?.on('data', (chunk: Buffer) => {
+        output += chunk.toString()
+        const [address] = /http:\/\/127\.0\.0\.1:\d+/.exec(output) ?? []
+        if (address !== undefined) resolve(address)
+      })
+    }
+  })
+}, PREPARED_WITHIN_MS)
+
+afterAll(async () => {
+  if (gateway.exitCode === null) {
+    gateway.kill('SIGTERM')
+    await once(gateway, 'exit')
+  }
+  upstream.closeAllConnections()
+  upstream.close()
+  await rm(copy, { recursive: true, force: true })
+})
+
+const post = async (path: string, body: object) => {
+  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+  const response = await fetch(`${url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+  return { status: response.status, text: await response.text(), id: response.headers.get('x-request-id') }
+}
+
+const messages = [{ role: 'user', content: 'Hello' }]
+
+describe('The cost of a change', () => {
+  it.each(COSTS)('is $files new files of $name, beside entries in lists', async ({ name, files }) => {
+    expect(await filesOf(name)).toHaveLength(files)
+  })
+
+  it('of an upstream whose dialect is that of the endpoint gives relayed chat', async () => {
+    const { status, text } = await post('/v1/chat/completions', { model: 'toy-1', messages, later: 1 })
+    expect([status, JSON.parse(text)]).toMatchObject([200, { id: 'toy', usage: { total_tokens: 8 } }])
+    expect(seen.at(-1)).toEqual({ path: '/toy/chat', key: 'toy-secret', body: { model: 'toy-1', messages, later: 1 } })
+  })
+
+  it('of an upstream with a dialect of its own gives translated chat, whole and streamed', async () => {
+    const whole = await post('/v1/chat/completions', { model: 'parrot-1', messages })
+    expect(JSON.parse(whole.text)).toMatchObject({ model: 'parrot-1', choices: [{ message: { content: 'Hello' } }] })
+    const streamed = await post('/v1/chat/completions', { model: 'parrot-1', messages, stream: true })
+    const data = streamed.text.split('\n\n').filter((frame) => frame.startsWith('data: '))
+    expect(data).toHaveLength(4)
+    expect(data[1]).toContain('"content":"lo"')
+    expect(data[3]).toBe('data: [DONE]')
+  })
+
+  it('of a translation that cannot say something is an error that names it, before the upstream is called', async () => {
+    const before = seen.length
+    const refused = await post('/v1/chat/completions', { model: 'parrot-1', messages, tools: [] })
+    expect([refused.status, JSON.parse(refused.text)]).toMatchObject([400, { error: { param: 'tools' } }])
+    expect(seen).toHaveLength(before)
+  })
+
+  it(
+    'of an endpoint gives one that is served, checked, billed, measured and documented',
+    async () => {
+      const served = await post('/v1/embeddings', { model: 'toy-vectors', input: 'Hello' })
+      expect([served.status, JSON.parse(served.text)]).toMatchObject([200, { object: 'list' }])
+      const refused = await post('/v1/embeddings', { model: 'toy-vectors' })
+      expect([refused.status, JSON.parse(refused.text)]).toMatchObject([400, { error: { param: 'input' } }])
+      const get = async (path: string): Promise<unknown> =>
+        (await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${KEY}` } })).json()
+      expect(await get('/v1/usage?group_by=model')).toMatchObject({
+        data: expect.arrayContaining([expect.objectContaining({ model: 'toy-vectors' })]),
+      })
+      expect(await get('/docs/openapi.json')).toMatchObject({
+        paths: { '/v1/embeddings': { post: { tags: ['embeddings'] } } },
+      })
+      expect(await get('/v1/models')).toMatchObject({
+        data: expect.arrayContaining([expect.objectContaining({ id: 'toy-vectors' })]),
+      })
+      const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
+      expect(metrics).toMatch(/^gateway_\w+\{[^}]*"embeddings"[^}]*\} [1-9]/m)
+    },
+    STORE_START_MS,
+  )
+
+  it('includes its own specs, which pass', async () => {
+    const config = JSON.stringify({
+      rootDir: copy,
+      testMatch: ['**/src/providers/{toy,parrot}/*.spec.ts'],
+      extensionsToTreatAsEsm: ['.ts'],
+      moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+      transform: { '^.+\\.ts$': [join(ROOT, 'node_modules/@swc/jest'), SWC] },
+    })
+    const jest = join(ROOT, 'node_modules/jest/bin/jest.js')
+    const { stderr } = await run(process.execPath, ['--experimental-vm-modules', jest, '--config', config], {
+      cwd: copy,
+    })
+    expect(stderr).toContain('Test Suites: 2 passed, 2 total')
+  }, 120_000)
+})
+
+const SWC = {
+  jsc: {
+    parser: { syntax: 'typescript', decorators: true },
+    transform: { legacyDecorator: true, decoratorMetadata: true },
+    target: 'es2022',
+  },
+  module: { type: 'es6' },
+}
