@@ -1,6 +1,6 @@
 import { Controller, Get, Injectable, Query as QueryString, UseGuards } from '@nestjs/common'
 import { ApiOkResponse, ApiOperation, ApiProperty, ApiQuery } from '@nestjs/swagger'
-import type { Query } from '../core/query.js'
+import type { Query } from '../core/dto.js'
 import { DAY_MS, type Period, readPeriod, UsageReportDto, UsageSumDto } from '../usage/usage.dto.js'
 import {
   USAGE_GROUPS,

@@ -6,9 +6,22 @@ import { DocumentCache, SharedParses } from './document-cache.js'
 import { DocumentClient, FetchesInFlight } from './document-fetch.js'
 import { DocumentRequestReader } from './document-upload.js'
 import { DocumentController } from './document.controller.js'
-import { DocumentService } from './document.service.js'
-import { LocalParser } from './local-parser.js'
-import { ParserPoolModule } from './parser-pool.module.js'
+import { DocumentService, LocalParser } from './document.service.js'
+import { DocumentParser } from './parser.js'
+import { ParserPool, ParserPoolMetrics } from './parser-pool.js'
+import { PARSER_ENTRY, PARSER_ENTRY_PATH } from './parser-process.js'
+
+/** Reads documents in processes of their own, behind the one token capabilities know: `DocumentParser`. */
+@Module({
+  providers: [
+    { provide: PARSER_ENTRY, useValue: PARSER_ENTRY_PATH },
+    ParserPool,
+    ParserPoolMetrics,
+    { provide: DocumentParser, useExisting: ParserPool },
+  ],
+  exports: [DocumentParser],
+})
+export class ParserPoolModule {}
 
 /** Documents as Markdown (specification: Document parse result). */
 @Module({

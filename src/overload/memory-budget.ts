@@ -1,5 +1,5 @@
 import { type Caller, ownerOf } from '../core/caller.js'
-import type { ArrivingBody, MemoryLease } from '../core/memory-lease.js'
+import type { ArrivingBody, MemoryLease } from '../core/quota.js'
 
 /** Bytes that one request holds. */
 export interface MemoryHolder {

@@ -20,7 +20,7 @@ import {
 } from './task.repository.js'
 import type { CreateTaskResponse, TaskIds, CreateTaskRequest } from './tasks.js'
 import { outcomeUnknown, seenChange, TransitionSettings } from './transitions.js'
-import { PollWakeTimer } from './wake-timer.js'
+import { PollWakeTimer } from './background-work.js'
 
 /** Replays the stored response of a create with the same idempotency key. */
 @Injectable()

@@ -7,6 +7,7 @@ import { GatewayError, hasCode } from '../core/errors.js'
 import {
   AddressRefused,
   admit,
+  assertGuardHolds,
   carriedHeaders,
   checkedLookup,
   literalAddress,
@@ -18,7 +19,6 @@ import {
   resolveHost,
   TooManyRedirects,
 } from './ssrf-guard.js'
-import { assertGuardHolds } from './ssrf-self-test.js'
 import { type ExchangeContext, UpstreamExchange, type UpstreamResponse } from './upstream-client.js'
 
 /**

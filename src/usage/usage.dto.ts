@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger'
 import { GatewayError } from '../core/errors.js'
-import type { Query } from '../core/query.js'
+import type { Query } from '../core/dto.js'
 import {
   type CountedUnits,
   UNIT_NAMES,
