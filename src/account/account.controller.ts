@@ -31,7 +31,7 @@ import { UsageReports } from '../usage/usage.repository.js'
 import { LIMITS, USAGE, USAGE_RECORDS } from './account.endpoints.js'
 
 /** How one limit stands. */
-export interface LimitState {
+interface LimitState {
   readonly limit: number
   readonly remaining: number
   /** Until all of it is there again; 0 when all of it is. */

@@ -112,7 +112,7 @@ export const invalid = (param: string, message: string): GatewayError =>
   new GatewayError('invalid_request', message, { param, code: 'invalid_value' })
 
 /** What the operator's routes show of a long list: some of it, and whether there is more. */
-export interface Page<Item> {
+interface Page<Item> {
   readonly object: 'list'
   readonly data: readonly Item[]
   readonly has_more: boolean

@@ -81,7 +81,7 @@ const TRAIL_WINDOW_MS = 60_000
 const NAMED_ADDRESSES = 10
 
 /** A request that was not let in. */
-export interface Refusal {
+interface Refusal {
   readonly requestId: string
   readonly reason: string
   readonly method: string
@@ -164,7 +164,7 @@ export class AdminGuard implements CanActivate {
 }
 
 /** In the words that every unknown path gets. */
-export const nothingHere = (): GatewayError => new GatewayError('not_found', 'There is nothing at this path.')
+const nothingHere = (): GatewayError => new GatewayError('not_found', 'There is nothing at this path.')
 
 /** Who acts; on routes behind `AdminGuard`. */
 export const CurrentAdmin = createParamDecorator((_data, context): Admin => {

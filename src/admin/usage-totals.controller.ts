@@ -14,7 +14,7 @@ import { AdminGuard, CurrentAdmin } from './admin.guard.js'
 import { type Admin, AuditLog } from './audit-log.js'
 
 /** What some records of any callers add up to. */
-export class KeyUsageSumDto extends UsageSumDto {
+class KeyUsageSumDto extends UsageSumDto {
   @ApiProperty({ required: false, description: 'With group_by=key; caller = all with an upstream key of their own' })
   readonly key?: string
 

@@ -125,7 +125,7 @@ export class WorkerLines {
 /** What a worker may take to keep what is not stored: ten thousands of rows, on a disk that is slow. */
 const KEEPING_MS = 2_000
 
-export interface WorkerProcessOptions {
+interface WorkerProcessOptions {
   readonly fork: () => Worker
   /** For a worker that begins now. */
   readonly start: () => WorkerStart

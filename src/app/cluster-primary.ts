@@ -8,7 +8,7 @@ import { EndedWorkers, WorkerLines, WorkerProcess } from './cluster-child.js'
 import type { ReloadResult } from './cluster-messages.js'
 import { drainOnSignal } from './shutdown.js'
 
-export interface WorkerPoolOptions {
+interface WorkerPoolOptions {
   readonly workers: number
   /** The primary's: it alone reads the configuration and judges it. */
   readonly store: ConfigStore
@@ -110,7 +110,7 @@ export class WorkerPool {
 /** What a worker may take once its requests are over: the ten seconds of its work in the background, and a little. */
 const CLOSING_MS = 12_000
 
-export interface PrimaryOptions {
+interface PrimaryOptions {
   /** With the number of workers. */
   readonly config: GatewayConfig
   readonly workers: number

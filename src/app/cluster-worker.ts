@@ -47,7 +47,7 @@ export class ReceivedConfig {
 }
 
 /** A worker's gateway, as far as the primary has a say in it. */
-export interface Directed {
+interface Directed {
   reload(from: ConfigSource): Promise<void>
   drain(signal: string): Promise<void>
   collectMetrics(): Promise<MetricsSnapshot>

@@ -30,7 +30,7 @@ export async function textTranscript(
   return new ProviderResponse(response.status, kept, held.complete ?? held, usage)
 }
 
-export interface TranscriptRules {
+interface TranscriptRules {
   readonly durationSeconds: number | undefined
   /** Class G answers carry token usage (specification: Responses); one that lacks it gets an estimate. */
   readonly needsTokenUsage: boolean
@@ -142,7 +142,7 @@ export class TranscriptUsageEstimator implements UsageEstimator {
   }
 }
 
-export interface TranscriptionForm {
+interface TranscriptionForm {
   readonly file: UploadedFile
   /** Found in the bytes; the caller's own file name decides nothing. */
   readonly extension: string

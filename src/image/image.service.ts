@@ -12,7 +12,7 @@ import { assertTaskId, ImageChannels } from './image-tasks.js'
 /** In a row; until then a stream waits for better times. */
 const TOLERATED_FAILURES = 2
 
-export interface PollPlan {
+interface PollPlan {
   /** Asks for the task once. */
   readonly poll: () => Promise<UpstreamImageTask>
   /** Between an answer and the next question. */

@@ -31,7 +31,7 @@ function randomHex(bytes: number): string {
 }
 
 /** Where a caller's request stands in its trace (W3C Trace Context): the ids in lower-case hex. */
-export interface TraceContext {
+interface TraceContext {
   readonly traceId: string
   readonly parentSpanId: string
   readonly isSampled: boolean

@@ -59,7 +59,7 @@ function Opening(): ParameterDecorator {
 }
 
 /** Throws `invalid_request` with `param` `model` unless the query names one model. */
-export function openingOf(url: string): RealtimeOpening {
+function openingOf(url: string): RealtimeOpening {
   const entries = [...new URLSearchParams(/\?(.*)$/s.exec(url)?.[1] ?? '')]
   const models = entries.filter(([name]) => name === 'model').map(([, value]) => value)
   const [model] = models

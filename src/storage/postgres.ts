@@ -29,7 +29,7 @@ const KEEP_ALIVE_MS = 10_000
 /** The server ends a statement first; a server that does not even do that cannot be reached any more. */
 const STATEMENT_LIMITS = { statement_timeout: 3_000, query_timeout: 5_000 } as const
 
-export interface PostgresAddress {
+interface PostgresAddress {
   readonly url: string
   readonly maxConnections: number
 }

@@ -75,7 +75,7 @@ interface Queue<Item> {
   readonly waiting: Item[]
 }
 
-export interface KeyedQueueOptions<Item> {
+interface KeyedQueueOptions<Item> {
   /** The key of the queue that an item belongs to. */
   readonly keyOf: (item: Item) => string
   /** How many items of one key run at once. */

@@ -51,7 +51,7 @@ const MAXIMUM_RETRY_AFTER_MS = 86_400_000
 /** The three forms of an HTTP date begin with a weekday; `Date.parse` alone would read almost anything. */
 const HTTP_DATE = /^(?:mon|tue|wed|thu|fri|sat|sun)/i
 
-export interface FailedAttempt {
+interface FailedAttempt {
   /** Attempts made, including this one. */
   readonly attempts: number
   readonly nowMs: number

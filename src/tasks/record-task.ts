@@ -14,7 +14,7 @@ import { changed, nextTransition, type PollResult, type TaskTransition, Transiti
 /** Interval of reads for changes made by other replicas. */
 const REREAD_MS = 2000
 
-export type ReadTask = () => Promise<Task | undefined>
+type ReadTask = () => Promise<Task | undefined>
 
 /** Watches single tasks: notified of changes by this process, and by polling the store for those of other replicas. */
 @Injectable()
@@ -217,10 +217,10 @@ async function withTimeout<Result>(work: Promise<Result>, call: RequestContext, 
 }
 
 /** Timeout of one poll, all of it; shorter than the lease. */
-export const READ_TIMEOUT_MS = 20_000
+const READ_TIMEOUT_MS = 20_000
 
 /** Result of a poll: the task afterwards, and what is left to write when it has not changed. */
-export interface Refreshed {
+interface Refreshed {
   /** Undefined when it was changed by another writer meanwhile. */
   readonly task: Task | undefined
   readonly reschedule?: Reschedule

@@ -235,7 +235,7 @@ const FORBIDDEN_ANSWERS = ['127.0.0.1', '10.0.0.1', '169.254.169.254', '::1', ':
 const PUBLIC_ADDRESS = '8.8.8.8'
 
 /** The parts under test; tests of the test put weaker ones in their place. */
-export interface GuardParts {
+interface GuardParts {
   readonly admit: (url: string) => void
   readonly lookup: typeof checkedLookup
 }

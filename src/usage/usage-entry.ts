@@ -20,7 +20,7 @@ export const storesUsage = ({ usage, database, auth }: Pick<GatewayConfig, 'usag
   usage.store ?? (database.url !== undefined || auth.adminKey !== undefined)
 
 /** Of a model, in characters. None of a configuration has a longer one; a caller makes one as long as it likes. */
-export const LONGEST_NAME = 256
+const LONGEST_NAME = 256
 
 /** What is known the moment something is over. Small, and read again only when a batch is settled. */
 export interface UsageEntry {

@@ -144,7 +144,7 @@ export class UsageSumDto {
 }
 
 /** One record, as its caller sees it. */
-export class UsageRecordDto {
+class UsageRecordDto {
   @ApiProperty()
   readonly id: string
 

@@ -16,7 +16,7 @@ import { DEFAULT_MODELS, type VideoFields } from './video.dto.js'
 const TASK_ID = /^[^\p{Cc}/\\]{1,256}$/u
 const DOT_SEGMENTS: ReadonlySet<string> = new Set(['.', '..'])
 
-export const unknownTask = (): GatewayError => new GatewayError('not_found', 'There is no such task.')
+const unknownTask = (): GatewayError => new GatewayError('not_found', 'There is no such task.')
 
 /** Throws `not_found` for what can be no task's id, without asking anyone. */
 export function assertTaskId(id: string): void {
@@ -40,7 +40,7 @@ export function readIdempotencyKey(header: string | undefined): string | undefin
 }
 
 /** Part of the caller's tasks, newest first. */
-export interface TaskPage {
+interface TaskPage {
   /** From 0. */
   readonly offset: number
   readonly limit: number

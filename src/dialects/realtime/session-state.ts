@@ -174,7 +174,7 @@ function spelling(object: RawObject, name: string): string | undefined {
 /** Beta's default. */
 export const DEFAULT_TEMPERATURE = '0.8'
 
-export type SessionKind = 'realtime' | 'transcription'
+type SessionKind = 'realtime' | 'transcription'
 
 /** A beta session, or the changed part of one, with the keys of GA, which requires `type`. */
 export function sessionToGa(session: RawObject, kind: SessionKind = 'realtime'): void {

@@ -1,7 +1,7 @@
 import type { UpstreamResponse } from '../../upstream/upstream-client.js'
 import type { ReadDocument, ReadMetadata, ReadRequest } from '../contract.js'
 
-export type JsonObject = Readonly<Record<string, unknown>>
+type JsonObject = Readonly<Record<string, unknown>>
 
 /** An answer as far as it could be read. */
 export interface ReaderResponse {
@@ -28,7 +28,7 @@ export function readReaderResponse({ status, headers }: Pick<UpstreamResponse, '
 
 export const isSuccessful = ({ status }: ReaderResponse): boolean => status >= 200 && status < 300
 
-export const objectOf = (value: unknown): JsonObject =>
+const objectOf = (value: unknown): JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
 
 /** The first that is a string with something in it; lists of strings count as one, joined. */
@@ -40,11 +40,11 @@ export function firstText(...values: readonly unknown[]): string {
   return ''
 }
 
-export const countOf = (value: unknown, fallback: number): number =>
+const countOf = (value: unknown, fallback: number): number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : fallback
 
 /** A document in the shape of the contract. */
-export const readDocument = (
+const readDocument = (
   metadata: ReadMetadata,
   texts: { readonly html: string; readonly markdown: string },
   more: Pick<ReadDocument, 'pages' | 'isCached'>,

@@ -30,10 +30,10 @@ const MAXIMUM_TOKENS = 1000
 const PAIR = /^([\x21-\x7b\x7d\x7e]+)\|([\x21-\x7b\x7d\x7e]+)$/
 
 /** Unix milliseconds; tests put a clock of their own here. */
-export const VIDGEN_CLOCK = Symbol('vidgen clock')
+const VIDGEN_CLOCK = Symbol('vidgen clock')
 
 /** With what a request is sent. */
-export interface VidgenAuthorization {
+interface VidgenAuthorization {
   readonly bearer: string
   /** Made here, so that another can be made. */
   readonly isSigned: boolean
