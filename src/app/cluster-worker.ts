@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import { ConfigRefused, type ConfigSource, handedOver, type ValidConfig } from '../config/config-store.js'
 import type { MetricsSnapshot } from '../observability/metrics.js'
-import type { WorkerMessage, PrimaryMessage, ReloadResult, WorkerStart } from './cluster-messages.js'
+import type { WorkerMessage, PrimaryMessage, ReloadResult, WorkerStart } from './cluster-child.js'
 
 /** The configuration as a worker hears of it: the primary alone reads and judges it. */
 export class ReceivedConfig {

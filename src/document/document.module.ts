@@ -11,25 +11,15 @@ import { DocumentParser } from './parser.js'
 import { ParserPool, ParserPoolMetrics } from './parser-pool.js'
 import { PARSER_ENTRY, PARSER_ENTRY_PATH } from './parser-process.js'
 
-/** Reads documents in processes of their own, behind the one token capabilities know: `DocumentParser`. */
-@Module({
-  providers: [
-    { provide: PARSER_ENTRY, useValue: PARSER_ENTRY_PATH },
-    ParserPool,
-    ParserPoolMetrics,
-    { provide: DocumentParser, useExisting: ParserPool },
-  ],
-  exports: [DocumentParser],
-})
-export class ParserPoolModule {}
-
 /** Documents as Markdown (specification: Document parse result). */
 @Module({
-  imports: [AuthModule, HttpModule, ParserPoolModule],
+  imports: [AuthModule, HttpModule],
   controllers: [DocumentController],
   providers: [
     ...[DocumentService, DocumentRequestReader, DocumentClient, DocumentCache],
-    ...[FetchesInFlight, LocalParser, SharedParses],
+    ...[FetchesInFlight, LocalParser, SharedParses, ParserPool, ParserPoolMetrics],
+    { provide: PARSER_ENTRY, useValue: PARSER_ENTRY_PATH },
+    { provide: DocumentParser, useExisting: ParserPool },
   ],
 })
 export class DocumentModule {
