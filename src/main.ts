@@ -1,7 +1,13 @@
 import 'reflect-metadata'
 import cluster from 'node:cluster'
-import { assertAlone, withWorkers, workersNote, workersOf, WorkersRefused } from './app/cluster-messages.js'
-import { serveByWorkers } from './app/cluster-primary.js'
+import {
+  assertAlone,
+  serveByWorkers,
+  withWorkers,
+  workersNote,
+  workersOf,
+  WorkersRefused,
+} from './app/cluster-primary.js'
 import { PrimaryLink } from './app/cluster-worker.js'
 import type { Gateway, GatewayOptions } from './app/gateway.js'
 import { PROVIDERS } from './app/providers.js'

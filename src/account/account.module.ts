@@ -1,8 +1,7 @@
 import { Module } from '@nestjs/common'
 import { AuthModule } from '../auth/auth.module.js'
+import { LimitsController, LimitsService, UsageController, UsageService } from './account.controller.js'
 import { LIMITS, USAGE, USAGE_RECORDS } from './account.endpoints.js'
-import { LimitsController, LimitsService } from './limits.controller.js'
-import { UsageController, UsageService } from './usage.controller.js'
 
 /** `GET /v1/limits` and `GET /v1/usage`: what the caller's own key may still use, and what it has used. */
 @Module({

@@ -1,10 +1,9 @@
 import { applyDecorators, Injectable, mixin, type PipeTransform, type Type } from '@nestjs/common'
 import { ApiBearerAuth, ApiBody, ApiProperty, ApiTags } from '@nestjs/swagger'
 import { getMetadataStorage } from 'class-validator'
-import { DtoCheck } from '../core/dto.js'
+import { DtoCheck, type Query } from '../core/dto.js'
 import { GatewayError, quoted } from '../core/errors.js'
 import { JsonBody } from '../core/json-body.js'
-import type { Query } from '../core/query.js'
 import { contextOf } from '../core/request-context.js'
 import { OPENAI_ERROR, responses } from '../dialects/error-docs.js'
 import { assertJson, type Exchange, HttpExchange, JSON_BODY_TIMEOUT_MS } from '../server/json-request.js'
@@ -113,7 +112,7 @@ export const invalid = (param: string, message: string): GatewayError =>
   new GatewayError('invalid_request', message, { param, code: 'invalid_value' })
 
 /** What the operator's routes show of a long list: some of it, and whether there is more. */
-export interface Page<Item> {
+interface Page<Item> {
   readonly object: 'list'
   readonly data: readonly Item[]
   readonly has_more: boolean

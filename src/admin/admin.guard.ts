@@ -1,17 +1,24 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import {
+  All,
   type BeforeApplicationShutdown,
   type CanActivate,
+  Controller,
   createParamDecorator,
   type ExecutionContext,
   Injectable,
+  Req,
+  UseGuards,
 } from '@nestjs/common'
+import { ApiExcludeController } from '@nestjs/swagger'
+import type { Request } from 'express'
 import { readKey } from '../auth/key.guard.js'
 import { adminFingerprint } from '../config/admin-key.js'
 import { ConfigStore } from '../config/config-store.js'
 import { GatewayError } from '../core/errors.js'
-import { type RequestContext, contextOf } from '../core/request-context.js'
+import { contextOf, type RequestContext } from '../core/request-context.js'
+import { methodsOf } from '../observability/routes.js'
 import { callerAddress } from '../server/client-address.js'
 import type { Admin, AuditLog } from './audit-log.js'
 
@@ -74,7 +81,7 @@ const TRAIL_WINDOW_MS = 60_000
 const NAMED_ADDRESSES = 10
 
 /** A request that was not let in. */
-export interface Refusal {
+interface Refusal {
   readonly requestId: string
   readonly reason: string
   readonly method: string
@@ -157,7 +164,7 @@ export class AdminGuard implements CanActivate {
 }
 
 /** In the words that every unknown path gets. */
-export const nothingHere = (): GatewayError => new GatewayError('not_found', 'There is nothing at this path.')
+const nothingHere = (): GatewayError => new GatewayError('not_found', 'There is nothing at this path.')
 
 /** Who acts; on routes behind `AdminGuard`. */
 export const CurrentAdmin = createParamDecorator((_data, context): Admin => {
@@ -166,3 +173,17 @@ export const CurrentAdmin = createParamDecorator((_data, context): Admin => {
   if (admin === undefined) throw new GatewayError('internal', 'The request has not been authorized.')
   return admin
 })
+
+/** Whatever else is below `/admin`: which routes and methods exist there is told to the operator only. */
+@ApiExcludeController()
+@Controller('admin')
+@UseGuards(AdminGuard)
+export class UnknownRoutesController {
+  @All('*path')
+  refuse(@Req() request: Request): never {
+    const { method, path } = contextOf(request)
+    const allow = methodsOf(request.app, path)
+    if (allow.length === 0) throw nothingHere()
+    throw new GatewayError('method_not_allowed', `The method ${method} is not allowed at this path.`, { allow })
+  }
+}

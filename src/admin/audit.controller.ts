@@ -1,6 +1,6 @@
 import { Controller, Get, Injectable, Query, UseGuards } from '@nestjs/common'
 import { ApiOkResponse, ApiOperation, ApiProperty, ApiQuery } from '@nestjs/swagger'
-import type { Query as QueryMap } from '../core/query.js'
+import type { Query as QueryMap } from '../core/dto.js'
 import { ApiAdmin, ApiAdminErrors, pageOf, readQuery, wholeNumber } from './admin-request.js'
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
 import { type Admin, AuditRepository, AuditLog, type AuditOutcome, type AuditRecord } from './audit-log.js'

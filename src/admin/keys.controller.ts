@@ -1,6 +1,6 @@
 import { Controller, Delete, Get, Param, Patch, Post, Query, UseGuards } from '@nestjs/common'
 import { ApiCreatedResponse, ApiExtraModels, ApiOkResponse, ApiOperation, ApiParam, ApiQuery } from '@nestjs/swagger'
-import type { Query as QueryMap } from '../core/query.js'
+import type { Query as QueryMap } from '../core/dto.js'
 import { AdminBody, ApiAdmin, ApiAdminErrors, readQuery, wholeNumber } from './admin-request.js'
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
 import type { Admin } from './audit-log.js'

@@ -123,7 +123,7 @@ export class NewKeyDto extends KeyChangeDto {
   readonly id?: string | null
 }
 
-export type KeyState = 'active' | 'expired' | 'revoked'
+type KeyState = 'active' | 'expired' | 'revoked'
 
 /** A key as operators see it: nothing from which it, or its hash, could be made. */
 export class KeyDto {

@@ -28,13 +28,13 @@ export const changeOf = ({ models, limits, note, expires_at: expiresAtMs }: KeyC
 
 const isGiven = <Value>(value: Value | null | undefined): value is Value => value !== null && value !== undefined
 
-export interface KeyPage {
+interface KeyPage {
   readonly keys: readonly IssuedKey[]
   readonly hasMore: boolean
 }
 
 /** A key and, once, what its holder sends. */
-export interface CreatedKey {
+interface CreatedKey {
   readonly key: IssuedKey
   readonly secret: string
 }

@@ -1,6 +1,6 @@
 import { Controller, Get, Injectable, Query as QueryString, UseGuards } from '@nestjs/common'
 import { ApiOkResponse, ApiOperation, ApiProperty, ApiQuery } from '@nestjs/swagger'
-import type { Query } from '../core/query.js'
+import type { Query } from '../core/dto.js'
 import { DAY_MS, type Period, readPeriod, UsageReportDto, UsageSumDto } from '../usage/usage.dto.js'
 import {
   USAGE_GROUPS,
@@ -14,7 +14,7 @@ import { AdminGuard, CurrentAdmin } from './admin.guard.js'
 import { type Admin, AuditLog } from './audit-log.js'
 
 /** What some records of any callers add up to. */
-export class KeyUsageSumDto extends UsageSumDto {
+class KeyUsageSumDto extends UsageSumDto {
   @ApiProperty({ required: false, description: 'With group_by=key; caller = all with an upstream key of their own' })
   readonly key?: string
 

@@ -1,15 +1,16 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common'
 import { AdminModule } from '../admin/admin.module.js'
-import { KeysModule } from '../admin/keys.module.js'
 import { ConfigurationModule, type ConfigurationOptions } from '../config/config-store.js'
 import { EndpointTable } from '../core/endpoint.js'
-import { HealthModule } from '../observability/health.controller.js'
 import type { Logger } from '../observability/logger.js'
-import { MetricsModule } from '../observability/metrics.module.js'
-import { ObservabilityModule } from '../observability/observability.module.js'
+import {
+  HealthModule,
+  MetricsModule,
+  ObservabilityModule,
+  TracingModule,
+} from '../observability/observability.module.js'
 import type { Readiness } from '../observability/readiness.js'
 import type { RequestHooks } from '../observability/request-hooks.js'
-import { TracingModule } from '../observability/tracing.module.js'
 import type { Admission } from '../overload/admission.js'
 import { OverloadModule } from '../overload/overload.module.js'
 import { ProvidersModule } from '../routing/providers.module.js'
@@ -44,7 +45,6 @@ export class AppModule {
         UsageModule,
         MetricsModule,
         TracingModule,
-        KeysModule,
         AdminModule,
         HealthModule,
       ],

@@ -1,8 +1,41 @@
 import type { Worker } from 'node:cluster'
 import type { Readable } from 'node:stream'
+import type { GatewayConfig } from '../config/settings.js'
 import type { LineSink } from '../observability/logger.js'
 import { mergedSnapshot, type MetricsSnapshot } from '../observability/metrics.js'
-import type { WorkerMessage, PrimaryMessage, ReloadResult, WorkerStart } from './cluster-messages.js'
+
+/** What became of the configuration when the primary read it again. */
+export type ReloadResult =
+  | {
+      readonly config: GatewayConfig
+      /** Settings that changed but are in `config` as they run. */
+      readonly needsRestart: readonly string[]
+    }
+  | { readonly faults: readonly string[] }
+
+/** What a worker begins with. */
+export interface WorkerStart {
+  readonly config: GatewayConfig
+}
+
+/** What the primary tells a worker. Signals to a worker itself are ignored: terminals and service managers send them to all. */
+export type PrimaryMessage =
+  | ({ readonly order: 'begin' } & WorkerStart)
+  | { readonly order: 'reload'; readonly verdict: ReloadResult }
+  /** The same, to the worker that had asked. */
+  | { readonly order: 'answer'; readonly verdict: ReloadResult }
+  | { readonly order: 'drain'; readonly signal: string }
+  /** Now, whatever runs; what is not stored is kept. */
+  | { readonly order: 'exit' }
+  | { readonly order: 'metrics'; readonly id: number }
+
+/** What a worker tells the primary. What is sent to a worker that does not listen yet is lost: it says first when it does. */
+export type WorkerMessage =
+  | { readonly news: 'here' }
+  /** The administrator wants the configuration to be read again. */
+  | { readonly news: 'asks-reload' }
+  | { readonly news: 'listening'; readonly address: string }
+  | { readonly news: 'metrics'; readonly id: number; readonly snapshot: MetricsSnapshot }
 
 /** What only ever grows. A gauge of a process that is gone tells nothing. */
 const GROWING: ReadonlySet<unknown> = new Set(['counter', 'histogram'])
@@ -125,7 +158,7 @@ export class WorkerLines {
 /** What a worker may take to keep what is not stored: ten thousands of rows, on a disk that is slow. */
 const KEEPING_MS = 2_000
 
-export interface WorkerProcessOptions {
+interface WorkerProcessOptions {
   readonly fork: () => Worker
   /** For a worker that begins now. */
   readonly start: () => WorkerStart

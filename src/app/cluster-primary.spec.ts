@@ -17,9 +17,15 @@ import type { GatewayConfig } from '../config/settings.js'
 import { BatchedOutput } from '../observability/log-writer.js'
 import { createLogging } from '../observability/logger.js'
 import { mergedMetricsText, Metrics } from '../observability/metrics.js'
-import { completed, EndedWorkers, numberedLines, RestartDelay, WorkerLines } from './cluster-child.js'
-import { assertAlone, type ReloadResult, withWorkers, workersNote, workersOf } from './cluster-messages.js'
-import { WorkerPool } from './cluster-primary.js'
+import {
+  completed,
+  EndedWorkers,
+  numberedLines,
+  type ReloadResult,
+  RestartDelay,
+  WorkerLines,
+} from './cluster-child.js'
+import { assertAlone, WorkerPool, withWorkers, workersNote, workersOf } from './cluster-primary.js'
 import { ReceivedConfig } from './cluster-worker.js'
 
 describe('ended workers', () => {

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import { ConfigRefused, type ConfigSource, handedOver, type ValidConfig } from '../config/config-store.js'
 import type { MetricsSnapshot } from '../observability/metrics.js'
-import type { WorkerMessage, PrimaryMessage, ReloadResult, WorkerStart } from './cluster-messages.js'
+import type { WorkerMessage, PrimaryMessage, ReloadResult, WorkerStart } from './cluster-child.js'
 
 /** The configuration as a worker hears of it: the primary alone reads and judges it. */
 export class ReceivedConfig {
@@ -47,7 +47,7 @@ export class ReceivedConfig {
 }
 
 /** A worker's gateway, as far as the primary has a say in it. */
-export interface Directed {
+interface Directed {
   reload(from: ConfigSource): Promise<void>
   drain(signal: string): Promise<void>
   collectMetrics(): Promise<MetricsSnapshot>

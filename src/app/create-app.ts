@@ -40,7 +40,7 @@ export function openApiDocument(application: INestApplication): OpenAPIObject {
 }
 
 /** `/docs` for people, `/docs/openapi.json` for tools. */
-export function serveDocumentation(application: INestApplication): void {
+function serveDocumentation(application: INestApplication): void {
   SwaggerModule.setup('docs', application, () => openApiDocument(application), {
     jsonDocumentUrl: 'docs/openapi.json',
     yamlDocumentUrl: 'docs/openapi.yaml',
@@ -53,7 +53,7 @@ const FIRST_ERROR_STATUS = 400
 
 const dialectOf = (path: string): Dialect => ENDPOINTS.dialectOf(path)
 
-export interface ApplicationOptions extends ConfigurationOptions {
+interface ApplicationOptions extends ConfigurationOptions {
   readonly logging: Logging
   /** Also marks every answer with `x-gateway-sandbox: true`. */
   readonly sandbox: boolean

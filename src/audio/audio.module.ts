@@ -1,8 +1,7 @@
 import { Module } from '@nestjs/common'
 import { AuthModule } from '../auth/auth.module.js'
+import { SpeechController, SpeechService, TranscriptionController } from './audio.controller.js'
 import { SPEECH, TRANSCRIPTIONS, TRANSLATIONS } from './audio.endpoints.js'
-import { SpeechController, SpeechService } from './speech.controller.js'
-import { TranscriptionController } from './transcription.controller.js'
 import { TranscriptionService } from './transcription.service.js'
 
 /** Speech synthesis, transcription and translation (specification: audio interfaces). */

@@ -93,7 +93,7 @@ export class ProviderResponse {
 /** Bytes that may wait beyond what was asked for before the source is paused. */
 const SPARE_BYTES = 65_536
 
-export interface PeekRules {
+interface PeekRules {
   /** Enough to go on with: 1 = the first bytes. */
   readonly bytes: number
   /** Silence after which to go on all the same; absent = wait for bytes or the end. */

@@ -4,6 +4,9 @@ import { getMetadataStorage, ValidateBy, type ValidationArguments, type Validati
 import { GatewayError } from './errors.js'
 import { type FieldRule, NO_PATH } from './validation-rules.js'
 
+/** A query string as Express parses it: text, or a list where a name stands more than once. */
+export type Query = Readonly<Record<string, unknown>>
+
 /** Carried as class-validator context, so that whoever words the error can ask the rule for path and code. */
 interface RuleContext {
   readonly rule: FieldRule

@@ -176,3 +176,11 @@ export function quoted(value: string): string {
 /** Whether the system, or Node, said so: `ENOENT`, `EAGAIN` … */
 export const hasCode = (error: unknown, code: string): boolean =>
   isNativeError(error) && 'code' in error && error.code === code
+
+/** The transport's own word for a failure, wherever in it that stands; '' when there is none. */
+export function codeOf(error: Error): string {
+  if ('code' in error && typeof error.code === 'string') return error.code
+  // Dual-stack dialling reports all its attempts in one error.
+  if (error instanceof AggregateError && error.errors[0] instanceof Error) return codeOf(error.errors[0])
+  return error.cause instanceof Error ? codeOf(error.cause) : ''
+}

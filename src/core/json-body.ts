@@ -14,7 +14,7 @@ import {
 
 const { QUOTE, COLON, COMMA, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET } = JSON_BYTES
 
-export const MAXIMUM_JSON_DEPTH = 64
+const MAXIMUM_JSON_DEPTH = 64
 
 /** A key may be as long as the body; what is said about it, and logged, is not. */
 const MAXIMUM_SHOWN_CHARACTERS = 64

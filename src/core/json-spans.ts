@@ -75,13 +75,13 @@ export interface MemberSpan {
   readonly valueEnd: number
 }
 
-export interface Span {
+interface Span {
   readonly start: number
   readonly end: number
 }
 
 /** No event has so many members on one level; a frame made of members alone shall not become a list of them. */
-export const MAXIMUM_MEMBERS = 1024
+const MAXIMUM_MEMBERS = 1024
 
 const BROKEN = -1
 

@@ -4,8 +4,7 @@ import type { ModelClass } from '../config/model-classes.js'
 import type { Caller } from './caller.js'
 import { type Dialect, type EndpointSpec, endpointFor, type PathMatch, UNKNOWN_PATH } from './endpoint.js'
 import { type ErrorKind, GatewayError } from './errors.js'
-import type { MemoryLease } from './memory-lease.js'
-import type { Quota } from './quota.js'
+import type { MemoryLease, Quota } from './quota.js'
 
 /**
  * Tells whoever works for a caller that the caller has left. One per request and far cheaper than an AbortSignal,

@@ -12,7 +12,7 @@ const INITIAL_BUFFER_BYTES = 64 * KIBIBYTE
 /** What a spooled file keeps in memory at most, unless it is told otherwise. */
 export const SPOOL_MEMORY_BYTES = 1024 * KIBIBYTE
 
-export interface SpooledFileOptions {
+interface SpooledFileOptions {
   /** Where the temporary file is made once memory is full; default: the system's directory for temporary files. */
   readonly directory?: string
   /** Bytes kept in memory before the file is made, and the size of every write to it; default 1 MiB. */

@@ -48,7 +48,7 @@ export function countedUnits(units: Units): CountedUnits {
 }
 
 /** Both together; a unit that neither has stays absent. */
-export function sumOfCounts(one: CountedUnits, other: CountedUnits): CountedUnits {
+function sumOfCounts(one: CountedUnits, other: CountedUnits): CountedUnits {
   const sum: Counts = { ...one }
   for (const name of Object.keys(other) as (keyof CountedUnits)[]) sum[name] = (sum[name] ?? 0) + (other[name] ?? 0)
   return sum

@@ -33,7 +33,7 @@ const itemPath = (path: string, index: number): string => (path === NO_PATH ? NO
 export const fieldError = (path: string, code: string, message: string): FieldError => ({ path, code, message })
 
 /** The kind of a JSON value, for messages. */
-export function kindOf(value: unknown): string {
+function kindOf(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'an array'
   const kind = typeof value

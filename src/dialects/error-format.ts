@@ -9,7 +9,7 @@ interface RenderedError {
 }
 
 /** One dialect's renderer: the same error, in the shape its clients read. */
-export interface ErrorFormat {
+interface ErrorFormat {
   readonly status: (error: GatewayError) => number
   readonly body: (error: GatewayError, requestId: string) => string
   /** One event-stream frame for a failure after the first byte; there is never a terminator behind it. */

@@ -19,8 +19,14 @@ import {
   speechResponse,
   type SpokenAudio,
 } from './speech-response.js'
-import { readVerboseSegments, renderSrt, renderSubtitles, renderVtt, type SubtitleSegment } from './subtitles.js'
-import { TranscriptUsageEstimator } from './transcription.js'
+import {
+  readVerboseSegments,
+  renderSrt,
+  renderSubtitles,
+  renderVtt,
+  type SubtitleSegment,
+  TranscriptUsageEstimator,
+} from './transcription.js'
 
 describe('speech event source', () => {
   const USAGE = { input_tokens: 3, output_tokens: 5, total_tokens: 8 }

@@ -14,7 +14,7 @@ export interface SpeechUsage extends Units {
 }
 
 /** What a provider said itself about the speech it made. */
-export interface SpeechFigures {
+interface SpeechFigures {
   /** Characters billed, by the provider's own way of counting. */
   readonly characters?: number
   readonly audioMs?: number

@@ -7,13 +7,12 @@ import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw }
 import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
 import type { ByteSource } from '../core/byte-stream.js'
-import { GatewayError } from '../core/errors.js'
+import { codeOf, GatewayError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import { SpooledFile } from '../core/spooled-file.js'
 import { safeFileName } from '../server/multipart.js'
 import { SafeFetchClient, type SafeFetchResponse, refusalIn } from '../upstream/safe-fetch.js'
 import { TooManyRedirects } from '../upstream/ssrf-guard.js'
-import { codeOf } from '../upstream/upstream-client.js'
 import { assertNotOwnAddress, nameIn } from './document.dto.js'
 import type { DocumentFile } from './parser.js'
 
@@ -54,7 +53,6 @@ export async function spoolDecoded(
   }
 }
 
-/** The document is larger than the gateway reads. */
 const documentTooLarge = (maximumBytes: number): GatewayError =>
   new GatewayError('payload_too_large', `The document is larger than ${maximumBytes} bytes.`)
 
@@ -193,9 +191,6 @@ function fetchFailure(error: unknown): unknown {
 const failed = (words: string, { details }: GatewayError): GatewayError =>
   new GatewayError('upstream_failed', words, { cause: details.cause })
 
-/** A fetch takes a second or two. */
-const RETRY_AFTER_SECONDS = 2
-
 /** Documents that are on their way here, from the web or from an upstream that reads them: so many at once and no more. */
 @Injectable()
 export class FetchesInFlight {
@@ -215,10 +210,11 @@ export class FetchesInFlight {
   }
 }
 
-const tooManyFetches = (): GatewayError =>
-  new GatewayError('overloaded', 'Too many documents are being fetched at the moment.', {
-    retryAfterSeconds: RETRY_AFTER_SECONDS,
-  })
+const tooManyFetches = (): GatewayError => {
+  // A fetch takes a second or two.
+  const retryAfterSeconds = 2
+  return new GatewayError('overloaded', 'Too many documents are being fetched at the moment.', { retryAfterSeconds })
+}
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { readonly version: string }
 

@@ -6,17 +6,20 @@ import { DocumentCache, SharedParses } from './document-cache.js'
 import { DocumentClient, FetchesInFlight } from './document-fetch.js'
 import { DocumentRequestReader } from './document-upload.js'
 import { DocumentController } from './document.controller.js'
-import { DocumentService } from './document.service.js'
-import { LocalParser } from './local-parser.js'
-import { ParserPoolModule } from './parser-pool.module.js'
+import { DocumentService, LocalParser } from './document.service.js'
+import { DocumentParser } from './parser.js'
+import { ParserPool, ParserPoolMetrics } from './parser-pool.js'
+import { PARSER_ENTRY, PARSER_ENTRY_PATH } from './parser-process.js'
 
 /** Documents as Markdown (specification: Document parse result). */
 @Module({
-  imports: [AuthModule, HttpModule, ParserPoolModule],
+  imports: [AuthModule, HttpModule],
   controllers: [DocumentController],
   providers: [
     ...[DocumentService, DocumentRequestReader, DocumentClient, DocumentCache],
-    ...[FetchesInFlight, LocalParser, SharedParses],
+    ...[FetchesInFlight, LocalParser, SharedParses, ParserPool, ParserPoolMetrics],
+    { provide: PARSER_ENTRY, useValue: PARSER_ENTRY_PATH },
+    { provide: DocumentParser, useExisting: ParserPool },
   ],
 })
 export class DocumentModule {

@@ -1,5 +1,5 @@
 import type { Logger } from '../observability/logger.js'
-import { ParserExited } from './parse-outcome.js'
+import { ParserExited } from './parser.js'
 import { ParserProcess } from './parser-process.js'
 
 const FIRST_REST_MS = 250

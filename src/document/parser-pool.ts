@@ -7,10 +7,20 @@ import type { Logger } from '../observability/logger.js'
 import { byLabel, Metrics, registerGauge } from '../observability/metrics.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { contentBytes } from './document-upload.js'
-import { documentOf, ParserExited, errorOfEnd, outOfTime, parserFull, parserStopping } from './parse-outcome.js'
 import { ParserFleet } from './parser-fleet.js'
 import { PARSER_ENTRY, type ParserProcess, type ParserJob, readOn } from './parser-process.js'
-import { type DocumentFile, DocumentParser, type ParsedDocument, type ParseOptions } from './parser.js'
+import {
+  type DocumentFile,
+  documentOf,
+  DocumentParser,
+  errorOfEnd,
+  outOfTime,
+  type ParsedDocument,
+  type ParseOptions,
+  ParserExited,
+  parserFull,
+  parserStopping,
+} from './parser.js'
 
 interface Waiter<Grant> {
   readonly grant: (value: Grant) => void

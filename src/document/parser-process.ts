@@ -14,8 +14,7 @@ import {
 } from '@multi-model-gateway/document-engine/protocol.js'
 import type { GatewayError } from '../core/errors.js'
 import { clientDisconnected } from '../core/request-context.js'
-import { ParserExited, type ParserExit, errorOfEnd, outOfTime } from './parse-outcome.js'
-import type { ParseOptions } from './parser.js'
+import { errorOfEnd, outOfTime, type ParseOptions, type ParserExit, ParserExited } from './parser.js'
 
 const MEBIBYTE = 1_048_576
 /** Of the whole; the rest is for what lies outside of the JavaScript heap: bytes of the document, inflated streams. */

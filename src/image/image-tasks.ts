@@ -76,7 +76,7 @@ export function assertTaskId(id: string): void {
 
 export const unknownTask = (): GatewayError => new GatewayError('not_found', 'There is no such task.')
 
-export type TaskRequest = (provider: ImageProvider, context: AttemptContext) => Promise<UpstreamImageTask | undefined>
+type TaskRequest = (provider: ImageProvider, context: AttemptContext) => Promise<UpstreamImageTask | undefined>
 
 /** Finds the channel on which a task lives. */
 @Injectable()

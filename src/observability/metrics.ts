@@ -91,7 +91,7 @@ export interface LabelledCounts {
   readonly counts: BucketCounts
 }
 
-export interface BucketHistogram {
+interface BucketHistogram {
   readonly name: string
   readonly help: string
   readonly labelNames: readonly string[]
@@ -146,7 +146,7 @@ export interface Reading {
   readonly value: number
 }
 
-export interface ReadMetric {
+interface ReadMetric {
   readonly name: string
   readonly help: string
   readonly labelNames: readonly string[]

@@ -10,7 +10,7 @@ const BATCH_SPANS = 512
 const BATCH_INTERVAL_MS = 1_000
 const EXPORT_TIMEOUT_MS = 5_000
 
-export interface OtlpExporterOptions {
+interface OtlpExporterOptions {
   /** Of the collector, without `/v1/traces`. */
   readonly url: string
   readonly headers: Readonly<Record<string, string>>

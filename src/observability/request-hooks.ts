@@ -17,10 +17,10 @@ export interface RequestOutcome {
 }
 
 /** Is told once about every call, when its response is over. Must not throw; what it throws is swallowed. */
-export type FinishedListener = (call: RequestContext, outcome: RequestOutcome) => void
+type FinishedListener = (call: RequestContext, outcome: RequestOutcome) => void
 
 /** Is told once about every call, before anybody judges it. Must not throw; what it throws is swallowed. */
-export type StartedListener = (call: RequestContext, request: IncomingMessage) => void
+type StartedListener = (call: RequestContext, request: IncomingMessage) => void
 
 /** Who wants to know that a call begins or is over. The server shares the one list, as it answers before Nest does. */
 export class RequestHooks {

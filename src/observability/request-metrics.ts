@@ -84,14 +84,14 @@ export class AttemptMetrics {
 
 /** Into what a call's time is divided. `total` holds the others. */
 const CALL_PHASES = ['total', 'gateway', 'receive', 'upstream', 'first_byte'] as const
-export type RequestPhase = (typeof CALL_PHASES)[number]
+type RequestPhase = (typeof CALL_PHASES)[number]
 
 /** From a millisecond, which is what the gateway takes itself, to an hour, which is how long sessions may be open. */
 const PHASE_BOUNDS_MS: readonly number[] = [
   1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000, 3_600_000,
 ]
 
-export interface FinishedRequests {
+interface FinishedRequests {
   readonly method: string
   readonly status: number
   readonly verdict: RequestVerdict

@@ -41,7 +41,7 @@ const layersOf = (app: Application): readonly RouterLayer[] =>
   (app.router as unknown as { readonly stack: readonly RouterLayer[] }).stack
 
 /** A route as the server has it: `/imggen/task/:id/fetch`, `/admin/*path`. */
-export interface RouteTemplate {
+interface RouteTemplate {
   readonly path: string
   /** Upper case. */
   readonly methods: readonly string[]

@@ -1,9 +1,120 @@
-import type { AttemptRecord, RequestContext } from '../core/request-context.js'
-import { type RequestTrace, newSpanId } from './trace-context.js'
+import { randomFillSync } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { AttemptRecord, RequestContext, TraceSpan } from '../core/request-context.js'
 import { countedUnits } from '../core/usage-record.js'
 import { verdictOf } from './access-log.js'
 import type { RequestOutcome } from './request-hooks.js'
 import { type KnownRoute, OTHER_METHOD } from './routes.js'
+
+/** Drawn at once, as one draw costs as much as a hundred ids. */
+const POOL_BYTES = 4096
+const TRACE_ID_BYTES = 16
+const SPAN_ID_BYTES = 8
+
+const pool = Buffer.allocUnsafeSlow(POOL_BYTES)
+let used = POOL_BYTES
+
+/** 32 hex digits, never all zero. */
+export const newTraceId = (): string => randomHex(TRACE_ID_BYTES)
+
+/** 16 hex digits, never all zero. */
+export const newSpanId = (): string => randomHex(SPAN_ID_BYTES)
+
+function randomHex(bytes: number): string {
+  if (used + bytes > POOL_BYTES) {
+    randomFillSync(pool)
+    used = 0
+  }
+  const id = pool.toString('hex', used, used + bytes)
+  used += bytes
+  return /[^0]/.test(id) ? id : randomHex(bytes)
+}
+
+/** Where a caller's request stands in its trace (W3C Trace Context): the ids in lower-case hex. */
+interface TraceContext {
+  readonly traceId: string
+  readonly parentSpanId: string
+  readonly isSampled: boolean
+  /** As it came, if it was well formed. */
+  readonly traceState?: string
+}
+
+const TRACE_PARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
+const NO_TRACE = '0'.repeat(32)
+const NO_SPAN = '0'.repeat(16)
+const FORBIDDEN_VERSION = 'ff'
+const SAMPLED = 0x01
+
+const MAXIMUM_STATE_CHARACTERS = 512
+const MAXIMUM_STATE_MEMBERS = 32
+const STATE_KEY = /^(?:[a-z0-9][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})$/
+const STATE_VALUE = /^[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/
+
+/**
+ * Reads `traceparent` and `tracestate` by the letter (W3C Trace Context, sections 3.2 and 3.3). Undefined when the first
+ * is missing or malformed: then the trace begins here. A malformed second one is left out.
+ */
+export function readTraceContext(
+  traceParent: string | string[] | undefined,
+  traceState: string | string[] | undefined,
+): TraceContext | undefined {
+  const [, version, traceId, parentSpanId, flags = '', rest] =
+    typeof traceParent === 'string' ? (TRACE_PARENT.exec(traceParent) ?? []) : []
+  if (version === undefined || traceId === undefined || parentSpanId === undefined) return undefined
+  // What later versions append is not ours to read; the first version ends here.
+  if (version === FORBIDDEN_VERSION || (version === '00' && rest !== undefined)) return undefined
+  if (traceId === NO_TRACE || parentSpanId === NO_SPAN) return undefined
+  const isSampled = (Number.parseInt(flags, 16) & SAMPLED) !== 0
+  const state = typeof traceState === 'string' && isTraceState(traceState) ? traceState : undefined
+  return { traceId, parentSpanId, isSampled, ...(state === undefined ? {} : { traceState: state }) }
+}
+
+function isTraceState(text: string): boolean {
+  if (text.length > MAXIMUM_STATE_CHARACTERS) return false
+  const members = text
+    .split(',')
+    .map((member) => member.replace(/^[\t ]+|[\t ]+$/g, ''))
+    .filter((member) => member !== '')
+  const keys = new Set(members.map((member) => member.split('=', 1)[0]))
+  const areMembers = members.every((member) => {
+    const equals = member.indexOf('=')
+    return equals > 0 && STATE_KEY.test(member.slice(0, equals)) && STATE_VALUE.test(member.slice(equals + 1))
+  })
+  return areMembers && members.length > 0 && members.length <= MAXIMUM_STATE_MEMBERS && keys.size === members.length
+}
+
+/** The trace of one call: its own span, and what its attempts tell their upstreams. */
+export class RequestTrace implements TraceSpan {
+  readonly spanId = newSpanId()
+
+  constructor(
+    /** 32 hex digits. */
+    readonly traceId: string,
+    /** Whether its spans are sent; upstreams are told the same. */
+    readonly isSampled: boolean,
+    /** The caller's span; absent when the trace begins here. */
+    readonly parentSpanId?: string,
+    private readonly traceState?: string,
+  ) {}
+
+  beginAttempt(attempt: { spanId?: string | undefined }): readonly string[] {
+    attempt.spanId = newSpanId()
+    const traceParent = `00-${this.traceId}-${attempt.spanId}-${this.isSampled ? '01' : '00'}`
+    return this.traceState === undefined
+      ? ['traceparent', traceParent]
+      : ['traceparent', traceParent, 'tracestate', this.traceState]
+  }
+}
+
+/**
+ * Goes on with the caller's trace, on which the caller decides whether it is sampled, or begins one, which is sampled
+ * with the probability `sampleRatio`.
+ */
+export function beginTrace({ traceparent, tracestate }: IncomingHttpHeaders, sampleRatio: number): RequestTrace {
+  const context = traceparent === undefined ? undefined : readTraceContext(traceparent, tracestate)
+  if (context === undefined) return new RequestTrace(newTraceId(), Math.random() < sampleRatio)
+  return new RequestTrace(context.traceId, context.isSampled, context.parentSpanId, context.traceState)
+}
 
 /** A span that is over, without the packages that send it. Times are Unix milliseconds with fractions. */
 export interface SpanRecord {

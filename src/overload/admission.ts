@@ -3,7 +3,7 @@ import { MemoryBudget } from './memory-budget.js'
 import { collectGarbage, EventLoopLoad, MemoryLoad, type MemoryReading, readProcessMemory } from './load-monitor.js'
 
 /** Of one worker, and what its own processes that read documents may use beside it, in bytes. */
-export interface WorkerAdmission extends AdmissionSection {
+interface WorkerAdmission extends AdmissionSection {
   readonly documentsBytes: number
 }
 
@@ -37,7 +37,7 @@ const REQUESTS_IN_SHORTAGE = 16
 
 const MEMORY_INTERVAL_MS = 500
 
-export interface AdmissionGauges {
+interface AdmissionGauges {
   readonly readMemory?: () => MemoryReading
   /** Processes that share the memory of the machine; default 1. */
   readonly workers?: number

@@ -2,7 +2,7 @@ import { totalmem } from 'node:os'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-export interface MemoryWatermarks {
+interface MemoryWatermarks {
   /** Absent = what the machine or its container has, without what documents may use. */
   readonly memoryBytes?: number
   /** Of processes beside this one; absent = none read documents. */
@@ -109,7 +109,7 @@ export function collectGarbage(): void {
   collector()
 }
 
-export interface EventLoopWatermarks {
+interface EventLoopWatermarks {
   readonly loopDelayHighMs: number
   readonly loopDelayLowMs: number
 }

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { callOf, strangerOf } from '../../test/support/byte-streams.js'
-import type { ArrivingBody } from '../core/memory-lease.js'
+import type { ArrivingBody } from '../core/quota.js'
 import { type MemoryHolder, MemoryBudget } from './memory-budget.js'
 
 describe('memory budget', () => {

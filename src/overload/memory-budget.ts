@@ -1,38 +1,31 @@
 import { type Caller, ownerOf } from '../core/caller.js'
-import type { ArrivingBody, MemoryLease } from '../core/memory-lease.js'
+import type { ArrivingBody, MemoryLease } from '../core/quota.js'
 
 /** Bytes that one request holds. */
 export interface MemoryHolder {
   readonly caller: Caller
   heldBytes: number
-  /** Nothing is taken for a call that is over: nobody would give it back. */
+  /** Nothing is taken for a call that is over, as it would never be given back. */
   isOver: boolean
 }
 
-/** What a body of unknown length is given room for at first; it grows by doubling. */
+/** First reservation of a body of unknown length; it grows by doubling. */
 const FIRST_BYTES = 262_144
 
 /** How long an announced length is believed; afterwards a body counts with what has arrived of it. */
 const BELIEVED_MS = 5_000
 
-/** Where an arriving body gets its room from. */
-interface MemoryShare {
-  take(holder: MemoryHolder, bytes: number): boolean
-  giveBack(holder: MemoryHolder, bytes: number): void
-  forget(body: CountedBody): void
-}
-
 /**
- * The room of a body that is on its way. What it announces is kept free for it, so that bodies which are let in are
- * received to their end; but only for some seconds, as a sender who stalls would otherwise keep everybody out.
+ * The reservation of a body that is being received. Its announced length is reserved, so that a body that was accepted is
+ * received to its end; but only for some seconds, as stalled senders would otherwise block all others.
  */
-export class CountedBody implements ArrivingBody {
+class CountedBody implements ArrivingBody {
   #keptBytes = 0
   #arrivedBytes = 0
   #isBelieved = true
 
   constructor(
-    private readonly room: MemoryShare,
+    private readonly budget: Pick<MemoryBudget, 'take' | 'giveBack' | 'forget'>,
     private readonly holder: MemoryHolder,
     private readonly maximumBytes: number,
     private readonly startedAtMs: number,
@@ -43,7 +36,6 @@ export class CountedBody implements ArrivingBody {
     return this.#grow(Math.min(announcedBytes ?? FIRST_BYTES, this.maximumBytes))
   }
 
-  /** Bytes have come; false when there is no room for them. What comes beyond the maximum is not kept, nor counted. */
   arrived(bytes: number): boolean {
     this.#arrivedBytes = Math.min(this.#arrivedBytes + bytes, this.maximumBytes)
     const missingBytes = this.#arrivedBytes - this.#keptBytes
@@ -53,10 +45,9 @@ export class CountedBody implements ArrivingBody {
     return this.#grow(missingBytes)
   }
 
-  /** Nothing more comes. What is kept in memory from here on, `keptBytes`, counts until the call is over. */
   end(keptBytes: number = this.#arrivedBytes): void {
-    this.room.forget(this)
-    this.room.giveBack(this.holder, Math.max(0, this.#keptBytes - keptBytes))
+    this.budget.forget(this)
+    this.budget.giveBack(this.holder, Math.max(0, this.#keptBytes - keptBytes))
     this.#keptBytes = keptBytes
   }
 
@@ -69,31 +60,31 @@ export class CountedBody implements ArrivingBody {
     this.#isBelieved = false
     const sparedBytes = this.#keptBytes - this.#arrivedBytes
     if (sparedBytes <= 0) return false
-    this.room.giveBack(this.holder, sparedBytes)
+    this.budget.giveBack(this.holder, sparedBytes)
     this.#keptBytes = this.#arrivedBytes
     return true
   }
 
   #grow(bytes: number): boolean {
-    if (!this.room.take(this.holder, bytes)) return false
+    if (!this.budget.take(this.holder, bytes)) return false
     this.#keptBytes += bytes
     return true
   }
 }
 
-/** How long somebody who found no room is kept in mind: whoever holds more than its share gets no more meanwhile. */
+/** How long a refused caller is remembered: a caller above its share gets no more meanwhile. */
 const WAITING_MS = 10_000
 
-/** A number of bytes of which several take. */
-export interface SharedBytes {
+/** A budget shared by several holders. */
+interface SharedBytes {
   readonly totalBytes: number
-  /** What all of them hold together. */
+  /** Held by all of them together. */
   readonly heldBytes: number
-  /** What one of them may hold while others ask. */
+  /** What one holder may hold while others ask. */
   readonly shareBytes: number
 }
 
-/** Who holds how much, and who found no room: so that nobody takes everything while others ask. Names end with their bytes. */
+/** Held bytes by name, and the last name that was refused, so that no holder takes everything while others ask. */
 class BytesInFlightShares {
   readonly #held = new Map<string, number>()
   #waiting: string | undefined
@@ -111,7 +102,7 @@ class BytesInFlightShares {
     return this.#held.get(name) ?? 0
   }
 
-  /** Whether one may have more; who may not for want of room alone is kept in mind. */
+  /** Whether the holder may take more; one within its share that finds no room is remembered. */
   allow(name: string, bytes: number, { totalBytes, heldBytes, shareBytes }: SharedBytes): boolean {
     const ownBytes = this.heldBy(name)
     const isWithinShare = ownBytes === 0 || ownBytes + bytes <= shareBytes
@@ -120,7 +111,7 @@ class BytesInFlightShares {
     return fits && (isWithinShare || !this.othersAsk(name))
   }
 
-  /** Of one who holds something, or is about to: whether it is not the only one. */
+  /** Whether a holder, or one that is about to take, is not the only one. */
   othersAsk(name: string): boolean {
     if (this.#held.size > (this.#held.has(name) ? 1 : 0)) return true
     return this.#waiting !== undefined && this.#waiting !== name && this.nowMs() < this.#waitingUntilMs
@@ -132,7 +123,7 @@ class BytesInFlightShares {
   }
 }
 
-export interface MemoryBudgetLimits {
+interface MemoryBudgetLimits {
   readonly bytesInFlight: number
   /** Of `bytesInFlight`, what one caller may hold while others ask. */
   readonly callerShare: number
@@ -140,8 +131,8 @@ export interface MemoryBudgetLimits {
 
 /**
  * The bytes that a process holds in memory for its callers: bodies on their way to upstreams and answers on their way to
- * slow readers. One budget for all of them, and no caller takes it all while others ask. Those with bearers of their own are
- * together one caller beside the keys, as anybody can invent more of them; among themselves each has a share of that.
+ * slow readers. No caller takes all of it while others ask. Callers with bearers of their own count together as one caller
+ * beside the keys, as bearers can be invented; among themselves each has a share of that.
  */
 export class MemoryBudget {
   #bytes = 0
@@ -221,7 +212,7 @@ export class MemoryBudget {
   }
 
   #hasRoom({ caller, heldBytes: ownBytes }: MemoryHolder, bytes: number): boolean {
-    // Whoever is alone gets what it asks for: a body larger than the whole could otherwise never be received.
+    // The only holder gets what it asks for: a body larger than the budget could otherwise never be received.
     if (this.#bytes === ownBytes) return true
     const { bytesInFlight, callerShare } = this.limits()
     const shareBytes = callerShare * bytesInFlight
@@ -248,7 +239,7 @@ export class MemoryBudget {
     return name
   }
 
-  /** Takes back what was kept free for bodies that do not come; whether there was any. */
+  /** Takes back reservations of bodies that stall; whether there were any. */
   #disbelieve(): boolean {
     const nowMs = this.nowMs()
     let wasAny = false
@@ -266,7 +257,7 @@ export class MemoryBudget {
   }
 }
 
-/** What one request holds of the budget, for whoever is its caller at that moment: that is known after its headers. */
+/** What one request holds of the budget, for its caller of that moment, who is known after the headers. */
 export class BudgetLease implements MemoryLease, MemoryHolder {
   heldBytes = 0
   isOver = false

@@ -101,7 +101,7 @@ const REFUSING_MS = 1_000
 /** Such a body is here with its head, or about to be; on a connection that goes on nothing is lost by not waiting. */
 const SMALL_BYTES = 65_536
 
-export type GateDecision = 'let_in' | RefusalReason
+type GateDecision = 'let_in' | RefusalReason
 
 /**
  * Where every request comes by before anything is done for it. Refusals are few at first and then cost nothing to look

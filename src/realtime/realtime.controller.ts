@@ -9,8 +9,7 @@ import { type RequestContext, contextOf } from '../core/request-context.js'
 import { ApiUpgradeErrors } from '../dialects/error-docs.js'
 import { RateLimiter } from '../limits/rate-limiter.js'
 import type { RealtimeOpening } from '../providers/contract.js'
-import { Endpoint } from '../server/endpoint.decorator.js'
-import { CurrentRequest } from '../server/json-request.js'
+import { CurrentRequest, Endpoint } from '../server/json-request.js'
 import type { UpgradeResponse } from '../server/upgrade.js'
 import { offeredSubprotocols, OriginGuard, UpgradeGuard } from '../server/ws-adapter.js'
 import { InputAudioAppendDto, ResponseCreateDto, SessionUpdateDto } from './realtime.dto.js'
@@ -60,7 +59,7 @@ function Opening(): ParameterDecorator {
 }
 
 /** Throws `invalid_request` with `param` `model` unless the query names one model. */
-export function openingOf(url: string): RealtimeOpening {
+function openingOf(url: string): RealtimeOpening {
   const entries = [...new URLSearchParams(/\?(.*)$/s.exec(url)?.[1] ?? '')]
   const models = entries.filter(([name]) => name === 'model').map(([, value]) => value)
   const [model] = models

@@ -23,7 +23,7 @@ const EVENT_ID: FieldSchema = {
   description: 'Chosen by the client; an error caused by the event repeats it as error.event_id',
 }
 
-export const MODALITIES: FieldSchema = {
+const MODALITIES: FieldSchema = {
   type: 'array',
   minItems: 1,
   items: { type: 'string', enum: ['text', 'audio'] },
@@ -31,11 +31,11 @@ export const MODALITIES: FieldSchema = {
 }
 
 /** pcm16 is 24 kHz, 16 bit, mono. */
-export const AUDIO_FORMAT: FieldSchema = { type: 'string', enum: ['pcm16', 'g711_ulaw', 'g711_alaw'], default: 'pcm16' }
+const AUDIO_FORMAT: FieldSchema = { type: 'string', enum: ['pcm16', 'g711_ulaw', 'g711_alaw'], default: 'pcm16' }
 
-export const TEMPERATURE: FieldSchema = { type: 'number', minimum: 0.6, maximum: 1.2 }
+const TEMPERATURE: FieldSchema = { type: 'number', minimum: 0.6, maximum: 1.2 }
 
-export const TOOLS: FieldSchema = {
+const TOOLS: FieldSchema = {
   type: 'array',
   items: {
     type: 'object',
@@ -48,11 +48,11 @@ export const TOOLS: FieldSchema = {
   },
 }
 
-export const TOOL_CHOICE: FieldSchema = {
+const TOOL_CHOICE: FieldSchema = {
   oneOf: [{ type: 'string', default: 'auto' }, { type: 'object', additionalProperties: true }, NULL],
 }
 
-export const OUTPUT_LIMIT: FieldSchema = { oneOf: [{ type: 'integer' }, { type: 'string', enum: ['inf'] }, NULL] }
+const OUTPUT_LIMIT: FieldSchema = { oneOf: [{ type: 'integer' }, { type: 'string', enum: ['inf'] }, NULL] }
 
 const TURN_DETECTION: FieldSchema = {
   type: 'object',

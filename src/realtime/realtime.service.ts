@@ -14,7 +14,7 @@ import { SessionTraffic } from './session-context.js'
 const RETRY_AFTER_SECONDS = 5
 
 /** What ends a session from outside. */
-export interface SlotHolder {
+interface SlotHolder {
   /** Shutdown begins: the session ends after the response under way, at once without one. */
   finish(): void
   /** The grace time is over: the session ends at once. */

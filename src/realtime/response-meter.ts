@@ -4,7 +4,7 @@ import type { Units } from '../core/request-context.js'
 import { countedUnits } from '../core/usage-record.js'
 import { isRecord } from '../core/validation-rules.js'
 import { decodedLength, TextSpan } from '../core/base64.js'
-import { requestsOutOfBand } from '../dialects/realtime/response.js'
+import { requestsOutOfBand } from '../dialects/realtime/session-state.js'
 import {
   ResponseInput,
   bytesPerSecond,

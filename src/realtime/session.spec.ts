@@ -10,8 +10,7 @@ import {
   type TestSession,
   type TestSessions,
 } from '../../test/support/realtime-session.js'
-import { MessageQueue, RateLimit } from './message-queue.js'
-import { SocketSide } from './socket.js'
+import { MessageQueue, RateLimit, SocketSide } from './socket.js'
 
 describe('session abuse', () => {
   const FRAGMENTS = 16

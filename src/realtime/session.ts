@@ -9,15 +9,13 @@ import {
 } from '../dialects/realtime/client-events.js'
 import { RealtimeTranslator } from '../dialects/realtime/translator.js'
 import type { RealtimeUpstream } from '../providers/contract.js'
-import { MessageQueue, RateLimit } from './message-queue.js'
-import { SessionClose } from './session-close.js'
+import { SessionClose, SessionTimers } from './session-close.js'
 import type { SessionContext } from './session-context.js'
 import * as endings from './session-endings.js'
 import { errorEvent, type RealtimeError, scrubUpstreamText } from './session-endings.js'
 import { SessionLimitGuard, type LimitDecision } from './session-limits.js'
-import { SessionTimers } from './session-timers.js'
 import { billedKind, SessionUsage } from './session-usage.js'
-import { type SessionSocket, SocketSide } from './socket.js'
+import { MessageQueue, RateLimit, type SessionSocket, SocketSide } from './socket.js'
 
 const NO_MESSAGES: readonly Buffer[] = []
 

@@ -67,7 +67,7 @@ function setHeaders(response: ServerResponse, headers: OutgoingHttpHeaders): voi
 const isHeaderObject = (value: unknown): value is OutgoingHttpHeaders =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-export interface ServerLimits {
+interface ServerLimits {
   readonly headersTimeoutMs: number
   /** The longest a whole request may take to arrive; routes with small bodies have a tighter limit of their own. */
   readonly requestTimeoutMs: number

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { Transform, type TransformCallback } from 'node:stream'
 import multer from 'multer'
 import { GatewayError } from '../core/errors.js'
-import type { ArrivingBody } from '../core/memory-lease.js'
+import type { ArrivingBody } from '../core/quota.js'
 import { assertReadable, bodyTooLarge, memoryFull } from './read-body.js'
 
 const DISPOSITION_LINE = /^content-disposition:[^\r\n]*/im

@@ -3,7 +3,7 @@ import { finished, type Readable, type Writable } from 'node:stream'
 import type { Request, Response } from 'express'
 import multer from 'multer'
 import { GatewayError } from '../core/errors.js'
-import type { ArrivingBody } from '../core/memory-lease.js'
+import type { ArrivingBody } from '../core/quota.js'
 import { type RequestContext, clientDisconnected, contextOf, countReceived } from '../core/request-context.js'
 import { MultipartField, SpooledFile, UploadedFile } from '../core/spooled-file.js'
 import {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GatewayError } from '../core/errors.js'
-import type { ArrivingBody } from '../core/memory-lease.js'
+import type { ArrivingBody } from '../core/quota.js'
 import { clientDisconnected, findContext, countReceived } from '../core/request-context.js'
 
 export interface BodyLimits {

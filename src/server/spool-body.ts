@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../core/errors.js'
-import type { ArrivingBody } from '../core/memory-lease.js'
+import type { ArrivingBody } from '../core/quota.js'
 import { clientDisconnected, countReceived } from '../core/request-context.js'
 import { SpooledFile } from '../core/spooled-file.js'
 import { storageFailed } from './multipart-stream.js'

@@ -11,7 +11,7 @@ export interface DatabaseSchema {
   usage_hour: UsageHourTable
 }
 
-export interface TaskTable {
+interface TaskTable {
   id: string
   kind: string
   owner_id: string
@@ -34,7 +34,7 @@ export interface TaskTable {
   deadline_at_ms: number
 }
 
-export interface CallbackDeliveryTable {
+interface CallbackDeliveryTable {
   sequence: Generated<number>
   webhook_id: string
   task_id: string
@@ -51,7 +51,7 @@ export interface CallbackDeliveryTable {
   last_error: string | null
 }
 
-export interface IdempotencyKeyTable {
+interface IdempotencyKeyTable {
   owner_id: string
   route: string
   key: string
@@ -99,11 +99,11 @@ export interface UsageRecordTable {
 }
 
 /** Made by the store itself, and read by sums alone. */
-export interface UsageHourTable {
+interface UsageHourTable {
   hour_ms: number
 }
 
-export interface ApiKeyTable {
+interface ApiKeyTable {
   id: string
   key_sha256: string
   hint: string
@@ -116,7 +116,7 @@ export interface ApiKeyTable {
   updated_at_ms: number
 }
 
-export interface AdminAuditTable {
+interface AdminAuditTable {
   sequence: Generated<number>
   at_ms: number
   actor: string

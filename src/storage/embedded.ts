@@ -6,8 +6,7 @@ import type { Logger } from '../observability/logger.js'
 import { type DirectoryLock, lockDirectory } from './data-lock.js'
 import { type DatabaseSchema, type OpenStore, type StoreEngine, StoreUnusable } from './database.js'
 import { PostgresWorker } from './embedded-worker.js'
-import { migrate } from './migrate.js'
-import { connectionPool } from './postgres.js'
+import { connectionPool, migrate } from './postgres.js'
 
 /**
  * The files of a new store are written over seconds. A process that is killed meanwhile leaves half a store, which PostgreSQL

@@ -7,7 +7,7 @@ import type { Readiness } from '../observability/readiness.js'
 import { Database, type DatabaseSchema, type OpenStore, type StoreEngine, StoreUnusable } from './database.js'
 
 /** What an error of the driver is about: the connection is gone, the server is busy, or it is the statement. */
-export type StoreFailure = 'lost' | 'busy' | 'statement'
+type StoreFailure = 'lost' | 'busy' | 'statement'
 
 /** PostgreSQL: connection exceptions (08…), shutdown, crash, starting up. Node: what sockets and resolvers say. */
 const LOST_CODES =

@@ -11,9 +11,8 @@ import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { Database } from '../storage/database.js'
 import { CallbackAttempt, hostOf } from './callback-request.js'
-import { type CallbackDelivery, type CallbackOutcome, CallbackRepository } from './callback.repository.js'
-import { KeyedQueue } from './keyed-queue.js'
-import { WakeTimer, Clock } from './wake-timer.js'
+import { type CallbackDelivery, type CallbackOutcome, CallbackRepository } from './task.repository.js'
+import { Clock, KeyedQueue, WakeTimer } from './background-work.js'
 
 /** Deliveries this process holds at once, over all hosts. */
 const MAXIMUM_HELD = 128

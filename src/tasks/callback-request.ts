@@ -4,8 +4,8 @@ import { ConfigStore } from '../config/config-store.js'
 import { GatewayError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import { SafeFetchClient, refusalIn } from '../upstream/safe-fetch.js'
-import type { CallbackDelivery, CallbackOutcome } from './callback.repository.js'
-import { Clock } from './wake-timer.js'
+import type { CallbackDelivery, CallbackOutcome } from './task.repository.js'
+import { Clock } from './background-work.js'
 
 const FIELD = 'callback_url'
 const MAXIMUM_CHARACTERS = 2048
@@ -51,7 +51,7 @@ const MAXIMUM_RETRY_AFTER_MS = 86_400_000
 /** The three forms of an HTTP date begin with a weekday; `Date.parse` alone would read almost anything. */
 const HTTP_DATE = /^(?:mon|tue|wed|thu|fri|sat|sun)/i
 
-export interface FailedAttempt {
+interface FailedAttempt {
   /** Attempts made, including this one. */
   readonly attempts: number
   readonly nowMs: number

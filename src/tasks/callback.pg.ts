@@ -6,7 +6,7 @@ import {
   type CallbackDelivery,
   type CallbackOutcome,
   CallbackRepository,
-} from './callback.repository.js'
+} from './task.repository.js'
 
 type Queries = Kysely<DatabaseSchema>
 

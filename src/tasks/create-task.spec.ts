@@ -16,9 +16,8 @@ import { CollectedUsage, someSubmitted, submitted } from '../../test/support/tas
 import { type ErrorKind, type FailedAttempt, GatewayError } from '../core/errors.js'
 import { RequestContext, clientDisconnected } from '../core/request-context.js'
 import type { SettledTask } from '../core/usage-record.js'
-import { KeyedQueue } from './keyed-queue.js'
-import { endedTask, TaskRecorder } from './record-task.js'
-import { TaskWatchers } from './task-watchers.js'
+import { KeyedQueue } from './background-work.js'
+import { endedTask, TaskRecorder, TaskWatchers } from './record-task.js'
 import type { Task } from './task.js'
 import type { TaskChange, TaskRepository } from './task.repository.js'
 

@@ -20,7 +20,7 @@ import {
 } from './task.repository.js'
 import type { CreateTaskResponse, TaskIds, CreateTaskRequest } from './tasks.js'
 import { outcomeUnknown, seenChange, TransitionSettings } from './transitions.js'
-import { PollWakeTimer } from './wake-timer.js'
+import { PollWakeTimer } from './background-work.js'
 
 /** Replays the stored response of a create with the same idempotency key. */
 @Injectable()
@@ -62,8 +62,6 @@ interface Draft {
   readonly claim: IdempotencyClaim | undefined
 }
 
-type Refusal = Exclude<IntentOutcome, { readonly outcome: 'recorded' }>
-
 /** Records intents: what is about to be sent to an upstream, before it is sent. */
 @Injectable()
 export class TaskIntents {
@@ -101,7 +99,7 @@ export class TaskIntents {
     await this.tasks.dropIntent(task.id).catch(() => undefined)
   }
 
-  private async refusal(outcome: Refusal, claim: IdempotencyClaim | undefined): Promise<GatewayError> {
+  private async refusal(outcome: IntentOutcome, claim: IdempotencyClaim | undefined): Promise<GatewayError> {
     const record =
       outcome.outcome === 'idempotency_key_taken'
         ? outcome.record

@@ -24,7 +24,7 @@ import { TaskRetention } from './poller.js'
 import { StoreCounts } from './task-metrics.js'
 import type { Task } from './task.js'
 import { NO_RECORD, TOO_LATE } from './transitions.js'
-import { WakeTimer } from './wake-timer.js'
+import { WakeTimer } from './background-work.js'
 
 describe('poller', () => {
   const LOST = new GatewayError('upstream_failed', 'Lost.', { attempt: { phase: 'sent' } })

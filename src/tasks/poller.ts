@@ -13,13 +13,12 @@ import { LOGGER } from '../observability/observability.module.js'
 import { Database } from '../storage/database.js'
 import { HourlySweep } from '../storage/retention.js'
 import { TaskCreation } from './create-task.js'
-import { KeyedQueue } from './keyed-queue.js'
-import { TaskRefresher } from './refresh-task.js'
+import { TaskRefresher } from './record-task.js'
 import { videoTaskPath } from './task.endpoints.js'
 import { isTerminal, type Task } from './task.js'
 import { type Reschedule, TaskRepository } from './task.repository.js'
 import type { PollResult } from './transitions.js'
-import { Clock, PollWakeTimer } from './wake-timer.js'
+import { Clock, KeyedQueue, PollWakeTimer } from './background-work.js'
 
 /** Delay in which polls without changes are gathered into one write. */
 const DELAY_MS = 100

@@ -1,13 +1,95 @@
-import { Inject, Injectable } from '@nestjs/common'
+import { Inject, Injectable, Optional } from '@nestjs/common'
 import { GatewayError } from '../core/errors.js'
-import type { Units } from '../core/request-context.js'
+import { clientDisconnected, type RequestContext, type Units } from '../core/request-context.js'
 import { type EndedTask, type SettledTask, UsageRecorder } from '../core/usage-record.js'
+import type { Logger } from '../observability/logger.js'
+import { LOGGER } from '../observability/observability.module.js'
+import { ProviderRouter } from '../routing/router.js'
 import { CallbackSender } from './callback-delivery.js'
-import { TaskWatchers } from './task-watchers.js'
-import { videoTaskPath } from './task.endpoints.js'
 import { isTerminal, type Task } from './task.js'
-import { type TaskChange, TaskRepository } from './task.repository.js'
-import { changed } from './transitions.js'
+import { videoTaskPath } from './task.endpoints.js'
+import { type Reschedule, type TaskChange, TaskRepository } from './task.repository.js'
+import { changed, nextTransition, type PollResult, type TaskTransition, TransitionSettings } from './transitions.js'
+
+/** Interval of reads for changes made by other replicas. */
+const REREAD_MS = 2000
+
+type ReadTask = () => Promise<Task | undefined>
+
+/** Watches single tasks: notified of changes by this process, and by polling the store for those of other replicas. */
+@Injectable()
+export class TaskWatchers {
+  private readonly listeners = new Map<string, Set<() => void>>()
+
+  /** The interval is set by tests only. */
+  constructor(@Optional() private readonly rereadMs: number = REREAD_MS) {}
+
+  notify(taskId: string): void {
+    for (const listener of [...(this.listeners.get(taskId) ?? [])]) listener()
+  }
+
+  /**
+   * Calls back with the task at once and at every change; resolves when it has ended, is deleted, or the client has
+   * disconnected.
+   */
+  async watch(task: Task, call: RequestContext, read: ReadTask, onChange: (task: Task) => void): Promise<void> {
+    const signal = new Signal(this.rereadMs)
+    const removeTaskListener = this.listen(task.id, signal.set)
+    const removeDisconnectListener = call.disconnect.onAbort(signal.set)
+    try {
+      let latest = task
+      onChange(latest)
+      while (!isTerminal(latest.state)) {
+        await signal.wait()
+        if (call.disconnect.aborted) return
+        // An outage of the store does not end the stream.
+        const current = await read().catch(() => latest)
+        if (current === undefined) return
+        if (current.state === latest.state && current.object === latest.object) continue
+        latest = current
+        onChange(latest)
+      }
+    } finally {
+      removeTaskListener()
+      removeDisconnectListener()
+    }
+  }
+
+  private listen(taskId: string, listener: () => void): () => void {
+    const listeners = this.listeners.get(taskId) ?? new Set()
+    this.listeners.set(taskId, listeners.add(listener))
+    return () => {
+      listeners.delete(listener)
+      if (listeners.size === 0) this.listeners.delete(taskId)
+    }
+  }
+}
+
+/** A signal by event or timeout; one that is given while nothing waits is kept. */
+class Signal {
+  private isSet = false
+  private wake: () => void = () => undefined
+
+  constructor(private readonly timeoutMs: number) {}
+
+  readonly set = (): void => {
+    this.isSet = true
+    this.wake()
+  }
+
+  async wait(): Promise<void> {
+    if (!this.isSet) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, this.timeoutMs)
+        this.wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+    }
+    this.isSet = false
+  }
+}
 
 /** The usage data of a task that has just ended. */
 export function endedTask(task: Task): EndedTask {
@@ -108,5 +190,89 @@ export class TaskRecorder {
     const isWritten = await this.tasks.change(id, change)
     if (isWritten) settled?.whenWritten()
     return isWritten
+  }
+}
+
+/**
+ * The result of work that should end by its timeout and with its caller; rejects then in any case, so that work which
+ * hangs is not waited for.
+ */
+async function withTimeout<Result>(work: Promise<Result>, call: RequestContext, limitMs: number): Promise<Result> {
+  let removeListener: () => void = () => undefined
+  let timer: NodeJS.Timeout | undefined
+  const end = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      reject(new GatewayError('upstream_timeout', 'The upstream did not answer in time.'))
+    }, limitMs)
+    removeListener = call.disconnect.onAbort(() => {
+      reject(clientDisconnected())
+    })
+  })
+  try {
+    return await Promise.race([work, end])
+  } finally {
+    clearTimeout(timer)
+    removeListener()
+  }
+}
+
+/** Timeout of one poll, all of it; shorter than the lease. */
+const READ_TIMEOUT_MS = 20_000
+
+/** Result of a poll: the task afterwards, and what is left to write when it has not changed. */
+interface Refreshed {
+  /** Undefined when it was changed by another writer meanwhile. */
+  readonly task: Task | undefined
+  readonly reschedule?: Reschedule
+}
+
+/** Polls a task's upstream and applies the transition rules to the result. */
+@Injectable()
+export class TaskRefresher {
+  /** Failed polls in a row, by channel: failures concern the channel more often than one task. */
+  private readonly failures = new Map<string, number>()
+
+  constructor(
+    private readonly router: ProviderRouter,
+    private readonly recorder: TaskRecorder,
+    private readonly transitionSettings: TransitionSettings,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {}
+
+  /** Polls once; never rejects. */
+  async poll(task: Task, call: RequestContext): Promise<PollResult> {
+    const id = task.upstreamTaskId ?? task.upstreamExternalId
+    try {
+      const route = this.router.videoChannels(call.caller).find(({ channelId }) => channelId === task.channelId)
+      if (route === undefined) return { kind: 'unreachable' }
+      const read = route.attempt(call, { repeatableOnceSent: true }, (provider, context) => {
+        const deadlineAtMs = Math.min(context.deadlineAtMs, performance.now() + READ_TIMEOUT_MS)
+        return provider.read(task.kind, id, { ...context, deadlineAtMs })
+      })
+      const upstream = await withTimeout(read, call, READ_TIMEOUT_MS)
+      this.failures.delete(task.channelId)
+      return upstream === undefined ? { kind: 'absent' } : { kind: 'seen', upstream }
+    } catch (error) {
+      return this.failed(task, error, call)
+    }
+  }
+
+  /**
+   * Writes the transition that follows from a poll, if there is one. Rejects with `overloaded` while the store is away.
+   */
+  async settle(task: Task, result: PollResult, call: RequestContext): Promise<Refreshed> {
+    const transition: TaskTransition = nextTransition(task, result, this.transitionSettings.for(call))
+    if ('reschedule' in transition) return { task, reschedule: transition.reschedule }
+    return { task: await this.recorder.record(task, transition.change) }
+  }
+
+  /** The result for a task that could not be settled: it waits as if its upstream had failed. */
+  failed({ id, channelId }: Task, error: unknown, call: RequestContext): PollResult {
+    if (!(error instanceof GatewayError)) this.logger.warn({ task: id, channel: channelId, err: error }, 'poll failed')
+    const failures = this.failures.get(channelId) ?? 0
+    // A disconnected client is no failure of the upstream.
+    if (!call.disconnect.aborted) this.failures.set(channelId, failures + 1)
+    const retryAfterSeconds = error instanceof GatewayError ? error.details.retryAfterSeconds : undefined
+    return { kind: 'failed', failures, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) }
   }
 }

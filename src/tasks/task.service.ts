@@ -4,15 +4,12 @@ import { GatewayError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { VideoKind } from '../providers/contract.js'
 import { CallbackSender } from './callback-delivery.js'
-import { type CallbackDelivery, CallbackRepository } from './callback.repository.js'
 import { TaskCreation } from './create-task.js'
-import type { CallbackQueue } from './record-task.js'
-import { TaskRefresher } from './refresh-task.js'
-import { TaskWatchers } from './task-watchers.js'
+import { type CallbackQueue, TaskRefresher, TaskWatchers } from './record-task.js'
 import { isTerminal, isUnconfirmed, isUpstreamExternalId, type Task } from './task.js'
-import { type TaskPage, TaskRepository } from './task.repository.js'
+import { type CallbackDelivery, CallbackRepository, type TaskPage, TaskRepository } from './task.repository.js'
 import { type CreateTaskResponse, type CreateTaskRequest, Tasks } from './tasks.js'
-import { Clock } from './wake-timer.js'
+import { Clock } from './background-work.js'
 
 /** A task's upstream is polled at most once in this time, however often callers read the task. */
 const PAUSE_MS = 1000

@@ -5,21 +5,22 @@ import { HttpModule } from '../upstream/upstream.module.js'
 import { CallbackSender } from './callback-delivery.js'
 import { CallbackAddress, CallbackAttempt } from './callback-request.js'
 import { KyselyCallbackRepository } from './callback.pg.js'
-import { CallbackRepository } from './callback.repository.js'
-import { CallbacksController, CallbacksService } from './callbacks.controller.js'
+import {
+  CallbacksController,
+  CallbacksService,
+  UpstreamCallbacksController,
+  UpstreamCallbacksService,
+} from './callbacks.controller.js'
 import { IdempotentReplays, TaskCreation, TaskIntents } from './create-task.js'
 import { TaskLoops, TaskPoller, TaskRetention } from './poller.js'
-import { TaskRecorder } from './record-task.js'
-import { TaskRefresher } from './refresh-task.js'
+import { TaskRecorder, TaskRefresher, TaskWatchers } from './record-task.js'
 import { TaskMetrics, TaskWorkMetrics } from './task-metrics.js'
-import { TaskWatchers } from './task-watchers.js'
 import { KyselyTaskRepository } from './task.pg.js'
-import { TaskRepository } from './task.repository.js'
+import { CallbackRepository, TaskRepository } from './task.repository.js'
 import { RefreshThrottle, TaskService } from './task.service.js'
 import { Tasks } from './tasks.js'
 import { TransitionSettings } from './transitions.js'
-import { UpstreamCallbacksController, UpstreamCallbacksService } from './upstream-callbacks.controller.js'
-import { Clock, PollWakeTimer, SystemClock } from './wake-timer.js'
+import { Clock, PollWakeTimer, SystemClock } from './background-work.js'
 
 /** Durable tasks; capabilities use them through the token `Tasks` alone. */
 @Module({

@@ -5,7 +5,7 @@ import { successEnvelope } from '../dialects/task-response.js'
 import type { UpstreamVideoTask } from '../providers/contract.js'
 import { failedObject, isTerminal, isUnconfirmed, newWebhookId, nextState, type Task, withCallersId } from './task.js'
 import type { Reschedule, TaskChange } from './task.repository.js'
-import { Clock } from './wake-timer.js'
+import { Clock } from './background-work.js'
 
 /** A task is most likely to change early (the upstream's own advice: 5 s, later 15 s). */
 const FIRST_MINUTE_MS = 60_000

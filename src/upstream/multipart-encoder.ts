@@ -3,12 +3,12 @@ import { Readable } from 'node:stream'
 import { GatewayError } from '../core/errors.js'
 import type { SpooledFile } from '../core/spooled-file.js'
 
-export interface MultipartFieldPart {
+interface MultipartFieldPart {
   readonly name: string
   readonly value: string
 }
 
-export interface MultipartFilePart {
+interface MultipartFilePart {
   readonly name: string
   readonly filename: string
   readonly contentType: string

@@ -7,6 +7,7 @@ import { GatewayError, hasCode } from '../core/errors.js'
 import {
   AddressRefused,
   admit,
+  assertGuardHolds,
   carriedHeaders,
   checkedLookup,
   literalAddress,
@@ -18,13 +19,11 @@ import {
   resolveHost,
   TooManyRedirects,
 } from './ssrf-guard.js'
-import { assertGuardHolds } from './ssrf-self-test.js'
 import { type ExchangeContext, UpstreamExchange, type UpstreamResponse } from './upstream-client.js'
 
 /**
- * A resolver that is asked for so many names at once and no more. Nothing ends a lookup of the system but its name server,
- * and it keeps one of the process's few threads as long: those whose asker has given up would pile up before all others.
- * Beyond the bound a name is not known at the moment (`EAI_AGAIN`).
+ * A resolver with a limit of lookups at once. A lookup of the system cannot be cancelled and occupies one of the process's
+ * few threads: abandoned lookups would delay all others. Beyond the limit it fails with `EAI_AGAIN`.
  */
 export function boundedLookups(resolve: ResolveHost, most: number): ResolveHost {
   let running = 0
@@ -39,7 +38,7 @@ export function boundedLookups(resolve: ResolveHost, most: number): ResolveHost 
   }
 }
 
-/** Runs a piece of work; a refused address comes out as the failure of whoever gave the URL. */
+/** Runs the work; a refused address becomes the error of the party that gave the URL. */
 async function explained<Result>(callersField: string | undefined, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
@@ -49,7 +48,7 @@ async function explained<Result>(callersField: string | undefined, work: () => P
   }
 }
 
-/** Why the guard refused, wherever in the failure that stands; undefined when it was not the guard. */
+/** The guard's refusal in an error; undefined for every other error. */
 export function refusalIn(error: unknown): AddressRefused | undefined {
   if (error instanceof AddressRefused) return error
   const cause = error instanceof GatewayError ? error.details.cause : undefined
@@ -62,49 +61,45 @@ const notAllowed = (cause: AddressRefused, callersField: string | undefined): Ga
         cause,
         attempt: { phase: 'answered', channelError: true },
       })
-    : new GatewayError(
-        'invalid_request',
-        `Invalid '${callersField}': it must lead to a public address by http or https.`,
-        {
-          cause,
-          code: 'url_not_allowed',
-          param: callersField,
-        },
-      )
+    : new GatewayError('invalid_request', publicAddressOnly(callersField), {
+        cause,
+        code: 'url_not_allowed',
+        param: callersField,
+      })
 
-/**
- * Waits for the verdict on a host's addresses, `limitMs` at most; rejects with an `AddressRefused` alone: whoever is
- * called later is judged again then.
- */
+const publicAddressOnly = (field: string): string =>
+  `Invalid '${field}': it must lead to a public address by http or https.`
+
+/** Waits at most `limitMs` for the check of a host's addresses; rejects with `AddressRefused` alone, as a later use checks again. */
 async function refusalWithin(limitMs: number, resolution: Promise<unknown>): Promise<void> {
   try {
-    await verdictWithin(limitMs, resolution, '')
+    await checkedWithin(limitMs, resolution, '')
   } catch (error) {
     if (error instanceof AddressRefused) throw error
   }
 }
 
 /**
- * The same where nobody judges again: without a verdict it rejects, too, with `upstream_timeout` or `upstream_failed`. A
- * host that does not exist passes: whatever else knows that name is the business of whoever is asked with it.
+ * The same where no later check follows: a check without a result rejects, too, with `upstream_timeout` or
+ * `upstream_failed`. A host that does not exist passes: another resolver may know that name.
  */
-async function verdictWithin(limitMs: number, resolution: Promise<unknown>, callersField: string): Promise<void> {
+async function checkedWithin(limitMs: number, resolution: Promise<unknown>, callersField: string): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const limit = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
       reject(new GatewayError('upstream_timeout', `The host of '${callersField}' could not be looked up in time.`))
     }, limitMs)
   })
-  const judged = resolution.catch((error: unknown) => {
+  const checked = resolution.catch((error: unknown) => {
     if (error instanceof AddressRefused) throw error
     if (!isUnknownHost(error)) throw notResolved(callersField, error)
   })
-  await Promise.race([judged, limit]).finally(() => {
+  await Promise.race([checked, limit]).finally(() => {
     clearTimeout(timer)
   })
 }
 
-/** The answer that there is no such name, or none with an address, as opposed to no answer. */
+/** The name server answered that there is no such name, or none with an address. */
 const isUnknownHost = (error: unknown): boolean => hasCode(error, 'ENOTFOUND') || hasCode(error, 'ENODATA')
 
 const notResolved = (callersField: string, cause: unknown): GatewayError =>
@@ -122,7 +117,7 @@ export interface SafeFetchRequest {
   readonly maximumRedirects?: number
   /** A body that grows beyond it fails with `upstream_failed`; absent = no limit here. */
   readonly maximumBytes?: number
-  /** Called with each URL before it is asked, the first one included; what it throws is what the request fails with. */
+  /** Called with each URL before it is requested, the first one included; its error is the request's error. */
   readonly assertWanted?: (url: string) => void
   /** The caller's field that held the URL; absent = an upstream gave it. Decides whose fault a refused URL is. */
   readonly callersField?: string
@@ -137,10 +132,10 @@ export interface SafeFetchResponse extends UpstreamResponse {
   readonly url: string
 }
 
-/** The receiver's own words are not wanted; so many of them are read, so that it need not see its connection cut. */
+/** The receiver's response is not used; this much of it is read, so that its connection is not cut. */
 const DROPPED_BYTES = 65_536
 
-/** At once, those included that nobody waits for any more. Two at a time have a thread. */
+/** At once, abandoned ones included. Two at a time have a thread. */
 const MAXIMUM_LOOKUPS = 128
 
 interface Outgoing {
@@ -149,12 +144,12 @@ interface Outgoing {
   readonly body: Buffer | null
 }
 
-/** Nobody provides it: a token is needed where a constructor takes what tests alone give it. */
-export const RESOLVE_HOST = Symbol('resolve host')
+/** Token of a constructor parameter that only tests provide. */
+const RESOLVE_HOST = Symbol('resolve host')
 
 /**
- * The guarded door for URLs that callers or upstreams send: it reaches public addresses only, and what the operator
- * exempts by `ssrf.allow`. Channels' own addresses go through `UpstreamClient` instead.
+ * HTTP client for URLs that callers or upstreams send: it reaches public addresses only, and those in `ssrf.allow`.
+ * Channels' own addresses go through `UpstreamClient` instead.
  *
  * Rejects with a `GatewayError`. A URL that is not allowed, at first or after a redirect, is `invalid_request` with code
  * `url_not_allowed` and the field as `param` where a caller sent it, otherwise `upstream_failed`, a broken answer of the
@@ -197,31 +192,31 @@ export class SafeFetchClient implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Judges a caller's URL before it is used: rejects as `get` would. A host that no name server knows within `resolveMs`
-   * passes, as one may later; whatever passes here is judged again when it is used.
+   * Checks a caller's URL before it is used: rejects as `get` would. A host that no name server knows within `resolveMs`
+   * passes, as it may be known later; every URL is checked again when it is used.
    */
   assertAllowed(url: string, callersField: string, resolveMs: number): Promise<void> {
     return this.check(url, callersField, (resolution) => refusalWithin(resolveMs, resolution))
   }
 
   /**
-   * The same for a URL that somebody else will fetch, so that nothing judges it again: what could not be judged within
+   * The same for a URL that another server will fetch, so that no later check follows: a check that takes longer than
    * `resolveMs` fails with `upstream_timeout` or `upstream_failed`. A host that does not exist passes.
    */
   assertAllowedElsewhere(url: string, callersField: string, resolveMs: number): Promise<void> {
-    return this.check(url, callersField, (resolution) => verdictWithin(resolveMs, resolution, callersField))
+    return this.check(url, callersField, (resolution) => checkedWithin(resolveMs, resolution, callersField))
   }
 
   private check(
     url: string,
     callersField: string,
-    verdictOf: (resolution: Promise<unknown>) => Promise<void>,
+    settle: (resolution: Promise<unknown>) => Promise<void>,
   ): Promise<void> {
     return explained(callersField, async () => {
       const target = readUrl(url)
       const isAccepted = admit(target, this.store.current.ssrf.allow)
       if (literalAddress(target) !== undefined) return
-      await verdictOf(resolveChecked(target.hostname, this.resolve, isAccepted))
+      await settle(resolveChecked(target.hostname, this.resolve, isAccepted))
     })
   }
 
@@ -253,7 +248,6 @@ export class SafeFetchClient implements OnModuleInit, OnApplicationShutdown {
     return new Promise((resolve, reject) => {
       const fail = (error: GatewayError): void => {
         reject(error)
-        // A connection that is still being made has nobody left to wait for it.
         void client.destroy()
       }
       const exchange = new UpstreamExchange(context, deadlineAtMs, resolve, fail)
@@ -292,7 +286,7 @@ export class SafeFetchClient implements OnModuleInit, OnApplicationShutdown {
   }
 }
 
-/** Waits for the rest of an answer that nobody reads; how it ends makes no difference. */
+/** Waits for the rest of a response that is not read; its end makes no difference. */
 function ended(body: ByteSource): Promise<void> {
   return new Promise((resolve) => {
     body.start({

@@ -3,7 +3,7 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common'
 import { type Dispatcher, Pool } from 'undici'
 import type { UpstreamTimeouts } from '../config/channel-schema.js'
 import { type ByteSink, type ByteSource, joinedPieces } from '../core/byte-stream.js'
-import { GatewayError } from '../core/errors.js'
+import { codeOf, GatewayError } from '../core/errors.js'
 import { type ClientDisconnect, clientDisconnected, type ExchangeRecord } from '../core/request-context.js'
 
 /** Failures that can only happen before a byte of the request was written. */
@@ -44,14 +44,6 @@ export function classifyFailure(error: Error, requestStarted: boolean): GatewayE
     : new GatewayError('upstream_timeout', timeout, details)
 }
 
-/** The transport's own word for a failure, wherever in it that stands; '' when there is none. */
-export function codeOf(error: Error): string {
-  if ('code' in error && typeof error.code === 'string') return error.code
-  // Dual-stack dialling reports all its attempts in one error.
-  if (error instanceof AggregateError && error.errors[0] instanceof Error) return codeOf(error.errors[0])
-  return error.cause instanceof Error ? codeOf(error.cause) : ''
-}
-
 export interface UpstreamResponse {
   readonly status: number
   /** Names in lower case. */
@@ -59,7 +51,7 @@ export interface UpstreamResponse {
   readonly body: ByteSource
 }
 
-/** For whom an exchange is made, and where it tells what became of it. */
+/** What ends an exchange early, and the record of its times and status. */
 export interface ExchangeContext {
   readonly disconnect: ClientDisconnect
   readonly record: ExchangeRecord
@@ -67,14 +59,12 @@ export interface ExchangeContext {
   readonly traceHeaders?: readonly string[] | undefined
 }
 
-const EMPTY = Buffer.alloc(0)
-
 /** Bytes that may wait for a sink before the upstream is paused. */
 const UNREAD_BYTES = 65_536
 
 /**
- * One request to one upstream: the handler undici drives, and the source of the answer's body.
- * Ends the upstream call at once when the caller leaves or the total deadline passes.
+ * One request to one upstream: undici's handler, and the source of the response body. Aborts the upstream request when
+ * the client disconnects or the total deadline passes.
  */
 export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource {
   private controller: Dispatcher.DispatchController | undefined
@@ -87,29 +77,21 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
   private waitMs = 0
   private outcome: { readonly error?: GatewayError } | undefined
   private readonly startedAtMs = performance.now()
-  private readonly record: ExchangeRecord
   private readonly removeAbortListener: () => void
   private readonly totalTimer: NodeJS.Timeout
 
   constructor(
-    { disconnect, record }: ExchangeContext,
+    private readonly context: ExchangeContext,
     /** On the performance clock. */
     deadlineAtMs: number,
     private readonly onResponse: (response: UpstreamResponse) => void,
     private readonly onFailure: (error: GatewayError) => void,
   ) {
-    this.record = record
-    this.totalTimer = setTimeout(
-      () => {
-        this.abandon(
-          new GatewayError('upstream_timeout', 'The upstream did not finish within the total time allowed.', {
-            attempt: { phase: 'sent' },
-          }),
-        )
-      },
-      Math.max(1, deadlineAtMs - this.startedAtMs),
-    )
-    this.removeAbortListener = disconnect.onAbort(() => {
+    const remainingMs = Math.max(1, deadlineAtMs - this.startedAtMs)
+    this.totalTimer = setTimeout(() => {
+      this.abandon(tooLong())
+    }, remainingMs)
+    this.removeAbortListener = context.disconnect.onAbort(() => {
       this.abandon(clientDisconnected())
     })
   }
@@ -138,7 +120,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
     if (this.sink === undefined) {
       if (this.unreadBytes > UNREAD_BYTES) this.controller?.pause()
     } else if (this.unread.length === 1) {
-      // Whatever else arrives in this turn of the event loop is looked at, and written, together with it.
+      // All pieces of one turn of the event loop are handled, and written, together.
       process.nextTick(this.passOn)
     }
   }
@@ -153,16 +135,16 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
 
   get complete(): Buffer | undefined {
     if (this.outcome === undefined || this.outcome.error !== undefined || this.sink !== undefined) return undefined
-    const [first = EMPTY] = this.unread
-    return this.unread.length <= 1 ? first : Buffer.concat(this.unread, this.unreadBytes)
+    const [first] = this.unread
+    return first !== undefined && this.unread.length === 1 ? first : Buffer.concat(this.unread, this.unreadBytes)
   }
 
   start(sink: ByteSink): void {
     this.sink = sink
-    const hadToWait = this.unreadBytes > UNREAD_BYTES
+    const wasPaused = this.unreadBytes > UNREAD_BYTES
     this.passOn()
     if (this.outcome !== undefined) this.deliver(this.outcome)
-    else if (hadToWait && !this.isPaused) this.controller?.resume()
+    else if (wasPaused && !this.isPaused) this.controller?.resume()
   }
 
   pause(): void {
@@ -180,7 +162,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
     this.abandon(clientDisconnected())
   }
 
-  /** Ends the exchange from our side; undici's own report of the abort then finds it finished. */
+  /** Ends the exchange on the gateway's side; undici's own report of the abort then finds it finished. */
   private abandon(error: GatewayError): void {
     if (this.outcome !== undefined) return
     this.finish({ error })
@@ -192,16 +174,14 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
     this.outcome = outcome
     clearTimeout(this.totalTimer)
     this.removeAbortListener()
-    this.record.upstreamMs += performance.now() - this.startedAtMs
-    this.record.openWaitMs -= this.waitMs
-    if (this.hasResponded) {
-      if (this.sink !== undefined) this.deliver(outcome)
-      return
-    }
-    this.onFailure(outcome.error ?? noResponse())
+    const { record } = this.context
+    record.upstreamMs += performance.now() - this.startedAtMs
+    record.openWaitMs -= this.waitMs
+    if (!this.hasResponded) this.onFailure(outcome.error ?? noResponse())
+    else if (this.sink !== undefined) this.deliver(outcome)
   }
 
-  /** Whoever takes a piece may give the rest up, or be told meanwhile that there is no more: the rest is taken out one by one. */
+  /** Pieces are taken out one by one: the sink may cancel, or get the end, while it handles one. */
   private readonly passOn = (): void => {
     if (this.sink === undefined) return
     if (this.unread.length > 1) this.unread = joinedPieces(this.unread)
@@ -218,7 +198,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
   }
 
   private recordResponse(status: number, headers: UpstreamResponse['headers']): void {
-    const { record } = this
+    const { record } = this.context
     this.waitMs = performance.now() - this.startedAtMs
     record.firstByteMs = this.waitMs
     record.openWaitMs += this.waitMs
@@ -227,6 +207,11 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
     if (typeof requestId === 'string') record.upstreamRequestId = requestId
   }
 }
+
+const tooLong = (): GatewayError =>
+  new GatewayError('upstream_timeout', 'The upstream did not finish within the total time allowed.', {
+    attempt: { phase: 'sent' },
+  })
 
 const noResponse = (): GatewayError =>
   new GatewayError('upstream_failed', 'The upstream closed the connection without an answer.', {
@@ -254,7 +239,7 @@ export interface UpstreamRequest {
 }
 
 /**
- * The one door to HTTP upstreams: a pool per channel, four deadlines, and an answer whose body has not been read.
+ * HTTP client of all channels: a pool per channel, four deadlines, and an answer whose body has not been read.
  * Rejects with a `GatewayError` that says how far the attempt went.
  */
 @Injectable()
@@ -285,7 +270,7 @@ export class UpstreamClient implements OnApplicationShutdown {
     })
   }
 
-  /** Lets go of the pools no channel uses any more; their running requests finish first. */
+  /** Closes the pools that no channel uses any more; their running requests finish first. */
   retain(poolKeys: ReadonlySet<string>): void {
     for (const [key, pool] of this.pools) {
       if (poolKeys.has(key)) continue
@@ -300,14 +285,12 @@ export class UpstreamClient implements OnApplicationShutdown {
   }
 
   private poolOf(target: UpstreamTarget): Pool {
-    const known = this.pools.get(target.poolKey)
+    const { poolKey, origin, timeouts } = target
+    const known = this.pools.get(poolKey)
     if (known !== undefined) return known
-    const pool = new Pool(target.origin, {
-      connect: { timeout: target.timeouts.connectMs },
-      // A caller's connection must never wait behind another caller's answer.
-      pipelining: 1,
-    })
-    this.pools.set(target.poolKey, pool)
+    // Without pipelining: a request must never wait behind another caller's response.
+    const pool = new Pool(origin, { connect: { timeout: timeouts.connectMs }, pipelining: 1 })
+    this.pools.set(poolKey, pool)
     return pool
   }
 }

@@ -8,7 +8,7 @@ import type { UpstreamResponse } from './upstream-client.js'
  */
 export type AccountError = 'key' | 'access' | 'quota' | 'busy'
 
-export interface AccountErrorDetails {
+interface AccountErrorDetails {
   /** For the log only. */
   readonly cause?: unknown
   /** With `busy` alone; default 1. */
@@ -68,7 +68,7 @@ export interface UpstreamErrorBody {
   readonly relayable?: string
 }
 
-export interface UpstreamErrorRules {
+interface UpstreamErrorRules {
   /** Given the parsed body and its text as it came. */
   readonly read: (body: Record<string, unknown>, text: string) => UpstreamErrorBody | undefined
   /** True when the caller's own key was sent upstream, so that a refused key is the caller's. */

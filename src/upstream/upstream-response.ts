@@ -67,7 +67,7 @@ export function assertContentType(response: UpstreamResponse, expected: RegExp):
   throw malformedResponse('The upstream answered with an unexpected content type.')
 }
 
-export interface JsonResponse {
+interface JsonResponse {
   readonly response: ProviderResponse
   /** The parsed answer, unless it was too large to look at. */
   readonly value?: Record<string, unknown>
@@ -141,7 +141,7 @@ function parseResponse(bytes: Buffer): Record<string, unknown> {
 }
 
 /** What looks at an event stream while it passes. */
-export interface StreamReaders {
+interface StreamReaders {
   readonly usage: UsageReader
   readonly filter?: RegionFilter
 }

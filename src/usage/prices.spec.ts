@@ -9,9 +9,8 @@ import type { Units } from '../core/request-context.js'
 import type { CountedUnits, UsageRecord } from '../core/usage-record.js'
 import { PROVIDERS } from '../app/providers.js'
 import { builtInModels } from '../routing/models.js'
-import { pricedUse, settledRecord } from './priced-record.js'
 import { Bill, Decimal, Price, PriceTable, unitPrice } from './prices.js'
-import type { UsageEntry } from './usage-entry.js'
+import { pricedUse, settledRecord, type UsageEntry } from './usage-entry.js'
 
 const textOf = (scale: number, ...entries: (readonly [quantity: number, price: string])[]): string | undefined => {
   const bill = new Bill(scale, false)

@@ -4,8 +4,7 @@ import { UNIT_NAMES, type UnitName, type UsageRecord } from '../core/usage-recor
 import type { Logger } from '../observability/logger.js'
 import { Metrics, type Reading, registerCounter, registerGauge, single } from '../observability/metrics.js'
 import { LOGGER } from '../observability/observability.module.js'
-import type { PricedUse } from './priced-record.js'
-import type { UsageEntry } from './usage-entry.js'
+import type { PricedUse, UsageEntry } from './usage-entry.js'
 
 interface Count {
   readonly labels: Readonly<Record<string, string>>

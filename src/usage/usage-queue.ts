@@ -17,9 +17,16 @@ import {
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { RequestHooks } from '../observability/request-hooks.js'
-import { type PricedUse, pricedUse, settledRecord } from './priced-record.js'
 import { PriceTable } from './prices.js'
-import { entryFromResponse, entryFromRequest, entryFromTask, type UsageEntry } from './usage-entry.js'
+import {
+  entryFromRequest,
+  entryFromResponse,
+  entryFromTask,
+  type PricedUse,
+  pricedUse,
+  settledRecord,
+  type UsageEntry,
+} from './usage-entry.js'
 import { UsageMetrics } from './usage-metrics.js'
 import { UsageWriter } from './usage-writer.js'
 

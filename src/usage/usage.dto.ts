@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger'
 import { GatewayError } from '../core/errors.js'
-import type { Query } from '../core/query.js'
+import type { Query } from '../core/dto.js'
 import {
   type CountedUnits,
   UNIT_NAMES,
@@ -144,7 +144,7 @@ export class UsageSumDto {
 }
 
 /** One record, as its caller sees it. */
-export class UsageRecordDto {
+class UsageRecordDto {
   @ApiProperty()
   readonly id: string
 

@@ -42,7 +42,7 @@ const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0
 const JPEG_SIGNATURE = Buffer.from([0xff, 0xd8, 0xff])
 
 /** What the specification allows, by the first bytes; the name and type a client gave it are not known. */
-export type ImageFormat = 'png' | 'jpeg'
+type ImageFormat = 'png' | 'jpeg'
 
 export function formatOf(image: ByteReader): ImageFormat | undefined {
   const head = image.read(0, PNG_SIGNATURE.length)

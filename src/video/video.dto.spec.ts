@@ -2,7 +2,7 @@ import 'reflect-metadata'
 import { describe, expect, it } from '@jest/globals'
 import { pngText } from '../../test/support/byte-streams.js'
 import { DtoCheck } from '../core/dto.js'
-import { assertTaskId, readIdempotencyKey, readPage } from './video-query.js'
+import { assertTaskId, readIdempotencyKey, readPage } from './video.service.js'
 import { CAMERA_AXES, CAMERA_TYPES, MultiImageVideoDto, TextVideoDto } from './video.dto.js'
 
 /** One character in two UTF-16 units and four bytes. */

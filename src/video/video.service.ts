@@ -1,16 +1,77 @@
 import { hash } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
 import type { ProviderResponse } from '../core/byte-stream.js'
+import { GatewayError } from '../core/errors.js'
 import type { JsonBody, JsonEdits } from '../core/json-body.js'
 import type { RequestContext } from '../core/request-context.js'
-import { type Follow, followingFailure, jsonTextResponse, taskResponse, TaskEvents } from '../dialects/task-response.js'
+import { type Follow, followingFailure, jsonTextResponse, TaskEvents, taskResponse } from '../dialects/task-response.js'
 import { type UpstreamVideoTask, VIDEO_KINDS, type VideoKind, type VideoProvider } from '../providers/contract.js'
 import { type PinnedRoute, ProviderRouter } from '../routing/router.js'
 import { isUpstreamExternalId, type Task } from '../tasks/task.js'
-import { type TaskIds, type CreateTaskRequest, Tasks } from '../tasks/tasks.js'
+import { type CreateTaskRequest, type TaskIds, Tasks } from '../tasks/tasks.js'
 import { eventResponse } from '../upstream/upstream-response.js'
-import { assertTaskId, readIdempotencyKey, readPage, unknownTask } from './video-query.js'
 import { DEFAULT_MODELS, type VideoFields } from './video.dto.js'
+
+/** Ids of tasks made elsewhere may be of any kind, but they become a part of the upstream's path. */
+const TASK_ID = /^[^\p{Cc}/\\]{1,256}$/u
+const DOT_SEGMENTS: ReadonlySet<string> = new Set(['.', '..'])
+
+const unknownTask = (): GatewayError => new GatewayError('not_found', 'There is no such task.')
+
+/** Throws `not_found` for what can be no task's id, without asking anyone. */
+export function assertTaskId(id: string): void {
+  if (!TASK_ID.test(id) || DOT_SEGMENTS.has(id)) throw unknownTask()
+}
+
+/** 1 to 255 printable ASCII characters. */
+const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/
+
+/** The `Idempotency-Key` of a create; undefined without one. Throws `invalid_request`. */
+export function readIdempotencyKey(header: string | undefined): string | undefined {
+  if (header === undefined || IDEMPOTENCY_KEY.test(header)) return header
+  throw new GatewayError(
+    'invalid_request',
+    "Invalid 'Idempotency-Key': expected 1 to 255 printable ASCII characters.",
+    {
+      param: 'Idempotency-Key',
+      code: 'invalid_value',
+    },
+  )
+}
+
+/** Part of the caller's tasks, newest first. */
+interface TaskPage {
+  /** From 0. */
+  readonly offset: number
+  readonly limit: number
+}
+
+/** The upstream's bounds; the defaults are the design's where the specification shows none. */
+const PAGE_NUMBER = { name: 'pageNum', maximum: 1_000, fallback: 1 } as const
+const PAGE_SIZE = { name: 'pageSize', maximum: 500, fallback: 30 } as const
+
+interface PageParameter {
+  readonly name: string
+  readonly maximum: number
+  readonly fallback: number
+}
+
+/** Which tasks a list shows. Throws `invalid_request` naming the parameter. */
+export function readPage(query: Readonly<Record<string, unknown>>): TaskPage {
+  const limit = read(query, PAGE_SIZE)
+  return { offset: (read(query, PAGE_NUMBER) - 1) * limit, limit }
+}
+
+function read(query: Readonly<Record<string, unknown>>, { name, maximum, fallback }: PageParameter): number {
+  const value = query[name]
+  if (value === undefined) return fallback
+  const number = typeof value === 'string' && /^\d{1,4}$/.test(value) ? Number(value) : 0
+  if (number >= 1 && number <= maximum) return number
+  throw new GatewayError('invalid_request', `Invalid '${name}': expected a whole number from 1 to ${maximum}.`, {
+    param: name,
+    code: 'invalid_value',
+  })
+}
 
 /** The model as the caller named it; undefined when they left it to the default. */
 function namedModel(kind: VideoKind, fields: VideoFields): string | undefined {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { Redis } from 'ioredis'
-import { createCounterStore, type CounterStore } from '../../src/limits/counter-store.js'
+import { type CounterStore, createCounterStore } from '../../src/limits/rate-limiter.js'
 import type { Addition, MaybePromise, WindowState } from '../../src/limits/counters.js'
 import type { LimitCounters } from '../../src/limits/limit-account.js'
 import { RedisConnection } from '../../src/limits/redis-connection.js'

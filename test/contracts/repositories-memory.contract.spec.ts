@@ -1,5 +1,5 @@
 import { beforeEach, describe } from '@jest/globals'
-import { createCounterStore } from '../../src/limits/counter-store.js'
+import { createCounterStore } from '../../src/limits/rate-limiter.js'
 import { memoryRepositories } from '../support/memory-tasks.js'
 import { describeCallbackRepository } from './callback-repository.contract.js'
 import { limitStoreContract } from './limit-store.contract.js'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import pg from 'pg'
-import type { LimitsResponse } from '../../src/account/limits.controller.js'
+import type { LimitsResponse } from '../../src/account/account.controller.js'
 import { UsageReports } from '../../src/usage/usage.repository.js'
 import { ADMIN_KEY, adminCaller } from '../support/admin-lab.js'
 import { eventually } from '../support/eventually.js'

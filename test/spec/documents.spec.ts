@@ -979,7 +979,7 @@ describe('docs/operations.md, Logs', () => {
     Record<string, { readonly in: RegExp; readonly text: (node: ts.Node) => string[] | undefined }>
   > = {
     'warn of failure in storage/retention.ts': { in: /\.pg\.ts$|^tasks\/poller\.ts$/, text: given('failure') },
-    'info of note in main.ts': { in: /^app\/cluster-messages\.ts$/, text: returned },
+    'info of note in main.ts': { in: /^app\/cluster-primary\.ts$/, text: returned },
     'error of message in storage/reconnecting-database.ts': {
       in: /^storage\/reconnecting-database\.ts$/,
       text: passed('markDown'),

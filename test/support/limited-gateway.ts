@@ -4,7 +4,7 @@ import { startM1Simulator } from '@multi-model-gateway/sandbox/m1/m1.simulator.j
 import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
 import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
 import type { WebSocket } from 'ws'
-import type { LimitsResponse } from '../../src/account/limits.controller.js'
+import type { LimitsResponse } from '../../src/account/account.controller.js'
 import {
   CHAT_PATH,
   chatText,

@@ -28,12 +28,12 @@ import {
 
 const MAXIMUM_EVENT_ID_CHARACTERS = 512
 
-export type EventRules = Readonly<Record<string, FieldRule>>
+type EventRules = Readonly<Record<string, FieldRule>>
 
 const mustBeText = text()
 
 /** Base64 with padding, as upstream reads it. */
-export const base64Audio: FieldRule = (value, path) => {
+const base64Audio: FieldRule = (value, path) => {
   const found = mustBeText(value, path)
   if (found !== undefined) return found
   return isStrictBase64(String(value)) ? undefined : badAudio(path)

@@ -21,7 +21,7 @@ const BETA_KEYS = [
   'max_response_output_tokens',
 ] as const
 
-export interface Handshake {
+interface Handshake {
   /** The value of the `OpenAI-Beta` header. */
   readonly betaHeader: string | undefined
   /** What the client offers in `Sec-WebSocket-Protocol`. */

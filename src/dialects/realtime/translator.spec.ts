@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { type Fields, member, ROWS, spelled, TranslatedSession } from '../../../test/support/realtime-server-events.js'
 import { checkClientEvent, isEventRefusal } from './client-events.js'
 import { ClientDialect, type RealtimeDialect } from './dialect.js'
-import { responseIdOf, requestsOutOfBand, isOutOfBand, usageOf } from './response.js'
+import { isOutOfBand, requestsOutOfBand, responseIdOf, usageOf } from './session-state.js'
 import { RealtimeTranslator } from './translator.js'
 
 const beta = (): TranslatedSession => new TranslatedSession(ClientDialect.of('beta'), 'ga')

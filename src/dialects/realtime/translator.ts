@@ -54,7 +54,7 @@ function eventToBeta({ type, frame }: ClientEvent): Buffer {
   }
 }
 
-export interface TranslatorOptions {
+interface TranslatorOptions {
   readonly client: ClientDialect
   readonly upstream: RealtimeDialect
 }

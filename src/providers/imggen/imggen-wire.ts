@@ -143,7 +143,7 @@ function retryAfterSeconds(header: string | string[] | undefined): number | unde
   return seconds === undefined ? undefined : Math.min(60, Math.max(1, seconds))
 }
 
-export interface ImggenCredentials {
+interface ImggenCredentials {
   readonly secret: string
   readonly callersKey: boolean
 }

@@ -4,8 +4,7 @@ import { attemptOf } from '../../../test/support/raw-upstream.js'
 import type { GatewayError } from '../../core/errors.js'
 import { RequestContext, type Usage } from '../../core/request-context.js'
 import type { AttemptContext } from '../contract.js'
-import { parseM1Error } from './m1-messages.js'
-import { MessagesEstimate, MessagesUsage, WholeMessage } from './m1-usage.js'
+import { MessagesEstimate, MessagesUsage, parseM1Error, WholeMessage } from './m1-messages.js'
 
 const CONTEXT: AttemptContext = {
   ...attemptOf(new RequestContext('req_of_key-gateway', 'POST', '/v1/messages', 0)),

@@ -4,8 +4,7 @@ import { oneOf } from '../../config/value-types.js'
 import type { ProviderManifest } from '../contract.js'
 import { P1ChatProvider } from './p1-chat.js'
 import { P1RealtimeProvider } from './p1-realtime.js'
-import { P1SpeechProvider } from './p1-speech.js'
-import { P1TranscriptionProvider } from './p1-transcription.js'
+import { P1SpeechProvider, P1TranscriptionProvider } from './p1-audio.js'
 
 /** P1, the general upstream: speech, transcription, translation and chat over HTTP, realtime over WebSocket. */
 export const P1_MANIFEST: ProviderManifest = {

@@ -28,7 +28,7 @@ interface PageHeader {
 }
 
 /** A packet, or as much of it as the page holds. */
-export interface PagePacket {
+interface PagePacket {
   readonly bytes: Buffer
   /** It goes on on the next page. */
   readonly isOpen: boolean

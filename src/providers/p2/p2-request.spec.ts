@@ -4,7 +4,7 @@ import { ERROR_KINDS, type ErrorKind, GatewayError } from '../../core/errors.js'
 import type { SentCredentials } from '../../dialects/openai-wire.js'
 import type { UpstreamResponse } from '../../upstream/upstream-client.js'
 import { BytesSource } from '../../upstream/websocket-client.js'
-import { handshakeError, parseP2Error } from './p2-error.js'
+import { handshakeError, parseP2Error } from './p2-wire.js'
 import { p2Request, type P2RequestParts, parseP2Key, readP2Metadata } from './p2-request.js'
 
 const printable = fc.string({

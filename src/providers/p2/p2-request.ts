@@ -61,7 +61,7 @@ export interface P2Overlay {
   readonly request: Readonly<Record<string, unknown>>
 }
 
-export interface P2MetadataOptions {
+interface P2MetadataOptions {
   /** The caller gets pcm or wav, which is always 24 kHz. */
   readonly pcm?: boolean
 }

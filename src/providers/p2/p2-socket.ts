@@ -7,7 +7,7 @@ import { clientDisconnected } from '../../core/request-context.js'
 import { classifyFailure, type ExchangeContext } from '../../upstream/upstream-client.js'
 import { malformedResponse } from '../../upstream/upstream-response.js'
 import { timedOut } from '../../upstream/websocket-client.js'
-import { decodeFrame, type P2Frame } from './p2-frames.js'
+import { decodeFrame, type P2Frame } from './p2-wire.js'
 
 export interface P2SessionOptions {
   readonly exchange: ExchangeContext

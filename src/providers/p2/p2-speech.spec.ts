@@ -26,7 +26,7 @@ import type { RequestContext } from '../../core/request-context.js'
 import { UpstreamSockets } from '../../upstream/websocket-client.js'
 import type { AttemptContext } from '../contract.js'
 import { OggJoiner } from './ogg-concat.js'
-import { decodeFrame, encodeRequest } from './p2-frames.js'
+import { decodeFrame, encodeRequest } from './p2-wire.js'
 import { P2Session } from './p2-socket.js'
 import { type P2SpeechPlan, P2SpeechProvider, P2SpeechSource } from './p2-speech.js'
 

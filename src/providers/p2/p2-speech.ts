@@ -12,8 +12,7 @@ import { accountError } from '../../upstream/upstream-error.js'
 import { UpstreamSockets } from '../../upstream/websocket-client.js'
 import type { AttemptContext, SpeechCall, SpeechFields, SpeechProvider } from '../contract.js'
 import { OggJoiner } from './ogg-concat.js'
-import { handshakeError, parseP2Error } from './p2-error.js'
-import { encodeRequest } from './p2-frames.js'
+import { encodeRequest, handshakeError, parseP2Error } from './p2-wire.js'
 import {
   type P2Format,
   p2Format,

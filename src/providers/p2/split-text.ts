@@ -1,5 +1,5 @@
 /** Where a text may be parted, the best kind first; each position lies behind the mark and the white space after it. */
-export interface Borders {
+interface Borders {
   readonly sentence?: number
   readonly clause?: number
   readonly space?: number

@@ -57,7 +57,7 @@ export const P3_STATUS_CODES: Readonly<Record<number, StatusRow>> = {
 }
 
 /** What P3 reports in `base_resp`. */
-export interface P3Error {
+interface P3Error {
   readonly code: number
   readonly message: string
 }

@@ -7,7 +7,7 @@ const FIELD = Buffer.from('data:')
 const LF = 0x0a
 const CR = 0x0d
 
-export interface EventDataSink {
+interface EventDataSink {
   /** A piece of an event's data; pieces of one line follow each other. */
   data(piece: Buffer): void
   /** A line of data has ended. Line ends within an event's data are not handed on. */

@@ -127,7 +127,7 @@ const SHAPE = {
   aigc_watermark: flag,
 } as const satisfies MetadataShape
 
-export interface P3Metadata {
+interface P3Metadata {
   readonly voiceSetting: Readonly<Record<string, unknown>>
   readonly subtitles: boolean
   readonly outputFormat: 'hex' | 'url'
@@ -190,7 +190,7 @@ export interface P3Request {
 }
 
 /** What the channel says: its name for the model, and its options. */
-export interface P3ChannelSettings {
+interface P3ChannelSettings {
   readonly upstreamModel: string
   readonly options: Readonly<Record<string, unknown>>
 }

@@ -87,7 +87,7 @@ const LINE_END = Buffer.from('\n')
 const END_MARK = '[DONE]'
 
 /** Told of each answer or event once it is whole; throws the `GatewayError` that the answer reports, if it does. */
-export type EnvelopeListener = (envelope: P3Envelope) => void
+type EnvelopeListener = (envelope: P3Envelope) => void
 
 /**
  * The audio in P3's answer, as bytes, while it arrives: an event stream, or one JSON object in its place. The first

@@ -3,11 +3,12 @@ import { keyCredentials, noOptions } from '../../config/channel-schema.js'
 import { collect, ProviderResponse } from '../../core/byte-stream.js'
 import type { UsageReader } from '../../core/request-context.js'
 import { AUDIO_STATUS_MAP, parseOpenAIError } from '../../dialects/openai-wire.js'
-import { renderSubtitles, type SubtitleFormat } from '../../dialects/subtitles.js'
 import {
   type FormEdits,
   jsonTranscript,
   PLAIN_TEXT,
+  renderSubtitles,
+  type SubtitleFormat,
   textTranscript,
   transcriptionForm,
   TranscriptUsage,

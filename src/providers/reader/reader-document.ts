@@ -4,20 +4,23 @@ import { mapOf, withDefault } from '../../config/checks.js'
 import { oneOf } from '../../config/value-types.js'
 import { type ByteSource, collect } from '../../core/byte-stream.js'
 import { GatewayError, scrubMessage } from '../../core/errors.js'
-import type { MemoryLease } from '../../core/memory-lease.js'
+import type { MemoryLease } from '../../core/quota.js'
 import { encodeMultipart, type MultipartPart } from '../../upstream/multipart-encoder.js'
 import { UpstreamClient, type UpstreamRequest } from '../../upstream/upstream-client.js'
 import { accountError } from '../../upstream/upstream-error.js'
 import type { AttemptContext, DocumentProvider, ProviderManifest, ReadDocument, ReadRequest } from '../contract.js'
 import {
   FIRECRAWL_DIALECT,
+  firstText,
   GATEWAY_DIALECT,
+  isSuccessful,
   JINA_DIALECT,
   type ReaderDialect,
   type ReaderErrorKind,
   type ReaderRequest,
+  type ReaderResponse,
+  readReaderResponse,
 } from './reader-dialects.js'
-import { firstText, isSuccessful, type ReaderResponse, readReaderResponse } from './reader-wire.js'
 
 const ANSWERED = { phase: 'answered' } as const
 

@@ -12,7 +12,7 @@ import {
   type VidgenLab,
 } from '../../../test/support/provider-labs.js'
 import { attemptOf, GENEROUS_TIMEOUTS, newCall, targetOf, unusedPort } from '../../../test/support/raw-upstream.js'
-import { signedToken, VidgenTokens } from './vidgen-token.js'
+import { signedToken, VidgenTokens } from './vidgen-video.js'
 
 describe('vidgen video', () => {
   const CREATED = json(200, enveloped(TASK))

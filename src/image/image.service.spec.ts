@@ -10,8 +10,7 @@ import type { TaskListener } from '../dialects/task-response.js'
 import type { AttemptContext, ImageProvider, UpstreamImageTask } from '../providers/contract.js'
 import type { PinnedRoute, ProviderRouter } from '../routing/router.js'
 import { EndedImages, ImageChannels, KnownChannels, unknownTask } from './image-tasks.js'
-import { TaskWatch, TaskWatches } from './image-watch.js'
-import { ImageService } from './image.service.js'
+import { ImageService, TaskWatch, TaskWatches } from './image.service.js'
 
 describe('image watch', () => {
   const PAUSE_MS = 5000

@@ -1,17 +1,31 @@
 import { Injectable } from '@nestjs/common'
 import type { ProviderResponse } from '../../core/byte-stream.js'
 import type { JsonEdits } from '../../core/json-body.js'
+import { DeltaCounter } from '../../core/token-counter.js'
 import { RelayedUsage } from '../../core/usage.js'
 import { codePoints } from '../../core/validation-rules.js'
-import { AUDIO_STATUS_MAP, parseOpenAIError, DoneUsage, SPEECH_EVENTS } from '../../dialects/openai-wire.js'
+import {
+  AUDIO_STATUS_MAP,
+  DoneUsage,
+  parseOpenAIError,
+  SPEECH_EVENTS,
+  TRANSCRIPTION_EVENTS,
+} from '../../dialects/openai-wire.js'
 import { assertInputLength, AUDIO_FORMATS, requestedFormat } from '../../dialects/speech-formats.js'
 import {
   AudioCounter,
   estimateSpeechUsage,
   SpeechEventUsageEstimator,
-  SpeechUsageEstimator,
   speechResponse,
+  SpeechUsageEstimator,
 } from '../../dialects/speech-response.js'
+import {
+  jsonTranscript,
+  textTranscript,
+  transcriptionForm,
+  TranscriptUsage,
+  TranscriptUsageEstimator,
+} from '../../dialects/transcription.js'
 import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
 import {
   contentTypeOf,
@@ -19,7 +33,14 @@ import {
   fileResponse,
   malformedResponse,
 } from '../../upstream/upstream-response.js'
-import type { AttemptContext, SpeechCall, SpeechProvider } from '../contract.js'
+import type {
+  AttemptContext,
+  SpeechCall,
+  SpeechProvider,
+  TranscriptionCall,
+  TranscriptionProvider,
+  TranslationProvider,
+} from '../contract.js'
 import { P1_RESPONSE_HEADERS, p1Headers } from './p1-chat.js'
 
 /** P1 refuses longer texts. */
@@ -117,4 +138,59 @@ function assertAudio(response: UpstreamResponse): void {
   if (/^(?:audio\/|application\/octet-stream)/.test(contentTypeOf(response))) return
   response.body.cancel()
   throw malformedResponse('The upstream answered with something that is not audio.')
+}
+
+const TEXT_FORMATS: ReadonlySet<string> = new Set(['text', 'srt', 'vtt'])
+
+/** `POST /v1/audio/transcriptions` and `/translations` at P1. */
+@Injectable()
+export class P1TranscriptionProvider implements TranscriptionProvider, TranslationProvider {
+  constructor(private readonly client: UpstreamClient) {}
+
+  transcribe(transcription: TranscriptionCall, context: AttemptContext): Promise<ProviderResponse> {
+    return this.relay('/v1/audio/transcriptions', transcription, context)
+  }
+
+  translate(translation: TranscriptionCall, context: AttemptContext): Promise<ProviderResponse> {
+    return this.relay('/v1/audio/translations', translation, context)
+  }
+
+  private async relay(path: string, call: TranscriptionCall, context: AttemptContext): Promise<ProviderResponse> {
+    const form = transcriptionForm(call, { model: context.upstreamModel })
+    const headers = p1Headers(context, form.contentType, '*/*')
+    headers.push('content-length', String(form.contentLength))
+    const response = await this.client.send(
+      { method: 'POST', path, headers, body: form.body() },
+      context.target,
+      context,
+      context.deadlineAtMs,
+    )
+    if (response.status !== 200) throw await parseOpenAIError(response, context, AUDIO_STATUS_MAP)
+    return await responseOf(response, call, context)
+  }
+}
+
+function responseOf(
+  response: UpstreamResponse,
+  asked: TranscriptionCall,
+  { credentials, record }: AttemptContext,
+): Promise<ProviderResponse> {
+  // Class S ignores `stream` and answers as if it had not been asked.
+  if (asked.stream && contentTypeOf(response).startsWith('text/event-stream')) {
+    const deltas = new DeltaCounter()
+    const usage = new RelayedUsage(new TranscriptUsageEstimator(asked.durationSeconds, deltas))
+    record.usage = usage
+    const { filter } = new DoneUsage('transcript.text.done', (found) => {
+      usage.figures = found
+    })
+    const events = { ...TRANSCRIPTION_EVENTS, secret: credentials, deltas }
+    return eventStreamResponse(response, P1_RESPONSE_HEADERS, events, { usage, filter })
+  }
+  const usage = new TranscriptUsage(undefined, asked.durationSeconds)
+  record.usage = usage
+  if (TEXT_FORMATS.has(asked.responseFormat)) return textTranscript(response, P1_RESPONSE_HEADERS, usage)
+  return jsonTranscript(response, P1_RESPONSE_HEADERS, {
+    durationSeconds: asked.durationSeconds,
+    needsTokenUsage: asked.modelClass !== 'stt-standard',
+  })
 }

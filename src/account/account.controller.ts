@@ -1,0 +1,191 @@
+import { Controller, Injectable, Query as QueryString } from '@nestjs/common'
+import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiQuery, ApiTags } from '@nestjs/swagger'
+import { type Caller, ownerOf } from '../core/caller.js'
+import type { Query } from '../core/dto.js'
+import {
+  HELD_LIMIT_NAMES,
+  type HeldLimitName,
+  LIMIT_NAMES,
+  MINUTE_LIMIT_NAMES,
+  type MinuteLimitName,
+} from '../core/quota.js'
+import type { RequestContext } from '../core/request-context.js'
+import { ApiChatErrors } from '../dialects/error-docs.js'
+import type { KeyLimiter } from '../limits/limit-account.js'
+import { remainingOf, resetMsOf } from '../limits/limit-errors.js'
+import { RateLimiter } from '../limits/rate-limiter.js'
+import { CurrentRequest, Endpoint } from '../server/json-request.js'
+import {
+  assertKnown,
+  cursorOf,
+  DAY_MS,
+  type Period,
+  readCursor,
+  readGroups,
+  readLimit,
+  readPeriod,
+  UsageRecordsDto,
+  UsageSumsDto,
+} from '../usage/usage.dto.js'
+import { UsageReports } from '../usage/usage.repository.js'
+import { LIMITS, USAGE, USAGE_RECORDS } from './account.endpoints.js'
+
+/** How one limit stands. */
+interface LimitState {
+  readonly limit: number
+  readonly remaining: number
+  /** Until all of it is there again; 0 when all of it is. */
+  readonly reset_seconds?: number
+  readonly in_use?: number
+}
+
+export interface LimitsResponse {
+  readonly object: 'limits'
+  /** Whose limits they are: `key:<id>`, or `bearer:` and a part of a digest. */
+  readonly scope: string
+  /** Whether all replicas count together at this moment. */
+  readonly shared: boolean
+  /** Only limits that there are. */
+  readonly limits: Readonly<Record<string, LimitState>>
+}
+
+/** The caller's own limits, as they stand now, on all replicas. */
+@Injectable()
+export class LimitsService {
+  constructor(private readonly rateLimiter: RateLimiter) {}
+
+  async show(caller: Caller): Promise<LimitsResponse> {
+    const account = this.rateLimiter.keyLimiterOf(caller)
+    const states = await Promise.all([
+      ...MINUTE_LIMIT_NAMES.map(async (name) => ({ name, state: await minuteState(account, name) })),
+      ...HELD_LIMIT_NAMES.map(async (name) => ({ name, state: await heldState(account, name) })),
+    ])
+    const limits: Record<string, LimitState> = {}
+    for (const { name, state } of states) if (state !== undefined) limits[name] = state
+    return { object: 'limits', scope: account.scope, shared: this.rateLimiter.isShared, limits }
+  }
+}
+
+async function minuteState(account: KeyLimiter, name: MinuteLimitName): Promise<LimitState | undefined> {
+  const limit = account.limits[name]
+  if (limit === undefined) return undefined
+  const state = await account.peek(name)
+  const resetSeconds = Math.ceil(resetMsOf(state) / 1000)
+  return { limit, remaining: remainingOf(name, limit, state), reset_seconds: resetSeconds }
+}
+
+async function heldState(account: KeyLimiter, name: HeldLimitName): Promise<LimitState | undefined> {
+  const limit = account.limits[name]
+  if (limit === undefined) return undefined
+  const inUse = await account.inUse(name)
+  return { limit, remaining: Math.max(0, limit - inUse), in_use: inUse }
+}
+
+const COUNT = { type: 'integer', minimum: 0 } as const
+const STATE = {
+  type: 'object',
+  required: ['limit', 'remaining'],
+  properties: { limit: { type: 'integer', minimum: 1 }, remaining: COUNT, reset_seconds: COUNT, in_use: COUNT },
+}
+
+@ApiTags('limits')
+@ApiBearerAuth()
+@Controller()
+export class LimitsController {
+  constructor(private readonly limits: LimitsService) {}
+
+  @Endpoint(LIMITS)
+  @ApiOperation({ summary: "The limits of the caller's key, and what is left of them" })
+  @ApiOkResponse({
+    description: 'Only limits that the key has; asking counts for none of them',
+    schema: {
+      type: 'object',
+      required: ['object', 'scope', 'shared', 'limits'],
+      properties: {
+        object: { type: 'string', enum: ['limits'] },
+        scope: { type: 'string', example: 'key:team-a' },
+        shared: { type: 'boolean', description: 'All replicas count together at this moment' },
+        limits: { type: 'object', properties: Object.fromEntries(LIMIT_NAMES.map((name) => [name, STATE])) },
+      },
+    },
+  })
+  @ApiChatErrors()
+  show(@CurrentRequest() call: RequestContext): Promise<LimitsResponse> {
+    return this.limits.show(call.caller)
+  }
+}
+
+/** Three months, however they fall: what a report has to look through must have an end. */
+const LONGEST_PERIOD_MS = 92 * DAY_MS
+
+/** What a caller may know of its own usage, and of nobody else's. */
+@Injectable()
+export class UsageService {
+  constructor(private readonly reports: UsageReports) {}
+
+  /** Rejects with `invalid_request`, naming the parameter, and as `UsageReports` does. */
+  async sums(query: Query, call: RequestContext): Promise<UsageSumsDto> {
+    assertKnown(query, ['from', 'to', 'group_by'])
+    const period = periodOf(query)
+    const groupBy = readGroups(query)
+    return new UsageSumsDto(period, await this.reports.sums({ ...period, groupBy, ownerId: ownerOf(call.caller) }))
+  }
+
+  /** The same for single records. */
+  async records(query: Query, call: RequestContext): Promise<UsageRecordsDto> {
+    assertKnown(query, ['from', 'to', 'limit', 'cursor'])
+    const period = periodOf(query)
+    const limit = readLimit(query)
+    const after = readCursor(query)
+    const page = { ...period, ownerId: ownerOf(call.caller), ...(after === undefined ? {} : { after }) }
+    // One more than is shown tells whether there is another page.
+    const found = await this.reports.list({ ...page, limit: limit + 1 })
+    const shown = found.slice(0, limit)
+    const last = shown.at(-1)
+    return new UsageRecordsDto(shown, last === undefined || found.length <= limit ? null : cursorOf(last))
+  }
+}
+
+const periodOf = (query: Query): Period => readPeriod(query, Date.now() + 1, LONGEST_PERIOD_MS)
+
+const TIME = 'ISO 8601 or Unix seconds'
+
+@ApiTags('usage')
+@ApiBearerAuth()
+@Controller()
+export class UsageController {
+  constructor(private readonly usage: UsageService) {}
+
+  @Endpoint(USAGE)
+  @ApiOperation({ summary: 'What this key has used, and what it cost' })
+  @ApiQuery({
+    name: 'from',
+    required: false,
+    type: String,
+    description: `${TIME}; by default 24 hours before to, at most 92 days`,
+  })
+  @ApiQuery({ name: 'to', required: false, type: String, description: `${TIME}, not included; by default now` })
+  @ApiQuery({ name: 'group_by', required: false, enum: ['none', 'day', 'model', 'channel'] })
+  @ApiOkResponse({ type: UsageSumsDto })
+  @ApiChatErrors()
+  sums(@QueryString() query: Query, @CurrentRequest() call: RequestContext): Promise<UsageSumsDto> {
+    return this.usage.sums(query, call)
+  }
+
+  @Endpoint(USAGE_RECORDS)
+  @ApiOperation({ summary: 'The single records of this key, newest first' })
+  @ApiQuery({
+    name: 'from',
+    required: false,
+    type: String,
+    description: `${TIME}; by default 24 hours before to, at most 92 days`,
+  })
+  @ApiQuery({ name: 'to', required: false, type: String, description: `${TIME}, not included; by default now` })
+  @ApiQuery({ name: 'limit', required: false, type: Number, description: '1 to 1000, by default 100' })
+  @ApiQuery({ name: 'cursor', required: false, type: String, description: 'next_cursor of the page before' })
+  @ApiOkResponse({ type: UsageRecordsDto })
+  @ApiChatErrors()
+  records(@QueryString() query: Query, @CurrentRequest() call: RequestContext): Promise<UsageRecordsDto> {
+    return this.usage.records(query, call)
+  }
+}
