@@ -19,7 +19,12 @@ class NativeEnvironment {
     this.global = globalThis
     this.moduleMocker = new ModuleMocker(globalThis)
     this.fakeTimersModern = new ModernFakeTimers({ config: projectConfig, global: globalThis })
-    this.before = { console, exit: process.exit, variables: { ...process.env } }
+    this.before = {
+      console,
+      exit: process.exit,
+      exitListeners: process.listeners('exit'),
+      variables: { ...process.env },
+    }
   }
 
   /** Jest knows the source maps of what it transformed itself only, and Node's own stack traces say `<anonymous>`, which jest hides. */
@@ -29,9 +34,11 @@ class NativeEnvironment {
 
   teardown() {
     this.fakeTimersModern.dispose()
-    const { console, exit, variables } = this.before
+    const { console, exit, exitListeners, variables } = this.before
     globalThis.console = console
     process.exit = exit
+    for (const listener of process.listeners('exit'))
+      if (!exitListeners.includes(listener)) process.off('exit', listener)
     for (const name of Object.keys(process.env)) if (!(name in variables)) delete process.env[name]
     Object.assign(process.env, variables)
   }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { transform } from '@swc/core'
+import { SWC_OPTIONS } from '../../scripts/swc-options.mjs'
 
 /** The packages are tested as sources, like the gateway; Node itself loads what they build. */
 const SOURCE = '@multi-model-gateway/source'
@@ -16,20 +17,9 @@ export function resolve(specifier, context, next) {
   return next(specifier, { ...context, conditions })
 }
 
-const OPTIONS = {
-  swcrc: false,
-  sourceMaps: 'inline',
-  module: { type: 'es6' },
-  jsc: {
-    parser: { syntax: 'typescript', decorators: true },
-    transform: { legacyDecorator: true, decoratorMetadata: true },
-    target: 'es2022',
-  },
-}
-
 export async function load(url, context, next) {
   if (!url.endsWith('.ts')) return next(url, context)
   const filename = fileURLToPath(url)
-  const { code } = await transform(await readFile(filename, 'utf8'), { ...OPTIONS, filename })
+  const { code } = await transform(await readFile(filename, 'utf8'), { ...SWC_OPTIONS, sourceMaps: 'inline', filename })
   return { format: 'module', source: code, shortCircuit: true }
 }
