@@ -32,9 +32,10 @@ export default tseslint.config(
     },
   },
   {
-    files: ['**/*.js', '**/*.mjs'],
+    files: ['**/*.js', '**/*.mjs', '**/*.cjs'],
     languageOptions: {
       globals: {
+        __filename: 'readonly',
         process: 'readonly',
         console: 'readonly',
         Buffer: 'readonly',

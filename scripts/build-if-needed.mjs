@@ -4,9 +4,9 @@ import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
 const OUTPUT = 'dist/main.js'
-/** The packages first, as the gateway is compiled against their declarations. */
 const PACKAGES = ['packages/document-engine', 'packages/sandbox', '.']
-const SETTINGS = /^(?:package|package-lock|nest-cli|tsconfig.*)\.json$/
+const SETTINGS = /^(?:package|package-lock)\.json$/
+const BUILD = ['scripts/build.mjs', 'scripts/swc-options.mjs']
 
 const filesIn = (directory) =>
   existsSync(directory)
@@ -25,13 +25,13 @@ const namesIn = (directory, ending) =>
 
 const newestMs = (files) => Math.max(0, ...files.map((file) => statSync(file).mtimeMs))
 
-/** What was compiled last is newer than every source: the compiler writes all files of a package in one go. */
+/** What was compiled last is newer than every source: all files of a package are written in one go. */
 function isUpToDate(folder) {
   const sources = join(folder, 'src')
   const output = join(folder, 'dist')
   const builtAtMs = newestMs(filesIn(output))
   const settings = readdirSync(folder).filter((name) => SETTINGS.test(name))
-  if (newestMs([...filesIn(sources), ...settings.map((name) => join(folder, name))]) > builtAtMs) return false
+  if (newestMs([...filesIn(sources), ...settings.map((name) => join(folder, name)), ...BUILD]) > builtAtMs) return false
   // A source that was deleted or renamed leaves no newer file behind.
   return namesIn(sources, '.ts') === namesIn(output, '.js')
 }
@@ -39,6 +39,6 @@ function isUpToDate(folder) {
 if (!existsSync(OUTPUT) || !PACKAGES.every(isUpToDate)) {
   const { status } = spawnSync('npm', ['run', 'build', '--silent'], { stdio: 'inherit' })
   process.exitCode = status ?? 1
-  // The compiler writes files in spite of errors: the next start must not take them for a build.
+  // Files were written before the error: the next start must not take them for a build.
   if (status !== 0) rmSync(OUTPUT, { force: true })
 }

@@ -21,9 +21,9 @@ if (!(Number(minutes) > 0) || (seed !== undefined && !/^\d+$/.test(seed))) {
 }
 if (store !== undefined && !STORES.includes(store)) throw new Error(`--store takes one of ${STORES.join(', ')}.`)
 
-const JEST = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js']
+const JEST = 'node_modules/jest/bin/jest.js'
 const SUITE = mixed ? '**/test/soak/mixed/mixed.long.ts' : '**/test/soak/soak.long.ts'
-const { status } = spawnSync(process.execPath, [...JEST, '--testMatch', SUITE], {
+const { status } = spawnSync(process.execPath, [JEST, '--testMatch', SUITE], {
   stdio: 'inherit',
   env: {
     ...process.env,

@@ -1,11 +1,19 @@
 import { readFileSync } from 'node:fs'
-import { describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
 import { codeOf, id3, inspect, inspectSpooled, sample, text, wav } from '../../test/support/audio-decoders.js'
 import { SpooledFile } from '../core/spooled-file.js'
 import { ACCEPTED_FILE_FORMATS, type AudioFacts, ByteWindow } from './audio-facts.js'
 import { durationOf } from './audio-probe.js'
 import { inspectMp4, inspectWebm } from './mp4-webm.js'
+
+// The search for a length ends after a second, which a busy machine may spend on others.
+beforeEach(() => {
+  jest.spyOn(performance, 'now').mockReturnValue(0)
+})
+afterEach(() => {
+  jest.restoreAllMocks()
+})
 
 async function durationIn(content: Buffer, contentType: string, timeLimitMs?: number): Promise<number | undefined> {
   const spool = new SpooledFile({ memoryBytes: 65_536 })

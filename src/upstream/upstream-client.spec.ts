@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { request } from 'undici'
 import { RecordingSink } from '../../test/support/byte-streams.js'
 import {
   attemptOf,
@@ -534,11 +535,12 @@ describe('encodeMultipart', () => {
           parts.splice(at, 0, { name: 'file', filename: 'audio.wav', contentType: 'audio/wav', file })
           const encoded = encodeMultipart(parts)
           const next = server.next()
-          await fetch(`http://127.0.0.1:${server.port}/`, {
+          const response = await request(`http://127.0.0.1:${server.port}/`, {
             method: 'POST',
             headers: { 'content-type': encoded.contentType, 'content-length': String(encoded.contentLength) },
             body: await buffer(encoded.body()),
           })
+          await response.body.dump()
           const outcome = await next
           expect(outcome.error).toBeUndefined()
           const sent = values.map((field) => [field.name.replaceAll('"', '%22'), field.value])
