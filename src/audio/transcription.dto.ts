@@ -10,7 +10,7 @@ import { contextOf } from '../core/request-context.js'
 import { type MultipartField, SPOOL_MEMORY_BYTES, type UploadedFile } from '../core/spooled-file.js'
 import { decimalOf, fieldError, type FieldRule, oneOf, optional, required, text } from '../core/validation-rules.js'
 import { type Exchange, HttpExchange } from '../server/json-request.js'
-import { boundaryOf } from '../server/multipart-stream.js'
+import { boundaryOf } from '../server/multipart-parser.js'
 import {
   type MultipartUpload,
   namedFields,

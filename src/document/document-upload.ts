@@ -11,7 +11,7 @@ import { JsonBody } from '../core/json-body.js'
 import { contextOf } from '../core/request-context.js'
 import { SPOOL_MEMORY_BYTES } from '../core/spooled-file.js'
 import { assertJson, JSON_BODY_TIMEOUT_MS } from '../server/json-request.js'
-import { boundaryOf } from '../server/multipart-stream.js'
+import { boundaryOf } from '../server/multipart-parser.js'
 import {
   namedFields,
   receiveMultipart,

@@ -316,6 +316,32 @@ describe('multipart', () => {
       expect(outcome.file?.bytes.length).toBe(0)
     })
 
+    it('ignores parts after the end boundary', async () => {
+      const body = multipartBytes([filePart('x'), fieldPart('model', 'm')])
+      const outcome = await post(
+        Buffer.concat([body, multipartBytes([fieldPart('model', 'b'), fieldPart('model', 'c')])]),
+      )
+      expect(outcome.error).toBeUndefined()
+      expect(outcome.fields).toEqual([['model', 'm']])
+    })
+
+    it.each([
+      ['before a part', `\r\n--${BOUNDARY}\r\nContent-Disposition: form-data; name="prompt"\r\n\r\np`],
+      ['before the end', ''],
+    ])('takes a boundary written twice %s: no part lies between', async (_place, next) => {
+      const field = `--${BOUNDARY}\r\nContent-Disposition: form-data; name="model"\r\n\r\nm`
+      const outcome = await post(Buffer.from(`${field}\r\n--${BOUNDARY}${next}\r\n--${BOUNDARY}--\r\n`))
+      expect(outcome.error).toBeUndefined()
+      expect(outcome.fields).toEqual(
+        next === ''
+          ? [['model', 'm']]
+          : [
+              ['model', 'm'],
+              ['prompt', 'p'],
+            ],
+      )
+    })
+
     it('takes a boundary that its sender should have quoted', async () => {
       const boundary = '----=_Part_1_12.34'
       const body = Buffer.from(

@@ -1,20 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { finished, type Readable, type Writable } from 'node:stream'
-import type { Request, Response } from 'express'
-import multer from 'multer'
+import type { Request } from 'express'
+import type { StorageEngine } from 'multer'
 import { GatewayError } from '../core/errors.js'
 import type { ArrivingBody } from '../core/quota.js'
 import { type RequestContext, clientDisconnected, contextOf, countReceived } from '../core/request-context.js'
 import { MultipartField, SpooledFile, UploadedFile } from '../core/spooled-file.js'
-import {
-  asGatewayError,
-  boundaryOf,
-  fileTooLarge,
-  malformed,
-  type MultipartFraming,
-  storageFailed,
-  UploadBody,
-} from './multipart-stream.js'
+import { asGatewayError, boundaryOf, malformed, parseForm, PartObserver } from './multipart-parser.js'
+import { bodyTooLarge, memoryFull } from './read-body.js'
+import { storageFailed } from './spool-body.js'
 
 const FIELD_NAME_BYTES = 100
 const FILE_NAME_CHARACTERS = 200
@@ -109,12 +103,6 @@ export function namedFields(fields: readonly MultipartField[]): Record<string, u
   return named
 }
 
-const MAX_FIELDS = 64
-const MAX_FIELD_BYTES = 64 * 1024
-/** The parser builds nested objects from bracketed names; a huge index would make a sparse array it then walks. */
-const MAX_NESTING = 4
-const MAX_ARRAY_INDEX = 63
-
 export interface MultipartLimits {
   /** Bytes of the whole request body. */
   readonly bodyBytes: number
@@ -147,13 +135,14 @@ export async function receiveMultipart(request: IncomingMessage, limits: Multipa
   return new MultipartReceiver(limits).receive(request, boundaryOf(request, limits.bodyBytes))
 }
 
-class MultipartReceiver implements multer.StorageEngine {
+class MultipartReceiver implements StorageEngine {
   readonly #limits: MultipartLimits
   readonly #fields: MultipartField[] = []
   readonly #names = new Set<string>()
-  #parts = 0
+  #receivedBytes = 0
+  #reportedParts = 0
   #file: UploadedFile | undefined
-  #framing: MultipartFraming | undefined
+  #observer: PartObserver | undefined
   #refuse: (reason: Error) => void = () => undefined
 
   constructor(limits: MultipartLimits) {
@@ -161,28 +150,23 @@ class MultipartReceiver implements multer.StorageEngine {
   }
 
   async receive(request: IncomingMessage, boundary: string): Promise<MultipartUpload> {
-    const body = new UploadBody(boundary, this.#limits.bodyBytes, this.#limits.room)
-    this.#framing = body.framing
+    const { bodyTimeoutMs, room } = this.#limits
     const timer = setTimeout(() => {
-      this.#refuse(
-        new GatewayError('request_timeout', `The body did not arrive within ${this.#limits.bodyTimeoutMs} ms.`),
-      )
-    }, this.#limits.bodyTimeoutMs)
+      this.#refuse(new GatewayError('request_timeout', `The body did not arrive within ${bodyTimeoutMs} ms.`))
+    }, bodyTimeoutMs)
     try {
-      await this.#parse(request, body)
-      if (body.framing.parts !== this.#parts) throw malformed('a part has unusable headers')
+      await this.#parse(request, boundary)
+      if (this.#observer?.parts !== this.#reportedParts) throw malformed('a part has unusable headers')
       const file = this.#file
-      this.#limits.room?.end(file?.spool.heldBytes ?? 0)
+      room?.end(file?.spool.heldBytes ?? 0)
       return { ...(file && { file }), fields: this.#fields, remove: () => this._removeSpool() }
     } catch (error) {
-      request.unpipe(body).pause()
-      body.destroy()
-      this.#limits.room?.end(0)
+      room?.end(0)
       await this._removeSpool()
       throw asGatewayError(error)
     } finally {
       clearTimeout(timer)
-      countReceived(request, body.receivedBytes)
+      countReceived(request, this.#receivedBytes)
     }
   }
 
@@ -193,10 +177,10 @@ class MultipartReceiver implements multer.StorageEngine {
       spool,
       filename: safeFileName(file.originalname),
       contentType: file.mimetype,
-      claimedType: this.#framing?.fileType ?? '',
+      claimedType: this.#observer?.contentType ?? '',
       fieldIndex: this.#fields.length,
     }
-    // The parser would read the body to its end before it tells.
+    // Multer reports it only when the file has been stored as far as its limit.
     file.stream.once('limit', () => {
       this.#refuse(fileTooLarge(fileBytes, fileBytes + 1, fileTooLargeKind))
     })
@@ -214,52 +198,36 @@ class MultipartReceiver implements multer.StorageEngine {
     await this.#file?.spool.remove()
   }
 
-  #parse(request: IncomingMessage, body: UploadBody): Promise<void> {
-    return new Promise((resolve, reject) => {
+  /** Rejects with the first fault of the form; from then on the request is not read and the parser is gone. */
+  #parse(request: IncomingMessage, boundary: string): Promise<void> {
+    let stop: () => void = () => undefined
+    return new Promise<void>((resolve, reject) => {
       this.#refuse = reject
-      body.once('error', reject)
-      finished(request, { writable: false }, (error) => {
-        if (error) reject(clientDisconnected())
+      parseForm(boundary, {
+        storage: this,
+        fileBytes: this.#limits.fileBytes,
+        onParser: (parser) => {
+          this.#listen(parser)
+          stop = this.#feed(request, parser)
+        },
+        onEnd: (refusal) => {
+          if (refusal === undefined) resolve()
+          else reject(refusal)
+        },
       })
-      // Multer asks of its request only what every readable stream with headers has.
-      const middleware = this.#multer(body).single('file')
-      void middleware(body as unknown as Request, {} as unknown as Response, (error?: unknown) => {
-        if (error === undefined || error === null) resolve()
-        else reject(asGatewayError(error))
-      })
-      request.pipe(body)
+    }).finally(() => {
+      stop()
     })
-  }
-
-  #multer(body: UploadBody): multer.Multer {
-    const options: multer.Options & { streamHandler: (request: unknown, parser: Writable) => void } = {
-      storage: this,
-      defParamCharset: 'utf8',
-      limits: {
-        fieldSize: MAX_FIELD_BYTES,
-        fields: MAX_FIELDS,
-        parts: MAX_FIELDS + 1,
-        fileSize: this.#limits.fileBytes,
-        fieldNestingDepth: MAX_NESTING,
-        fieldArrayIndexLimit: MAX_ARRAY_INDEX,
-      },
-      streamHandler: (_request, parser) => {
-        this.#listen(parser)
-        // Multer lets go of its request when it is done; on a failure it would first drain it.
-        parser.once('unpipe', () => body.destroy())
-        body.pipe(parser)
-      },
-    }
-    return multer(options)
   }
 
   #listen(parser: Writable): void {
+    this.#observer = new PartObserver(parser)
     parser.on('field', (name: string | undefined, value: string | undefined) => {
-      this.#parts += 1
+      this.#reportedParts += 1
       if (name !== undefined) this.#takeField(name, value)
     })
     parser.on('file', (name: string | undefined, _stream: Readable, info: { filename?: string }) => {
-      this.#parts += 1
+      this.#reportedParts += 1
       const fault = faultOfFilePart(name ?? '', info.filename, !this.#names.has('file'))
       this.#names.add('file')
       if (fault) this.#refuse(fault)
@@ -273,9 +241,43 @@ class MultipartReceiver implements multer.StorageEngine {
     this.#names.add(name)
     this.#fields.push({ name, value: value ?? '' })
   }
+
+  /** Writes the body to the parser as it comes; the function returned stops both. */
+  #feed(request: IncomingMessage, parser: Writable): () => void {
+    const { bodyBytes, room } = this.#limits
+    const onData = (chunk: Buffer): void => {
+      this.#receivedBytes += chunk.length
+      if (this.#receivedBytes > bodyBytes) this.#refuse(bodyTooLarge(bodyBytes))
+      else if (room?.arrived(chunk.length) === false) this.#refuse(memoryFull())
+      else if (!parser.write(chunk)) request.pause()
+    }
+    const onEnd = (): void => {
+      parser.end()
+    }
+    const stopWatching = finished(request, { writable: false }, (error) => {
+      if (error) this.#refuse(clientDisconnected())
+    })
+    parser.on('drain', () => request.resume())
+    request.on('data', onData).on('end', onEnd)
+    return () => {
+      stopWatching()
+      request.removeListener('data', onData).removeListener('end', onEnd).pause()
+      parser.destroy()
+    }
+  }
 }
 
 async function store(stream: Readable, spool: SpooledFile): Promise<void> {
   for await (const chunk of stream as AsyncIterable<Buffer>) await spool.append(chunk).catch(storageFailed)
   await spool.finish().catch(storageFailed)
+}
+
+/** The file part passed its limit; `readBytes` of it had arrived by then. */
+function fileTooLarge(
+  limitBytes: number,
+  readBytes: number,
+  kind: 'invalid_request' | 'payload_too_large' = 'invalid_request',
+): GatewayError {
+  const message = `Maximum file size (${limitBytes} bytes) exceeded (${readBytes} bytes read).`
+  return new GatewayError(kind, message, { code: 'file_too_large', param: 'file' })
 }

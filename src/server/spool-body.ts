@@ -3,7 +3,6 @@ import { GatewayError } from '../core/errors.js'
 import type { ArrivingBody } from '../core/quota.js'
 import { clientDisconnected, countReceived } from '../core/request-context.js'
 import { SpooledFile } from '../core/spooled-file.js'
-import { storageFailed } from './multipart-stream.js'
 import { type BodyLimits, bodyTooLarge, memoryFull } from './read-body.js'
 
 export interface SpoolLimits extends BodyLimits {
@@ -80,4 +79,8 @@ function fill(
     }, timeoutMs)
     request.on('data', onData).on('end', onEnd).on('close', onClose)
   })
+}
+
+export function storageFailed(cause: unknown): never {
+  throw new GatewayError('internal', 'The upload could not be stored.', { cause })
 }

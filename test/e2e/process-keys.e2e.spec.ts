@@ -1,4 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { ADMIN_KEY, adminCaller, CONFIGURATION, directoryWithStore, keys } from '../support/admin-lab.js'
@@ -166,6 +168,24 @@ describe('npm run keys on the store', () => {
     expect(wrong).toEqual({ code: 1, output: '', errors: 'The admin key is not valid.\n' })
     expect(gateway.output()).not.toContain('canary')
   }, 60_000)
+
+  it('hands the admin key to no proxy that the environment names', async () => {
+    const seen: string[] = []
+    const proxy = createServer((request, response) => {
+      seen.push(request.url ?? '')
+      response.end('{"data":[],"has_more":false}')
+    })
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+    const address = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+    const variables = { http_proxy: address, HTTP_PROXY: address, all_proxy: address, ALL_PROXY: address }
+    const run = await keys(directory, ['list', '--url', 'http://127.0.0.1:1'], {
+      GATEWAY_ADMIN_KEY: ADMIN_KEY,
+      ...variables,
+    })
+    proxy.close()
+    expect(run).toEqual({ code: 1, output: '', errors: 'The gateway that --url names cannot be reached.\n' })
+    expect(seen).toEqual([])
+  }, 30_000)
 
   it('says that there is no admin interface where there is none, whatever is asked', async () => {
     await configure('channels: []')

@@ -1,3 +1,4 @@
+import axios, { AxiosError, type AxiosResponse, isAxiosError } from 'axios'
 import type { IssuedKeyDto, KeyChangeDto, KeyDto, KeyListDto, NewKeyDto } from '../keys.dto.js'
 import { NO_SUCH_KEY } from '../keys.service.js'
 
@@ -26,6 +27,10 @@ export class KeyAdminFailure extends Error {
 
 const TIMEOUT_MS = 30_000
 const PAGE = 1000
+/** A page of keys is far smaller. */
+const MOST_RESPONSE_BYTES = 32 * 1024 * 1024
+/** Those that a client would follow. */
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 /** Asks a gateway that runs, through its admin interface. */
 export class HttpKeyAdmin implements KeyAdmin {
@@ -35,6 +40,7 @@ export class HttpKeyAdmin implements KeyAdmin {
   constructor(
     url: string,
     private readonly adminKey: string,
+    private readonly timeoutMs = TIMEOUT_MS,
   ) {
     this.base = `${url.replace(/\/+$/, '')}/admin/v1/keys`
   }
@@ -71,31 +77,44 @@ export class HttpKeyAdmin implements KeyAdmin {
   }
 
   private async ask(method: string, path: string, body?: object): Promise<unknown> {
-    const response = await this.send(method, path, body)
-    const answer: unknown = await response.json().catch(() => undefined)
-    if (response.ok && typeof answer === 'object') return answer
+    const { status, data: answer } = await this.send(method, path, body)
+    if (status >= 200 && status < 300 && typeof answer === 'object') return answer
     const message = messageOf(answer)
-    if (response.status === 404 && message !== NO_SUCH_KEY) throw new KeyAdminFailure(NO_ADMINISTRATION)
-    throw new KeyAdminFailure(message ?? `The gateway answered with status ${response.status}.`)
+    if (status === 404 && message !== NO_SUCH_KEY) throw new KeyAdminFailure(NO_ADMINISTRATION)
+    throw new KeyAdminFailure(message ?? `The gateway answered with status ${status}.`)
   }
 
-  private async send(method: string, path: string, body: object | undefined): Promise<Response> {
+  private async send(method: string, path: string, body: object | undefined): Promise<AxiosResponse<unknown>> {
     try {
-      return await fetch(`${this.base}${path}`, {
+      return await axios.request<unknown>({
+        url: `${this.base}${path}`,
         method,
+        adapter: 'http',
         headers: {
           authorization: `Bearer ${this.adminKey}`,
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         },
-        // A redirect would take the admin key elsewhere.
-        redirect: 'error',
-        signal: AbortSignal.timeout(TIMEOUT_MS),
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        data: body,
+        // A redirect, or a proxy that the environment names, would take the admin key elsewhere.
+        maxRedirects: 0,
+        proxy: false,
+        validateStatus: (status) => !REDIRECTS.has(status),
+        maxContentLength: MOST_RESPONSE_BYTES,
+        signal: AbortSignal.timeout(this.timeoutMs),
       })
     } catch (error) {
-      throw new KeyAdminFailure('The gateway that --url names cannot be reached.', { cause: error })
+      throw failureOf(error)
     }
   }
+}
+
+// An AxiosError holds the request with its admin key: its cause alone is kept.
+function failureOf(error: unknown): KeyAdminFailure {
+  const isTooLarge = isAxiosError(error) && error.code === AxiosError.ERR_BAD_RESPONSE && error.response === undefined
+  const message = isTooLarge
+    ? `The gateway answered with more than ${MOST_RESPONSE_BYTES} bytes.`
+    : 'The gateway that --url names cannot be reached.'
+  return new KeyAdminFailure(message, { cause: isAxiosError(error) ? error.cause : error })
 }
 
 const NO_ADMINISTRATION =
