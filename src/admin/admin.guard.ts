@@ -8,7 +8,7 @@ import {
   Injectable,
 } from '@nestjs/common'
 import { readKey } from '../auth/key.guard.js'
-import { adminFingerprint } from '../config/admin-key.js'
+import { adminFingerprint } from '../config/auth-schema.js'
 import { ConfigStore } from '../config/config-store.js'
 import { GatewayError } from '../core/errors.js'
 import { type RequestContext, contextOf } from '../core/request-context.js'

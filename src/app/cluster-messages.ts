@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
-import { deepFreeze } from '../config/checks.js'
-import { hasLimits } from '../config/limits-schema.js'
+import { deepFreeze } from '../config/faults.js'
+import { hasLimits } from '../config/auth-schema.js'
 import type { GatewayConfig } from '../config/settings.js'
 import type { MetricsSnapshot } from '../observability/metrics.js'
 
