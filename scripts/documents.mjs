@@ -1,25 +1,91 @@
-// Writes openapi.json from the built gateway; with --check, fails when the file on disk says something else.
+// Writes what is made from the built gateway: openapi.json, the tables of settings in docs/operations.md, and settings that
+// gateway.example.yaml lacks. With --check, fails when a file on disk says something else.
 import { readFile, writeFile } from 'node:fs/promises'
-import { format } from 'node:util'
+import { format as formatMarkdown, resolveConfig } from 'prettier'
 
 const { createApplication, openApiDocument } = await import('../dist/app/create-app.js')
 const { createLogging } = await import('../dist/observability/logger.js')
 const { PROVIDERS } = await import('../dist/app/providers.js')
 const { parseConfig } = await import('../dist/config/load-config.js')
+const { configSchema } = await import('../dist/config/settings.js')
+const { settingsOf } = await import('../dist/config/settings-reference.js')
 
-const FILE = 'openapi.json'
+const OPERATIONS = 'docs/operations.md'
+const EXAMPLE = 'gateway.example.yaml'
 
-const application = await createApplication({
-  config: parseConfig('{}', {}, PROVIDERS),
-  logging: createLogging('silent'),
-  sandbox: false,
-})
-const document = `${JSON.stringify(openApiDocument(application), null, 2)}\n`
-await application.close()
+const settings = settingsOf(configSchema(PROVIDERS))
 
-if (!process.argv.includes('--check')) {
-  await writeFile(FILE, document)
-} else if ((await readFile(FILE, 'utf8').catch(() => '')) !== document) {
-  console.error(format('%s is stale: run `npm run documents` and commit it.', FILE))
-  process.exitCode = 1
+async function openApi() {
+  const application = await createApplication({
+    config: parseConfig('{}', {}, PROVIDERS),
+    logging: createLogging('silent'),
+    sandbox: false,
+  })
+  const document = `${JSON.stringify(openApiDocument(application), null, 2)}\n`
+  await application.close()
+  return document
+}
+
+const shownDefault = ({ presence, fallback }) =>
+  ({ required: 'required', optional: '–', defaulted: `\`${JSON.stringify(fallback)}\`` })[presence]
+
+function tableOf(sections) {
+  const rows = settings
+    .filter(({ path }) => sections.includes(path.split(/[.[]/, 1)[0]))
+    .map((setting) => [`\`${setting.path}\``, setting.type, shownDefault(setting), setting.meaning])
+  return [['Key', 'Type', 'Default', 'Meaning'], ['-', '-', '-', '-'], ...rows]
+    .map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`)
+    .join('\n')
+}
+
+/** The reference with a table between each `<!-- settings: <section> … -->` and the end mark behind it. */
+async function operations() {
+  const text = await readFile(OPERATIONS, 'utf8')
+  const shown = []
+  const filled = text.replaceAll(
+    /(<!-- settings: ([\w ]+) -->\n)[^]*?(\n<!-- end of settings -->)/g,
+    (_match, start, names, end) => {
+      shown.push(...names.split(' '))
+      return `${start}\n${tableOf(names.split(' '))}\n${end}`
+    },
+  )
+  const missing = settings.filter(({ path }) => !shown.includes(path.split(/[.[]/, 1)[0]))
+  if (missing.length > 0)
+    throw new Error(`${OPERATIONS} has no table for ${missing.map(({ path }) => path).join(', ')}`)
+  const secrets = settings.filter(({ isSecret }) => isSecret).map(({ path }) => `\`${path}\``)
+  const listed = filled.replace(
+    /(<!-- secrets -->\n)[^]*?(\n<!-- end of secrets -->)/,
+    (_match, start, end) => `${start}\n${secrets.join(', ')}\n${end}`,
+  )
+  return formatMarkdown(listed, { ...(await resolveConfig(OPERATIONS)), parser: 'markdown' })
+}
+
+/** The example with a line at the end of its section for each setting that it lacks; what else it says is written by hand. */
+async function example() {
+  const sections = (await readFile(EXAMPLE, 'utf8')).split(/^(?=\w+:$)/m)
+  for (const { path, meaning, presence, fallback } of settings) {
+    const [section, name, ...deeper] = path.split('.')
+    const index = sections.findIndex((text) => text.startsWith(`${section}:\n`))
+    if (name === undefined || deeper.length > 0 || index === -1) continue
+    if (new RegExp(`^  #?${name}:`, 'm').test(sections[index])) continue
+    // What follows a section's last setting at the margin explains the next section.
+    const [, own, rest] = /^([^]*\n {2}[^\n]*\n)([^]*)$/.exec(sections[index]) ?? [undefined, sections[index], '']
+    const line = presence === 'defaulted' ? `${name}: ${JSON.stringify(fallback)}` : `#${name}:`
+    sections[index] = `${own}  # ${meaning.replaceAll(/\[([^\]]*)\]\([^)]*\)|`/g, '$1')}.\n  ${line}\n${rest}`
+  }
+  return sections.join('')
+}
+
+for (const [file, text] of [
+  ['openapi.json', await openApi()],
+  [OPERATIONS, await operations()],
+  [EXAMPLE, await example()],
+]) {
+  if ((await readFile(file, 'utf8').catch(() => '')) === text) continue
+  if (!process.argv.includes('--check')) {
+    await writeFile(file, text)
+  } else {
+    console.error(`${file} is stale: run \`npm run documents\` and commit it.`)
+    process.exitCode = 1
+  }
 }

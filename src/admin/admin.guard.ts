@@ -14,7 +14,7 @@ import {
 import { ApiExcludeController } from '@nestjs/swagger'
 import type { Request } from 'express'
 import { readKey } from '../auth/key.guard.js'
-import { adminFingerprint } from '../config/admin-key.js'
+import { adminFingerprint } from '../config/auth-schema.js'
 import { ConfigStore } from '../config/config-store.js'
 import { GatewayError } from '../core/errors.js'
 import { contextOf, type RequestContext } from '../core/request-context.js'

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { parseConfig } from '../../test/support/config.js'
 import { eventually } from '../../test/support/eventually.js'
-import { ConfigError } from '../config/checks.js'
+import { ConfigError } from '../config/faults.js'
 import { GatewayError } from '../core/errors.js'
 import { FailedAttemptLog } from './admin.guard.js'
 import {

@@ -1,6 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger'
+import type { z } from 'zod'
 import type { IssuedKey } from '../auth/key.repository.js'
-import { ConfigError, Cursor, FaultList, type Schema } from '../config/checks.js'
+import { checked, ConfigError, FaultList } from '../config/faults.js'
 import type { KeyLimits } from '../config/settings.js'
 import { glob, keyIdentifier } from '../config/value-types.js'
 import { Field } from '../core/dto.js'
@@ -24,10 +25,10 @@ const LATEST_MS = 8_640_000_000_000_000
 
 /** What the configuration file refuses is refused here, in its words. Only for texts: schemas may convert the rest. */
 const asConfigured =
-  (schema: Schema<string>): FieldRule =>
+  (schema: z.ZodType<string>): FieldRule =>
   (value, path) => {
     const faults = new FaultList()
-    schema.read(value, new Cursor(path, { faults, production: false }))
+    checked(schema, value, faults)
     try {
       faults.throwIfAny()
     } catch (error) {

@@ -1,6 +1,6 @@
 import { hash, randomInt } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
-import { ISSUED_PREFIX } from '../config/admin-key.js'
+import { ISSUED_PREFIX } from '../config/auth-schema.js'
 import { ConfigStore } from '../config/config-store.js'
 import type { AccessKey, GatewayConfig } from '../config/settings.js'
 import { type Caller, callerOfKey, callerWithOwnBearer, KeyRevocation } from '../core/caller.js'

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { parseConfig } from '../../test/support/config.js'
 import { PROVIDERS } from '../app/providers.js'
 import type { ChannelConfig } from './channel-schema.js'
-import { ConfigError } from './checks.js'
+import { ConfigError } from './faults.js'
 import { parseConfig as parseWith } from './load-config.js'
 
 const MINIMAL = { id: 'main', provider: 'p1', baseUrl: 'https://x.example', credentials: 'secret' }

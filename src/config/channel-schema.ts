@@ -1,25 +1,35 @@
+import { z } from 'zod'
+import { isMap } from './faults.js'
+import { MODEL_CLASS_NAMES } from './model-classes.js'
 import {
-  bySibling,
-  isAbsent,
-  isMap,
-  listOf,
+  address,
+  bothRight,
+  type DeepReadonly,
+  distinct,
+  durationMs,
+  globs,
+  identifier,
+  integer,
+  isFilled,
   mapOf,
-  optional,
-  recordOf,
-  required,
-  type Schema,
-  withDefault,
-} from './checks.js'
-import type { ModelClass } from './model-classes.js'
-import { address, glob, identifier, integer, modelName, oneOf, positiveNumber, textAs } from './value-types.js'
+  modelName,
+  oneOf,
+  positiveNumber,
+  settings,
+  strictMap,
+  textAs,
+  withoutEmpty,
+} from './value-types.js'
+
+const timeoutOverrides = settings({
+  connectMs: durationMs.exactOptional().describe('Instead of `timeouts.connectMs`'),
+  firstByteMs: durationMs.exactOptional().describe('Instead of `timeouts.firstByteMs`'),
+  idleMs: durationMs.exactOptional().describe('Instead of `timeouts.idleMs`'),
+  totalMs: durationMs.exactOptional().describe('Instead of `timeouts.totalMs`'),
+})
 
 /** Four separate deadlines of one upstream call, all in milliseconds. */
-export interface UpstreamTimeouts {
-  readonly connectMs: number
-  readonly firstByteMs: number
-  readonly idleMs: number
-  readonly totalMs: number
-}
+export type UpstreamTimeouts = Required<DeepReadonly<z.output<typeof timeoutOverrides>>>
 
 /** What a channel authenticates with: a secret of its own, or the caller's own bearer passed on. */
 export type ChannelCredentials = { readonly kind: 'own'; readonly secret: string } | { readonly kind: 'caller' }
@@ -28,45 +38,166 @@ export type ChannelCredentials = { readonly kind: 'own'; readonly secret: string
 export interface ProviderSettings {
   /** What channels and models call it. */
   readonly name: string
-  readonly credentialsSchema: Schema<ChannelCredentials>
-  readonly optionsSchema: Schema<Readonly<Record<string, unknown>>>
+  readonly credentialsSchema: z.ZodType<ChannelCredentials>
+  readonly optionsSchema: z.ZodType<Readonly<Record<string, unknown>>>
   /** Where the upstream's own client waits for other times than the gateway's defaults. */
   readonly timeouts?: Partial<UpstreamTimeouts>
 }
 
-export interface ChannelConfig {
-  readonly id: string
-  /** The name of a provider. */
-  readonly provider: string
-  /** http(s) or ws(s), may carry a path prefix; never ends in a slash. */
-  readonly baseUrl: string
-  readonly credentials: ChannelCredentials
-  /** Globs; absent = every catalogue model of the provider. */
-  readonly models?: readonly string[]
-  readonly modelMap: Readonly<Record<string, string>>
-  /** Lower is tried first. */
-  readonly priority: number
-  /** Draw within one priority; greater than 0. */
-  readonly weight: number
-  readonly options: Readonly<Record<string, unknown>>
-  /** Complete: the gateway's, the provider's and this channel's own, already laid over each other. */
+/** For providers without options of their own. */
+export const noOptions = settings({})
+
+/** Credentials travel in headers: printable ASCII, no spaces. */
+const PRINTABLE = /^[\x21-\x7e]{1,4096}$/
+const PRINTABLE_RULE = 'must be 1 to 4096 printable ASCII characters without spaces, or "caller"'
+
+function readCredentials(text: string): ChannelCredentials | undefined {
+  if (text === 'caller') return { kind: 'caller' }
+  return PRINTABLE.test(text) ? { kind: 'own', secret: text } : undefined
+}
+
+/** One printable secret, or the caller's own. */
+export const keyCredentials = textAs(PRINTABLE_RULE, readCredentials)
+
+/** A pair `A|B`; one key without `|`, too, where `allowed` says so. */
+export const pairCredentials = (allowed: 'pair' | 'pair or key', rule: string) =>
+  textAs(rule, (text) => {
+    const parts = text.split('|')
+    const isKey = parts.length === 1 && (allowed === 'pair or key' || text === 'caller')
+    return isKey || (parts.length === 2 && !parts.includes('')) ? readCredentials(text) : undefined
+  })
+
+/** Standard voices by the upstream's names for them. */
+export const voices = mapOf(z.string().regex(/^[^\p{Cc}]{1,256}$/u, 'must be a voice of 1 to 256 printable characters'))
+  .meta({ type: 'map of voices' })
+  .describe("p2 and p3: standard voice → the upstream's voice")
+
+/** A path between the base address and the provider's own path; the trailing slash is dropped. */
+export const pathPrefix = textAs(
+  'must be a path that starts with / and holds no query, fragment, space or ..',
+  (text) =>
+    /^\/[A-Za-z0-9._~%/-]*$/.test(text) && !text.split('/').includes('..') ? text.replace(/\/+$/, '') : undefined,
+)
+  .meta({ type: 'path' })
+  .describe("vidgen and imggen: replaces the provider's own first path segment, `/v1` or `/mj`")
+
+/** Names the variant of a channel; no key of a file is so called. */
+const VARIANT = '\0variant'
+/** Of a channel whose provider is none of the gateway's: what depends on the provider is not looked at. */
+const UNKNOWN_PROVIDER = '\0unknown'
+
+/** What channels of all providers have in common. */
+const COMMON = {
+  id: identifier.describe('Shown in logs'),
+  baseUrl: address('http', 'https', 'ws', 'wss').describe(
+    'May carry a path, to which the provider appends its own (`/v1/…`). No user, query or fragment',
+  ),
+  models: globs
+    .exactOptional()
+    .describe('Models served; absent = all catalogue models of the provider. See [models](#models)'),
+  modelMap: mapOf(modelName).meta({ type: 'map of names' }).prefault({}).describe("Model → the upstream's name for it"),
+  priority: integer({ min: 0 }).default(0).describe('Lower is tried first'),
+  weight: positiveNumber.default(1).describe('Share of the draw within one priority'),
+  timeouts: timeoutOverrides.prefault({}).describe('Overrides of `timeouts` for this channel; see [above](#timeouts)'),
+}
+
+/** A channel with the credentials and options of its provider. `timeouts` are completed afterwards (`channelTimeouts`). */
+const channelVariant = (
+  variant: string,
+  provider: z.ZodType<string>,
+  { credentialsSchema, optionsSchema }: Pick<ProviderSettings, 'credentialsSchema' | 'optionsSchema'>,
+) =>
+  strictMap(
+    {
+      [VARIANT]: z.literal(variant).meta({ hidden: true }),
+      id: COMMON.id,
+      provider,
+      baseUrl: COMMON.baseUrl,
+      credentials: credentialsSchema.meta({
+        type: '1–4096 printable ASCII, or `caller`',
+        secret: true,
+        description:
+          "The upstream's key; see [below](#credentials-caller). p2 `APP_ID|ACCESS_TOKEN` and nothing less, vidgen `AK|SK` or a bearer",
+      }),
+      models: COMMON.models,
+      modelMap: COMMON.modelMap,
+      priority: COMMON.priority,
+      weight: COMMON.weight,
+      options: optionsSchema.prefault({}).meta({ type: 'map', description: 'By provider; p4 and m1 have none' }),
+      timeouts: COMMON.timeouts,
+    },
+    VARIANT,
+  )
+
+/** A name among those of the providers. */
+const providerName = (providers: readonly ProviderSettings[]) => oneOf(providers.map(({ name }) => name))
+
+/** A channel of one of `providers`. Where it names none of them its other settings are checked all the same. */
+function channelSchema(providers: readonly ProviderSettings[]) {
+  const provider = providerName(providers).describe('Which upstream it is')
+  const unchecked = {
+    credentialsSchema: z.custom<ChannelCredentials>(),
+    optionsSchema: z.custom<Readonly<Record<string, unknown>>>(),
+  }
+  const unknown = channelVariant(UNKNOWN_PROVIDER, provider, unchecked)
+  const known = new Map(providers.map((entry) => [entry.name, channelVariant(entry.name, provider, entry)]))
+  const chosen = (value: unknown): unknown => {
+    const channel = withoutEmpty(value, Object.keys(unknown.shape))
+    if (!isMap(channel)) return channel
+    const { provider: name } = channel
+    return { ...channel, [VARIANT]: typeof name === 'string' && known.has(name) ? name : UNKNOWN_PROVIDER }
+  }
+  return z
+    .preprocess(chosen, z.discriminatedUnion(VARIANT, [unknown, ...known.values()]))
+    .transform(({ [VARIANT]: _variant, ...channel }) => channel)
+}
+
+export const channels = (providers: readonly ProviderSettings[]) =>
+  distinct(channelSchema(providers), 'id')
+    .meta({ type: 'list' })
+    .default([])
+    .describe('The upstreams. No two may share an id')
+
+export type ChannelEntry = DeepReadonly<z.output<ReturnType<typeof channelSchema>>>
+
+/** `timeouts` is complete: the gateway's, the provider's and this channel's own, laid over each other. */
+export interface ChannelConfig extends Omit<ChannelEntry, 'timeouts'> {
   readonly timeouts: UpstreamTimeouts
 }
 
-export interface ModelRow {
-  readonly id: string
-  readonly class: ModelClass
-  readonly providers: readonly string[]
-}
+const modelRow = (providers: readonly ProviderSettings[]) =>
+  settings({
+    id: modelName.describe("The model's whole name, without `*`"),
+    class: oneOf(MODEL_CLASS_NAMES).describe('Which endpoints serve it'),
+    providers: z
+      .array(providerName(providers))
+      .refine(isFilled, 'must name at least one provider')
+      .meta({ type: 'list of providers' })
+      .describe('Whose channels may serve it'),
+  })
 
-/** When a channel is spared. Times in milliseconds. */
-export interface BreakerSection {
-  /** In a row, by the channel's own fault, after which it is spared. */
-  readonly failures: number
-  /** For the first time; twice as long each further time, up to the maximum. */
-  readonly coolDownMs: number
-  readonly maximumCoolDownMs: number
-}
+export type ModelRow = DeepReadonly<z.output<ReturnType<typeof modelRow>>>
+
+/** Rows added to the built-in catalogue. */
+export const models = (providers: readonly ProviderSettings[]) =>
+  distinct(modelRow(providers), 'id').meta({ type: 'list' }).default([]).describe('No two may share an id')
+
+/** When a channel is skipped. */
+export const breaker = settings({
+  failures: integer({ min: 1, max: 1000 })
+    .default(3)
+    .describe('Failures of a channel in a row, by its own fault, after which it is spared'),
+  coolDownMs: durationMs
+    .default(5000)
+    .describe('How long at first; twice as long each further time. Then one call tries the channel'),
+  maximumCoolDownMs: durationMs.default(300_000).describe('How long at most'),
+}).refine(({ coolDownMs, maximumCoolDownMs }) => coolDownMs <= maximumCoolDownMs, {
+  path: ['coolDownMs'],
+  error: 'must not be greater than breaker.maximumCoolDownMs',
+  when: bothRight('coolDownMs', 'maximumCoolDownMs'),
+})
+
+export type BreakerSection = DeepReadonly<z.output<typeof breaker>>
 
 /**
  * The timeouts of a channel, the stronger over the weaker: built-in defaults, the provider's, what the file sets for all
@@ -80,7 +211,7 @@ export function channelTimeouts(
   document: unknown,
 ): UpstreamTimeouts {
   const raw = isMap(document) ? document['timeouts'] : undefined
-  const isSet = (name: keyof UpstreamTimeouts): boolean => isMap(raw) && !isAbsent(raw[name])
+  const isSet = (name: keyof UpstreamTimeouts): boolean => isMap(raw) && (raw[name] ?? undefined) !== undefined
   const fallback = provider?.timeouts ?? {}
   const timeout = (name: keyof UpstreamTimeouts): number =>
     own[name] ?? (isSet(name) ? section[name] : (fallback[name] ?? section[name]))
@@ -90,66 +221,4 @@ export function channelTimeouts(
     idleMs: timeout('idleMs'),
     totalMs: timeout('totalMs'),
   }
-}
-
-/** Node's timers fire at once beyond 2^31 - 1 ms. */
-export const durationMs = integer({ min: 1, max: 2_147_483_647 })
-
-export const globs = listOf(glob, { nonEmpty: 'must hold at least one glob; leave it out for every model' })
-
-/** A channel as the file gives it; `timeouts` are completed afterwards (`channelTimeouts`). */
-export type ChannelEntry = Omit<ChannelConfig, 'timeouts'> & { readonly timeouts: Partial<UpstreamTimeouts> }
-
-const timeoutOverrides = mapOf<Partial<UpstreamTimeouts>>({
-  connectMs: optional(durationMs),
-  firstByteMs: optional(durationMs),
-  idleMs: optional(durationMs),
-  totalMs: optional(durationMs),
-})
-
-/** For providers without options of their own. */
-export const noOptions = mapOf<Record<string, never>>({})
-
-/** Credentials travel in headers: printable ASCII, no spaces. */
-const PRINTABLE = /^[\x21-\x7e]{1,4096}$/
-const PRINTABLE_RULE = 'must be 1 to 4096 printable ASCII characters without spaces, or "caller"'
-
-/** One printable secret, or the caller's own. */
-export const keyCredentials = textAs(PRINTABLE_RULE, readCredentials)
-
-/** A pair `A|B`; one key without `|`, too, where `allowed` says so. */
-export const pairCredentials = (allowed: 'pair' | 'pair or key', rule: string): Schema<ChannelCredentials> =>
-  textAs(rule, (text) => {
-    const parts = text.split('|')
-    const isKey = parts.length === 1 && (allowed === 'pair or key' || text === 'caller')
-    return isKey || (parts.length === 2 && !parts.includes('')) ? readCredentials(text) : undefined
-  })
-
-function readCredentials(text: string): ChannelCredentials | undefined {
-  if (text === 'caller') return { kind: 'caller' }
-  return PRINTABLE.test(text) ? { kind: 'own', secret: text } : undefined
-}
-
-/** A name among those of the providers. */
-export const providerName = (providers: readonly ProviderSettings[]): Schema<string> =>
-  oneOf(providers.map(({ name }) => name))
-
-/** A channel of one of `providers`, with the credentials and options of its own. */
-export function channelSchema(providers: readonly ProviderSettings[]): Schema<ChannelEntry> {
-  const credentialsSchemas = Object.fromEntries(
-    providers.map((provider) => [provider.name, provider.credentialsSchema]),
-  )
-  const optionsSchemas = Object.fromEntries(providers.map((provider) => [provider.name, provider.optionsSchema]))
-  return mapOf<ChannelEntry>({
-    id: required(identifier),
-    provider: required(providerName(providers)),
-    baseUrl: required(address(['http', 'https', 'ws', 'wss'])),
-    credentials: required(bySibling('provider', credentialsSchemas)),
-    models: optional(globs),
-    modelMap: withDefault(recordOf(modelName), {}),
-    priority: withDefault(integer({ min: 0 }), 0),
-    weight: withDefault(positiveNumber, 1),
-    options: withDefault(bySibling('provider', optionsSchemas), {}),
-    timeouts: withDefault(timeoutOverrides, {}),
-  })
 }

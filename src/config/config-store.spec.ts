@@ -6,7 +6,7 @@ import { Test, type TestingModule } from '@nestjs/testing'
 import { parseConfig } from '../../test/support/config.js'
 import { PROVIDERS } from '../app/providers.js'
 import { builtInModels } from '../routing/models.js'
-import { ConfigError } from './checks.js'
+import { ConfigError } from './faults.js'
 import {
   type ConfigSource,
   ConfigStore,

@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type DynamicModule, Module } from '@nestjs/common'
 import { ConfigModule } from '@nestjs/config'
-import { ISSUED_PREFIX } from './admin-key.js'
-import { ConfigError, deepFreeze } from './checks.js'
+import { countApart, ISSUED_PREFIX, LIMITS_NEED_REDIS } from './auth-schema.js'
 import { environmentConfig, sandboxEnvironmentConfig } from './environment.js'
-import { countApart, LIMITS_NEED_REDIS } from './limits-schema.js'
+import { ConfigError, deepFreeze } from './faults.js'
 import type { GatewayConfig } from './settings.js'
 
 const FIXED_SECTIONS = ['database', 'redis', 'observability'] as const

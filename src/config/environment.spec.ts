@@ -10,9 +10,9 @@ import fc from 'fast-check'
 import { parse } from 'yaml'
 import { configSchema, parseConfig } from '../../test/support/config.js'
 import { seededRandom } from '../../test/support/eventually.js'
-import { adminFingerprint, guessingBits, LEAST_ADMIN_KEY_BITS } from './admin-key.js'
+import { adminFingerprint, guessingBits, LEAST_ADMIN_KEY_BITS } from './auth-schema.js'
 import { PROVIDERS } from '../app/providers.js'
-import { ConfigError, type Schema } from './checks.js'
+import { ConfigError } from './faults.js'
 import { configWarnings, handedOver } from './config-store.js'
 import {
   environmentConfig,
@@ -21,6 +21,7 @@ import {
   sandboxEnvironmentConfig,
   type Variables,
 } from './environment.js'
+import { settingsOf } from './settings-reference.js'
 
 describe('readEnvironment', () => {
   it('gives the defaults when nothing is set', () => {
@@ -114,37 +115,29 @@ const filledIn: Record<string, string> = {
   OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
 }
 
-interface Setting {
-  readonly path: string
-  /** Raw default; absent for required and optional settings. */
-  readonly fallback?: unknown
-  readonly found: readonly unknown[]
-}
-
-/** Every setting of the schema with the values the example gives it, wherever in a list they stand. */
-function settingsOf(schema: Schema<unknown>, path: string, found: readonly unknown[]): Setting[] {
-  const { fields = {}, item, variants } = schema
-  const below = Object.entries(fields).flatMap(([name, field]) => {
-    const values = found.flatMap((map) => (isRecord(map) && name in map ? [map[name]] : []))
-    const setting = { path: `${path}${name}`, found: values, ...('fallback' in field && { fallback: field.fallback }) }
-    if (field.schema.variants === undefined) return [setting, ...settingsOf(field.schema, `${setting.path}.`, values)]
-    return [setting, ...Object.values(field.schema.variants).flatMap((v) => settingsOf(v, `${setting.path}.`, values))]
-  })
-  const items = item === undefined ? [] : settingsOf(item, `${path}[].`, found.flat())
-  return variants === undefined ? [...below, ...items] : below
-}
-
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** The values that the example gives a setting, wherever in lists they stand. */
+function valuesAt(path: string): readonly unknown[] {
+  return path.split('.').reduce<readonly unknown[]>(
+    (found, part) => {
+      const name = part.replace('[]', '')
+      const values = found.flatMap((map) => (isRecord(map) && name in map ? [map[name]] : []))
+      return part.endsWith('[]') ? values.flat() : values
+    },
+    [parse(switchedOn)],
+  )
+}
+
 describe('gateway.example.yaml', () => {
-  const settings = settingsOf(configSchema, '', [parse(switchedOn)])
+  const settings = settingsOf(configSchema).map((setting) => ({ ...setting, found: valuesAt(setting.path) }))
 
   it('is walked down to the options of a channel', () => {
     const paths = settings.map(({ path }) => path)
     expect(paths).toEqual(
-      expect.arrayContaining(['server.port', 'auth.keys.[].models', 'channels.[].options.unknownTasks', 'redis.url']),
+      expect.arrayContaining(['server.port', 'auth.keys[].models', 'channels[].options.unknownTasks', 'redis.url']),
     )
   })
 
@@ -166,6 +159,16 @@ describe('gateway.example.yaml', () => {
     })
     expect(wrong.map(({ path }) => path)).toEqual([])
     expect(example.match(/none by default/g)?.length).toBeGreaterThanOrEqual(5)
+  })
+
+  it('takes every secret from the environment, or shows a hash of nothing', () => {
+    const secrets = settings.filter(({ isSecret }) => isSecret)
+    expect(secrets.map(({ path }) => path)).toEqual(
+      expect.arrayContaining(['auth.keys[].key', 'auth.adminKey', 'channels[].credentials', 'database.url']),
+    )
+    const written = secrets.flatMap(({ found }) => found).filter((value) => typeof value === 'string')
+    expect(written.length).toBeGreaterThanOrEqual(10)
+    expect(written.filter((value) => !/^(?:\$\{\w+\}|sha256:0{64})$/.test(value))).toEqual([])
   })
 
   it('has a channel for every provider', () => {

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { registerAs } from '@nestjs/config'
-import { isMap } from './checks.js'
+import { isMap } from './faults.js'
 
 /** Environment variables as Node gives them: text or nothing. */
 export type Variables = Readonly<Record<string, string | undefined>>

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { loadConfigFile, parseConfig } from '../../test/support/config.js'
 import { faultsOf } from '../../test/support/routing.js'
-import { ConfigError, FAULTED, FaultList } from './checks.js'
+import { ConfigError, FAULTED, FaultList } from './faults.js'
 import type { Variables } from './environment.js'
 import { interpolate } from './load-config.js'
 

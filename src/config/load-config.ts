@@ -1,12 +1,11 @@
 import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Document, isScalar, LineCounter, parseDocument, type Scalar, visit, type YAMLError } from 'yaml'
-import { ISSUED_PREFIX } from './admin-key.js'
+import { type AuthSection, ISSUED_PREFIX } from './auth-schema.js'
 import { channelTimeouts, type ProviderSettings } from './channel-schema.js'
-import { ConfigError, Cursor, deepFreeze, FAULTED, FaultList, fieldPath, isMap, itemPath } from './checks.js'
 import { type EnvironmentOverride, readEnvironment, readVariable, type Variables } from './environment.js'
-import { type ConfigDocument, configSchema } from './schema.js'
-import type { AuthSection, GatewayConfig } from './settings.js'
+import { checked, ConfigError, deepFreeze, FAULTED, FaultList, fieldPath, isMap, itemPath } from './faults.js'
+import { type ConfigDocument, configSchema, type GatewayConfig } from './settings.js'
 
 /** Aliases may repeat a block for hundreds of channels, but not multiply without end. */
 const MAX_VALUES = 200_000
@@ -259,11 +258,10 @@ export function parseConfig(yamlText: string, env: Variables, providers: readonl
     if (problem !== undefined) faults.add(`${section}.${setting}`, problem)
   // The overrides go in last: they are not interpolated, and a placeholder that they replace need not be set.
   const document = interpolate(withoutOverridden(raw, overrides), env, faults)
-  const cursor = new Cursor('', { faults, production })
-  const checked = configSchema(providers).read(withOverrides(document, overrides), cursor)
+  const settings = checked(configSchema(providers, production), withOverrides(document, overrides), faults)
   faults.throwIfAny()
-  if (checked === FAULTED) throw new Error('a configuration was refused without a fault')
-  return deepFreeze(complete(checked, document, providers))
+  if (settings === undefined) throw new Error('a configuration was refused without a fault')
+  return deepFreeze(complete(settings, document, providers))
 }
 
 function withoutOverridden(document: unknown, overrides: readonly EnvironmentOverride[]): unknown {
@@ -284,18 +282,18 @@ function withOverrides(document: unknown, overrides: readonly Override[]): unkno
   }, document)
 }
 
-function complete(checked: ConfigDocument, document: unknown, providers: readonly ProviderSettings[]): GatewayConfig {
+function complete(settings: ConfigDocument, document: unknown, providers: readonly ProviderSettings[]): GatewayConfig {
   const byName = new Map(providers.map((provider) => [provider.name, provider]))
   return {
-    ...checked,
+    ...settings,
     auth: {
-      ...checked.auth,
-      keys: checked.auth.keys.map(({ key, ...entry }) => ({ ...entry, sha256: key })),
-      ...mistakableKeys(checked, document),
+      ...settings.auth,
+      keys: settings.auth.keys.map(({ key, ...entry }) => ({ ...entry, sha256: key })),
+      ...mistakableKeys(settings, document),
     },
-    channels: checked.channels.map((channel) => ({
+    channels: settings.channels.map((channel) => ({
       ...channel,
-      timeouts: channelTimeouts(byName.get(channel.provider), channel.timeouts, checked.timeouts, document),
+      timeouts: channelTimeouts(byName.get(channel.provider), channel.timeouts, settings.timeouts, document),
     })),
   }
 }

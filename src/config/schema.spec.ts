@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { parseConfig } from '../../test/support/config.js'
 import { faultsOf } from '../../test/support/routing.js'
-import { ConfigError, Cursor, describeUnknownKey, FAULTED, FaultList } from './checks.js'
+import { checked, ConfigError, describeUnknownKey, FaultList } from './faults.js'
 import { decimal, workers } from './value-types.js'
 
 const json = JSON.stringify
@@ -256,8 +256,7 @@ describe('The section observability', () => {
 
 describe('A price', () => {
   function read(value: unknown): unknown {
-    const faults = new FaultList()
-    return decimal.read(value, new Cursor('price', { faults, production: false }))
+    return checked(decimal, value, new FaultList())
   }
 
   it.each([
@@ -319,8 +318,12 @@ describe('the fault for an unknown key', () => {
 })
 
 describe('the number of workers', () => {
-  const read = (value: unknown): unknown =>
-    workers.read(value, new Cursor('server.workers', { faults: new FaultList(), production: false }))
+  function read(value: unknown): unknown {
+    const faults = new FaultList()
+    const number = checked(workers, value, faults)
+    faults.throwIfAny()
+    return number
+  }
 
   it.each([
     [1, 1],
@@ -332,6 +335,6 @@ describe('the number of workers', () => {
   })
 
   it.each([0, 129, 1.5, -1, 'all', 'AUTO', '', true, [], 'auto '])('is not %j', (value) => {
-    expect(read(value)).toBe(FAULTED)
+    expect(() => read(value)).toThrow(ConfigError)
   })
 })

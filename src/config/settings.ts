@@ -1,282 +1,290 @@
-import type { BreakerSection, ChannelConfig, ModelRow, UpstreamTimeouts } from './channel-schema.js'
-import type { WorkerCount } from './value-types.js'
+import { z } from 'zod'
+import { type AuthSection, auth, countApart, LIMITS_NEED_REDIS } from './auth-schema.js'
+import { callbacks, documents, prices, tasks, usage } from './background-schema.js'
+import { breaker, type ChannelConfig, channels, models, type ProviderSettings } from './channel-schema.js'
+import {
+  address,
+  addressRange,
+  boolean,
+  bothRight,
+  bytes,
+  connectionUrl,
+  count,
+  type DeepReadonly,
+  durationMs,
+  hostAndPort,
+  hostName,
+  integer,
+  isFilled,
+  mapOf,
+  numberFrom,
+  oneOf,
+  positiveNumber,
+  settings,
+  webOrigin,
+  workers,
+} from './value-types.js'
 
-/** What one key may use. Absent = no limit. */
-export interface KeyLimits {
-  readonly requestsPerMinute?: number
-  /** Prompt and completion together. */
-  readonly tokensPerMinute?: number
-  /** Heard and spoken. */
-  readonly audioSecondsPerMinute?: number
-  /** Requests under way at once. */
-  readonly concurrency?: number
-  /** Open at once. */
-  readonly realtimeSessions?: number
-}
+const port = integer({ min: 0, max: 65_535 })
 
-export interface AccessKey {
-  /** Shown in logs, metrics and usage; never the key itself. */
-  readonly id: string
-  /** SHA-256 of the whole key, 64 lower-case hex digits. The key itself is forgotten at load. */
-  readonly sha256: string
-  /** Globs; absent = every model. */
-  readonly models?: readonly string[]
-  readonly limits?: KeyLimits
-}
+const server = settings({
+  host: hostName.default('0.0.0.0').describe('Address to listen on'),
+  port: port.default(8080).describe('Public port; 0 takes any free one'),
+  publicUrl: address('http', 'https')
+    .exactOptional()
+    .describe(
+      'Where upstreams reach this gateway: video upstreams are then asked to call `/vidgen/callbacks/…` there when a task changes. Absent = they are only asked',
+    ),
+  metricsPort: port
+    .default(9090)
+    .describe(
+      'Port of [`/metrics`](metrics.md), to be kept from the public. Must differ from `server.port`; 0 = off, as in the sandbox',
+    ),
+  workers: workers
+    .default(1)
+    .describe(
+      'Processes that serve the port together, `auto` one for each processor; see [below](#one-machine-all-processors). More than one only with PostgreSQL, and with `redis.url` where keys have limits',
+    ),
+  explainHeaders: boolean
+    .default(true)
+    .describe(
+      'Answers that went to an upstream carry `x-gateway-channel`, `x-gateway-attempts` and `x-gateway-overhead-ms` (see [overload.md](overload.md#headers-that-explain-an-answer))',
+    ),
+  trustedProxies: z
+    .array(addressRange)
+    .meta({ type: 'list of IP addresses or ranges (`10.0.0.0/8`)' })
+    .default([])
+    .describe(
+      'Load balancers whose `X-Forwarded-For` tells who the caller is, in the log and in the audit log. It is read from the right for as long as the address before it is in the list; from other addresses the header is ignored',
+    ),
+  allowedOrigins: z
+    .array(webOrigin)
+    .refine(isFilled, 'must hold at least one origin; leave it out for none')
+    .meta({ type: 'list of origins' })
+    .exactOptional()
+    .describe(
+      'Origins whose pages may open WebSocket connections, as browsers send them (`https://app.example.com`), or `*` for all. Absent = no page; programs, which send no `Origin`, always may',
+    ),
+}).refine((own) => own.port !== own.metricsPort || own.port === 0, {
+  path: ['metricsPort'],
+  error: 'must differ from server.port (0 switches it off)',
+  when: bothRight('port', 'metricsPort'),
+})
 
-/** The operator's own key, known by its SHA-256 alone, 64 lower-case hex digits. */
-export interface AdminKey {
-  readonly sha256: string
-  /** False where the configuration gave the hash: how easily the key is guessed is not known. */
-  readonly isJudged: boolean
-}
+const limits = settings({
+  jsonBodyBytes: bytes.default(10_485_760).describe('Largest JSON body; beyond it 413'),
+  imageBodyBytes: bytes
+    .default(62_914_560)
+    .describe('Largest JSON body with Base64 images: creates of multi-image video'),
+  audioFileBytes: bytes.default(26_214_400).describe('Largest audio file; beyond it 400 `file_too_large`'),
+  audioBodyBytes: bytes
+    .default(28_311_552)
+    .describe('Largest multipart body around it; beyond it 413, at once where `Content-Length` says so'),
+  documentBytes: integer({ min: 1, max: 268_435_456 })
+    .default(26_214_400)
+    .describe('One document, fetched or uploaded, after its encodings are taken off; beyond it 413'),
+  realtimeSessions: count
+    .default(1000)
+    .describe('Realtime sessions open at once, those being dialled included; beyond it 503'),
+  realtimeAudioBytes: bytes.default(15_728_640).describe('Largest audio of one append, decoded'),
+  realtimeFrameBytes: integer({ min: 1, max: 1_073_741_824 })
+    .default(22_020_096)
+    .describe('Largest message of a client'),
+  realtimeFragments: count.default(1024).describe('Into how many fragments a client may cut a message'),
+  realtimeEventsPerSecond: count.default(500).describe('Events of one client'),
+  realtimePingsPerSecond: count.default(20).describe('Pings and pongs of one client'),
+  realtimePauseBytes: bytes
+    .default(1_048_576)
+    .describe('Waiting for a slow reader: from here on the other side is not read'),
+  realtimeCloseBytes: bytes
+    .default(4_194_304)
+    .describe(
+      'Waiting for a slow reader for `timeouts.realtimeStuckMs`: the session is closed. Above `limits.realtimePauseBytes`',
+    ),
+}).refine(({ realtimePauseBytes, realtimeCloseBytes }) => realtimePauseBytes < realtimeCloseBytes, {
+  path: ['realtimeCloseBytes'],
+  error: 'must be greater than limits.realtimePauseBytes',
+  when: bothRight('realtimePauseBytes', 'realtimeCloseBytes'),
+})
 
-export interface AuthSection {
-  readonly keys: readonly AccessKey[]
-  /**
-   * Ids of keys that a gateway which does not know them may take for an upstream's and pass on; absent where no channel
-   * passes any on, or all keys begin as they should.
-   */
-  readonly mistakableKeys?: readonly string[]
-  /** Of keys that have none of their own, and of callers with a bearer of their own. */
-  readonly defaultLimits?: KeyLimits
-  /** Reserved of `tokensPerMinute` for each answer that has no maximum. */
-  readonly expectedOutputTokens: number
-  /** Opens `/admin`; absent = there is no such thing. */
-  readonly adminKey?: AdminKey
-  /** How often keys of the store are read anew, in milliseconds. */
-  readonly keyRefreshMs: number
-}
+const timeouts = settings({
+  connectMs: durationMs.default(5000).describe('Until the connection to the upstream stands, TLS included'),
+  firstByteMs: durationMs.default(120_000).describe("From the request sent to the head of the upstream's answer"),
+  idleMs: durationMs.default(60_000).describe('Between two pieces of an answer'),
+  totalMs: durationMs.default(570_000).describe('The whole call with its retry; that of the first channel counts'),
+  shutdownGraceMs: durationMs
+    .default(30_000)
+    .describe('What running requests and realtime answers get when the process is told to stop'),
+  drainDelayMs: integer({ min: 0, max: 600_000 })
+    .default(0)
+    .describe(
+      'Behind a load balancer: how long a process that was told to stop serves on while `/health/ready` says 503',
+    ),
+  realtimeStuckMs: durationMs
+    .default(10_000)
+    .describe('How long a realtime session may hold `limits.realtimeCloseBytes`'),
+  realtimePingMs: durationMs
+    .default(20_000)
+    .describe('Between two pings on a realtime connection; two without an answer end it'),
+  realtimeIdleMs: durationMs.default(300_000).describe('A realtime session without an event'),
+  realtimeAgeMs: durationMs.default(3_480_000).describe('A realtime session as a whole'),
+})
 
-export interface ServerSection {
-  /** Processes that serve the port together; more than one only with PostgreSQL. `auto` = one for each processor. */
-  readonly workers: WorkerCount
-  readonly host: string
-  readonly port: number
-  readonly publicUrl?: string
-  /** 0 switches the metrics port off. */
-  readonly metricsPort: number
-  /** Whether answers say which channel gave them, at which attempt, and what the gateway took itself. */
-  readonly explainHeaders: boolean
-  /** Addresses or ranges whose `X-Forwarded-For` is believed. */
-  readonly trustedProxies: readonly string[]
-  /** Origins whose pages may open sockets, or `*`; absent = no page at all. */
-  readonly allowedOrigins?: readonly string[]
-}
-
-/** What one realtime session may take before it is refused something, slowed down or closed. */
-export interface RealtimeSizes {
-  /** Decoded audio of one append. */
-  readonly realtimeAudioBytes: number
-  /** One message of a client. */
-  readonly realtimeFrameBytes: number
-  /** Of one message of a client. */
-  readonly realtimeFragments: number
-  readonly realtimeEventsPerSecond: number
-  readonly realtimePingsPerSecond: number
-  /** Waiting for a slow reader: from here on the other side is not read any more. */
-  readonly realtimePauseBytes: number
-  /** Waiting for a slow reader: held for `realtimeStuckMs`, the session is closed. */
-  readonly realtimeCloseBytes: number
-}
-
-export interface RealtimeTimes {
-  readonly realtimeStuckMs: number
-  /** Between two pings; two without an answer end the connection. */
-  readonly realtimePingMs: number
-  /** Without an event in either direction. */
-  readonly realtimeIdleMs: number
-  /** Of a session as a whole. */
-  readonly realtimeAgeMs: number
-}
-
-/** Everything a session obeys: parts of the sections `limits` and `timeouts`, under the names they have there. */
-export type RealtimeLimits = RealtimeSizes & RealtimeTimes
-
-export interface LimitsSection extends RealtimeSizes {
-  readonly jsonBodyBytes: number
-  readonly imageBodyBytes: number
-  readonly audioFileBytes: number
-  readonly audioBodyBytes: number
-  /** One document, fetched or uploaded, after its encodings are taken off. */
-  readonly documentBytes: number
-  /** Open at once, those being dialled included. */
-  readonly realtimeSessions: number
-}
-
-export interface TimeoutsSection extends UpstreamTimeouts, RealtimeTimes {
-  readonly shutdownGraceMs: number
-  /** Between the signal to stop and the end of listening: the process says that it is not ready, and serves on. */
-  readonly drainDelayMs: number
-}
-
-/** Times in milliseconds. */
-export interface TasksSection {
-  /** In a task's first minute; three times as long afterwards. */
-  readonly pollIntervalMs: number
-  /** A task that has not ended by then is closed as failed. */
-  readonly maxAgeMs: number
-  /** How long a create whose answer was lost is looked for at its upstream. */
-  readonly reconcileMs: number
-  /** Ended tasks are forgotten afterwards, as the media is. */
-  readonly retentionMs: number
-  /** Polls under way at once on one channel. */
-  readonly pollsPerChannel: number
-  /** Polls that one process begins; with more tasks each of them is asked for less often. */
-  readonly pollsPerSecond: number
-}
-
-export interface CallbacksSection {
-  /** `whsec_<base64>`; absent = deliveries are unsigned. */
-  readonly secret?: string
-  /** One delay per attempt. */
-  readonly scheduleMs: readonly number[]
-  readonly timeoutMs: number
-  /** Deliveries under way at once to one host. */
-  readonly perHost: number
-}
-
-export interface DatabaseSection {
-  /** PostgreSQL; absent = the embedded store. */
-  readonly url?: string
-  /** Connections to PostgreSQL at once. */
-  readonly maxConnections: number
-}
-
-/** Where limits are counted for all replicas together; absent url = each process counts for itself. */
-export interface RedisSection {
-  readonly url?: string
-  /** What a request waits for Redis at most; then the limits of this process alone hold. */
-  readonly timeoutMs: number
-  /** Of each limit, above 0 and at most 1: what one replica allows while Redis is away. */
-  readonly localShare: number
-}
-
-/** Documents that the gateway reads itself. Times in milliseconds. */
-export interface DocumentsSection {
-  /** When the caller names no `timeout`. */
-  readonly defaultTimeoutMs: number
-  /** Longer wishes are cut to it. */
-  readonly maximumTimeoutMs: number
-  /** Of one document in its process, within the caller's own deadline. */
-  readonly parseMs: number
-  /** Of a PDF; more are refused. */
-  readonly pages: number
-  /** Documents that are read at once, each in a process of its own. */
-  readonly processes: number
-  /** Documents that wait for a process; beyond it callers get 503. */
-  readonly queue: number
-  /** Of one process; whoever needs more is ended. */
-  readonly memoryBytes: number
-  /** URLs that are fetched at once; beyond it callers get 503. */
-  readonly fetchesInFlight: number
-  /** How long a result is given again; 0 = never. */
-  readonly cacheMs: number
-  /** Of all results kept. */
-  readonly cacheBytes: number
-}
-
-/** Records of what was used. Times in milliseconds. */
-export interface UsageSection {
-  /** Absent = where there is a store that was asked for by name (`storesUsage`). */
-  readonly store?: boolean
-  /** Records that may wait for the store in memory; beyond it the oldest wait in files. */
-  readonly queueRows: number
-  /** Written at once. */
-  readonly batchRows: number
-  /** How long a record waits for company. */
-  readonly batchMs: number
-  /** Records are forgotten afterwards. */
-  readonly retentionMs: number
-}
-
-/** What some models cost; the first row that fits counts. Decimal text, in whatever currency the operator reckons. */
-export interface PriceRow {
-  /** Globs. */
-  readonly models: readonly string[]
-  /** Ids; absent = on every channel. */
-  readonly channels?: readonly string[]
-  /** A row for what realtime sessions hear, written down by another model; others are not for that. */
-  readonly kind?: 'input_transcription'
-  /** Tokens: per million. A part without a price of its own costs what its whole costs. */
-  readonly promptTokens?: string
-  readonly cachedTokens?: string
-  readonly cachedAudioTokens?: string
-  readonly cacheWriteTokens?: string
-  readonly cacheWriteHourTokens?: string
-  readonly audioInputTokens?: string
-  readonly completionTokens?: string
-  readonly audioOutputTokens?: string
-  readonly reasoningTokens?: string
-  /** Per million. */
-  readonly characters?: string
-  /** Per minute, or per second; never both. */
-  readonly audioMinutes?: string
-  readonly audioSeconds?: string
-  /** Each. */
-  readonly videos?: string
-  readonly images?: string
-  readonly documents?: string
-  readonly pages?: string
-  /** Each; whatever else was used and has no price is included. */
-  readonly requests?: string
-}
-
-export interface ObservabilitySection {
-  /** Where `/metrics` listens; absent = where the gateway does. */
-  readonly metricsHost?: string
-  /** Of a collector of traces, without `/v1/traces`; absent = nothing is traced. */
-  readonly otlpUrl?: string
-  /** Sent to the collector: its credentials. */
-  readonly otlpHeaders: Readonly<Record<string, string>>
-  /** Share of the traces that begin here and are sent, 0 to 1. */
-  readonly traceSampleRatio: number
-}
+const share = numberFrom(0.01, 1)
+const delayMs = integer({ min: 5, max: 10_000 })
 
 /** When requests are refused before any work is done for them: the process could not keep up. */
-export interface AdmissionSection {
-  /** Under way at once, open streams and sockets included. */
-  readonly concurrentRequests: number
-  /** Bodies held in memory and answers that wait for slow readers, together; of all workers. */
-  readonly bytesInFlight: number
-  /** Of `bytesInFlight`, what one caller may hold while others ask. */
-  readonly callerShare: number
-  /** What a turn of the event loop may last before new requests are refused. */
-  readonly loopDelayHighMs: number
-  /** What it is brought back to, and below which nothing is refused any more. */
-  readonly loopDelayLowMs: number
-  /** What all workers may use; absent = what their container or machine has. */
-  readonly memoryBytes?: number
-  /** Shares of that memory: from the first on requests are refused, until the second is reached again. */
-  readonly memoryHighShare: number
-  readonly memoryLowShare: number
-}
+const admission = settings({
+  concurrentRequests: count.default(10_000).describe('Requests under way at once, open streams and sockets included'),
+  bytesInFlight: bytes
+    .default(314_572_800)
+    .describe('Bodies held in memory and answers that wait for slow readers, together'),
+  callerShare: share.default(0.5).describe('Of `admission.bytesInFlight`, what one key may hold while others ask'),
+  loopDelayHighMs: delayMs
+    .default(100)
+    .describe('What a turn of the event loop may last, in milliseconds, before new requests are refused'),
+  loopDelayLowMs: delayMs.default(5).describe('What it is brought back to; below `admission.loopDelayHighMs`'),
+  memoryBytes: integer({ min: 67_108_864 })
+    .exactOptional()
+    .describe('Memory the gateway may use; absent = what container or machine has without its documents'),
+  memoryHighShare: share
+    .default(0.9)
+    .describe('Of that memory, and of the JavaScript heap: from here on requests are refused'),
+  memoryLowShare: share.default(0.8).describe('Until this is reached again; below `admission.memoryHighShare`'),
+})
+  .refine(({ loopDelayHighMs, loopDelayLowMs }) => loopDelayLowMs < loopDelayHighMs, {
+    path: ['loopDelayLowMs'],
+    error: 'must be less than admission.loopDelayHighMs',
+    when: bothRight('loopDelayHighMs', 'loopDelayLowMs'),
+  })
+  .refine(({ memoryHighShare, memoryLowShare }) => memoryLowShare < memoryHighShare, {
+    path: ['memoryLowShare'],
+    error: 'must be less than admission.memoryHighShare',
+    when: bothRight('memoryHighShare', 'memoryLowShare'),
+  })
+
+const ssrf = (production: boolean) =>
+  settings({
+    allow: z
+      .array(hostAndPort)
+      .meta({ type: 'list of `host:port`' })
+      .default([])
+      .describe(
+        'Private addresses that URLs of callers and in answers of upstreams may lead to, for tests; see [below](#security-notes); must be empty when `NODE_ENV=production`',
+      ),
+  }).refine(({ allow }) => !production || allow.length === 0, {
+    path: ['allow'],
+    error: 'must be empty when NODE_ENV is production',
+    when: bothRight('allow'),
+  })
+
+const database = settings({
+  url: connectionUrl('postgres', 'postgresql')
+    .exactOptional()
+    .describe('PostgreSQL 14 or later instead of the embedded store'),
+  maxConnections: integer({ min: 1, max: 1000 })
+    .default(10)
+    .describe('Connections to PostgreSQL at once, for each replica'),
+})
+
+/** Where limits are counted for all replicas together. */
+const redis = settings({
+  url: connectionUrl('redis', 'rediss')
+    .exactOptional()
+    .describe(
+      'Limits are counted there for all replicas; absent = each process counts for itself, and with limits in the configuration there can be only one worker. See [limits.md](limits.md)',
+    ),
+  timeoutMs: integer({ min: 1, max: 10_000 })
+    .default(250)
+    .describe('What a request waits for Redis at most; after that the limits of this process alone hold'),
+  localShare: positiveNumber
+    .refine((value) => value <= 1, 'must be a number > 0, at most 1')
+    .meta({ type: 'above 0, at most 1' })
+    .default(0.5)
+    .describe('The part of each limit that one replica allows while Redis is away'),
+})
+
+const logging = settings({
+  level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+    .default('info')
+    .describe('Messages of this level and above are logged'),
+})
+
+/** RFC 9110, section 5.1. */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/
+
+const headers = mapOf(
+  z.string().regex(/^[\x21-\x7e](?:[\x20-\x7e]{0,4094}[\x21-\x7e])?$/, 'must be 1 to 4096 printable ASCII characters'),
+)
+  .refine((named) => Object.keys(named).every((name) => HEADER_NAME.test(name)), 'must hold names of headers')
+  .meta({ type: 'map of headers', secret: true })
+
+const observability = settings({
+  metricsHost: hostName.exactOptional().describe('Where `/metrics` listens; absent = `server.host`'),
+  otlpUrl: address('http', 'https')
+    .exactOptional()
+    .describe(
+      'Collector of traces, spoken to in OTLP/HTTP with JSON; `/v1/traces` is appended. Absent = nothing is traced. See [metrics.md](metrics.md#traces)',
+    ),
+  otlpHeaders: headers.prefault({}).describe('Sent to the collector: its credentials'),
+  traceSampleRatio: numberFrom(0, 1)
+    .default(1)
+    .describe('Share of the traces that begin here and are sent; a caller who sends `traceparent` decides for its own'),
+})
+
+/** Everything the configuration file may hold, with every default (docs/operations.md, configuration contract). */
+export const configSchema = (providers: readonly ProviderSettings[], production = false) =>
+  settings({
+    server: server.prefault({}),
+    limits: limits.prefault({}),
+    timeouts: timeouts.prefault({}),
+    auth: auth.prefault({}),
+    channels: channels(providers),
+    models: models(providers),
+    breaker: breaker.prefault({}),
+    admission: admission.prefault({}),
+    ssrf: ssrf(production).prefault({}),
+    tasks: tasks.prefault({}),
+    callbacks: callbacks.prefault({}),
+    documents: documents.prefault({}),
+    usage: usage.prefault({}),
+    prices,
+    database: database.prefault({}),
+    redis: redis.prefault({}),
+    logging: logging.prefault({}),
+    observability: observability.prefault({}),
+  })
+    // Workers that count by themselves grant a limit of 1 as often as there are workers, and only a part of any other.
+    .refine((sections) => !countApart(sections), {
+      path: ['server', 'workers'],
+      error: LIMITS_NEED_REDIS,
+      when: bothRight('server', 'auth', 'redis'),
+    })
+
+/** The file's own shape; `GatewayConfig` follows from it without a further check. */
+export type ConfigDocument = DeepReadonly<z.output<ReturnType<typeof configSchema>>>
 
 /**
- * The whole configuration as the rest of the house sees it: validated, complete with defaults, frozen.
+ * The whole configuration as the rest of the gateway sees it: validated, complete with defaults, frozen.
  * Source: docs/operations.md (configuration contract). Only `src/config` builds one.
  */
-export interface GatewayConfig {
-  readonly server: ServerSection
-  readonly limits: LimitsSection
-  readonly timeouts: TimeoutsSection
+export interface GatewayConfig extends Omit<ConfigDocument, 'auth' | 'channels'> {
   readonly auth: AuthSection
   readonly channels: readonly ChannelConfig[]
-  /** Rows added to the built-in catalogue. */
-  readonly models: readonly ModelRow[]
-  readonly breaker: BreakerSection
-  readonly admission: AdmissionSection
-  readonly ssrf: { readonly allow: readonly string[] }
-  readonly tasks: TasksSection
-  readonly callbacks: CallbacksSection
-  readonly documents: DocumentsSection
-  readonly usage: UsageSection
-  readonly prices: readonly PriceRow[]
-  readonly database: DatabaseSection
-  readonly redis: RedisSection
-  readonly logging: { readonly level: LogLevel }
-  readonly observability: ObservabilitySection
 }
 
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
-export type LogLevel = (typeof LOG_LEVELS)[number]
+export type ServerSection = GatewayConfig['server']
+export type AccessKey = AuthSection['keys'][number]
+export type KeyLimits = NonNullable<AuthSection['defaultLimits']>
+export type LimitsSection = GatewayConfig['limits']
+export type TimeoutsSection = GatewayConfig['timeouts']
+export type AdmissionSection = GatewayConfig['admission']
+export type DatabaseSection = GatewayConfig['database']
+export type RedisSection = GatewayConfig['redis']
+export type DocumentsSection = GatewayConfig['documents']
+export type PriceRow = GatewayConfig['prices'][number]
+export type LogLevel = GatewayConfig['logging']['level']
+
+/** What one realtime session may take before it is refused something, slowed down or closed, and its times. */
+export type RealtimeLimits = Omit<RealtimeOf<LimitsSection>, 'realtimeSessions'> & RealtimeOf<TimeoutsSection>
+type RealtimeOf<T> = Pick<T, Extract<keyof T, `realtime${string}`>>

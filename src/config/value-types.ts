@@ -1,21 +1,163 @@
 import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
-import type { Schema } from './checks.js'
+import { z } from 'zod'
+import { describeUnknownKey, isMap } from './faults.js'
 
-const DECIMAL = /^\d{1,12}(?:\.\d{1,12})?$/
-
-/**
- * A decimal ≥ 0 as text, digit for digit as it was written: no float ever stands for it. A number of YAML is taken by its
- * shortest spelling, which is what was written for every decimal of up to 15 digits.
+/*
+ * The values of settings. `meta.type` is what the reference shows of a type; `secret` marks what must not stand in the file.
+ * A default is written with `default` (taken as it is), or with `prefault` for a map, whose own fields then have theirs.
  */
-export const decimal: Schema<string> = {
-  read(value, at) {
-    const text = typeof value === 'number' ? plainSpelling(value) : value
-    return typeof text === 'string' && DECIMAL.test(text)
-      ? text
-      : at.fault('must be a decimal ≥ 0 with at most 12 digits before and 12 after the point')
-  },
+
+/** A type as it is after loading: frozen all the way down. */
+export type DeepReadonly<T> = unknown extends T
+  ? T
+  : T extends readonly (infer Item)[]
+    ? readonly DeepReadonly<Item>[]
+    : T extends object
+      ? { readonly [Name in keyof T]: DeepReadonly<T[Name]> }
+      : T
+
+/** Unknown keys are faults, each with its nearest known one; `hidden` is a key that no file may hold. */
+export const strictMap = <S extends z.core.$ZodLooseShape>(shape: S, hidden?: string) =>
+  z.strictObject(shape, {
+    error: (issue) => {
+      if (issue.code !== 'unrecognized_keys') return undefined
+      const known = Object.keys(shape).filter((name) => name !== hidden)
+      return issue.keys.map((name) => describeUnknownKey(name, known)).join('\n')
+    },
+  })
+
+/** YAML's empty value is no value: a key whose lines are all commented out is as good as absent. */
+export const withoutEmpty = (value: unknown, names: readonly string[]): unknown =>
+  isMap(value)
+    ? Object.fromEntries(Object.entries(value).filter(([name, item]) => item !== null || !names.includes(name)))
+    : value
+
+/** A map with known keys. */
+export const settings = <S extends z.core.$ZodLooseShape>(shape: S) =>
+  z.preprocess((value) => withoutEmpty(value, Object.keys(shape)), strictMap(shape)).meta({ type: 'map' })
+
+/** For a rule between settings of one map (`when`): it is asked only where each of them is right by itself. */
+export const bothRight =
+  (...names: readonly string[]) =>
+  ({ issues }: z.core.ParsePayload): boolean =>
+    issues.every(({ code, path: [name] = [] }) =>
+      name === undefined ? code === 'unrecognized_keys' : !names.includes(String(name)),
+    )
+
+/** A list in which no two items have the same text in one of these fields. */
+export const distinct = <T extends z.ZodType>(item: T, ...fields: readonly string[]) =>
+  z.array(item).superRefine(
+    (items: readonly unknown[], context) => {
+      for (const field of fields) {
+        const first = new Map<string, number>()
+        for (const [index, entry] of items.entries()) {
+          const text = isMap(entry) ? entry[field] : undefined
+          if (typeof text !== 'string') continue
+          const sameAs = first.get(text)
+          if (sameAs === undefined) first.set(text, index)
+          else context.addIssue({ code: 'custom', path: [index, field], params: { sameAs } })
+        }
+      }
+    },
+    { when: ({ value }) => Array.isArray(value) },
+  )
+
+/** For lists that are left out rather than empty. */
+export const isFilled = ({ length }: readonly unknown[]): boolean => length > 0
+
+/** A map with free keys. It has no prototype: looking up a caller's `constructor` in it finds nothing. */
+export const mapOf = <T>(value: z.ZodType<T>) =>
+  z
+    // zod would leave this key out without a word.
+    .unknown()
+    .refine((map) => !isMap(map) || !Object.hasOwn(map, '__proto__'), 'must not hold a key __proto__')
+    .pipe(z.record(z.string().min(1, 'must not hold an empty key'), value))
+    .transform((map): Readonly<Record<string, T>> => Object.assign(Object.create(null) as Record<string, T>, map))
+
+/** A string that `parse` accepts; `parse` returns undefined for one it refuses. `rule` says what would be right. */
+export const textAs = <T>(rule: string, parse: (text: string) => T | undefined) =>
+  z.string().transform((text, context): T => {
+    const parsed = parse(text)
+    if (parsed !== undefined) return parsed
+    context.addIssue(rule)
+    return z.NEVER
+  })
+
+/** One word of a closed list. */
+export const oneOf = <const T extends string>(words: readonly T[]) =>
+  z
+    .enum(words, {
+      error: ({ input }) => (typeof input === 'string' ? `must be one of ${words.join(', ')}` : undefined),
+    })
+    .meta({ type: words.map((word) => `\`${word}\``).join(', ') })
+
+/** True or false; also as text from the environment. */
+export const boolean = z
+  .preprocess(
+    (value) => (value === 'true' ? true : value === 'false' ? false : value),
+    z.boolean('must be true or false'),
+  )
+  .meta({ type: '`true` or `false`' })
+
+const SIGNED_DECIMAL = /^-?\d{1,16}(?:\.\d{1,16})?$/
+
+/** Numbers also come as decimal text, from the environment. */
+const numberOf = (value: unknown): unknown =>
+  typeof value === 'string' && SIGNED_DECIMAL.test(value) ? Number(value) : value
+
+const number = (rule: string, fits: (value: number) => boolean) =>
+  z.preprocess(numberOf, z.number(rule).refine(fits, rule))
+
+interface Range {
+  readonly min: number
+  readonly max?: number
 }
+
+const isInteger = (value: unknown, { min, max = Number.MAX_SAFE_INTEGER }: Range): boolean =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max
+
+const spelled = (value: number): string => value.toLocaleString('en-US')
+
+export const integer = (range: Range) => {
+  const { min, max } = range
+  const rule = max === undefined ? `must be an integer ≥ ${min}` : `must be an integer from ${min} to ${max}`
+  const type = max === undefined ? `integer from ${spelled(min)}` : `${spelled(min)}–${spelled(max)}`
+  return number(rule, (value) => isInteger(value, range)).meta({ type })
+}
+
+export const positiveNumber = number('must be a number > 0', (value) => value > 0).meta({ type: 'number above 0' })
+
+/** A number within a range, both ends included. */
+export const numberFrom = (min: number, max: number) =>
+  number(`must be a number from ${min} to ${max}`, (value) => value >= min && value <= max).meta({
+    type: `${min}–${max}`,
+  })
+
+/** Node's timers fire at once beyond 2^31 - 1 ms. */
+export const durationMs = integer({ min: 1, max: 2_147_483_647 }).meta({ type: 'duration' })
+export const timeMs = integer({ min: 1 }).meta({ type: 'milliseconds' })
+export const bytes = integer({ min: 1 }).meta({ type: 'bytes' })
+export const count = integer({ min: 1, max: 1_000_000 })
+
+/** Processes that serve one port; `auto` = one for each processor. */
+export type WorkerCount = number | 'auto'
+
+const WORKERS: Range = { min: 1, max: 128 }
+
+export const workers = z
+  .preprocess(
+    numberOf,
+    z.custom<WorkerCount>((value) => value === 'auto' || isInteger(value, WORKERS), {
+      // Rules between settings are looked at all the same.
+      abort: false,
+      error: ({ input }) => {
+        const isWord = typeof input === 'string' && !/^-?\d/.test(input)
+        return isWord ? 'must be an integer from 1 to 128, or auto' : 'must be an integer from 1 to 128'
+      },
+    }),
+  )
+  .meta({ type: '1–128 or `auto`' })
 
 /** JavaScript spells small numbers with an exponent. */
 function plainSpelling(value: number): string {
@@ -24,184 +166,79 @@ function plainSpelling(value: number): string {
   return exponent === undefined ? text : `0.${'0'.repeat(Number(exponent) - 1)}${mantissa.replace('.', '')}`
 }
 
-/** A string that `parse` accepts; `parse` returns undefined for one it refuses. `rule` says what would be right. */
-export function textAs<T>(rule: string, parse: (text: string) => T | undefined): Schema<T> {
-  return {
-    read(value, at) {
-      if (typeof value === 'number' || typeof value === 'boolean') return at.fault('must be a string; put it in quotes')
-      if (typeof value !== 'string') return at.fault('must be a string')
-      return parse(value) ?? at.fault(rule)
-    },
-  }
-}
-
-/** A string that matches the whole of `pattern`. */
-export function textMatching(pattern: RegExp, rule: string): Schema<string> {
-  return textAs(rule, (text) => (pattern.test(text) ? text : undefined))
-}
-
-/** One word of a closed list. */
-export function oneOf<const T extends string>(words: readonly T[]): Schema<T> {
-  return textAs(`must be one of ${words.join(', ')}`, (text) => words.find((word) => word === text))
-}
-
-/** True or false; also as text from the environment. */
-export const boolean: Schema<boolean> = {
-  read(value, at) {
-    if (value === true || value === 'true') return true
-    return value === false || value === 'false' ? false : at.fault('must be true or false')
-  },
-}
-
-/** An integer; also one that came as decimal text from the environment. */
-export function integer({ min, max }: { readonly min: number; readonly max?: number }): Schema<number> {
-  const rule = max === undefined ? `must be an integer ≥ ${min}` : `must be an integer from ${min} to ${max}`
-  return {
-    read(value, at) {
-      const number = toNumber(value)
-      const fits = Number.isSafeInteger(number) && number >= min && number <= (max ?? Number.MAX_SAFE_INTEGER)
-      return fits ? number : at.fault(rule)
-    },
-  }
-}
-
-/** A finite number greater than 0; also one that came as decimal text from the environment. */
-export const positiveNumber: Schema<number> = {
-  read(value, at) {
-    const number = toNumber(value)
-    return Number.isFinite(number) && number > 0 ? number : at.fault('must be a number > 0')
-  },
-}
-
-/** A number within a range, both ends included; also one that came as decimal text from the environment. */
-export function numberFrom({ min, max }: { readonly min: number; readonly max: number }): Schema<number> {
-  return {
-    read(value, at) {
-      const number = toNumber(value)
-      return number >= min && number <= max ? number : at.fault(`must be a number from ${min} to ${max}`)
-    },
-  }
-}
-
-const SIGNED_DECIMAL = /^-?\d{1,16}(?:\.\d{1,16})?$/
-
-function toNumber(value: unknown): number {
-  if (typeof value === 'string' && SIGNED_DECIMAL.test(value)) return Number(value)
-  return typeof value === 'number' ? value : Number.NaN
-}
-
-/** Processes that serve one port; `auto` = one for each processor. */
-export type WorkerCount = number | 'auto'
-
-const processes = integer({ min: 1, max: 128 })
-
-/** Numbers also as text, as they come from the environment. */
-export const workers: Schema<WorkerCount> = {
-  read(value, at) {
-    if (value === 'auto') return value
-    const isWord = typeof value === 'string' && !/^-?\d/.test(value)
-    return isWord ? at.fault('must be an integer from 1 to 128, or auto') : processes.read(value, at)
-  },
-}
-
-export const identifier = textMatching(
-  /^[A-Za-z0-9._-]{1,64}$/,
-  'must be 1 to 64 letters, digits, dots, underscores or hyphens',
-)
+const DECIMAL_RULE = 'must be a decimal ≥ 0 with at most 12 digits before and 12 after the point'
 
 /**
- * Of a key, in the file and in the store. Logs, usage and limits call a caller nobody knows `-`, and all with a bearer of
- * their own `caller`: a key of that name would be counted with them, or not at all.
+ * A decimal ≥ 0 as text, digit for digit as it was written: no float ever stands for it. A number of YAML is taken by its
+ * shortest spelling, which is what was written for every decimal of up to 15 digits.
  */
-export const keyIdentifier = textMatching(
-  /^(?!(?:-|caller)$)[A-Za-z0-9._-]{1,64}$/,
-  'must be 1 to 64 letters, digits, dots, underscores or hyphens, and neither - nor caller, which mean somebody else',
-)
+export const decimal = z
+  .preprocess(
+    (value) => (typeof value === 'number' ? plainSpelling(value) : value),
+    z.string(DECIMAL_RULE).regex(/^\d{1,12}(?:\.\d{1,12})?$/, DECIMAL_RULE),
+  )
+  .meta({ type: 'decimal' })
+
+export const identifier = z
+  .string()
+  .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, underscores or hyphens')
+  .meta({ type: '1–64 of letters, digits, `. _ -`' })
+
+/**
+ * Of a key, in the file and in the store. Logs, usage and limits call a caller with an unknown key `-`, and all with a bearer
+ * of their own `caller`: a key of that name would be counted with them, or not at all.
+ */
+export const keyIdentifier = z
+  .string()
+  .regex(
+    /^(?!(?:-|caller)$)[A-Za-z0-9._-]{1,64}$/,
+    'must be 1 to 64 letters, digits, dots, underscores or hyphens, and neither - nor caller, which mean somebody else',
+  )
+  .meta({ type: '1–64 of letters, digits, `. _ -`' })
 
 /** A model's whole name: catalogue rows and the model map know no globs. */
-export const modelName = textMatching(
-  /^[^\s*\p{Cc}]{1,256}$/u,
-  'must be a model name of 1 to 256 characters without spaces and without *',
-)
+export const modelName = z
+  .string()
+  .regex(/^[^\s*\p{Cc}]{1,256}$/u, 'must be a model name of 1 to 256 characters without spaces and without *')
+  .meta({ type: '1–256 characters' })
 
 /** Other glob signs are refused: they would silently match nothing. */
-export const glob = textMatching(
-  /^[^\s?[\]{}\p{Cc}]{1,256}$/u,
-  'must be a model name of 1 to 256 characters without spaces, in which only * stands for any text; ? [ ] { } are not known',
-)
+export const glob = z
+  .string()
+  .regex(
+    /^[^\s?[\]{}\p{Cc}]{1,256}$/u,
+    'must be a model name of 1 to 256 characters without spaces, in which only * stands for any text; ? [ ] { } are not known',
+  )
 
-export const voiceName = textMatching(/^[^\p{Cc}]{1,256}$/u, 'must be a voice of 1 to 256 printable characters')
+export const globs = z
+  .array(glob)
+  .refine(isFilled, 'must hold at least one glob; leave it out for every model')
+  .meta({ type: 'list of globs' })
 
-export const clusterName = textMatching(
-  /^[\x21-\x7e]{1,64}$/,
-  'must be 1 to 64 printable ASCII characters without spaces',
-)
-
-/** A path laid between the base address and the provider's own path; the trailing slash is dropped. */
-export const pathPrefix = textAs(
-  'must be a path that starts with / and holds no query, fragment, space or ..',
-  (text) =>
-    /^\/[A-Za-z0-9._~%/-]*$/.test(text) && !text.split('/').includes('..') ? text.replace(/\/+$/, '') : undefined,
-)
-
-export const hostName = textAs('must be an IP address or a host name', (text) =>
-  isIP(text) > 0 || /^[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})$/.test(text) ? text : undefined,
-)
-
-/** One address or a range of them; an IPv4 address in the dress of IPv6 would fit no peer, as peers are stripped of it. */
-export const addressRange = textAs('must be an IP address or a range such as 10.0.0.0/8', (text) => {
-  const [, network = '', prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
-  const bits = { 4: 32, 6: 128 }[isIP(network)]
-  if (bits === undefined || /^::ffff:/i.test(network) || network.includes('%')) return undefined
-  return prefix === undefined || Number(prefix) <= bits ? text : undefined
-})
-
-/** SHA-256 of an access key in lower-case hex; `sha256:<hex>` gives the hash itself. Undefined when it is neither. */
-export function keyHash(text: unknown): string | undefined {
-  if (typeof text !== 'string') return undefined
-  if (text.startsWith('sha256:')) return /^sha256:([0-9a-f]{64})$/i.exec(text)?.[1]?.toLowerCase()
-  return /^[\x21-\x7e]{1,512}$/.test(text) ? createHash('sha256').update(text).digest('hex') : undefined
-}
-
-export const accessKey = textAs(
-  'must be 1 to 512 printable ASCII characters without spaces, or sha256: and 64 hex digits',
-  keyHash,
-)
+export const hostName = z
+  .string()
+  .refine(
+    (text) => isIP(text) > 0 || /^[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})$/.test(text),
+    'must be an IP address or a host name',
+  )
+  .meta({ type: 'address or name' })
 
 /** An address without query, fragment and user; comes out in its canonical spelling without a trailing slash. */
-export function address(schemes: readonly string[]): Schema<string> {
-  const rule = `must be a ${schemes.join(', ')} address without user, query or fragment`
-  return textAs(rule, (text) => {
+export const address = (...schemes: readonly string[]) =>
+  textAs(`must be a ${schemes.join(', ')} address without user, query or fragment`, (text) => {
     // The URL parser forgives spaces and backslashes, and drops an empty query or user without a trace.
     if (!/^[a-z]+:\/\/[^\s\\?#@/]+(?:\/[^\s\\?#]*)?$/i.test(text) || !URL.canParse(text)) return undefined
     const url = new URL(text)
     return schemes.includes(url.protocol.slice(0, -1)) ? `${url.origin}${url.pathname}`.replace(/\/+$/, '') : undefined
-  })
-}
+  }).meta({ type: `${schemes.join('/')} address` })
 
-/** A connection string; what follows the scheme is the driver's business. */
-export function connectionUrl(schemes: readonly string[]): Schema<string> {
-  const pattern = new RegExp(`^(?:${schemes.join('|')})://\\S+$`)
-  return textMatching(
-    pattern,
-    `must be an address that starts with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`,
-  )
-}
-
-/** `host:port`, the host in the canonical spelling a URL would give it (so that the SSRF guard can compare text). */
-export const hostAndPort = textAs('must be host:port with a port from 1 to 65535, [host]:port for IPv6', (text) => {
-  const [, host, port] = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(\d{1,5})$/.exec(text) ?? []
-  if (host === undefined || Number(port) < 1 || Number(port) > 65_535 || !URL.canParse(`http://${host}`))
-    return undefined
-  return `${new URL(`http://${host}`).hostname}:${Number(port)}`
-})
-
-/** Standard Webhooks: `whsec_` and the base64 of 24 to 64 bytes. */
-export const webhookSecret = textAs('must be whsec_ followed by the base64 of 24 to 64 bytes', (text) => {
-  const encoded = text.startsWith('whsec_') ? text.slice('whsec_'.length) : ''
-  const bytes = Buffer.from(encoded, 'base64')
-  return bytes.toString('base64') === encoded && bytes.length >= 24 && bytes.length <= 64 ? text : undefined
-})
+/** One address or a range of them; an IPv4 address written as IPv6 would fit no peer, as peers are shown without it. */
+export const addressRange = z.string().refine((text) => {
+  const [, network = '', prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+  const bits = { 4: 32, 6: 128 }[isIP(network)]
+  if (bits === undefined || /^::ffff:/i.test(network) || network.includes('%')) return false
+  return prefix === undefined || Number(prefix) <= bits
+}, 'must be an IP address or a range such as 10.0.0.0/8')
 
 /** An origin as browsers send it, or `*`; comes out in the spelling they use. `null` is what any sandboxed page sends. */
 export const webOrigin = textAs('must be * or an origin such as https://app.example.com, without a path', (text) => {
@@ -209,3 +246,29 @@ export const webOrigin = textAs('must be * or an origin such as https://app.exam
   if (!/^https?:\/\/[^\s/\\?#@*]+\/?$/i.test(text) || !URL.canParse(text)) return undefined
   return new URL(text).origin
 })
+
+/** `host:port`, the host in the canonical spelling a URL would give it (so that the SSRF guard can compare text). */
+export const hostAndPort = textAs('must be host:port with a port from 1 to 65535, [host]:port for IPv6', (text) => {
+  const [, host, portText] = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(\d{1,5})$/.exec(text) ?? []
+  if (host === undefined || Number(portText) < 1 || Number(portText) > 65_535 || !URL.canParse(`http://${host}`))
+    return undefined
+  return `${new URL(`http://${host}`).hostname}:${Number(portText)}`
+})
+
+/** A connection string; what follows the scheme is the driver's business. It may hold a password. */
+export const connectionUrl = (...schemes: readonly string[]) =>
+  z
+    .string()
+    .regex(
+      new RegExp(`^(?:${schemes.join('|')})://\\S+$`),
+      `must be an address that starts with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`,
+    )
+    .meta({ type: `${schemes.join(' or ')} address`, secret: true })
+
+/** SHA-256 of an access key in lower-case hex; `sha256:<hex>` gives the hash itself. Undefined when it is neither. */
+export function keyHash(text: string): string | undefined {
+  if (text.startsWith('sha256:')) return /^sha256:([0-9a-f]{64})$/i.exec(text)?.[1]?.toLowerCase()
+  return /^[\x21-\x7e]{1,512}$/.test(text) ? createHash('sha256').update(text).digest('hex') : undefined
+}
+
+export const KEY_RULE = 'must be 1 to 512 printable ASCII characters without spaces, or sha256: and 64 hex digits'

@@ -7,8 +7,8 @@ import ts from 'typescript'
 import { parse } from 'yaml'
 import { numberedLines } from '../../src/app/cluster-child.js'
 import { LAST_WORK_MS } from '../../src/app/shutdown.js'
-import type { Schema } from '../../src/config/checks.js'
 import { ENVIRONMENT_OVERRIDES, readEnvironment } from '../../src/config/environment.js'
+import { settingsOf } from '../../src/config/settings-reference.js'
 import { ERROR_KINDS } from '../../src/core/errors.js'
 import { Metrics } from '../../src/observability/metrics.js'
 import { memoryBesideDocuments } from '../../src/overload/load-monitor.js'
@@ -114,31 +114,15 @@ describe('documents', () => {
   /** A value for the placeholders of an example; none for the variables that win over the file. */
   const lettersOf = (name: string): string | undefined => (name.endsWith('_KEY') ? `value-of-${name}` : undefined)
 
-  interface Setting {
-    readonly path: string
-    readonly fallback: string
-  }
-
-  /** Every setting of the schema below its sections, with its default as the reference writes it. */
-  function settingsOf(schema: Schema<unknown>, path: string): Setting[] {
-    const inItem = schema.item === undefined ? [] : settingsOf(schema.item, `${path}[]`)
-    const inVariants = Object.values(schema.variants ?? {}).flatMap((variant) => settingsOf(variant, path))
-    const inFields = Object.entries(schema.fields ?? {}).flatMap(([name, field]) => {
-      const below = path === '' ? name : `${path}.${name}`
-      const isSection = path === '' && field.schema.fields !== undefined
-      const fallback = { required: 'required', optional: '–', defaulted: '' }[field.presence]
-      const shown = 'fallback' in field && field.fallback !== undefined ? JSON.stringify(field.fallback) : fallback
-      return [...(isSection ? [] : [{ path: below, fallback: shown }]), ...settingsOf(field.schema, below)]
-    })
-    return [...inItem, ...inVariants, ...inFields]
-  }
-
   describe('docs/operations.md', () => {
     const rows = tableRows(read('docs/operations.md'))
 
     it('lists every setting with its default, and no other', () => {
-      const settings = new Map(settingsOf(configSchema, '').map(({ path, fallback }) => [path, fallback]))
-      const sections = Object.keys(configSchema.fields ?? {})
+      const shown = { required: () => 'required', optional: () => '–', defaulted: JSON.stringify } as const
+      const settings = new Map(
+        settingsOf(configSchema).map(({ path, presence, fallback }) => [path, shown[presence](fallback)]),
+      )
+      const sections = Object.keys(parseConfig('{}', {}))
       const listed = new Map(
         rows
           // The name of a section alone is also a field of the log.
@@ -149,6 +133,10 @@ describe('documents', () => {
       )
       expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(settings))
       expect(settings.size).toBeGreaterThan(40)
+    })
+
+    it('says of every setting what values it takes and what it means', () => {
+      expect(settingsOf(configSchema).filter(({ type, meaning }) => type === '' || meaning === '')).toEqual([])
     })
 
     it('lists every variable of the environment', () => {

@@ -1,8 +1,7 @@
 import { PROVIDERS } from '../../src/app/providers.js'
 import type { Variables } from '../../src/config/environment.js'
 import * as loading from '../../src/config/load-config.js'
-import { configSchema as schemaFor } from '../../src/config/schema.js'
-import type { GatewayConfig } from '../../src/config/settings.js'
+import { configSchema as schemaFor, type GatewayConfig } from '../../src/config/settings.js'
 
 /** A configuration as the gateway reads it, with every provider that it has. */
 export const parseConfig = (yamlText: string, env: Variables): GatewayConfig =>

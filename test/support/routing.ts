@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals'
-import { ConfigError } from '../../src/config/checks.js'
+import { ConfigError } from '../../src/config/faults.js'
 import { PROVIDERS } from '../../src/app/providers.js'
 import { ConfigStore } from '../../src/config/config-store.js'
 import type { Variables } from '../../src/config/environment.js'

@@ -1,5 +1,5 @@
 import { newKey } from '../../auth/key-table.js'
-import { guessingBits, LEAST_ADMIN_KEY_BITS } from '../../config/admin-key.js'
+import { guessingBits, LEAST_ADMIN_KEY_BITS } from '../../config/auth-schema.js'
 import type { KeyLimits } from '../../config/settings.js'
 import type { IssuedKeyDto, KeyDto } from '../keys.dto.js'
 import type { KeyAdmin } from './key-client.js'

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common'
-import { keyCredentials } from '../../config/channel-schema.js'
-import { mapOf, optional } from '../../config/checks.js'
-import { pathPrefix } from '../../config/value-types.js'
+import { keyCredentials, pathPrefix } from '../../config/channel-schema.js'
+import { settings } from '../../config/value-types.js'
 import { collect } from '../../core/byte-stream.js'
 import { GatewayError } from '../../core/errors.js'
 import { UpstreamClient, type UpstreamTarget } from '../../upstream/upstream-client.js'
@@ -95,7 +94,7 @@ function repeatable(error: unknown): unknown {
 export const IMGGEN_MANIFEST: ProviderManifest = {
   name: 'imggen',
   credentialsSchema: keyCredentials,
-  optionsSchema: mapOf<{ pathPrefix?: string }>({ pathPrefix: optional(pathPrefix) }),
+  optionsSchema: settings({ pathPrefix: pathPrefix.exactOptional() }),
   capabilities: { image: ImggenImageProvider },
   defaultModelClass: 'image',
   models: {},

@@ -1,6 +1,5 @@
 import { keyCredentials } from '../../config/channel-schema.js'
-import { mapOf, withDefault } from '../../config/checks.js'
-import { oneOf } from '../../config/value-types.js'
+import { oneOf, settings } from '../../config/value-types.js'
 import type { ProviderManifest } from '../contract.js'
 import { P1ChatProvider } from './p1-chat.js'
 import { P1RealtimeProvider } from './p1-realtime.js'
@@ -10,7 +9,11 @@ import { P1SpeechProvider, P1TranscriptionProvider } from './p1-audio.js'
 export const P1_MANIFEST: ProviderManifest = {
   name: 'p1',
   credentialsSchema: keyCredentials,
-  optionsSchema: mapOf<{ realtimeDialect: string }>({ realtimeDialect: withDefault(oneOf(['ga', 'beta']), 'ga') }),
+  optionsSchema: settings({
+    realtimeDialect: oneOf(['ga', 'beta'])
+      .default('ga')
+      .describe('p1: event names the upstream speaks on realtime sockets'),
+  }),
   capabilities: {
     speech: P1SpeechProvider,
     transcription: P1TranscriptionProvider,

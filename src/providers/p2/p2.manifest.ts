@@ -1,37 +1,35 @@
-import { pairCredentials } from '../../config/channel-schema.js'
-import { mapOf, optional, recordOf, withDefault } from '../../config/checks.js'
-import { clusterName, positiveNumber, voiceName } from '../../config/value-types.js'
+import { z } from 'zod'
+import { pairCredentials, voices } from '../../config/channel-schema.js'
+import { shownPath } from '../../config/faults.js'
+import { bothRight, positiveNumber, settings } from '../../config/value-types.js'
 import type { ProviderManifest } from '../contract.js'
 import { P2SpeechProvider } from './p2-speech.js'
 
-interface SpeedRange {
-  readonly minimum: number
-  readonly maximum: number
-}
+const speedRange = settings({
+  minimum: positiveNumber.default(0.8).describe('p2: the slowest'),
+  maximum: positiveNumber.default(2).meta({ type: 'number above minimum' }).describe('p2: the fastest'),
+}).refine(({ minimum, maximum }) => minimum < maximum, {
+  path: ['maximum'],
+  error: ({ path = [] }) => `must be greater than ${shownPath([...path.slice(0, -1), 'minimum'])}`,
+  when: bothRight('minimum', 'maximum'),
+})
 
-type P2Options = {
-  readonly voices?: Readonly<Record<string, string>>
-  readonly cluster: string
-  readonly speedRange: SpeedRange
-}
-
-const speedRange = mapOf<SpeedRange>(
-  { minimum: withDefault(positiveNumber, 0.8), maximum: withDefault(positiveNumber, 2) },
-  ({ minimum, maximum }, at) => {
-    if (minimum !== undefined && maximum !== undefined && minimum >= maximum)
-      at.field('maximum').fault(`must be greater than ${at.field('minimum').path}`)
-  },
-)
+const options = settings({
+  voices: voices.exactOptional(),
+  cluster: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,64}$/, 'must be 1 to 64 printable ASCII characters without spaces')
+    .meta({ type: '1–64 printable ASCII' })
+    .default('volcano_tts')
+    .describe("p2: the upstream's cluster; cloned voices have another one"),
+  speedRange: speedRange.prefault({}).describe('p2: the speeds the upstream takes; beyond them the nearer end is sent'),
+})
 
 /** P2, speech over a binary WebSocket. */
 export const P2_MANIFEST: ProviderManifest = {
   name: 'p2',
   credentialsSchema: pairCredentials('pair', 'must be APP_ID|ACCESS_TOKEN with two printable parts, or "caller"'),
-  optionsSchema: mapOf<P2Options>({
-    voices: optional(recordOf(voiceName)),
-    cluster: withDefault(clusterName, 'volcano_tts'),
-    speedRange: withDefault(speedRange, {}),
-  }),
+  optionsSchema: options,
   // The vendor's SDK gives a handshake 12 s and a socket that says nothing 8 s.
   timeouts: { connectMs: 12_000, idleMs: 8_000 },
   capabilities: { speech: P2SpeechProvider },

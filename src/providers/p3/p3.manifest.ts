@@ -1,19 +1,18 @@
-import { keyCredentials } from '../../config/channel-schema.js'
-import { mapOf, optional, recordOf } from '../../config/checks.js'
-import { identifier, voiceName } from '../../config/value-types.js'
+import { keyCredentials, voices } from '../../config/channel-schema.js'
+import { identifier, settings } from '../../config/value-types.js'
 import type { ProviderManifest } from '../contract.js'
 import { P3SpeechProvider } from './p3-speech.js'
 
-type P3Options = {
-  readonly voices?: Readonly<Record<string, string>>
-  readonly groupId?: string
-}
+const options = settings({
+  voices: voices.exactOptional(),
+  groupId: identifier.exactOptional().describe("p3: the account's group, which only older hosts want"),
+})
 
 /** P3, speech with emotion over HTTP. */
 export const P3_MANIFEST: ProviderManifest = {
   name: 'p3',
   credentialsSchema: keyCredentials,
-  optionsSchema: mapOf<P3Options>({ voices: optional(recordOf(voiceName)), groupId: optional(identifier) }),
+  optionsSchema: options,
   capabilities: { speech: P3SpeechProvider },
   defaultModelClass: 'tts',
   models: {

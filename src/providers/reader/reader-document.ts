@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common'
 import { keyCredentials } from '../../config/channel-schema.js'
-import { mapOf, withDefault } from '../../config/checks.js'
-import { oneOf } from '../../config/value-types.js'
+import { oneOf, settings } from '../../config/value-types.js'
 import { type ByteSource, collect } from '../../core/byte-stream.js'
 import { GatewayError, scrubMessage } from '../../core/errors.js'
 import type { MemoryLease } from '../../core/quota.js'
@@ -158,8 +157,10 @@ function requestOf({ path, headers, fields }: ReaderRequest, { source }: ReadReq
 export const READER_MANIFEST: ProviderManifest = {
   name: 'reader',
   credentialsSchema: keyCredentials,
-  optionsSchema: mapOf<{ dialect: string }>({
-    dialect: withDefault(oneOf(['gateway', 'firecrawl', 'jina']), 'gateway'),
+  optionsSchema: settings({
+    dialect: oneOf(['gateway', 'firecrawl', 'jina'])
+      .default('gateway')
+      .describe('reader: the interface it speaks; see [documents.md](documents.md)'),
   }),
   capabilities: { document: ReaderDocumentProvider },
   // A document names no model.

@@ -1,8 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { Inject, Injectable, Optional } from '@nestjs/common'
-import { pairCredentials } from '../../config/channel-schema.js'
-import { mapOf, optional, withDefault } from '../../config/checks.js'
-import { oneOf, pathPrefix } from '../../config/value-types.js'
+import { pairCredentials, pathPrefix } from '../../config/channel-schema.js'
+import { oneOf, settings } from '../../config/value-types.js'
 import { collect } from '../../core/byte-stream.js'
 import { GatewayError } from '../../core/errors.js'
 import { UpstreamClient, type UpstreamRequest } from '../../upstream/upstream-client.js'
@@ -194,9 +193,11 @@ function taskOf(
 export const VIDGEN_MANIFEST: ProviderManifest = {
   name: 'vidgen',
   credentialsSchema: pairCredentials('pair or key', 'must be AK|SK with two printable parts, a bearer, or "caller"'),
-  optionsSchema: mapOf<{ unknownTasks: string; pathPrefix?: string }>({
-    unknownTasks: withDefault(oneOf(['relay', 'refuse']), 'relay'),
-    pathPrefix: optional(pathPrefix),
+  optionsSchema: settings({
+    unknownTasks: oneOf(['relay', 'refuse'])
+      .default('relay')
+      .describe('vidgen: a task id the gateway never saw is asked for at the upstream, or answered with 404'),
+    pathPrefix: pathPrefix.exactOptional(),
   }),
   capabilities: { video: VidgenVideoProvider },
   injectables: [VidgenTokens],

@@ -1,0 +1,162 @@
+import type { z } from 'zod'
+
+/** One thing wrong with the configuration: where, and what would be right. Never a value. */
+export interface ConfigFault {
+  readonly path: string
+  readonly message: string
+}
+
+/** Stands for a value whose fault has been reported already, so that no second one follows. */
+export const FAULTED = Symbol('faulted')
+
+/** Every fault of one configuration; the message has a line for each, by path and name, never by value. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+
+  constructor(readonly faults: readonly ConfigFault[]) {
+    const title =
+      faults.length === 1 ? 'The configuration has a fault:' : `The configuration has ${faults.length} faults:`
+    super([title, ...faults.map((fault) => `  ${fault.path}: ${fault.message}`)].join('\n'))
+  }
+}
+
+/** Collects faults while a configuration is read. `renames` gives the name to show for a path that came from elsewhere. */
+export class FaultList {
+  readonly #found: ConfigFault[] = []
+
+  constructor(private readonly renames: ReadonlyMap<string, string> = new Map()) {}
+
+  add(path: string, message: string): void {
+    this.#found.push({ path: this.renames.get(path) ?? path, message })
+  }
+
+  /** Throws `ConfigError` with everything found so far, if anything was. */
+  throwIfAny(): void {
+    if (this.#found.length > 0) throw new ConfigError([...this.#found])
+  }
+}
+
+const SIMPLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,39}$/
+/** No colon: where the space after one is missing, YAML takes key and value together for the key. */
+const PRINTABLE_NAME = /^[A-Za-z0-9._/@-]{1,64}$/
+
+/** Path of `name` inside `parent`; a name that could garble a terminal or a log line is not shown. */
+export function fieldPath(parent: string, name: string): string {
+  if (SIMPLE_NAME.test(name)) return parent === '' ? name : `${parent}.${name}`
+  return PRINTABLE_NAME.test(name) ? `${parent}["${name}"]` : `${parent}["…"]`
+}
+
+export function itemPath(parent: string, index: number): string {
+  return `${parent}[${index}]`
+}
+
+type Path = readonly PropertyKey[]
+
+/** A path of zod's as faults show it. */
+export const shownPath = (path: Path): string =>
+  path.reduce<string>(
+    (parent, part) => (typeof part === 'number' ? itemPath(parent, part) : fieldPath(parent, String(part))),
+    '',
+  )
+
+export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Freezes a plain value and everything it holds; returns the same value. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const item of Object.values(value)) deepFreeze(item)
+  }
+  return value
+}
+
+/** Checks `value` and adds what is wrong with it to `faults`; undefined when anything is. */
+export function checked<T>(schema: z.ZodType<T>, value: unknown, faults: FaultList): T | undefined {
+  // A schema is used once per load: code that zod would generate for it costs more than it saves.
+  const result = schema.safeParse(value, { error: faultText, reportInput: true, jitless: true })
+  if (result.success) return result.data
+  for (const issue of inReadingOrder(result.error.issues)) {
+    if (issue.input === FAULTED && issue.path.length > 0) continue
+    const path = shownPath(issue.code === 'invalid_key' ? issue.path.slice(0, -1) : issue.path)
+    for (const line of issue.message.split('\n')) faults.add(path === '' ? 'document' : path, line)
+  }
+  return undefined
+}
+
+/** The text of a fault where the schema itself gives none. */
+function faultText(issue: z.core.$ZodRawIssue): string {
+  if (issue.code === 'invalid_key') return issue.issues[0]?.message ?? 'must not hold such a key'
+  const sameAs: unknown = issue.code === 'custom' ? issue.params?.['sameAs'] : undefined
+  if (typeof sameAs === 'number') return `is the same as ${shownPath(pathOfEarlier(issue.path ?? [], sameAs))}`
+  if (issue.input === undefined) return 'is required'
+  if (issue.code === 'invalid_type' && issue.expected === 'array') return 'must be a list'
+  if (issue.code === 'invalid_type' && issue.expected !== 'string') return 'must be a map'
+  const isUnquoted = typeof issue.input === 'number' || typeof issue.input === 'boolean'
+  return isUnquoted ? 'must be a string; put it in quotes' : 'must be a string'
+}
+
+/** Of the field `path`, the one in an earlier item of the same list. */
+const pathOfEarlier = (path: Path, index: number): Path => [...path.slice(0, -2), index, ...path.slice(-1)]
+
+/** What is wrong with a map or a list as a whole comes before what is wrong inside it; zod reports it afterwards. */
+function inReadingOrder(issues: readonly z.core.$ZodIssue[]): readonly z.core.$ZodIssue[] {
+  const ordered: z.core.$ZodIssue[] = []
+  for (const issue of issues) {
+    const whole = wholeOf(issue)
+    const isInside = (other: z.core.$ZodIssue): boolean =>
+      whole?.every((part, index) => other.path[index] === part) === true && wholeOf(other)?.length !== whole.length
+    const position = ordered.findIndex(isInside)
+    ordered.splice(position === -1 ? ordered.length : position, 0, issue)
+  }
+  return ordered
+}
+
+/** The map that has unknown keys, or the list with an item that is there twice; undefined for any other fault. */
+function wholeOf(issue: z.core.$ZodIssue): Path | undefined {
+  if (issue.code === 'unrecognized_keys') return issue.path
+  return issue.code === 'custom' && issue.params?.['sameAs'] !== undefined ? issue.path.slice(0, -2) : undefined
+}
+
+/** No setting is longer or holds more digits; anything else may be a secret that slipped into a key's place. */
+const SHOWABLE = /^(?:[A-Za-z_-]{1,40}|[A-Za-z0-9_-]{1,12})$/
+
+/** The fault for a key that is not among `known`, with the nearest known one when there is a near one. */
+export function describeUnknownKey(name: string, known: readonly string[]): string {
+  const title = SHOWABLE.test(name) ? `unknown key "${name}"` : 'unknown key (not shown, it may be a secret)'
+  const near = nearest(name, known)
+  if (near !== undefined) return `${title}; did you mean "${near}"?`
+  return known.length === 0 ? `${title}; none is allowed here` : `${title}; allowed: ${known.join(', ')}`
+}
+
+/** The candidate that needs the fewest edits: at most a third of its length, or two where half of it is right. */
+function nearest(name: string, candidates: readonly string[]): string | undefined {
+  if (name.length > 64) return undefined
+  const ranked = candidates
+    .map((candidate) => ({ candidate, distance: editDistance(plain(name), plain(candidate)) }))
+    .filter(
+      ({ candidate, distance }) => distance <= Math.max(2, candidate.length / 3) && distance * 2 <= candidate.length,
+    )
+    .sort((left, right) => left.distance - right.distance)
+  return ranked[0]?.candidate
+}
+
+/** `base_url`, `base-url` and `BASEURL` are spellings of `baseUrl`. */
+function plain(name: string): string {
+  return name.toLowerCase().replaceAll(/[_-]/g, '')
+}
+
+/** Levenshtein distance: insertions, deletions and substitutions, one row of the table at a time. */
+function editDistance(left: string, right: string): number {
+  let row = Array.from({ length: right.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= left.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= right.length; j++) {
+      const substitution = (row[j - 1] ?? 0) + (left[i - 1] === right[j - 1] ? 0 : 1)
+      next.push(Math.min(substitution, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[right.length] ?? 0
+}
