@@ -108,7 +108,7 @@ const DEEPEST = 520
 const PLAIN: Style = { marks: 0, isInLink: false, isInHeading: false, isInScript: false, nesting: 0 }
 
 /** Reads a tree of HTML into blocks; relative addresses stand against `baseUrl`. */
-function readMarkup(root: MarkupNode, baseUrl: string): readonly Block[] {
+export function readMarkup(root: MarkupNode, baseUrl: string): readonly Block[] {
   const reader = new MarkupReader(baseUrl)
   if (tagOf(root) === '') reader.readChildren(root, PLAIN)
   else reader.readNode(root, PLAIN)

@@ -44,7 +44,7 @@ function absolute(reference: string, baseUrl: string): URL | undefined {
 function relativeTarget(reference: string, baseUrl: string): string | undefined {
   const plain = reference.replace(/\p{Cc}/gu, '')
   if (baseUrl !== '' || /^[\w+.-]*:/.test(plain)) return undefined
-  return destination(plain.replace(/\s/g, '%20').replaceAll('<', '%3C').replaceAll('>', '%3E'))
+  return destination(plain)
 }
 
 function isSamePage(url: URL, baseUrl: string): boolean {
@@ -55,9 +55,11 @@ function isSamePage(url: URL, baseUrl: string): boolean {
   )
 }
 
-// A parenthesis without its partner ends a destination; a backslash escapes, and entities are read there as well.
+// A parenthesis without its partner ends a destination, and so do blanks, which `mailto:` and `tel:` URLs may hold; a
+// backslash escapes, and entities are read there as well.
 function destination(href: string): string {
   const safe = href
+    .replace(/[\s<>]/g, encodeURIComponent)
     .replaceAll('\\', '%5C')
     .replaceAll('|', '%7C')
     .replace(/&(?=#?\w{1,32};)/g, '&amp;')
