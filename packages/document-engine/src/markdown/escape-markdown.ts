@@ -59,8 +59,8 @@ export function trailingPunctuation(text: string): number {
 
 /** The character that ends before `end`; '' at the start. */
 export function lastCharacter(text: string, end = text.length): string {
-  const last = text.charCodeAt(end - 1)
-  return last >= 0xdc00 && last <= 0xdfff ? text.slice(Math.max(0, end - 2), end) : text.charAt(end - 1)
+  const pair = text.slice(Math.max(0, end - 2), end)
+  return /^[\ud800-\udbff][\udc00-\udfff]$/.test(pair) ? pair : pair.slice(-1)
 }
 
 export function firstCharacter(text: string): string {
@@ -144,6 +144,27 @@ export function escapeInline(text: string, surroundings: Surroundings): string {
         return special
     }
   })
+}
+
+/** A code span with a fence that its text does not hold. */
+export function codeSpan(text: string): string {
+  const runs = new Set(text.match(/`+/g) ?? [])
+  let fence = '`'
+  while (runs.has(fence)) fence += '`'
+  const padding = firstCharacter(text) === '`' || lastCharacter(text) === '`' ? ' ' : ''
+  return `${fence}${padding}${text}${padding}${fence}`
+}
+
+/** Code with no character that Markdown could read as markup. */
+export function codeElement(text: string): string {
+  const entities = text.replace(/[!-/:-@[-`{-~]/g, (character) => `&#${String(character.charCodeAt(0))};`)
+  return `<code>${entities}</code>`
+}
+
+/** Backticks, more than stand together anywhere in the text and at least `least`. */
+export function fenceFor(text: string, least: number): string {
+  const longest = (text.match(/`+/g) ?? []).reduce((most, ticks) => Math.max(most, ticks.length), 0)
+  return '`'.repeat(Math.max(least, longest + 1))
 }
 
 function escapeEach(run: string): string {

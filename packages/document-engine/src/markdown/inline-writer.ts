@@ -1,5 +1,7 @@
 import { BOLD, type Inline, ITALIC, STRIKE } from './document-model.js'
 import {
+  codeElement,
+  codeSpan,
   escapeInline,
   firstCharacter,
   isBlank,
@@ -280,21 +282,6 @@ function endsOfRuns(pieces: readonly Inline[]): (readonly number[])[] {
     ends[index] = next
   }
   return ends
-}
-
-/** A code span with a fence that its text does not hold. */
-export function codeSpan(text: string): string {
-  const runs = new Set(text.match(/`+/g) ?? [])
-  let fence = '`'
-  while (runs.has(fence)) fence += '`'
-  const padding = firstCharacter(text) === '`' || lastCharacter(text) === '`' ? ' ' : ''
-  return `${fence}${padding}${text}${padding}${fence}`
-}
-
-/** Code with no character that Markdown could read as markup. */
-export function codeElement(text: string): string {
-  const entities = text.replace(/[!-/:-@[-`{-~]/g, (character) => `&#${String(character.charCodeAt(0))};`)
-  return `<code>${entities}</code>`
 }
 
 function isAutolink(text: string, url: string): boolean {

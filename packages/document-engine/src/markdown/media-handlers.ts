@@ -17,19 +17,20 @@ const IMAGE_SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:'])
 
 /** Where a link leads, ready to stand in Markdown's parentheses; undefined where it leads nowhere else. */
 export function linkTarget(reference: string, baseUrl: string): string | undefined {
-  if (reference === '' || reference.startsWith('#')) return undefined
-  const url = absolute(reference, baseUrl)
-  if (url === undefined) return relativeTarget(reference, baseUrl)
-  if (!SCHEMES.has(url.protocol) || (url.hash !== '' && isSamePage(url, baseUrl))) return undefined
-  return destination(url.href)
+  const isElsewhere = (url: URL): boolean => url.hash === '' || !isSamePage(url, baseUrl)
+  return target(reference, baseUrl, (url) => SCHEMES.has(url.protocol) && isElsewhere(url))
 }
 
 /** Address of a picture or a film, ready to stand in Markdown's parentheses; undefined for data and the unreadable. */
 export function mediaTarget(reference: string, baseUrl: string): string | undefined {
+  return target(reference, baseUrl, (url) => IMAGE_SCHEMES.has(url.protocol))
+}
+
+function target(reference: string, baseUrl: string, isWanted: (url: URL) => boolean): string | undefined {
   if (reference === '' || reference.startsWith('#')) return undefined
   const url = absolute(reference, baseUrl)
   if (url === undefined) return relativeTarget(reference, baseUrl)
-  return IMAGE_SCHEMES.has(url.protocol) ? destination(url.href) : undefined
+  return isWanted(url) ? destination(url.href) : undefined
 }
 
 function absolute(reference: string, baseUrl: string): URL | undefined {

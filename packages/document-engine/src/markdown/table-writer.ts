@@ -11,8 +11,8 @@ import {
   withMark,
   withoutMark,
 } from './document-model.js'
-import { escapeInline, LINE_ENDS } from './escape-markdown.js'
-import { codeElement, codeSpan, writeInline } from './inline-writer.js'
+import { codeElement, codeSpan, escapeInline, LINE_ENDS } from './escape-markdown.js'
+import { writeInline } from './inline-writer.js'
 
 const LINE_BREAK = '<br>'
 

@@ -1,7 +1,15 @@
-import { escapeInline, escapeLineStart, type Surroundings, urlReaches } from '../../markdown/escape-markdown.js'
+import {
+  escapeInline,
+  escapeLineStart,
+  fenceFor,
+  firstCharacter,
+  lastCharacter,
+  type Surroundings,
+  urlReaches,
+} from '../../markdown/escape-markdown.js'
 import type { DocumentStyle } from './document-style.js'
 import type { Line, Span } from './layout-model.js'
-import { firstCharacter, lastCharacter, seamOf, withoutLeaders } from './line-text.js'
+import { seamOf, withoutLeaders } from './line-text.js'
 
 /** Text of one look. */
 interface Piece {
@@ -80,12 +88,6 @@ function escapedUrl(url: string): string {
   return url.replace(/[\s<>()\\]/g, (character) =>
     encodeURIComponent(character).replace('(', '%28').replace(')', '%29'),
   )
-}
-
-/** Backticks, more than stand together anywhere in the text and at least `least`. */
-export function fenceFor(text: string, least: number): string {
-  const longest = (text.match(/`+/g) ?? []).reduce((most, ticks) => Math.max(most, ticks.length), 0)
-  return '`'.repeat(Math.max(least, longest + 1))
 }
 
 interface InlineOptions {
