@@ -97,6 +97,7 @@ export function factsOf(root, baseUrl) {
     if (name === 'table') for (const pair of cellPairs(node)) add('cells', pair)
     if (name === 'pre') {
       const lines = textOf(node, { isCode: true })
+        .replace(/\r\n?/g, '\n')
         .replace(/[ \t\u00a0]+$/gm, '')
         .replace(/^\n+|\n+$/g, '')
       add('program', lines.replaceAll('\u00a0', ' '))
