@@ -1,7 +1,6 @@
-import { type DocumentKind, EngineFault, type EngineInput, mediaTypeOf } from './model/document.js'
+import { type DocumentKind, EngineFault, type EngineInput, extensionOf, mediaTypeOf } from './model/document.js'
 import { zipEntries } from './office/zip-directory.js'
-import { utf16ByZeros, utf8Standing } from './text/charset.js'
-import { extensionOf, textKind } from './text/text-kind.js'
+import { decodeText, utf16ByZeros, utf8Standing } from './text/charset.js'
 
 interface Signature {
   /** Latin-1. */
@@ -182,4 +181,82 @@ function isControl(byte: number): boolean {
 
 function startsWith(bytes: Uint8Array, signature: readonly number[]): boolean {
   return signature.every((byte, index) => bytes[index] === byte)
+}
+
+/** How far a licence in a comment may push the first tag down. */
+const SNIFFED_BYTES = 65_536
+
+const MARKDOWN_TYPES: ReadonlySet<string> = new Set(['text/markdown', 'text/x-markdown'])
+const CSV_TYPES: ReadonlySet<string> = new Set([
+  'text/csv',
+  'application/csv',
+  'text/x-csv',
+  'text/tab-separated-values',
+])
+const HTML_TYPES: ReadonlySet<string> = new Set(['text/html', 'application/xhtml+xml'])
+/** Claims that say nothing. */
+const NO_TYPES: ReadonlySet<string> = new Set([
+  '',
+  'application/octet-stream',
+  'binary/octet-stream',
+  'unknown/unknown',
+])
+
+const EXTENSIONS: ReadonlyMap<string, DocumentKind> = new Map<string, DocumentKind>([
+  ...['md', 'markdown', 'mdown', 'mkd'].map((extension) => [extension, 'markdown'] as const),
+  ...['csv', 'tsv'].map((extension) => [extension, 'csv'] as const),
+  ...['html', 'htm', 'xhtml'].map((extension) => [extension, 'html'] as const),
+])
+
+/** Tags that make a page of whatever begins with them. */
+const PAGE = /^<(?:!doctype\s+html|html|head|body)[\s>/]/i
+/** Tags that begin a piece of HTML, but a Markdown file or an XML document of one's own just as well. */
+const PIECE =
+  /^<(?:title|meta|link|script|style|base|div|p|h[1-6]|table|ul|ol|dl|section|article|main|header|nav|span|a|b|br|font|center|img|form|iframe|pre|blockquote)[\s>/]/i
+
+/**
+ * Which kind of text it is.
+ *
+ * @throws EngineFault `unsupported` for pictures that are text (SVG)
+ */
+function textKind(input: EngineInput): DocumentKind {
+  const head = decodeText(input.bytes.subarray(0, SNIFFED_BYTES), input.contentType)
+  const start = afterPreamble(head)
+  if (PAGE.test(start)) return 'html'
+  if (/^<(?:!doctype\s+)?svg[\s>]/i.test(start)) {
+    throw new EngineFault('unsupported', 'The document looks like an SVG picture, which cannot be read.')
+  }
+  const claimed = claimedKind(input)
+  if (claimed !== undefined) return claimed
+  return PIECE.test(start) && isUnclaimed(input) ? 'html' : 'text'
+}
+
+function claimedKind({ contentType, name }: EngineInput): DocumentKind | undefined {
+  const type = mediaTypeOf(contentType)
+  if (HTML_TYPES.has(type)) return 'html'
+  if (MARKDOWN_TYPES.has(type)) return 'markdown'
+  if (CSV_TYPES.has(type)) return 'csv'
+  return EXTENSIONS.get(extensionOf(name))
+}
+
+function isUnclaimed({ contentType, name }: EngineInput): boolean {
+  return NO_TYPES.has(mediaTypeOf(contentType)) && extensionOf(name) === ''
+}
+
+/** What follows blanks, comments and processing instructions. Linear. */
+function afterPreamble(head: string): string {
+  let position = 0
+  for (;;) {
+    while (/\s/.test(head.charAt(position))) position += 1
+    const end = preambleEnd(head, position)
+    if (end === undefined) return head.slice(position, position + 64)
+    position = end
+  }
+}
+
+function preambleEnd(head: string, position: number): number | undefined {
+  const closing = head.startsWith('<!--', position) ? '-->' : head.startsWith('<?', position) ? '>' : undefined
+  if (closing === undefined) return undefined
+  const end = head.indexOf(closing, position + 2)
+  return end === -1 ? head.length : end + closing.length
 }

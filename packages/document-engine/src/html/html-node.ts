@@ -1,4 +1,4 @@
-import type { MarkupNode } from '../markdown/markup-node.js'
+import { descendantsOf, type MarkupNode } from '../markdown/markup-node.js'
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '))
 
@@ -114,21 +114,6 @@ export class HtmlElement implements MarkupNode {
   getAttributeNode(name: string): { readonly value: string } | null {
     const value = this.attributes.get(name)
     return value === undefined ? null : { value }
-  }
-}
-
-export function* childrenOf(element: HtmlElement): Generator<HtmlNode> {
-  for (let child = element.firstChild; child !== null; child = child.nextSibling) yield child
-}
-
-/** All nodes below an element, in document order. */
-export function* descendantsOf(root: HtmlElement): Generator<HtmlNode> {
-  const waiting: HtmlNode[] = []
-  let node = root.firstChild
-  while (node !== null) {
-    yield node
-    if (node.nextSibling !== null) waiting.push(node.nextSibling)
-    node = node.firstChild ?? waiting.pop() ?? null
   }
 }
 

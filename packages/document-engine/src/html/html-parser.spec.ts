@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { EngineFault } from '../model/document.js'
-import { descendantsOf, HtmlElement, type HtmlNode, HtmlText, textBelow } from './html-node.js'
+import { descendantsOf } from '../markdown/markup-node.js'
+import { HtmlElement, type HtmlNode, HtmlText, textBelow } from './html-node.js'
 import { DEEPEST_LEVEL, MOST_NODES, readTree } from './html-parser.js'
 
 /** Tags and texts, without attributes. */

@@ -1,5 +1,6 @@
+import { childrenOf } from '../markdown/markup-node.js'
 import { linkTarget, mediaTarget, readImage } from '../markdown/media-handlers.js'
-import { BLOCK_TAGS, childrenOf, HtmlElement, type HtmlNode, HtmlText, VOID_TAGS } from './html-node.js'
+import { BLOCK_TAGS, HtmlElement, type HtmlNode, HtmlText, VOID_TAGS } from './html-node.js'
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '))
 

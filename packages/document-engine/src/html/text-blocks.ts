@@ -1,6 +1,6 @@
-import { UNSEEN_STYLE } from '../markdown/markup-node.js'
+import { descendantsOf, UNSEEN_STYLE } from '../markdown/markup-node.js'
 import { wordGroups } from './class-words.js'
-import { BLOCK_TAGS, collapseBlanks, descendantsOf, HtmlElement, type HtmlNode, HtmlText } from './html-node.js'
+import { BLOCK_TAGS, collapseBlanks, HtmlElement, type HtmlNode, HtmlText } from './html-node.js'
 
 /** An element that starts a line of its own, and what lies in it. */
 export interface Container {

@@ -10,16 +10,7 @@ import {
   withMark,
   withoutMark,
 } from './document-model.js'
-import {
-  type Content,
-  type Handler,
-  isTooNested,
-  nested,
-  readBlock,
-  readChildrenApart,
-  type Reading,
-  type Style,
-} from './element-handler.js'
+import { type Handler, nesting, readBlock, readChildrenApart, type Reading, type Style } from './element-handler.js'
 import { attributeOf, childrenOf, type MarkupNode, tagOf, textOf } from './markup-node.js'
 
 // A heading that was never closed swallows what follows it; this much text is no heading.
@@ -31,7 +22,7 @@ export const readHeading: Handler = (element, reading, style) => {
     return
   }
   reading.endParagraph()
-  const { line, rest } = headingLine(readChildrenApart(element, reading, { ...style, isInHeading: true }))
+  const { line, rest } = readLine(element, reading, style)
   // Bold says nothing in a heading.
   const content = isWholly(line, BOLD) ? withoutMark(line, BOLD) : line
   if (content.some(isWording)) reading.addBlock({ kind: 'heading', level: levelOf(element), content })
@@ -45,13 +36,14 @@ export const readSummary: Handler = (element, reading, style) => {
     return
   }
   reading.endParagraph()
-  const { line, rest } = headingLine(readChildrenApart(element, reading, { ...style, isInHeading: true }))
+  const { line, rest } = readLine(element, reading, style)
   if (line.length > 0) reading.addBlock({ kind: 'paragraph', content: withMark(line, BOLD) })
   for (const block of rest) reading.addBlock(block)
 }
 
-/** One line of what an element holds that has to be one, and the blocks that cannot be part of it. */
-export function headingLine(content: Content): { line: Inline[]; rest: Block[] } {
+/** The content of an element that has room for one line, and the blocks that do not fit into it. */
+export function readLine(element: MarkupNode, reading: Reading, style: Style): { line: Inline[]; rest: Block[] } {
+  const content = readChildrenApart(element, reading, { ...style, isInHeading: true })
   if (content.isInline) return { line: tidyLine(content.pieces), rest: [] }
   const lines: Inline[][] = []
   for (const block of content.blocks) if (block.kind === 'paragraph') lines.push([...block.content])
@@ -81,28 +73,20 @@ function lengthOf(pieces: readonly Inline[]): number {
   return length
 }
 
-export const readList: Handler = (element, reading, style) => {
-  if (isTooNested(style)) {
-    readBlock(element, reading, style)
-    return
-  }
+export const readList = nesting((element, reading, style) => {
   reading.endParagraph()
   const items: ListItem[] = []
-  readItems(element, reading, nested(style), items)
+  readItems(element, reading, style, items)
   if (items.length === 0) return
   reading.addBlock({ kind: 'list', isOrdered: tagOf(element) === 'ol', start: startOf(element), items })
-}
+})
 
 /** An item without its list is one all the same; those beside it join it. */
-export const readStrayItem: Handler = (element, reading, style) => {
-  if (isTooNested(style)) {
-    readBlock(element, reading, style)
-    return
-  }
+export const readStrayItem = nesting((element, reading, style) => {
   reading.endParagraph()
-  const blocks = reading.readBlocksWithin(element, nested(style))
+  const blocks = reading.readBlocksWithin(element, style)
   if (blocks.length > 0) reading.addBlock({ kind: 'list', isOrdered: false, start: 1, items: [itemOf(blocks)] })
-}
+})
 
 function readItems(list: MarkupNode, reading: Reading, style: Style, items: ListItem[]): void {
   for (const child of childrenOf(list)) {
@@ -151,17 +135,13 @@ function startOf(list: MarkupNode): number {
 }
 
 /** Markdown has no terms and definitions: each group becomes an item that begins with its terms in bold. */
-export const readDefinitionList: Handler = (element, reading, style) => {
-  if (isTooNested(style) || style.isInHeading) {
-    readBlock(element, reading, style)
-    return
-  }
+export const readDefinitionList = nesting((element, reading, style) => {
   reading.endParagraph()
   const groups: Group[] = []
-  readGroups(element, reading, nested(style), groups)
+  readGroups(element, reading, style, groups)
   const items = groups.map(definitionItem).filter((item) => item.blocks.length > 0)
   if (items.length > 0) reading.addBlock({ kind: 'list', isOrdered: false, start: 1, items })
-}
+}, 'lines')
 
 interface Group {
   readonly terms: (readonly Inline[])[]
@@ -179,7 +159,7 @@ function readGroups(list: MarkupNode, reading: Reading, style: Style, groups: Gr
 }
 
 function addTerm(term: MarkupNode, reading: Reading, style: Style, groups: Group[]): void {
-  const { line, rest } = headingLine(readChildrenApart(term, reading, { ...style, isInHeading: true }))
+  const { line, rest } = readLine(term, reading, style)
   const last = groups.at(-1)
   const definitions = rest.length > 0 ? [rest] : []
   if (last === undefined || last.definitions.length > 0) groups.push({ terms: [line], definitions })

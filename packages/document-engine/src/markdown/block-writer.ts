@@ -1,5 +1,5 @@
 import { type Block, type Inline, type ListBlock, type ListItem, type TableBlock } from './document-model.js'
-import { escapeLineStart } from './escape-markdown.js'
+import { escapeLineStart, fenceFor } from './escape-markdown.js'
 import { writeInline } from './inline-writer.js'
 import { writeTable } from './table-writer.js'
 
@@ -97,9 +97,7 @@ class BlockWriter {
   }
 
   private addCode(language: string, text: string): void {
-    let longest = 2
-    for (const [run] of text.matchAll(/`{3,}/g)) longest = Math.max(longest, run.length)
-    const fence = '`'.repeat(longest + 1)
+    const fence = fenceFor(text, 3)
     this.addLine(fence + language)
     for (const line of text.split('\n')) this.addLine(line)
     this.addLine(fence)

@@ -41,14 +41,6 @@ export type Handler = (element: MarkupNode, reading: Reading, style: Style) => v
 // Deeper lists, quotes and tables are read as what they hold: each level costs its indent on every line.
 const DEEPEST_NESTING = 24
 
-export function isTooNested(style: Style): boolean {
-  return style.nesting >= DEEPEST_NESTING
-}
-
-export function nested(style: Style): Style {
-  return { ...style, nesting: style.nesting + 1 }
-}
-
 export function marked(style: Style, mark: number): Style {
   return { ...style, marks: style.marks | mark }
 }
@@ -63,4 +55,16 @@ export const readBlock: Handler = (element, reading, style) => {
   reading.endParagraph()
   reading.readChildren(element, style)
   reading.endParagraph()
+}
+
+/**
+ * The handler of a list, quote or table. Below the deepest level the element is read as what it holds; so it is in a heading
+ * where it needs the `room` of several lines.
+ */
+export function nesting(handler: Handler, room: 'any' | 'lines' = 'any'): Handler {
+  return (element, reading, style) => {
+    const isPlain = style.nesting >= DEEPEST_NESTING || (style.isInHeading && room === 'lines')
+    if (isPlain) readBlock(element, reading, style)
+    else handler(element, reading, { ...style, nesting: style.nesting + 1 })
+  }
 }

@@ -19,6 +19,7 @@ describe('escapeMarkdown', () => {
     ['a tag', 'write <b> here', 'write \\<b> here'],
     ['an end tag', '</p>', '\\</p>'],
     ['a comment', '<!-- x', '\\<!-- x'],
+    ['a tag behind a bare URL', 'at https://e.org/.<b> now', 'at https://e.org/.&lt;b> now'],
     ['an entity', 'write &copy; or &#39;', 'write \\&copy; or \\&#39;'],
     ['an ampersand', 'Q & A, R&D', 'Q & A, R&D'],
     ['a backslash before punctuation', 'a\\*b', 'a\\\\\\*b'],
@@ -64,8 +65,8 @@ describe('escapeMarkdown', () => {
   })
 
   it('takes time in proportion to hostile text', () => {
-    const texts = ['*', '_', '`', '~', '[', '\\', '-', '=', '&', 'http://.', '|-', ' ', '#'].map((unit) =>
-      unit.repeat(500_000),
+    const texts = ['*', '_', '`', '~', '[', '\\', '-', '=', '&', 'http://.', 'www.<b', '<b', '|-', ' ', '#'].map(
+      (unit) => unit.repeat(500_000),
     )
     const start = cpuMs()
     for (const text of texts) escapeMarkdown(`${text}x`)

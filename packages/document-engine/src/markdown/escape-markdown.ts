@@ -59,8 +59,8 @@ export function trailingPunctuation(text: string): number {
 
 /** The character that ends before `end`; '' at the start. */
 export function lastCharacter(text: string, end = text.length): string {
-  const last = text.charCodeAt(end - 1)
-  return last >= 0xdc00 && last <= 0xdfff ? text.slice(Math.max(0, end - 2), end) : text.charAt(end - 1)
+  const pair = text.slice(Math.max(0, end - 2), end)
+  return /^[\ud800-\udbff][\udc00-\udfff]$/.test(pair) ? pair : pair.slice(-1)
 }
 
 export function firstCharacter(text: string): string {
@@ -74,9 +74,24 @@ export interface Surroundings {
   readonly after: string
   /** Within `[…]` brackets end the text and bare URLs are no links. */
   readonly isLinkText: boolean
+  /** A bare URL reaches up to the text: `urlReaches` of what stands before it. */
+  readonly isAfterUrl?: boolean
 }
 
-const BLOCK_ENDS: Surroundings = { before: ' ', after: ' ', isLinkText: false }
+/** Surroundings of a text that is a line of its own. */
+export const LINE_ENDS: Surroundings = { before: ' ', after: ' ', isLinkText: false }
+
+const URL_START = /(?:https?|ftp):\/\/|www\./i
+
+/**
+ * Whether a bare URL goes on to the end of a text: one that begins in it, or one that reaches its start. GFM takes
+ * everything up to a blank or `<` as part of the URL, so that backslashes and backticks in it do not escape what follows.
+ */
+export function urlReaches(text: string, reachesStart: boolean): boolean {
+  let start = text.length
+  while (start > 0 && /\S/.test(text.charAt(start - 1))) start -= 1
+  return (reachesStart && start === 0) || URL_START.test(text.slice(start))
+}
 
 /**
  * Escapes a text that is to stand as prose in GitHub-flavoured Markdown: one block, possibly of several lines, each of
@@ -85,7 +100,7 @@ const BLOCK_ENDS: Surroundings = { before: ' ', after: ' ', isLinkText: false }
 export function escapeMarkdown(text: string): string {
   return text
     .split('\n')
-    .map((line) => escapeLineStart(escapeInline(line, BLOCK_ENDS)))
+    .map((line) => escapeLineStart(escapeInline(line, LINE_ENDS)))
     .join('\n')
 }
 
@@ -95,7 +110,10 @@ const LINK_TEXT_SPECIALS = /`|\*+|_+|~+|\\|[[\]]|<|&/g
 
 /** Escapes what would be markup within a line; prose like `3 * 4`, `snake_case` and `a < b` stays as it is. */
 export function escapeInline(text: string, surroundings: Surroundings): string {
-  return text.replace(surroundings.isLinkText ? LINK_TEXT_SPECIALS : SPECIALS, (special, offset: number) => {
+  const { isAfterUrl = false, isLinkText } = surroundings
+  let isInUrl = isAfterUrl
+  let urlChecked = 0
+  return text.replace(isLinkText ? LINK_TEXT_SPECIALS : SPECIALS, (special, offset: number) => {
     const end = offset + special.length
     const before = offset > 0 ? lastCharacter(text, offset) : surroundings.before
     const after = end < text.length ? firstCharacter(text.slice(end, end + 2)) : surroundings.after
@@ -115,13 +133,38 @@ export function escapeInline(text: string, surroundings: Surroundings): string {
       case ']':
         return surroundings.isLinkText || after === '(' ? '\\]' : special
       case '<':
-        return /[a-z/!?]/i.test(after) ? '\\<' : special
+        isInUrl = (isInUrl || !isLinkText) && urlReaches(text.slice(urlChecked, offset), isInUrl)
+        urlChecked = end
+        if (/[a-z/!?]/i.test(after)) return isInUrl ? '&lt;' : '\\<'
+        isInUrl = false
+        return special
       case '&':
         return isEntity(text, end) ? '\\&' : special
       default:
         return special
     }
   })
+}
+
+/** A code span with a fence that its text does not hold. */
+export function codeSpan(text: string): string {
+  const runs = new Set(text.match(/`+/g) ?? [])
+  let fence = '`'
+  while (runs.has(fence)) fence += '`'
+  const padding = firstCharacter(text) === '`' || lastCharacter(text) === '`' ? ' ' : ''
+  return `${fence}${padding}${text}${padding}${fence}`
+}
+
+/** Code with no character that Markdown could read as markup. */
+export function codeElement(text: string): string {
+  const entities = text.replace(/[!-/:-@[-`{-~]/g, (character) => `&#${String(character.charCodeAt(0))};`)
+  return `<code>${entities}</code>`
+}
+
+/** Backticks, more than stand together anywhere in the text and at least `least`. */
+export function fenceFor(text: string, least: number): string {
+  const longest = (text.match(/`+/g) ?? []).reduce((most, ticks) => Math.max(most, ticks.length), 0)
+  return '`'.repeat(Math.max(least, longest + 1))
 }
 
 function escapeEach(run: string): string {

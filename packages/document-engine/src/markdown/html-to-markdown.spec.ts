@@ -199,6 +199,46 @@ describe('html to markdown inline', () => {
   })
 })
 
+// GFM takes the backslash of `\\<` as part of a bare URL before it, so that the tag behind it would be one.
+describe('Text that looks like a tag', () => {
+  const TAG = '&lt;img src=x onerror=alert(1)>'
+
+  function markdownOf(html: string): string {
+    const page = parseHTML(`<html><body>${html}</body></html>`) as unknown as { document: { body: MarkupNode } }
+    return htmlToMarkdown(page.document.body, { baseUrl: 'https://example.org/' }).trimEnd()
+  }
+
+  it.each([
+    ['right behind a URL', `www.e.org${TAG}`, 'www.e.org&lt;img src=x onerror=alert(1)>'],
+    ['behind a URL and a blank', `https://e.org ${TAG}`, 'https://e.org \\<img src=x onerror=alert(1)>'],
+    ['behind a URL in capitals', `HTTPS://e.org/${TAG}`, 'HTTPS://e.org/&lt;img src=x onerror=alert(1)>'],
+    ['behind another one', `www.e.org&lt;b>${TAG}`, 'www.e.org&lt;b>&lt;img src=x onerror=alert(1)>'],
+    ['behind a URL that a comparison ends', `www.e.org&lt;1${TAG}`, 'www.e.org<1\\<img src=x onerror=alert(1)>'],
+    ['in bold behind a URL', `www.e.org/.<b>&lt;i>a</b>`, 'www.e.org/.**&lt;i>a**'],
+    ['behind bold behind a URL', `ftp://e.org<b>x</b>${TAG}`, 'ftp://e.org**x**&lt;img src=x onerror=alert(1)>'],
+    ['behind code behind a URL', `www.e.org<code>c</code>${TAG}`, 'www.e.org`c`&lt;img src=x onerror=alert(1)>'],
+    ['in code behind a URL', 'www.e.org<code>&lt;b></code>', 'www.e.org<code>&#60;b&#62;</code>'],
+    ['in a link behind a URL', 'www.e.org<a href="/y">&lt;b></a>', 'www.e.org[&lt;b>](https://example.org/y)'],
+    ['in a picture behind a URL', 'www.e.org<img src="/y" alt="&lt;b>">', 'www.e.org![&lt;b>](https://example.org/y)'],
+    ['behind a URL in a link', '<a href="/y">www.e.org&lt;b></a>', '[www.e.org\\<b>](https://example.org/y)'],
+    [
+      'behind a URL in a cell',
+      '<table><tr><th>a<th>b<tr><td>www.e.org&lt;b><td>c</table>',
+      '| a | b |\n| --- | --- |\n| www.e.org&lt;b> | c |',
+    ],
+    ['in a formula', `<math alttext="${TAG}"></math>`, '$< img src=x onerror=alert(1)>$'],
+    [
+      'in a formula of its own',
+      `<math display="block" alttext="${TAG}"></math>`,
+      '$$\n< img src=x onerror=alert(1)>\n$$',
+    ],
+    ['in a picture of a formula', `<img class="tex" alt="${TAG}">`, '$< img src=x onerror=alert(1)>$'],
+    ['in a mail address', `<a href="mailto:a${TAG}">x</a>`, '[x](mailto:a%3Cimg%20src=x%20onerror=alert(1)%3E)'],
+  ])('is no tag %s', (_title, html, markdown) => {
+    expect(markdownOf(html)).toBe(markdown)
+  })
+})
+
 describe('html to markdown links', () => {
   function markdownOf(html: string, baseUrl = 'https://example.org/dir/page?q=1'): string {
     const page = parseHTML(`<html><body>${html}</body></html>`) as unknown as { document: { body: MarkupNode } }

@@ -2,16 +2,7 @@ import { readDefinitionList, readHeading, readList, readStrayItem, readSummary }
 import { writeBlocks } from './block-writer.js'
 import { readBlockCode, readInlineCode } from './code-handlers.js'
 import { type Block, BOLD, type Inline, ITALIC, type ListBlock, STRIKE, tidyParagraphs } from './document-model.js'
-import {
-  type Content,
-  type Handler,
-  isTooNested,
-  marked,
-  nested,
-  readBlock,
-  type Reading,
-  type Style,
-} from './element-handler.js'
+import { type Content, type Handler, marked, nesting, readBlock, type Reading, type Style } from './element-handler.js'
 import { collapseBlanks } from './escape-markdown.js'
 import { readLink, readQuotation, readRuby, readSpan, readSubscript, readSuperscript } from './inline-handlers.js'
 import { attributeOf, childrenOf, hasAttribute, type MarkupNode, tagOf, textOf, wholeText } from './markup-node.js'
@@ -27,14 +18,10 @@ const readRoledBlock: Handler = (element, reading, style) => {
   else readBlock(element, reading, style)
 }
 
-const readQuote: Handler = (element, reading, style) => {
-  if (isTooNested(style)) {
-    readBlock(element, reading, style)
-    return
-  }
-  const blocks = reading.readBlocksWithin(element, nested(style))
+const readQuote = nesting((element, reading, style) => {
+  const blocks = reading.readBlocksWithin(element, style)
   if (blocks.length > 0) reading.addBlock({ kind: 'quote', blocks })
-}
+})
 
 const readRule: Handler = (_element, reading) => {
   reading.addBlock({ kind: 'rule' })
@@ -108,7 +95,7 @@ const DEEPEST = 520
 const PLAIN: Style = { marks: 0, isInLink: false, isInHeading: false, isInScript: false, nesting: 0 }
 
 /** Reads a tree of HTML into blocks; relative addresses stand against `baseUrl`. */
-function readMarkup(root: MarkupNode, baseUrl: string): readonly Block[] {
+export function readMarkup(root: MarkupNode, baseUrl: string): readonly Block[] {
   const reader = new MarkupReader(baseUrl)
   if (tagOf(root) === '') reader.readChildren(root, PLAIN)
   else reader.readNode(root, PLAIN)

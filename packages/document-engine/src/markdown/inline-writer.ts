@@ -1,5 +1,7 @@
 import { BOLD, type Inline, ITALIC, STRIKE } from './document-model.js'
 import {
+  codeElement,
+  codeSpan,
   escapeInline,
   firstCharacter,
   isBlank,
@@ -8,6 +10,7 @@ import {
   lastCharacter,
   leadingPunctuation,
   trailingPunctuation,
+  urlReaches,
 } from './escape-markdown.js'
 
 /** Italic that crosses bold: written with a delimiter of its own, as `***` is read in more than one way. */
@@ -185,6 +188,8 @@ class InlineWriter {
     private readonly pieces: readonly Inline[],
     private readonly lineBreak: string,
     private readonly isLinkText: boolean,
+    /** Whether a bare URL reaches up to what is written next. */
+    private isAfterUrl = false,
   ) {}
 
   write(): string {
@@ -192,7 +197,11 @@ class InlineWriter {
     for (const [index, piece] of this.pieces.entries()) {
       this.closeAllBut(piece.marks)
       this.openMarks(piece.marks, ends[index] ?? [])
-      this.out.push(this.piece(piece, index))
+      const written = this.piece(piece, index)
+      this.out.push(written)
+      const mayStartUrl = piece.kind === 'text' && !this.isLinkText
+      this.isAfterUrl =
+        (mayStartUrl || this.isAfterUrl) && urlReaches(mayStartUrl ? piece.text : written, this.isAfterUrl)
     }
     this.closeAllBut(0)
     return this.out.join('')
@@ -220,11 +229,11 @@ class InlineWriter {
       case 'text':
         return this.text(piece, index)
       case 'code':
-        return codeSpan(piece.text)
+        return this.isAfterUrl && piece.text.includes('<') ? codeElement(piece.text) : codeSpan(piece.text)
       case 'raw':
         return piece.text
       case 'image':
-        return `![${escapeInline(piece.alt, { before: ' ', after: ' ', isLinkText: true })}](${piece.url})`
+        return this.image(piece)
       case 'link':
         return this.link(piece)
       case 'break':
@@ -237,7 +246,8 @@ class InlineWriter {
   private text({ text, marks }: Inline & { kind: 'text' }, index: number): string {
     const before = this.neighbour(index - 1, marks)
     const after = this.neighbour(index + 1, marks)
-    const escaped = escapeInline(text, { before, after, isLinkText: this.isLinkText })
+    const { isLinkText, isAfterUrl } = this
+    const escaped = escapeInline(text, { before, after, isLinkText, isAfterUrl })
     return text.endsWith('!') && this.pieces[index + 1]?.kind === 'link' ? `${escaped.slice(0, -1)}\\!` : escaped
   }
 
@@ -248,11 +258,16 @@ class InlineWriter {
     return isEnd && marks === 0 ? ' ' : DELIMITER
   }
 
+  private image({ alt, url }: Extract<Inline, { kind: 'image' }>): string {
+    const { isAfterUrl } = this
+    return `![${escapeInline(alt, { before: ' ', after: ' ', isLinkText: true, isAfterUrl })}](${url})`
+  }
+
   private link(link: Extract<Inline, { kind: 'link' }>): string {
     const [only] = link.content
     if (link.content.length === 1 && only?.kind === 'text' && only.marks === 0 && isAutolink(only.text, link.url))
       return `<${only.text}>`
-    const content = new InlineWriter(settleMarks(link.content), ' ', true).write()
+    const content = new InlineWriter(settleMarks(link.content), ' ', true, this.isAfterUrl).write()
     return `[${content}](${link.url})`
   }
 }
@@ -267,15 +282,6 @@ function endsOfRuns(pieces: readonly Inline[]): (readonly number[])[] {
     ends[index] = next
   }
   return ends
-}
-
-/** A code span with a fence that its text does not hold. */
-export function codeSpan(text: string): string {
-  const runs = new Set(text.match(/`+/g) ?? [])
-  let fence = '`'
-  while (runs.has(fence)) fence += '`'
-  const padding = firstCharacter(text) === '`' || lastCharacter(text) === '`' ? ' ' : ''
-  return `${fence}${padding}${text}${padding}${fence}`
 }
 
 function isAutolink(text: string, url: string): boolean {

@@ -45,13 +45,18 @@ export function classesOf(node: MarkupNode): readonly string[] {
   return classes === '' ? [] : classes.split(/\s+/)
 }
 
-export function* childrenOf(node: MarkupNode): Generator<MarkupNode> {
-  for (let child = node.firstChild; child; child = child.nextSibling) yield child
+interface Linked<Node> {
+  readonly firstChild: Node | null
+  readonly nextSibling: Node | null
+}
+
+export function* childrenOf<Node extends Linked<Node>>(parent: { readonly firstChild: Node | null }): Generator<Node> {
+  for (let child = parent.firstChild; child; child = child.nextSibling) yield child
 }
 
 /** All nodes below a node in document order, without recursion: hostile documents are deep. */
-export function* descendantsOf(root: MarkupNode): Generator<MarkupNode> {
-  const open: MarkupNode[] = []
+export function* descendantsOf<Node extends Linked<Node>>(root: { readonly firstChild: Node | null }): Generator<Node> {
+  const open: Node[] = []
   let node = root.firstChild
   while (node) {
     yield node

@@ -21,11 +21,14 @@ function texOf(math: MarkupNode): string {
   return tidyTex(attributeOf(math, 'alttext') || convertRow(math, 0))
 }
 
-/** One line, without the wrapper that some renderers add. */
+/**
+ * One line, without the wrapper that some renderers add. A blank, which TeX ignores, keeps `<` from starting a tag where
+ * Markdown is rendered without formulas.
+ */
 export function tidyTex(tex: string): string {
   const line = collapseBlanks(tex).trim()
   const wrapped = /^\{\\(?:displaystyle|textstyle)\s?(.*)\}$/.exec(line)
-  return (wrapped?.[1] ?? line).trim()
+  return (wrapped?.[1] ?? line).trim().replace(/<(?=[a-z/!?])/gi, '< ')
 }
 
 /** TeX that is written out between `\(…\)`, `\[…\]` or dollars. */

@@ -17,19 +17,20 @@ const IMAGE_SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:'])
 
 /** Where a link leads, ready to stand in Markdown's parentheses; undefined where it leads nowhere else. */
 export function linkTarget(reference: string, baseUrl: string): string | undefined {
-  if (reference === '' || reference.startsWith('#')) return undefined
-  const url = absolute(reference, baseUrl)
-  if (url === undefined) return relativeTarget(reference, baseUrl)
-  if (!SCHEMES.has(url.protocol) || (url.hash !== '' && isSamePage(url, baseUrl))) return undefined
-  return destination(url.href)
+  const isElsewhere = (url: URL): boolean => url.hash === '' || !isSamePage(url, baseUrl)
+  return target(reference, baseUrl, (url) => SCHEMES.has(url.protocol) && isElsewhere(url))
 }
 
 /** Address of a picture or a film, ready to stand in Markdown's parentheses; undefined for data and the unreadable. */
 export function mediaTarget(reference: string, baseUrl: string): string | undefined {
+  return target(reference, baseUrl, (url) => IMAGE_SCHEMES.has(url.protocol))
+}
+
+function target(reference: string, baseUrl: string, isWanted: (url: URL) => boolean): string | undefined {
   if (reference === '' || reference.startsWith('#')) return undefined
   const url = absolute(reference, baseUrl)
   if (url === undefined) return relativeTarget(reference, baseUrl)
-  return IMAGE_SCHEMES.has(url.protocol) ? destination(url.href) : undefined
+  return isWanted(url) ? destination(url.href) : undefined
 }
 
 function absolute(reference: string, baseUrl: string): URL | undefined {
@@ -44,7 +45,7 @@ function absolute(reference: string, baseUrl: string): URL | undefined {
 function relativeTarget(reference: string, baseUrl: string): string | undefined {
   const plain = reference.replace(/\p{Cc}/gu, '')
   if (baseUrl !== '' || /^[\w+.-]*:/.test(plain)) return undefined
-  return destination(plain.replace(/\s/g, '%20').replaceAll('<', '%3C').replaceAll('>', '%3E'))
+  return destination(plain)
 }
 
 function isSamePage(url: URL, baseUrl: string): boolean {
@@ -55,9 +56,11 @@ function isSamePage(url: URL, baseUrl: string): boolean {
   )
 }
 
-// A parenthesis without its partner ends a destination; a backslash escapes, and entities are read there as well.
+// A parenthesis without its partner ends a destination, and so do blanks, which `mailto:` and `tel:` URLs may hold; a
+// backslash escapes, and entities are read there as well.
 function destination(href: string): string {
   const safe = href
+    .replace(/[\s<>]/g, encodeURIComponent)
     .replaceAll('\\', '%5C')
     .replaceAll('|', '%7C')
     .replace(/&(?=#?\w{1,32};)/g, '&amp;')

@@ -1,15 +1,7 @@
-import { headingLine } from './block-handlers.js'
+import { readLine } from './block-handlers.js'
 import { codeLanguage, codeTableText } from './code-handlers.js'
 import type { Block, Inline, TableBlock, TableCell, TableRow } from './document-model.js'
-import {
-  type Handler,
-  isTooNested,
-  nested,
-  readBlock,
-  readChildrenApart,
-  type Reading,
-  type Style,
-} from './element-handler.js'
+import { nesting, type Reading, type Style } from './element-handler.js'
 import { attributeOf, childrenOf, type MarkupNode, tagOf } from './markup-node.js'
 
 // What HTML allows.
@@ -18,11 +10,7 @@ const MOST_ROWS_SPANNED = 65_534
 // A cell with more than this lays out a page rather than states a datum.
 const MOST_BLOCKS_OF_DATUM = 5
 
-export const readTable: Handler = (element, reading, style) => {
-  if (isTooNested(style) || style.isInHeading) {
-    readBlock(element, reading, style)
-    return
-  }
+export const readTable = nesting((element, reading, style) => {
   reading.endParagraph()
   const code = codeTableText(element)
   if (code !== undefined && code !== '') {
@@ -30,13 +18,13 @@ export const readTable: Handler = (element, reading, style) => {
     return
   }
   const parts: TableParts = { rows: [], caption: [], isMarked: false }
-  readParts(element, { reading, style: nested(style), isHeader: false }, parts)
+  readParts(element, { reading, style, isHeader: false }, parts)
   const table: TableBlock = { kind: 'table', caption: parts.caption, rows: parts.rows }
   if (parts.caption.length === 0 && parts.rows.every(isEmpty)) return
   const role = attributeOf(element, 'role')
   if (role === 'presentation' || role === 'none' || isLayout(table, parts.isMarked)) addCells(table, reading)
   else reading.addBlock(table)
-}
+}, 'lines')
 
 interface TableParts {
   readonly rows: TableRow[]
@@ -56,7 +44,7 @@ function readParts(node: MarkupNode, place: Place, parts: TableParts): void {
     const tag = tagOf(child)
     if (tag === 'tr') readRow(child, place, parts)
     else if (tag === 'caption') {
-      const { line, rest } = headingLine(readChildrenApart(child, place.reading, { ...place.style, isInHeading: true }))
+      const { line, rest } = readLine(child, place.reading, place.style)
       parts.caption = line
       for (const block of rest) place.reading.addBlock(block)
       parts.isMarked = true

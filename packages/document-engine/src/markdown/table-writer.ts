@@ -11,8 +11,8 @@ import {
   withMark,
   withoutMark,
 } from './document-model.js'
-import { escapeInline, type Surroundings } from './escape-markdown.js'
-import { codeSpan, writeInline } from './inline-writer.js'
+import { codeElement, codeSpan, escapeInline, LINE_ENDS } from './escape-markdown.js'
+import { writeInline } from './inline-writer.js'
 
 const LINE_BREAK = '<br>'
 
@@ -94,17 +94,13 @@ function isAmbiguous(code: string): boolean {
 }
 
 function cellCode(text: string): string {
-  if (!isAmbiguous(text)) return codeSpan(text)
-  const entities = text.replace(/[!-/:-@[-`{-~]/g, (character) => `&#${String(character.charCodeAt(0))};`)
-  return `<code>${entities}</code>`
+  return isAmbiguous(text) ? codeElement(text) : codeSpan(text)
 }
 
 /** The names that TeX has for its bars. */
 function cellTex(text: string): string {
   return text.replaceAll('\\|', '\\Vert ').replaceAll('|', '\\vert ')
 }
-
-const CELL_ENDS: Surroundings = { before: ' ', after: ' ', isLinkText: false }
 
 /** Short rows are filled up: one long row among many would make much out of little. */
 const MOST_CELLS = 2_000_000
@@ -139,7 +135,7 @@ export function markdownTable(rows: readonly (readonly MarkdownCell[])[]): strin
 
 /** Text as it may stand in a cell, where no block can begin. */
 export function cellText(text: string): string {
-  const lines = escapeInline(text.trim(), CELL_ENDS).replaceAll('|', '\\|').split('\n')
+  const lines = escapeInline(text.trim(), LINE_ENDS).replaceAll('|', '\\|').split('\n')
   const trimmed = lines.map((line) => line.trim())
   return trimmed.filter((line) => line !== '').join('<br>')
 }

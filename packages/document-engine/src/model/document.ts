@@ -12,6 +12,11 @@ export interface EngineInput {
   readonly baseUrl: string
 }
 
+/** Extension of a file name in lower case; '' without one. */
+export function extensionOf(name: string): string {
+  return /\.([a-z0-9]{1,12})$/i.exec(name)?.[1]?.toLowerCase() ?? ''
+}
+
 /** The media type of a Content-Type header, without parameters, in lower case; '' when there is none. */
 export const mediaTypeOf = (contentType: string | undefined): string =>
   (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''

@@ -80,24 +80,16 @@ function noteParagraph(document: OfficeDocument, note: OfficeElement, label: str
 }
 
 /** Looks and page layout, half of what Word writes; no word of the text and nothing that a style map asks for. */
-const LOOKS: ReadonlySet<string> = new Set([
-  ...['rFonts', 'sz', 'szCs', 'bCs', 'iCs', 'lang', 'color', 'kern', 'spacing', 'position', 'w', 'noProof', 'effect'],
-  ...['shd', 'bdr', 'fitText', 'snapToGrid', 'eastAsianLayout', 'webHidden', 'rtl', 'cs', 'em', 'shadow', 'outline'],
-  ...['ind', 'jc', 'tabs', 'keepNext', 'keepLines', 'widowControl', 'contextualSpacing', 'pBdr', 'outlineLvl'],
-  ...['autoSpaceDE', 'autoSpaceDN', 'adjustRightInd', 'suppressAutoHyphens', 'textAlignment', 'cnfStyle', 'divId'],
-  ...['tblW', 'tblInd', 'tblBorders', 'tblLayout', 'tblLook', 'tblCellMar', 'tblGrid', 'tblOverlap', 'tblpPr'],
-  ...['tcW', 'tcBorders', 'tcMar', 'vAlign', 'noWrap', 'hideMark', 'textDirection', 'trHeight', 'cantSplit'],
-  ...[
-    'sectPr',
-    'proofErr',
-    'lastRenderedPageBreak',
-    'bookmarkEnd',
-    'rPrChange',
-    'pPrChange',
-    'tcPrChange',
-    'trPrChange',
-  ],
-])
+const LOOKS: ReadonlySet<string> = new Set(
+  (
+    'rFonts sz szCs bCs iCs lang color kern spacing position w noProof effect shd bdr fitText snapToGrid ' +
+    'eastAsianLayout webHidden rtl cs em shadow outline ind jc tabs keepNext keepLines widowControl ' +
+    'contextualSpacing pBdr outlineLvl autoSpaceDE autoSpaceDN adjustRightInd suppressAutoHyphens textAlignment ' +
+    'cnfStyle divId tblW tblInd tblBorders tblLayout tblLook tblCellMar tblGrid tblOverlap tblpPr tcW tcBorders ' +
+    'tcMar vAlign noWrap hideMark textDirection trHeight cantSplit sectPr proofErr lastRenderedPageBreak ' +
+    'bookmarkEnd rPrChange pPrChange tcPrChange trPrChange'
+  ).split(' '),
+)
 
 /**
  * A part of a Word document without what is looks only: the library that reads it builds trees of everything. Also the

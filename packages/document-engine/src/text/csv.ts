@@ -5,11 +5,11 @@ import {
   type EngineInput,
   type EngineLimits,
   type EngineOutput,
+  extensionOf,
   mediaTypeOf,
   NO_METADATA,
 } from '../model/document.js'
 import { plainText } from './read-text.js'
-import { extensionOf } from './text-kind.js'
 
 /** Each stray quote of a value may make the parser look through all of it again. */
 const MOST_STRAY_QUOTES = 100

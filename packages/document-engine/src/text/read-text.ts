@@ -2,11 +2,11 @@ import {
   type EngineInput,
   type EngineMetadata,
   type EngineOutput,
+  extensionOf,
   mediaTypeOf,
   NO_METADATA,
 } from '../model/document.js'
 import { decodeText } from './charset.js'
-import { extensionOf } from './text-kind.js'
 
 /** The text of a document with `\n` alone at the ends of lines and without characters that no file format can hold. */
 export function plainText({ bytes, contentType }: EngineInput): string {

@@ -193,6 +193,12 @@ describe('marked words of a PDF', () => {
     expect(markdown).toBe(`see <${url}> now\n`)
   })
 
+  it('keeps text behind a bare URL from being a tag', () => {
+    expect(markdownOf((page) => page.text('see www.e.org<img onerror=x> now', 50, 100))).toBe(
+      'see www.e.org&lt;img onerror=x> now\n',
+    )
+  })
+
   it('are raised and lowered where small text stands off the baseline', () => {
     const markdown = markdownOf((page) => {
       page.text('E = mc', 50, 100).text('2', 80.2, 96.5, { fontSize: 7 }).text('and H', 87, 100)

@@ -1,6 +1,7 @@
+import { firstCharacter } from '../../markdown/escape-markdown.js'
 import { type DocumentStyle, sizeClass } from './document-style.js'
 import type { Block, CodeBlock, Line, Marker, Region, TextBlock } from './layout-model.js'
-import { endsSentence, firstCharacter, isBareEntry, isLeaderLine, isLowerCase } from './line-text.js'
+import { endsSentence, isBareEntry, isLeaderLine, isLowerCase } from './line-text.js'
 import { type MarkedLine, readMarker } from './list-markers.js'
 
 const INDENT_EM = 0.8

@@ -80,15 +80,24 @@ function placeOf(outer: OuterLine, pattern: string): string {
   return `${String(Math.round(outer.place / 3))} ${String(sizeClass(outer.line.size))} ${pattern}`
 }
 
-/** Texts at one place that come back on most pages, or on most left or right pages. */
-function repeatedPlaces(pages: readonly (readonly OuterLine[])[]): Set<string> {
+/** The indexes of the pages with a line at each place. */
+function pagesBy(
+  pages: readonly (readonly OuterLine[])[],
+  placeOn: (line: OuterLine, page: number) => string | undefined,
+): Map<string, Set<number>> {
   const pagesByPlace = new Map<string, Set<number>>()
   for (const [page, lines] of pages.entries()) {
     for (const line of lines) {
-      const key = placeOf(line, patternOf(line.text))
-      pagesByPlace.set(key, (pagesByPlace.get(key) ?? new Set()).add(page))
+      const place = placeOn(line, page)
+      if (place !== undefined) pagesByPlace.set(place, (pagesByPlace.get(place) ?? new Set()).add(page))
     }
   }
+  return pagesByPlace
+}
+
+/** Texts at one place that come back on most pages, or on most left or right pages. */
+function repeatedPlaces(pages: readonly (readonly OuterLine[])[]): Set<string> {
+  const pagesByPlace = pagesBy(pages, (line) => placeOf(line, patternOf(line.text)))
   const found = new Set<string>()
   for (const [place, on] of pagesByPlace) {
     const odd = [...on].filter((page) => page % 2 === 1).length
@@ -124,14 +133,7 @@ function chapterPlaces(pages: readonly (readonly OuterLine[])[]): Set<string> {
 
 /** Heads whose words change with the chapter still count the pages: their number runs along with the page. */
 function pageNumberPlaces(pages: readonly (readonly OuterLine[])[]): Set<string> {
-  const pagesByPlace = new Map<string, Set<number>>()
-  for (const [page, lines] of pages.entries()) {
-    for (const line of lines) {
-      const place = numberPlaceOf(line, page)
-      if (place !== undefined) pagesByPlace.set(place, (pagesByPlace.get(place) ?? new Set()).add(page))
-    }
-  }
-  const entries = [...pagesByPlace].filter(([, on]) => on.size >= ENOUGH_PAGES && on.size >= pages.length * 0.25)
+  const entries = [...pagesBy(pages, numberPlaceOf)].filter(([, on]) => on.size >= ENOUGH_PAGES && on.size >= pages.length * 0.25)
   return new Set(entries.map(([place]) => place))
 }
 

@@ -1,7 +1,15 @@
-import { escapeInline, escapeLineStart, type Surroundings } from '../../markdown/escape-markdown.js'
+import {
+  escapeInline,
+  escapeLineStart,
+  fenceFor,
+  firstCharacter,
+  lastCharacter,
+  type Surroundings,
+  urlReaches,
+} from '../../markdown/escape-markdown.js'
 import type { DocumentStyle } from './document-style.js'
 import type { Line, Span } from './layout-model.js'
-import { firstCharacter, lastCharacter, seamOf, withoutLeaders } from './line-text.js'
+import { seamOf, withoutLeaders } from './line-text.js'
 
 /** Text of one look. */
 interface Piece {
@@ -17,8 +25,18 @@ const SOFT_HYPHENS = /\u00ad/g
 const PUNCTUATION_PATTERN = /[\p{P}\p{S}]/u
 const WORD_PATTERN = /[\p{L}\p{N}]/u
 
-/** The piece with its marks; its neighbours decide what must be escaped. */
-function pieceMarkdown(piece: Piece, before: Piece | undefined, after: Piece | undefined): string {
+/** The pieces with their marks; neighbours decide what must be escaped. */
+function piecesMarkdown(pieces: readonly Piece[]): string {
+  let isAfterUrl = false
+  const written = pieces.map((piece, index) => {
+    const markdown = pieceMarkdown(piece, pieces[index - 1], pieces[index + 1], isAfterUrl)
+    isAfterUrl = urlReaches(piece.text, isAfterUrl)
+    return markdown
+  })
+  return written.join('')
+}
+
+function pieceMarkdown(piece: Piece, before: Piece | undefined, after: Piece | undefined, isAfterUrl: boolean): string {
   const text = piece.text.replace(SOFT_HYPHENS, '')
   const inner = text.trim()
   if (inner === '') return text
@@ -28,12 +46,14 @@ function pieceMarkdown(piece: Piece, before: Piece | undefined, after: Piece | u
     before: lead === '' ? lastCharacter(before?.text ?? ' ') : ' ',
     after: trail === '' ? firstCharacter(after?.text ?? ' ') : ' ',
     isLinkText: piece.url !== '',
+    isAfterUrl: isAfterUrl && lead === '',
   }
   return lead + linked(scripted(marked(inner, piece, surroundings), piece), inner, piece.url) + trail
 }
 
 function marked(text: string, piece: Piece, surroundings: Surroundings): string {
-  if (piece.isCode) return codeSpan(text)
+  // A bare URL takes the backtick that would open a code span for a part of it.
+  if (piece.isCode && !(surroundings.isAfterUrl && text.includes('<'))) return codeSpan(text)
   const escaped = escapeInline(text, surroundings)
   if (!isMarkable(text, surroundings)) return escaped
   const mark = (piece.isBold ? '**' : '') + (piece.isItalic ? '*' : '')
@@ -61,19 +81,13 @@ function linked(markdown: string, text: string, url: string): string {
   if (url === '') return markdown
   const isOwnAddress = text === url || `http://${text}` === url || `https://${text}` === url || `mailto:${text}` === url
   if (text === url && !/[\s<>]/.test(url)) return `<${url}>`
-  return `[${isOwnAddress ? text : markdown}](${escapedUrl(url)})`
+  return `[${isOwnAddress && !/[<>]/.test(text) ? text : markdown}](${escapedUrl(url)})`
 }
 
 function escapedUrl(url: string): string {
   return url.replace(/[\s<>()\\]/g, (character) =>
     encodeURIComponent(character).replace('(', '%28').replace(')', '%29'),
   )
-}
-
-/** Backticks, more than stand together anywhere in the text and at least `least`. */
-export function fenceFor(text: string, least: number): string {
-  const longest = (text.match(/`+/g) ?? []).reduce((most, ticks) => Math.max(most, ticks.length), 0)
-  return '`'.repeat(Math.max(least, longest + 1))
 }
 
 interface InlineOptions {
@@ -92,8 +106,7 @@ export function inlineMarkdown(lines: readonly Line[], style: DocumentStyle, opt
     isItalic: options.isPlain || isUniform((piece) => piece.isItalic || isUnmarkable(piece.text)),
   }
   const merged = mergeAlike(pieces, neutral)
-  const markdown = merged.map((piece, index) => pieceMarkdown(piece, merged[index - 1], merged[index + 1])).join('')
-  const text = withoutLeaders(markdown.replace(/\s+/g, ' ').trim())
+  const text = withoutLeaders(piecesMarkdown(merged).replace(/\s+/g, ' ').trim())
   return options.isLineStart ? escapeLineStart(text) : text
 }
 

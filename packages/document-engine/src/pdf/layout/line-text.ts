@@ -1,3 +1,4 @@
+import { firstCharacter, lastCharacter } from '../../markdown/escape-markdown.js'
 import type { Line } from './layout-model.js'
 
 /** What begins the words below a table or a picture, and is no heading. */
@@ -19,14 +20,6 @@ export function isRightToLeft(text: string): boolean {
 
 export function hasLetter(text: string): boolean {
   return LETTER_PATTERN.test(text)
-}
-
-export function firstCharacter(text: string): string {
-  return /^./su.exec(text)?.[0] ?? ''
-}
-
-export function lastCharacter(text: string): string {
-  return /.$/su.exec(text.slice(-2))?.[0] ?? ''
 }
 
 export function isLowerCase(character: string): boolean {

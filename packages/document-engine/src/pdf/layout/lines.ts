@@ -1,5 +1,7 @@
+import { firstCharacter, lastCharacter } from '../../markdown/escape-markdown.js'
 import type { Line, Span } from './layout-model.js'
-import { firstCharacter, isCjk, isRightToLeft, lastCharacter } from './line-text.js'
+import { isCjk, isRightToLeft } from './line-text.js'
+import { usualSize } from './spans.js'
 
 /** In em of the larger font; TeX squeezes a blank to 0.22 em, its kerns stay below 0.12 em. */
 const BLANK_GAP_EM = 0.17
@@ -9,7 +11,7 @@ const CJK_BLANK_GAP_EM = 0.6
 export function makeLine(spans: readonly Span[], page: number): Line {
   const ordered = inReadingOrder(spans).map((span, index, all) => withBlank(all[index - 1], span))
   const base = dominantSpans(ordered)
-  const size = weightedSize(base)
+  const size = usualSize(base)
   const y = base[0]?.y ?? 0
   return {
     kind: 'line',
@@ -85,17 +87,6 @@ function lengthOf(spans: readonly Span[]): number {
 function dominantSpans(spans: readonly Span[]): readonly Span[] {
   const base = spans.filter((span) => span.script === 'base' && !/^[.\s]+$/.test(span.text))
   return base.length === 0 ? spans : base
-}
-
-function weightedSize(spans: readonly Span[]): number {
-  const charactersBySize = new Map<number, number>()
-  let best = spans[0]?.size ?? 0
-  for (const span of spans) {
-    const characters = (charactersBySize.get(span.size) ?? 0) + span.text.length
-    charactersBySize.set(span.size, characters)
-    if (characters > (charactersBySize.get(best) ?? 0)) best = span.size
-  }
-  return best
 }
 
 /** Punctuation and marks are often set in another font; nine tenths of the characters decide. */

@@ -1,6 +1,7 @@
+import { firstCharacter } from '../../markdown/escape-markdown.js'
 import { findAlignedTables } from './borderless-tables.js'
 import { type Line, middleOf, type PageItem, type Region } from './layout-model.js'
-import { firstCharacter, isCjk, isLeaderLine, isLowerCase } from './line-text.js'
+import { isCjk, isLeaderLine, isLowerCase } from './line-text.js'
 import { mergeLines } from './lines.js'
 import { baselines } from './table-cells.js'
 

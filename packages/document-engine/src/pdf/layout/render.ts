@@ -1,5 +1,6 @@
+import { fenceFor } from '../../markdown/escape-markdown.js'
 import type { DocumentStyle } from './document-style.js'
-import { fenceFor, inlineMarkdown } from './inline.js'
+import { inlineMarkdown } from './inline.js'
 import type { Block, Cell, CodeBlock, Line, PageRemark, Table, TextBlock } from './layout-model.js'
 import { gapBetween } from './lines.js'
 

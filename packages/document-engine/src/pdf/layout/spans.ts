@@ -31,9 +31,10 @@ function isBeside(span: Span, cap: Span, size: number): boolean {
   return span !== cap && isNext && span.y > cap.y - cap.size && span.y <= cap.y + span.size * 0.3
 }
 
-function usualSize(spans: readonly Span[]): number {
+/** The size of most characters. */
+export function usualSize(spans: readonly Span[]): number {
   const charactersBySize = new Map<number, number>()
-  let best = 0
+  let best = spans[0]?.size ?? 0
   for (const span of spans) {
     const characters = (charactersBySize.get(span.size) ?? 0) + span.text.length
     charactersBySize.set(span.size, characters)

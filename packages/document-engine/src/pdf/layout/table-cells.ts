@@ -1,5 +1,6 @@
+import { firstCharacter } from '../../markdown/escape-markdown.js'
 import type { Cell, Line, Span } from './layout-model.js'
-import { firstCharacter, isLowerCase } from './line-text.js'
+import { isLowerCase } from './line-text.js'
 import { gapBetween, makeLine, mergeLines, piecesOf } from './lines.js'
 
 /** Spans of one cell as its lines, from the top. */
