@@ -232,6 +232,9 @@ describe('a channel', () => {
     const { modelMap } = channel({ modelMap: { a: 'b' } }) ?? {}
     expect(modelMap?.['a']).toBe('b')
     expect(modelMap?.['constructor']).toBeUndefined()
+    const prototype: unknown = JSON.parse('{ "__proto__": "b" }')
+    expect(faultsWith({ modelMap: prototype })).toEqual(['channels[0].modelMap: must not hold a key __proto__'])
+    expect(faultsWith({ modelMap: { '': 'b' } })).toEqual(['channels[0].modelMap: must not hold an empty key'])
   })
 
   it('may be one of a thousand', () => {

@@ -139,6 +139,7 @@ describe('the configuration', () => {
     ])
     expect(faultsOf('{server: {port: 0, metricsPort: 0}}')).toEqual([])
     expect(faultsOf('{server: {port: 9090, host: "a b"}}')).toHaveLength(2)
+    expect(faultsOf('{server: {port: 9090, workers: all}}')).toHaveLength(2)
   })
 })
 
