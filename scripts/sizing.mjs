@@ -7,7 +7,7 @@ const [BEGIN, END] = ['<!-- sizing: node scripts/sizing.mjs -->', '<!-- /sizing 
 
 const { date, machine, cpu, memory } = JSON.parse(readFileSync('bench/results.json', 'utf8'))
 
-/** Of one processor, in whole µs below a millisecond, otherwise in ms; and how many a second fill it. */
+/** CPU time of one request, in whole µs below a millisecond, otherwise in ms; and the requests a second that use one CPU. */
 function workOf({ gatewayUs }) {
   const shown = gatewayUs < 1000 ? `${Math.round(gatewayUs)} µs` : `${Math.round(gatewayUs / 1000)} ms`
   return [shown, String(Math.floor(1_000_000 / gatewayUs))]
@@ -18,7 +18,7 @@ const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`
 const { streams } = memory.plan.openStreams
 const { beforeBytes, growthBytes } = memory.openStreams.gateway
 const rows = [
-  ['', 'Of one processor', 'Fill it, by the second'],
+  ['', 'CPU time', 'Maximum a second, one CPU'],
   ['---', '---', '---'],
   ['Chat, 1 KB each way', ...workOf(cpu.chat)],
   ['Chat stream of 100 events', ...workOf(cpu.stream)],
@@ -29,11 +29,11 @@ const rows = [
 const text = [
   BEGIN,
   '',
-  `Measured on ${date.slice(0, 10)} with Node ${machine.node.slice(1)} on an ${machine.cpu}; the upstream is as near as can be.`,
+  `Measured on ${date.slice(0, 10)} with Node ${machine.node.slice(1)} on an ${machine.cpu}; the upstream is on the same machine.`,
   '',
   ...rows.map((row) => `| ${row.join(' | ')} |`),
   '',
-  `A process that has served chat holds ${megabytes(beforeBytes)}; ${streams} open streams add ${megabytes(growthBytes)}.`,
+  `A process that has served chat uses ${megabytes(beforeBytes)}; ${streams} open streams add ${megabytes(growthBytes)}.`,
   '',
   END,
 ].join('\n')
