@@ -112,7 +112,9 @@ describe('The endpoints', () => {
 })
 
 describe('The README', () => {
-  const rows = [...readFileSync(new URL('../../README.md', import.meta.url), 'utf8').matchAll(/^\|(.+)\| works \|$/gm)]
+  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+  /** The rows of the table of endpoints: the second cell is a route. */
+  const rows = [...readme.matchAll(/^\|([^|]+\| `[A-Z]+ \/.+)\|$/gm)]
   const records = new Map(
     rows.map(([, row = '']) => {
       const [, route = '', , recorded] = row.split('|').map((cell) => cell.trim().replaceAll('`', ''))

@@ -7,7 +7,7 @@ import { startP4Simulator } from './p4/p4.simulator.js'
 import { startCallbackReceiver } from './tasks/webhooks.js'
 import { startVidgenSimulator } from './vidgen/vidgen.simulator.js'
 
-/** Where a walk through tasks and callbacks finds what it needs beside the gateway. */
+/** Addresses and ids for the walk through tasks and callbacks in docs/sandbox.md. */
 export interface SandboxTasks {
   /** Address of the place that callbacks may be sent to; without a path. */
   readonly receiverUrl: string
@@ -18,7 +18,7 @@ export interface SandboxTasks {
   readonly imageTaskId: string
 }
 
-/** What the terminal shows when there is no configuration: where, with which key, and three calls to try. */
+/** The text on the terminal without a configuration: address, key, and three requests to try. */
 function sandboxBanner(address: string, key: string, tasks: SandboxTasks): string {
   const header = `-H 'Authorization: Bearer ${key}'`
   const json = `-H 'Content-Type: application/json'`
@@ -39,7 +39,7 @@ Try:
   curl ${address}/v1/audio/transcriptions ${header} \\
     -F file=@hello.mp3 -F model=whisper-1
 
-For the walk through video and image tasks in README.md:
+For the walk through video and image tasks in docs/sandbox.md:
   callback_url      ${tasks.receiverUrl}/hook
   what came there   ${tasks.receiverUrl}/received
   image task        ${tasks.imageTaskId}
@@ -50,13 +50,13 @@ Copy gateway.example.yaml to gateway.yaml to serve real upstreams.
 `
 }
 
-/** The one key of the sandbox; it opens nothing but the simulators of this process. */
+/** The only key of the sandbox; it gives access to the simulators of this process only. */
 export const SANDBOX_KEY = 'sandbox-demo-key'
 
-/** Signs the callbacks of the sandbox, which reach nothing but this machine. */
+/** Signs the callbacks of the sandbox, which are sent within this machine only. */
 export const SANDBOX_CALLBACK_SECRET = `whsec_${Buffer.from('sandbox demo callback secret').toString('base64')}`
 
-/** An image task that has ended already, for a first look. */
+/** An image task that has already ended, for docs/sandbox.md. */
 export const SANDBOX_IMAGE_TASK = '1750000000000123'
 
 /** Credentials the simulators demand of the gateway, so that the sandbox shows the same separation as production. */
