@@ -37,7 +37,7 @@ export const weather = {
 }
 export const hello = [{ role: 'user' as const, content: 'hello there' }]
 
-/** The P1 simulator, to be asked for chat. */
+/** The P1 simulator for chat. */
 export class ChatSimulatorLab extends P1SimulatorLab {
   readonly post = (body: unknown, headers: Record<string, string> = {}): Promise<Response> =>
     fetch(`${this.simulator.url}/v1/chat/completions`, {
@@ -76,7 +76,7 @@ export const checksum = createHash('sha1').update(clip).digest('hex').slice(0, 1
 export const text = `The audio has checksum ${checksum}. It lasts 1.70 seconds.`
 export const file = (bytes = clip): Promise<File> => toFile(bytes, 'a.wav')
 
-/** The P1 simulator, to be asked for transcriptions. */
+/** The P1 simulator for transcriptions. */
 export class TranscriptionSimulatorLab extends P1SimulatorLab {
   readonly post = (parts: Record<string, string | Blob>, path = 'transcriptions'): Promise<Response> => {
     const form = new FormData()

@@ -47,7 +47,7 @@ export function p2Spoken(text: string, audio: object = {}): object {
   return p2Json({ request: { text }, audio: { ...audio } })
 }
 
-/** A request frame with the plain header, unless told otherwise. */
+/** A request frame, by default with the plain header. */
 export function p2Frame(json: unknown, header = '11101000', pack = (bytes: Buffer) => bytes): Buffer {
   const payload = pack(Buffer.from(JSON.stringify(json)))
   const size = Buffer.alloc(4)
@@ -142,7 +142,7 @@ export interface P3Answer {
   base_resp: { status_code: number; status_msg: string }
 }
 
-/** What differs from a plain request of whoever knows the key. */
+/** Differences from a valid request with the key. */
 export interface P3PostOptions {
   readonly key?: string
   readonly query?: string

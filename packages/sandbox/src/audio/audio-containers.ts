@@ -45,7 +45,7 @@ export function streamedWavHeader(sampleRate: number): Buffer {
   return header
 }
 
-/** Opus counts time in samples of a 48 kHz clock whatever the source rate (RFC 7845 section 4). */
+/** Opus counts time in samples of a 48 kHz clock for any source rate (RFC 7845 section 4). */
 const SAMPLES_PER_PACKET = 960
 const PACKETS_PER_PAGE = 6
 const SERIAL_NUMBER = 0x53414e44

@@ -6,7 +6,7 @@ import { ENCODED_SYLLABLES, type EncodedFormat } from './syllables.table.js'
 /** How long one character (Unicode code point) is spoken at speed 1. */
 export const CHARACTER_MS = 60
 
-/** The shortest speech there is, whatever the text and the speed. */
+/** The shortest speech, for any text and speed. */
 export const MINIMUM_SPEECH_MS = 300
 
 /** A run of letters at least this long (four at speed 1) is closed and becomes one syllable. */

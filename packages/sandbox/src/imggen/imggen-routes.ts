@@ -175,7 +175,7 @@ async function serveSeed(exchange: Exchange, task: ImggenTask, context: ImggenCo
   else await sendJson(exchange, 200, { code: 1, description: 'success', result: seedOf(task) })
 }
 
-/** Unknown ids are left out; with `listsOthers` the newest other task comes along unasked. */
+/** Unknown ids are left out; with `listsOthers` the newest other task is added. */
 function listText(body: JsonObject | undefined, context: ImggenContext): string {
   const ids = listOf(body?.['ids'])
   const all = context.tasks.all()

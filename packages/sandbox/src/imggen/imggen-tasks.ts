@@ -57,7 +57,7 @@ export interface ImggenTask {
 }
 
 const FAIL_REASON = 'Request to the drawing service failed: the content was rejected'
-/** A number no double can hold, in a field the specification does not name: both must survive a relay. */
+/** A number beyond a double, in a field the specification does not name: both must survive a relay. */
 const UNDOCUMENTED = '"shardId":9223372036854775807'
 
 export function stepOf(task: ImggenTask): ImggenStep {

@@ -134,7 +134,7 @@ describe('imggen simulator', () => {
       expect(await shown(id)).toMatchObject({ startTime: START_MS + 1000, finishTime: START_MS + 6000 })
     })
 
-    it('ends with nine buttons in their order, and a number no double can hold', async () => {
+    it('ends with nine buttons in their order, and a number beyond a double', async () => {
       const id = lab.simulator.submit('a red kite')
       lab.simulator.finish(id)
       const text = await (await fetchTask(id)).text()
@@ -255,7 +255,7 @@ describe('imggen simulator', () => {
       expect(await post('/mj/task/list-by-condition', {})).toEqual([])
     })
 
-    it('also holds what was not asked for when a test wants it so', async () => {
+    it('also lists another task if a test configures it', async () => {
       await restart({ listsOthers: true })
       const [one, two] = ['one', 'two'].map((prompt) => lab.simulator.submit(prompt))
       const listed = (await post('/mj/task/list-by-condition', { ids: [one] })) as unknown as { id: string }[]

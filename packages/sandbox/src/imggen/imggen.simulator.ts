@@ -27,7 +27,7 @@ export interface ImggenSimulatorOptions extends SimulatorOptions {
 
 /** A running simulator and its tasks. */
 export interface ImggenSimulator extends Simulator {
-  /** Makes a task as `POST /mj/submit/imagine` does, whatever words the prompt holds, and gives its id. */
+  /** Makes a task as `POST /mj/submit/imagine` does, for any words of the prompt, and returns its id. */
   submit(prompt: string, more?: Omit<ImggenOrder, 'prompt'>): string
   /** One step on: the task with this id, or all. */
   advance(id?: string): void

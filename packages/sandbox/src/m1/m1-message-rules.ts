@@ -7,7 +7,7 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
 type BlockRule = (block: JsonObject, path: string) => void
 
-/** Rules by block type, and who may say them. Types missing here (server tools and newer ones) pass unjudged. */
+/** Rules by block type, and who may say them. Types missing here (server tools and newer ones) are not validated. */
 const RULES: Readonly<Record<string, { readonly roles: readonly string[]; readonly judge: BlockRule }>> = {
   text: { roles: ['user', 'assistant', 'system'], judge: text },
   image: { roles: ['user'], judge: image },

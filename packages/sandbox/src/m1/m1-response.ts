@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { answerPieces, estimateTokens, exampleOf, magicArguments, TextRun } from '../server/generated-text.js'
+import { answerPieces, estimateTokens, exampleOf, argumentsWord, TextRun } from '../server/generated-text.js'
 import { fieldOf, type JsonObject, objectsOf, parseJsonObject, textOf } from '../server/json-value.js'
 import { contentText, type M1Request, signThinking, THINKING_TEXT, toolResultTexts } from './m1-request.js'
 
@@ -42,7 +42,7 @@ function toolCalls(request: M1Request): readonly M1Block[] {
   const last = request.messages.at(-1)
   if (fieldOf(choice, 'type') === 'none' || last?.['role'] !== 'user' || toolResultTexts(last).length > 0) return []
   return chosenTools(request, choice).map((tool, index) => {
-    const verbatim = index === 0 ? magicArguments(request.callerText) : undefined
+    const verbatim = index === 0 ? argumentsWord(request.callerText) : undefined
     const inputJson = verbatim ?? JSON.stringify(exampleOf(tool['input_schema']))
     return { type: 'tool_use', id: `toolu_${randomBytes(12).toString('hex')}`, name: textOf(tool['name']), inputJson }
   })
@@ -118,7 +118,7 @@ export function inputUsage(body: JsonObject, seen: Set<string>): InputUsage {
 
 export interface OutputUsage {
   readonly output_tokens: number
-  /** Of them; said by a model that has thought. */
+  /** Of these, the reasoning tokens of a model that thinks. */
   readonly output_tokens_details?: { readonly thinking_tokens: number }
 }
 
@@ -170,7 +170,7 @@ function wholeBlock(block: M1Block): object {
     case 'text':
       return { type: 'text', text: block.run.join() }
     case 'tool_use': {
-      // `#args=` may hold anything; a complete answer can carry only an object.
+      // `#args=` may have any value; a complete answer allows only an object.
       const input = parseJsonObject(Buffer.from(block.inputJson)) ?? {}
       return { type: 'tool_use', id: block.id, name: block.name, input }
     }

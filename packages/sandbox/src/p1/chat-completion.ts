@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { synthesizeSpeech } from '../audio/speech-synthesizer.js'
-import { answerPieces, estimateTokens, exampleOf, magicArguments, TextRun } from '../server/generated-text.js'
+import { answerPieces, estimateTokens, exampleOf, argumentsWord, TextRun } from '../server/generated-text.js'
 import { fieldOf, isObject, type JsonObject, listOf, objectsOf, textOf } from '../server/json-value.js'
 import {
   type ChatAudioFormat,
@@ -78,7 +78,7 @@ function toolCalls(request: ChatRequest): readonly ToolCall[] {
     id: `call_${randomBytes(12).toString('hex')}`,
     type: tool['type'] === 'custom' ? 'custom' : 'function',
     name: toolName(tool),
-    input: toolInput(tool, index === 0 ? magicArguments(request.callerText) : undefined),
+    input: toolInput(tool, index === 0 ? argumentsWord(request.callerText) : undefined),
   }))
 }
 

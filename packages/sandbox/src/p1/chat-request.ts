@@ -221,17 +221,17 @@ const TOKENS_BY_EFFORT: Readonly<Record<string, number>> = {
   max: 2048,
 }
 
-type Terms = Pick<ChatRequest, 'body' | 'family'>
+type TokenSettings = Pick<ChatRequest, 'body' | 'family'>
 
-/** Tokens of thought before each choice, which nobody is shown: as many as `reasoning_effort` asks for, none without it. */
-export function reasoningTokens({ body, family }: Terms): number {
+/** Reasoning tokens before each choice, never shown: as many as `reasoning_effort` requests, none without it. */
+export function reasoningTokens({ body, family }: TokenSettings): number {
   if (family !== 'reasoning-chat') return 0
   return Math.min(TOKENS_BY_EFFORT[textOf(body['reasoning_effort'])] ?? 0, tokenLimit(body))
 }
 
 /** Tokens left for the words of each choice: its thoughts and its words share one limit. */
-export function wordLimit(terms: Terms): number {
-  return tokenLimit(terms.body) - reasoningTokens(terms)
+export function wordLimit(settings: TokenSettings): number {
+  return tokenLimit(settings.body) - reasoningTokens(settings)
 }
 
 export function choiceCount({ body }: Pick<ChatRequest, 'body'>): number {

@@ -5,7 +5,7 @@ import {
   openAiFaults,
   OpenAiRejection,
   reject,
-  renderRejection,
+  sendRejection,
 } from '../server/openai-errors.js'
 import { ChatTally, tokenUnits } from '../server/served-usage.js'
 import { chatChunks, spokenChunks } from './chat-chunks.js'
@@ -35,9 +35,7 @@ export async function serveChat(exchange: Exchange, context: P1Context): Promise
     const request = judgeChatRequest(body, { acceptUnknownFields: context.acceptUnknownFields, knowsAudio })
     await answer(exchange, context, request, options)
   } catch (error) {
-    if (!(error instanceof OpenAiRejection)) throw error
-    const refusal = renderRejection(error, options)
-    await exchange.send(refusal.status, refusal.headers, refusal.body)
+    await sendRejection(exchange, error, options)
   }
 }
 

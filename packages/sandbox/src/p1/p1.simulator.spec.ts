@@ -28,7 +28,7 @@ it('the simulator of P1 answers realtime voice and HTTP at one address', async (
   expect(simulator.violations).toEqual([])
 })
 
-it('speaks the beta dialect when told so', async () => {
+it('speaks the beta dialect if it is configured', async () => {
   const beta = await startP1Simulator({ apiKey: 'test-key', realtimeDialect: 'beta' })
   const url = beta.url.replace(/^http/, 'ws')
   const probe = await RealtimeProbe.open({ url, headers: { 'openai-beta': 'realtime=v1' } })

@@ -6,7 +6,7 @@ import {
   type OpenAiFaultOptions,
   openAiFaults,
   OpenAiRejection,
-  renderRejection,
+  sendRejection,
 } from '../server/openai-errors.js'
 import { recordHeaderViolations } from '../server/recorded-request.js'
 import { ServedLedger } from '../server/served-usage.js'
@@ -79,8 +79,7 @@ async function serve(exchange: Exchange, context: P1Context): Promise<void> {
     const render = (body: object): string => (isAudio ? JSON.stringify(body) : `${JSON.stringify(body, null, 2)}\n`)
     const options: OpenAiFaultOptions = { headers: p1Headers(exchange, { tokenLimits: false }), render, lineEnd: '\n' }
     if (await exchange.answeredByFault(openAiFaults(options), undefined)) return
-    const refusal = renderRejection(error, options)
-    await exchange.send(refusal.status, refusal.headers, refusal.body)
+    await sendRejection(exchange, error, options)
   }
 }
 

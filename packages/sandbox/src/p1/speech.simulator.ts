@@ -1,13 +1,13 @@
 import { synthesizeSpeech } from '../audio/speech-synthesizer.js'
 import type { Exchange } from '../server/exchange.js'
-import { estimateTokens, magicNumber } from '../server/generated-text.js'
+import { estimateTokens, fillerBytes, numberWord } from '../server/generated-text.js'
 import { fieldOf, isObject, type JsonObject, parseJsonObject, textOf } from '../server/json-value.js'
 import {
   type OpenAiFaultOptions,
   openAiFaults,
   OpenAiRejection,
   reject,
-  renderRejection,
+  sendRejection,
 } from '../server/openai-errors.js'
 import type { Frame } from '../server/response-stream.js'
 import type { ServedUnits } from '../server/served-usage.js'
@@ -167,16 +167,17 @@ export async function serveSpeech(exchange: Exchange): Promise<void> {
     if (body === undefined) reject('We could not parse the JSON body of your request.')
     await speak(exchange, judgeSpeechRequest(body), options)
   } catch (error) {
-    if (!(error instanceof OpenAiRejection)) throw error
-    const refusal = renderRejection(error, options)
-    await exchange.send(refusal.status, refusal.headers, refusal.body)
+    await sendRejection(exchange, error, options)
   }
 }
 
 async function speak(exchange: Exchange, request: SpeechRequest, options: OpenAiFaultOptions): Promise<void> {
-  const flatBytes = magicNumber(request.input, 'bytes')
+  const flatBytes = numberWord(request.input, 'bytes')
   const { format, speed } = request
-  const audio = flatBytes === undefined ? synthesizeSpeech(request.input, { format, speed }) : flatPcm(flatBytes)
+  const audio =
+    flatBytes === undefined
+      ? synthesizeSpeech(request.input, { format, speed })
+      : fillerBytes(flatBytes, FLAT_PIECE_BYTES)
   if (!request.events) {
     let written = 0
     await exchange.stream(200, { ...options.headers, 'content-type': CONTENT_TYPES[format] }, audio, undefined, () => {
@@ -228,14 +229,4 @@ class SpeechTally {
 
 function frame(event: object): string {
   return `data: ${JSON.stringify(event)}\r\n\r\n`
-}
-
-/** Exactly `total` bytes in the likeness of pcm: byte i is i modulo 251. Flat in memory for any size. */
-function* flatPcm(total: number): Generator<Buffer> {
-  const period = 251
-  const pattern = Buffer.from(Array.from({ length: FLAT_PIECE_BYTES + period }, (_, index) => index % period))
-  for (let sent = 0; sent < total; sent += FLAT_PIECE_BYTES) {
-    const start = sent % period
-    yield pattern.subarray(start, start + Math.min(FLAT_PIECE_BYTES, total - sent))
-  }
 }

@@ -243,7 +243,7 @@ function judgeLanguageList(form: TranscriptionForm): readonly string[] {
   return codes
 }
 
-/** Whisper ignores the field, whatever it says. */
+/** Whisper ignores the field with any value. */
 function judgeStream(form: TranscriptionForm, family: P1Family): boolean {
   const text = form.text('stream')
   if (text === undefined || family === 'whisper') return false

@@ -1,5 +1,5 @@
 import type { Exchange } from '../server/exchange.js'
-import { type OpenAiFaultOptions, openAiFaults, OpenAiRejection, renderRejection } from '../server/openai-errors.js'
+import { type OpenAiFaultOptions, openAiFaults, OpenAiRejection, sendRejection } from '../server/openai-errors.js'
 import { TranscriptTally, transcriptUnits } from '../server/served-usage.js'
 import {
   durationUsage,
@@ -117,9 +117,7 @@ async function serve(exchange: Exchange, task: 'transcribe' | 'translate', conte
     if (form instanceof OpenAiRejection) throw form
     await answer(exchange, judgeTranscription(form, task, context), options)
   } catch (error) {
-    if (!(error instanceof OpenAiRejection)) throw error
-    const refusal = renderRejection(error, options)
-    await exchange.send(refusal.status, refusal.headers, refusal.body)
+    await sendRejection(exchange, error, options)
   }
 }
 

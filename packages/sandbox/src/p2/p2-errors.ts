@@ -1,4 +1,4 @@
-import { magicNumber } from '../server/generated-text.js'
+import { numberWord } from '../server/generated-text.js'
 
 export interface P2Failure {
   readonly code: number
@@ -34,7 +34,7 @@ export function isBackendFailure(failure: P2Failure): boolean {
   return BACKEND_CODES.includes(failure.code)
 }
 
-/** A request the upstream does not take. `isViolation` marks what no relay may send, whatever its caller asked for. */
+/** A request the upstream does not take. `isViolation` marks requests that a relay must not send for any caller's request. */
 export class P2Rejection extends Error {
   constructor(
     readonly code: number,
@@ -106,11 +106,11 @@ export interface P2Wish {
   readonly bytes: number | undefined
 }
 
-/** What a text asks for. Words that are none of the table are ordinary text. */
+/** The faults that a text selects. Words that are not in the table are ordinary text. */
 export function readWish(text: string): P2Wish {
   const names = Array.from(text.matchAll(/(?:^|\s)#([a-z0-9]+)(?=\s|$)/g), (match) => match[1] ?? '')
   const words = new Set(P2_WORDS.filter((word) => names.includes(word)))
-  return { words, failure: failureWished(names, words), bytes: magicNumber(text, 'bytes') }
+  return { words, failure: failureWished(names, words), bytes: numberWord(text, 'bytes') }
 }
 
 /** The words of a queued fault that mean nothing: a slip of the test. */

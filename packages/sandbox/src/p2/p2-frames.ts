@@ -25,7 +25,7 @@ const MAXIMUM_JSON_BYTES = 256 * 1024
  */
 export type LastForm = 'signed' | 'flagged' | 'bare'
 
-/** The JSON of a client's full request. Throws P2Rejection for whatever is not exactly one such frame. */
+/** The JSON of a client's full request. Throws P2Rejection for anything but exactly one such frame. */
 export function readRequestFrame(message: SocketMessage): JsonObject {
   const frame = message.data
   if (!message.isBinary) violate('a text message instead of a binary frame')
@@ -45,7 +45,7 @@ export function audioFrame(sequence: number, audio: Buffer): Buffer {
   return Buffer.concat([words(AUDIO_WITH_SEQUENCE, sequence, audio.length), audio])
 }
 
-/** The end of the audio, which may hold audio itself. `sequence` counts from 1; its negative goes on the wire. */
+/** The last frame, which may contain audio itself. `sequence` counts from 1; its negative goes on the wire. */
 export function lastFrame(form: LastForm, sequence: number, audio: Buffer): Buffer {
   if (form === 'bare') return Buffer.concat([words(LAST_WITHOUT_SEQUENCE, audio.length), audio])
   const header = form === 'signed' ? LAST_WITH_SEQUENCE : LAST_WITHOUT_SEQUENCE

@@ -83,7 +83,7 @@ const SECTIONS: readonly { name: string; fields: Fields; mandatory: readonly str
 ]
 
 /**
- * Judges the names and the types of all fields. A field that is missing or that nobody knows is the relay's fault; a
+ * Judges the names and the types of all fields. A missing or unknown field is the relay's fault; a
  * value out of its range may come from a caller. Both throw P2Rejection 3001.
  */
 function judgeFields(json: JsonObject): void {

@@ -1,6 +1,7 @@
 import { streamedWavHeader } from '../audio/audio-containers.js'
 import { SAMPLE_RATE } from '../audio/pcm-voice.js'
 import { CHARACTER_MS, type SpeechFormat, synthesizeSpeech } from '../audio/speech-synthesizer.js'
+import { fillerBytes } from '../server/generated-text.js'
 import type { JsonObject } from '../server/json-value.js'
 import type { SocketSession } from '../server/websocket-session.js'
 import { failureOf, isBackendFailure, type P2Failure, type P2Wish, type P2Word } from './p2-errors.js'
@@ -26,7 +27,7 @@ const OPUS_BYTES_PER_CHARACTER = 150
 export function* speak(request: P2Request, flatBytes: number | undefined): Generator<Buffer, void, undefined> {
   const { encoding, rate } = request
   if (flatBytes !== undefined && encoding !== 'ogg_opus') {
-    yield* flatAudio(flatBytes)
+    yield* fillerBytes(flatBytes, FLAT_PIECE_BYTES)
     return
   }
   const text = flatBytes === undefined ? request.text : longText(flatBytes)
@@ -48,16 +49,6 @@ function resample(pcm: Buffer, rate: number): Buffer {
     resampled.writeInt16LE(pcm.readInt16LE(source * BYTES_PER_SAMPLE), index * BYTES_PER_SAMPLE)
   }
   return resampled
-}
-
-/** Exactly `total` bytes, byte i being i modulo 251. Flat in memory for any size. */
-function* flatAudio(total: number): Generator<Buffer, void, undefined> {
-  const period = 251
-  const pattern = Buffer.from(Array.from({ length: FLAT_PIECE_BYTES + period }, (_, index) => index % period))
-  for (let sent = 0; sent < total; sent += FLAT_PIECE_BYTES) {
-    const start = sent % period
-    yield pattern.subarray(start, start + Math.min(FLAT_PIECE_BYTES, total - sent))
-  }
 }
 
 function longText(bytes: number): string {

@@ -1,7 +1,7 @@
 import { streamedWavHeader } from '../audio/audio-containers.js'
 import { SAMPLE_RATE } from '../audio/pcm-voice.js'
 import { countSpeechFrames, synthesizeSpeech } from '../audio/speech-synthesizer.js'
-import { magicNumber } from '../server/generated-text.js'
+import { fillerBytes, numberWord } from '../server/generated-text.js'
 import type { P3Request } from './p3-request.js'
 import { spokenText } from './p3-text.js'
 
@@ -9,7 +9,7 @@ const PCM_SAMPLE_BYTES = 2
 
 /**
  * Changes the sample rate of signed 16-bit little-endian mono pieces by linear interpolation, piece by piece. Good
- * enough for babble without energy above 4 kHz; the duration stays exact. Pieces hold whole samples.
+ * enough for babble without energy above 4 kHz; the duration stays exact. Pieces contain whole samples.
  */
 export function* resamplePcm(
   pieces: Iterable<Buffer>,
@@ -100,10 +100,10 @@ export function speakP3(request: P3Request): P3Audio {
   const raw = request.format === 'pcm' || request.format === 'wav'
   const sampleRate = raw ? (request.sampleRate ?? DEFAULT_SAMPLE_RATE) : SAMPLE_RATE
   const channels = raw ? request.channels : 1
-  const flatBytes = magicNumber(request.text, 'bytes')
+  const flatBytes = numberWord(request.text, 'bytes')
   if (flatBytes !== undefined) {
     const lengthMs = (flatBytes * 1000) / (sampleRate * channels * BYTES_PER_SAMPLE)
-    return { pieces: () => flatAudio(flatBytes), lengthMs, sampleRate, channels, flat: true }
+    return { pieces: () => fillerBytes(flatBytes, FLAT_PIECE_BYTES), lengthMs, sampleRate, channels, flat: true }
   }
   const { format, speed } = request
   const text = spokenText(request.text, speed)
@@ -140,14 +140,4 @@ function* withWavHeader(
   header.writeUInt32LE(dataBytes, 40)
   yield header
   yield* samples
-}
-
-/** Exactly `total` bytes: byte i is i modulo 251. Flat in memory for any size. */
-function* flatAudio(total: number): Generator<Buffer, void, undefined> {
-  const period = 251
-  const pattern = Buffer.from(Array.from({ length: FLAT_PIECE_BYTES + period }, (_, index) => index % period))
-  for (let sent = 0; sent < total; sent += FLAT_PIECE_BYTES) {
-    const start = sent % period
-    yield pattern.subarray(start, start + Math.min(FLAT_PIECE_BYTES, total - sent))
-  }
 }

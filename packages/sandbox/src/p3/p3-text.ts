@@ -85,7 +85,7 @@ export function usageCharacters(units: readonly SpokenUnit[]): number {
   return units.reduce((sum, { text }) => sum + (text === '' ? 0 : HAN.test(text) ? 2 : 1), 0)
 }
 
-/** Share of characters that nobody can see, 0 to 1. */
+/** Share of invisible characters, 0 to 1. */
 export function invisibleRatio(text: string): number {
   const characters = Array.from(text)
   return characters.filter((character) => INVISIBLE.test(character)).length / Math.max(1, characters.length)

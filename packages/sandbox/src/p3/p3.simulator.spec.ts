@@ -357,7 +357,7 @@ describe('p3 simulator', () => {
       expect(chunks.at(-1)?.data?.audio).toBe(bytesOf(chunks.slice(0, -1)).toString('hex'))
     })
 
-    it('is one chunk for #oneshot, whatever was declined', async () => {
+    it('is one chunk for #oneshot, also if that was declined', async () => {
       const chunks = await stream(`#oneshot ${text}`, excluded)
       expect(statuses(chunks)).toEqual([2])
       expect(bytesOf(chunks).length).toBe(chunks[0]?.extra_info?.['audio_size'])
@@ -416,7 +416,7 @@ describe('p3 simulator', () => {
   })
 
   describe('any number of bytes', () => {
-    it('is streamed without being repeated unless that was asked for in so many words', async () => {
+    it('is streamed without being repeated unless the request explicitly asks for it', async () => {
       const chunks = await stream('#bytes=1000001')
       const bytes = bytesOf(chunks)
       expect(bytes.length).toBe(1_000_001)

@@ -6,7 +6,7 @@ import {
   openAiFaults,
   OpenAiRejection,
   reject,
-  renderRejection,
+  sendRejection,
   unknownModel,
 } from '../server/openai-errors.js'
 import { recordHeaderViolations } from '../server/recorded-request.js'
@@ -199,9 +199,7 @@ async function serve(exchange: Exchange, context: P4Context): Promise<void> {
     if (form instanceof OpenAiRejection) throw form
     await answer(exchange, form, task, context, options)
   } catch (error) {
-    if (!(error instanceof OpenAiRejection)) throw error
-    const refusal = renderRejection(error, options)
-    await exchange.send(refusal.status, refusal.headers, refusal.body)
+    await sendRejection(exchange, error, options)
   }
 }
 

@@ -5,7 +5,7 @@ import { multipartBoundary, MultipartError, MultipartReader, type ReceivedPart }
 import { recordHeaderViolations } from '../server/recorded-request.js'
 import { type Simulator, type SimulatorOptions, startSimulator } from '../server/simulator-server.js'
 
-/** What one of the readers was asked, judged by its own rules. */
+/** A request to one of the readers, validated by its rules. */
 interface ReaderOrder {
   /** Empty for a file. */
   readonly url: string
@@ -32,7 +32,7 @@ function familyOf(path: string): ReaderFamily | undefined {
   return path === '/' ? 'jina' : undefined
 }
 
-/** Reads the body to its end, whatever is wrong with it, and judges it. */
+/** Reads the body to its end, also an invalid one, and validates it. */
 async function readOrder(exchange: Exchange, family: ReaderFamily): Promise<ReaderOrder | ReaderRefusal> {
   const { headers } = exchange.request
   const boundary = multipartBoundary(headers['content-type'])
@@ -116,14 +116,14 @@ function isFresh(family: ReaderFamily, fields: JsonObject, headers: Readonly<Rec
   return family === 'jina' ? headers['x-no-cache'] === 'true' : headers['cache-control'] === 'no-cache'
 }
 
-/** The text that may hold words for faults: the last segment of the URL's path, or the file's name. */
+/** The text that may contain fault words: the last segment of the URL's path, or the file's name. */
 function wordsOf(order: ReaderOrder | ReaderRefusal): string | undefined {
   if (order instanceof ReaderRefusal || !isObject(order)) return undefined
   const name = order.file?.filename ?? new URL(order.url).pathname.split('/').at(-1) ?? ''
   return `#${/^fault-([a-z0-9]+)/.exec(name)?.[1] ?? ''}`
 }
 
-/** What the simulated readers say about every document: each interface has a place of its own for it. */
+/** The simulated content of every document, in the format of each interface. */
 function documentAnswer(family: ReaderFamily, order: ReaderOrder, isCached: boolean): string {
   const title = order.file === undefined ? 'Kettles' : (order.file.filename ?? '')
   const words = order.file === undefined ? `Text of ${order.url}` : `${order.file.size} bytes, ${order.file.sha1}`
@@ -132,7 +132,7 @@ function documentAnswer(family: ReaderFamily, order: ReaderOrder, isCached: bool
   return JSON.stringify(ANSWERS[family]({ order, title, markdown, html, isCached }))
 }
 
-interface Told {
+interface ReaderContent {
   readonly order: ReaderOrder
   readonly title: string
   readonly markdown: string
@@ -142,7 +142,7 @@ interface Told {
 
 const ICON = 'https://example.org/icon.png'
 
-const ANSWERS: Readonly<Record<ReaderFamily, (told: Told) => object>> = {
+const ANSWERS: Readonly<Record<ReaderFamily, (content: ReaderContent) => object>> = {
   gateway: ({ order: { url }, title, markdown, html, isCached }) => {
     const site = { description: 'About kettles', keywords: 'kettle,tea', siteName: 'Example', favicon: ICON }
     const head = { statusCode: 200, contentType: 'text/html; charset=utf-8', cached: isCached ? 1 : 0 }

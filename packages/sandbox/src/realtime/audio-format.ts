@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { synthesizeSpeech } from '../audio/speech-synthesizer.js'
 
-/** Hexadecimal digits of a SHA-1 in what the model says. */
+/** Hexadecimal digits of a SHA-1 in the model's text. */
 const CHECKSUM_DIGITS = 12
 
 /** Audio that went by: how much, and a checksum. The bytes themselves are not kept. */

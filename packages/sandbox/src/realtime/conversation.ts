@@ -117,7 +117,7 @@ export class Conversation {
     this.#items = this.#items.filter((other) => other !== item)
   }
 
-  /** Cuts what the model said at `audioEndMs`; its transcript goes, as nobody knows where in it the cut is. */
+  /** Cuts what the model said at `audioEndMs`; its transcript is removed, because the position of the cut in it is unknown. */
   truncate(id: string, contentIndex: number, audioEndMs: number): void {
     const item = this.get(id, 'truncate')
     const isSpoken = isAnswer(item) && item.audio !== undefined

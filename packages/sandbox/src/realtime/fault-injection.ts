@@ -22,7 +22,7 @@ import { RealtimeRejection } from './validation.js'
  * | `#expire` * | the session expires after two deltas |
  * | `#garbage` * | a text frame that is no JSON |
  * | `#binary` * | a binary frame |
- * | `#unknown` * | an event nobody knows |
+ * | `#unknown` * | an event of an unknown type |
  * | `#deaf=MS` * | nothing is read for this many milliseconds |
  */
 const PLAIN_WORDS = [
@@ -51,7 +51,7 @@ export interface RealtimeWish {
   readonly deafMs: number | undefined
 }
 
-/** What a text asks for. Words that are none of the table are ordinary text. */
+/** The faults that a text selects. Words that are not in the table are ordinary text. */
 export function readWish(text: string): RealtimeWish {
   const names = Array.from(text.matchAll(/(?:^|\s)#([a-z]+)(?=[\s.,!?]|$)/g), (match) => match[1])
   const failCode = /(?:^|\s)#fail=([a-z_]+)(?=\s|$)/.exec(text)?.[1]

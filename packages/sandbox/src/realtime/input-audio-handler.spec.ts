@@ -160,7 +160,7 @@ describe('input audio handler', () => {
       expect(new Set(audio).size).toBeGreaterThan(20)
     })
 
-    it('ends after a longer silence when told so', async () => {
+    it('ends after a longer silence if it is configured', async () => {
       await start('beta', { turn_detection: { type: 'server_vad', silence_duration_ms: 700 } })
       append(spoken('pcm16', 400))
       await lab.probe.next('input_audio_buffer.speech_started')
@@ -169,7 +169,7 @@ describe('input audio handler', () => {
       expect(stopped['audio_end_ms']).toBeGreaterThanOrEqual(400 + 60 * 19 - 100 + 700)
     })
 
-    it('starts no response when told so', async () => {
+    it('starts no response if it is configured so', async () => {
       await start('beta', { turn_detection: { type: 'server_vad', create_response: false } })
       append(spoken())
       lab.probe.send({ type: 'conversation.item.retrieve', item_id: 'none' })
@@ -197,7 +197,7 @@ describe('input audio handler', () => {
       expect(typesOf(events.slice(done))).toContain('input_audio_buffer.speech_stopped')
     })
 
-    it('may be told not to interrupt, and then says that it is still speaking', async () => {
+    it('may be configured not to interrupt, and then reports the response in progress', async () => {
       await start('beta', { turn_detection: { type: 'server_vad', interrupt_response: false } }, 5)
       append(spoken())
       await lab.probe.next('response.audio.delta')

@@ -136,7 +136,7 @@ export class AudioDesk {
     this.#transcribe(item)
   }
 
-  /** A response that cannot begin is told to the client, but nothing it sent is to blame. */
+  /** A response that cannot start is an error event without the id of a client event. */
   async #answer(): Promise<void> {
     try {
       await this.responses.create({})

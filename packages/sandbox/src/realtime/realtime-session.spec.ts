@@ -97,7 +97,7 @@ describe('realtime session', () => {
       expect(await refusal(event)).toMatchObject({ code, param, event_id: 'ev_1' })
     })
 
-    it('may hold audio, which is heard', async () => {
+    it('may contain audio, which is heard', async () => {
       await start(dialect)
       const audio = Buffer.alloc(9600, 1).toString('base64')
       say('', { content: [{ type: 'input_audio', audio }] })

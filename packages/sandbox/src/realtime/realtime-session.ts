@@ -92,7 +92,7 @@ export class RealtimeSession {
   }
 
   /** Resolves when the client is gone. Rejects when the simulator itself has failed. */
-  async hold(): Promise<void> {
+  async run(): Promise<void> {
     const wish = readWish(this.session.faultWords)
     if (wish.words.has('hang')) {
       await this.session.closed
@@ -169,7 +169,7 @@ export class RealtimeSession {
     if (await this.session.waitOpen(this.context.sessionMaximumMs)) await expire(this.#sender)
   }
 
-  /** A fault of work that nobody waits for still ends the session. */
+  /** An error of work that is not awaited ends the session, too. */
   #inBackground(work: Promise<void>): void {
     work.catch(this.#fail)
   }

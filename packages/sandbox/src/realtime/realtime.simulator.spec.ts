@@ -69,7 +69,7 @@ describe('realtime simulator', () => {
       expect(refused.headers['retry-after']).toBe(status === 429 ? '2' : undefined)
     })
 
-    it('lets a wrong key in and closes with 3000 when told so', async () => {
+    it('accepts a wrong key and closes with 3000 if it is configured so', async () => {
       await start(dialect, { wrongKey: 'event' })
       const probe = await open({ key: 'wrong', headers: headersOf(dialect) })
       expect(await probe.next('error')).toMatchObject({ error: { code: 'invalid_api_key' } })
@@ -93,7 +93,7 @@ describe('realtime simulator', () => {
       expect(await probe.closed).toMatchObject({ code: 4000 })
     })
 
-    it('fails the first response of a model nobody has', async () => {
+    it('fails the first response of an unknown model', async () => {
       await start(dialect)
       const probe = await open({ model: 'missing-realtime', headers: headersOf(dialect) })
       await probe.next('session.created')
@@ -345,7 +345,7 @@ describe('realtime words', () => {
       expect(simulator.recordOf(simulator.lastSession).sentEventTypes[0]).toBe('session.created')
     })
 
-    it('#hang greets nobody', async () => {
+    it('#hang sends no first event', async () => {
       simulator.queueFault('#hang')
       await open()
       probe.send({ type: 'response.create' })

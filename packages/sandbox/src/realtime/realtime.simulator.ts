@@ -199,7 +199,7 @@ async function converse(session: SocketSession, context: RealtimeContext, record
   const slips = unknownWords(session.faultWords)
   if (slips.length > 0) throw new Error(`queued fault knows no ${slips.join(' ')}`)
   const refusal = refusalAfterOpen(session.handshake, context)
-  if (refusal === undefined) return new RealtimeSession(session, context, record).hold()
+  if (refusal === undefined) return new RealtimeSession(session, context, record).run()
   await new EventSender(session, context.dialect, record).refuse(refusal.rejection, null)
   session.clientMayLeave = true
   session.close(refusal.closeCode, `${refusal.rejection.type}.${refusal.rejection.code}`)

@@ -123,7 +123,7 @@ const FAILURES: Readonly<Record<string, { readonly type: string; readonly messag
   },
 }
 
-/** A model nobody has is noticed with the first response, not with the handshake. */
+/** An unknown model fails the first response, not the handshake. */
 function failureOf({ wish }: ResponseRequest, { record, dialect }: EventSender): ResponseEnding | undefined {
   const isGone = dialect === 'ga' && record.model.includes('realtime-preview')
   if (isGone || record.model.startsWith('missing-')) {

@@ -1,4 +1,4 @@
-import { answerPieces, exampleOf, magicArguments, TextRun } from '../server/generated-text.js'
+import { answerPieces, exampleOf, argumentsWord, TextRun } from '../server/generated-text.js'
 import { fieldOf, isObject, type JsonObject, textOf } from '../server/json-value.js'
 import type { ConversationItem } from './conversation.js'
 import { endAsWished, sendOddFrames } from './fault-injection.js'
@@ -64,7 +64,7 @@ function plannedCalls({ facts, callerText }: ResponseRequest): readonly PlannedO
   const chosen = named.length > 0 ? named : functions.slice(0, 1)
   const usable = forced === '' ? chosen : functions.filter((tool) => tool['name'] === forced)
   return usable.map((tool, index) => {
-    const verbatim = index === 0 ? magicArguments(callerText) : undefined
+    const verbatim = index === 0 ? argumentsWord(callerText) : undefined
     const parameters = tool['parameters']
     const input = verbatim ?? JSON.stringify(parameters === undefined ? {} : exampleOf(parameters))
     return { kind: 'call', name: textOf(tool['name']), input }

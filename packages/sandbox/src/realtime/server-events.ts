@@ -11,7 +11,7 @@ const REMEMBERED_EVENTS = 1000
 const REMEMBERED_EVENT_BYTES = 256 * 1024
 const KNOWN_PARAMETERS = ['model', 'call_id', 'intent']
 
-/** What one session received and sent, for tests; bounded, whatever the session does. */
+/** What one session received and sent, for tests; bounded. */
 export class RealtimeRecord {
   /** Client events in order, the first thousand at most; `audio` is replaced by `audioBytes`. */
   readonly receivedEvents: JsonObject[] = []

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Fault, type FaultDialect, faultOfText, isSpoiling, isStatusFault } from './faults.js'
-import { magicNumber } from './generated-text.js'
+import { numberWord } from './generated-text.js'
 import type { RecordedRequest } from './recorded-request.js'
 import { deliver, type Frame, type Frames } from './response-stream.js'
 import type { ServedLedger, ServedUnits } from './served-usage.js'
@@ -12,7 +12,7 @@ export type HeaderMap = Readonly<Record<string, string | readonly string[]>>
 const SLOW_PIECES = 10
 
 /** What an exchange has in common with the others of its simulator. */
-export interface ExchangeTerms {
+export interface ExchangeSettings {
   readonly paceMs: number
   readonly served: ServedLedger
 }
@@ -28,14 +28,14 @@ export class Exchange {
     readonly message: IncomingMessage,
     readonly response: ServerResponse,
     queuedFault: Fault | undefined,
-    private readonly terms: ExchangeTerms,
+    private readonly settings: ExchangeSettings,
   ) {
     this.#fault = queuedFault
   }
 
   /** Notes what the answer has served; called once for each answer, when no more of it will be written. */
   serve(model: string, units: ServedUnits): void {
-    this.terms.served.add(model, units)
+    this.settings.served.add(model, units)
   }
 
   /** The body, piece by piece as it arrives. Throws when the caller goes away in the middle. */
@@ -70,7 +70,7 @@ export class Exchange {
    */
   async answeredByFault(dialect: FaultDialect, text: string | undefined): Promise<boolean> {
     this.#fault ??= text === undefined ? undefined : faultOfText(text)
-    this.#heldAfter = text === undefined ? undefined : magicNumber(text, 'hold')
+    this.#heldAfter = text === undefined ? undefined : numberWord(text, 'hold')
     const fault = this.#fault
     if (fault === undefined || isSpoiling(fault)) return false
     this.#fault = undefined
@@ -85,11 +85,11 @@ export class Exchange {
     if (isStatusFault(fault)) {
       const answer = dialect.statusAnswer(fault)
       await this.send(answer.status, answer.headers, answer.body)
-    } else await this.#misbehave(fault)
+    } else await this.#applyFault(fault)
     return true
   }
 
-  async #misbehave(fault: 'html' | 'malformed' | 'empty' | 'hang' | 'reset'): Promise<void> {
+  async #applyFault(fault: 'html' | 'malformed' | 'empty' | 'hang' | 'reset'): Promise<void> {
     switch (fault) {
       case 'html':
         await this.send(
@@ -124,8 +124,8 @@ export class Exchange {
   }
 
   /**
-   * Answers with a body of unknown length (chunked), frame by frame under back-pressure; `onWritten` is told of each
-   * piece that was written. Resolves when no more will be.
+   * Answers with a body of unknown length (chunked), frame by frame under back-pressure; `onWritten` is called with each
+   * written piece. Resolves when no more will be.
    */
   async stream(
     status: number,
@@ -161,7 +161,7 @@ export class Exchange {
     await deliver(this.response, frames, this.#fault, {
       errorFrames,
       onWritten,
-      paceMs: this.terms.paceMs,
+      paceMs: this.settings.paceMs,
       breakOff: () => {
         this.breakOff()
       },
@@ -177,7 +177,7 @@ export class Exchange {
   }
 }
 
-/** So many frames, and then nothing until the caller leaves. */
+/** The first `count` frames, then silence until the client disconnects. */
 async function* held(frames: Frames, count: number, response: ServerResponse): AsyncGenerator<Frame> {
   let sent = 0
   for await (const frame of frames) {

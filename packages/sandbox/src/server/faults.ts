@@ -1,6 +1,6 @@
 /**
- * Every way a simulator can misbehave on request. A caller asks for one by beginning its text (`input`, the last user
- * message, or `prompt`) with the word `#<name>`; a test asks with `simulator.queueFault(name)` before the request.
+ * Every simulated failure. A client selects one by the first word of its text (`input`, the last user
+ * message, or `prompt`), `#<name>`; a test selects it with `simulator.queueFault(name)` before the request.
  *
  * | Word | What the caller sees |
  * |---|---|
@@ -50,8 +50,10 @@ export type SpoilingFault = (typeof SPOILING_FAULTS)[number]
 export type FaultName = (typeof FAULT_NAMES)[number]
 
 /** A fault as a test queues it: a name of the table above, an arbitrary answer, or a pause before the normal answer. */
-export type Fault =
-  | FaultName
+export type Fault = FaultName | ScriptedFault
+
+/** Faults that only a test can queue, for HTTP requests and for handshakes of WebSockets. */
+export type ScriptedFault =
   | {
       readonly kind: 'status'
       readonly status: number
@@ -96,7 +98,7 @@ interface QueuedFault {
 export class FaultQueue {
   #queued: QueuedFault[] = []
 
-  /** Without a method the next request takes it, whatever its method is. */
+  /** Without a method it applies to the next request of any method. */
   add(fault: Fault, method: string | undefined): void {
     this.#queued.push({ fault, method })
   }

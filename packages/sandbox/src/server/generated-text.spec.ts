@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { faultOfText } from './faults.js'
-import { answerPieces, estimateTokens, exampleOf, magicArguments, magicNumber, TextRun } from './generated-text.js'
+import { answerPieces, estimateTokens, exampleOf, argumentsWord, numberWord, TextRun } from './generated-text.js'
 
 describe('the words of an answer', () => {
   it('come out whole when nothing ends them', () => {
@@ -38,9 +38,9 @@ describe('magic words', () => {
   })
 
   it('give numbers and arguments anywhere in it', () => {
-    expect(magicNumber('please #chunks=12 now', 'chunks')).toBe(12)
-    expect(magicNumber('#chunks=12x', 'chunks')).toBeUndefined()
-    expect(magicArguments('call it #args={"a": 1.0}')).toBe('{"a": 1.0}')
+    expect(numberWord('please #chunks=12 now', 'chunks')).toBe(12)
+    expect(numberWord('#chunks=12x', 'chunks')).toBeUndefined()
+    expect(argumentsWord('call it #args={"a": 1.0}')).toBe('{"a": 1.0}')
     expect([...answerPieces('#words=3', 'ignored')].join('')).toBe('word1 word2 word3')
   })
 

@@ -1,32 +1,42 @@
 import { fieldOf, isObject, type JsonObject, listOf } from './json-value.js'
 
 /**
- * Words that shape a good answer, anywhere in a caller's text:
+ * Words anywhere in a client's text that shape a successful response:
  *
  * | Word | Effect |
  * |---|---|
  * | `#bytes=N` | speech: exactly N bytes of pcm-like data instead of speech |
  * | `#chunks=N` | chat and messages: N content pieces `piece <n>` |
  * | `#words=N` | chat and messages: an answer of N words |
- * | `#hold=N` | any event stream: N frames, then silence until the caller leaves |
+ * | `#hold=N` | any event stream: N frames, then silence until the client disconnects |
  * | `#args={…}` | the arguments of the first tool call, taken verbatim up to the end of the text |
  */
-export function magicNumber(text: string, word: 'bytes' | 'chunks' | 'words' | 'hold'): number | undefined {
+export function numberWord(text: string, word: 'bytes' | 'chunks' | 'words' | 'hold'): number | undefined {
   const digits = new RegExp(`(?:^|\\s)#${word}=(\\d{1,12})(?=\\s|$)`).exec(text)?.[1]
   return digits === undefined ? undefined : Number(digits)
 }
 
-export function magicArguments(text: string): string | undefined {
+export function argumentsWord(text: string): string | undefined {
   return /(?:^|\s)#args=(.*)$/s.exec(text)?.[1]
 }
 
-/** The pieces of an answer that says `fallback`, or as many as the caller's text asks for. Lazy: N may be millions. */
+/** The pieces of `fallback`, or as many as the client's text requests. Lazy: N may be millions. */
 export function answerPieces(callerText: string, fallback: string): Iterable<string> {
-  const chunks = magicNumber(callerText, 'chunks')
+  const chunks = numberWord(callerText, 'chunks')
   if (chunks !== undefined) return numbered('piece', chunks)
-  const words = magicNumber(callerText, 'words')
+  const words = numberWord(callerText, 'words')
   if (words !== undefined) return numbered('word', words)
   return fallback.match(/\s*\S+/g) ?? []
+}
+
+/** `#bytes=N`: exactly `total` bytes in pieces of `pieceBytes`; byte i is i modulo 251. Flat in memory for any size. */
+export function* fillerBytes(total: number, pieceBytes: number): Generator<Buffer, void, undefined> {
+  const period = 251
+  const pattern = Buffer.from(Array.from({ length: pieceBytes + period }, (_, index) => index % period))
+  for (let sent = 0; sent < total; sent += pieceBytes) {
+    const start = sent % period
+    yield pattern.subarray(start, start + Math.min(pieceBytes, total - sent))
+  }
 }
 
 function* numbered(noun: string, count: number): Generator<string> {

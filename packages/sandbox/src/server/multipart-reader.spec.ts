@@ -22,7 +22,7 @@ function bodyOf(content: Buffer): Buffer {
 }
 
 describe('the multipart reader', () => {
-  it('finds the same parts whatever the content and however the body is cut', () => {
+  it('finds the same parts for any content and any cut of the body', () => {
     // Content made of the delimiter's own bytes is the hard case.
     const nearDelimiter = fc.constantFrom('\r', '\n', '-', 'B', '\r\n--', '\r\n--A', '\r\n-', 'x')
     const content = fc.array(nearDelimiter, { maxLength: 60 }).map((pieces) => Buffer.from(pieces.join('')))

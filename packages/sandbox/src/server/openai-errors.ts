@@ -1,3 +1,4 @@
+import type { Exchange } from './exchange.js'
 import type { FaultAnswer, FaultDialect, StatusFault } from './faults.js'
 
 /** What an OpenAI-style upstream says when it refuses a request. Thrown by the judges, rendered by the simulator. */
@@ -73,7 +74,14 @@ export function openAiFaults(options: OpenAiFaultOptions): FaultDialect {
   }
 }
 
-export function renderRejection(rejection: OpenAiRejection, options: OpenAiFaultOptions): FaultAnswer {
+/** Sends the refusal that a request caused; any other error is thrown again. */
+export async function sendRejection(exchange: Exchange, error: unknown, options: OpenAiFaultOptions): Promise<void> {
+  if (!(error instanceof OpenAiRejection)) throw error
+  const { status, headers, body } = renderRejection(error, options)
+  await exchange.send(status, headers, body)
+}
+
+function renderRejection(rejection: OpenAiRejection, options: OpenAiFaultOptions): FaultAnswer {
   const limitHeaders = /^x-ratelimit-/
   const shown = Object.entries(options.headers).filter(([name]) => rejection.status !== 401 || !limitHeaders.test(name))
   const headers = { ...Object.fromEntries(shown), 'content-type': 'application/json', ...rejection.details.headers }

@@ -17,7 +17,7 @@ export interface DeliveryOptions {
   readonly errorFrames: readonly string[]
   /** Pause between frames, in milliseconds. */
   readonly paceMs: number
-  /** Told of each piece that was written. */
+  /** Called with each piece that was written. */
   readonly onWritten: (frame: Frame) => void
   /** Destroys the socket from our side. */
   readonly breakOff: () => void

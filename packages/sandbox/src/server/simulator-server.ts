@@ -30,7 +30,7 @@ interface SimulatorEvents {
   abort: [RecordedRequest]
 }
 
-/** A running simulator. Tests and the sandbox hold this and nothing else. */
+/** A running simulator. The interface for tests and the sandbox. */
 export interface Simulator {
   /** `http://127.0.0.1:<port>`, without a path. */
   readonly url: string
@@ -223,7 +223,7 @@ class SimulatorServer extends EventEmitter<SimulatorEvents & { idle: [] }> imple
   }
 }
 
-/** A fault of the simulator itself must be seen by whoever runs the test. */
+/** A bug of the simulator is printed, so that the test's output shows it. */
 function reportFailure(exchange: Exchange, error: unknown): void {
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
   exchange.request.violations.push(`simulator failure: ${text}`)

@@ -1,6 +1,7 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { Exchange } from './exchange.js'
+import type { ScriptedFault } from './faults.js'
 import type { RecordedRequest } from './recorded-request.js'
 import type { SocketSession } from './websocket-session.js'
 
@@ -63,26 +64,20 @@ export interface SocketSimulatorOptions {
 
 /** Faults of the handshake, which every WebSocket simulator has. */
 export type HandshakeFault =
-  | {
-      readonly kind: 'status'
-      readonly status: number
-      readonly headers?: Readonly<Record<string, string>>
-      readonly body: string | Buffer
-    }
-  | { readonly kind: 'delay'; readonly ms: number }
+  | ScriptedFault
   /** The upgrade is never answered. */
   | { readonly kind: 'hang' }
   /** The connection is reset before any byte of the answer. */
   | { readonly kind: 'reset' }
 
-/** A fault of the handshake, or magic words in the protocol's own language for what follows it. */
+/** A fault of the handshake, or the protocol's own fault words for the session after it. */
 export type SocketFault = string | HandshakeFault
 
 /** What one upstream does with its sockets. */
 export interface SocketProtocol {
   /** Judges an upgrade request. */
   admit(session: SocketSession): HandshakeAdmission | HandshakeRefusal
-  /** Holds the conversation. An error thrown while the client is there breaks it off and is a violation. */
+  /** Runs the session. An error thrown while the client is connected aborts it and is a violation. */
   converse(session: SocketSession): Promise<void>
   /** Answers plain HTTP on the same port. Default: 404 for all. */
   serve?(exchange: Exchange): Promise<void>
@@ -94,7 +89,7 @@ export interface SocketSimulatorEvents {
   /** An upgrade request was admitted or refused. */
   session: [SocketSession]
   close: [SocketSession]
-  /** The client left while the simulator owed it something. */
+  /** The client disconnected before the simulator's response was complete. */
   abort: [SocketSession]
 }
 
@@ -114,7 +109,7 @@ export interface SocketSessions {
   nextSession(): Promise<SocketSession>
   /** Resolves with the first session that ends after this call, however it ends. */
   nextClose(): Promise<SocketSession>
-  /** Resolves with the first session after this call that the client leaves while something is owed to it. */
+  /** Resolves with the first session after this call whose client disconnects before its response is complete. */
   nextAbort(): Promise<SocketSession>
   /** Resolves when no session is active any more. */
   idle(): Promise<void>
@@ -127,11 +122,11 @@ export interface SocketSessions {
   off(event: SessionEvent, listener: SessionListener): this
 }
 
-/** A running WebSocket simulator. Tests and the sandbox hold this and nothing else. */
+/** A running WebSocket simulator. The interface for tests and the sandbox. */
 export interface SocketSimulator extends SocketSessions {
   /** `ws://127.0.0.1:<port>`, without a path. */
   readonly url: string
-  /** The same place for plain HTTP. */
+  /** The same address for plain HTTP. */
   readonly httpUrl: string
   readonly port: number
   /** Plain HTTP requests, newest last, at most 1,000. */

@@ -7,7 +7,7 @@ import { startSocketSimulator } from './websocket-server.js'
 
 let simulator: SocketSimulator
 
-/** Repeats what it is told, until it is told to stop. */
+/** Echoes each message until `stop`. */
 beforeEach(async () => {
   simulator = await startSocketSimulator(
     {
@@ -20,9 +20,9 @@ beforeEach(async () => {
           const message = await session.nextMessage()
           const text = message?.data.toString('utf8')
           if (message === undefined || text === undefined) return
-          if (text === 'throw') throw new Error('told to')
+          if (text === 'throw') throw new Error('on request')
           if (text === 'enough') session.clientMayLeave = true
-          if (text === 'close') session.close(4001, 'told to')
+          if (text === 'close') session.close(4001, 'on request')
           await session.send(message.isBinary ? message.data : text)
         }
       },
@@ -89,7 +89,7 @@ describe('what a socket simulator records', () => {
     const socket = await open()
     socket.send('close')
     const [code, reason] = (await once(socket, 'close')) as [number, Buffer]
-    expect([code, reason.toString()]).toEqual([4001, 'told to'])
+    expect([code, reason.toString()]).toEqual([4001, 'on request'])
     expect(await simulator.lastSession?.closed).toMatchObject({ outcome: 'broken', by: 'simulator', code: 4001 })
   })
 
@@ -125,7 +125,7 @@ describe('what a socket simulator records', () => {
     socket.send('throw')
     const [code] = (await once(socket, 'close')) as [number]
     expect(code).toBe(1006)
-    expect(simulator.violations).toEqual([expect.stringMatching(/^simulator failure: Error: told to/)])
+    expect(simulator.violations).toEqual([expect.stringMatching(/^simulator failure: Error: on request/)])
     simulator.reset()
     const other = await open()
     other.send(Buffer.alloc(5 * 1024 * 1024))

@@ -25,7 +25,7 @@ const REMEMBERED_SESSIONS = 1000
 const REMEMBERED_MESSAGE_BYTES = 32 * 1024 * 1024
 const MAXIMUM_MESSAGE_BYTES = 16 * 1024 * 1024
 
-/** Records each WebSocket session of a server, whichever server that is, and lets the protocol hold it. */
+/** Records each WebSocket session of any server and lets the protocol run it. */
 export class SocketReception extends EventEmitter<SocketSimulatorEvents & { idle: [] }> implements SocketSessions {
   readonly #active = new Set<SocketSession>()
   #sessions: SocketSession[] = []
@@ -88,7 +88,7 @@ export class SocketReception extends EventEmitter<SocketSimulatorEvents & { idle
     for (const session of this.#active) session.breakOff()
   }
 
-  /** Takes an upgrade request. Whatever happens to it is seen in its session; nothing is thrown. */
+  /** Takes an upgrade request. Its session records the outcome; nothing is thrown. */
   upgrade(message: IncomingMessage, head: Buffer): void {
     void this.#upgrade(message, head)
   }
@@ -105,14 +105,14 @@ export class SocketReception extends EventEmitter<SocketSimulatorEvents & { idle
       if (session.openedAtMs === undefined) session.settle()
     })
     this.emit('handshake', session)
-    if (typeof fault === 'object' && (await this.#misbehave(session, message, fault))) return
-    const verdict = this.sessionProtocol.admit(session)
-    if (verdict.admitted) this.#accept(session, message, head, verdict)
-    else this.#refuse(session, message, verdict)
+    if (typeof fault === 'object' && (await this.#applyFault(session, message, fault))) return
+    const admission = this.sessionProtocol.admit(session)
+    if (admission.admitted) this.#accept(session, message, head, admission)
+    else this.#refuse(session, message, admission)
   }
 
   /** Returns true when the fault has taken the place of the handshake's answer. */
-  async #misbehave(session: SocketSession, message: IncomingMessage, fault: HandshakeFault): Promise<boolean> {
+  async #applyFault(session: SocketSession, message: IncomingMessage, fault: HandshakeFault): Promise<boolean> {
     switch (fault.kind) {
       case 'delay':
         await pause(fault.ms)
@@ -188,12 +188,12 @@ export class SocketReception extends EventEmitter<SocketSimulatorEvents & { idle
   }
 }
 
-/** A fault of the simulator itself must be seen by whoever runs the test. */
+/** A bug of the simulator is printed, so that the test's output shows it. */
 function failureText(error: unknown): string {
   return `simulator failure: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`
 }
 
-/** Starts an HTTP server on the loopback interface that records each WebSocket session and lets the protocol hold it. */
+/** Starts an HTTP server on the loopback interface that records each WebSocket session and lets the protocol run it. */
 export async function startSocketSimulator(
   protocol: SocketProtocol,
   options: SocketSimulatorOptions = {},

@@ -27,7 +27,7 @@ class SocketFlow {
     this.#events.emit('message')
   }
 
-  /** The session has ended: nobody need wait for anything. */
+  /** The session has ended: ends every wait. */
   over(): void {
     this.#events.emit('message')
     this.#events.emit('over')

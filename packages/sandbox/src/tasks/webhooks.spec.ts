@@ -104,7 +104,7 @@ describe('webhooks', () => {
       expect(bodies()).toEqual(['three', 'two', 'one'])
     })
 
-    it('are sent once whatever the receiver answers, and the next one all the same', async () => {
+    it('are sent once for any response of the receiver, and the next one as well', async () => {
       receiver.queueFault('500')
       receiver.queueFault('reset')
       await sendThree({})

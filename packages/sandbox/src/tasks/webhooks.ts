@@ -70,7 +70,7 @@ const SHOWN_HEADERS = ['content-type', 'webhook-id', 'webhook-timestamp', 'webho
 const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' }
 
 /**
- * Starts a place to send notifications to, for whoever has no server at hand: takes them by `POST /hook`, and shows
+ * Starts a receiver of notifications for the sandbox: takes them by `POST /hook`, and shows
  * what came by `GET /received`, as a JSON array, newest last.
  */
 export async function startCallbackReceiver(options: CallbackReceiverOptions = {}): Promise<CallbackReceiver> {

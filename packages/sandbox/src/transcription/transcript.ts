@@ -113,7 +113,7 @@ export function durationUsage(seconds: number): Record<string, unknown> {
   return { type: 'duration', seconds: Math.ceil(seconds) }
 }
 
-/** `usage` of the models billed by token: so many audio tokens to a minute, and whatever the texts take. */
+/** `usage` of the models billed by token: a number of audio tokens per minute, plus the tokens of the texts. */
 export function tokenUsage(
   transcript: Transcript,
   prompt: string,

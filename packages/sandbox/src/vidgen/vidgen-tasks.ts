@@ -23,7 +23,7 @@ export interface VidgenTask {
 /** What the service does with a video: it is deleted after this time. */
 export const MEDIA_LIFETIME_MS = 30 * 24 * 60 * 60 * 1000
 const MODERATION = 'Failure to pass the risk control system'
-/** A field the documents do not name, whose number no double can hold: both must survive a relay. */
+/** A field the documents do not name, whose number exceeds a double: both must survive a relay. */
 const UNDOCUMENTED = '"trace_number":9223372036854775807'
 const SHORT_SIDES: Readonly<Record<string, number>> = { std: 720, pro: 1080 }
 
@@ -140,7 +140,7 @@ export class VidgenTasks {
     this.#timers = new TaskTimers(rules.clock)
   }
 
-  /** Throws VidgenRejection 1201 when the external id was used before, whatever became of its task. */
+  /** Throws VidgenRejection 1201 when the external id was used before, in any state of its task. */
   create(kind: VidgenKind, body: JsonObject): VidgenTask {
     const externalTaskId = textOf(body['external_task_id'])
     if (externalTaskId !== '' && this.#byExternalId.has(externalTaskId)) {

@@ -190,12 +190,12 @@ describe('vidgen simulator', () => {
       expect(await read(id)).toMatchObject({ task_status: 'succeed', updated_at: 1_750_000_006_000 })
     })
 
-    it('has no result before its end, then the whole one, with a field nobody documented', async () => {
+    it('has no result before its end, then the whole one, with an undocumented field', async () => {
       const id = await create({ external_task_id: 'e-1', mode: 'pro', duration: '10' })
       expect(await read(id)).not.toHaveProperty('task_result')
       lab.clock.advance(6000)
       const text = await (await fetch(`${lab.simulator.url}${TEXT}/${id}`, { headers: HEADERS })).text()
-      // A number no double can hold.
+      // A number beyond a double.
       expect(text).toContain('"trace_number":9223372036854775807}')
       expect((JSON.parse(text) as VidgenAnswer).data).toMatchObject({
         task_id: id,

@@ -211,7 +211,7 @@ export interface VidgenSimulatorOptions extends SimulatorOptions {
   readonly clock?: TaskClock
   /** How long a task stays `submitted` and `processing`. Default 2 s and 4 s. */
   readonly taskMs?: VidgenTaskMs
-  /** Time by which tokens are judged, in Unix milliseconds. Default: the real one, whatever `clock` says. */
+  /** Time by which tokens are judged, in Unix milliseconds. Default: the real one, independent of `clock`. */
   readonly tokenNowMs?: () => number
   /** What the names of all models begin with. Default `vidgen-`. */
   readonly modelPrefix?: string
