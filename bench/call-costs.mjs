@@ -1,5 +1,5 @@
 // `npm run bench:costs`: what limits add to a call, what counting it for the metrics and recording its usage add, and
-// what a scrape takes, in processor time of this process. Nothing is sent: calls begin and end as the gateway's own are told to.
+// what a scrape takes, in CPU time of this process. Nothing is sent: requests begin and end through the gateway's own request hooks.
 // With REDIS_URL limits are also counted there, under names that no key of a gateway has.
 import { createApplication } from '../dist/app/create-app.js'
 import { ENDPOINTS } from '../dist/app/capabilities.js'
@@ -62,7 +62,7 @@ const microsecondsNow = () => {
   return user + system
 }
 
-/** Processor time of one call in µs; `serve` may give a promise. */
+/** CPU time of one call in µs; `serve` may give a promise. */
 async function costOf(serve, calls, concurrency = 1) {
   const startedAt = microsecondsNow()
   let left = calls
@@ -111,7 +111,7 @@ async function limitCost(sections, calls, concurrency) {
   return added
 }
 
-/** A call that is over, told to nobody and to those who count. */
+/** The end of a request, without hooks and with the hooks that count. */
 async function countingCost(application) {
   const endings = new RequestHooks()
   const known = application.get(KnownRoutes, { strict: false })

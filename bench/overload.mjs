@@ -1,6 +1,6 @@
 /**
  * `node bench/overload.mjs [--mix mixed|chat] [--short] [--write]`: see docs/overload.md. `--short`: ten seconds of overload instead of a minute.
- * `--write`: puts the report into docs/overload.md. Exit code 0 when every promise was kept, 1 when one was not, 2 when the
+ * `--write`: puts the report into docs/overload.md. Exit code 0: every target is met, 1: one is missed, 2: the
  * run is void.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'

@@ -22,7 +22,7 @@ export function scratchDirectory() {
   return scratch
 }
 
-/** Ends what is still running at once, whatever the reason the run ends for. */
+/** Kills the processes that still run when the run ends, for any reason. */
 process.on('exit', () => {
   for (const service of running) service.child.kill('SIGKILL')
   if (scratch) rmSync(scratch, { recursive: true, force: true })

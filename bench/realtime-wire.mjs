@@ -14,7 +14,7 @@ export const AUDIO_BYTES = AUDIO_CHARACTERS
 
 const numbered = (index) => String(index).padStart(DIGITS, '0')
 
-/** An event whose audio can be renumbered in place: its bytes, and where the number stands in them. */
+/** An event whose audio can be renumbered in place: its bytes, and the position of the number in them. */
 function template(event, member) {
   const bytes = Buffer.from(JSON.stringify(event))
   return { bytes, at: bytes.indexOf(`"${member}":"`) + member.length + 4 }
@@ -68,7 +68,7 @@ export function isDelta(dialect) {
 }
 
 /**
- * Judges the audio frames of one session. The first is parsed and judged in full; every other must have the same bytes
+ * Checks the audio frames of one session. The first is parsed and checked in full; every other must have the same bytes
  * and the next number.
  */
 export class FrameCheck {
@@ -80,7 +80,7 @@ export class FrameCheck {
   #at = 0
   #next = 1
 
-  /** @param {(event: object) => boolean} isRight judges the first frame, numbered 0 */
+  /** @param {(event: object) => boolean} isRight checks the first frame, numbered 0 */
   constructor(isRight) {
     this.#isRight = isRight
   }

@@ -11,7 +11,7 @@ function table(rows) {
 const fixed = (value, digits) => (value === undefined ? '' : value.toFixed(digits))
 const megabytes = (bytes) => fixed(bytes / 1_000_000, 1)
 const percent = (share) => `${Math.round(share * 100)} %`
-const verdict = (met) => (met === undefined ? '' : met ? 'ok' : 'MISSED')
+const metMark = (met) => (met === undefined ? '' : met ? 'ok' : 'MISSED')
 
 function cpuTable(cpu) {
   const head = [
@@ -36,7 +36,7 @@ function cpuTable(cpu) {
     fixed(one.lowestRatio, 2),
     fixed(one.highestRatio, 2),
     one.target === undefined ? '' : `<= ${fixed(one.target, 1)}`,
-    verdict(one.met),
+    metMark(one.met),
     percent(one.driverShare),
     percent(one.upstreamShare),
   ])
@@ -104,7 +104,7 @@ function realtimeTable({ paths }) {
     fixed(one.lowestRatio, 2),
     fixed(one.highestRatio, 2),
     one.target === undefined ? '' : `<= ${fixed(one.target, 1)}`,
-    verdict(one.met),
+    metMark(one.met),
     ...[one.frames, one.lost, one.outOfOrder + one.changed].map(String),
     percent(one.driverShare),
   ])

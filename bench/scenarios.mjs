@@ -122,7 +122,7 @@ export const pacedStream = (frames, paceMs) =>
 /** A speech answer of any size. */
 export const longSpeech = (bytes) => speechRequest({ bytes })
 
-/** The request's bytes as they go to `target`, a GET when it has no body; the upstream itself is asked with its own key. */
+/** The request's bytes as they go to `target`, a GET when it has no body; requests to the upstream itself have its own key. */
 export function wireBytes({ path, contentType, body }, target) {
   const key = target.direct ? UPSTREAM_KEY : CALLER_KEY
   const head = [

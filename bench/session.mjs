@@ -23,7 +23,7 @@ export class Session {
   /** Highest share of one core the driver needed in any slot. */
   driverShare = 0
 
-  /** @param {{ selfTest: boolean }} options `selfTest` runs the yardstick in the gateway's place: ratios must be 1 */
+  /** @param {{ selfTest: boolean }} options `selfTest` measures the yardstick instead of the gateway: ratios must be 1 */
   constructor({ selfTest }) {
     this.selfTest = selfTest
   }
@@ -66,7 +66,7 @@ export class Session {
     return asTarget('gateway', service)
   }
 
-  /** Asks for each scenario once, judges the answer in full and remembers its length for the slots. */
+  /** Sends each scenario once, checks the whole response and keeps its length for the slots. */
   async probe(target) {
     for (const [name, scenario] of Object.entries(SCENARIOS)) {
       if (name === 'upload') await this.control('verify-next-upload')
@@ -99,7 +99,7 @@ export class Session {
   /**
    * Runs one slot against a target and accounts for it: CPU of target, upstream and driver, answers at both ends.
    * @param {(() => Promise<{ completed: number, bodyBytes: number }>)} run resolves when all it sent is answered
-   * @param {{ isStored?: boolean }} options `isStored`: the upstream must not be asked at all
+   * @param {{ isStored?: boolean }} options `isStored`: no request may reach the upstream
    */
   async slot(target, counter, run, { isStored = false } = {}) {
     const before = (await this.control('counters')).counters[counter]
@@ -118,7 +118,7 @@ export class Session {
       upstream: share('upstream'),
       wallMs,
     }
-    this.#judge(`${target.name}, ${counter}`, result.completed, isStored ? 0 : result.completed, before, after, account)
+    this.#check(`${target.name}, ${counter}`, result.completed, isStored ? 0 : result.completed, before, after, account)
     return { ...result, ...account }
   }
 
@@ -132,7 +132,7 @@ export class Session {
     }
   }
 
-  #judge(where, completed, expected, before, after, account) {
+  #check(where, completed, expected, before, after, account) {
     const asked = after.requests - before.requests
     const answered = after.answers - before.answers
     if (asked !== expected || answered !== expected) {

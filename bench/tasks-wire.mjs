@@ -45,7 +45,7 @@ export function taskObject({ id, externalId, createdAtMs }, ended) {
 
 const taskId = (series, index) => `${series}${String(index).padStart(ID_DIGITS - 1, '0')}`
 
-/** A task that the upstream knows although nobody sent its create: see `seed-tasks.mjs`. */
+/** A task that exists upstream without a create: see `seed-tasks.mjs`. */
 export function adoptedTask(index, createdAtMs) {
   const id = taskId(ADOPTED_SERIES, index)
   return { id, externalId: `000000000000.${id}`, createdAtMs }
@@ -74,7 +74,7 @@ export class VideoTasks {
     }
   }
 
-  /** undefined for a task that nobody made. */
+  /** undefined for an unknown task. */
   read(id) {
     return this.#tasks.get(id)
   }

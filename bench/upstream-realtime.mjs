@@ -1,6 +1,6 @@
 /**
  * The realtime side of the benchmark's upstream, GA dialect: answers each append with one audio delta of the same number,
- * and judges every append.
+ * and validates every append.
  */
 import { WebSocketServer } from 'ws'
 import { AUDIO_BYTES, DELTA, FrameCheck, isAppend, sessionEvent, writeNumber } from './realtime-wire.mjs'

@@ -1,5 +1,5 @@
 /**
- * The upstream of the benchmark: answers as fast as node:http can, and counts what it was asked and what it answered.
+ * The upstream of the benchmark: responds as fast as node:http can, and counts requests and responses.
  * Environment: PORT. `GET /__bench/counters` returns the counters, `POST /__bench/verify-next-upload` has the next
  * upload hashed, `GET /__bench/last-upload` returns that hash, `POST /__bench/reset-peak` forgets how many paced streams
  * were open at once, `POST /__bench/adopt-tasks?<count>,<created at>` adds video tasks that are under

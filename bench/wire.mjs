@@ -56,7 +56,7 @@ export function contentFrame(index, chunks, withUsage, obfuscation = 'x'.repeat(
   return frame([choice], withUsage ? null : undefined, obfuscation)
 }
 
-/** What follows the content: the usage frame when it was asked for, and the end mark. */
+/** The frames after the content: the usage frame if it was requested, and the end mark. */
 export function closingFrames(withUsage) {
   return `${withUsage ? frame([], USAGE, '') : ''}data: [DONE]\n\n`
 }

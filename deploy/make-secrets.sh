@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Makes the secrets of docker-compose.yml that can be made, in secrets/; what is there already stays as it is. The keys of
-# upstreams (secrets/p1_key, secrets/m1_key …) are yours to put there.
+# Generates secrets of docker-compose.yml in secrets/; existing files stay. The operator adds the keys of upstreams
+# (secrets/p1_key, secrets/m1_key …).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# Nobody else may enter the folder. The files themselves are readable, as the containers' users are not yours.
+# Only its owner may enter the folder. The files are readable for all, because the containers run as other users.
 mkdir -p secrets
 chmod 700 secrets
 write() {
@@ -13,7 +13,7 @@ write() {
     echo "secrets/$1"
   fi
 }
-# Letters and digits alone, as they stand in URLs.
+# Letters and digits only, because they are part of URLs.
 random() { od -An -N24 -tx1 /dev/urandom | tr -d ' \n'; }
 write postgres_password "$(random)"
 write redis_password "$(random)"

@@ -87,7 +87,7 @@ async function ask() {
     send({ type: 'input_audio_buffer.append', audio: audio.toString('base64', at, at + CHUNK_BYTES) })
     await wait(CHUNK_GAP_MS)
   }
-  // Nobody listens for the end of speech (turn_detection is null), so it has to be said.
+  // The upstream does not detect the end of speech (turn_detection is null), so the client commits its audio.
   send({ type: 'input_audio_buffer.commit' })
   send({ type: 'response.create', response: { modalities: ['text', 'audio'] } })
   console.log(`Sent ${seconds(audio)} of ${question === '-' ? 'a test tone' : question}. The answer:`)

@@ -1,4 +1,4 @@
-// Docker or Podman, whichever answers here, by the commands that both know; and what lies outside of this repository.
+// Docker or Podman, by the commands that both have, and the causes of failure outside of this repository.
 import { execFile } from 'node:child_process'
 
 const ENGINES = ['docker', 'podman']
@@ -9,29 +9,30 @@ const COMMAND_MS = 30 * 60_000
 /** With `up --wait`. */
 const OLDEST_COMPOSE = 2
 
-/** Nothing that is tested here can be at fault, so that a test that cannot be run for it has not failed. */
+/** A cause outside of this repository: a test that cannot run because of it has not failed. */
 export class Outside extends Error {}
 
-/** The engine's own words where it has a client and nobody behind it. A user without rights is not among them. */
-const NOBODY_ANSWERS =
+/** The message of an engine's client whose daemon does not respond. A user without permission is another matter. */
+const DAEMON_UNREACHABLE =
   /Cannot connect to (?:the Docker daemon|Podman)|failed to connect to the docker API|error during connect/
-const NO_RIGHTS = /permission denied/i
+const NO_PERMISSION = /permission denied/i
 
-/** How both engines quote their HTTP client, and what that says when it reaches no registry. Refusals are not in it. */
+/** How both engines quote their HTTP client, and its messages if it reaches no registry. Refusals are not among them. */
 const HTTP_CLIENT = /\b(?:Get|Head) "https?:\/\/[^"]+": (.*)/
-const NO_WAY = /^(?:dial tcp|proxyconnect tcp|context deadline exceeded|net\/http: (?:TLS handshake|request cancel))/
+const NO_CONNECTION =
+  /^(?:dial tcp|proxyconnect tcp|context deadline exceeded|net\/http: (?:TLS handshake|request cancel))/
 
-/** Why no engine answers, or undefined where that is another matter. */
+/** Why there is no engine, or undefined if the failure has another cause. */
 const absenceOf = ({ isMissing, failure }) => {
   if (isMissing) return 'it is not installed'
-  return NOBODY_ANSWERS.test(failure) && !NO_RIGHTS.test(failure) ? 'nobody answers it' : undefined
+  return DAEMON_UNREACHABLE.test(failure) && !NO_PERMISSION.test(failure) ? 'nobody answers it' : undefined
 }
 
-const isUnreachable = (failure) => NO_WAY.test(HTTP_CLIENT.exec(failure)?.[1] ?? '')
+const isUnreachable = (failure) => NO_CONNECTION.test(HTTP_CLIENT.exec(failure)?.[1] ?? '')
 
 const lastLine = (text) => text.trim().split('\n').at(-1)
 
-/** Runs a program to its end. `failure` is what it said, or undefined when it went well. Never rejects. */
+/** Runs a program to its end. `failure` is its output, or undefined on success. Never rejects. */
 export function call(program, parameters, env = process.env) {
   return new Promise((resolve) => {
     execFile(program, parameters, { env, timeout: COMMAND_MS, maxBuffer: 2 ** 28 }, (error, stdout, stderr) => {
@@ -42,20 +43,20 @@ export function call(program, parameters, env = process.env) {
   })
 }
 
-/** What a command prints. Rejects with what it said when it fails. */
+/** The output of a command. Rejects with the output if it fails. */
 export async function run([program, ...parameters], env) {
   const { text, failure } = await call(program, parameters, env)
   if (failure !== undefined) throw new Error(`${program} ${parameters.join(' ')} failed:\n${failure}`)
   return text
 }
 
-/** An engine that answers. */
+/** An engine that responds. */
 export class ContainerEngine {
   constructor(name) {
     this.name = name
   }
 
-  /** Rejects with `Outside` where there is none. One that is there and cannot be used is a fault. */
+  /** Rejects with `Outside` if there is none. An installed engine that cannot be used is an error. */
   static async find() {
     const reasons = []
     for (const name of ENGINES) {
@@ -68,7 +69,7 @@ export class ContainerEngine {
     throw new Outside(`no container engine (${reasons.map(({ name, absence }) => `${name}: ${absence}`).join('; ')})`)
   }
 
-  /** The words that begin each command of Compose. Rejects where there is none that knows how to wait. */
+  /** The first words of each command of Compose. Rejects if there is none that has `--wait`. */
   async compose() {
     for (const words of [[this.name, 'compose'], ['docker-compose']]) {
       const [program, ...rest] = words

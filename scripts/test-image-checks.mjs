@@ -10,13 +10,13 @@ const SCRAPED_MS = 90_000
 
 const SANDBOX_KEY = 'sandbox-demo-key'
 
-/** The request that runs while its container is told to stop. */
+/** The request that runs while its container receives SIGTERM. */
 const STREAM_ID = 'runs-at-the-stop'
 
 /** A piece each 50 ms: three seconds, so that the signal comes within. Faster, all of it would be in buffers by then. */
 const SLOW_STREAM = '#slow #chunks=60'
 
-/** The lines that the gateway logs when it is told to stop, and when a request is over. */
+/** The log lines of the gateway at SIGTERM and at the end of a request. */
 const OVER_AFTER_STOP = new RegExp(`"draining"[^]*"requestId":"${STREAM_ID}"`)
 
 /** Run by Node in the container: what docker-compose.yml asks for is what the process has. */
@@ -78,7 +78,7 @@ export async function checkSandbox(url) {
   equal((await (await ask(`${url}/vidgen/v1/videos/text2video`, { key, body: video })).json()).code, 0, 'a task')
 }
 
-/** A stream that runs when the container is told to stop is not cut. */
+/** A stream in progress at SIGTERM is not cut. */
 export async function checkStop(set, service, url) {
   const stream = await ask(`${url}${CHAT}`, { key: SANDBOX_KEY, body: chat(SLOW_STREAM, true), id: STREAM_ID })
   const read = stream.text().catch(({ message }) => message)

@@ -6,7 +6,7 @@ import { call, run } from './container-engine.mjs'
 
 const COMPOSE_FILE = 'docker-compose.yml'
 
-/** Not the operator's own tag: whatever runs here from that one is none of a test's business. */
+/** Not the operator's own tag: a test must not touch containers of that tag. */
 const IMAGE = 'multi-model-gateway:test'
 
 /** For all services of a set to become healthy, on a slow machine. */
@@ -17,7 +17,7 @@ const UPSTREAM_KEY = 'sandbox-demo-key'
 
 const LOG_LINES = '60'
 
-/** The production of docs/deployment.md, as small as it can be; one limit, so that Redis is asked. */
+/** The minimal production configuration of docs/deployment.md, with one limit, so that Redis is used. */
 const CONFIGURATION = {
   auth: {
     adminKey: '${GATEWAY_ADMIN_KEY}',
@@ -72,7 +72,7 @@ export async function prepare(folder, nodeImage) {
   for (const name of ['p1_key', 'm1_key']) write(`secrets/${name}`, UPSTREAM_KEY)
   write('gateway.yaml', JSON.stringify(CONFIGURATION))
   write('override.yaml', JSON.stringify(overrideFor(composeFile(), folder, nodeImage)))
-  // In place of the checkout's .env.
+  // Instead of the checkout's .env.
   write('environment', '')
 }
 

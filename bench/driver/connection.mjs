@@ -4,7 +4,7 @@ import { ResponseParser } from './response-parser.mjs'
 /** One buffer for all connections: a read is handled before the next one starts. */
 const READ_BUFFER = Buffer.allocUnsafe(256 * 1024)
 
-/** A keep-alive connection to 127.0.0.1 that carries one exchange at a time. */
+/** A keep-alive connection to 127.0.0.1 with one exchange at a time. */
 export class Connection {
   #socket
   #parser = new ResponseParser()
@@ -55,7 +55,7 @@ export class Connection {
 
   #read(length, buffer) {
     try {
-      if (this.#exchange === undefined) throw new Error('an answer nobody asked for')
+      if (this.#exchange === undefined) throw new Error('a response without a request')
       if (this.#parser.feed(buffer, length)) this.#finish()
     } catch (error) {
       this.#fail(error)

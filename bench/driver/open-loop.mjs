@@ -1,7 +1,7 @@
 import { checkAnswer, DRAIN_LIMIT_MS } from './answer-check.mjs'
 import { Connection } from './connection.mjs'
 
-/** Keep-alive connections that grow with what is in flight, so a slow answer never holds the next request back. */
+/** Keep-alive connections, as many as there are requests in flight, so that a slow response delays no other request. */
 class Connections {
   #idle = []
   #all = new Set()

@@ -88,7 +88,7 @@ export class SocketLoad {
     this.#onAudio = () => undefined
   }
 
-  /** What was asked for, unless a session fails first or the time is up. */
+  /** Resolves with the result, or rejects if a session fails or the time is up. */
   async #within(limitMs, work) {
     let timer
     const late = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error('took too long')), limitMs)))

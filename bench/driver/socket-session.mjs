@@ -9,7 +9,7 @@ const HEAD_END = '\r\n\r\n'
 const OPCODE = { text: 1, close: 8, ping: 9, pong: 10 }
 const FINAL = 0x80
 const MASKED = 0x80
-/** RFC 6455 wants a fresh mask for each frame; the work of whoever takes it off is the same, whatever it is. */
+/** RFC 6455 requires a new mask for each frame; unmasking costs the receiver the same for any mask. */
 const MASK = Buffer.from([0x37, 0xfa, 0x21, 0x3d])
 
 /** A whole frame of a client. */
@@ -43,7 +43,7 @@ function upgradeRequest(port, dialect) {
   ].join('\r\n')
 }
 
-/** A realtime client on a raw socket that sends numbered audio and judges the audio that comes back. */
+/** A realtime client on a raw socket that sends numbered audio and checks the received audio. */
 export class SocketSession {
   sent = 0
   #socket

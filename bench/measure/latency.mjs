@@ -27,7 +27,7 @@ function readFrameAges(buffer, start, end, ages) {
 
 const quantiles = (values) => ({ p50: quantile(values, 0.5), p99: quantile(values, 0.99) })
 
-/** All three ways right after each other, rotating who goes first. */
+/** All three paths one after the other, in rotating order. */
 async function round(session, index, counter, loadFor, figuresOf) {
   const figures = {}
   for (let step = 0; step < ROLES.length; step++) {

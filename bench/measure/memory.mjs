@@ -70,7 +70,7 @@ async function openStreamsRun(session, target, { streams, frames, paceMs }) {
   return result
 }
 
-/** Each case runs in a process of its own, so that what one case made the heap hold does not hide the next. */
+/** Each case runs in a process of its own, so that the heap of one case does not hide the growth of the next. */
 async function oneCase(session, role, counter, run) {
   const start = role === 'gateway' ? () => session.startGateway() : () => session.startYardstick()
   const target = { ...(await start()), expected: session[role].expected }

@@ -6,7 +6,7 @@ const SAMPLE_MS = 50
 /** Resident memory moves with the garbage collector: a level is the median of the samples of this long. */
 const LEVEL_MS = 1_000
 
-/** What a client of each path speaks; the upstream speaks GA. `target` is the highest accepted ratio to the bare pipe. */
+/** The client's dialect on each path; the upstream uses GA. `target` is the highest accepted ratio to the bare pipe. */
 const PATHS = {
   bare: { title: 'bare ws pipe', role: 'yardstick', dialect: 'ga' },
   untranslated: { title: 'gateway, GA to GA', role: 'gateway', dialect: 'ga', target: 1.3 },
@@ -14,7 +14,7 @@ const PATHS = {
 }
 const NAMES = Object.keys(PATHS)
 
-/** The yardstick translates nothing, so in a self-test every client speaks GA. */
+/** The yardstick translates nothing, so in a self-test every client uses GA. */
 const dialectOf = (session, { dialect }) => (session.selfTest ? 'ga' : dialect)
 
 async function upstreamFaults(session) {
@@ -63,7 +63,7 @@ async function slot(session, name, plan) {
   return { ...result, frames: result.completed * 2, usPerFrame: result.targetUs / (result.completed * 2) }
 }
 
-/** All paths right after each other, rotating who goes first. */
+/** All paths one after the other, in rotating order. */
 async function round(session, index, plan) {
   const slots = {}
   for (let step = 0; step < NAMES.length; step++) {

@@ -15,7 +15,7 @@ const SEED_SCRIPT = fileURLToPath(new URL('../seed-tasks.mjs', import.meta.url))
 
 const CREATE_CALLERS = 16
 const READ_CALLERS = 32
-/** The yardstick does so much more in the same time that less of it will do. */
+/** The yardstick is so much faster that a shorter slot is enough. */
 const YARDSTICK_SHARE = 0.4
 const FSYNC_ROUNDS = 30
 
@@ -45,7 +45,7 @@ async function ask(target, request) {
   return { data, bodyBytes }
 }
 
-/** One create of each kind and one read, judged; gives what the slots send and how long its answers are. */
+/** One create of each kind and one read, checked; returns the requests of the slots and the lengths of their responses. */
 async function probe(target) {
   const ended = await ask(target, CREATE)
   const read = await ask(target, readOf(ended.data.task_id))

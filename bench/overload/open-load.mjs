@@ -4,10 +4,10 @@ import { Tally } from './tally.mjs'
 /** More connections than this would be a measurement of the operating system's tables. */
 const MAXIMUM_CONNECTIONS = 8_000
 
-/** How long past its end a load waits for answers; whatever has none by then never gets one. */
+/** How long a load waits for responses after its end; requests without one by then count as unanswered. */
 const PATIENCE_MS = 15_000
 
-/** Kept-alive connections, grown with what is in flight; the one used last is used first. */
+/** Kept-alive connections, as many as there are requests in flight; the most recently used one is used first. */
 class Connections {
   #idle = []
   #all = new Set()
@@ -68,10 +68,10 @@ const greet = (connection) =>
   new Promise((resolve, reject) => connection.send(GREETING, { onDone: resolve, onError: reject }))
 
 /**
- * Sends requests on schedule, whatever becomes of earlier ones, and counts what becomes of each: one phase after the
+ * Sends requests on schedule, independent of earlier ones, and counts the outcome of each: one phase after the
  * other, without a pause and over the same connections. Times count from the moment a request was due. `phases`: each
  * with its `ratePerSecond` for `durationMs`. `mix`: what is sent. `promptMs`: a 2xx within it is goodput. `prepare`:
- * connections opened before. `cpuOf`: the service whose CPU time is told. Rejects where a phase has no rate, as after a load
+ * connections opened before. `cpuOf`: the service whose CPU time is measured. Rejects if a phase has no rate, as after a load
  * of which nothing was served: no request of it would ever be due.
  * @returns {Promise<{ tally: Tally, connections: number, driverShare: number, gatewayShare: number, tookMs: number }[]>} one
  *   for each phase; shares of one core; `connections` at most until its end
@@ -84,7 +84,7 @@ export async function openLoads({ port, mix, promptMs, prepare = 0, cpuOf, phase
   const loads = []
   for (const phase of phases) loads.push(await sendPhase({ connections, mix, promptMs, cpuOf, ...phase }))
   await untilQuiet(() => loads.every(({ open }) => open.size === 0))
-  // Closing tells nobody: what is open now has no outcome yet.
+  // Closing reports no outcome: requests still open have none yet.
   for (const { open, tally } of loads) for (const dueMs of open) tally.count('unanswered', dueMs, dueMs)
   connections.closeAll()
   return loads
@@ -137,7 +137,7 @@ export function outcomeOf({ status, isRight, isPrompt, head, refusal }) {
   return /\r\nretry-after: *\d+\r\n/i.test(head) && saysOverloaded(refusal) ? 'refused' : 'badRefusal'
 }
 
-/** What is sent here is of the families of chat and speech, whose errors say their reason in the same place. */
+/** The requests here are chat and speech, whose errors have the reason in the same field. */
 function saysOverloaded(body) {
   try {
     return JSON.parse(body).error.code === 'overloaded'

@@ -16,7 +16,7 @@ const CALLERS = 64
 /** A served answer counts when it came this soon after its request was due. */
 export const PROMPT_MS = 1_000
 
-/** Kept-alive connections that stand before an open load begins, as clients of a running gateway have them. */
+/** Kept-alive connections opened before an open load starts, as clients of a running gateway have them. */
 const CONNECTIONS = 3_000
 
 /** Of saturation: a load that is no burden, before and after. */
