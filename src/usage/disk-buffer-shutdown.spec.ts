@@ -10,8 +10,8 @@ import {
   away,
   idsOf,
   records,
-  spilledIds,
-  spillPlace,
+  bufferedIds,
+  diskBufferFolder,
   type UsageWriterLab,
   usageWriterLab,
 } from '../../test/support/usage-writer-lab.js'
@@ -29,7 +29,7 @@ describe('unasked rows', () => {
   let path: string
 
   beforeEach(async () => {
-    place = await spillPlace()
+    place = await diskBufferFolder()
     path = join(place, 'rows')
   })
   afterEach(() => rm(place, { recursive: true }))
@@ -57,7 +57,7 @@ describe('unasked rows', () => {
       expect(kept).toEqual({ rows: 8, forgotten: 4, lost: [] })
       expect(await names()).toEqual([expect.stringMatching(/\.unasked\.rows$/)])
       const turns = first.flatMap((record, index) => [record, second[index] ?? record])
-      expect(await spilledIds(path)).toEqual(idsOf(turns.slice(4)))
+      expect(await bufferedIds(path)).toEqual(idsOf(turns.slice(4)))
     })
 
     it('are taken by whoever opens a store, like all others', () => {
@@ -77,7 +77,7 @@ describe('unasked rows', () => {
       expect((await names()).filter((name) => !name.includes('unasked'))).toEqual(others)
       await running.append(records(3))
       expect(running.release().map((file) => basename(file))).toEqual([expect.any(String)])
-      expect(await spilledIds(path)).toHaveLength(3 + 2 + 4 + 3)
+      expect(await bufferedIds(path)).toHaveLength(3 + 2 + 4 + 3)
     })
 
     it('leave to whoever stores them the files that are taken already', async () => {
@@ -86,7 +86,7 @@ describe('unasked rows', () => {
       const [taken = ''] = new DiskBuffer(path).take()
       expect(keep(second, 5)).toEqual({ rows: 5, forgotten: 0, lost: [] })
       expect(existsSync(taken)).toBe(true)
-      expect([...(await spilledIds(path))].sort()).toEqual(idsOf([...first, ...second]).sort())
+      expect([...(await bufferedIds(path))].sort()).toEqual(idsOf([...first, ...second]).sort())
     })
 
     it('are all there when their file is taken in the very moment it is written', async () => {
@@ -107,7 +107,7 @@ describe('unasked rows', () => {
       }
       keepNewest(folder, first, 1000)
       expect(isTaken).toBe(true)
-      expect([...new Set(await spilledIds(path))].sort()).toEqual(idsOf([...first, ...second]).sort())
+      expect([...new Set(await bufferedIds(path))].sort()).toEqual(idsOf([...first, ...second]).sort())
     })
 
     it('stay in their files when there is no room for one of them all, and the others are lost', async () => {
@@ -115,7 +115,7 @@ describe('unasked rows', () => {
       keep(first)
       const kept = keep(second, 1000, bytesOf([...first, ...first, ...second.slice(0, 1)]))
       expect(idsOf(kept.lost)).toEqual(idsOf(second.slice(1)))
-      expect(new Set(await spilledIds(path))).toEqual(new Set(idsOf([...first, ...second.slice(0, 1)])))
+      expect(new Set(await bufferedIds(path))).toEqual(new Set(idsOf([...first, ...second.slice(0, 1)])))
       // The next process with a store reads the rows.
       expect(new DiskBuffer(path).take()).toHaveLength(2)
     })
@@ -136,7 +136,7 @@ describe('unasked rows', () => {
       await writeFile(join(path, '1-killed.unasked.rows'), `${bufferedRow(one)}${bufferedRow(two).slice(0, 40)}`)
       const many = records(1)
       expect(keep(many)).toEqual({ rows: 2, forgotten: 0, lost: [] })
-      expect(await spilledIds(path)).toEqual(idsOf([one, ...many]))
+      expect(await bufferedIds(path)).toEqual(idsOf([one, ...many]))
       expect(await names()).toHaveLength(1)
     })
   })
@@ -162,7 +162,7 @@ describe('disk buffer shutdown', () => {
   let logged: Line[]
 
   beforeEach(async () => {
-    place = await spillPlace()
+    place = await diskBufferFolder()
     errorFile = join(place, 'standard-error')
     descriptor = openSync(errorFile, 'a')
     metrics = new Metrics()
@@ -201,7 +201,7 @@ describe('disk buffer shutdown', () => {
       const kept = leftovers(folder)
       kept.keep(many)
       kept.keep([])
-      expect(await spilledIds(folder.path)).toEqual(idsOf(many))
+      expect(await bufferedIds(folder.path)).toEqual(idsOf(many))
       expect(await writtenLines()).toEqual([])
       expect(await metrics.registry.metrics()).not.toMatch(/^gateway_usage_dropped_total\{/m)
     })
@@ -225,7 +225,7 @@ describe('disk buffer shutdown', () => {
       const bytes = many.slice(0, 4).reduce((sum, record) => sum + JSON.stringify(record).length + 1, 0)
       const folder = new DiskBuffer(join(place, 'rows'), bytes)
       leftovers(folder).keep(many)
-      expect(await spilledIds(folder.path)).toEqual(idsOf(many.slice(0, 4)))
+      expect(await bufferedIds(folder.path)).toEqual(idsOf(many.slice(0, 4)))
       const [head, ...lines] = await writtenLines()
       expect(head).toMatchObject({ rows: 6 })
       expect(idsLogged(lines)).toEqual(idsOf(many.slice(4)))
@@ -246,7 +246,7 @@ describe('disk buffer shutdown', () => {
       const bytes = many.slice(0, 4).reduce((sum, record) => sum + JSON.stringify(record).length + 1, 0)
       const folder = new DiskBuffer(join(place, 'rows'), bytes)
       expect(leftovers(folder, 'warn').keepPending(many, 1000)).toBe(0)
-      expect(await spilledIds(folder.path)).toEqual(idsOf(many.slice(0, 4)))
+      expect(await bufferedIds(folder.path)).toEqual(idsOf(many.slice(0, 4)))
       const why = { message: 'the files there are as large as they may be' }
       expect(logged).toMatchObject([{ level: 40, msg: FORGOTTEN, rows: 6, folder: folder.path, err: why }])
       await isNoLoss()
@@ -259,7 +259,7 @@ describe('disk buffer shutdown', () => {
       expect(kept.keepPending(many.slice(0, 6), 7)).toBe(0)
       expect(kept.keepPending(many.slice(6), 7)).toBe(3)
       expect(kept.keepPending([], 7)).toBe(0)
-      expect(await spilledIds(folder.path)).toEqual(idsOf(many.slice(3)))
+      expect(await bufferedIds(folder.path)).toEqual(idsOf(many.slice(3)))
       await isNoLoss()
     })
 
@@ -288,7 +288,7 @@ describe('usage restart', () => {
   const labs: UsageWriterLab[] = []
 
   beforeEach(async () => {
-    place = await spillPlace()
+    place = await diskBufferFolder()
     path = join(place, 'rows')
   })
   afterEach(async () => {
@@ -312,7 +312,7 @@ describe('usage restart', () => {
     return lab
   }
 
-  const inFiles = async (): Promise<string[]> => [...(await spilledIds(path))]
+  const inFiles = async (): Promise<string[]> => [...(await bufferedIds(path))]
   const files = (): Promise<string[]> => readdir(path).catch(() => [])
   const logged = ({ lines }: UsageWriterLab, text: string): number => lines.filter(({ msg }) => msg === text).length
 

@@ -9,9 +9,9 @@ import {
   away,
   idsOf,
   records,
-  spilledIds,
-  spillFiles,
-  spillPlace,
+  bufferedIds,
+  diskBufferFiles,
+  diskBufferFolder,
   type UsageWriterLab,
   usageWriterLab,
 } from '../../test/support/usage-writer-lab.js'
@@ -20,13 +20,13 @@ import { DiskBufferRecovery } from './disk-buffer-recovery.js'
 import { DiskBufferFiles } from './disk-buffer-writer.js'
 import { linesOf, recordOfRow, bufferedRow, DiskBuffer } from './disk-buffer.js'
 
-describe('spill folder', () => {
+describe('disk buffer folder', () => {
   let place: string
   let path: string
   let folder: DiskBuffer
 
   beforeEach(async () => {
-    place = await spillPlace()
+    place = await diskBufferFolder()
     path = join(place, 'data', 'rows')
     folder = new DiskBuffer(path)
   })
@@ -51,7 +51,7 @@ describe('spill folder', () => {
     it('of two processes are in two files', async () => {
       folder.append(['one\n'])
       new DiskBuffer(path).append(['two\n'])
-      expect(await spillFiles(path)).toHaveLength(2)
+      expect(await diskBufferFiles(path)).toHaveLength(2)
     })
 
     it('find room as far as there is any, files of others included', () => {
@@ -97,7 +97,7 @@ describe('spill folder', () => {
       // Between the check of the file and its removal.
       folder.append(['written meanwhile\n'])
       folder.remove(file)
-      expect((await spillFiles(path)).join('')).toContain('written meanwhile')
+      expect((await diskBufferFiles(path)).join('')).toContain('written meanwhile')
     })
 
     it('takes what comes later under another name, also while the file before is still being read', async () => {
@@ -125,7 +125,7 @@ describe('spill folder', () => {
   })
 })
 
-describe('A row of a spill file', () => {
+describe('A row of a disk buffer file', () => {
   it.each([
     usageRecord(),
     usageRecord({
@@ -167,7 +167,7 @@ describe('A row of a spill file', () => {
 
 describe('The lines of a file', () => {
   const linesIn = async (bytes: string): Promise<string[]> => {
-    const place = await spillPlace()
+    const place = await diskBufferFolder()
     try {
       const file = join(place, 'lines')
       await writeFile(file, bytes)
@@ -202,7 +202,7 @@ describe('overflow files', () => {
   let files: DiskBufferFiles
 
   beforeEach(async () => {
-    place = await spillPlace()
+    place = await diskBufferFolder()
     path = join(place, 'data', 'rows')
     files = new DiskBufferFiles(new DiskBuffer(path))
   })
@@ -227,7 +227,7 @@ describe('overflow files', () => {
       expect(await files.append(many.slice(0, 120))).toBe(120)
       expect(await files.append(many.slice(120))).toBe(130)
       const [file = '', ...others] = files.release()
-      expect([others, await spilledIds(path)]).toEqual([[], idsOf(many)])
+      expect([others, await bufferedIds(path)]).toEqual([[], idsOf(many)])
       expect([(await stat(file)).mode & 0o777, (await stat(path)).mode & 0o777]).toEqual([0o600, 0o700])
       const late = records(1)
       await files.append(late)
@@ -240,7 +240,7 @@ describe('overflow files', () => {
       const many = records(40)
       files = new DiskBufferFiles(new DiskBuffer(path), bytesOf(many.slice(0, 15)))
       for (let at = 0; at < 40; at += 10) await files.append(many.slice(at, at + 10))
-      expect((await spillFiles(path)).map((text) => text.split('\n').length - 1)).toEqual([20, 20])
+      expect((await diskBufferFiles(path)).map((text) => text.split('\n').length - 1)).toEqual([20, 20])
       expect(files.release()).toHaveLength(2)
     })
 
@@ -250,7 +250,7 @@ describe('overflow files', () => {
       const small = new DiskBufferFiles(new DiskBuffer(path, bytesOf(many.slice(0, 100))))
       expect(await small.append(many.slice(30))).toBe(70)
       expect(await small.append(many.slice(100))).toBe(0)
-      expect((await spilledIds(path)).toSorted()).toEqual(idsOf(many.slice(0, 100)).sort())
+      expect((await bufferedIds(path)).toSorted()).toEqual(idsOf(many.slice(0, 100)).sort())
     })
 
     it('are refused with what the file system says, where nothing can be written', async () => {
@@ -264,9 +264,9 @@ describe('overflow files', () => {
       // One of them cannot be serialized.
       const broken = [...second.slice(0, 150), { ...second[150], units: 1n } as never]
       await expect(files.append(broken)).rejects.toThrow(TypeError)
-      expect(await spilledIds(path)).toEqual(idsOf(first))
+      expect(await bufferedIds(path)).toEqual(idsOf(first))
       await files.append(second)
-      expect(await spilledIds(path)).toEqual(idsOf([...first, ...second]))
+      expect(await bufferedIds(path)).toEqual(idsOf([...first, ...second]))
     })
 
     it('are in a new file when somebody has taken the one there was', async () => {
@@ -278,7 +278,7 @@ describe('overflow files', () => {
       const takenLater = other.take()
       await files.append(third)
       expect(new Set([...taken, ...takenLater]).size).toBe(2)
-      expect([...(await spilledIds(path))].sort()).toEqual(idsOf([...first, ...second, ...third]).sort())
+      expect([...(await bufferedIds(path))].sort()).toEqual(idsOf([...first, ...second, ...third]).sort())
     })
 
     it('may be taken in the very moment they are written: then they are in another file, too', async () => {
@@ -335,7 +335,7 @@ describe('disk buffer', () => {
 
   /** Also during a write. */
   const wholeRows = async (): Promise<string[]> =>
-    (await spillFiles(lab.folder.path)).flatMap((text) =>
+    (await diskBufferFiles(lab.folder.path)).flatMap((text) =>
       text.split('\n').flatMap((line) => recordOfRow(line)?.id ?? []),
     )
 
@@ -359,7 +359,7 @@ describe('disk buffer', () => {
       const many = records(2000)
       await use(many)
       await eventually(inFiles)
-      expect(await lab.spilled()).toHaveLength(2000 - QUEUE_ROWS - 10)
+      expect(await lab.buffered()).toHaveLength(2000 - QUEUE_ROWS - 10)
       lab.store.before = () => undefined
       await eventually(isStored(many))
       await eventually(async () => (await files()).length === 0)
@@ -418,7 +418,7 @@ describe('disk buffer', () => {
       await begin({}, bytes)
       await use(many)
       await eventually(() => lab.logged().length === 500 - QUEUE_ROWS - 10 - 100)
-      expect(await lab.spilled()).toHaveLength(100)
+      expect(await lab.buffered()).toHaveLength(100)
       lab.store.before = () => undefined
       await eventually(() => lab.store.rows.size === QUEUE_ROWS + 10 + 100)
       expect([...lab.written(), ...lab.logged()].sort()).toEqual(idsOf(many).sort())
@@ -444,7 +444,7 @@ describe('disk buffer', () => {
       while (lab.logged().length === 0) await nextTurn()
       await rm(lab.folder.path)
       lab.writer.keepRest()
-      const kept = await lab.spilled()
+      const kept = await lab.buffered()
       for (let turn = 0; turn < 10; turn++) await nextTurn()
       expect(kept.length).toBeGreaterThan(1000)
       expect([...kept, ...lab.logged()].sort()).toEqual(idsOf(many).sort())
@@ -457,7 +457,7 @@ describe('disk buffer', () => {
       lab.writer.keepRest()
       lab.writer.add(late)
       lab.writer.keepRest()
-      expect((await lab.spilled()).toSorted()).toEqual(idsOf([...first, ...late]).sort())
+      expect((await lab.buffered()).toSorted()).toEqual(idsOf([...first, ...late]).sort())
     })
 
     it('is written by an end to which the store is back, as far as it is in no file', async () => {
@@ -467,7 +467,7 @@ describe('disk buffer', () => {
       lab.store.before = () => undefined
       await lab.writer.stop()
       expect(lab.written().sort()).toEqual(idsOf(many).sort())
-      expect(await lab.spilled()).toEqual([])
+      expect(await lab.buffered()).toEqual([])
     })
 
     it('waits in files as well, all of it, when a reload has made the queue much smaller', async () => {
@@ -480,7 +480,7 @@ describe('disk buffer', () => {
         const left = Math.max(QUEUE_ROWS + 10, 15_010 - 1000 * (index + 1))
         await eventually(async () => (await lab.metric('gateway_usage_queue_rows')) <= left)
       }
-      expect(await lab.spilled()).toHaveLength(15_010 - QUEUE_ROWS - 10)
+      expect(await lab.buffered()).toHaveLength(15_010 - QUEUE_ROWS - 10)
       expect(lab.logged()).toEqual([])
     })
 
@@ -626,7 +626,7 @@ describe('usage recovery', () => {
       }
       await lab.database.open()
       await eventually(() => lab.store.rows.size === 1)
-      await eventually(async () => (await spillFiles(lab.folder.path)).length === 1)
+      await eventually(async () => (await diskBufferFiles(lab.folder.path)).length === 1)
       const next = recoveryOf(lab)
       await lab.database.open()
       await eventually(() => lab.store.rows.size === 2)

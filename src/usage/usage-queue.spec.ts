@@ -123,11 +123,11 @@ describe('usage ledger', () => {
       await begin({})
       const own = process.listeners('exit').filter((listener) => !others.includes(listener))
       expect(own).toHaveLength(1)
-      const { chat, ledger: queue, store, spilled } = lab
+      const { chat, ledger: queue, store, buffered } = lab
       store.before = away
       for (let count = 0; count < 70; count++) chat()
       for (const listener of own) listener(1)
-      expect(await spilled()).toHaveLength(70)
+      expect(await buffered()).toHaveLength(70)
       queue.onApplicationShutdown()
       expect(process.listeners('exit').filter((listener) => own.includes(listener))).toEqual([])
     })

@@ -35,7 +35,7 @@ import {
   textSimilarity,
   type Tree,
   treeDistance,
-  type Verdict,
+  type ReportResult,
   wordF1,
 } from '../support/bench-scripts.js'
 
@@ -564,8 +564,8 @@ interface Loads {
 
 const SATURATED: Load = { seconds: [{ good: 100 }, { good: 100 }] }
 
-/** A run that saturates at 100 a second, unless it is told otherwise. */
-function judge({ before = SATURATED, overload = CALM, recovery = CALM, after = SATURATED }: Loads): Verdict {
+/** A run that by default saturates at 100 a second. */
+function reportOf({ before = SATURATED, overload = CALM, recovery = CALM, after = SATURATED }: Loads): ReportResult {
   const machine = { cpu: 'any', cores: 2, node: 'v20', pinned: true }
   const closed = { ratePerSecond: 100, cpuMicroseconds: 1, gatewayShare: 1 }
   const around = { calm: loadOf(CALM), before: loadOf(before), after: loadOf(after) }
@@ -602,8 +602,8 @@ describe('A load of the overload run', () => {
 })
 
 describe('The judge of the overload run', () => {
-  it('is content with four fifths of saturation and a refusal for everybody else', () => {
-    const { text, code } = judge({ overload: kept })
+  it('passes with four fifths of saturation and a refusal for all other requests', () => {
+    const { text, code } = reportOf({ overload: kept })
     expect(code).toBe(0)
     expect(text).toContain('KEPT   goodput under overload 80 % of saturation')
     expect(text).toContain('KEPT   recovered after 0 s')
@@ -617,7 +617,7 @@ describe('The judge of the overload run', () => {
     ['a request without an answer', { seconds: [{ good: 90, unanswered: 1 }] }, 'MISSED 1 requests'],
     ['another error', { seconds: [{ good: 90, otherStatus: 1 }] }, 'MISSED 1 requests'],
   ])('is not content with %s', (_name, overload, words) => {
-    const { text, code } = judge({ overload })
+    const { text, code } = reportOf({ overload })
     expect([code, text]).toEqual([1, expect.stringContaining(words)])
   })
 
@@ -628,7 +628,7 @@ describe('The judge of the overload run', () => {
     'takes the middle of a saturation of %i before and %i after for what %i are a share of',
     (before, after, good, words) => {
       const loads = { before: { seconds: [{ good: before }] }, after: { seconds: [{ good: after }] } }
-      expect(judge({ ...loads, overload: { seconds: [{ good }] } }).text).toContain(words)
+      expect(reportOf({ ...loads, overload: { seconds: [{ good }] } }).text).toContain(words)
     },
   )
 
@@ -638,7 +638,7 @@ describe('The judge of the overload run', () => {
     [84, 100, 2],
   ])('with %i a second before the overload and %i after it gives the code %i', (before, after, code) => {
     const loads = { before: { seconds: [{ good: before }] }, after: { seconds: [{ good: after }] } }
-    expect(judge({ ...loads, overload: SATURATED }).code).toBe(code)
+    expect(reportOf({ ...loads, overload: SATURATED }).code).toBe(code)
   })
 
   it.each([
@@ -646,13 +646,13 @@ describe('The judge of the overload run', () => {
     [11, 1, 'MISSED recovered after 11 s'],
   ])('gives %i bad seconds after the overload the code %i', (bad, code, words) => {
     const seconds = Array.from({ length: 15 }, (_, second) => (second < bad ? { good: 49, refused: 1 } : { good: 50 }))
-    const verdict = judge({ overload: kept, recovery: { seconds } })
-    expect([verdict.code, verdict.text]).toEqual([code, expect.stringContaining(words)])
+    const result = reportOf({ overload: kept, recovery: { seconds } })
+    expect([result.code, result.text]).toEqual([code, expect.stringContaining(words)])
   })
 
   it('does not call it recovered when the last second was not as before', () => {
     const recovery: Load = { seconds: [{ good: 50 }, { good: 49, late: 1 }] }
-    expect(judge({ overload: kept, recovery }).text).toContain('MISSED recovered after – s')
+    expect(reportOf({ overload: kept, recovery }).text).toContain('MISSED recovered after – s')
   })
 
   it.each([
@@ -660,6 +660,6 @@ describe('The judge of the overload run', () => {
     ['requests were sent late', { ...kept, sentLateMs: 300 }],
     ['there were no connections left', { seconds: [{ good: 80, refused: 219, unsent: 1 }] }],
   ])('calls the run void when %s', (_name, overload) => {
-    expect(judge({ overload }).code).toBe(2)
+    expect(reportOf({ overload }).code).toBe(2)
   })
 })

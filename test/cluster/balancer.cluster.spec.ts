@@ -36,7 +36,7 @@ import {
 import { comesTrue } from './daemon.js'
 import { chat } from './worker-lab.js'
 
-describe('balancer door', () => {
+describe('The ports of the balancer', () => {
   /** Anything in 127.0.0.0/8 is this machine; the balancer speaks to the gateways from 127.0.0.1. */
   const CALLER = '127.0.0.9'
 
@@ -60,7 +60,7 @@ describe('balancer door', () => {
     readonly body?: string
   }
 
-  /** From the caller's own address, and with a target that nobody has put in order. */
+  /** From the caller's own address, with a target that is not normalised. */
   async function send(url: string, { method = 'GET', target, headers = {}, body = '' }: Sent) {
     const { hostname, port } = new URL(url)
     const outgoing = request({ hostname, port, method, path: target, headers, localAddress: CALLER, agent: false })
@@ -161,7 +161,7 @@ describe('balancer drain', () => {
   })
   afterEach(() => balancer.close())
 
-  /** What a new caller is told: the error of its connection, or nothing where one comes about. */
+  /** The connection error of a new client, or undefined if it connects. */
   async function faultOfNew(url: string): Promise<string | undefined> {
     const socket = connect(Number(new URL(url).port), '127.0.0.1')
     try {
@@ -174,7 +174,7 @@ describe('balancer drain', () => {
     }
   }
 
-  describe('A balancer that is told to stop', () => {
+  describe('A balancer after SIGUSR1', () => {
     it('takes nothing new, lets streams and sessions end whole, and ends by itself after the last of them', async () => {
       const { url, operatorsUrl } = balancer
       const stream = await openStream(url, SHORT_CHUNKS)
@@ -218,7 +218,7 @@ describe('balancer drain', () => {
 })
 
 describe('balancer words', () => {
-  /** Whoever puts this id into JSON as it is breaks it; the gateway takes it. */
+  /** An id that breaks JSON unless it is escaped; the gateway accepts it. */
   const REQUEST_ID = 'a"b\\c'
 
   /** One path of each dialect; the last ones look like another dialect and are not. */
@@ -260,7 +260,7 @@ describe('balancer words', () => {
     }
   }
 
-  /** By what is behind a balancer each: nobody, gateways that break off, and silent ones. */
+  /** A balancer each: without a gateway, with gateways that break off, with silent ones. */
   interface Urls {
     readonly absent: string
     readonly dying: string
@@ -413,7 +413,7 @@ describe('balancer', () => {
   const WORD = { type: 'response.text.delta', delta: 'Hello' }
   const DONE = { type: 'response.done', response: { id: 'resp_1', status: 'completed' } }
 
-  /** A session at each replica, as the balancer gives to whoever has fewer; the one in the middle of an answer if wanted. */
+  /** A session at each replica, as the balancer uses the replica with fewer connections; the one in the middle of an answer if wanted. */
   async function openPair(events: readonly object[]): Promise<readonly Session[]> {
     const pair = [await openSession(), await openSession()]
     for (const session of pair) for (const event of events) await tell(session, event)
@@ -432,7 +432,7 @@ describe('balancer', () => {
       const response = (await pending).setEncoding('utf8')
       let text = ''
       for (let number = 0; number < EVENTS; number++) {
-        // Without an end: whoever collects them waits for ever here.
+        // Without an end: collecting all of them would wait for ever.
         while (!text.includes(`"content":"${number}"`)) text += String((await once(response, 'data'))[0])
         expect(text).not.toContain(`"content":"${number + 1}"`)
         answer?.write(event(number + 1))

@@ -41,13 +41,13 @@ export type ConfigurationChange = (text: string) => string
 
 /**
  * HAProxy with the repository's configuration, as it is or changed, in front of these addresses (`host:port`, two to four of
- * them). Resolves once callers can connect and it can be told to stop.
+ * them). Resolves once clients can connect and it handles SIGTERM.
  */
 export function startBalancer(addresses: readonly string[], change?: ConfigurationChange): Promise<Balancer> {
   return startParts(async (closedAtLast) => {
     const directory = await mkdtemp(join(tmpdir(), 'gateway-balancer-'))
     closedAtLast({ close: () => rm(directory, { recursive: true, force: true }) })
-    const doors = {
+    const ports = {
       port: await freePort(),
       operatorsPort: await freePort(),
       metricsPort: await freePort(),
@@ -55,24 +55,24 @@ export function startBalancer(addresses: readonly string[], change?: Configurati
       masterSocket: join(directory, 'master.sock'),
     }
     const configuration = change === undefined ? CONFIGURATION : await writeChanged(directory, change)
-    const daemon = await launch(addresses, configuration, doors)
+    const daemon = await launch(addresses, configuration, ports)
     // A master that is killed could not end its worker.
     closedAtLast({ close: () => daemon.end('SIGTERM') })
-    const metricsUrl = `http://127.0.0.1:${doors.metricsPort}`
+    const metricsUrl = `http://127.0.0.1:${ports.metricsPort}`
     await until(
       async () => (await fetch(`${metricsUrl}/live`).catch(() => undefined))?.ok === true || undefined,
       () => `haproxy does not listen:\n${daemon.output()}`,
     )
     // The worker serves sooner than the master knows of it: a signal in between is lost.
     await until(
-      async () => /worker/.test(await askSocket(doors.masterSocket, 'show proc').catch(() => '')) || undefined,
+      async () => /worker/.test(await askSocket(ports.masterSocket, 'show proc').catch(() => '')) || undefined,
       () => `haproxy's master knows of no worker:\n${daemon.output()}`,
     )
     return {
-      url: `http://127.0.0.1:${doors.port}`,
-      operatorsUrl: `http://127.0.0.1:${doors.operatorsPort}`,
+      url: `http://127.0.0.1:${ports.port}`,
+      operatorsUrl: `http://127.0.0.1:${ports.operatorsPort}`,
       metricsUrl,
-      ...knowledgeOf(doors.socket, daemon),
+      ...knowledgeOf(ports.socket, daemon),
       drain: async () => {
         await daemon.end('SIGUSR1')
         return daemon.child.exitCode
@@ -82,7 +82,7 @@ export function startBalancer(addresses: readonly string[], change?: Configurati
 }
 
 /** Where one HAProxy is reached; the sockets are paths. */
-interface Doors {
+interface BalancerPorts {
   readonly port: number
   readonly operatorsPort: number
   readonly metricsPort: number
@@ -97,18 +97,18 @@ async function writeChanged(directory: string, change: ConfigurationChange): Pro
   return file
 }
 
-function launch(addresses: readonly string[], configuration: string, doors: Doors): Promise<Daemon> {
+function launch(addresses: readonly string[], configuration: string, ports: BalancerPorts): Promise<Daemon> {
   const servers = Object.fromEntries(addresses.map((address, index) => [`GATEWAY_${index + 1}`, address]))
   return startDaemon({
     program: 'haproxy',
     // As its image runs it, with a master that passes signals on to the worker; `-S` lets the master be asked.
-    parameters: ['-W', '-db', '-S', doors.masterSocket, '-f', configuration],
+    parameters: ['-W', '-db', '-S', ports.masterSocket, '-f', configuration],
     variables: {
       ...servers,
-      HAPROXY_BIND: `127.0.0.1:${doors.port}`,
-      HAPROXY_OPERATORS: `127.0.0.1:${doors.operatorsPort}`,
-      HAPROXY_METRICS: `127.0.0.1:${doors.metricsPort}`,
-      HAPROXY_SOCKET: doors.socket,
+      HAPROXY_BIND: `127.0.0.1:${ports.port}`,
+      HAPROXY_OPERATORS: `127.0.0.1:${ports.operatorsPort}`,
+      HAPROXY_METRICS: `127.0.0.1:${ports.metricsPort}`,
+      HAPROXY_SOCKET: ports.socket,
     },
     debianPackage: 'haproxy',
   })

@@ -15,7 +15,7 @@ export type Refusal = readonly [status: number | undefined, limit: unknown]
 export const keysWith = (limits: Readonly<Record<string, object>>): readonly object[] =>
   Object.entries(limits).map(([id, each]) => ({ id, key: id, limits: each }))
 
-/** Somebody with a key, at one address: a replica's, or the balancer's. */
+/** A client with a key, at one address: a replica's, or the balancer's. */
 export class LimitedCaller {
   private readonly headers: { readonly authorization: string }
 
@@ -135,7 +135,7 @@ export async function rush<Answer extends RushAnswer>(calls: number, call: Call<
 }
 
 /**
- * The same until every caller has been refused once. The last of them asks when nobody else does, so that nothing is
+ * The same until every caller has been refused once. The last of them sends its request alone, so that nothing is
  * reserved for others any more: what is not used then was withheld.
  */
 export async function rushUntilRefused<Answer extends RushAnswer>(call: Call<Answer>): Promise<readonly Answer[]> {
@@ -271,7 +271,7 @@ export class SteadyLoad {
   }
 }
 
-/** Never rejects: what goes wrong is told by the request. */
+/** Never rejects: the request reports failures. */
 async function write(outgoing: ClientRequest, bytes: Buffer, restMs: number | undefined): Promise<void> {
   if (restMs === undefined) {
     outgoing.end(bytes)
@@ -283,7 +283,7 @@ async function write(outgoing: ClientRequest, bytes: Buffer, restMs: number | un
   outgoing.end(bytes.subarray(half))
 }
 
-/** An answer that nobody can read is none. */
+/** An unreadable response is none. */
 export function isWhole(question: LoadQuestion, answer: Buffer): boolean {
   try {
     return question.isWhole(answer)

@@ -9,9 +9,9 @@ import { childrenOf, comesTrue } from './daemon.js'
 import { newestPostgres, rowsOf, startClusterPostgres } from './debian-postgres.js'
 import { startWorkerPair } from './worker-lab.js'
 
-const NOBODY = '127.0.0.1:9'
+const CLOSED_PORT = '127.0.0.1:9'
 
-/** It runs, and answers nobody who asks whether it lives. */
+/** It runs, and does not respond to liveness checks. */
 const mute = (configuration: string): string => configuration.replace('monitor-uri /live', '')
 
 describe('What is started in parts', () => {
@@ -22,7 +22,7 @@ describe('What is started in parts', () => {
       (): Promise<unknown> => startChatCluster({ sections: { timeouts: { totalMs: -1 } } }),
       'the gateway ended (1)',
     ],
-    ['a balancer', (): Promise<unknown> => startBalancer([NOBODY, NOBODY], mute), 'haproxy does not listen'],
+    ['a balancer', (): Promise<unknown> => startBalancer([CLOSED_PORT, CLOSED_PORT], mute), 'haproxy does not listen'],
   ])(
     'leaves no process behind where %s cannot start, as the configuration has a fault',
     async (_what, start, complaint) => {

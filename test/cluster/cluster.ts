@@ -59,7 +59,7 @@ export class Replica {
     return valueOf(parseScrape(text), 'gateway_requests_in_flight', { family }) ?? 0
   }
 
-  /** Whether nobody takes connections there any more, although the process may still be at work. */
+  /** Whether the port is closed; the process may still be running. */
   refusesConnections(): Promise<boolean> {
     return sendRaw(this.url, { method: 'GET', path: '/health/live' }).then(
       () => false,

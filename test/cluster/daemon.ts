@@ -95,7 +95,7 @@ export interface TestRedis {
   /** Ends it as a power cut would; what it held is gone. */
   kill(): Promise<void>
   start(): Promise<void>
-  /** It keeps its connections, and answers nobody until it is resumed. */
+  /** It keeps its connections, and does not respond until it is resumed. */
   pause(): void
   resume(): void
   close(): Promise<void>

@@ -74,7 +74,7 @@ export function newestPostgres(root = DEBIAN): string | undefined {
 
 export interface ClusterPostgresOptions {
   readonly root?: string
-  /** Where it is told, in one line, which server this is. Default: standard output. */
+  /** Where the line with the name of this server goes. Default: standard output. */
   readonly say?: (line: string) => unknown
 }
 

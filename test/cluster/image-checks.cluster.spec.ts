@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { ADMIN_KEY } from '../support/admin-lab.js'
 import { TEST_KEY } from '../support/gateway.js'
-import { GOOD_ANSWERS, type StandIn, startOperatorsDoor } from '../support/test-image-lab.js'
+import { GOOD_ANSWERS, type StandIn, startOperatorsPort } from '../support/test-image-lab.js'
 import { type ChatCluster, CLUSTER_START_MS, startChatCluster } from './cluster.js'
 
 const { checkProduction } = (await import(new URL('../../scripts/test-image-checks.mjs', import.meta.url).href)) as {
@@ -20,7 +20,7 @@ beforeAll(async () => {
     channel: { id: 'p1-main' },
     sections: { auth: { keys: [{ id: 'team-a', key: TEST_KEY, limits }], adminKey: ADMIN_KEY } },
   })
-  prometheus = await startOperatorsDoor(GOOD_ANSWERS)
+  prometheus = await startOperatorsPort(GOOD_ANSWERS)
 }, CLUSTER_START_MS)
 afterAll(() => Promise.all([cluster.close(), prometheus.close()]))
 

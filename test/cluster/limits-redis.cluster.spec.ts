@@ -64,7 +64,7 @@ describe('limits redis', () => {
       return store
     }
 
-    it('are counted here at a share while it is away, told of once, and there again once it is back', async () => {
+    it('are counted here at a share during an outage, logged once, and there again after it', async () => {
       const store = await newStore()
       lines.length = 0
       await store.counters.add('outage', 90, 100)
@@ -82,12 +82,12 @@ describe('limits redis', () => {
       await comesTrue(() => !store.isAway())
       expect(lines.slice(1)).toEqual(['redis is back: limits are shared again'])
       expect(await store.counters.add('outage', 100, 100)).toMatchObject({ fits: true, used: 100, allowed: 100 })
-      // Those under way were told of again.
+      // Those in progress were reported again.
       const other = await newStore()
       expect(await other.counters.leases.count('outage-places')).toBe(2)
     })
 
-    it('are given back to whoever counted them, before, during and after it was away', async () => {
+    it('are returned where they were counted, before, during and after an outage', async () => {
       const store = await newStore()
       const before = await store.counters.add('homes', 60, 100)
       await redis.kill()
@@ -102,7 +102,7 @@ describe('limits redis', () => {
       expect(await store.counters.peek('homes', 100)).toMatchObject({ used: 0 })
     })
 
-    it('make nobody wait for longer than the deadline when it hangs', async () => {
+    it('delay no request beyond the deadline when it hangs', async () => {
       const store = await newStore(1, 100)
       redis.pause()
       try {
@@ -130,7 +130,7 @@ describe('limits redis', () => {
       await store.counters.leases.take('leases', 'dead', 1)
       await store.close()
       expect(await client.counters.leases.take('leases', 'waiting', 1)).toBe(false)
-      // As if its fifteen seconds were over; nobody renews it any more.
+      // As if its fifteen seconds were over; it is not renewed any more.
       await command('ZADD', 'gateway:limits:leases', '1', 'dead')
       expect(await client.counters.leases.take('leases', 'waiting', 1)).toBe(true)
       const ttlMs = Number(await command('PTTL', 'gateway:limits:leases'))
@@ -151,7 +151,7 @@ describe('limits redis', () => {
       expect(await other.counters.leases.count('long')).toBe(1)
       leases.release('long', 'stream')
       await leases.renew()
-      // Nobody waits for a release; another connection might be heard before it.
+      // A release is not awaited; another connection may be faster.
       await link.client.ping()
       expect(await other.counters.leases.count('long')).toBe(0)
     })
@@ -260,7 +260,7 @@ describe('limits windows', () => {
       expect(await ledger.add('back', 100, 100)).toMatchObject({ fits: true, used: 100 })
     })
 
-    it('is empty to whoever looks, and is not opened by it', async () => {
+    it('is reported as empty, and is not opened by the report', async () => {
       await counted('look', 80)
       await end('look')
       const seen = await ledger.peek('look', 100)
@@ -269,7 +269,7 @@ describe('limits windows', () => {
       expect(await observer.exists(nameOf('look'))).toBe(0)
     })
 
-    it('is not opened by what never fits, which is told to wait for a whole one', async () => {
+    it('is not opened by a request that never fits, which gets the time of a whole window', async () => {
       await counted('large', 80)
       await end('large')
       const refused = await ledger.add('large', 101, 100)
@@ -379,7 +379,7 @@ describe('limits windows', () => {
       }
     })
 
-    it('is counted by whoever looks, and from then on for a lease', async () => {
+    it('is counted by a read, and from then on for a lease', async () => {
       await hold('counted', 'running')
       expect(await ledger.leases.count('counted')).toBe(1)
       expect(await leaseLeftMs('counted', 'running')).toBeLessThanOrEqual(LEASE_MS)
@@ -430,7 +430,7 @@ describe('limits late', () => {
     return store
   }
 
-  /** While Redis hangs for longer than anybody waits, and not so long that its connection is given up. */
+  /** While Redis hangs for longer than any request waits, but not until its connection is closed. */
   async function whileItHangs<Result>(store: CounterStore, work: () => MaybePromise<Result>): Promise<Result> {
     redis.pause()
     try {
@@ -445,7 +445,7 @@ describe('limits late', () => {
   const used = async (key: string): Promise<number> => Number((await observer.get(`gateway:limits:${key}`)) ?? 0)
   const held = (key: string): Promise<string[]> => observer.zrange(`gateway:limits:${key}`, '0', '-1')
 
-  describe('An answer of Redis that nobody waited for', () => {
+  describe('A late response of Redis', () => {
     it('leaves nothing counted there of what was counted here instead', async () => {
       const store = await newStore()
       // So that the script is known: else nothing is carried out while it hangs.

@@ -273,7 +273,7 @@ describe('limits killed', () => {
     return Number(endMs)
   }
 
-  /** Asks the survivor until it lets somebody in, and gives the time of that. */
+  /** Sends requests to the surviving replica until it admits one, and returns the time of that. */
   const letInAtMs = (attempt: () => Promise<number | undefined>, served: number): Promise<number> =>
     until(
       async () => {
@@ -282,13 +282,13 @@ describe('limits killed', () => {
         expect(status).toBe(429)
         return undefined
       },
-      () => `nobody is let in ${LEASE_MS + SLACK_MS} ms after the kill`,
+      () => `no request is admitted ${LEASE_MS + SLACK_MS} ms after the kill`,
       LEASE_MS + SLACK_MS,
     )
 
   function expectOfDead(endMs: number): void {
     expect(endMs).toBeLessThanOrEqual(killedAtMs + LEASE_MS + SLACK_MS)
-    // Renewed as long as somebody did it.
+    // Renewed while its process ran.
     expect(endMs).toBeGreaterThanOrEqual(killedAtMs + LEASE_MS - RENEWAL_MS - SLACK_MS)
   }
 
@@ -315,12 +315,12 @@ describe('limits killed', () => {
       LEASE_MS + 10_000,
     )
 
-    it('is free again once whoever was let in then has left', async () => {
+    it('is free again after the end of the request admitted then', async () => {
       await comesTrue(async () => (await at(survivor, 'talking').inUse('realtimeSessions')) === 0)
       await comesTrue(async () => (await at(survivor, 'held').inUse('concurrency')) === 0)
     })
 
-    it('stays reserved until its minute is over: nobody knows how much of it was used', async () => {
+    it('stays reserved until its minute is over: its usage is unknown', async () => {
       const caller = at(survivor, 'held')
       await comesTrue(async () => (await caller.inUse('concurrency')) === 0)
       const askedAtMs = Date.now()
@@ -490,7 +490,7 @@ describe('limits', () => {
       }
     })
 
-    it('serve on at their shares when Redis dies in the middle of a rush, and refuse nobody for it', async () => {
+    it('continue at their shares when Redis dies under load, and refuse no request for it', async () => {
       let hasDied: Promise<void> | undefined
       const answers: RushAnswer[] = []
       for (let index = 0; index < 40; index++) {

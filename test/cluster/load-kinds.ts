@@ -53,7 +53,7 @@ interface ShownImage {
   readonly buttons: readonly unknown[]
 }
 
-/** The simulators say what they were told. */
+/** The simulators report their configuration. */
 export const chats = (model = 'gpt-4o-mini'): LoadKind => ({
   name: 'chat',
   ask: (id) => ({
@@ -173,10 +173,10 @@ const MESSAGES_MODEL = 'claude-haiku-4-5'
 export interface LoadUpstreams {
   readonly channels: readonly object[]
   readonly kinds: readonly LoadKind[]
-  /** The tasks that callers were told of, by the id they gave them. */
+  /** The tasks acknowledged to callers, by external id. */
   readonly created: ReadonlyMap<string, string>
   readonly videos: VidgenSimulator
-  /** Holds the answers of kind `messages` back while it is told to. */
+  /** Holds the responses of kind `messages` back while configured to. */
   readonly messagesDoor: HoldingProxy
   readonly violations: () => readonly string[]
   /**

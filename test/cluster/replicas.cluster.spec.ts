@@ -22,7 +22,7 @@ import { endedTasks, requestUsage, type TaskUsage, taskUsage } from './debian-po
 import { chats, type LoadUpstreams, startLoadUpstreams } from './load-kinds.js'
 
 describe('replica killed', () => {
-  /** A poll's lease, and the pace of those who look for what nobody holds any more (docs/operations.md). */
+  /** A poll's lease, and the interval at which expired leases are looked for (docs/operations.md). */
   const TAKE_OVER_MS = 150_000
 
   /** Of the balancer: one interval, one fast interval, and time for a busy machine to look. */
@@ -77,7 +77,7 @@ describe('replica killed', () => {
         const acknowledged = names.map((name) =>
           sendRaw(second.url, { path: CHAT_PATH, headers: { 'x-request-id': name }, body: chatText('Hello') }),
         )
-        // The balancer gives to whoever has least to do: half of them to each.
+        // The balancer uses the replica with the fewest connections: half of them to each.
         await comesTrue(() => load.waiting >= 4)
         // When it dies, the end of some has just been written down, of others is being written, and of others not known.
         for (const id of tasks.slice(0, 9)) videos.settle(id, 'succeed')
@@ -91,7 +91,7 @@ describe('replica killed', () => {
 
         const texts = await Promise.all(streams.map(({ text }) => text))
         const complete = texts.filter((text) => text.includes('[DONE]'))
-        // Those of the dead one are cut where everybody sees it, those of the other go on.
+        // Streams of the killed one are cut visibly, those of the other continue.
         expect([complete.length, streams.filter(({ response }) => !response.complete).length]).toEqual([2, 2])
         await cluster.balancer.shows(1, false)
         expect(performance.now() - killedAtMs).toBeLessThan(NOTICED_MS + 3_000)
@@ -203,7 +203,7 @@ describe('replicas', () => {
     await comesTrue(async () => (await replica.inFlight('messages')) >= before + HELD)
   }
 
-  /** One replica as an operator restarts it: nobody tells the balancer. */
+  /** A restart of one replica as by an operator: without notice to the balancer. */
   async function restart(replica: Replica, number: number): Promise<Restart> {
     const stoppedAtMs = performance.now()
     const stopped = replica.stop()
@@ -221,7 +221,7 @@ describe('replicas', () => {
     return { stoppedAtMs, tookMs, answered }
   }
 
-  /** Until what comes next goes to both: the balancer gives to whoever has least to do, and one has just begun. */
+  /** Until what comes next goes to both: the balancer uses the replica with the fewest connections, and one has just started. */
   async function isBalanced(): Promise<boolean> {
     const [one, other] = [await cluster.balancer.sessions(1), await cluster.balancer.sessions(2)]
     return Math.abs(one - other) <= 1
@@ -238,7 +238,7 @@ describe('replicas', () => {
     const cuts = cutsOf(endless)
     const done = await restart(replica, number)
     for (const { text } of short) expect(await text).toContain('data: [DONE]')
-    // The balancer gives to whoever has least to do: about half of them ran there.
+    // The balancer uses the replica with the fewest connections: about half of them ran there.
     expect(cuts.length).toBeGreaterThan(0)
     expect(cuts.length).toBeLessThan(endless.length)
     const earliestAtMs = done.stoppedAtMs + DRAIN_DELAY_MS + GRACE_MS - 100
@@ -267,7 +267,7 @@ describe('replicas', () => {
       }
     })
 
-    it('leaves every task that callers were told of, once, and readable at both replicas', async () => {
+    it('keeps every acknowledged task, once, and readable at both replicas', async () => {
       const { created, videos } = upstreams
       expect(created.size).toBeGreaterThan(30)
       expect([videos.creates.length, videos.duplicates]).toEqual([created.size, []])

@@ -167,7 +167,7 @@ describe('workers', () => {
       expect(await keptRows()).toBe(20)
     })
 
-    it('ends well when it is told to stop while its workers start', async () => {
+    it('exits with 0 at SIGTERM while its workers start', async () => {
       await run({ WORKERS: '2', DATABASE_URL: databaseUrl })
       await until(
         async () => (await childrenOf(gateway.child.pid)).length > 0 || undefined,
@@ -272,7 +272,7 @@ describe('workers configuration', () => {
       channels: [{ id: 'only', provider: 'p1', baseUrl: simulator.url, credentials: 'upstream-canary-key' }],
     })
 
-  /** The whole file at once, so that nobody reads half of it. */
+  /** The whole file at once, so that no reader sees half of it. */
   async function writeConfiguration(text: string): Promise<void> {
     const file = join(lab.directory, 'gateway.yaml')
     await writeFile(`${file}.new`, text)
@@ -320,7 +320,7 @@ describe('workers configuration', () => {
       expect(await lab.replaceOldest(TEST_KEY)).toEqual(new Set([200]))
     })
 
-    it('is told to all after a refused reload', async () => {
+    it('is reported to all after a refused reload', async () => {
       await writeConfiguration(FAULTY)
       lab.gateway.child.kill('SIGHUP')
       await Promise.all(
@@ -427,7 +427,7 @@ describe('workers store', () => {
 
   /**
    * Resolves once every worker gives this answer to each of the keys, and no other, with how long after the call the last
-   * question was sent that got another one; 0 where none did. How long the search itself takes is nobody's promise.
+   * question was sent that got another one; 0 where none did. The duration of the search itself has no bound.
    */
   async function become(keys: readonly string[], wanted: number): Promise<number> {
     const startedAtMs = performance.now()
@@ -448,7 +448,7 @@ describe('workers store', () => {
         await start({}, { adminKey: ADMIN_KEY })
         const admin = adminCaller(pair.lab.url)
         const revokers = new Set<number>()
-        // Whoever revokes a key knows it at once: each has to, while the other learns of it.
+        // The replica that revokes a key applies it at once: each does, and the other must learn of it.
         while (revokers.size < 2) {
           const issued = await Promise.all([1, 2, 3, 4].map(() => admin.issue()))
           const keys = issued.map(({ key }) => key)
@@ -469,7 +469,7 @@ describe('workers store', () => {
     )
 
     it(
-      'loses no usage of a call that is answered when it is told to stop in the middle of calls',
+      'loses no usage of a completed request at SIGTERM during traffic',
       async () => {
         // Nothing is written because its time has come: all of it is written at the end.
         await start({ usage: { batchMs: NEVER_MS } })

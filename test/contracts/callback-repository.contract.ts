@@ -47,7 +47,7 @@ export function describeCallbackRepository(name: string, repositories: () => Rep
       expect(await callbacks.claimDue(claim())).toEqual([delivery])
     })
 
-    it('writes no event of a change that did not come about, or for a task that calls nobody', async () => {
+    it('writes no event for a change that was not applied, or for a task without a callback URL', async () => {
       const { tasks, callbacks } = repositories()
       const event = { webhookId: 'msg_none', body: '{}', nextAttemptAtMs: START_MS }
       const ended = await someSubmitted(tasks, { callbackUrl: 'https://caller.example' }, { state: 'failed' })
@@ -78,7 +78,7 @@ export function describeCallbackRepository(name: string, repositories: () => Rep
       expect(await callbacks.nextDueAtMs()).toBe(START_MS + 10_001)
     })
 
-    it('gives no delivery to two of ten that ask at once, and to nobody more than asked for', async () => {
+    it('claims no delivery twice for ten concurrent claims, and never more than the requested number', async () => {
       const { callbacks } = repositories()
       for (let index = 0; index < 20; index += 1) await someEvent(repositories())
       const claims = await Promise.all(Array.from({ length: 10 }, () => callbacks.claimDue(claim({ limit: 3 }))))
@@ -94,7 +94,7 @@ export function describeCallbackRepository(name: string, repositories: () => Rep
       expect(idsOf(await callbacks.claimDue(claim({ exceptHosts: ['busy.example'] })))).toEqual([other.webhookId])
     })
 
-    it('gives out again what somebody took and never settled, once the lease has run out', async () => {
+    it('claims again what was claimed and not settled, after the end of the lease', async () => {
       const { callbacks } = repositories()
       const { webhookId } = await someEvent(repositories())
       await callbacks.claimDue(claim())

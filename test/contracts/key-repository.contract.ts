@@ -25,7 +25,7 @@ const someKey = (given: Partial<NewIssuedKey> = {}): NewIssuedKey => {
   }
 }
 
-const TERMS = {
+const KEY_FIELDS = {
   models: ['gpt-*', 'ü"\'; drop table api_key; --'],
   limits: { requestsPerMinute: 5, concurrency: 1 },
   note: "team b's \\ key 🔑",
@@ -47,7 +47,7 @@ export function describeKeyRepository(name: string, repositories: () => KeyRepos
   describe(`keys in ${name}`, () => {
     it('keep every term they were issued with, by the clock of the database', async () => {
       const { keys } = repositories()
-      const key = someKey(TERMS)
+      const key = someKey(KEY_FIELDS)
       const created = await keys.create(key)
       expect(created).toEqual({ ...key, createdAtMs: expect.any(Number), updatedAtMs: created?.createdAtMs })
       expect(Math.abs((created?.createdAtMs ?? 0) - Date.now())).toBeLessThan(60_000)
@@ -85,12 +85,12 @@ export function describeKeyRepository(name: string, repositories: () => KeyRepos
 
     it('are changed in what is named, and lose what is taken away', async () => {
       const { keys } = repositories()
-      const key = someKey(TERMS)
+      const key = someKey(KEY_FIELDS)
       const created = await keys.create(key)
       const changed = await keys.change(key.id, { models: ['tts-*'], note: null })
       expect(changed).toEqual({
         ...key,
-        ...TERMS,
+        ...KEY_FIELDS,
         note: undefined,
         models: ['tts-*'],
         createdAtMs: created?.createdAtMs,
@@ -134,7 +134,7 @@ export function describeKeyRepository(name: string, repositories: () => KeyRepos
 
     it('are read as callers are identified by, all of them or those that were changed since', async () => {
       const { keys } = repositories()
-      const [one, other] = [someKey(TERMS), someKey()]
+      const [one, other] = [someKey(KEY_FIELDS), someKey()]
       await keys.create(one)
       await keys.create(other)
       const all = await keys.read()
@@ -142,10 +142,10 @@ export function describeKeyRepository(name: string, repositories: () => KeyRepos
       expect(all.keys.find(({ id }) => id === one.id)).toEqual({
         id: one.id,
         sha256: one.sha256,
-        models: TERMS.models,
-        limits: TERMS.limits,
+        models: KEY_FIELDS.models,
+        limits: KEY_FIELDS.limits,
         isRevoked: false,
-        expiresAtMs: TERMS.expiresAtMs,
+        expiresAtMs: KEY_FIELDS.expiresAtMs,
         updatedAtMs: expect.any(Number),
       })
       const revoked = await keys.revoke(other.id)

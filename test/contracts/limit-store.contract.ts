@@ -66,7 +66,7 @@ export function limitStoreContract(name: string, start: () => Promise<LimitStore
       expect(await one.add('settled', 1, 100)).toMatchObject({ fits: false })
     })
 
-    it('are seen to be given back at once, as whoever gives back waits for no answer', async () => {
+    it('are visibly returned at once, without waiting for a response', async () => {
       const { one } = stores
       await one.add('seen', 30, 100)
       const addition = await one.add('seen', 1, 100)

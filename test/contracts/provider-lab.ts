@@ -34,7 +34,7 @@ const isNamed = (fault: UpstreamFault | Fault): fault is UpstreamFault => typeof
 export const timesSent = ({ requests }: Simulator, { method = 'POST' }: RawRequest): number =>
   requests.filter((request) => request.method === method).length
 
-/** What a caller is told of a failure: the status and the word (or number) of the dialect. */
+/** The caller's response to a failure: the status and the code of the dialect. */
 export interface Refusal {
   readonly status: number
   readonly word: string | number
@@ -66,7 +66,7 @@ export interface CallForm {
   readonly usage?: object
   /** Faults after which a second channel is asked; by default those that are the channel's own. */
   readonly movesOnAfter?: readonly UpstreamFault[]
-  /** Every channel is asked, whoever is at fault: only one of them knows what is asked for. */
+  /** Every channel is queried, after any failure: only one of them has the task. */
   readonly asksAll?: true
   /** Set where an answer is waited for longer than the channel says. */
   readonly isPatient?: true
@@ -104,7 +104,7 @@ export interface ContractLabOptions {
   readonly withSecond?: boolean
 }
 
-/** All that callers and the log were ever told, for the search for canaries. */
+/** All responses and the whole log, for the search for canaries. */
 export type Witness = string[]
 
 export async function startContractLab(

@@ -70,7 +70,7 @@ function describeAnswers(form: CallForm, lab: () => ContractLab): void {
 }
 
 function describeRefusals(form: CallForm, lab: () => ContractLab, plan: ProviderPlan): void {
-  it.each(refusalsOf(form))('after %s is told whose fault it is: %j', async (fault, refusal) => {
+  it.each(refusalsOf(form))('after %s has the fault of the right party: %j', async (fault, refusal) => {
     const answer = await lab().sendAfter(fault, form.request(lab().upstream))
     expectRefusal(form, answer, refusal)
     if (fault === 'callersFault' || fault === 'refusedKey') expect(answer.headers['x-should-retry']).toBe('false')

@@ -34,7 +34,7 @@ const refusal = (status: number, body: string): SocketFault => ({
 const errorText = (message: string): string =>
   JSON.stringify({ error: { message, type: 'invalid_request_error', param: null, code: 'invalid_value' } })
 
-/** What realtime is through this gateway, whoever serves it: a whole gateway, real sockets on both sides. */
+/** The contract of realtime for every provider: a whole gateway, real sockets on both sides. */
 export function realtimeProviderContract(name: string, plan: RealtimePlan): void {
   describe(name, () => {
     const witness: string[] = []

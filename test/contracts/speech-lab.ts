@@ -58,12 +58,12 @@ export interface SpeechMetadata {
 export interface SpeechSetup {
   readonly provider: 'p1' | 'p2' | 'p3'
   readonly model: string
-  /** What the channel holds; planted canaries that nobody may ever see, in no form that a scrubber knows as a key. */
+  /** What the channel holds; planted canaries that must never be disclosed, in no form that a scrubber knows as a key. */
   readonly credentials: string
   /** The format whose bytes are really sent for each one asked for; another one is announced as a fallback. */
   readonly sentAs: Readonly<Record<SpeechFormat, SpeechFormat>>
   readonly maximumCharacters: number
-  /** Whether an answer that ends properly too early can be told from a whole one, by form. */
+  /** Whether a clean but early end can be distinguished from a complete response, by format. */
   readonly seesShortEnd: Readonly<Record<(typeof SPEECH_FORMS)[number], boolean>>
   readonly metadata: SpeechMetadata
   readonly start: (options: { readonly paceMs?: number }) => Promise<SpeechUpstream>
@@ -99,7 +99,7 @@ export interface SpeechLab {
   readonly close: () => Promise<void>
 }
 
-/** All that callers and the log were ever told, for the search for canaries. */
+/** All responses and the whole log, for the search for canaries. */
 export type Witness = string[]
 
 /** Longer answers are audio. */

@@ -168,7 +168,7 @@ function describeAudio(setup: SpeechSetup, witness: Witness): void {
 }
 
 /**
- * What speech is through this gateway, whoever speaks. Every provider of speech passes all of it, through a whole gateway
+ * The contract of speech for every provider, tested through a whole gateway
  * and over real sockets on both sides; `setup` says only what the specification lets differ.
  */
 export function describeSpeechProvider(name: string, setup: SpeechSetup): void {

@@ -80,7 +80,7 @@ export function describeRefusals(setup: SpeechSetup, witness: Witness): void {
     })
 
     it.each(['callersFault', 'refusedKey', 'busy', 'failure'] as const)(
-      'a refusal (%s) is no speech that anybody is charged for',
+      'a refusal (%s) is no speech that is charged',
       async (fault) => {
         const answer = await after(fault)
         const line = await lab.gateway.logLine(String(answer.headers['x-request-id']))

@@ -178,7 +178,7 @@ function describeLookups(repositories: () => Repositories): void {
     expect(await tasks.find('key-a', 'text2video', 'same')).toMatchObject({ id: byId })
   })
 
-  it('knows whether anybody has a task of that kind under an id', async () => {
+  it('knows whether any owner has a task of that kind under an id', async () => {
     const { tasks } = repositories()
     await someSubmitted(tasks, { externalTaskId: 'mine' }, { upstreamTaskId: 'theirs' })
     const known = ['theirs', 'mine', 'neither'].map((id) => tasks.isKnown('text2video', id))
@@ -273,7 +273,7 @@ function describeQueue(repositories: () => Repositories): void {
     expect(idsOf(await tasks.claimDue(claim({ exceptChannels: ['busy', 'gone'] })))).toEqual([id])
   })
 
-  it('gives out again what somebody took and never gave back, once the lease has run out', async () => {
+  it('claims again what was claimed and not returned, after the end of the lease', async () => {
     const { tasks } = repositories()
     const id = await someSubmitted(tasks)
     await tasks.claimDue(claim())
@@ -335,7 +335,7 @@ function describeQueue(repositories: () => Repositories): void {
     expect(await tasks.nextDueAtMs()).toBe(START_MS + 900_000)
   })
 
-  it('hastens nothing for a token nobody has, or for a task that has ended', async () => {
+  it('triggers no poll for an unknown token, or for a task that has ended', async () => {
     const { tasks } = repositories()
     const task = someTask()
     await tasks.recordIntent(task)

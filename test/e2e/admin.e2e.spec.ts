@@ -22,7 +22,7 @@ const ROUTES = [
 ] as const
 
 describe('without auth.adminKey', () => {
-  it('nothing of the administration can be told from a path that never existed', async () => {
+  it('no admin path can be distinguished from one that never existed', async () => {
     await withP1Gateway({}, async ({ gateway }) => {
       for (const key of [undefined, TEST_KEY, ADMIN_KEY]) {
         for (const method of ['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIONS']) {
@@ -71,7 +71,7 @@ describe('with auth.adminKey', () => {
     expect(refused).toMatchObject({ status: 401, headers: { 'cache-control': 'no-store' } })
   })
 
-  it('tells the operator, and nobody else, which routes and methods there are', async () => {
+  it('shows routes and methods to the operator only', async () => {
     expect(await lab.admin.call('PUT', '/keys')).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, POST' } })
     expect(await lab.admin.call('POST', '/usage')).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } })
     expect(await lab.admin.call('GET', '/nothing')).toMatchObject({
@@ -113,7 +113,7 @@ describe('with auth.adminKey', () => {
   }, STORE_START_MS)
   afterAll(() => lab.close())
 
-  it('writes down whoever is let in or is not, what they did, and how it ended', async () => {
+  it('records every use of the admin key, accepted or refused, with action and outcome', async () => {
     const [last] = await lab.auditTrail('?limit=1')
     await lab.admin.call('POST', '/keys', { id: 'audited', models: ['tts-*'], note: 'secret words', limits: null })
     await lab.admin.call('POST', '/keys', { id: 'audited' })
@@ -182,9 +182,9 @@ async function strangersIn(gateway: { readonly url: string }): Promise<readonly 
   return (json['data'] as { action: string }[]).filter(({ action }) => action === 'authorize')
 }
 
-describe('whoever guesses at the admin key', () => {
+describe('a client that guesses the admin key', () => {
   it(
-    'is told to wait after ten guesses, while the operator is let in, and does not fill the audit log',
+    'gets 429 after ten guesses, while the operator is admitted, and does not fill the audit log',
     async () => {
       const directory = await dataDirectory()
       await withP1Gateway({ sections: ADMIN_SECTION, dataDirectory: directory }, async ({ gateway }) => {
@@ -223,7 +223,7 @@ describe('with auth.adminKey', () => {
   }, STORE_START_MS)
   afterAll(() => lab.close())
 
-  it('shows what everybody used, by day, model and key', async () => {
+  it('shows the usage of all keys, by day, model and key', async () => {
     const { id, key } = await lab.admin.issue({ id: 'spender' })
     await openai6(lab.gateway, { apiKey: key }).chat.completions.create({ ...chat('Hello'), model: 'gpt-4o-mini' })
     const { status, json } = await lab.admin.call('GET', `/usage?group_by=day,model,key&key=${id}`)
@@ -315,7 +315,7 @@ describe('the address of a caller who was refused', () => {
   )
 
   it.each([[{}], [{ trustedProxies: ['10.0.0.0/8'] }]])(
-    'is that of the connection when nobody trusts it (%j)',
+    'is that of the connection if no proxy is trusted (%j)',
     async (server) => {
       expect(await shownAddresses(server, '203.0.113.7')).toEqual(['127.0.0.1', '127.0.0.1'])
     },

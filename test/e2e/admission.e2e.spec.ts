@@ -63,7 +63,7 @@ describe('admission memory', () => {
   /** What is left to a gateway at least, however much its documents may use. */
   const LEAST_BYTES = 1024 * MIB
 
-  describe('A process that is not told how much memory it may use', () => {
+  describe('A process without admission.memoryBytes', () => {
     it('has what the processes that read its documents may not use, also when these become fewer', async () => {
       // More than any machine has.
       lab = await FullGateway.start({ documents: { processes: 64, memoryBytes: 68_719_476_736 } })
@@ -120,7 +120,7 @@ describe('admission memory', () => {
 
       giveBack()
       await eventually(() => !lab.admission.memoryLoad.isHigh)
-      // The places of a shortage are all taken still: whoever is let in now has one beyond them.
+      // The places of a shortage are all taken still: a request admitted now has one beyond them.
       const further = Array.from({ length: 3 }, () => sendRaw(lab.url, CHAT))
       await eventually(() => lab.held.length === PLACES + 3)
       lab.empty()

@@ -289,7 +289,7 @@ describe('A channel that falls silent after it was fast', () => {
         return first.activeRequests >= 2
       }, PATIENCE_MS)
       passMs(11_000)
-      // Nobody knows any more how fast the second is either, until it has answered again.
+      // The second one's speed is unknown as well, until its next response.
       await eventually(async () => {
         await askOrWait(pair)
         return channelOf(gateway, 'second').latencyMs !== undefined

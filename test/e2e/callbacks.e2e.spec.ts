@@ -146,7 +146,7 @@ describe('callbacks', () => {
       expect(lab.receiver.received.map(({ path }) => path)).not.toContain('/elsewhere')
     })
 
-    it('is given up at once when it says that nobody is there any more', async () => {
+    it('is given up at once when the receiver responds with 410', async () => {
       const task = await reportedTask()
       lab.receiver.answer = (response) => response.writeHead(410).end()
       lab.simulator.settle(task.id, 'succeed')
@@ -247,7 +247,7 @@ describe('callbacks addresses', () => {
 
   describe.each(VIDGEN_KINDS)('the callback address of a %s create', (kind) => {
     it.each(FORBIDDEN)(
-      'is refused when it leads to %s, naming the field, before anybody is asked',
+      'is refused when it leads to %s, naming the field, before an upstream is called',
       async (name, url) => {
         const caller = new VideoCaller(lab.gateway, TEST_KEY, kind)
         const own = `address-${kind}-${name.replaceAll(/\W+/g, '-')}`
@@ -333,7 +333,7 @@ describe('callbacks intake', () => {
       const events = lab.receiver.received.slice(before)
       expect(events.map(({ body }) => (JSON.parse(body) as ShownTask).task_status)).toEqual(['processing', 'succeed'])
       await lab.simulator.callbacksSent()
-      // Each came twice; of a task that is known to have ended nobody has to be told.
+      // Each came twice; of a task that is known to have ended no further event is needed.
       const [first, copy, ...ofEnd] = lab.simulator.callbacks.map(({ status }) => status)
       expect([first, copy, ofEnd.length]).toEqual([200, 200, 2])
       for (const status of ofEnd) expect([200, 404]).toContain(status)
@@ -375,7 +375,7 @@ describe('callbacks intake', () => {
       expect((await intake(token, 'not even JSON')).status).toBe(200)
     })
 
-    it('has nothing more to be told about a task that has ended', async () => {
+    it('needs no further poll of a task that has ended', async () => {
       const id = await caller.created()
       const token = tokenIn(givenUpstream())
       const stream = await caller.follow(id)

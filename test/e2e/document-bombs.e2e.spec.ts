@@ -18,7 +18,7 @@ const PARSE_MS = 15_000
 const SLACK_MS = 10_000
 const DOCUMENTS = { processes: 2, queue: 2, parseMs: PARSE_MS, memoryBytes: 320 * MEBIBYTE, cacheMs: 0 }
 /** At the same time; as many as are read at once. */
-const LANES = 2
+const CONCURRENT_UPLOADS = 2
 /** Callers who leave the machine room for documents. */
 const CALL_EVERY_MS = 20
 const CALLS_BEFORE = 200
@@ -72,14 +72,14 @@ const during: number[] = []
 let residentBefore = 0
 let residentPeak = 0
 
-/** All bombs, one after the other in each lane, and all the while chat calls, one after the other. */
+/** All bombs, one after the other in each of the concurrent uploads, and chat requests meanwhile, one after the other. */
 async function storm(): Promise<void> {
   const waiting: { bomb: Bomb; bytes: Buffer }[] = BOMBS.map((bomb) => ({ bomb, bytes: bomb.make() }))
   for (let call = 0; call < CALLS_BEFORE; call += 1) {
     calm.push(await chat())
     residentBefore = Math.max(residentBefore, residentBytes(gatewayPid()))
   }
-  const lane = async (): Promise<void> => {
+  const worker = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const landing = parse(next.bytes, next.bomb.contentType).catch((error: unknown) => ({
         status: 0,
@@ -89,12 +89,12 @@ async function storm(): Promise<void> {
       landings.set(next.bomb.name, await landing)
     }
   }
-  const lanes = Array.from({ length: LANES }, lane)
+  const uploads = Array.from({ length: CONCURRENT_UPLOADS }, worker)
   while (landings.size < BOMBS.length) {
     during.push(await chat())
     residentPeak = Math.max(residentPeak, residentBytes(gatewayPid()))
   }
-  await Promise.all(lanes)
+  await Promise.all(uploads)
 }
 
 beforeAll(async () => {
@@ -112,7 +112,7 @@ beforeAll(async () => {
   expect(childrenOf(gatewayPid())).toEqual([])
   expect(await parse('A line.', 'text/plain')).toMatchObject({ status: 200, code: 0 })
   // Harmless, but as large as the largest bomb: receiving it has its price, once.
-  for (let upload = 0; upload < LANES; upload += 1) {
+  for (let upload = 0; upload < CONCURRENT_UPLOADS; upload += 1) {
     expect(await parse(Buffer.alloc(20 * MEBIBYTE), 'application/octet-stream')).toMatchObject({ status: 415 })
   }
   await storm()

@@ -594,7 +594,7 @@ describe('documents cache', () => {
   afterAll(() => lab.close())
 
   let pages = 0
-  /** A page nobody has asked for before. */
+  /** A page that was not requested before. */
   function newPage(body = PAGE, facts: AnswerFacts = {}): string {
     const path = `/page-${++pages}`
     lab.target.answers.set(path, answerOf(body, facts))
@@ -602,7 +602,7 @@ describe('documents cache', () => {
   }
 
   describe('a page that was read before', () => {
-    it('is given again, to everybody, without asking its server', async () => {
+    it('is served again, to every caller, without a request to its server', async () => {
       const path = newPage()
       const first = await lab.parse(path)
       const second = await lab.parse(path)
@@ -634,7 +634,7 @@ describe('documents cache', () => {
     })
 
     it.each([{ no_cache: true }, { 'cache-control': 'no-cache' }, { 'cache-control': 'max-age=0, No-Cache' }])(
-      'is read anew for whoever asks for that, and given to the others afterwards: %j',
+      'is parsed again for a request with no_cache, and then served to the others: %j',
       async (wish) => {
         const path = newPage()
         await lab.parse(path)
@@ -654,7 +654,7 @@ describe('documents cache', () => {
       expect(await seenOf(lab.parse(path))).toEqual([0, 'Teapots'])
     })
 
-    it('is given to nobody else when its server calls it private', async () => {
+    it('is served to no other caller if its server calls it private', async () => {
       const path = newPage(PAGE, { headers: { 'cache-control': 'Private="x", max-age=60' } })
       expect(await seenOf(lab.parse(path))).toEqual([0, 'Kettles'])
       expect(await seenOf(lab.parse(path))).toEqual([1, 'Kettles'])
@@ -695,7 +695,7 @@ describe('documents cache', () => {
   })
 
   describe('a file that was read before', () => {
-    it('is known by its bytes, to whoever sent it', async () => {
+    it('is recognised by its bytes, for the same caller', async () => {
       const send = (content: string, name = 'a.html', type = 'text/html', headers = {}) =>
         lab.upload([documentPart(content, name, type)], headers)
       expect(await seenOf(send(PAGE))).toEqual([0, 'Kettles'])
@@ -758,7 +758,7 @@ describe('documents shared', () => {
       const { path, asked } = heldPage()
       const replies = Array.from({ length: 8 }, () => lab.parse(path))
       const socket = await asked
-      // Whoever comes later still joins: the answer is not there yet.
+      // A later request still joins: there is no response yet.
       replies.push(lab.parse(path))
       await allHeard()
       socket.write(answerOf(PAGE))
@@ -766,7 +766,7 @@ describe('documents shared', () => {
       expect(lab.target.heads).toHaveLength(1)
     })
 
-    it('fails for all of them when it fails, and for nobody afterwards', async () => {
+    it('fails for all that wait for it, and for none afterwards', async () => {
       const { path, asked } = heldPage()
       const replies = [lab.parse(path), lab.parse(path)]
       const socket = await asked
@@ -1021,7 +1021,7 @@ describe('documents deadlines', () => {
       const caller = await lab.ask('/left', requestId)
       await eventually(() => lab.target.heads.length === 1)
       const [socket] = lab.target.sockets
-      if (socket === undefined) throw new Error('nobody asked')
+      if (socket === undefined) throw new Error('no request')
       const closed = once(socket, 'close')
       const leftAtMs = performance.now()
       caller.socket.destroy()
@@ -1032,7 +1032,7 @@ describe('documents deadlines', () => {
   })
 
   describe('more fetches at once than the operator allows', () => {
-    it('are refused at once, and told when to come back', async () => {
+    it('are refused at once, with Retry-After', async () => {
       lab.target.answers.set('/1', () => undefined)
       lab.target.answers.set('/2', () => undefined)
       lab.target.answers.set('/3', answerOf(PAGE))
@@ -1103,8 +1103,8 @@ describe('documents faults', () => {
       ['as brotli that ends early', encodedAs('br', brotliCompressSync(PAGE).subarray(0, -5))],
       ['as deflate that ends early', encodedAs('deflate', deflateSync(PAGE).subarray(0, -5))],
       ['as brotli that is none', encodedAs('br', GZIPPED_PAGE)],
-      ['in an encoding nobody asked for', encodedAs('zstd', GZIPPED_PAGE)],
-      ['in more encodings than anybody uses', encodedAs('gzip, gzip, gzip, gzip', GZIPPED_PAGE)],
+      ['in an encoding that was not requested', encodedAs('zstd', GZIPPED_PAGE)],
+      ['in more encodings than are in use', encodedAs('gzip, gzip, gzip, gzip', GZIPPED_PAGE)],
     ])('%s', async (_name, answer) => {
       lab.target.answers.set('/broken', answer)
       const { status, text, body } = await lab.parse('/broken')
@@ -1124,10 +1124,10 @@ describe('documents faults', () => {
 
   describe('a server that cannot be asked is a failure, in words that name no address:', () => {
     it.each([
-      ['nobody listens', () => `http://127.0.0.1:${closedPort}/`, /cannot be reached/],
-      ['nobody listens under any address of a name', () => `http://localhost:${closedPort}/`, /cannot be reached/],
-      ['nobody knows the name', () => 'http://nobody.invalid/', /host of the document is not known/],
-      ['its certificate is nobody’s', () => `${tls.url}/`, /cannot prove who it is/],
+      ['the port is closed', () => `http://127.0.0.1:${closedPort}/`, /cannot be reached/],
+      ['every port of a name is closed', () => `http://localhost:${closedPort}/`, /cannot be reached/],
+      ['the name is unknown', () => 'http://nobody.invalid/', /host of the document is not known/],
+      ['its certificate is not trusted', () => `${tls.url}/`, /cannot prove who it is/],
     ])('%s', async (_name, url, words) => {
       const { status, text, body } = await lab.parse(url())
       expect([status, body.code]).toEqual([502, 5000])

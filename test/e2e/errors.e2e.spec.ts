@@ -384,7 +384,7 @@ describe('errors', () => {
       },
     )
 
-    it('with 429 is told when to come again', async () => {
+    it('with 429 gets Retry-After', async () => {
       lab.simulator.queueFault('429')
       const answer = await sendRaw(lab.gateway.url, { path, body })
       expect(answer.status).toBe(429)
@@ -832,7 +832,7 @@ describe('upgrade and continue', () => {
     it.each([
       ['a chat completion', CHAT_PATH, 'content-type: application/json', Buffer.from(chat)],
       ['a transcription', TRANSCRIPTIONS, `content-type: ${MULTIPART['content-type']}`, upload],
-    ])('sends %s after it was told to', async (_name, path, contentType, body) => {
+    ])('sends %s after SIGTERM', async (_name, path, contentType, body) => {
       const { socket, hear, heard } = await converse(posting(path, body.length, bearer, contentType))
       await hear(/100 Continue\r\n\r\n/)
       expect(heard()).toBe('HTTP/1.1 100 Continue\r\n\r\n')

@@ -58,7 +58,7 @@ describe('failover', () => {
       },
     )
 
-    it('is told when to come back when the first is busy and the second fails', async () => {
+    it('gets Retry-After when the first is busy and the second fails', async () => {
       await withP1Gateway(TWO, async ({ gateway, simulator, second }) => {
         simulator.queueFault('429')
         second.queueFault('500')
@@ -68,7 +68,7 @@ describe('failover', () => {
       })
     })
 
-    it('is served by it when nobody listens at the first, which is left alone for a while after the third time', async () => {
+    it('is served by it when the port of the first is closed, which is skipped for a while after the third failure', async () => {
       await withP1Gateway(TWO, async ({ gateway, simulator, second }) => {
         await simulator.close()
         for (const attempts of [2, 2, 2, 1]) {

@@ -260,7 +260,7 @@ describe('The events of a task', () => {
       expect(lab.simulator.requests).toHaveLength(1)
     }))
 
-  it('are not shared with a key of somebody’s own that its upstream does not know', () =>
+  it('are not shared with a caller’s own key that the upstream does not know', () =>
     inLab({ sections: ONCE, channel: { credentials: 'caller' } }, async (lab) => {
       const id = lab.simulator.submit('a kite')
       const stream = await follow(lab, id, IMGGEN_SECRET)

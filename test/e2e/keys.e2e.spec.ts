@@ -254,7 +254,7 @@ describe('keys streams', () => {
   afterAll(() => lab.close())
 
   describe('the events of a task', () => {
-    it('end with an error when the key of their reader is revoked, and go on for everybody else', async () => {
+    it('end with an error when the key of their reader is revoked, and continue for all others', async () => {
       const admin = adminCaller(lab.gateway.url)
       const { id, key } = await admin.issue()
       const [caller, other] = [new VideoCaller(lab.gateway, key, kind), new VideoCaller(lab.gateway, TEST_KEY, kind)]

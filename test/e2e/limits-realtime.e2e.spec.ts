@@ -130,7 +130,7 @@ describe('limits realtime', () => {
       const client = await dial(gateway)
       const [socket] = upstream.sockets
       client.send(CREATE)
-      if (socket === undefined) throw new Error('nobody was dialled')
+      if (socket === undefined) throw new Error('no connection')
       expect(await heard(socket)).toMatchObject({ type: 'response.create' })
       socket.send(done(150))
       await heard(client)
@@ -179,7 +179,7 @@ describe('limits realtime', () => {
     })
 
     it.each([['tokensPerMinute', 100] as const, ['audioSecondsPerMinute', 5] as const])(
-      'let nobody connect again who has heard all that %s allows',
+      'refuse a connection after as many events as %s allows',
       async (name, limit) => {
         const { gateway, upstream } = await start({ [name]: limit, concurrency: 1 })
         await hearAndLeave(gateway, upstream)
@@ -302,7 +302,7 @@ describe('limits realtime answers', () => {
 
     it.each<[string, number | undefined, string]>([
       ['is cancelled', 7, 'cancelled'],
-      ['fails, of which nobody says what it cost', undefined, 'failed'],
+      ['fails without a figure of its cost', undefined, 'failed'],
     ])('goes back when it %s', async (_how, used, status) => {
       const { open, tokensLeft } = await start({ tokensPerMinute: 1000 })
       const session = await open()
@@ -572,7 +572,7 @@ describe('limits realtime refusals', () => {
       expect(await refusals()).toEqual({ audioSecondsPerMinute: 3 })
     })
 
-    it('counts nothing of an answer that the upstream begins by itself, as nobody can refuse it', async () => {
+    it('counts no request for a response that the upstream starts by itself, because it cannot be refused', async () => {
       const { open, refusals } = await start({ tokensPerMinute: costOf(100) + 1 })
       const [one, other] = [await open(), await open()]
       await judged(one, createOf(100))

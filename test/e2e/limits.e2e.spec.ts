@@ -273,7 +273,7 @@ describe('limits', () => {
       },
     )
 
-    it('is told apart from one that can never be served, which nobody is to try again', async () => {
+    it('is distinguished from one that can never be served, which must not be retried', async () => {
       const answer = await lab.chat('never', 'Hello', { max_tokens: 101 })
       expect([answer.status, answer.headers.get('x-should-retry'), answer.headers.get('retry-after')]).toEqual([
         429,
@@ -301,7 +301,7 @@ describe('limits', () => {
       expect((await Promise.all(asked)).filter((status) => status === undefined)).toHaveLength(4)
     })
 
-    it('pays for a stream what it was told of it', async () => {
+    it('charges the reported usage of a stream', async () => {
       const answer = await lab.chat('streaming', 'Hello #chunks=20', {
         stream: true,
         stream_options: { include_usage: true },
@@ -368,7 +368,7 @@ describe('limits', () => {
         'x-ratelimit-remaining-audio-seconds': '0',
         'x-ratelimit-remaining-tokens': '0',
       })
-      // Nobody has said what it used: another waits for the next minute, which has room for it.
+      // Its usage is unknown: another request waits for the next minute, which has room for it.
       const waiting = await send(untold, 'a.mpeg', 'whisper-1')
       expect([waiting.status, JSON.parse(waiting.text)]).toMatchObject([
         429,
@@ -591,7 +591,7 @@ describe('limits state', () => {
       expect(await statusesOf(url, ['own', 'own', 'none', 'none'])).toEqual([200, 200, 200, 200])
     })
 
-    it('are the defaults for callers with a bearer of their own, told apart by a digest', async () => {
+    it('are the defaults for callers with a bearer of their own, distinguished by a digest', async () => {
       const { url, logText } = await startWith({ keys: [], defaultLimits: { requestsPerMinute: 1 } }, 'caller')
       expect(await statusesOf(url, ['bearer-one', 'bearer-one', 'bearer-two'])).toEqual([200, 429, 200])
       const refused = await chatOf(url, 'bearer-one')
@@ -711,7 +711,7 @@ describe('limits tokens', () => {
     it.each([
       [CHAT_PATH, chatText('Hi', { max_tokens: 101 }), inChat],
       [MESSAGES, messageText('Hi', { max_tokens: 101 }), inMessages],
-    ])('is told that waiting does not help, and no time to wait, at %s', async (path, body, dialect) => {
+    ])('gets x-should-retry false, and no Retry-After, at %s', async (path, body, dialect) => {
       const answer = await askAs('never', lab.gateway, { path, body })
       const text = neverText(Math.ceil(body.length / 4) + 101)
       const words = { ...BY_MINUTE, message: text, code: 'request_exceeds_limit' }
@@ -763,7 +763,7 @@ describe('limits upstream headers', () => {
   })
   afterAll(() => lab.close())
 
-  /** Every header of an answer that tells of a limit, whoever wrote it. */
+  /** Every limit header of a response, the gateway's and the upstream's. */
   const told = (headers: Headers): string[] =>
     [...headers.keys()].filter((name) => /ratelimit|priority/.test(name)).sort()
 
@@ -778,14 +778,14 @@ describe('limits upstream headers', () => {
       ['in a chat', 'Hello', {}],
       ['in a chat that is streamed', 'Hello', { stream: true }],
       ['in a chat that the upstream refuses', '#400', {}],
-    ])('is told of its own limits alone %s', async (_name, text, more) => {
+    ])('gets the headers of its own limits only %s', async (_name, text, more) => {
       const answer = await lab.chat('requests', text, more)
       await answer.text()
       expect(told(answer.headers)).toEqual(common('requests'))
       expect(answer.headers.get('x-ratelimit-limit-requests')).toBe('50')
     })
 
-    it('is told of its own limits alone in speech and in a transcription', async () => {
+    it('gets the headers of its own limits only in speech and in a transcription', async () => {
       const spoken = await lab.post('requests', SPEECH_PATH, speechText('Hi'))
       await spoken.arrayBuffer()
       expect([spoken.status, told(spoken.headers)]).toEqual([200, common('requests')])
@@ -796,7 +796,7 @@ describe('limits upstream headers', () => {
       expect([heard.status, names.sort()]).toEqual([200, common('requests')])
     })
 
-    it('is told nothing by the minute when it has no limit by the minute', async () => {
+    it('gets no headers by the minute without a limit by the minute', async () => {
       const chat = await lab.chat('places')
       await chat.text()
       const messages = await lab.post('places', MESSAGES, messageText('Hi'))
@@ -805,14 +805,14 @@ describe('limits upstream headers', () => {
       expect([messages.status, told(messages.headers)]).toEqual([200, []])
     })
 
-    it('is told of its own limits alone by a stream of messages', async () => {
+    it('gets the headers of its own limits only on a stream of messages', async () => {
       const answer = await lab.post('requests', MESSAGES, messageText('Hi', { stream: true }))
       expect(await answer.text()).toContain('message_stop')
       expect(told(answer.headers)).toEqual(ofMessages('requests'))
     })
 
     it.each(ANTHROPIC_CLIENTS.map(([name, make]) => [name, make] as const))(
-      'is told of its own limits alone with %s, and of no input or output tokens',
+      'gets the headers of its own limits only with %s, and none of input or output tokens',
       async (_name, make) => {
         const client = make(lab.gateway, { apiKey: 'both' })
         const created = await client.messages.create(message('Hi')).withResponse()

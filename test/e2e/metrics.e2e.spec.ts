@@ -91,7 +91,7 @@ describe('metrics', () => {
       expect(valueOf(scrape, 'gateway_attempts_total', { channel: 'second', outcome: 'ok' })).toBe(2)
     })
 
-    it('tells what the caller, the upstream and nobody did wrong', async () => {
+    it('distinguishes faults of the caller and of the upstream from successes', async () => {
       await post('hello', { model: 'no-such-model' })
       await post('#400')
       await post('#cut', { stream: true })

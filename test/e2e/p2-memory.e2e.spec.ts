@@ -4,7 +4,7 @@ import { HELD_GROWTH_BYTES, readWatching } from '../support/held-memory.js'
 import { type P2Gateway, p2Text, startP2Gateway } from '../support/provider-gateways.js'
 
 const BYTES_PER_SECOND = 48_000
-/** Many times the ten minutes that anybody has asked for, so that holding it would show. */
+/** Many times the ten minutes that any caller requests, so that buffering it would be measurable. */
 const AUDIO_BYTES = 60 * 60 * BYTES_PER_SECOND
 
 jest.setTimeout(180_000)

@@ -397,7 +397,7 @@ describe('p2 speech faults', () => {
     ['an unknown grant', '#errgrant', FAILED],
     ['a used-up trial', '#errquota', FAILED],
     ['too many at a time', '#errconcurrency', BUSY],
-    ['a voice nobody has bought', '#erraccess', FAILED],
+    ['a voice that the account has not bought', '#erraccess', FAILED],
     ['a voice of another cluster', '#errengine', FAILED],
     ['a frame that is none', '#garbage', FAILED],
     ['a text message', '#textframe', FAILED],
@@ -452,7 +452,7 @@ describe('p2 speech faults', () => {
       expect(answer.body.length).toBeGreaterThan(0)
       const line = await lab.gateway.logLine(String(answer.headers['x-request-id']))
       expect(line).toMatchObject({ status: 200, failure: { kind } })
-      // A piece that was not spoken to its end is no speech that anybody is charged for.
+      // A chunk that was not spoken to its end is not charged.
       expect(line).not.toHaveProperty('usage')
       await lab.simulator.idle()
     })

@@ -158,7 +158,7 @@ describe('process metrics', () => {
     })
 
     it('loads the packages of traces only where there is a collector', async () => {
-      // Told at the end by the process itself. The package of the API is loaded in any case, by the library of the metrics.
+      // Reported at the end by the process itself. The package of the API is loaded in any case, by the library of the metrics.
       const script = `import { createRequire } from 'node:module'
       process.on('exit', () => {
         const loaded = Object.keys(createRequire(process.cwd() + '/x').cache).filter((path) => path.includes('@opentelemetry/') && !path.includes('@opentelemetry/api/'))

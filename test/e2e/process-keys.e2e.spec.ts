@@ -156,10 +156,10 @@ describe('npm run keys on the store', () => {
     })
   }, 30_000)
 
-  it('fails without a word of the admin key when it is wrong, or nobody is there', async () => {
+  it('fails without the admin key in its message if it is wrong, or the port is closed', async () => {
     const variables = { GATEWAY_ADMIN_KEY: 'wrong-canary' }
-    const nobody = await keys(directory, ['list', '--url', 'http://127.0.0.1:1'], variables)
-    expect(nobody).toEqual({ code: 1, output: '', errors: 'The gateway that --url names cannot be reached.\n' })
+    const unreachable = await keys(directory, ['list', '--url', 'http://127.0.0.1:1'], variables)
+    expect(unreachable).toEqual({ code: 1, output: '', errors: 'The gateway that --url names cannot be reached.\n' })
     await configure(CONFIGURATION())
     gateway = runGateway(directory)
     const wrong = await keys(directory, ['list', '--url', await gateway.listening()], variables)

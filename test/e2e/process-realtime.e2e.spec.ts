@@ -66,7 +66,7 @@ async function openAnswering(lab: Lab): Promise<Session> {
   return session
 }
 
-describe('a process that is told to stop', () => {
+describe('a process after SIGTERM', () => {
   it('closes realtime sessions with 1001, accounts for them and exits with 0', async () => {
     gateway = runGateway(await emptyDirectory())
     const url = (await gateway.said(/http:\/\/127\.0\.0\.1:\d+/))[0]

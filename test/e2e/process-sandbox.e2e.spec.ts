@@ -8,7 +8,7 @@ import { chats, UsageProcesses } from '../support/process-labs.js'
 import { p1Channel } from '../support/provider-gateways.js'
 import { dataDirectory, STORE_START_MS } from '../support/stores.js'
 import { recordsOf } from '../support/usage-lab.js'
-import { spilledIds } from '../support/usage-writer-lab.js'
+import { bufferedIds } from '../support/usage-writer-lab.js'
 import { VideoCaller } from '../support/video-caller.js'
 
 /** A real key with the id of the sandbox's own: it would be shown whatever the sandbox has left under that. */
@@ -83,7 +83,7 @@ describe('What was used in the sandbox', () => {
       expect(await shown(url, TEST_KEY)).toEqual(own)
       await stop(configured)
       expect(await readdir(data)).not.toContain('unstored-usage')
-      expect(await spilledIds(join(data, 'sandbox', 'unstored-usage'))).toHaveLength(5)
+      expect(await bufferedIds(join(data, 'sandbox', 'unstored-usage'))).toHaveLength(5)
 
       await rm(join(directory, 'gateway.yaml'))
       expect(await shown(await startSandbox().listening(), SANDBOX_KEY)).toEqual(ids)

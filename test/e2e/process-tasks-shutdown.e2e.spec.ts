@@ -28,7 +28,7 @@ describe('a second gateway on the same data', () => {
   )
 })
 
-describe('a gateway that is told to stop', () => {
+describe('a gateway after SIGTERM', () => {
   it(
     'lets a create end, leaves tasks to its successor, and exits with 0',
     async () => {

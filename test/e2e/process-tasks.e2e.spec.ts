@@ -56,7 +56,7 @@ describe('a gateway that is killed', () => {
       expect(await creating).toMatchObject({ code: 'ECONNRESET' })
 
       const after = await callerOf(await lab.start())
-      // Whose outcome nobody knows is never sent again; nobody can know it while the upstream does not answer.
+      // A create with an unknown outcome is never sent again; the outcome stays unknown while the upstream does not respond.
       expect((await after.create(order, header)).status).toBe(409)
       proxy.release()
       const { status, body } = await after.read('order-78')
@@ -74,7 +74,7 @@ describe('a gateway that is killed', () => {
       const first = await lab.start()
       const before = await callerOf(first)
       const url = lab.receiver.url()
-      // Nobody listens at first.
+      // The port is closed at first.
       await lab.receiver.close()
       const id = await before.created({ callback_url: url })
       lab.simulator.settle(id, 'failed')

@@ -7,7 +7,7 @@ import { chats, requestIds, storedIn, UsageProcesses } from '../support/process-
 import { p1Channel } from '../support/provider-gateways.js'
 import { dataDirectory, STORE_START_MS } from '../support/stores.js'
 import { getUsage, recordsOf } from '../support/usage-lab.js'
-import { spilledIds } from '../support/usage-writer-lab.js'
+import { bufferedIds } from '../support/usage-writer-lab.js'
 import { VideoCaller } from '../support/video-caller.js'
 
 /** Keys and a channel for chat alone: nothing is said of a store, and no task needs one. */
@@ -28,7 +28,7 @@ beforeEach(async () => {
 afterEach(() => lab.end())
 afterAll(() => lab.close())
 
-const spillFolder = (): string => join(directory, 'unstored-usage')
+const unstoredFolder = (): string => join(directory, 'unstored-usage')
 const start = (sections: object = defaults()): Promise<GatewayProcess> =>
   lab.start(sections, directory, { GATEWAY_DATA: directory })
 
@@ -37,7 +37,7 @@ async function stop(gateway: GatewayProcess): Promise<void> {
   expect(await gateway.exited).toMatchObject({ code: 0, errors: '' })
 }
 
-/** Starts, serves so many chats, and is told to stop; resolves with their request ids. */
+/** Starts, serves a number of chats, and gets SIGTERM; resolves with their request ids. */
 async function servedBy(count: number, name: string, sections: object = {}): Promise<string[]> {
   const gateway = await start({ ...defaults(), ...sections })
   const ids = await chats(await gateway.listening(), count, name)
@@ -49,7 +49,7 @@ async function servedBy(count: number, name: string, sections: object = {}): Pro
 const shown = async (url: string): Promise<string[]> =>
   (await recordsOf({ url })).map(({ request_id: id }) => id ?? '').sort()
 
-describe('A gateway of which nobody has asked that it stores usage', () => {
+describe('A gateway that is not configured to store usage', () => {
   it(
     'shows after a restart what it served before, each call once, to the first who asks',
     async () => {
@@ -59,11 +59,11 @@ describe('A gateway of which nobody has asked that it stores usage', () => {
       const after = await chats(url, 5, 'after')
       // A start, and calls, open no store for the sake of what lies there.
       expect(next.output()).not.toContain('opening the store')
-      expect(await spilledIds(spillFolder())).toHaveLength(45)
+      expect(await bufferedIds(unstoredFolder())).toHaveLength(45)
       const { status, body } = await getUsage<{ data: readonly object[] }>({ url })
       expect([status, body.data]).toMatchObject([200, [{ records: 50 }]])
       expect(await shown(url)).toEqual([...before, ...after].sort())
-      expect(await readdir(spillFolder())).toEqual([])
+      expect(await readdir(unstoredFolder())).toEqual([])
       await stop(next)
       expect(requestIds(await storedIn({ directory }))).toEqual([...before, ...after].sort())
     },
@@ -71,13 +71,13 @@ describe('A gateway of which nobody has asked that it stores usage', () => {
   )
 
   it(
-    'keeps one file, which nobody else can read, however often it is started again, and loses none of it',
+    'keeps one file, readable by its user only, over any number of restarts, and loses none of it',
     async () => {
       const ids = [...(await servedBy(7, 'one')), ...(await servedBy(6, 'two')), ...(await servedBy(5, 'three'))]
       // Nothing was served: nothing changes.
       await servedBy(0, 'none')
-      const [file = '', ...others] = await readdir(spillFolder())
-      expect([others, (await stat(join(spillFolder(), file))).mode & 0o777]).toEqual([[], 0o600])
+      const [file = '', ...others] = await readdir(unstoredFolder())
+      expect([others, (await stat(join(unstoredFolder(), file))).mode & 0o777]).toEqual([[], 0o600])
       const last = await start()
       expect(await shown(await last.listening())).toEqual(ids.sort())
     },
@@ -113,12 +113,12 @@ describe('A gateway of which nobody has asked that it stores usage', () => {
       const stored = requestIds(await storedIn({ directory }))
       expect(stored).toEqual(expect.arrayContaining(before))
       expect(new Set(stored).size).toBe(stored.length)
-      expect(await readdir(spillFolder())).toEqual([])
+      expect(await readdir(unstoredFolder())).toEqual([])
     },
     STORE_START_MS,
   )
 
-  it('forgets it where its folder cannot be written, which one line says: nobody has asked for a store', async () => {
+  it('drops it if its folder cannot be written, with one log line: no store is configured', async () => {
     const gateway = await lab.start(defaults(), directory, { GATEWAY_DATA: '/dev/null/data' })
     await chats(await gateway.listening(), 45)
     await stop(gateway)
@@ -134,6 +134,6 @@ describe('A gateway of which nobody has asked that it stores usage', () => {
 
   it('keeps nothing where the configuration says that usage is not stored', async () => {
     await servedBy(5, 'off', { usage: { store: false } })
-    expect(await readdir(spillFolder()).catch(() => 'no folder')).toBe('no folder')
+    expect(await readdir(unstoredFolder()).catch(() => 'no folder')).toBe('no folder')
   })
 })

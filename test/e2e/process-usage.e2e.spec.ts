@@ -19,7 +19,7 @@ afterAll(async () => {
   await postgres.close()
 })
 
-describe('A gateway that is told to stop', () => {
+describe('A gateway after SIGTERM', () => {
   it(
     'has written what every answered call used before it ends: PostgreSQL',
     async () => {
@@ -57,7 +57,7 @@ describe('A gateway that is told to stop', () => {
 
 describe('The sandbox', () => {
   it(
-    'opens no store for a call, and one for whoever asks for usage',
+    'opens no store for a request, and one for a usage report',
     async () => {
       const gateway = runGateway(await emptyDirectory())
       try {

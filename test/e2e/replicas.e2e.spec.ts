@@ -26,7 +26,7 @@ import {
   type TestPostgres,
 } from '../support/stores.js'
 import { getUsage, recordsOf } from '../support/usage-lab.js'
-import { spilledIds } from '../support/usage-writer-lab.js'
+import { bufferedIds } from '../support/usage-writer-lab.js'
 
 describe('keys replicas', () => {
   /** What is promised for every replica. */
@@ -259,7 +259,7 @@ describe('replicas', () => {
         await postgres.kill()
         const startedAtMs = performance.now()
         const during = await chats(gateway, 20, 'during')
-        // Nobody waited for a database: its own limits are longer.
+        // No request waited for a database: its own timeouts are longer.
         expect(performance.now() - startedAtMs).toBeLessThan(2500)
         await eventually(async () => (await getUsage(gateway)).status === 503)
         await postgres.start()
@@ -287,7 +287,7 @@ describe('replicas', () => {
           const queued = /^gateway_usage_queue_rows (\d+)$/m.exec(await registry.metrics())?.[1]
           return Number(queued) <= 7 && (await readdir(folder).catch(() => [])).length > 0
         })
-        expect((await spilledIds(folder)).length).toBeGreaterThanOrEqual(20)
+        expect((await bufferedIds(folder)).length).toBeGreaterThanOrEqual(20)
         await postgres.start()
         await eventually(async () => (await recordedIfAny(gateway)).length === ids.length, UNTIL_TRIED_AGAIN_MS)
         expect(await recorded(gateway)).toEqual(ids.sort())
@@ -370,7 +370,7 @@ describe('replicas', () => {
 
   describe('A gateway that needs no store', () => {
     it(
-      'opens none for calls, and has all of them when somebody asks for usage',
+      'opens none for requests, and has all of them in a usage report',
       async () => {
         const directory = await dataDirectory()
         places.push(directory)

@@ -26,7 +26,7 @@ it(
     const reloads = new Map(outcome.metrics?.valuesOf('gateway_config_reloads_total', 'outcome'))
     expect(reloads.get('applied')).toBeGreaterThan(10)
     expect(reloads.get('refused') ?? 0).toBe(0)
-    // It listens for callers and for scrapes; Redis, where it is installed, is connected to before anybody calls.
+    // It listens for callers and for scrapes; Redis, where it is installed, is connected to before the first request.
     expect(before.sockets.listening).toBe(2)
     expect(before.connections).toBe(2 + before.sockets.redis)
     expect(after.connections).toBe(before.connections)

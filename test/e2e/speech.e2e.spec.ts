@@ -480,7 +480,7 @@ describe('p3 subtitles and links', () => {
       expect(answer.text).not.toMatch(/169\.254|files/)
     })
 
-    it('is not followed to a private address that nobody has exempted', async () => {
+    it('is not followed to a private address that is not exempted', async () => {
       const guarded = await startP3Gateway({ fetchesLinks: false })
       try {
         const answer = await speak({ metadata: LINK }, TEXT, guarded)
@@ -580,7 +580,7 @@ describe('p3 refusals', () => {
         expect(answer.status).toBe(status)
         expect(answer.headers['content-type']).toBe('application/json')
         expect(answer.headers['retry-after']).toBe(status === 429 ? (code === 2056 ? '60' : '1') : undefined)
-        // The upstream's words reach whoever can do something about it.
+        // The upstream's message reaches the party at fault.
         expect(answer.text.includes(STATUS_MESSAGES[code] ?? '-')).toBe(status === 400)
       }
       const first = await speak(p3Text(`#errfirst=${code} Hello`))
@@ -642,7 +642,7 @@ describe('p3 refusals', () => {
     })
   })
 
-  describe('an answer with HTTP 200 whose verdict is', () => {
+  describe('a response with HTTP 200 and the status code', () => {
     it.each([-1, '0', '1004', null])('the status code %j is no speech, whatever else it holds', async (status_code) => {
       for (const [index, way] of WAYS.entries()) {
         lab.simulator.queueFault({
@@ -651,9 +651,9 @@ describe('p3 refusals', () => {
           headers: { 'content-type': 'application/json' },
           body: JSON.stringify({ data: { audio: 'fff364c4', status: 2 }, base_resp: { status_code, status_msg: 'x' } }),
         })
-        const requestId = `verdict-${status_code}-${index}`
+        const requestId = `status-${status_code}-${index}`
         const headers = { 'x-request-id': requestId }
-        // The verdict comes behind the audio, so that a cut may be all that is left to say.
+        // The status code comes after the audio, so that only a cut can report it.
         const answer = await sendRaw(lab.gateway.url, { path: SPEECH_PATH, body: p3Text('Hello', way), headers }).catch(
           () => undefined,
         )

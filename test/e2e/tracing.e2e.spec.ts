@@ -101,7 +101,7 @@ describe('tracing', () => {
       expect(answeredAt).toBeLessThanOrEqual(at(attempt?.endTimeUnixNano))
     })
 
-    it('is not sent when its caller does not sample it; the upstream is told so', async () => {
+    it('is not sent when its caller does not sample it; the upstream gets the flag', async () => {
       const { gateway, simulator } = await tracedGateway()
       await chat(gateway, 'hello', { traceparent: `00-${TRACE}-${SPAN}-00`, 'x-request-id': 'unsampled' })
       expect(simulator.lastRequest?.headers['traceparent']).toMatch(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-00$`))
@@ -181,7 +181,7 @@ describe('tracing collector', () => {
   afterEach(() => lab.close())
 
   describe('Without a collector', () => {
-    it('nothing is traced, and no upstream is told of a trace', async () => {
+    it('nothing is traced, and no upstream gets a traceparent', async () => {
       const p1 = await startP1Gateway()
       lab.closers.push(() => p1.close())
       await chat(p1.gateway, 'hello', { traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1' })
@@ -215,7 +215,7 @@ describe('tracing collector', () => {
       expect(lab.collector.spans).toEqual([])
     })
 
-    it('does not keep callers waiting when nobody listens there', async () => {
+    it('does not delay callers when the port is closed', async () => {
       const otlpUrl = `http://127.0.0.1:${String(await unusedPort())}`
       const p1 = await startP1Gateway({ sections: { observability: { otlpUrl } } })
       for (let calls = 0; calls < 3; calls++) expect((await chat(p1.gateway, 'hello')).status).toBe(200)
@@ -233,7 +233,7 @@ describe('start log', () => {
   afterAll(() => gateway.close())
 
   describe('The log of a start', () => {
-    it('tells of no dependency that nobody can name: the compilers agree on every parameter', () => {
+    it('has the same dependencies from both compilers for every parameter', () => {
       expect(gateway.logText()).toContain('AppModule dependencies initialized')
       expect(gateway.logText().match(/undefined dependency/g) ?? []).toEqual([])
     })

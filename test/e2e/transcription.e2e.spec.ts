@@ -160,7 +160,7 @@ describe('transcription', () => {
       expect(JSON.parse(answer.text)).toEqual({ text: heard, usage: { type: 'duration', seconds: 3 } })
     })
 
-    it('tells nobody about the account of the gateway, and carries its own request id and the limits', async () => {
+    it('discloses nothing about the gateway’s account, and has its own request id and the limits', async () => {
       const { headers } = await sendRaw(lab.gateway.url, upload(form([['model', S]], recording)))
       expect(JSON.stringify(headers)).not.toMatch(/organization|project|simulated|cloudflare|set-cookie/)
       expect(headers['x-request-id']).toMatch(/^req_/)
@@ -803,7 +803,7 @@ It lasts 3.00 seconds.
       expect(answer.text).not.toContain('-->')
     })
 
-    it('that shows itself as an answer without segments is told as one', async () => {
+    it('that appears as a response without segments is reported as one', async () => {
       const body = '{"task":"transcribe","text":"Hello"}'
       lab.simulator.queueFault({ kind: 'status', status: 200, headers: { 'content-type': 'application/json' }, body })
       const answer = await ask([['response_format', 'srt']])

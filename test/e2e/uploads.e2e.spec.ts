@@ -315,7 +315,7 @@ describe('upload failover', () => {
       })
     })
 
-    it('because nobody listens there is sent to the second, whatever its size', async () => {
+    it('because the port is closed is sent to the second, of any size', async () => {
       const file = wavOf(REPEATABLE_BYTES + 1)
       await withP1Gateway(TWO, async ({ gateway, simulator, second }) => {
         await simulator.close()

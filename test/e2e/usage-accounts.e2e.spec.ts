@@ -340,7 +340,7 @@ describe('usage sessions', () => {
   })
 
   describe('A task', () => {
-    it('is paid once it has succeeded, once, whoever asks for it afterwards', async () => {
+    it('is charged after its success, once, for any number of readers', async () => {
       const caller = new VideoCaller(lab.gateway)
       const id = await caller.created()
       const create = await recordWhere(lab.gateway, ({ route, kind }) => route === caller.path && kind === 'request')

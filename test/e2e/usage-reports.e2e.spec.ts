@@ -103,7 +103,7 @@ describe('usage reports', () => {
       expect(days).toEqual([...new Set((await recordsOf(lab.gateway)).map(({ at }) => at.slice(0, 10)))].sort())
     })
 
-    it('shows nobody else’s', async () => {
+    it('shows no other caller’s', async () => {
       expect((await getUsage<Sums>(lab.gateway, '', OTHER_KEY)).body.data).toMatchObject([{ records: 1 }])
       const theirs = await recordsOf(lab.gateway, OTHER_KEY)
       expect(theirs.map(({ request_id: id }) => id)).toEqual(['somebody-else'])
@@ -186,7 +186,7 @@ describe('usage reports', () => {
   })
 
   describe('A gateway that is not to store usage', () => {
-    it('says so to whoever asks, and serves', async () => {
+    it('reports it, and serves', async () => {
       const silent = await startUsageLab({ usage: { store: false } })
       try {
         const answer = await sendRaw(silent.gateway.url, { path: CHAT_PATH, body: chatText('Hello') })

@@ -128,7 +128,7 @@ describe('usage', () => {
       expect(record).toMatchObject({ outcome: 'upstream_failed', channel: 'p1-main', pricing: 'free' })
     })
 
-    it('because nobody knows who asked is not recorded', async () => {
+    it('for lack of a known key is not recorded', async () => {
       const before = (await recordsOf(lab.gateway)).length
       const response = await openRaw(lab.gateway.url, {
         ...chatCall('Hello'),

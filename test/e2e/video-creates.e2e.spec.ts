@@ -54,7 +54,7 @@ describe('video creates', () => {
       expect(made()).toBe(creates + 1)
     })
 
-    it('while the first still runs is told to wait, and gets its answer afterwards', async () => {
+    it('while the first is in progress gets 409 with Retry-After, and its response afterwards', async () => {
       const [header, creates] = [newKey(), made()]
       proxy.hold()
       const first = callerWith().create({}, header)
@@ -96,7 +96,7 @@ describe('video creates', () => {
   })
 
   describe('twenty creates at once under one key', () => {
-    it('make one task; the others are told to wait, or get its answer', async () => {
+    it('make one task; the others get 409 with Retry-After, or its response', async () => {
       const [header, creates] = [newKey(), made()]
       const answers = await Promise.all(
         Array.from({ length: 20 }, () => caller.create({ external_task_id: 'twenty' }, header)),
@@ -205,7 +205,7 @@ describe('video limits', () => {
       expect(lab.simulator.lastRequest?.receivedBytes).toBeGreaterThan(MAXIMUM_BYTES)
     })
 
-    it('larger than that by one byte is a 413, and nobody is asked', async () => {
+    it('larger than that by one byte is a 413, without a request to an upstream', async () => {
       const { status, body, headers } = await multi.create(bodyOf(MAXIMUM_BYTES + 1))
       expect([status, body.code, headers['x-should-retry']]).toEqual([413, 1200, 'false'])
       expect(lab.simulator.requests).toEqual([])
@@ -376,7 +376,7 @@ describe('video callers key', () => {
       expect(await bob.listed()).toEqual([theirs])
     })
 
-    it('may use any external id and any Idempotency-Key, whoever else does', async () => {
+    it('may use any external id and any Idempotency-Key, also those of another owner', async () => {
       const header = { 'idempotency-key': 'the-same' }
       const ids = [
         await alice.created({ external_task_id: 'same' }, header),
@@ -387,7 +387,7 @@ describe('video callers key', () => {
       expect([again.body.data.task_id, again.headers['x-idempotent-replay']]).toEqual([ids[0], 'true'])
     })
 
-    it('is told what the upstream says about that key', async () => {
+    it('gets the upstream’s message about that key', async () => {
       const refused = await new VideoCaller(lab.gateway, 'bad').create({})
       expect([refused.status, refused.body.code]).toEqual([401, 1000])
       lab.simulator.queueFault('quota')
@@ -396,7 +396,7 @@ describe('video callers key', () => {
       expect((await alice.create({ external_task_id: 'paid-later' })).status).toBe(200)
     })
 
-    it('may not ask for callbacks, which nobody could notice without that key', async () => {
+    it('may not request callbacks, which need polls with that key', async () => {
       const { status, body } = await alice.create({ callback_url: lab.receiver.url(), external_task_id: 'no-callback' })
       expect([status, body.code]).toEqual([400, 1201])
       expect(body.message).toContain("'callback_url'")
@@ -430,7 +430,7 @@ describe('video callers key', () => {
       expect(later[0]?.headers['authorization']).toBe(`Bearer ${ALICE}`)
     })
 
-    it('is never impersonated: nobody asks for the task in the background', async () => {
+    it('is never used in the background: the task is not polled', async () => {
       await alice.created()
       lab.simulator.reset()
       const known = new VideoCaller(lab.gateway, TEST_KEY)

@@ -41,8 +41,8 @@ describe('video faults', () => {
 
   const creates = (): number => lab.simulator.requests.filter(({ method }) => method === 'POST').length
 
-  /** What the caller is told; `waitSeconds` = `Retry-After`, `final` = `x-should-retry: false`. */
-  interface Told {
+  /** The caller's response; `waitSeconds` = `Retry-After`, `final` = `x-should-retry: false`. */
+  interface ExpectedResponse {
     readonly word: string
     readonly status: number
     readonly code: number
@@ -53,9 +53,9 @@ describe('video faults', () => {
   }
 
   const NOT_SERVED = 'The upstream does not serve this gateway at the moment.'
-  const account = (word: string): Told => ({ word, status: 502, code: 5000, final: true, says: NOT_SERVED })
+  const account = (word: string): ExpectedResponse => ({ word, status: 502, code: 5000, final: true, says: NOT_SERVED })
 
-  const REFUSALS: readonly Told[] = [
+  const REFUSALS: readonly ExpectedResponse[] = [
     { word: '#1200', status: 400, code: 1201, final: true, says: 'Invalid request parameters' },
     { word: '#1201', status: 400, code: 1201, final: true, says: 'Invalid parameter' },
     { word: '#1202', status: 404, code: 1203, final: true, says: 'The requested method is invalid' },
@@ -86,7 +86,7 @@ describe('video faults', () => {
     })
   })
 
-  const DOUBTS: readonly Told[] = [
+  const DOUBTS: readonly ExpectedResponse[] = [
     { word: '#5000', status: 502, code: 5000, final: true },
     { word: '#5002', status: 504, code: 5002, final: true },
     { word: '#html', status: 502, code: 5000, final: true },
@@ -298,7 +298,7 @@ describe('video failover', () => {
       },
     )
 
-    it('is made there when nobody listens at the first', async () => {
+    it('is created there when the port of the first is closed', async () => {
       await lab.proxy.close()
       await caller.created()
       expect([requests(lab.simulator), creates(lab.second)]).toEqual([[], 1])
@@ -333,7 +333,7 @@ describe('a gateway whose database cannot be reached', () => {
     await chat.close()
   })
 
-  it('refuses creates before anybody is asked, with a time to come back', async () => {
+  it('refuses creates before an upstream is called, with Retry-After', async () => {
     for (const headers of [{}, { 'idempotency-key': 'a-key' }]) {
       const { status, headers: answered, body } = await caller.create({}, headers)
       expect([status, body.code, answered['retry-after']]).toEqual([503, 5001, '5'])

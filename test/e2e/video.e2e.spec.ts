@@ -98,7 +98,7 @@ describe('video', () => {
       expect((await others.read(second)).status).toBe(404)
     })
 
-    it('is told as events of each change, the last of which ends the stream', async () => {
+    it('has an event for each change, the last of which ends the stream', async () => {
       const caller = callerOf(lab)
       const id = await caller.created({ external_task_id: `events-${kind}` })
       const stream = await caller.follow(id)
@@ -288,7 +288,7 @@ describe('video reads', () => {
     await lab.close()
   })
 
-  /** What the upstream itself answers to whoever has the account. */
+  /** The upstream's own response to the owner of the account. */
   async function upstream(path: string, body?: string): Promise<{ readonly text: string; readonly task: ShownTask }> {
     const headers = { authorization: `Bearer ${BEARER}`, 'content-type': 'application/json' }
     const method = body === undefined ? 'GET' : 'POST'
@@ -337,7 +337,7 @@ describe('video reads', () => {
     )
 
     it.each(['a%2fb', 'a%5cb', '%00', '%0a', 'x'.repeat(257)])(
-      'of an id like %s is answered with 404, and nobody is asked',
+      'of an id like %s is a 404, without a request to an upstream',
       async (id) => {
         const { status, body } = await caller.read(id)
         expect([status, body.code, body.message]).toEqual([404, 1203, 'There is no such task.'])
@@ -349,7 +349,7 @@ describe('video reads', () => {
   describe.each(VIDGEN_KINDS)('a %s task this gateway never saw', (kind) => {
     const stranger = (key = TEST_KEY): VideoCaller => new VideoCaller(lab.gateway, key, kind)
 
-    it('is shown to whoever asks, as the upstream shows it', async () => {
+    it('is shown to every caller as the upstream shows it', async () => {
       const { task } = await upstream(kind, videoText(kind, { external_task_id: `made-elsewhere-${kind}` }))
       const { text } = await upstream(`${kind}/${task.task_id}`)
       for (const key of [TEST_KEY, OTHER_KEY]) {
@@ -386,7 +386,7 @@ describe('video reads', () => {
   })
 
   describe('the option unknownTasks: refuse', () => {
-    it('leaves ids the gateway never saw to nobody: 404, and the upstream is not asked', async () => {
+    it('refuses ids that the gateway never saw: 404, without a request to the upstream', async () => {
       const refusing = await startVidgenGateway({
         access: { bearer: BEARER },
         channel: { credentials: BEARER, options: { unknownTasks: 'refuse' } },
@@ -423,7 +423,7 @@ describe('video fidelity', () => {
   })
   afterAll(() => lab.close())
 
-  /** What the upstream received; its id of the task, which nobody can foretell, is `ID`. */
+  /** What the upstream received; its random id of the task is `ID`. */
   const received = (): string => {
     expect(lab.simulator.violations).toEqual([])
     const text = lab.simulator.lastRequest?.body.toString() ?? ''
@@ -530,7 +530,7 @@ describe('video ownership', () => {
     await lab.close()
   })
 
-  describe.each(VIDGEN_KINDS)("somebody else's %s task", (kind) => {
+  describe.each(VIDGEN_KINDS)("another owner's %s task", (kind) => {
     const pair = (): [owner: VideoCaller, stranger: VideoCaller] => [
       new VideoCaller(lab.gateway, TEST_KEY, kind),
       new VideoCaller(lab.gateway, OTHER_KEY, kind),
@@ -616,7 +616,7 @@ describe('video ownership', () => {
     })
 
     it.each(['', 'a'.repeat(129), 'a b', 'ü', 'a/b'])(
-      'of the form %j is refused before anybody is asked',
+      'of the form %j is refused before an upstream is called',
       async (own) => {
         const { status, body } = await new VideoCaller(lab.gateway).create({ external_task_id: own })
         expect([status, body.code]).toEqual([400, 1201])

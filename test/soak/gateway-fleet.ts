@@ -167,7 +167,7 @@ export class GatewayFleet {
     replica.isUp = false
     replica.process = undefined
     const { child, exited } = process
-    // By itself, or by somebody else's hand: that is for the watch to say.
+    // By itself or by another process: the watch decides.
     const endedAlone = child.exitCode !== null || child.signalCode !== null
     child.kill(signal)
     if (signal === 'SIGKILL' && !endedAlone) this.kills += 1

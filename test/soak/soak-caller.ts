@@ -138,7 +138,7 @@ function fallBack(simulator: VidgenSimulator, random: Random): void {
   if (task !== undefined) simulator.show(task.id, task.status === 'processing' ? 'submitted' : 'processing')
 }
 
-/** The tasks it made, told apart by the owner that begins each external id (decision 0010). */
+/** The tasks it created, by the owner at the beginning of each external id (decision 0010). */
 export function createsAt({ creates }: VidgenSimulator, owners: readonly Owner[]): readonly UpstreamCreate[] {
   const byPrefix = new Map(owners.map(({ id }) => [prefixOf(id), id]))
   return creates.map(({ id, externalTaskId, fields }) => {
@@ -167,7 +167,7 @@ const OWNERS = 4
 const REQUEST_TOKEN = /\/vidgen\/callbacks\/[\w-]{32}/
 const SIGNED_TOKEN = /eyJ[\w-]{8,}\.eyJ/
 
-/** Everything that nobody must find in a log. */
+/** Secrets that must not be in a log. */
 export interface SoakSecrets {
   readonly owners: readonly Owner[]
   readonly upstream: UpstreamKeys

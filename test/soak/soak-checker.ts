@@ -30,7 +30,7 @@ function callbackFaults(records: SoakRecords): readonly string[] {
     ...audited
       .filter(({ owner, taskId, status }) => isEnd(status) && wanting.has(`${owner} ${taskId}`))
       .filter(({ deliveries }) => !deliveries.some(({ webhookId }) => tellsEnd(byEvent.get(webhookId))))
-      .map(({ taskId }) => `nobody was told of the end of task ${taskId}`),
+      .map(({ taskId }) => `the end of task ${taskId} was not delivered`),
   ]
 }
 
@@ -113,7 +113,7 @@ function createFaults({ attempts, upstream, upstreamDuplicates }: SoakRecords): 
 
 /**
  * What was acknowledged, and what the upstream made, is readable by its owner exactly once, in the list as well as by each
- * of its ids, and by nobody else.
+ * of its ids, and by no other owner.
  */
 function readingFaults(records: SoakRecords): readonly string[] {
   const { attempts, upstream, audited, trespasses, lists } = records
@@ -122,7 +122,7 @@ function readingFaults(records: SoakRecords): readonly string[] {
   const promised = distinct([...acknowledgedIn(attempts), ...upstream].map(({ owner, taskId }) => `${owner} ${taskId}`))
   return [
     ...trespasses,
-    ...promised.filter((task) => !known.has(task)).map((task) => `nobody looked for the promised task ${task}`),
+    ...promised.filter((task) => !known.has(task)).map((task) => `the promised task ${task} was not looked up`),
     ...audited.flatMap((task) => faultsOf(task, listed)),
   ]
 }
@@ -167,7 +167,7 @@ const severalIn = <Item extends { readonly taskId: string }>(
     return tasks.length <= 1 ? [] : [`the ${what} ${key} has ${tasks.length} tasks: ${tasks.join(', ')}`]
   })
 
-/** What nobody asked for must not be made; what is acknowledged must be. */
+/** No task without a create, and every acknowledged task. */
 function unknownCreates(attempts: readonly CreateAttempt[], upstream: SoakRecords['upstream']): readonly string[] {
   const asked = new Set(attempts.map(({ owner, marker }) => `${owner} ${marker}`))
   return upstream
@@ -179,7 +179,7 @@ const RANKS = { submitted: 0, processing: 1, succeed: 2, failed: 2 } as const sa
   Record<TaskStatus, number>
 >
 
-/** States only move forward, for readers and for receivers, and an end is one and the same for everybody. */
+/** States only move forward, for readers and for receivers, and an end is the same for all of them. */
 function orderFaults({ sightings, callbacks }: SoakRecords): readonly string[] {
   const ends = [...sightings, ...callbacks].filter(({ status }) => isEnd(status))
   return [
@@ -190,7 +190,7 @@ function orderFaults({ sightings, callbacks }: SoakRecords): readonly string[] {
         .flatMap(({ status }, index, sorted) => {
           const before = sorted[index - 1]
           return before !== undefined && RANKS[status] < RANKS[before.status]
-            ? [`task ${taskId} is told as ${status} after ${before.status}, by its own time`]
+            ? [`task ${taskId} is reported as ${status} after ${before.status}, by its own time`]
             : []
         }),
     ),

@@ -35,7 +35,7 @@ export class Random {
     return (entries[0] as [Name, number])[0]
   }
 
-  /** A generator of its own for somebody who draws at the same time. */
+  /** A separate generator for a concurrent user of random numbers. */
   fork(): Random {
     return new Random(Math.floor(this.next() * 2 ** 32))
   }
@@ -45,7 +45,7 @@ export class Random {
 export interface SoakRecords {
   readonly attempts: readonly CreateAttempt[]
   readonly sightings: readonly Sighting[]
-  /** Tasks that were shown to somebody else, in words. */
+  /** Tasks that were shown to another owner, in words. */
   readonly trespasses: readonly string[]
   readonly callbacks: readonly ReceivedCallback[]
   readonly upstream: readonly UpstreamCreate[]
@@ -56,7 +56,7 @@ export interface SoakRecords {
   /** Every task that is listed to anyone, or was promised to its owner, as it can be read at the end. */
   readonly audited: readonly AuditedTask[]
   readonly store: StoreCounts
-  /** What went wrong with the processes: secrets in their logs, ends that nobody ordered, failures of their own. */
+  /** What went wrong with the processes: secrets in their logs, unexpected exits, internal errors. */
   readonly processFaults: readonly string[]
   /** Attempts that an event has before it is given up. */
   readonly callbackAttempts: number
@@ -124,7 +124,7 @@ export interface AuditedTask {
   readonly status?: TaskStatus
   readonly byId: Reading
   readonly byExternalId?: Reading
-  /** By its id, with the key of somebody else. */
+  /** By its id, with another owner's key. */
   readonly byOther: Reading
   /** By its external id, with that key: nothing, or a task of that owner's own. */
   readonly byOthersExternalId?: Reading
@@ -167,7 +167,7 @@ export function grouped<Item>(
 
 export const distinct = <Item>(items: readonly Item[]): readonly Item[] => [...new Set(items)]
 
-// One task: ordered twice under one external id, made once, seen until its end, and told of.
+// One task: ordered twice under one external id, created once, polled until its end, and delivered.
 export const attempt: CreateAttempt = {
   owner: 'anna',
   marker: 'm-1',

@@ -175,10 +175,10 @@ function readingOf(answer: Answer): Reading {
 /** Several at a time, in their order. */
 async function inTurns<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
   const rest = items.values()
-  const lane = async (): Promise<void> => {
+  const worker = async (): Promise<void> => {
     for (const item of rest) await work(item)
   }
-  await Promise.all(Array.from({ length: AT_ONCE }, lane))
+  await Promise.all(Array.from({ length: AT_ONCE }, worker))
 }
 
 interface SoakOptions {
@@ -224,7 +224,7 @@ export async function runSoak(stage: SoakStage, options: SoakOptions): Promise<S
     const workers = workersOf(stage, options.workers)
     const stopSpoiling = spoilRequests(stage.upstream, stage.random.fork())
     const work = Promise.all(workers.map((worker) => worker.run(working.signal)))
-    // Whoever fails is heard of below, after the kills.
+    // Failures are reported below, after the kills.
     work.catch(() => undefined)
     await stage.fleet.killInTurn(options.killEveryMs, chaosEnd(stage.fleet, options))
     const chaosMs = performance.now() - chaosAtMs
@@ -270,7 +270,7 @@ async function watchedMemory({ fleet }: SoakStage, calmMs: number): Promise<Soak
   return looks
 }
 
-/** Lets everything come to its end, and looks at it. Each start is a leap in time, so that nobody waits for leases. */
+/** Lets everything come to its end, and looks at it. Each start advances the clock, so that no lease is waited for. */
 async function settle(
   stage: SoakStage,
   workers: readonly SoakWorker[],
@@ -284,7 +284,7 @@ async function settle(
     await fleet.leap(LEAP_MS)
     let hasSettled = await audit.settled(upstream, patienceMs)
     if (leap === 1 && hasSettled) {
-      // What is told now may have been made anew, and then has still to settle.
+      // The present tasks may have been created again, and then must still settle.
       await Promise.all(workers.map((worker) => worker.repeatUnclear()))
       hasSettled = await audit.settled(upstream, patienceMs)
     }
@@ -329,7 +329,7 @@ export function describeRun(what: string, { calmMs, workers }: SoakOptions, outc
     `${count(upstream.length)} tasks made upstream, ${count(recovered)} of them found after a lost answer, ${records.upstreamDuplicates.length} asked for twice`,
     `${count(figures.reads)} reads and ${count(figures.lists)} lists with ${count(sightings.length)} sightings; ${count(audited.length)} tasks listed, ${count(audited.filter(({ status }) => isEnd(status)).length)} of them ended`,
     `${count(events)} events in ${count(callbacks.length)} callbacks, ${count(failedCallbacks)} of them failed; ${count(rows.exhaustedEvents)} events given up`,
-    `settled in ${seconds(figures.settleMs)}; ${count(figures.logCharacters)} characters of logs; MiB of memory without kills: ${memory.join(' and ') || 'not told'}`,
+    `settled in ${seconds(figures.settleMs)}; ${count(figures.logCharacters)} characters of logs; MiB of memory without kills: ${memory.join(' and ') || 'not measured'}`,
     `${violations.length} violations`,
   ].join('\n  ')
 }

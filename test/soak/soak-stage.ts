@@ -99,7 +99,7 @@ class FailingReceiver {
 export const STORES = ['embedded', 'postgres'] as const
 type StoreName = (typeof STORES)[number]
 
-/** A store as gateways are told of it. */
+/** A store as gateways are configured with it. */
 interface SoakStore {
   readonly replicas: number
   readonly variables: Readonly<Record<string, string>>
@@ -108,7 +108,7 @@ interface SoakStore {
   close(): Promise<void>
 }
 
-/** `password` stands in the address of the database, where nobody asks for it: it must not be logged. */
+/** `password` is in the address of the database, unused: it must not be logged. */
 function openSoakStore(name: StoreName, password: string): Promise<SoakStore> {
   return name === 'embedded' ? embeddedStore() : postgresStore(password)
 }
@@ -145,7 +145,7 @@ async function countsIn(at: Parameters<typeof testStore>[0]): Promise<StoreCount
   }
 }
 
-/** Everybody who takes part in a run but the workers. */
+/** The participants of a run except the workers. */
 export interface SoakStage {
   readonly random: Random
   readonly secrets: SoakSecrets
@@ -159,7 +159,7 @@ export interface SoakStage {
   close(): Promise<void>
 }
 
-/** Gateways are ready to be started. To be closed by whoever asked for it, also when the run was given up. */
+/** Gateways are ready to be started. The caller must close it, also after an aborted run. */
 export async function openStage(storeName: StoreName, seed: number): Promise<SoakStage> {
   const closers: (() => Promise<void>)[] = []
   const close = async (): Promise<void> => {

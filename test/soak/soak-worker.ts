@@ -79,7 +79,7 @@ export interface KnownTask {
   readonly externalId?: string
 }
 
-/** Creates, reads and lists as one of the owners until it is told to stop. */
+/** Creates, reads and lists as one of the owners until it is stopped. */
 export class SoakWorker {
   /** Creates under a key whose outcome it never learnt. */
   private readonly unclear: Order[] = []

@@ -41,7 +41,7 @@ import {
 describe('the checker of the soak', () => {
   /** Each with what the checker says of it. */
   const BROKEN: readonly (readonly [string, Partial<SoakRecords>, string])[] = [
-    // Told once each, or visibly given up.
+    // Delivered once each, or visibly given up.
     ['an unsigned event', { callbacks: [toldBefore, { ...told, isSigned: false }] }, 'event msg_2 came unsigned'],
     [
       'an event that is repeated with another body',
@@ -74,9 +74,9 @@ describe('the checker of the soak', () => {
       'event msg_2 was given up after 3 attempts',
     ],
     [
-      'an end that nobody was told of',
+      'an end that was not delivered',
       { audited: [{ ...audited, deliveries: [deliveredBefore] }], callbacks: [toldBefore] },
-      'nobody was told of the end of task 831',
+      'the end of task 831 was not delivered',
     ],
     // Everything has come to its end.
     [
@@ -85,7 +85,7 @@ describe('the checker of the soak', () => {
       'the store still has 1 tasks in the state creating',
     ],
     [
-      'a lost create that nobody looks for any more',
+      'a lost create that is not looked up any more',
       { store: { ...run().store, states: { unknown: 2 } } },
       'the store still has 2 tasks in the state unknown',
     ],
@@ -121,12 +121,12 @@ describe('the checker of the soak', () => {
     [
       'a task that was acknowledged and is nowhere to be found',
       { audited: [], upstream: [], callbacks: [] },
-      'nobody looked for the promised task anna 831',
+      'the promised task anna 831 was not looked up',
     ],
     [
       'a task that was paid for and is nowhere to be found',
       { attempts: [{ ...attempt, outcome: 'unclear' }], audited: [], callbacks: [] },
-      'nobody looked for the promised task anna 831',
+      'the promised task anna 831 was not looked up',
     ],
     ['a task that is not listed', { lists: new Map([['anna', []]]) }, 'task 831 of anna is listed 0 times'],
     [
@@ -135,7 +135,7 @@ describe('the checker of the soak', () => {
       'task 831 of anna is listed 2 times',
     ],
     [
-      'a task that is listed to somebody else',
+      'a task in the list of another owner',
       { lists: new Map([...run().lists, ['bert', ['831']]]) },
       'task 831 of anna is listed to bert',
     ],
@@ -155,16 +155,16 @@ describe('the checker of the soak', () => {
       'task 831 of anna is not found by its external id order-1 (status 404)',
     ],
     [
-      'a task that somebody else can read at the end',
+      'a task that another owner can read at the end',
       { audited: [{ ...audited, byOther: { httpStatus: 200, taskId: '831' } }] },
       'task 831 of anna can be asked for by others (status 200)',
     ],
     [
-      'a task that somebody else can read by its external id',
+      'a task that another owner can read by its external id',
       { audited: [{ ...audited, byOthersExternalId: { httpStatus: 200, taskId: '831' } }] },
       'task 831 of anna is shown to others by its external id',
     ],
-    ['a task that somebody else could read meanwhile', { trespasses: ['shown to bert'] }, 'shown to bert'],
+    ['a task that another owner could read meanwhile', { trespasses: ['shown to bert'] }, 'shown to bert'],
     // Paid once.
     [
       'a create that reached the upstream twice and was refused there',
@@ -190,7 +190,7 @@ describe('the checker of the soak', () => {
       'the refused create m-2 was made upstream',
     ],
     [
-      'a task that nobody ordered',
+      'a task without a create',
       { upstream: [made, { ...made, taskId: '839', owner: 'bert' }] },
       'the upstream made 839 for bert, who did not ask for it',
     ],
@@ -226,14 +226,14 @@ describe('the checker of the soak', () => {
       'task 831 has several ends: succeed',
     ],
     [
-      'a receiver that is told of another end than readers see',
+      'a receiver with another end than readers see',
       { callbacks: [toldBefore, { ...told, status: 'failed', digest: 'failed' }] },
       'task 831 has several ends: succeed, failed',
     ],
     [
       'events that go back by their own time',
       { callbacks: [{ ...toldBefore, updatedAt: 30 }, told] },
-      'task 831 is told as processing after succeed, by its own time',
+      'task 831 is reported as processing after succeed, by its own time',
     ],
   ]
 
@@ -386,7 +386,7 @@ describe('A figure that is watched', () => {
 describe('process samples', () => {
   const PATIENCE_MS = 300
   /** More than the system gives out. */
-  const NOBODY = 2 ** 30
+  const NO_SUCH_PROCESS = 2 ** 30
   const NO_PEERS = { local: new Map(), remote: new Map() }
 
   let directory: string
@@ -426,7 +426,7 @@ describe('process samples', () => {
 
     it('is not known of one that is gone', async () => {
       await write(Date.now() + 1000, 1)
-      await expect(samples(NOBODY).holdings()).rejects.toThrow('ENOENT')
+      await expect(samples(NO_SUCH_PROCESS).holdings()).rejects.toThrow('ENOENT')
     })
   })
 })
@@ -448,7 +448,7 @@ const PEERS = {
 }
 
 describe('The sockets of a process', () => {
-  it('are told apart by the ports they lead from and to, and those of other processes are not counted', () => {
+  it('are distinguished by their ports, and those of other processes are not counted', () => {
     const open = ['socket:[101]', 'socket:[102]', 'socket:[103]', 'socket:[104]', 'socket:[105]', 'socket:[106]']
     expect(countSockets(open, { tcp: TCP, unix: UNIX }, PEERS)).toEqual({
       ...{ listening: 1, callers: 1, store: 1, others: 1, own: 2 },
@@ -627,7 +627,7 @@ describe('The end of an event stream', () => {
     expect((await readToEnd(Readable.from(pieces))).length).toBeLessThan(1000)
   })
 
-  it('is not told by what stands within a line', () => {
+  it('is not decided by text within a line', () => {
     expect(endsWhole(CHAT, '\ndata: {"choices":[{"delta":{"content":"data: [DONE]"}}]}\n\n')).toBe(false)
     expect(endsWhole(CHAT, `\ndata: {"content":"event: error data: {\\"error\\""}\n\n${END}`)).toBe(true)
   })

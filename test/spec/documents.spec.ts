@@ -270,7 +270,7 @@ describe('compose', () => {
       }
     })
 
-    it('mounts files that exist, or that the operator is told to make', () => {
+    it('mounts files that exist, or that the documents ask the operator to make', () => {
       const mounted = services.flatMap(([, { volumes = [] }]) => volumes.map((volume) => volume.split(':')[0] ?? ''))
       const [files, named] = [
         mounted.filter((path) => path.startsWith('./')),
@@ -359,7 +359,7 @@ describe('compose', () => {
       expect(command.filter((part) => part.startsWith('--'))).toContain('--max-semi-space-size=64')
     })
 
-    it('is built from named versions, runs as nobody special, and copies files that exist', () => {
+    it('is built from named versions, runs unprivileged, and copies files that exist', () => {
       const dockerfile = read('Dockerfile')
       expect(dockerfile).toMatch(/^ARG NODE_IMAGE=node:\d+-bookworm-slim$/m)
       expect(dockerfile).toMatch(/^USER node$/m)
@@ -1028,7 +1028,7 @@ describe('docs/operations.md, Logs', () => {
     expect([...texts].filter(([place, count]) => count === 0 && HELD[place]?.text !== none)).toEqual([])
   })
 
-  it('lists none that nobody writes', () => {
+  it('lists none that the gateway does not write', () => {
     const all = sources.map(({ text }) => text).join('\n')
     expect(listed.filter(({ text }) => !all.includes(text))).toEqual([])
     expect(new Set(listed.map(({ text, level }) => `${level} ${text}`)).size).toBe(listed.length)

@@ -18,7 +18,7 @@ import { parseConfig } from '../support/config.js'
 const WITHOUT_SPECIFICATION: readonly (readonly [path: RegExp, reason: string])[] = [
   [/^\/health\//, 'probes have no key, no model and nothing to pay; overload lets them pass'],
   [/^\/admin\//, 'operators have a key of their own, and their calls are audited instead of counted'],
-  [/^\/docs(\/|$)/, 'pages about the gateway, for everybody'],
+  [/^\/docs(\/|$)/, 'pages about the gateway, without a key'],
 ]
 
 const withoutSpecification = (path: string): boolean => WITHOUT_SPECIFICATION.some(([pattern]) => pattern.test(path))
@@ -65,7 +65,7 @@ describe('The endpoints', () => {
       .filter(({ name }) => name !== REALTIME.name)
       .map((endpoint) => [routeOf(endpoint), endpoint] as const),
   )(
-    'let nobody in without a key, and say which headers may hold it: %s',
+    'refuse requests without a key and name the headers that may contain it: %s',
     async (_route, { method, path, keyHeaders }) => {
       const response = await fetch(base + path.replaceAll(/:\w+/g, 'x'), { method })
       expect(response.status).toBe(401)

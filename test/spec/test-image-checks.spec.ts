@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals'
 import {
   GOOD_ANSWERS,
   type ProductionAnswers,
-  startCallersDoor,
-  startOperatorsDoor,
+  startCallersPort,
+  startOperatorsPort,
 } from '../support/test-image-lab.js'
 
 interface Override {
@@ -23,8 +23,8 @@ const { composeFile, foreignImages, overrideFor } = (await load('test-image-sets
 
 describe('the production set of npm run test:image', () => {
   const check = async (answers: ProductionAnswers): Promise<void> => {
-    const doors = await Promise.all([startCallersDoor(answers), startOperatorsDoor(answers)])
-    const [callersUrl, operatorsUrl] = doors.map(({ port }) => `http://127.0.0.1:${port}`)
+    const servers = await Promise.all([startCallersPort(answers), startOperatorsPort(answers)])
+    const [callersUrl, operatorsUrl] = servers.map(({ port }) => `http://127.0.0.1:${port}`)
     try {
       await checkProduction({
         callersUrl,
@@ -35,7 +35,7 @@ describe('the production set of npm run test:image', () => {
         scrapedMs: 1,
       })
     } finally {
-      await Promise.all(doors.map((door) => door.close()))
+      await Promise.all(servers.map((server) => server.close()))
     }
   }
 

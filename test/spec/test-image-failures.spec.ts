@@ -56,7 +56,7 @@ describe('npm run test:image', () => {
       [inspected({ ...CONTAINER, State: { ...CONTAINER.State, ExitCode: 137 } })],
       /the exit code of sandbox/,
     ],
-    ['it was told to stop too late to show', [logged(STREAM_OVER, DRAINING)], /was over before sandbox was told/],
+    ['SIGTERM came too late to test', [logged(STREAM_OVER, DRAINING)], /was over before sandbox was told/],
     ['a set cannot be taken down', [failing(' down ', 'volume is in use')], /volume is in use/],
   ])('fails where %s, and takes down what is up', async (_what, rules, message) => {
     const { code, output, errors, commands, leftovers } = await runTestImage([...rules, ...well])

@@ -30,7 +30,7 @@ const end = async ({ child, exited }: GatewayProcess, signal: NodeJS.Signals): P
   await exited
 }
 
-describe('the stream of npm run test:image that runs while its container is told to stop', () => {
+describe('the stream of npm run test:image that runs at SIGTERM', () => {
   it('is whole where the gateway drains', async () => {
     await expect(check((process) => end(process, 'SIGTERM'))).resolves.toBeUndefined()
   })

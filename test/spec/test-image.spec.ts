@@ -73,7 +73,7 @@ describe('npm run test:image', () => {
 
   it.each<[string, readonly Rule[], readonly string[]]>([
     ['there is no engine', [], []],
-    ['nobody answers the client of one', [NO_DAEMON], ['docker', 'podman']],
+    ['the daemon of one does not respond', [NO_DAEMON], ['docker', 'podman']],
   ])('says that it was not run where %s', async (_what, rules, engines) => {
     const { code, output, commands } = await runTestImage(rules, engines)
     expect([code, output]).toEqual([0, expect.stringMatching(/^NOT RUN: .*: no container engine \(docker: .*\)\.\n$/)])

@@ -20,7 +20,7 @@ export interface AdminAnswer extends RawAnswer {
 export interface AdminCaller {
   call(method: string, path: string, body?: unknown): Promise<AdminAnswer>
   /** Issues a key; resolves with its id and the key itself. Throws when it is refused. */
-  issue(terms?: object): Promise<{ readonly id: string; readonly key: string }>
+  issue(fields?: object): Promise<{ readonly id: string; readonly key: string }>
 }
 
 export function adminCaller(url: string, adminKey = ADMIN_KEY): AdminCaller {
@@ -38,8 +38,8 @@ export function adminCaller(url: string, adminKey = ADMIN_KEY): AdminCaller {
   }
   return {
     call,
-    issue: async (terms = {}) => {
-      const { status, json, text } = await call('POST', '/keys', terms)
+    issue: async (fields = {}) => {
+      const { status, json, text } = await call('POST', '/keys', fields)
       if (status !== 201) throw new Error(`not issued: ${text}`)
       return { id: String(json['id']), key: String(json['key']) }
     },
@@ -69,7 +69,7 @@ export const CONFIGURATION = (adminKey = ADMIN_KEY, more = ''): string =>
   `auth: { adminKey: "${adminKey}", keyRefreshMs: 100 }\n` +
   `channels: [{ id: first, provider: p1, baseUrl: "http://127.0.0.1:1", credentials: x, models: ["gpt-4o"] }]\n${more}`
 
-/** A new directory of a gateway, with an empty store in it. To be removed by whoever asked for it. */
+/** A new directory of a gateway, with an empty store in it. The caller must remove it. */
 export async function directoryWithStore(): Promise<string> {
   const directory = await emptyDirectory()
   await rename(await dataDirectory(), join(directory, 'data'))

@@ -15,13 +15,13 @@ export const WRITE_MANY = "for (let i = 0; i < 3000; i++) output.write(i + ' ' +
 /** Of the process: `output` is on it. It is not standard output, with which Node does things of its own. */
 const DESCRIPTOR = 3
 
-/** What has a reader, which holds still before it is told to read. */
+/** A body with a reader that waits before it reads. */
 type ReadKind = 'pipe that waits' | 'pipe that never waits' | 'socket that waits' | 'socket that never waits'
 
 /** What `output` may be on. */
 export type OutputKind = ReadKind | 'file'
 
-/** A pipe of which nobody reads before `read` is called. */
+/** A pipe without a reader before `read` is called. */
 export interface TestPipe {
   readonly writeEnd: number
   /** Reads on until the text meets the condition, or all writers are gone. */

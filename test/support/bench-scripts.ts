@@ -8,7 +8,7 @@ export interface Tally {
   total(outcome: string): number
 }
 
-export interface Verdict {
+export interface ReportResult {
   readonly text: string
   readonly code: number
 }
@@ -27,7 +27,7 @@ export const { openLoads, outcomeOf } = (await loadScript('open-load.mjs')) as {
   outcomeOf: (answer: JudgedAnswer) => string
 }
 export const { overloadReport } = (await loadScript('overload-report.mjs')) as {
-  overloadReport: (run: object) => Verdict
+  overloadReport: (run: object) => ReportResult
 }
 
 /** The plain modules of bench/documents, with types for those who test them. */

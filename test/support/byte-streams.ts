@@ -3,10 +3,10 @@ import { callerWithOwnBearer } from '../../src/core/caller.js'
 import type { GatewayError } from '../../src/core/errors.js'
 import type { MemoryHolder } from '../../src/overload/memory-budget.js'
 
-/** A call of somebody with a key that the gateway knows. */
+/** A call with a key that the gateway knows. */
 export const callOf = (keyId: string): MemoryHolder => ({ caller: { keyId }, heldBytes: 0, isOver: false })
 
-/** A call of somebody with a key that the gateway does not know: one id for all of them. */
+/** A call with a key that the gateway does not know: one id for all of them. */
 export const strangerOf = (bearer: string): MemoryHolder => ({
   caller: callerWithOwnBearer(bearer),
   heldBytes: 0,

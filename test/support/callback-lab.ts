@@ -137,7 +137,7 @@ export class CallbackReceiver {
 
 export const CALLBACK_SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
-/** Begins at the real time, as receivers compare timestamps with theirs, and goes on when told. */
+/** Begins at the real time, as receivers compare timestamps with theirs, and advances on request. */
 class TestClock extends Clock {
   private aheadMs = 0
 
@@ -150,7 +150,7 @@ class TestClock extends Clock {
   }
 }
 
-/** A store that opens when told; senders ask it for nothing else. */
+/** A store that opens on request; senders use nothing else of it. */
 class OpeningDatabase extends Database {
   private readonly listeners: (() => void)[] = []
 
@@ -188,7 +188,7 @@ export class CallbackLab {
   private readonly logging = createLogging('info', { write: (line) => (this.logText += line) })
 
   private constructor(
-    /** Both may be called; nobody else on this machine may. */
+    /** Both may be called; no other address of this machine may. */
     readonly receiver: CallbackReceiver,
     readonly other: CallbackReceiver,
     callbacks: object,

@@ -19,7 +19,7 @@ export function rawDeflatedBetween(head: string, mebibytes: number, tail: string
   return Buffer.concat([flushed(head), bulk, flushed(tail), LAST_BLOCK])
 }
 
-/** With the head of a zlib stream; the checksum is missing, and nobody comes so far. */
+/** With the head of a zlib stream; the checksum is missing, because no reader gets that far. */
 export const deflated = (mebibytes: number): Buffer => Buffer.concat([ZLIB_HEAD, rawDeflated(mebibytes)])
 
 /** An object of a PDF: its dictionary or value as text, or that and a stream. */
@@ -87,11 +87,11 @@ export interface ZipEntry {
   readonly data: Uint8Array
   /** What the archive says it inflates to. */
   readonly claimedBytes: number
-  /** Of what it inflates to; left out where nobody gets that far. */
+  /** Of the inflated content; left out if no reader gets that far. */
   readonly checksum?: number
 }
 
-/** An archive that says of its entries whatever it is told to say. */
+/** An archive with any claims about its entries. */
 export function zipFile(entries: readonly ZipEntry[]): Buffer {
   const files: Buffer[] = []
   const directory: Buffer[] = []

@@ -24,8 +24,8 @@ class StandInParser extends DocumentParser {
   gate: Promise<void> | undefined
   failure: Error | undefined
 
-  async parse({ spool, ...facts }: DocumentFile, terms: ParseOptions): Promise<ParsedDocument> {
-    this.parsed.push({ ...facts, ...terms })
+  async parse({ spool, ...facts }: DocumentFile, options: ParseOptions): Promise<ParsedDocument> {
+    this.parsed.push({ ...facts, ...options })
     await this.gate
     if (this.failure !== undefined) throw this.failure
     const markdown = (await spool.read(0, spool.size)).toString()
@@ -136,7 +136,7 @@ export class DocumentServiceLab {
     return JSON.parse((body as Buffer).toString()) as ShownDocument
   }
 
-  /** Everybody gave back what they held. */
+  /** All leases were returned. */
   async expectAllGivenBack(): Promise<void> {
     for (const { spool } of this.uploads) await expect(spool.read(0, 1)).rejects.toThrow()
   }

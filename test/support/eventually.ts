@@ -27,7 +27,7 @@ export function endlessWork(turnMs: number): { stop(): void } {
   }
 }
 
-/** Answers that a server does not give until it is told to. */
+/** Responses that a server sends on request only. */
 export class HeldAnswers {
   readonly #responses: ServerResponse[] = []
 

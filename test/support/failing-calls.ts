@@ -124,7 +124,7 @@ export function channelOf({ application }: Pick<TestGateway, 'application'>, id:
 export const ask = ({ url }: Pick<TestGateway, 'url'>, text = 'Hello', more: object = {}): Promise<RawAnswer> =>
   sendRaw(url, { path: CHAT_PATH, body: chatText(text, more) })
 
-/** A call that nobody has answered yet; returns the way to leave. */
+/** A call without a response yet; returns the function that disconnects. */
 export function askAndWait({ url }: Pick<TestGateway, 'url'>, text = 'Hello'): () => void {
   const leaving = new AbortController()
   const headers = { authorization: `Bearer ${TEST_KEY}`, 'content-type': 'application/json' }

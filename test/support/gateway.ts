@@ -63,7 +63,7 @@ export interface TestGatewayOptions {
   readonly dataDirectory?: string
 }
 
-/** The gateway as in production, on a free port, configured through the same door as an operator's file. */
+/** The gateway as in production, on a free port, configured like an operator's file. */
 export async function startGateway({
   channels,
   keys,

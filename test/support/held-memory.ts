@@ -21,7 +21,7 @@ export interface Reading {
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
-/** Memory in use once garbage is gone: what is left is held by somebody. (RSS shows when the engine last cleaned up.) */
+/** Memory in use after a garbage collection: the rest is referenced. (RSS shows when the engine last cleaned up.) */
 export function heldBytes(): number {
   collectGarbage()
   const { used_heap_size: heapBytes, external_memory: externalBytes } = getHeapStatistics()

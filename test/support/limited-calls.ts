@@ -105,11 +105,11 @@ export class LimitedCalls {
 
   make(path = '/v1/chat/completions'): LimitedCall {
     const call = contextAt('POST', path, `req_${++this.count}`, performance.now())
-    const terms = {
+    const settings = {
       countRefusal: (name: LimitName): void => void this.refusals.push(name),
       expectedOutputTokens: EXPECTED_OUTPUT_TOKENS,
     }
-    const allowance = new RequestQuota(call, this.account, String(this.count), terms)
+    const allowance = new RequestQuota(call, this.account, String(this.count), settings)
     call.quota = allowance
     return {
       call,

@@ -129,7 +129,7 @@ export async function openSession(
 ): Promise<LimitedSession> {
   const client = await RealtimeProbe.open({ url: url.replace('http', 'ws'), key })
   const socket = upstream.sockets.at(-1)
-  if (socket === undefined) throw new Error('nobody was dialled')
+  if (socket === undefined) throw new Error('no connection')
   const heard: string[] = []
   socket.on('message', (message: Buffer) => heard.push((JSON.parse(message.toString()) as { type: string }).type))
   return { client, upstream: socket, heard }

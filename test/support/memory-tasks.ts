@@ -77,7 +77,7 @@ const dueAtMs = ({ task, lockedUntilMs }: TaskRow): number => Math.max(task.next
 const duplicateKey = (): Error => Object.assign(new Error('duplicate key'), { code: '23505' })
 
 class MemoryTaskRepository extends TaskRepository {
-  /** How often somebody looked for work, for tests that wait until a poller has. */
+  /** Number of searches for work, for tests that wait for a poller. */
   claims = 0
 
   private readonly rows: MemoryTaskRows

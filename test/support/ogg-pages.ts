@@ -191,7 +191,7 @@ function segmentsOf(page: Buffer): Buffer[] {
 const CLOCK_HZ = 48_000
 
 export interface OggOpusStream extends FramedAudio {
-  /** Samples the decoder makes at the beginning and nobody hears. */
+  /** Samples of the decoder's delay at the beginning. */
   readonly preSkip: number
 }
 

@@ -86,7 +86,7 @@ export interface Heard {
   readonly error?: GatewayError
 }
 
-/** What a code other than 0 is told as. */
+/** The error of a code other than 0. */
 export const REFUSED = new GatewayError('rate_limited', 'refused')
 
 /** Hears an answer that arrives in these pieces and, unless it is left open, ends. */
@@ -135,7 +135,7 @@ export class P2SessionLab {
   /** A session on an upstream that sends these messages in answer to the request, or does what it likes. */
   readonly begin = async (
     answer: readonly Buffer[] | ((socket: WebSocket) => void),
-    { timeouts = {}, totalMs = 20_000, call = newCall(), ...terms }: BeginOptions = {},
+    { timeouts = {}, totalMs = 20_000, call = newCall(), ...options }: BeginOptions = {},
   ): Promise<Begun> => {
     this.upstream = await startP2Upstream((socket) => {
       if (typeof answer === 'function') answer(socket)
@@ -151,7 +151,7 @@ export class P2SessionLab {
       deadlineAtMs,
       timeouts: { ...GENEROUS_TIMEOUTS, ...timeouts },
       refusal: (code, text) => new GatewayError('conflict', `${code} ${text}`),
-      ...terms,
+      ...options,
     })
     const sink = new RecordingSink()
     session.start(sink)
@@ -161,7 +161,7 @@ export class P2SessionLab {
   /** Nothing of a session stays behind at either end. */
   readonly expectNothingLeft = async ({ socket }: Begun): Promise<void> => {
     await eventually(() => socket.readyState === socket.CLOSED && this.upstream?.closeCodes.length === 1)
-    // One listener of the door stays for errors, as long as the socket lives.
+    // One listener of the socket's owner stays for errors, as long as the socket lives.
     expect(['message', 'close', 'error'].map((name) => socket.listenerCount(name))).toEqual([0, 0, 1])
   }
 

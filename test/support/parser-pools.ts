@@ -125,7 +125,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Whether the system still has it in its books, which it has until the parent was told of its end. */
+/** Whether the process still exists for the kernel, as it does until its parent has waited for it. */
 export const isOnRecord = (pid: number): boolean => existsSync(`/proc/${pid}`)
 
 /** Those that the main thread of a process started and that are on record. */

@@ -27,7 +27,7 @@ const NUMBER = /^(?:[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|\+Inf|NaN)$/i
 
 /**
  * Reads a scrape in Prometheus' text format 0.0.4, by the letter: throws at whatever a scraper might stumble over, such as
- * a family told twice or in two pieces, a series twice, a counter that is negative, buckets that do not add up.
+ * a family that appears twice or in two pieces, a series twice, a counter that is negative, buckets that do not add up.
  */
 export function parseScrape(text: string): ReadonlyMap<string, MetricFamily> {
   if (!text.endsWith('\n')) throw new Error('the last line does not end')

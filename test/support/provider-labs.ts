@@ -177,7 +177,7 @@ export const urlRequest = (url: string, changes: Partial<ReadRequest> = {}): Rea
   ...changes,
 })
 
-/** The spool must be removed by whoever asked for it. */
+/** The caller must remove the spool. */
 export async function fileRequest(bytes: Buffer, name = 'report.pdf', contentType = 'application/pdf') {
   const spool = new SpooledFile()
   await spool.append(bytes)

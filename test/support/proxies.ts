@@ -110,7 +110,7 @@ const identifier = (hex: string): Buffer => der(OBJECT_IDENTIFIER, Buffer.from(h
 const utcTime = (time: string): Buffer => der(UTC_TIME, Buffer.from(time))
 const bits = (content: Buffer): Buffer => der(BIT_STRING, Buffer.from([0]), content)
 
-/** A certificate for tests (RFC 5280, version 1), signed with its own key. Nobody should trust it. */
+/** A certificate for tests (RFC 5280, version 1), signed with its own key, so not trusted. */
 export function selfSigned(name: string): { readonly key: string; readonly cert: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const algorithm = der(SEQUENCE, identifier(ECDSA_WITH_SHA256))
@@ -170,7 +170,7 @@ export async function startSilentProxy(target: number): Promise<SilentProxy> {
 }
 
 export interface TlsProxy {
-  /** `https://127.0.0.1:<port>`; its certificate is nobody's. */
+  /** `https://127.0.0.1:<port>`; its certificate is not trusted. */
   readonly url: string
   close(): Promise<void>
 }
@@ -204,7 +204,7 @@ export async function startTlsProxy(serverUrl: string): Promise<TlsProxy> {
   }
 }
 
-/** Stands between the gateway and an upstream, and keeps the upstream's answers back when told to. */
+/** Stands between the gateway and an upstream, and holds the upstream's responses back on request. */
 export interface HoldingProxy {
   readonly url: string
   readonly port: number

@@ -17,7 +17,7 @@ export async function failureOf(work: Promise<unknown>): Promise<GatewayError> {
   return error
 }
 
-/** What no caller may make the gateway fetch, by what it leads to; `port` is one on which somebody listens here. */
+/** What no caller may make the gateway fetch, by what it leads to; `port` is one with a listener here. */
 export const FORBIDDEN_URLS: readonly (readonly [name: string, url: (port: number) => string])[] = [
   ['this machine', (port) => `http://127.0.0.1:${port}/`],
   ['this machine by name', (port) => `http://localhost:${port}/`],
@@ -167,7 +167,7 @@ export async function startRawUpstream(onRequest: (socket: Socket, head: string)
   }
 }
 
-/** A port of the loopback interface on which nobody listens. */
+/** A closed port of the loopback interface. */
 export async function unusedPort(): Promise<number> {
   const upstream = await startRawUpstream(() => undefined)
   await upstream.close()
@@ -184,14 +184,14 @@ export const targetOf = (port: number, changes: Partial<UpstreamTarget> = {}): U
   ...changes,
 })
 
-/** What an attempt has told, as if it had been made. */
+/** The record of an attempt, as if it had been made. */
 export const attemptRecord = (
   channelId: string,
   startedAtMs: number,
   told: Partial<AttemptRecord> = {},
 ): AttemptRecord => Object.assign(new AttemptRecord(channelId, startedAtMs), told)
 
-/** A further attempt of a request, told to its log as routing does. */
+/** A further attempt of a request, recorded in its log as routing does. */
 export function attemptOf(
   call: RequestContext,
   channelId = 'first',

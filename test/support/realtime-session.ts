@@ -271,7 +271,7 @@ export interface ReservingSession {
 
 type WebSocketEnd = Awaited<ReturnType<SocketPairs['open']>>['client']
 
-/** A session of somebody with such limits, over real sockets. */
+/** A session of a key with these limits, over real sockets. */
 export async function openReservingSession(pairs: SocketPairs): Promise<ReservingSession> {
   const [near, far] = [await pairs.open({ near: 'server' }), await pairs.open({ near: 'client' })]
   const call = new RequestContext('req_1', 'GET', '/v1/realtime', performance.now())

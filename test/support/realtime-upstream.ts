@@ -60,7 +60,7 @@ export async function startRealtimeUpstream(
           ...headers,
         }
         const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
-        // Whoever does not read never learns that the other side has left.
+        // A socket that is not read never reports the disconnect of the other side.
         socket.resume().end(`HTTP/1.1 ${status} Status\r\n${lines.join('')}\r\n${text}`)
       },
     }

@@ -28,12 +28,12 @@ export interface AnswerTimes {
   readonly endMs?: number | undefined
 }
 
-/** Whoever is not answered has failed by then. */
+/** A request without a response has failed by then. */
 export const DEADLINE_MS = 40_000
 /** Breakers are no part of this. */
 const NEVER_OPEN = { failures: 1_000 }
 
-/** Calls that come at a steady rate and are answered as told; needs jest's fake timers. Breakers never open. */
+/** Requests at a steady rate with the given responses; needs jest's fake timers. Breakers never open. */
 export class ChannelTraffic {
   /** Of the channel with that index. */
   answerOf: (index: number) => AnswerTimes = () => ({ firstByteMs: this.around(500) })

@@ -169,7 +169,7 @@ const ASKING = { stream: true, stream_options: { include_usage: true } }
 export async function leaveOnce(url: string, raw: RawRequest, isEnough: (text: string) => boolean): Promise<void> {
   const response = await openRaw(url, raw)
   let text = ''
-  // Whoever stops reading here leaves.
+  // A reader that stops here disconnects.
   for await (const chunk of response) {
     text += (chunk as Buffer).toString('latin1')
     if (isEnough(text)) break

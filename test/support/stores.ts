@@ -15,8 +15,8 @@ import { createDatabase } from '../../src/storage/storage.module.js'
 
 const run = promisify(execFile)
 
-/** PostgreSQL refuses to run as root: then it runs as `nobody`, who exists everywhere and owns nothing. */
-const NOBODY = 65534
+/** PostgreSQL refuses to run as root: then it runs as the user `nobody`, who exists everywhere and owns no files. */
+const UNPRIVILEGED_USER = 65534
 const READABLE = 0o755
 
 /**
@@ -43,7 +43,7 @@ export interface TestPostgres {
  */
 export async function startPostgres(installed?: string): Promise<TestPostgres> {
   const directory = await mkdtemp(join(tmpdir(), 'gateway-postgres-'))
-  const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
+  const user = process.getuid?.() === 0 ? { uid: UNPRIVILEGED_USER, gid: UNPRIVILEGED_USER } : {}
   await chmod(directory, READABLE)
   const programs = installed ?? (await copyPrograms(join(directory, 'native')))
   if (user.uid !== undefined) await chown(directory, user.uid, user.gid)
@@ -183,7 +183,7 @@ export const emptyDataDirectory = (): Promise<string> => mkdtemp(join(tmpdir(), 
 
 /**
  * A directory with an empty embedded store in it: a copy of one that is made once per machine, because making one takes
- * seconds. To be removed by whoever asked for it. See `nameDataDirectory`.
+ * seconds. The caller must remove it. See `nameDataDirectory`.
  */
 export async function dataDirectory(): Promise<string> {
   const template = join(tmpdir(), TEMPLATE)

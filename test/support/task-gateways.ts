@@ -71,7 +71,7 @@ const KEYS = [
   { id: 'other', key: OTHER_KEY },
 ]
 
-/** Longer than any suite: tasks are asked for only when somebody asks for them. */
+/** Longer than any suite: tasks are polled only by reads. */
 export const NEVER_POLLED = { pollIntervalMs: 3_600_000 }
 export const POLLED_OFTEN = { pollIntervalMs: 20 }
 

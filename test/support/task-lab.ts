@@ -52,7 +52,7 @@ export interface TaskWorld {
   readonly clock: ManualClock
 }
 
-/** One process of the engine with its real parts, over a store in memory and an upstream that does as it is told. */
+/** One process of the engine with its real parts, over a store in memory and a scripted upstream. */
 export interface TaskLab extends TaskWorld {
   readonly config: ConfigStore
   readonly router: ChannelRouter
@@ -102,7 +102,7 @@ export function taskLab({
   world = taskWorld(),
   rereadMs = 60_000,
 }: TaskLabOptions = {}): TaskLab {
-  // Whoever wants a pace says so: time that tests move by hand would pass between two polls.
+  // No pace by default: a clock moved by the test would advance between two polls.
   const tasksSection = { pollsPerSecond: 1_000_000, ...sections.tasks }
   const parse = (list: readonly object[]) =>
     parseConfig(

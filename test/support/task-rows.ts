@@ -42,7 +42,7 @@ export const usageRecord = (changes: Partial<UsageRecord> = {}): UsageRecord => 
   ...changes,
 })
 
-/** Keeps what it is told. */
+/** Keeps what it receives. */
 export class CollectedUsage extends UsageRecorder {
   readonly entries: ResponseUsage[] = []
   readonly tasks: EndedTask[] = []
@@ -159,7 +159,7 @@ export class FakeVideoUpstream implements VideoProvider {
   }
 }
 
-/** With what a careless relay would change: a big integer, a number's spelling, a field nobody knows. */
+/** With what a careless relay would change: a big integer, a number's spelling, an unknown field. */
 const shown = ({ id, externalId, status }: MadeTask): UpstreamVideoTask => ({
   id,
   status,

@@ -114,7 +114,7 @@ async function listen(serve: (request: IncomingMessage, response: ServerResponse
 }
 
 /** The balancer where callers connect. */
-export const startCallersDoor = (answers: ProductionAnswers): Promise<StandIn> =>
+export const startCallersPort = (answers: ProductionAnswers): Promise<StandIn> =>
   listen(({ url = '' }, response) => {
     if (url === '/health/ready') response.end(JSON.stringify(answers.ready))
     else if (url === '/v1/limits') response.end(JSON.stringify(answers.limits))
@@ -123,7 +123,7 @@ export const startCallersDoor = (answers: ProductionAnswers): Promise<StandIn> =
   })
 
 /** The balancer where operators connect, and Prometheus: what only this machine reaches. */
-export const startOperatorsDoor = ({ up, hint }: ProductionAnswers): Promise<StandIn> =>
+export const startOperatorsPort = ({ up, hint }: ProductionAnswers): Promise<StandIn> =>
   listen(({ url = '' }, response) => {
     const result = up.map((instance) => ({ metric: { instance }, value: [0, '1'] }))
     response.end(JSON.stringify(url.startsWith('/api/v1/query') ? { data: { result } } : { hint, data: [] }))
@@ -140,7 +140,7 @@ export const CONTAINER = {
 /** What is made of keys in a container. */
 export const KEY = `${GOOD_ANSWERS.hint}-in-a-container`
 
-/** What the sandbox logs when it is told to stop, and when the stream is over. */
+/** The sandbox's log lines at SIGTERM, and at the end of the stream. */
 export const DRAINING = '{"signal":"SIGTERM","msg":"draining"}'
 export const STREAM_OVER = '{"requestId":"runs-at-the-stop","status":200,"msg":"request"}'
 
@@ -158,8 +158,8 @@ export interface WellEngine {
 export function startWellEngine(): Promise<WellEngine> {
   return startParts(async (closedAtLast) => {
     const sandbox = closedAtLast(runGateway(await emptyDirectory()))
-    const callers = closedAtLast(await startCallersDoor(GOOD_ANSWERS))
-    const operators = closedAtLast(await startOperatorsDoor(GOOD_ANSWERS))
+    const callers = closedAtLast(await startCallersPort(GOOD_ANSWERS))
+    const operators = closedAtLast(await startOperatorsPort(GOOD_ANSWERS))
     const rules = [
       { on: '^compose version --short$', says: '2.29.1' },
       published('sandbox 8080', new URL(await sandbox.listening()).port),

@@ -24,7 +24,7 @@ import { usageRecord } from './task-rows.js'
 
 export const away = (): GatewayError => new GatewayError('overloaded', 'The database cannot be reached.')
 
-/** A store that takes rows, or fails as it is told to. */
+/** A store that accepts rows, or fails as configured. */
 export class MemoryUsage extends UsageRepository {
   readonly rows = new Map<string, UsageRecord>()
   readonly batches: (readonly UsageRecord[])[] = []
@@ -69,7 +69,7 @@ async function failWith(failure: unknown): Promise<void> {
 
 const refused = (): Promise<never> => Promise.reject(new Error('the repository is in memory'))
 
-/** Opens when it is told to. */
+/** Opens on request. */
 export class LateDatabase extends Database {
   run = refused
   transaction = refused
@@ -85,11 +85,11 @@ export class LateDatabase extends Database {
   }
 }
 
-/** An empty place for spill files; to be removed by whoever asked for it. */
-export const spillPlace = (): Promise<string> => mkdtemp(join(tmpdir(), 'gateway-spill-'))
+/** An empty folder for the disk buffer; the caller must remove it. */
+export const diskBufferFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'gateway-disk-buffer-'))
 
-/** The texts of the spill files in a folder. */
-export async function spillFiles(path: string): Promise<readonly string[]> {
+/** The texts of the disk buffer's files in a folder. */
+export async function diskBufferFiles(path: string): Promise<readonly string[]> {
   const names = await readdir(path).catch(() => [])
   // A file may be removed between the listing and its reading: then it is none.
   const texts = await Promise.all(names.sort().map((name) => readFile(join(path, name), 'utf8').catch(() => undefined)))
@@ -97,8 +97,8 @@ export async function spillFiles(path: string): Promise<readonly string[]> {
 }
 
 /** The ids of the rows in them. */
-export const spilledIds = async (path: string): Promise<readonly string[]> =>
-  (await spillFiles(path)).flatMap((text) =>
+export const bufferedIds = async (path: string): Promise<readonly string[]> =>
+  (await diskBufferFiles(path)).flatMap((text) =>
     text
       .split('\n')
       .filter((line) => line !== '')
@@ -113,7 +113,7 @@ export interface UsageWriterLab {
   readonly store: MemoryUsage
   readonly database: LateDatabase
   readonly writer: UsageWriter
-  /** Of what lies in files; it looks for them once it is told that the module has begun. */
+  /** Of what lies in files; it looks for them once the module has started. */
   readonly recovery: DiskBufferRecovery
   /** Shared by all that may lose a record. */
   readonly lost: DroppedUsage
@@ -125,15 +125,19 @@ export interface UsageWriterLab {
   readonly written: () => string[]
   /** The ids in the log. */
   readonly logged: () => string[]
-  readonly spilled: () => Promise<readonly string[]>
+  readonly buffered: () => Promise<readonly string[]>
   readonly metric: (name: string) => Promise<number>
   reload(usage: object): Promise<void>
   close(): Promise<void>
 }
 
-/** `spillBytes`: what its files may hold. `path`: where they lie, for a process beside another one, or after it. */
-export async function usageWriterLab(usage: object = {}, spillBytes?: number, path?: string): Promise<UsageWriterLab> {
-  const place = await spillPlace()
+/** `diskBufferBytes`: what its files may hold. `path`: where they lie, for a process beside another one, or after it. */
+export async function usageWriterLab(
+  usage: object = {},
+  diskBufferBytes?: number,
+  path?: string,
+): Promise<UsageWriterLab> {
+  const place = await diskBufferFolder()
   const store = new MemoryUsage()
   const database = new LateDatabase()
   store.whenOpened = () => void database.open()
@@ -146,12 +150,12 @@ export async function usageWriterLab(usage: object = {}, spillBytes?: number, pa
   const parsed = () => parseConfig(JSON.stringify({ usage: { store: true, ...settings } }), {})
   const config = new ConfigStore(parsed(), () => Promise.resolve({ config: parsed() }))
   const counts = new UsageMetrics(metrics)
-  const folder = new DiskBuffer(path ?? join(place, 'rows'), spillBytes)
-  const leftovers = new ShutdownBuffer(folder, counts, logger)
+  const folder = new DiskBuffer(path ?? join(place, 'rows'), diskBufferBytes)
+  const shutdownBuffer = new ShutdownBuffer(folder, counts, logger)
   const lost = new DroppedUsage(counts, logger)
   const recovery = new DiskBufferRecovery(store, database, config, folder, lost, logger)
   const overflow = new DiskBufferWriter(folder, recovery, config, lost, logger)
-  const writer = new UsageWriter(store, database, config, counts, leftovers, overflow, lost, logger, 100)
+  const writer = new UsageWriter(store, database, config, counts, shutdownBuffer, overflow, lost, logger, 100)
   writer.onModuleInit()
   return {
     store,
@@ -165,7 +169,7 @@ export async function usageWriterLab(usage: object = {}, spillBytes?: number, pa
     lines,
     written: () => [...store.rows.keys()],
     logged: () => lines.filter(({ msg }) => msg === 'usage').map(({ record }) => (record as UsageRecord).id),
-    spilled: () => spilledIds(folder.path),
+    buffered: () => bufferedIds(folder.path),
     metric: async (name) => {
       const text = await metrics.registry.metrics()
       return Number(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
@@ -239,7 +243,7 @@ export interface UsageLedgerLab {
   readonly rows: () => Promise<UsageRecord[]>
   /** The lines of one metric. */
   readonly samples: (name: string) => Promise<string[]>
-  readonly spilled: () => Promise<readonly string[]>
+  readonly buffered: () => Promise<readonly string[]>
   close(): Promise<void>
 }
 
@@ -250,7 +254,7 @@ export async function usageLedgerLab({
   laterChannels = channels,
   usage = { batchMs: 60_000 },
 }: UsageLedgerOptions = {}): Promise<UsageLedgerLab> {
-  const place = await spillPlace()
+  const place = await diskBufferFolder()
   const configWith = (rows: readonly object[], list: readonly object[]): GatewayConfig =>
     parseConfig(JSON.stringify({ usage, channels: list, prices: rows }), {})
   const store = new MemoryUsage()
@@ -265,12 +269,12 @@ export async function usageLedgerLab({
   )
   const counts = new UsageMetrics(metrics)
   const folder = new DiskBuffer(join(place, 'rows'))
-  const leftovers = new ShutdownBuffer(folder, counts, logger)
+  const shutdownBuffer = new ShutdownBuffer(folder, counts, logger)
   const database = new OpenDatabase()
   const lost = new DroppedUsage(counts, logger)
   const recovery = new DiskBufferRecovery(store, database, config, folder, lost, logger)
   const overflow = new DiskBufferWriter(folder, recovery, config, lost, logger)
-  const writer = new UsageWriter(store, database, config, counts, leftovers, overflow, lost, logger, 100)
+  const writer = new UsageWriter(store, database, config, counts, shutdownBuffer, overflow, lost, logger, 100)
   const ledger = new UsageQueue(endings, config, new UsageSettlement(counts, logger), writer, counts, logger)
   writer.onModuleInit()
   ledger.onModuleInit()
@@ -288,7 +292,7 @@ export async function usageLedgerLab({
       return [...store.rows.values()]
     },
     samples: async (name) => (await metrics.registry.metrics()).split('\n').filter((line) => line.startsWith(name)),
-    spilled: () => spilledIds(folder.path),
+    buffered: () => bufferedIds(folder.path),
     close: async () => {
       await ledger.beforeApplicationShutdown()
       ledger.onApplicationShutdown()

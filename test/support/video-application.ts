@@ -108,7 +108,7 @@ export class StandInTasks extends Tasks {
   readonly orders: CreateTaskRequest[] = []
   readonly kept: Task[] = []
   readonly pages: object[] = []
-  /** Ids of tasks that belong to somebody else. */
+  /** Ids of tasks of another owner. */
   readonly foreign = new Set<string>()
   replayed = false
   private readonly watchers = new Map<string, (task: Task) => void>()
@@ -150,7 +150,7 @@ export class StandInTasks extends Tasks {
     this.stir()
   }
 
-  /** Shows a change to whoever watches the task. */
+  /** Publishes a change to the watchers of the task. */
   announce(task: Task): void {
     this.watchers.get(task.id)?.(task)
   }

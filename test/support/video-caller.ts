@@ -50,7 +50,7 @@ export const videoText = (kind: VidgenKind, changes: Changes = {}): string =>
       : { prompt: 'A paper boat on a canal', image_list: [{ image: pngText() }], ...changes },
   )
 
-/** Somebody with a key who works with tasks of one kind. */
+/** A client with a key that works with tasks of one kind. */
 export class VideoCaller {
   readonly path: string
 

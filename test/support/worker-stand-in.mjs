@@ -1,6 +1,6 @@
 /**
  * A worker as its primary sees it. Its one argument says how it takes the order to end: `obedient`, `orderly` (not before
- * it is told to leave everything), or `deaf`. It counts what it is told to, and tells it until it is told to be silent.
+ * it is ordered to leave everything), or `deaf`. It counts on order, and reports until it is ordered to be silent.
  */
 const [manner] = process.argv.slice(2)
 const tell = (news) => process.send(news)

@@ -27,7 +27,7 @@ export async function readToEnd(body: AsyncIterable<Buffer>): Promise<string> {
 }
 
 /**
- * Whether an event stream came to its own end and told of no failure there: one that breaks off upstream ends properly too,
+ * Whether an event stream came to its own end and has no failure there: one that breaks off upstream ends properly too,
  * with an error or without its last event. False where nothing is known of streams at this path.
  */
 export function endsWhole(path: string, end: string): boolean {
@@ -135,13 +135,13 @@ const FLOOD = '#flood=4000000'
 const SLOW_MS = { short: 300, long: 3000 }
 /** Whatever becomes of a session, its upstream or the gateway has ended it by then, however busy the machine is. */
 const PATIENCE_MS = 60_000
-/** A handshake that hangs is given up so much later: by then it is told in `hung`. */
+/** A handshake that hangs is given up so much later: by then it is listed in `hung`. */
 const GIVEN_UP_AFTER_MS = 1000
 const REFUSED_UPGRADE = /response: 429/
 const REFUSED_TURN = 'rate_limit_exceeded'
 
 /**
- * Talks to one gateway. What hangs, which nothing may, is told in `hung`. `answered`: the answer came to its end and is
+ * A client of one gateway. Requests that hang, which is a violation, are listed in `hung`. `answered`: the answer came to its end and is
  * `completed`; a session in which it is anything else, or that breaks off, has `failed`.
  */
 export class RealtimeTalk {
@@ -200,5 +200,5 @@ export class RealtimeTalk {
   }
 }
 
-/** What a session is told whose key has nothing left: it goes on, and does no further work. */
+/** The event for a session whose key has no limit left: the session continues without responses. */
 const isLimit = ({ error }: RealtimeEvent): boolean => (error as RealtimeEvent | undefined)?.['code'] === REFUSED_TURN

@@ -30,13 +30,13 @@ import {
 } from './process-samples.js'
 import { countRecords, MetricsWatch, type Surroundings, type UsageCounts } from './surroundings.js'
 
-/** A gateway that listens, and everybody who has to do with it. */
+/** A listening gateway with its upstreams, store and clients. */
 export interface MixedStage {
   readonly gateway: GatewayProcess
   readonly traffic: MixedTraffic
   readonly upstreams: MixedUpstreams
   readonly process: ProcessSamples
-  /** Undefined: nobody scrapes. */
+  /** Undefined: no scraper. */
   readonly metrics: MetricsWatch | undefined
   readonly random: Random
   /** May be called again. */
@@ -85,7 +85,7 @@ type Counts = Readonly<Record<Traffic, Readonly<Record<Ending, number>>>>
 const LONGEST_PAUSE_MS = 250
 const SCRAPE_MS = 5000
 
-/** So many times in a run, the configuration is read anew while everybody is served. */
+/** Number of reloads of the configuration in a run, during the traffic. */
 const RELOADS = 20
 
 /** All callers at once for as long as the options say. Resolves when the last call is over. */
@@ -101,7 +101,7 @@ async function underLoad({ runMs, sampleMs, workers }: MixedOptions, stage: Mixe
   const kinds = Object.keys(TRAFFIC) as Traffic[]
   const work = Array.from({ length: workers }, async (_, worker) => {
     const own = random.fork()
-    // Everybody begins with another kind, so that a short run has seen all of them.
+    // Each caller begins with another kind, so that a short run has all of them.
     for (let kind = kinds[worker % kinds.length]; !working.aborted; kind = own.weighted(TRAFFIC)) {
       if (kind === undefined) throw new Error('there is no traffic')
       counts[kind][await traffic.call(kind, own)] += 1
@@ -118,7 +118,7 @@ const emptyCounts = (): Record<Traffic, Record<Ending, number>> =>
     Object.keys(TRAFFIC).map((kind) => [kind, Object.fromEntries(ENDINGS.map((ending) => [ending, 0]))]),
   ) as Record<Traffic, Record<Ending, number>>
 
-/** What there is when nobody asks for anything any more. */
+/** The state after the last request. */
 interface Rest {
   /** A while after the last call. */
   readonly atRest: Sample
@@ -126,7 +126,7 @@ interface Rest {
   readonly resting: Holdings
   /** What upstreams were still doing by then, connections that serve one call included. */
   readonly leftUpstream: number
-  /** What the gateway held when all callers and then all upstreams were gone: what that is more, it keeps for nobody. */
+  /** The gateway's resources after all callers and then all upstreams were gone: any more of them are a leak. */
   readonly after: Holdings
   /** What of it nothing explains, in words. */
   readonly leftovers: readonly string[]
@@ -143,7 +143,7 @@ const SETTLING_MS = 4000
 const REST_MS = 8000
 /** For what ends with its upstream, and for the pool of the store, which keeps an idle connection for ten seconds. */
 const PATIENCE_MS = 20_000
-/** `database.maxConnections`, as nobody configures it. */
+/** `database.maxConnections`, the default. */
 const STORE_CONNECTIONS = 10
 /** `tasks.pollsPerChannel`: what goes to the vidgen upstream beside the callers. */
 const POLLS = 16
@@ -155,7 +155,7 @@ async function atRest({ workers }: MixedOptions, before: Holdings, stage: MixedS
   const inUse = await placesInUse(traffic)
   await metrics?.scrape()
   const counted = metrics?.leftAtRest() ?? []
-  // The last connections that anybody has to the gateway.
+  // The last connections to the gateway.
   await traffic.close()
   await metrics?.close()
   await pause(REST_MS)
@@ -201,9 +201,9 @@ interface MixedOutcome extends Rest {
   readonly samples: readonly Sample[]
   /** What the gateway held before the first call. */
   readonly before: Holdings
-  /** What nobody may meet with: in the gateway's log, in its metrics, as a caller, or left over. */
+  /** Violations: in the gateway's log, in its metrics, in responses, or in its resources afterwards. */
   readonly faults: readonly string[]
-  /** Undefined: nobody scraped. */
+  /** Undefined: no scrape. */
   readonly metrics: MetricsWatch | undefined
   /** Undefined: there is no PostgreSQL to ask. */
   readonly usage: UsageCounts | undefined
@@ -259,9 +259,9 @@ const SOCKET_WORDS = {
   store: 'to the store',
   redis: 'to Redis',
   collector: 'to the collector of traces',
-  others: 'to anybody else',
+  others: 'to other peers',
   own: 'to its own processes and streams',
-  unknown: 'to nobody',
+  unknown: 'without a peer',
 } as const
 
 const shown = (value: number): string => value.toFixed(Math.abs(value) < 100 && !Number.isInteger(value) ? 1 : 0)

@@ -185,7 +185,7 @@ describe('http caller', () => {
       expect(await streamed(path, begin + errorOf(path) + end)).toBe('failed')
     })
 
-    it('has failed where nobody knows how an event stream of its kind ends', async () => {
+    it('has failed if the last event of its kind is unknown', async () => {
       expect(await streamed('/v1/unheard-of', `${DONE}\n\n`)).toBe('failed')
     })
 
@@ -279,7 +279,7 @@ describe('realtime talk', () => {
       expect(talk.hung).toEqual([])
     })
 
-    it('has failed, and is told, where its handshake is never answered', async () => {
+    it('has failed, and is listed, if its handshake gets no response', async () => {
       const talk = new RealtimeTalk(await startSilence(), 100)
       expect(await talk.hold(KEY, 'dropped')).toBe('failed')
       expect(talk.hung).toEqual(['dropped'])

@@ -44,7 +44,7 @@ const PAGE_FAULTS: readonly PageFault[] = [
 async function sendSlowly(socket: Socket, answer: Buffer): Promise<void> {
   socket.write(halfOf(answer))
   await pause(SLOW_MS)
-  // Nobody may be there any more.
+  // The peer may have disconnected.
   if (socket.writable) socket.write(answer.subarray(halfOf(answer).length))
 }
 
@@ -109,7 +109,7 @@ function spoilSessions(live: SocketSessions, p2: SocketSessions): () => void {
 
 function spoil(sessions: SocketSessions, faults: readonly SocketFault[]): () => void {
   const turns = new Turns(faults, SPOILT_SESSION_EACH)
-  // Whoever shakes hands now has been given its fault already: this one is for the next.
+  // A handshake in progress already has its fault: this one is for the next.
   const queue = (): void => {
     const fault = turns.next()
     if (fault !== undefined) sessions.queueFault(fault)
@@ -204,11 +204,11 @@ export interface MixedOptions {
   readonly surroundings?: Surroundings
 }
 
-/** All but those of realtime sessions, which have a simulator of their own: its connections can be told from idle ones. */
+/** All but those of realtime sessions, which have a simulator of their own: its connections can be distinguished from idle ones. */
 const P1_MODELS = ['gpt-4.1-mini', 'tts-1', 'gpt-4o-mini-tts', 'whisper-1', 'gpt-4o-mini-transcribe']
 /** Cut short, so that what falls silent does not pile up. */
 const TIMEOUTS = { connectMs: 1000, firstByteMs: 1500, idleMs: 1000, totalMs: 10_000 }
-/** Of realtime sessions, likewise; nobody here pauses for so long but those who are to be cut off. */
+/** Of realtime sessions, likewise; only clients that are to be cut off pause for so long. */
 const REALTIME_TIMEOUTS = { realtimeIdleMs: 2000, realtimeStuckMs: 2000 }
 /** Beyond the callers there are: of those who have left, some are noticed a moment later. */
 const NOT_NOTICED = 40

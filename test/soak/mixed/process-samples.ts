@@ -11,7 +11,7 @@ export const SOCKET_GROUPS = [
   'store',
   'redis',
   'collector',
-  /** To addresses that nobody here has. */
+  /** To addresses that do not exist here. */
   'others',
   /** Local ones: of its standard streams, and to processes that it has started. */
   'own',
@@ -110,7 +110,7 @@ export class ProcessSamples {
     private readonly patienceMs = PATIENCE_MS,
   ) {}
 
-  /** Until it is told to stop. */
+  /** Until it is stopped. */
   async run(everyMs: number, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       this.samples.push(await this.look())
@@ -288,7 +288,7 @@ const allowances = ({ upstreams, store }: Pools): Partial<Record<SocketGroup, nu
   own: OWN,
 })
 
-/** What a gateway that nobody asks for anything holds beyond what it held before the first call, in words. */
+/** Resources of an idle gateway beyond those before the first request, in words. */
 export function leftovers(before: Holdings, now: Holdings, pools: Pools): readonly string[] {
   const { store } = pools
   const allowed = allowances(pools)
@@ -296,7 +296,7 @@ export function leftovers(before: Holdings, now: Holdings, pools: Pools): readon
     const most = before.sockets[group] + (allowed[group] ?? 0)
     return now.sockets[group] <= most ? [] : [`${now.sockets[group]} sockets (${group}), at most ${most} explained`]
   })
-  // Each idle connection of the store's pool has one, for its end; those beyond the pool are told of above.
+  // Each idle connection of the store's pool has one, for its end; those beyond the pool are reported above.
   const mostTimers = before.timers + Math.min(store, Math.max(0, now.sockets.store - before.sockets.store))
   const timers = now.timers <= mostTimers ? [] : [`${now.timers} timers, at most ${mostTimers} explained`]
   return [...sockets, ...timers]

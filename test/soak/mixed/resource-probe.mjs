@@ -1,4 +1,4 @@
-// Loaded before a gateway: writes down what keeps its event loop busy, and the memory it holds, for whoever watches it
+// Loaded before a gateway: writes down what keeps its event loop busy, and the memory it holds, for the run that samples it
 // from outside.
 import { writeFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
@@ -18,7 +18,7 @@ let held
 
 /**
  * What is left when all garbage is collected. The engine does that whenever it sees fit, after many minutes where memory is
- * plenty; until then nobody can tell what a process holds from what it has only not thrown away yet.
+ * plenty; until then memory in use cannot be distinguished from garbage.
  */
 function lookAtMemory() {
   collectGarbage()

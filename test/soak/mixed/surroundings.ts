@@ -11,7 +11,7 @@ import { freePort, startParts } from '../../support/gateway-process.js'
 import { type MetricFamily, parseScrape } from '../../support/prometheus-text.js'
 import type { SocketGroup } from './process-samples.js'
 
-/** Whatever is not 0 of these when nobody asks for anything is work that was forgotten, or lost. */
+/** Any of these that is not 0 after the last request is lost work. */
 const NOTHING_AT_REST = [
   'gateway_requests_in_flight',
   'gateway_realtime_sessions',
@@ -38,7 +38,7 @@ export class MetricsWatch {
 
   constructor(private readonly url: string) {}
 
-  /** Until it is told to stop. */
+  /** Until it is stopped. */
   async run(everyMs: number, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.scrape()
@@ -95,7 +95,7 @@ export interface StoredUsage {
 
 /** Records of use: what the gateway has counted, and what its store holds after its end. */
 export interface UsageCounts extends StoredUsage {
-  /** Of calls, and of answers within them: when nobody called any more. */
+  /** Of requests and of responses within sessions, after the last request. */
   readonly counted: number
   readonly faults: readonly string[]
 }
@@ -105,7 +105,7 @@ const STORED = `select
   (select count(*) from usage_record where kind = 'task')::integer as "storedTasks",
   (select count(*) from task where state in ('succeed', 'failed'))::integer as "endedTasks"`
 
-/** To be called when the gateway has ended. `metrics`: as they were when nobody asked it for anything any more. */
+/** To be called when the gateway has ended. `metrics`: as of after the last request. */
 export async function countRecords(
   databaseUrl: string | undefined,
   metrics: MetricsWatch | undefined,
@@ -146,7 +146,7 @@ export interface Surroundings {
   close(): Promise<void>
 }
 
-/** A server that the gateway is told of by a variable. */
+/** A server whose address the gateway gets by an environment variable. */
 interface Service {
   /** Undefined: it is not there. */
   readonly url: string | undefined

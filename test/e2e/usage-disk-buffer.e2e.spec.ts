@@ -31,7 +31,7 @@ afterAll(async () => {
   await postgres.close()
 })
 
-const spillFolder = (): string => join(directory, 'data', 'unstored-usage')
+const unstoredFolder = (): string => join(directory, 'data', 'unstored-usage')
 const sections = (url: string): object => ({ database: { url }, usage: { batchMs: NEVER_MS } })
 
 async function withoutDatabase<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -54,7 +54,7 @@ async function startNext(url: string): Promise<GatewayProcess> {
 
 describe('What was used while the database is away', () => {
   it.each(['info', 'silent'])(
-    'is stored by the next start when the gateway is told to stop, whatever the log tells: %s',
+    'is stored by the next start after SIGTERM, at any log level: %s',
     async (level) => {
       const url = await postgres.emptyDatabase()
       const gateway = await lab.start(sections(url), directory, { LOG_LEVEL: level })
@@ -66,11 +66,11 @@ describe('What was used while the database is away', () => {
         expect(await gateway.exited).toMatchObject({ code: 0, errors: '' })
         return ids
       })
-      const [file = ''] = await readdir(spillFolder())
-      expect((await stat(join(spillFolder(), file))).mode & 0o777).toBe(0o600)
+      const [file = ''] = await readdir(unstoredFolder())
+      expect((await stat(join(unstoredFolder(), file))).mode & 0o777).toBe(0o600)
       await startNext(url)
       expect(requestIds(await storedIn({ url }))).toEqual([...before, ...during].sort())
-      expect(await readdir(spillFolder())).toEqual([])
+      expect(await readdir(unstoredFolder())).toEqual([])
     },
     STORE_START_MS,
   )
