@@ -24,7 +24,9 @@ function run(name) {
     child.on('close', (code) => {
       const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
       ;(code === 0 ? passed : failed).push(name)
-      console.log(`${code === 0 ? 'ok    ' : 'FAILED'} ${name} (${seconds} s)${output.trim() === '' ? '' : `\n${output.trim()}`}\n`)
+      console.log(
+        `${code === 0 ? 'ok    ' : 'FAILED'} ${name} (${seconds} s)${output.trim() === '' ? '' : `\n${output.trim()}`}\n`,
+      )
       resolve()
     })
   })

@@ -133,7 +133,9 @@ function chapterPlaces(pages: readonly (readonly OuterLine[])[]): Set<string> {
 
 /** Heads whose words change with the chapter still count the pages: their number runs along with the page. */
 function pageNumberPlaces(pages: readonly (readonly OuterLine[])[]): Set<string> {
-  const entries = [...pagesBy(pages, numberPlaceOf)].filter(([, on]) => on.size >= ENOUGH_PAGES && on.size >= pages.length * 0.25)
+  const entries = [...pagesBy(pages, numberPlaceOf)].filter(
+    ([, on]) => on.size >= ENOUGH_PAGES && on.size >= pages.length * 0.25,
+  )
   return new Set(entries.map(([place]) => place))
 }
 
