@@ -56,11 +56,11 @@ export class LocalParser {
     }
   }
 
-  /** A server that has nothing to say, or says no in a format that is none of ours, still told its status. */
-  private async parseFetched({ file, status }: FetchedDocument, terms: ParseOptions): Promise<ParsedDocument> {
+  /** An empty body, and an error response that cannot be read, give an empty document with the status. */
+  private async parseFetched({ file, status }: FetchedDocument, options: ParseOptions): Promise<ParsedDocument> {
     if (file.spool.size === 0) return NOTHING
     try {
-      return await this.parser.parse(file, terms)
+      return await this.parser.parse(file, options)
     } catch (error) {
       if (status < 400 || !isDocumentError(error)) throw error
       return NOTHING

@@ -29,7 +29,7 @@ export class ParserExited extends Error {
     super(`the engine ended with ${signal ?? `code ${String(code)}`}: ${errors}`, { cause: exit.error })
   }
 
-  /** It ended by no doing of the document: somebody ended it from outside while it was still idle, or nearly so. */
+  /** Whether the process ended before it read the document, for example by a signal from outside. */
   get isUntouched(): boolean {
     const { isKilled, error: fault, hasBegun } = this.exit
     return !isKilled && fault === undefined && !hasBegun
@@ -70,7 +70,7 @@ export function documentOf({ head, payload }: Frame): ParsedDocument {
   }
 }
 
-/** What the caller is told when the process of the engine ended before its answer. */
+/** Error for the caller when the process ended before its result. */
 export const errorOfEnd = (error: unknown): GatewayError =>
   error instanceof ParserExited && error.isOutOfMemory ? needsMemory(error) : unreadable(error)
 
