@@ -1,10 +1,10 @@
 const digits = (value) => (Number.isInteger(value) ? 0 : Math.abs(value) >= 20 ? 1 : 3)
 const shown = (value, unit) => `${Number.isNaN(value) ? '–' : value.toFixed(digits(value))}${unit ? ` ${unit}` : ''}`
 const barOf = ({ bar }) => (bar ? (bar.least === undefined ? `<= ${bar.most}` : `>= ${bar.least}`) : '')
-const verdict = ({ met }) => (met === undefined ? '' : met ? 'met' : 'NOT MET')
+const barState = ({ met }) => (met === undefined ? '' : met ? 'met' : 'NOT MET')
 
 function table(figures) {
-  const rows = figures.map((one) => [one.name, shown(one.value, one.unit), barOf(one), verdict(one)])
+  const rows = figures.map((one) => [one.name, shown(one.value, one.unit), barOf(one), barState(one)])
   const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column].length)))
   return rows
     .map(([name, value, bar, met]) =>

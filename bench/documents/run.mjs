@@ -15,7 +15,7 @@ import { DocumentReader } from './reading/document-reader.mjs'
 import { corpusReport, missedOwnBars } from './report.mjs'
 
 const BUILT_ENGINE = fileURLToPath(new URL('../../packages/document-engine/dist/engine.js', import.meta.url))
-/** Stands for corpora that nobody has: every public one is then reported as absent. */
+/** Without DOCUMENT_CORPORA every public corpus is reported as absent. */
 const NOWHERE = '/nonexistent'
 
 const { values: options } = parseArgs({
@@ -51,7 +51,7 @@ async function measured(part) {
   return results.flat()
 }
 
-function verdict(results, missed) {
+function summary(results, missed) {
   if (!results.some(({ isOwn }) => isOwn)) return '\nNo corpus of our own was read.'
   return missed.length === 0 ? '\nEvery bar of our own corpora is met.' : `\nMISSED\n  ${missed.join('\n  ')}`
 }
@@ -67,7 +67,7 @@ async function main() {
   if (options.json)
     writeFileSync(options.json, `${JSON.stringify({ date: new Date().toISOString(), results }, null, 2)}\n`)
   const missed = missedOwnBars(results)
-  console.log(verdict(results, missed))
+  console.log(summary(results, missed))
   return missed.length === 0 ? 0 : 1
 }
 

@@ -6,24 +6,24 @@ import { GatewayError } from '../core/errors.js'
 import { RequestContext, clientDisconnected } from '../core/request-context.js'
 import type { ReadDocument } from '../providers/contract.js'
 
-/** A document that was read, and to whom it may be given again. */
+/** A parsed document, and the callers that may receive it from the cache. */
 export interface DocumentParse {
   readonly document: ReadDocument
-  readonly reuse: 'anyone' | 'same caller' | 'nobody'
+  readonly reuse: 'anyone' | 'same caller' | 'none'
 }
 
-/** An answer that is fine is worth keeping; everything else may be another one a moment later. */
+/** Only successful responses are cached; others may change soon. */
 export const KEPT_STATUS = 200
 
 /**
- * To whom a page may be given again, by its status and its server's Cache-Control (RFC 9111, section 5.2.2). A response to
- * a request without cookies is the same for everybody, unless its server says otherwise.
+ * Callers that may receive a cached page, by its status and `Cache-Control` (RFC 9111, section 5.2.2). A response to a
+ * request without cookies is the same for all callers, unless its server says otherwise.
  */
 export function reuseOfPage(status: number, cacheControl: string): DocumentParse['reuse'] {
   const directives = new Map(cacheControl.toLowerCase().split(',').map(directiveOf))
-  // An answer that must be checked each time is as good as none: the gateway reads anew rather than asks whether to.
+  // `no-cache` is treated like `no-store`: the gateway does not revalidate.
   const isStale = isZero(directives.get('s-maxage') ?? directives.get('max-age'))
-  if (status !== KEPT_STATUS || isStale || directives.has('no-store') || directives.has('no-cache')) return 'nobody'
+  if (status !== KEPT_STATUS || isStale || directives.has('no-store') || directives.has('no-cache')) return 'none'
   return directives.has('private') ? 'same caller' : 'anyone'
 }
 
@@ -34,27 +34,27 @@ function directiveOf(text: string): [name: string, value: string] {
 
 const isZero = (seconds: string | undefined): boolean => seconds !== undefined && /^0+$/.test(seconds)
 
-/** How long one of those who wait does. */
+/** How long one caller waits for a shared read. */
 interface Patience {
-  /** As the caller asked for it, for words. */
+  /** Requested timeout, for the message. */
   readonly timeoutMs: number
-  /** On the performance clock. */
+  /** Performance clock. */
   readonly deadlineAtMs: number
 }
 
 type BeginParse = (call: RequestContext) => Promise<DocumentParse>
 
 /**
- * Readings that are under way: those who ask for the same at the same time share one. It goes on as long as one of them
- * waits, and ends with the last one who leaves.
+ * Reads in progress. Simultaneous requests for the same document share one read, which is aborted when the last of them
+ * disconnects.
  */
 @Injectable()
 export class SharedParses {
   private readonly running = new Map<string, SharedParse>()
 
   /**
-   * Waits for the reading with this key, which `begin` begins when there is none; the call it is given is nobody's. Rejects
-   * as the reading does, and for this caller alone with `caller_left` or, after its deadline, with `upstream_timeout`.
+   * Waits for the read with this key; `begin` starts one if there is none, with a request context of its own. Rejects as the
+   * read does, and for this caller alone with `caller_left`, or with `upstream_timeout` after its deadline.
    */
   async wait(key: string, call: RequestContext, patience: Patience, begin: BeginParse): Promise<DocumentParse> {
     call.assertPresent()
@@ -71,7 +71,7 @@ export class SharedParses {
     const call = new RequestContext(requestId, method, path, performance.now())
     call.caller = caller
     call.memory = memory?.fork()
-    // Its upstream belongs to the trace of whoever asked first.
+    // The upstream request belongs to the trace of the first request.
     call.trace = trace
     const reading = new SharedParse(call, begin, () => {
       if (this.running.get(key) === reading) this.running.delete(key)
@@ -94,7 +94,7 @@ class SharedParse {
       close()
       call.memory?.close()
     })
-    // When everybody has left, nobody hears how it ends.
+    // Without waiting requests a rejection must not be unhandled.
     this.outcome.catch(() => undefined)
   }
 
@@ -121,14 +121,14 @@ class SharedParse {
     })
   }
 
-  /** Nobody may join a reading that is being ended. */
+  /** Removes a read that is being aborted, so that no request joins it. */
   private abandon(): void {
     this.close()
     this.call.disconnect.abort()
   }
 }
 
-/** What the log line of a caller says about work that was shared. */
+/** Log fields of a shared read, copied to each of its requests. */
 function noteWork({ log: { channelId, fetched, tried } }: RequestContext, to: RequestContext): void {
   to.log.tried.push(...tried)
   to.log.fetched = fetched
@@ -138,14 +138,14 @@ function noteWork({ log: { channelId, fetched, tried } }: RequestContext, to: Re
 const late = (timeoutMs: number): GatewayError =>
   new GatewayError('upstream_timeout', `The document could not be read within ${Math.round(timeoutMs)} ms.`)
 
-/** What an entry takes beside its texts: the objects that hold them. Estimated. */
+/** Estimated bytes of an entry's objects, besides its texts. */
 const ENTRY_BYTES = 1024
 
 type Entries = LRUCache<string, ReadDocument>
 
 /**
- * Results of this process, for a while and as many as fit: those for everybody under what was read, others also under who
- * asked. A new configuration begins with none, as it may forbid what was read before, or give a key's id to somebody else.
+ * Cache of results in this process, bounded by age and size. Shared results are stored by document, private ones by document
+ * and caller. A new configuration clears it, because it may forbid a URL or give a key's id to another caller.
  */
 @Injectable()
 export class DocumentCache {
@@ -158,19 +158,19 @@ export class DocumentCache {
     })
   }
 
-  /** What was read before and may be given to this caller; undefined when there is nothing. */
+  /** The cached result for this caller; undefined without one. */
   find(identity: string, owner: string): ReadDocument | undefined {
     return this.entries?.get(sharedKey(identity)) ?? this.entries?.get(ownKey(identity, owner))
   }
 
   /**
-   * For a reading that begins now: the way to keep its result. What was begun under an earlier configuration is kept
-   * nowhere.
+   * Returns the function that stores the result of a read that starts now. A result that arrives after a change of the
+   * configuration is dropped.
    */
   begin(identity: string, owner: string): (reading: DocumentParse) => void {
     const { entries } = this
     return ({ document, reuse }) => {
-      // What is known otherwise from now on must not come back.
+      // Either entry of the document is outdated now.
       entries?.delete(sharedKey(identity))
       entries?.delete(ownKey(identity, owner))
       if (reuse === 'anyone') entries?.set(sharedKey(identity), document)
@@ -189,6 +189,6 @@ function entriesFor({ cacheMs, cacheBytes }: DocumentsSection): Entries | undefi
 
 function sizeOf({ metadata, content }: ReadDocument, key: string): number {
   const texts = Object.values(metadata).reduce<number>((sum, value) => sum + String(value).length, key.length)
-  // Two bytes for each character of a text, which is what most of them take.
+  // Two bytes for each character: most texts are stored as UTF-16.
   return ENTRY_BYTES + content.length + 2 * texts
 }

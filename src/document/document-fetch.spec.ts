@@ -25,7 +25,7 @@ import {
 
 describe('document client', () => {
   let target: DocumentTarget
-  /** Listens at every address of this machine: whoever gets through is counted. */
+  /** Listens at every address of this machine, and counts connections. */
   let untouched: UntouchedServer
   let resolve: ResolveHost
   let guarded: SafeFetchClient
@@ -104,7 +104,7 @@ describe('document client', () => {
       ['SSH-2.0-OpenSSH_9.0\r\n', 'The server of the document does not speak HTTP.'],
       ['HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n', 'The server of the document does not speak HTTP.'],
       ['HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\ncut', 'The connection to the server of the document broke off.'],
-    ])('of a server that sends %j has failed, and the caller is told why', async (bytes, message) => {
+    ])('of a server that sends %j has failed, with a message for the caller', async (bytes, message) => {
       target.answers.set('/', (socket) => socket.end(bytes))
       await expect(fetchUrl(target.url('/'))).rejects.toMatchObject({ kind: 'upstream_failed', message })
     })
@@ -127,7 +127,7 @@ describe('document fetch', () => {
     expect(spoolsLeft()).toEqual([])
   })
 
-  /** A body that comes in these pieces, one per turn while nobody pauses it. */
+  /** A body of these chunks, one per turn while it is not paused. */
   class Pieces implements ByteSource {
     cancelled = false
     taken = 0
@@ -290,7 +290,7 @@ describe('document fetch', () => {
       }
     })
 
-    it('in an encoding nobody knows is given up at once', async () => {
+    it('in an unknown encoding is refused at once', async () => {
       const body = new Pieces([Buffer.from('a'), Buffer.from('b')])
       await expect(spoolDecoded(body, ['compress'], MEGABYTE)).rejects.toMatchObject({ kind: 'upstream_failed' })
       expect(body.cancelled).toBe(true)

@@ -64,7 +64,7 @@ async function decodedStream(encoded: Readable, encodings: readonly string[], ma
     if (first === undefined) return stream
     if (encodings.length > MOST_ENCODINGS) throw unknownEncoding()
     const decoder = decoderOf(encoding, first)
-    // Its failures reach whoever reads the decoder.
+    // Errors of the source are forwarded to the reader of the decoder.
     pipeline(stream, boundedBytes(maximumBytes), decoder).catch(() => undefined)
     stream = decoder
   }
@@ -171,8 +171,8 @@ const WORDS: readonly (readonly [codes: RegExp, words: string])[] = [
 ]
 
 /**
- * A failed fetch in words for whoever asked for the document: they know its URL, and learn nothing about the gateway's
- * network. What is no failure of the transport comes out as it is.
+ * Error for the caller of a failed fetch, without details of the gateway's network. Errors that are not of the transport are
+ * returned unchanged.
  */
 function fetchFailure(error: unknown): unknown {
   if (!(error instanceof GatewayError)) return error
@@ -228,7 +228,7 @@ const MAXIMUM_REDIRECTS = 5
 
 /** A document as its server sent it, with whatever status. */
 export interface FetchedDocument {
-  /** Finished; whoever asked for it removes it. */
+  /** A complete file, which the caller of `fetch` removes. */
   readonly file: DocumentFile
   /** After all redirects. */
   readonly url: string
@@ -237,7 +237,7 @@ export interface FetchedDocument {
   readonly cacheControl: string
 }
 
-/** Fetches documents by URLs that callers name, through the guarded door. */
+/** Fetches documents by URLs from callers, with the SSRF guard. */
 @Injectable()
 export class DocumentClient {
   constructor(

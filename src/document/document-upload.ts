@@ -151,7 +151,7 @@ export class DocumentRequestReader {
   private async receiveForm(request: IncomingMessage, response: ServerResponse): Promise<DocumentRequest> {
     const { [DOCUMENT_PARSE.bodyLimit]: documentBytes } = this.store.current.limits
     const bodyBytes = documentBytes + FORM_OVERHEAD_BYTES
-    // Whatever the headers alone tell is judged before a client that waits is told to send.
+    // Headers are checked before `100 Continue`.
     boundaryOf(request, bodyBytes)
     const room = reserveMemory(request, SPOOL_MEMORY_BYTES)
     continueIfAsked(request, response)

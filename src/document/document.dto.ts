@@ -52,7 +52,7 @@ export function timeoutMsOf(
 
 const OPEN_XML = 'application/vnd.openxmlformats-officedocument'
 
-/** The usual media type of each kind: what a result says where nobody else said anything. */
+/** Media type of each kind, for results of documents that declare none. */
 export const KIND_TYPES = {
   html: 'text/html',
   pdf: 'application/pdf',
@@ -191,7 +191,7 @@ export class DocumentFormDto extends DocumentOptionsDto {
   readonly url?: string
 }
 
-/** A file of a caller's. Its bytes are given back when nobody holds it any more. */
+/** An uploaded file. Its bytes are released when it has no holder any more. */
 export class DocumentUpload {
   private holders = 0
 
@@ -199,7 +199,7 @@ export class DocumentUpload {
     readonly spool: SpooledFile,
     /** Safe to send and to log; '' when there is none. */
     readonly name: string,
-    /** As the caller claimed it, parameters included; '' when nobody said. */
+    /** Declared content type, parameters included; '' without one. */
     readonly contentType: string,
   ) {}
 

@@ -74,7 +74,7 @@ describe('The answer with a document', () => {
     expect(pieces[1]).toBe(document.content)
   })
 
-  it('that nobody wants any more ends without another piece', async () => {
+  it('that no request waits for any more ends without another chunk', async () => {
     const body = documentResponse(documentWith('x'.repeat(1_000_000)), false).body as ByteSource
     const seen: string[] = []
     body.start({ data: () => seen.push('data'), end: () => seen.push('end'), fail: () => seen.push('fail') })
@@ -115,7 +115,7 @@ describe('document service files', () => {
       expect(call.log.usage).toEqual({ units: { documents: 1, pages: 3 }, estimated: false })
     })
 
-    it('stays as long as somebody waits for it, although whoever sent it first has left', async () => {
+    it('stays as long as a request waits for it, although the first one was aborted', async () => {
       let open: () => void = () => undefined
       lab.parser.gate = new Promise((opened) => {
         open = opened
@@ -157,7 +157,7 @@ describe('document service files', () => {
       await leave()
     })
 
-    it('is not begun for somebody who has left already', async () => {
+    it('is not begun for a client that has disconnected already', async () => {
       const { request, leave } = await lab.fileRequest('gone')
       const call = newCall()
       call.disconnect.abort()
@@ -237,7 +237,7 @@ describe('document service', () => {
       expect(lab.reader.asked).toEqual([])
     })
 
-    it('is asked for by no name that could not be judged: nobody would judge it after that', async () => {
+    it('is not sent to a reader when its name could not be checked', async () => {
       lab.resolve = () => Promise.reject(Object.assign(new Error('the name server is away'), { code: 'EAI_AGAIN' }))
       await expect(lab.service.parse(urlRequest('http://inside.test/'), newCall())).rejects.toMatchObject({
         kind: 'upstream_failed',
@@ -279,7 +279,7 @@ describe('document service', () => {
       }
     })
 
-    it('is given again to nobody else, when it was read with a key of the caller’s own', async () => {
+    it('is given again to no other caller when it was read with a key of the caller’s own', async () => {
       const calls = ['a', 'b', 'a'].map((bearer) => Object.assign(newCall(), { caller: callerWithOwnBearer(bearer) }))
       const seen: number[] = []
       for (const call of calls) seen.push((await lab.bodyOf(urlRequest(), call)).data.metadata.cached)
@@ -333,17 +333,17 @@ describe('document cache', () => {
   const page = documentOf('page')
 
   describe('A result', () => {
-    it('is found by everybody, or by whoever asked for it, or by nobody', () => {
+    it('is found by all callers, by the same caller, or by none', () => {
       cache.begin('a', ':key x')({ document: page, reuse: 'anyone' })
       cache.begin('b', ':key x')({ document: page, reuse: 'same caller' })
-      cache.begin('c', ':key x')({ document: page, reuse: 'nobody' })
+      cache.begin('c', ':key x')({ document: page, reuse: 'none' })
       expect(['a', 'b', 'c'].map((identity) => cache.find(identity, ':key x'))).toEqual([page, page, undefined])
       expect(['a', 'b', 'c'].map((identity) => cache.find(identity, ':key y'))).toEqual([page, undefined, undefined])
     })
 
     it('takes the place of what was known before, also for those for whom it is not', () => {
       cache.begin('a', ':key x')({ document: page, reuse: 'anyone' })
-      cache.begin('a', ':key y')({ document: documentOf('newer'), reuse: 'nobody' })
+      cache.begin('a', ':key y')({ document: documentOf('newer'), reuse: 'none' })
       expect(cache.find('a', ':key x')).toBeUndefined()
     })
 
@@ -370,7 +370,7 @@ describe('document cache', () => {
       ])
     })
 
-    it('that is larger than the whole cache drives nobody out', () => {
+    it('that is larger than the whole cache evicts no entry', () => {
       cache.begin('a', ':key x')({ document: page, reuse: 'anyone' })
       cache.begin('b', ':key x')({ document: documentOf('x'.repeat(CACHE_BYTES)), reuse: 'anyone' })
       expect([cache.find('a', ':key x'), cache.find('b', ':key x')]).toEqual([page, undefined])
@@ -399,7 +399,7 @@ describe('shared readings', () => {
   const TEXTS = { url: '', title: '', description: '', keywords: '', siteName: '', favicon: '', contentType: '' }
   const READING: DocumentParse = {
     document: { metadata: { ...TEXTS, statusCode: 200 }, content: contentOf(''), pages: 1, isCached: false },
-    reuse: 'nobody',
+    reuse: 'none',
   }
 
   let readings: SharedParses
@@ -421,7 +421,7 @@ describe('shared readings', () => {
     })
 
   describe('A reading', () => {
-    it('is shared by those who ask for the same before it ends, and by nobody else', async () => {
+    it('is shared by requests for the same document before it ends, and by no others', async () => {
       const [first, second] = [wait('a'), wait('a')]
       expect(begun).toHaveLength(1)
       end(READING)
@@ -433,7 +433,7 @@ describe('shared readings', () => {
       for (const left of waiting) await expect(left).rejects.toMatchObject({ kind: 'caller_left' })
     })
 
-    it('that everybody has left is ended, and nobody joins it any more, however long its end takes', async () => {
+    it('that has no waiting request is aborted, and no request joins it, however long its end takes', async () => {
       const leaving = newCall()
       const left = wait('a', leaving)
       leaving.disconnect.abort()
@@ -445,7 +445,7 @@ describe('shared readings', () => {
       expect(await staying).toBe(READING)
     })
 
-    it('counts what it holds among the bytes of whoever began it, until it ends', async () => {
+    it('counts its memory towards the first request, until it ends', async () => {
       const memory = new MemoryBudget(() => ({ bytesInFlight: 1000, callerShare: 1 }))
       const asking = Object.assign(newCall(), { caller: { keyId: 'k' } })
       asking.memory = new BudgetLease(memory, asking)

@@ -91,7 +91,7 @@ const documentOf = (
   facts: { readonly url: string; readonly statusCode: number; readonly contentType: string },
 ): DocumentParse['document'] => ({ metadata: { ...metadata, ...facts }, content, pages, isCached: false })
 
-/** Smaller answers are written at once; of larger ones nobody gets a copy, or many slow readers would fill the memory. */
+/** Smaller responses are written in one piece; larger ones are never copied, because slow readers would hold the copies. */
 const COPIED_BYTES = 65_536
 
 const TAIL = Buffer.from('}}')
@@ -114,8 +114,7 @@ export function documentResponse({ metadata, content }: ReadDocument, isCached: 
 }
 
 /**
- * The same text for the same document, whoever asks: a URL is one as it stands, a file by its content and by what was
- * claimed about it.
+ * Cache key of a document, the same for all callers: its URL, or the content, name and declared type of a file.
  */
 async function identityOf(source: DocumentSource): Promise<string> {
   return source.kind === 'url' ? `url ${source.url}` : `file ${await digestOf(source.upload)}`
@@ -127,7 +126,7 @@ async function digestOf({ spool, name, contentType }: DocumentUpload): Promise<s
   return digest.digest('hex')
 }
 
-/** A reader's channel is told a URL that was judged here; longer than this nobody waits for a name. */
+/** Longest DNS lookup for the check of a URL that is sent to an upstream reader. */
 const RESOLVE_MS = 2000
 
 /** A larger upload that was sent and not answered is not sent again (design: Reliability rules). */
@@ -183,7 +182,7 @@ export class DocumentService {
     const release = source.kind === 'file' ? source.upload.hold() : undefined
     try {
       if (route !== undefined) return await this.fetches.within(() => this.readElsewhere(route, request, call))
-      // Those who wait have deadlines of their own; whoever joins them late has all of it before this one.
+      // Longer than the deadline of any waiting request, also of one that joins late.
       const deadlineAtMs =
         performance.now() + Math.min(2 * this.store.current.documents.maximumTimeoutMs, MAXIMUM_TIMER_MS)
       return source.kind === 'url'
@@ -194,7 +193,7 @@ export class DocumentService {
     }
   }
 
-  /** Where the gateway fetches by itself, the guarded client judges each step; here nobody else would. */
+  /** Checks a URL for an upstream reader; for the gateway's own fetch the guarded client checks each step. */
   private async readElsewhere(
     route: DocumentRoute,
     request: DocumentRequest,
@@ -211,15 +210,15 @@ export class DocumentService {
   }
 }
 
-/** Who asks for the same in the same way shares one reading. An upstream reader is told how long it may take. */
+/** Key of a shared read. It has the timeout for an upstream reader, which receives it. */
 function sharingKey(
   { isFresh, timeoutMs }: DocumentRequest,
   route: DocumentRoute | undefined,
   identity: string,
   owner: string,
 ): string {
-  const terms = route === undefined ? '' : ` within ${timeoutMs}`
-  return `${owner} ${isFresh ? 'anew' : 'any'}${terms} ${identity}`
+  const limit = route === undefined ? '' : ` within ${timeoutMs}`
+  return `${owner} ${isFresh ? 'anew' : 'any'}${limit} ${identity}`
 }
 
 /** Reads a document on a channel of the operator's. */
@@ -235,8 +234,8 @@ async function readBy(
       context,
     ),
   )
-  if (document.metadata.statusCode !== KEPT_STATUS) return { document, reuse: 'nobody' }
-  // What a key of the caller's own has paid for is that caller's alone.
+  if (document.metadata.statusCode !== KEPT_STATUS) return { document, reuse: 'none' }
+  // A document read with a caller's own upstream key is cached for that caller only.
   return { document, reuse: source.kind === 'url' && call.caller.bearer === undefined ? 'anyone' : 'same caller' }
 }
 

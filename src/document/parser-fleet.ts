@@ -44,7 +44,7 @@ export class ParserFleet {
   private readonly backOff = new RestartBackoff()
   private isStopping = false
 
-  /** `onChange` is told whenever one may have become free, or the last one gone. */
+  /** `onChange` is called whenever a process may have become idle, or the last one has ended. */
   constructor(
     private readonly entry: string,
     private readonly settings: () => ParserFleetSettings,
@@ -153,7 +153,7 @@ export class ParserFleet {
       if (place >= 0) this.idle.splice(place, 1)
       const isUnused = engine.documents === 0 && !exit.isKilled
       if (this.starting.delete(engine) || isUnused) this.logFailure(new ParserExited(exit))
-      // Whoever comes next finds it warm.
+      // The next document finds the process loaded.
       else this.grow(this.starting.size + 1)
       this.onChange()
     })

@@ -51,7 +51,7 @@ describe('parser pool endings', () => {
       expect(processOf(document)).not.toBe(before)
     })
 
-    it('a moment before it is given a document, which nobody knows yet, costs that document nothing', async () => {
+    it('just before it is given a document does not fail that document', async () => {
       start()
       const before = processOf(await lab.pool.parse('echo:before'))
       process.kill(before, 'SIGKILL')
@@ -64,7 +64,7 @@ describe('parser pool endings', () => {
       expect(markdownOf(await lab.pool.parse('echo:next'))).toBe('next')
     })
 
-    it('while it reads ends the document, which is given to nobody else', async () => {
+    it('while it reads fails the document, which no other process reads', async () => {
       start()
       expect(await givenTo('die:')).toEqual({ kind: 'unprocessable', processes: 1 })
     })
@@ -85,7 +85,7 @@ describe('parser pool endings', () => {
       await expect(lab.pool.parse('hang', { timeoutMs: 150 })).rejects.toMatchObject({ kind: 'upstream_timeout' })
     })
 
-    it('ends a wait in the line, and whoever stood behind moves up', async () => {
+    it('ends a wait in the queue, and the next request moves up', async () => {
       start()
       await lab.pool.parse('echo:warm')
       const departure = new ClientDisconnect()
@@ -239,7 +239,7 @@ describe('parser pool sizes', () => {
       expect(childrenOf(process.pid)).toEqual([first])
     })
 
-    it('that has grown large is replaced, and nobody notices', async () => {
+    it('that has grown large is replaced without an effect on requests', async () => {
       start()
       const swollen = processOf(await lab.pool.parse('swell'))
       const [second, third] = await Promise.all([lab.pool.parse('echo:2'), lab.pool.parse('echo:3')])
@@ -248,7 +248,7 @@ describe('parser pool sizes', () => {
       await eventually(() => !isAlive(swollen))
     })
 
-    it('is replaced after two hundred documents, and nobody notices', async () => {
+    it('is replaced after two hundred documents without an effect on requests', async () => {
       start({ queue: 300 })
       const documents = await Promise.all(Array.from({ length: 201 }, (_, index) => lab.pool.parse(`echo:${index}`)))
       expect(documents.map(markdownOf)).toEqual(documents.map((_, index) => String(index)))
@@ -257,7 +257,7 @@ describe('parser pool sizes', () => {
       expect(processes[200]).not.toBe(processes[0])
     })
 
-    it('that dies with nothing to do is replaced before anybody asks', async () => {
+    it('that dies while idle is replaced before the next request', async () => {
       start()
       const first = processOf(await lab.pool.parse('echo:1'))
       process.kill(first, 'SIGKILL')
@@ -268,7 +268,7 @@ describe('parser pool sizes', () => {
   })
 
   describe('A process that dies while it starts', () => {
-    it('is 503 for everybody who waits, told once in the log, and not tried again at once', async () => {
+    it('is 503 for all waiting requests, logged once, and not tried again at once', async () => {
       start({ processes: 2, queue: 10 }, {}, '/nowhere/engine.mjs')
       const outcomes = await Promise.allSettled(Array.from({ length: 5 }, () => lab.pool.parse('echo:1')))
       for (const outcome of outcomes) {
@@ -329,7 +329,7 @@ describe('parser pool sizes', () => {
   })
 
   describe('The end of the gateway', () => {
-    it('ends all processes, the busy ones too, and refuses whoever waits or comes', async () => {
+    it('ends all processes, the busy ones too, and refuses waiting and new requests', async () => {
       start({ processes: 2, queue: 1 })
       const processes = await meeting(2)
       const busy = Promise.allSettled([lab.pool.parse('hang'), lab.pool.parse('hang'), lab.pool.parse('echo:waits')])
@@ -398,7 +398,7 @@ describe('parser pool', () => {
       ['fault:broken', 'unprocessable', 'document_broken', 'It is broken.'],
       ['starved', 'unprocessable', undefined, /more memory than the gateway grants/],
       ['fail:TypeError: canary', 'internal', undefined, /fault of the gateway/],
-    ])('%s is told as %s, and the process lives on', async (document, kind, code, message) => {
+    ])('%s is reported as %s, and the process continues', async (document, kind, code, message) => {
       start()
       const before = processOf(await lab.pool.parse('echo:before'))
       const error: unknown = await lab.pool.parse(document).catch((thrown: unknown) => thrown)
@@ -420,7 +420,7 @@ describe('parser pool', () => {
       ['babble', 'internal'],
       ['nonsense', 'internal'],
       ['flood', 'internal'],
-    ])('%s costs its process only: the caller is told %s, and another process reads on', async (document, kind) => {
+    ])('%s ends its process only: the caller receives %s, and another process continues', async (document, kind) => {
       start()
       const before = processOf(await lab.pool.parse('echo:before'))
       await expect(lab.pool.parse(document)).rejects.toMatchObject({ name: 'GatewayError', kind })
@@ -437,7 +437,7 @@ describe('parser pool', () => {
       })
     })
 
-    it('does not make the answer to the next one its own, as a process that speaks unasked is ended', async () => {
+    it('does not answer the next one: a process that sends an unexpected frame is ended', async () => {
       start()
       const first = await lab.pool.parse('twice')
       expect(markdownOf(first)).toBe('one')

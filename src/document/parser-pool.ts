@@ -27,7 +27,7 @@ interface Waiter<Grant> {
   readonly refuse: (error: Error) => void
 }
 
-/** First come, first served; whoever leaves or runs out of time loses the place. */
+/** A FIFO queue; a request that is aborted or reaches its deadline leaves it. */
 class WaitingLine<Grant> {
   private readonly waiters = new Set<Waiter<Grant>>()
 
@@ -112,21 +112,21 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
     return { reading: this.running, waiting: this.line.length }
   }
 
-  async parse(file: DocumentFile, terms: ParseOptions): Promise<ParsedDocument> {
+  async parse(file: DocumentFile, options: ParseOptions): Promise<ParsedDocument> {
     const { processes, queue } = this.store.current.documents
     if (this.running + this.line.length >= processes + queue) throw parserFull()
     try {
-      return await this.parseOnce(file, terms)
+      return await this.parseOnce(file, options)
     } catch (error) {
       if (!(error instanceof ParserExited)) throw error
       // Another process reads it, but no third: whatever ends them may know of the document all the same.
-      return await this.parseOnce(file, terms).catch((again: unknown) => {
+      return await this.parseOnce(file, options).catch((again: unknown) => {
         throw again instanceof ParserExited ? errorOfEnd(again) : again
       })
     }
   }
 
-  /** Requests are over by now; what still runs has nobody who waits for it. */
+  /** Called after all requests have ended: documents still being read have no waiting request. */
   async onApplicationShutdown(): Promise<void> {
     this.isStopping = true
     this.forgetConfig()
@@ -147,18 +147,18 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
   }
 
   /** Rejects as `readOn` does. */
-  private async parseOnce(file: DocumentFile, terms: ParseOptions): Promise<ParsedDocument> {
+  private async parseOnce(file: DocumentFile, options: ParseOptions): Promise<ParsedDocument> {
     if (this.isStopping) throw parserStopping()
-    const granted = this.line.wait(terms)
+    const granted = this.line.wait(options)
     this.serve()
-    return this.readWith(await granted, file, terms)
+    return this.readWith(await granted, file, options)
   }
 
-  private async readWith(engine: ParserProcess, file: DocumentFile, terms: ParseOptions): Promise<ParsedDocument> {
+  private async readWith(engine: ParserProcess, file: DocumentFile, options: ParseOptions): Promise<ParsedDocument> {
     let rssBytes: number | undefined
     try {
       const { parseMs } = this.store.current.documents
-      const frame = await readOn(engine, this.jobOf(file), { ...terms, parseMs })
+      const frame = await readOn(engine, this.jobOf(file), { ...options, parseMs })
       rssBytes = (frame.head as EngineReplyHead).rssBytes
       return documentOf(frame)
     } finally {

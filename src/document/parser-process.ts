@@ -23,7 +23,7 @@ const HEAP_SHARE = 0.6
 const NICENESS = 5
 /** Linux: of all processes, the kernel ends these first when memory runs out. */
 const OUT_OF_MEMORY_SCORE = '1000'
-/** Where Linux distributions put it. Without it the engine's own watch ends whoever uses too much, up to 100 ms later. */
+/** Path of `prlimit` on Linux. Without it the engine's watchdog enforces the limit, up to 100 ms later. */
 const PRLIMIT = ['/usr/bin/prlimit', '/bin/prlimit'].find((path) => existsSync(path))
 
 interface ParserCommand {
@@ -34,7 +34,7 @@ interface ParserCommand {
 
 /**
  * Starts an engine: standard error and a duplex pipe (descriptor 3) lead here, nothing else of the gateway reaches it, its
- * environment least of all. Failure to start is told by the events of the process.
+ * environment least of all. A failure to start is reported by the events of the process.
  */
 function startEngine(command: ParserCommand): ChildProcess {
   const [program, ...parameters] = commandLine(command)
@@ -188,7 +188,7 @@ export class ParserProcess {
     this.pipe.on('data', (chunk: Buffer) => {
       this.read(chunk)
     })
-    // Its end is told by the process.
+    // The process's `exit` event reports the end.
     this.pipe.on('error', () => undefined)
     this.process.stderr?.on('data', (chunk: Buffer) => {
       this.errors = (this.errors + chunk.toString()).slice(-KEPT_ERROR_CHARACTERS)
@@ -249,7 +249,7 @@ const isBegun = ({ head }: Frame): boolean => (head as Partial<EngineBegunHead> 
 const LEAVE_GRACE_MS = 500
 
 /**
- * One document on one engine, which is ended when time is up or nobody waits any more. The engine is idle or gone by
+ * Reads one document on one engine, which is ended at the deadline or when no request waits any more. The engine is idle or gone by
  * the time the promise settles. Rejects with a `GatewayError`, or with an `EngineEnded` that `isUntouched`: then another
  * engine may read the document.
  */

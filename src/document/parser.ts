@@ -10,9 +10,9 @@ import type { SpooledFile } from '../core/spooled-file.js'
 
 /** A document that lies here, fetched or uploaded. */
 export interface DocumentFile {
-  /** Finished; stays the property of whoever made it. */
+  /** A complete file, which stays owned by its creator. */
   readonly spool: SpooledFile
-  /** As the server or the upload claimed it, parameters included; '' when nobody said. */
+  /** Declared content type, parameters included; '' without one. */
   readonly contentType: string
   /** File name, or the last segment of the URL's path; '' when there is none. */
   readonly name: string
@@ -21,7 +21,7 @@ export interface DocumentFile {
 }
 
 export interface ParseOptions {
-  /** Whoever waits for the result; the work ends when they leave. */
+  /** Aborted when no request waits for the result any more. */
   readonly disconnect: ClientDisconnect
   /** On the performance clock. */
   readonly deadlineAtMs: number
@@ -42,7 +42,7 @@ export abstract class DocumentParser {
    * memory), `payload_too_large`, `upstream_timeout` (deadline or the engine's own limit), `overloaded` (queue full),
    * `caller_left`, `internal` (the engine failed).
    */
-  abstract parse(file: DocumentFile, terms: ParseOptions): Promise<ParsedDocument>
+  abstract parse(file: DocumentFile, options: ParseOptions): Promise<ParsedDocument>
 }
 
 /** How the process of an engine ended. */

@@ -21,19 +21,19 @@ const LEAST_GAIN_SHARE = 1e-6
  * before anything is known, and trees: a number, or [feature, threshold, below, otherwise].
  */
 export function boost(rows, labels, weights, options = {}) {
-  const terms = { ...DEFAULTS, ...options }
+  const settings = { ...DEFAULTS, ...options }
   const random = randomOf(7)
-  const columns = rows[0].map((_, feature) => binned(rows, feature, terms.bins))
+  const columns = rows[0].map((_, feature) => binned(rows, feature, settings.bins))
   const total = weights.reduce((sum, weight) => sum + weight, 0)
   const positive = labels.reduce((sum, label, row) => sum + label * weights[row], 0)
   const base = Math.log(positive / (total - positive))
   const odds = new Float64Array(rows.length).fill(base)
   const state = { columns, odds, gradients: new Float64Array(rows.length), curvatures: new Float64Array(rows.length) }
-  const trees = Array.from({ length: terms.trees }, () => {
+  const trees = Array.from({ length: settings.trees }, () => {
     measure(state, labels, weights)
-    const used = columns.filter(() => random() < terms.columnShare)
-    const sample = Int32Array.from(rows.keys()).filter(() => random() < terms.rowShare)
-    const tree = grow(state, used, sample, { ...terms, leastGain: LEAST_GAIN_SHARE * total }, terms.depth)
+    const used = columns.filter(() => random() < settings.columnShare)
+    const sample = Int32Array.from(rows.keys()).filter(() => random() < settings.rowShare)
+    const tree = grow(state, used, sample, { ...settings, leastGain: LEAST_GAIN_SHARE * total }, settings.depth)
     for (let row = 0; row < odds.length; row++) odds[row] += valueOf(tree, row)
     return written(tree)
   })
@@ -48,15 +48,15 @@ function measure({ odds, gradients, curvatures }, labels, weights) {
   }
 }
 
-function grow(state, columns, rows, terms, depth) {
+function grow(state, columns, rows, settings, depth) {
   let [gradient, curvature] = [0, 0]
   for (const row of rows) {
     gradient += state.gradients[row]
     curvature += state.curvatures[row]
   }
-  const leaf = { value: (-terms.rate * gradient) / (curvature + terms.ridge) }
-  if (depth === 0 || curvature < 2 * terms.leastWeight || rows.length < LEAST_ROWS) return leaf
-  const split = bestSplit(state, columns, rows, terms, gradient, curvature)
+  const leaf = { value: (-settings.rate * gradient) / (curvature + settings.ridge) }
+  if (depth === 0 || curvature < 2 * settings.leastWeight || rows.length < LEAST_ROWS) return leaf
+  const split = bestSplit(state, columns, rows, settings, gradient, curvature)
   if (split === undefined) return leaf
   const { column, bin } = split
   return {
@@ -66,24 +66,24 @@ function grow(state, columns, rows, terms, depth) {
       state,
       columns,
       rows.filter((row) => column.bins[row] <= bin),
-      terms,
+      settings,
       depth - 1,
     ),
     otherwise: grow(
       state,
       columns,
       rows.filter((row) => column.bins[row] > bin),
-      terms,
+      settings,
       depth - 1,
     ),
   }
 }
 
-function bestSplit({ gradients, curvatures }, columns, rows, terms, gradient, curvature) {
-  const { ridge, leastWeight } = terms
+function bestSplit({ gradients, curvatures }, columns, rows, settings, gradient, curvature) {
+  const { ridge, leastWeight } = settings
   const whole = gradient ** 2 / (curvature + ridge)
   let best
-  let bestGain = terms.leastGain
+  let bestGain = settings.leastGain
   for (const column of columns) {
     const sums = new Float64Array(2 * (column.cuts.length + 1))
     for (const row of rows) {

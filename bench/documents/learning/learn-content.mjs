@@ -27,7 +27,7 @@ const LEAST_WORDS = 50
 /** There are few of them, and they are labelled with more care. */
 const ARTICLE_WEIGHT = 4
 const QUARTERS = 4
-const { values: terms } = parseArgs({
+const { values: options } = parseArgs({
   options: { without: { type: 'string' }, to: { type: 'string', default: MODEL } },
 })
 
@@ -51,7 +51,7 @@ for (const name of readdirSync(pagesOf('dev')).sort()) {
 for (const [at, [name, { articleBody = '' }]] of Object.entries(
   jsonOf(join(corpus, 'aeb', 'ground-truth.json')),
 ).entries()) {
-  if (at % QUARTERS === Number(terms.without)) continue
+  if (at % QUARTERS === Number(options.without)) continue
   addPage(
     gunzipSync(readFileSync(join(corpus, 'aeb', 'html', `${name}.html.gz`))).toString(),
     articleBody,
@@ -88,7 +88,7 @@ const textOf = (node) =>
 console.log(`${pages} pages, ${rows.length} blocks`)
 const { base, trees } = boost(rows, labels, weights)
 writeFileSync(
-  terms.to,
+  options.to,
   `/**
  * What was learned about the blocks of ${pages} labelled pages: decision trees whose sum is the logarithm of the odds that a
  * block is content. A tree is written from its root: \`12<.5\` asks whether the feature with that number is below the

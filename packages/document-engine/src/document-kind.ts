@@ -69,7 +69,7 @@ const LETTER_SIGNATURES: readonly Signature[] = [
 
 const HEAD_BYTES = 512
 
-/** What a file of none of our formats looks like, with its article; undefined when its beginning says nothing. */
+/** Name of a foreign format, with its article; undefined when the first bytes match no signature. */
 function foreignFormat(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, HEAD_BYTES)).toString('latin1')
   const isMet = (signature: Signature): boolean => head.startsWith(signature.bytes, signature.offset ?? 0)
@@ -118,12 +118,12 @@ function oleFault(bytes: Uint8Array): EngineFault {
 const PDF_HEADER_BYTES = 1024
 const PDF_TYPE = 'application/pdf'
 const BINARY_SAMPLE_BYTES = 65_536
-/** Bytes of noise hold one control byte in nine; a text, however short, may have a stray one. */
+/** Random bytes have one control byte in nine; even a short text may have a single one. */
 const MOST_CONTROL_SHARE = 0.005
 
 /**
- * What a document is by its bytes. Where they cannot tell, among kinds of text, its claim and the extension of its name
- * decide.
+ * The kind of a document, by its bytes. Among kinds of text, which have no signature, the declared type and then the
+ * extension of the name decide.
  *
  * @throws EngineFault `unsupported` naming what it looks like, `encrypted` for a protected Office file, `no_text` when it
  * is empty, `broken` for a damaged container
@@ -148,15 +148,15 @@ function isPdf({ bytes, contentType, name }: EngineInput): boolean {
   const position = view.subarray(0, PDF_HEADER_BYTES).indexOf('%PDF-')
   if (position === -1) return false
   if (view.toString('latin1', 0, position).trim() === '') return true
-  // Behind something else: a text that only speaks of the header holds no objects, and one that explains the format is
-  // a text all the same, where nobody calls it a PDF.
+  // The header stands behind other bytes: a text that mentions it has no objects, and a text about the format, which may
+  // have them, has neither the type nor the extension of a PDF.
   if (!view.includes('endobj')) return false
   return mediaTypeOf(contentType) === PDF_TYPE || extensionOf(name) === 'pdf' || !isText(bytes)
 }
 
 const isText = (bytes: Uint8Array): boolean => !isBinary(bytes) && utf8Standing(bytes).bad === 0
 
-/** By a byte order mark, which only texts have. */
+/** Whether a byte order mark comes first; only texts have one. */
 function isMarked(bytes: Uint8Array): boolean {
   return (
     startsWith(bytes, [0xef, 0xbb, 0xbf]) ||
@@ -183,7 +183,7 @@ function startsWith(bytes: Uint8Array, signature: readonly number[]): boolean {
   return signature.every((byte, index) => bytes[index] === byte)
 }
 
-/** How far a licence in a comment may push the first tag down. */
+/** Bytes in which the first tag is looked for; a comment with a licence may stand before it. */
 const SNIFFED_BYTES = 65_536
 
 const MARKDOWN_TYPES: ReadonlySet<string> = new Set(['text/markdown', 'text/x-markdown'])
@@ -194,7 +194,7 @@ const CSV_TYPES: ReadonlySet<string> = new Set([
   'text/tab-separated-values',
 ])
 const HTML_TYPES: ReadonlySet<string> = new Set(['text/html', 'application/xhtml+xml'])
-/** Claims that say nothing. */
+/** Declared types that name no format. */
 const NO_TYPES: ReadonlySet<string> = new Set([
   '',
   'application/octet-stream',
@@ -208,9 +208,9 @@ const EXTENSIONS: ReadonlyMap<string, DocumentKind> = new Map<string, DocumentKi
   ...['html', 'htm', 'xhtml'].map((extension) => [extension, 'html'] as const),
 ])
 
-/** Tags that make a page of whatever begins with them. */
+/** First tags of a page. */
 const PAGE = /^<(?:!doctype\s+html|html|head|body)[\s>/]/i
-/** Tags that begin a piece of HTML, but a Markdown file or an XML document of one's own just as well. */
+/** First tags of a piece of HTML, but also of Markdown files and of XML documents. */
 const PIECE =
   /^<(?:title|meta|link|script|style|base|div|p|h[1-6]|table|ul|ol|dl|section|article|main|header|nav|span|a|b|br|font|center|img|form|iframe|pre|blockquote)[\s>/]/i
 
@@ -243,7 +243,7 @@ function isUnclaimed({ contentType, name }: EngineInput): boolean {
   return NO_TYPES.has(mediaTypeOf(contentType)) && extensionOf(name) === ''
 }
 
-/** What follows blanks, comments and processing instructions. Linear. */
+/** The text behind leading blanks, comments and processing instructions. Linear time. */
 function afterPreamble(head: string): string {
   let position = 0
   for (;;) {

@@ -31,9 +31,9 @@ const READERS: Readonly<Record<DocumentKind, Reader>> = {
 }
 
 /**
- * Reads a document of any kind. A file without a title of its own is called by its name, a page is not.
+ * Reads a document of any kind. A file without a title gets its name as title, a page does not.
  *
- * @throws EngineFault the document's fault; anything else is a fault of ours
+ * @throws EngineFault for an error caused by the document; any other error is a bug
  */
 export async function readDocument(input: EngineInput, limits: EngineLimits): Promise<EngineOutput> {
   const output = await READERS[documentKind(input)](input, limits)

@@ -43,14 +43,17 @@ describe('The process of an engine', () => {
   it.each([
     ['bytes outside of the heap', 'bytes'],
     ['objects', 'objects'],
-  ])('that fills its memory with %s is ended, and the document told to need too much', async (_what, command) => {
-    start()
-    await expect(pool.parse(command)).rejects.toMatchObject({
-      kind: 'unprocessable',
-      message: expect.stringContaining('memory') as unknown,
-    })
-    expect(markdownOf(await pool.parse('echo:next'))).toBe('next')
-  })
+  ])(
+    'that fills its memory with %s is ended, and the document is reported as needing too much memory',
+    async (_what, command) => {
+      start()
+      await expect(pool.parse(command)).rejects.toMatchObject({
+        kind: 'unprocessable',
+        message: expect.stringContaining('memory') as unknown,
+      })
+      expect(markdownOf(await pool.parse('echo:next'))).toBe('next')
+    },
+  )
 
   it('outlives a document that is too deep for its stack', async () => {
     start()
@@ -59,14 +62,14 @@ describe('The process of an engine', () => {
     expect(processOf(await pool.parse('echo:after'))).toBe(before)
   })
 
-  it('outlives a rejection that nobody waits for, and whatever a library prints', async () => {
+  it('survives an unhandled rejection, and output of a library', async () => {
     start()
     const documents = [await pool.parse('forget:1'), await pool.parse('chatter:2'), await pool.parse('echo:3')]
     expect(documents.map(markdownOf)).toEqual(['1', '2', '3'])
     expect(new Set(documents.map(processOf)).size).toBe(1)
   })
 
-  it('leaves it to the gateway when to end, whoever signals the group', async () => {
+  it('ignores signals to its process group: the gateway decides when it ends', async () => {
     start()
     const pid = processOf(await pool.parse('echo:before'))
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.kill(pid, signal)

@@ -16,20 +16,20 @@ import {
 import type { WatchTerms } from './watchdog.js'
 
 /**
- * The process in which documents are read: one after the other, sent by the gateway over a pipe, answered over the same.
+ * The process that reads documents, one after another. Jobs and results travel over one pipe to the gateway.
  * Arguments: process id of the gateway, memory limit in bytes.
  */
 
-// What the gateway sends was bounded there.
+// The gateway bounds what it sends.
 const ANY_LENGTH = { headBytes: Infinity, payloadBytes: Infinity }
 const WATCH_HEAP_MEGABYTES = 8
 
 const [gatewayPid = 0, memoryBytes = 0] = process.argv.slice(2).map(Number)
 const busy = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
 
-// Ctrl-C and service managers signal the whole group; when this process ends is for the gateway to say.
+// Ctrl-C and service managers signal the whole process group; the gateway alone decides when this process ends.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
-// A promise that a library forgot says nothing about the document; one that is awaited is a failed reading.
+// A rejected promise that a library does not await does not concern the document; an awaited one fails the job.
 process.on('unhandledRejection', (reason) => {
   process.stderr.write(`forgotten rejection: ${String(reason)}\n`)
 })

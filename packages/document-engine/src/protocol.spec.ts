@@ -148,11 +148,11 @@ describe('The answer to a failure', () => {
     ],
     ['a stack that is full', stackOverflow(), { outcome: 'fault', fault: 'too_large' }],
     [
-      'a buffer nobody can have',
+      'a buffer over the maximum',
       new RangeError('Invalid typed array length: 4503599627370496'),
       { outcome: 'out_of_memory' },
     ],
-    ['a string nobody can have', thrownBy(() => 'x'.repeat(2 ** 30)), { outcome: 'out_of_memory' }],
+    ['a string over the maximum', thrownBy(() => 'x'.repeat(2 ** 30)), { outcome: 'out_of_memory' }],
     ['memory the system refused', new RangeError('Array buffer allocation failed'), { outcome: 'out_of_memory' }],
     ['any other range', new RangeError('toFixed() digits argument must be between 0 and 100'), { outcome: 'failed' }],
     ['anything thrown', 'a word', { outcome: 'failed', reason: 'a word' }],

@@ -10,7 +10,7 @@ import {
 /** The pipe to the gateway. Standard output is not used: libraries write their warnings there. */
 export const ENGINE_PIPE = 3
 
-/** What is read of a document, as the members of its result: they are put into the answer as they are. */
+/** The content of a document as JSON members of the result; the gateway copies them unchanged. */
 export const contentText = ({ html, markdown }: { readonly html: string; readonly markdown: string }): Buffer =>
   Buffer.from(`"html":${JSON.stringify(html)},"markdown":${JSON.stringify(markdown)}`)
 
@@ -20,16 +20,16 @@ export interface EngineJobHead {
   readonly name: string
   readonly baseUrl: string
   readonly limits: EngineLimits
-  /** Longest content that the gateway takes back. */
+  /** Most bytes of content that the gateway accepts. */
   readonly contentBytes: number
 }
 
-/** What memory the whole process uses, in bytes, now that it is done. */
+/** Resident memory of the process in bytes, after the job. */
 interface Usage {
   readonly rssBytes: number
 }
 
-/** Head of an answer to a job; the content is the payload. */
+/** Head of the result of a job; the content is the payload. */
 export type EngineReplyHead =
   | ({
       readonly outcome: 'read'
@@ -38,17 +38,17 @@ export type EngineReplyHead =
       readonly pages: number
     } & Usage)
   | ({ readonly outcome: 'fault'; readonly fault: EngineFaultName; readonly message: string } & Usage)
-  /** A memory request was refused, yet the process lives. */
+  /** An allocation failed, but the process continues. */
   | ({ readonly outcome: 'out_of_memory' } & Usage)
-  /** A fault of ours; `reason` is for the log. */
+  /** A bug of the engine; `reason` is for the log. */
   | ({ readonly outcome: 'failed'; readonly reason: string } & Usage)
 
-/** Sent before the answer, when all of the document is there: whatever ends the process from now on may be its doing. */
+/** Sent once the whole document has arrived: from then on the document may be the cause if the process ends. */
 export interface EngineBegunHead {
   readonly outcome: 'begun'
 }
 
-/** The first frame of a process: everything is loaded. */
+/** First frame of a process: all modules are loaded. */
 export interface EngineReadyHead {
   readonly outcome: 'ready'
 }
@@ -61,13 +61,13 @@ export interface EngineAnswer {
   readonly payload: Buffer
 }
 
-/** Readers shorten by their own rules; this only keeps the head of an answer within what the gateway accepts. */
+/** Bound for each metadata text, so that the head of a result fits the gateway's limit; readers have shorter limits. */
 const LONGEST_TEXT = 4096
 
 const REFUSED_ALLOCATION = /allocation failed|invalid (?:typed )?(?:array|string) (?:buffer )?length|out of memory/i
 const TOO_DEEP = /maximum call stack/i
 
-/** The document as it was read; its content as JSON text of two members, at most `contentBytes` long. */
+/** The frame of a result; the content is JSON text of two members, at most `contentBytes` long. */
 export function readAnswer(output: EngineOutput, contentBytes: number): EngineAnswer {
   const payload = contentText(output)
   if (payload.length > contentBytes)
@@ -76,7 +76,7 @@ export function readAnswer(output: EngineOutput, contentBytes: number): EngineAn
   return { head: { outcome: 'read', kind, metadata: shortened(metadata), pages }, payload }
 }
 
-/** What a thrown error says about the document, or about the engine. */
+/** Converts a thrown error to an outcome. */
 export function faultAnswer(error: unknown): EngineAnswer {
   return { head: faultHead(error), payload: Buffer.alloc(0) }
 }
@@ -105,21 +105,21 @@ function shortened({ title, description, keywords, siteName, favicon }: EngineMe
 }
 
 /**
- * What travels between the gateway and an engine, in both directions over one pipe: eight bytes that say how long head
- * and payload are, the head as JSON, and the payload as it is.
+ * A frame between the gateway and an engine, in both directions over one pipe: the lengths of head and payload (eight
+ * bytes), the head as JSON, the payload as raw bytes.
  */
 export interface Frame {
   readonly head: unknown
   readonly payload: Buffer
 }
 
-/** In bytes; a frame that declares more is a fault, found before anything of it is kept. */
+/** Limits in bytes; a frame that declares more is refused before any of it is buffered. */
 interface FrameLimits {
   readonly headBytes: number
   readonly payloadBytes: number
 }
 
-/** What came is no frame, or too long a one; nothing after it can be understood. */
+/** The bytes are no frame, or a frame over the limit; the rest of the stream is unusable. */
 export class FrameFault extends Error {
   override readonly name = 'FrameFault'
 }
@@ -127,7 +127,7 @@ export class FrameFault extends Error {
 const PREFIX_BYTES = 8
 const PAYLOAD_LENGTH_AT = 4
 
-/** Everything of a frame that stands before its payload. */
+/** Length prefix and head of a frame. */
 export function frameStart(head: object, payloadBytes: number): Buffer {
   const text = Buffer.from(JSON.stringify(head))
   const prefix = Buffer.alloc(PREFIX_BYTES)
@@ -138,7 +138,7 @@ export function frameStart(head: object, payloadBytes: number): Buffer {
 
 type Expected = 'prefix' | 'head' | 'payload'
 
-/** Puts frames together from pieces of any size; the payload is copied once, into a buffer of its own length. */
+/** Assembles frames from chunks of any size; the payload is copied once, into a buffer of its exact length. */
 export class FrameReader {
   private expected: Expected = 'prefix'
   private target = Buffer.alloc(PREFIX_BYTES)
@@ -146,20 +146,20 @@ export class FrameReader {
   private payloadBytes = 0
   private head: unknown
 
-  /** `limits` is asked once per frame. */
+  /** `limits` is called once per frame. */
   constructor(
     private readonly limits: () => FrameLimits,
     private readonly onFrame: (frame: Frame) => void,
   ) {}
 
-  /** Throws a `FrameFault`; the reader is of no use afterwards. */
+  /** Throws a `FrameFault`; the reader must not be used afterwards. */
   push(chunk: Buffer): void {
     let offset = 0
     while (offset < chunk.length) {
       const copied = chunk.copy(this.target, this.filled, offset)
       offset += copied
       this.filled += copied
-      // A head or a payload may be empty: then its turn is over before a byte of it came.
+      // An empty head or payload is complete before any byte arrives.
       while (this.filled === this.target.length) this.advance()
     }
   }
@@ -198,7 +198,7 @@ export class FrameReader {
   private expect(expected: Expected, bytes: number): void {
     this.expected = expected
     this.filled = 0
-    // Not from the pool of small buffers: readers may hand the memory behind it on.
+    // Not from Node's pool of small buffers: readers may transfer the underlying memory.
     this.target = Buffer.allocUnsafeSlow(bytes)
   }
 }

@@ -1,14 +1,14 @@
 import { workerData } from 'node:worker_threads'
 
 /**
- * A thread beside the engine. The engine may be inside one call for minutes: nothing in its own thread would then see
- * that the gateway is gone, or how much memory the whole process has by now, inside and outside of the JavaScript heap.
+ * A worker thread that watches the process. The engine may spend minutes inside one call, so its own thread would not notice
+ * that the gateway is gone, or how much memory the process uses inside and outside of the JavaScript heap.
  */
 export interface WatchTerms {
-  /** Whose child this process is as long as the gateway lives. */
+  /** Parent process id, as long as the gateway lives. */
   readonly gatewayPid: number
   readonly memoryBytes: number
-  /** Shared; its one element is 1 while the engine works. An idle engine sees by itself that its pipe was closed. */
+  /** Shared memory; its element is 1 while the engine works. An idle engine notices by itself that the pipe was closed. */
   readonly busy: Int32Array
 }
 
@@ -18,7 +18,7 @@ const { gatewayPid, memoryBytes, busy } = workerData as WatchTerms
 const pause = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
 for (;;) {
   Atomics.wait(busy, 0, 0)
-  // By signal: nothing gentler gets through to a thread inside native code. The gateway takes it for want of memory.
+  // SIGKILL, because other ways do not interrupt native code. The gateway reports the signal as lack of memory.
   if (process.ppid !== gatewayPid || process.memoryUsage.rss() > memoryBytes) process.kill(process.pid, 'SIGKILL')
   Atomics.wait(pause, 0, 0, LOOK_EVERY_MS)
 }

@@ -54,7 +54,7 @@ function proseOf(traits: PageTraits): number {
   return Math.max(1, traits.page.body.proseLength)
 }
 
-/** Of the container so many levels up; `otherwise` beyond the body. */
+/** The value for the container that many levels up; `otherwise` beyond the body. */
 function ofLevel(
   around: readonly Container[],
   level: number,
@@ -107,7 +107,7 @@ function sumNear({ index, traits }: Subject, value: (line: LineTraits) => number
   return sum
 }
 
-/** How many lines there are to the first of that kind; `farthest` when none is closer. */
+/** Distance in lines to the nearest one of that kind; at most `farthest`. */
 function stepsTo(
   lines: readonly LineTraits[],
   from: number,
@@ -246,7 +246,7 @@ const OF_THE_PAGE: readonly Feature[] = [
   ['page productData', ({ traits }) => Number(traits.hasProductData)],
 ]
 
-/** What the model is told of a block, in the order of its numbers. */
+/** Features of a block, in the order of the model's inputs. */
 export const FEATURES: readonly Feature[] = [
   ...OF_THE_LINE,
   ...OF_ITS_PLACE,

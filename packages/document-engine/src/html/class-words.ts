@@ -2,7 +2,7 @@
 export const bitsOf = <Name>(names: readonly Name[], wanted: readonly Name[]): number =>
   wanted.reduce((bits, name) => bits | (1 << names.indexOf(name)), 0)
 
-/** What authors call the parts of their pages, in classes and ids. A word may speak for several groups. */
+/** Words in classes and ids, by the part of a page they name. A word may be in several groups. */
 const WORDS_BY_GROUP = {
   navigation:
     'nav navi navigation navbar menu menus submenu megamenu breadcrumb breadcrumbs crumb crumbs toolbar tab tabs sitemap ' +
@@ -56,7 +56,7 @@ export type WordGroup = keyof typeof WORDS_BY_GROUP
 
 export const WORD_GROUPS = Object.keys(WORDS_BY_GROUP) as readonly WordGroup[]
 
-/** What stands around the content of a page, or between its parts, and is none of it. */
+/** Groups of words that name surroundings of the content, not content. */
 export const FOREIGN_GROUPS: readonly WordGroup[] = [
   'navigation',
   'footer',

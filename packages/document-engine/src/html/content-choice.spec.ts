@@ -66,7 +66,7 @@ describe('the title of the content', () => {
     ['the last h1 before it, however unlikely', `<h1>Site -5</h1><h1>Story -5</h1><p>${long(5)}</p>`, 'Story -5'],
     ['the last h1 before it, however likely', `<h1>Story 5</h1><p>${long(5)}</p>`, 'Story 5'],
     ['no h1 of the navigation', `<nav><h1>Site -5</h1></nav><p>${long(5)}</p>`, ''],
-    ['no h1 that nobody sees', `<h1 hidden>Site -5</h1><p>${long(5)}</p>`, ''],
+    ['no hidden h1', `<h1 hidden>Site -5</h1><p>${long(5)}</p>`, ''],
     ['no h2', `<h2>Part 5</h2><p>${long(5)}</p>`, ''],
   ])('is %s', (_what, html, expected) => {
     const { titleText, texts } = choiceFor(html)

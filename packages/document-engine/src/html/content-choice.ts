@@ -8,7 +8,7 @@ import type { Container, TextBlock } from './text-blocks.js'
 const LEAF = -1
 const SPLIT = /^(\d+)<(.+)$/
 
-/** A decision tree in one row: what is below the threshold goes on with the next entry, the rest at `otherwise`. */
+/** A decision tree as a flat array: a value below the threshold continues with the next entry, any other at `otherwise`. */
 interface DecisionTree {
   readonly feature: Int16Array
   /** The threshold of a split, or what a leaf adds. */
@@ -18,7 +18,7 @@ interface DecisionTree {
 
 const FOREST: readonly DecisionTree[] = TREES.map(readDecisionTree)
 
-/** Of each block, the logarithm of the odds that it belongs to what the page is there for. */
+/** The log-odds of each block to be content. */
 function contentOdds(traits: PageTraits): Float64Array {
   const odds = new Float64Array(traits.lines.length)
   const row = new Float64Array(FEATURES.length)
@@ -59,10 +59,10 @@ function readDecisionTree(text: string): DecisionTree {
   return tree
 }
 
-/** Of its own odds; the rest is what blocks of the same form have on average. */
+/** Weight of a block's own odds; the rest is the mean of the blocks of the same form. */
 const OWN_WEIGHT = 0.5
 const FORM_LEVELS = 4
-/** A page whose content can be told so surely has no use for blocks that are in doubt. */
+/** Expected F1 score from which on blocks with odds below `SURE_ODDS` are left out. */
 const SURE_SCORE = 0.85
 const SURE_ODDS = 0.5
 /** Short lines take space as well. */
@@ -71,7 +71,7 @@ const NO_ODDS = -9
 const NOT_TITLE = ['nav', 'footer', 'aside', 'dialog'] as const
 
 export interface ContentChoice {
-  /** Of each block, whether it is content; the title is none. */
+  /** Whether each block is content; the title is not. */
   readonly chosen: readonly boolean[]
   /** Index of the block that stands above the content as its title. */
   readonly title: number | undefined

@@ -2,19 +2,22 @@ import { bitsOf, FOREIGN_GROUPS, WORD_GROUPS } from './class-words.js'
 import { ancestorsOf, type PageTraits, PLACES } from './page-traits.js'
 import type { Container, PageBlocks, TextBlock } from './text-blocks.js'
 
-/** So much long text in sight, and such a share of what is hidden: the page does not wait for a script to show it. */
+/**
+ * A page hides text on purpose when its visible blocks of this length have so many characters, and such a share of the
+ * hidden ones. Otherwise a script would show the hidden text.
+ */
 const LONG_BLOCK = 100
 const LEAST_SEEN = 500
 const LEAST_SEEN_SHARE = 0.2
-/** Nor does one that shows so many times the text that it keeps from sight, however little that is. */
+/** The same holds for a page with so many times more visible than hidden text. */
 const MOSTLY_SEEN = 2
-/** Parts that a click shows, and that are hidden until then. */
+/** Parts that are hidden until a click. */
 const PANEL = /tab|panel|accord|collaps|toggle|expand|read-?more|show-?more|spoiler|faq|answer/i
 const LEAST_ARTICLE_LENGTH = 300
 const MOST_FORUM_SHARE = 0.3
 const COMMENTS = 1 << WORD_GROUPS.indexOf('comments')
 
-/** Blocks that are no content whatever their odds: hidden ones, and comments below what says that it is an article. */
+/** Blocks that are excluded whatever their odds: hidden ones, and comments below an article. */
 export function excludedBlocks(traits: PageTraits, odds: Float64Array): readonly boolean[] {
   const { blocks } = traits.page
   const isHiding = hidesOnPurpose(traits)
@@ -55,7 +58,7 @@ function isPanel({ element }: Container): boolean {
   return PANEL.test(`${element.attribute('class')} ${element.attribute('id')} ${element.attribute('role')}`)
 }
 
-/** None where the comments may be what the page is there for. */
+/** No comments where they may be the content, as in a forum. */
 function commentsOf(traits: PageTraits, odds: Float64Array): readonly boolean[] {
   const { blocks } = traits.page
   const isArticle = (traits.saysArticle || traits.hasArticleData) && traits.forumShare < MOST_FORUM_SHARE
@@ -68,14 +71,14 @@ function commentsOf(traits: PageTraits, odds: Float64Array): readonly boolean[] 
   return length > LEAST_ARTICLE_LENGTH && isComment[0] !== true ? isComment : []
 }
 
-/** Of the chosen text; what lies in the smallest container that holds so much stands within the content. */
+/** Share of the chosen text that the container of the content must hold. */
 const ROOT_SHARE = 0.8
-/** Elements that are one paragraph: whatever they hold, the element around them is meant. */
+/** Elements that count as one paragraph; their parent is the container. */
 const PARAGRAPH_TAG = /^(?:p|pre|td|th|li|h[1-6]|blockquote|dd|dt)$/
 const PART_TAG = /^(?:table|pre)$/
 const LEAST_CELLS = 4
 const MOST_LINKED_SHARE = 0.5
-/** A cell that is longer is a part of a page that a table lays out. */
+/** Longest cell of a data table, in characters; a longer one belongs to a layout table. */
 export const LONGEST_CELL = 200
 const FOREIGN_PLACE_BITS = bitsOf(PLACES, ['header', 'footer', 'nav', 'aside', 'form', 'dialog'])
 const FOREIGN_GROUP_BITS = bitsOf(WORD_GROUPS, FOREIGN_GROUPS)

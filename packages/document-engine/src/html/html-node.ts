@@ -13,24 +13,24 @@ export const BLOCK_TAGS = words(
     'section summary table tbody td tfoot th thead tr ul',
 )
 
-/** What never holds text of the page. What stands in them is passed over while the page is read. */
+/** Elements without text of the page; the parser skips their content. */
 export const SKIPPED_TAGS = words(
   'script style template svg canvas select datalist textarea noframes noembed applet map xmp',
 )
 
-/** Inside pictures drawn in the page these end the picture: somebody forgot to close it. */
+/** Start tags that end a skipped element such as `svg` whose end tag is missing. */
 export const FOREIGN_ENDS = words('body div p h1 h2 h3 h4 h5 h6 ul ol li table section article main footer nav header')
 
-/** Kept apart, wherever they stand: they speak about the page. */
+/** Metadata elements; collected apart, wherever they stand. */
 export const HEAD_TAGS = words('base link meta title')
 
-/** Between these and their end a wrong end tag reaches no further. */
+/** An unmatched end tag inside these closes nothing outside of them. */
 export const SCOPE_TAGS = words('table td th caption html')
 
 interface ImpliedEnd {
-  /** An open one of these ends … */
+  /** Open elements that the tag closes … */
   readonly ended: ReadonlySet<string>
-  /** … unless one of these was opened after it. */
+  /** … unless one of these was opened after them. */
   readonly within: ReadonlySet<string>
 }
 
@@ -60,10 +60,10 @@ function impliedEnds(): Map<string, ImpliedEnd[]> {
   return ends
 }
 
-/** Closed where their end tag stands, even when blocks opened inside them stay open. */
+/** Formatting elements: their end tag closes them even while blocks inside them stay open. */
 export const FORMATTING_TAGS = words('a b big code em font i nobr s small strike strong tt u')
 
-/** Attributes that somebody reads; the rest, handlers of events among them, never enters the tree. */
+/** Attributes that the engine reads; others, event handlers included, never enter the tree. */
 export const KEPT_ATTRIBUTES = words(
   'class id role itemprop hidden aria-hidden aria-modal aria-label aria-level aria-expanded style href src srcset alt ' +
     'title width height colspan rowspan align lang dir type name property content rel start value checked datetime cite ' +
@@ -82,14 +82,14 @@ export class HtmlText implements MarkupNode {
   constructor(readonly data: string) {}
 }
 
-/** An element of a page, as small as reading it allows. */
+/** An element of a page, with as few fields as possible: a page may have 600,000. */
 export class HtmlElement implements MarkupNode {
   readonly nodeType = 1
   parentNode: HtmlElement | null = null
   nextSibling: HtmlNode | null = null
   firstChild: HtmlNode | null = null
   lastChild: HtmlNode | null = null
-  /** Set by whoever builds the tree: an element that starts a line of its own lies below this one. */
+  /** Set by the parser: a block element lies below this one. */
   holdsBlocks = false
 
   constructor(
@@ -98,7 +98,7 @@ export class HtmlElement implements MarkupNode {
     readonly attributes: ReadonlyMap<string, string>,
   ) {}
 
-  /** Takes a node that stands nowhere yet. */
+  /** Appends a node that has no parent yet. */
   append(node: HtmlNode): void {
     node.parentNode = this
     if (this.lastChild === null) this.firstChild = node

@@ -106,7 +106,7 @@ describe('the tree of a page', () => {
     expect(outline(tree.body)).toContain('one<br></br>two')
   })
 
-  it('refuses a page of more elements than anybody reads', () => {
+  it('refuses a page of more elements than the limit', () => {
     expect(() => readTree('<br>'.repeat(MOST_NODES + 1))).toThrow(EngineFault)
     expect(() => readTree('<br>'.repeat(1000))).not.toThrow()
   })

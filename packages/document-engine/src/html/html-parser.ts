@@ -14,7 +14,7 @@ import {
   VOID_TAGS,
 } from './html-node.js'
 
-/** Deeper elements are left out and what they hold stays; all that follows may recur over the tree. */
+/** Most levels: a deeper element is left out and its content kept, so that later steps may use recursion. */
 export const DEEPEST_LEVEL = 128
 export const MOST_NODES = 600_000
 
@@ -23,7 +23,7 @@ class TreeBuilder {
   readonly body = new HtmlElement('body', new Map())
   private readonly open: HtmlElement[] = [this.body]
   private readonly openByName = new Map<string, number>()
-  /** Of elements that were left out because they lay too deep. */
+  /** Open elements that were left out for their depth, by name. */
   private readonly leftOutByName = new Map<string, number>()
   private nodes = 0
 
@@ -33,7 +33,7 @@ class TreeBuilder {
     const isVoid = VOID_TAGS.has(name)
     if (this.open.length >= DEEPEST_LEVEL && !isVoid) {
       count(this.leftOutByName, name, 1)
-      // Its text stays apart from what stands before it.
+      // Keeps its text on a line of its own.
       if (BLOCK_TAGS.has(name)) this.place(new HtmlElement('br', NO_ATTRIBUTES))
       return
     }
@@ -91,7 +91,7 @@ class TreeBuilder {
     }
   }
 
-  /** Of the innermost open element of that name that an end tag may reach. */
+  /** Level of the innermost open element of that name that an end tag may close. */
   private levelOf(name: string): number | undefined {
     for (let level = this.open.length - 1; level > 0; level -= 1) {
       const tag = this.open[level]?.localName ?? ''
@@ -141,7 +141,7 @@ export interface HtmlTree {
 }
 
 const LONGEST_ATTRIBUTE = 16_384
-/** Formulas stand in scripts that are none. */
+/** MathJax keeps formulas in `script` elements. */
 const FORMULA_TYPE = /^\s*math\/(?:tex|asciimath|mml)/i
 const JSON_LD_TYPE = /^\s*application\/ld\+json/i
 
@@ -151,7 +151,7 @@ const JSON_LD_TYPE = /^\s*application\/ld\+json/i
  * @throws EngineFault too_large when it holds too many elements
  */
 export function readTree(html: string): HtmlTree {
-  // In HTML this opens a comment up to the next `>`; the tokenizer would look for the end that XML has.
+  // HTML reads `<![CDATA[` as a comment up to the next `>`; the tokenizer would look for `]]>`, as in XML.
   const text = html.replaceAll('<![CDATA[', '<!CDATA ')
   const reader = new TreeReader(text)
   const tokenizer = new Tokenizer({ xmlMode: false, decodeEntities: true }, reader)
@@ -169,7 +169,7 @@ class TreeReader implements TokenizerCallbacks {
   private attributes = new Map<string, string>()
   private attributeName = ''
   private attributeValue = ''
-  /** Name of the element that is passed over, and how many of that name are open inside. */
+  /** Name of the skipped element, and the number of open elements of that name. */
   private skipped = ''
   private skippedLevel = 0
   private title: HtmlElement | undefined

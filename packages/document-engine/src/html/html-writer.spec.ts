@@ -71,7 +71,7 @@ describe('cleaned markup', () => {
     expect(written(html)).toBe(expected)
   })
 
-  it('leaves addresses as they are where nobody knows the base', () => {
+  it('leaves addresses relative where there is no base URL', () => {
     expect(written('<a href="c/d">x</a><img src=i.png>', '')).toBe('<a href="c/d">x</a><img src="i.png" alt="">')
   })
 })

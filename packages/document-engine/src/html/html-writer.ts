@@ -9,7 +9,7 @@ const WRITTEN_TAGS = words(
     'h1 h2 h3 h4 h5 h6 hr i img ins kbd li main mark math ol p pre q rp rt ruby s samp section small strong sub summary ' +
     'sup table tbody td tfoot th thead time tr u ul var',
 )
-/** MathML is written as it is: its elements hold no addresses and no handlers. */
+/** Elements of MathML, written unchanged: they have neither addresses nor event handlers. */
 const MATH_TAGS = words(
   'annotation menclose mfrac mi mmultiscripts mn mo mover mpadded mphantom mroot mrow ms mspace msqrt mstyle msub msubsup ' +
     'msup mtable mtd mtext mtr munder munderover semantics',
@@ -17,7 +17,7 @@ const MATH_TAGS = words(
 const WRITTEN_ATTRIBUTES = words('title lang dir colspan rowspan start value datetime cite encoding display alttext')
 const PLAYER_TAGS = words('video audio')
 
-/** Markup of what lies in an element, without scripts, styles and classes; addresses are absolute where there is a base. */
+/** HTML of the content of an element, without scripts, styles and classes; addresses are absolute where there is a base. */
 export function writeHtml(root: HtmlElement, baseUrl: string): string {
   const writer = new HtmlWriter(baseUrl)
   writer.writeChildren(root)
@@ -57,7 +57,7 @@ class HtmlWriter {
     this.parts.push(`</${tag}>`)
   }
 
-  /** A box around one box says nothing, nor does a stretch of a line. */
+  /** Writes a block as `div` unless it only holds one other block; of other elements only their content. */
   private writePlain(element: HtmlElement): void {
     const isBlock = BLOCK_TAGS.has(element.localName) || element.holdsBlocks
     if (isBlock && !holdsOneBlock(element)) this.writeAs('div', element)

@@ -5,7 +5,7 @@ import { pageTraits } from './page-traits.js'
 import { isWhole, type LooseMedia, type PageBlocks, textBlocks } from './text-blocks.js'
 
 const CELL_TAGS: ReadonlySet<string> = new Set(['td', 'th'])
-/** A loose picture belongs to the text when a chosen block stands so few containers further out. */
+/** Most levels between a loose picture and the container of a chosen block for the picture to belong to it. */
 const NEAR_LEVELS = 2
 
 /** A tree of the chosen blocks and the pictures among them, with the elements that hold them; the page stays as it is. */
@@ -31,7 +31,7 @@ function isAmongChosen({ before, container }: LooseMedia, page: PageBlocks, chos
   })
 }
 
-/** Undefined when nothing of it is kept. */
+/** Undefined when no part of it is kept. */
 function copyOf(element: HtmlElement, kept: ReadonlySet<HtmlNode>): HtmlElement | undefined {
   if (kept.has(element)) return wholeCopyOf(element)
   const copies: HtmlNode[] = []
@@ -52,7 +52,7 @@ function copyOf(element: HtmlElement, kept: ReadonlySet<HtmlNode>): HtmlElement 
 function elementCopyOf(element: HtmlElement, kept: ReadonlySet<HtmlNode>): HtmlElement | undefined {
   const copy = copyOf(element, kept)
   if (copy !== undefined) return isWhole(element) ? wholeCopyOf(element) : copy
-  // A cell without content still moves those after it.
+  // An empty cell keeps the columns of the cells after it.
   return element.localName === 'br' || CELL_TAGS.has(element.localName)
     ? new HtmlElement(element.localName, element.attributes)
     : undefined
@@ -76,7 +76,7 @@ function wholeCopyOf(element: HtmlElement): HtmlElement {
   return copy
 }
 
-/** Deeper, nothing is looked for; data of this kind is flat. */
+/** Most levels of JSON-LD that are searched; it is flat in practice. */
 const DEEPEST_LEVEL = 12
 const MOST_VALUES = 20_000
 const LONGEST_SCRIPT = 4_000_000
@@ -118,9 +118,9 @@ function textsIn(root: unknown): string[] {
   return texts
 }
 
-/** The data of a page stands in for a content that is so much shorter … */
+/** JSON-LD replaces the content of a page that is so many times shorter … */
 const LEAST_SHARE = 0.3
-/** … when it is long enough to be one. */
+/** … if it has at least so many characters. */
 const SHORTEST_DATA = 200
 const NO_ATTRIBUTES: ReadonlyMap<string, string> = new Map()
 
@@ -131,12 +131,12 @@ interface MainContent {
   readonly body: HtmlElement
 }
 
-/** What a page is there for, as trees of their own. */
+/** The main content of a page and its title, as new trees. */
 export function mainContent(tree: HtmlTree): MainContent {
   const page = textBlocks(tree.body)
   const data = structuredText(tree.jsonLd)
   if (page.blocks.length === 0) {
-    // What is left is for browsers without scripts, and for us.
+    // Only JSON-LD, or text for browsers without scripts, is left.
     return { title: emptyBody(), body: data === '' ? paragraphsOf(textBelow(tree.body)) : contentOfData(data) }
   }
   const { chosen, title } = chooseContent(pageTraits(tree, page))
@@ -154,7 +154,7 @@ export function mainContent(tree: HtmlTree): MainContent {
   }
 }
 
-/** Data of this kind holds markup as often as plain text. */
+/** JSON-LD has HTML as often as plain text. */
 function contentOfData(data: string): HtmlElement {
   return /<\/?[a-z]/i.test(data) ? readTree(data).body : paragraphsOf(data)
 }

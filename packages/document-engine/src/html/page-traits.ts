@@ -29,7 +29,7 @@ const PLACE_BY_ROLE: ReadonlyMap<string, (typeof PLACES)[number]> = new Map([
 ])
 const ARTICLE_BODY = /articleBody|reviewBody|^text$/
 
-/** Of every container, from what surrounds it. `containers` has outer ones before those in them. */
+/** Traits of each container, derived from those around it. `containers` lists outer ones first. */
 function containerTraits(containers: readonly Container[]): ReadonlyMap<Container, ContainerTraits> {
   const traits = new Map<Container, ContainerTraits>()
   for (const container of containers) {
@@ -77,7 +77,7 @@ const TAG_SCORES: ReadonlyMap<string, number> = new Map([
   ...['address', 'ol', 'ul', 'dl', 'dd', 'dt', 'li', 'form'].map((tag) => [tag, -3] as const),
   ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'th'].map((tag) => [tag, -5] as const),
 ])
-/** Elements that are one paragraph: what they hold speaks for the element around them. */
+/** Elements that count as one paragraph; their points go to the parent. */
 const PARAGRAPH_TAG = /^(?:p|pre|td|li|h[1-6]|blockquote|dd|section)$/
 
 /**
@@ -120,19 +120,19 @@ function initialScore({ element, groups }: Container): number {
   return (TAG_SCORES.get(element.localName) ?? 0) + words
 }
 
-/** What the characters of a block tell, whatever the language. */
+/** Traits of the text of a block that do not depend on the language. */
 export interface LineTraits {
   readonly length: number
   readonly words: number
   readonly linkedShare: number
-  /** Of the letters. */
+  /** Share of the letters. */
   readonly upperShare: number
-  /** Of the words. */
+  /** Share of the words. */
   readonly capitalizedShare: number
   readonly sentences: number
   readonly endsSentence: boolean
   readonly isProse: boolean
-  /** 0 for what is no heading. */
+  /** 0 for a block that is no heading. */
   readonly headingLevel: number
 }
 
@@ -173,13 +173,13 @@ function headingLevel({ container }: TextBlock): number {
   return 0
 }
 
-/** All that is known of a page before its blocks are judged one by one. */
+/** Traits of a page that the features of its blocks are computed from. */
 export interface PageTraits {
   readonly page: PageBlocks
   readonly lines: readonly LineTraits[]
   readonly containers: ReadonlyMap<Container, ContainerTraits>
   readonly scores: ContentScores
-  /** The best container and all around it. */
+  /** The container with most points and its ancestors. */
   readonly aroundBest: ReadonlySet<Container>
   /** Indexes of the first and the last block in the best container. */
   readonly bestFrom: number
@@ -187,13 +187,13 @@ export interface PageTraits {
   /** Index of the first block in an h1; -1 when there is none. */
   readonly titleAt: number
   readonly proseBlocks: number
-  /** Of the prose, in containers named after comments or forums. */
+  /** Share of the prose that is in containers named after comments or forums. */
   readonly commentShare: number
   readonly forumShare: number
   /** In characters. */
   readonly proseBeforeComments: number
   readonly articles: number
-  /** What the page says of itself. */
+  /** Metadata of the page. */
   readonly saysArticle: boolean
   readonly hasArticleData: boolean
   readonly hasProductData: boolean

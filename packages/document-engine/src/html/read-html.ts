@@ -7,18 +7,18 @@ import { type HtmlTree, readTree } from './html-parser.js'
 import { writeHtml } from './html-writer.js'
 import { mainContent } from './main-content.js'
 
-/** In UTF-8. */
+/** Longest metadata text, in UTF-8. */
 const LONGEST_BYTES = 2048
 const MOST_META_TAGS = 5000
 
-/** Where relative addresses of the page stand against: its `base`, else where it came from; '' when neither is known. */
+/** URL that relative addresses are resolved against: the page's `base`, else its own; '' when neither is known. */
 export function pageBaseUrl(tree: HtmlTree, documentUrl: string): string {
   const declared = tree.head.find((element) => element.localName === 'base' && element.attributes.has('href'))
   const base = absoluteUrl(declared?.attribute('href') ?? '', documentUrl)
   return base !== '' && /^https?:/i.test(base) ? base : documentUrl
 }
 
-/** What a page says of itself; '' for what it does not say. `baseUrl` may be ''. */
+/** Metadata of a page; '' for what it lacks. `baseUrl` may be ''. */
 export function pageMetadata(tree: HtmlTree, documentUrl: string, baseUrl: string): EngineMetadata {
   const meta = metaValues(tree.head)
   const all = (name: string, separator: string): string => [...new Set(meta.get(name) ?? [])].join(separator)
@@ -38,7 +38,7 @@ export function pageMetadata(tree: HtmlTree, documentUrl: string, baseUrl: strin
   }
 }
 
-/** By name in lower case; `name` and `property` are mixed up in the wild. */
+/** Contents of `meta` tags by name in lower case; pages use `name` and `property` alike. */
 function metaValues(head: readonly HtmlElement[]): ReadonlyMap<string, readonly string[]> {
   const values = new Map<string, string[]>()
   for (const element of head.slice(0, MOST_META_TAGS)) {
@@ -96,14 +96,14 @@ function shortened(text: string): string {
   const bytes = Buffer.from(text)
   if (bytes.length <= LONGEST_BYTES) return text
   let end = LONGEST_BYTES
-  // Not in the middle of a character.
+  // Not inside a character.
   while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1
   return bytes.subarray(0, end).toString()
 }
 
 /**
- * Reads a page: its metadata, and what it is there for as cleaned HTML and as Markdown, where the title of the page
- * stands first; both are '' when it holds no text at all.
+ * Reads a page: its metadata, and its main content as cleaned HTML and as Markdown, which begins with the title of the
+ * page; both are '' when the page has no text.
  *
  * @throws EngineFault too_large
  */

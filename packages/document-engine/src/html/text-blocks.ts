@@ -2,26 +2,26 @@ import { descendantsOf, UNSEEN_STYLE } from '../markdown/markup-node.js'
 import { wordGroups } from './class-words.js'
 import { BLOCK_TAGS, collapseBlanks, HtmlElement, type HtmlNode, HtmlText } from './html-node.js'
 
-/** An element that starts a line of its own, and what lies in it. */
+/** A block element and the sums over its content. */
 export interface Container {
   readonly element: HtmlElement
   readonly parent: Container | null
-  /** From 0, of the body. */
+  /** Depth, 0 for the body. */
   readonly depth: number
   /** Classes and id, as bits of `WORD_GROUPS`. */
   readonly groups: number
-  /** From whoever looks, or from whoever listens. */
+  /** Hidden by an attribute, from the eye or from screen readers. */
   readonly isHidden: boolean
-  /** From whoever looks. */
+  /** Hidden from the eye by an attribute. */
   readonly isInvisible: boolean
   /** Containers and loose blocks directly in it. */
   parts: number
   controls: number
   images: number
-  /** Of the blocks below, in characters. */
+  /** Length of the blocks below, in characters. */
   textLength: number
   linkedLength: number
-  /** Of the blocks below that read like prose. */
+  /** Length of the blocks below that are prose. */
   proseLength: number
   blocks: number
 }
@@ -30,15 +30,15 @@ export interface Container {
 export interface TextBlock {
   readonly container: Container
   readonly nodes: readonly HtmlText[]
-  /** Pictures, frames and boxes to tick that stand in the text. */
+  /** Pictures, frames and checkboxes in the text. */
   readonly media: readonly HtmlElement[]
   /** Blanks collapsed. */
   readonly text: string
-  /** Of the text, in characters. */
+  /** Length of the linked part of the text, in characters. */
   readonly linkedLength: number
   readonly strongLength: number
   readonly links: number
-  /** Some of it at least, as is a container. */
+  /** Whether some of its text is hidden, like a container. */
   readonly isHidden: boolean
   readonly isInvisible: boolean
 }
@@ -61,11 +61,11 @@ export interface PageBlocks {
 
 const CONTROL_TAGS: ReadonlySet<string> = new Set(['input', 'button'])
 const MEDIA_TAGS: ReadonlySet<string> = new Set(['img', 'hr', 'iframe', 'embed', 'video', 'audio', 'input'])
-/** Read by whoever shows them, as a whole. */
+/** Elements that are kept or left out as a whole. */
 const WHOLE_TAGS: ReadonlySet<string> = new Set(['math', 'pre', 'picture'])
 const UNSEEN_TAGS: ReadonlySet<string> = new Set(['source', 'track', 'param', 'wbr', 'col'])
 
-/** What surrounds a piece of text inside its line. */
+/** State of the inline elements around a piece of text. */
 interface Surroundings {
   readonly isLinked: boolean
   readonly isStrong: boolean
@@ -89,7 +89,7 @@ class BlockReader {
   private readonly blocks: TextBlock[] = []
   private readonly media: LooseMedia[] = []
   private readonly containers: Container[] = []
-  /** Pages repeat their classes. */
+  /** Cache: pages repeat their classes. */
   private readonly groupsByNames = new Map<string, number>()
   private line: Line | undefined
   private lastImage: HtmlElement | undefined
@@ -167,7 +167,7 @@ class BlockReader {
     this.line.isInvisible ||= around.isInvisible
   }
 
-  /** Holds the picture that a script would put in the place of the one before. */
+  /** Reads the picture of a `noscript`, unless the same picture stands before it with an address of its own. */
   private readNoscript(element: HtmlElement, container: Container): void {
     const nodes = [...descendantsOf(element)]
     const image = nodes.find((node) => node instanceof HtmlElement && node.localName === 'img')
@@ -186,7 +186,7 @@ class BlockReader {
     else this.media.push({ element, container, before: this.blocks.length })
   }
 
-  /** One break goes on with the paragraph, two end it. */
+  /** One `br` continues the paragraph, two end it. */
   private readBreak(element: HtmlElement): void {
     if (this.line === undefined) return
     if (isFollowedByBreak(element)) this.endLine()
@@ -267,7 +267,7 @@ export function isProse(block: TextBlock): boolean {
   return block.text.length > PROSE_LENGTH && block.linkedLength < block.text.length * PROSE_LINKED_SHARE
 }
 
-/** Takes a page apart into blocks, in document order, and adds up what lies in each container. */
+/** Splits a page into blocks, in document order, and sums them up for each container. */
 export function textBlocks(body: HtmlElement): PageBlocks {
   const page = new BlockReader(body).read()
   for (const block of page.blocks) {

@@ -13,7 +13,7 @@ import {
 import { type Handler, nesting, readBlock, readChildrenApart, type Reading, type Style } from './element-handler.js'
 import { attributeOf, childrenOf, type MarkupNode, tagOf, textOf } from './markup-node.js'
 
-// A heading that was never closed swallows what follows it; this much text is no heading.
+// A heading without an end tag contains what follows it; longer text is no heading.
 const LONGEST_HEADING = 400
 
 export const readHeading: Handler = (element, reading, style) => {
@@ -23,7 +23,7 @@ export const readHeading: Handler = (element, reading, style) => {
   }
   reading.endParagraph()
   const { line, rest } = readLine(element, reading, style)
-  // Bold says nothing in a heading.
+  // Headings are bold anyway.
   const content = isWholly(line, BOLD) ? withoutMark(line, BOLD) : line
   if (content.some(isWording)) reading.addBlock({ kind: 'heading', level: levelOf(element), content })
   else if (content.length > 0) reading.addBlock({ kind: 'paragraph', content })
@@ -81,7 +81,7 @@ export const readList = nesting((element, reading, style) => {
   reading.addBlock({ kind: 'list', isOrdered: tagOf(element) === 'ol', start: startOf(element), items })
 })
 
-/** An item without its list is one all the same; those beside it join it. */
+/** An `li` outside of a list becomes a list; adjacent ones are joined. */
 export const readStrayItem = nesting((element, reading, style) => {
   reading.endParagraph()
   const blocks = reading.readBlocksWithin(element, style)
@@ -106,7 +106,7 @@ function addItem(blocks: Block[], items: ListItem[]): void {
   if (blocks.length > 0) items.push(itemOf(blocks))
 }
 
-/** A list that stands between items instead of within one belongs to the one before it. */
+/** A list between two items, instead of within one, belongs to the item before it. */
 function addToLast(blocks: Block[], items: ListItem[]): void {
   const last = items.at(-1)
   if (last === undefined) addItem(blocks, items)
@@ -130,11 +130,11 @@ function trimmed(pieces: readonly Inline[]): readonly Inline[] {
 function startOf(list: MarkupNode): number {
   const first = [...childrenOf(list)].find((child) => tagOf(child) === 'li')
   const start = attributeOf(list, 'start') || (first === undefined ? '' : attributeOf(first, 'value'))
-  // CommonMark reads nine digits at most and no sign.
+  // CommonMark allows at most nine digits and no sign.
   return /^\d{1,9}$/.test(start) ? Number(start) : 1
 }
 
-/** Markdown has no terms and definitions: each group becomes an item that begins with its terms in bold. */
+/** Markdown has no definition lists: each group becomes an item that begins with its terms in bold. */
 export const readDefinitionList = nesting((element, reading, style) => {
   reading.endParagraph()
   const groups: Group[] = []

@@ -20,9 +20,9 @@ function withoutOuterRules(blocks: readonly Block[]): readonly Block[] {
 
 class BlockWriter {
   private readonly lines: string[] = []
-  /** What every line begins with: quote marks and indents of the lists around. */
+  /** Prefix of every line: quote marks, and indents of the lists around. */
   private prefix = ''
-  /** What the next line begins with instead, where a quote or an item begins. */
+  /** Prefix of the next line instead, at the start of a quote or an item. */
   private firstPrefix: string | undefined
 
   finish(): string {
@@ -92,7 +92,7 @@ class BlockWriter {
   }
 
   private addHeading(level: number, content: readonly Inline[]): void {
-    // Number signs at the end of a heading are taken for its closing sequence.
+    // CommonMark reads number signs at the end of a heading as its closing sequence.
     this.addLine(`${'#'.repeat(level)} ${writeInline(content, ' ').replace(/(^|\s)(#+)$/, '$1\\$2')}`)
   }
 
@@ -113,7 +113,7 @@ class BlockWriter {
   }
 
   private addList(list: ListBlock, previous: Block | undefined): void {
-    // Another delimiter keeps two lists in a row apart.
+    // A different delimiter separates two adjacent lists.
     const delimiter = previous?.kind === 'list' && previous.isOrdered ? ')' : '.'
     const isTight = list.items.every(isTightItem)
     for (const [index, item] of list.items.entries()) {
@@ -131,7 +131,7 @@ class BlockWriter {
     if (first?.kind === 'paragraph') this.addParagraph(first.content, box, true)
     else if (box !== '' || (first?.kind === 'rule' && rest.length === 0)) this.addLine(box.trimEnd())
     const others = first?.kind === 'paragraph' ? rest : item.blocks
-    // A rule right behind the marker would be one of both.
+    // `- ---` would be one rule, not an item with a rule.
     const blocks = others.length < item.blocks.length || others[0]?.kind !== 'rule' ? others : others.slice(1)
     if (blocks.length > 0 && !isTight && blocks.length < item.blocks.length) this.addLine('')
     this.addAll(blocks)

@@ -14,7 +14,7 @@ import {
 } from './markup-node.js'
 import { linkTarget } from './media-handlers.js'
 
-// What highlighters call the column of line numbers.
+// Classes that highlighters give to line numbers.
 const GUTTER =
   /^(?:gutter|gl|linenos?|lineno|lnt?|line-?numbers?-rows|line-?number|linenumber|linenodiv|hljs-ln-(?:numbers|n|line-numbers?)|blob-num|rouge-gutter|react-syntax-highlighter-line-number)$/i
 const LINE = /^(?:line|code-line|token-line|view-line|cm-line|codemirror-line|crayon-line|ec-line|highlight-line)$/i
@@ -22,7 +22,7 @@ const LINE_TAGS: ReadonlySet<string> = new Set(['div', 'p', 'li', 'tr'])
 const SKIPPED_TAGS: ReadonlySet<string> = new Set(['script', 'style', 'template', 'button', 'svg'])
 const DEEPEST = 512
 
-/** The lines of a block of code: highlighting and line numbers left out, blanks as they are. */
+/** The lines of a code block without highlighting and line numbers; blanks are kept. */
 function codeText(root: MarkupNode): string {
   const parts: string[] = []
   let endsLine = true
@@ -37,7 +37,8 @@ function codeText(root: MarkupNode): string {
       if (text !== undefined) add(plainLines(text))
       const tag = tagOf(child)
       if (tag === 'br') add('\n')
-      if (tag === '' || tag === 'br' || isLeftOut(child, tag) || depth > DEEPEST) continue
+      const isText = tag === '' || tag === 'br'
+      if (isText || SKIPPED_TAGS.has(tag) || isGutter(child) || depth > DEEPEST) continue
       if (!endsLine && startsLine(child, tag)) add('\n')
       walk(child, depth + 1)
       if (!endsLine && LINE_TAGS.has(tag)) add('\n')
@@ -50,17 +51,13 @@ function codeText(root: MarkupNode): string {
     .trimEnd()
 }
 
-function isLeftOut(node: MarkupNode, tag: string): boolean {
-  return SKIPPED_TAGS.has(tag) || isGutter(node)
-}
-
 function isGutter(node: MarkupNode): boolean {
   return hasAttribute(node, 'class') && classesOf(node).some((name) => GUTTER.test(name))
 }
 
 function startsLine(node: MarkupNode, tag: string): boolean {
   if (LINE_TAGS.has(tag)) return true
-  // Some write one `<code>` per line.
+  // Some pages have one `<code>` per line.
   if (tag === 'code') return node.parentNode !== null && tagOf(node.parentNode) === 'pre'
   return hasAttribute(node, 'class') && classesOf(node).some((name) => LINE.test(name))
 }
@@ -72,7 +69,7 @@ const KNOWN_LANGUAGE =
   /^(?:bash|c|c\+\+|clojure|cmake|cpp|csharp|cs|css|dart|diff|dockerfile|elixir|elm|erlang|fish|fortran|go|golang|graphql|groovy|haskell|hcl|html|http|ini|java|javascript|js|json|jsonc|jsx|julia|kotlin|latex|less|lisp|lua|makefile|markdown|matlab|nginx|nix|ocaml|objectivec|perl|php|powershell|proto|protobuf|ps1|puppet|py|python|r|rb|ruby|rs|rust|sass|scala|scss|sh|shell|sql|svelte|swift|terraform|toml|ts|tsx|typescript|vb|vim|vue|wasm|xml|yaml|yml|zig|zsh)$/i
 const NO_LANGUAGE = /^(?:none|plain|plaintext|text|txt|nohighlight|no-highlight|auto|undefined|default)$/i
 
-/** The language a block of code says it is in, lower case; '' when it does not say. */
+/** The declared language of a code block in lower case; '' without one. */
 export function codeLanguage(pre: MarkupNode): string {
   const carriers = [...programsIn(pre, PROGRAM_DEPTH), pre, ...parentsOf(pre, 3)]
   for (const carrier of carriers) {
@@ -82,7 +79,7 @@ export function codeLanguage(pre: MarkupNode): string {
   return ''
 }
 
-/** Tables that hold line numbers beside a program have it in a cell. */
+/** Levels down to the code in a table that holds it beside its line numbers. */
 const PROGRAM_DEPTH = 6
 
 function* programsIn(node: MarkupNode, depth: number): Generator<MarkupNode> {
@@ -122,7 +119,7 @@ function languageOf(node: MarkupNode): string {
         .toLowerCase()
 }
 
-/** Of a table that only lays out code beside its line numbers, its lines; undefined of any other table. */
+/** The code in a table that holds it beside its line numbers; undefined for other tables. */
 export function codeTableText(table: MarkupNode): string | undefined {
   let cells = 0
   let numbers = 0
@@ -149,7 +146,7 @@ function isLineNumbers(cell: MarkupNode): boolean {
 export const readBlockCode: Handler = (element, reading, style) => {
   const text = codeText(element)
   reading.endParagraph()
-  // Without text it may still hold a picture.
+  // A code block without text may hold pictures.
   if (text === '') readPictures(element, reading, style)
   else reading.addBlock({ kind: 'code', language: codeLanguage(element), text })
   reading.endParagraph()
@@ -177,7 +174,7 @@ function readPictures(element: MarkupNode, reading: Reading, style: Style): void
   for (const node of descendantsOf(element)) if (tagOf(node) === 'img') reading.readNode(node, style)
 }
 
-/** The target of a link that holds all of the code; Markdown has no links within code. */
+/** The URL of a link around all of the code; Markdown has no links within code. */
 function onlyLinkTarget(code: MarkupNode, text: string, reading: Reading): string | undefined {
   for (const node of descendantsOf(code)) {
     if (tagOf(node) !== 'a') continue

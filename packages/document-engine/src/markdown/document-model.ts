@@ -2,16 +2,16 @@ export const BOLD = 1
 export const ITALIC = 2
 export const STRIKE = 4
 
-/** A piece of a line; `marks` is a sum of the constants above. */
+/** Inline content; `marks` is a sum of the constants above. */
 export type Inline =
   | { readonly kind: 'text'; readonly text: string; readonly marks: number }
   | { readonly kind: 'code'; readonly text: string; readonly marks: number }
-  /** Markdown already: a formula, a tag that Markdown lets through. */
+  /** Finished Markdown: a formula, or a `<sub>` or `<sup>` tag. */
   | { readonly kind: 'raw'; readonly text: string; readonly marks: number }
   | { readonly kind: 'image'; readonly alt: string; readonly url: string; readonly marks: number }
   | { readonly kind: 'link'; readonly url: string; readonly content: readonly Inline[]; readonly marks: number }
   | { readonly kind: 'break'; readonly marks: number }
-  /** The box of a task list item. */
+  /** Checkbox of a task list item. */
   | { readonly kind: 'task'; readonly isDone: boolean; readonly marks: number }
 
 export type Block =
@@ -29,7 +29,7 @@ export interface ListBlock {
   readonly isOrdered: boolean
   /** Number of the first item. */
   readonly start: number
-  /** Grows while lists that continue it are read. */
+  /** Mutable: items of lists that continue this one are appended. */
   readonly items: ListItem[]
 }
 
@@ -57,8 +57,8 @@ export interface TableCell {
 }
 
 /**
- * The paragraphs of what was read in one go: single blanks only, none beside breaks and at the ends, blanks moved out of
- * links, two breaks in a row taken for the end of a paragraph, nothing that shows nothing.
+ * Normalised paragraphs: blanks are collapsed, trimmed beside breaks and at the ends, and moved out of links; two breaks
+ * in a row end a paragraph; paragraphs without visible content are left out.
  */
 export function tidyParagraphs(pieces: readonly Inline[]): Inline[][] {
   const collector = new InlineCollector()
@@ -78,7 +78,7 @@ export function tidyParagraphs(pieces: readonly Inline[]): Inline[][] {
   return paragraphs.map(withoutLeadingBreak).filter((paragraph) => paragraph.some(isVisible))
 }
 
-/** The same for a place that has one line only: breaks are blanks. */
+/** The same for a single line: breaks become blanks. */
 export function tidyLine(pieces: readonly Inline[]): Inline[] {
   const collector = new InlineCollector()
   for (const piece of pieces) collector.add(piece.kind === 'break' ? blank(piece.marks) : piece)
@@ -90,7 +90,7 @@ export function isVisible(piece: Inline): boolean {
   return piece.kind !== 'break' && piece.kind !== 'task' && !(piece.kind === 'text' && piece.text.trim() === '')
 }
 
-/** Whether all that shows carries the mark. */
+/** Whether all visible content has the mark. */
 export function isWholly(pieces: readonly Inline[], mark: number): boolean {
   return pieces.every(
     (piece) =>
@@ -128,7 +128,7 @@ class InlineCollector {
   add(piece: Inline): void {
     if (piece.kind === 'text') this.addText(piece.text, piece.marks)
     else if (piece.kind === 'link') this.addLink(piece)
-    // A box means something before the text of an item only.
+    // A checkbox makes a task only in front of the text of an item.
     else if (piece.kind === 'task') this.pieces.push(...(this.pieces.length === 0 ? [piece] : []))
     else if (piece.kind === 'break') {
       this.dropTrailingBlank()
@@ -136,7 +136,7 @@ class InlineCollector {
       this.endsBlank = true
     } else {
       const last = this.pieces.at(-1)
-      // Two code spans in a row would be one with backticks in it.
+      // Adjacent code spans would be read as one, with backticks in it.
       if (piece.kind === 'code' && last?.kind === 'code' && last.marks === piece.marks)
         this.pieces[this.pieces.length - 1] = { ...piece, text: last.text + piece.text }
       else this.pieces.push(piece)

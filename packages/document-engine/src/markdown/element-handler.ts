@@ -1,24 +1,24 @@
 import { type Block, type Inline } from './document-model.js'
 import { type MarkupNode } from './markup-node.js'
 
-/** What an element has from those around it. */
+/** State that an element inherits from its ancestors. */
 export interface Style {
   readonly marks: number
   readonly isInLink: boolean
-  /** In headings, terms and captions a button holds words of the document, and there is room for a line only. */
+  /** Within a heading, term or caption: content is one line, and buttons hold text of the document. */
   readonly isInHeading: boolean
-  /** Scripts within scripts are set as the outermost. */
+  /** Within `sub` or `sup`; nested ones are ignored. */
   readonly isInScript: boolean
-  /** Lists, quotes and tables around. */
+  /** Number of lists, quotes and tables around. */
   readonly nesting: number
 }
 
-/** Read apart from the rest: either blocks, or pieces of the line the element stands in. */
+/** Content of an element, read apart: blocks, or pieces of the surrounding line. */
 export type Content =
   | { readonly isInline: true; readonly pieces: readonly Inline[] }
   | { readonly isInline: false; readonly blocks: Block[] }
 
-/** The document as far as it was read; handlers of elements add to it. */
+/** The document read so far, to which handlers of elements add. */
 export interface Reading {
   readonly baseUrl: string
   addText(text: string, style: Style): void
@@ -28,9 +28,9 @@ export interface Reading {
   endParagraph(): void
   readNode(node: MarkupNode, style: Style): void
   readChildren(node: MarkupNode, style: Style): void
-  /** What `read` adds, apart from the document. */
+  /** Returns what `read` adds, instead of adding it to the document. */
   readApart(read: () => void): Content
-  /** The blocks of an element itself; a line of its own becomes a paragraph. */
+  /** The blocks of a node itself; inline content becomes a paragraph. */
   readBlocksOf(node: MarkupNode, style: Style): Block[]
   /** The blocks within an element. */
   readBlocksWithin(element: MarkupNode, style: Style): Block[]
@@ -38,7 +38,7 @@ export interface Reading {
 
 export type Handler = (element: MarkupNode, reading: Reading, style: Style) => void
 
-// Deeper lists, quotes and tables are read as what they hold: each level costs its indent on every line.
+// Most levels of lists, quotes and tables: each costs its indent on every line. Deeper ones are read as their content.
 const DEEPEST_NESTING = 24
 
 export function marked(style: Style, mark: number): Style {
@@ -58,8 +58,8 @@ export const readBlock: Handler = (element, reading, style) => {
 }
 
 /**
- * The handler of a list, quote or table. Below the deepest level the element is read as what it holds; so it is in a heading
- * where it needs the `room` of several lines.
+ * The handler of a list, quote or table. Below the deepest level only its content is read, and also in a heading if it
+ * needs the `room` of several lines.
  */
 export function nesting(handler: Handler, room: 'any' | 'lines' = 'any'): Handler {
   return (element, reading, style) => {

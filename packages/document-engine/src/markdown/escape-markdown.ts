@@ -1,11 +1,11 @@
-// Of a line: everything CommonMark or Unicode calls white space, with the spaces that must not break.
+// White space of CommonMark and Unicode, with non-breaking spaces.
 const BLANK_RUN = /[\s\u0085\u00a0\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/g
 // Control characters, soft hyphen, zero-width space, word joiner, byte order mark. Joiners and direction marks stay:
-// scripts need them.
+// some writing systems need them.
 const INVISIBLE = /(?![\t-\r\u0085])[\p{Cc}\u00ad\u200b\u2060\ufeff]/gu
 const UNTIDY = /[^\S ]| {2}|[\p{Cc}\u00ad\u200b\u2060]/u
 
-/** One blank for each run of white space, no invisible characters. */
+/** Replaces each run of white space by one blank, and removes invisible characters. */
 export function collapseBlanks(text: string): string {
   if (!UNTIDY.test(text)) return text
   const visible = text.replace(INVISIBLE, '')
@@ -14,7 +14,7 @@ export function collapseBlanks(text: string): string {
   )
 }
 
-/** The text of code: lines end with `\n`, blanks are ASCII, nothing is collapsed. */
+/** Text of code: line ends become `\n` and blanks ASCII; nothing is collapsed. */
 export function plainLines(text: string): string {
   return text
     .replace(/\r\n?|[\u0085\u2028\u2029]/g, '\n')
@@ -22,7 +22,7 @@ export function plainLines(text: string): string {
     .replace(/[\u00a0\u2000-\u200a\u202f\u205f]/g, ' ')
 }
 
-// Between these a line break in the source is no blank on the page (CSS Text 3, segment break transformation).
+// CJK characters: a line break between two of them is no blank (CSS Text 3, segment break transformation).
 function isWide(text: string, index: number): boolean {
   const code = text.charCodeAt(index)
   return (code >= 0x2e80 && code <= 0x9fff) || (code >= 0xf900 && code <= 0xfaff) || (code >= 0xff01 && code <= 0xff60)
@@ -32,7 +32,7 @@ export function isBlank(character: string): boolean {
   return /^\s?$/.test(character)
 }
 
-/** As CommonMark 0.31 has it: categories P and S. */
+/** CommonMark 0.31: Unicode categories P and S. */
 export function isPunctuation(character: string): boolean {
   return /^[\p{P}\p{S}]$/u.test(character)
 }
@@ -68,11 +68,11 @@ export function firstCharacter(text: string): string {
   return code === undefined ? '' : String.fromCodePoint(code)
 }
 
-/** What stands beside a text within its line: a blank at the ends of a block, otherwise any character of the neighbour. */
+/** Context of a text within its line: the characters beside it, a blank at the ends of a block. */
 export interface Surroundings {
   readonly before: string
   readonly after: string
-  /** Within `[…]` brackets end the text and bare URLs are no links. */
+  /** Within `[…]`, where brackets must be escaped and bare URLs are no links. */
   readonly isLinkText: boolean
   /** A bare URL reaches up to the text: `urlReaches` of what stands before it. */
   readonly isAfterUrl?: boolean
@@ -94,8 +94,8 @@ export function urlReaches(text: string, reachesStart: boolean): boolean {
 }
 
 /**
- * Escapes a text that is to stand as prose in GitHub-flavoured Markdown: one block, possibly of several lines, each of
- * which is also kept from starting a list, heading, quote, table or rule. A `|` within a table cell is the caller's.
+ * Escapes plain text for GitHub-flavoured Markdown: one block of one or more lines, none of which may start a list, heading,
+ * quote, table or rule. A `|` within a table cell is left to the caller.
  */
 export function escapeMarkdown(text: string): string {
   return text
@@ -104,11 +104,11 @@ export function escapeMarkdown(text: string): string {
     .join('\n')
 }
 
-// GFM takes a bare URL as a link with all that is in it, backslashes too; it leaves punctuation at its end outside.
+// Bare URLs are not escaped: GFM makes them links, backslashes included. Punctuation at the end is not part of them.
 const SPECIALS = /(?:https?:\/\/|www\.)[!-;=-_a-~]*[A-Za-z\d/=&#%+-]|`|\*+|_+|~+|\\|[[\]]|<|&/g
 const LINK_TEXT_SPECIALS = /`|\*+|_+|~+|\\|[[\]]|<|&/g
 
-/** Escapes what would be markup within a line; prose like `3 * 4`, `snake_case` and `a < b` stays as it is. */
+/** Escapes inline markup; text such as `3 * 4`, `snake_case` and `a < b` needs no escape. */
 export function escapeInline(text: string, surroundings: Surroundings): string {
   const { isAfterUrl = false, isLinkText } = surroundings
   let isInUrl = isAfterUrl
@@ -146,7 +146,7 @@ export function escapeInline(text: string, surroundings: Surroundings): string {
   })
 }
 
-/** A code span with a fence that its text does not hold. */
+/** A code span, fenced by a run of backticks that its text does not contain. */
 export function codeSpan(text: string): string {
   const runs = new Set(text.match(/`+/g) ?? [])
   let fence = '`'
@@ -155,13 +155,13 @@ export function codeSpan(text: string): string {
   return `${fence}${padding}${text}${padding}${fence}`
 }
 
-/** Code with no character that Markdown could read as markup. */
+/** Code as an HTML element, with all punctuation as character references. */
 export function codeElement(text: string): string {
   const entities = text.replace(/[!-/:-@[-`{-~]/g, (character) => `&#${String(character.charCodeAt(0))};`)
   return `<code>${entities}</code>`
 }
 
-/** Backticks, more than stand together anywhere in the text and at least `least`. */
+/** A run of backticks longer than any in the text, and at least `least` long. */
 export function fenceFor(text: string, least: number): string {
   const longest = (text.match(/`+/g) ?? []).reduce((most, ticks) => Math.max(most, ticks.length), 0)
   return '`'.repeat(Math.max(least, longest + 1))
@@ -175,7 +175,7 @@ function isNoUnderline(before: string, after: string): boolean {
   return (isWordCharacter(before) && isWordCharacter(after)) || (isBlank(before) && isBlank(after))
 }
 
-// One tilde strikes through on GitHub as well, but only a run that can close makes a pair of it.
+// GitHub also strikes through with single tildes, but only if the second one can close the pair.
 function isNoStrike(run: string, before: string, after: string): boolean {
   if (isBlank(before) && isBlank(after)) return true
   if (run.length > 1 || before === '~' || after === '~') return false
@@ -197,7 +197,7 @@ const LINE_STARTS: readonly RegExp[] = [
 ]
 const ORDERED_MARKER = /^(\d{1,9})([.)])(?=\s|$)/
 
-/** Keeps a line of finished inline Markdown from being taken for the start of another block. */
+/** Escapes the start of a line of finished inline Markdown that would begin another block. */
 export function escapeLineStart(line: string): string {
   if (LINE_STARTS.some((start) => start.test(line))) return `\\${line}`
   return line.replace(ORDERED_MARKER, '$1\\$2')

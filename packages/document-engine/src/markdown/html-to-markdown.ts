@@ -85,16 +85,16 @@ const HANDLERS: readonly (readonly [tags: string, handler: Handler])[] = [
   ['input', readInput],
 ]
 
-/** How each element of HTML is read; one that is not here is read as what it holds. */
+/** Handler of each element; of other elements only the content is read. */
 const ELEMENT_HANDLERS: ReadonlyMap<string, Handler> = new Map(
   HANDLERS.flatMap(([tags, handler]) => tags.split(' ').map((tag) => [tag, handler] as const)),
 )
 
-// The tree of a page ends before that; whatever else comes deeper loses markup there, not text.
+// Most levels: deeper elements lose their markup, not their text. Trees of pages have fewer levels.
 const DEEPEST = 520
 const PLAIN: Style = { marks: 0, isInLink: false, isInHeading: false, isInScript: false, nesting: 0 }
 
-/** Reads a tree of HTML into blocks; relative addresses stand against `baseUrl`. */
+/** Reads a tree of HTML into blocks; relative addresses are resolved against `baseUrl`. */
 export function readMarkup(root: MarkupNode, baseUrl: string): readonly Block[] {
   const reader = new MarkupReader(baseUrl)
   if (tagOf(root) === '') reader.readChildren(root, PLAIN)
@@ -105,7 +105,7 @@ export function readMarkup(root: MarkupNode, baseUrl: string): readonly Block[] 
 class MarkupReader implements Reading {
   private blocks: Block[] = []
   private line: Inline[] = []
-  /** How often a block began or ended so far. */
+  /** Number of block boundaries so far. */
   private blockEnds = 0
   private depth = 0
 
@@ -194,20 +194,20 @@ class MarkupReader implements Reading {
   }
 }
 
-// Two lists in a row are one in Markdown; a numbered one goes on only where its numbers do.
+// Adjacent lists are one in Markdown; numbered ones only if the numbers continue.
 function continues(list: ListBlock, last: ListBlock): boolean {
   if (list.isOrdered !== last.isOrdered) return false
   return !list.isOrdered || list.start === last.start + last.items.length
 }
 
 interface MarkdownOptions {
-  /** Absolute URL that relative links and pictures stand against; '' leaves them as they are. */
+  /** Absolute URL that relative links and pictures are resolved against; '' leaves them relative. */
   readonly baseUrl: string
 }
 
 /**
- * Writes a document, an element or a fragment as GitHub-flavoured Markdown. Nothing is left out for its meaning: what is
- * no part of the document has to be gone before. The tree is not changed; the time taken grows with its size alone.
+ * Writes a document, an element or a fragment as GitHub-flavoured Markdown. Navigation and other
+ * surroundings must be removed before. The tree is not changed; the time is linear in its size.
  *
  * @returns Markdown that ends with one line feed, or '' when there is nothing to show. Never throws.
  */

@@ -4,7 +4,7 @@ import { attributeOf, beginningOf, type MarkupNode } from './markup-node.js'
 import { readRenderedFormula } from './math-handlers.js'
 import { linkTarget } from './media-handlers.js'
 
-// Ways back from a footnote and handles of headings: they lead nowhere outside the page.
+// Labels of links back from a footnote and of permalinks behind headings.
 const HANDLE = /^(?:[\s#¶§↩↑⤴^∞]|🔗|⚓|\ufe0e|\ufe0f)*$/u
 
 export const readLink: Handler = (element, reading, style) => {
@@ -23,7 +23,7 @@ export const readLink: Handler = (element, reading, style) => {
   for (const block of linkBlocks(content.blocks, url)) reading.addBlock(block)
 }
 
-/** A link around blocks: its heading carries it, or else its first line with words, or its first picture. */
+/** A link around blocks: moved to its heading, else to its first line with words, else to its first picture. */
 function linkBlocks(blocks: readonly Block[], url: string): readonly Block[] {
   return (
     linkFirst(blocks, url, (block) => block.kind === 'heading') ??
@@ -82,7 +82,7 @@ export const readQuotation: Handler = (element, reading, style) => {
   reading.addText('”', style)
 }
 
-/** The reading aid of East Asian text stands behind its base, in parentheses. */
+/** Ruby annotation: written behind its base text, in parentheses. */
 export const readRuby: Handler = (element, reading, style) => {
   if (beginningOf(element).trim() === '') return
   reading.addText('(', style)
@@ -92,7 +92,7 @@ export const readRuby: Handler = (element, reading, style) => {
 
 const SUPERSCRIPTS = lettersTo('0123456789+-−=ni', '⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼ⁿⁱ')
 const SUBSCRIPTS = lettersTo('0123456789+-−=aeijoruvx', '₀₁₂₃₄₅₆₇₈₉₊₋₋₌ₐₑᵢⱼₒᵣᵤᵥₓ')
-// Raised by custom only: ordinals, abbreviations, marks of trade, references in brackets, asterisks and daggers.
+// Superscripts without meaning: ordinals, abbreviations, trade marks, references in brackets, asterisks and daggers.
 const PLAIN_WHEN_RAISED = /^(?:st|nd|rd|th|er|re|ère|e|ème|eme|o|a|os|as|mes?|r|tm|sm|®|[[(].*[\])]|[\p{P}\p{S}]+)$/iu
 const LONGEST_SCRIPT = 30
 
@@ -125,7 +125,7 @@ function readScript(element: MarkupNode, reading: Reading, style: Style, script:
   if (text !== '' && letters.every((letter) => letter !== undefined)) reading.addText(letters.join(''), style)
   else if (text.toLowerCase() === 'tm' && script.tag === 'sup') reading.addText('™', style)
   else {
-    // Tags of this kind pass through Markdown; longer text is a note or a label rather than a script.
+    // Markdown allows these tags; longer text is a note or a label, not a subscript or superscript.
     const isTagged = text !== '' && text.length <= LONGEST_SCRIPT && !/\s/.test(text) && !script.plain.test(text)
     if (isTagged) reading.addPiece({ kind: 'raw', text: `<${script.tag}>`, marks: style.marks })
     for (const piece of content.pieces) reading.addPiece(piece)
@@ -133,7 +133,7 @@ function readScript(element: MarkupNode, reading: Reading, style: Style, script:
   }
 }
 
-/** The text of a few pieces of text; '' when there is more than a script holds, or anything else. */
+/** The text of a few text pieces; '' when it is too long for a subscript, or when there are other pieces. */
 function shortText(pieces: readonly Inline[]): string {
   let text = ''
   for (const piece of pieces) {

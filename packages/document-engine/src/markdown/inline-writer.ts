@@ -13,17 +13,17 @@ import {
   urlReaches,
 } from './escape-markdown.js'
 
-/** Italic that crosses bold: written with a delimiter of its own, as `***` is read in more than one way. */
+/** Italic that overlaps bold: written as `_`, because `***` is ambiguous. */
 const CROSSING_ITALIC = 8
 const WRITTEN_MARKS: readonly number[] = [BOLD, ITALIC, CROSSING_ITALIC, STRIKE]
 
 const SETTLED_MARKS: readonly number[] = [BOLD, ITALIC, STRIKE]
-// Moving the end of one mark can move where another is interrupted; in practice two rounds do.
+// Moving the end of one mark can change where another is interrupted; two rounds are enough in practice.
 const MOST_ROUNDS = 6
 
 /**
- * Moves the ends of emphasis to where Markdown takes a delimiter for one (CommonMark, left- and right-flanking): not
- * beside a blank within, and not between punctuation within and a letter without. What cannot be had there is let go.
+ * Moves the ends of emphasis to where CommonMark accepts a delimiter (left- and right-flanking runs): not beside a blank
+ * inside, and not between punctuation inside and a letter outside. Emphasis without such a place is dropped.
  */
 function settleMarks(pieces: readonly Inline[]): readonly Inline[] {
   if (pieces.every((piece) => piece.marks === 0)) return pieces
@@ -36,7 +36,7 @@ function settleMarks(pieces: readonly Inline[]): readonly Inline[] {
   return joined(mapRuns(settled, ITALIC, settleCrossing))
 }
 
-/** Pieces that became alike as one: escaping looks at what follows, and code spans in a row would be one. */
+/** Joins pieces with equal marks: escaping depends on the next character, and adjacent code spans would be read as one. */
 function joined(pieces: readonly Inline[]): Inline[] {
   const out: Inline[] = []
   for (const piece of pieces) {
@@ -72,7 +72,7 @@ function endOfMark(pieces: readonly Inline[], start: number, mark: number): numb
   return end
 }
 
-/** Where a mark ends, or is interrupted because another, which began before it, ends. */
+/** End of a run with the mark: where the mark ends, or where an outer mark does. */
 function endOfRun(pieces: readonly Inline[], start: number, mark: number): number {
   const around = (pieces[start]?.marks ?? 0) & (pieces[start - 1]?.marks ?? 0) & ~mark
   let end = start
@@ -92,7 +92,7 @@ function settleCrossing(run: readonly Inline[], mark: number, previous?: Inline,
   const bold = run.filter((piece) => (piece.marks & BOLD) !== 0)
   if (bold.length === 0 || (bold.length === run.length && !isBoldAround)) return run
   const isWithinWord = isWordCharacter(outerEdge(previous, 'end')) || isWordCharacter(outerEdge(next, 'start'))
-  // An underscore is no delimiter within a word.
+  // CommonMark does not accept `_` as a delimiter within a word.
   if (isWithinWord) return run.map((piece) => unmarked(piece, mark))
   return run.map((piece) => ({ ...piece, marks: (piece.marks & ~mark) | CROSSING_ITALIC }))
 }
@@ -105,7 +105,7 @@ function settleRun(run: readonly Inline[], mark: number, previous?: Inline, next
   return [...head.stripped, ...tail.rest, ...tail.stripped.reverse()]
 }
 
-// Where `~~` stands next to `**`, each is punctuation to the other; with a letter on the far side neither is a delimiter.
+// `~~` and `**` are punctuation to each other: with a letter on the other side neither is a delimiter.
 function isCrossed(inner: Inline | undefined, outer: Inline | undefined, side: Side): boolean {
   if (inner === undefined || outer === undefined) return false
   return (inner.marks & ~outer.marks & ~STRIKE) !== 0 && isWordCharacter(edgeOf(outer, side))
@@ -113,7 +113,7 @@ function isCrossed(inner: Inline | undefined, outer: Inline | undefined, side: S
 
 type Side = 'start' | 'end'
 
-/** Takes the mark from pieces at one side of a run until a delimiter may stand there; `stripped` from outside inwards. */
+/** Removes the mark at one side of a run until a delimiter is possible there; `stripped` is ordered from outside inwards. */
 function strip(run: readonly Inline[], mark: number, side: Side, neighbour: string) {
   const stripped: Inline[] = []
   let outer = neighbour
@@ -137,7 +137,7 @@ function strip(run: readonly Inline[], mark: number, side: Side, neighbour: stri
 
 type TextPiece = Extract<Inline, { kind: 'text' }>
 
-/** The blank, or else the blanks and punctuation, at one side of a text, and what is left of it. */
+/** Splits off the blank, or else the blanks and punctuation, at one side of a text. */
 function splitText(piece: TextPiece, side: Side, isBlankOnly: boolean): [TextPiece, TextPiece | undefined] {
   const { text } = piece
   const length = isBlankOnly ? 1 : side === 'start' ? leadingPunctuation(text) : trailingPunctuation(text)
@@ -148,7 +148,7 @@ function splitText(piece: TextPiece, side: Side, isBlankOnly: boolean): [TextPie
   return side === 'start' ? [head, tail] : [tail, head]
 }
 
-/** A link keeps the mark within its brackets, where it always holds. */
+/** Removes a mark; a link keeps it inside its brackets, where delimiters are always possible. */
 function unmarked(piece: Inline, mark: number): Inline {
   const marks = piece.marks & ~mark
   if (piece.kind !== 'link') return { ...piece, marks }
@@ -172,10 +172,10 @@ const DELIMITERS: ReadonlyMap<number, string> = new Map([
   [STRIKE, '~~'],
 ])
 
-// Any delimiter: no letter, no blank, and no tilde that could be added to stands beside the text.
+// Stands for any delimiter beside a text: not a letter, not a blank; a tilde, so that tildes of the text are escaped.
 const DELIMITER = '~'
 
-/** Pieces of a paragraph as Markdown; `lineBreak` is what stands for a break. */
+/** Pieces of a paragraph as Markdown; a break is written as `lineBreak`. */
 export function writeInline(pieces: readonly Inline[], lineBreak: string): string {
   return new InlineWriter(settleMarks(pieces), lineBreak, false).write()
 }
@@ -213,7 +213,7 @@ class InlineWriter {
     for (const mark of this.open.splice(first).reverse()) this.out.push(DELIMITERS.get(mark) ?? '')
   }
 
-  // The mark that reaches furthest is opened first, so that it need not be closed for the sake of another.
+  // The mark with the longest run is opened first, so that it is not interrupted by another.
   private openMarks(marks: number, ends: readonly number[]): void {
     const missing = WRITTEN_MARKS.map((mark, order) => ({ mark, end: ends[order] ?? 0 }))
       .filter(({ mark }) => (marks & mark) !== 0 && !this.open.includes(mark))
@@ -251,7 +251,7 @@ class InlineWriter {
     return text.endsWith('!') && this.pieces[index + 1]?.kind === 'link' ? `${escaped.slice(0, -1)}\\!` : escaped
   }
 
-  /** What stands beside a text with these marks: a blank where a line ends, otherwise a delimiter. */
+  /** Character beside a text with these marks: a blank at the end of a line, otherwise a delimiter. */
   private neighbour(index: number, marks: number): string {
     const piece = this.pieces[index]
     const isEnd = !this.isLinkText && (piece === undefined || piece.kind === 'break')

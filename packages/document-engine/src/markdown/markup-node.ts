@@ -1,7 +1,7 @@
-/** What the style of an element says when nobody is to see it, as far as one attribute tells. */
+/** Inline style of a hidden element. */
 export const UNSEEN_STYLE = /display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden/i
 
-/** As much of a DOM node as is read here; a document, an element or a fragment of linkedom is one. */
+/** The part of a DOM node that the engine reads; documents, elements and fragments of linkedom conform to it. */
 export interface MarkupNode {
   readonly nodeType: number
   readonly localName?: string | null
@@ -16,17 +16,17 @@ const ELEMENT = 1
 const TEXT = 3
 const CDATA = 4
 
-/** Lower case; '' of what is no element. */
+/** Tag name in lower case; '' for a node that is no element. */
 export function tagOf(node: MarkupNode): string {
   return node.nodeType === ELEMENT ? (node.localName ?? '').toLowerCase() : ''
 }
 
-/** The characters of a text node; undefined of any other. */
+/** The characters of a text node; undefined for other nodes. */
 export function textOf(node: MarkupNode): string | undefined {
   return node.nodeType === TEXT || node.nodeType === CDATA ? (node.data ?? '') : undefined
 }
 
-/** The value of an attribute without the blanks around it; '' when it is not there. */
+/** The trimmed value of an attribute; '' without one. */
 export function attributeOf(node: MarkupNode, name: string): string {
   return attributeNodeOf(node, name)?.value.trim() ?? ''
 }
@@ -67,7 +67,7 @@ export function* descendantsOf<Node extends Linked<Node>>(root: { readonly first
 
 const BEGINNING_NODES = 64
 
-/** The characters of the first few text nodes below a node: enough to tell a label, however large the rest is. */
+/** The characters of the first few text nodes below a node: enough to recognise a label, at a bounded cost. */
 export function beginningOf(root: MarkupNode): string {
   let text = ''
   let nodes = 0

@@ -14,7 +14,7 @@ import {
 
 const DEEPEST = 64
 
-/** A formula as TeX: what its author wrote where the page still has it, otherwise made of the MathML. */
+/** TeX of a formula: the author's source if the page has it, otherwise converted from the MathML. */
 function texOf(math: MarkupNode): string {
   for (const node of descendantsOf(math))
     if (tagOf(node) === 'annotation' && attributeOf(node, 'encoding').includes('tex')) return tidyTex(wholeText(node))
@@ -31,7 +31,7 @@ export function tidyTex(tex: string): string {
   return (wrapped?.[1] ?? line).trim().replace(/<(?=[a-z/!?])/gi, '< ')
 }
 
-/** TeX that is written out between `\(…\)`, `\[…\]` or dollars. */
+/** TeX between `\(…\)`, `\[…\]` or dollars; '' for other text. */
 export function delimitedTex(text: string): string {
   const match = /^\s*(?:\\\(([^]*)\\\)|\\\[([^]*)\\\]|\$\$([^]*)\$\$|\$([^]*)\$)\s*$/.exec(text)
   return tidyTex(match?.slice(1).join('') ?? '')
@@ -93,7 +93,7 @@ function convert(node: MarkupNode, depth: number): string {
   }
 }
 
-// The glyphs of one formula, which may stand before its MathML.
+// Most nodes of a rendered formula, which may stand before its MathML.
 const MOST_GLYPHS = 20_000
 
 export const readFormula: Handler = (element, reading, style) => {
@@ -108,8 +108,8 @@ export const readFormulaScript: Handler = (element, reading, style) => {
 }
 
 /**
- * Reads a formula that KaTeX, MathJax or a converter of documents rendered, whose visible glyphs are of no use; says
- * whether the element was one.
+ * Reads a formula that KaTeX, MathJax or a document converter rendered, and ignores its visible glyphs. Returns whether the
+ * element was a formula.
  */
 export function readRenderedFormula(element: MarkupNode, reading: Reading, style: Style): boolean {
   if (tagOf(element) === 'mjx-container') {

@@ -15,13 +15,13 @@ import { addFormula, delimitedTex, findMath, tidyTex } from './math-handlers.js'
 const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:', 'tel:', 'ftp:'])
 const IMAGE_SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:'])
 
-/** Where a link leads, ready to stand in Markdown's parentheses; undefined where it leads nowhere else. */
+/** URL of a link, escaped for Markdown's parentheses; undefined for a place on the same page and for other schemes. */
 export function linkTarget(reference: string, baseUrl: string): string | undefined {
   const isElsewhere = (url: URL): boolean => url.hash === '' || !isSamePage(url, baseUrl)
   return target(reference, baseUrl, (url) => SCHEMES.has(url.protocol) && isElsewhere(url))
 }
 
-/** Address of a picture or a film, ready to stand in Markdown's parentheses; undefined for data and the unreadable. */
+/** URL of a picture or film, escaped for Markdown's parentheses; undefined for `data:` and invalid URLs. */
 export function mediaTarget(reference: string, baseUrl: string): string | undefined {
   return target(reference, baseUrl, (url) => IMAGE_SCHEMES.has(url.protocol))
 }
@@ -41,7 +41,7 @@ function absolute(reference: string, baseUrl: string): URL | undefined {
   }
 }
 
-// Without a base a relative reference stays what it is, as long as it has no scheme that only failed to parse.
+// Without a base URL a relative reference is kept, unless it has a scheme and is only an invalid URL.
 function relativeTarget(reference: string, baseUrl: string): string | undefined {
   const plain = reference.replace(/\p{Cc}/gu, '')
   if (baseUrl !== '' || /^[\w+.-]*:/.test(plain)) return undefined
@@ -71,7 +71,7 @@ function isBalanced(text: string): boolean {
   let depth = 0
   for (const [parenthesis] of text.matchAll(/[()]/g)) {
     depth += parenthesis === '(' ? 1 : -1
-    // CommonMark asks for three levels at least; more are not read everywhere.
+    // CommonMark requires support for three levels; parsers differ beyond that.
     if (depth < 0 || depth > 3) return false
   }
   return depth === 0
@@ -79,13 +79,13 @@ function isBalanced(text: string): boolean {
 
 const SOURCES = ['src', 'data-src', 'data-lazy-src', 'data-original', 'data-lazy'] as const
 const SOURCE_SETS = ['srcset', 'data-srcset', 'data-lazy-srcset'] as const
-// File names and last path segments of pictures that only report a visit or hold a place.
+// File names of tracking pixels and placeholders.
 const BEACON_FILE =
   /(?:^|[/_.-])(?:pixel|beacon|spacer|blank|transparent|clear|1x1|tracking|tracker|px|utm|hit|grey|placeholder)\.(?:gif|png)$/i
 const DOT_STYLE = /(?:^|[;\s])(?:width|height)\s{0,9}:\s{0,9}[01]px/i
 const BEACON_PATH = /\/(?:pixel|beacon|collect|track|tracking|impression|hit|count)(?:\.php|\.aspx?)?\/?$/i
 
-/** The picture of an `img`, without markup of its own; undefined when it has no address or is there to count visits. */
+/** The picture of an `img`; undefined when it has no address or is a tracking pixel. */
 export function readImage(image: MarkupNode, baseUrl: string, marks: number): Inline | undefined {
   if (isTiny(image) || isHidden(image)) return undefined
   const url = sourceOf(image, baseUrl)
@@ -107,7 +107,7 @@ function sourceOf(image: MarkupNode, baseUrl: string): string | undefined {
   return undefined
 }
 
-/** The entry of a `srcset` with the largest width or density. Addresses may hold commas of their own. */
+/** The entry of a `srcset` with the largest width or density. Addresses may contain commas. */
 function largestOf(sourceSet: string): string {
   let largest = ''
   let largestSize = 0
@@ -149,7 +149,7 @@ const MOST_NODES_BESIDE = 100
 
 export const readPicture: Handler = (element, reading, style) => {
   if (isFormula(element)) {
-    // The picture of a formula stands beside its MathML for browsers that have none.
+    // MathML stands beside the picture, which is for browsers without MathML.
     const { parentNode } = element
     if (parentNode !== null && tagOf(parentNode) === 'span' && findMath(parentNode, MOST_NODES_BESIDE)) return
     const alt = attributeOf(element, 'alt')
@@ -165,7 +165,7 @@ function isFormula(image: MarkupNode): boolean {
   return classesOf(image).some((name) => /^(?:tex|latex|math|mwe-math-\S+|\S*-formula|\S*-tex|\S*-latex)$/i.test(name))
 }
 
-/** A film from elsewhere becomes a link; other frames are advertisements and widgets. */
+/** An embedded film becomes a link; other frames are advertisements and widgets. */
 export const readFrame: Handler = (element, reading, style) => {
   const source = attributeOf(element, 'src') || attributeOf(element, 'data-src')
   const isFilm = hasAttribute(element, 'allowfullscreen') || attributeOf(element, 'allow').includes('fullscreen')

@@ -4,10 +4,10 @@ import type { Block, Inline, TableBlock, TableCell, TableRow } from './document-
 import { nesting, type Reading, type Style } from './element-handler.js'
 import { attributeOf, childrenOf, type MarkupNode, tagOf } from './markup-node.js'
 
-// What HTML allows.
+// Limits of the HTML standard.
 const MOST_COLUMNS_SPANNED = 1_000
 const MOST_ROWS_SPANNED = 65_534
-// A cell with more than this lays out a page rather than states a datum.
+// A cell with more blocks belongs to a layout table.
 const MOST_BLOCKS_OF_DATUM = 5
 
 export const readTable = nesting((element, reading, style) => {
@@ -29,7 +29,7 @@ export const readTable = nesting((element, reading, style) => {
 interface TableParts {
   readonly rows: TableRow[]
   caption: readonly Inline[]
-  /** Whether the markup itself says that these are data. */
+  /** Whether `th` or `caption` marks a data table. */
   isMarked: boolean
 }
 
@@ -50,7 +50,7 @@ function readParts(node: MarkupNode, place: Place, parts: TableParts): void {
       parts.isMarked = true
     } else if (tag === 'thead' || tag === 'tbody' || tag === 'tfoot' || tag === 'form')
       readParts(child, { ...place, isHeader: tag === 'thead' }, parts)
-    // What stands between the rows is shown above the table.
+    // Browsers show content between rows above the table.
     else place.reading.readNode(child, place.style)
   }
 }

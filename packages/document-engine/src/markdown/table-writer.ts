@@ -16,7 +16,7 @@ import { writeInline } from './inline-writer.js'
 
 const LINE_BREAK = '<br>'
 
-/** Blocks where Markdown has room for one line only: the lines they would have, with `<br>` between them. */
+/** Blocks of a cell as one line: their lines joined by `<br>`. */
 function writeOnOneLine(blocks: readonly Block[]): string {
   const lines: string[] = []
   addLines(blocks, lines)
@@ -49,7 +49,7 @@ function addBlock(block: Block, lines: string[]): void {
       return
     case 'table':
       if (block.caption.length > 0) lines.push(writeLine(block.caption))
-      // Tables do not nest: a row becomes a line. Spans are not laid out, so that nothing multiplies.
+      // Tables do not nest in Markdown: a row becomes a line. Spans are not expanded, to bound the size.
       for (const row of block.rows)
         lines.push(
           row.cells
@@ -88,7 +88,7 @@ function cellPieces(pieces: readonly Inline[]): readonly Inline[] {
   })
 }
 
-// Readers do not agree whether a pipe behind a backslash can be escaped within a code span.
+// Parsers differ on an escaped pipe behind a backslash within a code span.
 function isAmbiguous(code: string): boolean {
   return code.includes('\\|')
 }
@@ -97,24 +97,23 @@ function cellCode(text: string): string {
   return isAmbiguous(text) ? codeElement(text) : codeSpan(text)
 }
 
-/** The names that TeX has for its bars. */
+/** TeX with names for its bars, since a `|` ends a cell. */
 function cellTex(text: string): string {
   return text.replaceAll('\\|', '\\Vert ').replaceAll('|', '\\vert ')
 }
 
-/** Short rows are filled up: one long row among many would make much out of little. */
+/** Most cells: short rows are padded, so that one long row among many multiplies the size. */
 const MOST_CELLS = 2_000_000
 
 export interface MarkdownCell {
-  /** From 0. */
+  /** Index from 0. */
   readonly column: number
   /** Markdown of one line, such as `cellText` makes; never empty. */
   readonly markdown: string
 }
 
 /**
- * A GFM table whose first row is the header. Columns and rows in which nothing stands are left out; '' when nothing is
- * left.
+ * A GFM table whose first row is the header. Empty columns and rows are left out; '' when nothing is left.
  *
  * @throws EngineFault `too_large`
  */
@@ -133,7 +132,7 @@ export function markdownTable(rows: readonly (readonly MarkdownCell[])[]): strin
   return header === undefined ? '' : [header, tableRow(columns.map(() => '---')), ...body].join('\n')
 }
 
-/** Text as it may stand in a cell, where no block can begin. */
+/** Text escaped for a cell, where no block can begin. */
 export function cellText(text: string): string {
   const lines = escapeInline(text.trim(), LINE_ENDS).replaceAll('|', '\\|').split('\n')
   const trimmed = lines.map((line) => line.trim())
@@ -144,16 +143,16 @@ function tableRow(cells: readonly string[]): string {
   return `|${cells.map((cell) => (cell === '' ? ' ' : ` ${cell} `)).join('|')}|`
 }
 
-// A span may claim a thousand cells each; rows and columns that nothing stands in are not made without measure.
+// Bounds for the grid: a span may claim a thousand cells.
 const MOST_FILL_CELLS = 10_000
 const MOST_FILL_PER_CELL = 4
-// A cell that reaches over rows is repeated in each, as long as its text is a label.
+// A cell that spans rows is repeated in each, if its text is no longer than a label.
 const LONGEST_REPEATED = 200
 
 /**
- * The rows of a GFM table: a header row, a delimiter row and the rest, all with the same number of cells. A cell over
- * columns stands in the first of them, one over rows in each. Undefined when it has no grid worth the name: fewer than
- * two columns, or so ragged that most of it would be empty.
+ * The rows of a GFM table: a header row, a delimiter row and the rest, all with the same number of cells. A cell
+ * that spans columns is written in the first of them, one that spans rows in each. Undefined for fewer than two columns, and
+ * for a grid that would be mostly empty.
  */
 export function writeTable(table: TableBlock): readonly string[] | undefined {
   const grid = gridOf(table.rows)
@@ -175,7 +174,7 @@ const DELIMITERS: Readonly<Record<TableCell['alignment'], string>> = {
   right: ' ---: ',
 }
 
-/** Text by row and column; undefined when the spans make it a waste. */
+/** Text by row and column; undefined when the spans make the grid mostly empty. */
 function gridOf(rows: readonly TableRow[]): string[][] | undefined {
   let cells = 0
   for (const row of rows) cells += row.cells.length
@@ -194,7 +193,7 @@ function gridOf(rows: readonly TableRow[]): string[][] | undefined {
   return width * grid.length > most ? undefined : grid
 }
 
-/** By column, what reaches down from the rows above, and over how many rows still. */
+/** By column: the text of a cell that spans down from a row above, and the number of rows left. */
 type Reaching = Map<number, { readonly text: string; rows: number }>
 
 function rowTexts(row: TableRow, reaching: Reaching, most: number): string[] {
@@ -226,13 +225,12 @@ function takeReaching(texts: string[], reaching: Reaching): void {
   }
 }
 
-// A pipe ends a cell wherever it stands, in code too, unless it is escaped. Readers do not agree on one that stands
-// behind an escaped backslash.
+// An unescaped pipe ends a cell, in code too. Parsers differ on one behind an escaped backslash.
 function cellMarkdown(cell: TableCell): string {
   return writeOnOneLine(cell.blocks).replace(/\\?\|/g, (pipe) => (pipe === '|' ? '\\|' : '\\&#124;'))
 }
 
-/** Bold says nothing in a header row. */
+/** Removes bold from a header cell: header cells are bold anyway. */
 function unbold(cell: TableCell): TableCell {
   const blocks = cell.blocks.map((block) =>
     block.kind === 'paragraph' && isWholly(block.content, BOLD)

@@ -1,14 +1,14 @@
 /**
- * What stands between the gateway and the engine in its child process. The engine is a function of these alone: it reads
- * no environment, no network, and no file but the data of the libraries it is made of (character maps, fonts).
+ * The input and the output of the engine, which runs in a child process of the gateway. The engine depends on its input
+ * alone: it reads no environment, no network, and no file but the data of its libraries (character maps, fonts).
  */
 export interface EngineInput {
   readonly bytes: Uint8Array
-  /** What the server or the upload claimed, parameters included; '' when nobody said. A claim, not a finding. */
+  /** Content type that the server or the upload declared, parameters included; '' without one. It may be wrong. */
   readonly contentType: string
   /** File name, or the last segment of the URL's path; '' when there is none. */
   readonly name: string
-  /** Absolute URL that relative links stand against; '' leaves them as they are. */
+  /** Absolute URL that relative links are resolved against; '' leaves them relative. */
   readonly baseUrl: string
 }
 
@@ -22,9 +22,9 @@ export const mediaTypeOf = (contentType: string | undefined): string =>
   (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
 
 export interface EngineLimits {
-  /** Of a PDF; more are refused, not cut off. */
+  /** Pages of a PDF; a longer one is refused, not cut. */
   readonly pages: number
-  /** Of all parts of a container after inflation, and of the text made of them. */
+  /** Size of all parts of a container after inflation, and of the text made of them. */
   readonly decodedBytes: number
 }
 
@@ -52,12 +52,12 @@ export interface EngineOutput {
 }
 
 /**
- * Why a document cannot be read: `unsupported` no format of ours, `encrypted` needs a password, `no_text` holds pictures
- * of text only, `broken` is not what it says it is, `too_large` beyond a limit of the engine.
+ * Why a document cannot be read: `unsupported` format, `encrypted` with a password, `no_text` (empty, or pictures of text
+ * only), `broken` file, `too_large` for a limit of the engine.
  */
 export type EngineFaultName = 'unsupported' | 'encrypted' | 'no_text' | 'broken' | 'too_large'
 
-/** The document's fault, in words for the caller; anything else the engine throws is a fault of ours. */
+/** Error caused by the document, with a message for the caller. Any other error of the engine is a bug. */
 export class EngineFault extends Error {
   override readonly name = 'EngineFault'
 
@@ -71,8 +71,8 @@ export class EngineFault extends Error {
 }
 
 /**
- * What is thrown in place of a library's error: the document's fault. Faults that are told already stay as they are, and
- * so do `RangeError`s: memory or stack that ran out says nothing of the document's form.
+ * Converts an error of a library to an `EngineFault`. An `EngineFault` is returned as it is, and so is a `RangeError`: lack of
+ * memory or stack does not mean that the document is broken.
  */
 export const faultBehind = (error: unknown, fault: EngineFaultName, message: string): Error =>
   error instanceof EngineFault || error instanceof RangeError

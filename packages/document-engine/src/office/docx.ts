@@ -7,7 +7,7 @@ import { EngineFault, type EngineInput, type EngineLimits, type EngineOutput, fa
 import { alternativeText, coreMetadata, mainPart, OfficePackage, relationshipsOf, shortLine } from './office-package.js'
 import { elementCounter, scanXml, type XmlElement } from './xml.js'
 
-/** As much of linkedom's DOM as is used here: the project is compiled without the types of browsers. */
+/** The part of linkedom's DOM that is used here; the project is compiled without DOM types. */
 interface OfficeElement extends MarkupNode {
   readonly textContent: string
   readonly parentElement: OfficeElement | null
@@ -28,7 +28,7 @@ interface OfficeDocument {
   querySelectorAll(selector: string): Iterable<OfficeElement>
 }
 
-/** The document around a piece of HTML that stands in its body. */
+/** Parses HTML as the body of a document. */
 function parseOfficeHtml(html: string): OfficeDocument {
   const window = parseHTML(`<!doctype html><html><body>${html}</body></html>`) as unknown as {
     document: OfficeDocument
@@ -36,7 +36,7 @@ function parseOfficeHtml(html: string): OfficeDocument {
   return window.document
 }
 
-/** Noncharacters, which no text holds, around the number of a note while the text becomes Markdown. */
+/** Unicode noncharacters that mark the number of a note until the Markdown is written. */
 const OPEN = '\ufdd0'
 const CLOSE = '\ufdd1'
 
@@ -59,7 +59,7 @@ function markFootnotes(document: OfficeDocument): void {
   notes[0]?.parentElement?.remove()
 }
 
-/** Makes GFM footnotes of the marks. */
+/** Replaces the marks by GFM footnotes. */
 function restoreFootnotes(markdown: string): string {
   return markdown.replaceAll(/\ufdd0(\d*)\ufdd1/g, '[^$1]')
 }
@@ -68,7 +68,7 @@ function mark(number: string): string {
   return `${OPEN}${number}${CLOSE}`
 }
 
-/** One paragraph of all that a note has: in GFM whatever follows would have to be indented. */
+/** Joins the content of a note into one paragraph: in GFM further ones would have to be indented. */
 function noteParagraph(document: OfficeDocument, note: OfficeElement, label: string): OfficeElement {
   for (const back of note.querySelectorAll('a[href^="#footnote-ref-"], a[href^="#endnote-ref-"]')) back.remove()
   const paragraph = document.createElement('p')
@@ -79,7 +79,7 @@ function noteParagraph(document: OfficeDocument, note: OfficeElement, label: str
   return paragraph
 }
 
-/** Looks and page layout, half of what Word writes; no word of the text and nothing that a style map asks for. */
+/** Elements for appearance and page layout, half of a Word document. None holds text or is used by the style map. */
 const LOOKS: ReadonlySet<string> = new Set(
   (
     'rFonts sz szCs bCs iCs lang color kern spacing position w noProof effect shd bdr fitText snapToGrid ' +
@@ -92,8 +92,8 @@ const LOOKS: ReadonlySet<string> = new Set(
 )
 
 /**
- * A part of a Word document without what is looks only: the library that reads it builds trees of everything. Also the
- * place where a part is looked through before: nothing deep, vast or with entities of its own gets beyond it.
+ * A part of a Word document without elements for appearance, because mammoth builds a tree of every element. This scan also
+ * refuses parts that are too deep or too large, or that declare entities.
  *
  * @param countElement called for each element that stays; throws when there were too many
  * @throws EngineFault `broken`, `too_large`
@@ -124,13 +124,13 @@ function slimmed(bytes: Uint8Array, countElement: ReturnType<typeof elementCount
 function attributeText(attributes: XmlElement['attributes']): string {
   let text = ''
   for (const [name, value] of Object.entries(attributes)) {
-    // Editing sessions: one to five on every paragraph and run.
+    // Ids of editing sessions (rsid): one to five on every paragraph and run.
     if (!name.includes(':rsid')) text += ` ${name}="${escapeXml(value).replaceAll('"', '&quot;')}"`
   }
   return text
 }
 
-/** Characters that XML 1.0 has no way to write are left out. */
+/** Leaves out characters that XML 1.0 cannot represent. */
 function escapeXml(text: string): string {
   return text
     .replaceAll(/[^\t\n\r\u0020-\ufffd]/g, '')
@@ -139,14 +139,14 @@ function escapeXml(text: string): string {
     .replaceAll('>', '&gt;')
 }
 
-/** Of all parts together, looks left out: mammoth needs about two kilobytes for each. */
+/** Most elements of all parts without appearance: mammoth needs about two kilobytes for each. */
 const MOST_ELEMENTS = 250_000
-/** Parts beside the main one that hold text, or say what the text is. */
+/** Parts with text or with styles, besides the main part. */
 const PARTS_OF_TEXT: ReadonlySet<string> = new Set(['styles', 'numbering', 'footnotes', 'endnotes'])
 
 const NO_WORD = 'The file is damaged: it is no complete Word document.'
 
-/** Beyond mammoth's own: names of styles as Word, LibreOffice and pandoc write them. Tables of contents are left out. */
+/** Style map in addition to mammoth's: names of Word, LibreOffice and pandoc. Tables of contents are left out. */
 const STYLE_MAP = [
   "p[style-name='Title'] => h1:fresh",
   "p[style-name='heading 7'] => h6:fresh",
@@ -164,7 +164,7 @@ const STYLE_MAP = [
 ]
 
 /**
- * A Word document; pictures give way to their alternative text.
+ * Reads a Word document; pictures are replaced by their alternative text.
  *
  * @throws EngineFault `broken`, `too_large`, `encrypted`
  */
@@ -180,13 +180,13 @@ export async function readDocx(input: EngineInput, limits: EngineLimits): Promis
   return { kind: 'docx', metadata: { ...metadata, title }, html: '', markdown, pages: 1 }
 }
 
-/** Few writers fill in the properties; most documents begin with their title. */
+/** Title from the first heading: few documents have one in their properties. */
 function titleAtTop(document: OfficeDocument): string {
   const first = document.body.children[0]
   return first?.localName === 'h1' ? shortLine(first.textContent) : ''
 }
 
-/** A package of those parts alone that are read, each of them unpacked and looked through before. */
+/** A package with only the parts that mammoth reads, each inflated and checked before. */
 function checkedParts(pack: OfficePackage): Buffer {
   const main = mainPart(pack) ?? 'word/document.xml'
   if (pack.pathOf(main) === undefined) throw new EngineFault('broken', NO_WORD)
@@ -236,7 +236,7 @@ function replacePictures(document: OfficeDocument): void {
   }
 }
 
-/** Boxes at the beginning of a list item are Markdown's own; others become characters. */
+/** Checkboxes at the start of a list item become Markdown tasks; others become characters. */
 function replaceCheckboxes(document: OfficeDocument): void {
   for (const box of document.querySelectorAll('input')) {
     if (box.parentElement?.localName === 'li') continue

@@ -4,11 +4,11 @@ import { childElements, descendant, parseXml, textOf } from './xml.js'
 import { brokenZip, partName, zipEntries, type ZipEntry } from './zip-directory.js'
 
 const FILE_NAME = /^[^\s/]{1,200}\.(?:png|jpe?g|gif|bmp|tiff?|svg|emf|wmf|webp|heic)$/i
-/** What Office adds to words that a machine wrote. */
+/** Sentence that Office adds to generated alternative text. */
 const MACHINE_NOTE =
   /\s*(?:Description automatically generated(?: with \w+ confidence)?|AI-generated content may be incorrect)\.?\s*$/i
 
-/** The words in place of a picture; '' where they are no words but the name of its file. */
+/** Alternative text of a picture; '' where it is only the name of a file. */
 export function alternativeText(description: string | null | undefined): string {
   const text = (description ?? '').replaceAll(/\s+/g, ' ').replace(MACHINE_NOTE, '').trim()
   return FILE_NAME.test(text) ? '' : text
@@ -19,8 +19,8 @@ const STORED = 0
 const DEFLATED = 8
 
 /**
- * The parts of a DOCX, XLSX or PPTX. A part is inflated when it is asked for, never beyond what is left of the limit for
- * all of them together, whatever sizes the directory declares; pictures and embedded files are never inflated.
+ * The parts of a DOCX, XLSX or PPTX. A part is inflated on demand, within what is left of the limit for all parts, whatever
+ * sizes the directory declares; pictures and embedded files are never inflated.
  */
 export class OfficePackage {
   private readonly entries: ReadonlyMap<string, ZipEntry>
@@ -35,7 +35,7 @@ export class OfficePackage {
     this.leftBytes = limits.decodedBytes
   }
 
-  /** Name of a part as it is written in the package; undefined when there is no such part. */
+  /** Name of a part as the package writes it; undefined when there is no such part. */
   pathOf(name: string): string | undefined {
     return this.entries.get(partName(name))?.path
   }
@@ -96,7 +96,7 @@ export interface Relationship {
   readonly isExternal: boolean
 }
 
-/** OPC: the relationships of a part by their ids; of the package itself for ''. */
+/** Relationships (OPC) of a part by id; those of the package for ''. */
 export function relationshipsOf(pack: OfficePackage, part: string): ReadonlyMap<string, Relationship> {
   const folder = part.slice(0, part.lastIndexOf('/') + 1)
   const bytes = pack.read(`${folder}_rels/${part.slice(folder.length)}.rels`)
@@ -113,13 +113,13 @@ export function relationshipsOf(pack: OfficePackage, part: string): ReadonlyMap<
   return relationships
 }
 
-/** The part that the package names as its document; undefined when it names none. */
+/** Main part of the package; undefined when it declares none. */
 export function mainPart(pack: OfficePackage): string | undefined {
   for (const { type, target } of relationshipsOf(pack, '').values()) if (type === 'officeDocument') return target
   return undefined
 }
 
-/** Targets of external relationships that a reader can follow, by their ids. */
+/** URLs of external relationships, by id. */
 export function linksOf(relationships: ReadonlyMap<string, Relationship>): ReadonlyMap<string, string> {
   const links = new Map<string, string>()
   for (const [id, { isExternal, target }] of relationships) {
@@ -128,7 +128,7 @@ export function linksOf(relationships: ReadonlyMap<string, Relationship>): Reado
   return links
 }
 
-/** A target stands against the folder of the part that names it, or against the package when it begins with `/`. */
+/** Resolves a target against the folder of its part, or against the package when it begins with `/`. */
 function resolvePart(folder: string, target: string): string {
   const segments: string[] = []
   for (const segment of (target.startsWith('/') ? target : folder + target).split('/')) {
@@ -139,10 +139,10 @@ function resolvePart(folder: string, target: string): string {
 }
 
 const LONGEST_CHARACTERS = 2048
-/** What the programs write themselves when nobody gave a title. */
+/** Default titles that programs write. */
 const NO_TITLE = /^(?:powerpoint presentation|presentation title|slide 1|word document|untitled)$/i
 
-/** Title, description and keywords as the package's core properties hold them. */
+/** Title, description and keywords from the core properties. */
 export function coreMetadata(pack: OfficePackage): EngineMetadata {
   const bytes = pack.read(propertiesPart(pack))
   const root = bytes && parseXml(bytes)
@@ -156,7 +156,7 @@ export function coreMetadata(pack: OfficePackage): EngineMetadata {
   }
 }
 
-/** One line, of a length fit for metadata. */
+/** One line, cut to the length of metadata. */
 export function shortLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim().slice(0, LONGEST_CHARACTERS)
 }

@@ -5,29 +5,29 @@ import { childElements, descendant, relationId, textOf, type XmlElement } from '
 export type Marker = 'none' | 'bullet' | 'number'
 
 interface Paragraph {
-  /** From 0. */
+  /** Level, from 0. */
   readonly level: number
   readonly marker: Marker
-  /** Of a numbered one: what its list begins with. */
+  /** Number of the first item of a numbered list. */
   readonly start: string
   readonly html: string
 }
 
-export interface TextTerms {
-  /** What a paragraph that says nothing itself inherits at a level. */
+export interface TextContext {
+  /** Marker that a paragraph without one inherits at a level. */
   readonly inherited: (level: number) => Marker | undefined
   /** URLs by the ids of their relationships. */
   readonly links: ReadonlyMap<string, string>
 }
 
 /** A text body (`txBody`) as HTML: paragraphs, and lists nested by their levels. */
-export function textBodyHtml(body: XmlElement | undefined, terms: TextTerms): string {
-  const paragraphs = childElements(body, 'p').map((paragraph) => readParagraph(paragraph, body, terms))
+export function textBodyHtml(body: XmlElement | undefined, context: TextContext): string {
+  const paragraphs = childElements(body, 'p').map((paragraph) => readParagraph(paragraph, body, context))
   return listsHtml(paragraphs.filter(({ html }) => html.trim() !== ''))
 }
 
-/** The runs of a paragraph; emphasis and links where they are the words' own. */
-export function inlineHtml(paragraph: XmlElement, links: TextTerms['links']): string {
+/** The runs of a paragraph, with their emphasis and links. */
+export function inlineHtml(paragraph: XmlElement, links: TextContext['links']): string {
   return childElements(paragraph)
     .map((run) => {
       if (run.name === 'br') return '<br>'
@@ -41,7 +41,7 @@ export function escapeHtml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 }
 
-/** What the properties of a paragraph, or of a level of a list style, say about its marker. */
+/** Marker in the properties of a paragraph or of a level of a list style. */
 export function markerOf(properties: XmlElement | undefined): Marker | undefined {
   for (const { name } of childElements(properties)) {
     if (name === 'buNone') return 'none'
@@ -51,7 +51,7 @@ export function markerOf(properties: XmlElement | undefined): Marker | undefined
   return undefined
 }
 
-function runHtml(properties: XmlElement | undefined, text: string, links: TextTerms['links']): string {
+function runHtml(properties: XmlElement | undefined, text: string, links: TextContext['links']): string {
   if (text.trim() === '') return text
   const isOn = (name: string): boolean => /^(?:1|true)$/.test(properties?.attributes[name] ?? '')
   let html = text
@@ -61,15 +61,15 @@ function runHtml(properties: XmlElement | undefined, text: string, links: TextTe
   return url === undefined ? html : `<a href="${escapeHtml(url)}">${html}</a>`
 }
 
-function readParagraph(paragraph: XmlElement, body: XmlElement | undefined, terms: TextTerms): Paragraph {
+function readParagraph(paragraph: XmlElement, body: XmlElement | undefined, context: TextContext): Paragraph {
   const properties = descendant(paragraph, 'pPr')
   const level = Math.min(8, Math.max(0, Number(properties?.attributes.lvl) || 0))
   const ownStyle = descendant(body, 'lstStyle', `lvl${level + 1}pPr`)
   return {
     level,
-    marker: markerOf(properties) ?? markerOf(ownStyle) ?? terms.inherited(level) ?? 'none',
+    marker: markerOf(properties) ?? markerOf(ownStyle) ?? context.inherited(level) ?? 'none',
     start: /^\d{1,5}$/.exec(descendant(properties, 'buAutoNum')?.attributes.startAt ?? '')?.[0] ?? '1',
-    html: inlineHtml(paragraph, terms.links),
+    html: inlineHtml(paragraph, context.links),
   }
 }
 
@@ -86,7 +86,7 @@ function listsHtml(paragraphs: readonly Paragraph[]): string {
       continue
     }
     const tag = marker === 'number' ? 'ol' : 'ul'
-    // A level that nobody opened has nothing to hang on.
+    // At most one level below the open lists: a level may be skipped.
     const depth = Math.min(level, open.length) + 1
     closeTo(depth)
     if (open.length === depth && open.at(-1) !== tag) closeTo(depth - 1)
@@ -101,17 +101,17 @@ function listsHtml(paragraphs: readonly Paragraph[]): string {
   return html.join('')
 }
 
-/** Points that are not there make cells as well. */
+/** Most cells of a chart's table; missing points count as well. */
 const MOST_CELLS = 200_000
 
 interface Series {
   readonly name: string
-  /** By the index of the point, of which there are at most a few thousand. */
+  /** Categories and values by the index of the point. */
   readonly categories: ReadonlyMap<string, string>
   readonly values: ReadonlyMap<string, string>
 }
 
-/** The numbers that a chart draws, as a table of its series by its categories; '' when it keeps none. */
+/** Values of a chart as a table of series by categories; '' when it stores none. */
 export function chartHtml(chart: XmlElement | undefined): string {
   const drawing = descendant(chart, 'chart')
   const plots = childElements(descendant(drawing, 'plotArea'))
@@ -137,12 +137,12 @@ function readSeries(series: XmlElement): Series {
   }
 }
 
-/** Points that have a value and no category. */
+/** Empty categories for points that only have a value. */
 function missing({ categories, values }: Series): [string, string][] {
   return [...values.keys()].filter((index) => !categories.has(index)).map((index) => [index, ''])
 }
 
-/** The points of whatever cache stands below, numbers as their format has them. */
+/** Points of the cache below an element; numbers in their format. */
 function points(element: XmlElement | undefined): Map<string, string> {
   const found = new Map<string, string>()
   const open = [...childElements(element)]

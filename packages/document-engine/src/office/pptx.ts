@@ -17,7 +17,7 @@ import {
   type Marker,
   markerOf,
   textBodyHtml,
-  type TextTerms,
+  type TextContext,
 } from './pptx-shapes.js'
 import { childElements, descendant, parseXml, relationId, type XmlElement } from './xml.js'
 
@@ -27,7 +27,7 @@ interface LayoutModels {
   readonly byType: ReadonlyMap<string, XmlElement>
 }
 
-interface SlideTerms {
+interface SlideContext {
   readonly models: LayoutModels
   /** URLs by the ids of their relationships. */
   readonly links: ReadonlyMap<string, string>
@@ -35,28 +35,28 @@ interface SlideTerms {
   readonly related: (id: string) => XmlElement | undefined
 }
 
-/** Date, footer and number stand on every slide alike. */
+/** Placeholders that are the same on every slide: date, footer, number. */
 const FURNITURE: ReadonlySet<string> = new Set(['dt', 'ftr', 'sldNum', 'hdr'])
-/** Placeholders whose paragraphs have bullets unless somebody says otherwise; '' is one of any content. */
+/** Placeholders whose paragraphs have bullets by default; '' is one for any content. */
 const BULLETED: ReadonlySet<string> = new Set(['', 'body', 'obj'])
 
-/** The shapes of a slide in their order, which is that in which they are read aloud. */
-function slideHtml(slide: XmlElement, terms: SlideTerms): string {
+/** The shapes of a slide in file order, which is the order of screen readers. */
+function slideHtml(slide: XmlElement, context: SlideContext): string {
   return shapes(slide)
-    .map((shape) => shapeHtml(shape, terms))
+    .map((shape) => shapeHtml(shape, context))
     .join('')
 }
 
 /** The speaker's notes under a heading of their own; '' without any. */
 function notesHtml(notes: XmlElement | undefined): string {
-  const terms: TextTerms = { inherited: () => undefined, links: new Map() }
+  const context: TextContext = { inherited: () => undefined, links: new Map() }
   const html =
     notes === undefined ? [] : shapes(notes).filter((shape) => placeholderOf(shape)?.attributes.type === 'body')
-  const text = html.map((shape) => textBodyHtml(descendant(shape, 'txBody'), terms)).join('')
+  const text = html.map((shape) => textBodyHtml(descendant(shape, 'txBody'), context)).join('')
   return text === '' ? '' : `<h3>Notes</h3>${text}`
 }
 
-/** Groups taken apart; of what is there for newer and older programs, the newer. */
+/** Flattens groups; of alternatives for newer and older programs, takes the newer. */
 function shapes(root: XmlElement): XmlElement[] {
   const below = (element: XmlElement): XmlElement[] =>
     childElements(element).flatMap((child) => {
@@ -70,8 +70,8 @@ function shapes(root: XmlElement): XmlElement[] {
   )
 }
 
-function shapeHtml(shape: XmlElement, terms: SlideTerms): string {
-  if (shape.name === 'graphicFrame') return graphicHtml(shape, terms)
+function shapeHtml(shape: XmlElement, context: SlideContext): string {
+  if (shape.name === 'graphicFrame') return graphicHtml(shape, context)
   if (shape.name === 'pic') {
     const description = alternativeText(propertiesOf(shape)?.attributes.descr)
     return description === '' ? '' : `<p>${escapeHtml(description)}</p>`
@@ -82,8 +82,8 @@ function shapeHtml(shape: XmlElement, terms: SlideTerms): string {
   if (FURNITURE.has(type)) return ''
   if (type === 'title' || type === 'ctrTitle') return titleHtml(body)
   const inherited = (level: number): Marker | undefined =>
-    placeholder === undefined ? undefined : inheritedMarker(placeholder, level, terms.models)
-  return textBodyHtml(body, { inherited, links: terms.links })
+    placeholder === undefined ? undefined : inheritedMarker(placeholder, level, context.models)
+  return textBodyHtml(body, { inherited, links: context.links })
 }
 
 function titleHtml(body: XmlElement | undefined): string {
@@ -113,19 +113,19 @@ function inheritedMarker({ attributes }: XmlElement, level: number, models: Layo
   return markerOf(style) ?? (BULLETED.has(type) ? 'bullet' : undefined)
 }
 
-function graphicHtml(frame: XmlElement, terms: SlideTerms): string {
+function graphicHtml(frame: XmlElement, context: SlideContext): string {
   const data = descendant(frame, 'graphic', 'graphicData')
   const table = descendant(data, 'tbl')
-  if (table !== undefined) return tableHtml(table, terms.links)
+  if (table !== undefined) return tableHtml(table, context.links)
   const chart = relationId(descendant(data, 'chart')?.attributes ?? {})
-  if (chart !== undefined) return chartHtml(terms.related(chart))
+  if (chart !== undefined) return chartHtml(context.related(chart))
   const diagram = relationId(descendant(data, 'relIds')?.attributes ?? {}, 'dm')
-  const points = diagram === undefined ? [] : childElements(descendant(terms.related(diagram), 'ptLst'), 'pt')
+  const points = diagram === undefined ? [] : childElements(descendant(context.related(diagram), 'ptLst'), 'pt')
   const inherited = (): Marker => 'bullet'
-  return points.map((point) => textBodyHtml(descendant(point, 't'), { inherited, links: terms.links })).join('')
+  return points.map((point) => textBodyHtml(descendant(point, 't'), { inherited, links: context.links })).join('')
 }
 
-function tableHtml(table: XmlElement, links: TextTerms['links']): string {
+function tableHtml(table: XmlElement, links: TextContext['links']): string {
   const rows = childElements(table, 'tr').map((row) => {
     const cells = childElements(row, 'tc').filter((cell) => !isCovered(cell))
     return `<tr>${cells.map((cell) => cellHtml(cell, links)).join('')}</tr>`
@@ -133,12 +133,12 @@ function tableHtml(table: XmlElement, links: TextTerms['links']): string {
   return `<table>${rows.join('')}</table>`
 }
 
-/** By a cell to its left or above that spans it. */
+/** Whether a cell to its left or above spans it. */
 function isCovered({ attributes }: XmlElement): boolean {
   return /^(?:1|true)$/.test(attributes.hMerge ?? '') || /^(?:1|true)$/.test(attributes.vMerge ?? '')
 }
 
-function cellHtml(cell: XmlElement, links: TextTerms['links']): string {
+function cellHtml(cell: XmlElement, links: TextContext['links']): string {
   const span = (name: string): string => /^\d{1,3}$/.exec(cell.attributes[name] ?? '')?.[0] ?? '1'
   const lines = childElements(descendant(cell, 'txBody'), 'p').map((paragraph) => inlineHtml(paragraph, links))
   return `<td colspan="${span('gridSpan')}" rowspan="${span('rowSpan')}">${lines.join('<br>')}</td>`

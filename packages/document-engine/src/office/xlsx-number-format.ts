@@ -1,5 +1,5 @@
 const MILLISECONDS_A_DAY = 86_400_000
-/** Serial number of 1 January 1970 where 1 is 1 January 1900 and 60 the 29 February that 1900 never had. */
+/** Serial number of 1 January 1970, counted from 1 January 1900 as 1, with a 29 February 1900 that did not exist. */
 const UNIX_EPOCH_SERIAL = 25_569
 const DAYS_FROM_1900_TO_1904 = 1462
 /** 31 December 9999. */
@@ -7,7 +7,7 @@ const LAST_SERIAL = 2_958_465
 
 export type NumberKind = 'number' | 'percent' | 'date' | 'time' | 'date-time' | 'duration'
 
-/** ECMA-376 part 1, 18.8.30: formats that have a number and no code; those of East Asia included. */
+/** ECMA-376 part 1, 18.8.30: built-in formats, which have an id and no code; East Asian ones included. */
 const BUILT_IN_KINDS: readonly (readonly [first: number, last: number, kind: NumberKind])[] = [
   [9, 10, 'percent'],
   [14, 17, 'date'],
@@ -28,10 +28,10 @@ export function builtInKind(formatId: number): NumberKind {
   return BUILT_IN_KINDS.find(([first, last]) => formatId >= first && formatId <= last)?.[2] ?? 'number'
 }
 
-/** Excel takes no longer format; files that were made to keep a reader busy do. */
+/** Longest format that Excel accepts; hostile files have longer ones. */
 const LONGEST_CODE = 255
 
-/** What a number format such as `yyyy\-mm\-dd;@` or `0.0%` makes of a number. */
+/** Kind of a number format such as `yyyy\-mm\-dd;@` or `0.0%`. */
 export function kindOfFormat(code: string): NumberKind {
   const bare = code.slice(0, LONGEST_CODE).replaceAll(/"[^"]*"|\\.|_.|\*./g, '')
   const section = bare.split(';', 1)[0] ?? ''
@@ -48,7 +48,7 @@ export function kindOfFormat(code: string): NumberKind {
  * A number cell as text: dates and times by ISO 8601, percentages as such, everything else with the 15 digits that a
  * spreadsheet computes with, whatever the sheet rounds or decorates.
  *
- * @param raw as it stands in the file
+ * @param raw the number as written in the file
  * @param startsIn1904 the workbook counts its days from 1904
  */
 export function numberText(raw: string, kind: NumberKind, startsIn1904: boolean): string {

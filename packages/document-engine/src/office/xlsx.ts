@@ -6,10 +6,10 @@ import { builtInKind, kindOfFormat, type NumberKind, numberText } from './xlsx-n
 import { childElements, descendant, parseXml, relationId, scanXml, type XmlElement, type XmlHandlers } from './xml.js'
 
 interface Workbook {
-  /** Those that can be seen, in their order. */
+  /** Visible sheets in order. */
   readonly sheets: readonly { readonly name: string; readonly part: string }[]
   readonly sharedStrings: readonly string[]
-  /** What the numbers of a cell are, by the index of its style. */
+  /** Kind of number by index of the cell style. */
   readonly numberKinds: readonly NumberKind[]
   readonly startsIn1904: boolean
 }
@@ -69,7 +69,7 @@ function sharedStrings(bytes: Uint8Array | undefined): string[] {
   return strings
 }
 
-/** Gathers what stands in `t` elements, reading aids (`rPh`) left out: a string may be cut into runs. */
+/** Collects the text of `t` elements, without phonetic hints (`rPh`): a string may consist of several runs. */
 class StringCollector {
   private collected = ''
   private isText = false
@@ -89,7 +89,7 @@ class StringCollector {
     else if (name === 'rPh') this.isReadingAid = false
   }
 
-  /** What was gathered since the last time. */
+  /** The text collected since the last call. */
   take(): string {
     const { collected } = this
     this.collected = ''
@@ -113,20 +113,20 @@ const MOST_CELLS = 1_000_000
 interface SheetCell {
   /** `B7` */
   readonly reference: string
-  /** From 0. */
+  /** Index from 0. */
   readonly column: number
   readonly text: string
 }
 
 interface Sheet {
-  /** Cells that hold anything, from top to bottom. */
+  /** Non-empty cells, from top to bottom. */
   readonly rows: readonly (readonly SheetCell[])[]
-  /** Ids of the relationships that cells are linked by, by references. */
+  /** Relationship ids of links, by cell reference. */
   readonly linkIds: ReadonlyMap<string, string>
 }
 
 /**
- * @param takeCharacters told of the length of each text; throws when there were too many
+ * @param takeCharacters called with the length of each text; throws when the sum is too large
  * @throws EngineFault `broken`, `too_large`
  */
 function readSheet(bytes: Uint8Array, workbook: Workbook, takeCharacters: (count: number) => void): Sheet {
@@ -201,7 +201,7 @@ class SheetScan implements Sheet, XmlHandlers {
   }
 }
 
-/** From 0, of a reference such as `AB12`; undefined when it has none, which is allowed. */
+/** Column index, from 0, of a reference such as `AB12`; undefined for a cell without reference, which is valid. */
 function columnOf(reference: string | undefined): number | undefined {
   const letters = /^\$?([a-z]{1,3})/i.exec(reference ?? '')?.[1]
   if (letters === undefined) return undefined
@@ -211,8 +211,8 @@ function columnOf(reference: string | undefined): number | undefined {
 }
 
 /**
- * An Excel workbook: a heading and a table for each sheet that can be seen and holds anything. Formulas are their last
- * results, merged cells their first one.
+ * Reads an Excel workbook: a heading and a table for each visible, non-empty sheet. A formula is written as its last result,
+ * a merged cell in its first cell.
  *
  * @throws EngineFault `broken`, `too_large`, `encrypted`
  */
@@ -232,7 +232,7 @@ export function readXlsx(input: EngineInput, limits: EngineLimits): EngineOutput
   return { kind: 'xlsx', metadata: coreMetadata(pack), html: '', markdown, pages: Math.max(1, sections.length) }
 }
 
-/** One shared string of some kilobytes in each of a million cells is a bomb that no size of a part tells. */
+/** Most characters of a workbook: a shared string in a million cells expands far beyond the size of the parts. */
 function characterBudget(most: number): (count: number) => void {
   let left = most
   return (count) => {

@@ -2,15 +2,15 @@ import { Parser } from 'htmlparser2'
 import { EngineFault } from '../model/document.js'
 import { decodeText } from '../text/charset.js'
 
-/** Word nests about ten levels for each table in a table; whoever builds trees of this recurses. */
+/** Most levels: Word uses about ten for each nested table, and readers of the tree use recursion. */
 const DEEPEST = 256
-/** Of a part of which a tree is made. */
+/** Most elements of a part that is read into a tree. */
 const MOST_ELEMENTS = 500_000
 
 export interface XmlElement {
-  /** Without its prefix: the prefixes of a namespace are the writer's choice. */
+  /** Name without its prefix, which every writer may choose. */
   readonly name: string
-  /** With prefixes as written. */
+  /** Attributes with their prefixes as written. */
   readonly attributes: Readonly<Record<string, string>>
   readonly children: readonly (XmlElement | string)[]
 }
@@ -22,8 +22,8 @@ export interface XmlHandlers {
 }
 
 /**
- * Reads a part of an office file, forgiving what is not well-formed. Document types, and with them entities of one's
- * own, have no place in such a part and are refused; names come without their prefixes. Linear.
+ * Scans a part of an Office file, and tolerates markup that is not well-formed. Document types, which could declare entities,
+ * are refused; names are without their prefixes. Linear time.
  *
  * @throws EngineFault `broken`, `too_large`
  */
@@ -51,7 +51,7 @@ export function scanXml(bytes: Uint8Array, handlers: XmlHandlers): void {
   parser.end(decodeText(bytes, ''))
 }
 
-/** Called for each element, it throws an EngineFault `too_large` once there were more than `most`. */
+/** A counter to be called for each element; throws an EngineFault `too_large` after `most`. */
 export function elementCounter(most: number): () => void {
   let elements = 0
   return () => {
@@ -83,7 +83,7 @@ export function childElements(element: XmlElement | undefined, name?: string): X
   return name === undefined ? elements : elements.filter((child) => child.name === name)
 }
 
-/** The element at the end of a path of names below, the first of each. */
+/** The first element at the end of a path of names. */
 export function descendant(element: XmlElement | undefined, ...path: readonly string[]): XmlElement | undefined {
   let current = element
   for (const name of path) current = childElements(current, name)[0]
@@ -94,7 +94,7 @@ export function textOf(element: XmlElement | undefined): string {
   return (element?.children ?? []).map((child) => (typeof child === 'string' ? child : textOf(child))).join('')
 }
 
-/** `r:id` (or another name with a prefix), whatever the writer calls the namespace of relationships. */
+/** Value of an attribute such as `r:id`, whatever prefix the writer uses. */
 export function relationId(attributes: XmlElement['attributes'], name = 'id'): string | undefined {
   const key = Object.keys(attributes).find((candidate) => candidate.endsWith(`:${name}`))
   return key === undefined ? undefined : attributes[key]

@@ -9,20 +9,20 @@ const ZIP64_EXTRA = 0x0001
 const LONGEST_COMMENT_BYTES = 0xffff
 const IN_ZIP64 = 0xffffffff
 
-/** No office file comes near; a directory of a million entries is a trap. */
+/** Most entries; Office files have far fewer. */
 const MOST_ENTRIES = 10_000
 
 export interface ZipEntry {
-  /** As written, but with `/` between segments and no leading `/`. */
+  /** Name with `/` between segments and no leading `/`. */
   readonly path: string
   readonly isEncrypted: boolean
   /** 0 = stored, 8 = deflated. */
   readonly method: number
   readonly crc32: number
   readonly compressedBytes: number
-  /** As declared; what comes out may differ. */
+  /** Declared size; the real size may differ. */
   readonly declaredBytes: number
-  /** Of the local header. */
+  /** Offset of the local header. */
   readonly offset: number
 }
 
@@ -32,8 +32,8 @@ interface Directory {
 }
 
 /**
- * The central directory by part names, nothing inflated. Of two entries of one name the last counts, as in other readers; names that
- * climb (`..`) are left out.
+ * The central directory by part names, without inflating anything. Of two entries with one name the last counts, as in other
+ * readers; names with `..` are left out.
  *
  * @throws EngineFault `broken`, `too_large`
  */
@@ -109,7 +109,7 @@ function zip64Extra(extra: Buffer): number | undefined {
   return undefined
 }
 
-/** Beyond 2^53 it is no longer exact, and far beyond any file. */
+/** Reads 64 bits; values beyond 2^53 are inexact, and larger than any file. */
 function uint64(view: Buffer, position: number): number {
   return Number(view.readBigUInt64LE(position))
 }

@@ -8,13 +8,13 @@ const WIDGET = 20
 
 const LINKABLE = /^(?:https?:\/\/|mailto:)/i
 const MAX_AREAS = 5000
-/** Points; of a form field that names no size. */
+/** Font size, in points, of a form field without one. */
 const FIELD_FONT_SIZE = 10
-/** Of the height of a line. */
+/** Height of a line, and mean width of a character, in font sizes. */
 const LINE_HEIGHT = 1.2
 const MEAN_CHARACTER_WIDTH = 0.5
 
-/** Under which name text of annotations stands, as no font is known. */
+/** Font name for text of annotations, whose font is not known. */
 export const ANNOTATION_FONT = 'annotation'
 
 type Box = readonly [number, number, number, number]
@@ -32,7 +32,7 @@ interface Annotation {
   readonly defaultAppearanceData?: unknown
 }
 
-/** @param matrix from the user space of the page to where the areas are wanted */
+/** @param matrix from the user space of the page to the target space */
 export function linkAreas(annotations: readonly unknown[], matrix: Affine): LinkArea[] {
   return annotations.flatMap((annotation) => areasOf(annotation, matrix)).slice(0, MAX_AREAS)
 }
@@ -49,7 +49,7 @@ function areasOf(annotation: unknown, matrix: Affine): LinkArea[] {
   })
 }
 
-/** What was filled into the fields of a form, and text that was typed onto the page. */
+/** Values of form fields and text of free-text annotations. */
 export function annotationTexts(annotations: readonly unknown[], matrix: Affine): PlacedText[] {
   return annotations.flatMap((annotation) => {
     if (!isAnnotation(annotation) || annotation.hidden === true) return []
@@ -66,7 +66,7 @@ function linesOf(annotation: Annotation): string[] {
   return fieldType === 'Tx' && typeof fieldValue === 'string' ? fieldValue.split(/\r\n?|\n/) : []
 }
 
-/** The lines from the top of the box; a single line in its middle. */
+/** Places lines from the top of the box; a single line in its middle. */
 function placedLines(lines: readonly string[], [x1, y1, x2, y2]: Box, claimedSize: number): PlacedText[] {
   const fontSize = Math.min(claimedSize, Math.max(y2 - y1, 1))
   const top = lines.length === 1 ? (y1 + y2 - fontSize) / 2 : y1

@@ -3,7 +3,7 @@ import { type Affine, affineOf, applied, compose, IDENTITY, isIndexed, movedTo, 
 import type { Rule } from './layout/layout-model.js'
 import type { Pdfjs } from './pdfjs.js'
 
-/** Deeper is no document but an attack on whoever keeps the stack. */
+/** Most saved graphics states; more of them are an attack on the reader's memory. */
 const MAX_SAVED = 10_000
 
 interface Saved {
@@ -30,7 +30,7 @@ const INITIAL: Saved = {
   rise: 0,
 }
 
-/** What an operator that sets parameters of text changes. */
+/** Text parameters that an operator sets. */
 function textChange(ops: Pdfjs['OPS'], operator: number, first: unknown, second: unknown): Partial<Saved> | undefined {
   switch (operator) {
     case ops.setFont:
@@ -54,7 +54,7 @@ function textChange(ops: Pdfjs['OPS'], operator: number, first: unknown, second:
   }
 }
 
-/** The part of the graphics state that says where text and lines stand (PDF 32000-1, 8.4 and 9.3). */
+/** The part of the graphics state that places text and lines (PDF 32000-1, 8.4 and 9.3). */
 class GraphicsState {
   private current = INITIAL
   private readonly saved: Saved[] = []
@@ -75,7 +75,7 @@ class GraphicsState {
     return this.current.renderingMode
   }
 
-  /** Where the next glyph stands, in the user space of the page. */
+  /** Position of the next glyph, in the user space of the page. */
   textOrigin(): Point {
     return applied(compose(this.current.matrix, this.textMatrix), 0, this.current.rise)
   }
@@ -93,7 +93,7 @@ class GraphicsState {
     this.textMatrix = movedTo(this.textMatrix, advance, 0)
   }
 
-  /** Takes in one operator of an operator list; those that move nothing are ignored. */
+  /** Applies one operator of an operator list; operators without effect on positions are ignored. */
   apply(operator: number, args: readonly unknown[]): void {
     const { ops } = this
     if (operator === ops.save || operator === ops.paintFormXObjectBegin) this.save()
@@ -134,14 +134,14 @@ class GraphicsState {
   }
 }
 
-/** PDF 32000-1, 9.3.6: text that is filled and stroked looks bold; text that is neither is not seen. */
+/** PDF 32000-1, 9.3.6: text that is filled and stroked looks bold; text that is neither is invisible. */
 const FILLED_AND_STROKED = 2
 const NOT_DRAWN = 3
 const SOFT_HYPHEN = '\u00AD'
 /** A page with more lines is a drawing. */
 const MAX_LINES = 20_000
 
-/** A stretch of text that the page shows otherwise than plainly, along its baseline. */
+/** A stretch of a baseline whose text is invisible, bold or on a hidden layer. */
 export interface MarkedStretch {
   readonly x1: number
   readonly x2: number
@@ -152,15 +152,15 @@ export interface MarkedStretch {
 export interface PageMarks {
   readonly lines: readonly Rule[]
   readonly stretches: readonly MarkedStretch[]
-  /** Where the glyphs begin that their font calls soft hyphens. */
+  /** Start positions of glyphs that their font encodes as soft hyphens. */
   readonly softHyphens: readonly Point[]
 }
 
 interface MarkSources {
   readonly ops: Pdfjs['OPS']
-  /** From the user space of the page to where `lines` and `stretches` are wanted. */
+  /** From the user space of the page to the space of `lines` and `stretches`. */
   readonly matrix: Affine
-  /** Whether the layer of that content is shown. */
+  /** Whether the layer of a marked content is visible. */
   isShown(group: unknown): boolean
   onGlyph(fontName: string, unicode: string, width: number): void
   /** Thousandths as the font counts them: 0.001 but for Type 3 fonts. */
@@ -172,7 +172,7 @@ interface OperatorList {
   readonly argsArray: readonly unknown[]
 }
 
-/** Reads what a page draws: lines, and which text is drawn in an unusual way. */
+/** Reads the drawn lines of a page, and the stretches of text that are not drawn plainly. */
 export function pageMarks(list: OperatorList, sources: MarkSources): PageMarks {
   const walk = new MarkWalk(sources)
   for (const [index, operator] of list.fnArray.entries()) {
@@ -187,7 +187,7 @@ class MarkWalk implements PageMarks {
   readonly stretches: MarkedStretch[] = []
   readonly softHyphens: Point[] = []
   private readonly state: GraphicsState
-  /** Of each marked content that is open: whether its layer is shown. */
+  /** Whether the layer of each open marked content is visible. */
   private readonly layers: boolean[] = []
   private hiddenLayers = 0
 

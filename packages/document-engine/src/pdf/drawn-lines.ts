@@ -6,13 +6,13 @@ const LINE_TO = 1
 const CLOSE_PATH = 4
 const NUMBERS_OF_SEGMENT = [2, 2, 6, 4, 0] as const
 
-/** Points; a filled box this thin is a drawn line. */
+/** Points: a filled box this thin is a line. */
 const MAX_RULE_THICKNESS = 3
-/** Points; less is a tick, a dot or part of a picture. */
+/** Points: a shorter line is a tick, a dot or part of a picture. */
 const MIN_RULE_LENGTH = 3
-/** Points; how far a line may lean and still be straight. */
+/** Points: most deviation of a line from horizontal or vertical. */
 const MAX_LEAN = 0.7
-/** Points; dashes of one line lie no further apart. */
+/** Points: most distance between dashes of one line. */
 const MAX_DASH_GAP = 3
 
 /** A path of more numbers is a drawing, not the lines of a table. */

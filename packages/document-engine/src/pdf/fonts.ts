@@ -2,7 +2,7 @@ import { ANNOTATION_FONT } from './annotations.js'
 import { affineOf } from './geometry.js'
 import type { PdfSheet } from './pdfjs.js'
 
-/** Of a font that was embedded in part. */
+/** Prefix in the name of a font that was embedded as a subset. */
 const SUBSET_PREFIX = /^[A-Z]{6}\+/
 const BOLD_NAME =
   /bold|black(?!l)|heavy|demi(?!lig)|medi(?!um)|^(?:cmb|cmbx|cmssbx|sfbx|sfrb|ecbx|ecrb|lmb)\w*\d|[-,]bd|-b$/i
@@ -15,28 +15,28 @@ const MIN_LETTERS = 4
 const CJK = /^[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}]/u
 
 interface FontTraits {
-  /** Of the font without the mark of its subset; the same for the same font throughout the document. */
+  /** Name of the font without the prefix of its subset; constant throughout the document. */
   readonly name: string
   readonly isBold: boolean
   readonly isItalic: boolean
 }
 
-/** What is known of a font before its glyphs were seen; every part is a claim of the file. */
+/** Declared properties of a font. The file may be wrong. */
 interface FontClaims {
   /** PostScript name; '' when the file gives none. */
   readonly name: string
-  /** Names the font within this reading when it has no name of its own. */
+  /** Identifies a font without a name within this document. */
   readonly id: string
   readonly claimsFixedPitch: boolean
 }
 
-/** One font, as its name and its glyphs show it; glyphs may come until the whole document is read. */
+/** A font with its name and its observed glyphs, which are complete once the whole document is read. */
 export class ObservedFont {
   readonly traits: FontTraits
   private readonly widthOfLetter = new Map<string, number>()
   private cjkGlyphs = 0
   private glyphs = 0
-  private verdict: boolean | undefined
+  private fixedPitch: boolean | undefined
 
   constructor(private readonly claims: FontClaims) {
     const name = claims.name.replace(SUBSET_PREFIX, '')
@@ -46,21 +46,21 @@ export class ObservedFont {
   /** @param width in any unit, the same for all glyphs of the font */
   observe(glyph: string, width: number): void {
     this.glyphs += 1
-    this.verdict = undefined
+    this.fixedPitch = undefined
     if (/^[A-Za-z]$/.test(glyph)) this.widthOfLetter.set(glyph, width)
     else if (CJK.test(glyph)) this.cjkGlyphs += 1
   }
 
   /**
-   * Letters of different shape and the same width decide; without them the name and the file's claim, which fonts of
-   * CJK text or of mere symbols make as well, although their text is no code.
+   * Decided by letters of different shape and equal width; without such letters by the name and the file's flag, which fonts
+   * of CJK text and of symbols have as well, although their text is no code.
    */
   get isFixedPitch(): boolean {
-    this.verdict ??= this.judgePitch()
-    return this.verdict
+    this.fixedPitch ??= this.decidePitch()
+    return this.fixedPitch
   }
 
-  private judgePitch(): boolean {
+  private decidePitch(): boolean {
     const letters = [...this.widthOfLetter]
     const hasBothShapes = new Set(letters.map(([letter]) => NARROW_LETTERS.has(letter))).size === 2
     if (letters.length >= MIN_LETTERS && hasBothShapes) return isSame(letters.map(([, width]) => width))
@@ -74,10 +74,10 @@ function isSame(widths: readonly number[]): boolean {
   return widest > 0 && widest - Math.min(...widths) <= 0.01 * widest
 }
 
-/** Of fonts that do not say otherwise: thousand units make one font size. */
+/** Default glyph space: a thousand units make one font size. */
 const GLYPH_SCALE = 0.001
 
-/** What pdf.js calls every font that is drawn glyph by glyph and has no name of its own. */
+/** Name that pdf.js gives to every unnamed font that is drawn glyph by glyph (Type 3). */
 const NAMELESS = 'Type3'
 
 interface FontEntry {
@@ -90,7 +90,7 @@ export class FontBook {
   private readonly entries = new Map<string, FontEntry>()
   private readonly fonts = new Map<string, ObservedFont>()
 
-  /** Asks the page for fonts that it has loaded. */
+  /** Reads the font from the page, which must have loaded it. */
   entry(loadedName: string, sheet: PdfSheet): FontEntry {
     const known = this.entries.get(loadedName)
     if (known !== undefined) return known

@@ -1,21 +1,21 @@
-/** Quarter turns clockwise by which the text runs other than from left to right. */
+/** Direction of text, in quarter turns clockwise from left-to-right. */
 export type Turn = 0 | 1 | 2 | 3
 
-/** A piece of text where it stands on the page as shown, in points, from the upper left, y downwards. */
+/** A piece of text and its place on the displayed page, in points from the upper left, y downwards. */
 export interface PlacedText {
   readonly text: string
   readonly fontName: string
   readonly turn: Turn
-  /** Of its beginning, on the baseline; of vertical writing: in the middle of the column. */
+  /** Start of the text on the baseline; for vertical writing in the middle of the column. */
   readonly x: number
   readonly y: number
-  /** Along the direction of the text. */
+  /** Length along the direction of the text. */
   readonly length: number
   readonly fontSize: number
   readonly isVertical: boolean
-  /** Stands askew, as a watermark does. */
+  /** Whether it is rotated by no multiple of a quarter turn, like a watermark. */
   readonly isTilted: boolean
-  /** Made bold by the way it is drawn, whatever its font. */
+  /** Whether it is drawn so that it looks bold, whatever its font. */
   readonly isDrawnBold: boolean
 }
 
@@ -54,7 +54,7 @@ export function affineOf(value: unknown): Affine | undefined {
   return matrix.every(Number.isFinite) ? matrix : undefined
 }
 
-/** Arrays come as such or as typed arrays, of this realm or another. */
+/** Arrays and typed arrays, of any realm. */
 export function isIndexed(value: unknown): value is ArrayLike<unknown> {
   return Array.isArray(value) || ArrayBuffer.isView(value)
 }

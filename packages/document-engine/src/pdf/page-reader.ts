@@ -10,21 +10,21 @@ import { joinedAtAccents, shownText, withoutCopies, withSoftHyphens } from './te
 import { placedText, type TextItem, turnedForReading } from './text-placement.js'
 
 /**
- * What drawings may cost in one document; later pages go without lines rather than the document without an answer. In
- * processor time, so that a busy machine gives the same answer.
+ * Most CPU time for the drawings of one document; pages after that are read without lines, so that the document gets a
+ * result. CPU time, because a busy machine must give the same result.
  */
 const MAX_DRAWING_CPU_MS = 6000
 const NO_MARKS: PageMarks = { lines: [], stretches: [], softHyphens: [] }
 
 type Layers = Awaited<ReturnType<PdfDocument['getOptionalContentConfig']>>
 
-/** A page whose fonts may still show on later pages what they are. */
+/** A page whose fonts are not final: glyphs on later pages may change what is known of them. */
 export interface UnsettledPage {
   readonly page: Omit<PdfPage, 'runs'>
   readonly texts: readonly { readonly placed: PlacedText; readonly font: ObservedFont }[]
 }
 
-/** The page as the layout wants it, once the whole document was read. */
+/** The page for the layout, once the whole document was read. */
 export function settledPage({ page, texts }: UnsettledPage): PdfPage {
   return { ...page, runs: texts.map(({ placed, font }) => textRun(placed, font)) }
 }
@@ -46,12 +46,12 @@ export class PageReader {
     private readonly layers: Layers | undefined,
   ) {}
 
-  /** From here on pages went without lines, because those before took too long; undefined when none did. */
+  /** First page without lines because of the limit; undefined when all were read. */
   get firstUndrawnPage(): number | undefined {
     return this.undrawnPage
   }
 
-  /** Rejects when the page is too broken to have text; lines, links and forms that cannot be read are left out. */
+  /** Rejects when the text of the page cannot be read; unreadable lines, links and forms are left out. */
   async read(sheet: PdfSheet): Promise<UnsettledPage> {
     const viewport = sheet.getViewport({ scale: 1 })
     const matrix = affineOf(viewport.transform)
@@ -78,7 +78,7 @@ export class PageReader {
   }
 
   private async placedTexts(sheet: PdfSheet, matrix: Affine): Promise<PlacedText[]> {
-    // Shapes of letters are resolved in logical order; pdf.js would do it in the order of the page.
+    // Presentation forms are resolved in logical order; pdf.js would do it in the order of the page.
     const content = await sheet.getTextContent({ disableNormalization: true })
     const isVertical = (item: TextItem) => content.styles[item.fontName]?.vertical === true
     const placed = content.items.flatMap((item) => {
@@ -98,7 +98,7 @@ export class PageReader {
     try {
       const { DISABLE } = this.pdfjs.AnnotationMode
       const list = await sheet.getOperatorList({ annotationMode: DISABLE })
-      // pdf.js hands over the fonts of the page a few turns after its operators.
+      // pdf.js provides the fonts of the page a few turns after its operators.
       await nextTurn()
       return pageMarks(list, {
         ops: this.pdfjs.OPS,
@@ -117,7 +117,7 @@ export class PageReader {
   }
 }
 
-/** Of this process since its start. */
+/** CPU time of this process since its start. */
 function cpuMs(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1000

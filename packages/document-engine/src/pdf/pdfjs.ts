@@ -9,13 +9,13 @@ export type PdfSheet = import('pdfjs-dist/legacy/build/pdf.mjs').PDFPageProxy
 
 let loading: Promise<Pdfjs> | undefined
 
-/** The PDF reader, loaded when the first PDF comes: about 100 ms and 30 MB that other formats do not pay. */
+/** Loads pdf.js with the first PDF: it costs about 100 ms and 30 MB, which other formats do not need. */
 export function loadPdfjs(): Promise<Pdfjs> {
   loading ??= importWithoutCanvas()
   return loading
 }
 
-/** Directories of the package's own data, each with a slash at its end. */
+/** Data directories of the package, each with a slash at its end. */
 export function pdfjsData(): { cMapUrl: string; standardFontDataUrl: string } {
   const root = dirname(requireHere.resolve('pdfjs-dist/package.json'))
   return { cMapUrl: `${root}/cmaps/`, standardFontDataUrl: `${root}/standard_fonts/` }
@@ -23,7 +23,7 @@ export function pdfjsData(): { cMapUrl: string; standardFontDataUrl: string } {
 
 /**
  * pdfjs-dist loads a native canvas of 20 MB on Node, for three classes that only drawing needs. Nothing is drawn here, so
- * it gets stand-ins.
+ * they are replaced by stubs.
  */
 async function importWithoutCanvas(): Promise<Pdfjs> {
   const standIns = { DOMMatrix: Object, ImageData: Object, Path2D: Object }

@@ -14,11 +14,11 @@ import { PageReader, settledPage, type UnsettledPage } from './page-reader.js'
 import { loadPdfjs, type PdfDocument, pdfjsData } from './pdfjs.js'
 
 const MAX_LENGTH = 2048
-/** Shorter halves may be a word such as "bonbon". */
+/** Least length of a repeated half: shorter ones occur in words such as "bonbon". */
 const MIN_REPEATED = 4
 const LONE_SURROGATE = /\p{Cs}$/u
 const UNREADABLE = /[\p{Cc}\p{Co}\p{Cs}\uFEFF\uFFFD]+/gu
-/** Titles that a program made of the name of its file, or put there because nobody gave one. */
+/** Titles that a program made from the file's name, or default titles. */
 const ACCIDENTAL_TITLES = [
   /^microsoft (?:office )?(?:word|powerpoint|excel|publisher|visio)\b/i,
   /^(?:untitled|unbenannt|sans titre|sin título|senza titolo|无标题|未命名|無題)[\s\d-]*$/iu,
@@ -27,13 +27,13 @@ const ACCIDENTAL_TITLES = [
   /\.(?:docx?|pptx?|xlsx?|dvi|indd|qxd|fm)$/i,
 ]
 
-/** Both as pdf.js gives them: the document information dictionary, and XMP where there is any. */
+/** Metadata from pdf.js: the document information dictionary, and XMP if present. */
 interface MetadataSources {
   readonly info: unknown
   readonly xmp: { get(name: string): unknown } | null
 }
 
-/** Title, description (the subject) and keywords; XMP where the dictionary says nothing of use. */
+/** Title, description (the subject) and keywords; from XMP where the dictionary has none. */
 export function pdfMetadata({ info, xmp }: MetadataSources): EngineMetadata {
   const said = (name: string) => textOf(typeof info === 'object' && info !== null ? Reflect.get(info, name) : '')
   const xmpSaid = (name: string) => textOf(xmp?.get(name))
@@ -50,19 +50,19 @@ function isAccidental(title: string): boolean {
   return ACCIDENTAL_TITLES.some((pattern) => pattern.test(title))
 }
 
-/** pdf.js joins the languages of XMP's alternatives; often two say the same. */
+/** pdf.js joins the languages of an XMP alternative; often two are equal. */
 function withoutRepeat(text: string): string {
   const half = text.slice(0, text.length / 2)
   return half.length >= MIN_REPEATED && half + half === text ? half : text
 }
 
-/** XMP has lists, of languages or of words. */
+/** XMP values may be lists, of languages or of words. */
 function textOf(value: unknown): string {
   if (Array.isArray(value)) return cleanText(value.filter((part) => typeof part === 'string').join(', '), MAX_LENGTH)
   return typeof value === 'string' ? cleanText(value, MAX_LENGTH) : ''
 }
 
-/** One line, at most so many characters, without characters that mean nothing. */
+/** One line of limited length, without control and similar characters. */
 export function cleanText(text: string, maxLength: number): string {
   const oneLine = text
     .slice(0, 4 * maxLength)
@@ -115,7 +115,7 @@ export async function readPdf(input: EngineInput, limits: EngineLimits): Promise
 async function openPdf(input: EngineInput): Promise<{ document: PdfDocument; close: () => Promise<void> }> {
   const pdfjs = await loadPdfjs()
   const task = pdfjs.getDocument({
-    // pdf.js takes the buffer away from whoever gave it.
+    // A copy, because pdf.js transfers the buffer.
     data: new Uint8Array(input.bytes),
     ...pdfjsData(),
     ...(input.baseUrl === '' ? {} : { docBaseUrl: input.baseUrl }),
@@ -126,7 +126,7 @@ async function openPdf(input: EngineInput): Promise<{ document: PdfDocument; clo
     disableFontFace: true,
     isOffscreenCanvasSupported: false,
     isImageDecoderSupported: false,
-    // No picture is ever decoded: it would cost more than all the text, and is not looked at.
+    // Pictures are not used; decoding them would cost more than all the text.
     maxImageSize: 0,
   })
   const close = () => task.destroy().catch(() => undefined)
@@ -179,7 +179,7 @@ async function readPages(
   return { pages: pages.map(settledPage), remarks: remarks.sort((one, other) => one.page - other.page) }
 }
 
-/** Undefined when this page is broken; the others may be whole. Rejects when memory or stack ran out. */
+/** Undefined when this page is broken, as others may be readable. Rejects when memory or stack ran out. */
 async function readPage(document: PdfDocument, number: number, reader: PageReader): Promise<UnsettledPage | undefined> {
   try {
     const sheet = await document.getPage(number)

@@ -1,17 +1,17 @@
 import type { MarkedStretch } from './content-stream.js'
 import type { PlacedText, Point } from './geometry.js'
 
-/** In font sizes; copies lie nearer, neighbours of one letter do not. */
+/** Most distance of a copy, in font sizes; adjacent equal letters are further apart. */
 const MAX_OFFSET = 0.15
 const MAX_OFFSET_OF_WORDS = 0.3
 const WORD_LENGTH = 4
-/** Characters that part texts before they are compared in full. */
+/** Length of the prefix by which texts are grouped before they are compared. */
 const KEY_LENGTH = 8
-/** In font sizes; a copy beside the original, not upon it, is drawn to make it bold. */
+/** Least distance, in font sizes, of a copy that is drawn to make text bold. */
 const MIN_BOLD_OFFSET = 0.005
 const MAX_BOLD_OFFSET = 0.08
 
-/** Text drawn again at nearly the same place, for boldness or a shadow, counts once. Linear but for crowded spots. */
+/** Removes text that is drawn again at nearly the same place, for boldness or a shadow. Linear but for crowded places. */
 export function withoutCopies(texts: readonly PlacedText[]): PlacedText[] {
   const originals = new Map<string, SingleText[]>()
   const singles: SingleText[] = []
@@ -57,7 +57,7 @@ function isBesides(text: PlacedText, original: PlacedText): boolean {
   return offset >= MIN_BOLD_OFFSET && offset <= MAX_BOLD_OFFSET
 }
 
-/** Accents that a typesetter draws beside the letter, and what they are upon it. */
+/** Spacing accents, and the combining ones that they stand for. */
 const COMBINING: ReadonlyMap<string, string> = new Map([
   ['\u00A8', '\u0308'],
   ['\u00B4', '\u0301'],
@@ -80,10 +80,10 @@ const ACCENTS = [...COMBINING.keys()].join('')
 const ACCENT_AND_LETTER = new RegExp(`([${ACCENTS}])(\\p{L})`, 'gu')
 const ENDS_WITH_ACCENT = new RegExp(`[${ACCENTS}]$`, 'u')
 const STARTS_WITH_LETTER = /^\p{L}/u
-/** In font sizes; how much higher the accent of a capital stands. */
+/** Rise of the accent of a capital, in font sizes. */
 const MAX_RISE = 0.4
 
-/** TeX draws an accent and then the letter under it; the two become one letter where there is such a letter. */
+/** TeX draws an accent and then its letter; the two are joined where Unicode has such a letter. */
 export function withAccents(text: string): string {
   return text.replace(ACCENT_AND_LETTER, (pair, accent: string, letter: string) => {
     const joined = `${WITHOUT_DOT.get(letter) ?? letter}${COMBINING.get(accent) ?? ''}`.normalize('NFC')
@@ -91,7 +91,7 @@ export function withAccents(text: string): string {
   })
 }
 
-/** Puts a piece that ends with an accent together with the next, whose first letter stands under it. */
+/** Joins a piece that ends with an accent to the next one, whose first letter is under it. */
 export function joinedAtAccents(texts: readonly PlacedText[]): PlacedText[] {
   const joined: PlacedText[] = []
   for (const text of texts) {
@@ -120,12 +120,12 @@ const UNREADABLE = /[\p{Cc}\uFEFF\uFFFC\uFFFD\p{Noncharacter_Code_Point}\p{Cs}]+
 const PRIVATE_USE = /\p{Co}/gu
 const SPACES = /[\u00A0\u2000-\u200A\u202F]/gu
 /**
- * Ligatures of Latin, Armenian, Hebrew; forms of Arabic letters in a word; radicals that fonts without a proper map put
- * in the place of the ideograph itself. All other compatibility characters (², ½, ①, Ａ) say something of their own.
+ * Compatibility characters to be replaced: ligatures (Latin, Armenian, Hebrew), Arabic presentation forms, and radicals that
+ * fonts without a proper map use for ideographs. Others (², ½, ①, Ａ) have a meaning of their own and stay.
  */
 const SHAPES = /[\uFB00-\uFB06\uFB13-\uFB17\uFB1D-\uFB4F\uFB50-\uFD3D\uFD50-\uFDF9\uFE80-\uFEFC\u2F00-\u2FD5]/gu
 
-/** What word processors' symbol fonts draw at U+F000 + their own code: list markers, boxes, arrows. */
+/** Characters of word processors' symbol fonts at U+F000 + their own code: list markers, boxes, arrows. */
 const SYMBOL_GLYPHS: ReadonlyMap<string, string> = new Map([
   ['\uF0B7', '•'],
   ['\uF0A7', '▪'],
@@ -144,8 +144,8 @@ const SYMBOL_GLYPHS: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * The text of a run, in logical order, as a reader wants it: letters for ligatures and shapes of letters, without
- * characters that mean nothing outside the font. Soft hyphens stay for whoever joins the lines.
+ * The text of a run in logical order, with letters for ligatures and presentation forms, and without characters that only
+ * the font defines. Soft hyphens stay; they are needed to join lines.
  */
 export function readableText(text: string): string {
   const readable = text
@@ -156,17 +156,17 @@ export function readableText(text: string): string {
   return withAccents(readable)
 }
 
-/** Points, around a stretch. */
+/** Tolerance around a stretch, in points. */
 const TOLERANCE = 1
-/** A page shows its text when it shows that much for each character it hides; else the hidden text is that of a scan. */
+/** Least ratio of visible to invisible text; below it the invisible text is that of a scan, and is read. */
 const SHOWN_FOR_EACH_HIDDEN = 0.5
 
-/** No line has more words; the search along a line stays short. */
+/** Most stretches at one height that are searched. */
 const MAX_STRETCHES_OF_LEVEL = 500
 
 /**
- * Leaves out the text of layers that are switched off (unless there is no other), and invisible text beside visible text; text that is invisible
- * on a page of pictures is what a scanner read, and stays. Text that is stroked as well as filled comes back as bold.
+ * Removes text of hidden layers, unless there is no other text, and invisible text beside visible text. Invisible text on a
+ * page of pictures is the text of a scan, and stays. Text that is stroked as well as filled is returned as bold.
  */
 export function shownText(texts: readonly PlacedText[], stretches: readonly MarkedStretch[]): PlacedText[] {
   if (stretches.length === 0) return [...texts]
@@ -208,17 +208,17 @@ class StretchIndex {
 }
 
 const SOFT_HYPHEN = '\u00AD'
-/** In font sizes; how far from the end of its word the hyphen may stand, and how wide it is about. */
+/** Most distance of a hyphen from the end of its word, and its width, in font sizes. */
 const MAX_GAP = 0.35
 const WIDTH = 0.33
-/** No line ends in more columns; the search along a line stays short. */
+/** Most line ends at one height that are searched. */
 const MAX_HYPHENS_OF_LEVEL = 200
 
 /**
- * Gives words at the end of a line their hyphen back: pdf.js leaves a glyph out of the text when its font calls it a soft
- * hyphen, though the page shows it.
+ * Restores hyphens at the ends of lines: pdf.js leaves out a glyph that its font encodes as a soft hyphen, although the page
+ * shows it.
  *
- * @param hyphens where such glyphs begin, on the page as shown
+ * @param hyphens start positions of such glyphs on the displayed page
  */
 export function withSoftHyphens(texts: readonly PlacedText[], hyphens: readonly Point[]): PlacedText[] {
   const byLevel = new Map<number, Point[]>()

@@ -1,9 +1,9 @@
 import { type Affine, affineOf, applied, compose, type PlacedText, type Turn } from './geometry.js'
 import { readableText } from './text-cleanup.js'
 
-/** Degrees; how far scanned text may lean and still count as straight. */
+/** Degrees: most slant of scanned text that counts as straight. */
 const MAX_LEAN_DEGREES = 10
-/** Fonts drawn as pictures may lie about their size; no letter is as wide as this many sizes. */
+/** Most width of a letter, in font sizes; fonts drawn as pictures may declare a wrong size. */
 const MAX_WIDTH_IN_SIZES = 4
 
 export interface TextItem {
@@ -14,7 +14,10 @@ export interface TextItem {
   readonly fontName: string
 }
 
-/** @param matrix from the user space of the page to the page as shown; undefined for what is blank or nowhere */
+/**
+ * @param matrix from the user space of the page to the displayed page
+ * @returns undefined for blank text and for invalid positions
+ */
 export function placedText(item: TextItem, matrix: Affine, isVertical: boolean): PlacedText | undefined {
   const text = readableText(item.str)
   const own = affineOf(item.transform)
@@ -46,7 +49,7 @@ function believableSize(fontSize: number, text: string, length: number): number 
   return perCharacter > MAX_WIDTH_IN_SIZES * fontSize ? perCharacter * 2 : fontSize
 }
 
-/** Turns a page of that size so that text of this turn runs from left to right. */
+/** Matrix that rotates a page of that size so that text of this turn runs from left to right. */
 export function uprightMatrix(turn: Turn, width: number, height: number): Affine {
   if (turn === 1) return [0, -1, 1, 0, 0, width]
   if (turn === 2) return [-1, 0, 0, -1, width, height]
@@ -54,13 +57,13 @@ export function uprightMatrix(turn: Turn, width: number, height: number): Affine
   return [1, 0, 0, 1, 0, 0]
 }
 
-/** The same text on the page after such a turn. */
+/** The text on the rotated page. */
 export function moved(text: PlacedText, matrix: Affine): PlacedText {
   const [x, y] = applied(matrix, text.x, text.y)
   return { ...text, x, y }
 }
 
-/** Text across the rest of the page stays when it is that much, in characters and as a part of all; less is a stamp. */
+/** Least characters, and least share of the page, of text in another direction; less is a margin stamp. */
 const MIN_SIDE_CHARACTERS = 200
 const MIN_SIDE_PART = 0.15
 /** From the middle of a column of vertical writing to its baseline, in font sizes. */
@@ -70,13 +73,13 @@ interface TurnedPage {
   readonly texts: readonly PlacedText[]
   readonly width: number
   readonly height: number
-  /** From the page as shown to the page as returned, for what belongs to its main direction. */
+  /** From the displayed page to the returned page, for content in the main direction. */
   readonly matrix: Affine
 }
 
 /**
- * The page turned so that most of its text runs from left to right; vertical columns become lines, the rightmost the
- * uppermost. Another direction with much text follows below, turned likewise; a little (margin stamps) is left out.
+ * Rotates the page so that most of its text runs from left to right; vertical columns become lines, the rightmost the
+ * uppermost. Other directions with much text follow below, rotated likewise; little text (margin stamps) is left out.
  */
 export function turnedForReading(texts: readonly PlacedText[], width: number, height: number): TurnedPage {
   const groups = groupsByTurn(texts)

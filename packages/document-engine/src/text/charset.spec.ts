@@ -137,7 +137,7 @@ describe('a declaration in the document', () => {
   })
 })
 
-describe('bytes that nobody speaks for', () => {
+describe('bytes of an undeclared charset', () => {
   it.each([
     ['utf-8', 'Grüße, 世界'],
     ['utf-16le', 'Grüße und so weiter'],

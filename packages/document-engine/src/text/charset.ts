@@ -3,8 +3,8 @@ import chardet from 'chardet'
 import iconv from 'iconv-lite'
 
 /**
- * Labels of the wild that the WHATWG list lacks, and labels that lie: gb2312 and gbk files hold characters of gb18030
- * only, and latin-1 is windows-1252 wherever it is really used.
+ * Labels in use that the WHATWG list lacks, and labels read as a superset: files labelled gb2312 and gbk may hold characters
+ * of gb18030, and latin-1 is windows-1252 in practice.
  */
 const ALIASES: ReadonlyMap<string, string> = new Map<string, string>(
   Object.entries({
@@ -52,7 +52,7 @@ const ICONV_NAMES: ReadonlyMap<string, string> = new Map<string, string>(
 /** WHATWG: windows-1252, bytes 0x80 to 0x9F. */
 const WINDOWS_1252_HIGH = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ'
 
-/** A name that `decodeAs` takes, for a label as servers and pages write it; undefined for what nobody can decode. */
+/** The name for `decodeAs` of a label in a header or a page; undefined for an unknown charset. */
 function charsetOf(label: string): string | undefined {
   const name = label.trim().toLowerCase()
   if (!/^[a-z0-9][a-z0-9_:.()+-]{0,39}$/.test(name)) return undefined
@@ -67,7 +67,7 @@ function charsetOf(label: string): string | undefined {
   }
 }
 
-/** Decodes by a name from `charsetOf`; what is not valid becomes U+FFFD. A byte order mark is taken off. */
+/** Decodes with a name from `charsetOf`. Invalid bytes become U+FFFD; a byte order mark is removed. */
 function decodeAs(bytes: Uint8Array, charset: string): string {
   const text = decodeRaw(bytes, charset)
   return text.startsWith('\ufeff') ? text.slice(1) : text
@@ -86,9 +86,9 @@ function decodeWindows1252(bytes: Uint8Array): string {
   return latin1.replace(/[\u0080-\u009f]/g, (character) => WINDOWS_1252_HIGH[character.charCodeAt(0) - 0x80] ?? '')
 }
 
-/** Bytes that the statistics look at. */
+/** Most bytes that the statistics read. */
 const SAMPLE_BYTES = 65_536
-/** Below it chardet says of every charset of several bytes that it might be it, in a fixed order. */
+/** Least confidence of chardet: below it, it lists every multi-byte charset in a fixed order. */
 const GUESS_CONFIDENCE = 20
 const MARKUP_OPEN = 0x3c
 const MARKUP_CLOSE = 0x3e
@@ -98,11 +98,11 @@ type Utf16 = 'utf-16le' | 'utf-16be'
 interface Utf8Standing {
   /** Well-formed sequences of more than one byte. */
   readonly good: number
-  /** Places where the bytes are no UTF-8. */
+  /** Number of invalid sequences. */
   readonly bad: number
 }
 
-/** How much of the bytes reads as UTF-8. Linear. */
+/** Counts valid and invalid UTF-8 sequences. Linear time. */
 export function utf8Standing(bytes: Uint8Array): Utf8Standing {
   let leads = 0
   for (const byte of bytes) if (byte >= 0xc0) leads += 1
@@ -134,7 +134,7 @@ export function utf16ByZeros(bytes: Uint8Array): Utf16 | undefined {
   return undefined
 }
 
-/** The charset that the bytes themselves speak for, when nobody said or what was said cannot be true. */
+/** The charset detected from the bytes, for documents that declare none or a wrong one. */
 function detectCharset(bytes: Uint8Array): string {
   const utf16 = utf16ByZeros(bytes)
   if (utf16 !== undefined) return utf16
@@ -161,9 +161,9 @@ function statisticalCharset(bytes: Uint8Array): string {
 }
 
 /**
- * A price list or a name in Chinese holds too few characters for the statistics of pairs. Such a text is made of pairs
- * of high bytes throughout, nearly all of them among the commonest 3,755 characters (rows 0xB0 to 0xD7 of GB 2312);
- * accents between Latin letters and words in Cyrillic are not.
+ * Detects short Chinese texts, such as a price list, which have too few characters for the statistics of pairs. They consist
+ * of pairs of high bytes, nearly all among the commonest 3,755 characters (rows 0xB0 to 0xD7 of GB 2312). Accents between
+ * Latin letters and Cyrillic words do not.
  */
 function isMostlyCommonChinese(sample: Uint8Array): boolean {
   let pairs = 0
@@ -186,8 +186,8 @@ function faultShare(text: string): number {
 }
 
 /**
- * From the first byte that says anything on, without what stands in angle brackets: the English of the markup would
- * outvote the words. No charset in question has these two bytes inside a character.
+ * The bytes from the first non-ASCII one on, without text in angle brackets: the English markup would distort the
+ * statistics. No charset in question uses the bytes of `<` and `>` inside a character.
  */
 function proseSample(bytes: Uint8Array): Uint8Array {
   const start = bytes.findIndex((byte) => byte >= 0x80)
@@ -203,20 +203,20 @@ function proseSample(bytes: Uint8Array): Uint8Array {
   return sample.subarray(0, length)
 }
 
-/** WHATWG HTML: how far a declaration inside the page may stand from its beginning. */
+/** WHATWG HTML: bytes in which a page may declare its charset. */
 const DECLARATION_BYTES = 1024
-/** So many well-formed characters are no chance in a text of another charset of several bytes. */
+/** Number of valid UTF-8 characters that do not occur by chance in another multi-byte charset. */
 const CERTAIN_UTF8_CHARACTERS = 8
 
 interface DecodeOptions {
-  /** Looks for a `<meta>` that names the charset as well. */
+  /** Whether a `<meta>` may declare the charset. */
   readonly htmlMeta?: boolean
 }
 
 /**
- * The text of a document: byte order mark, else `Content-Type`, else its own declaration (XML's, and HTML's where asked
- * for), else what the bytes look like, else UTF-8. A claim that the bytes refute is not followed. The mark is taken off;
- * never throws, linear.
+ * Decodes a document. The charset comes from the byte order mark, else `Content-Type`, else a declaration in the document
+ * (XML, and HTML if asked for), else detection, else UTF-8. A declaration that the bytes contradict is ignored. The byte
+ * order mark is removed. Never throws; linear time.
  */
 export function decodeText(bytes: Uint8Array, contentType: string, options: DecodeOptions = {}): string {
   const marked = charsetOfMark(bytes)
@@ -238,7 +238,7 @@ function charsetOfContentType(contentType: string): string | undefined {
   return label === undefined ? undefined : charsetOf(label)
 }
 
-/** A declaration that can be read byte by byte cannot stand in UTF-16: whoever claims that means UTF-8. */
+/** A declaration found byte by byte cannot be in UTF-16; one that names UTF-16 is read as UTF-8, as WHATWG requires. */
 function declaredCharset(bytes: Uint8Array, options: DecodeOptions): string | undefined {
   const head = decodeAs(bytes.subarray(0, DECLARATION_BYTES), 'windows-1252')
   const inXml = /^\s*<\?xml\s[^>]*?encoding\s*=\s*["']([^"']{1,40})["']/i.exec(head)?.[1]

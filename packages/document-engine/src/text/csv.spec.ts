@@ -48,7 +48,7 @@ describe('a CSV file', () => {
     expect(tableOf(`a\n${value}`)).toBe(`| a |\n| --- |\n| ${value} |\n`)
   })
 
-  it('with a quote that nobody closes loses no row', () => {
+  it('with a quote that is not closed loses no row', () => {
     expect(tableOf('size,n\n"5 inch,1\n7 inch,2\n')).toBe(
       '| size | n |\n| --- | --- |\n| "5 inch | 1 |\n| 7 inch | 2 |\n',
     )

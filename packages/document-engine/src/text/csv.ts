@@ -11,12 +11,12 @@ import {
 } from '../model/document.js'
 import { plainText } from './read-text.js'
 
-/** Each stray quote of a value may make the parser look through all of it again. */
+/** Most stray quotes of a value: the parser may scan the whole value again for each. */
 const MOST_STRAY_QUOTES = 100
 
 /**
- * Whether quotes can be what keeps values together: each one that opens a value is closed, and no value has more than a
- * hundred quotes that neither close it nor stand for a quote. Linear; rows end with `\n`.
+ * Whether quotes delimit values: each opening quote is closed, and no value has more than a hundred stray quotes. Linear
+ * time; rows end with `\n`.
  */
 function areQuotesSound(text: string, delimiter: string): boolean {
   let at = 0
@@ -31,14 +31,14 @@ function areQuotesSound(text: string, delimiter: string): boolean {
 const isBorder = (character: string | undefined, delimiter: string): boolean =>
   character === undefined || character === delimiter || character === '\n'
 
-/** Where the value ends that begins at `at`. */
+/** End of the value that begins at `at`. */
 function plainEnd(text: string, at: number, delimiter: string): number {
   let end = at
   while (!isBorder(text[end], delimiter)) end += 1
   return end
 }
 
-/** Where the value ends whose opening quote stands at `at`; undefined when it is not sound. */
+/** End of the value whose opening quote is at `at`; undefined when it is not closed properly. */
 function quotedEnd(text: string, at: number, delimiter: string): number | undefined {
   let quote = at
   for (let strayQuotes = 0; strayQuotes <= MOST_STRAY_QUOTES;) {
@@ -48,7 +48,7 @@ function quotedEnd(text: string, at: number, delimiter: string): number | undefi
       quote += 1
       continue
     }
-    // The parser takes blanks behind a closing quote for nothing.
+    // The parser ignores blanks behind a closing quote.
     let end = quote + 1
     while (!isBorder(text[end], delimiter) && text.charAt(end).trim() === '') end += 1
     if (isBorder(text[end], delimiter)) return end
@@ -58,7 +58,7 @@ function quotedEnd(text: string, at: number, delimiter: string): number | undefi
 }
 
 const MOST_CELLS = 1_000_000
-/** Of the beginning, by which the delimiter is guessed. */
+/** Length of the sample from which the delimiter is guessed. */
 const GUESSED_CHARACTERS = 32_768
 const DELIMITERS = [',', ';', '\t', '|']
 
@@ -77,7 +77,7 @@ export function readCsv(input: EngineInput, _limits: EngineLimits): EngineOutput
   return { kind: 'csv', metadata: NO_METADATA, html: '', markdown: markdown === '' ? '' : `${markdown}\n`, pages: 1 }
 }
 
-/** By whole rows, where the beginning holds one: half a row would count against the right delimiter. */
+/** Guesses from whole rows if the sample has one: a partial row would count against the right delimiter. */
 function guessedDelimiter(text: string): string {
   const beginning = text.slice(0, GUESSED_CHARACTERS)
   const rowsEnd = beginning.length < text.length ? beginning.lastIndexOf('\n') + 1 : 0
@@ -86,7 +86,7 @@ function guessedDelimiter(text: string): string {
   return Papa.parse(rows, { delimitersToGuess: DELIMITERS, skipEmptyLines: true, preview: 1 }).meta.delimiter
 }
 
-/** A quote that nobody closes would swallow all rows behind it: then quotes are characters like others. */
+/** A quote without its partner would join all rows after it: then quotes are ordinary characters. */
 function rowsOf(text: string, delimiter: string): MarkdownCell[][] {
   const quoteChar = areQuotesSound(text, delimiter) ? '"' : '\0'
   const rows: MarkdownCell[][] = []

@@ -8,12 +8,12 @@ import {
 } from '../model/document.js'
 import { decodeText } from './charset.js'
 
-/** The text of a document with `\n` alone at the ends of lines and without characters that no file format can hold. */
+/** The text of a document with `\n` as line end and without NUL characters. */
 export function plainText({ bytes, contentType }: EngineInput): string {
   return decodeText(bytes, contentType).replaceAll(/\r\n?/g, '\n').replaceAll('\0', '')
 }
 
-/** Without blank lines before and blanks behind; '' or one `\n` at the end. */
+/** Removes leading blank lines and trailing blanks; the result is '' or ends with one `\n`. */
 function trimmedLines(text: string): string {
   const end = text.trimEnd().length
   if (end === 0) return ''
@@ -22,10 +22,10 @@ function trimmedLines(text: string): string {
 }
 
 const LONGEST_CHARACTERS = 2048
-/** Where a heading of the first level is a title rather than a chapter of something. */
+/** Part of a file in which a first-level heading is its title. */
 const TITLE_CHARACTERS = 20_000
 
-/** Markdown is given as it is. Its title is that of its front matter, else its first heading of the first level. */
+/** Markdown is returned unchanged. Its title comes from the front matter, else from the first heading of level 1. */
 export function readMarkdown(input: EngineInput): EngineOutput {
   const markdown = trimmedLines(plainText(input))
   return { kind: 'markdown', metadata: metadataOf(markdown), html: '', markdown, pages: 1 }
@@ -43,7 +43,7 @@ function metadataOf(markdown: string): EngineMetadata {
   }
 }
 
-/** A scalar or a list in brackets on one line: YAML as front matter uses it. */
+/** Value of a key in YAML front matter: a scalar or a bracketed list on one line. */
 function fieldOf(frontMatter: string, name: string): string {
   const prefix = `${name}:`
   const line = frontMatter.split('\n').find((candidate) => candidate.toLowerCase().startsWith(prefix))
@@ -67,7 +67,7 @@ function firstHeading(body: string): string {
   return ''
 }
 
-/** Languages as fences name them, where the name is not the extension itself. */
+/** Names of languages in fences, by extension, where they differ. */
 const BY_EXTENSION: ReadonlyMap<string, string> = new Map<string, string>(
   Object.entries({
     bash: 'bash',
@@ -144,7 +144,7 @@ const BY_TYPE: ReadonlyMap<string, string> = new Map<string, string>(
   }),
 )
 
-/** The language of a text that is code or data by its claim, else by its extension; undefined for prose. */
+/** The language of code or data, by declared type, else by extension; undefined for prose. */
 function languageOf({ contentType, name }: EngineInput): string | undefined {
   const type = mediaTypeOf(contentType)
   const suffix = /\+(json|xml|yaml)$/.exec(type)?.[1]
@@ -152,8 +152,8 @@ function languageOf({ contentType, name }: EngineInput): string | undefined {
 }
 
 /**
- * A text is given as it is, line by line: who reads it has more of its own structure than of escapes. What a claim or an
- * extension calls code or data stands in a fence that names its language.
+ * Plain text is returned unchanged, line by line: its own structure is more useful than escapes. Code and data, by declared
+ * type or extension, are written in a fence with the name of the language.
  */
 export function readText(input: EngineInput): EngineOutput {
   const text = trimmedLines(plainText(input))

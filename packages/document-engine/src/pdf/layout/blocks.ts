@@ -14,12 +14,12 @@ function beginsParagraph(block: readonly Line[], line: Line, region: Region, sty
   if (last === undefined) return true
   if (isSetApart(block, line, style) || isOtherStyle(last, line, region)) return true
   if (isIndentChange(block, last, line, region)) return true
-  // Titles are broken where their words want it, not where the column ends.
+  // Titles are broken between phrases, not where the column ends.
   const isTitle = last.size > style.bodySize * TITLE_RATIO
   return !isTitle && isShortLast(last, line, region)
 }
 
-/** More white space than between the lines of the paragraph, or of the document where it has one line so far. */
+/** Whether the space is wider than between the lines of the paragraph, or of the document if it has one line so far. */
 function isSetApart(block: readonly Line[], line: Line, style: DocumentStyle): boolean {
   const last = block.at(-1)
   if (last === undefined) return true
@@ -30,7 +30,7 @@ function isSetApart(block: readonly Line[], line: Line, style: DocumentStyle): b
   return distance > Math.max(usual * 1.18, usual + 1)
 }
 
-/** Headings are set in another size, or bold, and end before the edge. */
+/** Whether a line looks like a heading: another size, or bold, and shorter than the column. */
 function isOtherStyle(last: Line, line: Line, region: Region): boolean {
   if (Math.abs(sizeClass(last.size) - sizeClass(line.size)) > Math.max(0.5, line.size * 0.06)) return true
   if (last.isBold === line.isBold) return false
@@ -50,14 +50,14 @@ function isIndentChange(block: readonly Line[], last: Line, line: Line, region: 
   return isOutdented && block.length > 1 && first.x1 < last.x1 - INDENT_EM * em && line.x1 < first.x1 + INDENT_EM * em
 }
 
-/** The last line of a paragraph leaves room in which the next word would have found place. */
+/** Whether a line ends a paragraph: it leaves room for the next word. */
 function isShortLast(last: Line, line: Line, region: Region): boolean {
   if (!hasRoomFor(last, line, region)) return false
   if (!isLowerCase(firstCharacter(line.text))) return true
   return endsSentence(last.text) && region.right - last.x2 > (region.right - region.left) * 0.4
 }
 
-/** The first word of `line` would have fitted behind `last`, with a margin. */
+/** Whether the first word of `line` would have fitted behind `last`, with a margin. */
 export function hasRoomFor(last: Line, line: Line, region: Region): boolean {
   const [word = ''] = line.text.split(' ')
   const perCharacter = (line.x2 - line.x1) / Math.max(1, line.text.length)
@@ -73,7 +73,7 @@ function isCentred(line: Line, region: Region): boolean {
 
 const TOLERANCE_EM = 0.6
 
-/** Tells list items from paragraphs that happen to begin with a number or a dash. One for each region. */
+/** Distinguishes list items from paragraphs that begin with a number or a dash. One for each region. */
 class ListReader {
   /** The latest items, one for each place. */
   private latest: { style: string; ordinal: number; x: number }[] = []
@@ -96,7 +96,7 @@ class ListReader {
     return { ...marked, marker }
   }
 
-  /** The line goes on in the open item: below its text, not set apart. */
+  /** Whether the line continues the open item: below its text, without extra space. */
   continues(open: TextBlock, line: Line, isSetOff: boolean): boolean {
     if (open.marker === undefined || isSetOff) return false
     const x = this.region.left + open.textIndent
@@ -115,7 +115,7 @@ class ListReader {
     })
   }
 
-  /** A list within an item begins at the distance of its lines, further in than its mark. */
+  /** Whether a nested list begins: without extra space, and further in than the marker of its item. */
   private isBelowItem(line: Line, open: TextBlock | undefined): boolean {
     const last = open?.lines.at(-1)
     if (open === undefined || last === undefined) return false
@@ -124,7 +124,7 @@ class ListReader {
     )
   }
 
-  /** Without an item before it, a mark counts where its text hangs or where the next line is the second item. */
+  /** Whether a marker without an item before it begins a list: its text hangs, or the next line is the second item. */
   private isFirstItem(
     marked: MarkedLine,
     line: Line,
@@ -165,7 +165,7 @@ class BlockReader {
   private readonly lists: ListReader
   private open: OpenBlock | undefined
   private code: Line[] = []
-  /** A mark that stands on a line of its own, a little above or below its text. */
+  /** A marker on a line of its own, a little above or below its text. */
   private pending: { marker: Marker; x: number } | undefined
 
   constructor(
@@ -204,7 +204,7 @@ class BlockReader {
     else this.begin(line, isSetOff)
   }
 
-  /** Further out than the mark of the item it would belong to. */
+  /** Whether the line begins further out than the marker of its item. */
   private isOutside(open: OpenBlock, line: Line): boolean {
     return open.marker !== undefined && line.x1 - this.region.left < open.indent - line.size * 0.5
   }

@@ -20,7 +20,7 @@ import {
 const LEAST_ALIGNED_SHARE = 0.6
 const ALIGNMENT_TOLERANCE = 2.5
 
-/** Starts, ends, middles or decimal points of the column's cells agree. */
+/** Whether the cells of a column are aligned by start, end, middle or decimal point. */
 function isAligned(cells: readonly Cell[]): boolean {
   const filled = cells.filter((cell) => cell.length > 0)
   const edges = [
@@ -39,7 +39,7 @@ function decimalPointOf(cell: Cell): number {
   return point < 0 ? last.x2 : last.x1 + ((last.x2 - last.x1) * point) / last.text.length
 }
 
-/** How many of the positions lie within the tolerance of each other. */
+/** The most positions that lie within the tolerance of each other. */
 function agreement(positions: readonly number[]): number {
   const sorted = positions.filter((position) => !Number.isNaN(position)).sort((a, b) => a - b)
   let best = 0
@@ -52,7 +52,7 @@ function agreement(positions: readonly number[]): number {
 }
 
 const LEAST_ROWS = 3
-/** In em: rows wider apart are two tables. */
+/** Most distance of rows of one table, in em. */
 const MOST_PITCH_EM = 3.2
 const TIGHT_LEADING_EM = 1.45
 const LEAST_FILLED_SHARE = 0.5
@@ -66,7 +66,7 @@ interface Stretch {
   readonly gaps: readonly ColumnGap[]
 }
 
-/** Finds tables without rules in the rows of one region: white space that runs through three rows and more. */
+/** Finds tables without rules in the rows of one region, by white space that runs through three rows or more. */
 export function findAlignedTables(rows: readonly (readonly Line[])[], page: number): TableOrRow[] {
   const pieces = rows.map((row) => cellPieces(row))
   const found: TableOrRow[] = []
@@ -122,7 +122,7 @@ function follows(row: readonly Line[], above: readonly Line[], gaps: readonly Co
   )
 }
 
-/** A single piece that goes on in a cell other than the first. */
+/** Whether a single piece continues a cell other than the first. */
 function isWrappedCell(row: readonly Line[], above: readonly Line[], gaps: readonly ColumnGap[]): boolean {
   const [piece] = row
   const firstEnd = gaps[1]?.x1 ?? Infinity
@@ -153,7 +153,7 @@ function extentOf(pieces: readonly Line[]): { x1: number; x2: number; top: numbe
   }
 }
 
-/** Most cells as long as lines of a text: columns of prose that nothing else told apart. */
+/** Whether most cells are as long as lines of text: columns of prose that were not recognised before. */
 function isProse(rows: readonly (readonly Line[])[]): boolean {
   const long = rows.filter((row) => row.filter((piece) => piece.text.length > PROSE_LENGTH).length > 1)
   return long.length * 2 > rows.length
@@ -161,7 +161,7 @@ function isProse(rows: readonly (readonly Line[])[]): boolean {
 
 const MOST_HEAD_LINES = 4
 
-/** Tables between horizontal rules alone: three as in books, or one below each row. */
+/** Finds tables with horizontal rules only: three, as in books, or one below each row. */
 export function takeOpenTables(pieces: readonly Line[], rules: readonly Stroke[], page: number): [Table[], Line[]] {
   const tables: Table[] = []
   let rest = [...pieces]

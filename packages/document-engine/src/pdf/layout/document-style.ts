@@ -1,21 +1,21 @@
 import type { Line } from './layout-model.js'
 
-/** What is usual in this document; everything else stands out against it. */
+/** Usual fonts, sizes and distances of a document. */
 export interface DocumentStyle {
   readonly bodySize: number
   readonly isBodyBold: boolean
   readonly isBodyItalic: boolean
-  /** A typewritten document: fixed pitch says nothing about code. */
+  /** Whether the body has a fixed pitch, as in a typewritten document, so that fixed pitch does not mean code. */
   readonly isBodyFixedPitch: boolean
   /** Usual distance of baselines of lines of this size. */
   leadingOf(size: number): number
-  /** In lower case; hyphenated compounds of one line as well. */
+  /** Words of the document in lower case, with compounds hyphenated within a line. */
   readonly words: ReadonlySet<string>
 }
 
 const DEFAULT_LEADING_EM = 1.22
 
-/** Pages of lines or pieces from the top; of a piece's neighbours only those right below it count. */
+/** @param pages lines or pieces of each page from the top; distances are measured to pieces right below */
 export function documentStyle(pages: readonly (readonly Line[])[]): DocumentStyle {
   const lines = pages.flat()
   const sizes = new Tally()
@@ -33,7 +33,7 @@ export function documentStyle(pages: readonly (readonly Line[])[]): DocumentStyl
   }
 }
 
-/** Sizes within a quarter point are the same; producers round. */
+/** Sizes within a quarter point are equal, because producers round. */
 export function sizeClass(size: number): number {
   return Math.round(size * 2) / 2
 }

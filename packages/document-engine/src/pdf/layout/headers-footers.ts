@@ -3,13 +3,13 @@ import { sizeClass } from './document-style.js'
 
 const ENOUGH_PAGES = 3
 const SHARE_OF_PAGES = 0.6
-/** Lines at either end of a page that may be its head or foot. */
+/** Number of lines at either end of a page that may be its header or footer. */
 const OUTER_ROWS = 3
 const PAGE_NUMBER_PATTERN =
   /^[-–—\s|[(]*(?:(?:page|seite|página|p\.|pg\.)\s*)?#(?:\s*(?:of|\/|von|de)\s*#)?[-–—\s|\])]*$/iu
 const ROMAN_PATTERN = /\b(?=[ivxlcdm])(?:c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})\b/gi
 
-/** Pages of pieces from the top, without the heads and feet that come back page after page. */
+/** Removes repeated headers and footers from pages of pieces, which are ordered from the top. */
 export function withoutRunningHeads(pages: readonly (readonly Line[])[], heights: readonly number[]): Line[][] {
   const outer = pages.map((lines, index) => outerLines(lines, heights[index] ?? 0))
   const repeated = repeatedPlaces(outer)
@@ -33,9 +33,9 @@ export function withoutRunningHeads(pages: readonly (readonly Line[])[], heights
 interface OuterLine {
   readonly line: Line
   readonly text: string
-  /** Distance from the nearer end of the page, negative from below. */
+  /** Distance from the nearer end of the page; negative from the bottom. */
   readonly place: number
-  /** From that end, 1 for the outermost. */
+  /** Number of the line from that end, 1 for the outermost. */
   readonly row: number
 }
 
@@ -61,13 +61,13 @@ function outerRows(sorted: readonly Line[]): { line: Line; row: number }[] {
   return found
 }
 
-/** What stands beside a head on the outermost row is part of it: the chapter beside the page number. */
+/** Pieces beside a header in the outermost row belong to it, such as the chapter beside the page number. */
 function withOuterRow(head: OuterLine, candidates: readonly OuterLine[]): Line[] {
   if (head.row > 1) return [head.line]
   return candidates.filter(({ line, row }) => row === 1 && Math.abs(line.y - head.line.y) < 2).map(({ line }) => line)
 }
 
-/** Numbers, arabic and roman, all look the same. */
+/** Text with a placeholder for numbers, arabic and roman. */
 function patternOf(text: string): string {
   return text
     .replace(ROMAN_PATTERN, (number) => (number === '' ? '' : '#'))
@@ -95,7 +95,7 @@ function pagesBy(
   return pagesByPlace
 }
 
-/** Texts at one place that come back on most pages, or on most left or right pages. */
+/** Texts that are repeated at one place on most pages, or on most left or right pages. */
 function repeatedPlaces(pages: readonly (readonly OuterLine[])[]): Set<string> {
   const pagesByPlace = pagesBy(pages, (line) => placeOf(line, patternOf(line.text)))
   const found = new Set<string>()
@@ -109,8 +109,8 @@ function repeatedPlaces(pages: readonly (readonly OuterLine[])[]): Set<string> {
 }
 
 /**
- * Outermost places where the text stays the same for some pages and then changes: names of chapters. Text of the body
- * begins at one place on all pages too, but does not come back.
+ * Outermost places where the text is the same for some pages and then changes, like names of chapters. The first line of
+ * the body is at one place on all pages too, but is not repeated.
  */
 function chapterPlaces(pages: readonly (readonly OuterLine[])[]): Set<string> {
   const textsByPlace = new Map<string, Map<string, number>>()
@@ -131,7 +131,7 @@ function chapterPlaces(pages: readonly (readonly OuterLine[])[]): Set<string> {
   return found
 }
 
-/** Heads whose words change with the chapter still count the pages: their number runs along with the page. */
+/** Places of page numbers: a number that grows with the page, whatever the words beside it. */
 function pageNumberPlaces(pages: readonly (readonly OuterLine[])[]): Set<string> {
   const entries = [...pagesBy(pages, numberPlaceOf)].filter(
     ([, on]) => on.size >= ENOUGH_PAGES && on.size >= pages.length * 0.25,

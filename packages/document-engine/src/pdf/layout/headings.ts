@@ -2,22 +2,22 @@ import { type DocumentStyle, sizeClass } from './document-style.js'
 import type { Block, OutlineEntry, TextBlock } from './layout-model.js'
 import { CAPTION_PATTERN, flowText, hasLetter, isLeaderLine } from './line-text.js'
 
-/** What is known about a heading before its level is. */
+/** Properties of a heading from which its level is derived. */
 interface HeadingLook {
   readonly size: number
   readonly isBold: boolean
   readonly page: number
-  /** Of its number: 2 for `3.1`; 0 when it has none. */
+  /** Level by its number: 2 for `3.1`; 0 without a number. */
   readonly depth: number
-  /** By the document's own table of contents; 0 when it is not there. */
+  /** Level in the document's outline; 0 when it is not there. */
   readonly outlineLevel: number
 }
 
 const DEEPEST_LEVEL = 6
 
 /**
- * Levels from 1 to 6 for headings in the order of the document: by its table of contents, by their numbers, and for the
- * rest by their looks among those.
+ * Levels from 1 to 6 of headings in document order: by the outline, else by their numbers, else by comparing their size and
+ * weight with those.
  */
 function levelsOf(headings: readonly HeadingLook[]): number[] {
   const looks = [...new Map(headings.map((heading) => [lookOf(heading), heading])).values()].sort(bySize)
@@ -38,12 +38,12 @@ function lookOf(heading: HeadingLook): string {
   return `${String(heading.size)} ${heading.isBold ? 'bold' : ''}`
 }
 
-/** Larger before smaller, bold before regular. */
+/** Orders looks: larger before smaller, bold before regular. */
 function bySize(a: HeadingLook, b: HeadingLook): number {
   return b.size - a.size || Number(b.isBold) - Number(a.isBold)
 }
 
-/** 1 when a title stands above those of the first level: larger, and itself not among them. */
+/** 1 when the document title is a level of its own, larger than those of the first level; otherwise 0. */
 function offsetOf(headings: readonly HeadingLook[], levelOf: (heading: HeadingLook) => number): number {
   const top = headings.filter((heading) => levelOf(heading) === 1).sort(bySize)[0]
   const [first] = headings
@@ -51,7 +51,7 @@ function offsetOf(headings: readonly HeadingLook[], levelOf: (heading: HeadingLo
   return bySize(first, top) < 0 ? 1 : 0
 }
 
-/** For each look the level most of its headings are known to have; between them one level deeper at each step. */
+/** Level of each look: the known level of most of its headings; looks in between are one level deeper each. */
 function lookLevels(
   looks: readonly HeadingLook[],
   headings: readonly HeadingLook[],
@@ -71,7 +71,7 @@ function lookLevels(
   return levels
 }
 
-/** A title page has sizes of its own; they push nothing down. */
+/** The sizes of a title page are ignored, so that they do not move other headings to deeper levels. */
 function isOnlyOnPage(headings: readonly HeadingLook[], look: string, page: number | undefined): boolean {
   const isElsewhere = headings.some((heading) => heading.page !== page)
   return isElsewhere && headings.every((heading) => lookOf(heading) !== look || heading.page === page)
@@ -131,7 +131,7 @@ function candidateOf(block: Block, titles: OutlineTitles, style: DocumentStyle):
   return { block, page: block.page, size, isBold, depth: depthOf(text), outlineLevel: titles.take(text) }
 }
 
-/** Half a point is enough for a short line that stands alone. */
+/** Whether a short, separate line is at least half a point larger than the text. */
 function isSlightlyLarger(text: string, block: TextBlock, size: number, style: DocumentStyle): boolean {
   return size > style.bodySize && block.isSetOff && block.lines.length === 1 && text.length <= MOST_SLIGHT_CHARACTERS
 }
@@ -150,7 +150,7 @@ function depthOf(text: string): number {
     : number[1].split('.').length
 }
 
-/** The document's own table of contents; titles that come more than once are taken in their order. */
+/** The document's outline; entries with equal titles are used in their order. */
 class OutlineTitles {
   private readonly levels = new Map<string, number[]>()
 
@@ -174,13 +174,13 @@ class OutlineTitles {
   }
 }
 
-/** Numbers, blanks and case differ between the table of contents and the page. */
+/** Key of a title without numbers, blanks and case, which differ between the outline and the page. */
 function comparable(title: string): string {
   const text = title.toLowerCase().replace(/^[\d.\s]+/u, '')
   return text.replace(/[^\p{L}\p{N}]+/gu, '')
 }
 
-/** Names below the title are a little larger than the text, and only there. */
+/** Whether the lines are authors' names: a little larger than the text, below the title only. */
 function withoutBylines(candidates: readonly Candidate[], style: DocumentStyle): Candidate[] {
   const isSlight = (one: Candidate): boolean => !one.isBold && one.size < style.bodySize * CLEARLY_LARGE_RATIO
   const elsewhere = new Set(

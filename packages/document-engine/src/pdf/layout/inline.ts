@@ -11,7 +11,7 @@ import type { DocumentStyle } from './document-style.js'
 import type { Line, Span } from './layout-model.js'
 import { seamOf, withoutLeaders } from './line-text.js'
 
-/** Text of one look. */
+/** Text of one style. */
 interface Piece {
   text: string
   readonly isBold: boolean
@@ -25,7 +25,7 @@ const SOFT_HYPHENS = /\u00ad/g
 const PUNCTUATION_PATTERN = /[\p{P}\p{S}]/u
 const WORD_PATTERN = /[\p{L}\p{N}]/u
 
-/** The pieces with their marks; neighbours decide what must be escaped. */
+/** Markdown of the pieces; escapes depend on adjacent pieces. */
 function piecesMarkdown(pieces: readonly Piece[]): string {
   let isAfterUrl = false
   const written = pieces.map((piece, index) => {
@@ -52,7 +52,7 @@ function pieceMarkdown(piece: Piece, before: Piece | undefined, after: Piece | u
 }
 
 function marked(text: string, piece: Piece, surroundings: Surroundings): string {
-  // A bare URL takes the backtick that would open a code span for a part of it.
+  // Behind a bare URL a backtick is part of the URL and opens no code span.
   if (piece.isCode && !(surroundings.isAfterUrl && text.includes('<'))) return codeSpan(text)
   const escaped = escapeInline(text, surroundings)
   if (!isMarkable(text, surroundings)) return escaped
@@ -60,7 +60,7 @@ function marked(text: string, piece: Piece, surroundings: Surroundings): string 
   return mark + escaped + mark
 }
 
-/** CommonMark: marks next to punctuation inside and to a letter outside do not count as marks. */
+/** CommonMark accepts no delimiter between punctuation inside and a letter outside. */
 function isMarkable(text: string, { before, after }: Surroundings): boolean {
   const opens = !PUNCTUATION_PATTERN.test(firstCharacter(text)) || !WORD_PATTERN.test(before)
   return opens && (!PUNCTUATION_PATTERN.test(lastCharacter(text)) || !WORD_PATTERN.test(after))
@@ -91,13 +91,13 @@ function escapedUrl(url: string): string {
 }
 
 interface InlineOptions {
-  /** Headings and the heads of tables are bold by themselves. */
+  /** For headings and table headers, which are bold anyway. */
   readonly isPlain: boolean
-  /** It stands at the start of a line, where `1.` or `-` would begin a list. */
+  /** At the start of a line, where `1.` or `-` would begin a list. */
   readonly isLineStart: boolean
 }
 
-/** Lines as one flowing text with links, marked words and code. Links that show their own address are bare. */
+/** Lines joined to one text with links, emphasis and code. A link whose text is its address becomes an autolink. */
 export function inlineMarkdown(lines: readonly Line[], style: DocumentStyle, options: InlineOptions): string {
   const pieces = piecesOfLines(lines, style)
   const isUniform = (test: (piece: Piece) => boolean): boolean => pieces.every((piece) => test(piece))
@@ -131,7 +131,7 @@ function piecesOfLines(lines: readonly Line[], style: DocumentStyle): Piece[] {
   return pieces
 }
 
-/** Enough of the end to see the word that a hyphen breaks. */
+/** End of the text, long enough for a hyphenated word. */
 function tailOf(pieces: readonly Piece[]): string {
   let tail = ''
   for (let index = pieces.length - 1; index >= 0 && tail.length < 60; index -= 1)
@@ -155,12 +155,12 @@ function pieceOf(span: Span, style: DocumentStyle): Piece {
   }
 }
 
-/** Symbol fonts set their signs at one width as well. */
+/** Whether a span is code: fixed pitch with ASCII characters, since symbol fonts have a fixed pitch as well. */
 function isCodeSpan(span: Span): boolean {
   return span.isFixedPitch && span.script === 'base' && /[\x21-\x7e]/.test(span.text)
 }
 
-/** Neighbours of one look become one piece; blanks and punctuation take the look of both sides where these agree. */
+/** Joins adjacent pieces of one style; blanks and punctuation take the style of both sides if these are equal. */
 function mergeAlike(pieces: readonly Piece[], neutral: { isBold: boolean; isItalic: boolean }): Piece[] {
   const merged: Piece[] = []
   for (const [index, piece] of pieces.entries()) {

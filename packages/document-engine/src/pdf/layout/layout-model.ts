@@ -1,27 +1,27 @@
 /**
- * A page as the layout sees it: in PDF points, from the upper left corner of the page as it is shown (its rotation and
- * its offset are taken off), y growing downwards.
+ * Input of the layout: a page in PDF points, from the upper left corner of the displayed page (rotation and offset
+ * applied), y growing downwards.
  */
 export interface PdfPage {
   /** From 1. */
   readonly number: number
   readonly width: number
   readonly height: number
-  /** In the order of the file, which need not be the order of reading. Horizontal text only; no blank runs. */
+  /** Runs in file order, which may differ from reading order. Horizontal text only; no blank runs. */
   readonly runs: readonly TextRun[]
   readonly rules: readonly Rule[]
   readonly links: readonly LinkArea[]
 }
 
 export interface TextRun {
-  /** One piece of one line, never empty; ligatures taken apart, in logical order. */
+  /** Text of a part of a line, never empty; without ligatures, in logical order. */
   readonly text: string
   readonly x: number
   /** Of the baseline. */
   readonly y: number
   readonly width: number
   readonly fontSize: number
-  /** The same for the same font throughout the document; says nothing else. */
+  /** Identifies the font within the document. */
   readonly font: string
   readonly isBold: boolean
   readonly isItalic: boolean
@@ -36,7 +36,7 @@ export interface Rule {
   readonly y2: number
 }
 
-/** Where a click leads to an absolute http(s) or mailto URL. */
+/** Area of a link to an absolute http(s) or mailto URL. */
 export interface LinkArea {
   readonly x: number
   /** Of the upper edge. */
@@ -46,15 +46,15 @@ export interface LinkArea {
   readonly url: string
 }
 
-/** What whoever reads the text must know about a page. */
+/** A note about a page for the reader of the Markdown. */
 export interface PageRemark {
   /** From 1. */
   readonly page: number
-  /** One line, of our own words alone. */
+  /** One line of fixed text, with nothing of the document. */
   readonly text: string
 }
 
-/** An entry of the document's own table of contents; `level` from 1. */
+/** An entry of the document's outline; `level` from 1. */
 export interface OutlineEntry {
   readonly title: string
   readonly level: number
@@ -82,18 +82,18 @@ export interface Span {
   /** '' outside links. */
   readonly url: string
   readonly script: 'base' | 'super' | 'sub'
-  /** Decided when the span is put into a line. */
+  /** Set when the span is put into a line. */
   readonly hasBlankBefore: boolean
 }
 
-/** A line, or a piece of one between wide gaps; its spans stand in the order of reading. */
+/** A line, or a piece of one between wide gaps; its spans are in reading order. */
 export interface Line extends Box {
   readonly kind: 'line'
   readonly page: number
   readonly spans: readonly Span[]
   readonly text: string
   readonly y: number
-  /** Of most of its characters, as are the three flags. */
+  /** Size of most of its characters; the three flags as well describe most of them. */
   readonly size: number
   readonly isBold: boolean
   readonly isItalic: boolean
@@ -109,7 +109,7 @@ export interface Table extends Box {
   readonly rows: readonly (readonly Cell[])[]
 }
 
-/** What a page holds once its rule tables are taken out. */
+/** Content of a page without its ruled tables. */
 export type PageItem = Line | Table
 
 /** A stretch of one column; its lines are whole. `left` and `right` are the edges of its text. */
@@ -122,11 +122,11 @@ export interface Region {
 
 export interface Marker {
   readonly kind: 'bullet' | 'ordered'
-  /** What stands in the Markdown: `-` or `3.`. */
+  /** Marker in the Markdown: `-` or `3.`. */
   readonly label: string
-  /** What the mark looks like without its number: items of one list share it. */
+  /** Style of the marker without its number; equal for the items of one list. */
   readonly style: string
-  /** 1 for a bullet. */
+  /** Number of the item; 1 for a bullet. */
   readonly ordinal: number
 }
 
@@ -134,14 +134,14 @@ export interface TextBlock {
   readonly kind: 'text'
   readonly page: number
   readonly region: Region
-  /** Never empty; without the marker when there is one. */
+  /** Lines, never empty; without the marker. */
   readonly lines: readonly Line[]
   readonly marker: Marker | undefined
-  /** Of the block's first line, its marker included, from the region's left edge. */
+  /** Indent of the first line, marker included, from the region's left edge. */
   readonly indent: number
-  /** Of the text, from the region's left edge. */
+  /** Indent of the text, from the region's left edge. */
   readonly textIndent: number
-  /** White space above is wider than between its lines; true at the head of a region. */
+  /** Whether the space above is wider than between its lines; true at the top of a region. */
   readonly isSetOff: boolean
 }
 

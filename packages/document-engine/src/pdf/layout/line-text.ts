@@ -1,7 +1,7 @@
 import { firstCharacter, lastCharacter } from '../../markdown/escape-markdown.js'
 import type { Line } from './layout-model.js'
 
-/** What begins the words below a table or a picture, and is no heading. */
+/** Start of a caption, which is no heading. */
 export const CAPTION_PATTERN = /^(?:table|figure|fig\.|listing|algorithm|tabelle|abbildung|tableau|表|图|圖|図)\s*\d/iu
 
 const CJK_PATTERN =
@@ -9,7 +9,7 @@ const CJK_PATTERN =
 const RTL_PATTERN = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u
 const LETTER_PATTERN = /\p{L}/u
 
-/** Scripts that set no blank between words; Hangul does. */
+/** Characters of scripts without blanks between words; Hangul has blanks. */
 export function isCjk(character: string): boolean {
   return character !== '' && CJK_PATTERN.test(character)
 }
@@ -26,26 +26,26 @@ export function isLowerCase(character: string): boolean {
   return /^\p{Ll}$/u.test(character)
 }
 
-/** The sentence or the clause ends here, closing quotes and brackets passed over. */
+/** Whether a sentence or clause ends at the end of the text, before closing quotes and brackets. */
 export function endsSentence(text: string): boolean {
   return /[.!?:;…。！？：；．][\u0022\u0027\u2019\u201d\u00bb)\]」』）〉》】]*$/u.test(text)
 }
 
 const LEADER_LINE_PATTERN = /(?:\. ?){4}\s?[\w-]{0,8}$/
-/** As much of the end of a line as the pattern can take. */
+/** Most characters that the pattern can match. */
 const LEADER_LINE_CHARACTERS = 17
 
-/** Dots lead to a page number: an entry of a table of contents or of an index. */
+/** Whether dot leaders end in a page number, as in a table of contents or an index. */
 export function isLeaderLine(line: Line): boolean {
   return LEADER_LINE_PATTERN.test(line.text.slice(-LEADER_LINE_CHARACTERS))
 }
 
-/** The same without dots, as chapters stand among sections: a number, a title, a page number. */
+/** The same without leaders, as for chapters: a number, a title, a page number. */
 export function isBareEntry(line: Line): boolean {
   return /^(?:\d{1,3}(?:\.\d{1,3})*\.?|[A-Z]|[IVX]{1,5})\s.{2,}\s\d{1,4}$/u.test(line.text) && line.spans.length > 2
 }
 
-/** The dots as one sign. */
+/** Replaces leaders by an ellipsis. */
 export function withoutLeaders(text: string): string {
   return text.replace(/(?:\s?\.){4,}\s*/g, ' … ').trim()
 }
@@ -54,19 +54,19 @@ const SOFT_HYPHEN = '\u00ad'
 /** Prefixes whose compounds keep their hyphen when the document shows neither form. */
 const COMPOUND_PATTERN = /(?:^|[^\p{L}])(?:self|well|all|half|cross|ex|quasi|so)$/iu
 
-/** Shorter halves of broken words are too often words themselves. */
+/** Least length of the halves of a compound: shorter ones are often words by chance. */
 const LEAST_HALF = 4
 
-/** Of the end of a text: no word that is broken is longer, and patterns would begin anew at each letter before it. */
+/** Characters of the end of a text that are examined: no broken word is longer, and patterns stay linear. */
 const SEEN_CHARACTERS = 200
 
-/** How the end of a line meets the next: `cut` characters are taken off its end, `blank` says what comes between. */
+/** How a line is joined to the next: `cut` characters are removed from its end, and `blank` is inserted. */
 interface Seam {
   readonly cut: number
   readonly blank: '' | ' '
 }
 
-/** `words` are those of the document, in lower case. */
+/** @param words of the document, in lower case */
 export function seamOf(before: string, after: string, words: ReadonlySet<string>): Seam {
   const seen = before.slice(-SEEN_CHARACTERS)
   const end = seen.trimEnd()
@@ -94,7 +94,7 @@ function isCompound(head: string, tail: string, words: ReadonlySet<string>): boo
   return first.length >= LEAST_HALF && second.length >= LEAST_HALF && words.has(first) && words.has(second)
 }
 
-/** Texts of lines as one text. */
+/** Joins the texts of lines. */
 export function flowText(texts: readonly string[], words: ReadonlySet<string>): string {
   let text = ''
   for (const next of texts) {

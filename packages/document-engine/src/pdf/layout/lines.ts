@@ -89,12 +89,12 @@ function dominantSpans(spans: readonly Span[]): readonly Span[] {
   return base.length === 0 ? spans : base
 }
 
-/** Punctuation and marks are often set in another font; nine tenths of the characters decide. */
+/** Nine tenths of the characters decide, because punctuation is often in another font. */
 function isMostly(spans: readonly Span[], test: (span: Span) => boolean): boolean {
   return lengthOf(spans.filter(test)) >= lengthOf(spans) * 0.9
 }
 
-/** In em: wider gaps part columns and cells; justified lines rarely stretch their blanks so far. */
+/** Least gap, in em, between columns and cells; blanks of justified lines are rarely so wide. */
 const PIECE_GAP_EM = 0.9
 const BASELINE_TOLERANCE_EM = 0.22
 const SCRIPT_SIZE_RATIO = 0.82
@@ -153,8 +153,8 @@ interface Host {
 }
 
 /**
- * An index or exponent is smaller than its neighbour, off its baseline, and touches it. The parts of the host that it
- * held apart are joined afterwards.
+ * An index or exponent is smaller than its host, off its baseline, and touches it. The parts of the host on both sides are
+ * joined afterwards.
  */
 function attachScripts(pieces: readonly Span[][]): Span[][] {
   const hosts = pieces.map(hostOf).sort((a, b) => a.y - b.y)
@@ -201,7 +201,7 @@ function joinFollower(hosts: readonly Host[], index: number, host: Host): void {
   }
 }
 
-/** At most so many on either side: a page of a hundred thousand one-letter pieces is still done in linear time. */
+/** Most candidates on either side, so that a page of a hundred thousand one-letter pieces takes linear time. */
 const MOST_NEIGHBOURS = 60
 
 function nearby(hosts: readonly Host[], index: number, reach: number): Host[] {

@@ -1,7 +1,7 @@
 import type { Line, Marker, Span } from './layout-model.js'
 import { makeLine } from './lines.js'
 
-/** Private-use characters are what symbol fonts leave of their bullets. */
+/** Bullets; symbol fonts have theirs as private-use characters. */
 const CERTAIN_BULLETS = '•‣◦▪▫●○■□◆◇➢➤►▶✓✔❖∙⁃\uf0b7\uf0a7\uf0d8\uf076\uf0fc\uf0a8\u2751\u25aa\u25cf'
 const POSSIBLE_BULLETS = '-‐‒–—*·+o'
 const BULLET_PATTERN = new RegExp(`^([${CERTAIN_BULLETS}]|[${POSSIBLE_BULLETS}](?=\\s|$))\\s*`, 'u')
@@ -15,21 +15,21 @@ const ROMAN_VALUES = new Map([
 
 export interface MarkedLine {
   readonly marker: Marker
-  /** What else it may be: `i`, `v` and `x` are numbers and letters. */
+  /** Second reading: `i`, `v` and `x` are numbers and letters. */
   readonly otherMarker: Marker | undefined
   /** Undefined when the marker stands alone. */
   readonly text: Line | undefined
   readonly isCertain: boolean
 }
 
-/** The whole text is nothing but the mark of a list item or of a reference. */
+/** Whether the whole text is the marker of a list item or of a reference. */
 export function isListMark(text: string): boolean {
   const mark = text.trim()
   const isBullet = mark.length <= 2 && (CERTAIN_BULLETS + POSSIBLE_BULLETS).includes(mark)
   return isBullet || (ORDERED_PATTERN.test(mark) && !/\s/.test(mark)) || /^\[[\w+-]{1,8}\]$/.test(mark)
 }
 
-/** Takes the marker off a line that begins with one. */
+/** Splits the marker off a line that begins with one. */
 export function readMarker(line: Line): MarkedLine | undefined {
   const bullet = BULLET_PATTERN.exec(line.text)
   if (bullet?.[1] !== undefined) {
@@ -48,7 +48,7 @@ export function readMarker(line: Line): MarkedLine | undefined {
   return { marker, otherMarker, text, isCertain: false }
 }
 
-/** A single `i` begins a list of roman numbers more often than it is the ninth item. */
+/** Prefers the roman reading of a single `i`: the first item is more frequent than the ninth. */
 function orderedMarkers(match: RegExpExecArray): [Marker, Marker | undefined] {
   const shape = match[0].trim()
   const digits = match[1] ?? match[3]
@@ -85,7 +85,7 @@ function withoutStart(line: Line, start: string): Line | undefined {
   return spans.length === 0 ? undefined : makeLine(spans, line.page)
 }
 
-/** Takes so many characters, blanks not counted, off the start of the span. */
+/** Removes characters, blanks not counted, from the start of the span. */
 function cutCharacters(span: Span, count: number): { taken: number; rest: Span | undefined } {
   let taken = 0
   let at = 0

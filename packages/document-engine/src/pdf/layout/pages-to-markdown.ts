@@ -25,11 +25,11 @@ import { gridsOf, type Stroke, strokesOf } from './ruled-grid.js'
 import { takeRuledTables } from './ruled-tables.js'
 import { spansOf, withoutDropCaps } from './spans.js'
 
-/** In points; the largest page of the format has 14,400. Beyond it numbers are broken, and lose their decimals. */
+/** Largest valid coordinate, in points; the largest page has 14,400. Larger numbers are errors, and inexact. */
 const FURTHEST = 1_000_000
 const LARGEST_SIZE = 10_000
 
-/** The page without runs, rules and links that stand nowhere, have no size or no text. */
+/** The page without runs, rules and links that have an invalid place, no size or no text. */
 function sanePage(page: PdfPage): PdfPage {
   return {
     ...page,
@@ -56,7 +56,7 @@ interface ReadPage {
   readonly height: number
   readonly tables: readonly Table[]
   readonly pieces: readonly Line[]
-  /** Horizontal rules of no grid. */
+  /** Horizontal rules that belong to no grid. */
   readonly rules: readonly Stroke[]
 }
 
@@ -101,10 +101,10 @@ function readPage(given: PdfPage): ReadPage {
 }
 
 const INDENT_EM = 0.8
-/** Notes, tables and captions that may stand between the halves of a paragraph. */
+/** Most notes, tables and captions between the halves of a paragraph. */
 const MOST_BETWEEN = 8
 
-/** Joins what runs on from one column or page to the next: paragraphs, list items, code and tables. */
+/** Joins paragraphs, list items, code and tables that continue in the next column or on the next page. */
 function joinContinuations(blocks: readonly Block[], headings: ReadonlyMap<TextBlock, number>): Block[] {
   const isIndented = indentsParagraphs(blocks)
   const joined: Block[] = []
@@ -129,7 +129,7 @@ function joinedBlock(target: Block, block: Block): Block {
   return { ...target, table: { ...target.table, rows: [...target.table.rows, ...rows] } }
 }
 
-/** The block before that `block` goes on with. */
+/** The earlier block that `block` continues. */
 function targetOf(
   joined: readonly Block[],
   block: Block,
@@ -151,7 +151,7 @@ function targetOf(
   return undefined
 }
 
-/** Smaller than the text that goes on: a note at the foot, a caption. */
+/** Whether a block is a footnote or a caption: smaller than the text that continues. */
 function isAside(before: TextBlock, block: TextBlock): boolean {
   return sizeClass(sizeOf(before)) < sizeClass(sizeOf(block)) || CAPTION_PATTERN.test(textOf(before))
 }
@@ -176,7 +176,7 @@ function continuesText(before: TextBlock, block: TextBlock, isIndented: boolean)
   return isIndented && block.indent < INDENT_EM * em && before.marker === undefined
 }
 
-/** Paragraphs of this document begin with an indented line. */
+/** Whether paragraphs of this document begin with an indented line. */
 function indentsParagraphs(blocks: readonly Block[]): boolean {
   const paragraphs = blocks.filter(
     (block): block is TextBlock => block.kind === 'text' && block.marker === undefined && block.lines.length > 2,

@@ -7,7 +7,7 @@ import { baselines } from './table-cells.js'
 
 const LEAST_LINES_BESIDE = 3
 
-/** What stands on one side of a gutter, added from the top. */
+/** The items on one side of a gutter, added from the top. */
 class GutterSide {
   x1 = Infinity
   x2 = -Infinity
@@ -51,7 +51,7 @@ class GutterSide {
     if (line.isFixedPitch && !isLeader) this.fixedPitchLines += 1
   }
 
-  /** Lines fill the side, follow closely, and often begin in the middle of a sentence. */
+  /** Whether a side is prose: lines fill it, follow closely, and often begin within a sentence. */
   isProse(): boolean {
     if (this.lines === 0) return this.tables > 0
     const isLong = this.characters / this.lines >= 12
@@ -76,9 +76,9 @@ class GutterSide {
   }
 }
 
-/** In points: a list stands at most so far inside its column. */
+/** Most indent of a list in its column, in points. */
 const MOST_INDENT = 60
-/** A column's edge is believed over the region's own when so many times more lines keep it. */
+/** The edge of a column replaces that of a region if so many times more lines keep it. */
 const LEAST_WEIGHT_RATIO = 4
 
 interface WeightedEdge {
@@ -87,8 +87,8 @@ interface WeightedEdge {
 }
 
 /**
- * Edges of the column each region stands in: a region that holds nothing but a list, or two short lines, does not show
- * them, but its like on other pages do.
+ * Gives each region the edges of its column. A region with only a list or two short lines does not show them, but regions at
+ * the same place on other pages do.
  */
 export function withColumnEdges(regions: readonly Region[]): Region[] {
   const lefts = edges(regions.map((region) => [region.left, linesIn(region)]))
@@ -142,12 +142,12 @@ function commonRight(group: readonly Region[]): number {
 }
 
 const MOST_DEPTH = 12
-/** Beyond it a page is no text, and looking for gutters is not worth the time. */
+/** Most items of a page on which gutters are searched; a page with more is no text. */
 const MOST_ITEMS = 4_000
 const GUTTER_STEPS = 160
 const LEAST_GUTTER_EM = 0.75
 
-/** The items in the order of reading, one list for each stretch of a column. */
+/** The items in reading order, one list for each stretch of a column. */
 function readingOrder(items: readonly PageItem[]): PageItem[][] {
   const sorted = [...items].sort((a, b) => middleOf(a) - middleOf(b))
   return cut(sorted, 0)

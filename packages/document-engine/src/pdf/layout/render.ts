@@ -36,7 +36,7 @@ function advanceOf(lines: readonly Line[]): number {
   return advances[advances.length >>> 1] ?? 6
 }
 
-/** The least distance of baselines that comes more than once; the least one when none does. */
+/** The least distance of baselines that occurs more than once, else the least one. */
 function pitchOf(lines: readonly Line[]): number | undefined {
   const distances = lines
     .slice(1)
@@ -66,11 +66,11 @@ interface Level {
   readonly indent: number
   readonly textIndent: number
   readonly style: string
-  /** Blanks in front of what stands below the item. */
+  /** Blanks in front of content below the item. */
   readonly inset: number
 }
 
-/** Nesting of list items by how far their markers stand inside; a paragraph outside ends all lists. */
+/** Nests list items by the indents of their markers; a paragraph outside of them ends all lists. */
 class ListNesting {
   private levels: Level[] = []
 
@@ -130,7 +130,7 @@ function rowMarkdown(row: readonly Cell[], columns: number, style: DocumentStyle
 
 /**
  * Markdown of the blocks, with a line `<!-- page N -->` in front of the first one that begins on page N, and the remarks
- * on pages up to there before it. Without blocks there is nothing to remark on.
+ * on pages up to there before it. Without blocks there are no remarks.
  */
 export function renderBlocks(
   blocks: readonly Block[],

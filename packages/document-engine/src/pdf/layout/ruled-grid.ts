@@ -1,12 +1,12 @@
 import type { Rule } from './layout-model.js'
 
-/** Rules that meet within so many points belong together. */
+/** Most distance, in points, of rules that meet. */
 export const RULE_TOLERANCE = 3
-/** A page with more is a drawing. */
+/** Most rules of a page; one with more is a drawing. */
 const MOST_RULES = 20_000
 const MOST_MERGED_RULES = 2_500
 
-/** `at` is the coordinate all of it shares; `from` and `to` run along it. */
+/** A line: `at` is its constant coordinate, `from` and `to` are its ends. */
 export interface Stroke {
   readonly at: number
   readonly from: number
@@ -18,7 +18,7 @@ interface Strokes {
   readonly vertical: readonly Stroke[]
 }
 
-/** Rules of a page; dashes, double lines and the rules of single cells are put together. */
+/** Rules of a page as strokes; dashes, double lines and the rules of single cells are joined. */
 export function strokesOf(rules: readonly Rule[]): Strokes {
   if (rules.length > MOST_RULES) return { horizontal: [], vertical: [] }
   const isLevel = (rule: Rule): boolean => rule.x2 - rule.x1 >= rule.y2 - rule.y1
@@ -174,7 +174,7 @@ function strokesAt(positions: readonly number[], strokes: readonly Stroke[]): St
   return found
 }
 
-/** Tables often leave out their outer rules: the rules across then stand out beyond the first and the last. */
+/** Adds missing outer rules: the crossing rules then extend beyond the first and the last one. */
 function withEdges(positions: readonly number[], across: readonly Stroke[]): number[] {
   const first = across.reduce((least, stroke) => Math.min(least, stroke.from), Infinity)
   const last = across.reduce((most, stroke) => Math.max(most, stroke.to), -Infinity)
@@ -184,7 +184,7 @@ function withEdges(positions: readonly number[], across: readonly Stroke[]): num
   return all
 }
 
-/** At least half of the stretch from `from` to `to` is drawn; the strokes lie on one line. */
+/** Whether at least half of the stretch from `from` to `to` is drawn by strokes on one line. */
 export function isDrawn(strokes: readonly Stroke[] | undefined, from: number, to: number): boolean {
   let covered = 0
   for (const stroke of strokes ?? []) {

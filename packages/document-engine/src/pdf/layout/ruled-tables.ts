@@ -3,16 +3,16 @@ import { type Grid, indexAbove, isDrawn, RULE_TOLERANCE } from './ruled-grid.js'
 import { cellLines } from './table-cells.js'
 
 const LEAST_FILLED_SHARE = 0.3
-/** Of one page; a drawing may hold thousands of small grids. */
+/** Most grids of a page; a drawing may have thousands. */
 const MOST_TABLES = 100
 
-/** Text of a page and the tables taken out of it. */
+/** The tables of a page, and its text outside of them. */
 interface TakenTables {
   readonly tables: Table[]
   readonly rest: Span[]
 }
 
-/** Tables drawn as grids of rules. Text of a spanning cell stands in its first one. */
+/** Reads tables drawn as grids of rules. Text of a spanning cell is put into its first cell. */
 export function takeRuledTables(spans: readonly Span[], grids: readonly Grid[], page: number): TakenTables {
   const tables: Table[] = []
   let rest = [...spans]
@@ -74,7 +74,7 @@ function withoutEmptyColumns(rows: Cell[][]): Cell[][] {
   return rows.map((row) => row.filter((_, column) => isUsed[column] === true))
 }
 
-/** For each cell, row by row, the index of the first cell of those that no rule parts from it. */
+/** For each cell, row by row, the index of the first cell that no rule separates from it. */
 function cellOwners(grid: Grid): number[] {
   const columns = grid.xs.length - 1
   const owners: number[] = []
@@ -93,7 +93,7 @@ function cellOwners(grid: Grid): number[] {
   return owners
 }
 
-/** One piece of text over several cells is cut at the blanks next to their rules. */
+/** Cuts a piece of text over several cells at the blanks next to their rules. */
 function cutAtRules(span: Span, grid: Grid): Span[] {
   const x = grid.xs.find((at) => at > span.x1 + RULE_TOLERANCE * 2 && at < span.x2 - RULE_TOLERANCE * 2)
   if (x === undefined) return [span]
@@ -107,7 +107,7 @@ function cutAtRules(span: Span, grid: Grid): Span[] {
   return [head, ...cutAtRules(tail, grid)].filter((part) => part.text.trim() !== '')
 }
 
-/** Rows without rules between them: every filled cell has the same lines on the same baselines, three or more. */
+/** Splits rows without rules between them: every filled cell has lines on the same baselines, three or more. */
 function splitRow(row: readonly Cell[]): Cell[][] {
   const filled = row.filter(isFilled)
   const [first] = filled

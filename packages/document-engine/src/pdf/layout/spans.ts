@@ -2,10 +2,10 @@ import type { LinkArea, PdfPage, Span, TextRun } from './layout-model.js'
 
 const LEAST_SIZE_RATIO = 1.8
 const MOST_LINES = 6
-/** A page with more large single letters is no page of prose. */
+/** Most large single letters of a page of prose. */
 const MOST_CAPS = 20
 
-/** Puts the large first letter of a chapter back in front of the word it begins. */
+/** Joins a drop cap to the word that it begins. */
 export function withoutDropCaps(spans: readonly Span[]): Span[] {
   let all = [...spans]
   const caps = all.filter((span) => /^[“"'«]?\p{Lu}$/u.test(span.text.trim()))
@@ -24,7 +24,7 @@ export function withoutDropCaps(spans: readonly Span[]): Span[] {
   return all
 }
 
-/** The first pieces of the lines that stand next to the letter. */
+/** The first pieces of the lines beside the letter. */
 function isBeside(span: Span, cap: Span, size: number): boolean {
   const gap = span.x1 - cap.x2
   const isNext = gap > -2 && gap < span.size * 1.2 && span.size < size * 1.3
@@ -43,9 +43,9 @@ export function usualSize(spans: readonly Span[]): number {
   return best
 }
 
-/** Finds the words of a run that an area covers; the run tells only its whole width. */
+/** Finds the words of a run that an area covers; only the width of the whole run is known. */
 class TextRuler {
-  /** Ends of the characters, in shares of the width. */
+  /** Ends of the characters, as shares of the width. */
   private readonly ends: Float64Array
 
   constructor(private readonly run: TextRun) {
@@ -57,12 +57,12 @@ class TextRuler {
     }
   }
 
-  /** Index of the character an area begins with that begins at `x`: the start of a word, when one is near. */
+  /** Index of the first character of an area that begins at `x`; moved to the start of a word if one is near. */
   startAt(x: number): number {
     return this.nearestEdge(x, (before, after) => /[\s(["“‘/]/.test(before) && /\S/.test(after))
   }
 
-  /** Index behind the last character of an area that ends at `x`: the end of a word, when one is near. */
+  /** Index behind the last character of an area that ends at `x`; moved to the end of a word if one is near. */
   endAt(x: number): number {
     return this.nearestEdge(x, (before, after) => /\S/.test(before) && /[\s\p{P}]/u.test(after))
   }
@@ -82,7 +82,7 @@ class TextRuler {
     return best
   }
 
-  /** Left of `x`, with fractions. */
+  /** Number of characters left of `x`, with fractions. */
   private charactersUntil(x: number): number {
     const { run, ends } = this
     const target = run.width <= 0 ? 0 : ((x - run.x) / run.width) * (ends.at(-1) ?? 0)
@@ -99,7 +99,7 @@ class TextRuler {
   }
 }
 
-/** Roughly, as most proportional fonts have it. */
+/** Width of a character relative to the mean, roughly as in most proportional fonts. */
 function relativeWidth(character: string): number {
   if (/[iljtfrI.,;:'|!()[\]\s-]/.test(character)) return 0.55
   if (/[mwMW@%—…]/.test(character)) return 1.5
@@ -107,10 +107,10 @@ function relativeWidth(character: string): number {
 }
 
 const SLICE_HEIGHT = 24
-/** A drawn picture of text may be cut into absurd numbers of links; each run looks at this many at most. */
+/** Most links that are examined for a run; some pages have thousands. */
 const MOST_LINKS_PER_SLICE = 100
 
-/** Runs as spans, cut where a link begins or ends. Links stand on words: a cut moves to the nearest blank. */
+/** Runs as spans, cut where a link begins or ends. Links cover whole words: a cut moves to the nearest blank. */
 export function spansOf(page: PdfPage): Span[] {
   const slices = linksBySlice(page.links)
   const spans: Span[] = []

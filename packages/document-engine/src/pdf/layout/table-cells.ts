@@ -24,11 +24,11 @@ export function baselines(pieces: readonly Line[]): Line[][] {
   return rows.map((pieces) => pieces.sort((a, b) => a.x1 - b.x1))
 }
 
-/** In em: cells stand at least so far apart, two cell margins of a narrow table. */
+/** Least distance of cells, in em: two cell margins of a narrow table. */
 export const LEAST_CELL_GAP_EM = 0.5
-/** Characters of fixed pitch are 0.6 em wide, and so are their blanks. */
+/** Least distance in text of fixed pitch, whose blanks are 0.6 em wide. */
 const LEAST_FIXED_PITCH_GAP_EM = 1.3
-/** A line set flush on both sides has blanks of one width; cells rarely do, unless they stand well apart. */
+/** A line with blanks of nearly one width is justified text; gaps between cells rarely have one width. */
 const LEAST_JUSTIFIED_GAPS = 4
 const MOST_UNEVENNESS = 1.35
 const MOST_JUSTIFIED_GAP_EM = 1.2
@@ -70,10 +70,10 @@ export interface Column {
 }
 
 const MOST_BINS = 600
-/** Of the rows with several pieces, so many may cross a gap between columns: spanning heads. */
+/** Share of the rows with several pieces that may cross a gap between columns, such as spanning headers. */
 const OUTLIER_SHARE = 0.12
 
-/** Columns of text that no piece of the rows crosses, from the left. `leastGap` in points. */
+/** Columns of the rows, from the left, separated by gaps that no piece crosses. `leastGap` in points. */
 export function findColumns(rows: readonly (readonly Line[])[], leastGap: number): Column[] {
   const voters = rows.filter((row) => row.length > 1)
   const pieces = voters.flat()
@@ -112,7 +112,7 @@ function coverage(pieces: readonly Line[], x1: number, step: number, bins: numbe
   return changes.slice(0, bins).map((change) => (covered += change))
 }
 
-/** The pieces of one row by column. A piece over several columns is cut where its spans part, or stays in the first. */
+/** The pieces of one row by column. A piece over several columns is cut between its spans, or stays in the first column. */
 export function cellsOfRow(row: readonly Line[], columns: readonly Column[]): Cell[] {
   const cells: Line[][] = columns.map(() => [])
   for (const piece of row) {
@@ -146,7 +146,7 @@ function isColumnGap(a: Span, b: Span, columns: readonly Column[]): boolean {
   })
 }
 
-/** The first one touched; the nearest one when the piece stands between columns. */
+/** The first column that the piece touches, else the nearest one. */
 function nearestColumn(piece: Line, columns: readonly Column[]): number {
   let best = 0
   let bestDistance = Infinity
@@ -203,11 +203,11 @@ interface Baseline {
   readonly cells: readonly Cell[]
 }
 
-/** Lines within a cell stand closer than rows, where the table tells them apart at all. */
+/** Most distance of lines within a cell, in em, if the table distinguishes lines from rows. */
 const ROW_PITCH_RATIO = 1.25
 const TIGHT_LEADING_EM = 1.5
 
-/** Baselines as rows: lines that go on in the cells above are put there. */
+/** Baselines as rows: lines that continue cells above are added to them. */
 export function groupRows(baselines: readonly Baseline[]): Cell[][] {
   const tight = tightPitch(baselines)
   const rows: Line[][][] = []
@@ -241,7 +241,7 @@ function continues(above: Baseline, baseline: Baseline, tight: number | undefine
   )
 }
 
-/** The greatest distance of lines within a row, when rows stand clearly wider apart than lines. */
+/** The greatest distance of lines within a row, if rows are clearly further apart than lines. */
 function tightPitch(baselines: readonly Baseline[]): number | undefined {
   const gaps = baselines.slice(1).map((baseline, index) => ({
     distance: baseline.y - (baselines[index]?.y ?? 0),
