@@ -37,7 +37,7 @@ describe('without auth.adminKey', () => {
       }
       expect(gateway.logText()).not.toContain('opening the store')
     })
-  }, 60_000)
+  })
 })
 
 describe('with auth.adminKey', () => {

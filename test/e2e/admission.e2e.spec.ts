@@ -162,8 +162,8 @@ describe('admission', () => {
         work.stop()
       }
       expect(lab.admission.refused.loop_delay).toBeGreaterThan(0)
-      await eventually(() => !lab.admission.loop.isShedding)
-      expect(new Set(await askAll())).toEqual(new Set([200]))
+      // On a busy machine the loop is late now and then without any work of its own.
+      await eventually(async () => !lab.admission.loop.isShedding && (await askAll()).every((status) => status === 200))
       for (const { socket } of clients) socket.destroy()
     })
   })
@@ -301,9 +301,11 @@ describe('admission refusals', () => {
     const REFUSALS = 300
     let client: KeptAliveClient
     let answered: Promise<RawAnswer>
+    let tookSeconds: number
     beforeEach(async () => {
       ;({ answered } = await lab.fill())
       client = new KeptAliveClient(lab.url)
+      const startedAtMs = performance.now()
       for (let index = 0; index < REFUSALS; index++) {
         const { status, head, body } = await client.ask(chatBytes(`storm-${index}`))
         expect([status, head]).toEqual([
@@ -313,6 +315,7 @@ describe('admission refusals', () => {
         expect(head).toMatch(/\r\nretry-after: 1\r\n/i)
         expect(JSON.parse(body)).toMatchObject({ error: { code: 'overloaded' } })
       }
+      tookSeconds = (performance.now() - startedAtMs) / 1000
     })
     afterEach(() => {
       client.socket.destroy()
@@ -322,7 +325,8 @@ describe('admission refusals', () => {
       expect(lab.admission.refused.concurrency).toBe(REFUSALS)
       const lines = lab.gateway.logText().split('"requestId":"storm-').length - 1
       expect(lines).toBeGreaterThanOrEqual(100)
-      expect(lines).toBeLessThan(REFUSALS)
+      // The second may turn once more than it took.
+      expect(lines).toBeLessThanOrEqual(100 * Math.ceil(tookSeconds + 1))
       lab.empty()
       await answered
     })

@@ -44,7 +44,7 @@ describe('The breaker of a channel', () => {
       lab.simulator.queueFault('500')
       await ask(lab.gateway)
       await isHalfOpen(lab)
-      lab.simulator.queueFault({ kind: 'delay', ms: 300 })
+      lab.simulator.queueFault({ kind: 'delay', ms: 2_000 })
       const answers = await Promise.all(times(8, () => ask(lab.gateway)))
       expect(answers.every(({ status }) => status === 200)).toBe(true)
       expect(served(lab)).toEqual([2, 8])
@@ -157,7 +157,7 @@ describe('An answer that breaks off after its first byte', () => {
 const IDS = ['first', 'second'] as const
 
 /** For what takes some calls, or some attempts on a busy machine; less than a test has, whose own limit says nothing. */
-const PATIENCE_MS = 20_000
+const PATIENCE_MS = 120_000
 
 interface Pair {
   readonly gateway: TestGateway

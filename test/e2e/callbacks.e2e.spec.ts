@@ -20,7 +20,7 @@ describe('callbacks', () => {
   let paths = 0
 
   beforeAll(async () => {
-    lab = await startVidgenGateway({ tasks: POLLED_OFTEN, callbacks: { timeoutMs: 200 } })
+    lab = await startVidgenGateway({ tasks: POLLED_OFTEN, callbacks: { timeoutMs: 1_500 } })
     caller = new VideoCaller(lab.gateway)
   }, STORE_START_MS)
   beforeEach(() => {

@@ -25,7 +25,7 @@ import {
   redirectTo,
   type TargetAnswer,
 } from '../support/document-stand-ins.js'
-import { eventually } from '../support/eventually.js'
+import { eventually, promised } from '../support/eventually.js'
 import { sendRaw } from '../support/gateway.js'
 import { startTlsProxy, type TlsProxy } from '../support/proxies.js'
 import {
@@ -795,7 +795,7 @@ describe('documents shared', () => {
       const closed = once(socket, 'close')
       third.socket.destroy()
       await closed
-      expect(performance.now() - leftAtMs).toBeLessThan(PROMISED_MS)
+      expect(performance.now() - leftAtMs).toBeLessThan(promised(PROMISED_MS))
     })
 
     it('comes in time for one whose patience is longer than another’s', async () => {
@@ -980,7 +980,7 @@ describe('documents deadlines', () => {
       const askedMs = timeout >= 1000 ? timeout : timeout * 1000
       expect(reply.body.message).toBe(`The document could not be read within ${askedMs} ms.`)
       expect(tookMs).toBeGreaterThanOrEqual(askedMs - 5)
-      expect(tookMs).toBeLessThan(askedMs + 1500)
+      expect(tookMs).toBeLessThan(promised(askedMs + 1500))
     })
 
     it('holds over redirects as well', async () => {
@@ -1026,7 +1026,7 @@ describe('documents deadlines', () => {
       const leftAtMs = performance.now()
       caller.socket.destroy()
       await closed
-      expect(performance.now() - leftAtMs).toBeLessThan(PROMISED_MS)
+      expect(performance.now() - leftAtMs).toBeLessThan(promised(PROMISED_MS))
       expect(await lab.gateway.logLine(requestId)).toMatchObject({ status: 499 })
     })
   })

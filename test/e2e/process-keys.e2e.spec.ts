@@ -68,7 +68,7 @@ describe('npm run keys on the store', () => {
     expect((await gateway.exited).code).toBe(0)
     const again = await keys(directory, ['update', 'team-b', '--note', 'x'])
     expect(again).toMatchObject({ code: 1, errors: "The key 'team-b' is revoked for good. Issue another one.\n" })
-  }, 90_000)
+  })
 
   it('changes one limit and leaves the others', async () => {
     await configure(CONFIGURATION())
@@ -112,7 +112,7 @@ describe('npm run keys on the store', () => {
     )
     expect((await keys(directory, ['list'])).output).toContain('limited')
     expect((await keys(directory, ['list', '--quiet'])).output).toBe('')
-  }, 60_000)
+  })
 
   it.each([
     [['create', '--id', 'a b'], 1, WRONG_ID],
@@ -136,7 +136,7 @@ describe('npm run keys on the store', () => {
   it('opens no other store for a configuration file that is not there', async () => {
     const run = await keys(directory, ['create'], { GATEWAY_CONFIG: 'mistyped.yaml' })
     expect(run).toEqual({ code: 1, output: '', errors: 'The file that GATEWAY_CONFIG names does not exist.\n' })
-  }, 30_000)
+  })
 
   it('explains itself', async () => {
     for (const words of [['help'], ['--help'], ['create', '--help']]) {
@@ -147,7 +147,7 @@ describe('npm run keys on the store', () => {
         output: expect.stringMatching(/^Usage: npm run keys -- <command>/),
       })
     }
-  }, 30_000)
+  })
 
   it('warns where the gateway would not read its keys', async () => {
     await configure('channels: []')
@@ -156,7 +156,7 @@ describe('npm run keys on the store', () => {
       code: 0,
       errors: expect.stringMatching(/^Warning: neither auth\.adminKey nor database\.url/),
     })
-  }, 30_000)
+  })
 
   it('fails without the admin key in its message if it is wrong, or the port is closed', async () => {
     const variables = { GATEWAY_ADMIN_KEY: 'wrong-canary' }
@@ -167,7 +167,7 @@ describe('npm run keys on the store', () => {
     const wrong = await keys(directory, ['list', '--url', await gateway.listening()], variables)
     expect(wrong).toEqual({ code: 1, output: '', errors: 'The admin key is not valid.\n' })
     expect(gateway.output()).not.toContain('canary')
-  }, 60_000)
+  })
 
   it('hands the admin key to no proxy that the environment names', async () => {
     const seen: string[] = []
@@ -195,5 +195,5 @@ describe('npm run keys on the store', () => {
       const { code, errors } = await keys(directory, [...words, '--url', url], { GATEWAY_ADMIN_KEY: ADMIN_KEY })
       expect([code, errors]).toEqual([1, expect.stringMatching(/^There is no admin interface at the address/)])
     }
-  }, 60_000)
+  })
 })

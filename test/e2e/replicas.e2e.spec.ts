@@ -9,7 +9,7 @@ import { WebSocket } from 'ws'
 import { Metrics } from '../../src/observability/metrics.js'
 import { Database } from '../../src/storage/database.js'
 import { ADMIN_KEY, adminCaller } from '../support/admin-lab.js'
-import { eventually } from '../support/eventually.js'
+import { eventually, promised } from '../support/eventually.js'
 import { CHAT_PATH, chatText, sendRaw, startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
 import { p1Channel, UPSTREAM_KEY } from '../support/provider-gateways.js'
 import {
@@ -82,7 +82,7 @@ describe('keys replicas', () => {
       await becomes(there, key, 200)
       await adminCaller(here.url).call('DELETE', `/keys/${id}`)
       expect(await statusAt(here, key)).toBe(401)
-      expect(await becomes(there, key, 401)).toBeLessThan(DEAD_WITHIN_MS)
+      expect(await becomes(there, key, 401)).toBeLessThan(promised(DEAD_WITHIN_MS))
     })
 
     it('ends with its realtime sessions on both', async () => {
@@ -100,7 +100,7 @@ describe('keys replicas', () => {
       for (const [message] of await Promise.all(errors)) {
         expect(JSON.parse(message.toString())).toMatchObject({ type: 'error', error: { code: 'invalid_api_key' } })
       }
-      expect(performance.now() - startedAtMs).toBeLessThan(DEAD_WITHIN_MS)
+      expect(performance.now() - startedAtMs).toBeLessThan(promised(DEAD_WITHIN_MS))
       await eventually(() => upstream.sockets.filter(({ readyState }) => readyState === WebSocket.OPEN).length === 1)
       expect(bystander.readyState).toBe(WebSocket.OPEN)
       bystander.terminate()
@@ -164,8 +164,8 @@ describe('keys replicas', () => {
       await postgres.start()
       await eventually(async () => (await admin.call('DELETE', `/keys/${id}`)).status === 200)
       expect(await statusAt(there, key)).toBe(401)
-      expect(await becomes(here, key, 401)).toBeLessThan(DEAD_WITHIN_MS)
-    }, 60_000)
+      expect(await becomes(here, key, 401)).toBeLessThan(promised(DEAD_WITHIN_MS))
+    })
 
     it('a gateway that starts knows its configured keys, and does not call the others wrong', async () => {
       const url = await postgres.emptyDatabase()
@@ -181,7 +181,7 @@ describe('keys replicas', () => {
       await postgres.start()
       await becomes(gateway, issued, 401)
       await gateway.close()
-    }, 60_000)
+    })
   })
 })
 
@@ -260,7 +260,7 @@ describe('replicas', () => {
         const startedAtMs = performance.now()
         const during = await chats(gateway, 20, 'during')
         // No request waited for a database: its own timeouts are longer.
-        expect(performance.now() - startedAtMs).toBeLessThan(2500)
+        expect(performance.now() - startedAtMs).toBeLessThan(promised(2500))
         await eventually(async () => (await getUsage(gateway)).status === 503)
         await postgres.start()
         const expected = [...before, ...during].sort()

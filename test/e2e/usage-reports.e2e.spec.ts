@@ -3,7 +3,7 @@ import pg from 'pg'
 import type { LimitsResponse } from '../../src/account/account.controller.js'
 import { UsageReports } from '../../src/usage/usage.repository.js'
 import { ADMIN_KEY, adminCaller } from '../support/admin-lab.js'
-import { eventually } from '../support/eventually.js'
+import { eventually, promised } from '../support/eventually.js'
 import {
   CHAT_PATH,
   chatText,
@@ -263,12 +263,12 @@ describe('usage reports load', () => {
         const startedAtMs = performance.now()
         await adminCaller(here.url).call('DELETE', `/keys/${id}`)
         await eventually(async () => (await ask(there, '/v1/models', key)).status === 401)
-        expect(performance.now() - startedAtMs).toBeLessThan(DEAD_WITHIN_MS)
+        expect(performance.now() - startedAtMs).toBeLessThan(promised(DEAD_WITHIN_MS))
         isOver = true
         await Promise.all(callers)
         expect(there.logText()).not.toContain('the keys of the store cannot be read')
       })
-    }, 60_000)
+    })
 
     it('keep no operator from the sums of all', async () => {
       await whileSumsTakeLong(async () => {
@@ -280,7 +280,7 @@ describe('usage reports load', () => {
         await Promise.all(callers)
       })
       expect((await adminCaller(there.url).call('GET', '/usage')).status).toBe(200)
-    }, 60_000)
+    })
 
     it('are refused to a caller from the second on, with the time to come again', async () => {
       await whileSumsTakeLong(async () => {
@@ -293,7 +293,7 @@ describe('usage reports load', () => {
         await Promise.all(answers)
       })
       expect((await ask(there, '/v1/usage/records', TEST_KEY)).status).toBe(200)
-    }, 60_000)
+    })
   })
 
   describe('A report', () => {
@@ -310,7 +310,7 @@ describe('usage reports load', () => {
         }
         await first
       })
-    }, 60_000)
+    })
 
     it.each(['', '/records'])('covers 92 days at most: /v1/usage%s', async (path) => {
       const within = await getUsage(here, `${path}?from=2026-01-01&to=2026-04-03`)

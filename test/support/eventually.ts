@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { availableParallelism, loadavg } from 'node:os'
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 
 /** Milliseconds of work of this process so far: on a busy machine the clock says more about the others. */
 export function cpuMs(): number {
@@ -53,7 +54,11 @@ export function seededRandom(seed = 42): () => number {
   }
 }
 
-const PATIENCE_MS = 20_000
+/** Generous: a machine may be busy with twenty other things. */
+const PATIENCE_MS = 60_000
+
+/** What takes longer leaves the processor to those it waits for. */
+const QUICK_TURNS = 200
 
 /** Turns the event loop until the condition holds; for what announces itself by no event. */
 export async function eventually(
@@ -61,9 +66,18 @@ export async function eventually(
   patienceMs: number = PATIENCE_MS,
 ): Promise<void> {
   const deadlineAtMs = performance.now() + patienceMs
-  while (!(await condition())) {
+  for (let turn = 1; !(await condition()); turn++) {
     if (performance.now() > deadlineAtMs)
       throw new Error(`did not come true within ${patienceMs} ms: ${String(condition)}`)
-    await nextTurn()
+    await (turn <= QUICK_TURNS ? nextTurn() : pause(1))
   }
+}
+
+/**
+ * The time in which something is promised to happen, measured by the clock: as many times longer as the machine has more to do
+ * than processors to do it.
+ */
+export function promised(milliseconds: number): number {
+  const [load = 0] = loadavg()
+  return milliseconds * Math.max(1, load / availableParallelism())
 }

@@ -51,7 +51,7 @@ export class UpstreamSocketsLab {
     target: UpstreamTarget,
     changes: Partial<SocketRequest> = {},
     call = newCall(),
-    totalMs = 20_000,
+    totalMs = 60_000,
   ): Promise<HandshakeResponse> =>
     this.sockets.dial({ ...REQUEST, ...changes }, target, attemptOf(call), performance.now() + totalMs)
 
@@ -117,7 +117,7 @@ export class GuardedLab {
   }
 
   fetchUrl(url: string, changes: Partial<SafeFetchRequest> = {}): Promise<UpstreamResponse> {
-    const deadlineAtMs = performance.now() + 20_000
+    const deadlineAtMs = performance.now() + 60_000
     return this.client.get(url, {
       context: attemptOf(newCall()),
       deadlineAtMs,

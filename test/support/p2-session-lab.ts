@@ -135,7 +135,7 @@ export class P2SessionLab {
   /** A session on an upstream that sends these messages in answer to the request, or does what it likes. */
   readonly begin = async (
     answer: readonly Buffer[] | ((socket: WebSocket) => void),
-    { timeouts = {}, totalMs = 20_000, call = newCall(), ...options }: BeginOptions = {},
+    { timeouts = {}, totalMs = 60_000, call = newCall(), ...options }: BeginOptions = {},
   ): Promise<Begun> => {
     this.upstream = await startP2Upstream((socket) => {
       if (typeof answer === 'function') answer(socket)

@@ -137,7 +137,7 @@ export interface Scraper {
   close(): Promise<void>
 }
 
-const PATIENCE_MS = 10_000
+const PATIENCE_MS = 60_000
 
 /** The section of a configuration that lets `startScraper` find a port. */
 export const scrapable = async (): Promise<object> => ({ server: { metricsPort: await unusedPort() } })

@@ -82,7 +82,7 @@ const vidgenContext = (port: number, changes: Partial<AttemptContext> = {}): Att
   callersKey: false,
   upstreamModel: 'upstream-v1',
   options: {},
-  deadlineAtMs: performance.now() + 20_000,
+  deadlineAtMs: performance.now() + 60_000,
   ...changes,
 })
 
@@ -118,7 +118,7 @@ export async function startImggenLab(): Promise<ImggenLab> {
       callersKey: false,
       upstreamModel: '',
       options: {},
-      deadlineAtMs: performance.now() + 20_000,
+      deadlineAtMs: performance.now() + 60_000,
       ...changes,
     }),
     newRequests: () => {
@@ -158,7 +158,7 @@ export async function startReaderLab(): Promise<ReaderLab> {
       callersKey: false,
       upstreamModel: '',
       options: { dialect },
-      deadlineAtMs: performance.now() + 20_000,
+      deadlineAtMs: performance.now() + 60_000,
       ...changes,
     }),
     close: async () => {

@@ -16,7 +16,7 @@ import { startSurroundings } from './surroundings.js'
 
 describe('mixed stage', () => {
   /** For a PostgreSQL of its own. */
-  const PATIENCE_MS = 60_000
+  const PATIENCE_MS = 120_000
 
   /** Servers that listen in this process. */
   const servers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'TCPServerWrap').length
