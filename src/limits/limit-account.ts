@@ -100,7 +100,7 @@ export class KeyLimiter {
       const { pointsPerUnit } = MINUTE_LIMITS[name]
       this.meters[name] = { key: counterKey(name, scope), pointsPerUnit, limitPoints: limit * pointsPerUnit }
     }
-    this.isLimited = Object.values(limits).some((limit) => limit !== undefined)
+    this.isLimited = Object.values<number | undefined>(limits).some((limit) => limit !== undefined)
     this.leaseKeys = {
       concurrency: counterKey('concurrency', scope),
       realtimeSessions: counterKey('realtimeSessions', scope),
