@@ -260,23 +260,15 @@ describe('The cost of a change', () => {
     const config = JSON.stringify({
       rootDir: copy,
       testMatch: ['**/src/providers/{toy,parrot}/*.spec.ts'],
-      extensionsToTreatAsEsm: ['.ts'],
-      moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
-      transform: { '^.+\\.ts$': [join(ROOT, 'node_modules/@swc/jest'), SWC] },
+      runtime: join(ROOT, 'test/runner/runtime.cjs'),
+      testEnvironment: join(ROOT, 'test/runner/environment.cjs'),
+      transform: {},
+      injectGlobals: false,
     })
     const jest = join(ROOT, 'node_modules/jest/bin/jest.js')
-    const { stderr } = await run(process.execPath, ['--experimental-vm-modules', jest, '--config', config], {
+    const { stderr } = await run(process.execPath, [jest, '--config', config], {
       cwd: copy,
     })
     expect(stderr).toContain('Test Suites: 2 passed, 2 total')
   }, 120_000)
 })
-
-const SWC = {
-  jsc: {
-    parser: { syntax: 'typescript', decorators: true },
-    transform: { legacyDecorator: true, decoratorMetadata: true },
-    target: 'es2022',
-  },
-  module: { type: 'es6' },
-}
