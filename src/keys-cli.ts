@@ -33,11 +33,11 @@ async function main(): Promise<void> {
     process.stdout.write(`${newAdminKey()}\n`)
     return
   }
-  const desk = await keyAdminFor(command)
+  const keyAdmin = await keyAdminFor(command)
   try {
-    process.stdout.write(await runCommand(command, desk))
+    process.stdout.write(await runCommand(command, keyAdmin))
   } finally {
-    await desk.close()
+    await keyAdmin.close()
   }
 }
 

@@ -118,7 +118,7 @@ export class LimitsController {
 /** Three months, however they fall: what a report has to look through must have an end. */
 const LONGEST_PERIOD_MS = 92 * DAY_MS
 
-/** What a caller may know of its own usage, and of nobody else's. */
+/** A caller's own usage. */
 @Injectable()
 export class UsageService {
   constructor(private readonly reports: UsageReports) {}

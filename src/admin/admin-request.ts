@@ -58,7 +58,7 @@ function adminBodyPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform<E
   return mixin(AdminBodyPipe)
 }
 
-/** This interface is the gateway's own: a name it does not know is a mistake, and nobody else's business. */
+/** This interface is the gateway's own: a name it does not know is a mistake. */
 function assertKnown(names: readonly string[], known: ReadonlySet<string>): void {
   const unknown = names.find((name) => !known.has(name))
   if (unknown === undefined) return

@@ -25,7 +25,7 @@ import type { Admin, AuditLog } from './audit-log.js'
 const WRONG_KEYS = 10
 const FAILURE_WINDOW_MS = 60_000
 
-/** Who may act as the operator: whoever has `auth.adminKey`. */
+/** Checks for the operator: the holder of `auth.adminKey`. */
 @Injectable()
 export class AdminAccess {
   /** When wrong keys came, on the performance clock; at most as many as are answered. */
@@ -40,7 +40,7 @@ export class AdminAccess {
 
   /**
    * The fingerprint of the admin key that the headers hold. Throws `key_missing`, `key_malformed` or `unauthorized`, and
-   * after ten of these within a minute `rate_limited` instead; the right key is always let in, so that nobody can lock the
+   * after ten of these within a minute `rate_limited` instead; the right key is always admitted, so that wrong keys never lock the
    * operator out.
    */
   authorize(headers: IncomingHttpHeaders): string {
@@ -76,7 +76,7 @@ export class AdminAccess {
 
 const digestOf = (token: string): Buffer => Buffer.from(hash('sha256', token, 'hex'), 'latin1')
 
-const NOBODY = '-'
+const UNKNOWN_ACTOR = '-'
 const TRAIL_WINDOW_MS = 60_000
 const NAMED_ADDRESSES = 10
 
@@ -89,8 +89,8 @@ interface Refusal {
 }
 
 /**
- * Writes down whoever was not let in: the first of a minute as it was, and of all others of that minute one row with their
- * number. The audit log must not be anybody's to fill.
+ * Records failed attempts: the first of a minute as it was, and of all others of that minute one row with their
+ * number, so that clients without the key cannot fill the audit log.
  */
 export class FailedAttemptLog implements BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined
@@ -111,7 +111,11 @@ export class FailedAttemptLog implements BeforeApplicationShutdown {
       return
     }
     this.timer = setTimeout(() => void this.sumUp(), this.windowMs).unref()
-    await this.trail.record({ actor: NOBODY, requestId }, { action: 'authorize', details: { ...details } }, 'refused')
+    await this.trail.record(
+      { actor: UNKNOWN_ACTOR, requestId },
+      { action: 'authorize', details: { ...details } },
+      'refused',
+    )
   }
 
   async beforeApplicationShutdown(): Promise<void> {
@@ -126,13 +130,17 @@ export class FailedAttemptLog implements BeforeApplicationShutdown {
     this.refused = 0
     this.addresses.clear()
     if (refused === 0) return
-    await this.trail.record({ actor: NOBODY, requestId: NOBODY }, { action: 'authorize', details }, 'refused')
+    await this.trail.record(
+      { actor: UNKNOWN_ACTOR, requestId: UNKNOWN_ACTOR },
+      { action: 'authorize', details },
+      'refused',
+    )
   }
 }
 
 const admins = new WeakMap<RequestContext, Admin>()
 
-/** Lets the operator in and nobody else; where there is no admin key, its routes do not exist. */
+/** Admits the operator alone; where there is no admin key, its routes do not exist. */
 @Injectable()
 export class AdminGuard implements CanActivate {
   constructor(
@@ -174,7 +182,7 @@ export const CurrentAdmin = createParamDecorator((_data, context): Admin => {
   return admin
 })
 
-/** Whatever else is below `/admin`: which routes and methods exist there is told to the operator only. */
+/** All other paths below `/admin`: only the operator learns which routes and methods exist. */
 @ApiExcludeController()
 @Controller('admin')
 @UseGuards(AdminGuard)

@@ -7,7 +7,7 @@ import { AuditRepository, type AuditEntry, type AuditOutcome, type AuditRecord }
 
 const BATCH_ROWS = 500
 
-/** Longer than a year: whoever looks once a year finds everything. */
+/** Longer than a year: a yearly review finds everything. */
 const RETENTION_MS = 400 * 86_400_000
 
 /** Forgets what the audit log holds of long ago. */

@@ -3,14 +3,14 @@ import { GatewayError } from '../core/errors.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 
-/** `begun` = an action whose end was never written down. `refused` = nothing was done, and the one who asked was told why. */
+/** `begun` = an action whose end was never written down. `refused` = nothing was done, and the response said why. */
 export type AuditOutcome = 'begun' | 'done' | 'refused' | 'failed'
 
-/** What somebody did, or tried to do, with the operator's powers. Never a key or the hash of one. */
+/** An action, or attempt, with the operator's powers. Never a key or the hash of one. */
 export interface AuditEntry {
   /** Unix milliseconds. */
   readonly atMs: number
-  /** A fingerprint of the admin key, `cli` for whoever has the store itself, `-` for somebody who was not let in. */
+  /** A fingerprint of the admin key, `cli` for the key command on the store itself, `-` for a failed attempt. */
   readonly actor: string
   /** A stable word: `keys.create`. */
   readonly action: string
@@ -53,7 +53,7 @@ export interface AuditedAction {
   readonly details?: Readonly<Record<string, unknown>>
 }
 
-/** Kinds of errors that are the store's, not a verdict about what was asked. */
+/** Kinds of errors that are the store's, not a refusal of the action. */
 const FAILURES: ReadonlySet<string> = new Set(['overloaded', 'internal'])
 
 /** Writes down who did what: a row of the audit log and a line of the log. */

@@ -5,7 +5,7 @@ import { ApiAdmin, ApiAdminErrors, pageOf, readQuery, wholeNumber } from './admi
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
 import { type Admin, AuditRepository, AuditLog, type AuditOutcome, type AuditRecord } from './audit-log.js'
 
-/** One thing that somebody did, or tried to do, with the operator's powers. */
+/** One action, or attempt, with the operator's powers. */
 class AuditRecordDto {
   @ApiProperty()
   readonly sequence: number

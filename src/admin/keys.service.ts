@@ -8,14 +8,14 @@ import { type KeyChangeDto, keyId, type NewKeyDto } from './keys.dto.js'
 
 /** What a body wants of a new key: null is as good as absent. */
 export function keyFieldsOf({ id, models, limits, note, expires_at: expiresAtMs }: NewKeyDto) {
-  const terms: KeyFields & { id?: string } = {
+  const fields: KeyFields & { id?: string } = {
     ...(isGiven(id) && { id }),
     ...(isGiven(models) && { models }),
     ...(isGiven(limits) && { limits }),
     ...(isGiven(note) && { note }),
     ...(isGiven(expiresAtMs) && { expiresAtMs }),
   }
-  return terms
+  return fields
 }
 
 /** What a body wants to be changed: null takes away. */
@@ -50,14 +50,14 @@ export class KeysService {
   ) {}
 
   /** Rejects with `conflict` when the id is taken, with `invalid_request` for an expiry that is over. */
-  async create(admin: Admin, { id = newId(), ...terms }: KeyFields & { readonly id?: string }): Promise<CreatedKey> {
-    return this.auditLog.change(admin, { action: 'keys.create', target: id, details: detailsOf(terms) }, async () => {
-      if (terms.expiresAtMs !== undefined && terms.expiresAtMs <= Date.now()) throw expiredAlready()
+  async create(admin: Admin, { id = newId(), ...fields }: KeyFields & { readonly id?: string }): Promise<CreatedKey> {
+    return this.auditLog.change(admin, { action: 'keys.create', target: id, details: detailsOf(fields) }, async () => {
+      if (fields.expiresAtMs !== undefined && fields.expiresAtMs <= Date.now()) throw expiredAlready()
       if (this.table.hasConfigured(id)) throw taken(id, 'the configuration file')
       const secret = newKey()
       const key = await this.repository.create({
         id,
-        ...terms,
+        ...fields,
         sha256: hash('sha256', secret, 'hex'),
         hint: hintOf(secret),
       })
@@ -114,13 +114,13 @@ export const NO_SUCH_KEY = 'There is no such key.'
 const newId = (): string => `key-${randomBytes(6).toString('hex')}`
 
 /** A note is the operator's own text, which may hold anything: only that there is one is written down. */
-const detailsOf = ({ note, expiresAtMs, ...terms }: KeyChange): Readonly<Record<string, unknown>> => ({
-  ...terms,
+const detailsOf = ({ note, expiresAtMs, ...fields }: KeyChange): Readonly<Record<string, unknown>> => ({
+  ...fields,
   ...(expiresAtMs === undefined ? {} : { expires_at: expiresAtMs }),
   ...(note === undefined ? {} : { note: note === null ? null : '…' }),
 })
 
-/** What cannot be an id is nobody's, and is neither asked for nor written down. */
+/** Text that cannot be an id is neither looked up nor recorded. */
 function assertPossible(id: string): void {
   if (keyId(id, 'id') !== undefined) throw notFound()
 }

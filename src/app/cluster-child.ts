@@ -21,9 +21,9 @@ export interface WorkerStart {
 /** What the primary tells a worker. Signals to a worker itself are ignored: terminals and service managers send them to all. */
 export type PrimaryMessage =
   | ({ readonly order: 'begin' } & WorkerStart)
-  | { readonly order: 'reload'; readonly verdict: ReloadResult }
+  | { readonly order: 'reload'; readonly result: ReloadResult }
   /** The same, to the worker that had asked. */
-  | { readonly order: 'answer'; readonly verdict: ReloadResult }
+  | { readonly order: 'answer'; readonly result: ReloadResult }
   | { readonly order: 'drain'; readonly signal: string }
   /** Now, whatever runs; what is not stored is kept. */
   | { readonly order: 'exit' }
@@ -40,10 +40,10 @@ export type WorkerMessage =
 /** What only ever grows. A gauge of a process that is gone tells nothing. */
 const GROWING: ReadonlySet<unknown> = new Set(['counter', 'histogram'])
 
-/** What a worker told, and what it had counted of that which it could not tell in time: sums over workers must not go down. */
-export function completed(told: MetricsSnapshot, before: MetricsSnapshot): MetricsSnapshot {
-  const names = new Set(told.map(nameOf))
-  return [...told, ...before.filter((metric) => grows(metric) && !names.has(nameOf(metric)))]
+/** The metrics a worker sent, and the last known ones of those it could not send in time: sums over workers must not go down. */
+export function completed(sent: MetricsSnapshot, before: MetricsSnapshot): MetricsSnapshot {
+  const names = new Set(sent.map(nameOf))
+  return [...sent, ...before.filter((metric) => grows(metric) && !names.has(nameOf(metric)))]
 }
 
 const grows = (metric: object): boolean => GROWING.has(Reflect.get(metric, 'type'))
@@ -77,7 +77,7 @@ export const numberedLines = (worker: number, sink: LineSink): LineSink => ({
 const SHORTEST_MS = 100
 const LONGEST_MS = 30_000
 
-/** Whoever has lived so long did not die of its start. */
+/** A worker that ran this long did not die of its start. */
 const SETTLED_MS = 60_000
 
 /** How long a place stays empty after its worker died: longer each time while they die young. */
@@ -140,7 +140,7 @@ export class WorkerLines {
     })
     const ended = new Promise<void>((resolve) => {
       output.once('close', () => {
-        // Whoever was killed over a line has not ended it.
+        // A worker killed in the middle of a line has not ended it.
         if (rest !== '') sink.write(`${rest}\n`)
         this.open.delete(ended)
         resolve()
@@ -149,7 +149,7 @@ export class WorkerLines {
     this.open.add(ended)
   }
 
-  /** Resolves when nobody can say anything any more. */
+  /** Resolves when no further line can come. */
   async ended(): Promise<void> {
     await Promise.all(this.open)
   }
@@ -162,9 +162,9 @@ interface WorkerProcessOptions {
   readonly fork: () => Worker
   /** For a worker that begins now. */
   readonly start: () => WorkerStart
-  /** The worker died although nobody told it to, and another one comes after `delayMs`. */
+  /** The worker died without an order to end, and another one is started after `delayMs`. */
   readonly onDeath: (death: { readonly code: number | null; readonly signal: string | null; delayMs: number }) => void
-  /** The worker did not end within `afterMs` of having been told to. */
+  /** The worker did not end within `afterMs` of the order. */
   readonly onOverdue: (afterMs: number) => void
   /** The worker wants the configuration to be read again; it waits for an answer. */
   readonly onReloadRequested: () => void
@@ -178,7 +178,7 @@ export class WorkerProcess {
   private worker: Worker | undefined
   /** Waits for an answer about the configuration. */
   private asker: Worker | undefined
-  /** What it is to be told once it listens. */
+  /** Sent to it once it listens. */
   private waiting: PrimaryMessage[] | undefined
   private timer: NodeJS.Timeout | undefined
   private isClosing = false
@@ -187,7 +187,7 @@ export class WorkerProcess {
 
   constructor(private readonly options: WorkerProcessOptions) {}
 
-  /** What the worker here told last, or the one before it had when it ended; nothing when nobody is here. */
+  /** The last metrics of the worker here, or of the one before it when it ended; nothing when there is none. */
   get known(): MetricsSnapshot {
     return this.lastMetrics
   }
@@ -218,19 +218,19 @@ export class WorkerProcess {
     })
   }
 
-  /** What became of a reload that nobody here had asked for. */
-  reload(verdict: ReloadResult): void {
-    this.send({ order: 'reload', verdict })
+  /** The result of a reload that this worker had not asked for. */
+  reload(result: ReloadResult): void {
+    this.send({ order: 'reload', result })
   }
 
   /** What became of the reload that the worker here had asked for. */
-  sendResult(verdict: ReloadResult): void {
-    // Whoever came after the one that asked is no wiser than all others.
-    if (this.asker === this.worker) this.send({ order: 'answer', verdict })
-    else if ('config' in verdict) this.reload(verdict)
+  sendResult(result: ReloadResult): void {
+    // A worker that replaced the one that asked is like all others.
+    if (this.asker === this.worker) this.send({ order: 'answer', result })
+    else if ('config' in result) this.reload(result)
   }
 
-  /** Resolves when nobody is left here: whether the worker ended as it should. After `deadlineMs` it is ended. */
+  /** Resolves when the worker is gone: whether it ended as it should. After `deadlineMs` it is ended. */
   drain(signal: string, deadlineMs: number): Promise<boolean> {
     this.isClosing = true
     clearTimeout(this.timer)
@@ -250,7 +250,7 @@ export class WorkerProcess {
     })
   }
 
-  /** Now, whatever it does, but with the time to keep what is not stored; then it is killed. Resolves when nobody is left here. */
+  /** Now, whatever it does, but with the time to keep what is not stored; then it is killed. Resolves when it is gone. */
   end(): Promise<void> {
     this.isClosing = true
     clearTimeout(this.timer)
@@ -271,9 +271,9 @@ export class WorkerProcess {
     const { worker } = this
     if (worker === undefined) return
     const id = this.nextId++
-    const told = metricsOf(worker, id)
+    const sent = metricsOf(worker, id)
     this.send({ order: 'metrics', id })
-    const snapshot = await told
+    const snapshot = await sent
     if (this.worker === worker) this.lastMetrics = completed(snapshot, this.lastMetrics)
   }
 

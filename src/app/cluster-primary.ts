@@ -65,7 +65,7 @@ interface WorkerPoolOptions {
   readonly sink: LineSink
 }
 
-/** The workers of this primary. Each is this very program once more, and told by the primary what to do. */
+/** The workers of this primary. Each is this program once more, under the orders of the primary. */
 export class WorkerPool {
   private readonly workers: readonly WorkerProcess[]
   private readonly ended = new EndedWorkers()
@@ -91,16 +91,16 @@ export class WorkerPool {
     return address
   }
 
-  /** Reads the configuration once for all. All are told; of a refusal only the one that had asked for it, if one had. */
+  /** Reads the configuration once for all. All get the result; a refusal goes only to the one that had asked for it, if one had. */
   async reload(asker?: WorkerProcess): Promise<void> {
     const { store } = this.options
     const outcome = await store.reload()
-    const verdict: ReloadResult = outcome.applied
+    const result: ReloadResult = outcome.applied
       ? { config: store.current, needsRestart: outcome.needsRestart }
       : { faults: outcome.faults }
     for (const place of this.workers) {
-      if (place === asker) place.sendResult(verdict)
-      else if (outcome.applied || asker === undefined) place.reload(verdict)
+      if (place === asker) place.sendResult(result)
+      else if (outcome.applied || asker === undefined) place.reload(result)
     }
   }
 
@@ -127,7 +127,7 @@ export class WorkerPool {
 
   private async collect(): Promise<readonly MetricsSnapshot[]> {
     await Promise.all(this.workers.map((place) => place.ask()))
-    // In one go: whoever ends is among these or those, never among both.
+    // In one go: a worker that ends is among these or those, never among both.
     return [...this.workers.map(({ known }) => known), await this.ended.snapshot()]
   }
 
@@ -168,7 +168,7 @@ interface PrimaryOptions {
 
 /**
  * Serves by workers: starts them, replaces those that die, tells their metrics as those of one process, and hands signals
- * on. It alone reads the configuration: SIGHUP has it read and hands it to all, and whoever replaces another worker gets
+ * on. It alone reads the configuration: SIGHUP has it read and hands it to all, and a worker that replaces another one gets
  * what was accepted last. The first SIGTERM or SIGINT drains all and exits with 0 when each of them did; the second
  * ends all now, as far as they have kept what is not stored, and exits with 1, unless the drain was just over. Resolves
  * with the address once all listen; with undefined when they cannot, which the first worker has explained; never once a
@@ -201,7 +201,7 @@ export async function serveByWorkers(options: PrimaryOptions): Promise<string | 
     () => fleet.end(),
   )
   const address = await fleet.start()
-  // Its end is that of the process: workers that ended on the way to listening did as they were told.
+  // Its end is that of the process: workers that ended on the way to listening followed an order.
   await draining
   return address
 }

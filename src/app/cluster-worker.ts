@@ -6,7 +6,7 @@ import type { WorkerMessage, PrimaryMessage, ReloadResult, WorkerStart } from '.
 /** The configuration as a worker hears of it: the primary alone reads and judges it. */
 export class ReceivedConfig {
   private newest: ValidConfig
-  private onResult: ((verdict: ReloadResult) => void) | undefined
+  private onResult: ((result: ReloadResult) => void) | undefined
 
   constructor(
     first: ValidConfig,
@@ -21,28 +21,28 @@ export class ReceivedConfig {
       this.onResult = resolve
     })
     this.ask()
-    return this.result(await answer)
+    return this.configOf(await answer)
   }
 
   /** What became of what `readAgain` had asked for. */
-  settle(verdict: ReloadResult): void {
-    this.keep(verdict)
-    this.onResult?.(verdict)
+  settle(result: ReloadResult): void {
+    this.keep(result)
+    this.onResult?.(result)
   }
 
-  /** What became of a reload that nobody here had asked for, to reload from. */
-  receive(verdict: ReloadResult): ConfigSource {
-    this.keep(verdict)
-    return () => this.result(verdict)
+  /** The result of a reload that this worker had not asked for, to reload from. */
+  receive(result: ReloadResult): ConfigSource {
+    this.keep(result)
+    return () => this.configOf(result)
   }
 
-  private keep(verdict: ReloadResult): void {
-    if ('config' in verdict) this.newest = handedOver(verdict)
+  private keep(result: ReloadResult): void {
+    if ('config' in result) this.newest = handedOver(result)
   }
 
   /** A reload may have to wait for another one whose answer comes later and is newer: none takes the older one back. */
-  private result(verdict: ReloadResult): Promise<ValidConfig> {
-    return 'faults' in verdict ? Promise.reject(new ConfigRefused(verdict.faults)) : Promise.resolve(this.newest)
+  private configOf(result: ReloadResult): Promise<ValidConfig> {
+    return 'faults' in result ? Promise.reject(new ConfigRefused(result.faults)) : Promise.resolve(this.newest)
   }
 }
 
@@ -70,13 +70,13 @@ export class PrimaryLink {
     })
   }
 
-  /** Resolves once the primary has told this process what to begin with. */
+  /** Resolves once the primary has sent this process its start. */
   static connect(): Promise<PrimaryLink> {
     // A terminal and a service manager send theirs to every process of a group; only the primary's word counts.
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined)
     return new Promise((resolve) => {
       let primary: PrimaryLink | undefined
-      // One listener for all: an order may come together with the start, before whoever waits for that has gone on.
+      // One listener for all: an order may come together with the start, before the code that awaits it has gone on.
       process.on('message', (message) => {
         if (primary !== undefined) primary.obey(message as PrimaryMessage)
         else resolve((primary = new PrimaryLink(handedOver(message as WorkerStart))))
@@ -103,10 +103,10 @@ export class PrimaryLink {
 
   private obey(order: PrimaryMessage): void {
     if (order.order === 'drain') this.drain(order.signal)
-    else if (order.order === 'reload') this.reload(this.received.receive(order.verdict))
-    else if (order.order === 'answer') this.received.settle(order.verdict)
+    else if (order.order === 'reload') this.reload(this.received.receive(order.result))
+    else if (order.order === 'answer') this.received.settle(order.result)
     else if (order.order === 'metrics') void this.sendMetrics(order.id)
-    // Whoever has something to keep does so on the way out.
+    // Parts with something to keep do so on exit.
     else if (order.order === 'exit') process.exit(1)
   }
 

@@ -132,12 +132,12 @@ interface RequestStartParts {
 /** Lets requests in, and gives each its id, its call and, when its response is over, its log line. */
 function requestStart(parts: RequestStartParts): RequestStart {
   const { logging, sandbox, readiness, hooks: endings, admission, settings, lastResponse: lastAnswer } = parts
-  const door = new RequestGate(admission, () => !sandbox && !readiness.isLeaving, lastAnswer, dialectOf)
+  const gate = new RequestGate(admission, () => !sandbox && !readiness.isLeaving, lastAnswer, dialectOf)
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     request.url = originForm(request.url ?? '')
     const path = pathOf(request.url)
-    const verdict = door.check(path)
-    if (verdict !== 'let_in' && door.refuseBarely(verdict, path, request, response)) return false
+    const decision = gate.check(path)
+    if (decision !== 'let_in' && gate.refuseBarely(decision, path, request, response)) return false
     const call = new RequestContext(
       requestIdOf(request),
       request.method ?? '',
@@ -156,7 +156,7 @@ function requestStart(parts: RequestStartParts): RequestStart {
     // Clients with kept-alive connections must find another replica for their next request.
     if (readiness.isLeaving) call.responseHeaders['connection'] = 'close'
     let isOver = false
-    // A pipelined request waits without a socket of its own, and is never told that the caller left.
+    // A pipelined request waits without a socket of its own, and never learns that the caller left.
     const waitsForItsTurn = response.socket === null
     const finish = (): void => {
       if (isOver) return
@@ -171,11 +171,11 @@ function requestStart(parts: RequestStartParts): RequestStart {
       logRequest(call, outcome, logging)
       endings.over(call, outcome)
       memory.close()
-      if (verdict === 'let_in') door.end(path)
+      if (decision === 'let_in') gate.end(path)
     }
     response.on('close', finish)
     if (waitsForItsTurn) request.socket.on('close', finish)
-    if (verdict !== 'let_in') door.refuse(verdict, call, request, response)
-    return verdict === 'let_in'
+    if (decision !== 'let_in') gate.refuse(decision, call, request, response)
+    return decision === 'let_in'
   }
 }

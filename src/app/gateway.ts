@@ -34,7 +34,7 @@ export interface GatewayOptions {
 /** The gateway of this process. */
 export interface Gateway {
   /**
-   * Resolves with the address, as somebody on this machine reaches it: `http://…`. Rejects with `StoreUnusable`,
+   * Resolves with the address, as it is reached on this machine: `http://…`. Rejects with `StoreUnusable`,
    * `MetricsPortInUse`, or what the port says.
    */
   listen(): Promise<string>
@@ -65,7 +65,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   return {
     collectMetrics: () => application.get(Metrics).collectSnapshot(),
     listen: async () => {
-      // The sandbox opens its store when somebody creates a task: most first minutes need none.
+      // The sandbox opens its store with the first task: most first minutes need none.
       if (!inSandbox && needsStore(config)) await openStore(application.get(Database), logger)
       if (servesMetrics) await metricsServer.listen()
       return listen(application, config.server)

@@ -59,7 +59,7 @@ export async function drain(application: INestApplication, signal: string, optio
   const server = application.getHttpServer() as UpgradableServer
   const closed = closeServer(server)
   if (!(await settledWithin(closed, shutdownGraceMs))) {
-    // What is still running is cut: visibly, and the upstreams with it. Sockets are told why they end.
+    // What is still running is cut: visibly, and the upstreams with it. Sockets get the reason.
     server.closeAllRequests()
     readiness.markGraceOver()
   }

@@ -40,7 +40,7 @@ function audioUploadPipe<Dto extends object>(
 
     async transform({ request, response }: Exchange): Promise<AudioUpload<Dto>> {
       const { [limit]: bodyBytes, audioFileBytes } = this.store.current.limits
-      // Whatever the headers alone tell is judged before a client that waits is told to send.
+      // What the headers alone show is checked before a waiting client gets `100 Continue`.
       boundaryOf(request, bodyBytes)
       const room = reserveMemory(request, SPOOL_MEMORY_BYTES)
       continueIfAsked(request, response)

@@ -27,7 +27,7 @@ describe('key refresher deadline', () => {
     /** From the revocation on. */
     const livedMs = async (): Promise<number> => {
       const beganAtMs = Date.now()
-      while (lab.verdict() === 'valid' && Date.now() < beganAtMs + 4 * PROMISED_MS)
+      while (lab.status() === 'valid' && Date.now() < beganAtMs + 4 * PROMISED_MS)
         await jest.advanceTimersByTimeAsync(10)
       return Date.now() - beganAtMs
     }
@@ -45,20 +45,20 @@ describe('key refresher deadline', () => {
       expect(await livedMs()).toBeLessThanOrEqual(PROMISED_MS)
       // What answers late is neither lost nor does it take anything back.
       await jest.advanceTimersByTimeAsync(9_000)
-      expect(lab.verdict()).toBe('revoked')
+      expect(lab.status()).toBe('revoked')
     })
 
     it('is dead in time where every reading takes more than a second', async () => {
       lab.repository.delaysMs = Array.from({ length: 40 }, () => 1_200)
       await jest.advanceTimersByTimeAsync(20_000)
-      expect(lab.verdict()).toBe('revoked')
+      expect(lab.status()).toBe('revoked')
       for (let round = 0; round < 10; round += 1) {
         lab.repository.delaysMs = Array.from({ length: 40 }, () => 1_200)
         lab.repository.change(false)
         await jest.advanceTimersByTimeAsync(9_000)
         const asked = lab.repository.questions.length
         while (lab.repository.questions.length === asked) await jest.advanceTimersByTimeAsync(10)
-        expect(lab.verdict()).toBe('valid')
+        expect(lab.status()).toBe('valid')
         lab.repository.change(true)
         lab.repository.delaysMs = Array.from({ length: 40 }, () => 1_200)
         expect(await livedMs()).toBeLessThanOrEqual(PROMISED_MS)
@@ -89,12 +89,12 @@ describe('key cache', () => {
     it('knows all keys before the gateway listens, and then asks for what changed', async () => {
       lab.repository.rows = [key()]
       await lab.begin()
-      expect([lab.verdict(), lab.stored.isAwaited]).toEqual(['valid', false])
+      expect([lab.status(), lab.stored.isAwaited]).toEqual(['valid', false])
       await jest.advanceTimersByTimeAsync(1_999)
       expect(lab.repository.questions).toEqual([undefined])
       lab.repository.rows = [key({ isRevoked: true, updatedAtMs: START_MS + 1_000 })]
       await jest.advanceTimersByTimeAsync(1)
-      expect(lab.verdict()).toBe('revoked')
+      expect(lab.status()).toBe('revoked')
       await jest.advanceTimersByTimeAsync(2_000)
       // What is committed late looks older than it is: every question reaches ten seconds back.
       expect(lab.repository.questions).toEqual([undefined, START_MS - 10_000, START_MS - 8_000])
@@ -105,9 +105,9 @@ describe('key cache', () => {
       await lab.begin()
       lab.repository.rows = []
       await jest.advanceTimersByTimeAsync(59_999)
-      expect(lab.verdict()).toBe('valid')
+      expect(lab.status()).toBe('valid')
       await jest.advanceTimersByTimeAsync(1)
-      expect(lab.verdict()).toBe('unknown')
+      expect(lab.status()).toBe('unknown')
       expect(lab.repository.questions.filter((sinceMs) => sinceMs === undefined)).toHaveLength(2)
     })
 
@@ -116,12 +116,12 @@ describe('key cache', () => {
       await lab.begin()
       const judged = lab.stored.lookUp(SHA256)
       let ends = 0
-      if (judged.verdict === 'valid') judged.standing.onOver(() => (ends += 1))
+      if (judged.status === 'valid') judged.standing.onOver(() => (ends += 1))
       lab.repository.isAway = true
       await jest.advanceTimersByTimeAsync(4_000)
-      expect([lab.verdict(), ends]).toEqual(['valid', 0])
+      expect([lab.status(), ends]).toEqual(['valid', 0])
       await jest.advanceTimersByTimeAsync(2_000)
-      expect([lab.verdict(), ends]).toEqual(['expired', 1])
+      expect([lab.status(), ends]).toEqual(['expired', 1])
       expect(lab.lines).toEqual(['the keys of the store cannot be read; known ones go on'])
       lab.repository.isAway = false
       await jest.advanceTimersByTimeAsync(2_000)
@@ -184,7 +184,7 @@ describe('key cache', () => {
       await jest.advanceTimersByTimeAsync(untilAskedMs)
       lab.repository.isAway = false
       await jest.advanceTimersByTimeAsync(250)
-      expect(lab.verdict()).toBe('revoked')
+      expect(lab.status()).toBe('revoked')
     })
   })
 })

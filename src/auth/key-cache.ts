@@ -17,7 +17,7 @@ const OVERLAP_MS = 10_000
 /** The store's clock may lose so much between two readings; more is another clock, and less than the overlap goes unseen. */
 const CLOCK_TOLERANCE_MS = 1_000
 
-/** Finds what no change tells of: rows that somebody deleted by hand. */
+/** Finds what no change shows: rows deleted by hand. */
 const FULL_EVERY_MS = 60_000
 
 /** Where `auth.keyRefreshMs` is 4 s, the largest, one of the 5 s is left for further attempts. */

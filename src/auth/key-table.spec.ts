@@ -242,12 +242,12 @@ const stored = (given: Partial<StoredKey> = {}): StoredKey => ({
   ...given,
 })
 
-const verdictOf = (keys: StoredKeys, key = 'a'): string => keys.lookUp(digest(key)).verdict
+const statusOf = (keys: StoredKeys, key = 'a'): string => keys.lookUp(digest(key)).status
 
 /** How often it was told that a key is over. */
 function countEnds(keys: StoredKeys, key = 'a'): () => number {
   const judged = keys.lookUp(digest(key))
-  if (judged.verdict !== 'valid') throw new Error('the key does not work')
+  if (judged.status !== 'valid') throw new Error('the key does not work')
   let count = 0
   judged.standing.onOver(() => (count += 1))
   return () => count
@@ -263,20 +263,20 @@ describe('Stored keys', () => {
 
   it('are judged by what was read last', () => {
     const keys = new StoredKeys()
-    expect(verdictOf(keys)).toBe('unknown')
+    expect(statusOf(keys)).toBe('unknown')
     keys.learn([stored({ models: ['x'] })])
-    expect(keys.lookUp(digest('a'))).toMatchObject({ verdict: 'valid', key: { id: 'a', models: ['x'] } })
+    expect(keys.lookUp(digest('a'))).toMatchObject({ status: 'valid', key: { id: 'a', models: ['x'] } })
     keys.learn([stored({ isRevoked: true, updatedAtMs: 101 })])
-    expect(verdictOf(keys)).toBe('revoked')
+    expect(statusOf(keys)).toBe('revoked')
   })
 
   it('are not brought back to life by an older reading that comes late, in part or in full', () => {
     const keys = new StoredKeys()
     keys.learn([stored({ isRevoked: true, updatedAtMs: 101 })])
     keys.learn([stored()])
-    expect(verdictOf(keys)).toBe('revoked')
+    expect(statusOf(keys)).toBe('revoked')
     keys.learnAll([stored()], 0)
-    expect(verdictOf(keys)).toBe('revoked')
+    expect(statusOf(keys)).toBe('revoked')
   })
 
   it('keep the very same key while nothing changes, so that what is compiled for it stays', () => {
@@ -293,11 +293,11 @@ describe('Stored keys', () => {
     const keys = new StoredKeys()
     keys.learn([stored({ expiresAtMs: 2_000 })])
     jest.setSystemTime(1_999)
-    expect(verdictOf(keys)).toBe('valid')
+    expect(statusOf(keys)).toBe('valid')
     jest.setSystemTime(2_000)
-    expect(verdictOf(keys)).toBe('expired')
+    expect(statusOf(keys)).toBe('expired')
     keys.learn([stored({ expiresAtMs: 3_000, updatedAtMs: 101 })])
-    expect(verdictOf(keys)).toBe('valid')
+    expect(statusOf(keys)).toBe('valid')
   })
 
   it('that are gone from the store are forgotten, unless they were issued after it was read', () => {
@@ -305,7 +305,7 @@ describe('Stored keys', () => {
     keys.learn([stored({ updatedAtMs: 49 }), stored({ id: 'b', sha256: digest('b'), updatedAtMs: 50 })])
     const ends = countEnds(keys)
     keys.learnAll([], 50)
-    expect([verdictOf(keys, 'a'), verdictOf(keys, 'b'), ends()]).toEqual(['unknown', 'valid', 1])
+    expect([statusOf(keys, 'a'), statusOf(keys, 'b'), ends()]).toEqual(['unknown', 'valid', 1])
   })
 
   it('are awaited until all have been read once', () => {
@@ -349,7 +349,7 @@ describe('Stored keys', () => {
     const keys = new StoredKeys()
     keys.learn([stored()])
     const judged = keys.lookUp(digest('a'))
-    if (judged.verdict !== 'valid') throw new Error('the key does not work')
+    if (judged.status !== 'valid') throw new Error('the key does not work')
     const heard: string[] = []
     judged.standing.onOver(() => heard.push('left'))()
     keys.learn([stored({ isRevoked: true, updatedAtMs: 101 })])

@@ -9,7 +9,7 @@ import { GatewayError } from '../core/errors.js'
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /** 256 bits. */
 const CHARACTERS = 43
-/** 24 bits: enough to tell one's own keys apart, nothing to somebody who guesses the rest. */
+/** 24 bits: enough to distinguish one's own keys, no help for guessing the rest. */
 const HINT_CHARACTERS = 4
 
 /** A new key: the prefix and 256 random bits. Its only copy. */
@@ -22,7 +22,7 @@ export function newKey(prefix = ISSUED_PREFIX): string {
 /** How a key that was issued begins. */
 export const hintOf = (key: string): string => key.slice(0, ISSUED_PREFIX.length + HINT_CHARACTERS)
 
-/** More keys than anybody removes while a process runs. */
+/** More keys than are removed while a process runs. */
 const MAXIMUM_REMEMBERED = 10_000
 
 /**
@@ -58,8 +58,8 @@ export interface StoredKey extends AccessKey {
 
 /** What the store says about a key, found by its hash. */
 type KeyLookup =
-  | { readonly verdict: 'valid'; readonly key: AccessKey; readonly standing: KeyRevocation }
-  | { readonly verdict: 'revoked' | 'expired' | 'unknown' }
+  | { readonly status: 'valid'; readonly key: AccessKey; readonly standing: KeyRevocation }
+  | { readonly status: 'revoked' | 'expired' | 'unknown' }
 
 interface Entry {
   readonly key: StoredKey
@@ -67,10 +67,10 @@ interface Entry {
   readonly revocation: KeyRevocation
 }
 
-const UNKNOWN: KeyLookup = { verdict: 'unknown' }
+const UNKNOWN: KeyLookup = { status: 'unknown' }
 
 /**
- * The keys of the store as this process last read them, so that nobody who calls waits for the store. Revoked keys are
+ * The keys of the store as this process last read them, so that no caller waits for the store. Revoked keys are
  * kept as such: an older reading that is late must not bring one back to life.
  */
 @Injectable()
@@ -79,7 +79,7 @@ export class StoredKeys {
   private readonly deleted = new PastDigests()
   private awaited = false
 
-  /** There are keys in a store, and they have not been read yet: nobody can say yet that one does not exist. */
+  /** There are keys in a store, and they have not been read yet: no key is known not to exist. */
   get isAwaited(): boolean {
     return this.awaited
   }
@@ -93,8 +93,8 @@ export class StoredKeys {
     const entry = this.entries.get(sha256)
     if (entry === undefined) return UNKNOWN
     const { key } = entry
-    if (key.isRevoked) return { verdict: 'revoked' }
-    return hasExpired(key, Date.now()) ? { verdict: 'expired' } : { verdict: 'valid', key, standing: entry.revocation }
+    if (key.isRevoked) return { status: 'revoked' }
+    return hasExpired(key, Date.now()) ? { status: 'expired' } : { status: 'valid', key, standing: entry.revocation }
   }
 
   /** Whether a SHA-256 in hex is that of a key that was deleted, while this process runs. */
@@ -150,8 +150,8 @@ interface Configured {
 
 /**
  * The gateway's keys by the SHA-256 of the whole key: those of the configuration, rebuilt at once when it changes, and
- * those of the store. How long a look-up takes depends on digests alone, which nobody can choose, so it tells nothing about
- * a key. Synchronous: whoever calls never waits for the store.
+ * those of the store. How long a look-up takes depends on digests alone, which cannot be chosen, so it reveals nothing about
+ * a key. Synchronous: no caller waits for the store.
  */
 @Injectable()
 export class KeyTable {
@@ -172,19 +172,18 @@ export class KeyTable {
     })
   }
 
-  /** Who calls with a token. Throws `unauthorized` when nobody can, `overloaded` while nobody can say yet. */
+  /** Who calls with a token. Throws `unauthorized` for an unknown token, `overloaded` while that is not known yet. */
   identify(token: string): Caller {
     const digest = hash('sha256', token, 'hex')
     const configured = this.configured.callers.get(digest)
     if (configured !== undefined) return configured
     const found = this.lookUpStored(digest)
-    if (found.verdict === 'valid') return this.storedCaller(found)
-    if (found.verdict === 'revoked' || found.verdict === 'expired')
-      throw unauthorized(`The API key has ${WORDS[found.verdict]}.`)
+    if (found.status === 'valid') return this.storedCaller(found)
+    if (found.status === 'revoked' || found.status === 'expired')
+      throw unauthorized(`The API key has ${WORDS[found.status]}.`)
     // Another replica may have issued it a moment ago.
     if (token.startsWith(ISSUED_PREFIX)) throw this.stored.isAwaited ? notReadYet() : unauthorized(INVALID)
-    if (this.acceptsUnknownKeys && found.verdict === 'unknown' && !this.isOurs(digest))
-      return callerWithOwnBearer(token)
+    if (this.acceptsUnknownKeys && found.status === 'unknown' && !this.isOurs(digest)) return callerWithOwnBearer(token)
     throw unauthorized(INVALID)
   }
 
@@ -199,12 +198,12 @@ export class KeyTable {
   }
 
   /** An id means one caller: where the configuration has taken over one of the store, the store's key is void. */
-  private lookUpStored(digest: string): KeyLookup | { readonly verdict: 'void' } {
+  private lookUpStored(digest: string): KeyLookup | { readonly status: 'void' } {
     const found = this.stored.lookUp(digest)
-    return found.verdict === 'valid' && this.hasConfigured(found.key.id) ? { verdict: 'void' } : found
+    return found.status === 'valid' && this.hasConfigured(found.key.id) ? { status: 'void' } : found
   }
 
-  private storedCaller({ key, standing }: Extract<KeyLookup, { verdict: 'valid' }>): Caller {
+  private storedCaller({ key, standing }: Extract<KeyLookup, { status: 'valid' }>): Caller {
     const known = this.storedCallers.get(key)
     if (known !== undefined) return known
     const caller = callerOfKey(key, standing)

@@ -25,7 +25,7 @@ export class KyselyKeyRepository extends KeyRepository {
     super()
   }
 
-  override async create({ id, sha256, hint, ...terms }: NewIssuedKey): Promise<IssuedKey | undefined> {
+  override async create({ id, sha256, hint, ...fields }: NewIssuedKey): Promise<IssuedKey | undefined> {
     const row = await this.database.run((queries) =>
       queries
         .insertInto('api_key')
@@ -34,7 +34,7 @@ export class KyselyKeyRepository extends KeyRepository {
           key_sha256: sha256,
           hint,
           ...NO_FIELDS,
-          ...columnsOf(terms),
+          ...columnsOf(fields),
           created_at_ms: nowMs,
           revoked_at_ms: null,
           updated_at_ms: nowMs,
@@ -105,7 +105,7 @@ export class KyselyKeyRepository extends KeyRepository {
   }
 }
 
-/** A row that somebody has spoilt by hand is a key that works no more, and stops none of the others. */
+/** A row broken by hand is a key that works no more, and stops none of the others. */
 function readable(row: ApiKeyRow): StoredKey {
   try {
     return storedKeyOf(keyOf(row))
@@ -116,7 +116,7 @@ function readable(row: ApiKeyRow): StoredKey {
 
 const NO_FIELDS = { models: null, limits: null, note: null, expires_at_ms: null }
 
-/** Only the terms that are there; null stays null. */
+/** Only the fields that are there; null stays null. */
 function columnsOf({ models, limits, note, expiresAtMs }: KeyChange) {
   return {
     ...(models === undefined ? {} : { models: jsonOf(models) }),

@@ -32,7 +32,7 @@ export function collect(source: ByteSource, maximumBytes: number, tooLarge: () =
         received += chunk.length
         chunks.push(chunk)
         if (received <= maximumBytes) return
-        // First the verdict: cancelling reports a failure of its own.
+        // Rejects first: cancelling reports a failure of its own.
         reject(tooLarge())
         source.cancel()
       },
@@ -65,14 +65,14 @@ export function joinedPieces(pieces: readonly Buffer[]): Buffer[] {
 
 const oneOf = (pieces: readonly Buffer[]): readonly Buffer[] => (pieces.length > 1 ? [Buffer.concat(pieces)] : pieces)
 
-/** Is told once how an answer that was still on its way came to its end; without an error it was complete. */
+/** Called once at the end of a body that was still on its way; without an error it was complete. */
 export interface ResponseListener {
   over(error: GatewayError | undefined): void
 }
 
 /** What a provider hands back and the relay writes to the caller: complete bytes, or a body still on its way. */
 export class ProviderResponse {
-  /** Set by whoever wants to know the end of a body that is still on its way. */
+  /** Listener for the end of a body that is still on its way. */
   listener: ResponseListener | undefined
 
   constructor(

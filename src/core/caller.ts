@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { AccessKey, KeyLimits } from '../config/settings.js'
 import { GatewayError } from './errors.js'
 
-/** Tells whoever works for the holder of a key for long that the key works no more. */
+/** Signal for long work that its caller's key was revoked or has expired. */
 export class KeyRevocation {
   private readonly listeners = new Set<() => void>()
   private over = false
@@ -97,5 +97,5 @@ const BEARER_PREFIX = 'bearer:'
 export const ownerOf = ({ keyId, bearer }: Caller): string =>
   bearer === undefined ? keyId : `${BEARER_PREFIX}${hash('sha256', bearer, 'hex').slice(0, BEARER_DIGITS)}`
 
-/** Whether an owner is a caller with a bearer of its own: anybody can be any number of them. */
+/** Whether an owner is a caller with a bearer of its own, of which any number can be invented. */
 export const isOwnBearer = (ownerId: string): boolean => ownerId.startsWith(BEARER_PREFIX)

@@ -7,7 +7,7 @@ import { type FieldRule, NO_PATH } from './validation-rules.js'
 /** A query string as Express parses it: text, or a list where a name stands more than once. */
 export type Query = Readonly<Record<string, unknown>>
 
-/** Carried as class-validator context, so that whoever words the error can ask the rule for path and code. */
+/** Carried as class-validator context, so that the error's writer can ask the rule for path and code. */
 interface RuleContext {
   readonly rule: FieldRule
 }
@@ -82,7 +82,7 @@ export class DtoCheck<Dto extends object> {
     return fields as Dto
   }
 
-  /** The synchronous verdict; what it does not accept is for `assert` to word. */
+  /** The synchronous check; the error of what it does not accept comes from `assert`. */
   accepts(fields: Record<string, unknown>): boolean {
     for (const [property, rule] of this.rules) {
       if (rule(fields[property], NO_PATH) !== undefined) return false

@@ -66,7 +66,7 @@ export const ERROR_KINDS = {
   overloaded: row([503, 'overloaded_error', 'overloaded'], [529, 'overloaded_error'], [503, 5001], null),
   upstream_failed: row([500, 'upstream_error', 'upstream_failed', 502], [502, 'api_error'], [502, 5000], null),
   upstream_timeout: row([500, 'upstream_error', 'upstream_timeout', 504], [504, 'api_error'], [504, 5002]),
-  // Written to the log only: nobody is left to read it.
+  // Written to the log only: the caller has left.
   caller_left: row([499, INVALID, 'client_closed_request'], [499, INVALID], [499, 1200]),
   internal: row([500, 'api_error', 'internal_error'], [500, 'api_error'], [500, 5000]),
 } as const satisfies Record<string, ErrorRow>

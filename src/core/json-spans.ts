@@ -1,4 +1,4 @@
-/** The bytes that JSON is told apart by. A loop binds them in its own module: V8 folds no constant of another one. */
+/** The bytes of JSON's tokens. A loop binds them in its own module: V8 folds no constant of another one. */
 export const JSON_BYTES = {
   QUOTE: 0x22,
   BACKSLASH: 0x5c,

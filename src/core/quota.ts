@@ -38,7 +38,7 @@ export const LIMIT_NAMES: readonly LimitName[] = [...MINUTE_LIMIT_NAMES, ...HELD
 /** The key under which a limit of a caller is counted. */
 export const counterKey = (name: LimitName, scope: string): string => `${name}:${scope}`
 
-/** What one of several that do not know of each other may use of a limit: at least 1, or nobody could do anything. */
+/** What one of several separate processes may use of a limit: at least 1, or no request could be served. */
 export const shareOf = (limit: number, share: number): number => Math.max(1, Math.floor(limit * share))
 
 /** What a call uses, or is expected to use: prompt and completion together, audio heard and spoken. */
@@ -76,7 +76,7 @@ export interface Quota {
    * only reserved is left.
    */
   exhaustedLimit(): ExhaustedLimit | undefined
-  /** Counts one piece of a session's work as refused because of that limit; to be called where its caller is told so. */
+  /** Counts one piece of a session's work as refused because of that limit; to be called where its caller gets the refusal. */
   countRefusal(limit: LimitName): void
 }
 

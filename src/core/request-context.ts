@@ -7,7 +7,7 @@ import { type ErrorKind, GatewayError } from './errors.js'
 import type { MemoryLease, Quota } from './quota.js'
 
 /**
- * Tells whoever works for a caller that the caller has left. One per request and far cheaper than an AbortSignal,
+ * Signal that the client has disconnected. One per request and far cheaper than an AbortSignal,
  * which costs an EventTarget for each relayed call.
  */
 export class ClientDisconnect {
@@ -174,7 +174,7 @@ export interface Usage {
 
 /** Counts what passes, for answers that never come to the upstream's own figures; those always win. */
 export interface UsageEstimator {
-  /** What has been used so far as far as the wire tells; undefined when it has told nothing yet. */
+  /** What has been used so far as far as the wire tells; undefined when it has shown nothing yet. */
   estimate(): Usage | undefined
   /** What it has counted of an answer while that passed, and nothing that takes long to count now: kept beside the figures. */
   countedUnits?(): Units | undefined
@@ -203,7 +203,7 @@ export class RequestContext {
   readonly dialect: Dialect
   /** The path as the log may show it. */
   readonly loggedPath: string
-  /** Written with the head of the answer, whoever answers. */
+  /** Written with the head of every response. */
   readonly responseHeaders: Record<string, string>
   readonly log = new RequestLog()
 
@@ -233,7 +233,7 @@ export class RequestContext {
     this.responseHeaders = { 'x-request-id': requestId }
   }
 
-  /** Throws when the caller has left; called before work that nobody would read. */
+  /** Throws when the caller has left; called before work without a reader. */
   assertPresent(): void {
     this.disconnect.throwIfAborted()
   }

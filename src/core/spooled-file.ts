@@ -9,7 +9,7 @@ const HEAD_BYTES = 64 * KIBIBYTE
 const READ_BYTES = 64 * KIBIBYTE
 const INITIAL_BUFFER_BYTES = 64 * KIBIBYTE
 
-/** What a spooled file keeps in memory at most, unless it is told otherwise. */
+/** What a spooled file keeps in memory at most, unless the caller sets another limit. */
 export const SPOOL_MEMORY_BYTES = 1024 * KIBIBYTE
 
 interface SpooledFileOptions {
@@ -20,8 +20,8 @@ interface SpooledFileOptions {
 }
 
 /**
- * Bytes kept for a while, received or made: up to `memoryBytes` in memory, the rest in a temporary file that nobody
- * else can open.
+ * Bytes kept for a while, received or made: up to `memoryBytes` in memory, the rest in a temporary file that no other process
+ * can open.
  * Life: `append`… → `finish` → any number of reads → `remove`.
  */
 export class SpooledFile {
@@ -114,7 +114,7 @@ export class SpooledFile {
   async #store(chunk: Buffer): Promise<void> {
     let offset = 0
     while (offset < chunk.length) {
-      if (this.#buffered === this.#memoryBytes) await this.#spill()
+      if (this.#buffered === this.#memoryBytes) await this.#writeToFile()
       this.#makeRoom(chunk.length - offset)
       const copied = chunk.copy(this.#buffer, this.#buffered, offset)
       this.#buffered += copied
@@ -130,7 +130,7 @@ export class SpooledFile {
     this.#buffer = larger
   }
 
-  async #spill(): Promise<void> {
+  async #writeToFile(): Promise<void> {
     this.#handle ??= await this.#openUnnamed()
     await this.#flush(this.#handle)
   }

@@ -55,7 +55,7 @@ function sumOfCounts(one: CountedUnits, other: CountedUnits): CountedUnits {
 }
 
 function countTokens(units: Units, counts: Counts): void {
-  // Token figures beside characters are derived from these: the estimates of a speech event, which nobody bills.
+  // Token figures beside characters are derived from these: the estimates of a speech event, which are not billed.
   if (units['input_characters'] !== undefined) return
   const input = count(units['prompt_tokens']) ?? count(units['input_tokens'])
   const written = count(units['cache_creation_input_tokens'])
@@ -174,9 +174,9 @@ export interface ResponseUsage {
   readonly outcome?: UsageOutcome
 }
 
-/** A task that is over, told once by whoever wrote its end down. */
+/** A task that is over, reported once by the writer of its end. */
 export interface EndedTask {
-  /** Unique among all tasks; a task told twice is recorded once. */
+  /** Unique among all tasks; a task reported twice is recorded once. */
   readonly id: string
   /** `ownerOf(caller)`. */
   readonly ownerId: string
@@ -199,12 +199,12 @@ export interface SettledTask {
 }
 
 /**
- * Takes note of what was used; the token under which capabilities inject it. Whoever calls it goes on whatever it throws:
+ * Records usage; the token under which capabilities inject it. Callers go on whatever it throws:
  * accounting never ends what it counts. Plain requests are counted without it, when they are over.
  */
 export abstract class UsageRecorder {
   abstract record(entry: ResponseUsage): void
-  /** For tasks whose end nobody writes down. */
+  /** For tasks whose end is not stored. */
   abstract taskEnded(task: EndedTask): void
   /** For tasks whose end is written down; undefined when nothing can be made of it, which the log tells. */
   abstract settleTask(task: EndedTask): SettledTask | undefined

@@ -6,7 +6,7 @@ import { afterSpace, beforeSpace, JSON_BYTES } from './json-spans.js'
 const { COMMA, OPEN_BRACE, QUOTE } = JSON_BYTES
 
 /**
- * Told when a request is over, before its log is read: what was counted stands in for what was not reported, and beside
+ * Called when a request is over, before its log is read: what was counted stands in for what was not reported, and beside
  * what was.
  */
 export function settleUsage(log: RequestLog): void {
@@ -75,7 +75,7 @@ export function beginsAsObject(bytes: Buffer): boolean {
 
 /**
  * What the last member `usage` of a JSON object holds, with no more parsed than what stands from there to the end;
- * undefined when it cannot be told from that. Whatever follows the member, with a brace in front of it, is an object
+ * undefined when that does not show it. Whatever follows the member, with a brace in front of it, is an object
  * itself exactly when the member is one of the outermost, and nothing of the end is missing or broken.
  */
 export function usageAtEnd(bytes: Buffer): unknown {

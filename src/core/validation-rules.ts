@@ -24,7 +24,7 @@ export interface FieldError {
 /** Judges one value; undefined = nothing wrong. Rules never change a value. */
 export type FieldRule = (value: unknown, path: string) => FieldError | undefined
 
-/** The path of whoever only asks whether anything is wrong: none is put together for what lies deeper. */
+/** The path of a check that needs no message: no path is put together for deeper values. */
 export const NO_PATH = '\0'
 
 const memberPath = (path: string, name: string): string => (path === NO_PATH ? NO_PATH : `${path}.${name}`)

@@ -134,7 +134,7 @@ export class ChatUsageFilter {
     }
     if (!region.includes(KEY)) return region
     // As latin1 text, byte for byte: a global pattern without alternatives is removed in one native pass. What is left
-    // goes back into the region's own memory, which nobody else reads: an allocation per stream costs more than this.
+    // goes back into the region's own memory, which has no other reader: an allocation per stream costs more than this.
     const plain = region.toString('latin1').replace(USUAL_NULL, '')
     const bytes = region.subarray(0, region.write(plain, 'latin1'))
     const key = plain.indexOf(KEY_TEXT)

@@ -48,7 +48,7 @@ export function upstreamVoice(
 ): string {
   if (typeof voice !== 'string') return voice.id
   for (const table of [ofChannel, standard]) {
-    // Own names only: `constructor` is a voice nobody has, not a member of every table.
+    // Own names only: `constructor` is an unknown voice, not a member of every table.
     if (Object.hasOwn(table, voice)) return table[voice] ?? voice
   }
   return voice
@@ -61,7 +61,7 @@ const FORMAT_CHUNK_BYTES = 16
 /** What a writer puts where the length is not known yet; decoders then read to the end. */
 const UNKNOWN_BYTES = 0xffffffff
 
-/** RIFF header of a stream of 24 kHz, 16-bit, mono samples whose length nobody knows yet. */
+/** RIFF header of a stream of 24 kHz, 16-bit, mono samples of a length not known yet. */
 function streamedHeader(): Buffer {
   const header = Buffer.alloc(44)
   header.write('RIFF', 0, 'latin1')

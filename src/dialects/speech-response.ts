@@ -115,11 +115,11 @@ export class SpeechEventSource implements ByteSource, ByteSink {
   }
 }
 
-/** 24 kHz, 16 bits, one channel, whoever spoke. */
+/** 24 kHz, 16 bits, one channel, for every provider. */
 const BYTES_PER_SECOND = 48_000
 const WAV_HEADER_BYTES = 44
 
-/** Seconds of speech in so many bytes; undefined for formats of which nobody knows how dense they are. */
+/** Seconds of speech in so many bytes; undefined for formats of unknown bit rate. */
 function speechSeconds(format: AudioFormat, bytes: number): number | undefined {
   if (format !== 'pcm' && format !== 'wav') return undefined
   const samples = format === 'wav' ? Math.max(0, bytes - WAV_HEADER_BYTES) : bytes
@@ -237,7 +237,7 @@ class SpokenUsage implements UsageReader {
 export const PCM_SAMPLE_BYTES = 2
 
 /**
- * The one answer of speech, whoever spoke: raw bytes whose Content-Type says what they are, or the events of
+ * The response of every speech provider: raw bytes whose Content-Type says what they are, or the events of
  * `stream_format: sse`. What fails before the first byte of audio rejects, so that another channel may be tried.
  */
 export async function speechResponse(

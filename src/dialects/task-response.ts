@@ -4,7 +4,7 @@ import { GatewayError } from '../core/errors.js'
 import { type RequestContext, clientDisconnected } from '../core/request-context.js'
 import { KEEP_ALIVE_MS } from '../upstream/sse-relay.js'
 
-/** The upstream's own word for success, where nobody has a better one. */
+/** The upstream's own word for success, where there is no better one. */
 const SUCCESS_MESSAGE = 'SUCCEED'
 
 /**
@@ -147,7 +147,7 @@ export class TaskEvents implements ByteSource, TaskListener {
 /** In JSON a line break can stand between tokens only, where a blank does as well. */
 const frameOf = (object: string): Buffer => Buffer.from(`event: task\ndata: ${object.replace(/[\r\n]+/g, ' ')}\n\n`)
 
-/** What a follower is told of an error that nobody has given a name. */
+/** What a follower gets of an error without a name. */
 export const followingFailure = (error: unknown): GatewayError =>
   error instanceof GatewayError
     ? error

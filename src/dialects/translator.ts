@@ -36,7 +36,7 @@ const MAXIMUM_RESPONSE_BYTES = 16 * 1024 * 1024
 
 /**
  * Sends a request translated and translates what comes back. `send` gives the upstream's response in its own dialect, checked
- * for completeness by whoever relays that dialect; its usage stays the upstream's own figures.
+ * for completeness by the relay of that dialect; its usage stays the upstream's own figures.
  */
 export async function translated<Fields extends object>(
   translator: Translator<Fields>,

@@ -43,7 +43,7 @@ export class EndedImages {
 
 const REMEMBERED_TASKS = 10_000
 
-/** Which channel knew a task when it was last asked for. Only a hint where to ask first: nobody's permission follows. */
+/** Which channel knew a task at its last read. Only a hint where to ask first: it grants no permission. */
 @Injectable()
 export class KnownChannels {
   /** In order of use: the first was not asked for the longest. */

@@ -17,7 +17,7 @@ interface PollPlan {
   readonly poll: () => Promise<UpstreamImageTask>
   /** Between an answer and the next question. */
   readonly pauseMs: () => number
-  /** Called once, when nobody follows any more or there is nothing left to follow. */
+  /** Called once, when there are no followers any more or there is nothing left to follow. */
   readonly close: () => void
 }
 
@@ -121,7 +121,7 @@ export class TaskWatches {
   }
 
   private begin(key: string, id: string, caller: Caller, path: string): TaskWatch {
-    // The questions are nobody's: a follower who leaves must not end them for the others.
+    // Polls belong to no request: a follower who leaves must not end them for the others.
     const call = new RequestContext(`watch-${id}`, 'GET', path, performance.now())
     call.caller = caller
     const watch = new TaskWatch({
@@ -140,7 +140,7 @@ export class TaskWatches {
 /** With which key upstreams are asked: answers to a key of a caller's own are that caller's alone. */
 const askingKey = (caller: Caller): string => (caller.bearer === undefined ? 'gateway' : ownerOf(caller))
 
-/** Image tasks (specification: Image task). They are made elsewhere: nobody's ownership of one is known here. */
+/** Image tasks (specification: Image task). They are made elsewhere: their owners are not known here. */
 @Injectable()
 export class ImageService {
   constructor(

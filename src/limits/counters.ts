@@ -21,7 +21,7 @@ export interface Addition extends WindowState {
   readonly fits: boolean
   /** What was counted: never more than a whole window allows. */
   readonly counted: number
-  /** Who has counted it: nobody else can take it out again. */
+  /** The store that has counted it: only it can take it out again. */
   readonly home: WindowHome
 }
 
@@ -50,7 +50,7 @@ export interface LimitLeases {
   count(key: string): MaybePromise<number>
 }
 
-/** Leases of this process alone, which may use `share` (above 0, at most 1) of each limit: nobody asks whose they are. */
+/** Leases of this process alone, which may use `share` (above 0, at most 1) of each limit; owners are not recorded. */
 export class LocalLeases implements LimitLeases {
   private readonly counts = new Map<string, number>()
 
@@ -173,7 +173,7 @@ export class MemoryWindows implements LimitWindows, WindowHome {
     return opened
   }
 
-  /** Whoever opens a window clears away those that are over: no timer has to, and what is kept stays in order. */
+  /** Opening a window removes those that are over: no timer is needed, and the rest stays in order. */
   private forgetEnded(nowMs: number): void {
     for (const [key, { endsAtMs }] of this.windows) {
       if (endsAtMs > nowMs) return

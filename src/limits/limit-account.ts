@@ -45,7 +45,7 @@ export class LimitCounters {
     return state !== undefined && state.endsAtMs > performance.now() ? state : undefined
   }
 
-  /** Whoever gives back waits for no answer, and may have to tell at once what is left then. */
+  /** Giving back waits for no answer, and what is left then may have to be known at once. */
   private expectBack(key: string, points: number, { allowed, endsAtMs }: Addition): void {
     const seen = this.lastSeen(key)
     // A later window is left as it is, and so is this process's own, which counts while Redis is away.
@@ -115,7 +115,7 @@ export class KeyLimiter {
 
   /**
    * Brings what was reserved to what was used in the end. What was too much goes back to the window it came from; what
-   * was too little is debited to the one that is open now. Nobody waits for it.
+   * was too little is debited to the one that is open now. Not awaited.
    */
   settle(name: MinuteLimitName, reserved: Addition | undefined, used: number): void {
     const meter = this.meters[name]

@@ -130,7 +130,7 @@ export function windowRefusal(name: MinuteLimitName, owner: LimitOwner & WindowL
   return new GatewayError('rate_limited', message, { retryAfterSeconds: secondsOf(resetMs) })
 }
 
-/** More than a whole minute allows: trying again is of no use, and a client that does so by itself must be told. */
+/** More than a whole minute allows: a retry is of no use, and clients that retry by themselves must know. */
 export function neverFits(name: MinuteLimitName, owner: LimitOwner, asked: number): GatewayError {
   const message =
     `${describe(name, owner)} is less than the ${asked} that this request expects to use: it can never be served. ` +

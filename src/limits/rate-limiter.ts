@@ -98,10 +98,10 @@ class LimitMetrics {
   }
 }
 
-/** Bearers that are told apart within a minute; anybody can invent more, and each is counted under names of its own. */
+/** Bearers counted separately within a minute: more can be invented, and each has counters of its own. */
 const MAXIMUM_BEARERS = 10_000
 
-/** Whoever comes on top of them. */
+/** All bearers beyond them. */
 export const OTHER_BEARERS = 'bearer:others'
 
 const IDLE_MS = 1000 * WINDOW_SECONDS

@@ -6,8 +6,8 @@ const PARTS = 4
 const CLEARED = -1
 
 /**
- * How long somebody else may take. After a stall of this process its timers come before the answers that have arrived
- * meanwhile: a plain timer would blame whoever has answered long ago, at the worst of times.
+ * Deadline of a command. After a stall of this process its timers fire before the answers that have arrived
+ * meanwhile: a plain timer would report a Redis that has answered long ago as silent.
  */
 export class Deadline {
   private timer: NodeJS.Timeout
@@ -52,9 +52,8 @@ const LONGEST_RECONNECT_MS = 1000
 const SILENCE_FACTOR = 4
 
 /**
- * The connection to Redis, and whether it can be relied on. It never keeps anybody waiting: an answer that is late is
- * as good as none. While Redis is away nobody asks it but a probe, which writes, as a replica or a full memory would
- * answer a ping; it is only told what to undo.
+ * The connection to Redis, and whether it can be relied on. No call waits for it: a late answer counts as none. While Redis
+ * is away it only gets a probe, which writes, as a replica or a full memory would answer a ping, and what has to be undone.
  */
 export class RedisConnection {
   readonly client: Redis
@@ -84,7 +83,7 @@ export class RedisConnection {
     this.client.on('close', () => {
       this.lost(new Error('The connection was closed.'))
     })
-    // Each failed attempt to connect; the first of them is told of by `lost`.
+    // Each failed attempt to connect; the first of them is reported by `lost`.
     this.client.on('error', () => undefined)
   }
 
@@ -108,8 +107,8 @@ export class RedisConnection {
   }
 
   /**
-   * What a command answers, or undefined when Redis is away, fails or takes too long. `late` is told of an answer that
-   * came after that, to undo what nobody waited for.
+   * What a command answers, or undefined when Redis is away, fails or takes too long. `late` gets an answer that
+   * came after that, to undo what was given up.
    */
   ask<Answer>(command: () => Promise<Answer>, late?: (answer: Answer) => void): Promise<Answer | undefined> {
     if (this.isAway) return Promise.resolve(undefined)
@@ -139,7 +138,7 @@ export class RedisConnection {
 
   /**
    * Sends what is to be undone, while Redis counts as away as well: an answer that was late has come by a connection that
-   * works. Nobody waits for it, and what cannot be sent is not sent later.
+   * works. No caller waits for it, and what cannot be sent is not sent later.
    */
   logState(command: () => Promise<unknown>): void {
     if (this.client.status === 'ready') command().catch(() => undefined)

@@ -65,7 +65,7 @@ export class RedisWindows implements LimitWindows, WindowHome {
       const fits = state.used <= limit
       return { ...state, home: this, fits, ...(fits ? { counted: points } : { counted: 0, used: state.used - points }) }
     }
-    // Whoever asked has been served by the local windows meanwhile.
+    // The local windows have served the caller meanwhile.
     return this.link.ask(added, ({ counted, endsAtMs }) => {
       if (counted > 0) void this.giveBack(key, counted, limit, endsAtMs)
     })
@@ -115,7 +115,7 @@ const RENEWED_AT_ONCE = 500
 
 /**
  * A lease is a member of a sorted set, with the time of its end as its score, by the clock of Redis. Leases that have
- * ended count no more, so that those of a process that was killed are free again without anybody's doing.
+ * ended count no more, so that those of a process that was killed become free by themselves.
  */
 const NOW_MS = `
 local time = redis.call('time')
@@ -124,8 +124,8 @@ local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 
 /**
  * Where the clock was set back, or a server with a slower one took over, leases would last longer by the whole step,
- * and nobody ends those of a dead process. They are shortened, not removed: most are of calls under way, which nobody
- * would count until their next renewal.
+ * and those of a dead process are never ended. They are shortened, not removed: most are of calls under way, which would
+ * not be counted until their next renewal.
  */
 const SHORTEN = `
 local function shorten(latestMs)
@@ -181,7 +181,7 @@ export class RedisLeases {
     this.commands = client as Redis & LeaseCommands
   }
 
-  /** `isWanted` is asked when the answer comes later than it was waited for: a lease that nobody holds is given back. */
+  /** `isWanted` is called for an answer that came too late: a lease that is not held is given back. */
   async take(key: string, id: string, limit: number, isWanted: () => boolean): Promise<boolean | undefined> {
     const taken = await this.link.ask(
       () => this.commands.takeLease(keyOf(key), id, limit, this.leaseMs),
@@ -261,7 +261,7 @@ export class SharedLeases implements LimitLeases {
   }
 
   /**
-   * Keeps what is held from ending, and tells of what was taken while nobody could be told. While one renewal is under
+   * Renews held leases, and reports those taken while Redis was away. While one renewal is under
    * way, all others that are asked for are one, which follows it.
    */
   renew(): Promise<void> {

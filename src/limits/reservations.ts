@@ -8,13 +8,13 @@ import { resetMsOf, exhaustedMessage, windowRefusal } from './limit-errors.js'
 
 const ERRORS_FROM = 400
 
-/** What a speech has used of audio: counted by the gateway, which nobody charges for. */
+/** What a speech has used of audio: counted by the gateway, and not billed. */
 const SPOKEN = 'spoken_seconds'
 
 /**
  * What a call that is over has used. A unit of which its usage says nothing is absent where what was expected of the
  * call has to do (its answer was complete or on its way, or its caller left while the upstream worked), and 0 where
- * nobody was served. `hasAudio`: seconds are of interest.
+ * the call was not served. `hasAudio`: seconds are of interest.
  */
 export function usedBy(
   { log, disconnect: departure }: RequestContext,
@@ -161,7 +161,7 @@ export class SessionReservations {
     return { limit: name, message: exhaustedMessage(name, this.keyLimiter, resetMsOf(state)), endsAtMs: state.endsAtMs }
   }
 
-  /** The session is over: what nobody has settled is given back, and so is what is still to come. */
+  /** The session is over: what is not settled is given back, and so is what is still to come. */
   end(): void {
     this.isOver = true
     for (const reservation of this.open) reservation.settle(NOTHING)

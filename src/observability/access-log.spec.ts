@@ -8,7 +8,7 @@ import { contextAt } from '../../test/support/endpoints.js'
 import { ENDPOINTS } from '../../test/support/endpoints.js'
 import { ERROR_KINDS, type ErrorKind, GatewayError } from '../core/errors.js'
 import { RequestContext } from '../core/request-context.js'
-import { REQUEST_VERDICTS, type RequestVerdict, verdictOf } from './access-log.js'
+import { OUTCOME_LABELS, type OutcomeLabel, outcomeLabelOf } from './access-log.js'
 import { RouteTable } from './routes.js'
 
 describe('access log', () => {
@@ -209,10 +209,10 @@ describe('access log', () => {
   })
 })
 
-function verdict(failure: unknown, status: number, left = false): RequestVerdict {
+function label(failure: unknown, status: number, left = false): OutcomeLabel {
   const call = new RequestContext('req_1', 'POST', '/v1/chat/completions', 0)
   call.log.failure = failure
-  return verdictOf(call, { status, left, totalMs: 1, gatewayMs: 1 })
+  return outcomeLabelOf(call, { status, left, totalMs: 1, gatewayMs: 1 })
 }
 
 const failed = (kind: ErrorKind): GatewayError => new GatewayError(kind, 'It failed.')
@@ -231,17 +231,17 @@ describe('The word for how a call ended', () => {
     ['a fault of the gateway', failed('internal'), 500, 'gateway_failed'],
     ['an error nobody knows', new Error('odd'), 500, 'gateway_failed'],
   ])('after %s', (_what, failure, status, expected) => {
-    expect(verdict(failure, status)).toBe(expected)
+    expect(label(failure, status)).toBe(expected)
   })
 
   it('is that its caller left, whatever failed because of it', () => {
-    expect(verdict(failed('caller_left'), 499, true)).toBe('left')
-    expect(verdict(undefined, 499, true)).toBe('left')
+    expect(label(failed('caller_left'), 499, true)).toBe('left')
+    expect(label(undefined, 499, true)).toBe('left')
   })
 
   it('is one of the list for every kind of error', () => {
     for (const kind of Object.keys(ERROR_KINDS) as ErrorKind[])
-      expect(REQUEST_VERDICTS).toContain(verdict(failed(kind), 500))
+      expect(OUTCOME_LABELS).toContain(label(failed(kind), 500))
   })
 })
 

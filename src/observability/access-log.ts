@@ -7,23 +7,23 @@ import type { RequestOutcome } from './request-hooks.js'
  * How a call ended, in one word: `ok`; `left` = its caller left; `refused` = by its own fault, or a limit's; `overloaded` =
  * the gateway had no room; `upstream_failed`; `gateway_failed`.
  */
-export const REQUEST_VERDICTS = ['ok', 'left', 'refused', 'overloaded', 'upstream_failed', 'gateway_failed'] as const
-export type RequestVerdict = (typeof REQUEST_VERDICTS)[number]
+export const OUTCOME_LABELS = ['ok', 'left', 'refused', 'overloaded', 'upstream_failed', 'gateway_failed'] as const
+export type OutcomeLabel = (typeof OUTCOME_LABELS)[number]
 
 const FIRST_ERROR = 400
 
 /** Every other kind is the caller's fault, or a limit's. */
-const VERDICTS: Partial<Record<ErrorKind, RequestVerdict>> = {
+const LABELS: Partial<Record<ErrorKind, OutcomeLabel>> = {
   upstream_failed: 'upstream_failed',
   upstream_timeout: 'upstream_failed',
   overloaded: 'overloaded',
   internal: 'gateway_failed',
 }
 
-export function verdictOf({ log: { failure } }: RequestContext, { status, left }: RequestOutcome): RequestVerdict {
+export function outcomeLabelOf({ log: { failure } }: RequestContext, { status, left }: RequestOutcome): OutcomeLabel {
   if (left) return 'left'
   if (failure === undefined) return status < FIRST_ERROR ? 'ok' : 'refused'
-  return failure instanceof GatewayError ? (VERDICTS[failure.kind] ?? 'refused') : 'gateway_failed'
+  return failure instanceof GatewayError ? (LABELS[failure.kind] ?? 'refused') : 'gateway_failed'
 }
 
 const MAXIMUM_WORD_CHARACTERS = 128
@@ -67,7 +67,7 @@ export function logRequest(
   )
 }
 
-/** Where a call went, and how each attempt ended; one attempt is told by the other fields. */
+/** Where a call went, and how each attempt ended; one attempt is described by the other fields. */
 function describeTried(tried: readonly AttemptRecord[]): readonly object[] | undefined {
   if (tried.length < 2) return undefined
   return tried.map(({ channelId, startedAtMs, endedAtMs, failure }) => ({

@@ -7,7 +7,7 @@ const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 /** A scraper sends a few hundred bytes and reads on. */
 const REQUEST_TIMEOUT_MS = 5_000
 const HEADER_BYTES = 16_384
-/** More scrapers than anybody has. */
+/** More scrapers than there are. */
 const MAXIMUM_CONNECTIONS = 64
 
 interface MetricsAddress {
@@ -16,7 +16,7 @@ interface MetricsAddress {
   readonly port?: number
 }
 
-/** Where somebody else listens already; the message tells the operator what to do. */
+/** Another process listens there already; the message says what the operator can do. */
 export class MetricsPortInUse extends Error {
   override readonly name = 'MetricsPortInUse'
 
@@ -40,7 +40,7 @@ export class MetricsServer {
     return address?.port
   }
 
-  /** Rejects with `MetricsPortInUse` when somebody else listens there. Does nothing when it is off or listens already. */
+  /** Rejects with `MetricsPortInUse` when another process listens there. Does nothing when it is off or listens already. */
   async listen(): Promise<void> {
     const { host, port } = this.address
     if (port === undefined || this.server !== undefined) return

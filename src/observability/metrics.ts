@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common'
 import { type Aggregator, AggregatorRegistry, Counter, Gauge, type Histogram, Registry } from 'prom-client'
 
-/** Whoever counts something may have to ask elsewhere first; whoever asks for the metrics must not wait for it. */
+/** A counter may have to be read elsewhere first; a scrape must not wait for it. */
 const COLLECT_DEADLINE_MS = 2_000
 
 /** The metrics of one process as plain objects, to be handed to another one. */
 export type MetricsSnapshot = readonly object[]
 
-/** Every metric of this process; whoever measures something registers it here, under a name that begins `gateway_`. */
+/** Every metric of this process; each is registered here, under a name that begins `gateway_`. */
 @Injectable()
 export class Metrics {
   readonly registry = new Registry()
@@ -20,7 +20,7 @@ export class Metrics {
   }
 
   /**
-   * Everything in Prometheus' text format, as far as it is told within two seconds. Never rejects. Those who ask at the
+   * Everything in Prometheus' text format, as far as it is read within two seconds. Never rejects. Those who ask at the
    * same time get the same text.
    */
   collectText(): Promise<string> {
@@ -39,12 +39,12 @@ export class Metrics {
 
   private async collectEach<Part>(collect: (name: string) => Promise<Part>): Promise<readonly Part[]> {
     const parts = this.registry.getMetricsAsArray().map(({ name }) => withinDeadline(collect(name)))
-    const told: Part[] = []
+    const read: Part[] = []
     for (const part of await Promise.allSettled(parts)) {
-      if (part.status === 'fulfilled') told.push(part.value)
+      if (part.status === 'fulfilled') read.push(part.value)
       else this.failures++
     }
-    return told
+    return read
   }
 }
 
@@ -150,13 +150,13 @@ interface ReadMetric {
   readonly name: string
   readonly help: string
   readonly labelNames: readonly string[]
-  /** How several processes of one gateway are told as one; default `sum`. */
+  /** How the values of several processes of one gateway are combined; default `sum`. */
   readonly aggregator?: Aggregator
 }
 
 export type Read = () => readonly Reading[] | Promise<readonly Reading[]>
 
-/** A counter that is kept elsewhere as a plain number and read when somebody asks. What is not read is not shown. */
+/** A counter that is kept elsewhere as a plain number and read at each scrape. What is not read is not shown. */
 export function registerCounter(metrics: Metrics, metric: ReadMetric, read: Read): void {
   new Counter({
     ...metric,

@@ -60,7 +60,7 @@ const COLLECTIONS: Readonly<Record<number, string>> = {
   [constants.NODE_PERFORMANCE_GC_WEAKCB]: 'weak_callback',
 }
 
-/** What the process takes and how free its event loop is. Watches both from the first time somebody asks. */
+/** What the process takes and how free its event loop is. Watches both from the first scrape. */
 @Injectable()
 export class ProcessMetrics implements OnApplicationShutdown {
   private loop: IntervalHistogram | undefined

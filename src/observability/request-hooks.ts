@@ -16,10 +16,10 @@ export interface RequestOutcome {
   readonly gatewayMs: number
 }
 
-/** Is told once about every call, when its response is over. Must not throw; what it throws is swallowed. */
+/** Called once for every request, when its response is over. Must not throw; what it throws is swallowed. */
 type FinishedListener = (call: RequestContext, outcome: RequestOutcome) => void
 
-/** Is told once about every call, before anybody judges it. Must not throw; what it throws is swallowed. */
+/** Called once for every request, before it is checked. Must not throw; what it throws is swallowed. */
 type StartedListener = (call: RequestContext, request: IncomingMessage) => void
 
 /** Who wants to know that a call begins or is over. The server shares the one list, as it answers before Nest does. */

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
 import { ERROR_KINDS, type ErrorKind, GatewayError } from '../core/errors.js'
 import type { AttemptRecord, RequestContext } from '../core/request-context.js'
-import { REQUEST_VERDICTS, type RequestVerdict, verdictOf } from './access-log.js'
+import { OUTCOME_LABELS, type OutcomeLabel, outcomeLabelOf } from './access-log.js'
 import {
   BucketCounts,
   type LabelledCounts,
@@ -94,7 +94,7 @@ const PHASE_BOUNDS_MS: readonly number[] = [
 interface FinishedRequests {
   readonly method: string
   readonly status: number
-  readonly verdict: RequestVerdict
+  readonly label: OutcomeLabel
   readonly count: number
 }
 
@@ -107,11 +107,11 @@ class CallCounts {
     upstream: new BucketCounts(PHASE_BOUNDS_MS),
     first_byte: new BucketCounts(PHASE_BOUNDS_MS),
   }
-  /** By method, then by a number made of status and verdict. */
+  /** By method, then by a number made of status and label. */
   private readonly ended = new Map<string, Map<number, number>>()
 
-  end(method: string, status: number, verdict: RequestVerdict): void {
-    const key = status * REQUEST_VERDICTS.length + REQUEST_VERDICTS.indexOf(verdict)
+  end(method: string, status: number, label: OutcomeLabel): void {
+    const key = status * OUTCOME_LABELS.length + OUTCOME_LABELS.indexOf(label)
     const ofMethod = this.ended.get(method)
     if (ofMethod === undefined) this.ended.set(method, new Map([[key, 1]]))
     else ofMethod.set(key, (ofMethod.get(key) ?? 0) + 1)
@@ -120,8 +120,8 @@ class CallCounts {
   *endedCalls(): Iterable<FinishedRequests> {
     for (const [method, counts] of this.ended) {
       for (const [key, count] of counts) {
-        const verdict = REQUEST_VERDICTS[key % REQUEST_VERDICTS.length] ?? 'gateway_failed'
-        yield { method, status: Math.floor(key / REQUEST_VERDICTS.length), verdict, count }
+        const label = OUTCOME_LABELS[key % OUTCOME_LABELS.length] ?? 'gateway_failed'
+        yield { method, status: Math.floor(key / OUTCOME_LABELS.length), label, count }
       }
     }
   }
@@ -163,7 +163,7 @@ export class RequestMetrics {
     family.receivedBytes += log.bytesIn
     family.sentBytes += log.bytesOut
     const counts = this.countsOf(route)
-    counts.end(route.methods.has(method) ? method : OTHER_METHOD, outcome.status, verdictOf(call, outcome))
+    counts.end(route.methods.has(method) ? method : OTHER_METHOD, outcome.status, outcomeLabelOf(call, outcome))
     counts.phases.total.observe(outcome.totalMs)
     counts.phases.gateway.observe(outcome.gatewayMs)
     if (log.receiveMs > 0) counts.phases.receive.observe(log.receiveMs)
@@ -195,8 +195,8 @@ export class RequestMetrics {
       },
       () =>
         [...this.routes].flatMap(([{ template: route }, counts]) =>
-          [...counts.endedCalls()].map(({ method, status, verdict, count }) => ({
-            labels: { route, method, status: String(status), outcome: verdict },
+          [...counts.endedCalls()].map(({ method, status, label, count }) => ({
+            labels: { route, method, status: String(status), outcome: label },
             value: count,
           })),
         ),

@@ -2,7 +2,7 @@ import { randomFillSync } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { AttemptRecord, RequestContext, TraceSpan } from '../core/request-context.js'
 import { countedUnits } from '../core/usage-record.js'
-import { verdictOf } from './access-log.js'
+import { outcomeLabelOf } from './access-log.js'
 import type { RequestOutcome } from './request-hooks.js'
 import { type KnownRoute, OTHER_METHOD } from './routes.js'
 
@@ -90,7 +90,7 @@ export class RequestTrace implements TraceSpan {
   constructor(
     /** 32 hex digits. */
     readonly traceId: string,
-    /** Whether its spans are sent; upstreams are told the same. */
+    /** Whether its spans are sent; upstreams get the same flag. */
     readonly isSampled: boolean,
     /** The caller's span; absent when the trace begins here. */
     readonly parentSpanId?: string,
@@ -121,7 +121,7 @@ export interface SpanRecord {
   readonly traceId: string
   readonly spanId: string
   readonly parentSpanId?: string
-  /** The parent is somebody else's: the caller's. */
+  /** The parent is the caller's span. */
   readonly isParentRemote: boolean
   /** `server` = a request of a caller; `client` = an attempt at an upstream. */
   readonly kind: 'server' | 'client'
@@ -169,17 +169,17 @@ function serverSpan(
   { template, methods }: KnownRoute,
   times: Pick<SpanRecord, 'startMs' | 'endMs'>,
 ): SpanRecord {
-  const verdict = verdictOf(call, outcome)
+  const label = outcomeLabelOf(call, outcome)
   const method = methods.has(call.method) ? call.method : OTHER_METHOD
   const attributes: Attributes = {
     'http.request.method': method,
     'http.route': template,
     'http.response.status_code': outcome.status,
     'gateway.request_id': call.requestId,
-    'gateway.outcome': verdict,
+    'gateway.outcome': label,
   }
-  const isError = outcome.status >= SERVER_ERROR || verdict === 'upstream_failed' || verdict === 'gateway_failed'
-  if (isError) attributes['error.type'] = verdict
+  const isError = outcome.status >= SERVER_ERROR || label === 'upstream_failed' || label === 'gateway_failed'
+  if (isError) attributes['error.type'] = label
   return {
     traceId,
     spanId,

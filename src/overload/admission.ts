@@ -100,7 +100,7 @@ export class Admission {
     return this.#refused
   }
 
-  /** Why a new request cannot be served now; undefined when it can. Whoever refuses it says so with `noteRefusal`. */
+  /** Why a new request cannot be served now; undefined when it can. The refusing part calls `noteRefusal`. */
   check(nowMs: number): RefusalReason | undefined {
     if (this.#underWay >= this.#maximum) return this.#memoryLoad.isHigh ? 'memory' : 'concurrency'
     return this.#loop.admits(nowMs) ? undefined : 'loop_delay'

@@ -21,7 +21,7 @@ interface Slots {
 /**
  * Has a connection read into memory that is used again and again, instead of the 64 KiB that Node sets aside for every
  * single read and cuts down afterwards: under overload that is a tenth of all work. `take` gets the bytes, which hold
- * until it returns; false stops reading until somebody asks the connection for more. Can be called again, and only the
+ * until it returns; false stops reading until the connection is asked for more. Can be called again, and only the
  * last `take` counts.
  *
  * Node offers this (`onread`) for connections that a program opens, and not for those it accepts, though they are the
@@ -93,7 +93,7 @@ export function readSimpleRequest(bytes: Buffer): SimpleRequest | undefined {
   return isWhole && PLAIN_ID.test(requestId) ? { path, requestId: requestId.trimEnd() } : undefined
 }
 
-/** Who decides about requests, as a shield sees it. */
+/** The request gate as `FastReject` uses it. */
 export interface FastRejectGate {
   /** While it is false no request is refused, and shields are in the way. */
   readonly isRefusing: boolean
@@ -115,7 +115,7 @@ type FastRejectSocket = Socket & { [FAST_REJECTED]?: boolean }
  * refusals cost is missing to those that are let in.
  *
  * Only bytes that are one whole ordinary request are looked at, between two requests of the connection. Whatever else
- * comes goes to the parser, and the shield is gone.
+ * comes goes to the parser, and the fast reject is over.
  */
 export class FastReject {
   private isUp = true
@@ -130,16 +130,16 @@ export class FastReject {
   ) {}
 
   /** Shields a connection that is between two requests and is not shielded yet; any other is left as it is. */
-  static raise(socket: FastRejectSocket, door: FastRejectGate): void {
+  static raise(socket: FastRejectSocket, gate: FastRejectGate): void {
     const [parse, ...others] = socket.listeners('data') as ((chunk: Buffer) => void)[]
     if (parse === undefined || others.length > 0 || socket[FAST_REJECTED] === true) return
-    if (socket.destroyed || door.lastResponse(socket) !== undefined) return
-    const shield = new FastReject(socket, parse, door)
+    if (socket.destroyed || gate.lastResponse(socket) !== undefined) return
+    const reject = new FastReject(socket, parse, gate)
     socket[FAST_REJECTED] = true
-    // Node's parser reads past JavaScript; it lets go of the connection when somebody listens to it (`unconsume`).
-    socket.on('data', shield.read).removeListener('data', parse)
-    socket.once('close', shield.resumeIdleTimeout)
-    readIntoSharedMemory(socket, shield.take)
+    // Node's parser reads past JavaScript; it lets go of the connection when it has a listener (`unconsume`).
+    socket.on('data', reject.read).removeListener('data', parse)
+    socket.once('close', reject.resumeIdleTimeout)
+    readIntoSharedMemory(socket, reject.take)
   }
 
   /** What was read into memory that is not ours to keep. */
@@ -150,22 +150,22 @@ export class FastReject {
   }
 
   private readonly read = (bytes: Buffer): void => {
-    const { gate: door, socket } = this
-    const isBetween = socket.writableLength === 0 && door.lastResponse(socket) === undefined
-    const request = isBetween && door.isRefusing ? readSimpleRequest(bytes) : undefined
+    const { gate, socket } = this
+    const isBetween = socket.writableLength === 0 && gate.lastResponse(socket) === undefined
+    const request = isBetween && gate.isRefusing ? readSimpleRequest(bytes) : undefined
     if (request === undefined) {
       this.#lower()
       this.parse(Buffer.from(bytes))
       return
     }
-    const refusal = door.refusalText(request)
+    const refusal = gate.refusalText(request)
     if (refusal !== undefined) {
       this.#suspendIdleTimeout()
       socket.write(refusal, 'latin1')
       return
     }
     this.resumeIdleTimeout()
-    door.letIn(() => {
+    gate.letIn(() => {
       this.parse(Buffer.from(bytes))
     })
   }
@@ -180,7 +180,7 @@ export class FastReject {
 
   /**
    * Node puts a connection to the end of a list of thousands at every read and every write, which is a tenth of what a
-   * refusal costs. The shield only notes that the connection was used; a silent one is closed a little later for it,
+   * refusal costs. It only notes that the connection was used; a silent one is closed a little later for it,
    * after less than twice the time.
    */
   #suspendIdleTimeout(): void {

@@ -25,7 +25,7 @@ const COLLECTION_INTERVAL_MS = 10_000
 
 /**
  * Says when memory runs out: of the process as its machine or container sees it, or of its JavaScript heap. What is
- * used includes what is garbage already, so that is collected before anybody is refused for it.
+ * used includes what is garbage already, so that is collected before a request is refused for it.
  */
 export class MemoryLoad {
   #isHigh = false
@@ -73,7 +73,7 @@ const LEAST_USABLE_BYTES = 1_073_741_824
 
 /**
  * What a process may use where the processes that read documents have the same memory: the kernel would otherwise end
- * some process before anybody is refused. On small machines documents are not kept room for, as nobody may send any.
+ * some process before a request is refused. On small machines no room is kept for documents, as none may be sent.
  */
 export const memoryBesideDocuments = (availableBytes: number, documentsBytes: number): number =>
   Math.min(availableBytes, Math.max(availableBytes - documentsBytes, LEAST_USABLE_BYTES))

@@ -85,17 +85,17 @@ function makeTemplate(dialect: Dialect, reason: RefusalReason): Template {
   }
 }
 
-/** Whoever asks these wants to know how the process is, and costs it next to nothing. */
+/** Probes of the process, which cost it next to nothing. */
 const PROBED_PATHS: ReadonlySet<string> = new Set(['/health/live', '/health/ready'])
 
-/** Operators can help a process that has all it can do; anybody can ask for these paths, so that only a few are let in. */
+/** Operators can help a process that has all it can do; these paths are open to every client, so that only a few are admitted. */
 const OPERATORS_PATHS = '/admin/'
 const OPERATORS_AT_ONCE = 4
 
 /** Refusals in one second that are calls like others, with a line in the log each; further ones are counted only. */
 const LOGGED_PER_SECOND = 100
 
-/** How long after its last refusal the door counts as refusing. */
+/** How long after its last refusal the gate counts as refusing. */
 const REFUSING_MS = 1_000
 
 /** Such a body is here with its head, or about to be; on a connection that goes on nothing is lost by not waiting. */
@@ -128,7 +128,7 @@ export class RequestGate implements FastRejectGate {
     return this.mayBeBare() && this.nowMs() - this.lastRefusalAtMs < REFUSING_MS
   }
 
-  /** Called once for each request, with its path. Whoever is let in is under way until `end`. */
+  /** Called once for each request, with its path. An admitted request is under way until `end`. */
   check(path: string): GateDecision {
     const reason = this.isLettingIn ? undefined : this.reasonFor(path)
     this.isLettingIn = false

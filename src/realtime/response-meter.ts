@@ -126,7 +126,7 @@ export class ResponseUsageEstimator {
     }
   }
 
-  /** The estimate when exactly one response is under way: of several the deltas cannot be told apart. */
+  /** The estimate when exactly one response is under way: of several the deltas cannot be distinguished. */
   estimateOfOne(): Units | undefined {
     return this.responses === 1 ? this.estimate() : undefined
   }

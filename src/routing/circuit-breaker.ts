@@ -8,9 +8,9 @@ export interface ChannelFailure {
   readonly openMs?: number
 }
 
-/** One attempt under way; exactly one of `succeeded`, `failed` and `ended` must be told, whatever came before. */
+/** One attempt under way; exactly one of `succeeded`, `failed` and `ended` must be called, whatever came before. */
 export interface ChannelAttempt {
-  /** The answer has begun. Whether it comes to its end is told later. */
+  /** The answer has begun. Whether it comes to its end is reported later. */
   answered(): void
   succeeded(): void
   failed(failure: ChannelFailure): void
@@ -121,7 +121,7 @@ export interface ChannelSnapshot {
   readonly openForMs: number
   /** Calls that wait for their first byte. */
   readonly waiting: number
-  /** To the first byte, on average; undefined where nobody knows. */
+  /** To the first byte, on average; undefined where it is unknown. */
   readonly latencyMs: number | undefined
 }
 
@@ -146,7 +146,7 @@ export class ChannelHealth {
   }
 
   /**
-   * What one more call would wait for, in milliseconds; undefined where nobody knows. A channel that is meant to carry
+   * What one more call would wait for, in milliseconds; undefined where it is unknown. A channel that is meant to carry
    * `share` times as much as others carries that much without being slower for it. One that may have fallen silent keeps
    * the next call waiting for as long as the oldest at least. Asked at every choice of a channel.
    */
@@ -161,7 +161,7 @@ export class ChannelHealth {
 
   /**
    * What one more call would wait for even if one of those that wait were just an answer that takes its time: that one is
-   * neither silence nor a load, however light the channel. 0 where nobody knows. No measure of how fast a channel is.
+   * neither silence nor a load, however light the channel. 0 where it is unknown. No measure of how fast a channel is.
    */
   leastWaitMs(channelId: string, share: number): number {
     const channel = this.channels.get(channelId)

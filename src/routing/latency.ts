@@ -39,7 +39,7 @@ class WaitingCalls {
     return this.oldest?.beganAtMs ?? Number.POSITIVE_INFINITY
   }
 
-  /** Nobody may begin with an earlier time than the one before. */
+  /** Times must not decrease from call to call. */
   begin(call: WaitingRequest): void {
     this.#count++
     if (this.newest === undefined) this.oldest = call
@@ -48,13 +48,13 @@ class WaitingCalls {
     this.newest = call
   }
 
-  /** It waits no more: told once for each call that began. */
+  /** It waits no more: called once for each call that began. */
   end(call: WaitingRequest): void {
     this.#count--
     if (this.isLinked(call)) this.unlink(call)
   }
 
-  /** The same for a call that was answered: it has overtaken whoever began before it. Each is passed over only once. */
+  /** The same for a call that was answered: it has overtaken the calls that began before it. Each is overtaken only once. */
   settle(call: WaitingRequest): void {
     if (this.isLinked(call)) while (this.oldest !== undefined && this.oldest !== call) this.unlink(this.oldest)
     this.end(call)
@@ -85,7 +85,7 @@ const NEWEST_SHARE = 0.2
 const LONGEST_SAMPLE = 4
 /** Averages below say nothing, and none must stay at 0. */
 const SHORTEST_AVERAGE_MS = 1
-/** A channel that nobody used for so long may have changed: its average says nothing any more. */
+/** A channel unused for so long may have changed: its average says nothing any more. */
 const LATENCY_LIFETIME_MS = 10_000
 
 /** What is known of a channel. Times are on the performance clock. */
@@ -94,7 +94,7 @@ export class ChannelRecord {
   /** 0 = closed. */
   openUntilMs = 0
   coolDownMs = 0
-  /** How often it was opened: whoever began before the last time knows nothing new. */
+  /** How often it was opened: a call that began before the last time knows nothing new. */
   openings = 0
   isProbed = false
   /** Calls that wait for their first byte. */
@@ -124,14 +124,14 @@ export class ChannelRecord {
   }
 
   /**
-   * What an answer takes at least, as far as is known; 0 where nobody knows. Two calls that wait side by side tell that
+   * What an answer takes at least, as far as is known; 0 where it is unknown. Two calls that wait side by side tell that
    * it is no less than the later of them has waited.
    */
   leastLatencyMs(nowMs: number): number {
     return Math.max(this.isKnown(nowMs) ? this.latencyMs : 0, this.waiting.secondLongestMs(nowMs))
   }
 
-  /** Told of a call that is answered, while it still waits. */
+  /** Called for a call that is answered, while it still waits. */
   recordLatency(sampleMs: number, nowMs: number): void {
     const longestMs = LONGEST_SAMPLE * Math.max(SHORTEST_AVERAGE_MS, this.latencyMs)
     this.latencyMs = this.isKnown(nowMs) ? this.averageWith(Math.min(sampleMs, longestMs)) : sampleMs

@@ -20,7 +20,7 @@ export interface ChannelReport {
   readonly openForMs: number
   /** Calls that wait for their first byte. */
   readonly waiting: number
-  /** To the first byte, on average; undefined where nobody knows. */
+  /** To the first byte, on average; undefined where it is unknown. */
   readonly latencyMs: number | undefined
 }
 

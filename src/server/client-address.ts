@@ -25,7 +25,7 @@ export function rememberPeers(server: Server): void {
 
 const peerOf = ({ remoteAddress }: Socket): string | undefined => remoteAddress
 
-/** Of whoever sent the request; undefined where nobody remembered and the connection is gone. `trustedProxies` as in the configuration. */
+/** The client's address; undefined where it was not remembered and the connection is gone. `trustedProxies` as in the configuration. */
 export const callerAddress = (request: IncomingMessage, trustedProxies: readonly string[]): string | undefined =>
   addressBehind(request.socket.remoteAddress, forwardedFor(request), trustedProxies)
 

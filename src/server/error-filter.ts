@@ -12,7 +12,7 @@ import { originForm, pathOf } from './client-address.js'
 /** A client that still sends a body after it was refused is listened to this long, so that it can read the refusal. */
 const REFUSED_UPLOAD_LINGER_MS = 10_000
 
-/** Answers a call with an error in the dialect of its path, unless its answer has begun or nobody is left to read it. */
+/** Answers a call with an error in the dialect of its path, unless its response has begun or its client has left. */
 export function sendError(
   error: GatewayError,
   call: RequestContext,

@@ -33,7 +33,7 @@ export function writeExplainHeaders({ log, startedAtMs }: RequestContext, header
 }
 
 /**
- * Makes every response of a server carry its call's own headers (request id and such) and what explains it, whoever writes it: the relay,
+ * Makes every response of a server carry its call's own headers (request id and such) and what explains it, for every writer: the relay,
  * the exception filter, Nest, the documentation pages. They are added where the head is written, because Node takes a
  * slower path for a response that had single headers set before.
  */
@@ -112,7 +112,7 @@ export class GatewayHttpAdapter extends ExpressAdapter {
     return super.setNotFoundHandler(...parameters)
   }
 
-  /** Whoever serves sockets says so here; until then every offer to leave HTTP is passed over. */
+  /** Set by the socket server; until then every offer to leave HTTP is ignored. */
   serveUpgrades(taker: UpgradeHandler): void {
     this.upgradeTaker = taker
   }
@@ -153,11 +153,11 @@ export class GatewayHttpAdapter extends ExpressAdapter {
       attachUpgrade(request, new PendingUpgrade(request, response, socket as Socket, head))
       serve(request, response)
     })
-    // `100 Continue` is the decision of whoever reads the body: key and length are judged before.
+    // `100 Continue` is sent by the body reader: key and length are checked before.
     server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
       server.emit('request', request, response)
     })
-    // An expectation nobody knows changes nothing about the request.
+    // An unknown expectation changes nothing about the request.
     server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
       server.emit('request', request, response)
     })

@@ -38,7 +38,7 @@ export const memoryFull = (): GatewayError =>
 
 /**
  * Room for a body that is held in memory, of whatever its headers announce and at most `maximumBytes` of it; undefined
- * where nobody counts. Called before the body is asked for. Throws `overloaded` when there is no room.
+ * where bytes are not counted. Called before the body is asked for. Throws `overloaded` when there is no room.
  */
 export function reserveMemory(request: IncomingMessage, maximumBytes: number): ArrivingBody | undefined {
   const memory = findContext(request)?.memory
@@ -54,13 +54,13 @@ function declaredBytes({ headers }: IncomingMessage): number | undefined {
   return headers['transfer-encoding'] === undefined ? 0 : undefined
 }
 
-/** Tells a client that sent `Expect: 100-continue` to go on; the server leaves that decision to whoever reads a body. */
+/** Tells a client that sent `Expect: 100-continue` to go on; the server leaves that decision to the body reader. */
 export function continueIfAsked(request: IncomingMessage, response: ServerResponse): void {
   if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
 }
 
 /**
- * Reads a body into memory, at most `maximumBytes`; a client that waits is told to send it. Throws `payload_too_large`,
+ * Reads a body into memory, at most `maximumBytes`; a client that waits gets `100 Continue`. Throws `payload_too_large`,
  * `request_timeout`, `caller_left`, or `overloaded` when there is no room; what is still coming is discarded by the server.
  */
 export function readBody(

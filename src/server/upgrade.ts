@@ -8,7 +8,7 @@ export class UpgradableServer extends Server {
   private readonly leaving = new Set<Duplex>()
   private readonly upgraded = new Set<Duplex>()
 
-  /** The server is answerable for a socket from here on, whoever speaks what over it. */
+  /** The server is responsible for the socket from here on, whatever its protocol. */
   adopt(socket: Duplex): void {
     this.leaving.add(socket)
     socket.once('close', () => {
@@ -17,7 +17,7 @@ export class UpgradableServer extends Server {
     })
   }
 
-  /** An adopted socket speaks something else now, and whoever speaks it can end it in its own way. */
+  /** The owner of an adopted socket can end it in the way of its protocol. */
   handOver(socket: Duplex): void {
     if (this.leaving.delete(socket)) this.upgraded.add(socket)
   }
@@ -35,7 +35,7 @@ export class UpgradableServer extends Server {
 }
 
 /**
- * Requests that leave HTTP only where somebody waits for them. A Node server that listens to upgrades is given every
+ * Requests that leave HTTP, only where they have a listener. A Node server that listens to upgrades is given every
  * request with such an offer as a bare socket, its body unread: also the plain POST of a client that would rather have
  * spoken HTTP/2 (`Upgrade: h2c`). The parser decides by this property; later versions of Node have an option instead.
  * `onOver` is called with the connection of a request that has been read to its end, or given up.
@@ -62,7 +62,7 @@ export function upgradableRequests(
   }
 }
 
-/** What an eager client may send before it was told to; the rest waits in its own socket. */
+/** What a client may send before it is asked to; the rest waits in its own socket. */
 const EARLY_BYTES = 65_536
 
 /** A refused client that still sends is listened to this long, so that no reset overtakes the refusal. */
@@ -87,17 +87,17 @@ export class PendingUpgrade {
     response.shouldKeepAlive = false
     response.assignSocket(socket)
     response.once('finish', this.onResponded)
-    // Whoever reads no socket never learns that its client has left.
+    // A socket that is not read never reports that its client has left.
     socket.on('error', ignore).on('end', this.onEnd).on('data', this.onEarlyData)
     if (head.length > 0) this.onEarlyData(head)
   }
 
-  /** True once there is nobody left to talk to. */
+  /** True once the client is gone. */
   get isGone(): boolean {
     return this.socket.destroyed || !this.socket.writable
   }
 
-  /** Gives the socket and what the client sent early to whoever speaks the new protocol from here on. */
+  /** Gives the socket, and what the client sent early, to the owner of the new protocol. */
   release(): { readonly socket: Socket; readonly early: Buffer } {
     const { socket } = this
     this.letGo()
@@ -162,7 +162,7 @@ export const findUpgrade = (request: IncomingMessage): PendingUpgrade | undefine
 /** What a controller hands back to say yes to an upgrade. */
 export class UpgradeResponse {
   constructor(
-    /** Given with the open socket to whoever holds the conversation. */
+    /** Given with the open socket to its new owner. */
     readonly handover: object,
     /** Called instead when there is no conversation to be held any more: lets go of all that was prepared. */
     readonly abandon: () => void,

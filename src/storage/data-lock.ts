@@ -138,7 +138,7 @@ async function removeDead(file: string, dead: string): Promise<void> {
   if (!(await create(mark, ''))) {
     await pause(SETTLE_MS)
     const madeAt = await lastSign(mark)
-    // Whoever made it was killed before it could go on.
+    // The process that made it was killed before it could go on.
     if (madeAt !== 0 && Date.now() - madeAt > SILENCE_MS) await rm(mark, { force: true })
     return
   }

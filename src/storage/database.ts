@@ -134,7 +134,7 @@ export type AdminAuditRow = Selectable<AdminAuditTable>
 
 /** One way to have a PostgreSQL: inside the process, or by address. */
 export interface StoreEngine {
-  /** True when nobody but this process can bring the store back: then the next one who needs it does not only wait. */
+  /** True when only this process can bring the store back: then the next use opens it instead of waiting. */
   readonly isLocal: boolean
   /**
    * Opens and migrates. Rejects with `StoreUnusable` where the operator must act, otherwise with the error of the
@@ -145,7 +145,7 @@ export interface StoreEngine {
 
 export interface OpenStore {
   readonly queries: Kysely<DatabaseSchema>
-  /** Resolves with the cause when the store is found lost while nobody uses it; never rejects. */
+  /** Resolves with the cause when the store is found lost while it is idle; never rejects. */
   readonly lost: Promise<unknown>
   /** Whether the store still answers after one of its connections has failed with this error; never rejects. */
   survives(error: unknown): Promise<boolean>

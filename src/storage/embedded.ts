@@ -80,7 +80,7 @@ export async function tidy(queries: Queries): Promise<void> {
 }
 
 /**
- * Frees what a process that was killed had leased to itself. The directory has one owner, so that at its opening nobody can
+ * Frees what a process that was killed had leased to itself. The directory has one owner, so that at its opening no other can
  * hold a lease; waiting for their ends would keep tasks and callbacks from being worked on for up to ten minutes. A create
  * that was under way is due at once: its upstream has to be asked whether it made the task. Not for stores that are shared.
  */
@@ -96,7 +96,7 @@ async function freeLeases(queries: Kysely<DatabaseSchema>): Promise<void> {
 /** How long a query waits for those before it: there is one connection. */
 const QUEUE_MS = 10_000
 
-/** PostgreSQL inside the process (PGlite, in a thread of its own), its files in one directory that nobody else uses. */
+/** PostgreSQL inside the process (PGlite, in a thread of its own), its files in one directory of its own. */
 export class EmbeddedEngine implements StoreEngine {
   readonly isLocal = true
   private closing: Promise<void> = Promise.resolve()

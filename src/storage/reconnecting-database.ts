@@ -39,7 +39,7 @@ export function storeFailure(error: unknown): StoreFailure {
 /** True for a query that was given up on: its connection is still waiting for the answer. */
 export const isSilence = (error: unknown): boolean => isNativeError(error) && error.message.startsWith(SILENCE_WORDS)
 
-/** What a caller is told; the cause is for the log. */
+/** The caller's error; the cause is for the log. */
 export function storeOverloaded(failure: 'lost' | 'busy', cause: unknown): GatewayError {
   const { text, retryAfterSeconds } = MESSAGES[failure]
   return new GatewayError('overloaded', text, { cause, retryAfterSeconds })

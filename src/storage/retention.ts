@@ -8,7 +8,7 @@ const SWEEP_EVERY_MS = 3_600_000
 interface Sweep {
   /** Deletes at most so many old rows, or so many of each kind; resolves with how many there were. */
   readonly prune: (limit: number) => Promise<number>
-  /** Few enough that nobody waits for the rows between two batches. */
+  /** Few enough that no other statement waits long for a batch. */
   readonly batchRows: number
   /** What the log says when it fails. */
   readonly failure: string

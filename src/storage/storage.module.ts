@@ -23,7 +23,7 @@ export function createDatabase(
   return new StoreDatabase(engine, readiness, logger)
 }
 
-/** Tells whether the store can be reached, once somebody has asked for it. */
+/** Shows whether the store can be reached, once it was used. */
 @Injectable()
 class StoreMetrics {
   private wasOpen = false
@@ -48,7 +48,7 @@ class StoreMetrics {
   }
 }
 
-/** Gives `Database` to the repositories of every module. Nothing is opened before somebody asks. */
+/** Gives `Database` to the repositories of every module. Nothing is opened before its first use. */
 @Global()
 @Module({
   providers: [

@@ -38,7 +38,7 @@ export const REDELIVER_CALLBACK = {
   path: '/vidgen/v1/callbacks/:webhookId/redeliver',
 } as const satisfies EndpointSpec
 
-/** Where upstreams announce a change. The token in the path is all that protects it: whoever knows it may call. */
+/** Where upstreams announce a change. The token in the path is its only protection. */
 export const UPSTREAM_CALLBACK = {
   ...VIDEO_TASK_READ,
   name: 'video.upstream_callback',

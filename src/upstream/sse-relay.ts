@@ -178,7 +178,7 @@ export class SseRelay implements ByteSource, ByteSink {
     this.sink.fail(error)
   }
 
-  /** As a method call: what `forward` may have ended is not known to whoever looked before. */
+  /** A method, as `forward` may have ended the relay since the last check. */
   private get isOver(): boolean {
     return this.over
   }

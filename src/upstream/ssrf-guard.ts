@@ -20,13 +20,13 @@ const isOtherProtocol = (port: number): boolean => OTHER_PROTOCOLS.has(port)
 
 /**
  * Why a URL was not fetched. The message names neither host nor address: it may reach a log, and what a name means
- * inside this network is nobody else's business.
+ * inside this network must not become known.
  */
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused'
 }
 
-/** Told apart because it says nothing against the address itself. */
+/** A class of its own, as it says nothing against the address itself. */
 export class TooManyRedirects extends AddressRefused {
   constructor() {
     super('there are too many redirects')

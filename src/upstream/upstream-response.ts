@@ -16,7 +16,7 @@ const RELAYED_FROM_EVERYONE = [
   'x-should-retry',
 ]
 
-/** Upstreams may send any names; only so many verdicts are remembered. */
+/** Upstreams may send any names; only so many decisions are remembered. */
 const CACHED_DECISIONS = 256
 
 /**
@@ -48,9 +48,9 @@ export class HeaderAllowList {
   private allows(name: string): boolean {
     const known = this.decisions.get(name)
     if (known !== undefined) return known
-    const verdict = this.names.has(name) || this.prefixes.some((prefix) => name.startsWith(prefix))
-    if (this.decisions.size < CACHED_DECISIONS) this.decisions.set(name, verdict)
-    return verdict
+    const isAllowed = this.names.has(name) || this.prefixes.some((prefix) => name.startsWith(prefix))
+    if (this.decisions.size < CACHED_DECISIONS) this.decisions.set(name, isAllowed)
+    return isAllowed
   }
 }
 
@@ -81,7 +81,7 @@ export async function jsonResponse(response: UpstreamResponse, allowed: HeaderAl
 }
 
 /**
- * The same of which nobody needs more than the usage. What stands before the usage is not parsed, as the choices may be a
+ * The same for an answer of which only the usage is needed. What stands before the usage is not parsed, as the choices may be a
  * megabyte of audio, where the framing has shown that the answer is whole and its two ends are those of an object.
  */
 export async function estimatedResponse(

@@ -3,7 +3,7 @@ import { SafeFetchClient } from './safe-fetch.js'
 import { UpstreamClient } from './upstream-client.js'
 import { UpstreamSockets } from './websocket-client.js'
 
-/** The one door to WebSocket upstreams. */
+/** HTTP and WebSocket clients. */
 @Module({ providers: [UpstreamSockets], exports: [UpstreamSockets] })
 export class WebSocketModule {}
 

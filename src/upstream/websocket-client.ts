@@ -42,7 +42,7 @@ const MAXIMUM_ERROR_BYTES = 262_144
 
 /**
  * One upgrade, from the connection to its answer. Every ending lets go of both timers, of the caller's departure and of
- * the listeners on the socket, but for one: the library throws an error that nobody listens to.
+ * the listeners on the socket, but for one: the library throws an error without a listener.
  */
 class SocketHandshake {
   private isConnected = false
@@ -173,7 +173,7 @@ interface CloseOptions extends ClientOptions {
 }
 
 /**
- * The one door to WebSocket upstreams: a fresh connection per dial, never pooled, never compressed, never redirected.
+ * WebSocket client of all channels: a fresh connection per dial, never pooled, never compressed, never redirected.
  */
 @Injectable()
 export class UpstreamSockets implements OnApplicationShutdown {
@@ -184,8 +184,8 @@ export class UpstreamSockets implements OnApplicationShutdown {
    * that not even a message sent together with the 101 is lost, or with the HTTP answer that stood in the upgrade's
    * place. Rejects with a `GatewayError` that says how far the attempt went. `connectMs` bounds TCP and TLS,
    * `firstByteMs` the answer after that, `deadlineAtMs` (performance clock) both; the caller's leaving ends the dial at
-   * once. An open socket is its user's to watch and to end: every ending arrives as `close`, and an `error` that nobody
-   * listens to throws nothing.
+   * once. An open socket is its user's to watch and to end: every ending arrives as `close`, and an `error` without a
+   * listener throws nothing.
    */
   dial(
     request: SocketRequest,

@@ -24,7 +24,7 @@ const LONGEST_NAME = 256
 
 /** What is known the moment something is over. Small, and read again only when a batch is settled. */
 export interface UsageEntry {
-  /** Set where the same may be told twice. */
+  /** Set where the same may be reported twice. */
   readonly id: string | undefined
   /** Unix milliseconds. */
   readonly atMs: number
@@ -101,11 +101,11 @@ export function entryFromResponse(
   }
 }
 
-/** No key guard has let anybody in. */
-const NOBODY = '-'
+/** Key id of a request that no key guard has admitted. */
+const NO_KEY = '-'
 
 /**
- * What a call that is over leaves to be recorded; undefined where its endpoint records none, and for callers nobody knows.
+ * What a call that is over leaves to be recorded; undefined where its endpoint records none, and for unknown callers.
  * Runs at the end of every call: nothing is formatted or parsed here.
  */
 export function entryFromRequest(
@@ -115,7 +115,7 @@ export function entryFromRequest(
 ): UsageEntry | undefined {
   const { caller, log } = call
   const billing = call.endpoint?.billing ?? 'none'
-  if (billing === 'none' || !billing.records.includes('request') || caller.keyId === NOBODY) return undefined
+  if (billing === 'none' || !billing.records.includes('request') || caller.keyId === NO_KEY) return undefined
   return {
     id: undefined,
     atMs: Date.now(),

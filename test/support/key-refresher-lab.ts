@@ -86,8 +86,8 @@ export class KeyRefresherLab {
     return this.refresher.onApplicationBootstrap()
   }
 
-  verdict(): string {
-    return this.stored.lookUp(SHA256).verdict
+  status(): string {
+    return this.stored.lookUp(SHA256).status
   }
 
   /** Nothing of it is left afterwards. */

@@ -47,7 +47,7 @@ const OTHER_STATUSES: Readonly<Record<number, ErrorRow>> = { 400: INVALID, 422: 
 export const UNKNOWN_TASK =
   /task[\s_-]*(?:(?:is|was|does)[\s_-]*)?(?:no|not|n't)[\s_-]*(?:found|exist)|no such task|unknown task|任务(?:不存在|未找到|没有找到)|(?:未找到|找不到)\S{0,60}任务/i
 
-/** How they say under the same code that nobody is there to ask. */
+/** The messages under the same code that mean: no worker is available. */
 const NO_ACCOUNT = /account|账号|实例/i
 
 /** Of a submit result, whose `result` is what was asked for. */
@@ -99,7 +99,7 @@ export function taskIn(answer: ImggenResponse): JsonBody | undefined {
   const { body, code } = answer
   if (!isSuccessful(answer) || body === undefined) return undefined
   const { id, status } = body.fields
-  // A relay's row that nobody has worked on yet has no status; a framework's error has a number there.
+  // A relay's row that has not been started has no status; a framework's error has a number there.
   if (status !== undefined && status !== null && typeof status !== 'string') return undefined
   const hasId = (typeof id === 'string' && id !== '') || typeof id === 'number'
   return STATUSES.has(status) || (hasId && code === undefined) ? body : undefined
@@ -160,13 +160,13 @@ export function saysUnknownTask(answer: ImggenResponse): boolean {
 
 /** The failure that an answer without a task is. The upstream's words are shown only where the fault is the caller's. */
 export function imggenFailure(answer: ImggenResponse, { secret, callersKey }: ImggenCredentials): GatewayError {
-  const verdict = `status ${answer.httpStatus}${answer.code === undefined ? '' : `, code ${answer.code}`}`
+  const reported = `status ${answer.httpStatus}${answer.code === undefined ? '' : `, code ${answer.code}`}`
   const words = scrubMessage(answer.words.replaceAll(secret, '[key]'))
-  const cause = words === '' ? verdict : `${verdict}: ${words}`
+  const cause = words === '' ? reported : `${reported}: ${words}`
   const row = rowOf(answer)
   switch (row.fault) {
     case 'caller': {
-      const message = words === '' ? `The upstream refused the request (${verdict}).` : words
+      const message = words === '' ? `The upstream refused the request (${reported}).` : words
       const code = row.word === undefined ? {} : { code: row.word }
       return new GatewayError(row.kind, message, { cause, attempt: { phase: 'answered' }, ...code })
     }

@@ -8,7 +8,7 @@ import type { AttemptContext, RealtimeOpening, RealtimeProvider, RealtimeUpstrea
 /** The longest events are items that repeat a client's audio, of which one append alone may hold 20 MiB in base64. */
 const MAXIMUM_MESSAGE_BYTES = 64 * 1024 * 1024
 
-/** The last word of names under which careless clients put keys into addresses; they are for nobody's logs. */
+/** The last word of names under which careless clients put keys into addresses; they belong in no log. */
 const KEY_LIKE = /(?:^|[-_.])(?:api)?(?:key|token|secret|password|auth|authorization|credentials?)$/
 
 /** A channel's options; the configuration has checked them. */
@@ -42,7 +42,7 @@ export class P1RealtimeProvider implements RealtimeProvider {
   }
 }
 
-/** `call_id` attaches to a telephone call of the account behind the channel, whoever made it. */
+/** `call_id` attaches to a telephone call of the account behind the channel, even of another caller. */
 function assertNewSession({ query }: RealtimeOpening): void {
   if (!query.some(([name]) => name === 'call_id')) return
   throw new GatewayError('invalid_request', "Unsupported parameter: 'call_id'. Only new sessions can be opened here.", {

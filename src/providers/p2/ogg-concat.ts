@@ -81,7 +81,7 @@ function pagePackets(page: Buffer): PagePacket[] {
 class OggPageReader {
   private readonly page = Buffer.allocUnsafe(LARGEST_PAGE_BYTES)
   private filled = 0
-  /** The page's length as far as it can be told from what is there. */
+  /** The page's length as far as the present bytes show it. */
   private known = HEADER_BYTES
 
   /** Whether the bytes so far end within a page. */

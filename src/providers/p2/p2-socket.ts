@@ -26,7 +26,7 @@ const NORMAL_CLOSURE = 1000
  * One synthesis on a connection of its own: sends one request and hands on the audio of the frames that come back. Only
  * the upstream's last frame is an end; a close before it, whatever its code, is audio cut off. `start` comes before
  * everything else. `firstByteMs` bounds the wait for the first frame that is more than an acknowledgement, `idleMs` the
- * wait between frames while nobody pauses, `deadlineAtMs` all of it.
+ * wait between frames while it is not paused, `deadlineAtMs` all of it.
  */
 export class P2Session implements ByteSource {
   private sink!: ByteSink
@@ -124,7 +124,7 @@ export class P2Session implements ByteSource {
       return
     }
     this.settle()
-    // The door bounds how long the upstream may take to agree; a paused socket would never see it agree.
+    // The client bounds how long the upstream may take to agree; a paused socket would never see it agree.
     this.socket.close(NORMAL_CLOSURE)
     this.socket.resume()
     this.sink.end()

@@ -31,10 +31,7 @@ export interface P2SpeechPlan extends P2SessionOptions {
   readonly pieces: readonly string[]
   /** The one binary message that asks for a piece; a new one, with an id of its own, each time. */
   readonly requestFor: (piece: string) => Buffer
-  /**
-   * Told of each piece that was spoken to its end, or until the caller left: a refused or broken piece is no speech that
-   * anybody should be charged for.
-   */
+  /** Called for each piece that was spoken to its end, or until the caller left; refused or broken ones are not billed. */
   readonly onSpoken: (piece: string) => void
   /** A fresh connection, paused; rejects with a `GatewayError`. */
   readonly dial: () => Promise<WebSocket>

@@ -107,7 +107,7 @@ const callerError = ({ kind, message, code, param }: FailureRow, words: string, 
     ...(param === undefined ? {} : { param }),
   })
 
-/** For the log: what the upstream said, and what that means to whoever runs the channel. */
+/** For the log: what the upstream said, and what that means to the channel's operator. */
 const causeOf = (code: number, words: string, hint?: string): Error =>
   new Error(presentableMessage(`P2 answered ${code}: ${words}${hint === undefined ? '' : ` (${hint})`}`))
 

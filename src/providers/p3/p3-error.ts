@@ -81,17 +81,17 @@ export function p3Failure({ code, message }: P3Error, sent: SentCredentials): Ga
 
 /** Reads an answer whose HTTP status is not 200; P3's own word counts where its body has one that says more than that. */
 export async function parseP3Error(response: UpstreamResponse, sent: SentCredentials): Promise<GatewayError> {
-  const verdicts: P3Error[] = []
+  const reported: P3Error[] = []
   const byStatus = await parseUpstreamError(response, {
     read: (body) => {
-      const verdict = errorOf(body)
-      if (verdict !== undefined) verdicts.push(verdict)
-      return verdict === undefined ? undefined : { message: verdict.message }
+      const error = errorOf(body)
+      if (error !== undefined) reported.push(error)
+      return error === undefined ? undefined : { message: error.message }
     },
     callersKey: sent.callersKey,
     secret: sent.credentials,
   })
-  const known = verdicts.find(({ code }) => Object.hasOwn(P3_STATUS_CODES, code))
+  const known = reported.find(({ code }) => Object.hasOwn(P3_STATUS_CODES, code))
   if (known === undefined) return byStatus
   const failure = p3Failure(known, sent)
   const { code, param } = failure.details
@@ -99,9 +99,9 @@ export async function parseP3Error(response: UpstreamResponse, sent: SentCredent
   return code !== undefined || param !== undefined || judgesAnew ? failure : byStatus
 }
 
-function errorOf({ base_resp: verdict }: Record<string, unknown>): P3Error | undefined {
-  if (!isRecord(verdict)) return undefined
-  const { status_code: code, status_msg: message } = verdict
+function errorOf({ base_resp: status }: Record<string, unknown>): P3Error | undefined {
+  if (!isRecord(status)) return undefined
+  const { status_code: code, status_msg: message } = status
   return typeof code === 'number' && typeof message === 'string' ? { code, message } : undefined
 }
 

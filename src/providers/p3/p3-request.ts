@@ -135,7 +135,7 @@ interface P3Metadata {
   readonly others: Readonly<Record<string, unknown>>
 }
 
-/** Throws `invalid_request` with the path (`metadata.voice_setting.pitch`) of whatever P3 is not to be told. */
+/** Throws `invalid_request` with the path (`metadata.voice_setting.pitch`) of a field that must not reach P3. */
 export function readP3Metadata(metadata: Readonly<Record<string, unknown>> | null | undefined): P3Metadata {
   const {
     voice_setting: voiceSetting = {},

@@ -75,7 +75,7 @@ function fill(file: SpooledFile, source: ByteSource, maximumBytes: number): Prom
     let received = 0
     let writing = 0
     const giveUp = (error: GatewayError): void => {
-      // First the verdict: cancelling reports a failure of its own.
+      // Rejects first: cancelling reports a failure of its own.
       reject(error)
       source.cancel()
     }

@@ -440,8 +440,8 @@ describe('the audio of one JSON object in place of events', () => {
   })
 })
 
-const withVerdict = (verdict: unknown): string =>
-  JSON.stringify({ data: { audio: 'https://files.example.com/a.mp3', status: 2 }, base_resp: verdict })
+const withStatus = (status: unknown): string =>
+  JSON.stringify({ data: { audio: 'https://files.example.com/a.mp3', status: 2 }, base_resp: status })
 
 const UNREADABLE = { kind: 'upstream_failed', details: { attempt: { phase: 'answered', channelError: true } } }
 
@@ -481,14 +481,14 @@ describe('what P3 says around the audio', () => {
   })
 })
 
-describe('the verdict of P3', () => {
+describe('the status of P3', () => {
   it('is success where there is none: then the audio decides', () => {
-    for (const verdict of [undefined, null]) expect(readEnvelope(withVerdict(verdict)).code).toBe(0)
-    expect(readEnvelope(withVerdict({ status_code: 0 })).code).toBe(0)
+    for (const status of [undefined, null]) expect(readEnvelope(withStatus(status)).code).toBe(0)
+    expect(readEnvelope(withStatus({ status_code: 0 })).code).toBe(0)
   })
 
   it.each([-1, 1004, 20132])('is a failure with the code %s', (code) => {
-    expect(readEnvelope(withVerdict({ status_code: code, status_msg: 5 }))).toMatchObject({ code, message: '' })
+    expect(readEnvelope(withStatus({ status_code: code, status_msg: 5 }))).toMatchObject({ code, message: '' })
   })
 
   it.each([
@@ -501,8 +501,8 @@ describe('the verdict of P3', () => {
     { status_code: '0' },
     { status_code: '1004' },
     { status_code: 0.5 },
-  ])('is no success where it cannot be read: %j', (verdict) => {
-    const failure = failureOf(withVerdict(verdict))
+  ])('is no success where it cannot be read: %j', (status) => {
+    const failure = failureOf(withStatus(status))
     expect(failure).toBeInstanceOf(GatewayError)
     expect(failure).toMatchObject(UNREADABLE)
   })

@@ -24,17 +24,17 @@ export interface P3Envelope {
   readonly traceId?: string
 }
 
-/** Throws `upstream_failed` for anything but one JSON object, and for one whose verdict cannot be read. */
+/** Throws `upstream_failed` for anything but one JSON object, and for one whose status cannot be read. */
 export function readEnvelope(text: string): P3Envelope {
   const answer = parsed(text)
   const data = recordAt(answer, 'data')
   const figures = recordAt(answer, 'extra_info')
   return {
-    ...verdictOf(answer),
+    ...statusOf(answer),
     audio: word(data['audio']) ?? '',
     ...present('status', count(data['status'])),
     ...present('subtitleFile', word(data['subtitle_file'])),
-    // Nobody speaks for nothing: a zero is a figure that is missing.
+    // No speech is free: a zero is a missing figure.
     ...present('billedCharacters', count(figures['usage_characters']) || undefined),
     ...present('audioMs', count(figures['audio_length'])),
     ...present('audioBytes', count(figures['audio_size'])),
@@ -52,10 +52,10 @@ function parsed(text: string): Record<string, unknown> {
   throw malformedResponse('The upstream answered with broken JSON.')
 }
 
-/** An answer without a verdict is judged by its audio; a verdict that says something unheard of is no success. */
-function verdictOf({ base_resp: verdict }: Record<string, unknown>): Pick<P3Envelope, 'code' | 'message'> {
-  if (verdict == null) return { code: 0, message: '' }
-  const { status_code: code, status_msg: message } = isRecord(verdict) ? verdict : {}
+/** An answer without a status is judged by its audio; an unknown status is no success. */
+function statusOf({ base_resp: status }: Record<string, unknown>): Pick<P3Envelope, 'code' | 'message'> {
+  if (status == null) return { code: 0, message: '' }
+  const { status_code: code, status_msg: message } = isRecord(status) ? status : {}
   if (!Number.isInteger(code)) throw malformedResponse('The upstream answered without a status that can be read.')
   return { code: code as number, message: word(message) ?? '' }
 }
@@ -86,7 +86,7 @@ const EMPTY = Buffer.alloc(0)
 const LINE_END = Buffer.from('\n')
 const END_MARK = '[DONE]'
 
-/** Told of each answer or event once it is whole; throws the `GatewayError` that the answer reports, if it does. */
+/** Called for each answer or event once it is whole; throws the `GatewayError` that the answer reports, if it does. */
 type EnvelopeListener = (envelope: P3Envelope) => void
 
 /**
@@ -130,7 +130,7 @@ export class P3AudioSource implements ByteSource, ByteSink {
     this.body.start(this)
   }
 
-  /** After the end a pause would hold the connection for nobody: a response that has ended asks for nothing any more. */
+  /** After the end a pause would hold the connection for ever: an ended response never resumes it. */
   pause(): void {
     if (!this.over) this.body.pause()
   }

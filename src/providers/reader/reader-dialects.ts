@@ -148,7 +148,7 @@ const FIRECRAWL_ERROR_KINDS: Readonly<Partial<Record<number, ReaderErrorKind>>> 
 /** With whatever status: the address, not the key, is refused. */
 const ADDRESS_REFUSED = 40_301
 
-/** Specification: `POST /v1/document/parse`; another gateway of this kind, or whoever speaks as it does. */
+/** Specification: `POST /v1/document/parse`; another gateway of this kind, or a service with its dialect. */
 export const GATEWAY_DIALECT: ReaderDialect = {
   ask: ({ source, timeoutMs, isFresh }) => ({
     path: '/v1/document/parse',
@@ -260,7 +260,7 @@ const JINA_ERROR_KINDS: Readonly<Partial<Record<number, ReaderErrorKind>>> = {
   413: 'too_large',
   415: 'unreadable',
   422: 'unreadable',
-  // A site that the reader was told not to read.
+  // A site that the reader may not read.
   451: 'caller',
   429: 'busy',
   504: 'timeout',

@@ -72,7 +72,7 @@ const responseTooLong = (): GatewayError =>
 const brokenDown = (message: string, cause: string): GatewayError =>
   new GatewayError('upstream_failed', message, { cause, attempt: { ...ANSWERED, channelError: true } })
 
-/** A reader keeps its own deadline; so much later nobody hopes for its answer any more. */
+/** A reader keeps its own deadline; this much later its answer is given up. */
 const PATIENCE_MS = 2000
 
 const DIALECTS: Readonly<Partial<Record<string, ReaderDialect>>> = {
@@ -81,7 +81,7 @@ const DIALECTS: Readonly<Partial<Record<string, ReaderDialect>>> = {
   jina: JINA_DIALECT,
 }
 
-/** Documents read by somebody else, who speaks one of three dialects (option `dialect`). */
+/** Documents read by another service in one of three dialects (option `dialect`). */
 @Injectable()
 export class ReaderDocumentProvider implements DocumentProvider {
   constructor(private readonly client: UpstreamClient) {}

@@ -37,7 +37,7 @@ export function readVidgenResponse({ status, headers }: ResponseHead, bytes: Buf
 }
 
 /**
- * The task in a successful answer; undefined when it cannot be told which task it is, or where it stands. `askedId`
+ * The task in a successful answer; undefined when its task or its state is not given. `askedId`
  * stands in for an id that is missing.
  */
 export function taskIn({ data = '', message }: VidgenResponse, askedId?: string): UpstreamVideoTask | undefined {
@@ -178,12 +178,12 @@ export function saysStaleToken({ code }: VidgenResponse): boolean {
 /** The failure that an answer without success is. The upstream's words are shown only where the fault is the caller's. */
 export function vidgenFailure(answer: VidgenResponse, request: VidgenRequest): GatewayError {
   const row = rowOf(answer)
-  const verdict = answer.code === undefined ? `status ${answer.httpStatus}` : `code ${answer.code}`
+  const reported = answer.code === undefined ? `status ${answer.httpStatus}` : `code ${answer.code}`
   const words = wordsOf(answer, request)
-  const cause = words === '' ? verdict : `${verdict}: ${words}`
+  const cause = words === '' ? reported : `${reported}: ${words}`
   switch (row.fault) {
     case 'caller': {
-      const message = words === '' ? `The upstream refused the request (${verdict}).` : words
+      const message = words === '' ? `The upstream refused the request (${reported}).` : words
       return new GatewayError(row.kind, message, { cause, attempt: { phase: 'answered' }, ...codeOf(row) })
     }
     case 'closed':
@@ -193,7 +193,7 @@ export function vidgenFailure(answer: VidgenResponse, request: VidgenRequest): G
         retryAfterSeconds: answer.retryAfterSeconds ?? row.retryAfterSeconds,
       })
     case 'upstream':
-      return brokenDown(row.kind, `The upstream failed with ${verdict}.`, request, cause)
+      return brokenDown(row.kind, `The upstream failed with ${reported}.`, request, cause)
     case 'key':
     case 'access':
     case 'quota':
