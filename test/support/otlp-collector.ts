@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 
 /** A span as it went over the wire. */
 export interface CollectedSpan {
@@ -91,9 +92,11 @@ export class OtlpCollector {
   }
 
   private async take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk as Buffer)
-    const body = Buffer.concat(chunks).toString()
+    // An exporter that is closed may cut its request in the middle: nothing was received then.
+    const body = await text(request).catch((error: unknown) => {
+      if (request.complete) throw error
+    })
+    if (body === undefined) return
     this.bodies += body
     this.headers.push(request.headers)
     this.paths.push(request.url ?? '')
