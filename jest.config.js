@@ -9,6 +9,8 @@ export default {
   testEnvironment: '<rootDir>/test/runner/environment.cjs',
   transform: {},
   injectGlobals: false,
+  // Node's sockets and the pipe to jest itself call `process.nextTick`: what they have under way is no timer of a test.
+  fakeTimers: { doNotFake: ['nextTick', 'queueMicrotask'] },
   modulePathIgnorePatterns: ['<rootDir>/packages/[^/]+/dist/'],
   testTimeout: 120_000,
   maxWorkers: 2,

@@ -16,6 +16,7 @@ import { remainingOf, resetMsOf } from '../limits/limit-errors.js'
 import { RateLimiter } from '../limits/rate-limiter.js'
 import { CurrentRequest, Endpoint } from '../server/json-request.js'
 import {
+  ApiPeriod,
   assertKnown,
   cursorOf,
   DAY_MS,
@@ -148,8 +149,6 @@ export class UsageService {
 
 const periodOf = (query: Query): Period => readPeriod(query, Date.now() + 1, LONGEST_PERIOD_MS)
 
-const TIME = 'ISO 8601 or Unix seconds'
-
 @ApiTags('usage')
 @ApiBearerAuth()
 @Controller()
@@ -158,13 +157,7 @@ export class UsageController {
 
   @Endpoint(USAGE)
   @ApiOperation({ summary: 'What this key has used, and what it cost' })
-  @ApiQuery({
-    name: 'from',
-    required: false,
-    type: String,
-    description: `${TIME}; by default 24 hours before to, at most 92 days`,
-  })
-  @ApiQuery({ name: 'to', required: false, type: String, description: `${TIME}, not included; by default now` })
+  @ApiPeriod(LONGEST_PERIOD_MS)
   @ApiQuery({ name: 'group_by', required: false, enum: ['none', 'day', 'model', 'channel'] })
   @ApiOkResponse({ type: UsageSumsDto })
   @ApiChatErrors()
@@ -174,13 +167,7 @@ export class UsageController {
 
   @Endpoint(USAGE_RECORDS)
   @ApiOperation({ summary: 'The single records of this key, newest first' })
-  @ApiQuery({
-    name: 'from',
-    required: false,
-    type: String,
-    description: `${TIME}; by default 24 hours before to, at most 92 days`,
-  })
-  @ApiQuery({ name: 'to', required: false, type: String, description: `${TIME}, not included; by default now` })
+  @ApiPeriod(LONGEST_PERIOD_MS)
   @ApiQuery({ name: 'limit', required: false, type: Number, description: '1 to 1000, by default 100' })
   @ApiQuery({ name: 'cursor', required: false, type: String, description: 'next_cursor of the page before' })
   @ApiOkResponse({ type: UsageRecordsDto })

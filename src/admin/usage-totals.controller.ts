@@ -1,7 +1,7 @@
 import { Controller, Get, Injectable, Query as QueryString, UseGuards } from '@nestjs/common'
 import { ApiOkResponse, ApiOperation, ApiProperty, ApiQuery } from '@nestjs/swagger'
 import type { Query } from '../core/dto.js'
-import { DAY_MS, type Period, readPeriod, UsageReportDto, UsageSumDto } from '../usage/usage.dto.js'
+import { ApiPeriod, DAY_MS, type Period, readPeriod, UsageReportDto, UsageSumDto } from '../usage/usage.dto.js'
 import {
   USAGE_GROUPS,
   type UsageGroup,
@@ -77,8 +77,6 @@ function groupsOf(text: string | undefined): readonly UsageGroup[] {
   throw invalid('group_by', `Invalid 'group_by': expected none, or some of ${USAGE_GROUPS.join(', ')} with commas.`)
 }
 
-const TIME = 'ISO 8601 or Unix seconds'
-
 @ApiAdmin()
 @Controller('admin/v1/usage')
 @UseGuards(AdminGuard)
@@ -87,13 +85,7 @@ export class UsageSumsController {
 
   @Get()
   @ApiOperation({ summary: 'What everybody has used, and what it cost' })
-  @ApiQuery({
-    name: 'from',
-    required: false,
-    type: String,
-    description: `${TIME}; by default 24 hours before to, at most 366 days`,
-  })
-  @ApiQuery({ name: 'to', required: false, type: String, description: `${TIME}, not included; by default now` })
+  @ApiPeriod(LONGEST_PERIOD_MS)
   @ApiQuery({ name: 'group_by', required: false, type: String, description: 'none, or some of day,model,channel,key' })
   @ApiQuery({ name: 'key', required: false, type: String, description: 'Only this key id' })
   @ApiQuery({ name: 'model', required: false, type: String, description: 'Only this model' })

@@ -1,15 +1,15 @@
 import type { ProviderResponse } from '../core/byte-stream.js'
 import { JsonBody, type JsonEdits } from '../core/json-body.js'
 import { afterSpace, beforeSpace, JSON_BYTES } from '../core/json-spans.js'
-import type { AttemptRecord, Units, Usage, UsageEstimator } from '../core/request-context.js'
+import type { Units, Usage, UsageEstimator } from '../core/request-context.js'
 import { firstFrameEnd, jsonOf, lastFrameEnd } from '../core/sse.js'
 import { DeltaCounter, tokensOf } from '../core/token-counter.js'
 import { RelayedUsage, reportedUsage } from '../core/usage.js'
 import { isRecord } from '../core/validation-rules.js'
 import type { FrameCounter, SseDialect } from '../upstream/sse-relay.js'
-import type { ExchangeContext, UpstreamClient, UpstreamResponse, UpstreamTarget } from '../upstream/upstream-client.js'
+import type { UpstreamClient, UpstreamResponse } from '../upstream/upstream-client.js'
 import { estimatedResponse, eventStreamResponse, type HeaderAllowList } from '../upstream/upstream-response.js'
-import { CHAT_EVENTS, type ChatFields, parseOpenAIError, type SentCredentials } from './openai-wire.js'
+import { CHAT_EVENTS, type ChatFields, type OpenAIAttempt, sendOpenAIRequest } from './openai-wire.js'
 
 const { COLON, COMMA, OPEN_BRACE } = JSON_BYTES
 
@@ -215,30 +215,16 @@ export interface ChatUpstream {
   readonly responseHeaders: HeaderAllowList
 }
 
-/** What is known of the attempt. */
-export interface ChatAttempt extends ExchangeContext, SentCredentials {
-  readonly record: AttemptRecord
-  readonly target: UpstreamTarget
-  readonly upstreamModel: string
-  /** On the performance clock. */
-  readonly deadlineAtMs: number
-}
-
 /** A chat completion at an upstream of this dialect: bytes in, bytes out. Rejects with the upstream's `GatewayError`. */
 export async function completeChat(
   client: UpstreamClient,
   upstream: ChatUpstream,
   body: JsonBody<ChatFields>,
-  context: ChatAttempt,
+  context: OpenAIAttempt,
 ): Promise<ProviderResponse> {
   const { path, headers, responseHeaders } = upstream
-  const response = await client.send(
-    { method: 'POST', path, headers, body: body.edited(editsFor(body, context)) },
-    context.target,
-    context,
-    context.deadlineAtMs,
-  )
-  if (response.status !== 200) throw await parseOpenAIError(response, context)
+  const request = { method: 'POST', path, headers, body: body.edited(editsFor(body, context)) } as const
+  const response = await sendOpenAIRequest(client, request, context)
   if (body.fields.stream === true) return await streamOf(response, upstream, body.fields, context)
   const usage = new RelayedUsage()
   const answer = await estimatedResponse(response, responseHeaders, usage)
@@ -250,7 +236,7 @@ function streamOf(
   response: UpstreamResponse,
   { responseHeaders }: ChatUpstream,
   fields: ChatFields,
-  context: ChatAttempt,
+  context: OpenAIAttempt,
 ): Promise<ProviderResponse> {
   const deltas = new DeltaCounter()
   const usage = new RelayedUsage(new ChatUsageEstimator(fields, deltas))
@@ -273,7 +259,7 @@ const eventsFor = ({ n }: ChatFields): SseDialect =>
 const asksForUsage = ({ stream_options: options }: ChatFields): boolean => options?.['include_usage'] === true
 
 /** The usage of a stream is reported only on demand, and the gateway always accounts for what it relayed. */
-function editsFor(body: JsonBody<ChatFields>, { upstreamModel }: ChatAttempt): JsonEdits {
+function editsFor(body: JsonBody<ChatFields>, { upstreamModel }: OpenAIAttempt): JsonEdits {
   const { fields } = body
   const edits: Record<string, string> = {}
   if (upstreamModel !== fields.model) edits['model'] = JSON.stringify(upstreamModel)

@@ -1,10 +1,16 @@
 import { type GatewayError, scrubbedJson } from '../core/errors.js'
 import type { ModelFields } from '../core/json-body.js'
-import type { Usage } from '../core/request-context.js'
+import type { AttemptRecord, Usage } from '../core/request-context.js'
 import { framesOf, jsonOf } from '../core/sse.js'
 import { reportedUsage } from '../core/usage.js'
 import type { SseDialect } from '../upstream/sse-relay.js'
-import type { UpstreamResponse } from '../upstream/upstream-client.js'
+import type {
+  ExchangeContext,
+  UpstreamClient,
+  UpstreamRequest,
+  UpstreamResponse,
+  UpstreamTarget,
+} from '../upstream/upstream-client.js'
 import { parseUpstreamError, type UpstreamErrorBody } from '../upstream/upstream-error.js'
 
 /** The fields of a chat completion that the gateway reads; everything else travels on unread. */
@@ -71,6 +77,27 @@ export class DoneUsage {
 export interface SentCredentials {
   readonly credentials: string
   readonly callersKey: boolean
+}
+
+/** What is known of an attempt. */
+export interface OpenAIAttempt extends ExchangeContext, SentCredentials {
+  readonly record: AttemptRecord
+  readonly target: UpstreamTarget
+  readonly upstreamModel: string
+  /** On the performance clock. */
+  readonly deadlineAtMs: number
+}
+
+/** Sends a request in this dialect; rejects with the upstream's error for any status but 200, mapped by `statusMap`. */
+export async function sendOpenAIRequest(
+  client: UpstreamClient,
+  request: UpstreamRequest,
+  attempt: OpenAIAttempt,
+  statusMap: Readonly<Record<number, number>> = {},
+): Promise<UpstreamResponse> {
+  const response = await client.send(request, attempt.target, attempt, attempt.deadlineAtMs)
+  if (response.status !== 200) throw await parseOpenAIError(response, attempt, statusMap)
+  return response
 }
 
 /** Codes with which upstreams of this dialect say that the account behind the key has run dry. */

@@ -19,7 +19,9 @@ const SHOUTING: Translator<ModelFields> = {
     },
     end: () => 'data: [DONE]\n\n',
   }),
-  error: ({ kind, message, details }) => new GatewayError(kind, message, { ...details, param: 'say' }),
+  // The path of the client's field for that of the upstream's.
+  error: ({ kind, message, details }) =>
+    new GatewayError(kind, message, { ...details, param: `${details.param ?? ''}.say` }),
 }
 
 const BODY = JsonBody.parse(Buffer.from('{"model":"quiet","say":1.0}')).as<ModelFields>({ model: 'quiet' })
@@ -120,7 +122,10 @@ describe('A translated request', () => {
       attempt: { phase: 'answered' },
     })
     const error = await translated(SHOUTING, BODY, 'LOUD', () => Promise.reject(failure)).catch((e: unknown) => e)
-    expect(error).toMatchObject({ kind: 'invalid_request', details: { param: 'say', attempt: { phase: 'answered' } } })
+    expect(error).toMatchObject({
+      kind: 'invalid_request',
+      details: { param: 'SHOUT.say', attempt: { phase: 'answered' } },
+    })
     expect(error).not.toHaveProperty('details.relayed')
   })
 })
@@ -152,6 +157,15 @@ describe('A whole answer', () => {
     ['without what the client needs', '{}'],
   ])('is the failure of the upstream when it is %s', async (_name, text) => {
     await expect(whole(text)).rejects.toMatchObject({ kind: 'upstream_failed' })
+  })
+
+  it("that is cut while it is collected is the client's error, translated once", async () => {
+    const source = new PlayedSource((sink) => {
+      chunk(sink, '{"SHOUT":')
+      sink.fail(new GatewayError('upstream_failed', 'Cut.', { param: 'SHOUT', frame: 'data: {"ERROR":1}\n\n' }))
+    })
+    const answer = translated(SHOUTING, BODY, 'LOUD', () => Promise.resolve(new ProviderResponse(200, {}, source)))
+    await expect(answer).rejects.toMatchObject({ message: 'Cut.', details: { param: 'SHOUT.say' } })
   })
 
   it("larger than can be held ends the upstream's work", async () => {
@@ -186,7 +200,7 @@ describe('A translated stream', () => {
     })
     const { received } = await stream(source)
     expect(received.text).toBe('data: {"said":"ONE"}\n\n')
-    expect(received.outcome).toMatchObject({ message: 'Cut.', details: { param: 'say' } })
+    expect(received.outcome).toMatchObject({ message: 'Cut.', details: { param: '.say' } })
     expect(received.outcome).not.toHaveProperty('details.frame')
   })
 
@@ -194,14 +208,13 @@ describe('A translated stream', () => {
     const source = new PlayedSource((sink) => {
       sink.fail(new GatewayError('upstream_failed', 'Gone.'))
     })
-    await expect(stream(source)).rejects.toThrow('Gone.')
+    await expect(stream(source)).rejects.toMatchObject({ message: 'Gone.', details: { param: '.say' } })
   })
 
   it("with an event that cannot be translated ends there, and ends the upstream's work", async () => {
     const source = new PlayedSource((sink) => {
-      chunk(sink, frame('ONE'))
-      chunk(sink, 'data: {"other":1}\n\n')
-      chunk(sink, frame('TWO'))
+      chunk(sink, `${frame('ONE')}data: {"other":1}\n\n${frame('TWO')}`)
+      chunk(sink, frame('THREE'))
       sink.end()
     })
     const { received } = await stream(source)

@@ -44,15 +44,10 @@ export async function translated<Fields extends object>(
   upstreamModel: string,
   send: (request: Buffer) => Promise<ProviderResponse>,
 ): Promise<ProviderResponse> {
-  const request = translator.request(body, upstreamModel)
-  try {
-    const response = await send(request)
-    return isEventStream(response)
-      ? await translatedStream(response, translator, body.fields)
-      : await translatedWhole(response, translator, body.fields)
-  } catch (error) {
-    throw error instanceof GatewayError ? translatedError(translator, error) : error
-  }
+  const response = await send(translator.request(body, upstreamModel)).catch(failedWith(translator))
+  return isEventStream(response)
+    ? await translatedStream(response, translator, body.fields)
+    : await translatedWhole(response, translator, body.fields)
 }
 
 const isEventStream = ({ headers }: ProviderResponse): boolean =>
@@ -63,7 +58,9 @@ async function translatedWhole<Fields extends object>(
   translator: Translator<Fields>,
   fields: Fields,
 ): Promise<ProviderResponse> {
-  const bytes = Buffer.isBuffer(body) ? body : await collect(body, MAXIMUM_RESPONSE_BYTES, tooLarge)
+  const bytes = Buffer.isBuffer(body)
+    ? body
+    : await collect(body, MAXIMUM_RESPONSE_BYTES, tooLarge).catch(failedWith(translator))
   const answer = Buffer.from(JSON.stringify(translator.response(parsed(bytes), fields)))
   return new ProviderResponse(status, { ...headers, 'content-type': 'application/json' }, answer, usage)
 }
@@ -93,6 +90,12 @@ function translatedError<Fields extends object>(translator: Translator<Fields>, 
   const kept = Object.entries(error.details).filter(([name]) => name !== 'relayed' && name !== 'frame')
   return translator.error(new GatewayError(error.kind, error.message, Object.fromEntries(kept)))
 }
+
+const failedWith =
+  <Fields extends object>(translator: Translator<Fields>) =>
+  (error: unknown): never => {
+    throw error instanceof GatewayError ? translatedError(translator, error) : error
+  }
 
 const tooLarge = (): GatewayError => malformedResponse('The upstream answered with more than can be translated.')
 
@@ -128,15 +131,11 @@ class TranslatedEvents implements ByteSource, ByteSink {
 
   data(chunk: Buffer): void {
     const region = this.isOver ? undefined : this.frames.add(chunk)
-    if (region !== undefined)
-      this.translate(() => Array.from(framesOf(region), (frame) => this.framesFor(frame)).join(''))
+    if (region !== undefined) this.forward(framesOf(region), (frame) => this.framesFor(frame))
   }
 
   end(): void {
-    if (this.isOver) return
-    this.translate(() => this.translation.end())
-    // What could not be translated has ended the stream already.
-    if (this.hasEnded()) return
+    if (this.isOver || !this.forward([undefined], () => this.translation.end())) return
     this.isOver = true
     this.sink.end()
   }
@@ -153,21 +152,21 @@ class TranslatedEvents implements ByteSource, ByteSink {
     return frame[0] === COLON ? frame.toString() : ''
   }
 
-  /** A region whose translation fails is not sent in part. */
-  private translate(framesOfClient: () => string): void {
+  /** Sends what could be translated, in one piece; false where that was not all, and the stream has failed. */
+  private forward<Part>(parts: Iterable<Part>, translate: (part: Part) => string): boolean {
+    let text = ''
+    let failure: GatewayError | undefined
     try {
-      const text = framesOfClient()
-      if (text !== '') this.sink.data(Buffer.from(text))
+      for (const part of parts) text += translate(part)
     } catch (error) {
-      this.isOver = true
-      this.source.cancel()
-      this.sink.fail(error instanceof GatewayError ? this.errorOf(error) : notTranslatable(error))
+      failure = error instanceof GatewayError ? this.errorOf(error) : notTranslatable(error)
     }
-  }
-
-  /** As a method call: the compiler takes it for unchanged since the check above. */
-  private hasEnded(): boolean {
-    return this.isOver
+    if (text !== '') this.sink.data(Buffer.from(text))
+    if (failure === undefined) return true
+    this.isOver = true
+    this.source.cancel()
+    this.sink.fail(failure)
+    return false
   }
 }
 

@@ -50,9 +50,16 @@ export interface JsonBodyRequest<Dto extends object> {
 /** An endpoint whose body is JSON. */
 type JsonEndpoint = { readonly bodyLimit: 'jsonBodyBytes' | 'imageBodyBytes' }
 
+const BODY_TIMEOUTS_MS = { jsonBodyBytes: JSON_BODY_TIMEOUT_MS, imageBodyBytes: IMAGE_BODY_TIMEOUT_MS } as const
+
 function jsonBodyPipe<Dto extends object>(
+  bodyLimit: JsonEndpoint['bodyLimit'],
   dto: Type<Dto>,
+  forgotten: readonly string[],
 ): Type<PipeTransform<Exchange, Promise<JsonBodyRequest<Dto>>>> {
+  const timeoutMs = BODY_TIMEOUTS_MS[bodyLimit]
+  const forgottenValues = Object.fromEntries(forgotten.map((name) => [name, undefined]))
+
   @Injectable()
   class JsonBodyPipe implements PipeTransform<Exchange, Promise<JsonBodyRequest<Dto>>> {
     private readonly check = new DtoCheck(dto)
@@ -60,41 +67,17 @@ function jsonBodyPipe<Dto extends object>(
     constructor(private readonly store: ConfigStore) {}
 
     async transform({ request, response }: Exchange): Promise<JsonBodyRequest<Dto>> {
-      const maximumBytes = this.store.current.limits.jsonBodyBytes
+      const maximumBytes = this.store.current.limits[bodyLimit]
       assertJson(request)
       assertReadable(request, maximumBytes)
       const call = contextOf(request)
-      const read = readBody(request, response, { maximumBytes, timeoutMs: JSON_BODY_TIMEOUT_MS })
+      const read = readBody(request, response, { maximumBytes, timeoutMs })
       const body = JsonBody.parse(Buffer.isBuffer(read) ? read : await received(read, call))
       const fields = this.check.accepts(body.fields) ? (body.fields as Dto) : await this.check.assert(body.fields)
-      return { body: body.as(fields), call }
+      return { body: body.as(forgotten.length === 0 ? fields : { ...fields, ...forgottenValues }), call }
     }
   }
   return mixin(JsonBodyPipe)
-}
-
-function imageBodyPipe<Dto extends object>(
-  dto: Type<Dto>,
-  forgotten: readonly string[],
-): Type<PipeTransform<Exchange, Promise<JsonBodyRequest<Dto>>>> {
-  @Injectable()
-  class ImageBodyPipe implements PipeTransform<Exchange, Promise<JsonBodyRequest<Dto>>> {
-    private readonly check = new DtoCheck(dto)
-
-    constructor(private readonly store: ConfigStore) {}
-
-    async transform({ request, response }: Exchange): Promise<JsonBodyRequest<Dto>> {
-      const maximumBytes = this.store.current.limits.imageBodyBytes
-      assertJson(request)
-      assertReadable(request, maximumBytes)
-      const call = contextOf(request)
-      const read = readBody(request, response, { maximumBytes, timeoutMs: IMAGE_BODY_TIMEOUT_MS })
-      const body = JsonBody.parse(Buffer.isBuffer(read) ? read : await received(read, call))
-      const fields = await this.check.assert(body.fields)
-      return { body: body.as({ ...fields, ...valuesOf(forgotten) }), call }
-    }
-  }
-  return mixin(ImageBodyPipe)
 }
 
 /** A body that is not there yet, and how long it took. */
@@ -105,9 +88,6 @@ async function received(arriving: Promise<Buffer>, call: RequestContext): Promis
   return bytes
 }
 
-const valuesOf = (forgotten: readonly string[]): Record<string, undefined> =>
-  Object.fromEntries(forgotten.map((name) => [name, undefined]))
-
 /**
  * A controller's JSON body: read within the endpoint's limit, checked against the DTO, kept as the caller's bytes.
  * `forgotten` are fields that are large, judged by the DTO and not read afterwards: only their bytes stay in memory.
@@ -117,7 +97,7 @@ export function JsonRequest(
   dto: Type<object>,
   forgotten: readonly string[] = [],
 ): ParameterDecorator {
-  const parameter = HttpExchange(bodyLimit === 'imageBodyBytes' ? imageBodyPipe(dto, forgotten) : jsonBodyPipe(dto))
+  const parameter = HttpExchange(jsonBodyPipe(bodyLimit, dto, forgotten))
   return (target, key, index) => {
     parameter(target, key, index)
     if (key === undefined) return

@@ -1,4 +1,5 @@
-import { ApiProperty } from '@nestjs/swagger'
+import { applyDecorators } from '@nestjs/common'
+import { ApiProperty, ApiQuery } from '@nestjs/swagger'
 import { GatewayError } from '../core/errors.js'
 import type { Query } from '../core/dto.js'
 import {
@@ -37,6 +38,16 @@ const PAGE = { maximum: 1000, fallback: 100 } as const
 const ISO_TIME = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?)?$/
 /** Shorter numbers are years, longer ones milliseconds. */
 const UNIX_SECONDS = /^(?:0|\d{9,11})$/
+
+/** `from` and `to` of a report in the OpenAPI document. */
+export const ApiPeriod = (longestMs: number): MethodDecorator => {
+  const time = 'ISO 8601 or Unix seconds'
+  const from = `${time}; by default 24 hours before to, at most ${longestMs / DAY_MS} days`
+  return applyDecorators(
+    ApiQuery({ name: 'to', required: false, type: String, description: `${time}, not included; by default now` }),
+    ApiQuery({ name: 'from', required: false, type: String, description: from }),
+  )
+}
 
 /** `from` and `to`; by default the last 24 hours, at most `longestMs`. Throws `invalid_request` naming the parameter. */
 export function readPeriod(query: Query, nowMs: number, longestMs: number): Period {

@@ -7,7 +7,7 @@ import { codePoints } from '../../core/validation-rules.js'
 import {
   AUDIO_STATUS_MAP,
   DoneUsage,
-  parseOpenAIError,
+  sendOpenAIRequest,
   SPEECH_EVENTS,
   TRANSCRIPTION_EVENTS,
 } from '../../dialects/openai-wire.js'
@@ -53,18 +53,10 @@ export class P1SpeechProvider implements SpeechProvider {
 
   async speak(speech: SpeechCall, context: AttemptContext): Promise<ProviderResponse> {
     assertInputLength(speech.body.fields.input, MAXIMUM_INPUT_CHARACTERS)
-    const response = await this.client.send(
-      {
-        method: 'POST',
-        path: '/v1/audio/speech',
-        headers: p1Headers(context, 'application/json', 'application/octet-stream'),
-        body: speech.body.edited(editsFor(speech, context)),
-      },
-      context.target,
-      context,
-      context.deadlineAtMs,
-    )
-    if (response.status !== 200) throw await parseOpenAIError(response, context, AUDIO_STATUS_MAP)
+    const headers = p1Headers(context, 'application/json', 'application/octet-stream')
+    const body = speech.body.edited(editsFor(speech, context))
+    const request = { method: 'POST', path: '/v1/audio/speech', headers, body } as const
+    const response = await sendOpenAIRequest(this.client, request, context, AUDIO_STATUS_MAP)
     return speech.body.fields.stream_format === 'sse'
       ? await this.eventResponse(response, speech, context)
       : await audioResponse(response, speech)
@@ -159,13 +151,8 @@ export class P1TranscriptionProvider implements TranscriptionProvider, Translati
     const form = transcriptionForm(call, { model: context.upstreamModel })
     const headers = p1Headers(context, form.contentType, '*/*')
     headers.push('content-length', String(form.contentLength))
-    const response = await this.client.send(
-      { method: 'POST', path, headers, body: form.body() },
-      context.target,
-      context,
-      context.deadlineAtMs,
-    )
-    if (response.status !== 200) throw await parseOpenAIError(response, context, AUDIO_STATUS_MAP)
+    const request = { method: 'POST', path, headers, body: form.body() } as const
+    const response = await sendOpenAIRequest(this.client, request, context, AUDIO_STATUS_MAP)
     return await responseOf(response, call, context)
   }
 }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common'
 import { keyCredentials, noOptions } from '../../config/channel-schema.js'
 import { collect, ProviderResponse } from '../../core/byte-stream.js'
 import type { UsageReader } from '../../core/request-context.js'
-import { AUDIO_STATUS_MAP, parseOpenAIError } from '../../dialects/openai-wire.js'
+import { AUDIO_STATUS_MAP, sendOpenAIRequest } from '../../dialects/openai-wire.js'
 import {
   type FormEdits,
   jsonTranscript,
@@ -46,13 +46,8 @@ class P4TranscriptionProvider implements TranscriptionProvider, TranslationProvi
     const form = transcriptionForm(asked, editsFor(context.upstreamModel, subtitles))
     const headers = ['authorization', `Bearer ${context.credentials}`, 'accept', '*/*']
     headers.push('content-type', form.contentType, 'content-length', String(form.contentLength))
-    const response = await this.client.send(
-      { method: 'POST', path, headers, body: form.body() },
-      context.target,
-      context,
-      context.deadlineAtMs,
-    )
-    if (response.status !== 200) throw await parseOpenAIError(response, context, AUDIO_STATUS_MAP)
+    const request = { method: 'POST', path, headers, body: form.body() } as const
+    const response = await sendOpenAIRequest(this.client, request, context, AUDIO_STATUS_MAP)
     const usage = new TranscriptUsage(undefined, asked.durationSeconds)
     context.record.usage = usage
     return subtitles === undefined

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common'
 import type { ProviderResponse } from '../../core/byte-stream.js'
 import type { JsonBody, ModelFields } from '../../core/json-body.js'
 import { RelayedUsage } from '../../core/usage.js'
-import { parseOpenAIError } from '../../dialects/openai-wire.js'
+import { sendOpenAIRequest } from '../../dialects/openai-wire.js'
 import { UpstreamClient } from '../../upstream/upstream-client.js'
 import { estimatedResponse, HeaderAllowList } from '../../upstream/upstream-response.js'
 import type { AttemptContext, JsonProvider } from '../contract.js'
@@ -18,8 +18,7 @@ export class ToyEmbeddingsProvider implements JsonProvider {
     const headers = ['x-toy-key', context.credentials, 'content-type', 'application/json']
     const bytes = body.edited({ model: JSON.stringify(context.upstreamModel) })
     const request = { method: 'POST', path: '/toy/embeddings', headers, body: bytes } as const
-    const response = await this.client.send(request, context.target, context, context.deadlineAtMs)
-    if (response.status !== 200) throw await parseOpenAIError(response, context)
+    const response = await sendOpenAIRequest(this.client, request, context)
     return await estimatedResponse(response, RESPONSE_HEADERS, new RelayedUsage())
   }
 }

@@ -5,7 +5,7 @@ import type { JsonBody } from '../../core/json-body.js'
 import { DeltaCounter } from '../../core/token-counter.js'
 import { RelayedUsage } from '../../core/usage.js'
 import { ChatUsageEstimator } from '../../dialects/openai-chat.js'
-import { type ChatFields, parseOpenAIError } from '../../dialects/openai-wire.js'
+import { type ChatFields, sendOpenAIRequest } from '../../dialects/openai-wire.js'
 import { translated } from '../../dialects/translator.js'
 import { UpstreamClient } from '../../upstream/upstream-client.js'
 import { eventStreamResponse, HeaderAllowList, jsonResponse } from '../../upstream/upstream-response.js'
@@ -29,8 +29,8 @@ class ParrotChatProvider implements ChatProvider {
   private async send(body: Buffer, fields: ChatFields, context: AttemptContext): Promise<ProviderResponse> {
     const headers = ['authorization', `Bearer ${context.credentials}`, 'content-type', 'application/json']
     const request = { method: 'POST', path: '/squawk', headers, body } as const
-    const response = await this.client.send(request, context.target, context, context.deadlineAtMs)
-    if (response.status !== 200) throw await parseOpenAIError(response, context)
+    // Its errors alone are of the OpenAI dialect.
+    const response = await sendOpenAIRequest(this.client, request, context)
     const deltas = new DeltaCounter()
     const usage = new RelayedUsage(new ChatUsageEstimator(fields, deltas))
     context.record.usage = usage
