@@ -124,6 +124,12 @@ export function textBelow(root: HtmlElement): string {
   return collapseBlanks(parts.join(''))
 }
 
-export function collapseBlanks(text: string): string {
-  return text.replace(/\s+/g, ' ').trim()
-}
+/**
+ * Not `/\s+/`: in a process that holds much code of regular expressions already, V8 compiles further ones unoptimized
+ * (`--no-regexp-optimization`). They keep a backtrack entry for each character of such a run, a RangeError at ten million.
+ */
+const BLANK_RUN = /\s\s*/g
+
+export const collapseBlankRuns = (text: string): string => text.replace(BLANK_RUN, ' ')
+
+export const collapseBlanks = (text: string): string => collapseBlankRuns(text).trim()

@@ -1,5 +1,6 @@
-// White space of CommonMark and Unicode, with non-breaking spaces.
-const BLANK_RUN = /[\s\u0085\u00a0\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/g
+const BLANK = /[\s\u0085\u00a0\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/.source
+/** White space of CommonMark and Unicode, with non-breaking spaces; a star for the reason that `html/html-node.ts` gives. */
+const BLANK_RUN = new RegExp(`${BLANK}${BLANK}*`, 'g')
 // Control characters, soft hyphen, zero-width space, word joiner, byte order mark. Joiners and direction marks stay:
 // some writing systems need them.
 const INVISIBLE = /(?![\t-\r\u0085])[\p{Cc}\u00ad\u200b\u2060\ufeff]/gu
