@@ -6,7 +6,9 @@ import { join } from 'node:path'
 const OUTPUT = 'dist/main.js'
 const PACKAGES = ['packages/document-engine', 'packages/sandbox', '.']
 const SETTINGS = /^(?:package|package-lock)\.json$/
-const BUILD = ['scripts/build.mjs', 'scripts/swc-options.mjs']
+const BUILD = ['scripts/build.mjs', 'scripts/bundle.mjs', 'scripts/swc-options.mjs']
+/** What the bundles share; it has no source of its name. */
+const SHARED = /\/chunk-[^/]*$/
 
 const filesIn = (directory) =>
   existsSync(directory)
@@ -18,7 +20,7 @@ const filesIn = (directory) =>
 /** The names below a folder, without folder and ending, in one text that can be compared. */
 const namesIn = (directory, ending) =>
   filesIn(directory)
-    .filter((file) => file.endsWith(ending) && !file.endsWith('.spec.ts'))
+    .filter((file) => file.endsWith(ending) && !file.endsWith('.spec.ts') && !SHARED.test(file))
     .map((file) => file.slice(directory.length, -ending.length))
     .sort()
     .join('\n')

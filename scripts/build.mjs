@@ -2,6 +2,7 @@
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { transformFileSync } from '@swc/core'
+import { bundleCommands } from './bundle.mjs'
 import { SWC_OPTIONS } from './swc-options.mjs'
 
 function compile(source, output) {
@@ -32,3 +33,4 @@ function build(folder) {
 
 const folders = process.argv.slice(2)
 for (const folder of folders.length > 0 ? folders : ['packages/document-engine', 'packages/sandbox', '.']) build(folder)
+if (folders.length === 0 || folders.includes('.')) await bundleCommands('dist')

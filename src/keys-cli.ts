@@ -1,4 +1,5 @@
 import 'reflect-metadata'
+import { setFlagsFromString } from 'node:v8'
 import { KeyAdminFailure, type KeyAdmin, HttpKeyAdmin } from './admin/cli/key-client.js'
 import {
   BadCommand,
@@ -59,6 +60,9 @@ async function keyAdminFor({ url }: Command): Promise<KeyAdmin> {
   if (config.auth.adminKey === undefined && config.database.url === undefined) process.stderr.write(NOT_READ)
   return openStoreKeyAdmin(config, dataDirectory)
 }
+
+// A command opens the embedded store for a moment: what WebAssembly's optimizing compiler takes is never earned back.
+setFlagsFromString('--liftoff-only')
 
 try {
   await main()

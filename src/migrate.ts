@@ -1,4 +1,5 @@
 import 'reflect-metadata'
+import { setFlagsFromString } from 'node:v8'
 import { PROVIDERS } from './app/providers.js'
 import { processEnvironment, readEnvironment } from './config/environment.js'
 import { loadConfigFile, parseConfig } from './config/load-config.js'
@@ -21,6 +22,9 @@ async function main(): Promise<void> {
     await database.onApplicationShutdown()
   }
 }
+
+// A command opens the embedded store for a moment: what WebAssembly's optimizing compiler takes is never earned back.
+setFlagsFromString('--liftoff-only')
 
 try {
   await main()

@@ -16,7 +16,7 @@ import { p1Channel, UPSTREAM_KEY } from '../support/provider-gateways.js'
 import { type CountingProxy, startCountingProxy } from '../support/proxies.js'
 
 const MEGABYTE = 1_000_000
-const ANSWER_BYTES = 200 * MEGABYTE
+const ANSWER_BYTES = 100 * MEGABYTE
 /** What the kernel's buffers of three loopback hops may hold for a reader who does not read. */
 const IN_FLIGHT_BYTES = 64 * MEGABYTE
 
@@ -41,7 +41,7 @@ afterAll(async () => {
 const audio = (bytes: number, more: object = {}): Promise<IncomingMessage> =>
   openRaw(gateway.url, { path: SPEECH_PATH, body: speechText(`#bytes=${bytes}`, { response_format: 'pcm', ...more }) })
 
-describe('an answer of 200 MB', () => {
+describe('an answer of 100 MB', () => {
   it('passes without being held, and a reader who stalls beside it pauses the upstream', async () => {
     await readWatching(() => audio(20 * MEGABYTE))
     const opened = proxy.sentBytes.length
@@ -68,11 +68,12 @@ describe('an answer of 200 MB', () => {
   })
 })
 
-describe('a chat stream of 100,000 events', () => {
+describe('a chat stream of 50,000 events', () => {
   it('passes without being held', async () => {
-    const body = chatText('#chunks=100000', { stream: true })
+    const body = chatText('#chunks=50000', { stream: true })
     const { bytes, growthBytes } = await readWatching(() => openRaw(gateway.url, { path: CHAT_PATH, body }))
-    expect(bytes).toBeGreaterThan(20 * MEGABYTE)
-    expect(growthBytes).toBeLessThan(HELD_GROWTH_BYTES)
+    expect(bytes).toBeGreaterThan(15 * MEGABYTE)
+    // The reader keeps up with events: what is held of them is little, not what loopback sockets take.
+    expect(growthBytes).toBeLessThan(12 * MEGABYTE)
   })
 })

@@ -11,7 +11,7 @@ import { type CountingProxy, startCountingProxy } from '../support/proxies.js'
 
 const MEGABYTE = 1_000_000
 /** Twice as much travels as hexadecimal digits. */
-const AUDIO_BYTES = 96 * MEGABYTE
+const AUDIO_BYTES = 72 * MEGABYTE
 /** What the kernel's buffers of three loopback hops may hold for a reader who does not read. */
 const IN_FLIGHT_BYTES = 64 * MEGABYTE
 
@@ -55,7 +55,7 @@ const openSpools = (): number =>
     }
   }).length
 
-describe('a speech of 96 MB by P3', () => {
+describe('a speech of 72 MB by P3', () => {
   it.each([
     ['in many events', '', {}],
     ['in one event alone', '#oneshot', {}],

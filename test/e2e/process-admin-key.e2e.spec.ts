@@ -1,16 +1,16 @@
 import { once } from 'node:events'
-import { rm, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
-import { ADMIN_KEY, adminCaller, CONFIGURATION, directoryWithStore, keys } from '../support/admin-lab.js'
+import { ADMIN_KEY, adminCaller, CONFIGURATION, keys } from '../support/admin-lab.js'
 import { eventually } from '../support/eventually.js'
 import { emptyDirectory, type GatewayProcess, runGateway } from '../support/gateway-process.js'
 import { openRaw } from '../support/gateway.js'
 import { parseScrape, valueOf } from '../support/prometheus-text.js'
 import { startRawUpstream, unusedPort } from '../support/raw-upstream.js'
-import { STORE_START_MS } from '../support/stores.js'
+import { directoryWithStore, STORE_START_MS } from '../support/stores.js'
 
 describe('process admin key', () => {
   let directory: string
@@ -158,19 +158,24 @@ describe('process metrics', () => {
     })
 
     it('loads the packages of traces only where there is a collector', async () => {
-      // Reported at the end by the process itself. The package of the API is loaded in any case, by the library of the metrics.
-      const script = `import { createRequire } from 'node:module'
-      process.on('exit', () => {
-        const loaded = Object.keys(createRequire(process.cwd() + '/x').cache).filter((path) => path.includes('@opentelemetry/') && !path.includes('@opentelemetry/api/'))
-        process.stdout.write('\\nloaded ' + loaded.length + ' of them\\n')
-      })`
+      const hook = `import { writeSync } from 'node:fs'
+      export const load = (url, context, next) => {
+        writeSync(1, 'loads ' + url + '\\n')
+        return next(url, context)
+      }`
+      const script = `import { register } from 'node:module'
+      register('data:text/javascript,' + ${JSON.stringify(encodeURIComponent(hook))})`
       const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(script)}`
       const loadedBy = async (variables: Readonly<Record<string, string>>): Promise<number> => {
         const gateway = await sandbox({ NODE_OPTIONS, ...variables })
         await gateway.listening()
         gateway.child.kill('SIGTERM')
         const { output } = await gateway.exited
-        return Number(/loaded (\d+) of them/.exec(output)?.[1])
+        const files = [...output.matchAll(/^loads (file:.*\/dist\/.*)$/gm)].map(([, url = '']) => new URL(url))
+        expect(files.length).toBeGreaterThan(1)
+        // A bundle names what it is made of. The package of the API is loaded in any case, by the library of the metrics.
+        const sources = await Promise.all(files.map((file) => readFile(file, 'utf8')))
+        return sources.flatMap((source) => source.match(/^\/\/ node_modules\/@opentelemetry\/(?!api\/)/gm) ?? []).length
       }
       expect(await loadedBy({})).toBe(0)
       expect(await loadedBy({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' })).toBeGreaterThan(0)

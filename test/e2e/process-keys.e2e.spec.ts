@@ -3,10 +3,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
-import { ADMIN_KEY, adminCaller, CONFIGURATION, directoryWithStore, keys } from '../support/admin-lab.js'
+import { ADMIN_KEY, adminCaller, CONFIGURATION, keys } from '../support/admin-lab.js'
 import { type GatewayProcess, runGateway } from '../support/gateway-process.js'
 import { sendRaw } from '../support/gateway.js'
-import { STORE_START_MS } from '../support/stores.js'
+import { directoryWithStore, STORE_START_MS } from '../support/stores.js'
 
 const WRONG_ID =
   "Invalid 'id': must be 1 to 64 letters, digits, dots, underscores or hyphens, and neither - nor caller, which mean somebody else.\n"

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
-import { emptyDirectory, runGateway } from '../support/gateway-process.js'
+import { runGateway } from '../support/gateway-process.js'
 import { CHAT_PATH, chatText, openRaw, sendRaw } from '../support/gateway.js'
 import { chats, NEVER_MS, requestIds, storedIn, UsageProcesses } from '../support/process-labs.js'
-import { startPostgres, STORE_START_MS, type TestPostgres } from '../support/stores.js'
+import { directoryWithStore, startPostgres, STORE_START_MS, type TestPostgres } from '../support/stores.js'
 import { getUsage, recordsOf } from '../support/usage-lab.js'
 
 let postgres: TestPostgres
@@ -44,7 +44,7 @@ describe('A gateway after SIGTERM', () => {
   it(
     'has written what every answered call used before it ends: the embedded store',
     async () => {
-      const directory = await emptyDirectory()
+      const directory = await directoryWithStore()
       const gateway = await lab.start({ usage: { store: true, batchMs: NEVER_MS } }, directory)
       const ids = await chats(await gateway.listening(), 60)
       gateway.child.kill('SIGTERM')
@@ -59,7 +59,7 @@ describe('The sandbox', () => {
   it(
     'opens no store for a request, and one for a usage report',
     async () => {
-      const gateway = runGateway(await emptyDirectory())
+      const gateway = runGateway(await directoryWithStore('data/sandbox'))
       try {
         const url = await gateway.listening()
         const key = 'sandbox-demo-key'

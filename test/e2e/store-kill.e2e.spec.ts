@@ -11,9 +11,15 @@ import type { Database } from '../../src/storage/database.js'
 import { KyselyCallbackRepository } from '../../src/tasks/callback.pg.js'
 import { KyselyTaskRepository } from '../../src/tasks/task.pg.js'
 import { eventually } from '../support/eventually.js'
-import { emptyDirectory } from '../support/gateway-process.js'
 import { NEVER_MS, type StoreAt, storedIn, UsageProcesses } from '../support/process-labs.js'
-import { dataDirectory, startPostgres, STORE_START_MS, type TestPostgres, testStore } from '../support/stores.js'
+import {
+  dataDirectory,
+  directoryWithStore,
+  startPostgres,
+  STORE_START_MS,
+  type TestPostgres,
+  testStore,
+} from '../support/stores.js'
 import { VideoCaller } from '../support/video-caller.js'
 
 const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
@@ -112,7 +118,7 @@ describe('usage tasks', () => {
     it.each(stores)(
       'has written down who pays for it: %s',
       async (_name, place) => {
-        const directory = await emptyDirectory()
+        const directory = await directoryWithStore()
         const { sections, at } = await place(directory)
         const prices = [{ models: ['*'], videos: '0.35' }]
         const gateway = await lab.start({ ...sections, prices, usage: { store: true, batchMs: NEVER_MS } }, directory)

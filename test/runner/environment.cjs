@@ -1,4 +1,5 @@
 const { findSourceMap } = require('node:module')
+const { setTimeout: pause } = require('node:timers/promises')
 const { fileURLToPath } = require('node:url')
 const { ModernFakeTimers } = require('@jest/fake-timers')
 const { ModuleMocker } = require('jest-mock')
@@ -13,7 +14,15 @@ function frameOf(site) {
   return `    at ${`${site}`.replace(/[^\s(]+:\d+:\d+(?=\)?$)/, () => place)}`
 }
 
-/** The process itself as the environment of a spec file. What a file changed in it is put back when the file is over. */
+const runningTimers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+
+/** Longer than any deadline that a closed gateway leaves behind: attempts of exporters and pools. */
+const LEFT_TIMERS_MS = 15_000
+
+/**
+ * The process itself as the environment of a spec file. When the file is over, console, environment, `process.exit` and its
+ * listeners are put back, and timers that it left have run out: they must not start new ones under the fake clock of the next.
+ */
 class NativeEnvironment {
   constructor({ projectConfig }) {
     this.global = globalThis
@@ -29,11 +38,14 @@ class NativeEnvironment {
 
   /** Jest knows the source maps of what it transformed itself only, and Node's own stack traces say `<anonymous>`, which jest hides. */
   setup() {
+    this.timersBefore = runningTimers()
     Error.prepareStackTrace = (error, sites) => [`${error}`, ...sites.map(frameOf)].join('\n')
   }
 
-  teardown() {
+  async teardown() {
     this.fakeTimersModern.dispose()
+    const endsAtMs = performance.now() + LEFT_TIMERS_MS
+    while (runningTimers() > this.timersBefore && performance.now() < endsAtMs) await pause(20)
     const { console, exit, exitListeners, variables } = this.before
     globalThis.console = console
     process.exit = exit

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import { rename, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { newKey } from '../../src/auth/key-table.js'
-import { emptyDirectory, type Exit } from './gateway-process.js'
+import type { Exit } from './gateway-process.js'
 import { type RawAnswer, sendRaw, TEST_KEY } from './gateway.js'
 import { type P1Gateway, startP1Gateway } from './provider-gateways.js'
 import { dataDirectory } from './stores.js'
@@ -68,13 +68,6 @@ export const keys = (
 export const CONFIGURATION = (adminKey = ADMIN_KEY, more = ''): string =>
   `auth: { adminKey: "${adminKey}", keyRefreshMs: 100 }\n` +
   `channels: [{ id: first, provider: p1, baseUrl: "http://127.0.0.1:1", credentials: x, models: ["gpt-4o"] }]\n${more}`
-
-/** A new directory of a gateway, with an empty store in it. The caller must remove it. */
-export async function directoryWithStore(): Promise<string> {
-  const directory = await emptyDirectory()
-  await rename(await dataDirectory(), join(directory, 'data'))
-  return directory
-}
 
 /** The section of a configuration that has an operator and one caller. */
 export const ADMIN_SECTION = { auth: { keys: [{ id: 'test', key: TEST_KEY }], adminKey: ADMIN_KEY } }

@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { chmod, chown, cp, mkdtemp, readdir, readFile, rename, rm, symlink } from 'node:fs/promises'
+import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { type AddressInfo, createServer } from 'node:net'
 import { arch, platform, tmpdir } from 'node:os'
@@ -190,6 +190,14 @@ export async function dataDirectory(): Promise<string> {
   const directory = await emptyDataDirectory()
   if ((await readdir(template).catch(() => [])).length === 0) await makeTemplate(template)
   await cp(template, directory, { recursive: true })
+  return directory
+}
+
+/** A new directory of a gateway, with an empty embedded store where a gateway or the sandbox looks for it. The caller must remove it. */
+export async function directoryWithStore(place: 'data' | 'data/sandbox' = 'data'): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'gateway-process-'))
+  await mkdir(dirname(join(directory, place)), { recursive: true })
+  await rename(await dataDirectory(), join(directory, place))
   return directory
 }
 

@@ -1,15 +1,16 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { emptyDirectory, runGateway, startParts } from './gateway-process.js'
+import { runGateway, startParts } from './gateway-process.js'
+import { directoryWithStore } from './stores.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const ENGINE = fileURLToPath(new URL('stand-in-docker.mjs', import.meta.url))
+const ENGINE = fileURLToPath(new URL('stand-in-docker.sh', import.meta.url))
 
 /** What the engine says to commands whose words match. The first rule that fits holds; what no rule knows goes well. */
 export interface Rule {
@@ -36,16 +37,13 @@ export async function runTestImage(
 ): Promise<TestImageRun> {
   const folder = await mkdtemp(join(tmpdir(), 'gateway-stand-in-engine-'))
   const [programs, temporary, notes] = [join(folder, 'bin'), join(folder, 'tmp'), join(folder, 'commands')]
-  await Promise.all([mkdir(programs), mkdir(temporary), writeFile(notes, '')])
-  for (const name of engines) {
-    await writeFile(join(programs, name), `#!/bin/sh\nexec '${process.execPath}' '${ENGINE}' "$@"\n`)
-    await chmod(join(programs, name), 0o755)
-  }
+  await Promise.all([mkdir(programs), mkdir(temporary), writeFile(notes, ''), writeRules(join(folder, 'rules'), rules)])
+  for (const name of engines) await symlink(ENGINE, join(programs, name))
   const env = {
     // What the script needs of the system is asked for after an engine was found.
     PATH: engines.length === 0 ? programs : `${programs}:/usr/bin:/bin`,
     TMPDIR: temporary,
-    PLAY: JSON.stringify({ rules, notes }),
+    PLAY: folder,
   }
   const ended = await new Promise<{ code: number; output: string; errors: string }>((resolve) => {
     const child = execFile(
@@ -57,14 +55,23 @@ export async function runTestImage(
       },
     )
   })
-  const lines = (await readFile(notes, 'utf8')).trim().split('\n').filter(Boolean)
   const run = {
     ...ended,
-    commands: lines.map((line) => JSON.parse(line) as string),
+    commands: (await readFile(notes, 'utf8')).split('\0').slice(0, -1),
     leftovers: await readdir(temporary),
   }
   await rm(folder, { recursive: true })
   return run
+}
+
+async function writeRules(folder: string, rules: readonly Rule[]): Promise<void> {
+  for (const [index, { on, says = '', fails = false }] of rules.entries()) {
+    const rule = join(folder, String(index).padStart(4, '0'))
+    await mkdir(rule, { recursive: true })
+    await writeFile(join(rule, 'on'), `${on}\n`)
+    await writeFile(join(rule, 'says'), `${says}\n`)
+    if (fails) await writeFile(join(rule, 'fails'), '')
+  }
 }
 
 /** Of the production set, what its published ports say. */
@@ -157,7 +164,7 @@ export interface WellEngine {
 /** The sandbox behind it is a real one; what production says are its answers at best. */
 export function startWellEngine(): Promise<WellEngine> {
   return startParts(async (closedAtLast) => {
-    const sandbox = closedAtLast(runGateway(await emptyDirectory()))
+    const sandbox = closedAtLast(runGateway(await directoryWithStore('data/sandbox')))
     const callers = closedAtLast(await startCallersPort(GOOD_ANSWERS))
     const operators = closedAtLast(await startOperatorsPort(GOOD_ANSWERS))
     const rules = [
