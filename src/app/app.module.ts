@@ -29,7 +29,7 @@ export class AppModule {
   static forRoot(
     configuration: ConfigurationOptions,
     readiness: Readiness,
-    endings: RequestHooks,
+    hooks: RequestHooks,
     admission: Admission,
     logger: Logger,
   ): DynamicModule {
@@ -37,7 +37,7 @@ export class AppModule {
       module: AppModule,
       imports: [
         ConfigurationModule.forRoot(configuration),
-        ObservabilityModule.forRoot(readiness, endings, logger),
+        ObservabilityModule.forRoot(readiness, hooks, logger),
         OverloadModule.forRoot(admission),
         EndpointsModule,
         ProvidersModule.forManifests(PROVIDERS),

@@ -64,7 +64,7 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
   const { logging, ...configuration } = options
   const { sandbox } = configuration
   const readiness = new Readiness()
-  const endings = new RequestHooks()
+  const hooks = new RequestHooks()
   const settings = { current: options.config, admission: shareOfAdmission(options.config) }
   const admission = new Admission(() => settings.admission, { workers: workersIn(options.config) })
   const adapter: GatewayHttpAdapter = new GatewayHttpAdapter(
@@ -72,7 +72,7 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
       logging,
       sandbox,
       readiness,
-      hooks: endings,
+      hooks,
       admission,
       settings,
       lastResponse: (on) => adapter.lastResponse(on),
@@ -83,7 +83,7 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
     dialectOf,
   )
   const application: INestApplication = await NestFactory.create(
-    AppModule.forRoot(configuration, readiness, endings, admission, logging.logger),
+    AppModule.forRoot(configuration, readiness, hooks, admission, logging.logger),
     adapter,
     {
       bodyParser: false,
@@ -131,8 +131,8 @@ interface RequestStartParts {
 
 /** Lets requests in, and gives each its id, its call and, when its response is over, its log line. */
 function requestStart(parts: RequestStartParts): RequestStart {
-  const { logging, sandbox, readiness, hooks: endings, admission, settings, lastResponse: lastAnswer } = parts
-  const gate = new RequestGate(admission, () => !sandbox && !readiness.isLeaving, lastAnswer, dialectOf)
+  const { logging, sandbox, readiness, hooks, admission, settings, lastResponse } = parts
+  const gate = new RequestGate(admission, () => !sandbox && !readiness.isLeaving, lastResponse, dialectOf)
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     request.url = originForm(request.url ?? '')
     const path = pathOf(request.url)
@@ -149,7 +149,7 @@ function requestStart(parts: RequestStartParts): RequestStart {
     const memory = new BudgetLease(admission.memory, call)
     call.memory = memory
     attachContext(request, call)
-    endings.begun(call, request)
+    hooks.begun(call, request)
     const { requestIdHeader } = ERROR_FORMATS[call.dialect]
     if (requestIdHeader !== undefined) call.responseHeaders[requestIdHeader] = call.requestId
     if (sandbox) call.responseHeaders['x-gateway-sandbox'] = 'true'
@@ -169,7 +169,7 @@ function requestStart(parts: RequestStartParts): RequestStart {
         call.log.callerAddress = callerAddress(request, settings.current.server.trustedProxies)
       }
       logRequest(call, outcome, logging)
-      endings.over(call, outcome)
+      hooks.over(call, outcome)
       memory.close()
       if (decision === 'let_in') gate.end(path)
     }

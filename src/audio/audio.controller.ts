@@ -26,8 +26,8 @@ export class SpeechService {
     const { model, input, speed } = body.fields
     call.log.model = model
     const route = this.router.route('speech', model, call.caller)
-    const expected = call.quota === undefined ? undefined : SPEECH.estimate(input, speed)
-    return route.attempt(call, { repeatableOnceSent: true, expected }, (provider, context) =>
+    const estimatedUse = call.quota === undefined ? undefined : SPEECH.estimate(input, speed)
+    return route.attempt(call, { canRetryAfterSend: true, estimatedUse }, (provider, context) =>
       provider.speak({ body, modelClass: route.modelClass }, context),
     )
   }

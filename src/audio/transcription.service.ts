@@ -18,7 +18,7 @@ import {
 const DEFAULT_TRANSLATION_MODEL = 'whisper-1'
 
 /** A larger upload that was sent and not answered is not sent again (design: Reliability rules). */
-const REPEATABLE_UPLOAD_BYTES = 10 * 1024 * 1024
+const RETRYABLE_UPLOAD_BYTES = 10 * 1024 * 1024
 
 /** Audio to text, in its own language or in English, on whatever provider serves the model. */
 @Injectable()
@@ -72,11 +72,11 @@ async function callFor(
 function policyFor(
   { estimate }: Pick<typeof TRANSCRIPTIONS, 'estimate'>,
   { file, durationSeconds, modelClass }: TranscriptionCall,
-  { quota: allowance }: RequestContext,
+  { quota }: RequestContext,
 ): AttemptPolicy {
   const { size } = file.spool
   return {
-    repeatableOnceSent: size <= REPEATABLE_UPLOAD_BYTES,
-    expected: allowance === undefined ? undefined : estimate(size, durationSeconds, modelClass !== 'stt-standard'),
+    canRetryAfterSend: size <= RETRYABLE_UPLOAD_BYTES,
+    estimatedUse: quota === undefined ? undefined : estimate(size, durationSeconds, modelClass !== 'stt-standard'),
   }
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import {
-  bothRight,
+  bothValid,
   type DeepReadonly,
   distinct,
   globs,
@@ -141,7 +141,7 @@ export const auth = settings({
 }).refine(({ keys, adminKey: own }) => own === undefined || keys.every(({ key }) => key !== own.sha256), {
   path: ['adminKey'],
   error: 'must differ from every key of auth.keys',
-  when: bothRight('keys', 'adminKey'),
+  when: bothValid('keys', 'adminKey'),
 })
 
 type AuthEntry = DeepReadonly<z.output<typeof auth>>

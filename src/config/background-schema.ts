@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import {
   boolean,
-  bothRight,
+  bothValid,
   bytes,
   count,
   decimal,
@@ -9,7 +9,7 @@ import {
   globs,
   identifier,
   integer,
-  isFilled,
+  isNonEmpty,
   oneOf,
   settings,
   textAs,
@@ -18,7 +18,7 @@ import {
 
 /** What goes on behind requests or outlives them: tasks, their callbacks, documents, usage and its prices. */
 
-const upTo = (max: number) => integer({ min: 1, max })
+const integerUpTo = (max: number) => integer({ min: 1, max })
 
 export const tasks = settings({
   pollIntervalMs: durationMs
@@ -29,7 +29,7 @@ export const tasks = settings({
     .default(600_000)
     .describe('How long a create whose answer was lost is looked for at its upstream'),
   retentionMs: timeMs.default(2_592_000_000).describe('Ended tasks are forgotten afterwards, with their callbacks'),
-  pollsPerChannel: upTo(1000).default(16).describe('Questions under way at once to one channel'),
+  pollsPerChannel: integerUpTo(1000).default(16).describe('Questions under way at once to one channel'),
   pollsPerSecond: count
     .default(250)
     .describe('Questions that one process begins per second; with more tasks each is asked for less often'),
@@ -46,12 +46,12 @@ export const callbacks = settings({
   secret: webhookSecret.exactOptional().describe('Signs callbacks; see [callbacks.md](callbacks.md)'),
   scheduleMs: z
     .array(integer({ min: 0, max: 2_147_483_647 }))
-    .refine(isFilled, 'must hold at least one delay')
+    .refine(isNonEmpty, 'must hold at least one delay')
     .meta({ type: 'list of delays from 0' })
     .default([0, 5000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 36_000_000])
     .describe('The delay before each attempt: as many attempts as entries'),
   timeoutMs: durationMs.default(15_000).describe('Time for one attempt'),
-  perHost: upTo(1000).default(2).describe('Deliveries under way at once to one host'),
+  perHost: integerUpTo(1000).default(2).describe('Deliveries under way at once to one host'),
 })
 
 export const documents = settings({
@@ -60,13 +60,13 @@ export const documents = settings({
   parseMs: durationMs
     .default(15_000)
     .describe("Of one document in its process, within the caller's own deadline; beyond it 504"),
-  pages: upTo(100_000).default(500).describe('Pages of a PDF; more are refused with 413'),
-  processes: upTo(64).default(2).describe('Documents that are read at once, each in a process of its own'),
+  pages: integerUpTo(100_000).default(500).describe('Pages of a PDF; more are refused with 413'),
+  processes: integerUpTo(64).default(2).describe('Documents that are read at once, each in a process of its own'),
   queue: integer({ min: 0, max: 10_000 }).default(4).describe('Documents that wait for a process; beyond it 503'),
   memoryBytes: integer({ min: 134_217_728, max: 68_719_476_736 })
     .default(805_306_368)
     .describe('Memory of one such process; one that needs more is ended, and the caller gets 422'),
-  fetchesInFlight: upTo(10_000)
+  fetchesInFlight: integerUpTo(10_000)
     .default(32)
     .describe('Documents fetched at once, by upstream readers too; beyond it 503'),
   cacheMs: integer({ min: 0, max: 2_147_483_647 })
@@ -77,7 +77,7 @@ export const documents = settings({
 }).refine(({ defaultTimeoutMs, maximumTimeoutMs }) => defaultTimeoutMs <= maximumTimeoutMs, {
   path: ['defaultTimeoutMs'],
   error: 'must not be greater than documents.maximumTimeoutMs',
-  when: bothRight('defaultTimeoutMs', 'maximumTimeoutMs'),
+  when: bothValid('defaultTimeoutMs', 'maximumTimeoutMs'),
 })
 
 export const usage = settings({
@@ -91,8 +91,8 @@ export const usage = settings({
     .describe(
       'Records that may wait for the store in memory; beyond it the oldest wait in files ([usage.md](usage.md#how-it-is-stored))',
     ),
-  batchRows: upTo(5000).default(500).describe('Records written at once'),
-  batchMs: upTo(60_000)
+  batchRows: integerUpTo(5000).default(500).describe('Records written at once'),
+  batchMs: integerUpTo(60_000)
     .default(1000)
     .describe('How long a record waits for company; a `kill -9` loses no more than that'),
   retentionMs: timeMs.default(7_776_000_000).describe('Records are forgotten afterwards'),
@@ -105,7 +105,7 @@ const priceRow = settings({
   models: globs.describe('As callers name them; `documents` and `images` for what has no model'),
   channels: z
     .array(identifier)
-    .refine(isFilled, 'must name at least one channel; leave it out for all')
+    .refine(isNonEmpty, 'must name at least one channel; leave it out for all')
     .meta({ type: 'list of channel ids' })
     .exactOptional()
     .describe('Absent = on every channel'),
@@ -132,7 +132,7 @@ const priceRow = settings({
 }).refine(({ audioMinutes, audioSeconds }) => audioMinutes === undefined || audioSeconds === undefined, {
   path: ['audioSeconds'],
   error: 'must not stand beside audioMinutes: both price the same',
-  when: bothRight('audioMinutes', 'audioSeconds'),
+  when: bothValid('audioMinutes', 'audioSeconds'),
 })
 
 export const prices = z.array(priceRow).meta({ type: 'list' }).default([]).describe('What is paid for what')

@@ -3,14 +3,14 @@ import { isMap } from './faults.js'
 import { MODEL_CLASS_NAMES } from './model-classes.js'
 import {
   address,
-  bothRight,
+  bothValid,
   type DeepReadonly,
   distinct,
   durationMs,
   globs,
   identifier,
   integer,
-  isFilled,
+  isNonEmpty,
   mapOf,
   modelName,
   oneOf,
@@ -171,7 +171,7 @@ const modelRow = (providers: readonly ProviderSettings[]) =>
     class: oneOf(MODEL_CLASS_NAMES).describe('Which endpoints serve it'),
     providers: z
       .array(providerName(providers))
-      .refine(isFilled, 'must name at least one provider')
+      .refine(isNonEmpty, 'must name at least one provider')
       .meta({ type: 'list of providers' })
       .describe('Whose channels may serve it'),
   })
@@ -194,7 +194,7 @@ export const breaker = settings({
 }).refine(({ coolDownMs, maximumCoolDownMs }) => coolDownMs <= maximumCoolDownMs, {
   path: ['coolDownMs'],
   error: 'must not be greater than breaker.maximumCoolDownMs',
-  when: bothRight('coolDownMs', 'maximumCoolDownMs'),
+  when: bothValid('coolDownMs', 'maximumCoolDownMs'),
 })
 
 export type BreakerSection = DeepReadonly<z.output<typeof breaker>>

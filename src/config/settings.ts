@@ -6,7 +6,7 @@ import {
   address,
   addressRange,
   boolean,
-  bothRight,
+  bothValid,
   bytes,
   connectionUrl,
   count,
@@ -15,7 +15,7 @@ import {
   hostAndPort,
   hostName,
   integer,
-  isFilled,
+  isNonEmpty,
   mapOf,
   numberFrom,
   oneOf,
@@ -59,7 +59,7 @@ const server = settings({
     ),
   allowedOrigins: z
     .array(webOrigin)
-    .refine(isFilled, 'must hold at least one origin; leave it out for none')
+    .refine(isNonEmpty, 'must hold at least one origin; leave it out for none')
     .meta({ type: 'list of origins' })
     .exactOptional()
     .describe(
@@ -68,7 +68,7 @@ const server = settings({
 }).refine((own) => own.port !== own.metricsPort || own.port === 0, {
   path: ['metricsPort'],
   error: 'must differ from server.port (0 switches it off)',
-  when: bothRight('port', 'metricsPort'),
+  when: bothValid('port', 'metricsPort'),
 })
 
 const limits = settings({
@@ -104,7 +104,7 @@ const limits = settings({
 }).refine(({ realtimePauseBytes, realtimeCloseBytes }) => realtimePauseBytes < realtimeCloseBytes, {
   path: ['realtimeCloseBytes'],
   error: 'must be greater than limits.realtimePauseBytes',
-  when: bothRight('realtimePauseBytes', 'realtimeCloseBytes'),
+  when: bothValid('realtimePauseBytes', 'realtimeCloseBytes'),
 })
 
 const timeouts = settings({
@@ -155,12 +155,12 @@ const admission = settings({
   .refine(({ loopDelayHighMs, loopDelayLowMs }) => loopDelayLowMs < loopDelayHighMs, {
     path: ['loopDelayLowMs'],
     error: 'must be less than admission.loopDelayHighMs',
-    when: bothRight('loopDelayHighMs', 'loopDelayLowMs'),
+    when: bothValid('loopDelayHighMs', 'loopDelayLowMs'),
   })
   .refine(({ memoryHighShare, memoryLowShare }) => memoryLowShare < memoryHighShare, {
     path: ['memoryLowShare'],
     error: 'must be less than admission.memoryHighShare',
-    when: bothRight('memoryHighShare', 'memoryLowShare'),
+    when: bothValid('memoryHighShare', 'memoryLowShare'),
   })
 
 const ssrf = (production: boolean) =>
@@ -175,7 +175,7 @@ const ssrf = (production: boolean) =>
   }).refine(({ allow }) => !production || allow.length === 0, {
     path: ['allow'],
     error: 'must be empty when NODE_ENV is production',
-    when: bothRight('allow'),
+    when: bothValid('allow'),
   })
 
 const database = settings({
@@ -258,7 +258,7 @@ export const configSchema = (providers: readonly ProviderSettings[], production 
     .refine((sections) => !countApart(sections), {
       path: ['server', 'workers'],
       error: LIMITS_NEED_REDIS,
-      when: bothRight('server', 'auth', 'redis'),
+      when: bothValid('server', 'auth', 'redis'),
     })
 
 /** The file's own shape; `GatewayConfig` follows from it without a further check. */

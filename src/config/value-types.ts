@@ -38,7 +38,7 @@ export const settings = <S extends z.core.$ZodLooseShape>(shape: S) =>
   z.preprocess((value) => withoutEmpty(value, Object.keys(shape)), strictMap(shape)).meta({ type: 'map' })
 
 /** For a rule between settings of one map (`when`): it is asked only where each of them is right by itself. */
-export const bothRight =
+export const bothValid =
   (...names: readonly string[]) =>
   ({ issues }: z.core.ParsePayload): boolean =>
     issues.every(({ code, path: [name] = [] }) =>
@@ -64,7 +64,7 @@ export const distinct = <T extends z.ZodType>(item: T, ...fields: readonly strin
   )
 
 /** For lists that are left out rather than empty. */
-export const isFilled = ({ length }: readonly unknown[]): boolean => length > 0
+export const isNonEmpty = ({ length }: readonly unknown[]): boolean => length > 0
 
 /** A map with free keys. It has no prototype: looking up a caller's `constructor` in it finds nothing. */
 export const mapOf = <T>(value: z.ZodType<T>) =>
@@ -212,7 +212,7 @@ export const glob = z
 
 export const globs = z
   .array(glob)
-  .refine(isFilled, 'must hold at least one glob; leave it out for every model')
+  .refine(isNonEmpty, 'must hold at least one glob; leave it out for every model')
   .meta({ type: 'list of globs' })
 
 export const hostName = z

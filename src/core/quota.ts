@@ -6,7 +6,7 @@ export type LimitName = keyof KeyLimits
 export type MinuteLimitName = Exclude<LimitName, 'concurrency' | 'realtimeSessions'>
 
 /** Limits of what is under way at one time. */
-export type HeldLimitName = 'concurrency' | 'realtimeSessions'
+export type ConcurrencyLimitName = 'concurrency' | 'realtimeSessions'
 
 interface MinuteLimit {
   /** In the names of the rate limit headers. */
@@ -25,15 +25,15 @@ export const MINUTE_LIMITS: Readonly<Record<MinuteLimitName, MinuteLimit>> = {
 
 export const MINUTE_LIMIT_NAMES = Object.keys(MINUTE_LIMITS) as MinuteLimitName[]
 
-export const HELD_LIMITS: Readonly<Record<HeldLimitName, { readonly words: string }>> = {
+export const CONCURRENCY_LIMITS: Readonly<Record<ConcurrencyLimitName, { readonly words: string }>> = {
   concurrency: { words: 'requests at once' },
   realtimeSessions: { words: 'realtime sessions at once' },
 }
 
-export const HELD_LIMIT_NAMES = Object.keys(HELD_LIMITS) as HeldLimitName[]
+export const CONCURRENCY_LIMIT_NAMES = Object.keys(CONCURRENCY_LIMITS) as ConcurrencyLimitName[]
 
 /** Every limit there is, in the order in which they are shown. */
-export const LIMIT_NAMES: readonly LimitName[] = [...MINUTE_LIMIT_NAMES, ...HELD_LIMIT_NAMES]
+export const LIMIT_NAMES: readonly LimitName[] = [...MINUTE_LIMIT_NAMES, ...CONCURRENCY_LIMIT_NAMES]
 
 /** The key under which a limit of a caller is counted. */
 export const counterKey = (name: LimitName, scope: string): string => `${name}:${scope}`

@@ -97,7 +97,7 @@ export class RequestLog {
   modelClass: ModelClass | undefined = undefined
   channelId: string | undefined = undefined
   /** Every attempt, in order; the last one may still be under way. */
-  readonly tried: AttemptRecord[] = []
+  readonly attempts: AttemptRecord[] = []
   /** Exchanges that belong to no channel, as when a document is fetched from the web. */
   fetched: ExchangeRecord | undefined = undefined
   /** Spent reading the caller's body. */
@@ -145,7 +145,7 @@ export class RequestLog {
 
   private sum(name: 'upstreamMs' | 'openWaitMs'): number {
     let sum = this.fetched === undefined ? 0 : this.fetched[name]
-    for (const attempt of this.tried) sum += attempt[name]
+    for (const attempt of this.attempts) sum += attempt[name]
     return sum
   }
 
@@ -153,8 +153,8 @@ export class RequestLog {
   private latest<Name extends 'firstByteMs' | 'upstreamStatus' | 'upstreamRequestId'>(
     name: Name,
   ): ExchangeRecord[Name] {
-    for (let index = this.tried.length - 1; index >= 0; index--) {
-      const value = this.tried[index]?.[name]
+    for (let index = this.attempts.length - 1; index >= 0; index--) {
+      const value = this.attempts[index]?.[name]
       if (value !== undefined) return value
     }
     return this.fetched?.[name]

@@ -123,7 +123,7 @@ const NULL = Buffer.from('null')
 export class ChatUsageFilter {
   constructor(
     private readonly callerRequestedUsage: boolean,
-    private readonly found: (usage: Usage) => void,
+    private readonly onUsage: (usage: Usage) => void,
   ) {}
 
   readonly filter = (region: Buffer): Buffer => {
@@ -171,7 +171,7 @@ export class ChatUsageFilter {
       const chunk = jsonOf(region.subarray(start, end))
       const usage = reportedUsage(chunk?.['usage'])
       if (usage === undefined) continue
-      this.found(usage)
+      this.onUsage(usage)
       const isExtra = Array.isArray(chunk?.['choices']) && chunk['choices'].length === 0
       if (!isExtra || this.callerRequestedUsage) continue
       kept.push(region.subarray(position, start))

@@ -98,7 +98,7 @@ class SharedParse {
     this.outcome.catch(() => undefined)
   }
 
-  wait({ disconnect: departure }: RequestContext, { timeoutMs, deadlineAtMs }: Patience): Promise<DocumentParse> {
+  wait({ disconnect }: RequestContext, { timeoutMs, deadlineAtMs }: Patience): Promise<DocumentParse> {
     this.waiting++
     return new Promise((resolve, reject) => {
       const settle = (): void => {
@@ -114,7 +114,7 @@ class SharedParse {
       const timer = setTimeout(() => {
         leave(late(timeoutMs))
       }, deadlineAtMs - performance.now())
-      const forget = departure.onAbort(() => {
+      const forget = disconnect.onAbort(() => {
         leave(clientDisconnected())
       })
       this.outcome.then(resolve, reject).finally(settle)
@@ -129,8 +129,8 @@ class SharedParse {
 }
 
 /** Log fields of a shared read, copied to each of its requests. */
-function noteWork({ log: { channelId, fetched, tried } }: RequestContext, to: RequestContext): void {
-  to.log.tried.push(...tried)
+function noteWork({ log: { channelId, fetched, attempts } }: RequestContext, to: RequestContext): void {
+  to.log.attempts.push(...attempts)
   to.log.fetched = fetched
   if (channelId !== undefined) to.log.channelId = channelId
 }

@@ -130,7 +130,7 @@ async function digestOf({ spool, name, contentType }: DocumentUpload): Promise<s
 const RESOLVE_MS = 2000
 
 /** A larger upload that was sent and not answered is not sent again (design: Reliability rules). */
-const REPEATABLE_UPLOAD_BYTES = 10 * 1024 * 1024
+const RETRYABLE_UPLOAD_BYTES = 10 * 1024 * 1024
 
 /** Documents as Markdown (specification: Document parse result): read here, or by an upstream where one is configured. */
 @Injectable()
@@ -227,8 +227,8 @@ async function readBy(
   { source, timeoutMs, isFresh, responseBytes: longest }: DocumentRequest & Pick<ReadRequest, 'responseBytes'>,
   call: RequestContext,
 ): Promise<DocumentParse> {
-  const repeatableOnceSent = source.kind === 'url' || source.upload.spool.size <= REPEATABLE_UPLOAD_BYTES
-  const document = await route.attempt(call, { repeatableOnceSent }, (provider, context) =>
+  const canRetryAfterSend = source.kind === 'url' || source.upload.spool.size <= RETRYABLE_UPLOAD_BYTES
+  const document = await route.attempt(call, { canRetryAfterSend }, (provider, context) =>
     provider.read(
       { source: readSourceOf(source), timeoutMs: Math.max(1, timeoutMs), isFresh, responseBytes: longest },
       context,

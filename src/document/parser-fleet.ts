@@ -1,5 +1,5 @@
 import type { Logger } from '../observability/logger.js'
-import { ParserExited } from './parser.js'
+import { EngineEnded } from './parser.js'
 import { ParserProcess } from './parser-process.js'
 
 const FIRST_REST_MS = 250
@@ -152,7 +152,7 @@ export class ParserFleet {
       const place = this.idle.indexOf(engine)
       if (place >= 0) this.idle.splice(place, 1)
       const isUnused = engine.documents === 0 && !exit.isKilled
-      if (this.starting.delete(engine) || isUnused) this.logFailure(new ParserExited(exit))
+      if (this.starting.delete(engine) || isUnused) this.logFailure(new EngineEnded(exit))
       // The next document finds the process loaded.
       else this.grow(this.starting.size + 1)
       this.onChange()

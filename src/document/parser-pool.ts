@@ -13,12 +13,12 @@ import {
   type DocumentFile,
   documentOf,
   DocumentParser,
-  errorOfEnd,
-  outOfTime,
+  errorFromExit,
+  parseTimedOut,
   type ParsedDocument,
   type ParseOptions,
-  ParserExited,
-  parserFull,
+  EngineEnded,
+  queueFull,
   parserStopping,
 } from './parser.js'
 
@@ -36,7 +36,7 @@ class WaitingLine<Grant> {
   }
 
   /** Resolves with what is granted; rejects with `caller_left`, `upstream_timeout` or the reason of a refusal. */
-  wait({ disconnect: departure, deadlineAtMs }: ParseOptions): Promise<Grant> {
+  wait({ disconnect, deadlineAtMs }: ParseOptions): Promise<Grant> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter<Grant> = {
         grant: (value) => {
@@ -56,10 +56,10 @@ class WaitingLine<Grant> {
       this.waiters.add(waiter)
       const remainingMs = Math.min(Math.max(deadlineAtMs - performance.now(), 0), MAXIMUM_TIMER_MS)
       const timer = setTimeout(() => {
-        waiter.refuse(outOfTime())
+        waiter.refuse(parseTimedOut())
       }, remainingMs)
       let unsubscribe = (): void => undefined
-      unsubscribe = departure.onAbort(() => {
+      unsubscribe = disconnect.onAbort(() => {
         waiter.refuse(clientDisconnected())
       })
     })
@@ -114,14 +114,14 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
 
   async parse(file: DocumentFile, options: ParseOptions): Promise<ParsedDocument> {
     const { processes, queue } = this.store.current.documents
-    if (this.running + this.line.length >= processes + queue) throw parserFull()
+    if (this.running + this.line.length >= processes + queue) throw queueFull()
     try {
       return await this.parseOnce(file, options)
     } catch (error) {
-      if (!(error instanceof ParserExited)) throw error
+      if (!(error instanceof EngineEnded)) throw error
       // Another process reads it, but no third: whatever ends them may know of the document all the same.
       return await this.parseOnce(file, options).catch((again: unknown) => {
-        throw again instanceof ParserExited ? errorOfEnd(again) : again
+        throw again instanceof EngineEnded ? errorFromExit(again) : again
       })
     }
   }
@@ -143,7 +143,7 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
     }
     this.fleet.grow(this.line.length)
     // Nothing will come of waiting while not one process can be started.
-    if (this.fleet.isEmpty) this.line.refuseAll(() => parserFull(this.fleet.restSeconds))
+    if (this.fleet.isEmpty) this.line.refuseAll(() => queueFull(this.fleet.restSeconds))
   }
 
   /** Rejects as `readOn` does. */

@@ -14,7 +14,7 @@ import {
 } from '@multi-model-gateway/document-engine/protocol.js'
 import type { GatewayError } from '../core/errors.js'
 import { clientDisconnected } from '../core/request-context.js'
-import { errorOfEnd, outOfTime, type ParseOptions, type ParserExit, ParserExited } from './parser.js'
+import { errorFromExit, parseTimedOut, type ParseOptions, type ParserExit, EngineEnded } from './parser.js'
 
 const MEBIBYTE = 1_048_576
 /** Of the whole; the rest is for what lies outside of the JavaScript heap: bytes of the document, inflated streams. */
@@ -94,10 +94,10 @@ export interface ParserJob {
 }
 
 interface RunningJob {
-  hasBegun: boolean
+  isParsing: boolean
   readonly contentBytes: number
   readonly result: (frame: Frame) => void
-  readonly fail: (error: ParserExited) => void
+  readonly fail: (error: EngineEnded) => void
 }
 
 /** One engine in its process, for one document at a time. Whatever it does that it should not do ends it. */
@@ -159,8 +159,8 @@ export class ParserProcess {
       this.breakOff(error)
     })
     const answered = new Promise<Frame>((resolve, reject) => {
-      this.job = { hasBegun: false, contentBytes: head.contentBytes, result: resolve, fail: reject }
-      if (this.exit !== undefined) reject(new ParserExited(this.exit))
+      this.job = { isParsing: false, contentBytes: head.contentBytes, result: resolve, fail: reject }
+      if (this.exit !== undefined) reject(new EngineEnded(this.exit))
     })
     this.pipe.write(frameStart(head, bytes))
     source.pipe(this.pipe, { end: false })
@@ -217,8 +217,8 @@ export class ParserProcess {
 
   private receive(frame: Frame): void {
     const { job } = this
-    if (job?.hasBegun === false && isBegun(frame)) {
-      job.hasBegun = true
+    if (job?.isParsing === false && isBegun(frame)) {
+      job.isParsing = true
       return
     }
     this.job = undefined
@@ -236,9 +236,9 @@ export class ParserProcess {
 
   private finish(code: number | null, signal: NodeJS.Signals | null): void {
     if (this.exit !== undefined) return
-    const hasBegun = this.job?.hasBegun ?? false
-    this.exit = { code, signal, errors: this.errors, isKilled: this.isKilled, error: this.error, hasBegun }
-    this.job?.fail(new ParserExited(this.exit))
+    const isParsing = this.job?.isParsing ?? false
+    this.exit = { code, signal, stderrTail: this.errors, isKilled: this.isKilled, error: this.error, isParsing }
+    this.job?.fail(new EngineEnded(this.exit))
     this.onEnd(this.exit)
   }
 }
@@ -250,32 +250,32 @@ const LEAVE_GRACE_MS = 500
 
 /**
  * Reads one document on one engine, which is ended at the deadline or when no request waits any more. The engine is idle or gone by
- * the time the promise settles. Rejects with a `GatewayError`, or with an `EngineEnded` that `isUntouched`: then another
+ * the time the promise settles. Rejects with a `GatewayError`, or with an `EngineEnded` that `isUnrelatedExit`: then another
  * engine may read the document.
  */
 export async function readOn(
   engine: ParserProcess,
   job: ParserJob,
-  { disconnect: departure, deadlineAtMs, parseMs }: ParseOptions & { readonly parseMs: number },
+  { disconnect, deadlineAtMs, parseMs }: ParseOptions & { readonly parseMs: number },
 ): Promise<Frame> {
-  if (departure.aborted) throw clientDisconnected()
+  if (disconnect.aborted) throw clientDisconnected()
   const remainingMs = deadlineAtMs - performance.now()
-  if (remainingMs <= 0) throw outOfTime()
+  if (remainingMs <= 0) throw parseTimedOut()
   const interruptions: GatewayError[] = []
   const interruptIn = (ms: number, reason: () => GatewayError): NodeJS.Timeout =>
     setTimeout(() => {
       interruptions.push(reason())
       engine.kill()
     }, ms)
-  const timers = [interruptIn(Math.min(parseMs, remainingMs), outOfTime)]
-  const unsubscribe = departure.onAbort(() => {
+  const timers = [interruptIn(Math.min(parseMs, remainingMs), parseTimedOut)]
+  const unsubscribe = disconnect.onAbort(() => {
     timers.push(interruptIn(LEAVE_GRACE_MS, clientDisconnected))
   })
   try {
     return await engine.run(job)
   } catch (error) {
     if (interruptions[0] !== undefined) throw interruptions[0]
-    throw error instanceof ParserExited && error.isUntouched ? error : errorOfEnd(error)
+    throw error instanceof EngineEnded && error.isUnrelatedExit ? error : errorFromExit(error)
   } finally {
     timers.forEach(clearTimeout)
     unsubscribe()

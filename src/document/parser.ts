@@ -50,31 +50,31 @@ export interface ParserExit {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
   /** The end of what it wrote to standard error. */
-  readonly errors: string
+  readonly stderrTail: string
   /** The gateway had decided to end it. */
   readonly isKilled: boolean
   /** Why the gateway had to end it: a broken protocol, a document that could not be sent. */
   readonly error: unknown
   /** It had all of the document it was given last, and was reading. */
-  readonly hasBegun: boolean
+  readonly isParsing: boolean
 }
 
 /** The words of the runtime, its heap and the C++ library when an allocation fails; they end the process by themselves. */
 const OUT_OF_MEMORY = /out of memory|bad_alloc|allocation failed/i
 
 /** The process ended while it had a document. */
-export class ParserExited extends Error {
+export class EngineEnded extends Error {
   override readonly name = 'EngineEnded'
 
   constructor(readonly exit: ParserExit) {
-    const { code, signal, errors } = exit
-    super(`the engine ended with ${signal ?? `code ${String(code)}`}: ${errors}`, { cause: exit.error })
+    const { code, signal, stderrTail } = exit
+    super(`the engine ended with ${signal ?? `code ${String(code)}`}: ${stderrTail}`, { cause: exit.error })
   }
 
   /** It ended by no doing of the document: somebody ended it from outside while it was still idle, or nearly so. */
-  get isUntouched(): boolean {
-    const { isKilled, error: fault, hasBegun } = this.exit
-    return !isKilled && fault === undefined && !hasBegun
+  get isUnrelatedExit(): boolean {
+    const { isKilled, error: fault, isParsing } = this.exit
+    return !isKilled && fault === undefined && !isParsing
   }
 
   /**
@@ -82,8 +82,8 @@ export class ParserExited extends Error {
    * a word, when the system refuses it memory. It holds no native code of others that could crash for other reasons.
    */
   get isOutOfMemory(): boolean {
-    const { signal, errors, isKilled, error: fault, hasBegun } = this.exit
-    return !isKilled && fault === undefined && hasBegun && (signal !== null || OUT_OF_MEMORY.test(errors))
+    const { signal, stderrTail, isKilled, error: fault, isParsing } = this.exit
+    return !isKilled && fault === undefined && isParsing && (signal !== null || OUT_OF_MEMORY.test(stderrTail))
   }
 }
 
@@ -106,27 +106,27 @@ export function documentOf({ head, payload }: Frame): ParsedDocument {
       throw new GatewayError(kind, reply.message, code === undefined ? {} : { code })
     }
     case 'out_of_memory':
-      throw needsMemory()
+      throw outOfMemoryError()
     case 'failed':
-      throw unreadable(new Error(reply.reason))
+      throw parserFailed(new Error(reply.reason))
   }
 }
 
 /** What the caller is told when the process of the engine ended before its answer. */
-export const errorOfEnd = (error: unknown): GatewayError =>
-  error instanceof ParserExited && error.isOutOfMemory ? needsMemory(error) : unreadable(error)
+export const errorFromExit = (error: unknown): GatewayError =>
+  error instanceof EngineEnded && error.isOutOfMemory ? outOfMemoryError(error) : parserFailed(error)
 
-export const outOfTime = (): GatewayError =>
+export const parseTimedOut = (): GatewayError =>
   new GatewayError('upstream_timeout', 'The document could not be read within its time.')
 
-export const parserFull = (retryAfterSeconds = 1): GatewayError =>
+export const queueFull = (retryAfterSeconds = 1): GatewayError =>
   new GatewayError('overloaded', 'Too many documents are being read. Try again later.', { retryAfterSeconds })
 
 export const parserStopping = (): GatewayError =>
   new GatewayError('overloaded', 'The gateway is shutting down.', { retryAfterSeconds: 1 })
 
-const needsMemory = (cause?: unknown): GatewayError =>
+const outOfMemoryError = (cause?: unknown): GatewayError =>
   new GatewayError('unprocessable', 'The document needs more memory than the gateway grants.', { cause })
 
-const unreadable = (cause: unknown): GatewayError =>
+const parserFailed = (cause: unknown): GatewayError =>
   new GatewayError('internal', 'The document could not be read because of a fault of the gateway.', { cause })

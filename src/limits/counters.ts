@@ -22,7 +22,7 @@ export interface Addition extends WindowState {
   /** What was counted: never more than a whole window allows. */
   readonly counted: number
   /** The store that has counted it: only it can take it out again. */
-  readonly home: WindowHome
+  readonly store: WindowStore
 }
 
 /** Fixed windows of one minute by key. No method rejects; one that cannot reach its counter resolves with undefined. */
@@ -35,7 +35,7 @@ export interface LimitWindows {
   peek(key: string, limit: number): MaybePromise<WindowState | undefined>
 }
 
-export interface WindowHome {
+export interface WindowStore {
   /** Takes points out again, if the window they were counted in, which ends at `endsAtMs`, is still open. */
   giveBack(key: string, points: number, limit: number, endsAtMs: number): MaybePromise<WindowState | undefined>
 }
@@ -116,7 +116,7 @@ interface Window {
 }
 
 /** The windows of this process alone, which may use `share` (above 0, at most 1) of each limit. Nothing is waited for. */
-export class MemoryWindows implements LimitWindows, WindowHome {
+export class MemoryWindows implements LimitWindows, WindowStore {
   /** In the order in which they end, as all are equally long. */
   private readonly windows = new Map<string, Window>()
 
@@ -140,7 +140,7 @@ export class MemoryWindows implements LimitWindows, WindowHome {
       endsAtMs: window.endsAtMs,
       fits,
       counted: fits ? counted : 0,
-      home: this,
+      store: this,
     }
   }
 

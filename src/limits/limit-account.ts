@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { KeyLimits } from '../config/settings.js'
 import {
   counterKey,
-  type HeldLimitName,
+  type ConcurrencyLimitName,
   MINUTE_LIMIT_NAMES,
   MINUTE_LIMITS,
   type MinuteLimitName,
@@ -30,7 +30,7 @@ export class LimitCounters {
   }
 
   giveBack(key: string, points: number, limit: number, addition: Addition): MaybePromise<WindowState | undefined> {
-    const answer = addition.home.giveBack(key, points, limit, addition.endsAtMs)
+    const answer = addition.store.giveBack(key, points, limit, addition.endsAtMs)
     if (answer instanceof Promise) this.expectBack(key, points, addition)
     return this.see(key, answer)
   }
@@ -70,10 +70,10 @@ export class LimitCounters {
 /** Limits of what is reserved before it is used. */
 export type ReservedName = Extract<MinuteLimitName, 'tokensPerMinute' | 'audioSecondsPerMinute'>
 
-export type HeldPoints = (name: ReservedName, allowed: number) => number
+export type ReservedPoints = (name: ReservedName, allowed: number) => number
 
 /** Where a limit by the minute is counted, and how much of it there is. */
-interface LimitMeter {
+interface KeyWindow {
   readonly key: string
   readonly pointsPerUnit: number
   readonly limitPoints: number
@@ -86,8 +86,8 @@ interface LimitMeter {
 export class KeyLimiter {
   /** False where the limits are none: `limits: {}`. */
   readonly isLimited: boolean
-  private readonly meters: Partial<Record<MinuteLimitName, LimitMeter>> = {}
-  private readonly leaseKeys: Readonly<Record<HeldLimitName, string>>
+  private readonly windows: Partial<Record<MinuteLimitName, KeyWindow>> = {}
+  private readonly leaseKeys: Readonly<Record<ConcurrencyLimitName, string>>
 
   constructor(
     readonly limits: KeyLimits,
@@ -98,7 +98,7 @@ export class KeyLimiter {
       const limit = limits[name]
       if (limit === undefined) continue
       const { pointsPerUnit } = MINUTE_LIMITS[name]
-      this.meters[name] = { key: counterKey(name, scope), pointsPerUnit, limitPoints: limit * pointsPerUnit }
+      this.windows[name] = { key: counterKey(name, scope), pointsPerUnit, limitPoints: limit * pointsPerUnit }
     }
     this.isLimited = Object.values<number | undefined>(limits).some((limit) => limit !== undefined)
     this.leaseKeys = {
@@ -109,8 +109,8 @@ export class KeyLimiter {
 
   /** Uses an amount if it fits; undefined without such a limit. */
   add(name: MinuteLimitName, amount: number): MaybePromise<Addition | undefined> {
-    const meter = this.meters[name]
-    return meter && this.counters.add(meter.key, pointsOf(meter, amount), meter.limitPoints)
+    const window = this.windows[name]
+    return window && this.counters.add(window.key, pointsOf(window, amount), window.limitPoints)
   }
 
   /**
@@ -118,50 +118,50 @@ export class KeyLimiter {
    * was too little is debited to the one that is open now. Not awaited.
    */
   settle(name: MinuteLimitName, reserved: Addition | undefined, used: number): void {
-    const meter = this.meters[name]
-    if (meter === undefined) return
-    const difference = pointsOf(meter, used) - (reserved?.counted ?? 0)
-    if (difference > 0) void this.counters.debit(meter.key, difference, meter.limitPoints)
+    const window = this.windows[name]
+    if (window === undefined) return
+    const difference = pointsOf(window, used) - (reserved?.counted ?? 0)
+    if (difference > 0) void this.counters.debit(window.key, difference, window.limitPoints)
     if (difference < 0 && reserved !== undefined) {
-      void this.counters.giveBack(meter.key, -difference, meter.limitPoints, reserved)
+      void this.counters.giveBack(window.key, -difference, window.limitPoints, reserved)
     }
   }
 
   peek(name: MinuteLimitName): MaybePromise<WindowState | undefined> {
-    const meter = this.meters[name]
-    return meter && this.counters.peek(meter.key, meter.limitPoints)
+    const window = this.windows[name]
+    return window && this.counters.peek(window.key, window.limitPoints)
   }
 
   lastSeen(name: MinuteLimitName): WindowState | undefined {
-    const meter = this.meters[name]
-    return meter && this.counters.lastSeen(meter.key)
+    const window = this.windows[name]
+    return window && this.counters.lastSeen(window.key)
   }
 
   /**
    * The limit of tokens or audio of which nothing is left, as far as this process knows. `held`: points of the open
    * window that allows so many which are not to be taken for used.
    */
-  exhaustedName(held: HeldPoints = nothingHeld): ReservedName | undefined {
+  exhaustedName(held: ReservedPoints = nothingHeld): ReservedName | undefined {
     if (this.isExhausted('tokensPerMinute', held)) return 'tokensPerMinute'
     return this.isExhausted('audioSecondsPerMinute', held) ? 'audioSecondsPerMinute' : undefined
   }
 
   /** False when as many are under way as the limit allows. */
-  take(name: HeldLimitName, id: string): MaybePromise<boolean> {
+  take(name: ConcurrencyLimitName, id: string): MaybePromise<boolean> {
     const limit = this.limits[name]
     return limit === undefined || this.counters.leases.take(this.leaseKeys[name], id, limit)
   }
 
-  release(name: HeldLimitName, id: string): void {
+  release(name: ConcurrencyLimitName, id: string): void {
     if (this.limits[name] !== undefined) this.counters.leases.release(this.leaseKeys[name], id)
   }
 
   /** How many are under way on all replicas. */
-  inUse(name: HeldLimitName): MaybePromise<number> {
+  inUse(name: ConcurrencyLimitName): MaybePromise<number> {
     return this.counters.leases.count(this.leaseKeys[name])
   }
 
-  private isExhausted(name: ReservedName, held: HeldPoints): boolean {
+  private isExhausted(name: ReservedName, held: ReservedPoints): boolean {
     const state = this.lastSeen(name)
     if (state === undefined || state.used < state.allowed) return false
     return state.used - held(name, state.allowed) >= state.allowed
@@ -170,4 +170,4 @@ export class KeyLimiter {
 
 const nothingHeld = (): number => 0
 
-const pointsOf = ({ pointsPerUnit }: LimitMeter, amount: number): number => Math.ceil(amount * pointsPerUnit)
+const pointsOf = ({ pointsPerUnit }: KeyWindow, amount: number): number => Math.ceil(amount * pointsPerUnit)

@@ -2,8 +2,8 @@ import type { KeyLimits } from '../config/settings.js'
 import type { Dialect } from '../core/endpoint.js'
 import { GatewayError } from '../core/errors.js'
 import {
-  HELD_LIMITS,
-  type HeldLimitName,
+  CONCURRENCY_LIMITS,
+  type ConcurrencyLimitName,
   type LimitName,
   MINUTE_LIMIT_NAMES,
   MINUTE_LIMITS,
@@ -105,14 +105,14 @@ interface LimitOwner {
   readonly scope: string
 }
 
-const LONGEST_RETRY_AFTER_SECONDS = 60
+const MAXIMUM_RETRY_AFTER_SECONDS = 60
 
 /** When something under way may have ended. */
-const HELD_RETRY_AFTER_SECONDS = 1
+const CONCURRENCY_RETRY_AFTER_SECONDS = 1
 
 /** Whole seconds until a window ends, as `Retry-After` may say it. */
 const secondsOf = (resetMs: number): number =>
-  Math.min(LONGEST_RETRY_AFTER_SECONDS, Math.max(1, Math.ceil(resetMs / 1000)))
+  Math.min(MAXIMUM_RETRY_AFTER_SECONDS, Math.max(1, Math.ceil(resetMs / 1000)))
 
 export const exhaustedMessage = (name: MinuteLimitName, owner: LimitOwner, resetMs: number): string =>
   `${describe(name, owner)} is used up. It is reset in ${secondsOf(resetMs)} s.`
@@ -139,13 +139,13 @@ export function neverFits(name: MinuteLimitName, owner: LimitOwner, asked: numbe
 }
 
 /** As many under way as the limit allows. */
-export function heldRefusal(name: HeldLimitName, owner: LimitOwner): GatewayError {
+export function concurrencyRefusal(name: ConcurrencyLimitName, owner: LimitOwner): GatewayError {
   const message =
-    `The limit of ${owner.limits[name]} ${HELD_LIMITS[name].words} of this API key (${owner.scope}) is reached. ` +
+    `The limit of ${owner.limits[name]} ${CONCURRENCY_LIMITS[name].words} of this API key (${owner.scope}) is reached. ` +
     'Try again once one of them has ended.'
   return new GatewayError('rate_limited', message, {
     code: 'concurrency_limit_exceeded',
-    retryAfterSeconds: HELD_RETRY_AFTER_SECONDS,
+    retryAfterSeconds: CONCURRENCY_RETRY_AFTER_SECONDS,
   })
 }
 

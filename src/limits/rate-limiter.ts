@@ -28,7 +28,7 @@ const MARGIN_DEADLINES = 2
 export interface CounterStore {
   readonly counters: LimitCounters
   readonly isShared: boolean
-  readonly isAway: () => boolean
+  readonly isUnavailable: () => boolean
   /** Never rejects; resolves also when Redis cannot be reached. */
   readonly open: () => Promise<void>
   readonly close: () => Promise<void>
@@ -41,20 +41,23 @@ export function createCounterStore(
   logger: Pick<Logger, 'info' | 'warn'>,
 ): CounterStore {
   if (url === undefined) return localStore(1 / processes)
-  const link = new RedisConnection(url, timeoutMs, logger)
+  const connection = new RedisConnection(url, timeoutMs, logger)
   const share = localShare / processes
-  const windows = new SharedWindows(new RedisWindows(link, MARGIN_DEADLINES * timeoutMs), new MemoryWindows(share))
-  const leases = new SharedLeases(new RedisLeases(link, LEASE_MS), share)
-  link.onBack(() => void leases.renew())
+  const windows = new SharedWindows(
+    new RedisWindows(connection, MARGIN_DEADLINES * timeoutMs),
+    new MemoryWindows(share),
+  )
+  const leases = new SharedLeases(new RedisLeases(connection, LEASE_MS), share)
+  connection.onReconnect(() => void leases.renew())
   const heartbeat = setInterval(() => void leases.renew(), HEARTBEAT_MS).unref()
   return {
     counters: new LimitCounters(windows, leases),
     isShared: true,
-    isAway: () => link.isAway,
-    open: () => link.open(),
+    isUnavailable: () => connection.isUnavailable,
+    open: () => connection.open(),
     close: async () => {
       clearInterval(heartbeat)
-      await link.close()
+      await connection.close()
     },
   }
 }
@@ -62,7 +65,7 @@ export function createCounterStore(
 const localStore = (share: number): CounterStore => ({
   counters: new LimitCounters(new MemoryWindows(share), new LocalLeases(share)),
   isShared: false,
-  isAway: () => false,
+  isUnavailable: () => false,
   open: () => Promise.resolve(),
   close: () => Promise.resolve(),
 })
@@ -71,7 +74,7 @@ const localStore = (share: number): CounterStore => ({
 class LimitMetrics {
   private readonly refusals = Object.fromEntries(LIMIT_NAMES.map((name) => [name, 0])) as Record<LimitName, number>
 
-  constructor(metrics: Metrics, isRedisAway: () => boolean) {
+  constructor(metrics: Metrics, isRedisUnavailable: () => boolean) {
     registerCounter(
       metrics,
       {
@@ -89,7 +92,7 @@ class LimitMetrics {
         labelNames: [],
         aggregator: 'max',
       },
-      () => single(Number(isRedisAway())),
+      () => single(Number(isRedisUnavailable())),
     )
   }
 
@@ -170,14 +173,14 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
 
   constructor(
     config: ConfigStore,
-    endings: RequestHooks,
+    hooks: RequestHooks,
     metrics: Metrics,
     @Inject(LOGGER) private readonly logger: Pick<Logger, 'info' | 'warn'>,
   ) {
     const { redis, server } = config.current
     this.processes = processesOf(server.workers)
     this.store = createCounterStore(redis, this.processes, logger)
-    this.metrics = new LimitMetrics(metrics, this.store.isAway)
+    this.metrics = new LimitMetrics(metrics, this.store.isUnavailable)
     this.defaultLimits = config.current.auth.defaultLimits
     this.quotaSettings = this.quotaSettingsOf(config.current)
     config.onChange((next) => {
@@ -185,7 +188,7 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
       this.quotaSettings = this.quotaSettingsOf(next)
       this.keyLimiters = new WeakMap()
     })
-    endings.onFinished((call, outcome) => {
+    hooks.onFinished((call, outcome) => {
       if (call.quota instanceof RequestQuota) call.quota.end(outcome)
     })
   }
@@ -205,12 +208,12 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
   begin(call: RequestContext, isSession = false): true | Promise<true> {
     const limits = call.caller.limits ?? this.defaultLimits
     if (limits === undefined || call.endpoint?.rateLimit === 'exempt') return true
-    const account = this.keyLimiterFor(call.caller, limits)
-    if (!account.isLimited) return true
-    const allowance = new RequestQuota(call, account, `${this.idPrefix}${++this.count}`, this.quotaSettings)
+    const keyLimiter = this.keyLimiterFor(call.caller, limits)
+    if (!keyLimiter.isLimited) return true
+    const quota = new RequestQuota(call, keyLimiter, `${this.idPrefix}${++this.count}`, this.quotaSettings)
     // Before the first wait: the caller may leave during it.
-    call.quota = allowance
-    return allowance.enter({ isWork: isSession || !READS.has(call.method), isSession })
+    call.quota = quota
+    return quota.enter({ countsAsRequest: isSession || !READS.has(call.method), isSession })
   }
 
   /** A caller's limits and where they are counted, to look at. */
@@ -222,9 +225,9 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
     const known = this.keyLimiters.get(caller)
     if (known !== undefined) return known
     this.warnOfParts(caller, limits)
-    const account = new KeyLimiter(limits, this.scopes.of(caller), this.store.counters)
-    if (caller.bearer === undefined) this.keyLimiters.set(caller, account)
-    return account
+    const keyLimiter = new KeyLimiter(limits, this.scopes.of(caller), this.store.counters)
+    if (caller.bearer === undefined) this.keyLimiters.set(caller, keyLimiter)
+    return keyLimiter
   }
 
   /** The configuration is refused where its keys would be counted so; those of the store may come at any time. */
@@ -243,7 +246,7 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
 
   /** Whether what is counted here is counted for all replicas together, at this moment. */
   get isShared(): boolean {
-    return this.store.isShared && !this.store.isAway()
+    return this.store.isShared && !this.store.isUnavailable()
   }
 }
 

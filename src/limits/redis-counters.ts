@@ -7,7 +7,7 @@ import {
   type LimitLeases,
   type LimitWindows,
   WINDOW_SECONDS,
-  type WindowHome,
+  type WindowStore,
   type WindowState,
 } from './counters.js'
 import { REDIS_PREFIX, type RedisConnection } from './redis-connection.js'
@@ -50,12 +50,12 @@ return {used, leftMs}
 `
 
 /** Windows that all replicas share, by the clock of Redis. */
-export class RedisWindows implements LimitWindows, WindowHome {
+export class RedisWindows implements LimitWindows, WindowStore {
   private readonly limiters = new Map<number, RateLimiterRedis>()
 
   /** `marginMs`: so long before its end a window is taken for over; at least what a command may be under way. */
   constructor(
-    private readonly link: RedisConnection,
+    private readonly connection: RedisConnection,
     private readonly marginMs: number,
   ) {}
 
@@ -63,28 +63,33 @@ export class RedisWindows implements LimitWindows, WindowHome {
     const added = async (): Promise<Addition> => {
       const state = stateOf(await this.limiter(limit).penalty(key, points), limit)
       const fits = state.used <= limit
-      return { ...state, home: this, fits, ...(fits ? { counted: points } : { counted: 0, used: state.used - points }) }
+      return {
+        ...state,
+        store: this,
+        fits,
+        ...(fits ? { counted: points } : { counted: 0, used: state.used - points }),
+      }
     }
     // The local windows have served the caller meanwhile.
-    return this.link.ask(added, ({ counted, endsAtMs }) => {
+    return this.connection.execute(added, ({ counted, endsAtMs }) => {
       if (counted > 0) void this.giveBack(key, counted, limit, endsAtMs)
     })
   }
 
   debit(key: string, points: number, limit: number): Promise<WindowState | undefined> {
-    return this.link.ask(async () => stateOf(await this.limiter(NO_LIMIT).penalty(key, points), limit))
+    return this.connection.execute(async () => stateOf(await this.limiter(NO_LIMIT).penalty(key, points), limit))
   }
 
   giveBack(key: string, points: number, limit: number, endsAtMs: number): Promise<WindowState | undefined> {
     if (performance.now() + this.marginMs >= endsAtMs) return Promise.resolve(undefined)
     const reward = (): Promise<RateLimiterRes> => this.limiter(NO_LIMIT).reward(key, points)
-    if (!this.link.isAway) return this.link.ask(async () => stateOf(await reward(), limit))
-    this.link.logState(reward)
+    if (!this.connection.isUnavailable) return this.connection.execute(async () => stateOf(await reward(), limit))
+    this.connection.sendUndo(reward)
     return Promise.resolve(undefined)
   }
 
   peek(key: string, limit: number): Promise<WindowState | undefined> {
-    return this.link.ask(async () => stateOf(await this.limiter(NO_LIMIT).penalty(key, 0), limit))
+    return this.connection.execute(async () => stateOf(await this.limiter(NO_LIMIT).penalty(key, 0), limit))
   }
 
   /** They share one script and hold no counts. */
@@ -93,7 +98,7 @@ export class RedisWindows implements LimitWindows, WindowHome {
     if (known !== undefined) return known
     if (this.limiters.size >= MAXIMUM_LIMITERS) this.limiters.clear()
     const made = new RateLimiterRedis({
-      storeClient: this.link.client,
+      storeClient: this.connection.client,
       keyPrefix: REDIS_PREFIX,
       points: limit,
       duration: WINDOW_SECONDS,
@@ -171,10 +176,10 @@ export class RedisLeases {
   private readonly commands: LeaseCommands & Pick<Redis, 'zrem'>
 
   constructor(
-    private readonly link: RedisConnection,
+    private readonly connection: RedisConnection,
     private readonly leaseMs: number,
   ) {
-    const { client } = link
+    const { client } = connection
     client.defineCommand('takeLease', { numberOfKeys: 1, lua: TAKE })
     client.defineCommand('renewLeases', { lua: RENEW })
     client.defineCommand('countLeases', { numberOfKeys: 1, lua: COUNT })
@@ -183,7 +188,7 @@ export class RedisLeases {
 
   /** `isWanted` is called for an answer that came too late: a lease that is not held is given back. */
   async take(key: string, id: string, limit: number, isWanted: () => boolean): Promise<boolean | undefined> {
-    const taken = await this.link.ask(
+    const taken = await this.connection.execute(
       () => this.commands.takeLease(keyOf(key), id, limit, this.leaseMs),
       (lateAnswer) => {
         if (lateAnswer === 1 && !isWanted()) this.release(key, id)
@@ -205,15 +210,15 @@ export class RedisLeases {
         ids.push(id)
       }
     }
-    if (ids.length > 0) await this.link.ask(() => Promise.all(this.renewals(keys, ids)))
+    if (ids.length > 0) await this.connection.execute(() => Promise.all(this.renewals(keys, ids)))
   }
 
   release(key: string, id: string): void {
-    this.link.logState(() => this.commands.zrem(keyOf(key), id))
+    this.connection.sendUndo(() => this.commands.zrem(keyOf(key), id))
   }
 
   count(key: string): Promise<number | undefined> {
-    return this.link.ask(() => this.commands.countLeases(keyOf(key), this.leaseMs))
+    return this.connection.execute(() => this.commands.countLeases(keyOf(key), this.leaseMs))
   }
 
   private renewals(keys: readonly string[], ids: readonly string[]): Promise<number>[] {

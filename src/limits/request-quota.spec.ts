@@ -112,7 +112,7 @@ describe('A call of a key with limits', () => {
     const calls = new LimitedCalls({ requestsPerMinute: 9, concurrency: 1 })
     const first = await calls.enter()
     const second = calls.make()
-    const error = await refusalOf(second.enter({ isWork: true, isSession: false }))
+    const error = await refusalOf(second.enter({ countsAsRequest: true, isSession: false }))
     expect(error.message).toContain('The limit of 1 requests at once of this API key (key:team-a) is reached.')
     expect(error.details).toMatchObject({ code: 'concurrency_limit_exceeded', retryAfterSeconds: 1 })
     expect(second.call.responseHeaders).toMatchObject({
@@ -367,12 +367,12 @@ describe('A call of a key with limits, when it is over,', () => {
 
   it.each([
     ['nobody was asked', () => undefined],
-    ['its request had not been sent', (one: LimitedCall) => one.call.log.tried.push(attemptRecord('p1-main', 1))],
+    ['its request had not been sent', (one: LimitedCall) => one.call.log.attempts.push(attemptRecord('p1-main', 1))],
     [
       'the upstream had failed already',
       (one: LimitedCall) => {
         const failed = { endedAtMs: 2, failure: 'upstream_failed', upstreamMs: 5 } as const
-        one.call.log.tried.push(attemptRecord('p1-main', 1, failed))
+        one.call.log.attempts.push(attemptRecord('p1-main', 1, failed))
       },
     ],
   ])('gets everything back when its caller leaves and %s', async (_case, prepare) => {
@@ -388,8 +388,8 @@ describe('A call of a key with limits, when it is over,', () => {
     const calls = new LimitedCalls({ tokensPerMinute: 1000 })
     const one = await calls.enter()
     await one.expect({ tokens: 500 })
-    one.call.log.tried.push(attemptRecord('a', 1, { failure: 'upstream_failed', upstreamMs: 5 }))
-    one.call.log.tried.push(attemptRecord('b', 2, { failure: 'caller_left' }))
+    one.call.log.attempts.push(attemptRecord('a', 1, { failure: 'upstream_failed', upstreamMs: 5 }))
+    one.call.log.attempts.push(attemptRecord('b', 2, { failure: 'caller_left' }))
     await one.end({ left: true })
     expect((await calls.used()).tokens).toBe(500)
   })

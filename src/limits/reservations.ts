@@ -3,7 +3,7 @@ import type { RequestContext, RequestLog, Units } from '../core/request-context.
 import { countedUnits } from '../core/usage-record.js'
 import type { RequestOutcome } from '../observability/request-hooks.js'
 import type { Addition, MaybePromise } from './counters.js'
-import type { HeldPoints, KeyLimiter, ReservedName } from './limit-account.js'
+import type { ReservedPoints, KeyLimiter, ReservedName } from './limit-account.js'
 import { resetMsOf, exhaustedMessage, windowRefusal } from './limit-errors.js'
 
 const ERRORS_FROM = 400
@@ -17,15 +17,15 @@ const SPOKEN = 'spoken_seconds'
  * the call was not served. `hasAudio`: seconds are of interest.
  */
 export function usedBy(
-  { log, disconnect: departure }: RequestContext,
+  { log, disconnect }: RequestContext,
   outcome: RequestOutcome,
   hasAudio: boolean,
 ): TokensAndAudio {
   const hasFailed = !outcome.left && outcome.status >= ERRORS_FROM
-  if (hasFailed || log.tried.length === 0) return NOTHING
+  if (hasFailed || log.attempts.length === 0) return NOTHING
   const known = log.usage === undefined ? UNKNOWN : tokensAndAudio(log.usage.units)
   const audioSeconds = hasAudio ? (known.audioSeconds ?? countedSeconds(log)) : undefined
-  const isPaid = departure.aborted ? log.bytesOut > 0 || (outcome.left && wasAtWork(log)) : log.failure === undefined
+  const isPaid = disconnect.aborted ? log.bytesOut > 0 || (outcome.left && wasAtWork(log)) : log.failure === undefined
   if (!isPaid) return { tokens: known.tokens ?? 0, audioSeconds: audioSeconds ?? 0 }
   return { tokens: outcome.left && lacksResponse(log) ? undefined : known.tokens, audioSeconds }
 }
@@ -34,8 +34,8 @@ const NOTHING: TokensAndAudio = { tokens: 0, audioSeconds: 0 }
 const UNKNOWN: TokensAndAudio = {}
 
 /** Whether the last attempt was with its upstream when the caller left. */
-function wasAtWork({ tried, upstreamMs }: RequestLog): boolean {
-  const failure = tried.at(-1)?.failure
+function wasAtWork({ attempts, upstreamMs }: RequestLog): boolean {
+  const failure = attempts.at(-1)?.failure
   return upstreamMs > 0 && (failure === undefined || failure === 'caller_left')
 }
 
@@ -183,7 +183,7 @@ export class SessionReservations {
     return { refusal, settle }
   }
 
-  private readonly held: HeldPoints = (name, allowed) => {
+  private readonly held: ReservedPoints = (name, allowed) => {
     let points = 0
     for (const reservation of this.open) points += reservation.held(name, allowed)
     return points

@@ -50,8 +50,8 @@ export function logRequest(
       word('route', call.loggedPath) +
       word('model', log.model) +
       word('channel', log.channelId) +
-      count('attempts', log.tried.length) +
-      record('tried', describeTried(log.tried)) +
+      count('attempts', log.attempts.length) +
+      record('tried', describeTried(log.attempts)) +
       count('status', status) +
       count('upstreamStatus', log.upstreamStatus) +
       word('upstreamRequestId', log.upstreamRequestId) +

@@ -74,25 +74,25 @@ export class MetricsServer {
   private async respond({ method, url = '' }: IncomingMessage, response: ServerResponse): Promise<void> {
     const isKnown = url.split('?', 1)[0] === '/metrics'
     if (!isKnown) {
-      end(response, 404, 'There is nothing at this path; the metrics are at /metrics.\n')
+      sendText(response, 404, 'There is nothing at this path; the metrics are at /metrics.\n')
     } else if (method !== 'GET' && method !== 'HEAD') {
       response.setHeader('allow', 'GET, HEAD')
-      end(response, 405, 'Metrics are only read.\n')
+      sendText(response, 405, 'Metrics are only read.\n')
     } else {
-      await this.tell(response)
+      await this.sendMetrics(response)
     }
   }
 
-  private async tell(response: ServerResponse): Promise<void> {
+  private async sendMetrics(response: ServerResponse): Promise<void> {
     try {
-      end(response, 200, await this.collectText(), CONTENT_TYPE)
+      sendText(response, 200, await this.collectText(), CONTENT_TYPE)
     } catch {
-      end(response, 500, 'The metrics could not be collected.\n')
+      sendText(response, 500, 'The metrics could not be collected.\n')
     }
   }
 }
 
-function end(response: ServerResponse, status: number, text: string, type = 'text/plain; charset=utf-8'): void {
+function sendText(response: ServerResponse, status: number, text: string, type = 'text/plain; charset=utf-8'): void {
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) })
   response.end(text)
 }

@@ -29,13 +29,13 @@ export const LOGGER = Symbol('logger')
 /** What the process says about itself; the server shares `Readiness` and `CallEndings`, as it answers before Nest does. */
 @Module({})
 export class ObservabilityModule {
-  static forRoot(readiness: Readiness, endings: RequestHooks, logger: Logger): DynamicModule {
+  static forRoot(readiness: Readiness, hooks: RequestHooks, logger: Logger): DynamicModule {
     return {
       module: ObservabilityModule,
       global: true,
       providers: [
         { provide: Readiness, useValue: readiness },
-        { provide: RequestHooks, useValue: endings },
+        { provide: RequestHooks, useValue: hooks },
         Metrics,
         { provide: LOGGER, useValue: logger },
       ],
@@ -95,7 +95,7 @@ class Tracing implements OnModuleInit, OnApplicationShutdown {
   async onModuleInit(): Promise<void> {
     const { otlpUrl, otlpHeaders } = this.store.current.observability
     if (otlpUrl === undefined) return
-    const { OtlpExporter: OtlpExporter } = await import('./otlp-exporter.js')
+    const { OtlpExporter } = await import('./otlp-exporter.js')
     this.onFinished(new OtlpExporter({ url: otlpUrl, headers: otlpHeaders, version: gatewayVersion() }))
   }
 

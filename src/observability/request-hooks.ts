@@ -27,19 +27,19 @@ export class RequestHooks {
   private readonly finishedListeners: FinishedListener[] = []
   private readonly startedListeners: StartedListener[] = []
 
-  onFinished(watcher: FinishedListener): void {
-    this.finishedListeners.push(watcher)
+  onFinished(listener: FinishedListener): void {
+    this.finishedListeners.push(listener)
   }
 
-  onStarted(watcher: StartedListener): void {
-    this.startedListeners.push(watcher)
+  onStarted(listener: StartedListener): void {
+    this.startedListeners.push(listener)
   }
 
   /** Tells every watcher; none of them keeps the others from hearing it. */
   begun(call: RequestContext, request: IncomingMessage): void {
-    for (const watcher of this.startedListeners) {
+    for (const listener of this.startedListeners) {
       try {
-        watcher(call, request)
+        listener(call, request)
       } catch {
         continue
       }
@@ -48,9 +48,9 @@ export class RequestHooks {
 
   /** The same for the end: for each call that has begun, once. */
   over(call: RequestContext, outcome: RequestOutcome): void {
-    for (const watcher of this.finishedListeners) {
+    for (const listener of this.finishedListeners) {
       try {
-        watcher(call, outcome)
+        listener(call, outcome)
       } catch {
         continue
       }
@@ -71,6 +71,6 @@ export function outcomeOf(call: RequestContext, response: ServerResponse): Reque
 }
 
 /** An answer the gateway itself cut, to show that its upstream failed, closes like one whose caller left. */
-function callerLeft({ disconnect: departure, log: { failure } }: RequestContext): boolean {
-  return departure.aborted && (!(failure instanceof GatewayError) || failure.kind === 'caller_left')
+function callerLeft({ disconnect, log: { failure } }: RequestContext): boolean {
+  return disconnect.aborted && (!(failure instanceof GatewayError) || failure.kind === 'caller_left')
 }

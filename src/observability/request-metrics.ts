@@ -30,10 +30,10 @@ export class AttemptMetrics {
 
   constructor(
     private readonly store: ConfigStore,
-    endings: RequestHooks,
+    hooks: RequestHooks,
     metrics: Metrics,
   ) {
-    endings.onFinished(this.onFinished)
+    hooks.onFinished(this.onFinished)
     store.onChange(({ channels }) => {
       const ids = new Set(channels.map(({ id }) => id))
       for (const id of this.channels.keys()) if (!ids.has(id)) this.channels.delete(id)
@@ -41,9 +41,10 @@ export class AttemptMetrics {
     this.register(metrics)
   }
 
-  private readonly onFinished = ({ log: { tried, failure } }: RequestContext): void => {
+  private readonly onFinished = ({ log: { attempts, failure } }: RequestContext): void => {
     const kind = failure === undefined ? undefined : failure instanceof GatewayError ? failure.kind : 'internal'
-    for (const attempt of tried) this.countAttempt(attempt, attempt === tried[tried.length - 1] ? kind : undefined)
+    for (const attempt of attempts)
+      this.countAttempt(attempt, attempt === attempts[attempts.length - 1] ? kind : undefined)
     if (kind !== undefined) this.failures.set(kind, (this.failures.get(kind) ?? 0) + 1)
   }
 
@@ -83,8 +84,8 @@ export class AttemptMetrics {
 }
 
 /** Into what a call's time is divided. `total` holds the others. */
-const CALL_PHASES = ['total', 'gateway', 'receive', 'upstream', 'first_byte'] as const
-type RequestPhase = (typeof CALL_PHASES)[number]
+const REQUEST_PHASES = ['total', 'gateway', 'receive', 'upstream', 'first_byte'] as const
+type RequestPhase = (typeof REQUEST_PHASES)[number]
 
 /** From a millisecond, which is what the gateway takes itself, to an hour, which is how long sessions may be open. */
 const PHASE_BOUNDS_MS: readonly number[] = [
@@ -99,7 +100,7 @@ interface FinishedRequests {
 }
 
 /** What has become of the calls of one route: plain numbers, as every call is counted. */
-class CallCounts {
+class RouteCounts {
   readonly phases: Readonly<Record<RequestPhase, BucketCounts>> = {
     total: new BucketCounts(PHASE_BOUNDS_MS),
     gateway: new BucketCounts(PHASE_BOUNDS_MS),
@@ -108,17 +109,17 @@ class CallCounts {
     first_byte: new BucketCounts(PHASE_BOUNDS_MS),
   }
   /** By method, then by a number made of status and label. */
-  private readonly ended = new Map<string, Map<number, number>>()
+  private readonly finished = new Map<string, Map<number, number>>()
 
   end(method: string, status: number, label: OutcomeLabel): void {
     const key = status * OUTCOME_LABELS.length + OUTCOME_LABELS.indexOf(label)
-    const ofMethod = this.ended.get(method)
-    if (ofMethod === undefined) this.ended.set(method, new Map([[key, 1]]))
+    const ofMethod = this.finished.get(method)
+    if (ofMethod === undefined) this.finished.set(method, new Map([[key, 1]]))
     else ofMethod.set(key, (ofMethod.get(key) ?? 0) + 1)
   }
 
-  *endedCalls(): Iterable<FinishedRequests> {
-    for (const [method, counts] of this.ended) {
+  *finishedRequests(): Iterable<FinishedRequests> {
+    for (const [method, counts] of this.finished) {
       for (const [key, count] of counts) {
         const label = OUTCOME_LABELS[key % OUTCOME_LABELS.length] ?? 'gateway_failed'
         yield { method, status: Math.floor(key / OUTCOME_LABELS.length), label, count }
@@ -136,22 +137,22 @@ interface FamilyCounts {
 /** Counts every call by its route. What a caller makes up (paths, methods, models) never becomes a label. */
 @Injectable()
 export class RequestMetrics {
-  private readonly routes = new Map<KnownRoute, CallCounts>()
+  private readonly routes = new Map<KnownRoute, RouteCounts>()
   private readonly families: ReadonlyMap<string, FamilyCounts>
 
   constructor(
     private readonly known: KnownRoutes,
-    endings: RequestHooks,
+    hooks: RequestHooks,
     metrics: Metrics,
   ) {
     this.families = new Map(known.families.map((family) => [family, { inFlight: 0, receivedBytes: 0, sentBytes: 0 }]))
-    endings.onStarted(this.onBeginning)
-    endings.onFinished(this.onFinished)
+    hooks.onStarted(this.onStarted)
+    hooks.onFinished(this.onFinished)
     this.registerRoutes(metrics)
     this.registerFamilies(metrics)
   }
 
-  private readonly onBeginning = (call: RequestContext): void => {
+  private readonly onStarted = (call: RequestContext): void => {
     this.familyOf(this.known.table.find(call)).inFlight++
   }
 
@@ -177,10 +178,10 @@ export class RequestMetrics {
     return counts
   }
 
-  private countsOf(route: KnownRoute): CallCounts {
+  private countsOf(route: KnownRoute): RouteCounts {
     const known = this.routes.get(route)
     if (known !== undefined) return known
-    const counts = new CallCounts()
+    const counts = new RouteCounts()
     this.routes.set(route, counts)
     return counts
   }
@@ -195,7 +196,7 @@ export class RequestMetrics {
       },
       () =>
         [...this.routes].flatMap(([{ template: route }, counts]) =>
-          [...counts.endedCalls()].map(({ method, status, label, count }) => ({
+          [...counts.finishedRequests()].map(({ method, status, label, count }) => ({
             labels: { route, method, status: String(status), outcome: label },
             value: count,
           })),
@@ -227,7 +228,7 @@ export class RequestMetrics {
 
   private phases(): LabelledCounts[] {
     return [...this.routes].flatMap(([{ template: route }, { phases }]) =>
-      CALL_PHASES.map((phase) => ({ labels: { route, phase }, counts: phases[phase] })),
+      REQUEST_PHASES.map((phase) => ({ labels: { route, phase }, counts: phases[phase] })),
     )
   }
 }

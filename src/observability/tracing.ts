@@ -153,11 +153,11 @@ export function spansOf(
   const clockOffsetMs = Date.now() - performance.now()
   const startMs = clockOffsetMs + call.startedAtMs
   const endMs = startMs + outcome.totalMs
-  const { tried } = call.log
+  const { attempts } = call.log
   return [
     serverSpan(call, trace, outcome, route, { startMs, endMs }),
-    ...tried.map((attempt, index) =>
-      attemptSpan(call, trace, attempt, index === tried.length - 1, { clockOffsetMs, endMs }),
+    ...attempts.map((attempt, index) =>
+      attemptSpan(call, trace, attempt, index === attempts.length - 1, { clockOffsetMs, endMs }),
     ),
   ]
 }

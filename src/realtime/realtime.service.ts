@@ -172,7 +172,7 @@ export class RealtimeService {
     const slot = this.slots.take(call.caller.revocation)
     try {
       // Repeating a dial is safe: it costs nothing and creates nothing that lasts.
-      const opened = await route.attempt(call, { repeatableOnceSent: true }, async (provider, context) => {
+      const opened = await route.attempt(call, { canRetryAfterSend: true }, async (provider, context) => {
         const upstream = await provider.open(opening, context)
         return { call, model, channelId: context.channelId, credentials: context.credentials, upstream, slot }
       })

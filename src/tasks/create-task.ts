@@ -215,7 +215,7 @@ export class TaskCreation {
     const pending = new PendingCreate(request, draft, call, this.intents, this.callbackUrl(draft.fields.callbackToken))
     let upstream: UpstreamVideoTask
     try {
-      upstream = await request.route.attempt(call, { repeatableOnceSent: false }, pending.attempt)
+      upstream = await request.route.attempt(call, { canRetryAfterSend: false }, pending.attempt)
     } catch (error) {
       throw await this.failCreate(pending, error, call)
     }

@@ -245,7 +245,7 @@ export class TaskRefresher {
     try {
       const route = this.router.videoChannels(call.caller).find(({ channelId }) => channelId === task.channelId)
       if (route === undefined) return { kind: 'unreachable' }
-      const read = route.attempt(call, { repeatableOnceSent: true }, (provider, context) => {
+      const read = route.attempt(call, { canRetryAfterSend: true }, (provider, context) => {
         const deadlineAtMs = Math.min(context.deadlineAtMs, performance.now() + READ_TIMEOUT_MS)
         return provider.read(task.kind, id, { ...context, deadlineAtMs })
       })

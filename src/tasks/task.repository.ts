@@ -156,7 +156,7 @@ export abstract class CallbackRepository {
   abstract claimDue(claim: CallbackClaim): Promise<readonly CallbackDelivery[]>
   abstract nextDueAtMs(): Promise<number | undefined>
   /** Counts the attempt, records its outcome and frees the lease. */
-  abstract settle(webhookId: string, outcome: CallbackOutcome): Promise<void>
+  abstract recordOutcome(webhookId: string, outcome: CallbackOutcome): Promise<void>
   /** The owner's deliveries of one task, oldest first. */
   abstract ofTask(ownerId: string, taskId: string): Promise<readonly CallbackDelivery[]>
   /** Restarts the schedule of one of the owner's deliveries, in whatever state; false when there is none. */

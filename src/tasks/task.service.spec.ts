@@ -206,7 +206,7 @@ describe('The events of a task', () => {
     lab.upstream.move('succeed')
     const [delivery] = await lab.engine.deliveries((await find(lab, 'order-1')) as Task)
     const webhookId = delivery?.webhookId ?? ''
-    await lab.store.callbacks.settle(webhookId, { outcome: 'exhausted', atMs: 1, error: 'No.' })
+    await lab.store.callbacks.recordOutcome(webhookId, { outcome: 'exhausted', atMs: 1, error: 'No.' })
     expect(await lab.engine.redeliver(webhookId, TEAM_B)).toBe(false)
     expect(lab.wakes()).toBe(1)
     expect(await lab.engine.redeliver(webhookId, TEAM_A)).toBe(true)

@@ -204,13 +204,13 @@ export class UsageQueue
   private readonly write = (): void => {
     this.timer = undefined
     this.settle()
-    this.writer.begin()
+    this.writer.startWriting()
   }
 
   /** For the end of the process, regular or not: synchronous. */
   private readonly keepRest = (): void => {
     this.settle()
-    this.writer.keepRest()
+    this.writer.persistRemaining()
   }
 
   private settle(): void {

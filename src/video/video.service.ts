@@ -148,7 +148,7 @@ export class UnknownTasks {
     for (const route of this.router.videoChannels(call.caller).filter(isRelaying)) {
       call.assertPresent()
       try {
-        const found = await route.attempt(call, { repeatableOnceSent: true }, (provider, context) =>
+        const found = await route.attempt(call, { canRetryAfterSend: true }, (provider, context) =>
           provider.read(kind, id, context),
         )
         if (found !== undefined) return isOwned(found, call) ? undefined : found

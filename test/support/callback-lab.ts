@@ -64,10 +64,10 @@ export class CallbackOutbox extends MemoryCallbackRepository {
     return failure === undefined ? super.claimDue(claim) : Promise.reject(failure)
   }
 
-  override settle(webhookId: string, outcome: CallbackOutcome): Promise<void> {
+  override recordOutcome(webhookId: string, outcome: CallbackOutcome): Promise<void> {
     setImmediate(() => this.events.emit('settled'))
     const failure = this.settleFailures.shift()
-    return failure === undefined ? super.settle(webhookId, outcome) : Promise.reject(failure)
+    return failure === undefined ? super.recordOutcome(webhookId, outcome) : Promise.reject(failure)
   }
 }
 

@@ -82,7 +82,7 @@ export class MemoryCallbackRepository extends CallbackRepository {
     })
   }
 
-  settle(webhookId: string, outcome: CallbackOutcome): Promise<void> {
+  recordOutcome(webhookId: string, outcome: CallbackOutcome): Promise<void> {
     return this.store.work(() => {
       const row = this.store.deliveries.get(webhookId)
       if (row?.delivery.nextAttemptAtMs === undefined) return

@@ -116,7 +116,7 @@ export class StandInTasks extends Tasks {
 
   async create(order: CreateTaskRequest, call: RequestContext): Promise<CreateTaskResponse> {
     this.orders.push(order)
-    const made = await order.route.attempt(call, { repeatableOnceSent: false }, (provider, context) =>
+    const made = await order.route.attempt(call, { canRetryAfterSend: false }, (provider, context) =>
       order.send(provider, context, { externalId: 'owner.id' }),
     )
     return { status: 200, body: `{"data":${made.object}}`, replayed: this.replayed }

@@ -22,7 +22,7 @@ export interface KeyAdmin {
 
 /** What goes wrong for a reason that the operator can do something about. */
 export class KeyAdminFailure extends Error {
-  override readonly name = 'DeskFailure'
+  override readonly name = 'KeyAdminFailure'
 }
 
 const TIMEOUT_MS = 30_000

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { BadCommand, type Command, readCommand, USAGE } from './key-command.js'
+import { InvalidCommandError, type Command, readCommand, USAGE } from './key-command.js'
 
 const NOW_MS = 1_800_000_000_000
 const read = (line: string): Command => readCommand(line === '' ? [] : line.split(' '), NOW_MS)
@@ -63,12 +63,12 @@ describe('The command line of keys', () => {
     ['list --url', "'--url <value>' argument missing"],
     ['admin-key --url http://h', "Unknown option '--url'"],
   ])('does not understand: %s', (line, message) => {
-    expect(() => read(line)).toThrow(BadCommand)
+    expect(() => read(line)).toThrow(InvalidCommandError)
     expect(() => read(line)).toThrow(message)
   })
 
   it('takes globs with spaces between them, and no id that is empty', () => {
-    expect(readCommand(['create', '--models', 'gpt-*, tts-1'], NOW_MS).terms).toEqual({ models: ['gpt-*', 'tts-1'] })
+    expect(readCommand(['create', '--models', 'gpt-*, tts-1'], NOW_MS).changes).toEqual({ models: ['gpt-*', 'tts-1'] })
     expect(() => readCommand(['revoke', ''], NOW_MS)).toThrow('revoke needs one id.')
   })
 

@@ -17,7 +17,7 @@ import { KeyAdminFailure, type KeyChangeFields, type KeyAdmin, type NewKeyFields
 const ADMIN = { actor: 'cli', requestId: '-' } as const
 const PAGE = 1000
 
-/** Works on the store itself. Opens it; rejects with `DeskFailure` when a gateway has it open. */
+/** Works on the store itself. Opens it; rejects with `KeyAdminFailure` when a gateway has it open. */
 export async function openStoreKeyAdmin(config: GatewayConfig, dataDirectory: string): Promise<KeyAdmin> {
   const { logger } = createLogging('silent')
   const database = createDatabase(config.database, dataDirectory, new Readiness(), logger)

@@ -43,27 +43,27 @@ const issuedText = ({ id, key }: IssuedKeyDto): string =>
   'Replicas that run know it within auth.keyRefreshMs; nobody can show it again.\n'
 
 /** Does what a command says at a desk; resolves with what is to be printed. */
-export async function runCommand(command: KeyAdminCommand, desk: KeyAdmin): Promise<string> {
-  const { name, id = '', terms, limits } = command
+export async function runCommand(command: KeyAdminCommand, keyAdmin: KeyAdmin): Promise<string> {
+  const { name, id = '', changes, limits } = command
   switch (name) {
     case 'create': {
-      const issued = await desk.create({ ...(id === '' ? {} : { id }), ...terms, ...someLimits(limits, null) })
+      const issued = await keyAdmin.create({ ...(id === '' ? {} : { id }), ...changes, ...someLimits(limits, null) })
       if (command.isQuiet) return `${issued.key}\n`
       return command.isJson ? jsonText(issued) : issuedText(issued)
     }
     case 'list': {
-      const keys = await desk.list()
+      const keys = await keyAdmin.list()
       if (command.isQuiet) return ''
       return command.isJson ? jsonText(keys) : keyTable(keys)
     }
     case 'show':
-      return shown(await desk.show(id), command)
+      return shown(await keyAdmin.show(id), command)
     case 'update': {
-      const current = Object.keys(limits).length === 0 ? null : (await desk.show(id)).limits
-      return shown(await desk.change(id, { ...terms, ...someLimits(limits, current) }), command)
+      const current = Object.keys(limits).length === 0 ? null : (await keyAdmin.show(id)).limits
+      return shown(await keyAdmin.change(id, { ...changes, ...someLimits(limits, current) }), command)
     }
     case 'revoke':
-      return shown(await desk.revoke(id), command)
+      return shown(await keyAdmin.revoke(id), command)
   }
 }
 

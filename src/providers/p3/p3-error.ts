@@ -109,7 +109,7 @@ function errorOf({ base_resp: status }: Record<string, unknown>): P3Error | unde
 const MAXIMUM_LINK_CHARACTERS = 4096
 
 /** What P3 says about one speech besides its audio, for the log, the last event and the headers. */
-export class P3Account implements UsageReader {
+export class P3ResponseMetadata implements UsageReader {
   private billedCharacters: number | undefined
   /** Said in an answer that reports no failure. */
   private accepted: number | undefined

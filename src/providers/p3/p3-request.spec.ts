@@ -5,7 +5,7 @@ import { type ErrorKind, GatewayError } from '../../core/errors.js'
 import type { RequestLog } from '../../core/request-context.js'
 import { AUDIO_FORMATS } from '../../dialects/speech-formats.js'
 import type { AttemptContext, SpeechFields } from '../contract.js'
-import { P3_STATUS_CODES, P3Account, p3Failure, parseP3Error } from './p3-error.js'
+import { P3_STATUS_CODES, P3ResponseMetadata, p3Failure, parseP3Error } from './p3-error.js'
 import { P3_VOICES, p3Request, readP3Metadata } from './p3-request.js'
 import type { P3Envelope } from './p3-stream.js'
 
@@ -224,7 +224,7 @@ describe('the voice at P3', () => {
 
 const SUCCESS: P3Envelope = { code: 0, message: '', audio: '' }
 
-function accountOf(input = '你好'): { readonly account: P3Account; readonly log: RequestLog } {
+function accountOf(input = '你好'): { readonly account: P3ResponseMetadata; readonly log: RequestLog } {
   const call = newCall('/v1/audio/speech')
   const context: AttemptContext = {
     ...attemptOf(call),
@@ -236,7 +236,7 @@ function accountOf(input = '你好'): { readonly account: P3Account; readonly lo
     options: {},
     deadlineAtMs: 0,
   }
-  return { account: new P3Account(input, context), log: call.log }
+  return { account: new P3ResponseMetadata(input, context), log: call.log }
 }
 
 describe('what P3 says about a speech', () => {

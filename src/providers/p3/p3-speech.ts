@@ -9,7 +9,7 @@ import { SafeFetchClient } from '../../upstream/safe-fetch.js'
 import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
 import { assertContentType, malformedResponse } from '../../upstream/upstream-response.js'
 import type { AttemptContext, SpeechCall, SpeechProvider } from '../contract.js'
-import { P3Account, parseP3Error } from './p3-error.js'
+import { P3ResponseMetadata, parseP3Error } from './p3-error.js'
 import { type P3Request, p3Request } from './p3-request.js'
 import { P3AudioSource, readEnvelope } from './p3-stream.js'
 
@@ -187,7 +187,7 @@ export class P3SpeechProvider implements SpeechProvider {
     const response = await this.send(request, context)
     if (response.status !== 200) throw await parseP3Error(response, context)
     assertContentType(response, /^(?!text\/html)/)
-    const account = new P3Account(fields.input, context)
+    const account = new P3ResponseMetadata(fields.input, context)
     context.record.usage = account
     const { source, size } = await this.audioIn(response, request, account, context)
     const { format, sentAs, fallback } = request
@@ -227,7 +227,7 @@ export class P3SpeechProvider implements SpeechProvider {
   private async audioIn(
     { body }: UpstreamResponse,
     request: P3Request,
-    account: P3Account,
+    account: P3ResponseMetadata,
     context: AttemptContext,
   ): Promise<Audio> {
     if (request.linked) return { source: await this.linkedAudio(body, account, context) }
@@ -238,7 +238,11 @@ export class P3SpeechProvider implements SpeechProvider {
     return { source: new SpooledSource(file, context.disconnect), size: file.size }
   }
 
-  private async linkedAudio(body: ByteSource, account: P3Account, context: AttemptContext): Promise<ByteSource> {
+  private async linkedAudio(
+    body: ByteSource,
+    account: P3ResponseMetadata,
+    context: AttemptContext,
+  ): Promise<ByteSource> {
     const envelope = readEnvelope((await collect(body, MAXIMUM_LINK_ANSWER_BYTES, noLink)).toString())
     account.read(envelope)
     const { audio: link, audioBytes = 0 } = envelope
