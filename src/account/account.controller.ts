@@ -11,7 +11,7 @@ import {
 } from '../core/quota.js'
 import type { RequestContext } from '../core/request-context.js'
 import { ApiChatErrors } from '../dialects/error-docs.js'
-import type { KeyLimiter } from '../limits/limit-account.js'
+import type { KeyLimiter } from '../limits/key-limiter.js'
 import { remainingOf, resetMsOf } from '../limits/limit-errors.js'
 import { RateLimiter } from '../limits/rate-limiter.js'
 import { CurrentRequest, Endpoint } from '../server/json-request.js'

@@ -13,7 +13,7 @@ import { ChannelsController, ChannelsService } from './channels.controller.js'
 import { KeysController } from './keys.controller.js'
 import { KeysService } from './keys.service.js'
 import { ReloadController, ReloadService } from './reload.controller.js'
-import { UsageSumsController, UsageSumsService } from './usage-totals.controller.js'
+import { UsageSumsController, UsageSumsService } from './usage-sums.controller.js'
 
 /** The operator's API: its guard and audit log, and what is read and changed while the gateway runs. */
 @Module({

@@ -183,7 +183,7 @@ export interface UsageEstimator {
 /** What an answer has used: asked when its body is over, however it ended. */
 export interface UsageReader extends Partial<UsageEstimator> {
   /** The upstream's own figures, as far as they have come; the estimate stands in for them. */
-  readonly figures: Usage | undefined
+  readonly reportedUsage: Usage | undefined
 }
 
 /** The span of a request that is traced. */

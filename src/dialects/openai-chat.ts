@@ -228,7 +228,7 @@ export async function completeChat(
   if (body.fields.stream === true) return await streamOf(response, upstream, body.fields, context)
   const usage = new RelayedUsage()
   const answer = await estimatedResponse(response, responseHeaders, usage)
-  if (usage.figures === undefined) usage.estimator = usageEstimatorOf(answer, body.fields)
+  if (usage.reportedUsage === undefined) usage.estimator = usageEstimatorOf(answer, body.fields)
   return answer
 }
 
@@ -242,7 +242,7 @@ function streamOf(
   const usage = new RelayedUsage(new ChatUsageEstimator(fields, deltas))
   context.record.usage = usage
   const { filter } = new ChatUsageFilter(asksForUsage(fields), (figures) => {
-    usage.figures = figures
+    usage.reportedUsage = figures
   })
   const events = { ...eventsFor(fields), secret: context.credentials, deltas }
   return eventStreamResponse(response, responseHeaders, events, { usage, filter })

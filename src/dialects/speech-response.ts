@@ -220,8 +220,8 @@ class SpokenUsage implements UsageReader {
     private readonly estimator: UsageEstimator,
   ) {}
 
-  get figures(): Usage | undefined {
-    return this.reported?.figures
+  get reportedUsage(): Usage | undefined {
+    return this.reported?.reportedUsage
   }
 
   estimate(): Usage | undefined {

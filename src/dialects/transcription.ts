@@ -56,13 +56,13 @@ export async function jsonTranscript(
 
 /** The figures of a transcript that came whole, or none yet: the seconds in the file where its upstream has no units of its own. */
 export class TranscriptUsage implements UsageReader {
-  readonly figures: Usage | undefined
+  readonly reportedUsage: Usage | undefined
 
   constructor(
     private readonly reported: Usage | undefined,
     private readonly durationSeconds: number | undefined,
   ) {
-    this.figures =
+    this.reportedUsage =
       reported ??
       (durationSeconds === undefined ? undefined : { units: { audio_seconds: durationSeconds }, estimated: false })
   }
@@ -97,7 +97,7 @@ function withUsage(answer: ProviderResponse, bytes: Buffer, estimate: TokenEstim
     output_tokens: estimate.output_tokens,
     estimated: true,
   }
-  const reader: UsageReader = { figures: { units: { ...estimate }, estimated: true } }
+  const reader: UsageReader = { reportedUsage: { units: { ...estimate }, estimated: true } }
   const body = edited(bytes, JSON.stringify(usage))
   return body === undefined
     ? new ProviderResponse(answer.status, answer.headers, bytes, reader)

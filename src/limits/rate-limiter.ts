@@ -12,7 +12,7 @@ import { byLabel, Metrics, registerCounter, registerGauge, single } from '../obs
 import { LOGGER } from '../observability/observability.module.js'
 import { RequestHooks } from '../observability/request-hooks.js'
 import { LocalLeases, MemoryWindows, WINDOW_SECONDS } from './counters.js'
-import { KeyLimiter, LimitCounters } from './limit-account.js'
+import { KeyLimiter, LimitCounters } from './key-limiter.js'
 import { RedisConnection } from './redis-connection.js'
 import { RedisLeases, RedisWindows, SharedLeases, SharedWindows } from './redis-counters.js'
 import { type QuotaSettings, RequestQuota } from './request-quota.js'

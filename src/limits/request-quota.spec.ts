@@ -419,7 +419,7 @@ describe('A call of a key with limits, when it is over,', () => {
     await one.expect({ audioSeconds: 20 })
     served(one)
     const units = { input_characters: 300, spoken_seconds: 31 }
-    one.call.log.usageReader = { figures: undefined, estimate: () => ({ units, estimated: true }) }
+    one.call.log.usageReader = { reportedUsage: undefined, estimate: () => ({ units, estimated: true }) }
     await one.end({ usage: { units: { usage_characters: 300 }, estimated: false } })
     expect((await calls.used()).audioSeconds).toBe(31)
   })
@@ -430,7 +430,7 @@ describe('A call of a key with limits, when it is over,', () => {
     await one.expect({ audioSeconds: 20 })
     served(one)
     one.call.log.usageReader = {
-      figures: undefined,
+      reportedUsage: undefined,
       estimate: () => ({ units: { input_characters: 300 }, estimated: true }),
     }
     await one.end({ usage: { units: { usage_characters: 300 }, estimated: false } })

@@ -12,7 +12,7 @@ import type {
 import { type RequestContext, clientDisconnected } from '../core/request-context.js'
 import type { RequestOutcome } from '../observability/request-hooks.js'
 import type { Addition, MaybePromise } from './counters.js'
-import type { KeyLimiter } from './limit-account.js'
+import type { KeyLimiter } from './key-limiter.js'
 import { concurrencyRefusal, neverFits, shownRefusal, windowRefusal, writeLimitHeaders } from './limit-errors.js'
 import { RequestReservation, usedBy, SessionReservations } from './reservations.js'
 

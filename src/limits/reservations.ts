@@ -3,7 +3,7 @@ import type { RequestContext, RequestLog, Units } from '../core/request-context.
 import { countedUnits } from '../core/usage-record.js'
 import type { RequestOutcome } from '../observability/request-hooks.js'
 import type { Addition, MaybePromise } from './counters.js'
-import type { ReservedPoints, KeyLimiter, ReservedName } from './limit-account.js'
+import type { ReservedPoints, KeyLimiter, ReservedName } from './key-limiter.js'
 import { resetMsOf, exhaustedMessage, windowRefusal } from './limit-errors.js'
 
 const ERRORS_FROM = 400

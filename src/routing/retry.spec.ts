@@ -167,7 +167,7 @@ describe('A routed call', () => {
 })
 
 describe('What an attempt has learned', () => {
-  const WORKED = { figures: undefined, estimate: () => ({ units: { prompt_tokens: 9 }, estimated: true }) }
+  const WORKED = { reportedUsage: undefined, estimate: () => ({ units: { prompt_tokens: 9 }, estimated: true }) }
 
   /** A first attempt that answers with a failure, after which the run does what it is told. */
   async function routed(run: (context: AttemptContext) => Promise<unknown>): Promise<RequestContext['log']> {
@@ -210,7 +210,7 @@ describe('What an attempt has learned', () => {
   })
 
   it('is the usage of the answer that was given', async () => {
-    const usage = { figures: { units: { prompt_tokens: 3 }, estimated: false } }
+    const usage = { reportedUsage: { units: { prompt_tokens: 3 }, estimated: false } }
     const log = await routed(() => Promise.resolve(new ProviderResponse(200, {}, Buffer.from('{}'), usage)))
     expect(log.usageReader).toBe(usage)
   })

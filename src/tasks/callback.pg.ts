@@ -6,7 +6,7 @@ import {
   type CallbackDelivery,
   type CallbackOutcome,
   CallbackRepository,
-} from './task.repository.js'
+} from './callback.repository.js'
 
 type Queries = Kysely<DatabaseSchema>
 

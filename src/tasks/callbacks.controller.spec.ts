@@ -18,10 +18,10 @@ import { RequestHooks } from '../observability/request-hooks.js'
 import type { VideoKind } from '../providers/contract.js'
 import { GatewayExceptionFilter } from '../server/error-filter.js'
 import { GatewayHttpAdapter } from '../server/http-adapter.js'
-import type { CallbackDelivery } from './task.repository.js'
+import type { CallbackDelivery } from './callback.repository.js'
 import { CallbacksController, CallbacksService } from './callbacks.controller.js'
 import type { Task } from './task.js'
-import { Tasks } from './tasks.js'
+import { Tasks } from './contract.js'
 
 const unused = (): Promise<never> => Promise.reject(new Error('not asked for here'))
 

@@ -5,7 +5,7 @@ import { type EndedTask, type SettledTask, UsageRecorder } from '../core/usage-r
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { ProviderRouter } from '../routing/router.js'
-import { CallbackSender } from './callback-delivery.js'
+import { CallbackSender } from './callback-sender.js'
 import { isTerminal, type Task } from './task.js'
 import { videoTaskPath } from './task.endpoints.js'
 import { type Reschedule, type TaskChange, TaskRepository } from './task.repository.js'

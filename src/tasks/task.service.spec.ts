@@ -37,8 +37,9 @@ import { GatewayExceptionFilter } from '../server/error-filter.js'
 import { GatewayHttpAdapter } from '../server/http-adapter.js'
 import { Database } from '../storage/database.js'
 import type { Task } from './task.js'
-import { CallbackRepository, TaskRepository } from './task.repository.js'
-import { Tasks } from './tasks.js'
+import { CallbackRepository } from './callback.repository.js'
+import { TaskRepository } from './task.repository.js'
+import { Tasks } from './contract.js'
 import { TasksModule } from './tasks.module.js'
 
 const LOST = new GatewayError('upstream_failed', 'Lost.', { attempt: { phase: 'sent' } })

@@ -68,6 +68,9 @@ export interface Task {
 
 export const isTerminal = (state: TaskState): boolean => state === 'succeed' || state === 'failed'
 
+/** The upstream may or may not have the task. */
+export const isUnconfirmed = (state: TaskState): boolean => state === 'creating' || state === 'unknown'
+
 /**
  * Whether an id has the form of an `upstreamExternalId`, of any gateway: requested or shown, it would reveal another
  * owner's task.
@@ -101,22 +104,3 @@ function newObject(task: Task, failure: Readonly<Record<string, string>>): strin
     .map(([name, text]) => `"${name}":${text}`)
     .join(',')}}`
 }
-
-/** Allowed transitions by state. All others are ignored: late regressions and second ends. */
-export const TRANSITIONS = {
-  creating: ['unknown', 'submitted', 'processing', 'succeed', 'failed'],
-  unknown: ['submitted', 'processing', 'succeed', 'failed'],
-  submitted: ['processing', 'succeed', 'failed'],
-  processing: ['succeed', 'failed'],
-  succeed: [],
-  failed: [],
-} as const satisfies Readonly<Record<TaskState, readonly TaskState[]>>
-
-/** The next state of a task in `from` that is seen in `seen`; undefined when nothing changes. */
-export function nextState(from: TaskState, seen: TaskState): TaskState | undefined {
-  const allowed: readonly TaskState[] = TRANSITIONS[from]
-  return allowed.includes(seen) ? seen : undefined
-}
-
-/** Whether it is open if the upstream has the task. */
-export const isUnconfirmed = (state: TaskState): boolean => state === 'creating' || state === 'unknown'

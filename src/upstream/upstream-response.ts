@@ -94,7 +94,7 @@ export async function estimatedResponse(
   if (!Buffer.isBuffer(answer.body)) return withUsageFromTail(answer, usage)
   const isJudgedByItsEnds = isFramed(response) && beginsAsObject(answer.body)
   const atEnd = isJudgedByItsEnds ? usageAtEnd(answer.body) : undefined
-  usage.figures = reportedUsage(atEnd ?? parseResponse(answer.body)['usage'])
+  usage.reportedUsage = reportedUsage(atEnd ?? parseResponse(answer.body)['usage'])
   return answer
 }
 

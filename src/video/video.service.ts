@@ -8,7 +8,7 @@ import { type Follow, followingFailure, jsonTextResponse, TaskEvents, taskRespon
 import { type UpstreamVideoTask, VIDEO_KINDS, type VideoKind, type VideoProvider } from '../providers/contract.js'
 import { type PinnedRoute, ProviderRouter } from '../routing/router.js'
 import { isUpstreamExternalId, type Task } from '../tasks/task.js'
-import { type CreateTaskRequest, type TaskIds, Tasks } from '../tasks/tasks.js'
+import { type CreateTaskRequest, type TaskIds, Tasks } from '../tasks/contract.js'
 import { eventResponse } from '../upstream/upstream-response.js'
 import { DEFAULT_MODELS, type VideoFields } from './video.dto.js'
 

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { Redis } from 'ioredis'
 import { type CounterStore, createCounterStore } from '../../src/limits/rate-limiter.js'
 import type { Addition, MaybePromise, WindowState } from '../../src/limits/counters.js'
-import type { LimitCounters } from '../../src/limits/limit-account.js'
+import type { LimitCounters } from '../../src/limits/key-limiter.js'
 import { RedisConnection } from '../../src/limits/redis-connection.js'
 import { RedisLeases, SharedLeases } from '../../src/limits/redis-counters.js'
 import { limitStoreContract } from '../contracts/limit-store.contract.js'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import type { CallbackClaim, CallbackDelivery } from '../../src/tasks/task.repository.js'
+import type { CallbackClaim, CallbackDelivery } from '../../src/tasks/callback.repository.js'
 import { someSubmitted, someTask, START_MS, submitted } from '../support/task-rows.js'
 import type { Repositories } from './task-repository.contract.js'
 

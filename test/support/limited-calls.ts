@@ -11,7 +11,7 @@ import {
   type WindowStore,
   type WindowState,
 } from '../../src/limits/counters.js'
-import { KeyLimiter, LimitCounters } from '../../src/limits/limit-account.js'
+import { KeyLimiter, LimitCounters } from '../../src/limits/key-limiter.js'
 import { RequestQuota, type CallKind } from '../../src/limits/request-quota.js'
 import { contextAt } from './endpoints.js'
 import { attemptRecord } from './raw-upstream.js'

@@ -169,7 +169,7 @@ class M1MessagesProvider implements MessagesProvider {
     if (messages.body.fields.stream === true) return await streamOf(response, messages.body.fields, context)
     const usage = new RelayedUsage()
     const answer = await estimatedResponse(response, RESPONSE_HEADERS, usage)
-    if (usage.figures === undefined) usage.estimator = usageEstimatorOf(answer, messages.body.fields)
+    if (usage.reportedUsage === undefined) usage.estimator = usageEstimatorOf(answer, messages.body.fields)
     return answer
   }
 
@@ -201,7 +201,7 @@ function streamOf(response: UpstreamResponse, fields: object, context: AttemptCo
   const deltas = new DeltaCounter()
   const usage = new RelayedUsage()
   const events = new MessagesUsage(deltas, (found) => {
-    usage.figures = found
+    usage.reportedUsage = found
   })
   usage.estimator = new MessagesEstimate(fields, deltas, events)
   context.record.usage = usage

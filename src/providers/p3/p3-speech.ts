@@ -1,16 +1,15 @@
-import type { Readable } from 'node:stream'
 import { Injectable } from '@nestjs/common'
 import { type ByteSink, type ByteSource, collect, type ProviderResponse } from '../../core/byte-stream.js'
 import { GatewayError } from '../../core/errors.js'
-import { type ClientDisconnect, clientDisconnected } from '../../core/request-context.js'
-import { SpooledFile } from '../../core/spooled-file.js'
 import { speechResponse } from '../../dialects/speech-response.js'
 import { SafeFetchClient } from '../../upstream/safe-fetch.js'
 import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
 import { assertContentType, malformedResponse } from '../../upstream/upstream-response.js'
 import type { AttemptContext, SpeechCall, SpeechProvider } from '../contract.js'
-import { P3ResponseMetadata, parseP3Error } from './p3-error.js'
+import { parseP3Error } from './p3-error.js'
 import { type P3Request, p3Request } from './p3-request.js'
+import { P3ResponseMetadata } from './p3-response-metadata.js'
+import { spool, SpooledSource } from './p3-spool.js'
 import { P3AudioSource, readEnvelope } from './p3-stream.js'
 
 /** A body of which so many bytes were announced elsewhere: one that ends before them was cut off, however politely. */
@@ -56,113 +55,6 @@ export class MeasuredSource implements ByteSource, ByteSink {
   }
 }
 
-/**
- * Reads a source to its end into memory and, beyond a mebibyte, a temporary file, no faster than the disk takes it.
- * Rejects with `upstream_failed` when more than `maximumBytes` come.
- */
-export async function spool(source: ByteSource, maximumBytes: number, file = new SpooledFile()): Promise<SpooledFile> {
-  try {
-    await fill(file, source, maximumBytes)
-    return file
-  } catch (error) {
-    await file.remove()
-    throw error
-  }
-}
-
-function fill(file: SpooledFile, source: ByteSource, maximumBytes: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let received = 0
-    let writing = 0
-    const giveUp = (error: GatewayError): void => {
-      // Rejects first: cancelling reports a failure of its own.
-      reject(error)
-      source.cancel()
-    }
-    const onDiskFailure = (cause: unknown): void => {
-      giveUp(diskFailure(cause))
-    }
-    source.start({
-      data: (chunk) => {
-        received += chunk.length
-        if (received > maximumBytes) {
-          giveUp(malformedResponse('The upstream sent more audio than any text makes.'))
-          return
-        }
-        if (++writing === 1) source.pause()
-        file.append(chunk).then(() => {
-          if (--writing === 0) source.resume()
-        }, onDiskFailure)
-      },
-      end: () => {
-        file.finish().then(resolve, onDiskFailure)
-      },
-      fail: reject,
-    })
-  })
-}
-
-/** A finished spool as a body. Its bytes are given back as soon as it was read, given up, or its caller has left. */
-export class SpooledSource implements ByteSource {
-  private sink: ByteSink | undefined
-  private stream: Readable | undefined
-  private over = false
-  private readonly removeAbortListener: (() => void) | undefined
-
-  constructor(
-    private readonly file: SpooledFile,
-    disconnect: ClientDisconnect,
-  ) {
-    // Called back at once when the caller has left already.
-    this.removeAbortListener = disconnect.onAbort(() => {
-      this.cancel()
-    })
-  }
-
-  start(sink: ByteSink): void {
-    if (this.over) {
-      sink.fail(clientDisconnected())
-      return
-    }
-    this.sink = sink
-    this.stream = this.file.createReadStream()
-    this.stream.on('data', (chunk: Buffer) => {
-      if (!this.over) sink.data(chunk)
-    })
-    this.stream.on('end', () => {
-      this.finish()
-    })
-    this.stream.on('error', (cause) => {
-      this.finish(diskFailure(cause))
-    })
-  }
-
-  pause(): void {
-    this.stream?.pause()
-  }
-
-  resume(): void {
-    this.stream?.resume()
-  }
-
-  cancel(): void {
-    this.finish(clientDisconnected())
-  }
-
-  private finish(error?: GatewayError): void {
-    if (this.over) return
-    this.over = true
-    this.stream?.destroy()
-    this.file.remove().catch(() => undefined)
-    this.removeAbortListener?.()
-    if (error === undefined) this.sink?.end()
-    else this.sink?.fail(error)
-  }
-}
-
-const diskFailure = (cause: unknown): GatewayError =>
-  new GatewayError('internal', 'The gateway could not keep the audio.', { cause })
-
 /** An answer with a link in the place of its audio. */
 const MAXIMUM_LINK_ANSWER_BYTES = 65_536
 /** Hours of speech in any format; the longest text makes less than one. */
@@ -187,9 +79,9 @@ export class P3SpeechProvider implements SpeechProvider {
     const response = await this.send(request, context)
     if (response.status !== 200) throw await parseP3Error(response, context)
     assertContentType(response, /^(?!text\/html)/)
-    const account = new P3ResponseMetadata(fields.input, context)
-    context.record.usage = account
-    const { source, size } = await this.audioIn(response, request, account, context)
+    const metadata = new P3ResponseMetadata(fields.input, context)
+    context.record.usage = metadata
+    const { source, size } = await this.audioIn(response, request, metadata, context)
     const { format, sentAs, fallback } = request
     // A length is said only where the bytes leave as they are.
     const isSized = size !== undefined && format === sentAs && fields.stream_format !== 'sse'
@@ -199,14 +91,14 @@ export class P3SpeechProvider implements SpeechProvider {
         format,
         sentAs,
         ...(fallback === undefined ? {} : { fallback }),
-        usage: account.usage,
-        characters: account.characters,
-        reported: account,
-        headers: { ...account.headers, ...(isSized ? { 'content-length': String(size) } : {}) },
+        usage: metadata.usage,
+        characters: metadata.characters,
+        reported: metadata,
+        headers: { ...metadata.headers, ...(isSized ? { 'content-length': String(size) } : {}) },
       },
       fields.stream_format,
     )
-    account.recordTrace()
+    metadata.recordTrace()
     return answer
   }
 
@@ -227,11 +119,11 @@ export class P3SpeechProvider implements SpeechProvider {
   private async audioIn(
     { body }: UpstreamResponse,
     request: P3Request,
-    account: P3ResponseMetadata,
+    metadata: P3ResponseMetadata,
     context: AttemptContext,
   ): Promise<Audio> {
-    if (request.linked) return { source: await this.linkedAudio(body, account, context) }
-    const source = new P3AudioSource(body, account.read)
+    if (request.linked) return { source: await this.linkedAudio(body, metadata, context) }
+    const source = new P3AudioSource(body, metadata.read)
     if (request.streamed) return { source }
     // The link to the subtitles stands behind the audio and leaves before it.
     const file = await spool(source, MAXIMUM_AUDIO_BYTES)
@@ -240,11 +132,11 @@ export class P3SpeechProvider implements SpeechProvider {
 
   private async linkedAudio(
     body: ByteSource,
-    account: P3ResponseMetadata,
+    metadata: P3ResponseMetadata,
     context: AttemptContext,
   ): Promise<ByteSource> {
     const envelope = readEnvelope((await collect(body, MAXIMUM_LINK_ANSWER_BYTES, noLink)).toString())
-    account.read(envelope)
+    metadata.read(envelope)
     const { audio: link, audioBytes = 0 } = envelope
     if (link === '') throw noLink()
     const response = await this.fetchLink(link, context)

@@ -4,7 +4,7 @@ import { ConfigStore } from '../config/config-store.js'
 import { GatewayError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import { SafeFetchClient, refusalIn } from '../upstream/safe-fetch.js'
-import type { CallbackDelivery, CallbackOutcome } from './task.repository.js'
+import type { CallbackDelivery, CallbackOutcome } from './callback.repository.js'
 import { Clock } from './background-work.js'
 
 const FIELD = 'callback_url'

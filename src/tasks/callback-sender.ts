@@ -10,8 +10,8 @@ import { RequestContext } from '../core/request-context.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { Database } from '../storage/database.js'
-import { CallbackAttempt, hostOf } from './callback-request.js'
-import { type CallbackDelivery, type CallbackOutcome, CallbackRepository } from './task.repository.js'
+import { CallbackAttempt, hostOf } from './callback-attempt.js'
+import { type CallbackDelivery, type CallbackOutcome, CallbackRepository } from './callback.repository.js'
 import { Clock, KeyedQueue, WakeTimer } from './background-work.js'
 
 /** Deliveries this process holds at once, over all hosts. */

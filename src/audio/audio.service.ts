@@ -1,11 +1,13 @@
 import { Injectable } from '@nestjs/common'
 import type { ModelClass } from '../config/model-classes.js'
 import type { ProviderResponse } from '../core/byte-stream.js'
+import type { JsonBody } from '../core/json-body.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { TranscriptionCall } from '../providers/contract.js'
 import { type AttemptPolicy, ProviderRouter } from '../routing/router.js'
-import { TRANSCRIPTIONS, TRANSLATIONS } from './audio.endpoints.js'
+import { SPEECH, TRANSCRIPTIONS, TRANSLATIONS } from './audio.endpoints.js'
 import { inspectAudio } from './audio-probe.js'
+import type { SpeechRequestDto } from './speech.dto.js'
 import {
   assertFormat,
   type AudioUpload,
@@ -13,6 +15,22 @@ import {
   type TranscriptionRequestDto,
   type TranslationRequestDto,
 } from './transcription.dto.js'
+
+/** Text to speech on whatever provider serves the model. */
+@Injectable()
+export class SpeechService {
+  constructor(private readonly router: ProviderRouter) {}
+
+  speak(body: JsonBody<SpeechRequestDto>, call: RequestContext): Promise<ProviderResponse> {
+    const { model, input, speed } = body.fields
+    call.log.model = model
+    const route = this.router.route('speech', model, call.caller)
+    const estimatedUse = call.quota === undefined ? undefined : SPEECH.estimate(input, speed)
+    return route.attempt(call, { canRetryAfterSend: true, estimatedUse }, (provider, context) =>
+      provider.speak({ body, modelClass: route.modelClass }, context),
+    )
+  }
+}
 
 /** The specification: translation's model defaults to the class S model. */
 const DEFAULT_TRANSLATION_MODEL = 'whisper-1'
