@@ -13,7 +13,7 @@ import { ApiAdmin, ApiAdminErrors, invalid, readQuery } from './admin-request.js
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
 import { type Admin, AuditLog } from './audit-log.js'
 
-/** What some records of any callers add up to. */
+/** Usage sum, optionally grouped by key. */
 class KeyUsageSumDto extends UsageSumDto {
   @ApiProperty({ required: false, description: 'With group_by=key; caller = all with an upstream key of their own' })
   readonly key?: string
@@ -34,10 +34,10 @@ class KeyUsageSumsDto extends UsageReportDto {
   }
 }
 
-/** A year, leap years included: the sums of all keys look through everything in it. */
+/** A year, leap years included: the query scans all records of the period. */
 const MAXIMUM_PERIOD_MS = 366 * DAY_MS
 
-/** What everybody has used. */
+/** Usage sums of all keys. */
 @Injectable()
 export class UsageSumsService {
   constructor(
@@ -59,7 +59,7 @@ export class UsageSumsService {
 function queryOf(query: Query): UsageQuery {
   const read = readQuery(query, ['from', 'to', 'group_by', 'key', 'model', 'channel'])
   return {
-    // The record of this very millisecond is in.
+    // `to` is exclusive; +1 includes the current millisecond.
     ...readPeriod(query, Date.now() + 1, MAXIMUM_PERIOD_MS),
     groupBy: parseGroupBy(read.group_by),
     ...(read.key === undefined ? {} : { keyId: read.key }),

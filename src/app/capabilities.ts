@@ -13,7 +13,7 @@ import { VideoModule } from '../video/video.module.js'
 /** A Nest module that says which endpoints its controllers answer. */
 type CapabilityModule = Type<object> & { readonly endpoints: readonly EndpointSpec[] }
 
-/** What the gateway offers. Express looks at routes in this order, the busiest first; metrics show their families in it. */
+/** Express matches routes in this order, the busiest first. The `family` label values are listed in the same order. */
 export const CAPABILITIES: readonly CapabilityModule[] = [
   ChatModule,
   MessagesModule,

@@ -108,17 +108,16 @@ const tokens = (prompt: number, completion: number) => ({
 
 const KEY_TEXT = '"usage"'
 const KEY = Buffer.from(KEY_TEXT)
-/** As upstream writes it into every chunk. */
+/** OpenAI's spelling in every chunk. */
 const USUAL_NULL = /,"usage":null/g
 const FIGURES_WINDOW_BYTES = 8192
 const FIGURES = [Buffer.from('"usage":{'), Buffer.from('"usage": {')]
 const NULL = Buffer.from('null')
 
 /**
- * Reads the usage that passes in a chat stream and, for a caller who did not ask for it, takes every trace of the
- * gateway's own asking away: the `"usage":null` of each chunk and the extra chunk at the end. Only bytes around the
- * key are looked at; the one frame that carries figures is parsed. Text of a model cannot be mistaken for the key:
- * its quotes are escaped.
+ * Reads the usage in a chat stream. The gateway requests usage itself; for a caller who did not, the filter removes the
+ * `"usage":null` of each chunk and the extra chunk at the end. Only bytes around the key are inspected; the one frame with
+ * usage is parsed. Text of a model cannot be mistaken for the key: its quotes are escaped.
  */
 export class ChatUsageFilter {
   constructor(
@@ -128,7 +127,7 @@ export class ChatUsageFilter {
 
   readonly filter = (region: Buffer): Buffer => {
     if (this.callerRequestedUsage) {
-      // Figures come with the last frames; the caller's bytes pass whether they are found or not.
+      // Usage comes with the last frames; the bytes are relayed whether it is found or not.
       const end = region.subarray(-FIGURES_WINDOW_BYTES)
       return FIGURES.some((mark) => end.includes(mark)) ? this.readFigures(region, region.length - end.length) : region
     }
@@ -141,7 +140,7 @@ export class ChatUsageFilter {
     return key === -1 ? bytes : this.filterUnusual(bytes, key)
   }
 
-  /** What the usual spelling does not cover: the figures themselves, spaces, the key in first place. */
+  /** Cases that the usual spelling does not cover: usage itself, spaces, the key as the first member. */
   private filterUnusual(region: Buffer, firstKey: number): Buffer {
     const pieces: Buffer[] = []
     let position = 0

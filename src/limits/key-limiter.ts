@@ -9,10 +9,10 @@ import {
 } from '../core/quota.js'
 import type { Addition, LimitLeases, LimitWindows, MaybePromise, WindowState } from './counters.js'
 
-/** Windows whose last known state is remembered; of others it is asked for when it is needed. */
+/** Cached states of windows; others are read when needed. */
 const MAXIMUM_REMEMBERED = 10_000
 
-/** What counts, wherever it counts, and what was last seen of it here. Answers at once where this process counts. */
+/** Windows and leases of all keys, with a cache of the last seen state. Synchronous when counted in this process. */
 export class LimitCounters {
   private readonly seen = new LRUCache<string, WindowState>({ max: MAXIMUM_REMEMBERED })
 
@@ -45,10 +45,10 @@ export class LimitCounters {
     return state !== undefined && state.endsAtMs > performance.now() ? state : undefined
   }
 
-  /** Giving back waits for no answer, and what is left then may have to be known at once. */
+  /** Updates the cached state without waiting for the reply, as the remaining amount may be needed at once. */
   private expectBack(key: string, points: number, { allowed, endsAtMs }: Addition): void {
     const seen = this.lastSeen(key)
-    // A later window is left as it is, and so is this process's own, which counts while Redis is away.
+    // Neither a later window is changed, nor this process's own, which counts while Redis is unavailable.
     if (seen?.allowed !== allowed || endsAtMs <= performance.now()) return
     this.seen.set(key, { used: Math.max(0, seen.used - points), allowed, endsAtMs: seen.endsAtMs })
   }
@@ -67,12 +67,12 @@ export class LimitCounters {
   }
 }
 
-/** Limits of what is reserved before it is used. */
+/** Limits whose amounts are reserved before they are used. */
 export type ReservedName = Extract<MinuteLimitName, 'tokensPerMinute' | 'audioSecondsPerMinute'>
 
 export type ReservedPoints = (name: ReservedName, allowed: number) => number
 
-/** Where a limit by the minute is counted, and how much of it there is. */
+/** The window in which one limit per minute of a key is counted. */
 interface KeyWindow {
   readonly key: string
   readonly pointsPerUnit: number
@@ -80,11 +80,11 @@ interface KeyWindow {
 }
 
 /**
- * The limits of one caller, and where they are counted. Amounts are in the units of the settings. Made once for many calls:
- * what can be known before is. Answers at once where this process counts.
+ * Counts the requests of one key against its limits. Amounts are in the units of the settings. Made once for many requests.
+ * Synchronous when counted in this process.
  */
 export class KeyLimiter {
-  /** False where the limits are none: `limits: {}`. */
+  /** False for `limits: {}`. */
   readonly isLimited: boolean
   private readonly windows: Partial<Record<MinuteLimitName, KeyWindow>> = {}
   private readonly leaseKeys: Readonly<Record<ConcurrencyLimitName, string>>
@@ -114,8 +114,8 @@ export class KeyLimiter {
   }
 
   /**
-   * Brings what was reserved to what was used in the end. What was too much goes back to the window it came from; what
-   * was too little is debited to the one that is open now. Not awaited.
+   * Corrects a reservation to the amount used in the end. A surplus is given back to the window it was reserved in; a
+   * shortfall is debited to the open window. Not awaited.
    */
   settle(name: MinuteLimitName, reserved: Addition | undefined, used: number): void {
     const window = this.windows[name]
@@ -138,15 +138,15 @@ export class KeyLimiter {
   }
 
   /**
-   * The limit of tokens or audio of which nothing is left, as far as this process knows. `held`: points of the open
-   * window that allows so many which are not to be taken for used.
+   * The limit of tokens or audio that is used up, as far as this process knows. `held`: reserved points of the open
+   * window that do not count as used.
    */
   exhaustedName(held: ReservedPoints = nothingHeld): ReservedName | undefined {
     if (this.isExhausted('tokensPerMinute', held)) return 'tokensPerMinute'
     return this.isExhausted('audioSecondsPerMinute', held) ? 'audioSecondsPerMinute' : undefined
   }
 
-  /** False when as many are under way as the limit allows. */
+  /** False when the limit is reached. */
   take(name: ConcurrencyLimitName, id: string): MaybePromise<boolean> {
     const limit = this.limits[name]
     return limit === undefined || this.counters.leases.take(this.leaseKeys[name], id, limit)
@@ -156,7 +156,7 @@ export class KeyLimiter {
     if (this.limits[name] !== undefined) this.counters.leases.release(this.leaseKeys[name], id)
   }
 
-  /** How many are under way on all replicas. */
+  /** Number in progress on all replicas. */
   inUse(name: ConcurrencyLimitName): MaybePromise<number> {
     return this.counters.leases.count(this.leaseKeys[name])
   }

@@ -1,13 +1,13 @@
 import { Redis } from 'ioredis'
 import type { Logger } from '../observability/logger.js'
 
-/** A deadline comes in so many parts, of which a stall of this process costs one. */
+/** The deadline is split into this many timers: a stalled event loop can use up only one of them. */
 const TIMER_SLICES = 4
 const CLEARED = -1
 
 /**
- * Deadline of a command. After a stall of this process its timers fire before the answers that have arrived
- * meanwhile: a plain timer would report a Redis that has answered long ago as silent.
+ * Deadline of a command. After a stalled event loop, timers fire before the replies that have arrived meanwhile are
+ * processed: a plain timer would report a timeout although Redis has replied.
  */
 export class Deadline {
   private timer: NodeJS.Timeout
@@ -35,25 +35,25 @@ export class Deadline {
     else setImmediate(this.onLastSlice)
   }
 
-  /** What has arrived is looked at first. */
+  /** Replies already received are processed before the timeout fires. */
   private readonly onLastSlice = (): void => {
     if (this.slicesLeft === 0) this.onTimeout()
   }
 }
 
-/** Of every name this gateway uses there. */
+/** Prefix of all Redis keys of this gateway. */
 export const REDIS_PREFIX = 'gateway:limits'
 
 const PROBE_KEY = `${REDIS_PREFIX}:probe`
 const PROBE_INTERVAL_MS = 1000
 const MAXIMUM_RECONNECT_MS = 1000
 
-/** Longer than a request waits: a connection without an answer for so long is given up and made anew. */
+/** A connection that receives nothing for this many timeouts is closed and reopened. */
 const SILENT_TIMEOUTS = 4
 
 /**
- * The connection to Redis, and whether it can be relied on. No call waits for it: a late answer counts as none. While Redis
- * is away it only gets a probe, which writes, as a replica or a full memory would answer a ping, and what has to be undone.
+ * The connection to Redis and its state. While Redis is unavailable, only probes and undo commands are sent. The probe is a
+ * write: a read-only replica or a full Redis would still answer PING.
  */
 export class RedisConnection {
   readonly client: Redis
@@ -83,7 +83,7 @@ export class RedisConnection {
     this.client.on('close', () => {
       this.markUnavailable(new Error('The connection was closed.'))
     })
-    // Each failed attempt to connect; the first of them is reported by `lost`.
+    // Each failed attempt to connect; `markUnavailable` logs the first.
     this.client.on('error', () => undefined)
   }
 
@@ -91,7 +91,7 @@ export class RedisConnection {
     return this.state !== 'here'
   }
 
-  /** Connects. Resolves once Redis answers, or when it is clear that it does not for now; never rejects. */
+  /** Connects. Resolves once Redis answers, or when the connection attempt has failed; never rejects. */
   async open(): Promise<void> {
     try {
       await this.client.connect()
@@ -101,14 +101,14 @@ export class RedisConnection {
     }
   }
 
-  /** Calls back each time Redis can be relied on again. */
+  /** Calls back each time Redis becomes available. */
   onReconnect(listener: () => void): void {
     this.listeners.push(listener)
   }
 
   /**
-   * What a command answers, or undefined when Redis is away, fails or takes too long. `late` gets an answer that
-   * came after that, to undo what was given up.
+   * Resolves with the reply, or undefined if Redis is unavailable, fails or times out. `onLateReply` receives a reply after
+   * the timeout, so that its effect can be undone.
    */
   execute<Reply>(command: () => Promise<Reply>, onLateReply?: (reply: Reply) => void): Promise<Reply | undefined> {
     if (this.isUnavailable) return Promise.resolve(undefined)
@@ -137,8 +137,8 @@ export class RedisConnection {
   }
 
   /**
-   * Sends what is to be undone, while Redis counts as away as well: an answer that was late has come by a connection that
-   * works. No caller waits for it, and what cannot be sent is not sent later.
+   * Sends an undo command even while Redis is marked unavailable, if the socket is connected. Not awaited, never
+   * retried.
    */
   sendUndo(command: () => Promise<unknown>): void {
     if (this.client.status === 'ready') command().catch(() => undefined)

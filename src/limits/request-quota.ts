@@ -16,30 +16,30 @@ import type { KeyLimiter } from './key-limiter.js'
 import { concurrencyRefusal, neverFits, shownRefusal, windowRefusal, writeLimitHeaders } from './limit-errors.js'
 import { RequestReservation, usedBy, SessionReservations } from './reservations.js'
 
-/** What a call is, as far as limits ask. */
+/** Which limits apply to a request. */
 export interface CallKind {
-  /** Counts as a request of its minute. */
+  /** Counts against `requestsPerMinute`. */
   readonly countsAsRequest: boolean
   readonly isSession: boolean
 }
 
-/** What is the same for all calls. */
+/** Settings shared by all requests. */
 export interface QuotaSettings {
   readonly countRefusal: (name: LimitName) => void
-  /** Reserved for each answer that has no maximum. */
+  /** Tokens reserved for each response without a maximum. */
   readonly expectedOutputTokens: number
 }
 
 /**
- * The account of one call with its key's limits: what it holds, what it has reserved, and how both end. Where this process
- * counts by itself nothing is waited for: promises cost a limited call more than all the rest.
+ * What one request holds and has reserved of its key's limits. Synchronous when counted in this process: promises would cost
+ * a limited request more than all the rest.
  */
 export class RequestQuota implements Quota {
   private request: Addition | undefined
   private hasSlot = false
   private hasSession = false
   private readonly reservation: RequestReservation
-  /** Of a session; other calls have but one reservation. */
+  /** Reservations of a session; other requests have just one. */
   private work: SessionReservations | undefined
   private hasReserved = false
   private hasConsumed = false
@@ -48,14 +48,14 @@ export class RequestQuota implements Quota {
   constructor(
     private readonly call: RequestContext,
     private readonly keyLimiter: KeyLimiter,
-    /** Among the calls of all replicas. */
+    /** Unique among the requests of all replicas. */
     private readonly id: string,
     private readonly settings: QuotaSettings,
   ) {
     this.reservation = new RequestReservation(keyLimiter)
   }
 
-  /** Counts the call in. Throws, or rejects with, `rate_limited`, holding nothing, when a limit is reached. */
+  /** Counts the request. Throws, or rejects with, `rate_limited`, holding nothing, when a limit is reached. */
   enter({ countsAsRequest, isSession }: CallKind): true | Promise<true> {
     const { keyLimiter, id } = this
     const request = countsAsRequest ? keyLimiter.add('requestsPerMinute', 1) : undefined
@@ -104,7 +104,7 @@ export class RequestQuota implements Quota {
     this.settings.countRefusal(limit)
   }
 
-  /** The call is over: gives back what it held, and settles what it reserved. */
+  /** Releases the leases and settles the reservation of a request that is over. */
   end(outcome: RequestOutcome): void {
     this.isOver = true
     this.release()
@@ -116,7 +116,7 @@ export class RequestQuota implements Quota {
     this.request = request
     this.hasSlot = hasSlot
     this.hasSession = isSession && hasSession
-    // The caller left before the call was counted in.
+    // The client disconnected before the request was counted.
     if (this.isOver) {
       this.release()
       throw clientDisconnected()
@@ -157,13 +157,13 @@ export class RequestQuota implements Quota {
     return this.refuse(name, windowRefusal(name, this.keyLimiter, requested))
   }
 
-  /** What is refused because of others is no request yet. */
+  /** A request refused because of others in progress does not count against `requestsPerMinute`. */
   private refuseConcurrency(name: ConcurrencyLimitName): GatewayError {
     if (this.request?.fits === true) this.keyLimiter.settle('requestsPerMinute', this.request, 0)
     return this.refuse(name, concurrencyRefusal(name, this.keyLimiter))
   }
 
-  /** A refused call holds nothing, however long its caller takes to hear of it. */
+  /** Releases the leases at once, however long the client takes to read the refusal. */
   private refuse(name: LimitName, error: GatewayError): GatewayError {
     this.release()
     this.settings.countRefusal(name)

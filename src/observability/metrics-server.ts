@@ -4,19 +4,19 @@ import type { AddressInfo } from 'node:net'
 import type { GatewayConfig } from '../config/settings.js'
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
-/** A scraper sends a few hundred bytes and reads on. */
+/** A scraper sends a few hundred bytes and then only reads. */
 const REQUEST_TIMEOUT_MS = 5_000
 const HEADER_BYTES = 16_384
-/** More scrapers than there are. */
+/** Far above the number of scrapers in use. */
 const MAXIMUM_CONNECTIONS = 64
 
 interface MetricsAddress {
   readonly host: string
-  /** Absent = off. 0 takes any free one. */
+  /** Absent = off. 0 = any free port. */
   readonly port?: number
 }
 
-/** Another process listens there already; the message says what the operator can do. */
+/** The port is in use by another process; the message says what the operator can do. */
 export class MetricsPortInUse extends Error {
   override readonly name = 'MetricsPortInUse'
 
@@ -25,7 +25,7 @@ export class MetricsPortInUse extends Error {
   }
 }
 
-/** `GET /metrics` on a port of its own, which is not for the public. */
+/** `GET /metrics` on a separate port, which should not be public. */
 export class MetricsServer {
   private server: Server | undefined
 
@@ -60,7 +60,7 @@ export class MetricsServer {
     this.server = server
   }
 
-  /** Cuts scrapes under way. */
+  /** Closes connections, including active scrapes. */
   async close(): Promise<void> {
     const { server } = this
     this.server = undefined

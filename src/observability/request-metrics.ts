@@ -17,15 +17,15 @@ import { type KnownRoute, KnownRoutes, OTHER_METHOD } from './routes.js'
 
 const ANSWERED = 'ok'
 
-/** The kinds by which an answer that had begun can still fail by its upstream's fault. */
+/** Upstream failures after the response has begun. */
 const LATE_FAILURES: ReadonlySet<ErrorKind> = new Set(['upstream_failed', 'upstream_timeout'])
 
-/** Counts what was tried at upstreams for callers, and why calls failed. */
+/** Counts attempts at upstreams, and failed requests by error kind. */
 @Injectable()
 export class AttemptMetrics {
-  /** By channel, then by outcome. Channels that the configuration no longer has are forgotten. */
+  /** By channel, then by outcome. Channels removed from the configuration are dropped. */
   private readonly channels = new Map<string, Map<string, number>>()
-  /** Each kind from the beginning: a counter that begins with its first failure has not grown by it. */
+  /** All kinds from the start, as the first failure must show as an increase. */
   private readonly failures = new Map(Object.keys(ERROR_KINDS).map((kind) => [kind as ErrorKind, 0]))
 
   constructor(
@@ -48,13 +48,13 @@ export class AttemptMetrics {
     if (kind !== undefined) this.failures.set(kind, (this.failures.get(kind) ?? 0) + 1)
   }
 
-  /** `kind` is how the call failed that ended with this attempt. */
+  /** `kind`: the error of the request, if this was its last attempt. */
   private countAttempt({ channelId, failure }: AttemptRecord, kind: ErrorKind | undefined): void {
     const late = kind !== undefined && LATE_FAILURES.has(kind) ? kind : ANSWERED
     const outcome = failure ?? late
     const outcomes = this.channels.get(channelId)
     if (outcomes !== undefined) outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
-    // A call may end after the reload that took its channel away.
+    // A request may end after the reload that removed its channel.
     else if (this.isConfigured(channelId)) this.channels.set(channelId, new Map([[outcome, 1]]))
   }
 
@@ -83,11 +83,11 @@ export class AttemptMetrics {
   }
 }
 
-/** Into what a call's time is divided. `total` holds the others. */
+/** Phases of a request; `total` includes the others. */
 const REQUEST_PHASES = ['total', 'gateway', 'receive', 'upstream', 'first_byte'] as const
 type RequestPhase = (typeof REQUEST_PHASES)[number]
 
-/** From a millisecond, which is what the gateway takes itself, to an hour, which is how long sessions may be open. */
+/** From a millisecond, the gateway's own share, to an hour, the maximum length of a session. */
 const PHASE_BOUNDS_MS: readonly number[] = [
   1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000, 3_600_000,
 ]
@@ -99,7 +99,7 @@ interface FinishedRequests {
   readonly count: number
 }
 
-/** What has become of the calls of one route: plain numbers, as every call is counted. */
+/** Finished requests of one route, as plain numbers, since every request is counted. */
 class RouteCounts {
   readonly phases: Readonly<Record<RequestPhase, BucketCounts>> = {
     total: new BucketCounts(PHASE_BOUNDS_MS),
@@ -108,7 +108,7 @@ class RouteCounts {
     upstream: new BucketCounts(PHASE_BOUNDS_MS),
     first_byte: new BucketCounts(PHASE_BOUNDS_MS),
   }
-  /** By method, then by a number made of status and label. */
+  /** By method, then by a number that encodes status and label. */
   private readonly finished = new Map<string, Map<number, number>>()
 
   end(method: string, status: number, label: OutcomeLabel): void {
@@ -134,7 +134,7 @@ interface FamilyCounts {
   sentBytes: number
 }
 
-/** Counts every call by its route. What a caller makes up (paths, methods, models) never becomes a label. */
+/** Counts every request by route. Client-supplied paths, methods and models never become labels. */
 @Injectable()
 export class RequestMetrics {
   private readonly routes = new Map<KnownRoute, RouteCounts>()

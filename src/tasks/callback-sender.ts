@@ -27,6 +27,7 @@ const RECORD_MARGIN_MS = 5_000
 const MAXIMUM_PAUSE_MS = 10_000
 /** Pause when something is due but leased to another replica, or its host is busy. */
 const BUSY_PAUSE_MS = 1_000
+/** Backoff while the store fails; failed deliveries follow `callbacks.scheduleMs`. */
 const STORE_RETRY_MS = 1_000
 const MAXIMUM_STORE_RETRY_MS = 30_000
 

@@ -12,19 +12,19 @@ import { storesUsage } from './usage-entry.js'
 import { DroppedUsage, UsageMetrics } from './usage-metrics.js'
 import { UsageRepository } from './usage.repository.js'
 
-/** Rows kept while usage is not stored: enough for a first report, too few to matter in memory or on disk. */
+/** Records kept in memory while storage is off: enough for a first report. */
 const PENDING_ROWS = 1000
 
 /**
- * Rows moved out of the queue at once. After a reload with a much smaller limit the queue shrinks step by step: the
- * buffer files take what they can in time, and the rest is lost.
+ * Records evicted at once. After a reload with a much smaller limit the queue shrinks step by step, so that the buffer
+ * files have time to take most of them.
  */
 const MAXIMUM_EVICTED_ROWS = 1000
 
 /** How long a report waits for the newest records. */
 const FLUSH_MS = 2000
 
-/** At shutdown: a store that is away then does not come back in time. */
+/** At shutdown a store that is unavailable for longer is given up. */
 const SHUTDOWN_TIMEOUT_MS = 5000
 
 /**
@@ -38,7 +38,7 @@ export class UsageWriter implements OnModuleInit {
   private readonly delivery: RecordDelivery
   private writing: Promise<void> | undefined
   private isOpen = false
-  /** Set by the first report: from then on usage is stored, whether or not this process opened the store before. */
+  /** Set by the first report: from then on usage is stored. */
   private isStored = false
   private hasLoggedDropped = false
 
@@ -65,7 +65,7 @@ export class UsageWriter implements OnModuleInit {
     })
   }
 
-  /** Queues records; never waits, never throws. Less than a batch waits for `begin`. */
+  /** Queues records; never waits, never throws. A partial batch is written at the next `startWriting`. */
   add(records: readonly UsageRecord[]): void {
     if (!this.isEnabled) return
     this.queue.push(...records)
@@ -121,7 +121,7 @@ export class UsageWriter implements OnModuleInit {
     await this.overflow.whenRestored()
   }
 
-  /** Records alone do not open an embedded store. */
+  /** Usage records alone are no reason to start the embedded database. */
   private get mayWrite(): boolean {
     return this.isOpen || this.isStored || storesUsage(this.config.current)
   }
@@ -145,7 +145,7 @@ export class UsageWriter implements OnModuleInit {
       const batch = this.queue.splice(0, this.config.current.usage.batchRows)
       this.inFlight = batch
       const undelivered = await this.delivery.deliver(batch)
-      // Otherwise `keepRest` has buffered all of it.
+      // If `inFlight` changed, `persistRemaining` has already buffered this batch.
       if (this.inFlight === batch) this.shutdownBuffer.keep(undelivered)
       this.inFlight = []
     }

@@ -5,12 +5,12 @@ import { isCalendarDay } from '../../core/validation-rules.js'
 import { LIMIT_RULES } from '../keys.dto.js'
 import type { KeyChangeFields } from './key-client.js'
 
-/** What was typed makes no sense; the message says what would. */
+/** The command line is invalid; the message says what is expected. */
 export class InvalidCommandError extends Error {
   override readonly name = 'InvalidCommandError'
 }
 
-/** Not even the command is known. */
+/** The command is unknown. */
 export class UnknownCommandError extends InvalidCommandError {}
 
 const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -32,15 +32,15 @@ function expiryOf(text: string, nowMs: number): number {
 export const COMMANDS = ['create', 'list', 'show', 'update', 'revoke', 'admin-key'] as const
 export type CommandName = (typeof COMMANDS)[number]
 
-/** null takes a limit away. */
+/** null removes a limit. */
 export type LimitChanges = { readonly [Name in keyof KeyLimits]?: number | null }
 
-/** What the operator typed. */
+/** A parsed command line. */
 export interface Command {
   readonly name: CommandName
-  /** Of the key; where the command needs one, there is one. */
+  /** Id of the key; set for all commands that need one. */
   readonly id: string | undefined
-  /** But for limits, which are laid over those there are. */
+  /** Changed fields except limits; limits are merged with the existing ones. */
   readonly changes: Omit<KeyChangeFields, 'limits'>
   readonly limits: LimitChanges
   readonly url: string | undefined
@@ -48,7 +48,7 @@ export interface Command {
   readonly isJson: boolean
 }
 
-/** One that needs keys to work on. */
+/** A command that accesses stored keys. */
 export type KeyAdminCommand = Command & { readonly name: Exclude<CommandName, 'admin-key'> }
 
 const LIMIT_NAMES = Object.keys(LIMIT_RULES) as (keyof KeyLimits)[]
@@ -66,7 +66,7 @@ const CHANGE_OPTIONS: Options = {
 }
 const OUTPUT_OPTIONS = { url: TEXT, quiet: FLAG, json: FLAG }
 
-/** Options by command; ids stand alone, but for a new one. */
+/** Options by command. Ids are positional, except `--id` of `create`. */
 const OPTIONS = {
   create: { id: TEXT, ...CHANGE_OPTIONS, ...OUTPUT_OPTIONS },
   list: OUTPUT_OPTIONS,
@@ -103,7 +103,7 @@ export function readCommand(args: readonly string[], nowMs: number): Command {
   }
 }
 
-/** Of commands that work on one key; undefined for others. */
+/** The positional id of commands on one key; undefined for others. */
 function idOf(name: CommandName, words: readonly string[]): string | undefined {
   const [id, ...further] = words
   if (name === 'show' || name === 'update' || name === 'revoke') {

@@ -42,7 +42,7 @@ const issuedText = ({ id, key }: IssuedKeyDto): string =>
   `The key of ${id}, shown this once:\n\n  ${key}\n\n` +
   'Replicas that run know it within auth.keyRefreshMs; nobody can show it again.\n'
 
-/** Does what a command says at a desk; resolves with what is to be printed. */
+/** Executes a command; resolves with the text to print. */
 export async function runCommand(command: KeyAdminCommand, keyAdmin: KeyAdmin): Promise<string> {
   const { name, id = '', changes, limits } = command
   switch (name) {
@@ -67,7 +67,7 @@ export async function runCommand(command: KeyAdminCommand, keyAdmin: KeyAdmin): 
   }
 }
 
-/** Random text looks like a pattern once in a while; one that the configuration would refuse is no use. */
+/** A random key that the configuration accepts: a few look like a pattern and would be refused. */
 export function newAdminKey(): string {
   let key: string
   do key = newKey('sk-gw-admin-')
@@ -75,7 +75,7 @@ export function newAdminKey(): string {
   return key
 }
 
-/** The limits there are with those that were named laid over them; null when none is left. */
+/** The existing limits merged with the changes; null when none is left. */
 function someLimits(changes: LimitChanges, current: KeyLimits | null): { limits?: KeyLimits | null } {
   const names = Object.keys(changes)
   if (names.length === 0) return {}

@@ -48,7 +48,7 @@ function serverItemToBeta(item: Buffer): Buffer {
   return parsed.toBuffer()
 }
 
-/** The `part` of a content part event: its type is `audio` or `text` in both dialects, but for some GA servers. */
+/** The `part` of a content part event. Its type is `audio` or `text` in both dialects; some GA servers use the new names. */
 const partToBeta = (part: Buffer): Buffer => withNamedType(part, PARTS_TO_BETA)
 
 /** True when a part was renamed. */
@@ -107,7 +107,7 @@ function mapList(object: RawObject, name: string, edit: (item: Buffer) => Buffer
   if (list !== undefined) object.set(name, mapElements(list, edit))
 }
 
-/** Random text that GA adds to hide the length of a delta; beta does not have it. */
+/** Random text with which GA hides the length of a delta; beta does not have it. */
 const OBFUSCATION_FIELD = 'obfuscation'
 
 /** Translates an event of a GA upstream for a beta client; no frame for an event that beta does not have. */
@@ -165,7 +165,7 @@ function translateEvent(frame: Buffer, type: string, state: SessionState): Buffe
   }
 }
 
-/** Suffix for the id of an added event: the id of the event beside it and this. */
+/** Suffix of a generated event's id; the rest is the id of the event that it accompanies. */
 const ITEM_EVENT_SUFFIX = '_item'
 
 /** Translates an event of a beta upstream for a GA client, which also gets an event for each completed item. */
@@ -208,7 +208,7 @@ const transcriptionUpdated = (frame: Buffer): Buffer =>
     event.setText('type', 'session.updated')
   })
 
-/** A complete item is reported done at once; one in progress when its output item is done. */
+/** For a completed item, `done` follows at once; for an item in progress, after `output_item.done`. */
 function itemCreated(frame: Buffer, state: SessionState): Buffer[] {
   const added = withMember(frame, 'item', itemToGa, 'conversation.item.added')
   const event = RawObject.parse(added)
@@ -220,7 +220,7 @@ function itemCreated(frame: Buffer, state: SessionState): Buffer[] {
   return [added]
 }
 
-/** Only items of the conversation get the event: a response out of band has output items alone. */
+/** Only items of the conversation get the event: an out-of-band response has only output items. */
 function outputItemDone(frame: Buffer, state: SessionState): Buffer[] {
   const done = withMember(frame, 'item', itemToGa)
   const event = RawObject.parse(done)

@@ -5,8 +5,8 @@ import type { UpstreamResponse } from '../../upstream/upstream-client.js'
 import { type AccountError, accountError, parseUpstreamError } from '../../upstream/upstream-error.js'
 
 /**
- * Whose fault a status code is. `caller` = the request would be refused on every channel; `upstream` = P3 itself; the
- * others = the account behind the key.
+ * The party at fault for a status code. `caller` = the request would be refused on every channel; `upstream` = P3 itself;
+ * the others = the account behind the key.
  */
 type StatusRow =
   | { readonly fault: 'caller'; readonly named: Pick<GatewayErrorDetails, 'code' | 'param'> }
@@ -46,7 +46,7 @@ export const P3_STATUS_CODES: Readonly<Record<number, StatusRow>> = {
   2048: caller(),
   2049: { fault: 'key' },
   2054: caller('voice_not_found', 'voice'),
-  // A window of five hours: the longest wait that a Retry-After of this house names.
+  // A window of five hours: 60 s is the longest Retry-After that the gateway sends.
   2056: { fault: 'busy', retryAfterSeconds: 60 },
   20132: caller('invalid_voice', 'voice'),
 }
@@ -74,7 +74,7 @@ export function p3Failure({ code, message }: P3Error, sent: SentCredentials): Ga
   return accountError(fault, sent.callersKey, { cause, retryAfterSeconds })
 }
 
-/** Reads an answer whose HTTP status is not 200; P3's own word counts where its body has one that says more than that. */
+/** Reads a response whose HTTP status is not 200. P3's status code takes precedence if it says more than that status. */
 export async function parseP3Error(response: UpstreamResponse, sent: SentCredentials): Promise<GatewayError> {
   const reported: P3Error[] = []
   const byStatus = await parseUpstreamError(response, {

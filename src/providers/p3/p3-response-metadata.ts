@@ -5,13 +5,13 @@ import { p3Failure } from './p3-error.js'
 import { billedCharacters } from './p3-request.js'
 import type { P3Envelope } from './p3-stream.js'
 
-/** A longer header would be refused on the way by servers and clients alike. */
+/** Proxies and clients may refuse a longer header. */
 const MAXIMUM_LINK_CHARACTERS = 4096
 
-/** What P3 says about one speech besides its audio, for the log, the last event and the headers. */
+/** Usage, trace id and subtitle link of one speech, for the log, the last event and the headers. */
 export class P3ResponseMetadata implements UsageReader {
   private billedCharacters: number | undefined
-  /** Said in an answer that reports no failure. */
+  /** `billedCharacters` of the last envelope without a failure. */
   private accepted: number | undefined
   private audioMs: number | undefined
   private traceId: string | undefined
@@ -22,7 +22,7 @@ export class P3ResponseMetadata implements UsageReader {
     private readonly context: AttemptContext,
   ) {}
 
-  /** Takes in what an answer or an event says. Throws the failure that it reports, if it does. */
+  /** Reads a response or an event. Throws the failure that it reports. */
   readonly read = (envelope: P3Envelope): void => {
     this.traceId = envelope.traceId ?? this.traceId
     this.billedCharacters = envelope.billedCharacters ?? this.billedCharacters
@@ -33,7 +33,7 @@ export class P3ResponseMetadata implements UsageReader {
     if (this.billedCharacters !== undefined) this.accepted = this.billedCharacters
   }
 
-  /** What P3 will charge for as long as it has not said so: it says so last, and charges for all of the text. */
+  /** Estimated until P3 reports it, at the end: P3 bills the whole text. */
   readonly characters = (): number => this.billedCharacters ?? billedCharacters(this.input)
 
   get reportedUsage(): Usage | undefined {
@@ -50,7 +50,7 @@ export class P3ResponseMetadata implements UsageReader {
       ...(this.audioMs === undefined ? {} : { audioMs: this.audioMs }),
     })
 
-  /** The link to the subtitles, where there is one that a header can carry. */
+  /** The link to the subtitles, if a header can carry it. */
   get headers(): Readonly<Record<string, string>> {
     const { subtitleFile = '' } = this
     if (!URL.canParse(subtitleFile)) return {}
@@ -59,7 +59,7 @@ export class P3ResponseMetadata implements UsageReader {
     return isLink ? { 'x-subtitle-url': href } : {}
   }
 
-  /** P3's own id of the request stands above those of the storage that its links lead to. */
+  /** P3's own request id takes precedence over that of the storage behind its links. */
   recordTrace(): void {
     if (this.traceId !== undefined) this.context.record.upstreamRequestId = this.traceId
   }

@@ -12,7 +12,7 @@ import { P3ResponseMetadata } from './p3-response-metadata.js'
 import { spool, SpooledSource } from './p3-spool.js'
 import { P3AudioSource, readEnvelope } from './p3-stream.js'
 
-/** A body of which so many bytes were announced elsewhere: one that ends before them was cut off, however politely. */
+/** A body that must have at least as many bytes as were announced: a shorter one was cut off, even if it ended normally. */
 export class MeasuredSource implements ByteSource, ByteSink {
   private sink!: ByteSink
   private receivedBytes = 0
@@ -55,14 +55,14 @@ export class MeasuredSource implements ByteSource, ByteSink {
   }
 }
 
-/** An answer with a link in the place of its audio. */
+/** Limit of a response with a link instead of audio. */
 const MAXIMUM_LINK_ANSWER_BYTES = 65_536
 /** Hours of speech in any format; the longest text makes less than one. */
 const MAXIMUM_AUDIO_BYTES = 1024 * 1024 * 1024
 
 interface Audio {
   readonly source: ByteSource
-  /** Present where all of it is at hand. */
+  /** Present if all of it is available. */
   readonly size?: number
 }
 
@@ -83,7 +83,7 @@ export class P3SpeechProvider implements SpeechProvider {
     context.record.usage = metadata
     const { source, size } = await this.audioIn(response, request, metadata, context)
     const { format, sentAs, fallback } = request
-    // A length is said only where the bytes leave as they are.
+    // A content length is sent only if the bytes are relayed unchanged.
     const isSized = size !== undefined && format === sentAs && fields.stream_format !== 'sse'
     const answer = await speechResponse(
       {
@@ -110,7 +110,7 @@ export class P3SpeechProvider implements SpeechProvider {
     headers.push('accept', streamed ? 'text/event-stream' : 'application/json')
     const request = { method: 'POST', path: `/v1/t2a_v2${query}`, headers, body } as const
     const response = await this.client.send(request, target, context, deadlineAtMs)
-    // The body says it as well, where there is one that can be read.
+    // Also in the body, if that can be read.
     const traceId = response.headers['trace-id']
     if (typeof traceId === 'string') record.upstreamRequestId = traceId
     return response
@@ -125,7 +125,7 @@ export class P3SpeechProvider implements SpeechProvider {
     if (request.linked) return { source: await this.linkedAudio(body, metadata, context) }
     const source = new P3AudioSource(body, metadata.read)
     if (request.streamed) return { source }
-    // The link to the subtitles stands behind the audio and leaves before it.
+    // The link to the subtitles follows the audio but is sent in a header: the audio has to be spooled.
     const file = await spool(source, MAXIMUM_AUDIO_BYTES)
     return { source: new SpooledSource(file, context.disconnect), size: file.size }
   }
@@ -160,7 +160,7 @@ export class P3SpeechProvider implements SpeechProvider {
   }
 }
 
-/** Storage that has lost a file answers with a page or a document of its own, some with status 200. */
+/** Storage that has lost a file responds with an HTML or XML page, in some cases with status 200. */
 const isText = ({ headers }: UpstreamResponse): boolean =>
   /^(?:text\/|application\/(?:json|xml))/i.test(String(headers['content-type'] ?? ''))
 
@@ -169,7 +169,7 @@ const noLink = (): GatewayError => malformedResponse('The upstream did not answe
 const linkFailed = (cause: unknown): GatewayError =>
   new GatewayError('upstream_failed', 'The audio that the upstream made could not be fetched.', {
     cause: cause instanceof GatewayError ? (cause.details.cause ?? cause) : cause,
-    // The speech was made, and billed; storage that has lost a file says little about the channel.
+    // The speech was made, and billed; a lost file says little about the channel.
     attempt: { phase: 'sent', channelError: true },
     retryable: false,
   })

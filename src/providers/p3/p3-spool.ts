@@ -6,7 +6,7 @@ import { SpooledFile } from '../../core/spooled-file.js'
 import { malformedResponse } from '../../upstream/upstream-response.js'
 
 /**
- * Reads a source to its end into memory and, beyond a mebibyte, a temporary file, no faster than the disk takes it.
+ * Reads a source to its end into memory and, beyond a mebibyte, a temporary file, with backpressure from the disk.
  * Rejects with `upstream_failed` when more than `maximumBytes` come.
  */
 export async function spool(source: ByteSource, maximumBytes: number, file = new SpooledFile()): Promise<SpooledFile> {
@@ -51,7 +51,7 @@ function fill(file: SpooledFile, source: ByteSource, maximumBytes: number): Prom
   })
 }
 
-/** A finished spool as a body. Its bytes are given back as soon as it was read, given up, or its caller has left. */
+/** A spooled file as a body. It is removed once read or cancelled, or when the client has disconnected. */
 export class SpooledSource implements ByteSource {
   private sink: ByteSink | undefined
   private stream: Readable | undefined
@@ -62,7 +62,7 @@ export class SpooledSource implements ByteSource {
     private readonly file: SpooledFile,
     disconnect: ClientDisconnect,
   ) {
-    // Called back at once when the caller has left already.
+    // Called back at once if the client has already disconnected.
     this.removeAbortListener = disconnect.onAbort(() => {
       this.cancel()
     })
