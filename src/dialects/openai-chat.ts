@@ -109,9 +109,9 @@ const tokens = (prompt: number, completion: number) => ({
 const KEY_TEXT = '"usage"'
 const KEY = Buffer.from(KEY_TEXT)
 /** OpenAI's spelling in every chunk. */
-const USUAL_NULL = /,"usage":null/g
-const FIGURES_WINDOW_BYTES = 8192
-const FIGURES = [Buffer.from('"usage":{'), Buffer.from('"usage": {')]
+const NULL_USAGE = /,"usage":null/g
+const USAGE_WINDOW_BYTES = 8192
+const USAGE_OBJECTS = [Buffer.from('"usage":{'), Buffer.from('"usage": {')]
 const NULL = Buffer.from('null')
 
 /**
@@ -125,85 +125,87 @@ export class ChatUsageFilter {
     private readonly onUsage: (usage: Usage) => void,
   ) {}
 
-  readonly filter = (region: Buffer): Buffer => {
+  readonly filter = (frames: Buffer): Buffer => {
     if (this.callerRequestedUsage) {
       // Usage comes with the last frames; the bytes are relayed whether it is found or not.
-      const end = region.subarray(-FIGURES_WINDOW_BYTES)
-      return FIGURES.some((mark) => end.includes(mark)) ? this.readFigures(region, region.length - end.length) : region
+      const end = frames.subarray(-USAGE_WINDOW_BYTES)
+      return USAGE_OBJECTS.some((mark) => end.includes(mark))
+        ? this.readUsage(frames, frames.length - end.length)
+        : frames
     }
-    if (!region.includes(KEY)) return region
+    if (!frames.includes(KEY)) return frames
     // As latin1 text, byte for byte: a global pattern without alternatives is removed in one native pass. What is left
-    // goes back into the region's own memory, which has no other reader: an allocation per stream costs more than this.
-    const plain = region.toString('latin1').replace(USUAL_NULL, '')
-    const bytes = region.subarray(0, region.write(plain, 'latin1'))
+    // is written back into the same buffer, which has no other reader: an allocation per stream costs more than this.
+    const plain = frames.toString('latin1').replace(NULL_USAGE, '')
+    const bytes = frames.subarray(0, frames.write(plain, 'latin1'))
     const key = plain.indexOf(KEY_TEXT)
-    return key === -1 ? bytes : this.filterUnusual(bytes, key)
+    return key === -1 ? bytes : this.filterOtherSpellings(bytes, key)
   }
 
   /** Cases that the usual spelling does not cover: usage itself, spaces, the key as the first member. */
-  private filterUnusual(region: Buffer, firstKey: number): Buffer {
+  private filterOtherSpellings(frames: Buffer, firstKey: number): Buffer {
     const pieces: Buffer[] = []
     let position = 0
-    let figures = false
-    for (let key = firstKey; key !== -1; key = region.indexOf(KEY, key + KEY.length)) {
-      const value = valueStart(region, key + KEY.length)
-      if (region[value] === OPEN_BRACE) figures = true
-      if (!isNull(region, value)) continue
-      const cut = cutWithComma(region, key, value + NULL.length)
-      pieces.push(region.subarray(position, cut.start))
+    let hasUsage = false
+    for (let key = firstKey; key !== -1; key = frames.indexOf(KEY, key + KEY.length)) {
+      const value = valueStart(frames, key + KEY.length)
+      if (frames[value] === OPEN_BRACE) hasUsage = true
+      if (!isNull(frames, value)) continue
+      const cut = cutWithComma(frames, key, value + NULL.length)
+      pieces.push(frames.subarray(position, cut.start))
       position = cut.end
     }
-    const rest = withOnly([...pieces, region.subarray(position)], region)
-    return figures ? this.readFigures(rest, position === 0 ? firstKey : 0) : rest
+    const rest = withOnly([...pieces, frames.subarray(position)], frames)
+    return hasUsage ? this.readUsage(rest, position === 0 ? firstKey : 0) : rest
   }
 
-  private readFigures(region: Buffer, from: number): Buffer {
+  private readUsage(frames: Buffer, from: number): Buffer {
     const kept: Buffer[] = []
     let position = 0
     for (
-      let key = region.indexOf(KEY, from);
+      let key = frames.indexOf(KEY, from);
       key !== -1;
-      key = region.indexOf(KEY, Math.max(position, key + KEY.length))
+      key = frames.indexOf(KEY, Math.max(position, key + KEY.length))
     ) {
-      const start = lastFrameEnd(region.subarray(0, key))
-      const end = firstFrameEnd(region, key)
-      const chunk = jsonOf(region.subarray(start, end))
+      const start = lastFrameEnd(frames.subarray(0, key))
+      const end = firstFrameEnd(frames, key)
+      const chunk = jsonOf(frames.subarray(start, end))
       const usage = reportedUsage(chunk?.['usage'])
       if (usage === undefined) continue
       this.onUsage(usage)
       const isExtra = Array.isArray(chunk?.['choices']) && chunk['choices'].length === 0
       if (!isExtra || this.callerRequestedUsage) continue
-      kept.push(region.subarray(position, start))
+      kept.push(frames.subarray(position, start))
       position = end
     }
-    return withOnly([...kept, region.subarray(position)], region)
+    return withOnly([...kept, frames.subarray(position)], frames)
   }
 }
 
-/** The pieces, in the memory of the region they are parts of: an allocation per stream costs more than moving them. */
-function withOnly(pieces: readonly Buffer[], region: Buffer): Buffer {
+/** Joins the pieces inside the buffer they are parts of: an allocation per stream costs more than moving them. */
+function withOnly(pieces: readonly Buffer[], frames: Buffer): Buffer {
   let length = 0
   for (const piece of pieces) {
-    const start = piece.byteOffset - region.byteOffset
-    region.copyWithin(length, start, start + piece.length)
+    const start = piece.byteOffset - frames.byteOffset
+    frames.copyWithin(length, start, start + piece.length)
     length += piece.length
   }
-  return region.subarray(0, length)
+  return frames.subarray(0, length)
 }
 
-function valueStart(region: Buffer, afterKey: number): number {
-  const colon = afterSpace(region, afterKey)
-  return region[colon] === COLON ? afterSpace(region, colon + 1) : colon
+function valueStart(frames: Buffer, afterKey: number): number {
+  const colon = afterSpace(frames, afterKey)
+  return frames[colon] === COLON ? afterSpace(frames, colon + 1) : colon
 }
 
-const isNull = (region: Buffer, start: number): boolean => region.subarray(start, start + NULL.length).equals(NULL)
+const isNull = (frames: Buffer, start: number): boolean => frames.subarray(start, start + NULL.length).equals(NULL)
 
 /** The member leaves with the comma before it, or with the one behind it when it stands first. */
-function cutWithComma(region: Buffer, keyStart: number, valueEnd: number): { start: number; end: number } {
-  const before = beforeSpace(region, keyStart) - 1
-  if (region[before] === COMMA) return { start: before, end: valueEnd }
-  const after = afterSpace(region, valueEnd)
-  return { start: keyStart, end: region[after] === COMMA ? after + 1 : valueEnd }
+function cutWithComma(frames: Buffer, keyStart: number, valueEnd: number): { start: number; end: number } {
+  const before = beforeSpace(frames, keyStart) - 1
+  if (frames[before] === COMMA) return { start: before, end: valueEnd }
+  const after = afterSpace(frames, valueEnd)
+  return { start: keyStart, end: frames[after] === COMMA ? after + 1 : valueEnd }
 }
 
 /** An upstream that speaks this dialect. */

@@ -60,13 +60,13 @@ export class DoneUsage {
     this.mark = `${eventType}"`
   }
 
-  readonly filter = (region: Buffer): Buffer => {
-    if (region.includes(this.mark)) this.read(region)
-    return region
+  readonly filter = (frames: Buffer): Buffer => {
+    if (frames.includes(this.mark)) this.read(frames)
+    return frames
   }
 
-  private read(region: Buffer): void {
-    for (const frame of framesOf(region)) {
+  private read(frames: Buffer): void {
+    for (const frame of framesOf(frames)) {
       const usage = frame.includes(this.mark) ? reportedUsage(jsonOf(frame)?.['usage']) : undefined
       if (usage !== undefined) this.found(usage)
     }

@@ -130,8 +130,8 @@ class TranslatedEvents implements ByteSource, ByteSink {
   }
 
   data(chunk: Buffer): void {
-    const region = this.isOver ? undefined : this.frames.add(chunk)
-    if (region !== undefined) this.forward(framesOf(region), (frame) => this.framesFor(frame))
+    const frames = this.isOver ? undefined : this.frames.add(chunk)
+    if (frames !== undefined) this.forward(framesOf(frames), (frame) => this.framesFor(frame))
   }
 
   end(): void {

@@ -13,7 +13,7 @@ import {
 } from '../../test/support/limited-calls.js'
 import { attemptRecord } from '../../test/support/raw-upstream.js'
 import { GatewayError } from '../core/errors.js'
-import { expectedOfChat, expectedOfRecording, expectedOfSpeech } from './estimate-usage.js'
+import { estimateChat, estimateRecording, estimateSpeech } from './estimate-usage.js'
 import { RequestReservation } from './reservations.js'
 
 describe('The counts of a key', () => {
@@ -584,7 +584,7 @@ describe('work reservations', () => {
 
 const chat = (fields: object): number => {
   const body = { model: 'm', messages: [{ role: 'user', content: 'Hello' }], ...fields }
-  return expectedOfChat(Buffer.byteLength(JSON.stringify(body)), body).tokens ?? NaN
+  return estimateChat(Buffer.byteLength(JSON.stringify(body)), body).tokens ?? NaN
 }
 
 const promptTokens = chat({})
@@ -620,7 +620,7 @@ describe('What a chat request is expected to use', () => {
     [{ n: 1e15 }, 128],
   ])('has so many answers of which it does not say how long they may be: %p', (fields, answers) => {
     const body = { messages: [{ role: 'user', content: 'Hello' }], ...fields }
-    expect(expectedOfChat(100, body).unboundedResponses).toBe(answers)
+    expect(estimateChat(100, body).unboundedResponses).toBe(answers)
   })
 
   const LONG = 'four '.repeat(40_000)
@@ -671,18 +671,18 @@ describe('What speech is expected to take', () => {
     ['你'.repeat(50), undefined, 10],
     ['你'.repeat(25) + 'a'.repeat(75), undefined, 10],
   ])('%s at speed %p', (input, speed, seconds) => {
-    expect(expectedOfSpeech(input, speed).audioSeconds).toBeCloseTo(seconds)
+    expect(estimateSpeech(input, speed).audioSeconds).toBeCloseTo(seconds)
   })
 })
 
 describe('What a recording is expected to take', () => {
   it('is its length, and a thousand tokens a minute where the model counts tokens', () => {
-    expect(expectedOfRecording(1, 90, false)).toEqual({ audioSeconds: 90 })
-    expect(expectedOfRecording(1, 90, true)).toEqual({ audioSeconds: 90, tokens: 1500 })
+    expect(estimateRecording(1, 90, false)).toEqual({ audioSeconds: 90 })
+    expect(estimateRecording(1, 90, true)).toEqual({ audioSeconds: 90, tokens: 1500 })
   })
 
   it('is guessed from its size when the file does not tell', () => {
-    expect(expectedOfRecording(160_000, undefined, false)).toEqual({ audioSeconds: 10, isGuess: true })
-    expect(expectedOfRecording(960_000, undefined, true)).toEqual({ audioSeconds: 60, tokens: 1000, isGuess: true })
+    expect(estimateRecording(160_000, undefined, false)).toEqual({ audioSeconds: 10, isGuess: true })
+    expect(estimateRecording(960_000, undefined, true)).toEqual({ audioSeconds: 60, tokens: 1000, isGuess: true })
   })
 })

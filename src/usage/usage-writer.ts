@@ -97,7 +97,7 @@ export class UsageWriter implements OnModuleInit {
 
   /** Buffers all unwritten records for the next start; for the end of the process: synchronous. */
   persistRemaining(): void {
-    const rest = [...this.overflow.takeRest(), ...this.inFlight, ...this.queue.splice(0)]
+    const rest = [...this.overflow.takeUnwritten(), ...this.inFlight, ...this.queue.splice(0)]
     this.inFlight = []
     if (this.mayWrite) this.shutdownBuffer.keep(rest)
     else if (this.isEnabled) this.logDropped(this.shutdownBuffer.keepPending(rest, this.pendingRows))

@@ -28,7 +28,7 @@ export class KeyAdminFailure extends Error {
 const TIMEOUT_MS = 30_000
 const PAGE = 1000
 /** Far above the size of a page of keys. */
-const MOST_RESPONSE_BYTES = 32 * 1024 * 1024
+const MAXIMUM_RESPONSE_BYTES = 32 * 1024 * 1024
 /** Redirects that a client would follow. */
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
@@ -46,7 +46,7 @@ export class HttpKeyAdmin implements KeyAdmin {
   }
 
   create(key: NewKeyFields): Promise<IssuedKeyDto> {
-    return this.ask('POST', '', key) as Promise<IssuedKeyDto>
+    return this.request('POST', '', key) as Promise<IssuedKeyDto>
   }
 
   async list(): Promise<readonly KeyDto[]> {
@@ -54,29 +54,29 @@ export class HttpKeyAdmin implements KeyAdmin {
     for (;;) {
       const after = listed.at(-1)?.id
       const query = after === undefined ? '' : `&after=${encodeURIComponent(after)}`
-      const { data, has_more: hasMore } = (await this.ask('GET', `?limit=${PAGE}${query}`)) as KeyListDto
+      const { data, has_more: hasMore } = (await this.request('GET', `?limit=${PAGE}${query}`)) as KeyListDto
       listed.push(...data)
       if (!hasMore) return listed
     }
   }
 
   show(id: string): Promise<KeyDto> {
-    return this.ask('GET', `/${encodeURIComponent(id)}`) as Promise<KeyDto>
+    return this.request('GET', `/${encodeURIComponent(id)}`) as Promise<KeyDto>
   }
 
   change(id: string, change: KeyChangeFields): Promise<KeyDto> {
-    return this.ask('PATCH', `/${encodeURIComponent(id)}`, change) as Promise<KeyDto>
+    return this.request('PATCH', `/${encodeURIComponent(id)}`, change) as Promise<KeyDto>
   }
 
   revoke(id: string): Promise<KeyDto> {
-    return this.ask('DELETE', `/${encodeURIComponent(id)}`) as Promise<KeyDto>
+    return this.request('DELETE', `/${encodeURIComponent(id)}`) as Promise<KeyDto>
   }
 
   close(): Promise<void> {
     return Promise.resolve()
   }
 
-  private async ask(method: string, path: string, body?: object): Promise<unknown> {
+  private async request(method: string, path: string, body?: object): Promise<unknown> {
     const { status, data: answer } = await this.send(method, path, body)
     if (status >= 200 && status < 300 && typeof answer === 'object') return answer
     const message = messageOf(answer)
@@ -99,7 +99,7 @@ export class HttpKeyAdmin implements KeyAdmin {
         maxRedirects: 0,
         proxy: false,
         validateStatus: (status) => !REDIRECTS.has(status),
-        maxContentLength: MOST_RESPONSE_BYTES,
+        maxContentLength: MAXIMUM_RESPONSE_BYTES,
         signal: AbortSignal.timeout(this.timeoutMs),
       })
     } catch (error) {
@@ -112,7 +112,7 @@ export class HttpKeyAdmin implements KeyAdmin {
 function failureOf(error: unknown): KeyAdminFailure {
   const isTooLarge = isAxiosError(error) && error.code === AxiosError.ERR_BAD_RESPONSE && error.response === undefined
   const message = isTooLarge
-    ? `The gateway answered with more than ${MOST_RESPONSE_BYTES} bytes.`
+    ? `The gateway answered with more than ${MAXIMUM_RESPONSE_BYTES} bytes.`
     : 'The gateway that --url names cannot be reached.'
   return new KeyAdminFailure(message, { cause: isAxiosError(error) ? error.cause : error })
 }

@@ -1,5 +1,5 @@
 import { newKey } from '../../auth/key-table.js'
-import { guessingBits, LEAST_ADMIN_KEY_BITS } from '../../config/auth-schema.js'
+import { estimatedBits, MINIMUM_ADMIN_KEY_BITS } from '../../config/auth-schema.js'
 import type { KeyLimits } from '../../config/settings.js'
 import type { IssuedKeyDto, KeyDto } from '../keys.dto.js'
 import type { KeyAdmin } from './key-client.js'
@@ -71,7 +71,7 @@ export async function runCommand(command: KeyAdminCommand, keyAdmin: KeyAdmin): 
 export function newAdminKey(): string {
   let key: string
   do key = newKey('sk-gw-admin-')
-  while (guessingBits(key) < LEAST_ADMIN_KEY_BITS)
+  while (estimatedBits(key) < MINIMUM_ADMIN_KEY_BITS)
   return key
 }
 
