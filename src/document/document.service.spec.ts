@@ -194,7 +194,7 @@ describe('document service', () => {
       expect(lab.reader.policies).toEqual([{ canRetryAfterSend: true }])
       expect(call.log).toMatchObject({
         channelId: 'reader-main',
-        tried: [{ channelId: 'reader-main' }],
+        attempts: [{ channelId: 'reader-main' }],
         usage: { units: { documents: 1, pages: 1 } },
       })
       expect(lab.parser.parsed).toEqual([])
@@ -471,7 +471,7 @@ describe('shared readings', () => {
       await Promise.all(waiting)
       for (const { log } of calls) {
         expect(log).toMatchObject({
-          tried: [{ startedAtMs: 1 }],
+          attempts: [{ startedAtMs: 1 }],
           upstreamMs: 5,
           channelId: 'reader-main',
           upstreamStatus: 203,

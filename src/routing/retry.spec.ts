@@ -89,7 +89,7 @@ describe('A routed call', () => {
     const call = newCall()
     const { tried, result, contexts } = await outcomeOf(routingOf(TWO), [], { call })
     expect([tried, result]).toEqual([['a'], 'done'])
-    expect(call.log).toMatchObject({ tried: [{ channelId: 'a' }], channelId: 'a' })
+    expect(call.log).toMatchObject({ attempts: [{ channelId: 'a' }], channelId: 'a' })
     expect(contexts[0]?.disconnect).toBe(call.disconnect)
     expect(contexts[0]?.record).toBe(call.log.attempts[0])
     expect(contexts[0]).toMatchObject({
@@ -109,7 +109,7 @@ describe('A routed call', () => {
     const call = newCall()
     expect(await outcomeOf(routingOf(TWO), [error], { call })).toMatchObject({ tried: ['a', 'b'], result: 'done' })
     expect(call.log).toMatchObject({
-      tried: [{ channelId: 'a', failure: 'upstream_failed' }, { channelId: 'b' }],
+      attempts: [{ channelId: 'a', failure: 'upstream_failed' }, { channelId: 'b' }],
       channelId: 'b',
     })
   })
