@@ -224,15 +224,12 @@ function sharingKey(
 /** Reads a document on a channel of the operator's. */
 async function readBy(
   route: DocumentRoute,
-  { source, timeoutMs, isFresh, responseBytes: longest }: DocumentRequest & Pick<ReadRequest, 'responseBytes'>,
+  { source, timeoutMs, isFresh, responseBytes }: DocumentRequest & Pick<ReadRequest, 'responseBytes'>,
   call: RequestContext,
 ): Promise<DocumentParse> {
   const canRetryAfterSend = source.kind === 'url' || source.upload.spool.size <= RETRYABLE_UPLOAD_BYTES
   const document = await route.attempt(call, { canRetryAfterSend }, (provider, context) =>
-    provider.read(
-      { source: readSourceOf(source), timeoutMs: Math.max(1, timeoutMs), isFresh, responseBytes: longest },
-      context,
-    ),
+    provider.read({ source: readSourceOf(source), timeoutMs: Math.max(1, timeoutMs), isFresh, responseBytes }, context),
   )
   if (document.metadata.statusCode !== KEPT_STATUS) return { document, reuse: 'none' }
   // A document read with a caller's own upstream key is cached for that caller only.

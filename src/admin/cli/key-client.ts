@@ -77,9 +77,9 @@ export class HttpKeyAdmin implements KeyAdmin {
   }
 
   private async request(method: string, path: string, body?: object): Promise<unknown> {
-    const { status, data: answer } = await this.send(method, path, body)
-    if (status >= 200 && status < 300 && typeof answer === 'object') return answer
-    const message = messageOf(answer)
+    const { status, data } = await this.send(method, path, body)
+    if (status >= 200 && status < 300 && typeof data === 'object') return data
+    const message = messageOf(data)
     if (status === 404 && message !== NO_SUCH_KEY) throw new KeyAdminFailure(NO_ADMINISTRATION)
     throw new KeyAdminFailure(message ?? `The gateway answered with status ${status}.`)
   }
