@@ -18,7 +18,7 @@ import { UsageModule } from '../usage/usage.module.js'
 import { CAPABILITIES, ENDPOINTS } from './capabilities.js'
 import { PROVIDERS } from './providers.js'
 
-/** Gives the table of endpoints to those who count by endpoint. */
+/** Provides the table of endpoints for metrics by endpoint. */
 @Global()
 @Module({ providers: [{ provide: EndpointTable, useValue: ENDPOINTS }], exports: [EndpointTable] })
 class EndpointsModule {}

@@ -10,7 +10,7 @@ import { ModelsModule } from '../models/models.module.js'
 import { RealtimeModule } from '../realtime/realtime.module.js'
 import { VideoModule } from '../video/video.module.js'
 
-/** A Nest module that says which endpoints its controllers answer. */
+/** A Nest module with the endpoints of its controllers. */
 type CapabilityModule = Type<object> & { readonly endpoints: readonly EndpointSpec[] }
 
 /** Express matches routes in this order, the busiest first. The `family` label values are listed in the same order. */

@@ -55,7 +55,7 @@ const dialectOf = (path: string): Dialect => ENDPOINTS.dialectOf(path)
 
 interface ApplicationOptions extends ConfigurationOptions {
   readonly logging: Logging
-  /** Also marks every answer with `x-gateway-sandbox: true`. */
+  /** Also adds `x-gateway-sandbox: true` to every response. */
   readonly sandbox: boolean
 }
 
@@ -102,15 +102,15 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
   return application
 }
 
-/** As the configuration has them now; sockets that are open keep what they opened with. */
+/** Current limits; open sockets keep those they were opened with. */
 function socketLimits(application: INestApplication): SocketLimits {
   const { realtimeFrameBytes, realtimeFragments } = application.get(ConfigStore).current.limits
   return { messageBytes: realtimeFrameBytes, fragments: realtimeFragments }
 }
 
 /**
- * A caller who neither reads nor leaves holds an answer in memory. Nothing legitimate is silent for longer than the total
- * time of a call: streams carry keep-alives, and waiting for an upstream ends with it.
+ * A client that neither reads nor disconnects keeps a response in memory. No valid connection is silent for longer than the total
+ * timeout of a request: streams carry keep-alives, and waiting for an upstream ends with it.
  */
 function endStuckConnections(application: INestApplication): void {
   const { totalMs } = application.get(ConfigStore).current.timeouts
@@ -124,12 +124,12 @@ interface RequestStartParts {
   readonly readiness: Readiness
   readonly hooks: RequestHooks
   readonly admission: Admission
-  /** As it is now. */
+  /** Current values. */
   readonly settings: { readonly current: GatewayConfig }
   readonly lastResponse: (socket: Socket) => ServerResponse | undefined
 }
 
-/** Lets requests in, and gives each its id, its call and, when its response is over, its log line. */
+/** Admits requests; creates each request's context, and its log line when the response is over. */
 function requestStart(parts: RequestStartParts): RequestStart {
   const { logging, sandbox, readiness, hooks, admission, settings, lastResponse } = parts
   const gate = new RequestGate(admission, () => !sandbox && !readiness.isLeaving, lastResponse, dialectOf)
@@ -156,7 +156,7 @@ function requestStart(parts: RequestStartParts): RequestStart {
     // Clients with kept-alive connections must find another replica for their next request.
     if (readiness.isLeaving) call.responseHeaders['connection'] = 'close'
     let isOver = false
-    // A pipelined request waits without a socket of its own, and never learns that the caller left.
+    // A pipelined response has no socket until its turn, and gets no `close` if the client disconnects before.
     const waitsForItsTurn = response.socket === null
     const finish = (): void => {
       if (isOver) return

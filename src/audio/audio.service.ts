@@ -16,7 +16,7 @@ import {
   type TranslationRequestDto,
 } from './transcription.dto.js'
 
-/** Text to speech on whatever provider serves the model. */
+/** Text to speech on the provider that serves the model. */
 @Injectable()
 export class SpeechService {
   constructor(private readonly router: ProviderRouter) {}
@@ -35,10 +35,10 @@ export class SpeechService {
 /** The specification: translation's model defaults to the class S model. */
 const DEFAULT_TRANSLATION_MODEL = 'whisper-1'
 
-/** A larger upload that was sent and not answered is not sent again (design: Reliability rules). */
+/** A larger upload is not retried after it was sent (design: Reliability rules). */
 const RETRYABLE_UPLOAD_BYTES = 10 * 1024 * 1024
 
-/** Audio to text, in its own language or in English, on whatever provider serves the model. */
+/** Transcription and translation on the provider that serves the model. */
 @Injectable()
 export class TranscriptionService {
   constructor(private readonly router: ProviderRouter) {}
@@ -64,7 +64,7 @@ export class TranscriptionService {
   }
 }
 
-/** Everything about a file and its form that can be judged here is judged here, before an upstream is called. */
+/** Checks a file and its form as far as possible before an upstream is called. */
 async function callFor(
   { file, fields, named }: AudioUpload<TranslationRequestDto>,
   model: string,

@@ -13,19 +13,19 @@ import { CHAT_EVENTS, type ChatFields, type OpenAIAttempt, sendOpenAIRequest } f
 
 const { COLON, COMMA, OPEN_BRACE } = JSON_BYTES
 
-/** What a message may say in words, whosever dialect of chat it is. */
+/** Text members of a message, in any chat dialect. */
 const TEXTS = ['content', 'refusal', 'reasoning_content', 'reasoning'] as const
 
-/** Counts a whole answer whose upstream does not say what it took; nothing is looked at before that is asked for. */
+/** Estimates the usage of a whole response whose upstream reports none; lazily. */
 export class ResponseEstimate {
   constructor(private readonly body: Buffer) {}
 
-  /** Tokens, roughly, of all choices: of their texts, tool calls and transcripts. 0 for what is no chat completion. */
+  /** Estimated tokens of all choices: texts, tool calls and transcripts. 0 for anything but a chat completion. */
   get count(): number {
     try {
       return messagesIn(JSON.parse(this.body.toString())).reduce((sum, message) => sum + tokensIn(message), 0)
     } catch {
-      // Broken, or nested so deeply that it cannot be written again.
+      // Invalid, or nested too deeply to be serialized.
       return 0
     }
   }
@@ -46,7 +46,7 @@ function tokensIn(message: Record<string, unknown>): number {
   return words + (calls == null ? 0 : tokensOf(JSON.stringify(calls)))
 }
 
-/** As vendors' own rules of thumb have it. */
+/** A rule of thumb of the vendors. */
 const TOKENS_PER_MESSAGE = 4
 const TOKENS_OF_RESPONSE_HEAD = 3
 
@@ -56,9 +56,9 @@ interface Prompt {
 }
 
 /**
- * Roughly what the request of a chat completion costs in tokens: four ASCII characters, or one character of any other
- * script, to a token; so much for each message and for the answer's head. Texts and tools alone: what an image or a
- * recording costs does not show in its bytes.
+ * Estimated prompt tokens of a chat completion: four ASCII characters, or one character of any other
+ * script, per token; a constant for each message and for the response's head. Only texts and tools: the cost of an image or a
+ * recording cannot be seen in its bytes.
  */
 export function estimatePromptTokens({ messages, tools }: Prompt): number {
   let tokens = TOKENS_OF_RESPONSE_HEAD + (tools == null ? 0 : tokensOf(JSON.stringify(tools)))
@@ -79,8 +79,8 @@ function textOf(content: unknown): string {
 }
 
 /**
- * What a chat completion has used as long as its upstream has not said so, which it does last of all: a token for each
- * piece of the answer that has arrived, and what the request probably cost. The request is not looked at before that.
+ * Estimated usage of a chat completion until its upstream reports it, at the very end: a token for each
+ * chunk of the response that has arrived, and the estimated prompt tokens, computed only when needed.
  */
 export class ChatUsageEstimator implements UsageEstimator {
   constructor(
@@ -94,7 +94,7 @@ export class ChatUsageEstimator implements UsageEstimator {
     return { units, estimated: true }
   }
 
-  /** Of a stream its pieces, which are counted anyway. An answer that came whole is looked at for no figure beside its own. */
+  /** For a stream its chunks, which are counted anyway. A whole response with reported usage is not estimated. */
   countedUnits(): Units | undefined {
     return this.deltas === undefined ? undefined : { completion_tokens: this.deltas.count }
   }
@@ -121,12 +121,12 @@ const NULL = Buffer.from('null')
  */
 export class ChatUsageFilter {
   constructor(
-    private readonly callerRequestedUsage: boolean,
+    private readonly clientRequestedUsage: boolean,
     private readonly onUsage: (usage: Usage) => void,
   ) {}
 
   readonly filter = (frames: Buffer): Buffer => {
-    if (this.callerRequestedUsage) {
+    if (this.clientRequestedUsage) {
       // Usage comes with the last frames; the bytes are relayed whether it is found or not.
       const end = frames.subarray(-USAGE_WINDOW_BYTES)
       return USAGE_OBJECTS.some((mark) => end.includes(mark))
@@ -174,7 +174,7 @@ export class ChatUsageFilter {
       if (usage === undefined) continue
       this.onUsage(usage)
       const isExtra = Array.isArray(chunk?.['choices']) && chunk['choices'].length === 0
-      if (!isExtra || this.callerRequestedUsage) continue
+      if (!isExtra || this.clientRequestedUsage) continue
       kept.push(frames.subarray(position, start))
       position = end
     }
@@ -200,7 +200,7 @@ function valueStart(frames: Buffer, afterKey: number): number {
 
 const isNull = (frames: Buffer, start: number): boolean => frames.subarray(start, start + NULL.length).equals(NULL)
 
-/** The member leaves with the comma before it, or with the one behind it when it stands first. */
+/** Cuts a member with the comma before it, or with the one after it if it is the first. */
 function cutWithComma(frames: Buffer, keyStart: number, valueEnd: number): { start: number; end: number } {
   const before = beforeSpace(frames, keyStart) - 1
   if (frames[before] === COMMA) return { start: before, end: valueEnd }
@@ -208,10 +208,10 @@ function cutWithComma(frames: Buffer, keyStart: number, valueEnd: number): { sta
   return { start: keyStart, end: frames[after] === COMMA ? after + 1 : valueEnd }
 }
 
-/** An upstream that speaks this dialect. */
+/** An upstream of this dialect. */
 export interface ChatUpstream {
   readonly path: `/${string}`
-  /** Names and values in turn: the whole list, as nothing of the caller's own headers travels on. */
+  /** Names and values in turn; complete, as none of the client's headers are forwarded. */
   readonly headers: readonly string[]
   readonly responseHeaders: HeaderAllowList
 }
@@ -249,7 +249,7 @@ function streamOf(
   return eventStreamResponse(response, responseHeaders, events, { usage, filter })
 }
 
-/** Of an answer that has not said what it took, or not yet: spoken ones soon pass the size that is held as a whole. */
+/** Estimator for a response without reported usage, or whose usage is still to come: audio soon exceeds the buffered size. */
 const usageEstimatorOf = ({ body }: ProviderResponse, fields: ChatFields): ChatUsageEstimator =>
   new ChatUsageEstimator(fields, Buffer.isBuffer(body) ? new ResponseEstimate(body) : undefined)
 
