@@ -64,10 +64,7 @@ export class EndedWorkers {
   }
 }
 
-/**
- * Adds the worker number to each JSON line, as all workers share one log. A line that is no JSON
- * object is left unchanged.
- */
+/** Adds the worker number to each JSON line, as all workers share one log. A line that is no JSON object is left unchanged. */
 export const numberedLines = (worker: number, sink: LineSink): LineSink => ({
   write: (line) => {
     sink.write(line.startsWith('{"') ? `{"worker":${worker},${line.slice(1)}` : line)

@@ -167,12 +167,11 @@ interface PrimaryOptions {
 }
 
 /**
- * Serves by workers: starts them, replaces those that die, merges their metrics, and handles signals.
- * Only the primary reads the configuration: SIGHUP reloads it for all, and a replacement gets
- * the last accepted one. The first SIGTERM or SIGINT drains all and exits with 0 if all workers did; the second
- * ends all after saving what is not stored, and exits with 1, unless the drain was just over. Resolves
- * with the address once all listen; with undefined if they cannot, which the first worker has logged; never if a
- * signal came before that. Rejects with `MetricsPortInUse`.
+ * Serves by workers: starts them, replaces those that die, merges their metrics, and handles signals. Only the primary reads
+ * the configuration: SIGHUP reloads it for all, and a replacement gets the last accepted one. The first SIGTERM or SIGINT
+ * drains all and exits with 0 if all workers did; the second ends all after saving what is not stored, and exits with 1, unless
+ * the drain was just over. Resolves with the address once all listen; with undefined if they cannot, which the first worker has
+ * logged; never if a signal came before that. Rejects with `MetricsPortInUse`.
  */
 export async function serveByWorkers(options: PrimaryOptions): Promise<string | undefined> {
   const { config, workers, readConfig } = options

@@ -34,8 +34,7 @@ export interface GatewayOptions {
 /** The gateway of this process. */
 export interface Gateway {
   /**
-   * Resolves with the local address: `http://…`. Rejects with `StoreUnusable`,
-   * `MetricsPortInUse`, or the error of the port.
+   * Resolves with the local address: `http://…`. Rejects with `StoreUnusable`, `MetricsPortInUse`, or the error of the port.
    */
   listen(): Promise<string>
   /** Reloads the configuration, from another source if given, and logs the outcome. */

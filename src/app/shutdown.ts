@@ -9,9 +9,8 @@ import type { UpgradableServer } from '../server/upgrade.js'
 const IDLE_SWEEP_MS = 50
 
 /**
- * Time for closing the last connections and all background work: a client that does not complete a
- * close, or a store that hangs, must not keep the process until it is killed. Unfinished work is recovered at the next start,
- * as after a crash.
+ * Time for closing the last connections and all background work: a client that does not complete a close, or a store that
+ * hangs, must not keep the process until it is killed. Unfinished work is recovered at the next start, as after a crash.
  */
 export const LAST_WORK_MS = 10_000
 

@@ -242,9 +242,8 @@ function fileFault(message: string): ConfigError {
 }
 
 /**
- * The complete, frozen configuration that `yamlText` and the environment give together; `providers` are those that channels
- * may name. Pure. Throws `ConfigError` with
- * every fault of both.
+ * The complete, frozen configuration that `yamlText` and the environment give together; `providers` are those that channels may
+ * name. Pure. Throws `ConfigError` with every fault of both.
  */
 export function parseConfig(yamlText: string, env: Variables, providers: readonly ProviderSettings[]): GatewayConfig {
   const { overrides, production } = readEnvironment(env)

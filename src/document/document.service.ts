@@ -113,9 +113,7 @@ export function documentResponse({ metadata, content }: ReadDocument, isCached: 
   return new ProviderResponse(200, { ...headers, 'content-length': String(bytes) }, new PiecewiseBody(pieces))
 }
 
-/**
- * Cache key of a document, the same for all callers: its URL, or the content, name and declared type of a file.
- */
+/** Cache key of a document, the same for all callers: its URL, or the content, name and declared type of a file. */
 async function identityOf(source: DocumentSource): Promise<string> {
   return source.kind === 'url' ? `url ${source.url}` : `file ${await digestOf(source.upload)}`
 }

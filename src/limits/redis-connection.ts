@@ -136,10 +136,7 @@ export class RedisConnection {
     })
   }
 
-  /**
-   * Sends an undo command even while Redis is marked unavailable, if the socket is connected. Not awaited, never
-   * retried.
-   */
+  /** Sends an undo command even while Redis is marked unavailable, if the socket is connected. Not awaited, never retried. */
   sendUndo(command: () => Promise<unknown>): void {
     if (this.client.status === 'ready') command().catch(() => undefined)
   }

@@ -195,9 +195,7 @@ export class RedisLeases {
     return taken === undefined ? undefined : taken === 1
   }
 
-  /**
-   * Sends all renewals in the same tick, in order, so that a lease released meanwhile is not added again.
-   */
+  /** Sends all renewals in the same tick, in order, so that a lease released meanwhile is not added again. */
   async renew(leases: Iterable<readonly [key: string, ids: Iterable<string>]>): Promise<void> {
     const keys: string[] = []
     const ids: string[] = []

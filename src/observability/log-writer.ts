@@ -9,8 +9,7 @@ const PAGE_BYTES = 65_536
 const BYTES_PER_UNIT = 3
 
 /**
- * Lines waiting to be written, as bytes: strings would be copied by every scavenge of the young generation that they
- * survive.
+ * Lines waiting to be written, as bytes: strings would be copied by every scavenge of the young generation that they survive.
  */
 class WaitingLines {
   private fullPages: Buffer[] = []
@@ -66,9 +65,8 @@ export function napForPipe(): void {
 }
 
 /**
- * Reopens a pipe or a terminal in non-blocking mode. That mode belongs to the open file, which a descriptor shares with
- * other processes; the reopened one is not shared. Undefined for files and sockets,
- * without /proc, and for a pipe of another user.
+ * Reopens a pipe or a terminal in non-blocking mode. That mode belongs to the open file, which a descriptor shares with other
+ * processes; the reopened one is not shared. Undefined for files and sockets, without /proc, and for a pipe of another user.
  */
 function ownPipe(fileDescriptor: number): number | undefined {
   try {
@@ -207,8 +205,7 @@ export class BatchedOutput {
   }
 
   /**
-   * Writes what fits. False: the pipe is full, and the write has to be retried. True also if the reader has closed the
-   * pipe.
+   * Writes what fits. False: the pipe is full, and the write has to be retried. True also if the reader has closed the pipe.
    */
   private push(): boolean {
     try {

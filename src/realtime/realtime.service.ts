@@ -125,10 +125,7 @@ function assertNotDraining({ isDraining }: Readiness): void {
 const overloaded = (message: string): GatewayError =>
   new GatewayError('overloaded', message, { retryAfterSeconds: RETRY_AFTER_SECONDS })
 
-/**
- * Metrics of open sessions and their traffic, kept apart from request metrics because a session's request ends hours
- * later.
- */
+/** Metrics of open sessions and their traffic, kept apart from request metrics because a session's request ends hours later. */
 @Injectable()
 export class RealtimeMetrics {
   constructor(slots: SessionSlots, traffic: SessionTraffic, metrics: Metrics) {

@@ -98,9 +98,7 @@ export class ResponseInput {
     this.isCommitRequested = true
   }
 
-  /**
-   * The upstream has committed the audio. With voice activity detection the silence around speech is not part of it.
-   */
+  /** The upstream has committed the audio. With voice activity detection the silence around speech is not part of it. */
   commit(): void {
     this.inputSeconds += this.speechSeconds ?? this.appendedBytes / this.inputBytesPerSecond
     this.clear()
@@ -192,8 +190,7 @@ export class NextResponseEstimator {
   }
 
   /**
-   * `inputSeconds`: audio that no response has read yet. `create`: the client's event that requests the response, if
-   * one does.
+   * `inputSeconds`: audio that no response has read yet. `create`: the client's event that requests the response, if one does.
    */
   estimate(inputSeconds: number, create?: Buffer): EstimatedUse {
     const requested = create === undefined ? NO_REQUEST : readRequestedResponse(create)

@@ -41,9 +41,8 @@ interface LeasedDelivery {
 }
 
 /**
- * Delivers the events of the outbox in the background, from when the store is open until shutdown. Replicas share the
- * work: each delivery is leased to one of them, and is retried by another, under the same `webhook-id`, when its
- * process dies.
+ * Delivers the events of the outbox in the background, from when the store is open until shutdown. Replicas share the work:
+ * each delivery is leased to one of them, and is retried by another, under the same `webhook-id`, when its process dies.
  */
 @Injectable()
 export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown {

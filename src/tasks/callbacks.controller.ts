@@ -153,9 +153,7 @@ export class CallbacksController {
   }
 }
 
-/**
- * Makes the next poll due. An upstream callback is only a hint, as it has no authentication: its content is not used.
- */
+/** Makes the next poll due. An upstream callback is only a hint, as it has no authentication: its content is not used. */
 @Injectable()
 export class UpstreamCallbacksService {
   constructor(

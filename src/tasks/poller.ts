@@ -53,10 +53,7 @@ class RescheduleBatch {
 class LeasedPolls {
   private readonly calls = new Set<RequestContext>()
 
-  /**
-   * `onFreed` is called when the lease of an unfinished task was freed: it may be due at once after an upstream
-   * callback.
-   */
+  /** `onFreed` is called when the lease of an unfinished task was freed: it may be due at once after an upstream callback. */
   constructor(
     private readonly refresh: TaskRefresher,
     private readonly batch: RescheduleBatch,

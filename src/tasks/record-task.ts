@@ -257,9 +257,7 @@ export class TaskRefresher {
     }
   }
 
-  /**
-   * Writes the transition that follows from a poll, if there is one. Rejects with `overloaded` while the store is away.
-   */
+  /** Writes the transition that follows from a poll, if there is one. Rejects with `overloaded` while the store is away. */
   async settle(task: Task, result: PollResult, call: RequestContext): Promise<Refreshed> {
     const transition: TaskTransition = nextTransition(task, result, this.transitionSettings.for(call))
     if ('reschedule' in transition) return { task, reschedule: transition.reschedule }

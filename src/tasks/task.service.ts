@@ -100,8 +100,7 @@ export class TaskService extends Tasks {
   }
 
   /**
-   * The task as its upstream shows it; as stored when it was polled a moment ago, when the poll fails, or when it has
-   * ended.
+   * The task as its upstream shows it; as stored when it was polled a moment ago, when the poll fails, or when it has ended.
    */
   private async refreshed(task: Task, call: RequestContext): Promise<Task | undefined> {
     if (isTerminal(task.state) || !this.throttle.enter(task.id)) return task

@@ -45,10 +45,7 @@ export interface Task {
   readonly upstreamTaskId?: string
   /** As the caller chose it. */
   readonly externalTaskId?: string
-  /**
-   * The external id sent to the upstream: always set, unique for this gateway, so that a lost create can be found
-   * again.
-   */
+  /** The external id sent to the upstream: always set, unique for this gateway, so that a lost create can be found again. */
   readonly upstreamExternalId: string
   /** The task object as JSON text with the caller's external id in it; absent until the upstream has responded. */
   readonly object?: string
@@ -77,9 +74,7 @@ export const isUnconfirmed = (state: TaskState): boolean => state === 'creating'
  */
 export const isUpstreamExternalId = (id: string): boolean => /^[0-9a-f]{12}\./.test(id)
 
-/**
- * The object of a task that the gateway itself ends: its last one with the failure in it, or a new one if it has none.
- */
+/** The object of a task that the gateway itself ends: its last one with the failure in it, or a new one if it has none. */
 export function failedObject(task: Task, reason: string, nowMs: number): string {
   const failure = { task_status: '"failed"', task_status_msg: JSON.stringify(reason), updated_at: String(nowMs) }
   if (task.object === undefined) return newObject(task, failure)

@@ -59,10 +59,7 @@ export function nextPollAtMs(task: Scheduled, pace: Pace): number {
   )
 }
 
-/**
- * The next poll after a failed one, the `failures`-th in a row on its channel; not before the upstream's own retry
- * time.
- */
+/** The next poll after a failed one, the `failures`-th in a row on its channel; not before the upstream's own retry time. */
 export function pollAfterFailureAtMs(
   task: Scheduled,
   failures: number,

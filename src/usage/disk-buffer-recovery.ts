@@ -23,10 +23,7 @@ const MAXIMUM_RETRY_MS = 15_000
 /** SQLSTATE: data exceptions and violated constraints. All other errors concern the server. */
 const ROW_ERROR_CODES = /^2[23]/
 
-/**
- * Inserts records into the store, with retries until it has them. A record that was inserted before is ignored by its
- * id.
- */
+/** Inserts records into the store, with retries until it has them. A record that was inserted before is ignored by its id. */
 export class RecordDelivery {
   private stopAtMs = Infinity
   private wake = new AbortController()
@@ -38,9 +35,7 @@ export class RecordDelivery {
     private readonly logger: Logger,
   ) {}
 
-  /**
-   * Stops retries after this time, on the performance clock. A delivery that waits for its next attempt makes it now.
-   */
+  /** Stops retries after this time, on the performance clock. A delivery that waits for its next attempt makes it now. */
   stop(atMs: number): void {
     this.stopAtMs = atMs
     this.wake.abort()

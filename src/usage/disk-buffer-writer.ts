@@ -11,10 +11,7 @@ import { DiskBufferRecovery } from './disk-buffer-recovery.js'
 import { bufferedRow, DiskBuffer } from './disk-buffer.js'
 import { DroppedUsage } from './usage-metrics.js'
 
-/**
- * About thirty thousand rows. A file is removed once all of it is stored, and one that is stored half-way is stored
- * again.
- */
+/** About thirty thousand rows. A file is removed once all of it is stored, and one that is stored half-way is stored again. */
 const MAXIMUM_FILE_BYTES = 16 * 1024 * 1024
 
 /** Rows serialized at once: more would delay requests under way. */

@@ -9,9 +9,7 @@ export const Decimal = Big()
 Decimal.DP = 12
 Decimal.RM = 2
 
-/**
- * The price of one unit, exact and as a whole multiple of a row's smallest part: NaN where that is not a safe integer.
- */
+/** The price of one unit, exact and as a whole multiple of a row's smallest part: NaN where that is not a safe integer. */
 interface UnitPrice {
   readonly exact: Big
   readonly parts: number

@@ -94,10 +94,7 @@ export class UsageMetrics {
     }
   }
 
-  /**
-   * `overflow`: the queue was full. `refused`: the store does not take this row. `shutdown`: the buffer files were
-   * full.
-   */
+  /** `overflow`: the queue was full. `refused`: the store does not take this row. `shutdown`: the buffer files were full. */
   countDropped(reason: DropReason, rows: number): void {
     add(this.dropped, 'reason', reason, rows)
   }

@@ -92,9 +92,7 @@ export class UsageSettlement {
   }
 }
 
-/**
- * Entries that are settled before the batch is full: thousands at once would delay requests under way by milliseconds.
- */
+/** Entries that are settled before the batch is full: thousands at once would delay requests under way by milliseconds. */
 const SETTLE_EARLY_ENTRIES = 50
 
 /**

@@ -84,9 +84,8 @@ export const routedModel = (kind: VideoKind, fields: VideoFields): string =>
   namedModel(kind, fields) ?? DEFAULT_MODELS[kind]
 
 /**
- * The caller's bytes with only what the gateway must change: the model's name at this upstream, the ids under which it
- * knows the task and calls back, and a duration in numbers, which the upstream has in words. Nothing the caller left out
- * is added.
+ * The caller's bytes with only what the gateway must change: the model's name at this upstream, the ids under which it knows
+ * the task and calls back, and a duration in numbers, which the upstream has in words. Nothing the caller left out is added.
  */
 export function forwardedBody(
   kind: VideoKind,

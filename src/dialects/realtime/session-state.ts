@@ -4,9 +4,7 @@ import type { Units } from '../../core/request-context.js'
 import { reportedUsage } from '../../core/usage.js'
 import { modalitiesToBeta, modalitiesToGa, type RealtimeDialect } from './dialect.js'
 
-/**
- * Converts a value; `undefined` when the other dialect has no such value, which then stays for the upstream to check.
- */
+/** Converts a value; `undefined` when the other dialect has no such value, which then stays for the upstream to check. */
 type Conversion = (value: Buffer) => Buffer | undefined
 
 /** A flat key of beta and its place under `audio` in GA. */
@@ -230,10 +228,7 @@ export function sessionInBoth(frame: Buffer, upstream: RealtimeDialect): Buffer 
   return event.toBuffer()
 }
 
-/**
- * The `response` of an event: of a client's `response.create`, and of the upstream events that begin and end a
- * response.
- */
+/** The `response` of an event: of a client's `response.create`, and of the upstream events that begin and end a response. */
 function responseIn(scan: FrameScan | undefined, frame: Buffer): Buffer | undefined {
   const response = scan?.member('response')
   return response && frame.subarray(response.valueStart, response.valueEnd)

@@ -95,10 +95,9 @@ const AUDIO_PATH = ['data', 'audio'] as const
 type Place = 'structure' | 'key' | 'string' | 'audio'
 
 /**
- * Reads JSON in arbitrary chunks and extracts one string: the hexadecimal audio, which is
- * passed on as bytes and never buffered. The rest, the same JSON with an empty string in that place, is kept for a parser,
- * which also detects invalid JSON. Throws `upstream_failed` for audio that is not
- * hexadecimal and for a rest larger than 64 KiB.
+ * Reads JSON in arbitrary chunks and extracts one string: the hexadecimal audio, which is passed on as bytes and never
+ * buffered. The rest, the same JSON with an empty string in that place, is kept for a parser, which also detects invalid JSON.
+ * Throws `upstream_failed` for audio that is not hexadecimal and for a rest larger than 64 KiB.
  */
 export class JsonAudioScanner {
   private rest = Buffer.allocUnsafe(INITIAL_REST_BYTES)
