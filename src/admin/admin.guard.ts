@@ -171,7 +171,6 @@ export class AdminGuard implements CanActivate {
   }
 }
 
-/** The error of unknown paths. */
 const nothingHere = (): GatewayError => new GatewayError('not_found', 'There is nothing at this path.')
 
 /** Parameter decorator for the `Admin`, on routes behind `AdminGuard`. */

@@ -10,7 +10,6 @@ const BATCH_ROWS = 500
 /** Retention of the audit log: over a year, for yearly reviews. */
 const RETENTION_MS = 400 * 86_400_000
 
-/** Deletes old entries of the audit log. */
 @Injectable()
 export class AuditRetention extends Retention {
   constructor(database: Database, audit: AuditRepository, @Inject(LOGGER) logger: Logger) {

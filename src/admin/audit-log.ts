@@ -32,7 +32,6 @@ export interface AuditRecord extends AuditEntry {
 export abstract class AuditRepository {
   /** Resolves with the entry's sequence. */
   abstract record(entry: AuditEntry): Promise<number>
-  /** Records the outcome of an action. */
   abstract recordOutcome(sequence: number, outcome: AuditOutcome): Promise<void>
   /** Newest first; optionally only entries before a sequence. */
   abstract page(limit: number, before?: number): Promise<readonly AuditRecord[]>

@@ -5,7 +5,6 @@ import { ApiAdmin, ApiAdminErrors, pageOf, readQuery, wholeNumber } from './admi
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
 import { type Admin, AuditRepository, AuditLog, type AuditOutcome, type AuditRecord } from './audit-log.js'
 
-/** One admin action or failed attempt. */
 class AuditRecordDto {
   @ApiProperty()
   readonly sequence: number
@@ -45,7 +44,6 @@ class AuditRecordDto {
 
 class AuditPageDto extends pageOf(AuditRecordDto, 'Ask again with before=<last sequence>') {}
 
-/** Lists the audit log. */
 @Injectable()
 export class AuditService {
   constructor(

@@ -37,7 +37,6 @@ class KeyUsageSumsDto extends UsageReportDto {
 /** A year, leap years included: the query scans all records of the period. */
 const MAXIMUM_PERIOD_MS = 366 * DAY_MS
 
-/** Usage sums of all keys. */
 @Injectable()
 export class UsageSumsService {
   constructor(

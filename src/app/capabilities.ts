@@ -26,5 +26,4 @@ export const CAPABILITIES: readonly CapabilityModule[] = [
   AccountModule,
 ]
 
-/** Every endpoint of the gateway. */
 export const ENDPOINTS = new EndpointTable(CAPABILITIES.flatMap(({ endpoints }) => endpoints))

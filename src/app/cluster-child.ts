@@ -13,7 +13,6 @@ export type ReloadResult =
     }
   | { readonly faults: readonly string[] }
 
-/** Start data of a worker. */
 export interface WorkerStart {
   readonly config: GatewayConfig
 }
@@ -32,7 +31,6 @@ export type PrimaryMessage =
 /** Messages of a worker to the primary. Messages to a worker that does not listen yet are lost, so it reports that first. */
 export type WorkerMessage =
   | { readonly message: 'here' }
-  /** Request for a reload. */
   | { readonly message: 'asks-reload' }
   | { readonly message: 'listening'; readonly address: string }
   | { readonly message: 'metrics'; readonly id: number; readonly snapshot: MetricsSnapshot }
@@ -157,7 +155,6 @@ const SAVE_MS = 2_000
 
 interface WorkerProcessOptions {
   readonly fork: () => Worker
-  /** Start data for a new worker. */
   readonly start: () => WorkerStart
   /** The worker exited unexpectedly, and another one is started after `delayMs`. */
   readonly onDeath: (death: { readonly code: number | null; readonly signal: string | null; delayMs: number }) => void

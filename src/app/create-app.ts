@@ -124,7 +124,6 @@ interface RequestStartParts {
   readonly readiness: Readiness
   readonly hooks: RequestHooks
   readonly admission: Admission
-  /** Current values. */
   readonly settings: { readonly current: GatewayConfig }
   readonly lastResponse: (socket: Socket) => ServerResponse | undefined
 }

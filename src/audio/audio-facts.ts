@@ -42,7 +42,6 @@ export interface AudioFacts {
   /** File name extension for upstreams that detect the format by it, without a dot. */
   readonly extension: (typeof ACCEPTED_FILE_FORMATS)[number]
   readonly contentType: string
-  /** Absent if unknown. */
   readonly durationSeconds?: number
 }
 

@@ -8,9 +8,7 @@ export interface SettingReference {
   /** Allowed values, in Markdown. */
   readonly type: string
   readonly presence: 'required' | 'optional' | 'defaulted'
-  /** Default, if there is one. */
   readonly fallback?: unknown
-  /** Meaning, in Markdown. */
   readonly meaning: string
   /** Secrets must not be written into the file. */
   readonly isSecret: boolean

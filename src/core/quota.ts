@@ -47,7 +47,6 @@ export interface TokensAndAudio {
   readonly audioSeconds?: number | undefined
 }
 
-/** What a call is expected to use. */
 export interface EstimatedUse extends TokensAndAudio {
   /** Number of responses without a maximum length; not included in `tokens`. */
   readonly unboundedResponses?: number | undefined

@@ -76,7 +76,6 @@ export class ExchangeRecord {
 export class AttemptRecord extends ExchangeRecord {
   /** When its answer began, or when it failed; absent while neither has happened. */
   endedAtMs: number | undefined = undefined
-  /** Why it failed; absent when it did not. */
   failure: ErrorKind | undefined = undefined
   /** The upstream knows it as its parent; absent when requests are not traced. */
   spanId: string | undefined = undefined

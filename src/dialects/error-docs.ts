@@ -85,7 +85,6 @@ export const responses = (schema: object, statuses: readonly number[], cases = C
     ),
   )
 
-/** Error responses of `/v1/audio/*` in the OpenAPI document. */
 export const ApiAudioErrors = (): MethodDecorator => responses(OPENAI_ERROR, [400, 401, 403, 408, 413, 415, 429, 500])
 
 /** Error responses of chat and models: the audio body under other statuses. */
@@ -96,11 +95,9 @@ export const ApiChatErrors = (): MethodDecorator =>
 export const ApiUpgradeErrors = (): MethodDecorator =>
   responses(OPENAI_ERROR, [400, 401, 403, 404, 426, 429, 502, 503, 504])
 
-/** Error responses of the messages dialect. */
 export const ApiMessagesErrors = (): MethodDecorator =>
   responses(MESSAGES_ERROR, [400, 401, 403, 404, 408, 413, 415, 429, 502, 504])
 
-/** Error responses of creating a video task. */
 export const ApiTaskCreateErrors = (): MethodDecorator =>
   responses(TASK_ERROR, [400, 401, 403, 408, 409, 413, 415, 422, 429, 502, 503, 504], TASK_CASES)
 
@@ -108,6 +105,5 @@ export const ApiTaskCreateErrors = (): MethodDecorator =>
 export const ApiTaskErrors = (): MethodDecorator =>
   responses(TASK_ERROR, [400, 401, 404, 429, 502, 503, 504], TASK_CASES)
 
-/** Error responses of reading documents. */
 export const ApiDocumentErrors = (): MethodDecorator =>
   responses(TASK_ERROR, [400, 401, 408, 413, 415, 422, 429, 500, 502, 503, 504], DOCUMENT_CASES)

@@ -79,7 +79,6 @@ export interface SentCredentials {
   readonly callersKey: boolean
 }
 
-/** Context of an attempt. */
 export interface OpenAIAttempt extends ExchangeContext, SentCredentials {
   readonly record: AttemptRecord
   readonly target: UpstreamTarget

@@ -18,7 +18,6 @@ export const successEnvelope = (requestId: string, dataText: string, message = S
 export const taskResponse = (call: RequestContext, dataText: string, message?: string): ProviderResponse =>
   jsonTextResponse(200, successEnvelope(call.requestId, dataText, message))
 
-/** A response of complete JSON text. */
 export const jsonTextResponse = (
   status: number,
   text: string,

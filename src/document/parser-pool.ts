@@ -178,7 +178,6 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
   }
 }
 
-/** Metrics of the pool. */
 @Injectable()
 export class ParserPoolMetrics {
   constructor(pool: ParserPool, metrics: Metrics) {

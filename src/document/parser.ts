@@ -45,7 +45,6 @@ export abstract class DocumentParser {
   abstract parse(file: DocumentFile, options: ParseOptions): Promise<ParsedDocument>
 }
 
-/** How an engine process exited. */
 export interface ParserExit {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null

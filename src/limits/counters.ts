@@ -46,7 +46,6 @@ export interface LimitLeases {
   take(key: string, id: string, limit: number): MaybePromise<boolean>
   /** Called once for each lease taken. */
   release(key: string, id: string): void
-  /** Number of leases in progress. */
   count(key: string): MaybePromise<number>
 }
 

@@ -146,7 +146,6 @@ export class KeyLimiter {
     return this.isExhausted('audioSecondsPerMinute', held) ? 'audioSecondsPerMinute' : undefined
   }
 
-  /** False when the limit is reached. */
   take(name: ConcurrencyLimitName, id: string): MaybePromise<boolean> {
     const limit = this.limits[name]
     return limit === undefined || this.counters.leases.take(this.leaseKeys[name], id, limit)

@@ -99,7 +99,6 @@ function instant(milliseconds: number): string {
   return new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
 }
 
-/** A key with its limits and scope. */
 interface LimitOwner {
   readonly limits: KeyLimits
   readonly scope: string

@@ -70,7 +70,6 @@ const localStore = (share: number): CounterStore => ({
   close: () => Promise.resolve(),
 })
 
-/** Metrics of limits. */
 class LimitMetrics {
   private readonly refusals = Object.fromEntries(LIMIT_NAMES.map((name) => [name, 0])) as Record<LimitName, number>
 

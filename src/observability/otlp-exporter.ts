@@ -17,7 +17,6 @@ interface OtlpExporterOptions {
   readonly version: string
 }
 
-/** Spans so far by outcome. */
 export interface SpanCounts {
   sent: number
   /** Refused by the collector, or not delivered. */

@@ -7,7 +7,6 @@ export interface CallbackDelivery {
   readonly url: string
   /** Exactly these bytes are signed and sent, each time. */
   readonly body: string
-  /** Attempts made so far. */
   readonly attempts: number
   readonly createdAtMs: number
   /** Absent once delivered or exhausted. */

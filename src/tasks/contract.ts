@@ -12,7 +12,6 @@ export interface CreateTaskRequest {
   readonly route: Route<VideoProvider>
   readonly externalTaskId?: string
   readonly callbackUrl?: string
-  /** The caller's `Idempotency-Key`. */
   readonly idempotencyKey?: string
   /** SHA-256 of the body as it came, hex. */
   readonly fingerprint: string

@@ -79,7 +79,6 @@ class LeasedPolls {
     this.batch.add({ id, nextPollAtMs, polls, misses })
   }
 
-  /** Aborts the polls under way. */
   abort(): void {
     for (const { disconnect } of this.calls) disconnect.abort()
   }
@@ -112,7 +111,6 @@ const BUSY_PAUSE_MS = 1000
 /** Claims and polls due tasks in the background; replicas share the work by leases in the store. */
 @Injectable()
 export class TaskPoller {
-  /** One queue per channel. */
   private readonly channelQueue: KeyedQueue<Task>
   private readonly batch: RescheduleBatch
   private readonly polls: LeasedPolls

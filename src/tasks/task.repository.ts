@@ -108,7 +108,6 @@ export abstract class TaskRepository {
   abstract findIdempotency(claim: IdempotencyClaim): Promise<IdempotencyRecord | undefined>
   /** Number of tasks in each state that is not final; cheap, however many have ended. */
   abstract countOpenByState(): Promise<Readonly<Partial<Record<TaskState, number>>>>
-  /** Number of tasks in each state. */
   abstract countByState(): Promise<Readonly<Partial<Record<TaskState, number>>>>
   /** Deletes what ended before `beforeMs`, and expired idempotency keys; at most `limit` rows of each. Returns how many. */
   abstract prune(beforeMs: number, nowMs: number, limit: number): Promise<number>

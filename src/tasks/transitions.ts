@@ -177,7 +177,6 @@ function responseFor(task: Task, object: string, { requestId }: ChangeSettings):
   return { answer: { status: STATUS_OK, body: successEnvelope(requestId, object) } }
 }
 
-/** Provides the current transition settings. */
 @Injectable()
 export class TransitionSettings {
   constructor(

@@ -217,7 +217,6 @@ export class PriceTable {
     return this.rows.length === 0
   }
 
-  /** The first matching row. */
   find(model: string, channelId: string, kind: UsageKind): Price | undefined {
     const isTranscription = kind === 'input_transcription'
     const key = `${isTranscription ? 'heard' : ''}\n${channelId}\n${model}`

@@ -17,7 +17,6 @@ type DropReason = 'overflow' | 'refused' | 'shutdown'
 
 type CountedEntry = Pick<UsageEntry, 'outcome' | 'usageClass' | 'channelId'>
 
-/** Label of usage without a channel. */
 const NO_CHANNEL = ''
 
 const OF_CHANNEL = ['class', 'channel'] as const

@@ -23,7 +23,6 @@ export function assertTaskId(id: string): void {
   if (!TASK_ID.test(id) || DOT_SEGMENTS.has(id)) throw unknownTask()
 }
 
-/** 1 to 255 printable ASCII characters. */
 const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/
 
 /** The `Idempotency-Key` of a create; undefined without one. Throws `invalid_request`. */

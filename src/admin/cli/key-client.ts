@@ -12,7 +12,6 @@ export type KeyChangeFields = Pick<KeyChangeDto, keyof KeyChangeDto>
  */
 export interface KeyAdmin {
   create(key: NewKeyFields): Promise<IssuedKeyDto>
-  /** All keys. */
   list(): Promise<readonly KeyDto[]>
   show(id: string): Promise<KeyDto>
   change(id: string, change: KeyChangeFields): Promise<KeyDto>

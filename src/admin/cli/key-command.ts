@@ -10,7 +10,6 @@ export class InvalidCommandError extends Error {
   override readonly name = 'InvalidCommandError'
 }
 
-/** The command is unknown. */
 export class UnknownCommandError extends InvalidCommandError {}
 
 const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }

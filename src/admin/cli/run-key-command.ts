@@ -7,7 +7,6 @@ import type { KeyAdminCommand, LimitChanges } from './key-command.js'
 
 const HEADINGS = ['ID', 'STATE', 'KEY', 'MODELS', 'LIMITS', 'EXPIRES', 'NOTE'] as const
 
-/** Keys as a table for a terminal. */
 function keyTable(keys: readonly KeyDto[]): string {
   const rows = [HEADINGS, ...keys.map(cellsOf)]
   const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
