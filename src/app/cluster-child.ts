@@ -30,10 +30,10 @@ export type PrimaryMessage =
 
 /** Messages of a worker to the primary. Messages to a worker that does not listen yet are lost, so it reports that first. */
 export type WorkerMessage =
-  | { readonly message: 'here' }
-  | { readonly message: 'asks-reload' }
-  | { readonly message: 'listening'; readonly address: string }
-  | { readonly message: 'metrics'; readonly id: number; readonly snapshot: MetricsSnapshot }
+  | { readonly news: 'here' }
+  | { readonly news: 'asks-reload' }
+  | { readonly news: 'listening'; readonly address: string }
+  | { readonly news: 'metrics'; readonly id: number; readonly snapshot: MetricsSnapshot }
 
 /** Counters and histograms; gauges of an ended process are meaningless. */
 const GROWING: ReadonlySet<unknown> = new Set(['counter', 'histogram'])
@@ -93,7 +93,7 @@ const METRICS_DEADLINE_MS = 3_000
 function metricsOf(worker: Worker, id: number): Promise<MetricsSnapshot> {
   return new Promise((resolve) => {
     const onMessage = (news: WorkerMessage): void => {
-      if (news.message === 'metrics' && news.id === id) end(news.snapshot)
+      if (news.news === 'metrics' && news.id === id) end(news.snapshot)
     }
     const leave = (): void => {
       end([])
@@ -195,9 +195,9 @@ export class WorkerProcess {
     this.waiting = [{ order: 'begin', ...this.options.start() }]
     return new Promise((resolve) => {
       worker.on('message', (news: WorkerMessage) => {
-        if (news.message === 'here') this.sendWaiting()
-        else if (news.message === 'listening') resolve(news.address)
-        else if (news.message === 'asks-reload') {
+        if (news.news === 'here') this.sendWaiting()
+        else if (news.news === 'listening') resolve(news.address)
+        else if (news.news === 'asks-reload') {
           this.reloadRequester = worker
           this.options.onReloadRequested()
         }

@@ -87,7 +87,7 @@ export class WorkerPool {
     const [first, ...others] = this.workers
     const address = await first?.fill()
     if (address === undefined) return undefined
-    await Promise.all(others.map((worker) => worker.fill()))
+    await Promise.all(others.map((place) => place.fill()))
     return address
   }
 

@@ -63,7 +63,7 @@ export class PrimaryLink {
 
   private constructor(readonly start: WorkerStart) {
     this.received = new ReceivedConfig(start, () => {
-      send({ message: 'asks-reload' })
+      send({ news: 'asks-reload' })
     })
     cluster.worker?.once('disconnect', () => {
       this.outlive()
@@ -81,7 +81,7 @@ export class PrimaryLink {
         if (primary !== undefined) primary.obey(message as PrimaryMessage)
         else resolve((primary = new PrimaryLink(handedOver(message as WorkerStart))))
       })
-      send({ message: 'here' })
+      send({ news: 'here' })
     })
   }
 
@@ -98,7 +98,7 @@ export class PrimaryLink {
   }
 
   reportListening(address: string): void {
-    send({ message: 'listening', address })
+    send({ news: 'listening', address })
   }
 
   private obey(order: PrimaryMessage): void {
@@ -116,7 +116,7 @@ export class PrimaryLink {
   }
 
   private async sendMetrics(id: number): Promise<void> {
-    send({ message: 'metrics', id, snapshot: (await this.directed?.collectMetrics()) ?? [] })
+    send({ news: 'metrics', id, snapshot: (await this.directed?.collectMetrics()) ?? [] })
   }
 
   private drain(signal: string): void {
