@@ -53,7 +53,7 @@ function callOf(caller) {
 function finish({ log }) {
   Object.assign(log, { model: 'gpt-4o-mini', modelClass: 'chat', channelId: 'bench' })
   const record = new AttemptRecord('bench', 0)
-  log.tried.push(Object.assign(record, { endedAtMs: 2, upstreamMs: 2, firstByteMs: 2 }))
+  log.attempts.push(Object.assign(record, { endedAtMs: 2, upstreamMs: 2, firstByteMs: 2 }))
   log.usage = USAGE
 }
 

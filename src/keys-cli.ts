@@ -2,11 +2,11 @@ import 'reflect-metadata'
 import { setFlagsFromString } from 'node:v8'
 import { KeyAdminFailure, type KeyAdmin, HttpKeyAdmin } from './admin/cli/key-client.js'
 import {
-  BadCommand,
+  InvalidCommandError,
   type Command,
   type KeyAdminCommand,
   readCommand,
-  UnknownCommand,
+  UnknownCommandError,
   USAGE,
 } from './admin/cli/key-command.js'
 import { openStoreKeyAdmin } from './admin/cli/key-store.js'
@@ -69,7 +69,7 @@ try {
 } catch (error) {
   const message = error instanceof Error ? error.message : String(error)
   process.stderr.write(`${message}\n`)
-  if (error instanceof UnknownCommand) process.stderr.write(`\n${USAGE}`)
-  else if (error instanceof BadCommand) process.stderr.write(HELP)
-  process.exitCode = error instanceof BadCommand ? NOT_UNDERSTOOD : 1
+  if (error instanceof UnknownCommandError) process.stderr.write(`\n${USAGE}`)
+  else if (error instanceof InvalidCommandError) process.stderr.write(HELP)
+  process.exitCode = error instanceof InvalidCommandError ? NOT_UNDERSTOOD : 1
 }

@@ -3,15 +3,15 @@ import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiQuery, ApiTags } from '@
 import { type Caller, ownerOf } from '../core/caller.js'
 import type { Query } from '../core/dto.js'
 import {
-  HELD_LIMIT_NAMES,
-  type HeldLimitName,
+  CONCURRENCY_LIMIT_NAMES,
+  type ConcurrencyLimitName,
   LIMIT_NAMES,
   MINUTE_LIMIT_NAMES,
   type MinuteLimitName,
 } from '../core/quota.js'
 import type { RequestContext } from '../core/request-context.js'
 import { ApiChatErrors } from '../dialects/error-docs.js'
-import type { KeyLimiter } from '../limits/limit-account.js'
+import type { KeyLimiter } from '../limits/key-limiter.js'
 import { remainingOf, resetMsOf } from '../limits/limit-errors.js'
 import { RateLimiter } from '../limits/rate-limiter.js'
 import { CurrentRequest, Endpoint } from '../server/json-request.js'
@@ -59,7 +59,7 @@ export class LimitsService {
     const account = this.rateLimiter.keyLimiterOf(caller)
     const states = await Promise.all([
       ...MINUTE_LIMIT_NAMES.map(async (name) => ({ name, state: await minuteState(account, name) })),
-      ...HELD_LIMIT_NAMES.map(async (name) => ({ name, state: await heldState(account, name) })),
+      ...CONCURRENCY_LIMIT_NAMES.map(async (name) => ({ name, state: await heldState(account, name) })),
     ])
     const limits: Record<string, LimitState> = {}
     for (const { name, state } of states) if (state !== undefined) limits[name] = state
@@ -75,7 +75,7 @@ async function minuteState(account: KeyLimiter, name: MinuteLimitName): Promise<
   return { limit, remaining: remainingOf(name, limit, state), reset_seconds: resetSeconds }
 }
 
-async function heldState(account: KeyLimiter, name: HeldLimitName): Promise<LimitState | undefined> {
+async function heldState(account: KeyLimiter, name: ConcurrencyLimitName): Promise<LimitState | undefined> {
   const limit = account.limits[name]
   if (limit === undefined) return undefined
   const inUse = await account.inUse(name)

@@ -21,17 +21,17 @@ const CASES: Readonly<Record<number, string>> = {
   503: 'The store cannot be reached; nothing was done',
 }
 
-/** Routes on the operator's own key. */
+/** Decorates routes that require the admin key. */
 export const ApiAdmin = (): ClassDecorator => applyDecorators(ApiTags('admin'), ApiBearerAuth())
 
-/** The failures of the operator's routes in the OpenAPI document. */
+/** Error responses of admin routes in the OpenAPI document. */
 export const ApiAdminErrors = (statuses = [400, 401, 404, 409, 413, 415, 429, 503]): MethodDecorator =>
   responses(OPENAI_ERROR, statuses, CASES)
 
-/** Whatever an operator has to say fits in. */
+/** Limit of an admin request's body. */
 const MAXIMUM_BYTES = 65_536
 
-/** A name of any length and content is not repeated as a path. */
+/** Unknown names are not repeated in messages if longer, or with other characters. */
 const NAMEABLE = /^[A-Za-z0-9_-]{1,64}$/
 
 function adminBodyPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform<Exchange, Promise<Dto>>> {
@@ -58,7 +58,7 @@ function adminBodyPipe<Dto extends object>(dto: Type<Dto>): Type<PipeTransform<E
   return mixin(AdminBodyPipe)
 }
 
-/** This interface is the gateway's own: a name it does not know is a mistake. */
+/** The admin API is the gateway's own: unknown names are refused. */
 function assertKnown(names: readonly string[], known: ReadonlySet<string>): void {
   const unknown = names.find((name) => !known.has(name))
   if (unknown === undefined) return
@@ -80,7 +80,7 @@ export function AdminBody(dto: Type<object>): ParameterDecorator {
   }
 }
 
-/** The parameters of an operator's query. Throws `invalid_request` for an unknown name, for one that stands twice,
+/** Reads the query of an admin request. Throws `invalid_request` for an unknown or repeated name,
  * and for control characters. */
 export function readQuery<Name extends string>(query: Query, names: readonly Name[]): Partial<Record<Name, string>> {
   assertKnown(Object.keys(query), new Set<string>(names))
@@ -89,14 +89,14 @@ export function readQuery<Name extends string>(query: Query, names: readonly Nam
     const value = query[name]
     if (value === undefined) continue
     if (typeof value !== 'string') throw invalid(name, `The parameter ${quoted(name)} stands more than once.`)
-    // No database takes a NUL, and no name of ours has any of them.
+    // PostgreSQL text cannot hold a NUL, and no valid value has control characters.
     if (/\p{Cc}/u.test(value)) throw invalid(name, `The parameter ${quoted(name)} holds a control character.`)
     read[name] = value
   }
   return read
 }
 
-/** A whole number out of a query, between two others; undefined when it is absent. Throws `invalid_request`. */
+/** Reads a whole number of a range from a query; undefined when absent. Throws `invalid_request`. */
 export function wholeNumber(
   name: string,
   text: string | undefined,
@@ -111,14 +111,14 @@ export function wholeNumber(
 export const invalid = (param: string, message: string): GatewayError =>
   new GatewayError('invalid_request', message, { param, code: 'invalid_value' })
 
-/** What the operator's routes show of a long list: some of it, and whether there is more. */
+/** One page of a list in the admin API. */
 interface Page<Item> {
   readonly object: 'list'
   readonly data: readonly Item[]
   readonly has_more: boolean
 }
 
-/** The class of such pages; `next` says how to ask for the following one. */
+/** Makes the DTO class of such a page; `next` describes how to request the following one. */
 export function pageOf<Item>(
   item: Type<Item>,
   next: string,

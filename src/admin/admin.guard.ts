@@ -25,21 +25,21 @@ import type { Admin, AuditLog } from './audit-log.js'
 const WRONG_KEYS = 10
 const FAILURE_WINDOW_MS = 60_000
 
-/** Checks for the operator: the holder of `auth.adminKey`. */
+/** Checks the admin key (`auth.adminKey`). */
 @Injectable()
 export class AdminAccess {
-  /** When wrong keys came, on the performance clock; at most as many as are answered. */
+  /** Times of failed attempts on the performance clock; at most the limit of a minute. */
   private wrongAtMs: number[] = []
 
   constructor(private readonly store: ConfigStore) {}
 
-  /** Without an admin key there is no administration, and nothing shows that there could be. */
+  /** Without an admin key, all paths below `/admin` respond as unknown. */
   get exists(): boolean {
     return this.store.current.auth.adminKey !== undefined
   }
 
   /**
-   * The fingerprint of the admin key that the headers hold. Throws `key_missing`, `key_malformed` or `unauthorized`, and
+   * Returns the fingerprint of the admin key in the headers. Throws `key_missing`, `key_malformed` or `unauthorized`, and
    * after ten of these within a minute `rate_limited` instead; the right key is always admitted, so that wrong keys never lock the
    * operator out.
    */
@@ -80,7 +80,7 @@ const UNKNOWN_ACTOR = '-'
 const TRAIL_WINDOW_MS = 60_000
 const NAMED_ADDRESSES = 10
 
-/** A request that was not let in. */
+/** A failed attempt. */
 interface Refusal {
   readonly requestId: string
   readonly reason: string
@@ -89,12 +89,12 @@ interface Refusal {
 }
 
 /**
- * Records failed attempts: the first of a minute as it was, and of all others of that minute one row with their
+ * Records failed attempts: the first of a minute in full, and all others of that minute as one row with their
  * number, so that clients without the key cannot fill the audit log.
  */
 export class FailedAttemptLog implements BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined
-  /** After the first one. */
+  /** Number of attempts after the first. */
   private refused = 0
   private readonly addresses = new Set<string>()
 
@@ -103,7 +103,7 @@ export class FailedAttemptLog implements BeforeApplicationShutdown {
     private readonly windowMs = TRAIL_WINDOW_MS,
   ) {}
 
-  /** Resolves when the first one is written down, or could not be; at once for others. */
+  /** Resolves once the first attempt is written, or could not be; at once for others. */
   async record({ requestId, ...details }: Refusal): Promise<void> {
     if (this.timer !== undefined) {
       this.refused++
@@ -140,7 +140,7 @@ export class FailedAttemptLog implements BeforeApplicationShutdown {
 
 const admins = new WeakMap<RequestContext, Admin>()
 
-/** Admits the operator alone; where there is no admin key, its routes do not exist. */
+/** Admits requests with the admin key; without a configured key, admin routes respond as unknown. */
 @Injectable()
 export class AdminGuard implements CanActivate {
   constructor(
@@ -171,10 +171,9 @@ export class AdminGuard implements CanActivate {
   }
 }
 
-/** In the words that every unknown path gets. */
 const nothingHere = (): GatewayError => new GatewayError('not_found', 'There is nothing at this path.')
 
-/** Who acts; on routes behind `AdminGuard`. */
+/** Parameter decorator for the `Admin`, on routes behind `AdminGuard`. */
 export const CurrentAdmin = createParamDecorator((_data, context): Admin => {
   const call = contextOf(context.switchToHttp().getRequest<IncomingMessage>())
   const admin = admins.get(call)
@@ -182,7 +181,7 @@ export const CurrentAdmin = createParamDecorator((_data, context): Admin => {
   return admin
 })
 
-/** All other paths below `/admin`: only the operator learns which routes and methods exist. */
+/** Handles all other paths below `/admin`: without the admin key nothing reveals which routes exist. */
 @ApiExcludeController()
 @Controller('admin')
 @UseGuards(AdminGuard)

@@ -13,9 +13,9 @@ import { ChannelsController, ChannelsService } from './channels.controller.js'
 import { KeysController } from './keys.controller.js'
 import { KeysService } from './keys.service.js'
 import { ReloadController, ReloadService } from './reload.controller.js'
-import { UsageSumsController, UsageSumsService } from './usage-totals.controller.js'
+import { UsageSumsController, UsageSumsService } from './usage-sums.controller.js'
 
-/** The operator's API: its guard and audit log, and what is read and changed while the gateway runs. */
+/** The admin API: guard, audit log, keys, channels, usage and reload. */
 @Module({
   imports: [AuthModule, DatabaseModule, UsageModule],
   controllers: [
@@ -24,7 +24,7 @@ import { UsageSumsController, UsageSumsService } from './usage-totals.controller
     ChannelsController,
     ReloadController,
     AuditController,
-    // The last: it takes every other path below `/admin`.
+    // Last, as it matches every other path below `/admin`.
     UnknownRoutesController,
   ],
   providers: [

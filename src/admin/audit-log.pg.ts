@@ -7,10 +7,9 @@ import { AuditRepository, type AuditEntry, type AuditOutcome, type AuditRecord }
 
 const BATCH_ROWS = 500
 
-/** Longer than a year: a yearly review finds everything. */
+/** Retention of the audit log: over a year, for yearly reviews. */
 const RETENTION_MS = 400 * 86_400_000
 
-/** Forgets what the audit log holds of long ago. */
 @Injectable()
 export class AuditRetention extends Retention {
   constructor(database: Database, audit: AuditRepository, @Inject(LOGGER) logger: Logger) {
@@ -45,7 +44,7 @@ export class KyselyAuditRepository extends AuditRepository {
     return sequence
   }
 
-  override async settle(sequence: number, outcome: AuditOutcome): Promise<void> {
+  override async recordOutcome(sequence: number, outcome: AuditOutcome): Promise<void> {
     await this.database.run((queries) =>
       queries.updateTable('admin_audit').set({ outcome }).where('sequence', '=', sequence).execute(),
     )

@@ -29,7 +29,7 @@ describe('The trail of an operator', () => {
       override record(entry: AuditEntry): Promise<number> {
         return this.isWritable ? Promise.resolve(rows.push(entry) - 1) : Promise.reject(away())
       }
-      override settle(sequence: number, outcome: AuditOutcome): Promise<void> {
+      override recordOutcome(sequence: number, outcome: AuditOutcome): Promise<void> {
         const row = rows[sequence]
         if (!this.isWritable || row === undefined) return Promise.reject(away())
         rows[sequence] = { ...row, outcome }

@@ -3,16 +3,16 @@ import { GatewayError } from '../core/errors.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 
-/** `begun` = an action whose end was never written down. `refused` = nothing was done, and the response said why. */
+/** `begun` = the outcome was never recorded. `refused` = nothing was done, and the response said why. */
 export type AuditOutcome = 'begun' | 'done' | 'refused' | 'failed'
 
-/** An action, or attempt, with the operator's powers. Never a key or the hash of one. */
+/** An admin action or a failed attempt. Never a key or the hash of one. */
 export interface AuditEntry {
   /** Unix milliseconds. */
   readonly atMs: number
   /** A fingerprint of the admin key, `cli` for the key command on the store itself, `-` for a failed attempt. */
   readonly actor: string
-  /** A stable word: `keys.create`. */
+  /** A fixed name such as `keys.create`. */
   readonly action: string
   readonly target?: string
   readonly outcome: AuditOutcome
@@ -21,42 +21,41 @@ export interface AuditEntry {
 }
 
 export interface AuditRecord extends AuditEntry {
-  /** Grows from one entry to the next. */
+  /** Ascending. */
   readonly sequence: number
 }
 
 /**
- * What was done with the operator's powers; also the injection token. All methods reject with `GatewayError('overloaded')`
+ * Store of admin actions; also the injection token. All methods reject with `GatewayError('overloaded')`
  * while the database cannot be reached.
  */
 export abstract class AuditRepository {
   /** Resolves with the entry's sequence. */
   abstract record(entry: AuditEntry): Promise<number>
-  /** Writes down how what had begun has ended. */
-  abstract settle(sequence: number, outcome: AuditOutcome): Promise<void>
-  /** The newest first; only those before a sequence where one is given. */
+  abstract recordOutcome(sequence: number, outcome: AuditOutcome): Promise<void>
+  /** Newest first; optionally only entries before a sequence. */
   abstract page(limit: number, before?: number): Promise<readonly AuditRecord[]>
-  /** Deletes at most so many entries from before a time; resolves with how many. */
+  /** Deletes at most `limit` entries from before a time; resolves with their number. */
   abstract prune(beforeMs: number, limit: number): Promise<number>
 }
 
-/** Who acts with the operator's powers, and in which request. */
+/** The admin key in use, and the request. */
 export interface Admin {
   readonly actor: string
   readonly requestId: string
 }
 
-/** What is done, in words for the audit log: nothing secret. */
+/** An action as recorded in the audit log: nothing secret. */
 export interface AuditedAction {
   readonly action: string
   readonly target?: string
   readonly details?: Readonly<Record<string, unknown>>
 }
 
-/** Kinds of errors that are the store's, not a refusal of the action. */
+/** Error kinds of a failing store; all others mean that the action was refused. */
 const FAILURES: ReadonlySet<string> = new Set(['overloaded', 'internal'])
 
-/** Writes down who did what: a row of the audit log and a line of the log. */
+/** Records admin actions: a row of the audit log and a log line each. */
 @Injectable()
 export class AuditLog {
   constructor(
@@ -65,22 +64,22 @@ export class AuditLog {
   ) {}
 
   /**
-   * Does something that changes something. It is written down before it is done, and not done when that fails
-   * (`overloaded`); how it ended is added afterwards.
+   * Performs an action that changes something. It is recorded first, and not performed if that fails
+   * (`overloaded`); its outcome is recorded afterwards.
    */
   async change<Result>(admin: Admin, act: AuditedAction, work: () => Result | Promise<Result>): Promise<Result> {
     const sequence = await this.audit.record(entryOf(admin, act, 'begun'))
     try {
       const result = await work()
-      await this.settle(sequence, admin, act, 'done')
+      await this.recordOutcome(sequence, admin, act, 'done')
       return result
     } catch (error) {
-      await this.settle(sequence, admin, act, outcomeOf(error))
+      await this.recordOutcome(sequence, admin, act, outcomeOf(error))
       throw error
     }
   }
 
-  /** Looks at something. That goes on, and is not kept waiting, when it cannot be written down. */
+  /** Performs a read. It neither waits for the record nor fails with it. */
   async read<Result>(admin: Admin, act: AuditedAction, work: () => Result | Promise<Result>): Promise<Result> {
     try {
       const result = await work()
@@ -92,19 +91,24 @@ export class AuditLog {
     }
   }
 
-  /** What needs nothing to be done. Never rejects: what cannot be written down stands in the log. */
+  /** Records without an action. Never rejects: a failure is logged. */
   async record(admin: Admin, act: AuditedAction, outcome: AuditOutcome): Promise<void> {
     this.log(admin, act, outcome)
     await this.audit.record(entryOf(admin, act, outcome)).catch((error: unknown) => {
-      this.miss(admin, error)
+      this.logMissing(admin, error)
     })
   }
 
-  /** The row says `begun` already: that its end is missing there does not undo what was done. */
-  private async settle(sequence: number, admin: Admin, act: AuditedAction, outcome: AuditOutcome): Promise<void> {
+  /** Never rejects: the row then stays `begun`, as the action itself is done. */
+  private async recordOutcome(
+    sequence: number,
+    admin: Admin,
+    act: AuditedAction,
+    outcome: AuditOutcome,
+  ): Promise<void> {
     this.log(admin, act, outcome)
-    await this.audit.settle(sequence, outcome).catch((error: unknown) => {
-      this.miss(admin, error)
+    await this.audit.recordOutcome(sequence, outcome).catch((error: unknown) => {
+      this.logMissing(admin, error)
     })
   }
 
@@ -112,7 +116,7 @@ export class AuditLog {
     this.logger.info({ requestId, actor, action, target, outcome, details }, 'audit')
   }
 
-  private miss({ requestId }: Admin, error: unknown): void {
+  private logMissing({ requestId }: Admin, error: unknown): void {
     this.logger.warn({ requestId, err: error }, 'the audit log cannot be written')
   }
 }

@@ -5,7 +5,6 @@ import { ApiAdmin, ApiAdminErrors, pageOf, readQuery, wholeNumber } from './admi
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
 import { type Admin, AuditRepository, AuditLog, type AuditOutcome, type AuditRecord } from './audit-log.js'
 
-/** One action, or attempt, with the operator's powers. */
 class AuditRecordDto {
   @ApiProperty()
   readonly sequence: number
@@ -45,7 +44,6 @@ class AuditRecordDto {
 
 class AuditPageDto extends pageOf(AuditRecordDto, 'Ask again with before=<last sequence>') {}
 
-/** What was done with the operator's powers. */
 @Injectable()
 export class AuditService {
   constructor(

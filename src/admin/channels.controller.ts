@@ -8,7 +8,7 @@ import { ApiAdmin, ApiAdminErrors } from './admin-request.js'
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
 import { type Admin, AuditLog } from './audit-log.js'
 
-/** A channel of the configuration, and how this process finds it. */
+/** A channel of the configuration, with its state in this process. */
 class ChannelDto {
   @ApiProperty()
   readonly id: string
@@ -62,7 +62,7 @@ class ChannelListDto {
   }
 }
 
-/** The channels, as this process finds them. */
+/** Channels and their state in this process. */
 @Injectable()
 export class ChannelsService {
   constructor(
@@ -75,7 +75,7 @@ export class ChannelsService {
     return this.auditLog.read(admin, { action: 'channels.list' }, () => this.all())
   }
 
-  /** Closes a breaker by hand. Rejects with `not_found`. */
+  /** Closes a channel's breaker. Rejects with `not_found`. */
   reset(admin: Admin, id: string): Promise<ChannelDto> {
     if (this.find(id) === undefined) throw new GatewayError('not_found', 'There is no such channel.')
     return this.auditLog.change(admin, { action: 'channels.reset', target: id }, () => {

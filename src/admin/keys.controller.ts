@@ -10,7 +10,6 @@ import { changeOf, KeysService, keyFieldsOf } from './keys.service.js'
 const DEFAULT_PAGE = 100
 const LARGEST_PAGE = 1000
 
-/** Keys, for the operator. */
 @ApiAdmin()
 @ApiExtraModels(KeyDto)
 @Controller('admin/v1/keys')

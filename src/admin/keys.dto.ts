@@ -20,10 +20,10 @@ import { pageOf } from './admin-request.js'
 
 const MAXIMUM_GLOBS = 256
 const MAXIMUM_NOTE_CHARACTERS = 500
-/** The last day that a Date can be. */
+/** The latest time of a Date. */
 const LATEST_MS = 8_640_000_000_000_000
 
-/** What the configuration file refuses is refused here, in its words. Only for texts: schemas may convert the rest. */
+/** Applies a rule of the configuration file, with its message. Only for text: schemas may convert other values. */
 const asConfigured =
   (schema: z.ZodType<string>): FieldRule =>
   (value, path) => {
@@ -50,7 +50,7 @@ export const modelGlobs: FieldRule = (value, path) =>
 const perMinute = integer({ minimum: 1, maximum: 1_000_000_000 })
 const atOnce = integer({ minimum: 1, maximum: 1_000_000 })
 
-/** As in the configuration file, and the same numbers: a test compares them. */
+/** The limits of the configuration file; a test compares the ranges. */
 export const LIMIT_RULES = {
   requestsPerMinute: perMinute,
   tokensPerMinute: perMinute,
@@ -100,7 +100,7 @@ const LIMITS = {
 } as const
 const TIME = 'Unix milliseconds'
 
-/** What an operator says of a key; null is as good as nothing when it is created, and takes away when it is changed. */
+/** Fields of a key. In a create, null equals absent; in a change, null removes the field. */
 export class KeyChangeDto {
   @Field(optional(modelGlobs), { ...MODELS, description: 'Globs; without them every model' })
   readonly models?: readonly string[] | null
@@ -126,7 +126,7 @@ export class NewKeyDto extends KeyChangeDto {
 
 type KeyState = 'active' | 'expired' | 'revoked'
 
-/** A key as operators see it: nothing from which it, or its hash, could be made. */
+/** A key in the admin API: reveals neither the key nor its hash. */
 export class KeyDto {
   @ApiProperty({ enum: ['api_key'] })
   readonly object = 'api_key'
@@ -175,7 +175,7 @@ export class KeyDto {
   }
 }
 
-/** The only answer that ever holds a key. */
+/** The only response that contains a key. */
 export class IssuedKeyDto extends KeyDto {
   @ApiProperty({ description: 'The key itself, shown this once' })
   readonly key: string

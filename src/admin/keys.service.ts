@@ -6,7 +6,7 @@ import { GatewayError, quoted } from '../core/errors.js'
 import { type Admin, AuditLog } from './audit-log.js'
 import { type KeyChangeDto, keyId, type NewKeyDto } from './keys.dto.js'
 
-/** What a body wants of a new key: null is as good as absent. */
+/** The fields of a new key; null equals absent. */
 export function keyFieldsOf({ id, models, limits, note, expires_at: expiresAtMs }: NewKeyDto) {
   const fields: KeyFields & { id?: string } = {
     ...(isGiven(id) && { id }),
@@ -18,7 +18,7 @@ export function keyFieldsOf({ id, models, limits, note, expires_at: expiresAtMs 
   return fields
 }
 
-/** What a body wants to be changed: null takes away. */
+/** The changes of a key; null removes a field. */
 export const changeOf = ({ models, limits, note, expires_at: expiresAtMs }: KeyChangeDto): KeyChange => ({
   ...(models !== undefined && { models }),
   ...(limits !== undefined && { limits }),
@@ -33,13 +33,13 @@ interface KeyPage {
   readonly hasMore: boolean
 }
 
-/** A key and, once, what its holder sends. */
+/** A new stored key, with its secret, which is shown once. */
 interface CreatedKey {
   readonly key: IssuedKey
   readonly secret: string
 }
 
-/** Issues, shows, changes and revokes keys (design: keys in the store). This process knows at once what it did. */
+/** Issues, shows, changes and revokes keys (design: keys in the store). Changes take effect in this process at once. */
 @Injectable()
 export class KeysService {
   constructor(
@@ -49,7 +49,7 @@ export class KeysService {
     private readonly auditLog: AuditLog,
   ) {}
 
-  /** Rejects with `conflict` when the id is taken, with `invalid_request` for an expiry that is over. */
+  /** Rejects with `conflict` when the id is taken, with `invalid_request` for an expiry in the past. */
   async create(admin: Admin, { id = newId(), ...fields }: KeyFields & { readonly id?: string }): Promise<CreatedKey> {
     return this.auditLog.change(admin, { action: 'keys.create', target: id, details: detailsOf(fields) }, async () => {
       if (fields.expiresAtMs !== undefined && fields.expiresAtMs <= Date.now()) throw expiredAlready()
@@ -82,7 +82,7 @@ export class KeysService {
     )
   }
 
-  /** Rejects with `conflict` for a key that is revoked. An expiry that is over ends the key now. */
+  /** Rejects with `conflict` for a revoked key. An expiry in the past ends the key at once. */
   change(admin: Admin, id: string, change: KeyChange): Promise<IssuedKey> {
     assertPossible(id)
     return this.auditLog.change(admin, { action: 'keys.change', target: id, details: detailsOf(change) }, async () => {
@@ -98,7 +98,7 @@ export class KeysService {
     })
   }
 
-  /** For good; as often as one likes. */
+  /** Permanent and idempotent. */
   revoke(admin: Admin, id: string): Promise<IssuedKey> {
     assertPossible(id)
     return this.auditLog.change(admin, { action: 'keys.revoke', target: id }, async () => {
@@ -113,7 +113,7 @@ export const NO_SUCH_KEY = 'There is no such key.'
 
 const newId = (): string => `key-${randomBytes(6).toString('hex')}`
 
-/** A note is the operator's own text, which may hold anything: only that there is one is written down. */
+/** A note may hold anything: the audit log only records that it is set. */
 const detailsOf = ({ note, expiresAtMs, ...fields }: KeyChange): Readonly<Record<string, unknown>> => ({
   ...fields,
   ...(expiresAtMs === undefined ? {} : { expires_at: expiresAtMs }),

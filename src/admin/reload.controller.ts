@@ -22,7 +22,7 @@ class ReloadDto {
 
 const REFUSED_STATUS = 422
 
-/** Reads the configuration file anew, as SIGHUP does; where there are workers, for all of them. */
+/** Reloads the configuration file, as SIGHUP does, for all workers. */
 @Injectable()
 export class ReloadService {
   constructor(
@@ -49,7 +49,7 @@ export class ReloadService {
   }
 }
 
-/** The faults are a list of their own, as a message has room for few. They name settings, never values. */
+/** The faults are a separate list, as a message is too short for them. They name settings, never values. */
 function refused(faults: readonly string[]): GatewayError {
   const message = 'The configuration has not been reloaded, the old one stays in force.'
   const error = { message, type: 'invalid_request_error', param: null, code: 'configuration_refused', faults }

@@ -18,7 +18,7 @@ import { UsageModule } from '../usage/usage.module.js'
 import { CAPABILITIES, ENDPOINTS } from './capabilities.js'
 import { PROVIDERS } from './providers.js'
 
-/** Gives the table of endpoints to those who count by endpoint. */
+/** Provides the table of endpoints for metrics by endpoint. */
 @Global()
 @Module({ providers: [{ provide: EndpointTable, useValue: ENDPOINTS }], exports: [EndpointTable] })
 class EndpointsModule {}
@@ -29,7 +29,7 @@ export class AppModule {
   static forRoot(
     configuration: ConfigurationOptions,
     readiness: Readiness,
-    endings: RequestHooks,
+    hooks: RequestHooks,
     admission: Admission,
     logger: Logger,
   ): DynamicModule {
@@ -37,7 +37,7 @@ export class AppModule {
       module: AppModule,
       imports: [
         ConfigurationModule.forRoot(configuration),
-        ObservabilityModule.forRoot(readiness, endings, logger),
+        ObservabilityModule.forRoot(readiness, hooks, logger),
         OverloadModule.forRoot(admission),
         EndpointsModule,
         ProvidersModule.forManifests(PROVIDERS),

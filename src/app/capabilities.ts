@@ -10,10 +10,10 @@ import { ModelsModule } from '../models/models.module.js'
 import { RealtimeModule } from '../realtime/realtime.module.js'
 import { VideoModule } from '../video/video.module.js'
 
-/** A Nest module that says which endpoints its controllers answer. */
+/** A Nest module with the endpoints of its controllers. */
 type CapabilityModule = Type<object> & { readonly endpoints: readonly EndpointSpec[] }
 
-/** What the gateway offers. Express looks at routes in this order, the busiest first; metrics show their families in it. */
+/** Express matches routes in this order, the busiest first. The `family` label values are listed in the same order. */
 export const CAPABILITIES: readonly CapabilityModule[] = [
   ChatModule,
   MessagesModule,
@@ -26,5 +26,4 @@ export const CAPABILITIES: readonly CapabilityModule[] = [
   AccountModule,
 ]
 
-/** Every endpoint of the gateway. */
 export const ENDPOINTS = new EndpointTable(CAPABILITIES.flatMap(({ endpoints }) => endpoints))

@@ -4,43 +4,41 @@ import type { GatewayConfig } from '../config/settings.js'
 import type { LineSink } from '../observability/logger.js'
 import { mergedSnapshot, type MetricsSnapshot } from '../observability/metrics.js'
 
-/** What became of the configuration when the primary read it again. */
+/** Result of a reload by the primary. */
 export type ReloadResult =
   | {
       readonly config: GatewayConfig
-      /** Settings that changed but are in `config` as they run. */
+      /** Changed settings that keep their running values in `config`. */
       readonly needsRestart: readonly string[]
     }
   | { readonly faults: readonly string[] }
 
-/** What a worker begins with. */
 export interface WorkerStart {
   readonly config: GatewayConfig
 }
 
-/** What the primary tells a worker. Signals to a worker itself are ignored: terminals and service managers send them to all. */
+/** Messages of the primary to a worker. Workers ignore signals, as terminals and service managers send them to all. */
 export type PrimaryMessage =
   | ({ readonly order: 'begin' } & WorkerStart)
   | { readonly order: 'reload'; readonly result: ReloadResult }
-  /** The same, to the worker that had asked. */
+  /** The reload result for the worker that requested it. */
   | { readonly order: 'answer'; readonly result: ReloadResult }
   | { readonly order: 'drain'; readonly signal: string }
-  /** Now, whatever runs; what is not stored is kept. */
+  /** End at once, only saving what is not stored. */
   | { readonly order: 'exit' }
   | { readonly order: 'metrics'; readonly id: number }
 
-/** What a worker tells the primary. What is sent to a worker that does not listen yet is lost: it says first when it does. */
+/** Messages of a worker to the primary. Messages to a worker that does not listen yet are lost, so it reports that first. */
 export type WorkerMessage =
   | { readonly news: 'here' }
-  /** The administrator wants the configuration to be read again. */
   | { readonly news: 'asks-reload' }
   | { readonly news: 'listening'; readonly address: string }
   | { readonly news: 'metrics'; readonly id: number; readonly snapshot: MetricsSnapshot }
 
-/** What only ever grows. A gauge of a process that is gone tells nothing. */
+/** Counters and histograms; gauges of an ended process are meaningless. */
 const GROWING: ReadonlySet<unknown> = new Set(['counter', 'histogram'])
 
-/** The metrics a worker sent, and the last known ones of those it could not send in time: sums over workers must not go down. */
+/** Metrics of a worker; the last known ones where it did not send them in time: sums over workers must not go down. */
 export function completed(sent: MetricsSnapshot, before: MetricsSnapshot): MetricsSnapshot {
   const names = new Set(sent.map(nameOf))
   return [...sent, ...before.filter((metric) => grows(metric) && !names.has(nameOf(metric)))]
@@ -49,13 +47,13 @@ export function completed(sent: MetricsSnapshot, before: MetricsSnapshot): Metri
 const grows = (metric: object): boolean => GROWING.has(Reflect.get(metric, 'type'))
 const nameOf = (metric: object): unknown => Reflect.get(metric, 'name')
 
-/** What workers that have ended had counted: without it, the sums over all workers would go down when one dies. */
+/** Counters of ended workers: without them, the sums over all workers would go down when one dies. */
 export class EndedWorkers {
   private merged: Promise<MetricsSnapshot> = Promise.resolve([])
 
   add(last: MetricsSnapshot): void {
     const grown = last.filter(grows)
-    // Added up, as there may be any number of them.
+    // Merged, as their number is unbounded.
     if (grown.length > 0) this.merged = this.merged.then((merged) => mergedSnapshot([merged, grown]))
   }
 
@@ -64,40 +62,37 @@ export class EndedWorkers {
   }
 }
 
-/**
- * Lines of JSON objects, each with the number of its worker in front: one log holds those of all of them. What is no
- * object stays as it is.
- */
+/** Adds the worker number to each JSON line, as all workers share one log. A line that is no JSON object is left unchanged. */
 export const numberedLines = (worker: number, sink: LineSink): LineSink => ({
   write: (line) => {
     sink.write(line.startsWith('{"') ? `{"worker":${worker},${line.slice(1)}` : line)
   },
 })
 
-const SHORTEST_MS = 100
-const LONGEST_MS = 30_000
+const MINIMUM_DELAY_MS = 100
+const MAXIMUM_DELAY_MS = 30_000
 
-/** A worker that ran this long did not die of its start. */
-const SETTLED_MS = 60_000
+/** A worker that ran this long did not fail at start. */
+const STABLE_MS = 60_000
 
-/** How long a place stays empty after its worker died: longer each time while they die young. */
+/** Backoff before a dead worker is replaced: it grows while workers fail at start. */
 export class RestartDelay {
-  private early = 0
+  private earlyExits = 0
 
-  /** In milliseconds, after a worker that lived so long. */
-  after(livedMs: number): number {
-    this.early = livedMs >= SETTLED_MS ? 0 : this.early + 1
-    return Math.min(SHORTEST_MS * 2 ** Math.max(0, this.early - 1), LONGEST_MS)
+  /** Delay in milliseconds after a worker of this lifetime. */
+  after(lifetimeMs: number): number {
+    this.earlyExits = lifetimeMs >= STABLE_MS ? 0 : this.earlyExits + 1
+    return Math.min(MINIMUM_DELAY_MS * 2 ** Math.max(0, this.earlyExits - 1), MAXIMUM_DELAY_MS)
   }
 }
 
-/** Of a worker that does not tell its metrics by then there is what it had counted before. */
+/** Timeout for a worker's metrics; its previous ones are used then. */
 const METRICS_DEADLINE_MS = 3_000
 
-/** What a worker tells when it is asked by that id; nothing when it does not in time, or ends before. */
+/** A worker's reply to the request with an id; undefined if it times out or ends before. */
 function metricsOf(worker: Worker, id: number): Promise<MetricsSnapshot> {
   return new Promise((resolve) => {
-    const hear = (news: WorkerMessage): void => {
+    const onMessage = (news: WorkerMessage): void => {
       if (news.news === 'metrics' && news.id === id) end(news.snapshot)
     }
     const leave = (): void => {
@@ -105,26 +100,26 @@ function metricsOf(worker: Worker, id: number): Promise<MetricsSnapshot> {
     }
     const end = (snapshot: MetricsSnapshot): void => {
       clearTimeout(timer)
-      worker.off('message', hear)
+      worker.off('message', onMessage)
       worker.off('exit', leave)
       resolve(snapshot)
     }
     const timer = setTimeout(leave, METRICS_DEADLINE_MS)
-    worker.on('message', hear)
+    worker.on('message', onMessage)
     worker.once('exit', leave)
   })
 }
 
 /**
- * Brings what workers write to one sink, by whole lines. Each writes to a pipe of its own: in one that several processes
- * write to, a full pipe takes parts of what they have, and lines longer than PIPE_BUF (4096 bytes) are torn at any time.
+ * Writes the output of all workers to one sink, in whole lines. Each worker has a pipe of its own: in one that several processes
+ * share, writes to a full pipe are split, and lines longer than PIPE_BUF (4096 bytes) may be torn at any time.
  */
 export class WorkerLines {
   private readonly open = new Set<Promise<void>>()
 
   constructor(private readonly sink: LineSink) {}
 
-  /** What a worker says from now on, until it ends. */
+  /** Relays a worker's output until it ends. */
   follow(output: Readable, worker: number): void {
     const sink = numberedLines(worker, this.sink)
     let rest = ''
@@ -155,30 +150,29 @@ export class WorkerLines {
   }
 }
 
-/** What a worker may take to keep what is not stored: ten thousands of rows, on a disk that is slow. */
-const KEEPING_MS = 2_000
+/** Time for a worker to save what is not stored: ten thousands of rows on a slow disk. */
+const SAVE_MS = 2_000
 
 interface WorkerProcessOptions {
   readonly fork: () => Worker
-  /** For a worker that begins now. */
   readonly start: () => WorkerStart
-  /** The worker died without an order to end, and another one is started after `delayMs`. */
+  /** The worker exited unexpectedly, and another one is started after `delayMs`. */
   readonly onDeath: (death: { readonly code: number | null; readonly signal: string | null; delayMs: number }) => void
   /** The worker did not end within `afterMs` of the order. */
   readonly onOverdue: (afterMs: number) => void
-  /** The worker wants the configuration to be read again; it waits for an answer. */
+  /** The worker requests a reload and waits for the result. */
   readonly onReloadRequested: () => void
-  /** What the last worker here had counted is handed over when it ends. */
+  /** Receives the last counters of a worker when it ends. */
   readonly onEnd: (lastSnapshot: MetricsSnapshot) => void
 }
 
-/** One of the workers: the process that fills the place, and the next one when it dies. */
+/** One worker slot: its process, which is replaced when it dies. */
 export class WorkerProcess {
   private readonly delay = new RestartDelay()
   private worker: Worker | undefined
-  /** Waits for an answer about the configuration. */
-  private asker: Worker | undefined
-  /** Sent to it once it listens. */
+  /** Waiting for the result of a reload. */
+  private reloadRequester: Worker | undefined
+  /** Messages to send once it listens. */
   private waiting: PrimaryMessage[] | undefined
   private timer: NodeJS.Timeout | undefined
   private isClosing = false
@@ -187,12 +181,12 @@ export class WorkerProcess {
 
   constructor(private readonly options: WorkerProcessOptions) {}
 
-  /** The last metrics of the worker here, or of the one before it when it ended; nothing when there is none. */
+  /** Last metrics of this worker, or of its predecessor; empty if there are none. */
   get known(): MetricsSnapshot {
     return this.lastMetrics
   }
 
-  /** Resolves with the address once a worker here listens; with undefined when it ended before, or none is wanted any more. */
+  /** Resolves with the address once a worker listens; with undefined if it exited before, or the slot was stopped. */
   fill(): Promise<string | undefined> {
     if (this.isClosing) return Promise.resolve(undefined)
     const worker = this.options.fork()
@@ -204,7 +198,7 @@ export class WorkerProcess {
         if (news.news === 'here') this.sendWaiting()
         else if (news.news === 'listening') resolve(news.address)
         else if (news.news === 'asks-reload') {
-          this.asker = worker
+          this.reloadRequester = worker
           this.options.onReloadRequested()
         }
       })
@@ -218,19 +212,19 @@ export class WorkerProcess {
     })
   }
 
-  /** The result of a reload that this worker had not asked for. */
+  /** Sends the result of a reload that this worker did not request. */
   reload(result: ReloadResult): void {
     this.send({ order: 'reload', result })
   }
 
-  /** What became of the reload that the worker here had asked for. */
+  /** Sends the result of the reload that this worker requested. */
   sendResult(result: ReloadResult): void {
-    // A worker that replaced the one that asked is like all others.
-    if (this.asker === this.worker) this.send({ order: 'answer', result })
+    // A replacement of the worker that requested it is treated like all others.
+    if (this.reloadRequester === this.worker) this.send({ order: 'answer', result })
     else if ('config' in result) this.reload(result)
   }
 
-  /** Resolves when the worker is gone: whether it ended as it should. After `deadlineMs` it is ended. */
+  /** Resolves when the worker has exited: true if it did so by itself. It is killed after `deadlineMs`. */
   drain(signal: string, deadlineMs: number): Promise<boolean> {
     this.isClosing = true
     clearTimeout(this.timer)
@@ -244,20 +238,20 @@ export class WorkerProcess {
     return new Promise((resolve) => {
       worker.once('exit', (code: number | null, endedBy: string | null) => {
         clearTimeout(this.timer)
-        // A terminal sends its signal to all; one that has just begun does not listen for it yet, and has served nothing.
+        // A terminal sends its signal to all processes; a worker killed by it at start has served nothing.
         resolve(code === 0 || endedBy === signal)
       })
     })
   }
 
-  /** Now, whatever it does, but with the time to keep what is not stored; then it is killed. Resolves when it is gone. */
+  /** Ends the worker at once, with time to save what is not stored; then kills it. Resolves when it has exited. */
   end(): Promise<void> {
     this.isClosing = true
     clearTimeout(this.timer)
     const { worker } = this
     if (worker === undefined) return Promise.resolve()
     this.send({ order: 'exit' })
-    this.timer = setTimeout(() => worker.process.kill('SIGKILL'), KEEPING_MS)
+    this.timer = setTimeout(() => worker.process.kill('SIGKILL'), SAVE_MS)
     return new Promise((resolve) => {
       worker.once('exit', () => {
         clearTimeout(this.timer)
@@ -266,7 +260,7 @@ export class WorkerProcess {
     })
   }
 
-  /** Asks the worker for what it has counted; resolves once `known` is as new as it gets. */
+  /** Requests the worker's metrics; resolves once `known` is updated, or cannot be. */
   async ask(): Promise<void> {
     const { worker } = this
     if (worker === undefined) return

@@ -10,14 +10,14 @@ import { mergedMetricsText, type MetricsSnapshot } from '../observability/metric
 import { EndedWorkers, type ReloadResult, WorkerLines, WorkerProcess } from './cluster-child.js'
 import { drainOnSignal } from './shutdown.js'
 
-/** So many processes cannot serve here; the message tells the operator why and what to do. */
+/** This number of workers is not possible; the message tells the operator why and what to do. */
 export class WorkersRefused extends Error {
   override readonly name = 'WorkersRefused'
 }
 
 type WorkerSettings = Pick<GatewayConfig, 'server' | 'database' | 'auth' | 'redis'>
 
-/** How many processes serve by this configuration. Throws `WorkersRefused` for several on an embedded store. */
+/** Number of workers of this configuration. Throws `WorkersRefused` for several on an embedded store. */
 export function workersOf(settings: WorkerSettings, processors = availableParallelism()): number {
   const { server, database } = settings
   if (server.workers === 'auto' && countsAlone(settings)) return 1
@@ -38,7 +38,7 @@ export function assertAlone({ server: { workers } }: Pick<GatewayConfig, 'server
   )
 }
 
-/** What to say about `auto` where it does not mean what it seems to. */
+/** Warning where `auto` does not mean one worker per processor. */
 export function workersNote(settings: WorkerSettings): string | undefined {
   const { server, database } = settings
   if (server.workers !== 'auto') return undefined
@@ -48,24 +48,24 @@ export function workersNote(settings: WorkerSettings): string | undefined {
   return 'one worker, as several would each count limits by themselves; with REDIS_URL there is one for each processor'
 }
 
-/** Limits that one process alone can count. */
+/** Whether limits can be counted by a single process only. */
 const countsAlone = ({ auth, redis }: WorkerSettings): boolean => redis.url === undefined && hasLimits(auth)
 
-/** The same configuration with the number that `auto` comes to, for everything that divides by it. */
+/** The configuration with the number of workers in place of `auto`, for everything that divides by it. */
 export function withWorkers(config: GatewayConfig, workers: number): GatewayConfig {
   return deepFreeze({ ...config, server: { ...config.server, workers } })
 }
 
 interface WorkerPoolOptions {
   readonly workers: number
-  /** The primary's: it alone reads the configuration and judges it. */
+  /** The primary's configuration; only the primary reads and checks the file. */
   readonly store: ConfigStore
   readonly logger: Logger
-  /** Where the lines of all go. */
+  /** Sink for the log lines of all workers. */
   readonly sink: LineSink
 }
 
-/** The workers of this primary. Each is this program once more, under the orders of the primary. */
+/** The workers of this primary: processes of the same program, controlled by messages. */
 export class WorkerPool {
   private readonly workers: readonly WorkerProcess[]
   private readonly ended = new EndedWorkers()
@@ -74,7 +74,7 @@ export class WorkerPool {
 
   constructor(private readonly options: WorkerPoolOptions) {
     this.lines = new WorkerLines(options.sink)
-    // Structured clones: a configuration may hold numbers that JSON does not know.
+    // Structured clones: a configuration may hold numbers such as Infinity, which JSON lacks.
     cluster.setupPrimary({ stdio: ['ignore', 'pipe', 'inherit', 'ipc'], serialization: 'advanced' })
     this.workers = Array.from({ length: options.workers }, (_, index) => this.startWorker(index + 1))
   }
@@ -91,7 +91,7 @@ export class WorkerPool {
     return address
   }
 
-  /** Reads the configuration once for all. All get the result; a refusal goes only to the one that had asked for it, if one had. */
+  /** Reloads once for all workers. All get a new configuration; a refusal goes only to the worker that requested it. */
   async reload(asker?: WorkerProcess): Promise<void> {
     const { store } = this.options
     const outcome = await store.reload()
@@ -104,20 +104,20 @@ export class WorkerPool {
     }
   }
 
-  /** Resolves when the last one has ended: whether all did as they should. After `deadlineMs` those left are ended. */
+  /** Resolves when all workers have exited: true if all did by themselves. The rest is killed after `deadlineMs`. */
   async drain(signal: string, deadlineMs: number): Promise<boolean> {
     const ends = await Promise.all(this.workers.map((place) => place.drain(signal, deadlineMs)))
     await this.lines.ended()
     return ends.every((isGood) => isGood)
   }
 
-  /** Ends all now, whatever they do, but with the time to keep what is not stored. Resolves when the last one has ended. */
+  /** Ends all workers at once, with time to save what is not stored. Resolves when all have exited. */
   async end(): Promise<void> {
     await Promise.all(this.workers.map((place) => place.end()))
     await this.lines.ended()
   }
 
-  /** Of those that run, and what those that do not had counted. Those who ask at the same time get the same. */
+  /** Metrics of running workers, and counters of ended ones. Simultaneous calls share one result. */
   snapshots(): Promise<readonly MetricsSnapshot[]> {
     this.collecting ??= this.collect().finally(() => {
       this.collecting = undefined
@@ -127,7 +127,7 @@ export class WorkerPool {
 
   private async collect(): Promise<readonly MetricsSnapshot[]> {
     await Promise.all(this.workers.map((place) => place.ask()))
-    // In one go: a worker that ends is among these or those, never among both.
+    // Synchronously: a worker that ends meanwhile is counted once.
     return [...this.workers.map(({ known }) => known), await this.ended.snapshot()]
   }
 
@@ -155,7 +155,7 @@ export class WorkerPool {
   }
 }
 
-/** What a worker may take once its requests are over: the ten seconds of its work in the background, and a little. */
+/** Time for a worker after its requests: ten seconds of background work, and a margin. */
 const CLOSING_MS = 12_000
 
 interface PrimaryOptions {
@@ -167,12 +167,11 @@ interface PrimaryOptions {
 }
 
 /**
- * Serves by workers: starts them, replaces those that die, tells their metrics as those of one process, and hands signals
- * on. It alone reads the configuration: SIGHUP has it read and hands it to all, and a worker that replaces another one gets
- * what was accepted last. The first SIGTERM or SIGINT drains all and exits with 0 when each of them did; the second
- * ends all now, as far as they have kept what is not stored, and exits with 1, unless the drain was just over. Resolves
- * with the address once all listen; with undefined when they cannot, which the first worker has explained; never once a
- * signal has come before that. Rejects with `MetricsPortInUse`.
+ * Serves by workers: starts them, replaces those that die, merges their metrics, and handles signals. Only the primary reads
+ * the configuration: SIGHUP reloads it for all, and a replacement gets the last accepted one. The first SIGTERM or SIGINT
+ * drains all and exits with 0 if all workers did; the second ends all after saving what is not stored, and exits with 1, unless
+ * the drain was just over. Resolves with the address once all listen; with undefined if they cannot, which the first worker has
+ * logged; never if a signal came before that. Rejects with `MetricsPortInUse`.
  */
 export async function serveByWorkers(options: PrimaryOptions): Promise<string | undefined> {
   const { config, workers, readConfig } = options
@@ -201,7 +200,7 @@ export async function serveByWorkers(options: PrimaryOptions): Promise<string | 
     () => fleet.end(),
   )
   const address = await fleet.start()
-  // Its end is that of the process: workers that ended on the way to listening followed an order.
+  // The process is ending: workers that exited before they listened were told to.
   await draining
   return address
 }

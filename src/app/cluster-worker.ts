@@ -3,7 +3,7 @@ import { ConfigRefused, type ConfigSource, handedOver, type ValidConfig } from '
 import type { MetricsSnapshot } from '../observability/metrics.js'
 import type { WorkerMessage, PrimaryMessage, ReloadResult, WorkerStart } from './cluster-child.js'
 
-/** The configuration as a worker hears of it: the primary alone reads and judges it. */
+/** A worker's source of configurations: only the primary reads and checks the file. */
 export class ReceivedConfig {
   private newest: ValidConfig
   private onResult: ((result: ReloadResult) => void) | undefined
@@ -15,7 +15,7 @@ export class ReceivedConfig {
     this.newest = first
   }
 
-  /** Has the primary read it again, for all of its workers; one at a time. */
+  /** Requests a reload by the primary, for all workers; one at a time. */
   readonly readAgain: ConfigSource = async () => {
     const answer = new Promise<ReloadResult>((resolve) => {
       this.onResult = resolve
@@ -24,13 +24,13 @@ export class ReceivedConfig {
     return this.configOf(await answer)
   }
 
-  /** What became of what `readAgain` had asked for. */
+  /** Receives the result of `readAgain`. */
   settle(result: ReloadResult): void {
     this.keep(result)
     this.onResult?.(result)
   }
 
-  /** The result of a reload that this worker had not asked for, to reload from. */
+  /** Receives the result of a reload that this worker did not request. */
   receive(result: ReloadResult): ConfigSource {
     this.keep(result)
     return () => this.configOf(result)
@@ -40,25 +40,25 @@ export class ReceivedConfig {
     if ('config' in result) this.newest = handedOver(result)
   }
 
-  /** A reload may have to wait for another one whose answer comes later and is newer: none takes the older one back. */
+  /** A reload may have to wait for a later one with a newer result, which must not be replaced by an older one. */
   private configOf(result: ReloadResult): Promise<ValidConfig> {
     return 'faults' in result ? Promise.reject(new ConfigRefused(result.faults)) : Promise.resolve(this.newest)
   }
 }
 
-/** A worker's gateway, as far as the primary has a say in it. */
+/** The part of a worker's gateway that the primary controls. */
 interface Directed {
   reload(from: ConfigSource): Promise<void>
   drain(signal: string): Promise<void>
   collectMetrics(): Promise<MetricsSnapshot>
 }
 
-/** The primary, as its worker knows it. */
+/** The worker's side of the connection to the primary. */
 export class PrimaryLink {
   private readonly received: ReceivedConfig
   private directed: Directed | undefined
   private isDraining = false
-  /** Reloads that it wanted before there was a gateway here. */
+  /** Reloads received before the gateway was started. */
   private early: ConfigSource[] = []
 
   private constructor(readonly start: WorkerStart) {
@@ -70,13 +70,13 @@ export class PrimaryLink {
     })
   }
 
-  /** Resolves once the primary has sent this process its start. */
+  /** Resolves once the primary has sent the start data. */
   static connect(): Promise<PrimaryLink> {
-    // A terminal and a service manager send theirs to every process of a group; only the primary's word counts.
+    // Signals of a terminal or service manager reach all processes of a group; workers obey only the primary.
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined)
     return new Promise((resolve) => {
       let primary: PrimaryLink | undefined
-      // One listener for all: an order may come together with the start, before the code that awaits it has gone on.
+      // One listener for all: a message may follow the start data before the code that awaits them continues.
       process.on('message', (message) => {
         if (primary !== undefined) primary.obey(message as PrimaryMessage)
         else resolve((primary = new PrimaryLink(handedOver(message as WorkerStart))))
@@ -90,7 +90,7 @@ export class PrimaryLink {
     return this.received.readAgain
   }
 
-  /** From now on its orders go to this gateway. */
+  /** Passes further messages to this gateway. */
   direct(directed: Directed): void {
     this.directed = directed
     for (const from of this.early) this.reload(from)
@@ -106,7 +106,7 @@ export class PrimaryLink {
     else if (order.order === 'reload') this.reload(this.received.receive(order.result))
     else if (order.order === 'answer') this.received.settle(order.result)
     else if (order.order === 'metrics') void this.sendMetrics(order.id)
-    // Parts with something to keep do so on exit.
+    // Parts with unsaved data save it on exit.
     else if (order.order === 'exit') process.exit(1)
   }
 
@@ -127,7 +127,7 @@ export class PrimaryLink {
     void this.directed.drain(signal)
   }
 
-  /** Without a primary nothing new arrives. Node would end a worker at once; what it has under way may end first. */
+  /** Without a primary no new connections arrive. Node would end the worker at once; requests in progress may end first. */
   private outlive(): void {
     if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
     this.received.settle({ faults: ['the primary process is gone'] })
@@ -136,6 +136,6 @@ export class PrimaryLink {
 }
 
 function send(news: WorkerMessage): void {
-  // To a primary that has just died: the disconnect is on its way.
+  // Fails if the primary has just died: the disconnect follows.
   process.send?.(news, undefined, undefined, () => undefined)
 }

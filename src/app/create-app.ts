@@ -55,7 +55,7 @@ const dialectOf = (path: string): Dialect => ENDPOINTS.dialectOf(path)
 
 interface ApplicationOptions extends ConfigurationOptions {
   readonly logging: Logging
-  /** Also marks every answer with `x-gateway-sandbox: true`. */
+  /** Also adds `x-gateway-sandbox: true` to every response. */
   readonly sandbox: boolean
 }
 
@@ -64,7 +64,7 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
   const { logging, ...configuration } = options
   const { sandbox } = configuration
   const readiness = new Readiness()
-  const endings = new RequestHooks()
+  const hooks = new RequestHooks()
   const settings = { current: options.config, admission: shareOfAdmission(options.config) }
   const admission = new Admission(() => settings.admission, { workers: workersIn(options.config) })
   const adapter: GatewayHttpAdapter = new GatewayHttpAdapter(
@@ -72,7 +72,7 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
       logging,
       sandbox,
       readiness,
-      hooks: endings,
+      hooks,
       admission,
       settings,
       lastResponse: (on) => adapter.lastResponse(on),
@@ -83,7 +83,7 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
     dialectOf,
   )
   const application: INestApplication = await NestFactory.create(
-    AppModule.forRoot(configuration, readiness, endings, admission, logging.logger),
+    AppModule.forRoot(configuration, readiness, hooks, admission, logging.logger),
     adapter,
     {
       bodyParser: false,
@@ -102,15 +102,15 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
   return application
 }
 
-/** As the configuration has them now; sockets that are open keep what they opened with. */
+/** Current limits; open sockets keep those they were opened with. */
 function socketLimits(application: INestApplication): SocketLimits {
   const { realtimeFrameBytes, realtimeFragments } = application.get(ConfigStore).current.limits
   return { messageBytes: realtimeFrameBytes, fragments: realtimeFragments }
 }
 
 /**
- * A caller who neither reads nor leaves holds an answer in memory. Nothing legitimate is silent for longer than the total
- * time of a call: streams carry keep-alives, and waiting for an upstream ends with it.
+ * A client that neither reads nor disconnects keeps a response in memory. No valid connection is silent for longer than the total
+ * timeout of a request: streams carry keep-alives, and waiting for an upstream ends with it.
  */
 function endStuckConnections(application: INestApplication): void {
   const { totalMs } = application.get(ConfigStore).current.timeouts
@@ -124,15 +124,14 @@ interface RequestStartParts {
   readonly readiness: Readiness
   readonly hooks: RequestHooks
   readonly admission: Admission
-  /** As it is now. */
   readonly settings: { readonly current: GatewayConfig }
   readonly lastResponse: (socket: Socket) => ServerResponse | undefined
 }
 
-/** Lets requests in, and gives each its id, its call and, when its response is over, its log line. */
+/** Admits requests; creates each request's context, and its log line when the response is over. */
 function requestStart(parts: RequestStartParts): RequestStart {
-  const { logging, sandbox, readiness, hooks: endings, admission, settings, lastResponse: lastAnswer } = parts
-  const gate = new RequestGate(admission, () => !sandbox && !readiness.isLeaving, lastAnswer, dialectOf)
+  const { logging, sandbox, readiness, hooks, admission, settings, lastResponse } = parts
+  const gate = new RequestGate(admission, () => !sandbox && !readiness.isLeaving, lastResponse, dialectOf)
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     request.url = originForm(request.url ?? '')
     const path = pathOf(request.url)
@@ -149,14 +148,14 @@ function requestStart(parts: RequestStartParts): RequestStart {
     const memory = new BudgetLease(admission.memory, call)
     call.memory = memory
     attachContext(request, call)
-    endings.begun(call, request)
+    hooks.begun(call, request)
     const { requestIdHeader } = ERROR_FORMATS[call.dialect]
     if (requestIdHeader !== undefined) call.responseHeaders[requestIdHeader] = call.requestId
     if (sandbox) call.responseHeaders['x-gateway-sandbox'] = 'true'
     // Clients with kept-alive connections must find another replica for their next request.
     if (readiness.isLeaving) call.responseHeaders['connection'] = 'close'
     let isOver = false
-    // A pipelined request waits without a socket of its own, and never learns that the caller left.
+    // A pipelined response has no socket until its turn, and gets no `close` if the client disconnects before.
     const waitsForItsTurn = response.socket === null
     const finish = (): void => {
       if (isOver) return
@@ -169,7 +168,7 @@ function requestStart(parts: RequestStartParts): RequestStart {
         call.log.callerAddress = callerAddress(request, settings.current.server.trustedProxies)
       }
       logRequest(call, outcome, logging)
-      endings.over(call, outcome)
+      hooks.over(call, outcome)
       memory.close()
       if (decision === 'let_in') gate.end(path)
     }

@@ -14,33 +14,32 @@ import { PROVIDERS } from './providers.js'
 import { drain } from './shutdown.js'
 
 /**
- * Connections that the kernel keeps until they are taken, as far as it is allowed to (`net.core.somaxconn`). Node takes one
- * in each turn of its event loop, so with its own default of 511 a rush of new clients overflows, and is heard seconds later.
+ * Listen backlog (limited by `net.core.somaxconn`). Node accepts one connection
+ * per turn of the event loop, so that a rush of clients overflows the default of 511 and is delayed by seconds.
  */
 const WAITING_CONNECTIONS = 4096
 
 export interface GatewayOptions {
   readonly config: GatewayConfig
   readonly logging: Logging
-  /** Where a reload reads; absent in the sandbox. */
+  /** Source of reloads; absent in the sandbox. */
   readonly reloadFrom?: ConfigSource
   readonly inSandbox?: boolean
   /** Runs last, before the process exits. */
   readonly closeLast?: () => Promise<void>
-  /** False for a worker, whose primary tells the metrics of all. */
+  /** False for a worker, as the primary serves the metrics of all. */
   readonly servesMetrics: boolean
 }
 
 /** The gateway of this process. */
 export interface Gateway {
   /**
-   * Resolves with the address, as it is reached on this machine: `http://…`. Rejects with `StoreUnusable`,
-   * `MetricsPortInUse`, or what the port says.
+   * Resolves with the local address: `http://…`. Rejects with `StoreUnusable`, `MetricsPortInUse`, or the error of the port.
    */
   listen(): Promise<string>
-  /** Reads the configuration again, from there if need be, and logs how that went. */
+  /** Reloads the configuration, from another source if given, and logs the outcome. */
   reload(from?: ConfigSource): Promise<void>
-  /** Ends the process once everything that runs has ended, or its time is up. */
+  /** Ends the process once all work has ended or the grace time is over. */
   drain(signal: string): Promise<void>
   collectMetrics(): Promise<MetricsSnapshot>
 }
@@ -87,19 +86,19 @@ function warn(config: GatewayConfig, logger: Logger): void {
   for (const warning of configWarnings(config)) logger.warn(warning)
 }
 
-/** Providers whose tasks the gateway creates, and must not forget. */
+/** Providers whose tasks must be stored durably. */
 const TASK_PROVIDERS: ReadonlySet<string> = new Set(
   PROVIDERS.filter(({ capabilities }) => capabilities.video !== undefined).map(({ name }) => name),
 )
 
-/** Whether tasks can be created or keys issued here, or the operator asked for a store by name. */
+/** Whether the store is needed: for tasks, issued keys, or by configuration. */
 const needsStore = ({ auth, channels, database, usage }: GatewayConfig): boolean =>
   database.url !== undefined ||
   auth.adminKey !== undefined ||
   usage.store === true ||
   channels.some(({ provider }) => TASK_PROVIDERS.has(provider))
 
-/** A database that cannot be reached yet is waited for while everything that needs none is served. */
+/** Opens the store in the background if the database is not reachable yet; requests without a store are served meanwhile. */
 async function openStore(database: Database, logger: Logger): Promise<void> {
   try {
     await database.open()
@@ -111,7 +110,7 @@ async function openStore(database: Database, logger: Logger): Promise<void> {
 
 async function listen(application: INestApplication, { host, port }: ServerSection): Promise<string> {
   const server = application.getHttpServer() as Server
-  // By hand: Nest would log a port in use with its stack before a sentence explains it.
+  // Not through Nest, which would log a port in use with its stack before our explanation.
   server.listen({ port, host, backlog: WAITING_CONNECTIONS })
   await once(server, 'listening')
   application.get(Readiness).markReady()

@@ -9,9 +9,8 @@ import type { UpgradableServer } from '../server/upgrade.js'
 const IDLE_SWEEP_MS = 50
 
 /**
- * For the last connections, once they are cut, and all work in the background together: a client that does not agree to a
- * close, or a store that hangs, must not keep the process until it is killed. What is cut then is found by the next start,
- * as after a crash.
+ * Time for closing the last connections and all background work: a client that does not complete a close, or a store that
+ * hangs, must not keep the process until it is killed. Unfinished work is recovered at the next start, as after a crash.
  */
 export const LAST_WORK_MS = 10_000
 
@@ -25,8 +24,8 @@ export interface ShutdownOptions {
 }
 
 /**
- * Calls `drain` on the first SIGTERM or SIGINT. A second signal exits with 1: at once, or, where others have to end first,
- * when `abandon` is over; further ones change nothing about that.
+ * Calls `drain` on the first SIGTERM or SIGINT. A second signal exits with 1: at once, or, if workers have to end first,
+ * after `abandon`; further signals have no effect.
  */
 export function drainOnSignal(drain: (signal: string) => Promise<void>, abandon?: () => Promise<void>): void {
   let signals = 0
@@ -51,7 +50,7 @@ export async function drain(application: INestApplication, signal: string, optio
   logger.info({ signal }, 'draining')
   const readiness = application.get(Readiness)
   if (drainDelayMs > 0) {
-    // Until it has asked, a load balancer goes on sending; what it sends to a closed port may be lost.
+    // A load balancer sends requests until its next probe; those to a closed port may be lost.
     readiness.markLeaving()
     await pause(drainDelayMs)
   }
@@ -59,7 +58,7 @@ export async function drain(application: INestApplication, signal: string, optio
   const server = application.getHttpServer() as UpgradableServer
   const closed = closeServer(server)
   if (!(await settledWithin(closed, shutdownGraceMs))) {
-    // What is still running is cut: visibly, and the upstreams with it. Sockets get the reason.
+    // Remaining requests are aborted, and their upstream requests with them; sockets get a close reason.
     server.closeAllRequests()
     readiness.markGraceOver()
   }
@@ -70,7 +69,7 @@ export async function drain(application: INestApplication, signal: string, optio
   process.exit(0)
 }
 
-/** Never rejects: what fails now fails once, and is no reason to stay. */
+/** Never rejects: a failure must not keep the process running. */
 async function stopWork(application: INestApplication, { closeOthers, logger }: ShutdownOptions): Promise<void> {
   for (const stop of [() => application.close(), closeOthers]) {
     await stop().catch((error: unknown) => {
@@ -79,14 +78,14 @@ async function stopWork(application: INestApplication, { closeOthers, logger }: 
   }
 }
 
-/** Takes no new connections, and closes those that are idle. Resolves when the last one is closed. */
+/** Accepts no new connections, and closes idle ones. Resolves when the last one is closed. */
 async function closeServer(server: UpgradableServer): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => {
       resolve()
     })
   })
-  // A connection whose answer began before the drain is kept alive by its client; it is closed once it falls idle.
+  // A response that began before the drain allows its client to keep the connection; it is closed once idle.
   const sweep = setInterval(() => {
     server.closeIdleConnections()
   }, IDLE_SWEEP_MS)

@@ -39,20 +39,19 @@ export const ACCEPTED_FILE_FORMATS = ['mp3', 'mp4', 'mpeg', 'mpga', 'm4a', 'wav'
 
 export interface AudioFacts {
   readonly container: 'mpeg-audio' | 'mpeg-program' | 'mp4' | 'wav' | 'webm' | 'ogg' | 'flac'
-  /** What upstreams that judge by the file name must see, without a dot. */
+  /** File name extension for upstreams that detect the format by it, without a dot. */
   readonly extension: (typeof ACCEPTED_FILE_FORMATS)[number]
   readonly contentType: string
-  /** Absent when the file does not tell. */
   readonly durationSeconds?: number
 }
 
-/** The file is of no accepted kind. */
+/** Error for a file of an unsupported format. */
 export function notAudio(): GatewayError {
   const message = `Invalid file format. Supported formats: ${ACCEPTED_FILE_FORMATS.join(', ')}.`
   return new GatewayError('invalid_request', message, { code: 'invalid_audio_format', param: 'file' })
 }
 
-/** The file is of an accepted kind, and no decoder could read it. */
+/** Error for a file of a supported format that no decoder could read. */
 export function undecodable(reason: string): GatewayError {
   const message = `The audio file could not be decoded: ${reason}.`
   return new GatewayError('invalid_request', message, { code: 'audio_undecodable', param: 'file' })

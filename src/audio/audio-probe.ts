@@ -21,7 +21,7 @@ const NEEDS_FULL_SCAN: ReadonlySet<string> = new Set(['audio/ogg'])
 const MAX_READ_BYTES = 4 * 1024 * 1024
 
 /**
- * How long the audio is, in seconds, as far as the file tells within the time limit. Never throws: a file the library
+ * Duration of the audio in seconds, if it can be read within the time limit. Never throws: a file the library
  * cannot read may still be read upstream.
  */
 export async function durationOf(
@@ -40,7 +40,7 @@ export async function durationOf(
   }
 }
 
-/** A blob whose bytes stay in the spool. Every read of the library passes here, so here its time ends. */
+/** A blob that reads from the spool. All reads of the library pass here, so that the time limit is enforced here. */
 class WindowBlob extends Blob {
   override readonly size: number
   readonly #bytes: ByteWindow
@@ -76,7 +76,7 @@ const MPEG_AUDIO_EXTENSIONS: ReadonlySet<string> = new Set(['mp3', 'mpga', 'mpeg
 const EBML_MAGIC = Buffer.from([0x1a, 0x45, 0xdf, 0xa3])
 
 /**
- * What an uploaded audio file is, by its bytes first and its name second, without reading it as a whole.
+ * Detects the format of an uploaded audio file by its bytes, then by its name, without reading all of it.
  * @throws GatewayError `invalid_request`, param `file`, with code `empty_file` (no bytes), `invalid_audio_format` (no
  * accepted kind of file) or `audio_undecodable` (an accepted kind, without audio that a decoder could read)
  */

@@ -1,11 +1,9 @@
-import { Controller, Injectable } from '@nestjs/common'
+import { Controller } from '@nestjs/common'
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger'
 import type { ProviderResponse } from '../core/byte-stream.js'
-import type { JsonBody } from '../core/json-body.js'
 import type { RequestContext } from '../core/request-context.js'
 import { ApiAudioErrors } from '../dialects/error-docs.js'
 import { AUDIO_FORMATS } from '../dialects/speech-formats.js'
-import { ProviderRouter } from '../routing/router.js'
 import { CurrentRequest, Endpoint, type JsonBodyRequest, JsonRequest } from '../server/json-request.js'
 import { SPEECH, TRANSCRIPTIONS, TRANSLATIONS } from './audio.endpoints.js'
 import { SpeechRequestDto } from './speech.dto.js'
@@ -15,23 +13,7 @@ import {
   TranscriptionRequestDto,
   TranslationRequestDto,
 } from './transcription.dto.js'
-import { TranscriptionService } from './transcription.service.js'
-
-/** Text to speech on whatever provider serves the model. */
-@Injectable()
-export class SpeechService {
-  constructor(private readonly router: ProviderRouter) {}
-
-  speak(body: JsonBody<SpeechRequestDto>, call: RequestContext): Promise<ProviderResponse> {
-    const { model, input, speed } = body.fields
-    call.log.model = model
-    const route = this.router.route('speech', model, call.caller)
-    const expected = call.quota === undefined ? undefined : SPEECH.estimate(input, speed)
-    return route.attempt(call, { repeatableOnceSent: true, expected }, (provider, context) =>
-      provider.speak({ body, modelClass: route.modelClass }, context),
-    )
-  }
-}
+import { SpeechService, TranscriptionService } from './audio.service.js'
 
 const AUDIO = { schema: { type: 'string', format: 'binary' } } as const
 const CONTENT = Object.fromEntries(Object.values(AUDIO_FORMATS).map((type) => [type, AUDIO]))

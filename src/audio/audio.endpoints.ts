@@ -1,5 +1,5 @@
 import type { EndpointSpec } from '../core/endpoint.js'
-import { expectedOfRecording, expectedOfSpeech } from '../limits/estimate-usage.js'
+import { estimateRecording, estimateSpeech } from '../limits/estimate-usage.js'
 
 export const SPEECH = {
   name: 'audio.speech',
@@ -8,7 +8,7 @@ export const SPEECH = {
   dialect: 'openai-audio',
   capability: 'speech',
   billing: { records: ['request'], usageClass: 'tts', model: undefined },
-  estimate: expectedOfSpeech,
+  estimate: estimateSpeech,
   metricFamily: 'speech',
   keyHeaders: ['authorization'],
   rateLimit: 'counted',
@@ -23,7 +23,7 @@ export const TRANSCRIPTIONS = {
   dialect: 'openai-audio',
   capability: 'transcription',
   billing: { records: ['request'], usageClass: 'stt-standard', model: undefined },
-  estimate: expectedOfRecording,
+  estimate: estimateRecording,
   metricFamily: 'transcription',
   keyHeaders: ['authorization'],
   rateLimit: 'counted',

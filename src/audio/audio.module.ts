@@ -1,8 +1,8 @@
 import { Module } from '@nestjs/common'
 import { AuthModule } from '../auth/auth.module.js'
-import { SpeechController, SpeechService, TranscriptionController } from './audio.controller.js'
+import { SpeechController, TranscriptionController } from './audio.controller.js'
 import { SPEECH, TRANSCRIPTIONS, TRANSLATIONS } from './audio.endpoints.js'
-import { TranscriptionService } from './transcription.service.js'
+import { SpeechService, TranscriptionService } from './audio.service.js'
 
 /** Speech synthesis, transcription and translation (specification: audio interfaces). */
 @Module({

@@ -5,7 +5,7 @@ import type { SpeechFields } from '../providers/contract.js'
 
 const FORMATS = Object.keys(AUDIO_FORMATS)
 
-/** The specification's speech request. Fields it does not list travel on to the upstream. */
+/** The specification's speech request; all other fields are relayed to the upstream. */
 export class SpeechRequestDto implements SpeechFields {
   @Field(required(text({ allowBlank: false })), {
     type: 'string',

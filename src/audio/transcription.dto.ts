@@ -40,7 +40,7 @@ function audioUploadPipe<Dto extends object>(
 
     async transform({ request, response }: Exchange): Promise<AudioUpload<Dto>> {
       const { [limit]: bodyBytes, audioFileBytes } = this.store.current.limits
-      // What the headers alone show is checked before a waiting client gets `100 Continue`.
+      // The headers are checked before a waiting client gets `100 Continue`.
       boundaryOf(request, bodyBytes)
       const room = reserveMemory(request, SPOOL_MEMORY_BYTES)
       continueIfAsked(request, response)
@@ -60,7 +60,7 @@ function audioUploadPipe<Dto extends object>(
   return mixin(AudioUploadPipe)
 }
 
-/** A controller's multipart body with one audio file; the file is gone when the response is, however it ended. */
+/** Parameter decorator for a multipart body with one audio file, which is deleted at the end of the response. */
 export function AudioUploadRequest(
   { bodyLimit }: { readonly bodyLimit: BodyLimitSetting },
   dto: Type<object>,
@@ -110,7 +110,7 @@ const RESPONSE_FORMATS: readonly string[] = [...new Set(Object.values(CLASS_FORM
 
 export const DEFAULT_RESPONSE_FORMAT = 'json'
 
-/** Throws `unsupported_value` for a format the model's class cannot give. */
+/** Throws `unsupported_value` for a format that the model's class does not support. */
 export function assertFormat(format: string, model: string, modelClass: ModelClass): void {
   const allowed: readonly string[] =
     modelClass in CLASS_FORMATS ? CLASS_FORMATS[modelClass as keyof typeof CLASS_FORMATS] : []
@@ -123,7 +123,7 @@ export function assertFormat(format: string, model: string, modelClass: ModelCla
   )
 }
 
-/** Form fields are text; the specification's range is checked on the number they spell. */
+/** Form fields are text; the specification's range is checked on their number. */
 const temperature: FieldRule = (value, path) => {
   const number = decimalOf(value)
   if (Number.isNaN(number)) {
@@ -168,7 +168,7 @@ const fileDocumentation = {
 } as const
 const anything: FieldRule = () => undefined
 
-/** The specification's translation request; other upstream fields travel on in their order. */
+/** The specification's translation request; all other fields are relayed in their order. */
 export class TranslationRequestDto {
   /** Arrives as a file part; what is wrong with it is found out where its bytes are. */
   @Field(anything, fileDocumentation)
@@ -187,7 +187,7 @@ export class TranslationRequestDto {
   readonly temperature?: string
 }
 
-/** The specification's transcription request; other upstream fields travel on in their order. */
+/** The specification's transcription request; all other fields are relayed in their order. */
 export class TranscriptionRequestDto {
   /** Arrives as a file part; what is wrong with it is found out where its bytes are. */
   @Field(anything, fileDocumentation)

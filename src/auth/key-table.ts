@@ -110,26 +110,26 @@ export class StoredKeys {
       const standing = known?.revocation.isOver === false ? known.revocation : new KeyRevocation()
       this.entries.set(key.sha256, { key, revocation: standing })
     }
-    this.endWhatIsOver()
+    this.endRevokedAndExpired()
   }
 
   /** The same for all keys there are; one that is missing and was not changed since `sinceMs` has been deleted. */
   learnAll(keys: readonly StoredKey[], sinceMs: number): void {
     const present = new Set(keys.map(({ sha256 }) => sha256))
-    for (const [sha256, { key, revocation: standing }] of this.entries) {
+    for (const [sha256, { key, revocation }] of this.entries) {
       if (present.has(sha256) || key.updatedAtMs >= sinceMs) continue
       this.entries.delete(sha256)
       this.deleted.add(sha256)
-      standing.end()
+      revocation.end()
     }
     this.awaited = false
     this.learn(keys)
   }
 
-  private endWhatIsOver(): void {
+  private endRevokedAndExpired(): void {
     const nowMs = Date.now()
-    for (const { key, revocation: standing } of this.entries.values()) {
-      if (!standing.isOver && (key.isRevoked || hasExpired(key, nowMs))) standing.end()
+    for (const { key, revocation } of this.entries.values()) {
+      if (!revocation.isOver && (key.isRevoked || hasExpired(key, nowMs))) revocation.end()
     }
   }
 }

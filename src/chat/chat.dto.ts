@@ -60,7 +60,7 @@ const toolFunction = record({
 const typedTool = record({ type: required(text({ allowBlank: false })) })
 const requiredFunction = required(toolFunction)
 
-/** `custom` tools exist upstream beside the specification's `function`; they travel on unread. */
+/** `custom` tools exist upstream beside the specification's `function`; they are relayed unchecked. */
 const tool: FieldRule = (value, path) => {
   const shape = typedTool(value, path)
   if (shape !== undefined || !isRecord(value) || value['type'] !== 'function') return shape
@@ -71,7 +71,7 @@ const voice = anyOf('a string or an object {id}', text({ allowBlank: false }), r
 
 const object = { type: 'object', additionalProperties: true } as const
 
-/** The specification's chat completion; everything it does not list travels on. */
+/** The specification's chat completion; all other fields are relayed unchanged. */
 export class ChatRequestDto implements ChatFields {
   @Field(required(text({ allowBlank: false })), {
     type: 'string',

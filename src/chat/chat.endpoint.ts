@@ -1,5 +1,5 @@
 import type { EndpointSpec } from '../core/endpoint.js'
-import { expectedOfChat } from '../limits/estimate-usage.js'
+import { estimateChat } from '../limits/estimate-usage.js'
 
 export const CHAT_COMPLETIONS = {
   name: 'chat.completions',
@@ -8,7 +8,7 @@ export const CHAT_COMPLETIONS = {
   dialect: 'openai',
   capability: 'chat',
   billing: { records: ['request'], usageClass: 'chat', model: undefined },
-  estimate: expectedOfChat,
+  estimate: estimateChat,
   metricFamily: 'chat',
   keyHeaders: ['authorization'],
   rateLimit: 'counted',

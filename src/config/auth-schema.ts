@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import {
-  bothRight,
+  bothValid,
   type DeepReadonly,
   distinct,
   globs,
@@ -14,13 +14,13 @@ import {
   type WorkerCount,
 } from './value-types.js'
 
-/** What every key that the gateway issues begins with; no upstream's key does. */
+/** Prefix of all keys that the gateway issues; no upstream uses it. */
 export const ISSUED_PREFIX = 'sk-gw-'
 
-/** What stands between everybody and every key: it must not be guessed, however many guesses are made. */
-export const LEAST_ADMIN_KEY_BITS = 128
+/** Minimum entropy of the admin key, which gives access to all other keys. */
+export const MINIMUM_ADMIN_KEY_BITS = 128
 
-/** 122 of its bits are random at best, and the clock gives most of them in some versions. */
+/** At most 122 bits of a UUID are random; in some versions most of them are the time. */
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const UUID_BITS = 122
 
@@ -31,14 +31,14 @@ const UUID_BITS = 122
 const WORDS = /[A-Z]?[a-z]{5,}|[A-Z]{5,}|(?<![A-Za-z0-9])(?:[A-Z]?[a-z]+|[A-Z]+)(?![A-Za-z0-9])/g
 const BITS_OF_A_WORDS_LETTER = 2
 
-/** So many characters that stood together before tell nothing new. */
+/** A sequence of this length that occurred before adds no entropy. */
 const REPEAT_CHARACTERS = 4
 
 /**
- * How many bits a guesser has to find at least, judged by the text alone: the logarithm of how many different characters
- * there are for each character; less for words, nothing for what is repeated or counts on (`abc`, `321`).
+ * Estimated entropy of a key in bits, by its text alone: for each character, the logarithm of the number of different
+ * characters; less for words, none for repetitions and sequences (`abc`, `321`).
  */
-export function guessingBits(text: string): number {
+export function estimatedBits(text: string): number {
   if (UUID.test(text)) return UUID_BITS
   const bitsEach = Math.log2(new Set(text).size)
   const isWord = wordPositions(text)
@@ -48,7 +48,7 @@ export function guessingBits(text: string): number {
     const end = text.slice(Math.max(0, position - REPEAT_CHARACTERS + 1), position + 1).toLowerCase()
     const isNew = end.length < REPEAT_CHARACTERS || !known.has(end)
     known.add(end)
-    if (isNew && !countsOn(text, position))
+    if (isNew && !continuesSequence(text, position))
       bits += isWord[position] === true ? Math.min(bitsEach, BITS_OF_A_WORDS_LETTER) : bitsEach
   }
   return bits
@@ -60,31 +60,31 @@ function wordPositions(text: string): boolean[] {
   return positions
 }
 
-/** The same step as the one before, and no further than to a neighbour: `aaa`, `abc`, `321`. */
-function countsOn(text: string, position: number): boolean {
+/** Whether a character continues a sequence with a step of at most one: `aaa`, `abc`, `321`. */
+function continuesSequence(text: string, position: number): boolean {
   const step = text.charCodeAt(position) - text.charCodeAt(position - 1)
   return position >= 2 && Math.abs(step) <= 1 && step === text.charCodeAt(position - 1) - text.charCodeAt(position - 2)
 }
 
 const isHash = (text: string): boolean => text.startsWith('sha256:')
 
-/** The operator's own key. Only its hash is kept; what is behind a hash cannot be judged. */
+/** The operator's key. Only its hash is kept; a key given as a hash cannot be checked. */
 const adminKey = z
   .string()
   .refine((text) => keyHash(text) !== undefined, KEY_RULE)
   .refine(
-    (text) => keyHash(text) === undefined || isHash(text) || guessingBits(text) >= LEAST_ADMIN_KEY_BITS,
-    `is too easy to guess, ${LEAST_ADMIN_KEY_BITS} bits are needed: make one with npm run keys -- admin-key`,
+    (text) => keyHash(text) === undefined || isHash(text) || estimatedBits(text) >= MINIMUM_ADMIN_KEY_BITS,
+    `is too easy to guess, ${MINIMUM_ADMIN_KEY_BITS} bits are needed: make one with npm run keys -- admin-key`,
   )
   .transform((text) => ({ sha256: keyHash(text) ?? '', isJudged: !isHash(text) }))
-  .meta({ type: `text of at least ${LEAST_ADMIN_KEY_BITS} bits, or a hash`, secret: true })
+  .meta({ type: `text of at least ${MINIMUM_ADMIN_KEY_BITS} bits, or a hash`, secret: true })
 
-/** The operator's own key, known by its SHA-256 alone, 64 lower-case hex digits. `isJudged` is false where a hash was given. */
+/** The operator's key as SHA-256, 64 lower-case hex digits. `isJudged` is false if it was given as a hash. */
 export type AdminKey = DeepReadonly<z.output<typeof adminKey>>
 
 const FINGERPRINT_DIGITS = 8
 
-/** Tells admin keys apart in logs and in the audit log; nothing of the key or of its hash can be read from it. */
+/** Identifies an admin key in logs and in the audit log without revealing the key or its hash. */
 export const adminFingerprint = ({ sha256 }: AdminKey): string =>
   `admin-${hash('sha256', `fingerprint of ${sha256}`, 'hex').slice(0, FINGERPRINT_DIGITS)}`
 
@@ -93,16 +93,16 @@ const atOnce = integer({ min: 1, max: 1_000_000 }).exactOptional()
 
 /** What one key may use. Absent = no limit. */
 const keyLimits = settings({
-  requestsPerMinute: perMinute.describe('Requests that ask for work, by the minute'),
-  tokensPerMinute: perMinute.describe('Prompt and completion together, by the minute'),
-  audioSecondsPerMinute: perMinute.describe('Audio heard and spoken, by the minute'),
-  concurrency: atOnce.describe('Requests under way at once'),
-  realtimeSessions: atOnce.describe('Realtime sessions open at once'),
+  requestsPerMinute: perMinute.describe('Requests per minute, except GET, HEAD and OPTIONS'),
+  tokensPerMinute: perMinute.describe('Prompt and completion tokens per minute'),
+  audioSecondsPerMinute: perMinute.describe('Seconds of input and output audio per minute'),
+  concurrency: atOnce.describe('Concurrent requests'),
+  realtimeSessions: atOnce.describe('Concurrent realtime sessions'),
 })
 
 export type KeyLimits = DeepReadonly<z.output<typeof keyLimits>>
 
-/** An access key as the file gives it, but hashed already. */
+/** An access key of the file, already hashed. */
 const accessKey = settings({
   id: keyIdentifier.describe(
     'Shown in logs; the key itself never is. Neither `-` nor `caller`: they mean callers without a key of the gateway',
@@ -124,24 +124,24 @@ export const auth = settings({
   defaultLimits: keyLimits
     .exactOptional()
     .describe(
-      'Limits of keys that have none of their own, and of callers with a bearer of their own. See [limits.md](limits.md)',
+      'Limits of keys without `limits`, and of callers with an upstream key of their own. See [limits.md](limits.md)',
     ),
   expectedOutputTokens: integer({ min: 0, max: 1_000_000 })
     .default(1000)
-    .describe('Reserved of `tokensPerMinute` for each answer to a request that names no maximum; 0 = the prompt alone'),
+    .describe('Tokens reserved from `tokensPerMinute` for each response without a maximum; 0 = only the prompt'),
   adminKey: adminKey
     .exactOptional()
     .describe(
-      'Opens `/admin`; absent = there is none. A key that is easy to guess stops the start. See [keys.md](keys.md)',
+      'Key of `/admin`; absent = no `/admin`. The gateway does not start with a key that is easy to guess. See [keys.md](keys.md)',
     ),
-  // A revoked key is to be dead within 5 s on every replica.
+  // A revoked key must be refused within 5 s on every replica.
   keyRefreshMs: integer({ min: 100, max: 4000 })
     .default(2000)
-    .describe('How often keys of the store are read anew, in milliseconds'),
+    .describe('Interval at which stored keys are reloaded, in milliseconds'),
 }).refine(({ keys, adminKey: own }) => own === undefined || keys.every(({ key }) => key !== own.sha256), {
   path: ['adminKey'],
   error: 'must differ from every key of auth.keys',
-  when: bothRight('keys', 'adminKey'),
+  when: bothValid('keys', 'adminKey'),
 })
 
 type AuthEntry = DeepReadonly<z.output<typeof auth>>
@@ -154,8 +154,8 @@ export interface AccessKey extends Omit<AuthEntry['keys'][number], 'key'> {
 export interface AuthSection extends Omit<AuthEntry, 'keys'> {
   readonly keys: readonly AccessKey[]
   /**
-   * Ids of keys that a gateway which does not know them may take for an upstream's and pass on; absent where no channel
-   * passes any on, or all keys begin as they should.
+   * Ids of keys that, once removed from the configuration, would be passed on as an upstream's key; absent if no channel
+   * passes keys on, or all keys begin with `ISSUED_PREFIX`.
    */
   readonly mistakableKeys?: readonly string[]
 }
@@ -182,8 +182,8 @@ interface LimitedSections {
 }
 
 /**
- * Whether these processes would count limits by themselves: for what runs, or will. Workers that do grant a limit of 1 as
- * often as there are workers, and only a part of any other.
+ * Whether several workers would count limits without Redis: each would allow its part of a limit, but at least 1. Used for
+ * the running configuration and for a new one.
  */
 export const countApart = ({ server, auth, redis }: LimitedSections): boolean =>
   server.workers !== 'auto' && server.workers > 1 && redis.url === undefined && hasLimits(auth)

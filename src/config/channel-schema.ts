@@ -3,14 +3,14 @@ import { isMap } from './faults.js'
 import { MODEL_CLASS_NAMES } from './model-classes.js'
 import {
   address,
-  bothRight,
+  bothValid,
   type DeepReadonly,
   distinct,
   durationMs,
   globs,
   identifier,
   integer,
-  isFilled,
+  isNonEmpty,
   mapOf,
   modelName,
   oneOf,
@@ -31,16 +31,16 @@ const timeoutOverrides = settings({
 /** Four separate deadlines of one upstream call, all in milliseconds. */
 export type UpstreamTimeouts = Required<DeepReadonly<z.output<typeof timeoutOverrides>>>
 
-/** What a channel authenticates with: a secret of its own, or the caller's own bearer passed on. */
+/** A channel authenticates with a secret of its own, or passes on the caller's bearer. */
 export type ChannelCredentials = { readonly kind: 'own'; readonly secret: string } | { readonly kind: 'caller' }
 
-/** What the configuration asks of channels of one provider. Each provider's manifest declares its own. */
+/** What one provider's manifest declares about the configuration of its channels. */
 export interface ProviderSettings {
-  /** What channels and models call it. */
+  /** Name of the provider in channels and models. */
   readonly name: string
   readonly credentialsSchema: z.ZodType<ChannelCredentials>
   readonly optionsSchema: z.ZodType<Readonly<Record<string, unknown>>>
-  /** Where the upstream's own client waits for other times than the gateway's defaults. */
+  /** Replace the gateway's default timeouts where the upstream's own client uses others. */
   readonly timeouts?: Partial<UpstreamTimeouts>
 }
 
@@ -81,12 +81,12 @@ export const pathPrefix = textAs(
   .meta({ type: 'path' })
   .describe("vidgen and imggen: replaces the provider's own first path segment, `/v1` or `/mj`")
 
-/** Names the variant of a channel; no key of a file is so called. */
+/** Discriminator of the channel variants; cannot occur as a key in a file. */
 const VARIANT = '\0variant'
-/** Of a channel whose provider is none of the gateway's: what depends on the provider is not looked at. */
+/** Variant for an unknown provider, whose credentials and options are not checked. */
 const UNKNOWN_PROVIDER = '\0unknown'
 
-/** What channels of all providers have in common. */
+/** Fields of channels of all providers. */
 const COMMON = {
   id: identifier.describe('Shown in logs'),
   baseUrl: address('http', 'https', 'ws', 'wss').describe(
@@ -95,9 +95,9 @@ const COMMON = {
   models: globs
     .exactOptional()
     .describe('Models served; absent = all catalogue models of the provider. See [models](#models)'),
-  modelMap: mapOf(modelName).meta({ type: 'map of names' }).prefault({}).describe("Model → the upstream's name for it"),
+  modelMap: mapOf(modelName).meta({ type: 'map of names' }).prefault({}).describe("Model → the upstream's name of it"),
   priority: integer({ min: 0 }).default(0).describe('Lower is tried first'),
-  weight: positiveNumber.default(1).describe('Share of the draw within one priority'),
+  weight: positiveNumber.default(1).describe('Relative share of requests within one priority'),
   timeouts: timeoutOverrides.prefault({}).describe('Overrides of `timeouts` for this channel; see [above](#timeouts)'),
 }
 
@@ -117,7 +117,7 @@ const channelVariant = (
         type: '1–4096 printable ASCII, or `caller`',
         secret: true,
         description:
-          "The upstream's key; see [below](#credentials-caller). p2 `APP_ID|ACCESS_TOKEN` and nothing less, vidgen `AK|SK` or a bearer",
+          "The upstream's key; see [below](#credentials-caller). p2: always `APP_ID|ACCESS_TOKEN`; vidgen: `AK|SK` or a bearer",
       }),
       models: COMMON.models,
       modelMap: COMMON.modelMap,
@@ -132,9 +132,9 @@ const channelVariant = (
 /** A name among those of the providers. */
 const providerName = (providers: readonly ProviderSettings[]) => oneOf(providers.map(({ name }) => name))
 
-/** A channel of one of `providers`. Where it names none of them its other settings are checked all the same. */
+/** A channel of one of `providers`. With an unknown provider the other settings are still checked. */
 function channelSchema(providers: readonly ProviderSettings[]) {
-  const provider = providerName(providers).describe('Which upstream it is')
+  const provider = providerName(providers).describe('The upstream')
   const unchecked = {
     credentialsSchema: z.custom<ChannelCredentials>(),
     optionsSchema: z.custom<Readonly<Record<string, unknown>>>(),
@@ -160,7 +160,7 @@ export const channels = (providers: readonly ProviderSettings[]) =>
 
 export type ChannelEntry = DeepReadonly<z.output<ReturnType<typeof channelSchema>>>
 
-/** `timeouts` is complete: the gateway's, the provider's and this channel's own, laid over each other. */
+/** `timeouts` is complete: the gateway's, the provider's and this channel's, merged. */
 export interface ChannelConfig extends Omit<ChannelEntry, 'timeouts'> {
   readonly timeouts: UpstreamTimeouts
 }
@@ -171,7 +171,7 @@ const modelRow = (providers: readonly ProviderSettings[]) =>
     class: oneOf(MODEL_CLASS_NAMES).describe('Which endpoints serve it'),
     providers: z
       .array(providerName(providers))
-      .refine(isFilled, 'must name at least one provider')
+      .refine(isNonEmpty, 'must name at least one provider')
       .meta({ type: 'list of providers' })
       .describe('Whose channels may serve it'),
   })
@@ -186,21 +186,21 @@ export const models = (providers: readonly ProviderSettings[]) =>
 export const breaker = settings({
   failures: integer({ min: 1, max: 1000 })
     .default(3)
-    .describe('Failures of a channel in a row, by its own fault, after which it is spared'),
+    .describe('Consecutive failures by its own fault after which a channel is skipped'),
   coolDownMs: durationMs
     .default(5000)
-    .describe('How long at first; twice as long each further time. Then one call tries the channel'),
-  maximumCoolDownMs: durationMs.default(300_000).describe('How long at most'),
+    .describe('First cool-down, doubled each further time; afterwards one request tests the channel'),
+  maximumCoolDownMs: durationMs.default(300_000).describe('Upper limit of the cool-down'),
 }).refine(({ coolDownMs, maximumCoolDownMs }) => coolDownMs <= maximumCoolDownMs, {
   path: ['coolDownMs'],
   error: 'must not be greater than breaker.maximumCoolDownMs',
-  when: bothRight('coolDownMs', 'maximumCoolDownMs'),
+  when: bothValid('coolDownMs', 'maximumCoolDownMs'),
 })
 
 export type BreakerSection = DeepReadonly<z.output<typeof breaker>>
 
 /**
- * The timeouts of a channel, the stronger over the weaker: built-in defaults, the provider's, what the file sets for all
+ * The timeouts of a channel, in rising precedence: built-in defaults, the provider's, what the file sets for all
  * channels, what it sets for this one (`own`). `section` is the checked section `timeouts`, complete with the built-in defaults;
  * `document` is the raw file, which alone knows what was set.
  */

@@ -8,7 +8,7 @@ import type { GatewayConfig } from './settings.js'
 
 const FIXED_SECTIONS = ['database', 'redis', 'observability'] as const
 
-/** A port is bound and a pool is open once per process: `current` says what runs, so these keep their running values. */
+/** Settings that take effect only at start, such as ports and pools: `current` keeps their running values. */
 function keepFixedSettings(loaded: GatewayConfig, running: GatewayConfig) {
   const needsRestart = [
     ...(['host', 'port', 'metricsPort', 'workers'] as const)
@@ -26,14 +26,14 @@ function keepFixedSettings(loaded: GatewayConfig, running: GatewayConfig) {
 /** A configuration that is valid. */
 export interface ValidConfig {
   readonly config: GatewayConfig
-  /** What has changed but was left as it runs by whoever has judged it already. */
+  /** Changed settings that keep their running values, as found by the process that read the configuration. */
   readonly needsRestart?: readonly string[]
 }
 
 /** Reads the configuration anew; undefined when its file is gone. Throws `ConfigError` on a fault, or `ConfigRefused`. */
 export type ConfigSource = () => Promise<ValidConfig | undefined>
 
-/** Somebody else has read the configuration and judged it; the faults are whole sentences already. */
+/** Another process has read and refused the configuration; the faults are complete sentences. */
 export class ConfigRefused extends Error {
   override readonly name = 'ConfigRefused'
 
@@ -58,7 +58,7 @@ export type ReloadOutcome =
       readonly faults: readonly string[]
     }
 
-/** How reloads went, for those who watch over the process. */
+/** Outcome of reloads, for metrics. */
 export interface ReloadCounts {
   readonly applied: number
   readonly refused: number
@@ -171,7 +171,7 @@ export async function reloadConfig(
   reportReload(await store.reload(source), log)
 }
 
-/** Says in the log what became of a reload; never a value. */
+/** Logs the outcome of a reload; never a value. */
 export function reportReload(outcome: ReloadOutcome, log: ReloadLog): void {
   if (!outcome.applied) {
     log.error(`configuration not reloaded, the old one stays in force: ${outcome.faults.join('; ')}`)
@@ -186,7 +186,7 @@ export function reportReload(outcome: ReloadOutcome, log: ReloadLog): void {
   }
 }
 
-/** What is allowed but probably not meant, for the log at start and after a reload; never a value. */
+/** Warnings about allowed but probably unintended settings, for the log; never a value. */
 export function configWarnings(config: GatewayConfig): string[] {
   const warnings: string[] = []
   if (config.callbacks.secret === undefined) warnings.push('callbacks.secret is not set: callbacks are sent unsigned')
@@ -221,11 +221,11 @@ function shown(ids: readonly string[]): string {
 }
 
 export interface ConfigurationOptions {
-  /** What the process starts with. */
+  /** The configuration at start. */
   readonly config: GatewayConfig
   /** Where a reload reads; absent in sandbox mode, where a reload is refused. */
   readonly reloadFrom?: ConfigSource
-  /** Absent = false. What the sandbox keeps lies in a directory of its own. */
+  /** Absent = false. The sandbox has a data directory of its own. */
   readonly sandbox?: boolean
 }
 
@@ -244,8 +244,8 @@ export class ConfigurationModule {
 }
 
 /**
- * Makes of a configuration that another process has sent, which arrives as plain objects, what `parseConfig` gives: it is
- * frozen, and no name that an operator or a caller thinks of (`constructor`) means anything in a map. Returns the same value.
+ * Turns a configuration received from another process, plain objects, into what `parseConfig` returns: it is
+ * frozen, and maps have no prototype, so that a name such as `constructor` finds nothing. Returns the same value.
  */
 export function handedOver<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value

@@ -10,7 +10,7 @@ import fc from 'fast-check'
 import { parse } from 'yaml'
 import { configSchema, parseConfig } from '../../test/support/config.js'
 import { seededRandom } from '../../test/support/eventually.js'
-import { adminFingerprint, guessingBits, LEAST_ADMIN_KEY_BITS } from './auth-schema.js'
+import { adminFingerprint, estimatedBits, MINIMUM_ADMIN_KEY_BITS } from './auth-schema.js'
 import { PROVIDERS } from '../app/providers.js'
 import { ConfigError } from './faults.js'
 import { configWarnings, handedOver } from './config-store.js'
@@ -406,8 +406,8 @@ describe('auth.adminKey', () => {
     const random = seededRandom()
     for (let count = 0; count < 3000; count += 1) {
       const bytes = Buffer.from(Array.from({ length: 32 }, () => Math.floor(random() * 256)))
-      expect(guessingBits(bytes.toString('hex'))).toBeGreaterThanOrEqual(LEAST_ADMIN_KEY_BITS)
-      expect(guessingBits(bytes.toString('base64'))).toBeGreaterThanOrEqual(LEAST_ADMIN_KEY_BITS)
+      expect(estimatedBits(bytes.toString('hex'))).toBeGreaterThanOrEqual(MINIMUM_ADMIN_KEY_BITS)
+      expect(estimatedBits(bytes.toString('base64'))).toBeGreaterThanOrEqual(MINIMUM_ADMIN_KEY_BITS)
     }
   })
 
@@ -415,11 +415,11 @@ describe('auth.adminKey', () => {
     const text = fc.string({ minLength: 1, maxLength: 80 })
     fc.assert(
       fc.property(text, (once) => {
-        const bits = guessingBits(once)
+        const bits = estimatedBits(once)
         expect(bits).toBeLessThanOrEqual(once.length * Math.log2(new Set(once).size) + 1e-9)
         // What is new at the seam are at most three groups of characters.
         const each = Math.log2(new Set(once).size)
-        expect(guessingBits(once + once)).toBeLessThanOrEqual((once.length + 3) * each + 1e-9)
+        expect(estimatedBits(once + once)).toBeLessThanOrEqual((once.length + 3) * each + 1e-9)
       }),
     )
   })

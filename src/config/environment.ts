@@ -6,19 +6,19 @@ import { isMap } from './faults.js'
 /** Environment variables as Node gives them: text or nothing. */
 export type Variables = Readonly<Record<string, string | undefined>>
 
-/** What a variable comes to. At most one is given; neither when the variable is not set. */
+/** Value or problem of a variable; neither if it is not set. */
 interface Reading {
   readonly value?: string
   /** What is wrong, by the names of variables; never a path or a value. */
   readonly problem?: string
 }
 
-/** Whatever is longer is no secret. */
+/** Limit of a secret file. */
 const MAXIMUM_BYTES = 65_536
 
 /**
  * The value of the variable `name`, or the content of the file that the variable `<name>_FILE` names, without the line end
- * that editors put there: so containers are handed secrets. An empty variable counts as not set. Never throws.
+ * that editors add: the usual way to pass secrets to containers. An empty variable counts as not set. Never throws.
  */
 export function readVariable(env: Variables, name: string): Reading {
   const value = valueOf(env, name)
@@ -66,7 +66,7 @@ function complaint(error: unknown): string {
   return code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'must be UTF-8 text' : `cannot be read (${code})`
 }
 
-/** The variables that win over the file, and the setting each of them stands for. */
+/** Variables that override the file, and their settings. */
 export const ENVIRONMENT_OVERRIDES = [
   { variable: 'PORT', section: 'server', setting: 'port' },
   { variable: 'HOST', section: 'server', setting: 'host' },
@@ -94,7 +94,7 @@ export interface Environment {
   readonly dataDirectory: string
   /** True when NODE_ENV is `production`. */
   readonly production: boolean
-  /** What wins over the file, not checked yet; the checked values are in `GatewayConfig`. */
+  /** Overrides of the file, unchecked; the checked values are in `GatewayConfig`. */
   readonly overrides: readonly EnvironmentOverride[]
 }
 
@@ -130,7 +130,7 @@ export function processEnvironment(): NodeJS.ProcessEnv {
 /** Injectable in Nest code as `@Inject(environmentConfig.KEY) environment: Environment`. */
 export const environmentConfig = registerAs('environment', (): Environment => readEnvironment(processEnvironment()))
 
-/** What the same key gives in the sandbox. */
+/** The environment of the sandbox, under the same injection key. */
 export const sandboxEnvironmentConfig = registerAs('environment', (): Environment =>
   readEnvironment(processEnvironment(), true),
 )

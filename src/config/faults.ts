@@ -1,12 +1,12 @@
 import type { z } from 'zod'
 
-/** One thing wrong with the configuration: where, and what would be right. Never a value. */
+/** One fault of the configuration: its path and the rule; never a value. */
 export interface ConfigFault {
   readonly path: string
   readonly message: string
 }
 
-/** Stands for a value whose fault has been reported already, so that no second one follows. */
+/** Placeholder for a value whose fault has already been reported, so that no second one follows. */
 export const FAULTED = Symbol('faulted')
 
 /** Every fault of one configuration; the message has a line for each, by path and name, never by value. */
@@ -37,7 +37,7 @@ export class FaultList {
 }
 
 const SIMPLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,39}$/
-/** No colon: where the space after one is missing, YAML takes key and value together for the key. */
+/** Without colons: if the space after a colon is missing, YAML reads key and value as one key. */
 const PRINTABLE_NAME = /^[A-Za-z0-9._/@-]{1,64}$/
 
 /** Path of `name` inside `parent`; a name that could garble a terminal or a log line is not shown. */
@@ -72,7 +72,7 @@ export function deepFreeze<T>(value: T): T {
   return value
 }
 
-/** Checks `value` and adds what is wrong with it to `faults`; undefined when anything is. */
+/** Checks `value` and adds its faults to `faults`; undefined if there are any. */
 export function checked<T>(schema: z.ZodType<T>, value: unknown, faults: FaultList): T | undefined {
   // A schema is used once per load: code that zod would generate for it costs more than it saves.
   const result = schema.safeParse(value, { error: faultText, reportInput: true, jitless: true })
@@ -85,7 +85,7 @@ export function checked<T>(schema: z.ZodType<T>, value: unknown, faults: FaultLi
   return undefined
 }
 
-/** The text of a fault where the schema itself gives none. */
+/** Default text of a fault without a text in the schema. */
 function faultText(issue: z.core.$ZodRawIssue): string {
   if (issue.code === 'invalid_key') return issue.issues[0]?.message ?? 'must not hold such a key'
   const sameAs: unknown = issue.code === 'custom' ? issue.params?.['sameAs'] : undefined
@@ -100,7 +100,7 @@ function faultText(issue: z.core.$ZodRawIssue): string {
 /** Of the field `path`, the one in an earlier item of the same list. */
 const pathOfEarlier = (path: Path, index: number): Path => [...path.slice(0, -2), index, ...path.slice(-1)]
 
-/** What is wrong with a map or a list as a whole comes before what is wrong inside it; zod reports it afterwards. */
+/** Faults of a whole map or list come before those inside it; zod reports them afterwards. */
 function inReadingOrder(issues: readonly z.core.$ZodIssue[]): readonly z.core.$ZodIssue[] {
   const ordered: z.core.$ZodIssue[] = []
   for (const issue of issues) {
@@ -119,7 +119,7 @@ function wholeOf(issue: z.core.$ZodIssue): Path | undefined {
   return issue.code === 'custom' && issue.params?.['sameAs'] !== undefined ? issue.path.slice(0, -2) : undefined
 }
 
-/** No setting is longer or holds more digits; anything else may be a secret that slipped into a key's place. */
+/** Longer keys, or keys with more digits, are not shown: they may be secrets in the wrong place. */
 const SHOWABLE = /^(?:[A-Za-z_-]{1,40}|[A-Za-z0-9_-]{1,12})$/
 
 /** The fault for a key that is not among `known`, with the nearest known one when there is a near one. */

@@ -71,8 +71,8 @@ function fault(path: string, message: string, state: Walk): typeof FAULTED {
 }
 
 /**
- * Which keys do not begin as the gateway's own do, where a channel passes callers' keys on. Of a key that is given as a
- * hash nobody knows how it begins. `document` is the raw one, as the checked one has hashes alone.
+ * Ids of keys without `ISSUED_PREFIX`, if a channel passes callers' keys on. The beginning of a key given as a hash is
+ * unknown. `document` is the raw file, as the checked one has only hashes.
  */
 function mistakableKeys(
   { auth, channels }: Pick<ConfigDocument, 'auth' | 'channels'>,
@@ -90,7 +90,7 @@ function mistakableKeys(
 /** One anchor may be used by every one of a few hundred channels; products of nested aliases stay below this as well. */
 const MAX_ALIASES = 1000
 
-/** Own words for the parser's codes: its messages quote the file, and the file holds secrets. */
+/** Texts for the parser's codes: its own messages quote the file, which holds secrets. */
 const SYNTAX_MESSAGES: Partial<Record<YAMLError['code'], string>> = {
   BAD_ALIAS: 'malformed anchor or alias',
   BAD_DIRECTIVE: 'malformed or unknown directive',
@@ -242,9 +242,8 @@ function fileFault(message: string): ConfigError {
 }
 
 /**
- * The complete, frozen configuration that `yamlText` and the environment give together; `providers` are those that channels
- * may name. Pure. Throws `ConfigError` with
- * every fault of both.
+ * The complete, frozen configuration that `yamlText` and the environment give together; `providers` are those that channels may
+ * name. Pure. Throws `ConfigError` with every fault of both.
  */
 export function parseConfig(yamlText: string, env: Variables, providers: readonly ProviderSettings[]): GatewayConfig {
   const { overrides, production } = readEnvironment(env)
@@ -273,7 +272,7 @@ function withoutOverridden(document: unknown, overrides: readonly EnvironmentOve
 
 type Override = Pick<EnvironmentOverride, 'section' | 'setting'> & { readonly value?: string | null }
 
-/** Lays the overrides over the document; what is not a map stays as it is and becomes a fault of its own. */
+/** Applies the overrides to the document; a section that is not a map is left unchanged and reported as a fault. */
 function withOverrides(document: unknown, overrides: readonly Override[]): unknown {
   return overrides.reduce((current, { section, setting, value = FAULTED }) => {
     if (!isMap(current)) return current

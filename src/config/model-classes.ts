@@ -18,7 +18,7 @@ export const MODEL_CLASSES = {
 
 export type ModelClass = keyof typeof MODEL_CLASSES
 
-/** What an endpoint may ask of a model. */
+/** Capabilities that an endpoint may require of a model. */
 export type ModelCapability = (typeof MODEL_CLASSES)[ModelClass][number]
 
 export const MODEL_CLASS_NAMES = Object.keys(MODEL_CLASSES) as readonly ModelClass[]

@@ -5,14 +5,12 @@ import { ENVIRONMENT_OVERRIDES } from './environment.js'
 export interface SettingReference {
   /** With `[]` for the items of a list: `auth.keys[].id`. */
   readonly path: string
-  /** What values it takes, in Markdown. */
+  /** Allowed values, in Markdown. */
   readonly type: string
   readonly presence: 'required' | 'optional' | 'defaulted'
-  /** Where there is one. */
   readonly fallback?: unknown
-  /** In Markdown. */
   readonly meaning: string
-  /** Whether its value must not stand in the file. */
+  /** Secrets must not be written into the file. */
   readonly isSecret: boolean
 }
 

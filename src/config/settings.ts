@@ -6,7 +6,7 @@ import {
   address,
   addressRange,
   boolean,
-  bothRight,
+  bothValid,
   bytes,
   connectionUrl,
   count,
@@ -15,7 +15,7 @@ import {
   hostAndPort,
   hostName,
   integer,
-  isFilled,
+  isNonEmpty,
   mapOf,
   numberFrom,
   oneOf,
@@ -29,16 +29,16 @@ const port = integer({ min: 0, max: 65_535 })
 
 const server = settings({
   host: hostName.default('0.0.0.0').describe('Address to listen on'),
-  port: port.default(8080).describe('Public port; 0 takes any free one'),
+  port: port.default(8080).describe('Public port; 0 = any free port'),
   publicUrl: address('http', 'https')
     .exactOptional()
     .describe(
-      'Where upstreams reach this gateway: video upstreams are then asked to call `/vidgen/callbacks/…` there when a task changes. Absent = they are only asked',
+      'Address under which upstreams reach this gateway: video upstreams call `/vidgen/callbacks/…` there when a task changes. Absent = tasks are only polled',
     ),
   metricsPort: port
     .default(9090)
     .describe(
-      'Port of [`/metrics`](metrics.md), to be kept from the public. Must differ from `server.port`; 0 = off, as in the sandbox',
+      'Port of [`/metrics`](metrics.md), which should not be public. Must differ from `server.port`; 0 = off, as in the sandbox',
     ),
   workers: workers
     .default(1)
@@ -48,27 +48,27 @@ const server = settings({
   explainHeaders: boolean
     .default(true)
     .describe(
-      'Answers that went to an upstream carry `x-gateway-channel`, `x-gateway-attempts` and `x-gateway-overhead-ms` (see [overload.md](overload.md#headers-that-explain-an-answer))',
+      'Responses of upstreams carry `x-gateway-channel`, `x-gateway-attempts` and `x-gateway-overhead-ms` (see [overload.md](overload.md#headers-that-explain-an-answer))',
     ),
   trustedProxies: z
     .array(addressRange)
     .meta({ type: 'list of IP addresses or ranges (`10.0.0.0/8`)' })
     .default([])
     .describe(
-      'Load balancers whose `X-Forwarded-For` tells who the caller is, in the log and in the audit log. It is read from the right for as long as the address before it is in the list; from other addresses the header is ignored',
+      'Load balancers whose `X-Forwarded-For` gives the client address for the log and the audit log. It is read from the right while the preceding address is in the list; from other addresses the header is ignored',
     ),
   allowedOrigins: z
     .array(webOrigin)
-    .refine(isFilled, 'must hold at least one origin; leave it out for none')
+    .refine(isNonEmpty, 'must hold at least one origin; leave it out for none')
     .meta({ type: 'list of origins' })
     .exactOptional()
     .describe(
-      'Origins whose pages may open WebSocket connections, as browsers send them (`https://app.example.com`), or `*` for all. Absent = no page; programs, which send no `Origin`, always may',
+      'Origins whose pages may open WebSocket connections, as browsers send them (`https://app.example.com`), or `*` for all. Absent = none. Clients that send no `Origin` are always allowed',
     ),
 }).refine((own) => own.port !== own.metricsPort || own.port === 0, {
   path: ['metricsPort'],
   error: 'must differ from server.port (0 switches it off)',
-  when: bothRight('port', 'metricsPort'),
+  when: bothValid('port', 'metricsPort'),
 })
 
 const limits = settings({
@@ -79,88 +79,96 @@ const limits = settings({
   audioFileBytes: bytes.default(26_214_400).describe('Largest audio file; beyond it 400 `file_too_large`'),
   audioBodyBytes: bytes
     .default(28_311_552)
-    .describe('Largest multipart body around it; beyond it 413, at once where `Content-Length` says so'),
+    .describe('Largest multipart body with such a file; beyond it 413, before reading if `Content-Length` exceeds it'),
   documentBytes: integer({ min: 1, max: 268_435_456 })
     .default(26_214_400)
-    .describe('One document, fetched or uploaded, after its encodings are taken off; beyond it 413'),
+    .describe('Largest document, fetched or uploaded, after content decoding; beyond it 413'),
   realtimeSessions: count
     .default(1000)
-    .describe('Realtime sessions open at once, those being dialled included; beyond it 503'),
-  realtimeAudioBytes: bytes.default(15_728_640).describe('Largest audio of one append, decoded'),
+    .describe('Concurrent realtime sessions, including those being connected; beyond it 503'),
+  realtimeAudioBytes: bytes.default(15_728_640).describe('Largest decoded audio of one append event'),
   realtimeFrameBytes: integer({ min: 1, max: 1_073_741_824 })
     .default(22_020_096)
     .describe('Largest message of a client'),
-  realtimeFragments: count.default(1024).describe('Into how many fragments a client may cut a message'),
-  realtimeEventsPerSecond: count.default(500).describe('Events of one client'),
-  realtimePingsPerSecond: count.default(20).describe('Pings and pongs of one client'),
+  realtimeFragments: count.default(1024).describe('Fragments of one client message'),
+  realtimeEventsPerSecond: count.default(500).describe('Events per second of one client'),
+  realtimePingsPerSecond: count.default(20).describe('Pings and pongs per second of one client'),
   realtimePauseBytes: bytes
     .default(1_048_576)
-    .describe('Waiting for a slow reader: from here on the other side is not read'),
+    .describe('Bytes buffered for a slow receiver from which on the other side is not read'),
   realtimeCloseBytes: bytes
     .default(4_194_304)
     .describe(
-      'Waiting for a slow reader for `timeouts.realtimeStuckMs`: the session is closed. Above `limits.realtimePauseBytes`',
+      'Bytes buffered for a slow receiver which, after `timeouts.realtimeStuckMs`, close the session. Above `limits.realtimePauseBytes`',
     ),
 }).refine(({ realtimePauseBytes, realtimeCloseBytes }) => realtimePauseBytes < realtimeCloseBytes, {
   path: ['realtimeCloseBytes'],
   error: 'must be greater than limits.realtimePauseBytes',
-  when: bothRight('realtimePauseBytes', 'realtimeCloseBytes'),
+  when: bothValid('realtimePauseBytes', 'realtimeCloseBytes'),
 })
 
 const timeouts = settings({
-  connectMs: durationMs.default(5000).describe('Until the connection to the upstream stands, TLS included'),
-  firstByteMs: durationMs.default(120_000).describe("From the request sent to the head of the upstream's answer"),
-  idleMs: durationMs.default(60_000).describe('Between two pieces of an answer'),
-  totalMs: durationMs.default(570_000).describe('The whole call with its retry; that of the first channel counts'),
+  connectMs: durationMs.default(5000).describe('Connecting to the upstream, including TLS'),
+  firstByteMs: durationMs.default(120_000).describe("From sending the request to the head of the upstream's response"),
+  idleMs: durationMs.default(60_000).describe('Between two chunks of a response'),
+  totalMs: durationMs
+    .default(570_000)
+    .describe('The whole request including its retry; the value of the first channel applies'),
   shutdownGraceMs: durationMs
     .default(30_000)
-    .describe('What running requests and realtime answers get when the process is told to stop'),
+    .describe('Time for requests and realtime responses in progress after a stop signal'),
   drainDelayMs: integer({ min: 0, max: 600_000 })
     .default(0)
     .describe(
-      'Behind a load balancer: how long a process that was told to stop serves on while `/health/ready` says 503',
+      'Behind a load balancer: how long the process serves on after a stop signal, while `/health/ready` returns 503',
     ),
   realtimeStuckMs: durationMs
     .default(10_000)
-    .describe('How long a realtime session may hold `limits.realtimeCloseBytes`'),
+    .describe('How long a realtime session may buffer `limits.realtimeCloseBytes`'),
   realtimePingMs: durationMs
     .default(20_000)
-    .describe('Between two pings on a realtime connection; two without an answer end it'),
-  realtimeIdleMs: durationMs.default(300_000).describe('A realtime session without an event'),
-  realtimeAgeMs: durationMs.default(3_480_000).describe('A realtime session as a whole'),
+    .describe('Ping interval of a realtime connection; two unanswered pings close it'),
+  realtimeIdleMs: durationMs.default(300_000).describe('Idle timeout of a realtime session'),
+  realtimeAgeMs: durationMs.default(3_480_000).describe('Maximum duration of a realtime session'),
 })
 
 const share = numberFrom(0.01, 1)
 const delayMs = integer({ min: 5, max: 10_000 })
 
-/** When requests are refused before any work is done for them: the process could not keep up. */
+/** Load shedding: when requests are refused before any work is done for them. */
 const admission = settings({
-  concurrentRequests: count.default(10_000).describe('Requests under way at once, open streams and sockets included'),
+  concurrentRequests: count.default(10_000).describe('Concurrent requests, including open streams and sockets'),
   bytesInFlight: bytes
     .default(314_572_800)
-    .describe('Bodies held in memory and answers that wait for slow readers, together'),
-  callerShare: share.default(0.5).describe('Of `admission.bytesInFlight`, what one key may hold while others ask'),
+    .describe('Total of request bodies in memory and responses buffered for slow clients'),
+  callerShare: share
+    .default(0.5)
+    .describe('Share of `admission.bytesInFlight` that one key may hold while others send requests'),
   loopDelayHighMs: delayMs
     .default(100)
-    .describe('What a turn of the event loop may last, in milliseconds, before new requests are refused'),
-  loopDelayLowMs: delayMs.default(5).describe('What it is brought back to; below `admission.loopDelayHighMs`'),
+    .describe('Event loop delay in milliseconds above which new requests are refused'),
+  loopDelayLowMs: delayMs
+    .default(5)
+    .describe('Event loop delay below which requests are admitted again; below `admission.loopDelayHighMs`'),
   memoryBytes: integer({ min: 67_108_864 })
     .exactOptional()
-    .describe('Memory the gateway may use; absent = what container or machine has without its documents'),
+    .describe('Memory the gateway may use; absent = that of the container or machine minus the document processes'),
   memoryHighShare: share
     .default(0.9)
-    .describe('Of that memory, and of the JavaScript heap: from here on requests are refused'),
-  memoryLowShare: share.default(0.8).describe('Until this is reached again; below `admission.memoryHighShare`'),
+    .describe('Share of that memory, and of the JavaScript heap, above which requests are refused'),
+  memoryLowShare: share
+    .default(0.8)
+    .describe('Share below which requests are admitted again; below `admission.memoryHighShare`'),
 })
   .refine(({ loopDelayHighMs, loopDelayLowMs }) => loopDelayLowMs < loopDelayHighMs, {
     path: ['loopDelayLowMs'],
     error: 'must be less than admission.loopDelayHighMs',
-    when: bothRight('loopDelayHighMs', 'loopDelayLowMs'),
+    when: bothValid('loopDelayHighMs', 'loopDelayLowMs'),
   })
   .refine(({ memoryHighShare, memoryLowShare }) => memoryLowShare < memoryHighShare, {
     path: ['memoryLowShare'],
     error: 'must be less than admission.memoryHighShare',
-    when: bothRight('memoryHighShare', 'memoryLowShare'),
+    when: bothValid('memoryHighShare', 'memoryLowShare'),
   })
 
 const ssrf = (production: boolean) =>
@@ -170,38 +178,36 @@ const ssrf = (production: boolean) =>
       .meta({ type: 'list of `host:port`' })
       .default([])
       .describe(
-        'Private addresses that URLs of callers and in answers of upstreams may lead to, for tests; see [below](#security-notes); must be empty when `NODE_ENV=production`',
+        'Private addresses that URLs from callers and upstream responses may lead to, for tests; see [below](#security-notes); must be empty when `NODE_ENV=production`',
       ),
   }).refine(({ allow }) => !production || allow.length === 0, {
     path: ['allow'],
     error: 'must be empty when NODE_ENV is production',
-    when: bothRight('allow'),
+    when: bothValid('allow'),
   })
 
 const database = settings({
   url: connectionUrl('postgres', 'postgresql')
     .exactOptional()
     .describe('PostgreSQL 14 or later instead of the embedded store'),
-  maxConnections: integer({ min: 1, max: 1000 })
-    .default(10)
-    .describe('Connections to PostgreSQL at once, for each replica'),
+  maxConnections: integer({ min: 1, max: 1000 }).default(10).describe('PostgreSQL connections per replica'),
 })
 
-/** Where limits are counted for all replicas together. */
+/** Redis, in which limits are counted for all replicas together. */
 const redis = settings({
   url: connectionUrl('redis', 'rediss')
     .exactOptional()
     .describe(
-      'Limits are counted there for all replicas; absent = each process counts for itself, and with limits in the configuration there can be only one worker. See [limits.md](limits.md)',
+      'Redis in which limits are counted for all replicas; absent = each process counts for itself, and limits in the configuration allow only one worker. See [limits.md](limits.md)',
     ),
   timeoutMs: integer({ min: 1, max: 10_000 })
     .default(250)
-    .describe('What a request waits for Redis at most; after that the limits of this process alone hold'),
+    .describe('Timeout of a Redis command; beyond it this process counts by itself'),
   localShare: positiveNumber
     .refine((value) => value <= 1, 'must be a number > 0, at most 1')
     .meta({ type: 'above 0, at most 1' })
     .default(0.5)
-    .describe('The part of each limit that one replica allows while Redis is away'),
+    .describe('The part of each limit that one replica allows while Redis is unavailable'),
 })
 
 const logging = settings({
@@ -220,16 +226,16 @@ const headers = mapOf(
   .meta({ type: 'map of headers', secret: true })
 
 const observability = settings({
-  metricsHost: hostName.exactOptional().describe('Where `/metrics` listens; absent = `server.host`'),
+  metricsHost: hostName.exactOptional().describe('Address of `/metrics`; absent = `server.host`'),
   otlpUrl: address('http', 'https')
     .exactOptional()
     .describe(
-      'Collector of traces, spoken to in OTLP/HTTP with JSON; `/v1/traces` is appended. Absent = nothing is traced. See [metrics.md](metrics.md#traces)',
+      'Trace collector (OTLP/HTTP with JSON); `/v1/traces` is appended. Absent = no tracing. See [metrics.md](metrics.md#traces)',
     ),
-  otlpHeaders: headers.prefault({}).describe('Sent to the collector: its credentials'),
+  otlpHeaders: headers.prefault({}).describe('Headers sent to the collector, such as its credentials'),
   traceSampleRatio: numberFrom(0, 1)
     .default(1)
-    .describe('Share of the traces that begin here and are sent; a caller who sends `traceparent` decides for its own'),
+    .describe('Sampled share of the traces that begin here; with `traceparent` the caller decides'),
 })
 
 /** Everything the configuration file may hold, with every default (docs/operations.md, configuration contract). */
@@ -254,11 +260,11 @@ export const configSchema = (providers: readonly ProviderSettings[], production 
     logging: logging.prefault({}),
     observability: observability.prefault({}),
   })
-    // Workers that count by themselves grant a limit of 1 as often as there are workers, and only a part of any other.
+    // Without Redis each worker allows its part of a limit, but at least 1.
     .refine((sections) => !countApart(sections), {
       path: ['server', 'workers'],
       error: LIMITS_NEED_REDIS,
-      when: bothRight('server', 'auth', 'redis'),
+      when: bothValid('server', 'auth', 'redis'),
     })
 
 /** The file's own shape; `GatewayConfig` follows from it without a further check. */
@@ -285,6 +291,6 @@ export type DocumentsSection = GatewayConfig['documents']
 export type PriceRow = GatewayConfig['prices'][number]
 export type LogLevel = GatewayConfig['logging']['level']
 
-/** What one realtime session may take before it is refused something, slowed down or closed, and its times. */
+/** Limits and timeouts of one realtime session. */
 export type RealtimeLimits = Omit<RealtimeOf<LimitsSection>, 'realtimeSessions'> & RealtimeOf<TimeoutsSection>
 type RealtimeOf<T> = Pick<T, Extract<keyof T, `realtime${string}`>>

@@ -8,7 +8,7 @@ import { describeUnknownKey, isMap } from './faults.js'
  * A default is written with `default` (taken as it is), or with `prefault` for a map, whose own fields then have theirs.
  */
 
-/** A type as it is after loading: frozen all the way down. */
+/** A type after loading: deeply frozen. */
 export type DeepReadonly<T> = unknown extends T
   ? T
   : T extends readonly (infer Item)[]
@@ -27,7 +27,7 @@ export const strictMap = <S extends z.core.$ZodLooseShape>(shape: S, hidden?: st
     },
   })
 
-/** YAML's empty value is no value: a key whose lines are all commented out is as good as absent. */
+/** An empty YAML value counts as absent: all lines of its key may be commented out. */
 export const withoutEmpty = (value: unknown, names: readonly string[]): unknown =>
   isMap(value)
     ? Object.fromEntries(Object.entries(value).filter(([name, item]) => item !== null || !names.includes(name)))
@@ -37,8 +37,8 @@ export const withoutEmpty = (value: unknown, names: readonly string[]): unknown 
 export const settings = <S extends z.core.$ZodLooseShape>(shape: S) =>
   z.preprocess((value) => withoutEmpty(value, Object.keys(shape)), strictMap(shape)).meta({ type: 'map' })
 
-/** For a rule between settings of one map (`when`): it is asked only where each of them is right by itself. */
-export const bothRight =
+/** Condition (`when`) of a rule between settings of one map: it is checked only if each of them is valid. */
+export const bothValid =
   (...names: readonly string[]) =>
   ({ issues }: z.core.ParsePayload): boolean =>
     issues.every(({ code, path: [name] = [] }) =>
@@ -64,18 +64,18 @@ export const distinct = <T extends z.ZodType>(item: T, ...fields: readonly strin
   )
 
 /** For lists that are left out rather than empty. */
-export const isFilled = ({ length }: readonly unknown[]): boolean => length > 0
+export const isNonEmpty = ({ length }: readonly unknown[]): boolean => length > 0
 
 /** A map with free keys. It has no prototype: looking up a caller's `constructor` in it finds nothing. */
 export const mapOf = <T>(value: z.ZodType<T>) =>
   z
-    // zod would leave this key out without a word.
+    // zod would drop this key silently.
     .unknown()
     .refine((map) => !isMap(map) || !Object.hasOwn(map, '__proto__'), 'must not hold a key __proto__')
     .pipe(z.record(z.string().min(1, 'must not hold an empty key'), value))
     .transform((map): Readonly<Record<string, T>> => Object.assign(Object.create(null) as Record<string, T>, map))
 
-/** A string that `parse` accepts; `parse` returns undefined for one it refuses. `rule` says what would be right. */
+/** A string that `parse` accepts; `parse` returns undefined for an invalid one. `rule` is the text of the fault. */
 export const textAs = <T>(rule: string, parse: (text: string) => T | undefined) =>
   z.string().transform((text, context): T => {
     const parsed = parse(text)
@@ -185,8 +185,8 @@ export const identifier = z
   .meta({ type: '1–64 of letters, digits, `. _ -`' })
 
 /**
- * Of a key, in the file and in the store. Logs, usage and limits call a caller with an unknown key `-`, and all with a bearer
- * of their own `caller`: a key of that name would be counted with them, or not at all.
+ * Id of a key, in the file and in the store. Logs, usage and limits use `-` for callers with an unknown key, and `caller`
+ * for all with an upstream key of their own: a key of that name would be counted with them.
  */
 export const keyIdentifier = z
   .string()
@@ -212,7 +212,7 @@ export const glob = z
 
 export const globs = z
   .array(glob)
-  .refine(isFilled, 'must hold at least one glob; leave it out for every model')
+  .refine(isNonEmpty, 'must hold at least one glob; leave it out for every model')
   .meta({ type: 'list of globs' })
 
 export const hostName = z

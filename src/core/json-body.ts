@@ -105,7 +105,7 @@ export interface ModelFields {
   readonly model: string
 }
 
-/** A caller's JSON object: the bytes as they came, and their parsed form for checks. The bytes are what travels on. */
+/** A caller's JSON object: the received bytes, which are relayed, and their parsed form for checks. */
 export class JsonBody<Fields extends object = Record<string, unknown>> {
   private constructor(
     readonly bytes: Buffer,
@@ -113,7 +113,7 @@ export class JsonBody<Fields extends object = Record<string, unknown>> {
     private readonly members: ReadonlyMap<string, MemberSpan>,
   ) {}
 
-  /** Throws `invalid_request` for anything but one well-formed UTF-8 JSON object within the house's JSON rules. */
+  /** Throws `invalid_request` for anything but one well-formed UTF-8 JSON object within the gateway's JSON rules. */
   static parse(bytes: Buffer): JsonBody {
     if (!isUtf8(bytes)) throw new GatewayError('invalid_request', 'The request body is not valid UTF-8.', INVALID_JSON)
     const members = scanJsonObject(bytes)

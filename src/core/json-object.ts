@@ -88,7 +88,7 @@ export class RawObject {
   }
 
   /** Removes a member and returns its JSON text. */
-  take(name: string): Buffer | undefined {
+  remove(name: string): Buffer | undefined {
     const value = this.get(name)
     this.members.delete(name)
     return value

@@ -5,15 +5,15 @@ export type LimitName = keyof KeyLimits
 /** Limits counted in windows of one minute. */
 export type MinuteLimitName = Exclude<LimitName, 'concurrency' | 'realtimeSessions'>
 
-/** Limits of what is under way at one time. */
-export type HeldLimitName = 'concurrency' | 'realtimeSessions'
+/** Limits of requests or sessions in progress at one time. */
+export type ConcurrencyLimitName = 'concurrency' | 'realtimeSessions'
 
 interface MinuteLimit {
-  /** In the names of the rate limit headers. */
+  /** Part of the names of the rate limit headers. */
   readonly headerWord: string
-  /** In sentences. */
+  /** Used in messages. */
   readonly words: string
-  /** Points that one unit of the setting is counted as: windows count whole points, audio is finer than a second. */
+  /** Windows count whole points; audio is counted in milliseconds. */
   readonly pointsPerUnit: number
 }
 
@@ -25,20 +25,20 @@ export const MINUTE_LIMITS: Readonly<Record<MinuteLimitName, MinuteLimit>> = {
 
 export const MINUTE_LIMIT_NAMES = Object.keys(MINUTE_LIMITS) as MinuteLimitName[]
 
-export const HELD_LIMITS: Readonly<Record<HeldLimitName, { readonly words: string }>> = {
+export const CONCURRENCY_LIMITS: Readonly<Record<ConcurrencyLimitName, { readonly words: string }>> = {
   concurrency: { words: 'requests at once' },
   realtimeSessions: { words: 'realtime sessions at once' },
 }
 
-export const HELD_LIMIT_NAMES = Object.keys(HELD_LIMITS) as HeldLimitName[]
+export const CONCURRENCY_LIMIT_NAMES = Object.keys(CONCURRENCY_LIMITS) as ConcurrencyLimitName[]
 
 /** Every limit there is, in the order in which they are shown. */
-export const LIMIT_NAMES: readonly LimitName[] = [...MINUTE_LIMIT_NAMES, ...HELD_LIMIT_NAMES]
+export const LIMIT_NAMES: readonly LimitName[] = [...MINUTE_LIMIT_NAMES, ...CONCURRENCY_LIMIT_NAMES]
 
 /** The key under which a limit of a caller is counted. */
 export const counterKey = (name: LimitName, scope: string): string => `${name}:${scope}`
 
-/** What one of several separate processes may use of a limit: at least 1, or no request could be served. */
+/** The part of a limit that one of several processes may use: at least 1, or no request could be served. */
 export const shareOf = (limit: number, share: number): number => Math.max(1, Math.floor(limit * share))
 
 /** What a call uses, or is expected to use: prompt and completion together, audio heard and spoken. */
@@ -47,51 +47,49 @@ export interface TokensAndAudio {
   readonly audioSeconds?: number | undefined
 }
 
-/** What a call is expected to use. */
 export interface EstimatedUse extends TokensAndAudio {
-  /** Of which it does not say how long they may be; `tokens` holds nothing of them. */
+  /** Number of responses without a maximum length; not included in `tokens`. */
   readonly unboundedResponses?: number | undefined
-  /** Nothing tells the amounts: they are taken for a whole limit at most, as a guess must make nothing impossible. */
+  /** The amounts are guesses: reduced to the whole limit, so that a guess alone never makes a request impossible. */
   readonly isGuess?: boolean
 }
 
-/** What the limits of a caller's key leave for one call. Calls whose caller has no limits have none of it. */
+/** The quota of one request within the limits of its key; absent for callers without limits. */
 export interface Quota {
   /**
-   * Reserves what the call is expected to use, before its upstream is called; only the first of several expectations
-   * counts. Throws, or rejects with, `rate_limited` when it does not fit into what is left of a minute. Undefined where
-   * there is nothing to wait for.
+   * Reserves the estimated use before the upstream is called; only the first of several estimates counts. Throws, or rejects
+   * with, `rate_limited` when it exceeds the remaining amount of the minute. Undefined when counted in this process.
    */
   reserveEstimate(use: EstimatedUse): Promise<void> | undefined
   /**
-   * Reserves what one piece of a session's work is expected to use. It is a guess, so never more than a whole limit. Never
-   * rejects. A call that reserves or spends so is not settled by its usage when it is over; what it still holds then is
-   * given back.
+   * Reserves the estimated use of one response of a session. It is a guess, so never more than a whole limit. Never rejects.
+   * A request that called `reserve` or `consume` is not settled by its usage when it is over; open reservations are given
+   * back then.
    */
   reserve(use: EstimatedUse): Reservation | Promise<Reservation>
   /** Debits what a session has used so far. */
   consume(use: TokensAndAudio): void
   /**
-   * The limit that this call has nothing left of for the moment, as far as this process knows. What its own work has
-   * only reserved is left.
+   * The limit that is used up at present, as far as this process knows. The session's own open reservations do not count
+   * as used.
    */
   exhaustedLimit(): ExhaustedLimit | undefined
-  /** Counts one piece of a session's work as refused because of that limit; to be called where its caller gets the refusal. */
+  /** Counts a refusal within a session by that limit; called when the client gets the refusal. */
   countRefusal(limit: LimitName): void
 }
 
-/** What one piece of a session's work has reserved. */
+/** Reservation for one response of a session. */
 export interface Reservation {
-  /** Why it does not fit into what is left of a minute; nothing is reserved then. */
+  /** Set when it exceeds the remaining amount of the minute; nothing is reserved then. */
   readonly refusal: ReservationRefusal | undefined
-  /** To be called once: what was too much goes back, what was too little, or was not reserved at all, is debited. */
+  /** Called once: a surplus is given back, a shortfall is debited. */
   settle(use: TokensAndAudio): void
 }
 
-/** Why a piece of a session's work is not to be begun. */
+/** Why a response of a session is refused. */
 export interface ReservationRefusal {
   readonly limit: LimitName
-  /** For people: names the limit, whose it is, its value and when it is reset. */
+  /** Names the limit, its scope, its value and when it is reset. */
   readonly message: string
 }
 
@@ -101,29 +99,29 @@ export interface ExhaustedLimit extends ReservationRefusal {
   readonly endsAtMs: number
 }
 
-/** The bytes that one request holds in memory, counted among those of all; implemented where all are counted. */
+/** The bytes that one request holds in memory; implemented by the memory budget in `overload/`. */
 export interface MemoryLease {
-  /** Takes bytes until they are given back or the request is over; false when there is no room for them. */
+  /** Reserves bytes until they are given back or the request is over; false when the budget is exceeded. */
   take(bytes: number): boolean
-  /** Takes bytes that cannot be refused any more, as an answer that was paid for. */
+  /** Adds bytes that can no longer be refused, such as a response that was paid for. */
   add(bytes: number): void
   /** Gives back what the request holds, at most this much of it. */
   giveBack(bytes: number): void
   /**
-   * Room for a body that is on its way, of `announcedBytes` where its length is known and never more than
-   * `maximumBytes`; undefined when there is none.
+   * Reserves memory for a body that is being received: `announcedBytes` if its length is known, never more than
+   * `maximumBytes`; undefined when the budget is exceeded.
    */
   reserve(announcedBytes: number | undefined, maximumBytes: number): ArrivingBody | undefined
-  /** Gives everything back; nothing is taken any more. */
+  /** Gives everything back; later calls have no effect. */
   close(): void
-  /** A lease of its own for work that another request has begun and may outlive it, counted for the same caller. */
+  /** A separate lease of the same caller, for work that may outlive this request. */
   fork(): MemoryLease
 }
 
-/** The room of a body that is on its way. */
+/** Memory reserved for a body that is being received. */
 export interface ArrivingBody {
-  /** Bytes have come; false when there is no room for them. What comes beyond the maximum is not kept, nor counted. */
+  /** Called for received bytes; false when the budget is exceeded. Bytes beyond the maximum are neither kept nor counted. */
   arrived(bytes: number): boolean
-  /** Nothing more comes. What is kept in memory from here on, `keptBytes`, counts until the request is over. */
+  /** Called at the end of the body. `keptBytes` stay in memory and count until the request is over. */
   end(keptBytes?: number): void
 }

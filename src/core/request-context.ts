@@ -76,7 +76,6 @@ export class ExchangeRecord {
 export class AttemptRecord extends ExchangeRecord {
   /** When its answer began, or when it failed; absent while neither has happened. */
   endedAtMs: number | undefined = undefined
-  /** Why it failed; absent when it did not. */
   failure: ErrorKind | undefined = undefined
   /** The upstream knows it as its parent; absent when requests are not traced. */
   spanId: string | undefined = undefined
@@ -97,7 +96,7 @@ export class RequestLog {
   modelClass: ModelClass | undefined = undefined
   channelId: string | undefined = undefined
   /** Every attempt, in order; the last one may still be under way. */
-  readonly tried: AttemptRecord[] = []
+  readonly attempts: AttemptRecord[] = []
   /** Exchanges that belong to no channel, as when a document is fetched from the web. */
   fetched: ExchangeRecord | undefined = undefined
   /** Spent reading the caller's body. */
@@ -145,7 +144,7 @@ export class RequestLog {
 
   private sum(name: 'upstreamMs' | 'openWaitMs'): number {
     let sum = this.fetched === undefined ? 0 : this.fetched[name]
-    for (const attempt of this.tried) sum += attempt[name]
+    for (const attempt of this.attempts) sum += attempt[name]
     return sum
   }
 
@@ -153,8 +152,8 @@ export class RequestLog {
   private latest<Name extends 'firstByteMs' | 'upstreamStatus' | 'upstreamRequestId'>(
     name: Name,
   ): ExchangeRecord[Name] {
-    for (let index = this.tried.length - 1; index >= 0; index--) {
-      const value = this.tried[index]?.[name]
+    for (let index = this.attempts.length - 1; index >= 0; index--) {
+      const value = this.attempts[index]?.[name]
       if (value !== undefined) return value
     }
     return this.fetched?.[name]
@@ -183,7 +182,7 @@ export interface UsageEstimator {
 /** What an answer has used: asked when its body is over, however it ended. */
 export interface UsageReader extends Partial<UsageEstimator> {
   /** The upstream's own figures, as far as they have come; the estimate stands in for them. */
-  readonly figures: Usage | undefined
+  readonly reportedUsage: Usage | undefined
 }
 
 /** The span of a request that is traced. */

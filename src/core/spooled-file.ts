@@ -21,8 +21,7 @@ interface SpooledFileOptions {
 
 /**
  * Bytes kept for a while, received or made: up to `memoryBytes` in memory, the rest in a temporary file that no other process
- * can open.
- * Life: `append`… → `finish` → any number of reads → `remove`.
+ * can open. Life: `append`… → `finish` → any number of reads → `remove`.
  */
 export class SpooledFile {
   readonly #directory: string

@@ -80,15 +80,15 @@ function isEmptyLineEnd(bytes: Buffer, position: number): boolean {
   return before === LF || (before === CR && bytes[position - 2] === LF)
 }
 
-/** The frames of a region of whole frames, each with its closing empty line. */
-export function* framesOf(region: Buffer): Generator<Buffer> {
+/** Splits a buffer of whole frames into frames, each with its closing empty line. */
+export function* framesOf(frames: Buffer): Generator<Buffer> {
   let start = 0
-  for (let end = region.indexOf(LF); end !== -1; end = region.indexOf(LF, end + 1)) {
-    if (end === start || !isEmptyLineEnd(region, end)) continue
-    yield region.subarray(start, end + 1)
+  for (let end = frames.indexOf(LF); end !== -1; end = frames.indexOf(LF, end + 1)) {
+    if (end === start || !isEmptyLineEnd(frames, end)) continue
+    yield frames.subarray(start, end + 1)
     start = end + 1
   }
-  if (start < region.length) yield region.subarray(start)
+  if (start < frames.length) yield frames.subarray(start)
 }
 
 /** The data of a frame (several `data:` lines joined by LF), or undefined for comments and other fields alone. */
@@ -189,16 +189,16 @@ export class StreamTail {
     return this.buffer.subarray(0, this.length)
   }
 
-  /** Adds a region of whole frames. */
-  add(region: Buffer): void {
-    if (region.length >= TAIL_BYTES) {
-      this.hold(fromLine(region, Math.min(region.length - TAIL_BYTES, lastFrameStart(region))))
+  /** Adds a buffer of whole frames. */
+  add(frames: Buffer): void {
+    if (frames.length >= TAIL_BYTES) {
+      this.hold(fromLine(frames, Math.min(frames.length - TAIL_BYTES, lastFrameStart(frames))))
       return
     }
-    if (this.length + region.length > COLLECTED_BYTES) this.hold(fromLine(this.bytes, this.length - TAIL_BYTES))
+    if (this.length + frames.length > COLLECTED_BYTES) this.hold(fromLine(this.bytes, this.length - TAIL_BYTES))
     else if (this.buffer.length === 0) this.hold(NOTHING)
-    region.copy(this.buffer, this.length)
-    this.length += region.length
+    frames.copy(this.buffer, this.length)
+    this.length += frames.length
   }
 
   /** These bytes and no others, which may be part of what is held already. */

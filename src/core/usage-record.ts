@@ -2,10 +2,9 @@ import type { UsageKind } from './endpoint.js'
 import type { RequestContext, Units } from './request-context.js'
 
 /**
- * What was used, under one name for each unit, whatever the upstream calls it; absent = the upstream has no such unit.
- * Parts of a whole are contained in it: `cachedTokens`, `cacheWriteTokens` and `audioInputTokens` in `promptTokens`,
- * `audioOutputTokens` and `reasoningTokens` in `completionTokens`; a cached audio token is in `cachedTokens` as well as
- * in `audioInputTokens`.
+ * What was used, under one name for each unit, whatever the upstream calls it; absent = the upstream has no such unit. Parts of
+ * a whole are contained in it: `cachedTokens`, `cacheWriteTokens` and `audioInputTokens` in `promptTokens`, `audioOutputTokens`
+ * and `reasoningTokens` in `completionTokens`; a cached audio token is in `cachedTokens` as well as in `audioInputTokens`.
  */
 export interface CountedUnits {
   readonly promptTokens?: number

@@ -54,14 +54,14 @@ describe('When a call is over', () => {
     const own = { input_characters: 5 }
     expect(settled({ usage: REPORTED, usageReader: new RelayedUsage(new Meter()), estimate: own }).estimate).toBe(own)
     expect(
-      settled({ usage: REPORTED, usageReader: { figures: undefined, estimate: () => SO_FAR } }).estimate,
+      settled({ usage: REPORTED, usageReader: { reportedUsage: undefined, estimate: () => SO_FAR } }).estimate,
     ).toBeUndefined()
     expect(settled({ usage: REPORTED }).estimate).toBeUndefined()
   })
 
   it('what a reader has found is what was used', () => {
     const usage = new RelayedUsage(new Meter())
-    usage.figures = REPORTED
+    usage.reportedUsage = REPORTED
     expect(settled({ usageReader: usage })).toMatchObject({ usage: REPORTED, estimate: COUNTED })
   })
 })
@@ -86,7 +86,10 @@ function relay(text: string, pieceBytes: number): { passed: string; usages: Usag
   const answer = withUsageFromTail(new ProviderResponse(200, {}, arriving(pieces)), usage)
   const sink: ByteSink = { data: (chunk) => passed.push(chunk), end: () => undefined, fail: () => undefined }
   ;(answer.body as ByteSource).start(sink)
-  return { passed: Buffer.concat(passed).toString(), usages: usage.figures === undefined ? [] : [usage.figures] }
+  return {
+    passed: Buffer.concat(passed).toString(),
+    usages: usage.reportedUsage === undefined ? [] : [usage.reportedUsage],
+  }
 }
 
 const USAGE = '"usage" : {"prompt_tokens": 3, "details": {"cached_tokens": 1}}'

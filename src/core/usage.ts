@@ -12,14 +12,14 @@ const { COMMA, OPEN_BRACE, QUOTE } = JSON_BYTES
 export function settleUsage(log: RequestLog): void {
   const { usageReader: reader } = log
   if (reader === undefined) return
-  log.usage ??= reader.figures
+  log.usage ??= reader.reportedUsage
   if (log.usage === undefined) log.usage = reader.estimate?.()
   else log.estimate ??= reader.countedUnits?.()
 }
 
 /** The usage of an answer that is relayed: the figures are filled in when they pass, an estimator counts meanwhile. */
 export class RelayedUsage implements UsageReader {
-  figures: Usage | undefined = undefined
+  reportedUsage: Usage | undefined = undefined
 
   constructor(public estimator?: UsageEstimator) {}
 
@@ -127,7 +127,7 @@ class UsageTail implements ByteSource, ByteSink {
   }
 
   end(): void {
-    this.usage.figures = reportedUsage(usageAtEnd(this.tail))
+    this.usage.reportedUsage = reportedUsage(usageAtEnd(this.tail))
     this.sink.end()
   }
 

@@ -3,7 +3,7 @@ import { ApiResponse } from '@nestjs/swagger'
 
 const NULLABLE_TEXT = { type: ['string', 'null'] } as const
 
-/** The body of audio, chat and the operator's routes. */
+/** The error body of audio, chat and admin routes. */
 export const OPENAI_ERROR = {
   type: 'object',
   required: ['error'],
@@ -56,7 +56,7 @@ const CASES: Readonly<Record<string, string>> = {
   504: 'The upstream provider did not answer in time',
 }
 
-/** Where the task dialect means something else by a status. */
+/** Statuses with another meaning in the task dialect. */
 const TASK_CASES: Readonly<Record<string, string>> = {
   ...CASES,
   400: 'The request is not valid; the message names the field',
@@ -65,7 +65,7 @@ const TASK_CASES: Readonly<Record<string, string>> = {
   422: 'Another body was sent under the same Idempotency-Key',
 }
 
-/** Where documents mean something else by a status. */
+/** Statuses with another meaning for documents. */
 const DOCUMENT_CASES: Readonly<Record<string, string>> = {
   ...TASK_CASES,
   413: 'The document, or the request, is larger than its limit',
@@ -77,7 +77,7 @@ const DOCUMENT_CASES: Readonly<Record<string, string>> = {
   504: 'The document was not read in time',
 }
 
-/** One failure in the OpenAPI document for each status; `cases` says when it comes. */
+/** One error response in the OpenAPI document for each status, described by `cases`. */
 export const responses = (schema: object, statuses: readonly number[], cases = CASES): MethodDecorator =>
   applyDecorators(
     ...statuses.map((status) =>
@@ -85,29 +85,25 @@ export const responses = (schema: object, statuses: readonly number[], cases = C
     ),
   )
 
-/** The failures of `/v1/audio/*` in the OpenAPI document. */
 export const ApiAudioErrors = (): MethodDecorator => responses(OPENAI_ERROR, [400, 401, 403, 408, 413, 415, 429, 500])
 
-/** The failures of chat and models, which render the audio body under their own statuses. */
+/** Error responses of chat and models: the audio body under other statuses. */
 export const ApiChatErrors = (): MethodDecorator =>
   responses(OPENAI_ERROR, [400, 401, 403, 404, 408, 413, 415, 429, 502, 504])
 
-/** The failures of an upgrade, all of them before the 101. */
+/** Error responses of an upgrade, all before the 101. */
 export const ApiUpgradeErrors = (): MethodDecorator =>
   responses(OPENAI_ERROR, [400, 401, 403, 404, 426, 429, 502, 503, 504])
 
-/** The failures of the messages family. */
 export const ApiMessagesErrors = (): MethodDecorator =>
   responses(MESSAGES_ERROR, [400, 401, 403, 404, 408, 413, 415, 429, 502, 504])
 
-/** The failures of creating a task: video. */
 export const ApiTaskCreateErrors = (): MethodDecorator =>
   responses(TASK_ERROR, [400, 401, 403, 408, 409, 413, 415, 422, 429, 502, 503, 504], TASK_CASES)
 
-/** The failures of asking for tasks and what belongs to them. */
+/** Error responses of reading tasks and their callbacks. */
 export const ApiTaskErrors = (): MethodDecorator =>
   responses(TASK_ERROR, [400, 401, 404, 429, 502, 503, 504], TASK_CASES)
 
-/** The failures of reading documents. */
 export const ApiDocumentErrors = (): MethodDecorator =>
   responses(TASK_ERROR, [400, 401, 408, 413, 415, 422, 429, 500, 502, 503, 504], DOCUMENT_CASES)

@@ -8,13 +8,13 @@ interface RenderedError {
   readonly body: string
 }
 
-/** One dialect's renderer: the same error, in the shape its clients read. */
+/** Renders errors in one dialect. */
 interface ErrorFormat {
   readonly status: (error: GatewayError) => number
   readonly body: (error: GatewayError, requestId: string) => string
-  /** One event-stream frame for a failure after the first byte; there is never a terminator behind it. */
+  /** Event stream frame for a failure after the first byte; never followed by a terminator. */
   readonly frame: (error: GatewayError, requestId: string) => string
-  /** The name under which this dialect's clients read the request id, beside `x-request-id`. */
+  /** This dialect's own request id header, sent in addition to `x-request-id`. */
   readonly requestIdHeader?: string
 }
 
@@ -64,7 +64,7 @@ const messagesErrorFormat: ErrorFormat = {
   requestIdHeader: 'request-id',
 }
 
-/** Where the family has a finer word than the kind's: our code → its code (design: Errors, rate_limited; upstream's table). */
+/** Codes with an error type of their own in the messages dialect (design: Errors, rate_limited; upstream's table). */
 const FINER_CODES: Readonly<Record<string, number>> = {
   concurrency_limit_exceeded: 1303,
   content_policy_violation: 1301,
@@ -87,7 +87,7 @@ const taskErrorFormat: ErrorFormat = {
   frame: (error, requestId) => `data: ${JSON.stringify(taskBody(error, requestId))}\n\n`,
 }
 
-/** The image family's clients read the text under `description`. */
+/** Clients of the image dialect read the text from `description`. */
 const imageErrorFormat: ErrorFormat = {
   status,
   body: (error, requestId) => JSON.stringify(imageBody(error, requestId)),
@@ -107,7 +107,7 @@ export const ERROR_FORMATS: Readonly<Record<Dialect, ErrorFormat>> = {
   image: imageErrorFormat,
 }
 
-/** The complete HTTP answer for a failure in a dialect: status, headers and JSON text. */
+/** The complete HTTP response for an error in a dialect: status, headers and JSON text. */
 export function renderError(error: GatewayError, dialect: Dialect, requestId: string): RenderedError {
   const envelope = ERROR_FORMATS[dialect]
   const relayed = error.details.relayed

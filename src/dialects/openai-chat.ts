@@ -13,19 +13,19 @@ import { CHAT_EVENTS, type ChatFields, type OpenAIAttempt, sendOpenAIRequest } f
 
 const { COLON, COMMA, OPEN_BRACE } = JSON_BYTES
 
-/** What a message may say in words, whosever dialect of chat it is. */
+/** Text members of a message, in any chat dialect. */
 const TEXTS = ['content', 'refusal', 'reasoning_content', 'reasoning'] as const
 
-/** Counts a whole answer whose upstream does not say what it took; nothing is looked at before that is asked for. */
+/** Estimates the usage of a whole response whose upstream reports none; lazily. */
 export class ResponseEstimate {
   constructor(private readonly body: Buffer) {}
 
-  /** Tokens, roughly, of all choices: of their texts, tool calls and transcripts. 0 for what is no chat completion. */
+  /** Estimated tokens of all choices: texts, tool calls and transcripts. 0 for anything but a chat completion. */
   get count(): number {
     try {
       return messagesIn(JSON.parse(this.body.toString())).reduce((sum, message) => sum + tokensIn(message), 0)
     } catch {
-      // Broken, or nested so deeply that it cannot be written again.
+      // Invalid, or nested too deeply to be serialized.
       return 0
     }
   }
@@ -46,7 +46,7 @@ function tokensIn(message: Record<string, unknown>): number {
   return words + (calls == null ? 0 : tokensOf(JSON.stringify(calls)))
 }
 
-/** As vendors' own rules of thumb have it. */
+/** A rule of thumb of the vendors. */
 const TOKENS_PER_MESSAGE = 4
 const TOKENS_OF_RESPONSE_HEAD = 3
 
@@ -56,9 +56,9 @@ interface Prompt {
 }
 
 /**
- * Roughly what the request of a chat completion costs in tokens: four ASCII characters, or one character of any other
- * script, to a token; so much for each message and for the answer's head. Texts and tools alone: what an image or a
- * recording costs does not show in its bytes.
+ * Estimated prompt tokens of a chat completion: four ASCII characters, or one character of any other
+ * script, per token; a constant for each message and for the response's head. Only texts and tools: the cost of an image or a
+ * recording cannot be seen in its bytes.
  */
 export function estimatePromptTokens({ messages, tools }: Prompt): number {
   let tokens = TOKENS_OF_RESPONSE_HEAD + (tools == null ? 0 : tokensOf(JSON.stringify(tools)))
@@ -79,8 +79,8 @@ function textOf(content: unknown): string {
 }
 
 /**
- * What a chat completion has used as long as its upstream has not said so, which it does last of all: a token for each
- * piece of the answer that has arrived, and what the request probably cost. The request is not looked at before that.
+ * Estimated usage of a chat completion until its upstream reports it, at the very end: a token for each
+ * chunk of the response that has arrived, and the estimated prompt tokens, computed only when needed.
  */
 export class ChatUsageEstimator implements UsageEstimator {
   constructor(
@@ -94,7 +94,7 @@ export class ChatUsageEstimator implements UsageEstimator {
     return { units, estimated: true }
   }
 
-  /** Of a stream its pieces, which are counted anyway. An answer that came whole is looked at for no figure beside its own. */
+  /** For a stream its chunks, which are counted anyway. A whole response with reported usage is not estimated. */
   countedUnits(): Units | undefined {
     return this.deltas === undefined ? undefined : { completion_tokens: this.deltas.count }
   }
@@ -108,109 +108,109 @@ const tokens = (prompt: number, completion: number) => ({
 
 const KEY_TEXT = '"usage"'
 const KEY = Buffer.from(KEY_TEXT)
-/** As upstream writes it into every chunk. */
-const USUAL_NULL = /,"usage":null/g
-const FIGURES_WINDOW_BYTES = 8192
-const FIGURES = [Buffer.from('"usage":{'), Buffer.from('"usage": {')]
+/** OpenAI's spelling in every chunk. */
+const NULL_USAGE = /,"usage":null/g
+const USAGE_WINDOW_BYTES = 8192
+const USAGE_OBJECTS = [Buffer.from('"usage":{'), Buffer.from('"usage": {')]
 const NULL = Buffer.from('null')
 
 /**
- * Reads the usage that passes in a chat stream and, for a caller who did not ask for it, takes every trace of the
- * gateway's own asking away: the `"usage":null` of each chunk and the extra chunk at the end. Only bytes around the
- * key are looked at; the one frame that carries figures is parsed. Text of a model cannot be mistaken for the key:
- * its quotes are escaped.
+ * Reads the usage in a chat stream. The gateway requests usage itself; for a caller who did not, the filter removes the
+ * `"usage":null` of each chunk and the extra chunk at the end. Only bytes around the key are inspected; the one frame with
+ * usage is parsed. Text of a model cannot be mistaken for the key: its quotes are escaped.
  */
 export class ChatUsageFilter {
   constructor(
-    private readonly callerRequestedUsage: boolean,
-    private readonly found: (usage: Usage) => void,
+    private readonly clientRequestedUsage: boolean,
+    private readonly onUsage: (usage: Usage) => void,
   ) {}
 
-  readonly filter = (region: Buffer): Buffer => {
-    if (this.callerRequestedUsage) {
-      // Figures come with the last frames; the caller's bytes pass whether they are found or not.
-      const end = region.subarray(-FIGURES_WINDOW_BYTES)
-      return FIGURES.some((mark) => end.includes(mark)) ? this.readFigures(region, region.length - end.length) : region
+  readonly filter = (frames: Buffer): Buffer => {
+    if (this.clientRequestedUsage) {
+      // Usage comes with the last frames; the bytes are relayed whether it is found or not.
+      const end = frames.subarray(-USAGE_WINDOW_BYTES)
+      return USAGE_OBJECTS.some((mark) => end.includes(mark))
+        ? this.readUsage(frames, frames.length - end.length)
+        : frames
     }
-    if (!region.includes(KEY)) return region
+    if (!frames.includes(KEY)) return frames
     // As latin1 text, byte for byte: a global pattern without alternatives is removed in one native pass. What is left
-    // goes back into the region's own memory, which has no other reader: an allocation per stream costs more than this.
-    const plain = region.toString('latin1').replace(USUAL_NULL, '')
-    const bytes = region.subarray(0, region.write(plain, 'latin1'))
+    // is written back into the same buffer, which has no other reader: an allocation per stream costs more than this.
+    const plain = frames.toString('latin1').replace(NULL_USAGE, '')
+    const bytes = frames.subarray(0, frames.write(plain, 'latin1'))
     const key = plain.indexOf(KEY_TEXT)
-    return key === -1 ? bytes : this.filterUnusual(bytes, key)
+    return key === -1 ? bytes : this.filterOtherSpellings(bytes, key)
   }
 
-  /** What the usual spelling does not cover: the figures themselves, spaces, the key in first place. */
-  private filterUnusual(region: Buffer, firstKey: number): Buffer {
+  /** Cases that the usual spelling does not cover: usage itself, spaces, the key as the first member. */
+  private filterOtherSpellings(frames: Buffer, firstKey: number): Buffer {
     const pieces: Buffer[] = []
     let position = 0
-    let figures = false
-    for (let key = firstKey; key !== -1; key = region.indexOf(KEY, key + KEY.length)) {
-      const value = valueStart(region, key + KEY.length)
-      if (region[value] === OPEN_BRACE) figures = true
-      if (!isNull(region, value)) continue
-      const cut = cutWithComma(region, key, value + NULL.length)
-      pieces.push(region.subarray(position, cut.start))
+    let hasUsage = false
+    for (let key = firstKey; key !== -1; key = frames.indexOf(KEY, key + KEY.length)) {
+      const value = valueStart(frames, key + KEY.length)
+      if (frames[value] === OPEN_BRACE) hasUsage = true
+      if (!isNull(frames, value)) continue
+      const cut = cutWithComma(frames, key, value + NULL.length)
+      pieces.push(frames.subarray(position, cut.start))
       position = cut.end
     }
-    const rest = withOnly([...pieces, region.subarray(position)], region)
-    return figures ? this.readFigures(rest, position === 0 ? firstKey : 0) : rest
+    const rest = withOnly([...pieces, frames.subarray(position)], frames)
+    return hasUsage ? this.readUsage(rest, position === 0 ? firstKey : 0) : rest
   }
 
-  private readFigures(region: Buffer, from: number): Buffer {
+  private readUsage(frames: Buffer, from: number): Buffer {
     const kept: Buffer[] = []
     let position = 0
     for (
-      let key = region.indexOf(KEY, from);
+      let key = frames.indexOf(KEY, from);
       key !== -1;
-      key = region.indexOf(KEY, Math.max(position, key + KEY.length))
+      key = frames.indexOf(KEY, Math.max(position, key + KEY.length))
     ) {
-      const start = lastFrameEnd(region.subarray(0, key))
-      const end = firstFrameEnd(region, key)
-      const chunk = jsonOf(region.subarray(start, end))
+      const start = lastFrameEnd(frames.subarray(0, key))
+      const end = firstFrameEnd(frames, key)
+      const chunk = jsonOf(frames.subarray(start, end))
       const usage = reportedUsage(chunk?.['usage'])
       if (usage === undefined) continue
-      this.found(usage)
+      this.onUsage(usage)
       const isExtra = Array.isArray(chunk?.['choices']) && chunk['choices'].length === 0
-      if (!isExtra || this.callerRequestedUsage) continue
-      kept.push(region.subarray(position, start))
+      if (!isExtra || this.clientRequestedUsage) continue
+      kept.push(frames.subarray(position, start))
       position = end
     }
-    return withOnly([...kept, region.subarray(position)], region)
+    return withOnly([...kept, frames.subarray(position)], frames)
   }
 }
 
-/** The pieces, in the memory of the region they are parts of: an allocation per stream costs more than moving them. */
-function withOnly(pieces: readonly Buffer[], region: Buffer): Buffer {
+/** Joins the pieces inside the buffer they are parts of: an allocation per stream costs more than moving them. */
+function withOnly(pieces: readonly Buffer[], frames: Buffer): Buffer {
   let length = 0
   for (const piece of pieces) {
-    const start = piece.byteOffset - region.byteOffset
-    region.copyWithin(length, start, start + piece.length)
+    const start = piece.byteOffset - frames.byteOffset
+    frames.copyWithin(length, start, start + piece.length)
     length += piece.length
   }
-  return region.subarray(0, length)
+  return frames.subarray(0, length)
 }
 
-function valueStart(region: Buffer, afterKey: number): number {
-  const colon = afterSpace(region, afterKey)
-  return region[colon] === COLON ? afterSpace(region, colon + 1) : colon
+function valueStart(frames: Buffer, afterKey: number): number {
+  const colon = afterSpace(frames, afterKey)
+  return frames[colon] === COLON ? afterSpace(frames, colon + 1) : colon
 }
 
-const isNull = (region: Buffer, start: number): boolean => region.subarray(start, start + NULL.length).equals(NULL)
+const isNull = (frames: Buffer, start: number): boolean => frames.subarray(start, start + NULL.length).equals(NULL)
 
-/** The member leaves with the comma before it, or with the one behind it when it stands first. */
-function cutWithComma(region: Buffer, keyStart: number, valueEnd: number): { start: number; end: number } {
-  const before = beforeSpace(region, keyStart) - 1
-  if (region[before] === COMMA) return { start: before, end: valueEnd }
-  const after = afterSpace(region, valueEnd)
-  return { start: keyStart, end: region[after] === COMMA ? after + 1 : valueEnd }
+/** Cuts a member with the comma before it, or with the one after it if it is the first. */
+function cutWithComma(frames: Buffer, keyStart: number, valueEnd: number): { start: number; end: number } {
+  const before = beforeSpace(frames, keyStart) - 1
+  if (frames[before] === COMMA) return { start: before, end: valueEnd }
+  const after = afterSpace(frames, valueEnd)
+  return { start: keyStart, end: frames[after] === COMMA ? after + 1 : valueEnd }
 }
 
-/** An upstream that speaks this dialect. */
 export interface ChatUpstream {
   readonly path: `/${string}`
-  /** Names and values in turn: the whole list, as nothing of the caller's own headers travels on. */
+  /** Names and values in turn; complete, as none of the client's headers are forwarded. */
   readonly headers: readonly string[]
   readonly responseHeaders: HeaderAllowList
 }
@@ -228,7 +228,7 @@ export async function completeChat(
   if (body.fields.stream === true) return await streamOf(response, upstream, body.fields, context)
   const usage = new RelayedUsage()
   const answer = await estimatedResponse(response, responseHeaders, usage)
-  if (usage.figures === undefined) usage.estimator = usageEstimatorOf(answer, body.fields)
+  if (usage.reportedUsage === undefined) usage.estimator = usageEstimatorOf(answer, body.fields)
   return answer
 }
 
@@ -242,13 +242,13 @@ function streamOf(
   const usage = new RelayedUsage(new ChatUsageEstimator(fields, deltas))
   context.record.usage = usage
   const { filter } = new ChatUsageFilter(asksForUsage(fields), (figures) => {
-    usage.figures = figures
+    usage.reportedUsage = figures
   })
   const events = { ...eventsFor(fields), secret: context.credentials, deltas }
   return eventStreamResponse(response, responseHeaders, events, { usage, filter })
 }
 
-/** Of an answer that has not said what it took, or not yet: spoken ones soon pass the size that is held as a whole. */
+/** Estimator for a response without reported usage, or whose usage is still to come: audio soon exceeds the buffered size. */
 const usageEstimatorOf = ({ body }: ProviderResponse, fields: ChatFields): ChatUsageEstimator =>
   new ChatUsageEstimator(fields, Buffer.isBuffer(body) ? new ResponseEstimate(body) : undefined)
 

@@ -13,11 +13,11 @@ import type {
 } from '../upstream/upstream-client.js'
 import { parseUpstreamError, type UpstreamErrorBody } from '../upstream/upstream-error.js'
 
-/** The fields of a chat completion that the gateway reads; everything else travels on unread. */
+/** The fields of a chat completion that the gateway reads; all others are relayed unread. */
 export interface ChatFields extends ModelFields {
   readonly messages: readonly unknown[]
   readonly tools?: readonly unknown[] | null
-  /** How many choices were asked for; not judged here. */
+  /** Requested number of choices; checked by the upstream. */
   readonly n?: unknown
   readonly stream?: boolean | null
   readonly stream_options?: Readonly<Record<string, unknown>> | null
@@ -60,26 +60,25 @@ export class DoneUsage {
     this.mark = `${eventType}"`
   }
 
-  readonly filter = (region: Buffer): Buffer => {
-    if (region.includes(this.mark)) this.read(region)
-    return region
+  readonly filter = (frames: Buffer): Buffer => {
+    if (frames.includes(this.mark)) this.read(frames)
+    return frames
   }
 
-  private read(region: Buffer): void {
-    for (const frame of framesOf(region)) {
+  private read(frames: Buffer): void {
+    for (const frame of framesOf(frames)) {
       const usage = frame.includes(this.mark) ? reportedUsage(jsonOf(frame)?.['usage']) : undefined
       if (usage !== undefined) this.found(usage)
     }
   }
 }
 
-/** What was sent upstream, and whose it was. */
+/** The credentials sent upstream, and whether they are the caller's. */
 export interface SentCredentials {
   readonly credentials: string
   readonly callersKey: boolean
 }
 
-/** What is known of an attempt. */
 export interface OpenAIAttempt extends ExchangeContext, SentCredentials {
   readonly record: AttemptRecord
   readonly target: UpstreamTarget
@@ -100,14 +99,14 @@ export async function sendOpenAIRequest(
   return response
 }
 
-/** Codes with which upstreams of this dialect say that the account behind the key has run dry. */
+/** Error codes for an exhausted account quota in this dialect. */
 const QUOTA_CODES: ReadonlySet<string> = new Set([
   'insufficient_quota',
   'credit_balance_exhausted',
   'billing_not_active',
 ])
 
-/** The specification's audio table knows no 404: an unknown model is a bad request there. */
+/** The specification's audio table has no 404: an unknown model is a bad request there. */
 export const AUDIO_STATUS_MAP = { 404: 400 } as const
 
 /** Reads `{error: {message, type, param, code}}`, the body of the audio and chat dialect. */
@@ -124,12 +123,12 @@ function readBody(body: Record<string, unknown>, text: string): UpstreamErrorBod
   if (typeof error !== 'object' || error === null) return undefined
   const { message, code, param, type } = error as Record<string, unknown>
   if (typeof message !== 'string') return undefined
-  // All four keys always stand in this dialect, whatever the upstream left out; siblings of `error` stay.
+  // This dialect always has all four keys, even if the upstream omits some; siblings of `error` stay.
   const relayed = { ...body, error: { ...error, type: type ?? null, param: param ?? null, code: code ?? null } }
   const scrubbed = scrubbedJson(relayed)
   return {
     message,
-    // An answer with nothing to hide and nothing to add is relayed as it is, layout and all.
+    // A response without anything to hide or to add is relayed byte for byte.
     relayable: scrubbed === JSON.stringify(body) ? text : scrubbed,
     quota: QUOTA_CODES.has(String(code)) || QUOTA_CODES.has(String(type)),
     ...(typeof code === 'string' ? { code } : {}),

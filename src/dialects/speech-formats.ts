@@ -16,13 +16,13 @@ export type AudioFormat = keyof typeof AUDIO_FORMATS
 
 export const DEFAULT_AUDIO_FORMAT: AudioFormat = 'mp3'
 
-/** The format that `response_format` asks for; the default when it asks for none, or for one that does not exist. */
+/** The requested format; the default if it is absent or unknown. */
 export const requestedFormat = (format: string | null | undefined): AudioFormat =>
   format != null && isAudioFormat(format) ? format : DEFAULT_AUDIO_FORMAT
 
 const isAudioFormat = (format: string): format is AudioFormat => Object.hasOwn(AUDIO_FORMATS, format)
 
-/** The refusal of a text that is longer than `limit`, such as `4096 characters`. */
+/** The error for a text longer than `limit`, such as `4096 characters`. */
 export const inputTooLong = (limit: string): GatewayError =>
   new GatewayError('invalid_request', `Invalid 'input': string too long. Expected a string with at most ${limit}.`, {
     param: 'input',
@@ -34,12 +34,12 @@ export function assertInputLength(input: string, maximumCharacters: number): voi
   if (codePoints(input) > maximumCharacters) throw inputTooLong(`${maximumCharacters} characters`)
 }
 
-/** Names of voices, and what the upstream calls them. */
+/** Voice → the upstream's name of it. */
 export type VoiceTable = Readonly<Record<string, string>>
 
 /**
- * The upstream's name of a voice: by the channel's own table, then by the provider's; any other name, and every id, is
- * the upstream's own and stays as the caller wrote it.
+ * The upstream's name of a voice: from the channel's table, then the provider's; any other name, and every id, is
+ * relayed as the caller wrote it.
  */
 export function upstreamVoice(
   voice: string | { readonly id: string },
@@ -58,7 +58,7 @@ const SAMPLE_RATE_HZ = 24_000
 const BYTES_PER_SAMPLE = 2
 const PCM_FORMAT_TAG = 1
 const FORMAT_CHUNK_BYTES = 16
-/** What a writer puts where the length is not known yet; decoders then read to the end. */
+/** Value of a length field for an unknown length; decoders then read to the end. */
 const UNKNOWN_BYTES = 0xffffffff
 
 /** RIFF header of a stream of 24 kHz, 16-bit, mono samples of a length not known yet. */

@@ -6,16 +6,16 @@ import { type FrameCounter, KEEP_ALIVE_MS } from '../upstream/sse-relay.js'
 import { eventResponse, fileResponse, malformedResponse } from '../upstream/upstream-response.js'
 import { AUDIO_FORMATS, type AudioFormat, WavSource } from './speech-formats.js'
 
-/** What `speech.audio.done` says a speech took. The token figures of other providers than P1 are estimates and say so. */
+/** Usage in `speech.audio.done`. Token counts of providers other than P1 are estimates, marked as such. */
 export interface SpeechUsage extends Units {
   readonly input_tokens: number
   readonly output_tokens: number
   readonly total_tokens: number
 }
 
-/** What a provider said itself about the speech it made. */
+/** Amounts reported by the provider of a speech. */
 interface SpeechFigures {
-  /** Characters billed, by the provider's own way of counting. */
+  /** Characters billed, as counted by the provider. */
   readonly characters?: number
   readonly audioMs?: number
 }
@@ -27,7 +27,7 @@ const MS_PER_MINUTE = 60_000
 /** The specification: audio costs about 1,000 audio tokens per minute. */
 const AUDIO_TOKENS_PER_MINUTE = 1000
 
-/** What a speech probably cost in tokens, for upstreams that count none. */
+/** Estimated tokens of a speech, for upstreams that report none. */
 export function estimateSpeechUsage(input: string, figures: SpeechFigures = {}): SpeechUsage {
   const characters = codePoints(input)
   const { audioMs = (characters / CHARACTERS_PER_SECOND) * 1000, characters: billed = characters } = figures
@@ -49,7 +49,7 @@ export class SpeechEventSource implements ByteSource, ByteSink {
   private sink!: ByteSink
   private keepAlive: NodeJS.Timeout | undefined
   private spoke = false
-  /** The beginning of a sample whose rest has not arrived. */
+  /** First byte of a sample whose second has not arrived. */
   private begun: Buffer = NOTHING
   /** Bytes that have arrived. */
   audioBytes = 0
@@ -57,7 +57,7 @@ export class SpeechEventSource implements ByteSource, ByteSink {
   constructor(
     private readonly audio: ByteSource,
     private readonly usage: () => SpeechUsage,
-    /** Samples are not parted: a client may play each piece when it arrives. */
+    /** Samples are not split: a client may play each chunk when it arrives. */
     private readonly sampleBytes = 1,
   ) {}
 
@@ -103,7 +103,7 @@ export class SpeechEventSource implements ByteSource, ByteSink {
     }
     clearInterval(this.keepAlive)
     if (this.begun.length > 0) this.emit(this.begun)
-    // The figures are the gateway's own, and say so.
+    // The gateway's own estimates, marked as such.
     const usage = JSON.stringify({ ...this.usage(), estimated: true })
     this.sink.data(Buffer.from(`data: {"type":"speech.audio.done","usage":${usage}}\r\n\r\ndata: [DONE]\r\n\r\n`))
     this.sink.end()
@@ -126,17 +126,17 @@ function speechSeconds(format: AudioFormat, bytes: number): number | undefined {
   return Math.round((samples * 1000) / BYTES_PER_SECOND) / 1000
 }
 
-/** Apart from `audio_seconds`, which are heard, and charged for by providers who write them down. */
+/** Not `audio_seconds`, the unit of input audio and of providers that bill by it. */
 const withSeconds = (units: Readonly<Record<string, number>>, seconds: number | undefined) =>
   seconds === undefined ? units : { ...units, spoken_seconds: seconds }
 
-/** What a speech has used so far: the characters that its provider will charge for, and the audio that has arrived. */
+/** Usage of a speech so far: the characters that its provider bills, and the audio that has arrived. */
 export class SpeechUsageEstimator implements UsageEstimator {
   constructor(
     /** 0 = nothing yet. */
     private readonly characters: () => number,
     private readonly format: AudioFormat,
-    /** Of the audio that has been handed on. */
+    /** Bytes of audio relayed so far. */
     private readonly audioBytes: () => number,
   ) {}
 
@@ -155,7 +155,7 @@ const LOWER_D = 0x64
 const QUOTE = 0x22
 const PADDING = 0x3d
 
-/** Counts the bytes of audio in `speech.audio.delta` events; only the ends of each base64 text are looked at. */
+/** Counts the bytes of audio in `speech.audio.delta` events, by the ends of each base64 text. */
 export class AudioCounter implements FrameCounter {
   /** Bytes. */
   count = 0
@@ -172,7 +172,7 @@ export class AudioCounter implements FrameCounter {
   }
 }
 
-/** What relayed speech events have used as long as `speech.audio.done` has not come: tokens, as that one would say. */
+/** Estimated usage of relayed speech events until `speech.audio.done` comes, in tokens as that event has them. */
 export class SpeechEventUsageEstimator implements UsageEstimator {
   constructor(
     private readonly input: string,
@@ -183,45 +183,45 @@ export class SpeechEventUsageEstimator implements UsageEstimator {
   estimate(): Usage | undefined {
     if (this.audio.count === 0) return undefined
     const seconds = speechSeconds(this.format, this.audio.count)
-    // Where the bytes do not tell how much was said, the whole text counts as said.
+    // If the bytes do not show how much was spoken, the whole text counts.
     const usage = estimateSpeechUsage(this.input, seconds === undefined ? {} : { audioMs: seconds * 1000 })
     const { input_tokens, output_tokens, total_tokens } = usage
     return { units: withSeconds({ input_tokens, output_tokens, total_tokens }, seconds), estimated: true }
   }
 
-  /** All of it: the text has no more than 4096 characters. */
+  /** Counted in full: the text has at most 4096 characters. */
   countedUnits(): Units | undefined {
     return this.estimate()?.units
   }
 }
 
-/** Speech as it comes from an upstream that has begun to speak, or is about to. */
+/** A speech from an upstream. */
 export interface SpokenAudio {
   readonly source: ByteSource
-  /** What the source's bytes are. */
+  /** Format of the source's bytes. */
   readonly format: AudioFormat
-  /** What the caller receives; `wav` from `pcm` gets its header here, everything else equals `format`. */
+  /** Format that the client receives: `wav` with a header written here for `pcm`, otherwise `format`. */
   readonly sentAs: AudioFormat
-  /** Set when the caller asked for a format that the upstream does not speak, and receives this one. */
+  /** Set if the upstream lacks the requested format, and the client receives this one. */
   readonly fallback?: AudioFormat
-  /** Asked once the audio has ended, for the last event. */
+  /** Called at the end of the audio, for the last event. */
   readonly usage: () => SpeechUsage
-  /** What its provider will charge for, as far as is known now, in characters; 0 = nothing yet. */
+  /** Characters that the provider bills so far; 0 = none yet. */
   readonly characters: () => number
   readonly headers?: Readonly<Record<string, string>>
-  /** What its provider says of that; absent = never anything. */
+  /** Usage reported by the provider; absent if it never reports any. */
   readonly reported?: UsageReader
 }
 
-/** What a provider says it charges for, and else what was spoken. */
+/** The usage reported by the provider, otherwise an estimate. */
 class SpokenUsage implements UsageReader {
   constructor(
     private readonly reported: UsageReader | undefined,
     private readonly estimator: UsageEstimator,
   ) {}
 
-  get figures(): Usage | undefined {
-    return this.reported?.figures
+  get reportedUsage(): Usage | undefined {
+    return this.reported?.reportedUsage
   }
 
   estimate(): Usage | undefined {

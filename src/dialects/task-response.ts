@@ -4,21 +4,20 @@ import { GatewayError } from '../core/errors.js'
 import { type RequestContext, clientDisconnected } from '../core/request-context.js'
 import { KEEP_ALIVE_MS } from '../upstream/sse-relay.js'
 
-/** The upstream's own word for success, where there is no better one. */
+/** The upstream's message for success. */
 const SUCCESS_MESSAGE = 'SUCCEED'
 
 /**
  * JSON text of a success in the task dialect (specification: Envelope of every response). `dataText` is JSON text and
- * stays as it is: big integers and unknown fields travel on.
+ * is relayed unchanged, with large integers and unknown fields.
  */
 export const successEnvelope = (requestId: string, dataText: string, message = SUCCESS_MESSAGE): string =>
   `{"code":0,"message":${JSON.stringify(message)},"request_id":${JSON.stringify(requestId)},"data":${dataText}}`
 
-/** The answer to a call in the task dialect; `dataText` as above. */
+/** A successful response in the task dialect; `dataText` as above. */
 export const taskResponse = (call: RequestContext, dataText: string, message?: string): ProviderResponse =>
   jsonTextResponse(200, successEnvelope(call.requestId, dataText, message))
 
-/** Complete JSON text as an answer. */
 export const jsonTextResponse = (
   status: number,
   text: string,
@@ -31,7 +30,7 @@ const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
 /** Node's timers fire at once beyond it. */
 const MAXIMUM_TIMER_MS = 2_147_483_647
 
-/** Who follows a task. After `ended` or `failed` nothing more is said. */
+/** Observer of a task. Nothing follows `ended` or `failed`. */
 export interface TaskListener {
   /** `object` is the task object as JSON text. */
   changed(task: { readonly object: string }): void
@@ -39,12 +38,12 @@ export interface TaskListener {
   failed(error: GatewayError): void
 }
 
-/** Begins to follow a task; returns the way to stop. */
+/** Observes a task; returns the function that stops it. */
 export type Follow = (listener: TaskListener) => () => void
 
 /**
  * A task's changes as an event stream: `event: task` with the task object at each of them, up to the terminal state or
- * `maxAgeMs` after the first (absent = however long it takes). A reader who is behind gets the newest object only. Fails without an event when the task
+ * `maxAgeMs` after the first (absent = no limit). A slow client gets the newest object only. Fails without an event when the task
  * cannot be found.
  */
 export class TaskEvents implements ByteSource, TaskListener {
@@ -110,7 +109,7 @@ export class TaskEvents implements ByteSource, TaskListener {
     })
   }
 
-  /** Only once the upstream has answered: before, silence may still become a proper error. */
+  /** Only after the first response of the upstream: before it, an error status is still possible. */
   private beginTimers(): void {
     this.keepAlive = setInterval(() => {
       if (!this.isPaused) this.sink.data(KEEP_ALIVE)
@@ -138,16 +137,16 @@ export class TaskEvents implements ByteSource, TaskListener {
     this.stopFollowing()
     this.forgetCaller()
     this.forgetKey()
-    // The last event is what everyone waited for: it goes out even to a slow reader.
+    // The last event is sent even to a slow client.
     this.flush()
     tell()
   }
 }
 
-/** In JSON a line break can stand between tokens only, where a blank does as well. */
+/** In JSON, line breaks occur between tokens only, and can be replaced by blanks. */
 const frameOf = (object: string): Buffer => Buffer.from(`event: task\ndata: ${object.replace(/[\r\n]+/g, ' ')}\n\n`)
 
-/** What a follower gets of an error without a name. */
+/** The error for observers in place of an unknown one. */
 export const followingFailure = (error: unknown): GatewayError =>
   error instanceof GatewayError
     ? error

@@ -9,7 +9,7 @@ import type { FrameCounter } from '../upstream/sse-relay.js'
 import type { UpstreamResponse } from '../upstream/upstream-client.js'
 import { assertContentType, type HeaderAllowList, jsonResponse } from '../upstream/upstream-response.js'
 
-/** `text`, `srt` and `vtt` all travel as plain text, as upstream sends them: SDKs parse whatever claims to be JSON. */
+/** `text`, `srt` and `vtt` are all sent as plain text, as OpenAI does: SDKs parse anything declared as JSON. */
 export const PLAIN_TEXT = 'text/plain; charset=utf-8'
 
 const CHECKED_TEXT_BYTES = 1024 * 1024
@@ -18,7 +18,7 @@ const CHECKED_TEXT_BYTES = 1024 * 1024
 const AUDIO_TOKENS_PER_MINUTE = 1000
 const CHARACTERS_PER_TOKEN = 4
 
-/** A transcript as text, untouched; an upstream that answers a page instead is found out. */
+/** A transcript as text, unchanged; an HTML page instead is refused. */
 export async function textTranscript(
   response: UpstreamResponse,
   headers: HeaderAllowList,
@@ -32,11 +32,11 @@ export async function textTranscript(
 
 interface TranscriptRules {
   readonly durationSeconds: number | undefined
-  /** Class G answers carry token usage (specification: Responses); one that lacks it gets an estimate. */
+  /** Class G responses have token usage (specification: Responses); an estimate is added if it is missing. */
   readonly needsTokenUsage: boolean
 }
 
-/** A transcript as JSON, byte for byte, but for a usage object where the specification demands one. */
+/** A transcript as JSON, byte for byte, except for a usage object that the specification demands. */
 export async function jsonTranscript(
   response: UpstreamResponse,
   headers: HeaderAllowList,
@@ -54,20 +54,20 @@ export async function jsonTranscript(
   return withUsage(answer, answer.body, estimate)
 }
 
-/** The figures of a transcript that came whole, or none yet: the seconds in the file where its upstream has no units of its own. */
+/** Usage of a transcript: reported by the upstream, otherwise the duration of the file. */
 export class TranscriptUsage implements UsageReader {
-  readonly figures: Usage | undefined
+  readonly reportedUsage: Usage | undefined
 
   constructor(
     private readonly reported: Usage | undefined,
     private readonly durationSeconds: number | undefined,
   ) {
-    this.figures =
+    this.reportedUsage =
       reported ??
       (durationSeconds === undefined ? undefined : { units: { audio_seconds: durationSeconds }, estimated: false })
   }
 
-  /** The length beside what was reported. */
+  /** The duration, in addition to the reported usage. */
   countedUnits(): Units | undefined {
     const { durationSeconds, reported } = this
     return reported === undefined || durationSeconds === undefined ? undefined : { audio_seconds: durationSeconds }
@@ -97,14 +97,14 @@ function withUsage(answer: ProviderResponse, bytes: Buffer, estimate: TokenEstim
     output_tokens: estimate.output_tokens,
     estimated: true,
   }
-  const reader: UsageReader = { figures: { units: { ...estimate }, estimated: true } }
+  const reader: UsageReader = { reportedUsage: { units: { ...estimate }, estimated: true } }
   const body = edited(bytes, JSON.stringify(usage))
   return body === undefined
     ? new ProviderResponse(answer.status, answer.headers, bytes, reader)
     : new ProviderResponse(answer.status, { ...answer.headers, 'x-gateway-usage': 'estimated' }, body, reader)
 }
 
-/** Undefined for an answer outside the house's rules for request bodies: a paid transcript is not lost over a usage. */
+/** Undefined for a response outside the JSON rules for request bodies: a paid transcript is not refused for its usage. */
 function edited(bytes: Buffer, usage: string): Buffer | undefined {
   try {
     return JsonBody.parse(bytes).edited({ usage })
@@ -113,7 +113,7 @@ function edited(bytes: Buffer, usage: string): Buffer | undefined {
   }
 }
 
-/** What a streamed transcript has used as long as `transcript.text.done` has not come: all of the audio, and a token for each piece. */
+/** Estimated usage of a streamed transcript until `transcript.text.done` comes: all of the audio, and a token per delta. */
 export class TranscriptUsageEstimator implements UsageEstimator {
   constructor(
     private readonly durationSeconds: number | undefined,
@@ -144,13 +144,13 @@ export class TranscriptUsageEstimator implements UsageEstimator {
 
 interface TranscriptionForm {
   readonly file: UploadedFile
-  /** Found in the bytes; the caller's own file name decides nothing. */
+  /** Detected by the bytes, not by the client's file name. */
   readonly extension: string
   readonly contentType: string
   readonly fields: readonly MultipartField[]
 }
 
-/** Fields to set (replaced where they stand, otherwise added at the end) or, with undefined, to leave out. */
+/** Fields to set (replaced in place, otherwise appended) or, with undefined, to remove. */
 export type FormEdits = Readonly<Record<string, string | undefined>>
 
 /**

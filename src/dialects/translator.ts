@@ -6,20 +6,20 @@ import { isRecord } from '../core/validation-rules.js'
 import { eventResponse, malformedResponse } from '../upstream/upstream-response.js'
 
 /**
- * Turns the requests of a client's dialect into those of an upstream's, and what comes back into the client's. Pure: it sends
- * nothing and keeps nothing between requests. Dialects that are the same on both sides need none: their bytes are relayed.
+ * Translates requests from a client's dialect to an upstream's, and responses back. Pure: it sends
+ * nothing and keeps nothing between requests. Not used if both sides have the same dialect: the bytes are relayed.
  */
 export interface Translator<Fields extends object> {
   /**
    * The request in the upstream's dialect. Throws `invalid_request` with code `unsupported_value`, naming the client's own
-   * field, for what the upstream's dialect cannot say.
+   * field, for values that the upstream's dialect lacks.
    */
   request(body: JsonBody<Fields>, upstreamModel: string): Buffer
-  /** A whole answer in the client's dialect. Throws `upstream_failed` for one without what the client's dialect needs. */
+  /** A whole response in the client's dialect. Throws `upstream_failed` if the upstream's lacks a required member. */
   response(answer: Readonly<Record<string, unknown>>, fields: Fields): object
   /** A new translation of one event stream. */
   events(fields: Fields): EventTranslation
-  /** A failure with its field named as the client knows it. */
+  /** An error with the client's name of its field. */
   error(error: GatewayError): GatewayError
 }
 
@@ -27,16 +27,16 @@ export interface Translator<Fields extends object> {
 export interface EventTranslation {
   /** The client's frames, complete with their empty lines, for one event of the upstream; '' for none. May throw as `response`. */
   event(data: Readonly<Record<string, unknown>>): string
-  /** What ends the client's stream; asked once, after the upstream's stream was complete. */
+  /** Final frames of the client's stream; called once, after the upstream's stream was complete. */
   end(): string
 }
 
-/** A whole answer must be read before it can be written anew; a larger one is the upstream's failure. */
+/** Limit of a whole response, which must be read to be translated; a larger one is the upstream's failure. */
 const MAXIMUM_RESPONSE_BYTES = 16 * 1024 * 1024
 
 /**
- * Sends a request translated and translates what comes back. `send` gives the upstream's response in its own dialect, checked
- * for completeness by the relay of that dialect; its usage stays the upstream's own figures.
+ * Translates a request, sends it and translates the response. `send` returns the upstream's response in its own dialect, checked
+ * for completeness by the relay of that dialect; its usage is kept.
  */
 export async function translated<Fields extends object>(
   translator: Translator<Fields>,
@@ -85,7 +85,7 @@ async function translatedStream<Fields extends object>(
   return await eventResponse(status, headers, events, usage)
 }
 
-/** The upstream's own body and frame are of its dialect: the client gets a rendered error instead. */
+/** The upstream's error body is in its own dialect: the client gets a rendered error instead. */
 function translatedError<Fields extends object>(translator: Translator<Fields>, error: GatewayError): GatewayError {
   const kept = Object.entries(error.details).filter(([name]) => name !== 'relayed' && name !== 'frame')
   return translator.error(new GatewayError(error.kind, error.message, Object.fromEntries(kept)))
@@ -130,8 +130,8 @@ class TranslatedEvents implements ByteSource, ByteSink {
   }
 
   data(chunk: Buffer): void {
-    const region = this.isOver ? undefined : this.frames.add(chunk)
-    if (region !== undefined) this.forward(framesOf(region), (frame) => this.framesFor(frame))
+    const frames = this.isOver ? undefined : this.frames.add(chunk)
+    if (frames !== undefined) this.forward(framesOf(frames), (frame) => this.framesFor(frame))
   }
 
   end(): void {
@@ -152,7 +152,7 @@ class TranslatedEvents implements ByteSource, ByteSink {
     return frame[0] === COLON ? frame.toString() : ''
   }
 
-  /** Sends what could be translated, in one piece; false where that was not all, and the stream has failed. */
+  /** Sends the translated frames in one chunk; false if one could not be translated, and the stream has failed. */
   private forward<Part>(parts: Iterable<Part>, translate: (part: Part) => string): boolean {
     let text = ''
     let failure: GatewayError | undefined

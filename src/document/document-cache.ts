@@ -35,7 +35,7 @@ function directiveOf(text: string): [name: string, value: string] {
 const isZero = (seconds: string | undefined): boolean => seconds !== undefined && /^0+$/.test(seconds)
 
 /** How long one caller waits for a shared read. */
-interface Patience {
+interface WaitOptions {
   /** Requested timeout, for the message. */
   readonly timeoutMs: number
   /** Performance clock. */
@@ -56,13 +56,13 @@ export class SharedParses {
    * Waits for the read with this key; `begin` starts one if there is none, with a request context of its own. Rejects as the
    * read does, and for this caller alone with `caller_left`, or with `upstream_timeout` after its deadline.
    */
-  async wait(key: string, call: RequestContext, patience: Patience, begin: BeginParse): Promise<DocumentParse> {
+  async wait(key: string, call: RequestContext, options: WaitOptions, begin: BeginParse): Promise<DocumentParse> {
     call.assertPresent()
     const reading = this.running.get(key) ?? this.begin(key, call, begin)
     try {
-      return await reading.wait(call, patience)
+      return await reading.wait(call, options)
     } finally {
-      noteWork(reading.call, call)
+      copyLog(reading.call, call)
     }
   }
 
@@ -98,12 +98,12 @@ class SharedParse {
     this.outcome.catch(() => undefined)
   }
 
-  wait({ disconnect: departure }: RequestContext, { timeoutMs, deadlineAtMs }: Patience): Promise<DocumentParse> {
+  wait({ disconnect }: RequestContext, { timeoutMs, deadlineAtMs }: WaitOptions): Promise<DocumentParse> {
     this.waiting++
     return new Promise((resolve, reject) => {
       const settle = (): void => {
         clearTimeout(timer)
-        forget()
+        unsubscribe()
       }
       const leave = (error: GatewayError): void => {
         settle()
@@ -112,9 +112,9 @@ class SharedParse {
         if (this.waiting === 0) this.abandon()
       }
       const timer = setTimeout(() => {
-        leave(late(timeoutMs))
+        leave(timedOut(timeoutMs))
       }, deadlineAtMs - performance.now())
-      const forget = departure.onAbort(() => {
+      const unsubscribe = disconnect.onAbort(() => {
         leave(clientDisconnected())
       })
       this.outcome.then(resolve, reject).finally(settle)
@@ -129,13 +129,13 @@ class SharedParse {
 }
 
 /** Log fields of a shared read, copied to each of its requests. */
-function noteWork({ log: { channelId, fetched, tried } }: RequestContext, to: RequestContext): void {
-  to.log.tried.push(...tried)
+function copyLog({ log: { channelId, fetched, attempts } }: RequestContext, to: RequestContext): void {
+  to.log.attempts.push(...attempts)
   to.log.fetched = fetched
   if (channelId !== undefined) to.log.channelId = channelId
 }
 
-const late = (timeoutMs: number): GatewayError =>
+const timedOut = (timeoutMs: number): GatewayError =>
   new GatewayError('upstream_timeout', `The document could not be read within ${Math.round(timeoutMs)} ms.`)
 
 /** Estimated bytes of an entry's objects, besides its texts. */

@@ -112,9 +112,8 @@ const JSON_TYPE = /^application\/(?:json|[a-z0-9.+-]+\+json)$/
 const NO_CACHE = /(?:^|[\s,])no-cache(?:[\s,;=]|$)/i
 
 /**
- * Receives a request for a document in each of its three forms: a URL as JSON, a form with a file, a file as it is.
- * Files lie on disk beyond a mebibyte and are gone when the response is over. Rejects with a `GatewayError` of the
- * caller's fault.
+ * Receives a request for a document in each of its three forms: a URL as JSON, a form with a file, a file as it is. Files lie
+ * on disk beyond a mebibyte and are gone when the response is over. Rejects with a `GatewayError` of the caller's fault.
  */
 @Injectable()
 export class DocumentRequestReader {

@@ -191,10 +191,10 @@ describe('document service', () => {
       // What is left of it.
       expect(asked?.timeoutMs).toBeLessThan(7000)
       expect(asked?.timeoutMs).toBeGreaterThan(2000)
-      expect(lab.reader.policies).toEqual([{ repeatableOnceSent: true }])
+      expect(lab.reader.policies).toEqual([{ canRetryAfterSend: true }])
       expect(call.log).toMatchObject({
         channelId: 'reader-main',
-        tried: [{ channelId: 'reader-main' }],
+        attempts: [{ channelId: 'reader-main' }],
         usage: { units: { documents: 1, pages: 1 } },
       })
       expect(lab.parser.parsed).toEqual([])
@@ -287,14 +287,14 @@ describe('document service', () => {
     })
 
     it('may be a file, which is not sent twice when it is large', async () => {
-      for (const [text, repeatableOnceSent] of [
+      for (const [text, canRetryAfterSend] of [
         ['small', true],
         ['x'.repeat(10 * 1024 * 1024 + 1), false],
       ] as const) {
         const { request, leave } = await lab.fileRequest(text)
         await lab.bodyOf(request)
         await leave()
-        expect(lab.reader.policies.at(-1)).toEqual({ repeatableOnceSent })
+        expect(lab.reader.policies.at(-1)).toEqual({ canRetryAfterSend })
         expect(lab.reader.asked.at(-1)?.source).toMatchObject({
           kind: 'file',
           name: 'a.txt',
@@ -465,13 +465,13 @@ describe('shared readings', () => {
       const waiting = calls.map((call) => wait('a', call))
       const [shared] = begun
       if (shared === undefined) throw new Error('nothing was begun')
-      shared.log.tried.push(attemptRecord('reader-main', 1, { endedAtMs: 2, upstreamMs: 5, upstreamStatus: 203 }))
+      shared.log.attempts.push(attemptRecord('reader-main', 1, { endedAtMs: 2, upstreamMs: 5, upstreamStatus: 203 }))
       shared.log.channelId = 'reader-main'
       end(READING)
       await Promise.all(waiting)
       for (const { log } of calls) {
         expect(log).toMatchObject({
-          tried: [{ startedAtMs: 1 }],
+          attempts: [{ startedAtMs: 1 }],
           upstreamMs: 5,
           channelId: 'reader-main',
           upstreamStatus: 203,

@@ -113,9 +113,7 @@ export function documentResponse({ metadata, content }: ReadDocument, isCached: 
   return new ProviderResponse(200, { ...headers, 'content-length': String(bytes) }, new PiecewiseBody(pieces))
 }
 
-/**
- * Cache key of a document, the same for all callers: its URL, or the content, name and declared type of a file.
- */
+/** Cache key of a document, the same for all callers: its URL, or the content, name and declared type of a file. */
 async function identityOf(source: DocumentSource): Promise<string> {
   return source.kind === 'url' ? `url ${source.url}` : `file ${await digestOf(source.upload)}`
 }
@@ -130,7 +128,7 @@ async function digestOf({ spool, name, contentType }: DocumentUpload): Promise<s
 const RESOLVE_MS = 2000
 
 /** A larger upload that was sent and not answered is not sent again (design: Reliability rules). */
-const REPEATABLE_UPLOAD_BYTES = 10 * 1024 * 1024
+const RETRYABLE_UPLOAD_BYTES = 10 * 1024 * 1024
 
 /** Documents as Markdown (specification: Document parse result): read here, or by an upstream where one is configured. */
 @Injectable()
@@ -224,15 +222,12 @@ function sharingKey(
 /** Reads a document on a channel of the operator's. */
 async function readBy(
   route: DocumentRoute,
-  { source, timeoutMs, isFresh, responseBytes: longest }: DocumentRequest & Pick<ReadRequest, 'responseBytes'>,
+  { source, timeoutMs, isFresh, responseBytes }: DocumentRequest & Pick<ReadRequest, 'responseBytes'>,
   call: RequestContext,
 ): Promise<DocumentParse> {
-  const repeatableOnceSent = source.kind === 'url' || source.upload.spool.size <= REPEATABLE_UPLOAD_BYTES
-  const document = await route.attempt(call, { repeatableOnceSent }, (provider, context) =>
-    provider.read(
-      { source: readSourceOf(source), timeoutMs: Math.max(1, timeoutMs), isFresh, responseBytes: longest },
-      context,
-    ),
+  const canRetryAfterSend = source.kind === 'url' || source.upload.spool.size <= RETRYABLE_UPLOAD_BYTES
+  const document = await route.attempt(call, { canRetryAfterSend }, (provider, context) =>
+    provider.read({ source: readSourceOf(source), timeoutMs: Math.max(1, timeoutMs), isFresh, responseBytes }, context),
   )
   if (document.metadata.statusCode !== KEPT_STATUS) return { document, reuse: 'none' }
   // A document read with a caller's own upstream key is cached for that caller only.

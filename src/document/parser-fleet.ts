@@ -1,42 +1,42 @@
 import type { Logger } from '../observability/logger.js'
-import { ParserExited } from './parser.js'
+import { EngineEnded } from './parser.js'
 import { ParserProcess } from './parser-process.js'
 
-const FIRST_REST_MS = 250
-const LONGEST_REST_MS = 30_000
+const FIRST_BACKOFF_MS = 250
+const MAXIMUM_BACKOFF_MS = 30_000
 
-/** Keeps processes that die while they start from being started again and again. */
+/** Backoff for processes that exit during their start. */
 export class RestartBackoff {
   private failures = 0
-  private restsUntilMs = -Infinity
+  private blockedUntilMs = -Infinity
 
-  /** 0 = may start now; otherwise how long not, in whole seconds and never less than one. */
+  /** Whole seconds until the next start is allowed; 0 = now. */
   restSeconds(nowMs: number): number {
-    return nowMs >= this.restsUntilMs ? 0 : Math.ceil((this.restsUntilMs - nowMs) / 1000)
+    return nowMs >= this.blockedUntilMs ? 0 : Math.ceil((this.blockedUntilMs - nowMs) / 1000)
   }
 
   failed(nowMs: number): void {
-    this.restsUntilMs = nowMs + Math.min(FIRST_REST_MS * 2 ** this.failures, LONGEST_REST_MS)
+    this.blockedUntilMs = nowMs + Math.min(FIRST_BACKOFF_MS * 2 ** this.failures, MAXIMUM_BACKOFF_MS)
     this.failures += 1
   }
 
   succeeded(): void {
     this.failures = 0
-    this.restsUntilMs = -Infinity
+    this.blockedUntilMs = -Infinity
   }
 }
 
-/** Libraries keep things; a fresh process costs a third of a second of one core. */
+/** Bounds leaks of libraries; a new process costs a third of a second of one core. */
 const DOCUMENTS_PER_ENGINE = 200
-/** What one uses that has read nothing but a small PDF. */
-const UNUSED_ENGINE_BYTES = 100 * 1_048_576
+/** Memory of an engine after a small PDF. */
+const IDLE_ENGINE_BYTES = 100 * 1_048_576
 
 interface ParserFleetSettings {
   readonly processes: number
   readonly memoryBytes: number
 }
 
-/** The engines there are: started when they are needed, replaced when they end, retired when they are worn. */
+/** The engine processes: started on demand, replaced when they exit, retired after `DOCUMENTS_PER_ENGINE` or when large. */
 export class ParserFleet {
   private readonly engines = new Set<ParserProcess>()
   private readonly starting = new Set<ParserProcess>()
@@ -56,12 +56,12 @@ export class ParserFleet {
     return this.engines.size === 0
   }
 
-  /** Seconds until one may be started again; 0 = now. */
+  /** Seconds until the next start is allowed; 0 = now. */
   get restSeconds(): number {
     return this.backOff.restSeconds(performance.now())
   }
 
-  /** One that is ready and idle, for the caller alone until `giveBack`. */
+  /** Takes a ready and idle engine, to be returned by `giveBack`. */
   take(): ParserProcess | undefined {
     for (;;) {
       const engine = this.idle.pop()
@@ -69,26 +69,26 @@ export class ParserFleet {
     }
   }
 
-  /** `rssBytes`: of its process after the last document; undefined when that is not known. */
+  /** `rssBytes`: memory of the process after the document; undefined if unknown. */
   giveBack(engine: ParserProcess, rssBytes: number | undefined): void {
     if (rssBytes !== undefined) this.backOff.succeeded()
     if (engine.isLost) return
-    if (this.isSwollen(rssBytes) || engine.documents >= DOCUMENTS_PER_ENGINE || this.isUnwanted(engine)) engine.kill()
+    if (this.isTooLarge(rssBytes) || engine.documents >= DOCUMENTS_PER_ENGINE || this.isSurplus(engine)) engine.kill()
     else this.idle.push(engine)
     this.onChange()
   }
 
-  /** Starts as many as are wanted and allowed, but for those that are on their way already. */
+  /** Starts engines until `wanted` are starting, as far as allowed. */
   grow(wanted: number): void {
     while (this.starting.size < wanted && this.engines.size < this.settings().processes && this.restSeconds === 0) {
       if (this.isStopping || !this.start()) return
     }
   }
 
-  /** After a change of the settings; the busy ones are looked at when they are given back. */
+  /** Applies changed settings to idle engines; busy ones are checked when given back. */
   adapt(): void {
     const { processes } = this.settings()
-    let remaining = this.lasting
+    let remaining = this.liveCount
     for (const engine of this.idle.splice(0)) {
       if (this.hasMemoryLimit(engine) && remaining <= processes) {
         this.idle.push(engine)
@@ -100,35 +100,35 @@ export class ParserFleet {
     this.onChange()
   }
 
-  /** Ends all of them; resolves when nothing is left. */
+  /** Kills all engines; resolves when all have exited. */
   async stop(): Promise<void> {
     this.isStopping = true
     const ends = [...this.engines].map((engine) => {
       engine.kill()
-      return engine.ended
+      return engine.exited
     })
     await Promise.all(ends)
   }
 
-  /** Less than half of what is granted beyond its own needs is left for the next document. */
-  private isSwollen(rssBytes = 0): boolean {
-    return rssBytes > (this.settings().memoryBytes + UNUSED_ENGINE_BYTES) / 2
+  /** Whether more than half of the memory granted beyond the engine's own is in use. */
+  private isTooLarge(rssBytes = 0): boolean {
+    return rssBytes > (this.settings().memoryBytes + IDLE_ENGINE_BYTES) / 2
   }
 
-  /** Without those that are about to be gone. */
-  private get lasting(): number {
+  /** Engines that are not about to exit. */
+  private get liveCount(): number {
     return [...this.engines].filter((engine) => !engine.isLost).length
   }
 
-  private isUnwanted(engine: ParserProcess): boolean {
-    return !this.hasMemoryLimit(engine) || this.lasting > this.settings().processes
+  private isSurplus(engine: ParserProcess): boolean {
+    return !this.hasMemoryLimit(engine) || this.liveCount > this.settings().processes
   }
 
   private hasMemoryLimit({ command }: ParserProcess): boolean {
     return command.memoryBytes === this.settings().memoryBytes
   }
 
-  /** False when the system could not even try. */
+  /** False if the process could not be spawned. */
   private start(): boolean {
     const { memoryBytes } = this.settings()
     try {
@@ -147,13 +147,13 @@ export class ParserFleet {
       this.starting.delete(engine)
       this.giveBack(engine, undefined)
     })
-    void engine.ended.then((exit) => {
+    void engine.exited.then((exit) => {
       this.engines.delete(engine)
-      const place = this.idle.indexOf(engine)
-      if (place >= 0) this.idle.splice(place, 1)
+      const index = this.idle.indexOf(engine)
+      if (index >= 0) this.idle.splice(index, 1)
       const isUnused = engine.documents === 0 && !exit.isKilled
-      if (this.starting.delete(engine) || isUnused) this.logFailure(new ParserExited(exit))
-      // The next document finds the process loaded.
+      if (this.starting.delete(engine) || isUnused) this.logFailure(new EngineEnded(exit))
+      // Replaced at once, so that the next document finds a loaded process.
       else this.grow(this.starting.size + 1)
       this.onChange()
     })

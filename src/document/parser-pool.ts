@@ -13,12 +13,12 @@ import {
   type DocumentFile,
   documentOf,
   DocumentParser,
-  errorOfEnd,
-  outOfTime,
+  errorFromExit,
+  parseTimedOut,
   type ParsedDocument,
   type ParseOptions,
-  ParserExited,
-  parserFull,
+  EngineEnded,
+  queueFull,
   parserStopping,
 } from './parser.js'
 
@@ -28,7 +28,7 @@ interface Waiter<Grant> {
 }
 
 /** A FIFO queue; a request that is aborted or reaches its deadline leaves it. */
-class WaitingLine<Grant> {
+class WaitingQueue<Grant> {
   private readonly waiters = new Set<Waiter<Grant>>()
 
   get length(): number {
@@ -36,7 +36,7 @@ class WaitingLine<Grant> {
   }
 
   /** Resolves with what is granted; rejects with `caller_left`, `upstream_timeout` or the reason of a refusal. */
-  wait({ disconnect: departure, deadlineAtMs }: ParseOptions): Promise<Grant> {
+  wait({ disconnect, deadlineAtMs }: ParseOptions): Promise<Grant> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter<Grant> = {
         grant: (value) => {
@@ -56,16 +56,16 @@ class WaitingLine<Grant> {
       this.waiters.add(waiter)
       const remainingMs = Math.min(Math.max(deadlineAtMs - performance.now(), 0), MAXIMUM_TIMER_MS)
       const timer = setTimeout(() => {
-        waiter.refuse(outOfTime())
+        waiter.refuse(parseTimedOut())
       }, remainingMs)
       let unsubscribe = (): void => undefined
-      unsubscribe = departure.onAbort(() => {
+      unsubscribe = disconnect.onAbort(() => {
         waiter.refuse(clientDisconnected())
       })
     })
   }
 
-  /** To the first in the line; there must be one. */
+  /** Grants to the first waiter; there must be one. */
   grant(value: Grant): void {
     const [first] = this.waiters
     first?.grant(value)
@@ -77,14 +77,14 @@ class WaitingLine<Grant> {
 }
 
 /**
- * Documents are read in processes of their own: whatever a document does to its reader, no other traffic is touched.
+ * Parses documents in separate processes, so that a harmful document affects no other traffic.
  * The first document starts the first process; from then on they are kept warm.
  */
 @Injectable()
 export class ParserPool extends DocumentParser implements OnApplicationShutdown {
   private readonly fleet: ParserFleet
-  private readonly line = new WaitingLine<ParserProcess>()
-  private readonly forgetConfig: () => void
+  private readonly queue = new WaitingQueue<ParserProcess>()
+  private readonly unsubscribe: () => void
   private running = 0
   private isStopping = false
 
@@ -102,26 +102,26 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
         this.serve()
       },
     )
-    this.forgetConfig = store.onChange(() => {
+    this.unsubscribe = store.onChange(() => {
       this.fleet.adapt()
     })
   }
 
-  /** Documents that are being read, and those that wait for a process. */
+  /** Documents being parsed, and waiting for a process. */
   get load(): { readonly reading: number; readonly waiting: number } {
-    return { reading: this.running, waiting: this.line.length }
+    return { reading: this.running, waiting: this.queue.length }
   }
 
   async parse(file: DocumentFile, options: ParseOptions): Promise<ParsedDocument> {
     const { processes, queue } = this.store.current.documents
-    if (this.running + this.line.length >= processes + queue) throw parserFull()
+    if (this.running + this.queue.length >= processes + queue) throw queueFull()
     try {
       return await this.parseOnce(file, options)
     } catch (error) {
-      if (!(error instanceof ParserExited)) throw error
-      // Another process reads it, but no third: whatever ends them may know of the document all the same.
+      if (!(error instanceof EngineEnded)) throw error
+      // Only one retry in another process: the document may have caused both exits.
       return await this.parseOnce(file, options).catch((again: unknown) => {
-        throw again instanceof ParserExited ? errorOfEnd(again) : again
+        throw again instanceof EngineEnded ? errorFromExit(again) : again
       })
     }
   }
@@ -129,27 +129,27 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
   /** Called after all requests have ended: documents still being read have no waiting request. */
   async onApplicationShutdown(): Promise<void> {
     this.isStopping = true
-    this.forgetConfig()
-    this.line.refuseAll(parserStopping)
+    this.unsubscribe()
+    this.queue.refuseAll(parserStopping)
     await this.fleet.stop()
   }
 
   private serve(): void {
-    while (this.line.length > 0) {
+    while (this.queue.length > 0) {
       const engine = this.fleet.take()
       if (engine === undefined) break
       this.running += 1
-      this.line.grant(engine)
+      this.queue.grant(engine)
     }
-    this.fleet.grow(this.line.length)
-    // Nothing will come of waiting while not one process can be started.
-    if (this.fleet.isEmpty) this.line.refuseAll(() => parserFull(this.fleet.restSeconds))
+    this.fleet.grow(this.queue.length)
+    // Waiting is pointless while no process can be started.
+    if (this.fleet.isEmpty) this.queue.refuseAll(() => queueFull(this.fleet.restSeconds))
   }
 
   /** Rejects as `readOn` does. */
   private async parseOnce(file: DocumentFile, options: ParseOptions): Promise<ParsedDocument> {
     if (this.isStopping) throw parserStopping()
-    const granted = this.line.wait(options)
+    const granted = this.queue.wait(options)
     this.serve()
     return this.readWith(await granted, file, options)
   }
@@ -178,7 +178,6 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
   }
 }
 
-/** How busy the readers of documents are. */
 @Injectable()
 export class ParserPoolMetrics {
   constructor(pool: ParserPool, metrics: Metrics) {

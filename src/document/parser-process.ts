@@ -14,14 +14,14 @@ import {
 } from '@multi-model-gateway/document-engine/protocol.js'
 import type { GatewayError } from '../core/errors.js'
 import { clientDisconnected } from '../core/request-context.js'
-import { errorOfEnd, outOfTime, type ParseOptions, type ParserExit, ParserExited } from './parser.js'
+import { errorFromExit, parseTimedOut, type ParseOptions, type ParserExit, EngineEnded } from './parser.js'
 
 const MEBIBYTE = 1_048_576
-/** Of the whole; the rest is for what lies outside of the JavaScript heap: bytes of the document, inflated streams. */
+/** JavaScript heap; the rest is for buffers outside of it: bytes of the document, inflated streams. */
 const HEAP_SHARE = 0.6
-/** Chat must win where there are fewer cores than work: with 5, a third of the time is left for documents then. */
+/** Chat takes precedence on busy cores: at 5, documents still get a third of the time. */
 const NICENESS = 5
-/** Linux: of all processes, the kernel ends these first when memory runs out. */
+/** Linux: the OOM killer ends these processes first. */
 const OUT_OF_MEMORY_SCORE = '1000'
 /** Path of `prlimit` on Linux. Without it the engine's watchdog enforces the limit, up to 100 ms later. */
 const PRLIMIT = ['/usr/bin/prlimit', '/bin/prlimit'].find((path) => existsSync(path))
@@ -33,8 +33,8 @@ interface ParserCommand {
 }
 
 /**
- * Starts an engine: standard error and a duplex pipe (descriptor 3) lead here, nothing else of the gateway reaches it, its
- * environment least of all. A failure to start is reported by the events of the process.
+ * Starts an engine, connected by standard error and a duplex pipe (descriptor 3) only; it does not inherit the gateway's
+ * environment. A failure to start is reported by the events of the process.
  */
 function startEngine(command: ParserCommand): ChildProcess {
   const [program, ...parameters] = commandLine(command)
@@ -45,7 +45,7 @@ function startEngine(command: ParserCommand): ChildProcess {
     stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
     windowsHide: true,
   })
-  if (child.pid !== undefined) yieldToOthers(child.pid)
+  if (child.pid !== undefined) lowerPriority(child.pid)
   return child
 }
 
@@ -63,46 +63,46 @@ function commandLine({ entry, memoryBytes }: ParserCommand): [string, ...string[
   return PRLIMIT === undefined ? node : [PRLIMIT, `--data=${memoryBytes}`, '--core=0', ...node]
 }
 
-function yieldToOthers(pid: number): void {
+function lowerPriority(pid: number): void {
   try {
     setPriority(pid, NICENESS)
     writeFileSync(`/proc/${pid}/oom_score_adj`, OUT_OF_MEMORY_SCORE)
   } catch {
-    // Neither is needed to read a document, and not every system has both.
+    // Neither is required, and not every system has both.
   }
 }
 
-/** Injection token: absolute path of the script an engine runs. */
+/** Injection token: absolute path of the engine's script. */
 export const PARSER_ENTRY = Symbol('engine entry')
 
 const resolved = createRequire(import.meta.url).resolve('@multi-model-gateway/document-engine/process.js')
 
-/** Node runs what is built: tests find the package's sources, and start the engine that was built last. */
+/** The built script: tests resolve the package to its sources, but Node has to run JavaScript. */
 export const PARSER_ENTRY_PATH = resolved.replace(/src([\\/])process\.ts$/, 'dist$1process.js')
 
 const HEAD_BYTES = 256 * 1024
-/** Of standard error: what the runtime says when it dies stands at the end. */
-const KEPT_ERROR_CHARACTERS = 4096
-/** Loading takes a third of a second on a machine that has nothing else to do. */
+/** Tail of standard error: Node's last message is at the end. */
+const STDERR_TAIL_CHARACTERS = 4096
+/** Loading takes a third of a second on an idle machine. */
 const START_LIMIT_MS = 60_000
 
 export interface ParserJob {
   readonly head: EngineJobHead
-  /** Of the document. */
+  /** Size of the document. */
   readonly bytes: number
   readonly open: () => Readable
 }
 
 interface RunningJob {
-  hasBegun: boolean
+  isParsing: boolean
   readonly contentBytes: number
   readonly result: (frame: Frame) => void
-  readonly fail: (error: ParserExited) => void
+  readonly fail: (error: EngineEnded) => void
 }
 
-/** One engine in its process, for one document at a time. Whatever it does that it should not do ends it. */
+/** One engine process, for one document at a time. It is killed on any protocol violation. */
 export class ParserProcess {
-  /** Documents it was given. */
+  /** Documents sent to it so far. */
   documents = 0
   private readonly process: ChildProcess
   private readonly pipe: Socket
@@ -110,24 +110,24 @@ export class ParserProcess {
   private job: RunningJob | undefined
   private isReady = false
   private isKilled = false
-  /** Its standard error may still be read. */
+  /** Set at `exit`; standard error may still be read until `close`. */
   private hasExited = false
   private exit: ParserExit | undefined
-  private errors = ''
+  private stderrTail = ''
   private error: unknown
   private onReady: () => void = () => undefined
-  private onEnd: (exit: ParserExit) => void = () => undefined
+  private onExit: (exit: ParserExit) => void = () => undefined
 
-  /** Resolves once everything is loaded; never, when the process ends before. */
+  /** Resolves once the engine is loaded; never if the process exits before. */
   readonly ready = new Promise<void>((resolve) => {
     this.onReady = resolve
   })
-  /** Resolves when nothing is left of the process. */
-  readonly ended = new Promise<ParserExit>((resolve) => {
-    this.onEnd = resolve
+  /** Resolves when the process has exited and its streams are closed. */
+  readonly exited = new Promise<ParserExit>((resolve) => {
+    this.onExit = resolve
   })
 
-  /** Throws what the system says when it cannot even try. */
+  /** Throws the system's error if the process cannot be spawned. */
   constructor(readonly command: ParserCommand) {
     this.process = startEngine(command)
     const pipe = this.process.stdio[ENGINE_PIPE]
@@ -142,12 +142,12 @@ export class ParserProcess {
     this.listen()
   }
 
-  /** Gone, or about to be. */
+  /** Exited, or about to. */
   get isLost(): boolean {
     return this.hasExited || this.isKilled || this.error !== undefined
   }
 
-  /** Resolves with its answer; rejects with `EngineEnded` when it ends before. Only when ready, and one at a time. */
+  /** Resolves with the reply; rejects with `EngineEnded` if the process exits before. Only when ready, and one at a time. */
   run({ head, bytes, open }: ParserJob): Promise<Frame> {
     this.documents += 1
     const source = open()
@@ -156,23 +156,23 @@ export class ParserProcess {
       sent += chunk.length
     })
     source.once('error', (error) => {
-      this.breakOff(error)
+      this.killForFault(error)
     })
     const answered = new Promise<Frame>((resolve, reject) => {
-      this.job = { hasBegun: false, contentBytes: head.contentBytes, result: resolve, fail: reject }
-      if (this.exit !== undefined) reject(new ParserExited(this.exit))
+      this.job = { isParsing: false, contentBytes: head.contentBytes, result: resolve, fail: reject }
+      if (this.exit !== undefined) reject(new EngineEnded(this.exit))
     })
     this.pipe.write(frameStart(head, bytes))
     source.pipe(this.pipe, { end: false })
     return answered.finally(() => {
       source.unpipe(this.pipe)
       source.destroy()
-      // It would take the next document's head for the rest of this one.
+      // The engine would read the next document's head as the rest of this one.
       if (sent !== bytes) this.kill()
     })
   }
 
-  /** Ends it at once; also the way to get rid of one that has nothing to do. */
+  /** Kills the process at once, idle or not. */
   kill(): void {
     this.isKilled = true
     this.process.kill('SIGKILL')
@@ -180,9 +180,9 @@ export class ParserProcess {
 
   private listen(): void {
     const startLimit = setTimeout(() => {
-      this.breakOff(new Error('the engine was not ready in time'))
+      this.killForFault(new Error('the engine was not ready in time'))
     }, START_LIMIT_MS)
-    void Promise.race([this.ready, this.ended]).then(() => {
+    void Promise.race([this.ready, this.exited]).then(() => {
       clearTimeout(startLimit)
     })
     this.pipe.on('data', (chunk: Buffer) => {
@@ -191,13 +191,13 @@ export class ParserProcess {
     // The process's `exit` event reports the end.
     this.pipe.on('error', () => undefined)
     this.process.stderr?.on('data', (chunk: Buffer) => {
-      this.errors = (this.errors + chunk.toString()).slice(-KEPT_ERROR_CHARACTERS)
+      this.stderrTail = (this.stderrTail + chunk.toString()).slice(-STDERR_TAIL_CHARACTERS)
     })
     this.process.once('error', (error) => {
       this.error ??= error
       if (this.process.pid === undefined) this.finish(null, null)
     })
-    // Bytes that the system still holds for a dead reader would keep the process from being over.
+    // Bytes still buffered for the dead process would delay `close`.
     this.process.once('exit', () => {
       this.hasExited = true
       this.pipe.destroy()
@@ -211,71 +211,71 @@ export class ParserProcess {
     try {
       this.reader.push(chunk)
     } catch (error) {
-      this.breakOff(error)
+      this.killForFault(error)
     }
   }
 
   private receive(frame: Frame): void {
     const { job } = this
-    if (job?.hasBegun === false && isBegun(frame)) {
-      job.hasBegun = true
+    if (job?.isParsing === false && isBegun(frame)) {
+      job.isParsing = true
       return
     }
     this.job = undefined
     if (job !== undefined) job.result(frame)
-    else if (this.isReady) this.breakOff(new Error('the engine spoke without being asked'))
+    else if (this.isReady) this.killForFault(new Error('the engine spoke without being asked'))
     this.isReady = true
     this.onReady()
   }
 
-  /** The engine, or the way to it, is at fault and not the document. */
-  private breakOff(error: unknown): void {
+  /** For faults of the engine or the pipe, not of the document. */
+  private killForFault(error: unknown): void {
     this.error ??= error
     this.process.kill('SIGKILL')
   }
 
   private finish(code: number | null, signal: NodeJS.Signals | null): void {
     if (this.exit !== undefined) return
-    const hasBegun = this.job?.hasBegun ?? false
-    this.exit = { code, signal, errors: this.errors, isKilled: this.isKilled, error: this.error, hasBegun }
-    this.job?.fail(new ParserExited(this.exit))
-    this.onEnd(this.exit)
+    const isParsing = this.job?.isParsing ?? false
+    this.exit = { code, signal, stderrTail: this.stderrTail, isKilled: this.isKilled, error: this.error, isParsing }
+    this.job?.fail(new EngineEnded(this.exit))
+    this.onExit(this.exit)
   }
 }
 
 const isBegun = ({ head }: Frame): boolean => (head as Partial<EngineBegunHead> | null)?.outcome === 'begun'
 
-/** Most documents are done by then, and the process is spared. */
-const LEAVE_GRACE_MS = 500
+/** Grace time after a disconnect: most documents are done by then, and the process need not be killed. */
+const DISCONNECT_GRACE_MS = 500
 
 /**
- * Reads one document on one engine, which is ended at the deadline or when no request waits any more. The engine is idle or gone by
- * the time the promise settles. Rejects with a `GatewayError`, or with an `EngineEnded` that `isUntouched`: then another
- * engine may read the document.
+ * Parses one document on one engine, which is killed at the deadline or when no request waits any more. The engine is idle or gone
+ * when the promise settles. Rejects with a `GatewayError`, or with an `EngineEnded` that `isUnrelatedExit`: then another
+ * engine may parse the document.
  */
 export async function readOn(
   engine: ParserProcess,
   job: ParserJob,
-  { disconnect: departure, deadlineAtMs, parseMs }: ParseOptions & { readonly parseMs: number },
+  { disconnect, deadlineAtMs, parseMs }: ParseOptions & { readonly parseMs: number },
 ): Promise<Frame> {
-  if (departure.aborted) throw clientDisconnected()
+  if (disconnect.aborted) throw clientDisconnected()
   const remainingMs = deadlineAtMs - performance.now()
-  if (remainingMs <= 0) throw outOfTime()
+  if (remainingMs <= 0) throw parseTimedOut()
   const interruptions: GatewayError[] = []
-  const interruptIn = (ms: number, reason: () => GatewayError): NodeJS.Timeout =>
+  const killAfter = (ms: number, reason: () => GatewayError): NodeJS.Timeout =>
     setTimeout(() => {
       interruptions.push(reason())
       engine.kill()
     }, ms)
-  const timers = [interruptIn(Math.min(parseMs, remainingMs), outOfTime)]
-  const unsubscribe = departure.onAbort(() => {
-    timers.push(interruptIn(LEAVE_GRACE_MS, clientDisconnected))
+  const timers = [killAfter(Math.min(parseMs, remainingMs), parseTimedOut)]
+  const unsubscribe = disconnect.onAbort(() => {
+    timers.push(killAfter(DISCONNECT_GRACE_MS, clientDisconnected))
   })
   try {
     return await engine.run(job)
   } catch (error) {
     if (interruptions[0] !== undefined) throw interruptions[0]
-    throw error instanceof ParserExited && error.isUntouched ? error : errorOfEnd(error)
+    throw error instanceof EngineEnded && error.isUnrelatedExit ? error : errorFromExit(error)
   } finally {
     timers.forEach(clearTimeout)
     unsubscribe()

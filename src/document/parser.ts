@@ -8,7 +8,7 @@ import { GatewayError } from '../core/errors.js'
 import type { ClientDisconnect } from '../core/request-context.js'
 import type { SpooledFile } from '../core/spooled-file.js'
 
-/** A document that lies here, fetched or uploaded. */
+/** A document in local storage, fetched or uploaded. */
 export interface DocumentFile {
   /** A complete file, which stays owned by its creator. */
   readonly spool: SpooledFile
@@ -16,7 +16,7 @@ export interface DocumentFile {
   readonly contentType: string
   /** File name, or the last segment of the URL's path; '' when there is none. */
   readonly name: string
-  /** Absolute URL that relative links stand against; '' for uploads. */
+  /** Absolute URL that relative links are resolved against; '' for uploads. */
   readonly baseUrl: string
 }
 
@@ -31,11 +31,11 @@ export interface ParsedDocument {
   readonly kind: DocumentKind
   readonly metadata: EngineMetadata
   readonly pages: number
-  /** UTF-8 JSON text `"html":"…","markdown":"…"`, made where the document was read and never parsed again. */
+  /** UTF-8 JSON text `"html":"…","markdown":"…"`, written by the engine and relayed unparsed. */
   readonly content: Buffer
 }
 
-/** Reads documents in processes of their own. The token under which the service injects it. */
+/** Parses documents in separate processes; also the injection token. */
 export abstract class DocumentParser {
   /**
    * Rejects with a `GatewayError`: `unsupported_media_type`, `unprocessable` (encrypted, no text, broken, needs too much
@@ -45,45 +45,44 @@ export abstract class DocumentParser {
   abstract parse(file: DocumentFile, options: ParseOptions): Promise<ParsedDocument>
 }
 
-/** How the process of an engine ended. */
 export interface ParserExit {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
   /** The end of what it wrote to standard error. */
-  readonly errors: string
-  /** The gateway had decided to end it. */
+  readonly stderrTail: string
+  /** The gateway killed it on purpose. */
   readonly isKilled: boolean
-  /** Why the gateway had to end it: a broken protocol, a document that could not be sent. */
+  /** The fault for which the gateway killed it: a protocol violation, a document that could not be sent. */
   readonly error: unknown
-  /** It had all of the document it was given last, and was reading. */
-  readonly hasBegun: boolean
+  /** The engine had received the complete document and was parsing. */
+  readonly isParsing: boolean
 }
 
-/** The words of the runtime, its heap and the C++ library when an allocation fails; they end the process by themselves. */
+/** Messages of Node, V8 and the C++ library for a failed allocation, which ends the process. */
 const OUT_OF_MEMORY = /out of memory|bad_alloc|allocation failed/i
 
-/** The process ended while it had a document. */
-export class ParserExited extends Error {
+/** The engine process exited while it had a document. */
+export class EngineEnded extends Error {
   override readonly name = 'EngineEnded'
 
   constructor(readonly exit: ParserExit) {
-    const { code, signal, errors } = exit
-    super(`the engine ended with ${signal ?? `code ${String(code)}`}: ${errors}`, { cause: exit.error })
+    const { code, signal, stderrTail } = exit
+    super(`the engine ended with ${signal ?? `code ${String(code)}`}: ${stderrTail}`, { cause: exit.error })
   }
 
-  /** It ended by no doing of the document: somebody ended it from outside while it was still idle, or nearly so. */
-  get isUntouched(): boolean {
-    const { isKilled, error: fault, hasBegun } = this.exit
-    return !isKilled && fault === undefined && !hasBegun
+  /** The document did not cause the exit: the process was killed from outside before it began to parse. */
+  get isUnrelatedExit(): boolean {
+    const { isKilled, error: fault, isParsing } = this.exit
+    return !isKilled && fault === undefined && !isParsing
   }
 
   /**
-   * The engine's own watch and the kernel's end it by SIGKILL; the runtime takes any of the other signals, often without
-   * a word, when the system refuses it memory. It holds no native code of others that could crash for other reasons.
+   * The engine's memory watchdog and the kernel's OOM killer use SIGKILL. If memory allocation fails, Node exits by another
+   * signal, often without a message. The engine has no native add-ons that could crash for other reasons.
    */
   get isOutOfMemory(): boolean {
-    const { signal, errors, isKilled, error: fault, hasBegun } = this.exit
-    return !isKilled && fault === undefined && hasBegun && (signal !== null || OUT_OF_MEMORY.test(errors))
+    const { signal, stderrTail, isKilled, error: fault, isParsing } = this.exit
+    return !isKilled && fault === undefined && isParsing && (signal !== null || OUT_OF_MEMORY.test(stderrTail))
   }
 }
 
@@ -95,7 +94,7 @@ const FAULTS = {
   broken: ['unprocessable', 'document_broken'],
 } as const satisfies Record<EngineFaultName, readonly [kind: string, code?: string]>
 
-/** The document in an engine's answer; throws the `GatewayError` that the answer means otherwise. */
+/** Reads the document in an engine's reply; throws the `GatewayError` of any other outcome. */
 export function documentOf({ head, payload }: Frame): ParsedDocument {
   const reply = head as EngineReplyHead
   switch (reply.outcome) {
@@ -106,27 +105,27 @@ export function documentOf({ head, payload }: Frame): ParsedDocument {
       throw new GatewayError(kind, reply.message, code === undefined ? {} : { code })
     }
     case 'out_of_memory':
-      throw needsMemory()
+      throw outOfMemoryError()
     case 'failed':
-      throw unreadable(new Error(reply.reason))
+      throw parserFailed(new Error(reply.reason))
   }
 }
 
-/** What the caller is told when the process of the engine ended before its answer. */
-export const errorOfEnd = (error: unknown): GatewayError =>
-  error instanceof ParserExited && error.isOutOfMemory ? needsMemory(error) : unreadable(error)
+/** The error for the caller when the engine process exited before its reply. */
+export const errorFromExit = (error: unknown): GatewayError =>
+  error instanceof EngineEnded && error.isOutOfMemory ? outOfMemoryError(error) : parserFailed(error)
 
-export const outOfTime = (): GatewayError =>
+export const parseTimedOut = (): GatewayError =>
   new GatewayError('upstream_timeout', 'The document could not be read within its time.')
 
-export const parserFull = (retryAfterSeconds = 1): GatewayError =>
+export const queueFull = (retryAfterSeconds = 1): GatewayError =>
   new GatewayError('overloaded', 'Too many documents are being read. Try again later.', { retryAfterSeconds })
 
 export const parserStopping = (): GatewayError =>
   new GatewayError('overloaded', 'The gateway is shutting down.', { retryAfterSeconds: 1 })
 
-const needsMemory = (cause?: unknown): GatewayError =>
+const outOfMemoryError = (cause?: unknown): GatewayError =>
   new GatewayError('unprocessable', 'The document needs more memory than the gateway grants.', { cause })
 
-const unreadable = (cause: unknown): GatewayError =>
+const parserFailed = (cause: unknown): GatewayError =>
   new GatewayError('internal', 'The document could not be read because of a fault of the gateway.', { cause })

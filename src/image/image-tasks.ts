@@ -97,7 +97,7 @@ export class ImageChannels {
     for (const route of this.routesTo(id, call.caller)) {
       call.assertPresent()
       try {
-        const task = await route.attempt(call, { repeatableOnceSent: true }, question)
+        const task = await route.attempt(call, { canRetryAfterSend: true }, question)
         if (task === undefined) continue
         this.known.remember(id, route.channelId)
         this.ended.record(id, route.channelId, task, call)

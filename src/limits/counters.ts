@@ -1,12 +1,12 @@
 import { shareOf } from '../core/quota.js'
 
-/** Of every limit per minute; a window begins with the first use and ends this much later. */
+/** Length of the window of each limit per minute, which begins with the first use. */
 export const WINDOW_SECONDS = 60
 
-/** There at once where this process counts, and later where it has to ask. */
+/** A plain value when counted in this process, a promise when counted in Redis. */
 export type MaybePromise<Value> = Value | Promise<Value>
 
-/** How a window stands, in points. */
+/** A window's count in points: the units of its limit times `pointsPerUnit` of `MINUTE_LIMITS`. */
 export interface WindowState {
   readonly used: number
   /** What may be used at all: the limit, or this process's share of it. */
@@ -15,14 +15,14 @@ export interface WindowState {
   readonly endsAtMs: number
 }
 
-/** What came of an attempt to use points. */
+/** Result of an attempt to use points. */
 export interface Addition extends WindowState {
   /** False: nothing was counted. */
   readonly fits: boolean
   /** What was counted: never more than a whole window allows. */
   readonly counted: number
-  /** The store that has counted it: only it can take it out again. */
-  readonly home: WindowHome
+  /** The store that counted it, to which it is given back. */
+  readonly store: WindowStore
 }
 
 /** Fixed windows of one minute by key. No method rejects; one that cannot reach its counter resolves with undefined. */
@@ -35,18 +35,17 @@ export interface LimitWindows {
   peek(key: string, limit: number): MaybePromise<WindowState | undefined>
 }
 
-export interface WindowHome {
+export interface WindowStore {
   /** Takes points out again, if the window they were counted in, which ends at `endsAtMs`, is still open. */
   giveBack(key: string, points: number, limit: number, endsAtMs: number): MaybePromise<WindowState | undefined>
 }
 
-/** What is under way at one time, by key; each of it has an id of its own. No method rejects. */
+/** Requests or sessions in progress, by key, each with its own id. No method rejects. */
 export interface LimitLeases {
-  /** False when as many are under way as the limit allows. */
+  /** False when the limit is reached. */
   take(key: string, id: string, limit: number): MaybePromise<boolean>
-  /** What was taken, once. */
+  /** Called once for each lease taken. */
   release(key: string, id: string): void
-  /** How many are under way. */
   count(key: string): MaybePromise<number>
 }
 
@@ -74,7 +73,7 @@ export class LocalLeases implements LimitLeases {
   }
 }
 
-/** Leases that were granted elsewhere and are held here, by their ids. */
+/** Ids of the leases that this process holds. */
 export class HeldLeases {
   private readonly held = new Map<string, Set<string>>()
 
@@ -106,7 +105,7 @@ export class HeldLeases {
 
 const WINDOW_MS = 1000 * WINDOW_SECONDS
 
-/** So close to its end a window is taken for over, as by those whose windows are elsewhere. */
+/** Nothing is given back this close to a window's end, as with windows in Redis. */
 const MARGIN_MS = 5
 
 /** One minute of one key. */
@@ -115,21 +114,21 @@ interface Window {
   readonly endsAtMs: number
 }
 
-/** The windows of this process alone, which may use `share` (above 0, at most 1) of each limit. Nothing is waited for. */
-export class MemoryWindows implements LimitWindows, WindowHome {
+/** Windows of this process alone, which may use `share` (above 0, at most 1) of each limit. Synchronous. */
+export class MemoryWindows implements LimitWindows, WindowStore {
   /** In the order in which they end, as all are equally long. */
   private readonly windows = new Map<string, Window>()
 
   constructor(private readonly share = 1) {}
 
-  /** Windows that are remembered: those that were open within the last minute. */
+  /** Number of windows in memory, including expired ones not yet removed. */
   get size(): number {
     return this.windows.size
   }
 
   add(key: string, points: number, limit: number): Addition {
     const allowed = shareOf(limit, this.share)
-    // What exceeds a share but not the limit gets a window for itself.
+    // An amount above the share but within the limit uses a whole window.
     const counted = Math.min(points, allowed)
     const window = this.open(key)
     const fits = window.used + counted <= allowed
@@ -140,7 +139,7 @@ export class MemoryWindows implements LimitWindows, WindowHome {
       endsAtMs: window.endsAtMs,
       fits,
       counted: fits ? counted : 0,
-      home: this,
+      store: this,
     }
   }
 
@@ -173,7 +172,7 @@ export class MemoryWindows implements LimitWindows, WindowHome {
     return opened
   }
 
-  /** Opening a window removes those that are over: no timer is needed, and the rest stays in order. */
+  /** Opening a window removes expired ones, so that no timer is needed; the rest stays in order. */
   private forgetEnded(nowMs: number): void {
     for (const [key, { endsAtMs }] of this.windows) {
       if (endsAtMs > nowMs) return

@@ -2,8 +2,8 @@ import type { KeyLimits } from '../config/settings.js'
 import type { Dialect } from '../core/endpoint.js'
 import { GatewayError } from '../core/errors.js'
 import {
-  HELD_LIMITS,
-  type HeldLimitName,
+  CONCURRENCY_LIMITS,
+  type ConcurrencyLimitName,
   type LimitName,
   MINUTE_LIMIT_NAMES,
   MINUTE_LIMITS,
@@ -11,7 +11,7 @@ import {
 } from '../core/quota.js'
 import type { WindowState } from './counters.js'
 
-/** What is known of a window, if it is open. */
+/** Last seen states of open windows. */
 interface WindowLookup {
   lastSeen(name: MinuteLimitName): WindowState | undefined
 }
@@ -36,13 +36,13 @@ const namesOf = (header: (word: string, part: string) => string, names: readonly
 
 const COMMON_NAMES = namesOf((word, part) => `x-ratelimit-${part}-${word}`, MINUTE_LIMIT_NAMES)
 
-/** The messages family has no word for audio. */
+/** The `messages` dialect has no header for audio. */
 const MESSAGES_NAMES = namesOf(
   (word, part) => `anthropic-ratelimit-${word}-${part}`,
   ['requestsPerMinute', 'tokensPerMinute'],
 )
 
-/** Writes the rate limit headers of a dialect into the headers of an answer. */
+/** Adds the rate limit headers of a dialect to the response headers. */
 export function writeLimitHeaders(
   headers: Record<string, string>,
   dialect: Dialect,
@@ -63,12 +63,12 @@ export function writeLimitHeaders(
   }
 }
 
-/** What upstreams tell of the account that the gateway has with them; each dialect has names of its own. */
+/** Headers in which upstreams report the limits of the gateway's account with them, by dialect. */
 const UPSTREAM_PREFIXES = ['x-ratelimit-', 'anthropic-ratelimit-', 'anthropic-priority-']
 
 /**
- * Takes an upstream's figures out of the headers of an answer to a caller who has limits of the gateway: beside the
- * caller's own they would be read as the caller's, and they are of an account that many share.
+ * Removes an upstream's rate limit headers from the response to a caller with limits of the gateway: they concern an
+ * account that many callers share, and would be mistaken for the caller's.
  */
 export function dropUpstreamLimits(headers: object): void {
   for (const name of Object.keys(headers)) {
@@ -76,7 +76,7 @@ export function dropUpstreamLimits(headers: object): void {
   }
 }
 
-/** What is left of a limit, in its own unit. */
+/** The remaining amount of a limit, in its own unit. */
 export function remainingOf(name: MinuteLimitName, limit: number, state: WindowState | undefined): number {
   if (state === undefined) return limit
   return Math.max(0, Math.floor((state.allowed - state.used) / MINUTE_LIMITS[name].pointsPerUnit))
@@ -85,7 +85,7 @@ export function remainingOf(name: MinuteLimitName, limit: number, state: WindowS
 export const resetMsOf = (state: WindowState | undefined): number =>
   state === undefined ? 0 : Math.max(0, Math.ceil(state.endsAtMs - performance.now()))
 
-/** As the upstream spells it: `250ms`, `12s`, `1m0s`. */
+/** In OpenAI's format: `250ms`, `12s`, `1m0s`. */
 export function upstreamDuration(milliseconds: number): string {
   if (milliseconds <= 0) return '0s'
   if (milliseconds < 1000) return `${milliseconds}ms`
@@ -99,25 +99,24 @@ function instant(milliseconds: number): string {
   return new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
 }
 
-/** Whose limits they are. */
 interface LimitOwner {
   readonly limits: KeyLimits
   readonly scope: string
 }
 
-const LONGEST_RETRY_AFTER_SECONDS = 60
+const MAXIMUM_RETRY_AFTER_SECONDS = 60
 
-/** When something under way may have ended. */
-const HELD_RETRY_AFTER_SECONDS = 1
+/** By then a request in progress may have ended. */
+const CONCURRENCY_RETRY_AFTER_SECONDS = 1
 
-/** Whole seconds until a window ends, as `Retry-After` may say it. */
+/** Whole seconds until a window ends, within the limits of `Retry-After`. */
 const secondsOf = (resetMs: number): number =>
-  Math.min(LONGEST_RETRY_AFTER_SECONDS, Math.max(1, Math.ceil(resetMs / 1000)))
+  Math.min(MAXIMUM_RETRY_AFTER_SECONDS, Math.max(1, Math.ceil(resetMs / 1000)))
 
 export const exhaustedMessage = (name: MinuteLimitName, owner: LimitOwner, resetMs: number): string =>
   `${describe(name, owner)} is used up. It is reset in ${secondsOf(resetMs)} s.`
 
-/** Too much for what is left of this minute. */
+/** The error for an amount above the remaining one of this minute. */
 export function windowRefusal(name: MinuteLimitName, owner: LimitOwner & WindowLookup, asked: number): GatewayError {
   const state = owner.lastSeen(name)
   const resetMs = resetMsOf(state)
@@ -130,7 +129,7 @@ export function windowRefusal(name: MinuteLimitName, owner: LimitOwner & WindowL
   return new GatewayError('rate_limited', message, { retryAfterSeconds: secondsOf(resetMs) })
 }
 
-/** More than a whole minute allows: a retry is of no use, and clients that retry by themselves must know. */
+/** The error for an amount above the whole limit: it tells clients that retry by themselves not to. */
 export function neverFits(name: MinuteLimitName, owner: LimitOwner, asked: number): GatewayError {
   const message =
     `${describe(name, owner)} is less than the ${asked} that this request expects to use: it can never be served. ` +
@@ -138,18 +137,18 @@ export function neverFits(name: MinuteLimitName, owner: LimitOwner, asked: numbe
   return new GatewayError('rate_limited', message, { code: 'request_exceeds_limit', retryable: false })
 }
 
-/** As many under way as the limit allows. */
-export function heldRefusal(name: HeldLimitName, owner: LimitOwner): GatewayError {
+/** The error for a limit of concurrent requests or sessions that is reached. */
+export function concurrencyRefusal(name: ConcurrencyLimitName, owner: LimitOwner): GatewayError {
   const message =
-    `The limit of ${owner.limits[name]} ${HELD_LIMITS[name].words} of this API key (${owner.scope}) is reached. ` +
+    `The limit of ${owner.limits[name]} ${CONCURRENCY_LIMITS[name].words} of this API key (${owner.scope}) is reached. ` +
     'Try again once one of them has ended.'
   return new GatewayError('rate_limited', message, {
     code: 'concurrency_limit_exceeded',
-    retryAfterSeconds: HELD_RETRY_AFTER_SECONDS,
+    retryAfterSeconds: CONCURRENCY_RETRY_AFTER_SECONDS,
   })
 }
 
-/** A refusal as `x-gateway-limit` has it. */
+/** Value of `x-gateway-limit` for a refusal. */
 export function shownRefusal(name: LimitName, scope: string, { details }: GatewayError): string {
   const reset = details.retryAfterSeconds === undefined ? '' : `; reset=${details.retryAfterSeconds}`
   return `${name}; scope=${scope}${reset}`

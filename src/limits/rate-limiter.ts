@@ -12,49 +12,52 @@ import { byLabel, Metrics, registerCounter, registerGauge, single } from '../obs
 import { LOGGER } from '../observability/observability.module.js'
 import { RequestHooks } from '../observability/request-hooks.js'
 import { LocalLeases, MemoryWindows, WINDOW_SECONDS } from './counters.js'
-import { KeyLimiter, LimitCounters } from './limit-account.js'
+import { KeyLimiter, LimitCounters } from './key-limiter.js'
 import { RedisConnection } from './redis-connection.js'
 import { RedisLeases, RedisWindows, SharedLeases, SharedWindows } from './redis-counters.js'
 import { type QuotaSettings, RequestQuota } from './request-quota.js'
 
-/** How long a lease of a process that was killed still counts. */
+/** How long a lease of a killed process still counts. */
 const LEASE_MS = 15_000
 const HEARTBEAT_MS = 5_000
 
-/** A command given up after the deadline may still be carried out; nothing is given back so close to a window's end. */
+/** Timeouts before a window's end in which nothing is given back: a command that timed out may still be executed. */
 const MARGIN_DEADLINES = 2
 
 /** Where limits are counted: in this process, or in Redis with this process as the fallback. */
 export interface CounterStore {
   readonly counters: LimitCounters
   readonly isShared: boolean
-  readonly isAway: () => boolean
+  readonly isUnavailable: () => boolean
   /** Never rejects; resolves also when Redis cannot be reached. */
   readonly open: () => Promise<void>
   readonly close: () => Promise<void>
 }
 
-/** `processes`: how many of them share each limit without knowing of each other, unless there is Redis. */
+/** `processes`: the number of processes that share each limit; without Redis, each allows its part. */
 export function createCounterStore(
   { url, timeoutMs, localShare }: RedisSection,
   processes: number,
   logger: Pick<Logger, 'info' | 'warn'>,
 ): CounterStore {
   if (url === undefined) return localStore(1 / processes)
-  const link = new RedisConnection(url, timeoutMs, logger)
+  const connection = new RedisConnection(url, timeoutMs, logger)
   const share = localShare / processes
-  const windows = new SharedWindows(new RedisWindows(link, MARGIN_DEADLINES * timeoutMs), new MemoryWindows(share))
-  const leases = new SharedLeases(new RedisLeases(link, LEASE_MS), share)
-  link.onBack(() => void leases.renew())
+  const windows = new SharedWindows(
+    new RedisWindows(connection, MARGIN_DEADLINES * timeoutMs),
+    new MemoryWindows(share),
+  )
+  const leases = new SharedLeases(new RedisLeases(connection, LEASE_MS), share)
+  connection.onReconnect(() => void leases.renew())
   const heartbeat = setInterval(() => void leases.renew(), HEARTBEAT_MS).unref()
   return {
     counters: new LimitCounters(windows, leases),
     isShared: true,
-    isAway: () => link.isAway,
-    open: () => link.open(),
+    isUnavailable: () => connection.isUnavailable,
+    open: () => connection.open(),
     close: async () => {
       clearInterval(heartbeat)
-      await link.close()
+      await connection.close()
     },
   }
 }
@@ -62,16 +65,15 @@ export function createCounterStore(
 const localStore = (share: number): CounterStore => ({
   counters: new LimitCounters(new MemoryWindows(share), new LocalLeases(share)),
   isShared: false,
-  isAway: () => false,
+  isUnavailable: () => false,
   open: () => Promise.resolve(),
   close: () => Promise.resolve(),
 })
 
-/** What Prometheus learns of limits. */
 class LimitMetrics {
   private readonly refusals = Object.fromEntries(LIMIT_NAMES.map((name) => [name, 0])) as Record<LimitName, number>
 
-  constructor(metrics: Metrics, isRedisAway: () => boolean) {
+  constructor(metrics: Metrics, isRedisUnavailable: () => boolean) {
     registerCounter(
       metrics,
       {
@@ -89,7 +91,7 @@ class LimitMetrics {
         labelNames: [],
         aggregator: 'max',
       },
-      () => single(Number(isRedisAway())),
+      () => single(Number(isRedisUnavailable())),
     )
   }
 
@@ -98,17 +100,17 @@ class LimitMetrics {
   }
 }
 
-/** Bearers counted separately within a minute: more can be invented, and each has counters of its own. */
+/** Bearers counted separately within a minute. Bounded, as a client may invent any number of them. */
 const MAXIMUM_BEARERS = 10_000
 
-/** All bearers beyond them. */
+/** Scope of all further bearers. */
 export const OTHER_BEARERS = 'bearer:others'
 
 const IDLE_MS = 1000 * WINDOW_SECONDS
 
 /**
- * Whose limits are counted together: those of a known key by its id, those of callers with bearers of their own by a
- * part of the bearer's digest, never the bearer. Fit for a header, a log and a message.
+ * The scope in which a caller's requests are counted: the id of a known key, or a part of the digest of a caller's own
+ * bearer, never the bearer. May be shown in headers, logs and messages.
  */
 export class LimitScopes {
   /** When each bearer came last, on the performance clock; the longest idle comes first. */
@@ -116,21 +118,21 @@ export class LimitScopes {
 
   constructor(private readonly maximumBearers = MAXIMUM_BEARERS) {}
 
-  /** Where a caller's next call is counted. */
+  /** The scope of a caller's next request. */
   of(caller: Caller): string {
     if (caller.bearer === undefined) return keyScope(caller)
     const scope = ownerOf(caller)
     return this.hasCapacity(scope) ? scope : OTHER_BEARERS
   }
 
-  /** Where the caller's calls were counted so far: looking takes no room. */
+  /** The scope of the caller's requests so far; registers no bearer. */
   find(caller: Caller): string {
     if (caller.bearer === undefined) return keyScope(caller)
     const scope = ownerOf(caller)
     return this.bearers.has(scope) || this.bearers.size < this.maximumBearers ? scope : OTHER_BEARERS
   }
 
-  /** Who comes at least once a minute stays; who was idle for longer has no open window any more. */
+  /** A bearer idle for over a minute has no open window and is removed. */
   private hasCapacity(scope: string): boolean {
     const nowMs = performance.now()
     if (!this.bearers.delete(scope)) this.forgetIdle(nowMs)
@@ -150,8 +152,8 @@ export class LimitScopes {
 const keyScope = ({ keyId }: Caller): string => `key:${keyId}`
 
 /**
- * The one place where calls are counted against the limits of their key: every route and every socket begins here, and
- * whatever is taken here is given back when the call is over, however it ends.
+ * Applies the limits of a key to its requests and sessions: every route and socket begins here, and leases are released when
+ * the request is over. Chooses the key's `KeyLimiter`; the counting is in `counters.ts` and `redis-counters.ts`.
  */
 @Injectable()
 export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
@@ -160,24 +162,24 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
   private readonly idPrefix = `${randomBytes(8).toString('hex')}:`
   private count = 0
   private readonly scopes = new LimitScopes()
-  /** Of keys without limits of their own. */
+  /** Limits of keys that have none of their own. */
   private defaultLimits: KeyLimits | undefined
   private quotaSettings: QuotaSettings
-  /** Of callers whom the key table knows: the same key is the same caller until it changes. */
+  /** By caller of the key table: the object stays the same until its key changes. */
   private keyLimiters = new WeakMap<Caller, KeyLimiter>()
   private readonly processes: number
   private hasWarned = false
 
   constructor(
     config: ConfigStore,
-    endings: RequestHooks,
+    hooks: RequestHooks,
     metrics: Metrics,
     @Inject(LOGGER) private readonly logger: Pick<Logger, 'info' | 'warn'>,
   ) {
     const { redis, server } = config.current
     this.processes = processesOf(server.workers)
     this.store = createCounterStore(redis, this.processes, logger)
-    this.metrics = new LimitMetrics(metrics, this.store.isAway)
+    this.metrics = new LimitMetrics(metrics, this.store.isUnavailable)
     this.defaultLimits = config.current.auth.defaultLimits
     this.quotaSettings = this.quotaSettingsOf(config.current)
     config.onChange((next) => {
@@ -185,7 +187,7 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
       this.quotaSettings = this.quotaSettingsOf(next)
       this.keyLimiters = new WeakMap()
     })
-    endings.onFinished((call, outcome) => {
+    hooks.onFinished((call, outcome) => {
       if (call.quota instanceof RequestQuota) call.quota.end(outcome)
     })
   }
@@ -199,21 +201,21 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Counts a call in, once its caller is known and before anything of it is read. At once for callers without limits, and
-   * where this process counts; throws, or rejects with, `rate_limited` when a limit is reached.
+   * Counts a request before its body is read. Synchronous for callers without limits and when counted in this process;
+   * throws, or rejects with, `rate_limited` when a limit is reached.
    */
   begin(call: RequestContext, isSession = false): true | Promise<true> {
     const limits = call.caller.limits ?? this.defaultLimits
     if (limits === undefined || call.endpoint?.rateLimit === 'exempt') return true
-    const account = this.keyLimiterFor(call.caller, limits)
-    if (!account.isLimited) return true
-    const allowance = new RequestQuota(call, account, `${this.idPrefix}${++this.count}`, this.quotaSettings)
-    // Before the first wait: the caller may leave during it.
-    call.quota = allowance
-    return allowance.enter({ isWork: isSession || !READS.has(call.method), isSession })
+    const keyLimiter = this.keyLimiterFor(call.caller, limits)
+    if (!keyLimiter.isLimited) return true
+    const quota = new RequestQuota(call, keyLimiter, `${this.idPrefix}${++this.count}`, this.quotaSettings)
+    // Set before the first await: the client may disconnect during it.
+    call.quota = quota
+    return quota.enter({ countsAsRequest: isSession || !READS.has(call.method), isSession })
   }
 
-  /** A caller's limits and where they are counted, to look at. */
+  /** A caller's limits for display; counts nothing. */
   keyLimiterOf(caller: Caller): KeyLimiter {
     return new KeyLimiter(caller.limits ?? this.defaultLimits ?? {}, this.scopes.find(caller), this.store.counters)
   }
@@ -222,12 +224,12 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
     const known = this.keyLimiters.get(caller)
     if (known !== undefined) return known
     this.warnOfParts(caller, limits)
-    const account = new KeyLimiter(limits, this.scopes.of(caller), this.store.counters)
-    if (caller.bearer === undefined) this.keyLimiters.set(caller, account)
-    return account
+    const keyLimiter = new KeyLimiter(limits, this.scopes.of(caller), this.store.counters)
+    if (caller.bearer === undefined) this.keyLimiters.set(caller, keyLimiter)
+    return keyLimiter
   }
 
-  /** The configuration is refused where its keys would be counted so; those of the store may come at any time. */
+  /** Such keys are refused in the configuration, but the store may have some. */
   private warnOfParts({ keyId }: Caller, limits: KeyLimits): void {
     if (this.hasWarned || this.processes === 1 || this.store.isShared || Object.keys(limits).length === 0) return
     this.hasWarned = true
@@ -241,9 +243,9 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
     return { countRefusal: this.metrics.countRefusal, expectedOutputTokens }
   }
 
-  /** Whether what is counted here is counted for all replicas together, at this moment. */
+  /** Whether limits are at present counted for all replicas together. */
   get isShared(): boolean {
-    return this.store.isShared && !this.store.isAway()
+    return this.store.isShared && !this.store.isUnavailable()
   }
 }
 
@@ -251,6 +253,6 @@ const processesOf = (workers: WorkerCount): number => (workers === 'auto' ? avai
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** The limits of keys, for the guards that know who calls. */
+/** The limits of keys, for guards. */
 @Module({ providers: [RateLimiter], exports: [RateLimiter] })
 export class RateLimiterModule {}

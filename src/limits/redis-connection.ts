@@ -1,59 +1,59 @@
 import { Redis } from 'ioredis'
 import type { Logger } from '../observability/logger.js'
 
-/** A deadline comes in so many parts, of which a stall of this process costs one. */
-const PARTS = 4
+/** The deadline is split into this many timers: a stalled event loop can use up only one of them. */
+const TIMER_SLICES = 4
 const CLEARED = -1
 
 /**
- * Deadline of a command. After a stall of this process its timers fire before the answers that have arrived
- * meanwhile: a plain timer would report a Redis that has answered long ago as silent.
+ * Deadline of a command. After a stalled event loop, timers fire before the replies that have arrived meanwhile are
+ * processed: a plain timer would report a timeout although Redis has replied.
  */
 export class Deadline {
   private timer: NodeJS.Timeout
-  private partsLeft = PARTS
+  private slicesLeft = TIMER_SLICES
 
   constructor(
     private readonly milliseconds: number,
-    private readonly onMissed: () => void,
+    private readonly onTimeout: () => void,
   ) {
-    this.timer = this.nextPart()
+    this.timer = this.startSlice()
   }
 
   clear(): void {
-    this.partsLeft = CLEARED
+    this.slicesLeft = CLEARED
     clearTimeout(this.timer)
   }
 
-  private nextPart(): NodeJS.Timeout {
-    return setTimeout(this.onPart, this.milliseconds / PARTS)
+  private startSlice(): NodeJS.Timeout {
+    return setTimeout(this.onSlice, this.milliseconds / TIMER_SLICES)
   }
 
-  private readonly onPart = (): void => {
-    this.partsLeft--
-    if (this.partsLeft > 0) this.timer = this.nextPart()
-    else setImmediate(this.onLastPart)
+  private readonly onSlice = (): void => {
+    this.slicesLeft--
+    if (this.slicesLeft > 0) this.timer = this.startSlice()
+    else setImmediate(this.onLastSlice)
   }
 
-  /** What has arrived is looked at first. */
-  private readonly onLastPart = (): void => {
-    if (this.partsLeft === 0) this.onMissed()
+  /** Replies already received are processed before the timeout fires. */
+  private readonly onLastSlice = (): void => {
+    if (this.slicesLeft === 0) this.onTimeout()
   }
 }
 
-/** Of every name this gateway uses there. */
+/** Prefix of all Redis keys of this gateway. */
 export const REDIS_PREFIX = 'gateway:limits'
 
 const PROBE_KEY = `${REDIS_PREFIX}:probe`
 const PROBE_INTERVAL_MS = 1000
-const LONGEST_RECONNECT_MS = 1000
+const MAXIMUM_RECONNECT_MS = 1000
 
-/** Longer than a request waits: a connection without an answer for so long is given up and made anew. */
-const SILENCE_FACTOR = 4
+/** A connection that receives nothing for this many timeouts is closed and reopened. */
+const SILENT_TIMEOUTS = 4
 
 /**
- * The connection to Redis, and whether it can be relied on. No call waits for it: a late answer counts as none. While Redis
- * is away it only gets a probe, which writes, as a replica or a full memory would answer a ping, and what has to be undone.
+ * The connection to Redis and its state. While Redis is unavailable, only probes and undo commands are sent. The probe is a
+ * write: a read-only replica or a full Redis would still answer PING.
  */
 export class RedisConnection {
   readonly client: Redis
@@ -66,7 +66,7 @@ export class RedisConnection {
     private readonly timeoutMs: number,
     private readonly logger: Pick<Logger, 'info' | 'warn'>,
   ) {
-    const silenceMs = Math.max(PROBE_INTERVAL_MS, SILENCE_FACTOR * timeoutMs)
+    const silenceMs = Math.max(PROBE_INTERVAL_MS, SILENT_TIMEOUTS * timeoutMs)
     this.client = new Redis(url, {
       lazyConnect: true,
       connectTimeout: silenceMs,
@@ -77,48 +77,48 @@ export class RedisConnection {
       maxRetriesPerRequest: 0,
       disconnectTimeout: timeoutMs,
       disableClientInfo: true,
-      retryStrategy: (times) => Math.min(100 * times, LONGEST_RECONNECT_MS),
+      retryStrategy: (times) => Math.min(100 * times, MAXIMUM_RECONNECT_MS),
     })
     this.client.on('ready', () => void this.checkConnection())
     this.client.on('close', () => {
-      this.lost(new Error('The connection was closed.'))
+      this.markUnavailable(new Error('The connection was closed.'))
     })
-    // Each failed attempt to connect; the first of them is reported by `lost`.
+    // Each failed attempt to connect; `markUnavailable` logs the first.
     this.client.on('error', () => undefined)
   }
 
-  get isAway(): boolean {
+  get isUnavailable(): boolean {
     return this.state !== 'here'
   }
 
-  /** Connects. Resolves once Redis answers, or when it is clear that it does not for now; never rejects. */
+  /** Connects. Resolves once Redis answers, or when the connection attempt has failed; never rejects. */
   async open(): Promise<void> {
     try {
       await this.client.connect()
       await this.checkConnection()
     } catch (error) {
-      this.lost(error)
+      this.markUnavailable(error)
     }
   }
 
-  /** Calls back each time Redis can be relied on again. */
-  onBack(listener: () => void): void {
+  /** Calls back each time Redis becomes available. */
+  onReconnect(listener: () => void): void {
     this.listeners.push(listener)
   }
 
   /**
-   * What a command answers, or undefined when Redis is away, fails or takes too long. `late` gets an answer that
-   * came after that, to undo what was given up.
+   * Resolves with the reply, or undefined if Redis is unavailable, fails or times out. `onLateReply` receives a reply after
+   * the timeout, so that its effect can be undone.
    */
-  ask<Answer>(command: () => Promise<Answer>, late?: (answer: Answer) => void): Promise<Answer | undefined> {
-    if (this.isAway) return Promise.resolve(undefined)
+  execute<Reply>(command: () => Promise<Reply>, onLateReply?: (reply: Reply) => void): Promise<Reply | undefined> {
+    if (this.isUnavailable) return Promise.resolve(undefined)
     return new Promise((resolve) => {
       let isWaiting = true
       const giveUp = (error: unknown): void => {
         if (!isWaiting) return
         isWaiting = false
         deadline.clear()
-        this.lost(error)
+        this.markUnavailable(error)
         resolve(undefined)
       }
       const deadline = new Deadline(this.timeoutMs, () => {
@@ -126,7 +126,7 @@ export class RedisConnection {
       })
       command().then((answer) => {
         if (!isWaiting) {
-          late?.(answer)
+          onLateReply?.(answer)
           return
         }
         isWaiting = false
@@ -136,21 +136,18 @@ export class RedisConnection {
     })
   }
 
-  /**
-   * Sends what is to be undone, while Redis counts as away as well: an answer that was late has come by a connection that
-   * works. No caller waits for it, and what cannot be sent is not sent later.
-   */
-  logState(command: () => Promise<unknown>): void {
+  /** Sends an undo command even while Redis is marked unavailable, if the socket is connected. Not awaited, never retried. */
+  sendUndo(command: () => Promise<unknown>): void {
     if (this.client.status === 'ready') command().catch(() => undefined)
   }
 
   /** Lets commands under way finish, for a moment. Never rejects. */
   async close(): Promise<void> {
-    const isHere = !this.isAway
+    const isReady = !this.isUnavailable
     this.state = 'closed'
     clearTimeout(this.probe)
     try {
-      if (isHere) await this.client.quit()
+      if (isReady) await this.client.quit()
       else this.client.disconnect()
     } catch {
       this.client.disconnect()
@@ -160,20 +157,20 @@ export class RedisConnection {
   private async checkConnection(): Promise<void> {
     try {
       await this.client.set(PROBE_KEY, '1', 'PX', PROBE_INTERVAL_MS)
-      this.found()
+      this.markReady()
     } catch (error) {
-      this.lost(error)
+      this.markUnavailable(error)
     }
   }
 
-  private found(): void {
+  private markReady(): void {
     if (this.state === 'here' || this.state === 'closed') return
     if (this.state === 'away') this.logger.info('redis is back: limits are shared again')
     this.state = 'here'
     for (const listener of this.listeners) listener()
   }
 
-  private lost(error: unknown): void {
+  private markUnavailable(error: unknown): void {
     if (this.state === 'closed') return
     if (this.state !== 'away') {
       this.logger.warn({ err: error }, 'redis is away: each process keeps to its own share of the limits')

@@ -7,23 +7,22 @@ import {
   type LimitLeases,
   type LimitWindows,
   WINDOW_SECONDS,
-  type WindowHome,
+  type WindowStore,
   type WindowState,
 } from './counters.js'
 import { REDIS_PREFIX, type RedisConnection } from './redis-connection.js'
 
-/** Different limits that are remembered; each is a small object, and every key may have its own. */
+/** Cached limiters, one for each value of a limit; every key may have its own. */
 const MAXIMUM_LIMITERS = 1000
 
 /** A limiter with this limit refuses nothing. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER
 
 /**
- * In place of the library's own script, which counts what does not fit as well: points that do not fit change nothing
- * and are answered with what the count would have been; points that are given back, or none (a look), never open a
- * window. The end of a window is an instant of the clock of Redis: where that was set back, or a server with a slower
- * one took over, a window would last longer by the whole step. None has more left than its length. (The negative of
- * zero is spelled `-0`, which is no number to Redis.)
+ * Replaces the library's script, which also counts points that exceed the limit. Here, points that do not fit change
+ * nothing and return what the count would have been; points that are given back, and zero points (a peek), never open a
+ * window. A window ends by the clock of Redis. If that clock was set back, or a failover led to a slower one, the window
+ * is shortened to its usual length. (Negative zero is formatted as `-0`, which Redis does not accept.)
  */
 const COUNT_IF_IT_FITS = `
 local points = tonumber(ARGV[1])
@@ -49,13 +48,13 @@ end
 return {used, leftMs}
 `
 
-/** Windows that all replicas share, by the clock of Redis. */
-export class RedisWindows implements LimitWindows, WindowHome {
+/** Windows in Redis, shared by all replicas. */
+export class RedisWindows implements LimitWindows, WindowStore {
   private readonly limiters = new Map<number, RateLimiterRedis>()
 
-  /** `marginMs`: so long before its end a window is taken for over; at least what a command may be under way. */
+  /** `marginMs`: nothing is given back this close to a window's end; at least the time a command may take. */
   constructor(
-    private readonly link: RedisConnection,
+    private readonly connection: RedisConnection,
     private readonly marginMs: number,
   ) {}
 
@@ -63,37 +62,42 @@ export class RedisWindows implements LimitWindows, WindowHome {
     const added = async (): Promise<Addition> => {
       const state = stateOf(await this.limiter(limit).penalty(key, points), limit)
       const fits = state.used <= limit
-      return { ...state, home: this, fits, ...(fits ? { counted: points } : { counted: 0, used: state.used - points }) }
+      return {
+        ...state,
+        store: this,
+        fits,
+        ...(fits ? { counted: points } : { counted: 0, used: state.used - points }),
+      }
     }
-    // The local windows have served the caller meanwhile.
-    return this.link.ask(added, ({ counted, endsAtMs }) => {
+    // The local windows have counted the request meanwhile.
+    return this.connection.execute(added, ({ counted, endsAtMs }) => {
       if (counted > 0) void this.giveBack(key, counted, limit, endsAtMs)
     })
   }
 
   debit(key: string, points: number, limit: number): Promise<WindowState | undefined> {
-    return this.link.ask(async () => stateOf(await this.limiter(NO_LIMIT).penalty(key, points), limit))
+    return this.connection.execute(async () => stateOf(await this.limiter(NO_LIMIT).penalty(key, points), limit))
   }
 
   giveBack(key: string, points: number, limit: number, endsAtMs: number): Promise<WindowState | undefined> {
     if (performance.now() + this.marginMs >= endsAtMs) return Promise.resolve(undefined)
     const reward = (): Promise<RateLimiterRes> => this.limiter(NO_LIMIT).reward(key, points)
-    if (!this.link.isAway) return this.link.ask(async () => stateOf(await reward(), limit))
-    this.link.logState(reward)
+    if (!this.connection.isUnavailable) return this.connection.execute(async () => stateOf(await reward(), limit))
+    this.connection.sendUndo(reward)
     return Promise.resolve(undefined)
   }
 
   peek(key: string, limit: number): Promise<WindowState | undefined> {
-    return this.link.ask(async () => stateOf(await this.limiter(NO_LIMIT).penalty(key, 0), limit))
+    return this.connection.execute(async () => stateOf(await this.limiter(NO_LIMIT).penalty(key, 0), limit))
   }
 
-  /** They share one script and hold no counts. */
+  /** Limiters hold no counts, so that the cache may be cleared at any time. */
   private limiter(limit: number): RateLimiterRedis {
     const known = this.limiters.get(limit)
     if (known !== undefined) return known
     if (this.limiters.size >= MAXIMUM_LIMITERS) this.limiters.clear()
     const made = new RateLimiterRedis({
-      storeClient: this.link.client,
+      storeClient: this.connection.client,
       keyPrefix: REDIS_PREFIX,
       points: limit,
       duration: WINDOW_SECONDS,
@@ -110,12 +114,12 @@ const stateOf = ({ consumedPoints, msBeforeNext }: RateLimiterRes, limit: number
   endsAtMs: performance.now() + Math.max(0, msBeforeNext),
 })
 
-/** Leases that one command renews: Redis does nothing else meanwhile. */
+/** Leases renewed by one command, which blocks Redis meanwhile. */
 const RENEWED_AT_ONCE = 500
 
 /**
- * A lease is a member of a sorted set, with the time of its end as its score, by the clock of Redis. Leases that have
- * ended count no more, so that those of a process that was killed become free by themselves.
+ * A lease is a member of a sorted set; its score is the time it expires, by the clock of Redis. Expired leases are not
+ * counted, so that those of a killed process are freed without it.
  */
 const NOW_MS = `
 local time = redis.call('time')
@@ -123,9 +127,8 @@ local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 `
 
 /**
- * Where the clock was set back, or a server with a slower one took over, leases would last longer by the whole step,
- * and those of a dead process are never ended. They are shortened, not removed: most are of calls under way, which would
- * not be counted until their next renewal.
+ * If the clock was set back, or a failover led to a slower one, leases would expire later by the difference. They are
+ * shortened, not removed: most belong to requests in progress, which must stay counted until their next renewal.
  */
 const SHORTEN = `
 local function shorten(latestMs)
@@ -166,24 +169,24 @@ interface LeaseCommands {
   countLeases(key: string, leaseMs: number): Promise<number>
 }
 
-/** Leases that all replicas share. Whatever is asked resolves with undefined when Redis is away. */
+/** Leases in Redis. Each method resolves with undefined when Redis is unavailable. */
 export class RedisLeases {
   private readonly commands: LeaseCommands & Pick<Redis, 'zrem'>
 
   constructor(
-    private readonly link: RedisConnection,
+    private readonly connection: RedisConnection,
     private readonly leaseMs: number,
   ) {
-    const { client } = link
+    const { client } = connection
     client.defineCommand('takeLease', { numberOfKeys: 1, lua: TAKE })
     client.defineCommand('renewLeases', { lua: RENEW })
     client.defineCommand('countLeases', { numberOfKeys: 1, lua: COUNT })
     this.commands = client as Redis & LeaseCommands
   }
 
-  /** `isWanted` is called for an answer that came too late: a lease that is not held is given back. */
+  /** `isWanted` is called for a reply after the timeout: a lease that is no longer held is released. */
   async take(key: string, id: string, limit: number, isWanted: () => boolean): Promise<boolean | undefined> {
-    const taken = await this.link.ask(
+    const taken = await this.connection.execute(
       () => this.commands.takeLease(keyOf(key), id, limit, this.leaseMs),
       (lateAnswer) => {
         if (lateAnswer === 1 && !isWanted()) this.release(key, id)
@@ -192,10 +195,7 @@ export class RedisLeases {
     return taken === undefined ? undefined : taken === 1
   }
 
-  /**
-   * All in one go: commands are sent in the order in which they are given, so that a lease which is released meanwhile
-   * is not brought back.
-   */
+  /** Sends all renewals in the same tick, in order, so that a lease released meanwhile is not added again. */
   async renew(leases: Iterable<readonly [key: string, ids: Iterable<string>]>): Promise<void> {
     const keys: string[] = []
     const ids: string[] = []
@@ -205,15 +205,15 @@ export class RedisLeases {
         ids.push(id)
       }
     }
-    if (ids.length > 0) await this.link.ask(() => Promise.all(this.renewals(keys, ids)))
+    if (ids.length > 0) await this.connection.execute(() => Promise.all(this.renewals(keys, ids)))
   }
 
   release(key: string, id: string): void {
-    this.link.logState(() => this.commands.zrem(keyOf(key), id))
+    this.connection.sendUndo(() => this.commands.zrem(keyOf(key), id))
   }
 
   count(key: string): Promise<number | undefined> {
-    return this.link.ask(() => this.commands.countLeases(keyOf(key), this.leaseMs))
+    return this.connection.execute(() => this.commands.countLeases(keyOf(key), this.leaseMs))
   }
 
   private renewals(keys: readonly string[], ids: readonly string[]): Promise<number>[] {
@@ -230,8 +230,8 @@ export class RedisLeases {
 const keyOf = (key: string): string => `${REDIS_PREFIX}:${key}`
 
 /**
- * Leases that all replicas share. What this process holds it also counts itself: that is what it goes by while the
- * others cannot be reached, and what it renews.
+ * Leases shared by all replicas. Those of this process are also kept in memory: for renewals, and as the count while
+ * Redis is unavailable.
  */
 export class SharedLeases implements LimitLeases {
   private readonly local = new HeldLeases()
@@ -240,7 +240,7 @@ export class SharedLeases implements LimitLeases {
 
   constructor(
     private readonly shared: RedisLeases,
-    /** Of each limit, while the others cannot be reached. */
+    /** Share of each limit that this process allows while Redis is unavailable. */
     private readonly localShare: number,
   ) {}
 
@@ -261,8 +261,8 @@ export class SharedLeases implements LimitLeases {
   }
 
   /**
-   * Renews held leases, and reports those taken while Redis was away. While one renewal is under
-   * way, all others that are asked for are one, which follows it.
+   * Renews held leases, and adds those taken while Redis was unavailable. All calls during one renewal lead to a single
+   * further one.
    */
   renew(): Promise<void> {
     this.isDueAgain = true
@@ -279,7 +279,7 @@ export class SharedLeases implements LimitLeases {
   }
 }
 
-/** Windows that all replicas share, and those of this process for as long as the others cannot be reached. */
+/** Windows shared by all replicas; those of this process while Redis is unavailable. */
 export class SharedWindows implements LimitWindows {
   constructor(
     private readonly shared: LimitWindows,

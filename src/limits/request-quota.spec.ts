@@ -13,7 +13,7 @@ import {
 } from '../../test/support/limited-calls.js'
 import { attemptRecord } from '../../test/support/raw-upstream.js'
 import { GatewayError } from '../core/errors.js'
-import { expectedOfChat, expectedOfRecording, expectedOfSpeech } from './estimate-usage.js'
+import { estimateChat, estimateRecording, estimateSpeech } from './estimate-usage.js'
 import { RequestReservation } from './reservations.js'
 
 describe('The counts of a key', () => {
@@ -112,7 +112,7 @@ describe('A call of a key with limits', () => {
     const calls = new LimitedCalls({ requestsPerMinute: 9, concurrency: 1 })
     const first = await calls.enter()
     const second = calls.make()
-    const error = await refusalOf(second.enter({ isWork: true, isSession: false }))
+    const error = await refusalOf(second.enter({ countsAsRequest: true, isSession: false }))
     expect(error.message).toContain('The limit of 1 requests at once of this API key (key:team-a) is reached.')
     expect(error.details).toMatchObject({ code: 'concurrency_limit_exceeded', retryAfterSeconds: 1 })
     expect(second.call.responseHeaders).toMatchObject({
@@ -367,12 +367,12 @@ describe('A call of a key with limits, when it is over,', () => {
 
   it.each([
     ['nobody was asked', () => undefined],
-    ['its request had not been sent', (one: LimitedCall) => one.call.log.tried.push(attemptRecord('p1-main', 1))],
+    ['its request had not been sent', (one: LimitedCall) => one.call.log.attempts.push(attemptRecord('p1-main', 1))],
     [
       'the upstream had failed already',
       (one: LimitedCall) => {
         const failed = { endedAtMs: 2, failure: 'upstream_failed', upstreamMs: 5 } as const
-        one.call.log.tried.push(attemptRecord('p1-main', 1, failed))
+        one.call.log.attempts.push(attemptRecord('p1-main', 1, failed))
       },
     ],
   ])('gets everything back when its caller leaves and %s', async (_case, prepare) => {
@@ -388,8 +388,8 @@ describe('A call of a key with limits, when it is over,', () => {
     const calls = new LimitedCalls({ tokensPerMinute: 1000 })
     const one = await calls.enter()
     await one.expect({ tokens: 500 })
-    one.call.log.tried.push(attemptRecord('a', 1, { failure: 'upstream_failed', upstreamMs: 5 }))
-    one.call.log.tried.push(attemptRecord('b', 2, { failure: 'caller_left' }))
+    one.call.log.attempts.push(attemptRecord('a', 1, { failure: 'upstream_failed', upstreamMs: 5 }))
+    one.call.log.attempts.push(attemptRecord('b', 2, { failure: 'caller_left' }))
     await one.end({ left: true })
     expect((await calls.used()).tokens).toBe(500)
   })
@@ -419,7 +419,7 @@ describe('A call of a key with limits, when it is over,', () => {
     await one.expect({ audioSeconds: 20 })
     served(one)
     const units = { input_characters: 300, spoken_seconds: 31 }
-    one.call.log.usageReader = { figures: undefined, estimate: () => ({ units, estimated: true }) }
+    one.call.log.usageReader = { reportedUsage: undefined, estimate: () => ({ units, estimated: true }) }
     await one.end({ usage: { units: { usage_characters: 300 }, estimated: false } })
     expect((await calls.used()).audioSeconds).toBe(31)
   })
@@ -430,7 +430,7 @@ describe('A call of a key with limits, when it is over,', () => {
     await one.expect({ audioSeconds: 20 })
     served(one)
     one.call.log.usageReader = {
-      figures: undefined,
+      reportedUsage: undefined,
       estimate: () => ({ units: { input_characters: 300 }, estimated: true }),
     }
     await one.end({ usage: { units: { usage_characters: 300 }, estimated: false } })
@@ -584,7 +584,7 @@ describe('work reservations', () => {
 
 const chat = (fields: object): number => {
   const body = { model: 'm', messages: [{ role: 'user', content: 'Hello' }], ...fields }
-  return expectedOfChat(Buffer.byteLength(JSON.stringify(body)), body).tokens ?? NaN
+  return estimateChat(Buffer.byteLength(JSON.stringify(body)), body).tokens ?? NaN
 }
 
 const promptTokens = chat({})
@@ -620,7 +620,7 @@ describe('What a chat request is expected to use', () => {
     [{ n: 1e15 }, 128],
   ])('has so many answers of which it does not say how long they may be: %p', (fields, answers) => {
     const body = { messages: [{ role: 'user', content: 'Hello' }], ...fields }
-    expect(expectedOfChat(100, body).unboundedResponses).toBe(answers)
+    expect(estimateChat(100, body).unboundedResponses).toBe(answers)
   })
 
   const LONG = 'four '.repeat(40_000)
@@ -671,18 +671,18 @@ describe('What speech is expected to take', () => {
     ['你'.repeat(50), undefined, 10],
     ['你'.repeat(25) + 'a'.repeat(75), undefined, 10],
   ])('%s at speed %p', (input, speed, seconds) => {
-    expect(expectedOfSpeech(input, speed).audioSeconds).toBeCloseTo(seconds)
+    expect(estimateSpeech(input, speed).audioSeconds).toBeCloseTo(seconds)
   })
 })
 
 describe('What a recording is expected to take', () => {
   it('is its length, and a thousand tokens a minute where the model counts tokens', () => {
-    expect(expectedOfRecording(1, 90, false)).toEqual({ audioSeconds: 90 })
-    expect(expectedOfRecording(1, 90, true)).toEqual({ audioSeconds: 90, tokens: 1500 })
+    expect(estimateRecording(1, 90, false)).toEqual({ audioSeconds: 90 })
+    expect(estimateRecording(1, 90, true)).toEqual({ audioSeconds: 90, tokens: 1500 })
   })
 
   it('is guessed from its size when the file does not tell', () => {
-    expect(expectedOfRecording(160_000, undefined, false)).toEqual({ audioSeconds: 10, isGuess: true })
-    expect(expectedOfRecording(960_000, undefined, true)).toEqual({ audioSeconds: 60, tokens: 1000, isGuess: true })
+    expect(estimateRecording(160_000, undefined, false)).toEqual({ audioSeconds: 10, isGuess: true })
+    expect(estimateRecording(960_000, undefined, true)).toEqual({ audioSeconds: 60, tokens: 1000, isGuess: true })
   })
 })

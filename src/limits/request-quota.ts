@@ -2,7 +2,7 @@ import type { GatewayError } from '../core/errors.js'
 import type {
   Quota,
   EstimatedUse,
-  HeldLimitName,
+  ConcurrencyLimitName,
   LimitName,
   MinuteLimitName,
   ExhaustedLimit,
@@ -12,34 +12,34 @@ import type {
 import { type RequestContext, clientDisconnected } from '../core/request-context.js'
 import type { RequestOutcome } from '../observability/request-hooks.js'
 import type { Addition, MaybePromise } from './counters.js'
-import type { KeyLimiter } from './limit-account.js'
-import { heldRefusal, neverFits, shownRefusal, windowRefusal, writeLimitHeaders } from './limit-errors.js'
+import type { KeyLimiter } from './key-limiter.js'
+import { concurrencyRefusal, neverFits, shownRefusal, windowRefusal, writeLimitHeaders } from './limit-errors.js'
 import { RequestReservation, usedBy, SessionReservations } from './reservations.js'
 
-/** What a call is, as far as limits ask. */
+/** Which limits apply to a request. */
 export interface CallKind {
-  /** Counts as a request of its minute. */
-  readonly isWork: boolean
+  /** Counts against `requestsPerMinute`. */
+  readonly countsAsRequest: boolean
   readonly isSession: boolean
 }
 
-/** What is the same for all calls. */
+/** Settings shared by all requests. */
 export interface QuotaSettings {
   readonly countRefusal: (name: LimitName) => void
-  /** Reserved for each answer that has no maximum. */
+  /** Tokens reserved for each response without a maximum. */
   readonly expectedOutputTokens: number
 }
 
 /**
- * The account of one call with its key's limits: what it holds, what it has reserved, and how both end. Where this process
- * counts by itself nothing is waited for: promises cost a limited call more than all the rest.
+ * What one request holds and has reserved of its key's limits. Synchronous when counted in this process: promises would cost
+ * a limited request more than all the rest.
  */
 export class RequestQuota implements Quota {
   private request: Addition | undefined
   private hasSlot = false
   private hasSession = false
   private readonly reservation: RequestReservation
-  /** Of a session; other calls have but one reservation. */
+  /** Reservations of a session; other requests have just one. */
   private work: SessionReservations | undefined
   private hasReserved = false
   private hasConsumed = false
@@ -48,28 +48,28 @@ export class RequestQuota implements Quota {
   constructor(
     private readonly call: RequestContext,
     private readonly keyLimiter: KeyLimiter,
-    /** Among the calls of all replicas. */
+    /** Unique among the requests of all replicas. */
     private readonly id: string,
     private readonly settings: QuotaSettings,
   ) {
     this.reservation = new RequestReservation(keyLimiter)
   }
 
-  /** Counts the call in. Throws, or rejects with, `rate_limited`, holding nothing, when a limit is reached. */
-  enter({ isWork, isSession }: CallKind): true | Promise<true> {
-    const { keyLimiter: account, id } = this
-    const request = isWork ? account.add('requestsPerMinute', 1) : undefined
-    const place = account.take('concurrency', id)
-    const session = !isSession || account.take('realtimeSessions', id)
-    const tokens = isSession ? account.peek('tokensPerMinute') : undefined
-    const audio = isSession ? account.peek('audioSecondsPerMinute') : undefined
+  /** Counts the request. Throws, or rejects with, `rate_limited`, holding nothing, when a limit is reached. */
+  enter({ countsAsRequest, isSession }: CallKind): true | Promise<true> {
+    const { keyLimiter, id } = this
+    const request = countsAsRequest ? keyLimiter.add('requestsPerMinute', 1) : undefined
+    const slot = keyLimiter.take('concurrency', id)
+    const session = !isSession || keyLimiter.take('realtimeSessions', id)
+    const tokens = isSession ? keyLimiter.peek('tokensPerMinute') : undefined
+    const audio = isSession ? keyLimiter.peek('audioSecondsPerMinute') : undefined
     if (
-      !(request instanceof Promise || place instanceof Promise || session instanceof Promise) &&
+      !(request instanceof Promise || slot instanceof Promise || session instanceof Promise) &&
       !(tokens instanceof Promise || audio instanceof Promise)
     )
-      return this.entered(request, place, session, isSession)
-    return Promise.all([request, place, session, tokens, audio]).then(([counted, hasPlace, hasSession]) =>
-      this.entered(counted, hasPlace, hasSession, isSession),
+      return this.entered(request, slot, session, isSession)
+    return Promise.all([request, slot, session, tokens, audio]).then(([counted, hasSlot, hasSession]) =>
+      this.entered(counted, hasSlot, hasSession, isSession),
     )
   }
 
@@ -104,28 +104,28 @@ export class RequestQuota implements Quota {
     this.settings.countRefusal(limit)
   }
 
-  /** The call is over: gives back what it held, and settles what it reserved. */
+  /** Releases the leases and settles the reservation of a request that is over. */
   end(outcome: RequestOutcome): void {
     this.isOver = true
-    this.letGo()
+    this.release()
     this.work?.end()
     if (!this.hasConsumed) this.reservation.settle(usedBy(this.call, outcome, this.reservation.hasAudio))
   }
 
-  private entered(request: Addition | undefined, hasPlace: boolean, hasSession: boolean, isSession: boolean): true {
+  private entered(request: Addition | undefined, hasSlot: boolean, hasSession: boolean, isSession: boolean): true {
     this.request = request
-    this.hasSlot = hasPlace
+    this.hasSlot = hasSlot
     this.hasSession = isSession && hasSession
-    // The caller left before the call was counted in.
+    // The client disconnected before the request was counted.
     if (this.isOver) {
-      this.letGo()
+      this.release()
       throw clientDisconnected()
     }
-    if (!hasPlace) throw this.refuseHeld('concurrency')
-    if (!hasSession) throw this.refuseHeld('realtimeSessions')
+    if (!hasSlot) throw this.refuseConcurrency('concurrency')
+    if (!hasSession) throw this.refuseConcurrency('realtimeSessions')
     if (request?.fits === false) throw this.refuseWindow('requestsPerMinute', 1)
-    const spent = isSession ? this.keyLimiter.exhaustedName() : undefined
-    if (spent !== undefined) throw this.refuseWindow(spent, 1)
+    const exhausted = isSession ? this.keyLimiter.exhaustedName() : undefined
+    if (exhausted !== undefined) throw this.refuseWindow(exhausted, 1)
     this.writeHeaders()
     return true
   }
@@ -141,31 +141,31 @@ export class RequestQuota implements Quota {
       this.writeHeaders()
       return
     }
-    const asked = refused === undefined ? 0 : this.reservation.requested(refused)
+    const requested = refused === undefined ? 0 : this.reservation.requested(refused)
     this.reservation.settle({ tokens: 0, audioSeconds: 0 })
     if (refused === undefined) throw clientDisconnected()
-    throw this.refuseWindow(refused, asked)
+    throw this.refuseWindow(refused, requested)
   }
 
-  private letGo(): void {
+  private release(): void {
     if (this.hasSlot) this.keyLimiter.release('concurrency', this.id)
     if (this.hasSession) this.keyLimiter.release('realtimeSessions', this.id)
     this.hasSlot = this.hasSession = false
   }
 
-  private refuseWindow(name: MinuteLimitName, asked: number): GatewayError {
-    return this.refuse(name, windowRefusal(name, this.keyLimiter, asked))
+  private refuseWindow(name: MinuteLimitName, requested: number): GatewayError {
+    return this.refuse(name, windowRefusal(name, this.keyLimiter, requested))
   }
 
-  /** What is refused because of others is no request yet. */
-  private refuseHeld(name: HeldLimitName): GatewayError {
+  /** A request refused because of others in progress does not count against `requestsPerMinute`. */
+  private refuseConcurrency(name: ConcurrencyLimitName): GatewayError {
     if (this.request?.fits === true) this.keyLimiter.settle('requestsPerMinute', this.request, 0)
-    return this.refuse(name, heldRefusal(name, this.keyLimiter))
+    return this.refuse(name, concurrencyRefusal(name, this.keyLimiter))
   }
 
-  /** A refused call holds nothing, however long its caller takes to hear of it. */
+  /** Releases the leases at once, however long the client takes to read the refusal. */
   private refuse(name: LimitName, error: GatewayError): GatewayError {
-    this.letGo()
+    this.release()
     this.settings.countRefusal(name)
     this.call.responseHeaders['x-gateway-limit'] = shownRefusal(name, this.keyLimiter.scope, error)
     this.writeHeaders()
@@ -173,7 +173,7 @@ export class RequestQuota implements Quota {
   }
 
   private writeHeaders(): void {
-    const { responseHeaders: answerHeaders, dialect } = this.call
-    writeLimitHeaders(answerHeaders, dialect, this.keyLimiter.limits, this.keyLimiter)
+    const { responseHeaders, dialect } = this.call
+    writeLimitHeaders(responseHeaders, dialect, this.keyLimiter.limits, this.keyLimiter)
   }
 }

@@ -3,29 +3,29 @@ import type { RequestContext, RequestLog, Units } from '../core/request-context.
 import { countedUnits } from '../core/usage-record.js'
 import type { RequestOutcome } from '../observability/request-hooks.js'
 import type { Addition, MaybePromise } from './counters.js'
-import type { HeldPoints, KeyLimiter, ReservedName } from './limit-account.js'
+import type { ReservedPoints, KeyLimiter, ReservedName } from './key-limiter.js'
 import { resetMsOf, exhaustedMessage, windowRefusal } from './limit-errors.js'
 
 const ERRORS_FROM = 400
 
-/** What a speech has used of audio: counted by the gateway, and not billed. */
+/** Seconds of audio in a speech response: counted by the gateway, and not billed. */
 const SPOKEN = 'spoken_seconds'
 
 /**
- * What a call that is over has used. A unit of which its usage says nothing is absent where what was expected of the
- * call has to do (its answer was complete or on its way, or its caller left while the upstream worked), and 0 where
- * the call was not served. `hasAudio`: seconds are of interest.
+ * What a finished request has used. A unit without reported usage is absent if the reservation stands for it (the response
+ * was complete or in transfer, or the client disconnected while the upstream worked), and 0 if the request was not
+ * served. `hasAudio`: seconds are limited.
  */
 export function usedBy(
-  { log, disconnect: departure }: RequestContext,
+  { log, disconnect }: RequestContext,
   outcome: RequestOutcome,
   hasAudio: boolean,
 ): TokensAndAudio {
   const hasFailed = !outcome.left && outcome.status >= ERRORS_FROM
-  if (hasFailed || log.tried.length === 0) return NOTHING
+  if (hasFailed || log.attempts.length === 0) return NOTHING
   const known = log.usage === undefined ? UNKNOWN : tokensAndAudio(log.usage.units)
   const audioSeconds = hasAudio ? (known.audioSeconds ?? countedSeconds(log)) : undefined
-  const isPaid = departure.aborted ? log.bytesOut > 0 || (outcome.left && wasAtWork(log)) : log.failure === undefined
+  const isPaid = disconnect.aborted ? log.bytesOut > 0 || (outcome.left && wasAtWork(log)) : log.failure === undefined
   if (!isPaid) return { tokens: known.tokens ?? 0, audioSeconds: audioSeconds ?? 0 }
   return { tokens: outcome.left && lacksResponse(log) ? undefined : known.tokens, audioSeconds }
 }
@@ -33,17 +33,17 @@ export function usedBy(
 const NOTHING: TokensAndAudio = { tokens: 0, audioSeconds: 0 }
 const UNKNOWN: TokensAndAudio = {}
 
-/** Whether the last attempt was with its upstream when the caller left. */
-function wasAtWork({ tried, upstreamMs }: RequestLog): boolean {
-  const failure = tried.at(-1)?.failure
+/** Whether the upstream was working on the last attempt when the client disconnected. */
+function wasAtWork({ attempts, upstreamMs }: RequestLog): boolean {
+  const failure = attempts.at(-1)?.failure
   return upstreamMs > 0 && (failure === undefined || failure === 'caller_left')
 }
 
-/** An estimate of the prompt says nothing of the answer that the upstream was at. */
+/** An estimate of the prompt alone does not cover the response that the upstream was producing. */
 const lacksResponse = ({ usage }: RequestLog): boolean =>
   usage?.estimated === true && countedUnits(usage.units).completionTokens === undefined
 
-/** Also where the upstream has reported its usage, but only in characters. */
+/** Also for an upstream that reports its usage in characters only. */
 function countedSeconds({ usage, usageReader: reader }: RequestLog): number | undefined {
   const seconds = usage?.units[SPOKEN] ?? reader?.estimate?.()?.units[SPOKEN]
   return typeof seconds === 'number' ? seconds : undefined
@@ -56,7 +56,7 @@ export function tokensAndAudio(units: Units): TokensAndAudio {
   return { tokens: hasTokens ? (promptTokens ?? 0) + (completionTokens ?? 0) : undefined, audioSeconds }
 }
 
-/** The tokens and the seconds that one call has reserved, and what becomes of them. */
+/** Reservation of tokens and seconds of audio for one request. */
 export class RequestReservation {
   private tokensRequested = 0
   private secondsRequested = 0
@@ -74,8 +74,8 @@ export class RequestReservation {
   }
 
   /**
-   * Which limit is less than what is asked for, so that no minute has room for it. What is guessed has room in an empty
-   * one, however much it is.
+   * The limit that is smaller than the requested amount, which then can never fit. A guess is reduced to the whole limit,
+   * so that it always fits into an empty window.
    */
   plan(
     { tokens = 0, audioSeconds = 0, unboundedResponses = 0, isGuess = false }: EstimatedUse,
@@ -90,7 +90,7 @@ export class RequestReservation {
     return undefined
   }
 
-  /** Reserves what was planned; undefined where there is nothing to wait for. */
+  /** Reserves what was planned; undefined when counted in this process. */
   make(): Promise<void> | undefined {
     const tokens = this.add('tokensPerMinute', this.tokensRequested)
     const seconds = this.add('audioSecondsPerMinute', this.secondsRequested)
@@ -104,20 +104,20 @@ export class RequestReservation {
     })
   }
 
-  /** The limit that had no room. */
+  /** The limit that the reservation does not fit into. */
   get refused(): ReservedName | undefined {
     if (this.tokens?.fits === false) return 'tokensPerMinute'
     return this.seconds?.fits === false ? 'audioSecondsPerMinute' : undefined
   }
 
-  /** Points in the open window that allows so many: in none that is over, nor in one that stood in for it meanwhile. */
+  /** Reserved points in the open window; none in an expired one, or in a local window used while Redis was unavailable. */
   held(name: ReservedName, allowed: number): number {
     const addition = name === 'tokensPerMinute' ? this.tokens : this.seconds
     if (addition === undefined || addition.allowed !== allowed || addition.endsAtMs <= performance.now()) return 0
     return addition.counted
   }
 
-  /** A unit whose use is not known stays as it was reserved. What was reserved is settled once. */
+  /** Settles the reservation once. A unit whose use is unknown stays as reserved. */
   settle({ tokens, audioSeconds }: TokensAndAudio): void {
     if (tokens !== undefined) this.keyLimiter.settle('tokensPerMinute', this.tokens, tokens)
     if (audioSeconds !== undefined) this.keyLimiter.settle('audioSecondsPerMinute', this.seconds, audioSeconds)
@@ -130,10 +130,10 @@ export class RequestReservation {
   }
 }
 
-/** Sound comes many times a second, and what is counted elsewhere is not asked for each of them. */
+/** Audio events come many times a second; the count in Redis is not read for each of them. */
 const CHECK_INTERVAL_MS = 1000
 
-/** What the pieces of work of one session hold of its key's limits. None of it is left when the session is over. */
+/** Reservations of the responses of one session. All are settled when the session is over. */
 export class SessionReservations {
   private readonly open = new Set<RequestReservation>()
   private isOver = false
@@ -141,7 +141,7 @@ export class SessionReservations {
 
   constructor(
     private readonly keyLimiter: KeyLimiter,
-    /** Reserved for an answer that has no maximum. */
+    /** Tokens reserved for a response without a maximum. */
     private readonly expectedOutputTokens: number,
   ) {}
 
@@ -152,7 +152,7 @@ export class SessionReservations {
     return making === undefined ? this.made(reservation) : making.then(() => this.made(reservation))
   }
 
-  /** As `Allowance` has it. */
+  /** Implements `Quota.exhaustedLimit`. */
   exhaustedLimit(): ExhaustedLimit | undefined {
     const name = this.keyLimiter.exhaustedName(this.held)
     const state = name === undefined ? undefined : this.keyLimiter.lastSeen(name)
@@ -161,7 +161,7 @@ export class SessionReservations {
     return { limit: name, message: exhaustedMessage(name, this.keyLimiter, resetMsOf(state)), endsAtMs: state.endsAtMs }
   }
 
-  /** The session is over: what is not settled is given back, and so is what is still to come. */
+  /** Gives back all open reservations, and later ones at once. */
   end(): void {
     this.isOver = true
     for (const reservation of this.open) reservation.settle(NOTHING)
@@ -183,13 +183,13 @@ export class SessionReservations {
     return { refusal, settle }
   }
 
-  private readonly held: HeldPoints = (name, allowed) => {
+  private readonly held: ReservedPoints = (name, allowed) => {
     let points = 0
     for (const reservation of this.open) points += reservation.held(name, allowed)
     return points
   }
 
-  /** What is missing may only be reserved, and be given back where this process does not see it. */
+  /** Reads the window again: another process may have given back what it had only reserved. */
   private checkAgain(name: ReservedName): void {
     const nowMs = performance.now()
     if (nowMs - this.checkedAtMs < CHECK_INTERVAL_MS) return

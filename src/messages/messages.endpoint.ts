@@ -1,5 +1,5 @@
 import type { EndpointSpec } from '../core/endpoint.js'
-import { expectedOfChat } from '../limits/estimate-usage.js'
+import { estimateChat } from '../limits/estimate-usage.js'
 
 export const MESSAGES = {
   name: 'messages',
@@ -8,7 +8,7 @@ export const MESSAGES = {
   dialect: 'messages',
   capability: 'messages',
   billing: { records: ['request'], usageClass: 'messages', model: undefined },
-  estimate: expectedOfChat,
+  estimate: estimateChat,
   metricFamily: 'messages',
   keyHeaders: ['authorization', 'x-api-key'],
   rateLimit: 'counted',

@@ -35,7 +35,7 @@ function assertThinkingBudget(
 const refused = (code: string, message: string): GatewayError =>
   new GatewayError('invalid_request', message, { param: 'thinking.budget_tokens', code })
 
-const POLICY = { repeatableOnceSent: true } as const
+const POLICY = { canRetryAfterSend: true } as const
 
 /** Messages-style chat; one model family only (specification: Messages-style chat). */
 @Injectable()
@@ -49,8 +49,8 @@ export class MessagesService {
   ): Promise<ProviderResponse> {
     const { model, thinking, max_tokens: maximumTokens } = body.fields
     assertThinkingBudget(thinking, maximumTokens, headers.beta)
-    const expected = call.quota === undefined ? undefined : MESSAGES.estimate(body.bytes.length, body.fields)
-    return this.route(model, call).attempt(call, { ...POLICY, expected }, (provider, context) =>
+    const estimatedUse = call.quota === undefined ? undefined : MESSAGES.estimate(body.bytes.length, body.fields)
+    return this.route(model, call).attempt(call, { ...POLICY, estimatedUse }, (provider, context) =>
       provider.create({ body, ...headers }, context),
     )
   }

@@ -4,15 +4,15 @@ import { describeError, type Logging } from './logger.js'
 import type { RequestOutcome } from './request-hooks.js'
 
 /**
- * How a call ended, in one word: `ok`; `left` = its caller left; `refused` = by its own fault, or a limit's; `overloaded` =
- * the gateway had no room; `upstream_failed`; `gateway_failed`.
+ * Outcome of a request as a label: `ok`; `left` = client disconnected; `refused` = caller's fault, or a limit; `overloaded` =
+ * refused by load shedding; `upstream_failed`; `gateway_failed`.
  */
 export const OUTCOME_LABELS = ['ok', 'left', 'refused', 'overloaded', 'upstream_failed', 'gateway_failed'] as const
 export type OutcomeLabel = (typeof OUTCOME_LABELS)[number]
 
 const FIRST_ERROR = 400
 
-/** Every other kind is the caller's fault, or a limit's. */
+/** All other kinds mean `refused`. */
 const LABELS: Partial<Record<ErrorKind, OutcomeLabel>> = {
   upstream_failed: 'upstream_failed',
   upstream_timeout: 'upstream_failed',
@@ -28,10 +28,10 @@ export function outcomeLabelOf({ log: { failure } }: RequestContext, { status, l
 
 const MAXIMUM_WORD_CHARACTERS = 128
 
-/** Paths that probes ask every few seconds; their lines would drown the others. */
+/** Paths polled by probes every few seconds; successful ones are logged at debug level. */
 const QUIET_PATHS: ReadonlySet<string> = new Set(['/health/live', '/health/ready'])
 
-/** The one line of a request: what it was, who asked, where it went, how long each part took. Never a body or a key. */
+/** Writes the access log line of a request. Never a body or a key. */
 export function logRequest(
   call: RequestContext,
   { status, left, totalMs, gatewayMs }: RequestOutcome,
@@ -40,7 +40,7 @@ export function logRequest(
   const { log } = call
   const level = levelOf(call, status, left)
   if (!logger.isLevelEnabled(level)) return
-  // Put together by hand, as the general way costs twice as much and every relayed call pays for it.
+  // Concatenated by hand: the logger's own way costs twice as much, for every relayed request.
   sink.write(
     `{"level":${logger.levels.values[level]},"time":"${isoTime()}"` +
       word('requestId', call.requestId) +
@@ -50,8 +50,8 @@ export function logRequest(
       word('route', call.loggedPath) +
       word('model', log.model) +
       word('channel', log.channelId) +
-      count('attempts', log.tried.length) +
-      record('tried', describeTried(log.tried)) +
+      count('attempts', log.attempts.length) +
+      record('tried', describeTried(log.attempts)) +
       count('status', status) +
       count('upstreamStatus', log.upstreamStatus) +
       word('upstreamRequestId', log.upstreamRequestId) +
@@ -67,7 +67,7 @@ export function logRequest(
   )
 }
 
-/** Where a call went, and how each attempt ended; one attempt is described by the other fields. */
+/** Channel and outcome of each attempt; a single attempt is described by the other fields. */
 function describeTried(tried: readonly AttemptRecord[]): readonly object[] | undefined {
   if (tried.length < 2) return undefined
   return tried.map(({ channelId, startedAtMs, endedAtMs, failure }) => ({
@@ -96,10 +96,10 @@ function describeFailure(failure: unknown): Record<string, unknown> | undefined 
   }
 }
 
-/** Words of callers and upstreams, as long as these made them. */
+/** Text from callers and upstreams, of any length. */
 const clipped = (text: string | undefined): string | undefined => text?.slice(0, MAXIMUM_WORD_CHARACTERS)
 
-/** Nothing in such a text needs escaping. */
+/** Texts that need no JSON escaping. */
 const PLAIN = /^[\w./:@ -]*$/
 
 function word(name: string, text: string | undefined): string {
@@ -118,7 +118,7 @@ const duration = (name: string, milliseconds: number | undefined): string =>
 const record = (name: string, value: object | undefined): string =>
   value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`
 
-/** Spelled once for the log and for the record of what was used. */
+/** Serialized once for the log and the usage record. */
 function usageText(log: RequestLog): string {
   const { usage } = log
   if (usage === undefined) return ''
@@ -129,7 +129,7 @@ function usageText(log: RequestLog): string {
 let timeMs = 0
 let timeText = ''
 
-/** Many calls end within one millisecond; it is spelled once. */
+/** Many requests end within one millisecond; its timestamp is formatted once. */
 function isoTime(): string {
   const nowMs = Date.now()
   if (nowMs !== timeMs) {

@@ -1,16 +1,15 @@
 import { constants, openSync, readFileSync, write, writeSync } from 'node:fs'
 import { hasCode } from '../core/errors.js'
 
-/** A reader of the log that stands still must not fill the memory: lines beyond this are counted instead of kept. */
+/** Memory limit while the reader of the log is blocked: further lines are counted, not kept. */
 const MAXIMUM_BYTES = 8 * 1024 * 1024
 
 const PAGE_BYTES = 65_536
-/** UTF-8 needs at most this for one unit of a JavaScript string. */
+/** Maximum UTF-8 bytes of one UTF-16 code unit. */
 const BYTES_PER_UNIT = 3
 
 /**
- * Lines that wait to be written, as bytes: as strings they would be copied by every collection of the young heap they
- * survive.
+ * Lines waiting to be written, as bytes: strings would be copied by every scavenge of the young generation that they survive.
  */
 class WaitingLines {
   private fullPages: Buffer[] = []
@@ -24,14 +23,14 @@ class WaitingLines {
     else this.append(line)
   }
 
-  /** All of them, to whoever writes them now; the last one tells of those for which there was no room. */
+  /** Takes all lines; the last one reports dropped lines. */
   take(): Buffer {
     if (this.dropped > 0) {
       const time = new Date().toISOString()
       this.append(`${JSON.stringify({ level: 40, time, dropped: this.dropped, msg: 'log lines dropped' })}\n`)
       this.dropped = 0
     }
-    // A copy, as the page is used again at once.
+    // Copied, as the page is reused at once.
     const batch = Buffer.concat([...this.fullPages, this.page.subarray(0, this.pageUsed)], this.bytes)
     this.fullPages = []
     this.pageUsed = 0
@@ -54,21 +53,20 @@ class WaitingLines {
 
 const NAP_MS = 10
 
-/** Whether a write found no room in a pipe: its reader is slow, or stands still. Of a closed one nobody reads any more. */
+/** Whether a write failed because the pipe is full: its reader is slow or blocked. */
 export const isPipeFull = (error: unknown): boolean => hasCode(error, 'EAGAIN')
 
-/** How often `napForPipe` is to be called to wait so long. */
+/** Number of calls of `napForPipe` for a wait of this length. */
 export const napsWithin = (milliseconds: number): number => milliseconds / NAP_MS
 
-/** Gives a reader 10 ms. Holds the whole process: for its very end alone. */
+/** Blocks the whole process for 10 ms, so that the reader can catch up: only at the end of the process. */
 export function napForPipe(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, NAP_MS)
 }
 
 /**
- * A pipe or a terminal, opened once more: whether a write may wait belongs to the open file, which a descriptor shares with
- * other processes, each of which may change it. This one is nobody else's and never waits. Undefined for files and sockets,
- * where there is no /proc, and for the pipe of another user.
+ * Reopens a pipe or a terminal in non-blocking mode. That mode belongs to the open file, which a descriptor shares with other
+ * processes; the reopened one is not shared. Undefined for files and sockets, without /proc, and for a pipe of another user.
  */
 function ownPipe(fileDescriptor: number): number | undefined {
   try {
@@ -80,20 +78,20 @@ function ownPipe(fileDescriptor: number): number | undefined {
   }
 }
 
-/** Whether a write takes at once what there is room for, as of now; else it may wait until it is whole. */
+/** Whether the descriptor is non-blocking at present: a write takes what fits and returns. */
 function neverWaits(fileDescriptor: number): boolean {
   const flags = factOf(fileDescriptor, /^flags:\s*([0-7]+)$/m)
   return flags !== undefined && (Number.parseInt(flags, 8) & constants.O_NONBLOCK) !== 0
 }
 
 /**
- * At which byte of a file the next write begins: another one once a write is whole. Always the same for what has no
- * such places, as pipes and sockets; undefined where there is no /proc.
+ * Offset of the next write to a file, which moves once a write is complete. Constant for pipes and sockets, which have
+ * no offset; undefined without /proc.
  */
 const placeOf = (fileDescriptor: number): string | undefined => factOf(fileDescriptor, /^pos:\s*(\d+)$/m)
 
 /**
- * What Linux says of an open file. As UTF-8, for which Node 20 has a way of its own: reading bytes here, while modules
+ * Reads a field of Linux' fdinfo. As UTF-8, for which Node 20 has a separate code path: reading bytes here, while modules
  * are still being loaded, has left some of them empty.
  */
 function factOf(fileDescriptor: number, fact: RegExp): string | undefined {
@@ -104,7 +102,7 @@ function factOf(fileDescriptor: number, fact: RegExp): string | undefined {
   }
 }
 
-/** Whether it has places to write at, as a file has. Told by writing nothing at one, not by `fstat`: see `factOf`. */
+/** Whether the descriptor is seekable. Tested by an empty positioned write, not by `fstat`: see `factOf`. */
 function hasPlaces(fileDescriptor: number): boolean {
   try {
     writeSync(fileDescriptor, Buffer.alloc(0), 0, 0, 0)
@@ -115,35 +113,35 @@ function hasPlaces(fileDescriptor: number): boolean {
   }
 }
 
-/** How long a line may wait for company; the log of a quiet gateway is still as good as live. */
+/** Maximum delay of a line in a batch. */
 const FLUSH_INTERVAL_MS = 100
 
-/** When a full pipe is tried again. */
+/** Retry interval for a full pipe. */
 const RETRY_INTERVAL_MS = 50
 
-/** The same when it has just taken something: its reader is at work. */
+/** Retry interval if the pipe has just taken something: its reader is active. */
 const NEXT_PART_MS = 1
 
-/** At the end of the process a full pipe is tried so long in all before its reader is taken for dead. */
+/** At the end of the process, total time for a full pipe before its reader is considered dead. */
 const LAST_NAPS = napsWithin(1000)
 
 const NOTHING = Buffer.alloc(0)
 
 /**
- * Lines to a file descriptor in batches: one encoding and one system call for all lines of a tenth of a second. Whoever
- * logs never waits. Writing each line by itself, or in the small batches of a general stream, costs more than the rest of
+ * Writes lines to a file descriptor in batches: one encoding and one system call for all lines of a tenth of a second.
+ * Logging never blocks. Single writes, or the small batches of a general stream, cost more than the rest of
  * a relayed call's log.
  *
- * What never waits is written here, so that it is always known how much was taken. What may wait for its reader is left
- * to the thread pool: such a write is whole when it ends.
+ * Non-blocking descriptors are written here, so that the number of bytes taken is always known. Blocking ones are left
+ * to the thread pool: such a write is complete when it ends.
  */
 export class BatchedOutput {
   private readonly lines = new WaitingLines()
-  /** What is still to be written of the last batch. */
+  /** Unwritten rest of the last batch. */
   private unwritten: Buffer = NOTHING
   /** The thread pool is writing it. */
   private isCallRunning = false
-  /** Where that began, in a file. */
+  /** File offset at which that write began. */
   private callPlace: string | undefined
   private timer: NodeJS.Timeout | undefined
   private retryTimer: NodeJS.Timeout | undefined
@@ -162,7 +160,7 @@ export class BatchedOutput {
   write(line: string): void {
     this.lines.add(line)
     if (this.isEnding) {
-      // Of those who listen for the end of the process, some hear of it later than this.
+      // Other listeners for the end of the process, which may log, run later.
       this.flushSync()
       return
     }
@@ -173,8 +171,8 @@ export class BatchedOutput {
   }
 
   /**
-   * For the end of the process: what still waits is written before this returns, unless the reader of a full pipe stands
-   * still for about a second. Where writes may wait, they wait for their reader now as well.
+   * For the end of the process: all lines are written before this returns, unless the reader of a full pipe is blocked
+   * for about a second. Writes to a blocking descriptor block here.
    */
   flushSync(): void {
     clearTimeout(this.retryTimer)
@@ -188,8 +186,8 @@ export class BatchedOutput {
   }
 
   /**
-   * Node ends a running call before it exits, so its batch is not written again. It was first, so it goes first. A file
-   * tells when it has; of a socket nothing does, so that the naps are its reader's.
+   * Node completes a running write before it exits, so its batch is not written again, and must come first. A file shows
+   * its completion by the offset; a socket shows nothing, so that the pauses give its reader time.
    */
   private leaveToCall(): void {
     this.isCallRunning = false
@@ -197,7 +195,7 @@ export class BatchedOutput {
     for (; this.napsLeft > 0 && placeOf(this.fileDescriptor) === this.callPlace; this.napsLeft--) napForPipe()
   }
 
-  /** Writes on, unless somebody is at it. */
+  /** Continues writing, unless a write is in progress. */
   private proceed(): void {
     if (this.isCallRunning || this.retryTimer !== undefined) return
     if (this.unwritten.length === 0) this.unwritten = this.lines.take()
@@ -207,8 +205,7 @@ export class BatchedOutput {
   }
 
   /**
-   * Writes what there is room for. False: there was none, and it is to be tried again. True also when nobody is left to
-   * read.
+   * Writes what fits. False: the pipe is full, and the write has to be retried. True also if the reader has closed the pipe.
    */
   private push(): boolean {
     try {
@@ -229,7 +226,7 @@ export class BatchedOutput {
     })
   }
 
-  /** A full pipe asks to try again; a closed one has no reader left, and needs nothing more. */
+  /** A full pipe is retried; a closed one has no reader and is given up. */
   private isGone(error: unknown): boolean {
     if (isPipeFull(error)) return false
     this.unwritten = NOTHING
@@ -238,7 +235,7 @@ export class BatchedOutput {
 
   private goOn(hasRoom: boolean): void {
     if (this.unwritten.length === 0) {
-      // What came meanwhile has waited long enough.
+      // Lines added meanwhile are due, too.
       if (this.timer === undefined) this.proceed()
       return
     }

@@ -4,19 +4,19 @@ import type { AddressInfo } from 'node:net'
 import type { GatewayConfig } from '../config/settings.js'
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
-/** A scraper sends a few hundred bytes and reads on. */
+/** A scraper sends a few hundred bytes and then only reads. */
 const REQUEST_TIMEOUT_MS = 5_000
 const HEADER_BYTES = 16_384
-/** More scrapers than there are. */
+/** Far above the number of scrapers in use. */
 const MAXIMUM_CONNECTIONS = 64
 
 interface MetricsAddress {
   readonly host: string
-  /** Absent = off. 0 takes any free one. */
+  /** Absent = off. 0 = any free port. */
   readonly port?: number
 }
 
-/** Another process listens there already; the message says what the operator can do. */
+/** The port is in use by another process; the message says what the operator can do. */
 export class MetricsPortInUse extends Error {
   override readonly name = 'MetricsPortInUse'
 
@@ -25,7 +25,7 @@ export class MetricsPortInUse extends Error {
   }
 }
 
-/** `GET /metrics` on a port of its own, which is not for the public. */
+/** `GET /metrics` on a separate port, which should not be public. */
 export class MetricsServer {
   private server: Server | undefined
 
@@ -60,7 +60,7 @@ export class MetricsServer {
     this.server = server
   }
 
-  /** Cuts scrapes under way. */
+  /** Closes connections, including active scrapes. */
   async close(): Promise<void> {
     const { server } = this
     this.server = undefined
@@ -74,25 +74,25 @@ export class MetricsServer {
   private async respond({ method, url = '' }: IncomingMessage, response: ServerResponse): Promise<void> {
     const isKnown = url.split('?', 1)[0] === '/metrics'
     if (!isKnown) {
-      end(response, 404, 'There is nothing at this path; the metrics are at /metrics.\n')
+      sendText(response, 404, 'There is nothing at this path; the metrics are at /metrics.\n')
     } else if (method !== 'GET' && method !== 'HEAD') {
       response.setHeader('allow', 'GET, HEAD')
-      end(response, 405, 'Metrics are only read.\n')
+      sendText(response, 405, 'Metrics are only read.\n')
     } else {
-      await this.tell(response)
+      await this.sendMetrics(response)
     }
   }
 
-  private async tell(response: ServerResponse): Promise<void> {
+  private async sendMetrics(response: ServerResponse): Promise<void> {
     try {
-      end(response, 200, await this.collectText(), CONTENT_TYPE)
+      sendText(response, 200, await this.collectText(), CONTENT_TYPE)
     } catch {
-      end(response, 500, 'The metrics could not be collected.\n')
+      sendText(response, 500, 'The metrics could not be collected.\n')
     }
   }
 }
 
-function end(response: ServerResponse, status: number, text: string, type = 'text/plain; charset=utf-8'): void {
+function sendText(response: ServerResponse, status: number, text: string, type = 'text/plain; charset=utf-8'): void {
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) })
   response.end(text)
 }

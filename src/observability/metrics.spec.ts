@@ -196,7 +196,7 @@ function counting() {
     const call = new RequestContext('req_1', 'POST', '/v1/chat/completions', 0)
     call.log.failure = failure
     for (const [channelId, kind] of tried) {
-      call.log.tried.push(attemptRecord(channelId, 0, { failure: kind }))
+      call.log.attempts.push(attemptRecord(channelId, 0, { failure: kind }))
     }
     endings.over(call, { status: 200, left: false, totalMs: 1, gatewayMs: 1 })
   }

@@ -1,27 +1,27 @@
 import { Injectable } from '@nestjs/common'
 import { type Aggregator, AggregatorRegistry, Counter, Gauge, type Histogram, Registry } from 'prom-client'
 
-/** A counter may have to be read elsewhere first; a scrape must not wait for it. */
+/** Some counters are read from a store; a scrape must not wait longer for them. */
 const COLLECT_DEADLINE_MS = 2_000
 
-/** The metrics of one process as plain objects, to be handed to another one. */
+/** The metrics of one process as plain objects, to be sent to another process. */
 export type MetricsSnapshot = readonly object[]
 
-/** Every metric of this process; each is registered here, under a name that begins `gateway_`. */
+/** Registry of all metrics of this process; their names begin with `gateway_`. */
 @Injectable()
 export class Metrics {
   readonly registry = new Registry()
   private failures = 0
   private collecting: Promise<string> | undefined
 
-  /** Parts that could not tell, or not in time, and were left out. */
+  /** Metrics left out of scrapes because they failed or timed out. */
   get collectFailures(): number {
     return this.failures
   }
 
   /**
-   * Everything in Prometheus' text format, as far as it is read within two seconds. Never rejects. Those who ask at the
-   * same time get the same text.
+   * All metrics in Prometheus' text format, as far as they are read within two seconds. Never rejects. Simultaneous
+   * calls share one text.
    */
   collectText(): Promise<string> {
     this.collecting ??= this.collectEach((name) => this.registry.getSingleMetricAsString(name))
@@ -32,7 +32,7 @@ export class Metrics {
     return this.collecting
   }
 
-  /** The same for `mergedMetricsText`. */
+  /** All metrics as objects, for `mergedMetricsText`. */
   collectSnapshot(): Promise<MetricsSnapshot> {
     return this.collectEach<object>(async (name) => (await this.registry.getSingleMetric(name)?.get()) ?? {})
   }
@@ -48,7 +48,7 @@ export class Metrics {
   }
 }
 
-/** The metrics of several processes as those of one: added up, or as each metric's `aggregator` has it. */
+/** Merges the metrics of several processes: sums, or by each metric's `aggregator`. */
 export const mergedMetricsText = (snapshots: readonly MetricsSnapshot[]): Promise<string> =>
   AggregatorRegistry.aggregate(snapshots.map((snapshot) => [...snapshot])).metrics()
 
@@ -67,9 +67,9 @@ function withinDeadline<Part>(part: Promise<Part>): Promise<Part> {
   })
 }
 
-/** Durations sorted into buckets as they come: plain numbers, as this is done several times for each call. */
+/** Counts of durations by bucket, as plain numbers, since several are observed per request. */
 export class BucketCounts {
-  /** One more than there are bounds: what is longer than the last. */
+  /** One more than the bounds, for longer durations. */
   readonly counts: number[]
   sumMs = 0
 
@@ -105,8 +105,8 @@ interface Sample {
 }
 
 /**
- * Shows counts as a histogram in seconds. The library's own histograms can only count for themselves, so the registry is
- * given what it asks of one: its name, and its samples.
+ * Registers counts as a histogram in seconds. The library's histograms cannot read external counts, so the registry is
+ * given an object with the members that it reads: name and samples.
  */
 export function registerHistogram(
   metrics: Metrics,
@@ -140,7 +140,7 @@ function samplesOf(name: string, boundsMs: readonly number[], { labels, counts }
   ]
 }
 
-/** One number and what it is about. Labels come from short, fixed lists. */
+/** One value with its labels, which come from short, fixed lists. */
 export interface Reading {
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
@@ -156,7 +156,7 @@ interface ReadMetric {
 
 export type Read = () => readonly Reading[] | Promise<readonly Reading[]>
 
-/** A counter that is kept elsewhere as a plain number and read at each scrape. What is not read is not shown. */
+/** Registers a counter that its owner keeps as a plain number, read at each scrape. */
 export function registerCounter(metrics: Metrics, metric: ReadMetric, read: Read): void {
   new Counter({
     ...metric,
@@ -169,7 +169,7 @@ export function registerCounter(metrics: Metrics, metric: ReadMetric, read: Read
   })
 }
 
-/** The same for a number that goes up and down. */
+/** Registers a gauge in the same way. */
 export function registerGauge(metrics: Metrics, metric: ReadMetric, read: Read): void {
   new Gauge({
     ...metric,

@@ -23,19 +23,19 @@ import { AttemptMetrics, RequestMetrics } from './request-metrics.js'
 import { KnownRoutes, KnownRoutesModule } from './routes.js'
 import { beginTrace, RequestTrace, spansOf } from './tracing.js'
 
-/** The process's own log, for lines that are about no single request; injected as `Logger`. */
+/** Injection token of the process log, for lines that concern no single request. */
 export const LOGGER = Symbol('logger')
 
-/** What the process says about itself; the server shares `Readiness` and `CallEndings`, as it answers before Nest does. */
+/** `Readiness`, `RequestHooks` and the logger are shared with the HTTP server, which answers before Nest does. */
 @Module({})
 export class ObservabilityModule {
-  static forRoot(readiness: Readiness, endings: RequestHooks, logger: Logger): DynamicModule {
+  static forRoot(readiness: Readiness, hooks: RequestHooks, logger: Logger): DynamicModule {
     return {
       module: ObservabilityModule,
       global: true,
       providers: [
         { provide: Readiness, useValue: readiness },
-        { provide: RequestHooks, useValue: endings },
+        { provide: RequestHooks, useValue: hooks },
         Metrics,
         { provide: LOGGER, useValue: logger },
       ],
@@ -44,7 +44,7 @@ export class ObservabilityModule {
   }
 }
 
-/** What the gateway counts about itself, and where it tells it; listens when `MetricsServer.listen` is called. */
+/** Metrics and their server, which listens when `MetricsServer.listen` is called. */
 @Module({
   imports: [KnownRoutesModule],
   providers: [
@@ -62,14 +62,14 @@ export class ObservabilityModule {
 })
 export class MetricsModule {}
 
-/** What a collector that does not answer may keep a shutdown waiting. */
+/** Maximum delay of a shutdown by a collector that does not answer. */
 const CLOSE_DEADLINE_MS = 2_000
 
 const NOTHING_SENT: SpanCounts = { sent: 0, failed: 0, dropped: 0 }
 
 /**
- * Traces every call where a collector is configured: goes on with the trace of its caller, names each attempt to its
- * upstream, and sends the spans when the call is over. Without a collector nothing is loaded, watched or sent.
+ * Traces every request if a collector is configured: continues the caller's trace, passes each attempt's span to its
+ * upstream, and sends the spans when the request is over. Without a collector nothing is loaded, observed or sent.
  */
 @Injectable()
 class Tracing implements OnModuleInit, OnApplicationShutdown {
@@ -95,7 +95,7 @@ class Tracing implements OnModuleInit, OnApplicationShutdown {
   async onModuleInit(): Promise<void> {
     const { otlpUrl, otlpHeaders } = this.store.current.observability
     if (otlpUrl === undefined) return
-    const { OtlpExporter: OtlpExporter } = await import('./otlp-exporter.js')
+    const { OtlpExporter } = await import('./otlp-exporter.js')
     this.onFinished(new OtlpExporter({ url: otlpUrl, headers: otlpHeaders, version: gatewayVersion() }))
   }
 

@@ -4,25 +4,24 @@ import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from '@opentelemetry/sdk-trace'
 import type { SpanRecord } from './tracing.js'
 
-/** Spans that wait for the collector or are on their way to it; beyond it they are dropped. */
+/** Spans that are queued or being sent; further ones are dropped. */
 const MAXIMUM_WAITING = 2048
 const BATCH_SPANS = 512
 const BATCH_INTERVAL_MS = 1_000
 const EXPORT_TIMEOUT_MS = 5_000
 
 interface OtlpExporterOptions {
-  /** Of the collector, without `/v1/traces`. */
+  /** URL of the collector, without `/v1/traces`. */
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly version: string
 }
 
-/** What became of the spans so far. */
 export interface SpanCounts {
   sent: number
-  /** The collector did not take them. */
+  /** Refused by the collector, or not delivered. */
   failed: number
-  /** Too many waited. */
+  /** Dropped because the queue was full. */
   dropped: number
 }
 
@@ -68,7 +67,7 @@ export class OtlpExporter {
     this.processor.onEnd(this.readable(record))
   }
 
-  /** Sends what waits, as far as the collector takes it before the deadline. Never rejects. */
+  /** Sends queued spans, as far as the collector takes them before the deadline. Never rejects. */
   async close(deadlineMs: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>((resolve) => {
@@ -78,7 +77,7 @@ export class OtlpExporter {
     clearTimeout(timer)
   }
 
-  /** The same exporter; how each batch ends is counted. */
+  /** Wraps the exporter to count the outcome of each batch. */
   private counted(exporter: SpanExporter): SpanExporter {
     return {
       export: (spans, onResult) => {

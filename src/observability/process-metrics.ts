@@ -12,7 +12,7 @@ import { gatewayVersion } from './logger.js'
 import { byLabel, Metrics, type Reading, registerCounter, registerGauge, single } from './metrics.js'
 import { Readiness } from './readiness.js'
 
-/** What the gateway as a whole is and does: its version, its configuration, whether it is ready. */
+/** Metrics of the gateway as a whole: its version, its configuration, its readiness. */
 @Injectable()
 export class GatewayMetrics {
   constructor(store: ConfigStore, readiness: Readiness, metrics: Metrics) {
@@ -50,7 +50,7 @@ function registerReloads(store: ConfigStore, metrics: Metrics): void {
   )
 }
 
-/** Between two looks at the event loop: each wakes an idle process up. */
+/** Resolution of the event loop delay; each sample wakes an idle process. */
 const LOOP_RESOLUTION_MS = 20
 
 const COLLECTIONS: Readonly<Record<number, string>> = {
@@ -60,7 +60,7 @@ const COLLECTIONS: Readonly<Record<number, string>> = {
   [constants.NODE_PERFORMANCE_GC_WEAKCB]: 'weak_callback',
 }
 
-/** What the process takes and how free its event loop is. Watches both from the first scrape. */
+/** CPU, memory and event loop delay of the process, measured from the first scrape on. */
 @Injectable()
 export class ProcessMetrics implements OnApplicationShutdown {
   private loop: IntervalHistogram | undefined
@@ -78,7 +78,7 @@ export class ProcessMetrics implements OnApplicationShutdown {
     this.collections?.disconnect()
   }
 
-  /** Since the last time. */
+  /** Since the previous scrape. */
   private loopDelays(): readonly Reading[] {
     const { loop } = this
     if (loop === undefined) {
@@ -155,7 +155,7 @@ export class ProcessMetrics implements OnApplicationShutdown {
   }
 }
 
-/** The types know no details of collections. */
+/** The details of a garbage collection, which Node's types lack. */
 function kindOf(entry: PerformanceEntry): number {
   const detail: unknown = Reflect.get(entry, 'detail')
   return typeof detail === 'object' && detail !== null ? Number(Reflect.get(detail, 'kind')) : 0

@@ -1,4 +1,4 @@
-/** Whether this process should get traffic: not before it listens, not once it is to stop, not without its store. */
+/** Whether this process should get traffic: not before it listens, while it drains, or without its store. */
 export class Readiness {
   private state: 'starting' | 'ready' | 'leaving' | 'draining' = 'starting'
   private isStoreLost = false
@@ -9,7 +9,7 @@ export class Readiness {
     return this.state === 'ready' && !this.isStoreLost
   }
 
-  /** Callers should find another process for their next request; this one still serves whatever comes. */
+  /** True from the stop signal on: clients should use another process, while requests are still served. */
   get isLeaving(): boolean {
     return this.state === 'leaving' || this.state === 'draining'
   }
@@ -40,22 +40,22 @@ export class Readiness {
     for (const listener of this.drainListeners) listener()
   }
 
-  /** Calls back when the drain begins: what would not end by itself ends then, or as soon as that cuts nothing off. */
+  /** Calls back when the drain begins: long-lived work should then end as soon as nothing is cut off by it. */
   onDraining(listener: () => void): void {
     this.drainListeners.push(listener)
   }
 
-  /** What still runs has had its time. */
+  /** The grace time of the drain is over. */
   markGraceOver(): void {
     for (const listener of this.graceListeners) listener()
   }
 
-  /** Calls back when the grace time of the drain is over: what is left ends now. */
+  /** Calls back when the grace time of the drain is over: all remaining work must end. */
   onGraceOver(listener: () => void): void {
     this.graceListeners.push(listener)
   }
 
-  /** The store was asked for and does not answer. */
+  /** The store is in use and does not answer. */
   markStoreLost(): void {
     this.isStoreLost = true
   }

@@ -2,17 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GatewayError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 
-/** nginx's word for a caller who left before the answer was complete; there is no status on the wire then. */
+/** nginx's status for a client that disconnected before the response was complete; never sent. */
 const CALLER_LEFT = 499
 
-/** How a call ended; its `log` holds the rest. Times in milliseconds. */
+/** How a request ended; its `log` holds the rest. Times in milliseconds. */
 export interface RequestOutcome {
-  /** On the wire; 499 when the caller left. */
+  /** The status sent; 499 when the client disconnected. */
   readonly status: number
-  /** The caller closed the connection before the answer was complete. */
+  /** The client disconnected before the response was complete. */
   readonly left: boolean
   readonly totalMs: number
-  /** What the gateway itself took: neither receiving the body nor with upstreams. */
+  /** Time in the gateway itself: without receiving the body and waiting for upstreams. */
   readonly gatewayMs: number
 }
 
@@ -22,35 +22,35 @@ type FinishedListener = (call: RequestContext, outcome: RequestOutcome) => void
 /** Called once for every request, before it is checked. Must not throw; what it throws is swallowed. */
 type StartedListener = (call: RequestContext, request: IncomingMessage) => void
 
-/** Who wants to know that a call begins or is over. The server shares the one list, as it answers before Nest does. */
+/** Listeners for the start and the end of each request. Shared with the HTTP server, which answers before Nest does. */
 export class RequestHooks {
   private readonly finishedListeners: FinishedListener[] = []
   private readonly startedListeners: StartedListener[] = []
 
-  onFinished(watcher: FinishedListener): void {
-    this.finishedListeners.push(watcher)
+  onFinished(listener: FinishedListener): void {
+    this.finishedListeners.push(listener)
   }
 
-  onStarted(watcher: StartedListener): void {
-    this.startedListeners.push(watcher)
+  onStarted(listener: StartedListener): void {
+    this.startedListeners.push(listener)
   }
 
-  /** Tells every watcher; none of them keeps the others from hearing it. */
+  /** Calls every listener, even if another throws. */
   begun(call: RequestContext, request: IncomingMessage): void {
-    for (const watcher of this.startedListeners) {
+    for (const listener of this.startedListeners) {
       try {
-        watcher(call, request)
+        listener(call, request)
       } catch {
         continue
       }
     }
   }
 
-  /** The same for the end: for each call that has begun, once. */
+  /** Called once for each request that has begun. */
   over(call: RequestContext, outcome: RequestOutcome): void {
-    for (const watcher of this.finishedListeners) {
+    for (const listener of this.finishedListeners) {
       try {
-        watcher(call, outcome)
+        listener(call, outcome)
       } catch {
         continue
       }
@@ -70,7 +70,7 @@ export function outcomeOf(call: RequestContext, response: ServerResponse): Reque
   }
 }
 
-/** An answer the gateway itself cut, to show that its upstream failed, closes like one whose caller left. */
-function callerLeft({ disconnect: departure, log: { failure } }: RequestContext): boolean {
-  return departure.aborted && (!(failure instanceof GatewayError) || failure.kind === 'caller_left')
+/** The gateway also closes the connection when the upstream fails in mid-response; the failure tells the cases apart. */
+function callerLeft({ disconnect, log: { failure } }: RequestContext): boolean {
+  return disconnect.aborted && (!(failure instanceof GatewayError) || failure.kind === 'caller_left')
 }

@@ -17,23 +17,23 @@ import { type KnownRoute, KnownRoutes, OTHER_METHOD } from './routes.js'
 
 const ANSWERED = 'ok'
 
-/** The kinds by which an answer that had begun can still fail by its upstream's fault. */
+/** Upstream failures after the response has begun. */
 const LATE_FAILURES: ReadonlySet<ErrorKind> = new Set(['upstream_failed', 'upstream_timeout'])
 
-/** Counts what was tried at upstreams for callers, and why calls failed. */
+/** Counts attempts at upstreams, and failed requests by error kind. */
 @Injectable()
 export class AttemptMetrics {
-  /** By channel, then by outcome. Channels that the configuration no longer has are forgotten. */
+  /** By channel, then by outcome. Channels removed from the configuration are dropped. */
   private readonly channels = new Map<string, Map<string, number>>()
-  /** Each kind from the beginning: a counter that begins with its first failure has not grown by it. */
+  /** All kinds from the start, as the first failure must show as an increase. */
   private readonly failures = new Map(Object.keys(ERROR_KINDS).map((kind) => [kind as ErrorKind, 0]))
 
   constructor(
     private readonly store: ConfigStore,
-    endings: RequestHooks,
+    hooks: RequestHooks,
     metrics: Metrics,
   ) {
-    endings.onFinished(this.onFinished)
+    hooks.onFinished(this.onFinished)
     store.onChange(({ channels }) => {
       const ids = new Set(channels.map(({ id }) => id))
       for (const id of this.channels.keys()) if (!ids.has(id)) this.channels.delete(id)
@@ -41,19 +41,20 @@ export class AttemptMetrics {
     this.register(metrics)
   }
 
-  private readonly onFinished = ({ log: { tried, failure } }: RequestContext): void => {
+  private readonly onFinished = ({ log: { attempts, failure } }: RequestContext): void => {
     const kind = failure === undefined ? undefined : failure instanceof GatewayError ? failure.kind : 'internal'
-    for (const attempt of tried) this.countAttempt(attempt, attempt === tried[tried.length - 1] ? kind : undefined)
+    for (const attempt of attempts)
+      this.countAttempt(attempt, attempt === attempts[attempts.length - 1] ? kind : undefined)
     if (kind !== undefined) this.failures.set(kind, (this.failures.get(kind) ?? 0) + 1)
   }
 
-  /** `kind` is how the call failed that ended with this attempt. */
+  /** `kind`: the error of the request, if this was its last attempt. */
   private countAttempt({ channelId, failure }: AttemptRecord, kind: ErrorKind | undefined): void {
     const late = kind !== undefined && LATE_FAILURES.has(kind) ? kind : ANSWERED
     const outcome = failure ?? late
     const outcomes = this.channels.get(channelId)
     if (outcomes !== undefined) outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
-    // A call may end after the reload that took its channel away.
+    // A request may end after the reload that removed its channel.
     else if (this.isConfigured(channelId)) this.channels.set(channelId, new Map([[outcome, 1]]))
   }
 
@@ -82,11 +83,11 @@ export class AttemptMetrics {
   }
 }
 
-/** Into what a call's time is divided. `total` holds the others. */
-const CALL_PHASES = ['total', 'gateway', 'receive', 'upstream', 'first_byte'] as const
-type RequestPhase = (typeof CALL_PHASES)[number]
+/** Phases of a request; `total` includes the others. */
+const REQUEST_PHASES = ['total', 'gateway', 'receive', 'upstream', 'first_byte'] as const
+type RequestPhase = (typeof REQUEST_PHASES)[number]
 
-/** From a millisecond, which is what the gateway takes itself, to an hour, which is how long sessions may be open. */
+/** From a millisecond, the gateway's own share, to an hour, the maximum length of a session. */
 const PHASE_BOUNDS_MS: readonly number[] = [
   1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000, 3_600_000,
 ]
@@ -98,8 +99,8 @@ interface FinishedRequests {
   readonly count: number
 }
 
-/** What has become of the calls of one route: plain numbers, as every call is counted. */
-class CallCounts {
+/** Finished requests of one route, as plain numbers, since every request is counted. */
+class RouteCounts {
   readonly phases: Readonly<Record<RequestPhase, BucketCounts>> = {
     total: new BucketCounts(PHASE_BOUNDS_MS),
     gateway: new BucketCounts(PHASE_BOUNDS_MS),
@@ -107,18 +108,18 @@ class CallCounts {
     upstream: new BucketCounts(PHASE_BOUNDS_MS),
     first_byte: new BucketCounts(PHASE_BOUNDS_MS),
   }
-  /** By method, then by a number made of status and label. */
-  private readonly ended = new Map<string, Map<number, number>>()
+  /** By method, then by a number that encodes status and label. */
+  private readonly finished = new Map<string, Map<number, number>>()
 
   end(method: string, status: number, label: OutcomeLabel): void {
     const key = status * OUTCOME_LABELS.length + OUTCOME_LABELS.indexOf(label)
-    const ofMethod = this.ended.get(method)
-    if (ofMethod === undefined) this.ended.set(method, new Map([[key, 1]]))
+    const ofMethod = this.finished.get(method)
+    if (ofMethod === undefined) this.finished.set(method, new Map([[key, 1]]))
     else ofMethod.set(key, (ofMethod.get(key) ?? 0) + 1)
   }
 
-  *endedCalls(): Iterable<FinishedRequests> {
-    for (const [method, counts] of this.ended) {
+  *finishedRequests(): Iterable<FinishedRequests> {
+    for (const [method, counts] of this.finished) {
       for (const [key, count] of counts) {
         const label = OUTCOME_LABELS[key % OUTCOME_LABELS.length] ?? 'gateway_failed'
         yield { method, status: Math.floor(key / OUTCOME_LABELS.length), label, count }
@@ -133,25 +134,25 @@ interface FamilyCounts {
   sentBytes: number
 }
 
-/** Counts every call by its route. What a caller makes up (paths, methods, models) never becomes a label. */
+/** Counts every request by route. Client-supplied paths, methods and models never become labels. */
 @Injectable()
 export class RequestMetrics {
-  private readonly routes = new Map<KnownRoute, CallCounts>()
+  private readonly routes = new Map<KnownRoute, RouteCounts>()
   private readonly families: ReadonlyMap<string, FamilyCounts>
 
   constructor(
     private readonly known: KnownRoutes,
-    endings: RequestHooks,
+    hooks: RequestHooks,
     metrics: Metrics,
   ) {
     this.families = new Map(known.families.map((family) => [family, { inFlight: 0, receivedBytes: 0, sentBytes: 0 }]))
-    endings.onStarted(this.onBeginning)
-    endings.onFinished(this.onFinished)
+    hooks.onStarted(this.onStarted)
+    hooks.onFinished(this.onFinished)
     this.registerRoutes(metrics)
     this.registerFamilies(metrics)
   }
 
-  private readonly onBeginning = (call: RequestContext): void => {
+  private readonly onStarted = (call: RequestContext): void => {
     this.familyOf(this.known.table.find(call)).inFlight++
   }
 
@@ -177,10 +178,10 @@ export class RequestMetrics {
     return counts
   }
 
-  private countsOf(route: KnownRoute): CallCounts {
+  private countsOf(route: KnownRoute): RouteCounts {
     const known = this.routes.get(route)
     if (known !== undefined) return known
-    const counts = new CallCounts()
+    const counts = new RouteCounts()
     this.routes.set(route, counts)
     return counts
   }
@@ -195,7 +196,7 @@ export class RequestMetrics {
       },
       () =>
         [...this.routes].flatMap(([{ template: route }, counts]) =>
-          [...counts.endedCalls()].map(({ method, status, label, count }) => ({
+          [...counts.finishedRequests()].map(({ method, status, label, count }) => ({
             labels: { route, method, status: String(status), outcome: label },
             value: count,
           })),
@@ -227,7 +228,7 @@ export class RequestMetrics {
 
   private phases(): LabelledCounts[] {
     return [...this.routes].flatMap(([{ template: route }, { phases }]) =>
-      CALL_PHASES.map((phase) => ({ labels: { route, phase }, counts: phases[phase] })),
+      REQUEST_PHASES.map((phase) => ({ labels: { route, phase }, counts: phases[phase] })),
     )
   }
 }

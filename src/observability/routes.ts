@@ -5,7 +5,7 @@ import { EndpointTable } from '../core/endpoint.js'
 import { PathTable } from '../core/path-table.js'
 import type { RequestContext } from '../core/request-context.js'
 
-/** What this reads of Express' router: its layers, each with a route or none. */
+/** The part of Express' router used here: its layers, each with a route or none. */
 interface RouterLayer {
   readonly route?: { readonly path: string; readonly methods: Readonly<Record<string, boolean>> }
 }
@@ -40,17 +40,17 @@ function matchesPattern(pattern: string, path: string): boolean {
 const layersOf = (app: Application): readonly RouterLayer[] =>
   (app.router as unknown as { readonly stack: readonly RouterLayer[] }).stack
 
-/** A route as the server has it: `/imggen/task/:id/fetch`, `/admin/*path`. */
+/** A route template of the server: `/imggen/task/:id/fetch`, `/admin/*path`. */
 interface RouteTemplate {
   readonly path: string
   /** Upper case. */
   readonly methods: readonly string[]
 }
 
-/** Methods that no route has; callers may make up as many as they like. */
+/** Label of methods that no route has, as clients may invent any number of them. */
 export const OTHER_METHOD = 'other'
 
-/** What paths are counted under: a template, and not what a caller made up. */
+/** A route as a metric label: its template, never the requested path. */
 export interface KnownRoute {
   /** `other` for unknown paths. */
   readonly template: string
@@ -74,7 +74,7 @@ export class RouteTable {
     }
   }
 
-  /** Of a request. The path of one whose endpoint is known was taken apart before, and is not again. */
+  /** The route of a request; without parsing its path again if its endpoint is known. */
   find({ endpoint, path }: Pick<RequestContext, 'endpoint' | 'path'>): KnownRoute {
     return this.routes.find(endpoint?.path ?? path) ?? OTHER
   }
@@ -86,7 +86,7 @@ function withHead(methods: readonly string[]): ReadonlySet<string> {
   return known
 }
 
-/** The routes of this server, once it has them. */
+/** The routes of this server, once registered. */
 @Injectable()
 export class KnownRoutes implements OnApplicationBootstrap {
   table = new RouteTable([], () => OTHER.family)
@@ -107,6 +107,6 @@ export class KnownRoutes implements OnApplicationBootstrap {
   }
 }
 
-/** Gives `KnownRoutes` to those who count or trace by route; needs an application with a server. */
+/** Provides `KnownRoutes` for metrics and traces; needs an application with a server. */
 @Module({ providers: [KnownRoutes], exports: [KnownRoutes] })
 export class KnownRoutesModule {}

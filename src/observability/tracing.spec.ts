@@ -158,7 +158,7 @@ describe('The spans of a call', () => {
     const call = endedCall()
     call.log.model = 'gpt-4o'
     call.log.usage = { units: { prompt_tokens: 12, completion_tokens: 34 }, estimated: false }
-    call.log.tried.push(
+    call.log.attempts.push(
       attemptRecord('first', 1010, { endedAtMs: 1050, failure: 'upstream_failed', spanId: 'c'.repeat(16) }),
       attemptRecord('second', 1060, { endedAtMs: 1100, spanId: 'd'.repeat(16), upstreamStatus: 200 }),
     )
@@ -202,7 +202,7 @@ describe('The spans of a call', () => {
 
   it('begin and end when things did: a failed attempt at its failure, an answered one with the call', () => {
     const call = endedCall()
-    call.log.tried.push(
+    call.log.attempts.push(
       attemptRecord('first', 1010, { endedAtMs: 1050, failure: 'upstream_timeout' }),
       attemptRecord('second', 1060, { endedAtMs: 1100 }),
     )
@@ -217,7 +217,7 @@ describe('The spans of a call', () => {
 
   it('of an attempt that nobody ended end with the call', () => {
     const call = endedCall()
-    call.log.tried.push(attemptRecord('only', 1010))
+    call.log.attempts.push(attemptRecord('only', 1010))
     const [server, attempt] = spans(call, { ...OK, status: 499, left: true })
     expect(attempt?.endMs).toBe(server.endMs)
     expect(attempt).not.toHaveProperty('answeredAtMs')
@@ -237,7 +237,7 @@ describe('The spans of a call', () => {
   it('hold nothing a caller made up but the model, and no more of that than 128 characters', () => {
     const call = endedCall('BREW', '/nothing/secret-canary')
     call.log.model = 'm'.repeat(1000)
-    call.log.tried.push(attemptRecord('only', 1010, { endedAtMs: 1020 }))
+    call.log.attempts.push(attemptRecord('only', 1010, { endedAtMs: 1020 }))
     const [server, attempt] = spans(call)
     expect(server.name).toBe('other other')
     expect(JSON.stringify([server, attempt])).not.toContain('canary')

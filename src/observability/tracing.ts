@@ -6,7 +6,7 @@ import { outcomeLabelOf } from './access-log.js'
 import type { RequestOutcome } from './request-hooks.js'
 import { type KnownRoute, OTHER_METHOD } from './routes.js'
 
-/** Drawn at once, as one draw costs as much as a hundred ids. */
+/** Random bytes for many ids are drawn at once: one draw costs as much as a hundred ids. */
 const POOL_BYTES = 4096
 const TRACE_ID_BYTES = 16
 const SPAN_ID_BYTES = 8
@@ -30,12 +30,12 @@ function randomHex(bytes: number): string {
   return /[^0]/.test(id) ? id : randomHex(bytes)
 }
 
-/** Where a caller's request stands in its trace (W3C Trace Context): the ids in lower-case hex. */
+/** The trace context of a caller's request (W3C Trace Context), ids in lower-case hex. */
 interface TraceContext {
   readonly traceId: string
   readonly parentSpanId: string
   readonly isSampled: boolean
-  /** As it came, if it was well formed. */
+  /** `tracestate` as received, if it was well formed. */
   readonly traceState?: string
 }
 
@@ -51,8 +51,8 @@ const STATE_KEY = /^(?:[a-z0-9][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[
 const STATE_VALUE = /^[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/
 
 /**
- * Reads `traceparent` and `tracestate` by the letter (W3C Trace Context, sections 3.2 and 3.3). Undefined when the first
- * is missing or malformed: then the trace begins here. A malformed second one is left out.
+ * Reads `traceparent` and `tracestate` strictly (W3C Trace Context, sections 3.2 and 3.3). Undefined when the first
+ * is missing or malformed: then the trace begins here. A malformed `tracestate` is dropped.
  */
 export function readTraceContext(
   traceParent: string | string[] | undefined,
@@ -61,7 +61,7 @@ export function readTraceContext(
   const [, version, traceId, parentSpanId, flags = '', rest] =
     typeof traceParent === 'string' ? (TRACE_PARENT.exec(traceParent) ?? []) : []
   if (version === undefined || traceId === undefined || parentSpanId === undefined) return undefined
-  // What later versions append is not ours to read; the first version ends here.
+  // Later versions may append fields; version 00 must end here.
   if (version === FORBIDDEN_VERSION || (version === '00' && rest !== undefined)) return undefined
   if (traceId === NO_TRACE || parentSpanId === NO_SPAN) return undefined
   const isSampled = (Number.parseInt(flags, 16) & SAMPLED) !== 0
@@ -83,7 +83,7 @@ function isTraceState(text: string): boolean {
   return areMembers && members.length > 0 && members.length <= MAXIMUM_STATE_MEMBERS && keys.size === members.length
 }
 
-/** The trace of one call: its own span, and what its attempts tell their upstreams. */
+/** The trace of one request: its span, and the headers that its attempts send upstream. */
 export class RequestTrace implements TraceSpan {
   readonly spanId = newSpanId()
 
@@ -107,7 +107,7 @@ export class RequestTrace implements TraceSpan {
 }
 
 /**
- * Goes on with the caller's trace, on which the caller decides whether it is sampled, or begins one, which is sampled
+ * Continues the caller's trace with the caller's sampling decision, or begins a trace, which is sampled
  * with the probability `sampleRatio`.
  */
 export function beginTrace({ traceparent, tracestate }: IncomingHttpHeaders, sampleRatio: number): RequestTrace {
@@ -116,7 +116,7 @@ export function beginTrace({ traceparent, tracestate }: IncomingHttpHeaders, sam
   return new RequestTrace(context.traceId, context.isSampled, context.parentSpanId, context.traceState)
 }
 
-/** A span that is over, without the packages that send it. Times are Unix milliseconds with fractions. */
+/** A finished span, independent of the packages that send it. Times are Unix milliseconds with fractions. */
 export interface SpanRecord {
   readonly traceId: string
   readonly spanId: string
@@ -130,7 +130,7 @@ export interface SpanRecord {
   readonly endMs: number
   readonly isError: boolean
   readonly attributes: Readonly<Record<string, string | number | boolean>>
-  /** When the answer began; attempts that got one. */
+  /** When the response began; absent without a response. */
   readonly answeredAtMs?: number
 }
 
@@ -140,7 +140,7 @@ const SERVER_ERROR = 500
 type Attributes = Record<string, string | number | boolean>
 
 /**
- * The spans of a call that is over: its own, and one for each attempt. Neither bodies nor keys nor addresses; names by
+ * The spans of a finished request: its own, and one for each attempt. No bodies, keys or addresses; names by
  * OpenTelemetry's conventions for HTTP and generative AI where these have one.
  */
 export function spansOf(
@@ -149,15 +149,15 @@ export function spansOf(
   outcome: RequestOutcome,
   route: KnownRoute,
 ): SpanRecord[] {
-  // Both clocks are read now, as they drift apart over the weeks that a process runs.
+  // Both clocks are read now, as they drift apart while a process runs for weeks.
   const clockOffsetMs = Date.now() - performance.now()
   const startMs = clockOffsetMs + call.startedAtMs
   const endMs = startMs + outcome.totalMs
-  const { tried } = call.log
+  const { attempts } = call.log
   return [
     serverSpan(call, trace, outcome, route, { startMs, endMs }),
-    ...tried.map((attempt, index) =>
-      attemptSpan(call, trace, attempt, index === tried.length - 1, { clockOffsetMs, endMs }),
+    ...attempts.map((attempt, index) =>
+      attemptSpan(call, trace, attempt, index === attempts.length - 1, { clockOffsetMs, endMs }),
     ),
   ]
 }
@@ -216,7 +216,7 @@ function attemptSpan(
     kind: 'client',
     name: model === undefined ? 'attempt' : `attempt ${model}`,
     startMs: clockOffsetMs + attempt.startedAtMs,
-    // An answer that began lasts as long as the call.
+    // A response that has begun ends with the request.
     endMs: hasAnswered ? endMs : settledAtMs,
     isError: attempt.failure !== undefined,
     attributes,

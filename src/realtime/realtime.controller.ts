@@ -19,10 +19,7 @@ import { RealtimeService } from './realtime.service.js'
 /** Prefix of the subprotocol that carries the key: browsers cannot set headers on a WebSocket. It is never selected. */
 const KEY_PREFIX = 'openai-insecure-api-key.'
 
-/**
- * Authenticates an upgrade, by `Authorization` or by the key among the offered subprotocols, and checks the key's
- * limits.
- */
+/** Authenticates an upgrade, by `Authorization` or by the key among the offered subprotocols, and checks the key's limits. */
 @Injectable()
 class RealtimeKeyGuard implements CanActivate {
   constructor(

@@ -125,10 +125,7 @@ function assertNotDraining({ isDraining }: Readiness): void {
 const overloaded = (message: string): GatewayError =>
   new GatewayError('overloaded', message, { retryAfterSeconds: RETRY_AFTER_SECONDS })
 
-/**
- * Metrics of open sessions and their traffic, kept apart from request metrics because a session's request ends hours
- * later.
- */
+/** Metrics of open sessions and their traffic, kept apart from request metrics because a session's request ends hours later. */
 @Injectable()
 export class RealtimeMetrics {
   constructor(slots: SessionSlots, traffic: SessionTraffic, metrics: Metrics) {
@@ -172,7 +169,7 @@ export class RealtimeService {
     const slot = this.slots.take(call.caller.revocation)
     try {
       // Repeating a dial is safe: it costs nothing and creates nothing that lasts.
-      const opened = await route.attempt(call, { repeatableOnceSent: true }, async (provider, context) => {
+      const opened = await route.attempt(call, { canRetryAfterSend: true }, async (provider, context) => {
         const upstream = await provider.open(opening, context)
         return { call, model, channelId: context.channelId, credentials: context.credentials, upstream, slot }
       })

@@ -98,9 +98,7 @@ export class ResponseInput {
     this.isCommitRequested = true
   }
 
-  /**
-   * The upstream has committed the audio. With voice activity detection the silence around speech is not part of it.
-   */
+  /** The upstream has committed the audio. With voice activity detection the silence around speech is not part of it. */
   commit(): void {
     this.inputSeconds += this.speechSeconds ?? this.appendedBytes / this.inputBytesPerSecond
     this.clear()
@@ -114,7 +112,7 @@ export class ResponseInput {
 
   /** A response begins, and reads everything counted so far. */
   take(): TextAndAudio {
-    const { fixedBytes, textBytes, inputSeconds: inputSeconds } = this
+    const { fixedBytes, textBytes, inputSeconds } = this
     this.textBytes = this.inputSeconds = 0
     return { text: (fixedBytes + textBytes) / BYTES_PER_TOKEN, audio: inputSeconds * INPUT_TOKENS_PER_SECOND }
   }
@@ -192,12 +190,11 @@ export class NextResponseEstimator {
   }
 
   /**
-   * `inputSeconds`: audio that no response has read yet. `create`: the client's event that requests the response, if
-   * one does.
+   * `inputSeconds`: audio that no response has read yet. `create`: the client's event that requests the response, if one does.
    */
   estimate(inputSeconds: number, create?: Buffer): EstimatedUse {
     const requested = create === undefined ? NO_REQUEST : readRequestedResponse(create)
-    const { maximumTokens: maximumTokens = this.maximumTokens, isSpoken = this.isSpoken } = requested
+    const { maximumTokens = this.maximumTokens, isSpoken = this.isSpoken } = requested
     const input = create === undefined ? this.sent : sumOf(this.sent, materialOf(create))
     const { textBytes, soundBytes, pictures } = input
     const isBounded = maximumTokens < Infinity

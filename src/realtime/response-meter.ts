@@ -89,9 +89,7 @@ export class ResponseUsageEstimator {
     else this.learn(meaning, fieldsOf(frame))
   }
 
-  /**
-   * A response has ended, with figures or, when it failed, without. `isOutOfBand`: it was not part of the conversation.
-   */
+  /** A response has ended, with figures or, when it failed, without. `isOutOfBand`: it was not part of the conversation. */
   end(reported: Units | undefined, isOutOfBand = false): void {
     if (reported !== undefined) this.next.end(reported, isOutOfBand)
     this.responses = Math.max(0, this.responses - 1)

@@ -57,9 +57,7 @@ export class ResponseReservations {
     return reservation.then((reserved) => this.track(reserved, eventId))
   }
 
-  /**
-   * A response has begun. One that the upstream starts by itself cannot be refused: it is reserved where there is room.
-   */
+  /** A response has begun. One that the upstream starts by itself cannot be refused: it is reserved where there is room. */
   begin(estimate: () => EstimatedUse, id?: string): void {
     this.forgetLost()
     const response =

@@ -6,9 +6,8 @@ export type SessionSocket = RealtimeUpstream['socket']
 const AS_TEXT = { binary: false, compress: false }
 
 /**
- * One of the two sockets of a session, with back-pressure. A side that receives slower than the other sends pauses the
- * sender, so that at most the pause mark and one more message wait in memory; the sender resumes once the data is
- * written.
+ * One of the two sockets of a session, with back-pressure. A side that receives slower than the other sends pauses the sender,
+ * so that at most the pause mark and one more message wait in memory; the sender resumes once the data is written.
  */
 export class SocketSide {
   /** Sides paused until this one has drained; this one included when it was written to in reply to itself. */
@@ -43,8 +42,7 @@ export class SocketSide {
   }
 
   /**
-   * All bytes received, incomplete messages included. The library reports a long message on a slow connection only at
-   * its end.
+   * All bytes received, incomplete messages included. The library reports a long message on a slow connection only at its end.
    */
   get bytesRead(): number {
     return this.connection?.bytesRead ?? 0

@@ -26,7 +26,7 @@ describe('channel router', () => {
     call.caller = caller
     return await router
       .route('chat', model, caller)
-      .attempt(call, { repeatableOnceSent: true }, (_provider, context) => Promise.resolve(context))
+      .attempt(call, { canRetryAfterSend: true }, (_provider, context) => Promise.resolve(context))
   }
 
   const refusal = (kind: string, message?: string) =>
@@ -148,7 +148,7 @@ describe('channel router', () => {
         channels: [channelEntry('p1', { priority: 1 }), p2({ models: ['tts-1'], modelMap: { 'tts-1': 'preset' } })],
       })
       const route = router.route('speech', 'tts-1', CALLER)
-      const context = await route.attempt(newCall(), { repeatableOnceSent: true }, (_provider, one) =>
+      const context = await route.attempt(newCall(), { canRetryAfterSend: true }, (_provider, one) =>
         Promise.resolve(one),
       )
       expect(context).toMatchObject({ channelId: 'p2', upstreamModel: 'preset' })
@@ -223,7 +223,7 @@ describe('channel router', () => {
       const before = routing.router.route('chat', 'gpt-4o-mini', CALLER)
       await routing.store.reload()
       expect((await contextOf(routing, 'gpt-4o-mini')).channelId).toBe('new')
-      const context = await before.attempt(newCall(), { repeatableOnceSent: true }, (_provider, one) =>
+      const context = await before.attempt(newCall(), { canRetryAfterSend: true }, (_provider, one) =>
         Promise.resolve(one),
       )
       expect(context).toMatchObject({ channelId: 'old', credentials: 'secret-of-old' })
@@ -248,7 +248,7 @@ describe('channel router tasks', () => {
       const refused = new GatewayError('upstream_failed', 'No.', { attempt: { phase: 'answered', channelError: true } })
       const attempt = router
         .route('video', 'vidgen-v1-6', CALLER)
-        .attempt(newCall(), { repeatableOnceSent: false }, (_provider, { channelId, upstreamModel }) => {
+        .attempt(newCall(), { canRetryAfterSend: false }, (_provider, { channelId, upstreamModel }) => {
           asked.push(`${channelId} ${upstreamModel}`)
           return Promise.reject(refused)
         })
@@ -264,7 +264,7 @@ describe('channel router tasks', () => {
       const lost = new GatewayError('upstream_failed', 'Lost.', { attempt: { phase: 'sent', channelError: true } })
       const attempt = router
         .route('video', 'vidgen-v1-6', CALLER)
-        .attempt(newCall(), { repeatableOnceSent: false }, () => {
+        .attempt(newCall(), { canRetryAfterSend: false }, () => {
           attempts++
           return Promise.reject(lost)
         })
@@ -318,7 +318,7 @@ describe('channel router tasks', () => {
         retryable: false,
       })
       const asked: AttemptContext[] = []
-      const attempt = first?.attempt(newCall(), { repeatableOnceSent: true }, (_provider, context) => {
+      const attempt = first?.attempt(newCall(), { canRetryAfterSend: true }, (_provider, context) => {
         asked.push(context)
         return Promise.reject(failure)
       })
@@ -332,7 +332,7 @@ describe('channel router tasks', () => {
       const routing = routingOf({ channels: [own('first')] })
       routing.health.open('first', 60_000)
       const [first] = channelsOf(routing)
-      await first?.attempt(newCall(), { repeatableOnceSent: true }, () => Promise.resolve('an answer'))
+      await first?.attempt(newCall(), { canRetryAfterSend: true }, () => Promise.resolve('an answer'))
       expect(routing.health.stateOf('first')).toBe('open')
     })
   })

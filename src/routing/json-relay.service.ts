@@ -35,8 +35,8 @@ export class JsonRelayService {
     const { model } = body.fields
     call.log.model = model
     const route: Route<JsonProvider> = this.router.route(capability, model, call.caller)
-    const expected = call.quota === undefined ? undefined : estimate(body.bytes.length, body.fields)
-    return route.attempt(call, { repeatableOnceSent: true, expected }, (provider, context) =>
+    const estimatedUse = call.quota === undefined ? undefined : estimate(body.bytes.length, body.fields)
+    return route.attempt(call, { canRetryAfterSend: true, estimatedUse }, (provider, context) =>
       provider.respond(body, context),
     )
   }

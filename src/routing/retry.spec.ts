@@ -59,11 +59,11 @@ async function outcomeOf(
   { router }: TestRouting,
   errors: readonly (Error | undefined)[],
   {
-    repeatableOnceSent = true,
+    canRetryAfterSend = true,
     call = newCall(),
     model = 'gpt-4o-mini',
   }: {
-    repeatableOnceSent?: boolean
+    canRetryAfterSend?: boolean
     call?: RequestContext
     model?: string
   } = {},
@@ -77,7 +77,7 @@ async function outcomeOf(
     return error === undefined ? Promise.resolve('done') : Promise.reject(error)
   }
   try {
-    const result = await router.route('chat', model, CALLER).attempt(call, { repeatableOnceSent }, run)
+    const result = await router.route('chat', model, CALLER).attempt(call, { canRetryAfterSend }, run)
     return { tried, result, contexts }
   } catch (error) {
     return { tried, error, contexts }
@@ -89,9 +89,9 @@ describe('A routed call', () => {
     const call = newCall()
     const { tried, result, contexts } = await outcomeOf(routingOf(TWO), [], { call })
     expect([tried, result]).toEqual([['a'], 'done'])
-    expect(call.log).toMatchObject({ tried: [{ channelId: 'a' }], channelId: 'a' })
+    expect(call.log).toMatchObject({ attempts: [{ channelId: 'a' }], channelId: 'a' })
     expect(contexts[0]?.disconnect).toBe(call.disconnect)
-    expect(contexts[0]?.record).toBe(call.log.tried[0])
+    expect(contexts[0]?.record).toBe(call.log.attempts[0])
     expect(contexts[0]).toMatchObject({
       requestId: call.requestId,
       channelId: 'a',
@@ -109,7 +109,7 @@ describe('A routed call', () => {
     const call = newCall()
     expect(await outcomeOf(routingOf(TWO), [error], { call })).toMatchObject({ tried: ['a', 'b'], result: 'done' })
     expect(call.log).toMatchObject({
-      tried: [{ channelId: 'a', failure: 'upstream_failed' }, { channelId: 'b' }],
+      attempts: [{ channelId: 'a', failure: 'upstream_failed' }, { channelId: 'b' }],
       channelId: 'b',
     })
   })
@@ -122,7 +122,7 @@ describe('A routed call', () => {
   })
 
   it('is not repeated where it may have been done, unless nothing was sent or it was refused', async () => {
-    const once = { repeatableOnceSent: false }
+    const once = { canRetryAfterSend: false }
     expect(await outcomeOf(routingOf(TWO), [SENT], once)).toMatchObject({ tried: ['a'], error: SENT })
     expect(await outcomeOf(routingOf(TWO), [UNSENT], once)).toMatchObject({ tried: ['a', 'b'] })
     expect(await outcomeOf(routingOf(TWO), [ANSWERED], once)).toMatchObject({ tried: ['a', 'b'] })
@@ -156,7 +156,7 @@ describe('A routed call', () => {
     let tried = 0
     const attempt = routing.router
       .route('chat', 'gpt-4o-mini', CALLER)
-      .attempt(newCall(), { repeatableOnceSent: true }, (_, context) => {
+      .attempt(newCall(), { canRetryAfterSend: true }, (_, context) => {
         tried++
         while (performance.now() < context.deadlineAtMs);
         return Promise.reject(SENT)
@@ -167,7 +167,7 @@ describe('A routed call', () => {
 })
 
 describe('What an attempt has learned', () => {
-  const WORKED = { figures: undefined, estimate: () => ({ units: { prompt_tokens: 9 }, estimated: true }) }
+  const WORKED = { reportedUsage: undefined, estimate: () => ({ units: { prompt_tokens: 9 }, estimated: true }) }
 
   /** A first attempt that answers with a failure, after which the run does what it is told. */
   async function routed(run: (context: AttemptContext) => Promise<unknown>): Promise<RequestContext['log']> {
@@ -181,7 +181,7 @@ describe('What an attempt has learned', () => {
       return Promise.reject(ANSWERED)
     }
     const route = router.route('chat', 'gpt-4o-mini', CALLER)
-    await route.attempt(call, { repeatableOnceSent: true }, attempt).catch(() => undefined)
+    await route.attempt(call, { canRetryAfterSend: true }, attempt).catch(() => undefined)
     return call.log
   }
 
@@ -191,7 +191,7 @@ describe('What an attempt has learned', () => {
       return Promise.resolve('done')
     })
     expect(log).toMatchObject({ upstreamMs: 10, firstByteMs: 4, upstreamStatus: 200, upstreamRequestId: 'one' })
-    expect(log.tried.map(({ channelId, upstreamStatus }) => [channelId, upstreamStatus])).toEqual([
+    expect(log.attempts.map(({ channelId, upstreamStatus }) => [channelId, upstreamStatus])).toEqual([
       ['a', 503],
       ['b', 200],
     ])
@@ -210,7 +210,7 @@ describe('What an attempt has learned', () => {
   })
 
   it('is the usage of the answer that was given', async () => {
-    const usage = { figures: { units: { prompt_tokens: 3 }, estimated: false } }
+    const usage = { reportedUsage: { units: { prompt_tokens: 3 }, estimated: false } }
     const log = await routed(() => Promise.resolve(new ProviderResponse(200, {}, Buffer.from('{}'), usage)))
     expect(log.usageReader).toBe(usage)
   })
@@ -251,7 +251,7 @@ describe('The breaker of a channel', () => {
       tried.push(channelId)
       await Promise.resolve()
     }
-    await Promise.all(routes.map((route) => route.attempt(newCall(), { repeatableOnceSent: true }, run)))
+    await Promise.all(routes.map((route) => route.attempt(newCall(), { canRetryAfterSend: true }, run)))
     expect(tried).toEqual(['a', 'b', 'b'])
   })
 

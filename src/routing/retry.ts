@@ -95,7 +95,8 @@ export class RoutedRequest<Provider> implements Route<Provider> {
     policy: AttemptPolicy,
     run: (provider: Provider, context: AttemptContext) => Promise<Result>,
   ): Promise<Result> {
-    if (call.quota !== undefined && policy.expected !== undefined) await call.quota.reserveEstimate(policy.expected)
+    if (call.quota !== undefined && policy.estimatedUse !== undefined)
+      await call.quota.reserveEstimate(policy.estimatedUse)
     const first = this.best()
     const startedAtMs = performance.now()
     const deadlineAtMs = startedAtMs + first.channel.target.timeouts.totalMs
@@ -145,7 +146,7 @@ export class RoutedRequest<Provider> implements Route<Provider> {
     call.log.modelClass = this.modelClass
     call.log.channelId = channel.id
     const record = new AttemptRecord(channel.id, startedAtMs)
-    call.log.tried.push(record)
+    call.log.attempts.push(record)
     const attempt = this.health.begin(channel.id)
     try {
       const result = await run(provider, this.contextFor(channel, call, record, deadlineAtMs))
@@ -207,7 +208,7 @@ function mayTryAnother(error: unknown, policy: AttemptPolicy, call: RequestConte
   if (!(error instanceof GatewayError) || call.disconnect.aborted) return false
   const { attempt } = error.details
   if (attempt === undefined) return false
-  if (attempt.phase === 'sent') return policy.repeatableOnceSent
+  if (attempt.phase === 'sent') return policy.canRetryAfterSend
   return attempt.phase === 'unsent' || attempt.channelError === true
 }
 

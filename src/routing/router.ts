@@ -35,9 +35,9 @@ export abstract class ChannelReports {
 /** How a call may be repeated on another channel (design: Reliability rules). */
 export interface AttemptPolicy {
   /** False for calls whose request must not be sent twice once it was sent: paid creates, uploads over 10 MB. */
-  readonly repeatableOnceSent: boolean
+  readonly canRetryAfterSend: boolean
   /** Reserved before the first attempt; worth finding out only for a call that has an allowance. */
-  readonly expected?: EstimatedUse | undefined
+  readonly estimatedUse?: EstimatedUse | undefined
 }
 
 /** The channels that can serve one call, best first. */

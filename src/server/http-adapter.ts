@@ -24,11 +24,11 @@ import {
  * as far as the head can say. None where no upstream was asked.
  */
 export function writeExplainHeaders({ log, startedAtMs }: RequestContext, headers: Record<string, unknown>): void {
-  const { channelId, tried, receiveMs, upstreamMs, openWaitMs } = log
-  if (channelId === undefined || tried.length === 0) return
+  const { channelId, attempts, receiveMs, upstreamMs, openWaitMs } = log
+  if (channelId === undefined || attempts.length === 0) return
   const overheadMs = Math.max(0, performance.now() - startedAtMs - receiveMs - upstreamMs - openWaitMs)
   headers['x-gateway-channel'] = channelId
-  headers['x-gateway-attempts'] = String(tried.length)
+  headers['x-gateway-attempts'] = String(attempts.length)
   headers['x-gateway-overhead-ms'] = String(Math.round(overheadMs * 100) / 100)
 }
 

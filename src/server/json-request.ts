@@ -55,10 +55,10 @@ const BODY_TIMEOUTS_MS = { jsonBodyBytes: JSON_BODY_TIMEOUT_MS, imageBodyBytes: 
 function jsonBodyPipe<Dto extends object>(
   bodyLimit: JsonEndpoint['bodyLimit'],
   dto: Type<Dto>,
-  forgotten: readonly string[],
+  droppedFields: readonly string[],
 ): Type<PipeTransform<Exchange, Promise<JsonBodyRequest<Dto>>>> {
   const timeoutMs = BODY_TIMEOUTS_MS[bodyLimit]
-  const forgottenValues = Object.fromEntries(forgotten.map((name) => [name, undefined]))
+  const droppedValues = Object.fromEntries(droppedFields.map((name) => [name, undefined]))
 
   @Injectable()
   class JsonBodyPipe implements PipeTransform<Exchange, Promise<JsonBodyRequest<Dto>>> {
@@ -74,7 +74,7 @@ function jsonBodyPipe<Dto extends object>(
       const read = readBody(request, response, { maximumBytes, timeoutMs })
       const body = JsonBody.parse(Buffer.isBuffer(read) ? read : await received(read, call))
       const fields = this.check.accepts(body.fields) ? (body.fields as Dto) : await this.check.assert(body.fields)
-      return { body: body.as(forgotten.length === 0 ? fields : { ...fields, ...forgottenValues }), call }
+      return { body: body.as(droppedFields.length === 0 ? fields : { ...fields, ...droppedValues }), call }
     }
   }
   return mixin(JsonBodyPipe)

@@ -76,9 +76,7 @@ interface Queue<Item> {
 }
 
 interface KeyedQueueOptions<Item> {
-  /** The key of the queue that an item belongs to. */
   readonly keyOf: (item: Item) => string
-  /** How many items of one key run at once. */
   readonly concurrency: () => number
   /** Whether a queue in this state should get no further items. */
   readonly isBusy: (running: number, waiting: number) => boolean
@@ -110,7 +108,6 @@ export class KeyedQueue<Item> {
     this.fill(key, queue)
   }
 
-  /** The keys of busy queues. */
   busy(): string[] {
     return [...this.queues].filter(([, queue]) => this.isBusy(queue)).map(([key]) => key)
   }

@@ -6,7 +6,7 @@ import {
   type CallbackDelivery,
   type CallbackOutcome,
   CallbackRepository,
-} from './task.repository.js'
+} from './callback.repository.js'
 
 type Queries = Kysely<DatabaseSchema>
 
@@ -39,7 +39,7 @@ export class KyselyCallbackRepository extends CallbackRepository {
     return row?.due_at_ms
   }
 
-  override async settle(webhookId: string, outcome: CallbackOutcome): Promise<void> {
+  override async recordOutcome(webhookId: string, outcome: CallbackOutcome): Promise<void> {
     await this.database.run((queries) =>
       queries
         .updateTable('callback_delivery')

@@ -18,10 +18,10 @@ import { RequestHooks } from '../observability/request-hooks.js'
 import type { VideoKind } from '../providers/contract.js'
 import { GatewayExceptionFilter } from '../server/error-filter.js'
 import { GatewayHttpAdapter } from '../server/http-adapter.js'
-import type { CallbackDelivery } from './task.repository.js'
+import type { CallbackDelivery } from './callback.repository.js'
 import { CallbacksController, CallbacksService } from './callbacks.controller.js'
 import type { Task } from './task.js'
-import { Tasks } from './tasks.js'
+import { Tasks } from './contract.js'
 
 const unused = (): Promise<never> => Promise.reject(new Error('not asked for here'))
 
@@ -126,11 +126,11 @@ describe('The events of a task', () => {
   })
 
   it('show that one was delivered, or given up', async () => {
-    await outbox.settle('msg_1', { outcome: 'exhausted', atMs: 3000, error: 'Gone.' })
+    await outbox.recordOutcome('msg_1', { outcome: 'exhausted', atMs: 3000, error: 'Gone.' })
     const ended = { attempts: 3, next_attempt_at: null, delivered_at: null, exhausted_at: 3000, last_error: 'Gone.' }
     expect(await ask('GET', EVENTS)).toMatchObject(success([ended]))
     await outbox.redeliver('ours', 'msg_1', 4000)
-    await outbox.settle('msg_1', { outcome: 'delivered', atMs: 4000 })
+    await outbox.recordOutcome('msg_1', { outcome: 'delivered', atMs: 4000 })
     const done = { attempts: 1, next_attempt_at: null, delivered_at: 4000, exhausted_at: null, last_error: null }
     expect(await ask('GET', EVENTS)).toMatchObject(success([done]))
   })
@@ -145,7 +145,7 @@ describe('The events of a task', () => {
 
 describe('An event', () => {
   it('is sent again when its owner asks for it', async () => {
-    await outbox.settle('msg_1', { outcome: 'exhausted', atMs: 3000, error: 'Gone.' })
+    await outbox.recordOutcome('msg_1', { outcome: 'exhausted', atMs: 3000, error: 'Gone.' })
     expect(await ask('POST', '/vidgen/v1/callbacks/msg_1/redeliver')).toEqual(success({ webhook_id: 'msg_1' }))
     expect(outbox.row('msg_1')).toMatchObject({ attempts: 0, nextAttemptAtMs: 5000 })
   })

@@ -18,11 +18,12 @@ import { taskResponse } from '../dialects/task-response.js'
 import type { VideoKind } from '../providers/contract.js'
 import { CurrentRequest, Endpoint, type Exchange, HttpExchange } from '../server/json-request.js'
 import { assertReadable, readBody } from '../server/read-body.js'
-import { hostOf } from './callback-request.js'
+import { hostOf } from './callback-attempt.js'
 import { isCallbackToken } from './task.js'
 import { MULTI_IMAGE_CALLBACKS, REDELIVER_CALLBACK, TEXT_CALLBACKS, UPSTREAM_CALLBACK } from './task.endpoints.js'
-import { type CallbackDelivery, TaskRepository } from './task.repository.js'
-import { Tasks } from './tasks.js'
+import type { CallbackDelivery } from './callback.repository.js'
+import { TaskRepository } from './task.repository.js'
+import { Tasks } from './contract.js'
 import { Clock, PollWakeTimer } from './background-work.js'
 
 const MILLISECONDS = 'Unix milliseconds'
@@ -152,9 +153,7 @@ export class CallbacksController {
   }
 }
 
-/**
- * Makes the next poll due. An upstream callback is only a hint, as it has no authentication: its content is not used.
- */
+/** Makes the next poll due. An upstream callback is only a hint, as it has no authentication: its content is not used. */
 @Injectable()
 export class UpstreamCallbacksService {
   constructor(

@@ -477,7 +477,7 @@ class Works {
   rooms = 0
   ends = 0
   readonly queue = new KeyedQueue<Item>({
-    keyOf: ({ key: key }) => key,
+    keyOf: ({ key }) => key,
     concurrency: () => WIDTH,
     isBusy: (running, waiting) => waiting > 0 || running * 2 > WIDTH,
     run: ({ id }) =>

@@ -7,7 +7,7 @@ import { successEnvelope } from '../dialects/task-response.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import type { AttemptContext, UpstreamVideoTask, VideoProvider } from '../providers/contract.js'
-import { CallbackAddress } from './callback-request.js'
+import { CallbackAddress } from './callback-attempt.js'
 import { TaskRecorder } from './record-task.js'
 import { UPSTREAM_CALLBACK } from './task.endpoints.js'
 import { isTerminal, newCallbackToken, newTaskId, type Task, upstreamExternalId } from './task.js'
@@ -18,7 +18,7 @@ import {
   type NewTask,
   TaskRepository,
 } from './task.repository.js'
-import type { CreateTaskResponse, TaskIds, CreateTaskRequest } from './tasks.js'
+import type { CreateTaskResponse, TaskIds, CreateTaskRequest } from './contract.js'
 import { outcomeUnknown, seenChange, TransitionSettings } from './transitions.js'
 import { PollWakeTimer } from './background-work.js'
 
@@ -215,7 +215,7 @@ export class TaskCreation {
     const pending = new PendingCreate(request, draft, call, this.intents, this.callbackUrl(draft.fields.callbackToken))
     let upstream: UpstreamVideoTask
     try {
-      upstream = await request.route.attempt(call, { repeatableOnceSent: false }, pending.attempt)
+      upstream = await request.route.attempt(call, { canRetryAfterSend: false }, pending.attempt)
     } catch (error) {
       throw await this.failCreate(pending, error, call)
     }

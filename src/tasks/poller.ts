@@ -53,10 +53,7 @@ class RescheduleBatch {
 class LeasedPolls {
   private readonly calls = new Set<RequestContext>()
 
-  /**
-   * `onFreed` is called when the lease of an unfinished task was freed: it may be due at once after an upstream
-   * callback.
-   */
+  /** `onFreed` is called when the lease of an unfinished task was freed: it may be due at once after an upstream callback. */
   constructor(
     private readonly refresh: TaskRefresher,
     private readonly batch: RescheduleBatch,
@@ -82,9 +79,8 @@ class LeasedPolls {
     this.batch.add({ id, nextPollAtMs, polls, misses })
   }
 
-  /** Aborts the polls under way. */
   abort(): void {
-    for (const { disconnect: disconnect } of this.calls) disconnect.abort()
+    for (const { disconnect } of this.calls) disconnect.abort()
   }
 
   private async settle(task: Task, result: PollResult, call: RequestContext): Promise<void> {
@@ -115,7 +111,6 @@ const BUSY_PAUSE_MS = 1000
 /** Claims and polls due tasks in the background; replicas share the work by leases in the store. */
 @Injectable()
 export class TaskPoller {
-  /** One queue per channel. */
   private readonly channelQueue: KeyedQueue<Task>
   private readonly batch: RescheduleBatch
   private readonly polls: LeasedPolls

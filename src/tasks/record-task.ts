@@ -5,7 +5,7 @@ import { type EndedTask, type SettledTask, UsageRecorder } from '../core/usage-r
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { ProviderRouter } from '../routing/router.js'
-import { CallbackSender } from './callback-delivery.js'
+import { CallbackSender } from './callback-sender.js'
 import { isTerminal, type Task } from './task.js'
 import { videoTaskPath } from './task.endpoints.js'
 import { type Reschedule, type TaskChange, TaskRepository } from './task.repository.js'
@@ -245,7 +245,7 @@ export class TaskRefresher {
     try {
       const route = this.router.videoChannels(call.caller).find(({ channelId }) => channelId === task.channelId)
       if (route === undefined) return { kind: 'unreachable' }
-      const read = route.attempt(call, { repeatableOnceSent: true }, (provider, context) => {
+      const read = route.attempt(call, { canRetryAfterSend: true }, (provider, context) => {
         const deadlineAtMs = Math.min(context.deadlineAtMs, performance.now() + READ_TIMEOUT_MS)
         return provider.read(task.kind, id, { ...context, deadlineAtMs })
       })
@@ -257,9 +257,7 @@ export class TaskRefresher {
     }
   }
 
-  /**
-   * Writes the transition that follows from a poll, if there is one. Rejects with `overloaded` while the store is away.
-   */
+  /** Writes the transition that follows from a poll, if there is one. Rejects with `overloaded` while the store is away. */
   async settle(task: Task, result: PollResult, call: RequestContext): Promise<Refreshed> {
     const transition: TaskTransition = nextTransition(task, result, this.transitionSettings.for(call))
     if ('reschedule' in transition) return { task, reschedule: transition.reschedule }

@@ -3,7 +3,7 @@ import { GatewayError } from '../core/errors.js'
 import type { VideoKind } from '../providers/contract.js'
 import type { DatabaseSchema, TaskRow } from '../storage/database.js'
 import { insertRecords } from '../usage/usage.pg.js'
-import { hostOf } from './callback-request.js'
+import { hostOf } from './callback-attempt.js'
 import type { Task, TaskState } from './task.js'
 import type { IdempotencyClaim, IdempotencyRecord, IntentOutcome, NewTask, TaskChange } from './task.repository.js'
 

@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common'
 import { byLabel, Metrics, type Read, registerCounter, registerGauge } from '../observability/metrics.js'
 import { Database } from '../storage/database.js'
-import { CallbackSender } from './callback-delivery.js'
+import { CallbackSender } from './callback-sender.js'
 import { TaskPoller } from './poller.js'
 import { TaskRecorder } from './record-task.js'
-import { CallbackRepository, TaskRepository } from './task.repository.js'
+import { CallbackRepository } from './callback.repository.js'
+import { TaskRepository } from './task.repository.js'
 
 /** Shortest interval between two counts of the store: every replica counts, at every scrape. */
 const MINIMUM_INTERVAL_MS = 15_000

@@ -37,8 +37,9 @@ import { GatewayExceptionFilter } from '../server/error-filter.js'
 import { GatewayHttpAdapter } from '../server/http-adapter.js'
 import { Database } from '../storage/database.js'
 import type { Task } from './task.js'
-import { CallbackRepository, TaskRepository } from './task.repository.js'
-import { Tasks } from './tasks.js'
+import { CallbackRepository } from './callback.repository.js'
+import { TaskRepository } from './task.repository.js'
+import { Tasks } from './contract.js'
 import { TasksModule } from './tasks.module.js'
 
 const LOST = new GatewayError('upstream_failed', 'Lost.', { attempt: { phase: 'sent' } })
@@ -206,7 +207,7 @@ describe('The events of a task', () => {
     lab.upstream.move('succeed')
     const [delivery] = await lab.engine.deliveries((await find(lab, 'order-1')) as Task)
     const webhookId = delivery?.webhookId ?? ''
-    await lab.store.callbacks.settle(webhookId, { outcome: 'exhausted', atMs: 1, error: 'No.' })
+    await lab.store.callbacks.recordOutcome(webhookId, { outcome: 'exhausted', atMs: 1, error: 'No.' })
     expect(await lab.engine.redeliver(webhookId, TEAM_B)).toBe(false)
     expect(lab.wakes()).toBe(1)
     expect(await lab.engine.redeliver(webhookId, TEAM_A)).toBe(true)

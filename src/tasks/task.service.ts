@@ -3,12 +3,13 @@ import { type Caller, ownerOf } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { VideoKind } from '../providers/contract.js'
-import { CallbackSender } from './callback-delivery.js'
+import { CallbackSender } from './callback-sender.js'
 import { TaskCreation } from './create-task.js'
 import { type CallbackQueue, TaskRefresher, TaskWatchers } from './record-task.js'
 import { isTerminal, isUnconfirmed, isUpstreamExternalId, type Task } from './task.js'
-import { type CallbackDelivery, CallbackRepository, type TaskPage, TaskRepository } from './task.repository.js'
-import { type CreateTaskResponse, type CreateTaskRequest, Tasks } from './tasks.js'
+import { type CallbackDelivery, CallbackRepository } from './callback.repository.js'
+import { type TaskPage, TaskRepository } from './task.repository.js'
+import { type CreateTaskResponse, type CreateTaskRequest, Tasks } from './contract.js'
 import { Clock } from './background-work.js'
 
 /** A task's upstream is polled at most once in this time, however often callers read the task. */
@@ -99,8 +100,7 @@ export class TaskService extends Tasks {
   }
 
   /**
-   * The task as its upstream shows it; as stored when it was polled a moment ago, when the poll fails, or when it has
-   * ended.
+   * The task as its upstream shows it; as stored when it was polled a moment ago, when the poll fails, or when it has ended.
    */
   private async refreshed(task: Task, call: RequestContext): Promise<Task | undefined> {
     if (isTerminal(task.state) || !this.throttle.enter(task.id)) return task

@@ -45,10 +45,7 @@ export interface Task {
   readonly upstreamTaskId?: string
   /** As the caller chose it. */
   readonly externalTaskId?: string
-  /**
-   * The external id sent to the upstream: always set, unique for this gateway, so that a lost create can be found
-   * again.
-   */
+  /** The external id sent to the upstream: always set, unique for this gateway, so that a lost create can be found again. */
   readonly upstreamExternalId: string
   /** The task object as JSON text with the caller's external id in it; absent until the upstream has responded. */
   readonly object?: string
@@ -68,15 +65,16 @@ export interface Task {
 
 export const isTerminal = (state: TaskState): boolean => state === 'succeed' || state === 'failed'
 
+/** The upstream may or may not have the task. */
+export const isUnconfirmed = (state: TaskState): boolean => state === 'creating' || state === 'unknown'
+
 /**
  * Whether an id has the form of an `upstreamExternalId`, of any gateway: requested or shown, it would reveal another
  * owner's task.
  */
 export const isUpstreamExternalId = (id: string): boolean => /^[0-9a-f]{12}\./.test(id)
 
-/**
- * The object of a task that the gateway itself ends: its last one with the failure in it, or a new one if it has none.
- */
+/** The object of a task that the gateway itself ends: its last one with the failure in it, or a new one if it has none. */
 export function failedObject(task: Task, reason: string, nowMs: number): string {
   const failure = { task_status: '"failed"', task_status_msg: JSON.stringify(reason), updated_at: String(nowMs) }
   if (task.object === undefined) return newObject(task, failure)
@@ -101,22 +99,3 @@ function newObject(task: Task, failure: Readonly<Record<string, string>>): strin
     .map(([name, text]) => `"${name}":${text}`)
     .join(',')}}`
 }
-
-/** Allowed transitions by state. All others are ignored: late regressions and second ends. */
-export const TRANSITIONS = {
-  creating: ['unknown', 'submitted', 'processing', 'succeed', 'failed'],
-  unknown: ['submitted', 'processing', 'succeed', 'failed'],
-  submitted: ['processing', 'succeed', 'failed'],
-  processing: ['succeed', 'failed'],
-  succeed: [],
-  failed: [],
-} as const satisfies Readonly<Record<TaskState, readonly TaskState[]>>
-
-/** The next state of a task in `from` that is seen in `seen`; undefined when nothing changes. */
-export function nextState(from: TaskState, seen: TaskState): TaskState | undefined {
-  const allowed: readonly TaskState[] = TRANSITIONS[from]
-  return allowed.includes(seen) ? seen : undefined
-}
-
-/** Whether it is open if the upstream has the task. */
-export const isUnconfirmed = (state: TaskState): boolean => state === 'creating' || state === 'unknown'

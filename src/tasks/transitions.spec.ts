@@ -7,16 +7,15 @@ import {
   isTerminal,
   isUpstreamExternalId,
   newCallbackToken,
-  nextState,
   type Task,
   type TaskState,
-  TRANSITIONS,
   upstreamExternalId,
   withCallersId,
 } from './task.js'
 import type { Reschedule, TaskChange } from './task.repository.js'
 import {
   GONE,
+  nextState,
   nextTransition,
   nextPollAtMs,
   NO_RECORD,
@@ -25,6 +24,7 @@ import {
   pollWithoutChannelAtMs,
   type ChangeSettings,
   TOO_LATE,
+  TRANSITIONS,
   type TaskTransition,
 } from './transitions.js'
 

@@ -3,9 +3,33 @@ import { ConfigStore } from '../config/config-store.js'
 import type { RequestContext } from '../core/request-context.js'
 import { successEnvelope } from '../dialects/task-response.js'
 import type { UpstreamVideoTask } from '../providers/contract.js'
-import { failedObject, isTerminal, isUnconfirmed, newWebhookId, nextState, type Task, withCallersId } from './task.js'
+import {
+  failedObject,
+  isTerminal,
+  isUnconfirmed,
+  newWebhookId,
+  type Task,
+  type TaskState,
+  withCallersId,
+} from './task.js'
 import type { Reschedule, TaskChange } from './task.repository.js'
 import { Clock } from './background-work.js'
+
+/** Allowed transitions by state. All others are ignored: late regressions and second ends. */
+export const TRANSITIONS = {
+  creating: ['unknown', 'submitted', 'processing', 'succeed', 'failed'],
+  unknown: ['submitted', 'processing', 'succeed', 'failed'],
+  submitted: ['processing', 'succeed', 'failed'],
+  processing: ['succeed', 'failed'],
+  succeed: [],
+  failed: [],
+} as const satisfies Readonly<Record<TaskState, readonly TaskState[]>>
+
+/** The next state of a task in `from` that is seen in `seen`; undefined when nothing changes. */
+export function nextState(from: TaskState, seen: TaskState): TaskState | undefined {
+  const allowed: readonly TaskState[] = TRANSITIONS[from]
+  return allowed.includes(seen) ? seen : undefined
+}
 
 /** A task is most likely to change early (the upstream's own advice: 5 s, later 15 s). */
 const FIRST_MINUTE_MS = 60_000
@@ -35,10 +59,7 @@ export function nextPollAtMs(task: Scheduled, pace: Pace): number {
   )
 }
 
-/**
- * The next poll after a failed one, the `failures`-th in a row on its channel; not before the upstream's own retry
- * time.
- */
+/** The next poll after a failed one, the `failures`-th in a row on its channel; not before the upstream's own retry time. */
 export function pollAfterFailureAtMs(
   task: Scheduled,
   failures: number,
@@ -85,7 +106,7 @@ export function seenChange(
   task: Task,
   upstream: UpstreamVideoTask,
   settings: ChangeSettings,
-  { hasEvent: hasEvent }: { readonly hasEvent: boolean },
+  { hasEvent }: { readonly hasEvent: boolean },
 ): TaskChange {
   const { nowMs } = settings
   const object = withCallersId(upstream.object, task.upstreamExternalId, task.externalTaskId)
@@ -156,7 +177,6 @@ function responseFor(task: Task, object: string, { requestId }: ChangeSettings):
   return { answer: { status: STATUS_OK, body: successEnvelope(requestId, object) } }
 }
 
-/** Provides the current transition settings. */
 @Injectable()
 export class TransitionSettings {
   constructor(

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { ManualSource, piecesOf, RecordingSink } from '../../test/support/byte-streams.js'
 import { GatewayError } from '../core/errors.js'
 import { CHAT_EVENTS, SPEECH_EVENTS, TRANSCRIPTION_EVENTS } from '../dialects/openai-wire.js'
-import { KEEP_ALIVE_MS, type RegionFilter, type SseDialect, SseRelay } from './sse-relay.js'
+import { KEEP_ALIVE_MS, type FramesFilter, type SseDialect, SseRelay } from './sse-relay.js'
 
 describe('sse relay errors', () => {
   const MESSAGES_EVENTS: SseDialect = { completionMarks: ['event: message_stop'], errorMark: 'event: error' }
@@ -128,7 +128,7 @@ describe('sse relay', () => {
   const SPOKEN = 'data: {"type":"speech.audio.delta","audio":"UklGRg=="}\r\n\r\n'
   const SPEECH_DONE = 'data: {"type":"speech.audio.done","usage":{"input_tokens":1}}\r\n\r\n'
 
-  function relayOf(dialect: SseDialect, filter?: RegionFilter) {
+  function relayOf(dialect: SseDialect, filter?: FramesFilter) {
     const source = new ManualSource()
     const sink = new RecordingSink()
     const relay = new SseRelay(source, dialect, filter)

@@ -27,8 +27,8 @@ export interface FrameCounter extends LineReader {
   count: number
 }
 
-/** Looks at, and may shorten, a region of whole frames before it travels on; the region's memory is its to reuse. */
-export type RegionFilter = (region: Buffer) => Buffer
+/** Inspects, and may shorten, a buffer of whole frames before it is relayed; the filter may reuse its memory. */
+export type FramesFilter = (frames: Buffer) => Buffer
 
 export const KEEP_ALIVE_MS = 15_000
 const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
@@ -53,7 +53,7 @@ export class SseRelay implements ByteSource, ByteSink {
   constructor(
     private readonly source: ByteSource,
     private readonly dialect: SseDialect,
-    private readonly filter: RegionFilter = (region) => region,
+    private readonly filter: FramesFilter = (frames) => frames,
   ) {
     this.errorMark = Buffer.from(dialect.errorMark)
   }
@@ -81,8 +81,8 @@ export class SseRelay implements ByteSource, ByteSink {
 
   data(chunk: Buffer): void {
     if (this.over) return
-    const region = this.frames.add(chunk)
-    if (region !== undefined) this.forward(region)
+    const frames = this.frames.add(chunk)
+    if (frames !== undefined) this.forward(frames)
     if (this.frames.waitingBytes > MAXIMUM_FRAME_BYTES && !this.isOver) this.abandon(unreadable())
   }
 
@@ -90,9 +90,9 @@ export class SseRelay implements ByteSource, ByteSink {
     if (this.over) return
     // The last frame of a finished stream may lack its empty line.
     if (this.frames.waitingBytes > 0) {
-      const region = Buffer.concat([this.frames.takeRest(), Buffer.from('\n\n')])
+      const frames = Buffer.concat([this.frames.takeRest(), Buffer.from('\n\n')])
       const { completionMarks, errorMark } = this.dialect
-      if ([...completionMarks, errorMark].some((mark) => hasMark(region, mark))) this.forward(region)
+      if ([...completionMarks, errorMark].some((mark) => hasMark(frames, mark))) this.forward(frames)
       if (this.isOver) return
     }
     if (!this.isComplete) {
@@ -112,26 +112,26 @@ export class SseRelay implements ByteSource, ByteSink {
     else this.sink.fail(error)
   }
 
-  private forward(region: Buffer): void {
-    if (this.tookError(region)) return
-    this.tail.add(region)
+  private forward(frames: Buffer): void {
+    if (this.tookError(frames)) return
+    this.tail.add(frames)
     this.keepAlive?.refresh()
-    const filtered = this.filter(region)
+    const filtered = this.filter(frames)
     if (filtered.length === 0) return
     this.delivered = true
     this.sink.data(filtered)
   }
 
   /** Counts on the way, as the lines are walked through here anyway. */
-  private tookError(region: Buffer): boolean {
+  private tookError(frames: Buffer): boolean {
     const { deltas } = this.dialect
-    if (deltas === undefined) return hasLine(region, this.errorMark) && this.forwardError(region)
+    if (deltas === undefined) return hasLine(frames, this.errorMark) && this.forwardError(frames)
     const before = deltas.count
-    if (!readLines(region, this.errorMark, deltas)) return false
+    if (!readLines(frames, this.errorMark, deltas)) return false
     const after = deltas.count
     // What stands before the error is forwarded, and counted, by itself.
     deltas.count = before
-    if (this.forwardError(region)) return true
+    if (this.forwardError(frames)) return true
     deltas.count = after
     return false
   }
@@ -146,11 +146,11 @@ export class SseRelay implements ByteSource, ByteSink {
   }
 
   /** Passes the upstream's own error frame on, scrubbed, and nothing after it; true when there was one. */
-  private forwardError(region: Buffer): boolean {
-    for (const frame of framesOf(region)) {
+  private forwardError(frames: Buffer): boolean {
+    for (const frame of framesOf(frames)) {
       const error = hasMark(frame, this.dialect.errorMark) ? reportedError(this.withoutSecret(frame)) : undefined
       if (error === undefined) continue
-      const before = region.subarray(0, frame.byteOffset - region.byteOffset)
+      const before = frames.subarray(0, frame.byteOffset - frames.byteOffset)
       if (before.length > 0) this.forward(before)
       if (!this.delivered) {
         this.abandon(error)
@@ -189,8 +189,8 @@ export class SseRelay implements ByteSource, ByteSink {
   }
 }
 
-const hasMark = (region: Buffer, mark: string): boolean =>
-  /^(?:data|event):/.test(mark) ? hasLine(region, Buffer.from(mark)) : region.includes(mark)
+const hasMark = (frames: Buffer, mark: string): boolean =>
+  /^(?:data|event):/.test(mark) ? hasLine(frames, Buffer.from(mark)) : frames.includes(mark)
 
 /** The error a frame reports; some upstreams send its text alone. */
 function reportedError(frame: Buffer): GatewayError | undefined {

@@ -267,7 +267,7 @@ const responseOf = (text: string, framing: Framing): UpstreamResponse => ({
 async function metered(text: string, framing: Framing = 'length'): Promise<{ body: string; usages: Usage[] }> {
   const usage = new RelayedUsage()
   const { body } = await estimatedResponse(responseOf(text, framing), ALLOWED, usage)
-  const usages = usage.figures === undefined ? [] : [usage.figures]
+  const usages = usage.reportedUsage === undefined ? [] : [usage.reportedUsage]
   return { body: Buffer.isBuffer(body) ? body.toString() : 'held back', usages }
 }
 

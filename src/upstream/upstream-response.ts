@@ -2,7 +2,7 @@ import { type ByteSource, peek, type PeekedSource, ProviderResponse } from '../c
 import { GatewayError } from '../core/errors.js'
 import type { UsageReader } from '../core/request-context.js'
 import { beginsAsObject, type RelayedUsage, reportedUsage, usageAtEnd, withUsageFromTail } from '../core/usage.js'
-import { KEEP_ALIVE_MS, type RegionFilter, type SseDialect, SseRelay } from './sse-relay.js'
+import { KEEP_ALIVE_MS, type FramesFilter, type SseDialect, SseRelay } from './sse-relay.js'
 import type { UpstreamResponse } from './upstream-client.js'
 
 /** Response headers every upstream may pass to its caller. Framing headers are written by the relay itself. */
@@ -94,7 +94,7 @@ export async function estimatedResponse(
   if (!Buffer.isBuffer(answer.body)) return withUsageFromTail(answer, usage)
   const isJudgedByItsEnds = isFramed(response) && beginsAsObject(answer.body)
   const atEnd = isJudgedByItsEnds ? usageAtEnd(answer.body) : undefined
-  usage.figures = reportedUsage(atEnd ?? parseResponse(answer.body)['usage'])
+  usage.reportedUsage = reportedUsage(atEnd ?? parseResponse(answer.body)['usage'])
   return answer
 }
 
@@ -143,7 +143,7 @@ function parseResponse(bytes: Buffer): Record<string, unknown> {
 /** What looks at an event stream while it passes. */
 interface StreamReaders {
   readonly usage: UsageReader
-  readonly filter?: RegionFilter
+  readonly filter?: FramesFilter
 }
 
 /** An event stream in its dialect, begun: the first frames have arrived, or the upstream has been silent for a while. */

@@ -172,20 +172,17 @@ interface CloseOptions extends ClientOptions {
   readonly closeTimeout: number
 }
 
-/**
- * WebSocket client of all channels: a fresh connection per dial, never pooled, never compressed, never redirected.
- */
+/** WebSocket client of all channels: a fresh connection per dial, never pooled, never compressed, never redirected. */
 @Injectable()
 export class UpstreamSockets implements OnApplicationShutdown {
   private readonly sockets = new Set<WebSocket>()
 
   /**
-   * Connects and asks for the upgrade. Resolves with an open socket that is paused (attach listeners, then `resume`), so
-   * that not even a message sent together with the 101 is lost, or with the HTTP answer that stood in the upgrade's
-   * place. Rejects with a `GatewayError` that says how far the attempt went. `connectMs` bounds TCP and TLS,
-   * `firstByteMs` the answer after that, `deadlineAtMs` (performance clock) both; the caller's leaving ends the dial at
-   * once. An open socket is its user's to watch and to end: every ending arrives as `close`, and an `error` without a
-   * listener throws nothing.
+   * Connects and asks for the upgrade. Resolves with an open socket that is paused (attach listeners, then `resume`), so that
+   * not even a message sent together with the 101 is lost, or with the HTTP answer that stood in the upgrade's place. Rejects
+   * with a `GatewayError` that says how far the attempt went. `connectMs` bounds TCP and TLS, `firstByteMs` the answer after
+   * that, `deadlineAtMs` (performance clock) both; the caller's leaving ends the dial at once. An open socket is its user's to
+   * watch and to end: every ending arrives as `close`, and an `error` without a listener throws nothing.
    */
   dial(
     request: SocketRequest,

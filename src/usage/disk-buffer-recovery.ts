@@ -18,15 +18,12 @@ import { DroppedUsage } from './usage-metrics.js'
 import { UsageRepository } from './usage.repository.js'
 
 const FIRST_RETRY_MS = 500
-const LONGEST_RETRY_MS = 15_000
+const MAXIMUM_RETRY_MS = 15_000
 
 /** SQLSTATE: data exceptions and violated constraints. All other errors concern the server. */
 const ROW_ERROR_CODES = /^2[23]/
 
-/**
- * Inserts records into the store, with retries until it has them. A record that was inserted before is ignored by its
- * id.
- */
+/** Inserts records into the store, with retries until it has them. A record that was inserted before is ignored by its id. */
 export class RecordDelivery {
   private stopAtMs = Infinity
   private wake = new AbortController()
@@ -34,13 +31,11 @@ export class RecordDelivery {
 
   constructor(
     private readonly records: UsageRepository,
-    private readonly lost: DroppedUsage,
+    private readonly dropped: DroppedUsage,
     private readonly logger: Logger,
   ) {}
 
-  /**
-   * Stops retries after this time, on the performance clock. A delivery that waits for its next attempt makes it now.
-   */
+  /** Stops retries after this time, on the performance clock. A delivery that waits for its next attempt makes it now. */
   stop(atMs: number): void {
     this.stopAtMs = atMs
     this.wake.abort()
@@ -48,7 +43,7 @@ export class RecordDelivery {
 
   /** Resolves with the records that could not be delivered in time, none before `stop`; never rejects. */
   async deliver(batch: readonly UsageRecord[]): Promise<readonly UsageRecord[]> {
-    for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS)) {
+    for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, MAXIMUM_RETRY_MS)) {
       try {
         await this.records.insert(batch)
         this.isFailing = false
@@ -67,7 +62,7 @@ export class RecordDelivery {
     const [record] = batch
     if (batch.length === 1 && record !== undefined) {
       this.logger.error({ err: error }, 'a usage record was refused by the store')
-      this.lost.log('refused', [record])
+      this.dropped.log('refused', [record])
       return []
     }
     const middle = Math.ceil(batch.length / 2)
@@ -77,9 +72,9 @@ export class RecordDelivery {
 
   /** An outage is logged by the database layer. */
   private log(error: unknown): void {
-    const isAway = error instanceof GatewayError && error.kind === 'overloaded'
-    if (!isAway && !this.isFailing) this.logger.warn({ err: error }, 'usage waits: the store does not take it')
-    this.isFailing = !isAway
+    const isUnavailable = error instanceof GatewayError && error.kind === 'overloaded'
+    if (!isUnavailable && !this.isFailing) this.logger.warn({ err: error }, 'usage waits: the store does not take it')
+    this.isFailing = !isUnavailable
   }
 
   private async pauseFor(milliseconds: number): Promise<void> {

@@ -35,13 +35,11 @@ function writeLine(descriptor: number, line: string): boolean {
 }
 
 export interface KeptRows {
-  /** Rows in the file. */
   readonly rows: number
   /** Older rows that were dropped from all files. */
   readonly forgotten: number
   /** Given rows that did not fit. */
   readonly lost: readonly UsageRecord[]
-  /** The file system's error, if there was one. */
   readonly error?: unknown
 }
 

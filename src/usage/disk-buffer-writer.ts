@@ -11,11 +11,8 @@ import { DiskBufferRecovery } from './disk-buffer-recovery.js'
 import { bufferedRow, DiskBuffer } from './disk-buffer.js'
 import { DroppedUsage } from './usage-metrics.js'
 
-/**
- * About thirty thousand rows. A file is removed once all of it is stored, and one that is stored half-way is stored
- * again.
- */
-const LARGEST_FILE_BYTES = 16 * 1024 * 1024
+/** About thirty thousand rows. A file is removed once all of it is stored, and one that is stored half-way is stored again. */
+const MAXIMUM_FILE_BYTES = 16 * 1024 * 1024
 
 /** Rows serialized at once: more would delay requests under way. */
 const ROWS_AT_ONCE = 50
@@ -27,7 +24,7 @@ export class DiskBufferFiles {
 
   constructor(
     private readonly folder: DiskBuffer,
-    private readonly largestBytes = LARGEST_FILE_BYTES,
+    private readonly largestBytes = MAXIMUM_FILE_BYTES,
   ) {}
 
   /**
@@ -160,7 +157,7 @@ export class DiskBufferWriter {
     private readonly folder: DiskBuffer,
     private readonly recovery: DiskBufferRecovery,
     private readonly store: ConfigStore,
-    private readonly lost: DroppedUsage,
+    private readonly dropped: DroppedUsage,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
     this.files = new DiskBufferFiles(folder)
@@ -175,7 +172,7 @@ export class DiskBufferWriter {
   add(records: readonly UsageRecord[]): void {
     for (const record of records) this.waiting.push(record)
     const excess = this.waiting.length - MAXIMUM_WAITING_ROWS
-    if (excess > 0) this.lost.log('overflow', this.waiting.splice(0, excess))
+    if (excess > 0) this.dropped.log('overflow', this.waiting.splice(0, excess))
     const { batchRows, batchMs } = this.store.current.usage
     if (this.waiting.length >= batchRows) this.begin()
     else this.timer ??= setTimeout(this.begin, batchMs).unref()
@@ -207,7 +204,7 @@ export class DiskBufferWriter {
   }
 
   /** Returns all rows that may be in no file; for the end of the process. */
-  takeRest(): readonly UsageRecord[] {
+  takeUnwritten(): readonly UsageRecord[] {
     const rest = [...this.writing, ...this.waiting]
     this.writing = []
     this.waiting = []
@@ -261,7 +258,7 @@ export class DiskBufferWriter {
   private async backOff(records: readonly UsageRecord[]): Promise<void> {
     this.writing = records
     while (this.writing.length > 0) {
-      this.lost.log('overflow', this.writing.slice(0, LINES_AT_ONCE))
+      this.dropped.log('overflow', this.writing.slice(0, LINES_AT_ONCE))
       this.writing = this.writing.slice(LINES_AT_ONCE)
       await nextTurn()
     }

@@ -430,7 +430,7 @@ describe('disk buffer', () => {
       const many = records(5000)
       lab.writer.add(many)
       await nextTurn()
-      lab.writer.keepRest()
+      lab.writer.persistRemaining()
       // Rows that are being written may be duplicated.
       await eventually(async () => new Set(await wholeRows()).size === 5000)
       expect([...new Set(await wholeRows())].sort()).toEqual(idsOf(many).sort())
@@ -443,7 +443,7 @@ describe('disk buffer', () => {
       await use(many, 1000)
       while (lab.logged().length === 0) await nextTurn()
       await rm(lab.folder.path)
-      lab.writer.keepRest()
+      lab.writer.persistRemaining()
       const kept = await lab.buffered()
       for (let turn = 0; turn < 10; turn++) await nextTurn()
       expect(kept.length).toBeGreaterThan(1000)
@@ -454,9 +454,9 @@ describe('disk buffer', () => {
     it('is kept once, though more comes after the end than the queue takes', async () => {
       const [first, late] = [records(200), records(200)]
       lab.writer.add(first)
-      lab.writer.keepRest()
+      lab.writer.persistRemaining()
       lab.writer.add(late)
-      lab.writer.keepRest()
+      lab.writer.persistRemaining()
       expect((await lab.buffered()).toSorted()).toEqual(idsOf([...first, ...late]).sort())
     })
 

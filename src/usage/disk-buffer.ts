@@ -21,9 +21,8 @@ import { PRICINGS, UNITS, USAGE_OUTCOMES, type UsageRecord } from '../core/usage
 
 const OPEN = '.rows'
 /**
- * File of pending rows: usage is not stored so far. A process that opens a store reads such a file like any other. The
- * name differs because a process that ends merges these files into one and drops the oldest rows: other files must
- * never lose any.
+ * File of pending rows: usage is not stored so far. A process that opens a store reads such a file like any other. The name
+ * differs because a process that ends merges these files into one and drops the oldest rows: other files must never lose any.
  */
 const OPEN_PENDING = `.unasked${OPEN}`
 /** The file is being read: its writer creates another one. */

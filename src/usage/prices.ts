@@ -9,9 +9,7 @@ export const Decimal = Big()
 Decimal.DP = 12
 Decimal.RM = 2
 
-/**
- * The price of one unit, exact and as a whole multiple of a row's smallest part: NaN where that is not a safe integer.
- */
+/** The price of one unit, exact and as a whole multiple of a row's smallest part: NaN where that is not a safe integer. */
 interface UnitPrice {
   readonly exact: Big
   readonly parts: number
@@ -219,7 +217,6 @@ export class PriceTable {
     return this.rows.length === 0
   }
 
-  /** The first matching row. */
   find(model: string, channelId: string, kind: UsageKind): Price | undefined {
     const isTranscription = kind === 'input_transcription'
     const key = `${isTranscription ? 'heard' : ''}\n${channelId}\n${model}`

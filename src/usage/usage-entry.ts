@@ -151,9 +151,7 @@ function outcomeWord(failure: unknown, { left, status }: RequestOutcome): UsageO
   return failure.kind === 'upstream_failed' || failure.kind === 'upstream_timeout' ? 'upstream_failed' : 'refused'
 }
 
-/**
- * Random per process and counted within it: unique over all replicas. Request ids are not, as callers may choose them.
- */
+/** Random per process and counted within it: unique over all replicas. Request ids are not, as callers may choose them. */
 const PREFIX = `use_${randomBytes(10).toString('hex')}`
 let count = 0
 

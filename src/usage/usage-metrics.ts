@@ -17,7 +17,6 @@ type DropReason = 'overflow' | 'refused' | 'shutdown'
 
 type CountedEntry = Pick<UsageEntry, 'outcome' | 'usageClass' | 'channelId'>
 
-/** Label of usage without a channel. */
 const NO_CHANNEL = ''
 
 const OF_CHANNEL = ['class', 'channel'] as const
@@ -94,10 +93,7 @@ export class UsageMetrics {
     }
   }
 
-  /**
-   * `overflow`: the queue was full. `refused`: the store does not take this row. `shutdown`: the buffer files were
-   * full.
-   */
+  /** `overflow`: the queue was full. `refused`: the store does not take this row. `shutdown`: the buffer files were full. */
   countDropped(reason: DropReason, rows: number): void {
     add(this.dropped, 'reason', reason, rows)
   }

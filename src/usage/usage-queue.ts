@@ -92,10 +92,8 @@ export class UsageSettlement {
   }
 }
 
-/**
- * Entries that are settled before the batch is full: thousands at once would delay requests under way by milliseconds.
- */
-const SETTLED_EARLY = 50
+/** Entries that are settled before the batch is full: thousands at once would delay requests under way by milliseconds. */
+const SETTLE_EARLY_ENTRIES = 50
 
 /**
  * Queues an entry for everything that was used, and makes records of them in batches between requests. Adding an entry
@@ -138,7 +136,7 @@ export class UsageQueue
       this.metrics.forgetChannelsBut(channels.map(({ id }) => id))
     })
     // Before the log's own listener, as this one may log, and a slow reader may delay the log.
-    process.prependListener('exit', this.keepRest)
+    process.prependListener('exit', this.persistRemaining)
   }
 
   /** The first of all shutdown hooks: entries are written in parallel with other work that ends. */
@@ -155,8 +153,8 @@ export class UsageQueue
   }
 
   onApplicationShutdown(): void {
-    this.keepRest()
-    process.off('exit', this.keepRest)
+    this.persistRemaining()
+    process.off('exit', this.persistRemaining)
   }
 
   override record(entry: ResponseUsage): void {
@@ -192,7 +190,7 @@ export class UsageQueue
     this.entries.push(entry)
     // After the stop there is no next batch.
     if (this.stopping !== undefined) this.write()
-    else if (this.entries.length >= SETTLED_EARLY) this.settling ??= setImmediate(this.settleSoon)
+    else if (this.entries.length >= SETTLE_EARLY_ENTRIES) this.settling ??= setImmediate(this.settleSoon)
     else this.timer ??= setTimeout(this.write, this.store.current.usage.batchMs).unref()
   }
 
@@ -204,13 +202,13 @@ export class UsageQueue
   private readonly write = (): void => {
     this.timer = undefined
     this.settle()
-    this.writer.begin()
+    this.writer.startWriting()
   }
 
   /** For the end of the process, regular or not: synchronous. */
-  private readonly keepRest = (): void => {
+  private readonly persistRemaining = (): void => {
     this.settle()
-    this.writer.keepRest()
+    this.writer.persistRemaining()
   }
 
   private settle(): void {

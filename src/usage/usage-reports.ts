@@ -57,7 +57,6 @@ const tooMany = (): GatewayError =>
     retryAfterSeconds: RETRY_AFTER_SECONDS,
   })
 
-/** Limit of groups in a report. */
 const MAXIMUM_GROUPS = 10_000
 
 /** Callers' reports at once in this process: all other queries, keys above all, must find a connection. */

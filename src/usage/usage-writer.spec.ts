@@ -21,24 +21,24 @@ describe('usage writer end', () => {
   describe('What was used', () => {
     it('is all written before the end, and what comes after it, too', async () => {
       await begin({ batchRows: 4 })
-      const { writer, written, logged, buffered: buffered } = lab
+      const { writer, written, logged, buffered } = lab
       const many = records(11)
       writer.add(many)
       await writer.stop()
       expect(written()).toEqual(idsOf(many))
       const late = records(1)
       writer.add(late)
-      writer.begin()
+      writer.startWriting()
       await eventually(() => written().length === 12)
       expect([logged(), await buffered()]).toEqual([[], []])
     })
 
     it('is in a file when the store is away at the end', async () => {
-      const { writer, store, written, logged, buffered: buffered, metric } = lab
+      const { writer, store, written, logged, buffered, metric } = lab
       store.before = away
       const many = records(3)
       writer.add(many)
-      writer.begin()
+      writer.startWriting()
       await eventually(() => store.batches.length > 0)
       await writer.stop()
       expect(await buffered()).toEqual(idsOf(many))
@@ -46,7 +46,7 @@ describe('usage writer end', () => {
     })
 
     it('is in a file once, what comes late as well, however much it is and whatever the log tells', async () => {
-      const { writer, store, logger, buffered: buffered } = lab
+      const { writer, store, logger, buffered } = lab
       logger.level = 'silent'
       store.before = away
       const many = records(MANY)
@@ -55,13 +55,13 @@ describe('usage writer end', () => {
       await writer.stop()
       const late = records(2)
       writer.add(late)
-      writer.begin()
+      writer.startWriting()
       await eventually(async () => (await buffered()).length > MANY)
       expect(await buffered()).toEqual(idsOf([...many, ...late]))
     })
 
     it('is not waited for by an end that has waited for a silent store', async () => {
-      const { writer, store, buffered: buffered } = lab
+      const { writer, store, buffered } = lab
       let answer = (): void => undefined
       store.before = () =>
         new Promise<void>((resolve) => {
@@ -69,24 +69,24 @@ describe('usage writer end', () => {
         })
       const many = records(3)
       writer.add(many)
-      writer.begin()
+      writer.startWriting()
       await eventually(() => store.batches.length > 0)
       await writer.stop()
       expect(await buffered()).toEqual(idsOf(many))
       store.before = away
       answer()
       writer.add(records(1))
-      writer.begin()
+      writer.startWriting()
       await eventually(async () => (await buffered()).length === 4)
     })
 
     it('is in a file when the process ends without a word', async () => {
-      const { writer, store, buffered: buffered } = lab
+      const { writer, store, buffered } = lab
       store.before = () => new Promise<void>(() => undefined)
       const many = records(1200)
       writer.add(many)
       await eventually(() => store.batches.length > 0)
-      writer.keepRest()
+      writer.persistRemaining()
       expect(await buffered()).toEqual(idsOf(many))
     })
   })
@@ -112,7 +112,7 @@ describe('usage writer', () => {
       const some = records(9)
       writer.add(some)
       expect(store.batches).toEqual([])
-      writer.begin()
+      writer.startWriting()
       await eventually(() => written().length === 9)
       const many = records(25)
       writer.add(many)
@@ -129,7 +129,7 @@ describe('usage writer', () => {
       store.before = () => (failures++ < 1 ? away() : undefined)
       store.after = () => (failures < 3 ? away() : undefined)
       writer.add(some)
-      writer.begin()
+      writer.startWriting()
       await eventually(() => store.batches.length > 0)
       expect(await metric('gateway_usage_queue_rows')).toBe(3)
       const later = records(2)
@@ -142,7 +142,7 @@ describe('usage writer', () => {
 
     it('waits in a file, the oldest first, when too much of it waits', async () => {
       await begin({ queueRows: 5, batchRows: 2 })
-      const { writer, store, written, logged, buffered: buffered, metric } = lab
+      const { writer, store, written, logged, buffered, metric } = lab
       store.before = away
       const first = records(2)
       writer.add(first)
@@ -168,7 +168,7 @@ describe('usage writer', () => {
       const { writer, store, database, written } = lab
       const some = records(4)
       writer.add(some)
-      writer.begin()
+      writer.startWriting()
       expect([store.opened, store.batches]).toEqual([0, []])
       await database.open()
       await eventually(() => written().length === 4)
@@ -195,7 +195,7 @@ describe('usage writer', () => {
     })
 
     it('nothing is opened at the end, and what waits is in a file', async () => {
-      const { writer, store, lines, logged, buffered: buffered, metric } = lab
+      const { writer, store, lines, logged, buffered, metric } = lab
       const some = records(4)
       writer.add(some)
       await writer.stop()
@@ -208,9 +208,9 @@ describe('usage writer', () => {
   describe('Where usage is not to be stored', () => {
     it('nothing is written, whoever opened the store', async () => {
       await begin({ store: false, batchRows: 1 })
-      const { writer, store, database, buffered: buffered, metric } = lab
+      const { writer, store, database, buffered, metric } = lab
       writer.add(records(3))
-      writer.keepRest()
+      writer.persistRemaining()
       await database.open()
       await writer.stop()
       expect([store.batches, await buffered()]).toEqual([[], []])

@@ -12,20 +12,20 @@ import { storesUsage } from './usage-entry.js'
 import { DroppedUsage, UsageMetrics } from './usage-metrics.js'
 import { UsageRepository } from './usage.repository.js'
 
-/** Rows kept while usage is not stored: enough for a first report, too few to matter in memory or on disk. */
+/** Records kept in memory while storage is off: enough for a first report. */
 const PENDING_ROWS = 1000
 
 /**
- * Rows moved out of the queue at once. After a reload with a much smaller limit the queue shrinks step by step: the
- * buffer files take what they can in time, and the rest is lost.
+ * Records evicted at once. After a reload with a much smaller limit the queue shrinks step by step, so that the buffer
+ * files have time to take most of them.
  */
-const MOST_AT_ONCE = 1000
+const MAXIMUM_EVICTED_ROWS = 1000
 
 /** How long a report waits for the newest records. */
 const FLUSH_MS = 2000
 
-/** At shutdown: a store that is away then does not come back in time. */
-const LAST_WRITES_MS = 5000
+/** At shutdown a store that is unavailable for longer is given up. */
+const SHUTDOWN_TIMEOUT_MS = 5000
 
 /**
  * Writes records to the store in the background, in batches, with retries. The queue is bounded: when it is full, the
@@ -38,40 +38,40 @@ export class UsageWriter implements OnModuleInit {
   private readonly delivery: RecordDelivery
   private writing: Promise<void> | undefined
   private isOpen = false
-  /** Set by the first report: from then on usage is stored, whether or not this process opened the store before. */
+  /** Set by the first report: from then on usage is stored. */
   private isStored = false
   private hasLoggedDropped = false
 
   constructor(
     private readonly records: UsageRepository,
     private readonly database: Database,
-    private readonly store: ConfigStore,
+    private readonly config: ConfigStore,
     metrics: UsageMetrics,
     private readonly shutdownBuffer: ShutdownBuffer,
     private readonly overflow: DiskBufferWriter,
-    lost: DroppedUsage,
+    dropped: DroppedUsage,
     @Inject(LOGGER) private readonly logger: Logger,
     /** Set by tests only. */
-    @Optional() private readonly lastWritesMs: number = LAST_WRITES_MS,
+    @Optional() private readonly shutdownTimeoutMs: number = SHUTDOWN_TIMEOUT_MS,
   ) {
     metrics.watchQueue(() => this.queue.length + this.inFlight.length + overflow.rows)
-    this.delivery = new RecordDelivery(records, lost, logger)
+    this.delivery = new RecordDelivery(records, dropped, logger)
   }
 
   onModuleInit(): void {
     this.database.whenOpen(() => {
       this.isOpen = true
-      this.begin()
+      this.startWriting()
     })
   }
 
-  /** Queues records; never waits, never throws. Less than a batch waits for `begin`. */
+  /** Queues records; never waits, never throws. A partial batch is written at the next `startWriting`. */
   add(records: readonly UsageRecord[]): void {
-    if (!this.isWanted) return
+    if (!this.isEnabled) return
     this.queue.push(...records)
-    const excess = this.queue.length - (this.mayWrite ? this.store.current.usage.queueRows : this.pendingRows)
-    if (excess > 0) this.makeRoom(Math.min(excess, MOST_AT_ONCE))
-    if (this.queue.length >= this.store.current.usage.batchRows) this.begin()
+    const excess = this.queue.length - (this.mayWrite ? this.config.current.usage.queueRows : this.pendingRows)
+    if (excess > 0) this.evictOldest(Math.min(excess, MAXIMUM_EVICTED_ROWS))
+    if (this.queue.length >= this.config.current.usage.batchRows) this.startWriting()
   }
 
   /**
@@ -82,29 +82,29 @@ export class UsageWriter implements OnModuleInit {
     const wasClosed = !this.isOpen
     this.isStored = true
     await this.records.open()
-    this.begin()
+    this.startWriting()
     const pending = wasClosed ? this.whenAllIsStored() : this.writing
     if (pending !== undefined) await settledWithin(pending, FLUSH_MS)
   }
 
   /** Resolves once everything is written, or buffered for the next start because the store did not take it in time. */
   async stop(): Promise<void> {
-    this.delivery.stop(performance.now() + this.lastWritesMs)
-    this.begin()
-    await settledWithin(this.whenIdle(), this.lastWritesMs)
-    this.keepRest()
+    this.delivery.stop(performance.now() + this.shutdownTimeoutMs)
+    this.startWriting()
+    await settledWithin(this.whenIdle(), this.shutdownTimeoutMs)
+    this.persistRemaining()
   }
 
   /** Buffers all unwritten records for the next start; for the end of the process: synchronous. */
-  keepRest(): void {
-    const rest = [...this.overflow.takeRest(), ...this.inFlight, ...this.queue.splice(0)]
+  persistRemaining(): void {
+    const rest = [...this.overflow.takeUnwritten(), ...this.inFlight, ...this.queue.splice(0)]
     this.inFlight = []
     if (this.mayWrite) this.shutdownBuffer.keep(rest)
-    else if (this.isWanted) this.logDropped(this.shutdownBuffer.keepPending(rest, this.pendingRows))
+    else if (this.isEnabled) this.logDropped(this.shutdownBuffer.keepPending(rest, this.pendingRows))
   }
 
   /** Writes the queue, if usage is stored. */
-  begin(): void {
+  startWriting(): void {
     if (this.queue.length === 0 || this.writing !== undefined || !this.mayWrite) return
     this.writing = this.run().finally(() => {
       this.writing = undefined
@@ -121,18 +121,18 @@ export class UsageWriter implements OnModuleInit {
     await this.overflow.whenRestored()
   }
 
-  /** Records alone do not open an embedded store. */
+  /** Usage records alone are no reason to start the embedded database. */
   private get mayWrite(): boolean {
-    return this.isOpen || this.isStored || storesUsage(this.store.current)
+    return this.isOpen || this.isStored || storesUsage(this.config.current)
   }
 
-  private get isWanted(): boolean {
-    return this.store.current.usage.store !== false
+  private get isEnabled(): boolean {
+    return this.config.current.usage.store !== false
   }
 
   /** Limit of pending rows, in memory and in a file. */
   private get pendingRows(): number {
-    return Math.min(this.store.current.usage.queueRows, PENDING_ROWS)
+    return Math.min(this.config.current.usage.queueRows, PENDING_ROWS)
   }
 
   private async run(): Promise<void> {
@@ -142,16 +142,16 @@ export class UsageWriter implements OnModuleInit {
 
   private async writeQueue(): Promise<void> {
     while (this.queue.length > 0) {
-      const batch = this.queue.splice(0, this.store.current.usage.batchRows)
+      const batch = this.queue.splice(0, this.config.current.usage.batchRows)
       this.inFlight = batch
       const undelivered = await this.delivery.deliver(batch)
-      // Otherwise `keepRest` has buffered all of it.
+      // If `inFlight` changed, `persistRemaining` has already buffered this batch.
       if (this.inFlight === batch) this.shutdownBuffer.keep(undelivered)
       this.inFlight = []
     }
   }
 
-  private makeRoom(excess: number): void {
+  private evictOldest(excess: number): void {
     const oldest = this.queue.splice(0, excess)
     if (this.mayWrite) {
       this.overflow.add(oldest)

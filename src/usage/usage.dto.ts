@@ -216,7 +216,6 @@ class UsageRecordDto {
   }
 }
 
-/** The common members of every report of sums. */
 export class UsageReportDto {
   @ApiProperty({ enum: ['usage'] })
   readonly object = 'usage'

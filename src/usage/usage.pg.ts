@@ -134,9 +134,7 @@ const PARTS = sql.raw(['key_id', 'cost', ...UNIT_COLUMNS].join())
 /** The same expression as in `usage_hour`: callers may invent model names by the thousand, and be refused. */
 const MODEL = sql.raw(`case when outcome = 'refused' and pricing = 'free' then null else model end`)
 
-/**
- * At most `limit` sums, in the order of their groups. Whole hours come from `usage_hour`; the rest is read row by row.
- */
+/** At most `limit` sums, in the order of their groups. Whole hours come from `usage_hour`; the rest is read row by row. */
 async function sumRecords(
   queries: Kysely<DatabaseSchema>,
   query: UsageQuery,

@@ -22,7 +22,7 @@ import { RequestContext } from '../core/request-context.js'
 import type { TaskEvents } from '../dialects/task-response.js'
 import type { VideoKind } from '../providers/contract.js'
 import type { Task } from '../tasks/task.js'
-import type { Tasks } from '../tasks/tasks.js'
+import type { Tasks } from '../tasks/contract.js'
 import type { VideoFields } from './video.dto.js'
 import { forwardedBody, routedModel, videoTaskEvents } from './video.service.js'
 

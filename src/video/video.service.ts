@@ -8,7 +8,7 @@ import { type Follow, followingFailure, jsonTextResponse, TaskEvents, taskRespon
 import { type UpstreamVideoTask, VIDEO_KINDS, type VideoKind, type VideoProvider } from '../providers/contract.js'
 import { type PinnedRoute, ProviderRouter } from '../routing/router.js'
 import { isUpstreamExternalId, type Task } from '../tasks/task.js'
-import { type CreateTaskRequest, type TaskIds, Tasks } from '../tasks/tasks.js'
+import { type CreateTaskRequest, type TaskIds, Tasks } from '../tasks/contract.js'
 import { eventResponse } from '../upstream/upstream-response.js'
 import { DEFAULT_MODELS, type VideoFields } from './video.dto.js'
 
@@ -23,7 +23,6 @@ export function assertTaskId(id: string): void {
   if (!TASK_ID.test(id) || DOT_SEGMENTS.has(id)) throw unknownTask()
 }
 
-/** 1 to 255 printable ASCII characters. */
 const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/
 
 /** The `Idempotency-Key` of a create; undefined without one. Throws `invalid_request`. */
@@ -84,9 +83,8 @@ export const routedModel = (kind: VideoKind, fields: VideoFields): string =>
   namedModel(kind, fields) ?? DEFAULT_MODELS[kind]
 
 /**
- * The caller's bytes with only what the gateway must change: the model's name at this upstream, the ids under which it
- * knows the task and calls back, and a duration in numbers, which the upstream has in words. Nothing the caller left out
- * is added.
+ * The caller's bytes with only what the gateway must change: the model's name at this upstream, the ids under which it knows
+ * the task and calls back, and a duration in numbers, which the upstream has in words. Nothing the caller left out is added.
  */
 export function forwardedBody(
   kind: VideoKind,
@@ -148,7 +146,7 @@ export class UnknownTasks {
     for (const route of this.router.videoChannels(call.caller).filter(isRelaying)) {
       call.assertPresent()
       try {
-        const found = await route.attempt(call, { repeatableOnceSent: true }, (provider, context) =>
+        const found = await route.attempt(call, { canRetryAfterSend: true }, (provider, context) =>
           provider.read(kind, id, context),
         )
         if (found !== undefined) return isOwned(found, call) ? undefined : found

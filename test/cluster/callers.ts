@@ -3,7 +3,7 @@ import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:h
 import { setTimeout as pause } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 import type { LimitsResponse } from '../../src/account/account.controller.js'
-import type { HeldLimitName, MinuteLimitName } from '../../src/core/quota.js'
+import type { ConcurrencyLimitName, MinuteLimitName } from '../../src/core/quota.js'
 import { CHAT_PATH, chatText, openRaw, TEST_KEY } from '../support/gateway.js'
 import { askLimits } from '../support/limited-gateway.js'
 import { REALTIME_PATH } from '../support/realtime-upstream.js'
@@ -44,7 +44,7 @@ export class LimitedCaller {
     return (await this.limits()).limits[name]?.remaining
   }
 
-  async inUse(name: HeldLimitName): Promise<number | undefined> {
+  async inUse(name: ConcurrencyLimitName): Promise<number | undefined> {
     return (await this.limits()).limits[name]?.in_use
   }
 

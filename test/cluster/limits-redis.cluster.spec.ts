@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { Redis } from 'ioredis'
 import { type CounterStore, createCounterStore } from '../../src/limits/rate-limiter.js'
 import type { Addition, MaybePromise, WindowState } from '../../src/limits/counters.js'
-import type { LimitCounters } from '../../src/limits/limit-account.js'
+import type { LimitCounters } from '../../src/limits/key-limiter.js'
 import { RedisConnection } from '../../src/limits/redis-connection.js'
 import { RedisLeases, SharedLeases } from '../../src/limits/redis-counters.js'
 import { limitStoreContract } from '../contracts/limit-store.contract.js'
@@ -70,7 +70,7 @@ describe('limits redis', () => {
       await store.counters.add('outage', 90, 100)
       await store.counters.leases.take('outage-places', 'a', 4)
       await redis.kill()
-      await comesTrue(() => store.isAway())
+      await comesTrue(() => store.isUnavailable())
       const startedAtMs = performance.now()
       expect(await store.counters.add('outage', 50, 100)).toMatchObject({ fits: true, used: 50, allowed: 50 })
       expect(await store.counters.add('outage', 1, 100)).toMatchObject({ fits: false })
@@ -79,7 +79,7 @@ describe('limits redis', () => {
       expect(performance.now() - startedAtMs).toBeLessThan(250)
       expect(lines).toEqual(['redis is away: each process keeps to its own share of the limits'])
       await redis.start()
-      await comesTrue(() => !store.isAway())
+      await comesTrue(() => !store.isUnavailable())
       expect(lines.slice(1)).toEqual(['redis is back: limits are shared again'])
       expect(await store.counters.add('outage', 100, 100)).toMatchObject({ fits: true, used: 100, allowed: 100 })
       // Those in progress were reported again.
@@ -91,13 +91,13 @@ describe('limits redis', () => {
       const store = await newStore()
       const before = await store.counters.add('homes', 60, 100)
       await redis.kill()
-      await comesTrue(() => store.isAway())
+      await comesTrue(() => store.isUnavailable())
       const during = await store.counters.add('homes', 40, 100)
       if (before === undefined || during === undefined) throw new Error('nothing was counted')
       await store.counters.giveBack('homes', 60, 100, before)
       expect(await store.counters.peek('homes', 100)).toMatchObject({ used: 40, allowed: 50 })
       await redis.start()
-      await comesTrue(() => !store.isAway())
+      await comesTrue(() => !store.isUnavailable())
       await store.counters.giveBack('homes', 40, 100, during)
       expect(await store.counters.peek('homes', 100)).toMatchObject({ used: 0 })
     })
@@ -121,7 +121,7 @@ describe('limits redis', () => {
       } finally {
         redis.resume()
       }
-      await comesTrue(() => !store.isAway())
+      await comesTrue(() => !store.isUnavailable())
     })
 
     it('are of a process that was killed for seconds only', async () => {
@@ -159,20 +159,20 @@ describe('limits redis', () => {
     it('do not stop a start while it cannot be reached, and are shared once it can', async () => {
       await redis.kill()
       const store = await newStore()
-      expect(store.isAway()).toBe(true)
+      expect(store.isUnavailable()).toBe(true)
       expect(await store.counters.add('start', 50, 100)).toMatchObject({ fits: true, allowed: 50 })
       await redis.start()
-      await comesTrue(() => !store.isAway())
+      await comesTrue(() => !store.isUnavailable())
       expect(await store.counters.add('start', 50, 100)).toMatchObject({ fits: true, allowed: 100, used: 50 })
     })
 
     it('are divided among the processes of a replica while it is away', async () => {
       const store = await newStore(4)
       await redis.kill()
-      await comesTrue(() => store.isAway())
+      await comesTrue(() => store.isUnavailable())
       expect(await store.counters.add('workers', 1, 100)).toMatchObject({ fits: true, allowed: 12 })
       await redis.start()
-      await comesTrue(() => !store.isAway())
+      await comesTrue(() => !store.isUnavailable())
     })
 
     it('are not trusted to a server that answers but takes no writes', async () => {
@@ -180,11 +180,11 @@ describe('limits redis', () => {
       await command('CONFIG', 'SET', 'maxmemory', '1')
       try {
         expect(await store.counters.add('full', 10, 100)).toMatchObject({ fits: true, allowed: 50 })
-        expect(store.isAway()).toBe(true)
+        expect(store.isUnavailable()).toBe(true)
       } finally {
         await command('CONFIG', 'SET', 'maxmemory', '0')
       }
-      await comesTrue(() => !store.isAway())
+      await comesTrue(() => !store.isUnavailable())
     })
   })
 })
@@ -292,7 +292,7 @@ describe('limits windows', () => {
       expect(await ledger.giveBack('less', 80, 100, addition)).toMatchObject({ used: 0 })
       expect(await ledger.giveBack('less', 80, 100, addition)).toMatchObject({ used: 0, allowed: 100 })
       expect(await observer.get(nameOf('less'))).toBe('0')
-      expect(store.isAway()).toBe(false)
+      expect(store.isUnavailable()).toBe(false)
       expectWholeWindow(await observer.pttl(nameOf('less')))
     })
   })
@@ -435,7 +435,7 @@ describe('limits late', () => {
     redis.pause()
     try {
       const result = await work()
-      await comesTrue(() => store.isAway())
+      await comesTrue(() => store.isUnavailable())
       return result
     } finally {
       redis.resume()
@@ -452,7 +452,7 @@ describe('limits late', () => {
       await store.counters.add('tokens', 1, 100)
       const addition = await whileItHangs(store, () => store.counters.add('tokens', 40, 100))
       expect(addition).toMatchObject({ fits: true, allowed: 50 })
-      await comesTrue(() => !store.isAway())
+      await comesTrue(() => !store.isUnavailable())
       await comesTrue(async () => (await used('tokens')) === 1)
     })
 
@@ -463,7 +463,7 @@ describe('limits late', () => {
         expect(await store.counters.leases.take('places', 'late', 4)).toBe(true)
         store.counters.leases.release('places', 'late')
       })
-      await comesTrue(() => !store.isAway())
+      await comesTrue(() => !store.isUnavailable())
       await comesTrue(async () => (await held('places')).join() === 'first')
     })
 
@@ -474,7 +474,7 @@ describe('limits late', () => {
         // Half of two: the first fills it.
         expect(await store.counters.leases.take('refused', 'late', 2)).toBe(false)
       })
-      await comesTrue(() => !store.isAway())
+      await comesTrue(() => !store.isUnavailable())
       await comesTrue(async () => (await held('refused')).join() === 'first')
     })
 
@@ -487,7 +487,7 @@ describe('limits late', () => {
       const seen: boolean[] = []
       await comesTrue(async () => {
         seen.push((await held('kept')).includes('late'))
-        return !store.isAway()
+        return !store.isUnavailable()
       })
       expect(seen.slice(seen.indexOf(true))).not.toContain(false)
       await comesTrue(async () => (await held('kept')).length === 2)

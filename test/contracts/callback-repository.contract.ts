@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import type { CallbackClaim, CallbackDelivery } from '../../src/tasks/task.repository.js'
+import type { CallbackClaim, CallbackDelivery } from '../../src/tasks/callback.repository.js'
 import { someSubmitted, someTask, START_MS, submitted } from '../support/task-rows.js'
 import type { Repositories } from './task-repository.contract.js'
 
@@ -108,10 +108,14 @@ export function describeCallbackRepository(name: string, repositories: () => Rep
       const { callbacks } = repositories()
       const { webhookId, taskId } = await someEvent(repositories())
       await callbacks.claimDue(claim())
-      await callbacks.settle(webhookId, { outcome: 'retry', nextAttemptAtMs: START_MS + 20_000, error: 'HTTP 500' })
+      await callbacks.recordOutcome(webhookId, {
+        outcome: 'retry',
+        nextAttemptAtMs: START_MS + 20_000,
+        error: 'HTTP 500',
+      })
       const [delivery] = await callbacks.claimDue(claim({ nowMs: START_MS + 20_000 }))
       expect(delivery).toMatchObject({ webhookId, attempts: 1, lastError: 'HTTP 500' })
-      await callbacks.settle(webhookId, { outcome: 'delivered', atMs: START_MS + 20_100 })
+      await callbacks.recordOutcome(webhookId, { outcome: 'delivered', atMs: START_MS + 20_100 })
       const [delivered] = await callbacks.ofTask('key-a', taskId)
       expect(delivered).toMatchObject({ attempts: 2, deliveredAtMs: START_MS + 20_100 })
       expect(delivered).not.toHaveProperty('nextAttemptAtMs')
@@ -122,8 +126,8 @@ export function describeCallbackRepository(name: string, repositories: () => Rep
     it('keeps what is exhausted visible, and leaves it exhausted when a late attempt fails', async () => {
       const { callbacks } = repositories()
       const { webhookId, taskId } = await someEvent(repositories())
-      await callbacks.settle(webhookId, { outcome: 'exhausted', atMs: START_MS + 5, error: 'HTTP 410' })
-      await callbacks.settle(webhookId, { outcome: 'retry', nextAttemptAtMs: START_MS + 6, error: 'late' })
+      await callbacks.recordOutcome(webhookId, { outcome: 'exhausted', atMs: START_MS + 5, error: 'HTTP 410' })
+      await callbacks.recordOutcome(webhookId, { outcome: 'retry', nextAttemptAtMs: START_MS + 6, error: 'late' })
       const [delivery] = await callbacks.ofTask('key-a', taskId)
       expect(delivery).toMatchObject({ attempts: 1, exhaustedAtMs: START_MS + 5, lastError: 'HTTP 410' })
       expect(await callbacks.countOpen()).toEqual({ waiting: 0, exhausted: 1 })
@@ -133,7 +137,7 @@ export function describeCallbackRepository(name: string, repositories: () => Rep
     it('sends anew, from the first attempt on, what its owner asks for', async () => {
       const { callbacks } = repositories()
       const { webhookId, taskId } = await someEvent(repositories())
-      await callbacks.settle(webhookId, { outcome: 'exhausted', atMs: START_MS, error: 'HTTP 500' })
+      await callbacks.recordOutcome(webhookId, { outcome: 'exhausted', atMs: START_MS, error: 'HTTP 500' })
       expect(await callbacks.redeliver('key-a', webhookId, START_MS + 9)).toBe(true)
       const [delivery] = await callbacks.ofTask('key-a', taskId)
       expect(delivery).toMatchObject({ webhookId, attempts: 0, nextAttemptAtMs: START_MS + 9 })

@@ -165,7 +165,7 @@ export function describeKeyRepository(name: string, repositories: () => KeyRepos
       const written = entry({ target: 'team-b', details: { models: ['ü"\''], nothing: null } })
       const sequence = await audit.record(written)
       expect(await audit.page(10)).toEqual([{ ...written, sequence }])
-      await audit.settle(sequence, 'refused')
+      await audit.recordOutcome(sequence, 'refused')
       expect(await audit.page(10)).toEqual([{ ...written, sequence, outcome: 'refused' }])
     })
 

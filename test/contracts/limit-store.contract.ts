@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import type { LimitCounters } from '../../src/limits/limit-account.js'
+import type { LimitCounters } from '../../src/limits/key-limiter.js'
 
 /** Two processes that count against the same limits, where their store lets them. */
 export interface LimitStores {

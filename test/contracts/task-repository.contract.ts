@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { UsageRecord } from '../../src/core/usage-record.js'
+import type { CallbackRepository } from '../../src/tasks/callback.repository.js'
 import type {
-  CallbackRepository,
   ClaimRequest,
   IdempotencyClaim,
   Reschedule,

@@ -30,6 +30,11 @@ describe('documents', () => {
 
   const DOCUMENTS = [...markdownIn('.', false), ...markdownIn('docs', true), ...markdownIn('bench', true)]
 
+  /** Documents name sources by the end of their paths, as `tasks/poller.ts` or `poller.ts`. */
+  const SOURCES = ['src', 'packages', 'test', 'bench'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => normalize(join(folder, name))),
+  )
+
   /** The first group of every match. */
   const found = (text: string, pattern: RegExp): string[] => [...text.matchAll(pattern)].map(([, group]) => group ?? '')
 
@@ -72,6 +77,14 @@ describe('documents', () => {
       const paths = found(read(document), /`((?:src|test|docs)\/[^`\s<>*]*)`/g)
       expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
     })
+
+    it.each(DOCUMENTS.filter((name) => name !== 'docs/spec.md'))(
+      'name no source that does not exist: %s',
+      (document) => {
+        const paths = found(read(document), /`([\w@./-]+\.ts)`/g)
+        expect(paths.filter((path) => !SOURCES.some((name) => `/${name}`.endsWith(`/${path}`)))).toEqual([])
+      },
+    )
 
     it('name no npm script that does not exist', () => {
       const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }

@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net'
 import { ConfigStore } from '../../src/config/config-store.js'
 import { createLogging } from '../../src/observability/logger.js'
 import { Database } from '../../src/storage/database.js'
-import { CallbackSender } from '../../src/tasks/callback-delivery.js'
-import { CallbackAttempt } from '../../src/tasks/callback-request.js'
-import type { CallbackClaim, CallbackDelivery, CallbackOutcome } from '../../src/tasks/task.repository.js'
+import { CallbackSender } from '../../src/tasks/callback-sender.js'
+import { CallbackAttempt } from '../../src/tasks/callback-attempt.js'
+import type { CallbackClaim, CallbackDelivery, CallbackOutcome } from '../../src/tasks/callback.repository.js'
 import { Clock } from '../../src/tasks/background-work.js'
 import { SafeFetchClient } from '../../src/upstream/safe-fetch.js'
 import type { ResolveHost } from '../../src/upstream/ssrf-guard.js'
@@ -64,10 +64,10 @@ export class CallbackOutbox extends MemoryCallbackRepository {
     return failure === undefined ? super.claimDue(claim) : Promise.reject(failure)
   }
 
-  override settle(webhookId: string, outcome: CallbackOutcome): Promise<void> {
+  override recordOutcome(webhookId: string, outcome: CallbackOutcome): Promise<void> {
     setImmediate(() => this.events.emit('settled'))
     const failure = this.settleFailures.shift()
-    return failure === undefined ? super.settle(webhookId, outcome) : Promise.reject(failure)
+    return failure === undefined ? super.recordOutcome(webhookId, outcome) : Promise.reject(failure)
   }
 }
 

@@ -8,21 +8,21 @@ import {
   type LimitWindows,
   LocalLeases,
   MemoryWindows,
-  type WindowHome,
+  type WindowStore,
   type WindowState,
 } from '../../src/limits/counters.js'
-import { KeyLimiter, LimitCounters } from '../../src/limits/limit-account.js'
+import { KeyLimiter, LimitCounters } from '../../src/limits/key-limiter.js'
 import { RequestQuota, type CallKind } from '../../src/limits/request-quota.js'
 import { contextAt } from './endpoints.js'
 import { attemptRecord } from './raw-upstream.js'
 
 /** The windows of a process, whose answers come a little later, as those of Redis do. */
-class AwaitedWindows implements LimitWindows, WindowHome {
+class AwaitedWindows implements LimitWindows, WindowStore {
   private readonly windows = new MemoryWindows()
 
   async add(...asked: Parameters<LimitWindows['add']>): Promise<Addition | undefined> {
     await Promise.resolve()
-    return { ...this.windows.add(...asked), home: this }
+    return { ...this.windows.add(...asked), store: this }
   }
 
   async debit(...asked: Parameters<LimitWindows['debit']>): Promise<WindowState | undefined> {
@@ -30,7 +30,7 @@ class AwaitedWindows implements LimitWindows, WindowHome {
     return this.windows.debit(...asked)
   }
 
-  async giveBack(...asked: Parameters<WindowHome['giveBack']>): Promise<WindowState | undefined> {
+  async giveBack(...asked: Parameters<WindowStore['giveBack']>): Promise<WindowState | undefined> {
     await Promise.resolve()
     return this.windows.giveBack(...asked)
   }
@@ -61,9 +61,9 @@ class AwaitedLeases implements LimitLeases {
 }
 
 const SCOPE = 'key:team-a'
-export const WORK: CallKind = { isWork: true, isSession: false }
-export const SESSION: CallKind = { isWork: true, isSession: true }
-export const READ: CallKind = { isWork: false, isSession: false }
+export const WORK: CallKind = { countsAsRequest: true, isSession: false }
+export const SESSION: CallKind = { countsAsRequest: true, isSession: true }
+export const READ: CallKind = { countsAsRequest: false, isSession: false }
 
 /** What an answer without a maximum is taken for. */
 export const EXPECTED_OUTPUT_TOKENS = 50
@@ -157,7 +157,7 @@ export class LimitedCalls {
 
 /** An upstream has been asked, and has begun to answer. */
 export function served({ call }: LimitedCall, bytesOut = 100): void {
-  call.log.tried.push(attemptRecord('p1-main', performance.now(), { upstreamMs: 5 }))
+  call.log.attempts.push(attemptRecord('p1-main', performance.now(), { upstreamMs: 5 }))
   call.log.bytesOut = bytesOut
 }
 

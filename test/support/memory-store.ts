@@ -1,14 +1,14 @@
 import { GatewayError } from '../../src/core/errors.js'
 import type { UsageRecord } from '../../src/core/usage-record.js'
-import { hostOf } from '../../src/tasks/callback-request.js'
+import { hostOf } from '../../src/tasks/callback-attempt.js'
 import type { Task } from '../../src/tasks/task.js'
 import {
   type CallbackClaim,
   type CallbackDelivery,
   type CallbackOutcome,
   CallbackRepository,
-  type IdempotencyRecord,
-} from '../../src/tasks/task.repository.js'
+} from '../../src/tasks/callback.repository.js'
+import type { IdempotencyRecord } from '../../src/tasks/task.repository.js'
 
 export interface TaskRow {
   task: Task
@@ -82,7 +82,7 @@ export class MemoryCallbackRepository extends CallbackRepository {
     })
   }
 
-  settle(webhookId: string, outcome: CallbackOutcome): Promise<void> {
+  recordOutcome(webhookId: string, outcome: CallbackOutcome): Promise<void> {
     return this.store.work(() => {
       const row = this.store.deliveries.get(webhookId)
       if (row?.delivery.nextAttemptAtMs === undefined) return

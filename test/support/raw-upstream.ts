@@ -198,7 +198,7 @@ export function attemptOf(
 ): Pick<AttemptContext, 'disconnect' | 'memory' | 'record' | 'requestId'> {
   const { disconnect, log, memory, requestId } = call
   const record = new AttemptRecord(channelId, performance.now())
-  log.tried.push(record)
+  log.attempts.push(record)
   return { disconnect, memory, record, requestId }
 }
 

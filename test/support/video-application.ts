@@ -25,7 +25,7 @@ import { type PinnedRoute, ProviderRouter, type Route } from '../../src/routing/
 import { GatewayExceptionFilter } from '../../src/server/error-filter.js'
 import { GatewayHttpAdapter } from '../../src/server/http-adapter.js'
 import { isTerminal, type Task } from '../../src/tasks/task.js'
-import { type CreateTaskResponse, type CreateTaskRequest, Tasks } from '../../src/tasks/tasks.js'
+import { type CreateTaskResponse, type CreateTaskRequest, Tasks } from '../../src/tasks/contract.js'
 import { MultiImageVideoController, TextVideoController } from '../../src/video/video.controller.js'
 import { UnknownTasks, VideoService } from '../../src/video/video.service.js'
 import { pngText } from './byte-streams.js'
@@ -116,7 +116,7 @@ export class StandInTasks extends Tasks {
 
   async create(order: CreateTaskRequest, call: RequestContext): Promise<CreateTaskResponse> {
     this.orders.push(order)
-    const made = await order.route.attempt(call, { repeatableOnceSent: false }, (provider, context) =>
+    const made = await order.route.attempt(call, { canRetryAfterSend: false }, (provider, context) =>
       order.send(provider, context, { externalId: 'owner.id' }),
     )
     return { status: 200, body: `{"data":${made.object}}`, replayed: this.replayed }

@@ -2,17 +2,16 @@ import axios, { AxiosError, type AxiosResponse, isAxiosError } from 'axios'
 import type { IssuedKeyDto, KeyChangeDto, KeyDto, KeyListDto, NewKeyDto } from '../keys.dto.js'
 import { NO_SUCH_KEY } from '../keys.service.js'
 
-/** Plain objects, as they are typed and sent. */
+/** Plain objects with the fields of the DTOs. */
 export type NewKeyFields = Pick<NewKeyDto, keyof NewKeyDto>
 export type KeyChangeFields = Pick<KeyChangeDto, keyof KeyChangeDto>
 
 /**
- * Where keys are issued: in the store itself, or at a gateway that runs. Speaks the words of the admin interface. Rejects
- * with an `Error` whose message is for the operator.
+ * Manages keys in the store or through a running gateway, with the DTOs of the admin API. Rejects with an `Error` whose
+ * message is for the operator.
  */
 export interface KeyAdmin {
   create(key: NewKeyFields): Promise<IssuedKeyDto>
-  /** All of them. */
   list(): Promise<readonly KeyDto[]>
   show(id: string): Promise<KeyDto>
   change(id: string, change: KeyChangeFields): Promise<KeyDto>
@@ -20,23 +19,23 @@ export interface KeyAdmin {
   close(): Promise<void>
 }
 
-/** What goes wrong for a reason that the operator can do something about. */
+/** A failure that the operator can correct. */
 export class KeyAdminFailure extends Error {
-  override readonly name = 'DeskFailure'
+  override readonly name = 'KeyAdminFailure'
 }
 
 const TIMEOUT_MS = 30_000
 const PAGE = 1000
-/** A page of keys is far smaller. */
-const MOST_RESPONSE_BYTES = 32 * 1024 * 1024
-/** Those that a client would follow. */
+/** Far above the size of a page of keys. */
+const MAXIMUM_RESPONSE_BYTES = 32 * 1024 * 1024
+/** Redirects that a client would follow. */
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/** Asks a gateway that runs, through its admin interface. */
+/** Manages keys through the admin API of a running gateway. */
 export class HttpKeyAdmin implements KeyAdmin {
   private readonly base: string
 
-  /** `url` is the gateway's address, with a path where it lies behind one. */
+  /** `url` is the gateway's address, with the path prefix of a proxy if there is one. */
   constructor(
     url: string,
     private readonly adminKey: string,
@@ -46,7 +45,7 @@ export class HttpKeyAdmin implements KeyAdmin {
   }
 
   create(key: NewKeyFields): Promise<IssuedKeyDto> {
-    return this.ask('POST', '', key) as Promise<IssuedKeyDto>
+    return this.request('POST', '', key) as Promise<IssuedKeyDto>
   }
 
   async list(): Promise<readonly KeyDto[]> {
@@ -54,32 +53,32 @@ export class HttpKeyAdmin implements KeyAdmin {
     for (;;) {
       const after = listed.at(-1)?.id
       const query = after === undefined ? '' : `&after=${encodeURIComponent(after)}`
-      const { data, has_more: hasMore } = (await this.ask('GET', `?limit=${PAGE}${query}`)) as KeyListDto
+      const { data, has_more: hasMore } = (await this.request('GET', `?limit=${PAGE}${query}`)) as KeyListDto
       listed.push(...data)
       if (!hasMore) return listed
     }
   }
 
   show(id: string): Promise<KeyDto> {
-    return this.ask('GET', `/${encodeURIComponent(id)}`) as Promise<KeyDto>
+    return this.request('GET', `/${encodeURIComponent(id)}`) as Promise<KeyDto>
   }
 
   change(id: string, change: KeyChangeFields): Promise<KeyDto> {
-    return this.ask('PATCH', `/${encodeURIComponent(id)}`, change) as Promise<KeyDto>
+    return this.request('PATCH', `/${encodeURIComponent(id)}`, change) as Promise<KeyDto>
   }
 
   revoke(id: string): Promise<KeyDto> {
-    return this.ask('DELETE', `/${encodeURIComponent(id)}`) as Promise<KeyDto>
+    return this.request('DELETE', `/${encodeURIComponent(id)}`) as Promise<KeyDto>
   }
 
   close(): Promise<void> {
     return Promise.resolve()
   }
 
-  private async ask(method: string, path: string, body?: object): Promise<unknown> {
-    const { status, data: answer } = await this.send(method, path, body)
-    if (status >= 200 && status < 300 && typeof answer === 'object') return answer
-    const message = messageOf(answer)
+  private async request(method: string, path: string, body?: object): Promise<unknown> {
+    const { status, data } = await this.send(method, path, body)
+    if (status >= 200 && status < 300 && typeof data === 'object') return data
+    const message = messageOf(data)
     if (status === 404 && message !== NO_SUCH_KEY) throw new KeyAdminFailure(NO_ADMINISTRATION)
     throw new KeyAdminFailure(message ?? `The gateway answered with status ${status}.`)
   }
@@ -95,11 +94,11 @@ export class HttpKeyAdmin implements KeyAdmin {
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         },
         data: body,
-        // A redirect, or a proxy that the environment names, would take the admin key elsewhere.
+        // A redirect, or a proxy named by the environment, would receive the admin key.
         maxRedirects: 0,
         proxy: false,
         validateStatus: (status) => !REDIRECTS.has(status),
-        maxContentLength: MOST_RESPONSE_BYTES,
+        maxContentLength: MAXIMUM_RESPONSE_BYTES,
         signal: AbortSignal.timeout(this.timeoutMs),
       })
     } catch (error) {
@@ -108,11 +107,11 @@ export class HttpKeyAdmin implements KeyAdmin {
   }
 }
 
-// An AxiosError holds the request with its admin key: its cause alone is kept.
+// An AxiosError holds the request with its admin key: only its cause is kept.
 function failureOf(error: unknown): KeyAdminFailure {
   const isTooLarge = isAxiosError(error) && error.code === AxiosError.ERR_BAD_RESPONSE && error.response === undefined
   const message = isTooLarge
-    ? `The gateway answered with more than ${MOST_RESPONSE_BYTES} bytes.`
+    ? `The gateway answered with more than ${MAXIMUM_RESPONSE_BYTES} bytes.`
     : 'The gateway that --url names cannot be reached.'
   return new KeyAdminFailure(message, { cause: isAxiosError(error) ? error.cause : error })
 }

@@ -1,23 +1,23 @@
 import { describe, expect, it } from '@jest/globals'
-import { BadCommand, type Command, readCommand, USAGE } from './key-command.js'
+import { InvalidCommandError, type Command, readCommand, USAGE } from './key-command.js'
 
 const NOW_MS = 1_800_000_000_000
 const read = (line: string): Command => readCommand(line === '' ? [] : line.split(' '), NOW_MS)
-const PLAIN = { id: undefined, terms: {}, limits: {}, url: undefined, isQuiet: false, isJson: false }
+const PLAIN = { id: undefined, changes: {}, limits: {}, url: undefined, isQuiet: false, isJson: false }
 
 describe('The command line of keys', () => {
   it.each([
     ['create', { name: 'create' }],
     ['create --id team-b --quiet', { name: 'create', id: 'team-b', isQuiet: true }],
-    ['create --models a,b-* --note x', { name: 'create', terms: { models: ['a', 'b-*'], note: 'x' } }],
+    ['create --models a,b-* --note x', { name: 'create', changes: { models: ['a', 'b-*'], note: 'x' } }],
     ['create --requests-per-minute 5', { name: 'create', limits: { requestsPerMinute: 5 } }],
-    ['create --expires 90d', { name: 'create', terms: { expires_at: NOW_MS + 90 * 86_400_000 } }],
-    ['create --expires 12h', { name: 'create', terms: { expires_at: NOW_MS + 43_200_000 } }],
-    ['create --expires 30m', { name: 'create', terms: { expires_at: NOW_MS + 1_800_000 } }],
-    ['create --expires 2030-01-31', { name: 'create', terms: { expires_at: Date.UTC(2030, 0, 31) } }],
+    ['create --expires 90d', { name: 'create', changes: { expires_at: NOW_MS + 90 * 86_400_000 } }],
+    ['create --expires 12h', { name: 'create', changes: { expires_at: NOW_MS + 43_200_000 } }],
+    ['create --expires 30m', { name: 'create', changes: { expires_at: NOW_MS + 1_800_000 } }],
+    ['create --expires 2030-01-31', { name: 'create', changes: { expires_at: Date.UTC(2030, 0, 31) } }],
     [
       'create --expires 2030-01-31T12:00:00+02:00',
-      { name: 'create', terms: { expires_at: Date.UTC(2030, 0, 31, 10) } },
+      { name: 'create', changes: { expires_at: Date.UTC(2030, 0, 31, 10) } },
     ],
     ['list --json --url http://h:1/x', { name: 'list', isJson: true, url: 'http://h:1/x' }],
     ['show a', { name: 'show', id: 'a' }],
@@ -27,11 +27,11 @@ describe('The command line of keys', () => {
       {
         name: 'update',
         id: 'a',
-        terms: { models: null, note: null, expires_at: null },
+        changes: { models: null, note: null, expires_at: null },
         limits: { concurrency: null, tokensPerMinute: 7 },
       },
     ],
-    ['update a --expires 2020-01-01', { name: 'update', id: 'a', terms: { expires_at: Date.UTC(2020, 0, 1) } }],
+    ['update a --expires 2020-01-01', { name: 'update', id: 'a', changes: { expires_at: Date.UTC(2020, 0, 1) } }],
     ['admin-key', { name: 'admin-key' }],
   ])('reads: %s', (line, command) => {
     expect(read(line)).toEqual({ ...PLAIN, ...command })
@@ -63,12 +63,12 @@ describe('The command line of keys', () => {
     ['list --url', "'--url <value>' argument missing"],
     ['admin-key --url http://h', "Unknown option '--url'"],
   ])('does not understand: %s', (line, message) => {
-    expect(() => read(line)).toThrow(BadCommand)
+    expect(() => read(line)).toThrow(InvalidCommandError)
     expect(() => read(line)).toThrow(message)
   })
 
   it('takes globs with spaces between them, and no id that is empty', () => {
-    expect(readCommand(['create', '--models', 'gpt-*, tts-1'], NOW_MS).terms).toEqual({ models: ['gpt-*', 'tts-1'] })
+    expect(readCommand(['create', '--models', 'gpt-*, tts-1'], NOW_MS).changes).toEqual({ models: ['gpt-*', 'tts-1'] })
     expect(() => readCommand(['revoke', ''], NOW_MS)).toThrow('revoke needs one id.')
   })
 

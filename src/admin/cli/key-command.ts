@@ -5,94 +5,96 @@ import { isCalendarDay } from '../../core/validation-rules.js'
 import { LIMIT_RULES } from '../keys.dto.js'
 import type { KeyChangeFields } from './key-client.js'
 
-/** What was typed makes no sense; the message says what would. */
-export class BadCommand extends Error {
-  override readonly name = 'BadCommand'
+/** The command line is invalid; the message says what is expected. */
+export class InvalidCommandError extends Error {
+  override readonly name = 'InvalidCommandError'
 }
 
-/** Not even the command is known. */
-export class UnknownCommand extends BadCommand {}
+export class UnknownCommandError extends InvalidCommandError {}
 
 const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 const DATE = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
 
-/** A time from now (`90d`), or a date; Unix milliseconds. Throws `BadCommand`. */
+/** A time from now (`90d`), or a date; Unix milliseconds. Throws `InvalidCommandError`. */
 function expiryOf(text: string, nowMs: number): number {
   const [, count, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
   if (count !== undefined) return nowMs + Number(count) * (UNIT_MS[unit] ?? 0)
   const [, day] = DATE.exec(text) ?? []
   const timeMs = day === undefined || !isCalendarDay(day) ? Number.NaN : Date.parse(text)
   if (Number.isNaN(timeMs))
-    throw new BadCommand('--expires needs 90d, 12h or 30m, a date (2030-01-31, 2030-01-31T12:00:00Z), or none.')
+    throw new InvalidCommandError(
+      '--expires needs 90d, 12h or 30m, a date (2030-01-31, 2030-01-31T12:00:00Z), or none.',
+    )
   return timeMs
 }
 
 export const COMMANDS = ['create', 'list', 'show', 'update', 'revoke', 'admin-key'] as const
 export type CommandName = (typeof COMMANDS)[number]
 
-/** null takes a limit away. */
+/** null removes a limit. */
 export type LimitChanges = { readonly [Name in keyof KeyLimits]?: number | null }
 
-/** What the operator typed. */
+/** A parsed command line. */
 export interface Command {
   readonly name: CommandName
-  /** Of the key; where the command needs one, there is one. */
+  /** Id of the key; set for all commands that need one. */
   readonly id: string | undefined
-  /** But for limits, which are laid over those there are. */
-  readonly terms: Omit<KeyChangeFields, 'limits'>
+  /** Changed fields except limits; limits are merged with the existing ones. */
+  readonly changes: Omit<KeyChangeFields, 'limits'>
   readonly limits: LimitChanges
   readonly url: string | undefined
   readonly isQuiet: boolean
   readonly isJson: boolean
 }
 
-/** One that needs keys to work on. */
+/** A command that accesses stored keys. */
 export type KeyAdminCommand = Command & { readonly name: Exclude<CommandName, 'admin-key'> }
 
 const LIMIT_NAMES = Object.keys(LIMIT_RULES) as (keyof KeyLimits)[]
-const optionOf = (limit: string): string => limit.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+const optionName = (limit: string): string => limit.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
 const TEXT = { type: 'string' } as const
 const FLAG = { type: 'boolean' } as const
 type Options = NonNullable<ParseArgsConfig['options']>
 
-const TERM_OPTIONS: Options = {
+const CHANGE_OPTIONS: Options = {
   models: TEXT,
   note: TEXT,
   expires: TEXT,
-  ...Object.fromEntries(LIMIT_NAMES.map((name) => [optionOf(name), TEXT])),
+  ...Object.fromEntries(LIMIT_NAMES.map((name) => [optionName(name), TEXT])),
 }
 const OUTPUT_OPTIONS = { url: TEXT, quiet: FLAG, json: FLAG }
 
-/** Options by command; ids stand alone, but for a new one. */
+/** Options by command. Ids are positional, except `--id` of `create`. */
 const OPTIONS = {
-  create: { id: TEXT, ...TERM_OPTIONS, ...OUTPUT_OPTIONS },
+  create: { id: TEXT, ...CHANGE_OPTIONS, ...OUTPUT_OPTIONS },
   list: OUTPUT_OPTIONS,
   show: OUTPUT_OPTIONS,
-  update: { ...TERM_OPTIONS, ...OUTPUT_OPTIONS },
+  update: { ...CHANGE_OPTIONS, ...OUTPUT_OPTIONS },
   revoke: OUTPUT_OPTIONS,
   'admin-key': { quiet: FLAG },
 } as const satisfies Record<CommandName, Options>
 
 type Values = Readonly<Record<string, unknown>>
 
-/** Throws `BadCommand`. */
-export function readCommand(words: readonly string[], nowMs: number): Command {
-  const [first, ...rest] = words
+/** Throws `InvalidCommandError`. */
+export function readCommand(args: readonly string[], nowMs: number): Command {
+  const [first, ...rest] = args
   const name = COMMANDS.find((command) => command === first)
-  if (name === undefined) throw new UnknownCommand(first === undefined ? 'Which command?' : 'There is no such command.')
+  if (name === undefined)
+    throw new UnknownCommandError(first === undefined ? 'Which command?' : 'There is no such command.')
   const { values, positionals } = parsed(name, rest)
   const url = textOf(values['url'])
-  const terms = keyFieldsOf(values, nowMs)
+  const changes = keyFieldsOf(values, nowMs)
   const limits = limitsOf(values)
-  if (name === 'update' && Object.keys(terms).length + Object.keys(limits).length === 0)
-    throw new BadCommand('update needs something to change, such as --expires 30d.')
-  if (name === 'create' && typeof terms.expires_at === 'number' && terms.expires_at <= nowMs)
-    throw new BadCommand('--expires must be in the future.')
+  if (name === 'update' && Object.keys(changes).length + Object.keys(limits).length === 0)
+    throw new InvalidCommandError('update needs something to change, such as --expires 30d.')
+  if (name === 'create' && typeof changes.expires_at === 'number' && changes.expires_at <= nowMs)
+    throw new InvalidCommandError('--expires must be in the future.')
   return {
     name,
     id: idOf(name, positionals) ?? textOf(values['id']),
-    terms,
+    changes,
     limits,
     url: url === undefined ? undefined : checkedUrl(url),
     isQuiet: values['quiet'] === true,
@@ -100,16 +102,16 @@ export function readCommand(words: readonly string[], nowMs: number): Command {
   }
 }
 
-/** Of commands that work on one key; undefined for others. */
+/** The positional id of commands on one key; undefined for others. */
 function idOf(name: CommandName, words: readonly string[]): string | undefined {
   const [id, ...further] = words
   if (name === 'show' || name === 'update' || name === 'revoke') {
-    if (id === undefined || id === '' || further.length > 0) throw new BadCommand(`${name} needs one id.`)
+    if (id === undefined || id === '' || further.length > 0) throw new InvalidCommandError(`${name} needs one id.`)
     return id
   }
   if (id === undefined) return undefined
   const hint = name === 'create' ? ' The id of a new key is given by --id.' : ''
-  throw new BadCommand(`${name} takes options only.${hint}`)
+  throw new InvalidCommandError(`${name} takes options only.${hint}`)
 }
 
 function parsed(name: CommandName, args: string[]): { readonly values: Values; readonly positionals: string[] } {
@@ -117,7 +119,7 @@ function parsed(name: CommandName, args: string[]): { readonly values: Values; r
     const options: Options = OPTIONS[name]
     return parseArgs({ args, options, allowPositionals: true, strict: true })
   } catch (error) {
-    throw new BadCommand(isNativeError(error) ? error.message : 'The options make no sense.')
+    throw new InvalidCommandError(isNativeError(error) ? error.message : 'The options make no sense.')
   }
 }
 
@@ -138,11 +140,11 @@ function keyFieldsOf(values: Values, nowMs: number): Omit<KeyChangeFields, 'limi
 
 function limitsOf(values: Values): LimitChanges {
   const given = LIMIT_NAMES.flatMap((name) => {
-    const option = optionOf(name)
+    const option = optionName(name)
     const text = textOf(values[option])
     if (text === undefined) return []
     if (text !== NONE && !/^[1-9]\d{0,14}$/.test(text))
-      throw new BadCommand(`--${option} needs a whole number above 0, or ${NONE}.`)
+      throw new InvalidCommandError(`--${option} needs a whole number above 0, or ${NONE}.`)
     return [[name, text === NONE ? null : Number(text)] as const]
   })
   return Object.fromEntries(given)
@@ -150,12 +152,12 @@ function limitsOf(values: Values): LimitChanges {
 
 function checkedUrl(url: string): string {
   if (/^https?:\/\/[^\s?#@]+$/.test(url) && URL.canParse(url)) return url
-  throw new BadCommand(
+  throw new InvalidCommandError(
     '--url must be the address of a gateway, such as http://127.0.0.1:8080, without user, query or fragment.',
   )
 }
 
-const limitHelp = LIMIT_NAMES.map((name) => `  --${optionOf(name)} <number>`).join('\n')
+const limitHelp = LIMIT_NAMES.map((name) => `  --${optionName(name)} <number>`).join('\n')
 
 export const USAGE = `Usage: npm run keys -- <command>
 

@@ -13,11 +13,11 @@ import { IssuedKeyDto, KeyChangeDto, KeyDto, NewKeyDto } from '../keys.dto.js'
 import { changeOf, KeysService, keyFieldsOf } from '../keys.service.js'
 import { KeyAdminFailure, type KeyChangeFields, type KeyAdmin, type NewKeyFields } from './key-client.js'
 
-/** Whoever can open the store needs no admin key. */
+/** The actor in the audit log: access to the store needs no admin key. */
 const ADMIN = { actor: 'cli', requestId: '-' } as const
 const PAGE = 1000
 
-/** Works on the store itself. Opens it; rejects with `DeskFailure` when a gateway has it open. */
+/** Opens the store and manages keys in it; rejects with `KeyAdminFailure` if a gateway has it open. */
 export async function openStoreKeyAdmin(config: GatewayConfig, dataDirectory: string): Promise<KeyAdmin> {
   const { logger } = createLogging('silent')
   const database = createDatabase(config.database, dataDirectory, new Readiness(), logger)
@@ -35,7 +35,7 @@ export async function openStoreKeyAdmin(config: GatewayConfig, dataDirectory: st
   )
 }
 
-/** An embedded store has one owner: while that is a gateway, it has to be asked. */
+/** An embedded store can be open in one process only: with a running gateway, `--url` is required. */
 const inUse = (error: StoreUnusable): Error =>
   error.message.includes(' is in use by ')
     ? new KeyAdminFailure(

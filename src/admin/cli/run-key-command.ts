@@ -1,5 +1,5 @@
 import { newKey } from '../../auth/key-table.js'
-import { guessingBits, LEAST_ADMIN_KEY_BITS } from '../../config/auth-schema.js'
+import { estimatedBits, MINIMUM_ADMIN_KEY_BITS } from '../../config/auth-schema.js'
 import type { KeyLimits } from '../../config/settings.js'
 import type { IssuedKeyDto, KeyDto } from '../keys.dto.js'
 import type { KeyAdmin } from './key-client.js'
@@ -7,7 +7,6 @@ import type { KeyAdminCommand, LimitChanges } from './key-command.js'
 
 const HEADINGS = ['ID', 'STATE', 'KEY', 'MODELS', 'LIMITS', 'EXPIRES', 'NOTE'] as const
 
-/** Keys as a table for a terminal. */
 function keyTable(keys: readonly KeyDto[]): string {
   const rows = [HEADINGS, ...keys.map(cellsOf)]
   const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
@@ -42,40 +41,40 @@ const issuedText = ({ id, key }: IssuedKeyDto): string =>
   `The key of ${id}, shown this once:\n\n  ${key}\n\n` +
   'Replicas that run know it within auth.keyRefreshMs; nobody can show it again.\n'
 
-/** Does what a command says at a desk; resolves with what is to be printed. */
-export async function runCommand(command: KeyAdminCommand, desk: KeyAdmin): Promise<string> {
-  const { name, id = '', terms, limits } = command
+/** Executes a command; resolves with the text to print. */
+export async function runCommand(command: KeyAdminCommand, keyAdmin: KeyAdmin): Promise<string> {
+  const { name, id = '', changes, limits } = command
   switch (name) {
     case 'create': {
-      const issued = await desk.create({ ...(id === '' ? {} : { id }), ...terms, ...someLimits(limits, null) })
+      const issued = await keyAdmin.create({ ...(id === '' ? {} : { id }), ...changes, ...someLimits(limits, null) })
       if (command.isQuiet) return `${issued.key}\n`
       return command.isJson ? jsonText(issued) : issuedText(issued)
     }
     case 'list': {
-      const keys = await desk.list()
+      const keys = await keyAdmin.list()
       if (command.isQuiet) return ''
       return command.isJson ? jsonText(keys) : keyTable(keys)
     }
     case 'show':
-      return shown(await desk.show(id), command)
+      return shown(await keyAdmin.show(id), command)
     case 'update': {
-      const current = Object.keys(limits).length === 0 ? null : (await desk.show(id)).limits
-      return shown(await desk.change(id, { ...terms, ...someLimits(limits, current) }), command)
+      const current = Object.keys(limits).length === 0 ? null : (await keyAdmin.show(id)).limits
+      return shown(await keyAdmin.change(id, { ...changes, ...someLimits(limits, current) }), command)
     }
     case 'revoke':
-      return shown(await desk.revoke(id), command)
+      return shown(await keyAdmin.revoke(id), command)
   }
 }
 
-/** Random text looks like a pattern once in a while; one that the configuration would refuse is no use. */
+/** A random key that the configuration accepts: a few look like a pattern and would be refused. */
 export function newAdminKey(): string {
   let key: string
   do key = newKey('sk-gw-admin-')
-  while (guessingBits(key) < LEAST_ADMIN_KEY_BITS)
+  while (estimatedBits(key) < MINIMUM_ADMIN_KEY_BITS)
   return key
 }
 
-/** The limits there are with those that were named laid over them; null when none is left. */
+/** The existing limits merged with the changes; null when none is left. */
 function someLimits(changes: LimitChanges, current: KeyLimits | null): { limits?: KeyLimits | null } {
   const names = Object.keys(changes)
   if (names.length === 0) return {}

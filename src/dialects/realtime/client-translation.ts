@@ -13,15 +13,15 @@ import {
   serverSessionToBeta,
 } from './session-state.js'
 
-type Names = ReadonlyMap<string, string>
+type NameMap = ReadonlyMap<string, string>
 
 const BETA_OBJECT = 'realtime.item'
 
-const PARTS_TO_GA: Names = new Map([
+const PARTS_TO_GA: NameMap = new Map([
   ['text', 'output_text'],
   ['audio', 'output_audio'],
 ])
-const PARTS_TO_BETA: Names = new Map([
+const PARTS_TO_BETA: NameMap = new Map([
   ['output_text', 'text'],
   ['output_audio', 'audio'],
 ])
@@ -48,11 +48,11 @@ function serverItemToBeta(item: Buffer): Buffer {
   return parsed.toBuffer()
 }
 
-/** The `part` of a content part event: its type is `audio` or `text` in both dialects, but for some GA servers. */
+/** The `part` of a content part event. Its type is `audio` or `text` in both dialects; some GA servers use the new names. */
 const partToBeta = (part: Buffer): Buffer => withNamedType(part, PARTS_TO_BETA)
 
 /** True when a part was renamed. */
-function renameParts(item: RawObject, names: Names): boolean {
+function renameParts(item: RawObject, names: NameMap): boolean {
   const content = item.get('content')
   if (content === undefined) return false
   const renamed = mapElements(content, (part) => withNamedType(part, names))
@@ -61,7 +61,7 @@ function renameParts(item: RawObject, names: Names): boolean {
   return true
 }
 
-function withNamedType(part: Buffer, names: Names): Buffer {
+function withNamedType(part: Buffer, names: NameMap): Buffer {
   const type = FrameScan.of(part)?.type()
   const name = type === undefined ? undefined : names.get(type.type)
   if (type === undefined || name === undefined) return part
@@ -77,7 +77,7 @@ export function responseToGa(response: RawObject): void {
     response.rename('modalities', 'output_modalities')
   }
   response.rename('max_response_output_tokens', 'max_output_tokens')
-  response.take('temperature')
+  response.remove('temperature')
   for (const list of ['input', 'output']) mapList(response, list, itemToGa)
 }
 
@@ -94,11 +94,11 @@ function serverResponseToBeta(response: RawObject, settings: ClientSettings, ses
   if (!response.has('temperature')) response.set('temperature', settings.temperature ?? DEFAULT_TEMPERATURE)
 }
 
-function renameForBeta(response: RawObject, clientSpellings: readonly (string | undefined)[]): void {
+function renameForBeta(response: RawObject, clientModalities: readonly (string | undefined)[]): void {
   const modalities = response.get('output_modalities')
   flattenAudio(response, OUTPUT_SETTINGS)
   if (modalities === undefined) return
-  response.set('output_modalities', modalitiesToBeta(modalities, clientSpellings))
+  response.set('output_modalities', modalitiesToBeta(modalities, clientModalities))
   response.rename('output_modalities', 'modalities')
 }
 
@@ -107,8 +107,8 @@ function mapList(object: RawObject, name: string, edit: (item: Buffer) => Buffer
   if (list !== undefined) object.set(name, mapElements(list, edit))
 }
 
-/** Random text that GA adds to hide the length of a delta; beta does not have it. */
-const PADDING = 'obfuscation'
+/** Random text with which GA hides the length of a delta; beta does not have it. */
+const OBFUSCATION_FIELD = 'obfuscation'
 
 /** Translates an event of a GA upstream for a beta client; no frame for an event that beta does not have. */
 export function eventToBetaClient(frame: Buffer, state: SessionState): Buffer[] {
@@ -116,17 +116,22 @@ export function eventToBetaClient(frame: Buffer, state: SessionState): Buffer[] 
   const type = scan?.type()
   if (scan === undefined || type === undefined) return [frame]
   const name = NAMES_TO_BETA.get(type.type)
-  if (name !== undefined || type.type.endsWith('.delta')) return [withoutPadding(frame, scan, type, name)]
-  return type.type === 'conversation.item.done' ? [] : [rebuilt(frame, type.type, state)]
+  if (name !== undefined || type.type.endsWith('.delta')) return [withoutObfuscation(frame, scan, type, name)]
+  return type.type === 'conversation.item.done' ? [] : [translateEvent(frame, type.type, state)]
 }
 
-function withoutPadding(frame: Buffer, scan: FrameScan, { start, end }: EventType, name: string | undefined): Buffer {
-  const cuts = scan.removal(PADDING)
+function withoutObfuscation(
+  frame: Buffer,
+  scan: FrameScan,
+  { start, end }: EventType,
+  name: string | undefined,
+): Buffer {
+  const cuts = scan.removal(OBFUSCATION_FIELD)
   if (name !== undefined) cuts.push({ start, end, text: `"${name}"` })
   return splice(frame, cuts)
 }
 
-function rebuilt(frame: Buffer, type: string, state: SessionState): Buffer {
+function translateEvent(frame: Buffer, type: string, state: SessionState): Buffer {
   switch (type) {
     case 'session.created':
     case 'session.updated':
@@ -160,8 +165,8 @@ function rebuilt(frame: Buffer, type: string, state: SessionState): Buffer {
   }
 }
 
-/** Suffix for the id of an added event: the id of the event beside it and this. */
-const ADDED_EVENT = '_item'
+/** Suffix of a generated event's id; the rest is the id of the event that it accompanies. */
+const ITEM_EVENT_SUFFIX = '_item'
 
 /** Translates an event of a beta upstream for a GA client, which also gets an event for each completed item. */
 export function eventToGaClient(frame: Buffer, state: SessionState): Buffer[] {
@@ -203,7 +208,7 @@ const transcriptionUpdated = (frame: Buffer): Buffer =>
     event.setText('type', 'session.updated')
   })
 
-/** A complete item is reported done at once; one in progress when its output item is done. */
+/** For a completed item, `done` follows at once; for an item in progress, after `output_item.done`. */
 function itemCreated(frame: Buffer, state: SessionState): Buffer[] {
   const added = withMember(frame, 'item', itemToGa, 'conversation.item.added')
   const event = RawObject.parse(added)
@@ -215,14 +220,14 @@ function itemCreated(frame: Buffer, state: SessionState): Buffer[] {
   return [added]
 }
 
-/** Only items of the conversation get the event: a response out of band has output items alone. */
+/** Only items of the conversation get the event: an out-of-band response has only output items. */
 function outputItemDone(frame: Buffer, state: SessionState): Buffer[] {
   const done = withMember(frame, 'item', itemToGa)
   const event = RawObject.parse(done)
   const previousItemId = state.itemClosed(event?.object('item')?.text('id') ?? '')
   if (event === undefined || previousItemId === undefined) return [done]
-  event.take('response_id')
-  event.take('output_index')
+  event.remove('response_id')
+  event.remove('output_index')
   event.set('previous_item_id', previousItemId)
   return [itemDone(event), done]
 }
@@ -230,6 +235,6 @@ function outputItemDone(frame: Buffer, state: SessionState): Buffer[] {
 function itemDone(event: RawObject): Buffer {
   event.setText('type', 'conversation.item.done')
   const eventId = event.text('event_id')
-  if (eventId !== undefined) event.setText('event_id', `${eventId}${ADDED_EVENT}`)
+  if (eventId !== undefined) event.setText('event_id', `${eventId}${ITEM_EVENT_SUFFIX}`)
   return event.toBuffer()
 }

@@ -4,9 +4,7 @@ import type { Units } from '../../core/request-context.js'
 import { reportedUsage } from '../../core/usage.js'
 import { modalitiesToBeta, modalitiesToGa, type RealtimeDialect } from './dialect.js'
 
-/**
- * Converts a value; `undefined` when the other dialect has no such value, which then stays for the upstream to check.
- */
+/** Converts a value; `undefined` when the other dialect has no such value, which then stays for the upstream to check. */
 type Conversion = (value: Buffer) => Buffer | undefined
 
 /** A flat key of beta and its place under `audio` in GA. */
@@ -65,7 +63,7 @@ export function nestAudio(object: RawObject, settings: readonly AudioSetting[]):
     const value = object.get(beta)
     const converted = value === undefined ? undefined : toGa(value)
     if (converted === undefined) continue
-    object.take(beta)
+    object.remove(beta)
     object.objectOrNew('audio').objectOrNew(half).set(ga, converted)
   }
 }
@@ -78,11 +76,11 @@ export function flattenAudio(object: RawObject, settings: readonly AudioSetting[
     const value = audio.object(half)?.get(ga)
     const converted = value === undefined ? undefined : toBeta(value)
     if (converted === undefined) continue
-    audio.object(half)?.take(ga)
+    audio.object(half)?.remove(ga)
     object.set(beta, converted)
   }
-  for (const half of ['input', 'output']) if (audio.object(half)?.isEmpty === true) audio.take(half)
-  if (audio.isEmpty) object.take('audio')
+  for (const half of ['input', 'output']) if (audio.object(half)?.isEmpty === true) audio.remove(half)
+  if (audio.isEmpty) object.remove('audio')
 }
 
 const isNull = (value: Buffer): boolean => value.toString('latin1') === 'null'
@@ -180,14 +178,14 @@ type SessionKind = 'realtime' | 'transcription'
 export function sessionToGa(session: RawObject, kind: SessionKind = 'realtime'): void {
   const modalities = session.get('modalities')
   nestAudio(session, SESSION_SETTINGS)
-  if (kind === 'transcription') session.take('modalities')
+  if (kind === 'transcription') session.remove('modalities')
   else if (modalities !== undefined) {
     session.set('modalities', modalitiesToGa(modalities))
     session.rename('modalities', 'output_modalities')
   }
   session.rename('max_response_output_tokens', 'max_output_tokens')
-  session.take('temperature')
-  session.take('client_secret')
+  session.remove('temperature')
+  session.remove('client_secret')
   if (!session.has('type')) session.setFirst('type', JSON.stringify(kind))
 }
 
@@ -200,7 +198,7 @@ export function sessionToBeta(session: RawObject, { modalities: clientSpelling }
     session.rename('output_modalities', 'modalities')
   }
   session.rename('max_output_tokens', 'max_response_output_tokens')
-  session.take('type')
+  session.remove('type')
 }
 
 /** A server's session with the keys of beta, those that GA does not have included. */
@@ -230,10 +228,7 @@ export function sessionInBoth(frame: Buffer, upstream: RealtimeDialect): Buffer 
   return event.toBuffer()
 }
 
-/**
- * The `response` of an event: of a client's `response.create`, and of the upstream events that begin and end a
- * response.
- */
+/** The `response` of an event: of a client's `response.create`, and of the upstream events that begin and end a response. */
 function responseIn(scan: FrameScan | undefined, frame: Buffer): Buffer | undefined {
   const response = scan?.member('response')
   return response && frame.subarray(response.valueStart, response.valueEnd)

@@ -35,9 +35,7 @@ function eventToGa({ type, frame }: ClientEvent, state: SessionState): Buffer {
   }
 }
 
-/**
- * Translates a GA client's event for a beta upstream; keys that beta does not have stay, for the upstream to refuse.
- */
+/** Translates a GA client's event for a beta upstream; keys that beta does not have stay, for the upstream to refuse. */
 function eventToBeta({ type, frame }: ClientEvent): Buffer {
   switch (type) {
     case 'session.update':

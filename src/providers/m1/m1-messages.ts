@@ -33,9 +33,9 @@ export class MessagesUsage implements UsageEstimator {
     private readonly found: (usage: Usage) => void,
   ) {}
 
-  readonly filter = (region: Buffer): Buffer => {
-    if (region.includes('message_')) this.read(region)
-    return region
+  readonly filter = (frames: Buffer): Buffer => {
+    if (frames.includes('message_')) this.read(frames)
+    return frames
   }
 
   estimate(): Usage | undefined {
@@ -45,8 +45,8 @@ export class MessagesUsage implements UsageEstimator {
     return { units: { ...this.units, output_tokens: Math.max(begun, this.deltas.count) }, estimated: true }
   }
 
-  private read(region: Buffer): void {
-    for (const frame of framesOf(region)) {
+  private read(frames: Buffer): void {
+    for (const frame of framesOf(frames)) {
       const kind = EVENT.exec(frame.toString('utf8', 0, 32))?.[1]
       if (kind === undefined) continue
       const event = jsonOf(frame)
@@ -169,7 +169,7 @@ class M1MessagesProvider implements MessagesProvider {
     if (messages.body.fields.stream === true) return await streamOf(response, messages.body.fields, context)
     const usage = new RelayedUsage()
     const answer = await estimatedResponse(response, RESPONSE_HEADERS, usage)
-    if (usage.figures === undefined) usage.estimator = usageEstimatorOf(answer, messages.body.fields)
+    if (usage.reportedUsage === undefined) usage.estimator = usageEstimatorOf(answer, messages.body.fields)
     return answer
   }
 
@@ -201,7 +201,7 @@ function streamOf(response: UpstreamResponse, fields: object, context: AttemptCo
   const deltas = new DeltaCounter()
   const usage = new RelayedUsage()
   const events = new MessagesUsage(deltas, (found) => {
-    usage.figures = found
+    usage.reportedUsage = found
   })
   usage.estimator = new MessagesEstimate(fields, deltas, events)
   context.record.usage = usage

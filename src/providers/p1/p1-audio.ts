@@ -74,7 +74,7 @@ export class P1SpeechProvider implements SpeechProvider {
       const deltas = new AudioCounter()
       const usage = new RelayedUsage(new SpeechEventUsageEstimator(input, sentAs, deltas))
       const { filter } = new DoneUsage('speech.audio.done', (found) => {
-        usage.figures = found
+        usage.reportedUsage = found
       })
       const events = { ...SPEECH_EVENTS, secret: context.credentials, deltas }
       return await eventStreamResponse(response, P1_RESPONSE_HEADERS, events, { usage, filter })
@@ -168,7 +168,7 @@ function responseOf(
     const usage = new RelayedUsage(new TranscriptUsageEstimator(asked.durationSeconds, deltas))
     record.usage = usage
     const { filter } = new DoneUsage('transcript.text.done', (found) => {
-      usage.figures = found
+      usage.reportedUsage = found
     })
     const events = { ...TRANSCRIPTION_EVENTS, secret: credentials, deltas }
     return eventStreamResponse(response, P1_RESPONSE_HEADERS, events, { usage, filter })

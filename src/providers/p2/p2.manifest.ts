@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { pairCredentials, voices } from '../../config/channel-schema.js'
 import { shownPath } from '../../config/faults.js'
-import { bothRight, positiveNumber, settings } from '../../config/value-types.js'
+import { bothValid, positiveNumber, settings } from '../../config/value-types.js'
 import type { ProviderManifest } from '../contract.js'
 import { P2SpeechProvider } from './p2-speech.js'
 
@@ -11,7 +11,7 @@ const speedRange = settings({
 }).refine(({ minimum, maximum }) => minimum < maximum, {
   path: ['maximum'],
   error: ({ path = [] }) => `must be greater than ${shownPath([...path.slice(0, -1), 'minimum'])}`,
-  when: bothRight('minimum', 'maximum'),
+  when: bothValid('minimum', 'maximum'),
 })
 
 const options = settings({

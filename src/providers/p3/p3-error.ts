@@ -1,17 +1,12 @@
 import { type ErrorKind, GatewayError, type GatewayErrorDetails, scrubMessage } from '../../core/errors.js'
-import type { Units, Usage, UsageReader } from '../../core/request-context.js'
 import { isRecord } from '../../core/validation-rules.js'
 import type { SentCredentials } from '../../dialects/openai-wire.js'
-import { estimateSpeechUsage, type SpeechUsage } from '../../dialects/speech-response.js'
 import type { UpstreamResponse } from '../../upstream/upstream-client.js'
 import { type AccountError, accountError, parseUpstreamError } from '../../upstream/upstream-error.js'
-import type { AttemptContext } from '../contract.js'
-import { billedCharacters } from './p3-request.js'
-import type { P3Envelope } from './p3-stream.js'
 
 /**
- * Whose fault a status code is. `caller` = the request would be refused on every channel; `upstream` = P3 itself; the
- * others = the account behind the key.
+ * The party at fault for a status code. `caller` = the request would be refused on every channel; `upstream` = P3 itself;
+ * the others = the account behind the key.
  */
 type StatusRow =
   | { readonly fault: 'caller'; readonly named: Pick<GatewayErrorDetails, 'code' | 'param'> }
@@ -51,7 +46,7 @@ export const P3_STATUS_CODES: Readonly<Record<number, StatusRow>> = {
   2048: caller(),
   2049: { fault: 'key' },
   2054: caller('voice_not_found', 'voice'),
-  // A window of five hours: the longest wait that a Retry-After of this house names.
+  // A window of five hours: 60 s is the longest Retry-After that the gateway sends.
   2056: { fault: 'busy', retryAfterSeconds: 60 },
   20132: caller('invalid_voice', 'voice'),
 }
@@ -79,7 +74,7 @@ export function p3Failure({ code, message }: P3Error, sent: SentCredentials): Ga
   return accountError(fault, sent.callersKey, { cause, retryAfterSeconds })
 }
 
-/** Reads an answer whose HTTP status is not 200; P3's own word counts where its body has one that says more than that. */
+/** Reads a response whose HTTP status is not 200. P3's status code takes precedence if it says more than that status. */
 export async function parseP3Error(response: UpstreamResponse, sent: SentCredentials): Promise<GatewayError> {
   const reported: P3Error[] = []
   const byStatus = await parseUpstreamError(response, {
@@ -103,64 +98,4 @@ function errorOf({ base_resp: status }: Record<string, unknown>): P3Error | unde
   if (!isRecord(status)) return undefined
   const { status_code: code, status_msg: message } = status
   return typeof code === 'number' && typeof message === 'string' ? { code, message } : undefined
-}
-
-/** A longer header would be refused on the way by servers and clients alike. */
-const MAXIMUM_LINK_CHARACTERS = 4096
-
-/** What P3 says about one speech besides its audio, for the log, the last event and the headers. */
-export class P3Account implements UsageReader {
-  private billedCharacters: number | undefined
-  /** Said in an answer that reports no failure. */
-  private accepted: number | undefined
-  private audioMs: number | undefined
-  private traceId: string | undefined
-  private subtitleFile: string | undefined
-
-  constructor(
-    private readonly input: string,
-    private readonly context: AttemptContext,
-  ) {}
-
-  /** Takes in what an answer or an event says. Throws the failure that it reports, if it does. */
-  readonly read = (envelope: P3Envelope): void => {
-    this.traceId = envelope.traceId ?? this.traceId
-    this.billedCharacters = envelope.billedCharacters ?? this.billedCharacters
-    this.audioMs = envelope.audioMs ?? this.audioMs
-    this.subtitleFile = envelope.subtitleFile ?? this.subtitleFile
-    this.recordTrace()
-    if (envelope.code !== 0) throw p3Failure(envelope, this.context)
-    if (this.billedCharacters !== undefined) this.accepted = this.billedCharacters
-  }
-
-  /** What P3 will charge for as long as it has not said so: it says so last, and charges for all of the text. */
-  readonly characters = (): number => this.billedCharacters ?? billedCharacters(this.input)
-
-  get figures(): Usage | undefined {
-    return this.accepted === undefined ? undefined : { units: { input_characters: this.accepted }, estimated: false }
-  }
-
-  countedUnits(): Units {
-    return { input_characters: billedCharacters(this.input) }
-  }
-
-  readonly usage = (): SpeechUsage =>
-    estimateSpeechUsage(this.input, {
-      ...(this.billedCharacters === undefined ? {} : { characters: this.billedCharacters }),
-      ...(this.audioMs === undefined ? {} : { audioMs: this.audioMs }),
-    })
-
-  /** The link to the subtitles, where there is one that a header can carry. */
-  get headers(): Readonly<Record<string, string>> {
-    const { subtitleFile = '' } = this
-    if (!URL.canParse(subtitleFile)) return {}
-    const { protocol, href } = new URL(subtitleFile)
-    const isLink = (protocol === 'https:' || protocol === 'http:') && href.length <= MAXIMUM_LINK_CHARACTERS
-    return isLink ? { 'x-subtitle-url': href } : {}
-  }
-
-  /** P3's own id of the request stands above those of the storage that its links lead to. */
-  recordTrace(): void {
-    if (this.traceId !== undefined) this.context.record.upstreamRequestId = this.traceId
-  }
 }

@@ -10,15 +10,15 @@ const CR = 0x0d
 interface EventDataSink {
   /** A piece of an event's data; pieces of one line follow each other. */
   data(piece: Buffer): void
-  /** A line of data has ended. Line ends within an event's data are not handed on. */
+  /** End of a data line. Line ends within an event's data are not passed on. */
   lineEnd(): void
   /** An empty line: the event is over. */
   eventEnd(): void
 }
 
 /**
- * The data lines of an event stream that may be cut anywhere, handed on as they come: a line is never held, however long
- * it is. Comments and other fields are passed over. White space around the data stays: JSON does not mind it.
+ * Reads data lines of an event stream in arbitrary chunks and passes them on as they come: a line is never buffered, however long
+ * it is. Comments and other fields are skipped. White space around the data stays, as JSON allows it.
  */
 export class EventDataReader {
   private line: 'beginning' | 'data' | 'other' = 'beginning'
@@ -61,7 +61,7 @@ export class EventDataReader {
   }
 }
 
-/** Hexadecimal text to bytes, piece by piece; a pair of digits may be cut in two. */
+/** Decodes hexadecimal text in chunks; a pair of digits may be split. */
 export class HexDecoder {
   /** The first digit of a pair whose second one has not come yet. */
   private half = ''
@@ -73,7 +73,7 @@ export class HexDecoder {
     this.half = isEven ? '' : digits.slice(-1)
     const pairs = isEven ? digits : digits.slice(0, -1)
     const bytes = Buffer.from(pairs, 'hex')
-    // Node stops at the first character it cannot read and says nothing.
+    // Node stops silently at the first invalid character.
     if (bytes.length * 2 !== pairs.length) throw malformedResponse('The upstream sent audio that is not hexadecimal.')
     return bytes
   }
@@ -84,21 +84,20 @@ export class HexDecoder {
   }
 }
 
-/** Everything of an answer but its audio stays far below this. */
+/** Limit of a response without its audio. */
 const MAXIMUM_REST_BYTES = 65_536
 const INITIAL_REST_BYTES = 1024
 const MAXIMUM_DEPTH = 64
 
-/** Where the audio stands in an answer: `{"data": {"audio": "…"}}`. */
+/** Path of the audio in a response: `{"data": {"audio": "…"}}`. */
 const AUDIO_PATH = ['data', 'audio'] as const
 
 type Place = 'structure' | 'key' | 'string' | 'audio'
 
 /**
- * Reads JSON that may be cut anywhere, and takes one string out of it as it comes: the hexadecimal audio, which is
- * handed on as bytes and never held. The rest, the same JSON with an empty string in that place, is kept for a parser
- * and for its judgement: what is not JSON here is not JSON there. Throws `upstream_failed` for audio that is not
- * hexadecimal and for a rest larger than 64 KiB.
+ * Reads JSON in arbitrary chunks and extracts one string: the hexadecimal audio, which is passed on as bytes and never
+ * buffered. The rest, the same JSON with an empty string in that place, is kept for a parser, which also detects invalid JSON.
+ * Throws `upstream_failed` for audio that is not hexadecimal and for a rest larger than 64 KiB.
  */
 export class JsonAudioScanner {
   private rest = Buffer.allocUnsafe(INITIAL_REST_BYTES)

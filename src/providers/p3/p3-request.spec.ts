@@ -5,7 +5,8 @@ import { type ErrorKind, GatewayError } from '../../core/errors.js'
 import type { RequestLog } from '../../core/request-context.js'
 import { AUDIO_FORMATS } from '../../dialects/speech-formats.js'
 import type { AttemptContext, SpeechFields } from '../contract.js'
-import { P3_STATUS_CODES, P3Account, p3Failure, parseP3Error } from './p3-error.js'
+import { P3_STATUS_CODES, p3Failure, parseP3Error } from './p3-error.js'
+import { P3ResponseMetadata } from './p3-response-metadata.js'
 import { P3_VOICES, p3Request, readP3Metadata } from './p3-request.js'
 import type { P3Envelope } from './p3-stream.js'
 
@@ -224,7 +225,7 @@ describe('the voice at P3', () => {
 
 const SUCCESS: P3Envelope = { code: 0, message: '', audio: '' }
 
-function accountOf(input = '你好'): { readonly account: P3Account; readonly log: RequestLog } {
+function metadataOf(input = '你好'): { readonly metadata: P3ResponseMetadata; readonly log: RequestLog } {
   const call = newCall('/v1/audio/speech')
   const context: AttemptContext = {
     ...attemptOf(call),
@@ -236,19 +237,19 @@ function accountOf(input = '你好'): { readonly account: P3Account; readonly lo
     options: {},
     deadlineAtMs: 0,
   }
-  return { account: new P3Account(input, context), log: call.log }
+  return { metadata: new P3ResponseMetadata(input, context), log: call.log }
 }
 
 describe('what P3 says about a speech', () => {
   it('costs what P3 counts', () => {
-    const { account } = accountOf()
-    account.read(SUCCESS)
-    expect(account.figures).toBeUndefined()
-    account.read({ ...SUCCESS, billedCharacters: 7, audioMs: 60_000 })
-    expect(account.figures).toEqual({ units: { input_characters: 7 }, estimated: false })
-    expect(account.countedUnits()).toEqual({ input_characters: 4 })
-    expect(account.characters()).toBe(7)
-    expect(account.usage()).toMatchObject({ output_tokens: 1000, input_characters: 7 })
+    const { metadata } = metadataOf()
+    metadata.read(SUCCESS)
+    expect(metadata.reportedUsage).toBeUndefined()
+    metadata.read({ ...SUCCESS, billedCharacters: 7, audioMs: 60_000 })
+    expect(metadata.reportedUsage).toEqual({ units: { input_characters: 7 }, estimated: false })
+    expect(metadata.countedUnits()).toEqual({ input_characters: 4 })
+    expect(metadata.characters()).toBe(7)
+    expect(metadata.usage()).toMatchObject({ output_tokens: 1000, input_characters: 7 })
   })
 
   it.each([
@@ -257,20 +258,20 @@ describe('what P3 says about a speech', () => {
     ['wait<#1.50#>for it', 10],
     ['<#x', 3],
   ])('is counted by the same rules as long as P3 has said nothing (%s)', (input, characters) => {
-    const { account } = accountOf(input)
-    expect(account.characters()).toBe(characters)
-    expect(account.figures).toBeUndefined()
+    const { metadata } = metadataOf(input)
+    expect(metadata.characters()).toBe(characters)
+    expect(metadata.reportedUsage).toBeUndefined()
   })
 
   it('is known by its trace, also when it failed', () => {
-    const { account, log } = accountOf()
+    const { metadata, log } = metadataOf()
     const failed = { ...SUCCESS, code: 1002, traceId: 'trace-2' }
-    account.read({ ...SUCCESS, traceId: 'trace-1' })
+    metadata.read({ ...SUCCESS, traceId: 'trace-1' })
     expect(() => {
-      account.read(failed)
+      metadata.read(failed)
     }).toThrow('busy')
     expect(log).toMatchObject({ upstreamRequestId: 'trace-2' })
-    expect(account.figures).toBeUndefined()
+    expect(metadata.reportedUsage).toBeUndefined()
   })
 
   it.each([
@@ -281,9 +282,9 @@ describe('what P3 says about a speech', () => {
     [`https://files.example.com/${'x'.repeat(4096)}`, undefined],
     [undefined, undefined],
   ])('names the subtitles %s by the header %s', (subtitleFile, header) => {
-    const { account } = accountOf()
-    account.read({ ...SUCCESS, ...(subtitleFile === undefined ? {} : { subtitleFile }) })
-    expect(account.headers['x-subtitle-url']).toBe(header)
+    const { metadata } = metadataOf()
+    metadata.read({ ...SUCCESS, ...(subtitleFile === undefined ? {} : { subtitleFile }) })
+    expect(metadata.headers['x-subtitle-url']).toBe(header)
   })
 })
 

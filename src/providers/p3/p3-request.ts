@@ -100,7 +100,7 @@ const volume: FieldRule = (value, path) =>
 
 const isText = text()
 
-/** `written/spoken`, as upstream wants it. */
+/** `written/spoken`, the upstream's format. */
 const pronunciation: FieldRule = (value, path) =>
   isText(value, path) ??
   (/^[^/]+\/./s.test(String(value))
@@ -109,7 +109,7 @@ const pronunciation: FieldRule = (value, path) =>
 
 const percentage = integer({ minimum: -100, maximum: 100 })
 
-/** The specification's table of P3's extra parameters, and what else upstream shapes a voice with. */
+/** The specification's table of P3's extra parameters, and further voice parameters of the upstream. */
 const SHAPE = {
   voice_setting: {
     speed: decimal({ minimum: 0.5, maximum: 2 }),
@@ -151,14 +151,14 @@ export function readP3Metadata(metadata: Readonly<Record<string, unknown>> | nul
   }
 }
 
-/** The specification says float, upstream wants an integer. */
+/** The specification has a float, the upstream requires an integer. */
 function withWholePitch(voiceSetting: Record<string, unknown>): Record<string, unknown> {
   const { pitch } = voiceSetting
   // Adding 0 turns -0 into 0.
   return typeof pitch === 'number' ? { ...voiceSetting, pitch: Math.round(pitch) + 0 } : voiceSetting
 }
 
-/** The six standard voices of the specification at P3: six different ones, of its system voices. */
+/** The six standard voices of the specification, mapped to P3's system voices. */
 export const P3_VOICES = {
   alloy: 'English_expressive_narrator',
   echo: 'male-qn-jingying',
@@ -175,7 +175,7 @@ const MAXIMUM_SPEED = 2
 /** pcm is 24 kHz, 16-bit, mono from every provider; upstream's own default is 32 kHz. */
 const PCM_SETTING = { format: 'pcm', sample_rate: 24_000, channel: 1 }
 
-/** What is asked of P3, and what its answer will be. */
+/** A request to P3, and the kind of its response. */
 export interface P3Request {
   readonly body: Buffer
   /** An event stream with hexadecimal audio; otherwise one JSON object. */
@@ -189,7 +189,7 @@ export interface P3Request {
   readonly fallback?: AudioFormat
 }
 
-/** What the channel says: its name for the model, and its options. */
+/** The channel's name of the model, and its options. */
 interface P3ChannelSettings {
   readonly upstreamModel: string
   readonly options: Readonly<Record<string, unknown>>
@@ -227,6 +227,6 @@ function formatsFor(asked: string | null | undefined): Pick<P3Request, 'format' 
   return { format: wanted, sentAs: wanted }
 }
 
-/** The specification allows more than P3: the nearest speed it speaks at is taken. */
+/** The specification allows more speeds than P3: the nearest one is used. */
 const speedOf = (speed: number | null | undefined): { readonly speed?: number } =>
   speed == null ? {} : { speed: Math.min(MAXIMUM_SPEED, Math.max(MINIMUM_SPEED, speed)) }

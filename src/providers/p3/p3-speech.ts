@@ -1,19 +1,18 @@
-import type { Readable } from 'node:stream'
 import { Injectable } from '@nestjs/common'
 import { type ByteSink, type ByteSource, collect, type ProviderResponse } from '../../core/byte-stream.js'
 import { GatewayError } from '../../core/errors.js'
-import { type ClientDisconnect, clientDisconnected } from '../../core/request-context.js'
-import { SpooledFile } from '../../core/spooled-file.js'
 import { speechResponse } from '../../dialects/speech-response.js'
 import { SafeFetchClient } from '../../upstream/safe-fetch.js'
 import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
 import { assertContentType, malformedResponse } from '../../upstream/upstream-response.js'
 import type { AttemptContext, SpeechCall, SpeechProvider } from '../contract.js'
-import { P3Account, parseP3Error } from './p3-error.js'
+import { parseP3Error } from './p3-error.js'
 import { type P3Request, p3Request } from './p3-request.js'
+import { P3ResponseMetadata } from './p3-response-metadata.js'
+import { spool, SpooledSource } from './p3-spool.js'
 import { P3AudioSource, readEnvelope } from './p3-stream.js'
 
-/** A body of which so many bytes were announced elsewhere: one that ends before them was cut off, however politely. */
+/** A body that must have at least as many bytes as were announced: a shorter one was cut off, even if it ended normally. */
 export class MeasuredSource implements ByteSource, ByteSink {
   private sink!: ByteSink
   private receivedBytes = 0
@@ -56,121 +55,14 @@ export class MeasuredSource implements ByteSource, ByteSink {
   }
 }
 
-/**
- * Reads a source to its end into memory and, beyond a mebibyte, a temporary file, no faster than the disk takes it.
- * Rejects with `upstream_failed` when more than `maximumBytes` come.
- */
-export async function spool(source: ByteSource, maximumBytes: number, file = new SpooledFile()): Promise<SpooledFile> {
-  try {
-    await fill(file, source, maximumBytes)
-    return file
-  } catch (error) {
-    await file.remove()
-    throw error
-  }
-}
-
-function fill(file: SpooledFile, source: ByteSource, maximumBytes: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let received = 0
-    let writing = 0
-    const giveUp = (error: GatewayError): void => {
-      // Rejects first: cancelling reports a failure of its own.
-      reject(error)
-      source.cancel()
-    }
-    const onDiskFailure = (cause: unknown): void => {
-      giveUp(diskFailure(cause))
-    }
-    source.start({
-      data: (chunk) => {
-        received += chunk.length
-        if (received > maximumBytes) {
-          giveUp(malformedResponse('The upstream sent more audio than any text makes.'))
-          return
-        }
-        if (++writing === 1) source.pause()
-        file.append(chunk).then(() => {
-          if (--writing === 0) source.resume()
-        }, onDiskFailure)
-      },
-      end: () => {
-        file.finish().then(resolve, onDiskFailure)
-      },
-      fail: reject,
-    })
-  })
-}
-
-/** A finished spool as a body. Its bytes are given back as soon as it was read, given up, or its caller has left. */
-export class SpooledSource implements ByteSource {
-  private sink: ByteSink | undefined
-  private stream: Readable | undefined
-  private over = false
-  private readonly removeAbortListener: (() => void) | undefined
-
-  constructor(
-    private readonly file: SpooledFile,
-    disconnect: ClientDisconnect,
-  ) {
-    // Called back at once when the caller has left already.
-    this.removeAbortListener = disconnect.onAbort(() => {
-      this.cancel()
-    })
-  }
-
-  start(sink: ByteSink): void {
-    if (this.over) {
-      sink.fail(clientDisconnected())
-      return
-    }
-    this.sink = sink
-    this.stream = this.file.createReadStream()
-    this.stream.on('data', (chunk: Buffer) => {
-      if (!this.over) sink.data(chunk)
-    })
-    this.stream.on('end', () => {
-      this.finish()
-    })
-    this.stream.on('error', (cause) => {
-      this.finish(diskFailure(cause))
-    })
-  }
-
-  pause(): void {
-    this.stream?.pause()
-  }
-
-  resume(): void {
-    this.stream?.resume()
-  }
-
-  cancel(): void {
-    this.finish(clientDisconnected())
-  }
-
-  private finish(error?: GatewayError): void {
-    if (this.over) return
-    this.over = true
-    this.stream?.destroy()
-    this.file.remove().catch(() => undefined)
-    this.removeAbortListener?.()
-    if (error === undefined) this.sink?.end()
-    else this.sink?.fail(error)
-  }
-}
-
-const diskFailure = (cause: unknown): GatewayError =>
-  new GatewayError('internal', 'The gateway could not keep the audio.', { cause })
-
-/** An answer with a link in the place of its audio. */
+/** Limit of a response with a link instead of audio. */
 const MAXIMUM_LINK_ANSWER_BYTES = 65_536
 /** Hours of speech in any format; the longest text makes less than one. */
 const MAXIMUM_AUDIO_BYTES = 1024 * 1024 * 1024
 
 interface Audio {
   readonly source: ByteSource
-  /** Present where all of it is at hand. */
+  /** Present if all of it is available. */
   readonly size?: number
 }
 
@@ -187,11 +79,11 @@ export class P3SpeechProvider implements SpeechProvider {
     const response = await this.send(request, context)
     if (response.status !== 200) throw await parseP3Error(response, context)
     assertContentType(response, /^(?!text\/html)/)
-    const account = new P3Account(fields.input, context)
-    context.record.usage = account
-    const { source, size } = await this.audioIn(response, request, account, context)
+    const metadata = new P3ResponseMetadata(fields.input, context)
+    context.record.usage = metadata
+    const { source, size } = await this.audioIn(response, request, metadata, context)
     const { format, sentAs, fallback } = request
-    // A length is said only where the bytes leave as they are.
+    // A content length is sent only if the bytes are relayed unchanged.
     const isSized = size !== undefined && format === sentAs && fields.stream_format !== 'sse'
     const answer = await speechResponse(
       {
@@ -199,14 +91,14 @@ export class P3SpeechProvider implements SpeechProvider {
         format,
         sentAs,
         ...(fallback === undefined ? {} : { fallback }),
-        usage: account.usage,
-        characters: account.characters,
-        reported: account,
-        headers: { ...account.headers, ...(isSized ? { 'content-length': String(size) } : {}) },
+        usage: metadata.usage,
+        characters: metadata.characters,
+        reported: metadata,
+        headers: { ...metadata.headers, ...(isSized ? { 'content-length': String(size) } : {}) },
       },
       fields.stream_format,
     )
-    account.recordTrace()
+    metadata.recordTrace()
     return answer
   }
 
@@ -218,7 +110,7 @@ export class P3SpeechProvider implements SpeechProvider {
     headers.push('accept', streamed ? 'text/event-stream' : 'application/json')
     const request = { method: 'POST', path: `/v1/t2a_v2${query}`, headers, body } as const
     const response = await this.client.send(request, target, context, deadlineAtMs)
-    // The body says it as well, where there is one that can be read.
+    // Also in the body, if that can be read.
     const traceId = response.headers['trace-id']
     if (typeof traceId === 'string') record.upstreamRequestId = traceId
     return response
@@ -227,20 +119,24 @@ export class P3SpeechProvider implements SpeechProvider {
   private async audioIn(
     { body }: UpstreamResponse,
     request: P3Request,
-    account: P3Account,
+    metadata: P3ResponseMetadata,
     context: AttemptContext,
   ): Promise<Audio> {
-    if (request.linked) return { source: await this.linkedAudio(body, account, context) }
-    const source = new P3AudioSource(body, account.read)
+    if (request.linked) return { source: await this.linkedAudio(body, metadata, context) }
+    const source = new P3AudioSource(body, metadata.read)
     if (request.streamed) return { source }
-    // The link to the subtitles stands behind the audio and leaves before it.
+    // The link to the subtitles follows the audio but is sent in a header: the audio has to be spooled.
     const file = await spool(source, MAXIMUM_AUDIO_BYTES)
     return { source: new SpooledSource(file, context.disconnect), size: file.size }
   }
 
-  private async linkedAudio(body: ByteSource, account: P3Account, context: AttemptContext): Promise<ByteSource> {
+  private async linkedAudio(
+    body: ByteSource,
+    metadata: P3ResponseMetadata,
+    context: AttemptContext,
+  ): Promise<ByteSource> {
     const envelope = readEnvelope((await collect(body, MAXIMUM_LINK_ANSWER_BYTES, noLink)).toString())
-    account.read(envelope)
+    metadata.read(envelope)
     const { audio: link, audioBytes = 0 } = envelope
     if (link === '') throw noLink()
     const response = await this.fetchLink(link, context)
@@ -264,7 +160,7 @@ export class P3SpeechProvider implements SpeechProvider {
   }
 }
 
-/** Storage that has lost a file answers with a page or a document of its own, some with status 200. */
+/** Storage that has lost a file responds with an HTML or XML page, in some cases with status 200. */
 const isText = ({ headers }: UpstreamResponse): boolean =>
   /^(?:text\/|application\/(?:json|xml))/i.test(String(headers['content-type'] ?? ''))
 
@@ -273,7 +169,7 @@ const noLink = (): GatewayError => malformedResponse('The upstream did not answe
 const linkFailed = (cause: unknown): GatewayError =>
   new GatewayError('upstream_failed', 'The audio that the upstream made could not be fetched.', {
     cause: cause instanceof GatewayError ? (cause.details.cause ?? cause) : cause,
-    // The speech was made, and billed; storage that has lost a file says little about the channel.
+    // The speech was made, and billed; a lost file says little about the channel.
     attempt: { phase: 'sent', channelError: true },
     retryable: false,
   })

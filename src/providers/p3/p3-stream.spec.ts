@@ -12,7 +12,8 @@ import { collect } from '../../core/byte-stream.js'
 import { GatewayError } from '../../core/errors.js'
 import { SpooledFile } from '../../core/spooled-file.js'
 import { EventDataReader, HexDecoder, JsonAudioScanner } from './p3-json-audio.js'
-import { MeasuredSource, spool, SpooledSource } from './p3-speech.js'
+import { MeasuredSource } from './p3-speech.js'
+import { spool, SpooledSource } from './p3-spool.js'
 import { P3AudioSource, readEnvelope } from './p3-stream.js'
 
 /** The data as it was handed on: `|` for the end of a line, `#` for the end of an event. */

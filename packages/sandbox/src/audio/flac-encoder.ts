@@ -125,8 +125,7 @@ export function flacStreamHeader(sampleRate: number, blockSize: number): Buffer 
 }
 
 /**
- * One FLAC frame of mono 16-bit samples at 24 kHz around an encoded subframe; `frameNumber` counts from 0 and stays
- * under 2^31.
+ * One FLAC frame of mono 16-bit samples at 24 kHz around an encoded subframe; `frameNumber` counts from 0 and stays under 2^31.
  */
 export function flacFrame(frameNumber: number, blockSize: number, subframe: Buffer): Buffer {
   const number = codedNumber(frameNumber)

@@ -129,10 +129,7 @@ const FORBIDDEN = [/^x-stainless-/, /^x-forwarded-/, /^(cookie|forwarded|via|x-r
 /** Headers that may carry a key. */
 const CREDENTIALS = ['authorization', 'x-api-key', 'mj-api-secret'] as const
 
-/**
- * Notes every header a relay should have kept to itself. `credential` names the only header that may carry a key
- * upstream.
- */
+/** Notes every header a relay should have kept to itself. `credential` names the only header that may carry a key upstream. */
 export function recordHeaderViolations(request: RecordedRequest, credential: (typeof CREDENTIALS)[number]): void {
   for (const name of Object.keys(request.headers)) {
     if (FORBIDDEN.some((pattern) => pattern.test(name))) request.violations.push(`forwarded header: ${name}`)

@@ -99,9 +99,7 @@ const PIECE_GAP_EM = 0.9
 const BASELINE_TOLERANCE_EM = 0.22
 const SCRIPT_SIZE_RATIO = 0.82
 
-/**
- * Baseline clusters cut at wide gaps, from the top. Raised and lowered small text stands in the piece it belongs to.
- */
+/** Baseline clusters cut at wide gaps, from the top. Raised and lowered small text stands in the piece it belongs to. */
 export function piecesOf(spans: readonly Span[], page: number): Line[] {
   const rows = baselineRows(spans).flatMap((row) => cutAtGaps(row))
   return attachScripts(rows).map((row) => makeLine(row, page))

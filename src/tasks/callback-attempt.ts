@@ -4,7 +4,7 @@ import { ConfigStore } from '../config/config-store.js'
 import { GatewayError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import { SafeFetchClient, refusalIn } from '../upstream/safe-fetch.js'
-import type { CallbackDelivery, CallbackOutcome } from './task.repository.js'
+import type { CallbackDelivery, CallbackOutcome } from './callback.repository.js'
 import { Clock } from './background-work.js'
 
 const FIELD = 'callback_url'
@@ -17,8 +17,7 @@ const CONTROL_CHARACTER = /\p{Cc}/u
 const RESOLVE_MS = 2000
 
 /**
- * Checks a `callback_url` when a task is created, so that a useless or hostile one is refused before the task costs
- * anything.
+ * Checks a `callback_url` when a task is created, so that a useless or hostile one is refused before the task costs anything.
  */
 @Injectable()
 export class CallbackAddress {
@@ -74,10 +73,7 @@ export function nextAttemptAtMs(
   return nowMs + Math.round(Math.max(spreadMs, retryAfterMs))
 }
 
-/**
- * `Retry-After`, in seconds or as a date, as milliseconds from now: 24 hours at most, 0 when it is missing or not
- * readable.
- */
+/** `Retry-After`, in seconds or as a date, as milliseconds from now: 24 hours at most, 0 when it is missing or not readable. */
 export function readRetryAfterMs(value: string | string[] | undefined, nowMs: number): number {
   if (typeof value !== 'string') return 0
   const text = value.trim()

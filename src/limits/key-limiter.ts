@@ -2,17 +2,17 @@ import { LRUCache } from 'lru-cache'
 import type { KeyLimits } from '../config/settings.js'
 import {
   counterKey,
-  type HeldLimitName,
+  type ConcurrencyLimitName,
   MINUTE_LIMIT_NAMES,
   MINUTE_LIMITS,
   type MinuteLimitName,
 } from '../core/quota.js'
 import type { Addition, LimitLeases, LimitWindows, MaybePromise, WindowState } from './counters.js'
 
-/** Windows whose last known state is remembered; of others it is asked for when it is needed. */
+/** Cached states of windows; others are read when needed. */
 const MAXIMUM_REMEMBERED = 10_000
 
-/** What counts, wherever it counts, and what was last seen of it here. Answers at once where this process counts. */
+/** Windows and leases of all keys, with a cache of the last seen state. Synchronous when counted in this process. */
 export class LimitCounters {
   private readonly seen = new LRUCache<string, WindowState>({ max: MAXIMUM_REMEMBERED })
 
@@ -30,7 +30,7 @@ export class LimitCounters {
   }
 
   giveBack(key: string, points: number, limit: number, addition: Addition): MaybePromise<WindowState | undefined> {
-    const answer = addition.home.giveBack(key, points, limit, addition.endsAtMs)
+    const answer = addition.store.giveBack(key, points, limit, addition.endsAtMs)
     if (answer instanceof Promise) this.expectBack(key, points, addition)
     return this.see(key, answer)
   }
@@ -45,10 +45,10 @@ export class LimitCounters {
     return state !== undefined && state.endsAtMs > performance.now() ? state : undefined
   }
 
-  /** Giving back waits for no answer, and what is left then may have to be known at once. */
+  /** Updates the cached state without waiting for the reply, as the remaining amount may be needed at once. */
   private expectBack(key: string, points: number, { allowed, endsAtMs }: Addition): void {
     const seen = this.lastSeen(key)
-    // A later window is left as it is, and so is this process's own, which counts while Redis is away.
+    // Neither a later window is changed, nor this process's own, which counts while Redis is unavailable.
     if (seen?.allowed !== allowed || endsAtMs <= performance.now()) return
     this.seen.set(key, { used: Math.max(0, seen.used - points), allowed, endsAtMs: seen.endsAtMs })
   }
@@ -67,27 +67,27 @@ export class LimitCounters {
   }
 }
 
-/** Limits of what is reserved before it is used. */
+/** Limits whose amounts are reserved before they are used. */
 export type ReservedName = Extract<MinuteLimitName, 'tokensPerMinute' | 'audioSecondsPerMinute'>
 
-export type HeldPoints = (name: ReservedName, allowed: number) => number
+export type ReservedPoints = (name: ReservedName, allowed: number) => number
 
-/** Where a limit by the minute is counted, and how much of it there is. */
-interface LimitMeter {
+/** The window in which one limit per minute of a key is counted. */
+interface KeyWindow {
   readonly key: string
   readonly pointsPerUnit: number
   readonly limitPoints: number
 }
 
 /**
- * The limits of one caller, and where they are counted. Amounts are in the units of the settings. Made once for many calls:
- * what can be known before is. Answers at once where this process counts.
+ * Counts the requests of one key against its limits. Amounts are in the units of the settings. Made once for many requests.
+ * Synchronous when counted in this process.
  */
 export class KeyLimiter {
-  /** False where the limits are none: `limits: {}`. */
+  /** False for `limits: {}`. */
   readonly isLimited: boolean
-  private readonly meters: Partial<Record<MinuteLimitName, LimitMeter>> = {}
-  private readonly leaseKeys: Readonly<Record<HeldLimitName, string>>
+  private readonly windows: Partial<Record<MinuteLimitName, KeyWindow>> = {}
+  private readonly leaseKeys: Readonly<Record<ConcurrencyLimitName, string>>
 
   constructor(
     readonly limits: KeyLimits,
@@ -98,7 +98,7 @@ export class KeyLimiter {
       const limit = limits[name]
       if (limit === undefined) continue
       const { pointsPerUnit } = MINUTE_LIMITS[name]
-      this.meters[name] = { key: counterKey(name, scope), pointsPerUnit, limitPoints: limit * pointsPerUnit }
+      this.windows[name] = { key: counterKey(name, scope), pointsPerUnit, limitPoints: limit * pointsPerUnit }
     }
     this.isLimited = Object.values<number | undefined>(limits).some((limit) => limit !== undefined)
     this.leaseKeys = {
@@ -109,59 +109,58 @@ export class KeyLimiter {
 
   /** Uses an amount if it fits; undefined without such a limit. */
   add(name: MinuteLimitName, amount: number): MaybePromise<Addition | undefined> {
-    const meter = this.meters[name]
-    return meter && this.counters.add(meter.key, pointsOf(meter, amount), meter.limitPoints)
+    const window = this.windows[name]
+    return window && this.counters.add(window.key, pointsOf(window, amount), window.limitPoints)
   }
 
   /**
-   * Brings what was reserved to what was used in the end. What was too much goes back to the window it came from; what
-   * was too little is debited to the one that is open now. Not awaited.
+   * Corrects a reservation to the amount used in the end. A surplus is given back to the window it was reserved in; a
+   * shortfall is debited to the open window. Not awaited.
    */
   settle(name: MinuteLimitName, reserved: Addition | undefined, used: number): void {
-    const meter = this.meters[name]
-    if (meter === undefined) return
-    const difference = pointsOf(meter, used) - (reserved?.counted ?? 0)
-    if (difference > 0) void this.counters.debit(meter.key, difference, meter.limitPoints)
+    const window = this.windows[name]
+    if (window === undefined) return
+    const difference = pointsOf(window, used) - (reserved?.counted ?? 0)
+    if (difference > 0) void this.counters.debit(window.key, difference, window.limitPoints)
     if (difference < 0 && reserved !== undefined) {
-      void this.counters.giveBack(meter.key, -difference, meter.limitPoints, reserved)
+      void this.counters.giveBack(window.key, -difference, window.limitPoints, reserved)
     }
   }
 
   peek(name: MinuteLimitName): MaybePromise<WindowState | undefined> {
-    const meter = this.meters[name]
-    return meter && this.counters.peek(meter.key, meter.limitPoints)
+    const window = this.windows[name]
+    return window && this.counters.peek(window.key, window.limitPoints)
   }
 
   lastSeen(name: MinuteLimitName): WindowState | undefined {
-    const meter = this.meters[name]
-    return meter && this.counters.lastSeen(meter.key)
+    const window = this.windows[name]
+    return window && this.counters.lastSeen(window.key)
   }
 
   /**
-   * The limit of tokens or audio of which nothing is left, as far as this process knows. `held`: points of the open
-   * window that allows so many which are not to be taken for used.
+   * The limit of tokens or audio that is used up, as far as this process knows. `held`: reserved points of the open
+   * window that do not count as used.
    */
-  exhaustedName(held: HeldPoints = nothingHeld): ReservedName | undefined {
+  exhaustedName(held: ReservedPoints = nothingHeld): ReservedName | undefined {
     if (this.isExhausted('tokensPerMinute', held)) return 'tokensPerMinute'
     return this.isExhausted('audioSecondsPerMinute', held) ? 'audioSecondsPerMinute' : undefined
   }
 
-  /** False when as many are under way as the limit allows. */
-  take(name: HeldLimitName, id: string): MaybePromise<boolean> {
+  take(name: ConcurrencyLimitName, id: string): MaybePromise<boolean> {
     const limit = this.limits[name]
     return limit === undefined || this.counters.leases.take(this.leaseKeys[name], id, limit)
   }
 
-  release(name: HeldLimitName, id: string): void {
+  release(name: ConcurrencyLimitName, id: string): void {
     if (this.limits[name] !== undefined) this.counters.leases.release(this.leaseKeys[name], id)
   }
 
-  /** How many are under way on all replicas. */
-  inUse(name: HeldLimitName): MaybePromise<number> {
+  /** Number in progress on all replicas. */
+  inUse(name: ConcurrencyLimitName): MaybePromise<number> {
     return this.counters.leases.count(this.leaseKeys[name])
   }
 
-  private isExhausted(name: ReservedName, held: HeldPoints): boolean {
+  private isExhausted(name: ReservedName, held: ReservedPoints): boolean {
     const state = this.lastSeen(name)
     if (state === undefined || state.used < state.allowed) return false
     return state.used - held(name, state.allowed) >= state.allowed
@@ -170,4 +169,4 @@ export class KeyLimiter {
 
 const nothingHeld = (): number => 0
 
-const pointsOf = ({ pointsPerUnit }: LimitMeter, amount: number): number => Math.ceil(amount * pointsPerUnit)
+const pointsOf = ({ pointsPerUnit }: KeyWindow, amount: number): number => Math.ceil(amount * pointsPerUnit)

@@ -10,8 +10,8 @@ import { RequestContext } from '../core/request-context.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { Database } from '../storage/database.js'
-import { CallbackAttempt, hostOf } from './callback-request.js'
-import { type CallbackDelivery, type CallbackOutcome, CallbackRepository } from './task.repository.js'
+import { CallbackAttempt, hostOf } from './callback-attempt.js'
+import { type CallbackDelivery, type CallbackOutcome, CallbackRepository } from './callback.repository.js'
 import { Clock, KeyedQueue, WakeTimer } from './background-work.js'
 
 /** Deliveries this process holds at once, over all hosts. */
@@ -21,14 +21,15 @@ const CLAIM_LIMIT = 16
 
 /** Margin of a lease over its attempt; an attempt begins with at least `SETTLE_MS` more than its timeout left. */
 const LEASE_MARGIN_MS = 30_000
-const SETTLE_MS = 5_000
+const RECORD_MARGIN_MS = 5_000
 
 /** Upper limit of a pause: deliveries abandoned by another replica are found by polling only. */
 const MAXIMUM_PAUSE_MS = 10_000
 /** Pause when something is due but leased to another replica, or its host is busy. */
 const BUSY_PAUSE_MS = 1_000
-const FIRST_RETRY_MS = 1_000
-const MAXIMUM_RETRY_MS = 30_000
+/** Backoff while the store fails; failed deliveries follow `callbacks.scheduleMs`. */
+const STORE_RETRY_MS = 1_000
+const MAXIMUM_STORE_RETRY_MS = 30_000
 
 /** Grace time of attempts under way at shutdown. */
 const SHUTDOWN_GRACE_MS = 2_000
@@ -40,9 +41,8 @@ interface LeasedDelivery {
 }
 
 /**
- * Delivers the events of the outbox in the background, from when the store is open until shutdown. Replicas share the
- * work: each delivery is leased to one of them, and is retried by another, under the same `webhook-id`, when its
- * process dies.
+ * Delivers the events of the outbox in the background, from when the store is open until shutdown. Replicas share the work:
+ * each delivery is leased to one of them, and is retried by another, under the same `webhook-id`, when its process dies.
  */
 @Injectable()
 export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown {
@@ -106,7 +106,7 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
     this.hostQueue.takeWaiting()
     this.wake()
     this.graceTimer = setTimeout(() => {
-      for (const { disconnect: disconnect } of this.calls) disconnect.abort()
+      for (const { disconnect } of this.calls) disconnect.abort()
     }, SHUTDOWN_GRACE_MS)
   }
 
@@ -139,7 +139,7 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
     } catch (error) {
       // One log line for the whole outage.
       if (this.failedRounds++ === 0) this.logger.warn({ err: error }, 'callbacks wait for the store')
-      return Math.min(FIRST_RETRY_MS * 2 ** (this.failedRounds - 1), MAXIMUM_RETRY_MS)
+      return Math.min(STORE_RETRY_MS * 2 ** (this.failedRounds - 1), MAXIMUM_STORE_RETRY_MS)
     }
   }
 
@@ -162,14 +162,14 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
   private async deliver({ delivery, lockedUntilMs }: LeasedDelivery): Promise<void> {
     const { webhookId, taskId } = delivery
     // After a long wait the lease could end during the attempt; the next claim sends it.
-    if (lockedUntilMs - this.clock.nowMs() < this.store.current.callbacks.timeoutMs + SETTLE_MS) return
+    if (lockedUntilMs - this.clock.nowMs() < this.store.current.callbacks.timeoutMs + RECORD_MARGIN_MS) return
     const call = new RequestContext(webhookId, 'POST', '/callbacks', performance.now())
     this.calls.add(call)
     try {
       const outcome = await this.attempt.make(delivery, call)
       this.attemptsMade[outcome.outcome]++
       this.report(delivery, outcome)
-      await this.repository.settle(webhookId, outcome)
+      await this.repository.recordOutcome(webhookId, outcome)
       // The pause under way was computed while this delivery was leased.
       if (outcome.outcome === 'retry') this.wake()
     } catch (error) {

@@ -1,11 +1,13 @@
 import { Injectable } from '@nestjs/common'
 import type { ModelClass } from '../config/model-classes.js'
 import type { ProviderResponse } from '../core/byte-stream.js'
+import type { JsonBody } from '../core/json-body.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { TranscriptionCall } from '../providers/contract.js'
 import { type AttemptPolicy, ProviderRouter } from '../routing/router.js'
-import { TRANSCRIPTIONS, TRANSLATIONS } from './audio.endpoints.js'
+import { SPEECH, TRANSCRIPTIONS, TRANSLATIONS } from './audio.endpoints.js'
 import { inspectAudio } from './audio-probe.js'
+import type { SpeechRequestDto } from './speech.dto.js'
 import {
   assertFormat,
   type AudioUpload,
@@ -14,13 +16,29 @@ import {
   type TranslationRequestDto,
 } from './transcription.dto.js'
 
+/** Text to speech on the provider that serves the model. */
+@Injectable()
+export class SpeechService {
+  constructor(private readonly router: ProviderRouter) {}
+
+  speak(body: JsonBody<SpeechRequestDto>, call: RequestContext): Promise<ProviderResponse> {
+    const { model, input, speed } = body.fields
+    call.log.model = model
+    const route = this.router.route('speech', model, call.caller)
+    const estimatedUse = call.quota === undefined ? undefined : SPEECH.estimate(input, speed)
+    return route.attempt(call, { canRetryAfterSend: true, estimatedUse }, (provider, context) =>
+      provider.speak({ body, modelClass: route.modelClass }, context),
+    )
+  }
+}
+
 /** The specification: translation's model defaults to the class S model. */
 const DEFAULT_TRANSLATION_MODEL = 'whisper-1'
 
-/** A larger upload that was sent and not answered is not sent again (design: Reliability rules). */
-const REPEATABLE_UPLOAD_BYTES = 10 * 1024 * 1024
+/** A larger upload is not retried after it was sent (design: Reliability rules). */
+const RETRYABLE_UPLOAD_BYTES = 10 * 1024 * 1024
 
-/** Audio to text, in its own language or in English, on whatever provider serves the model. */
+/** Transcription and translation on the provider that serves the model. */
 @Injectable()
 export class TranscriptionService {
   constructor(private readonly router: ProviderRouter) {}
@@ -46,7 +64,7 @@ export class TranscriptionService {
   }
 }
 
-/** Everything about a file and its form that can be judged here is judged here, before an upstream is called. */
+/** Checks a file and its form as far as possible before an upstream is called. */
 async function callFor(
   { file, fields, named }: AudioUpload<TranslationRequestDto>,
   model: string,
@@ -72,11 +90,11 @@ async function callFor(
 function policyFor(
   { estimate }: Pick<typeof TRANSCRIPTIONS, 'estimate'>,
   { file, durationSeconds, modelClass }: TranscriptionCall,
-  { quota: allowance }: RequestContext,
+  { quota }: RequestContext,
 ): AttemptPolicy {
   const { size } = file.spool
   return {
-    repeatableOnceSent: size <= REPEATABLE_UPLOAD_BYTES,
-    expected: allowance === undefined ? undefined : estimate(size, durationSeconds, modelClass !== 'stt-standard'),
+    canRetryAfterSend: size <= RETRYABLE_UPLOAD_BYTES,
+    estimatedUse: quota === undefined ? undefined : estimate(size, durationSeconds, modelClass !== 'stt-standard'),
   }
 }

@@ -19,7 +19,7 @@ import {
   readRetryAfterMs,
   webhookHeaders,
   type WebhookMessage,
-} from './callback-request.js'
+} from './callback-attempt.js'
 
 const HOUR_MS = 3_600_000
 

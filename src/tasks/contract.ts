@@ -2,7 +2,7 @@ import type { Caller } from '../core/caller.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { AttemptContext, UpstreamVideoTask, VideoKind, VideoProvider } from '../providers/contract.js'
 import type { Route } from '../routing/router.js'
-import type { CallbackDelivery } from './task.repository.js'
+import type { CallbackDelivery } from './callback.repository.js'
 import type { Task } from './task.js'
 
 /** A create that its capability has validated. */
@@ -12,7 +12,6 @@ export interface CreateTaskRequest {
   readonly route: Route<VideoProvider>
   readonly externalTaskId?: string
   readonly callbackUrl?: string
-  /** The caller's `Idempotency-Key`. */
   readonly idempotencyKey?: string
   /** SHA-256 of the body as it came, hex. */
   readonly fingerprint: string

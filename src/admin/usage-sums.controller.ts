@@ -13,7 +13,7 @@ import { ApiAdmin, ApiAdminErrors, invalid, readQuery } from './admin-request.js
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
 import { type Admin, AuditLog } from './audit-log.js'
 
-/** What some records of any callers add up to. */
+/** Usage sum, optionally grouped by key. */
 class KeyUsageSumDto extends UsageSumDto {
   @ApiProperty({ required: false, description: 'With group_by=key; caller = all with an upstream key of their own' })
   readonly key?: string
@@ -34,10 +34,9 @@ class KeyUsageSumsDto extends UsageReportDto {
   }
 }
 
-/** A year, leap years included: the sums of all keys look through everything in it. */
-const LONGEST_PERIOD_MS = 366 * DAY_MS
+/** A year, leap years included: the query scans all records of the period. */
+const MAXIMUM_PERIOD_MS = 366 * DAY_MS
 
-/** What everybody has used. */
 @Injectable()
 export class UsageSumsService {
   constructor(
@@ -47,11 +46,11 @@ export class UsageSumsService {
 
   /** Rejects with `invalid_request`, naming the parameter, and as `UsageReports` does. */
   sums(admin: Admin, query: Query): Promise<KeyUsageSumsDto> {
-    const question = queryOf(query)
+    const usageQuery = queryOf(query)
     return this.auditLog.read(
       admin,
       { action: 'usage.show' },
-      async () => new KeyUsageSumsDto(question, await this.reports.sums(question)),
+      async () => new KeyUsageSumsDto(usageQuery, await this.reports.sums(usageQuery)),
     )
   }
 }
@@ -59,9 +58,9 @@ export class UsageSumsService {
 function queryOf(query: Query): UsageQuery {
   const read = readQuery(query, ['from', 'to', 'group_by', 'key', 'model', 'channel'])
   return {
-    // The record of this very millisecond is in.
-    ...readPeriod(query, Date.now() + 1, LONGEST_PERIOD_MS),
-    groupBy: groupsOf(read.group_by),
+    // `to` is exclusive; +1 includes the current millisecond.
+    ...readPeriod(query, Date.now() + 1, MAXIMUM_PERIOD_MS),
+    groupBy: parseGroupBy(read.group_by),
     ...(read.key === undefined ? {} : { keyId: read.key }),
     ...(read.model === undefined ? {} : { model: read.model }),
     ...(read.channel === undefined ? {} : { channelId: read.channel }),
@@ -69,7 +68,7 @@ function queryOf(query: Query): UsageQuery {
 }
 
 /** `day,key`: every group at most once. */
-function groupsOf(text: string | undefined): readonly UsageGroup[] {
+function parseGroupBy(text: string | undefined): readonly UsageGroup[] {
   if (text === undefined || text === 'none') return []
   const words = text.split(',')
   const groups = USAGE_GROUPS.filter((group) => words.includes(group))
@@ -85,7 +84,7 @@ export class UsageSumsController {
 
   @Get()
   @ApiOperation({ summary: 'What everybody has used, and what it cost' })
-  @ApiPeriod(LONGEST_PERIOD_MS)
+  @ApiPeriod(MAXIMUM_PERIOD_MS)
   @ApiQuery({ name: 'group_by', required: false, type: String, description: 'none, or some of day,model,channel,key' })
   @ApiQuery({ name: 'key', required: false, type: String, description: 'Only this key id' })
   @ApiQuery({ name: 'model', required: false, type: String, description: 'Only this model' })
