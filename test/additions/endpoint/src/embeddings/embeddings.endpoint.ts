@@ -1,5 +1,5 @@
 import type { EndpointSpec } from '../core/endpoint.js'
-import { expectedOfChat } from '../limits/estimate-usage.js'
+import { estimateChat } from '../limits/estimate-usage.js'
 
 export const EMBEDDINGS = {
   name: 'embeddings',
@@ -8,7 +8,7 @@ export const EMBEDDINGS = {
   dialect: 'openai',
   capability: 'embeddings',
   billing: { records: ['request'], usageClass: 'embedding', model: undefined },
-  estimate: expectedOfChat,
+  estimate: estimateChat,
   metricFamily: 'embeddings',
   keyHeaders: ['authorization'],
   rateLimit: 'counted',
