@@ -102,15 +102,20 @@ const pathOfEarlier = (path: Path, index: number): Path => [...path.slice(0, -2)
 
 /** What is wrong with a map or a list as a whole comes before what is wrong inside it; zod reports it afterwards. */
 function inReadingOrder(issues: readonly z.core.$ZodIssue[]): readonly z.core.$ZodIssue[] {
-  const ordered: z.core.$ZodIssue[] = []
-  for (const issue of issues) {
-    const whole = wholeOf(issue)
-    const isInside = (other: z.core.$ZodIssue): boolean =>
-      whole?.every((part, index) => other.path[index] === part) === true && wholeOf(other)?.length !== whole.length
-    const position = ordered.findIndex(isInside)
-    ordered.splice(position === -1 ? ordered.length : position, 0, issue)
-  }
-  return ordered
+  const firstInside = new Map<string, number>()
+  const placed = issues.map((issue, index) => {
+    const wholeDepth = wholeOf(issue)?.length ?? Infinity
+    let place = ''
+    let position = index
+    for (const [depth, part] of ['', ...issue.path].entries()) {
+      place += `/${JSON.stringify(part)}`
+      if (depth === wholeDepth) position = firstInside.get(place) ?? index
+      else if (!firstInside.has(place)) firstInside.set(place, index)
+    }
+    return { issue, position, wholeDepth }
+  })
+  placed.sort((left, right) => left.position - right.position || left.wholeDepth - right.wholeDepth)
+  return placed.map(({ issue }) => issue)
 }
 
 /** The map that has unknown keys, or the list with an item that is there twice; undefined for any other fault. */
