@@ -1,4 +1,4 @@
-import { classServes, type ModelCapability, type ModelClass } from '../config/model-classes.js'
+import type { ModelCapability, ModelClass } from '../config/model-classes.js'
 import { PathTable } from './path-table.js'
 import type { EstimatedUse } from './quota.js'
 
@@ -121,9 +121,7 @@ export class EndpointTable {
     return this.prefixes.get(prefixOf(path)) ?? UNKNOWN_PATH
   }
 
-  private addPrefix(endpoint: EndpointSpec): void {
-    const { name, path, dialect } = endpoint
-    assertBilled(endpoint)
+  private addPrefix({ name, path, dialect }: EndpointSpec): void {
     const prefix = prefixOf(path)
     const beside = this.prefixes.get(prefix)
     if (beside !== undefined && beside.dialect !== dialect) {
@@ -156,13 +154,4 @@ function prefixOf(path: string): string {
 function assertUnique(texts: readonly string[]): void {
   const twice = texts.find((text, index) => texts.indexOf(text) !== index)
   if (twice !== undefined) throw new Error(`Two endpoints are called ${twice}.`)
-}
-
-/** Requests without a model are priced by a name of their own, all others by a class that they can have. */
-function assertBilled({ name, billing, capability }: EndpointSpec): void {
-  if (billing === 'none' || billing.model !== undefined) return
-  const { usageClass } = billing
-  if (usageClass === 'document' || !classServes(usageClass, capability)) {
-    throw new Error(`The endpoint ${name} is billed as ${billing.usageClass}, a class that none of its models has.`)
-  }
 }
