@@ -179,7 +179,7 @@ describe('limits realtime', () => {
     })
 
     it.each([['tokensPerMinute', 100] as const, ['audioSecondsPerMinute', 5] as const])(
-      'refuse a connection after as many events as %s allows',
+      'refuse a connection once %s is used up',
       async (name, limit) => {
         const { gateway, upstream } = await start({ [name]: limit, concurrency: 1 })
         await hearAndLeave(gateway, upstream)
