@@ -206,11 +206,14 @@ export const counts = (lab: TaskLab): Promise<Readonly<Partial<Record<TaskState,
 
 /** Lets time pass, poll by poll, until all tasks are in the state. */
 export async function passUntil(lab: TaskLab, state: TaskState, count: number, stepMs = 1000): Promise<void> {
-  await eventually(async () => {
-    if (((await counts(lab))[state] ?? 0) >= count) return true
-    await passRound(lab, stepMs)
-    return false
-  })
+  await eventually(
+    async () => {
+      if (((await counts(lab))[state] ?? 0) >= count) return true
+      await passRound(lab, stepMs)
+      return false
+    },
+    () => counts(lab),
+  )
 }
 
 export const taskOf = async (lab: TaskLab, externalId: string): Promise<Task | undefined> =>
