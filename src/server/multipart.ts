@@ -226,9 +226,10 @@ class MultipartReceiver implements StorageEngine {
       this.#reportedParts += 1
       if (name !== undefined) this.#takeField(name, value)
     })
-    parser.on('file', (name: string | undefined, _stream: Readable, info: { filename?: string }) => {
+    // Before multer's own listener, whose message names nothing of the part.
+    parser.prependListener('file', (name: string | undefined, _stream: Readable, info: { filename?: string }) => {
       this.#reportedParts += 1
-      const fault = faultOfFilePart(name ?? '', info.filename, !this.#names.has('file'))
+      const fault = name === undefined ? undefined : faultOfFilePart(name, info.filename, !this.#names.has('file'))
       this.#names.add('file')
       if (fault) this.#refuse(fault)
     })
