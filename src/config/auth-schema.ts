@@ -80,7 +80,7 @@ const adminKey = z
   .meta({ type: `text of at least ${LEAST_ADMIN_KEY_BITS} bits, or a hash`, secret: true })
 
 /** The operator's own key, known by its SHA-256 alone, 64 lower-case hex digits. `isJudged` is false where a hash was given. */
-export type AdminKey = DeepReadonly<z.output<typeof adminKey>>
+type AdminKey = DeepReadonly<z.output<typeof adminKey>>
 
 const FINGERPRINT_DIGITS = 8
 

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 
 /** One thing wrong with the configuration: where, and what would be right. Never a value. */
-export interface ConfigFault {
+interface ConfigFault {
   readonly path: string
   readonly message: string
 }

@@ -9,7 +9,7 @@ export type Dialect = 'openai' | 'openai-audio' | 'messages' | 'task' | 'image'
 const DEFAULT_DIALECT: Dialect = 'openai'
 
 /** The headers in which an endpoint's clients may send their key; the first is what a missing key's message asks for. */
-export type KeyHeader = 'authorization' | 'x-api-key' | 'sec-websocket-protocol'
+type KeyHeader = 'authorization' | 'x-api-key' | 'sec-websocket-protocol'
 
 /** The setting of `limits` that bounds a body. */
 export type BodyLimitSetting = 'jsonBodyBytes' | 'imageBodyBytes' | 'audioBodyBytes' | 'documentBytes'
@@ -31,7 +31,7 @@ export interface Billing {
 }
 
 /** Computes, from what an endpoint's requests hold, what one is expected to use before its upstream says so. */
-export type Estimate = (...request: never[]) => EstimatedUse
+type Estimate = (...request: never[]) => EstimatedUse
 
 /** Everything the gateway knows of an endpoint by its path. Each member must be said: none is true by omission. */
 export interface EndpointSpec {

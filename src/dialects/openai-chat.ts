@@ -208,7 +208,7 @@ function cutWithComma(region: Buffer, keyStart: number, valueEnd: number): { sta
 }
 
 /** An upstream that speaks this dialect. */
-export interface ChatUpstream {
+interface ChatUpstream {
   readonly path: `/${string}`
   /** Names and values in turn: the whole list, as nothing of the caller's own headers travels on. */
   readonly headers: readonly string[]

@@ -95,7 +95,7 @@ class Tracing implements OnModuleInit, OnApplicationShutdown {
   async onModuleInit(): Promise<void> {
     const { otlpUrl, otlpHeaders } = this.store.current.observability
     if (otlpUrl === undefined) return
-    const { OtlpExporter: OtlpExporter } = await import('./otlp-exporter.js')
+    const { OtlpExporter } = await import('./otlp-exporter.js')
     this.onFinished(new OtlpExporter({ url: otlpUrl, headers: otlpHeaders, version: gatewayVersion() }))
   }
 

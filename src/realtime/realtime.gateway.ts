@@ -26,7 +26,7 @@ export class RealtimeGateway implements OnGatewayConnection<WebSocket> {
   /** `finish` writes the request's log line. */
   handleConnection(client: WebSocket, request: IncomingMessage, opened: OpenedSession, finish: () => void): void {
     client.pause()
-    const { slot: slot, upstream } = opened
+    const { slot, upstream } = opened
     const session = new RealtimeSession(client, upstream, this.contextFor(request, opened))
     void session.ended.then(() => {
       slot.free()

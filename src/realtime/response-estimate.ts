@@ -114,7 +114,7 @@ export class ResponseInput {
 
   /** A response begins, and reads everything counted so far. */
   take(): TextAndAudio {
-    const { fixedBytes, textBytes, inputSeconds: inputSeconds } = this
+    const { fixedBytes, textBytes, inputSeconds } = this
     this.textBytes = this.inputSeconds = 0
     return { text: (fixedBytes + textBytes) / BYTES_PER_TOKEN, audio: inputSeconds * INPUT_TOKENS_PER_SECOND }
   }
@@ -197,7 +197,7 @@ export class NextResponseEstimator {
    */
   estimate(inputSeconds: number, create?: Buffer): EstimatedUse {
     const requested = create === undefined ? NO_REQUEST : readRequestedResponse(create)
-    const { maximumTokens: maximumTokens = this.maximumTokens, isSpoken = this.isSpoken } = requested
+    const { maximumTokens = this.maximumTokens, isSpoken = this.isSpoken } = requested
     const input = create === undefined ? this.sent : sumOf(this.sent, materialOf(create))
     const { textBytes, soundBytes, pictures } = input
     const isBounded = maximumTokens < Infinity

@@ -218,7 +218,7 @@ export class SessionClose {
 }
 
 /** Sends the close frame, and terminates the side when it has not confirmed in time. A closed side needs no timer. */
-function closeSide({ socket, isClosed: isClosed }: SocketSide, close: endings.Close | undefined, waitMs: number) {
+function closeSide({ socket, isClosed }: SocketSide, close: endings.Close | undefined, waitMs: number) {
   if (isClosed) return undefined
   if (close === undefined) {
     socket.terminate()

@@ -106,7 +106,7 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
     this.hostQueue.takeWaiting()
     this.wake()
     this.graceTimer = setTimeout(() => {
-      for (const { disconnect: disconnect } of this.calls) disconnect.abort()
+      for (const { disconnect } of this.calls) disconnect.abort()
     }, SHUTDOWN_GRACE_MS)
   }
 

@@ -477,7 +477,7 @@ class Works {
   rooms = 0
   ends = 0
   readonly queue = new KeyedQueue<Item>({
-    keyOf: ({ key: key }) => key,
+    keyOf: ({ key }) => key,
     concurrency: () => WIDTH,
     isBusy: (running, waiting) => waiting > 0 || running * 2 > WIDTH,
     run: ({ id }) =>
@@ -491,7 +491,7 @@ class Works {
   })
 
   add(count: number, key = 'main'): void {
-    for (let number = 0; number < count; number++) this.queue.add({ id: `${key}-${number}`, key: key })
+    for (let number = 0; number < count; number++) this.queue.add({ id: `${key}-${number}`, key })
   }
 
   async endOne(): Promise<void> {

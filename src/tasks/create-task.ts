@@ -99,7 +99,10 @@ export class TaskIntents {
     await this.tasks.dropIntent(task.id).catch(() => undefined)
   }
 
-  private async refusal(outcome: IntentOutcome, claim: IdempotencyClaim | undefined): Promise<GatewayError> {
+  private async refusal(
+    outcome: Exclude<IntentOutcome, { readonly outcome: 'recorded' }>,
+    claim: IdempotencyClaim | undefined,
+  ): Promise<GatewayError> {
     const record =
       outcome.outcome === 'idempotency_key_taken'
         ? outcome.record

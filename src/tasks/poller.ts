@@ -84,7 +84,7 @@ class LeasedPolls {
 
   /** Aborts the polls under way. */
   abort(): void {
-    for (const { disconnect: disconnect } of this.calls) disconnect.abort()
+    for (const { disconnect } of this.calls) disconnect.abort()
   }
 
   private async settle(task: Task, result: PollResult, call: RequestContext): Promise<void> {

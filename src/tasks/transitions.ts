@@ -85,7 +85,7 @@ export function seenChange(
   task: Task,
   upstream: UpstreamVideoTask,
   settings: ChangeSettings,
-  { hasEvent: hasEvent }: { readonly hasEvent: boolean },
+  { hasEvent }: { readonly hasEvent: boolean },
 ): TaskChange {
   const { nowMs } = settings
   const object = withCallersId(upstream.object, task.upstreamExternalId, task.externalTaskId)

@@ -21,7 +21,7 @@ describe('usage writer end', () => {
   describe('What was used', () => {
     it('is all written before the end, and what comes after it, too', async () => {
       await begin({ batchRows: 4 })
-      const { writer, written, logged, buffered: buffered } = lab
+      const { writer, written, logged, buffered } = lab
       const many = records(11)
       writer.add(many)
       await writer.stop()
@@ -34,7 +34,7 @@ describe('usage writer end', () => {
     })
 
     it('is in a file when the store is away at the end', async () => {
-      const { writer, store, written, logged, buffered: buffered, metric } = lab
+      const { writer, store, written, logged, buffered, metric } = lab
       store.before = away
       const many = records(3)
       writer.add(many)
@@ -46,7 +46,7 @@ describe('usage writer end', () => {
     })
 
     it('is in a file once, what comes late as well, however much it is and whatever the log tells', async () => {
-      const { writer, store, logger, buffered: buffered } = lab
+      const { writer, store, logger, buffered } = lab
       logger.level = 'silent'
       store.before = away
       const many = records(MANY)
@@ -61,7 +61,7 @@ describe('usage writer end', () => {
     })
 
     it('is not waited for by an end that has waited for a silent store', async () => {
-      const { writer, store, buffered: buffered } = lab
+      const { writer, store, buffered } = lab
       let answer = (): void => undefined
       store.before = () =>
         new Promise<void>((resolve) => {
@@ -81,7 +81,7 @@ describe('usage writer end', () => {
     })
 
     it('is in a file when the process ends without a word', async () => {
-      const { writer, store, buffered: buffered } = lab
+      const { writer, store, buffered } = lab
       store.before = () => new Promise<void>(() => undefined)
       const many = records(1200)
       writer.add(many)
@@ -142,7 +142,7 @@ describe('usage writer', () => {
 
     it('waits in a file, the oldest first, when too much of it waits', async () => {
       await begin({ queueRows: 5, batchRows: 2 })
-      const { writer, store, written, logged, buffered: buffered, metric } = lab
+      const { writer, store, written, logged, buffered, metric } = lab
       store.before = away
       const first = records(2)
       writer.add(first)
@@ -195,7 +195,7 @@ describe('usage writer', () => {
     })
 
     it('nothing is opened at the end, and what waits is in a file', async () => {
-      const { writer, store, lines, logged, buffered: buffered, metric } = lab
+      const { writer, store, lines, logged, buffered, metric } = lab
       const some = records(4)
       writer.add(some)
       await writer.stop()
@@ -208,7 +208,7 @@ describe('usage writer', () => {
   describe('Where usage is not to be stored', () => {
     it('nothing is written, whoever opened the store', async () => {
       await begin({ store: false, batchRows: 1 })
-      const { writer, store, database, buffered: buffered, metric } = lab
+      const { writer, store, database, buffered, metric } = lab
       writer.add(records(3))
       writer.keepRest()
       await database.open()

@@ -138,7 +138,7 @@ export function taskLab({
     router,
     health,
     creation,
-    wakeTimer: wakeTimer,
+    wakeTimer,
     engine: new TaskService(tasks, callbacks, creation, refresh, gate, watchers, clock, sender),
     poller: new TaskPoller(tasks, refresh, wakeTimer, config, clock, logger),
     intake: new UpstreamCallbacksService(tasks, clock, wakeTimer),
