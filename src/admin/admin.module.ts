@@ -5,7 +5,7 @@ import { KyselyKeyRepository } from '../auth/key.pg.js'
 import { KeyRepository } from '../auth/key.repository.js'
 import { DatabaseModule } from '../storage/storage.module.js'
 import { UsageModule } from '../usage/usage.module.js'
-import { AdminAccess, AdminGuard, FailedAttemptLog, UnknownRoutesController } from './admin.guard.js'
+import { AdminAccess, AdminGuard, FailedAttemptLog } from './admin.guard.js'
 import { AuditLog, AuditRepository } from './audit-log.js'
 import { AuditRetention, KyselyAuditRepository } from './audit-log.pg.js'
 import { AuditController, AuditService } from './audit.controller.js'
@@ -14,6 +14,7 @@ import { KeysController } from './keys.controller.js'
 import { KeysService } from './keys.service.js'
 import { ReloadController, ReloadService } from './reload.controller.js'
 import { UsageSumsController, UsageSumsService } from './usage-totals.controller.js'
+import { UnknownRoutesController } from './unknown-routes.controller.js'
 
 /** The operator's API: its guard and audit log, and what is read and changed while the gateway runs. */
 @Module({

@@ -3,13 +3,8 @@ import { AdminModule } from '../admin/admin.module.js'
 import { ConfigurationModule, type ConfigurationOptions } from '../config/config-store.js'
 import { EndpointTable } from '../core/endpoint.js'
 import type { Logger } from '../observability/logger.js'
-import {
-  HealthModule,
-  MetricsModule,
-  ObservabilityModule,
-  TracingModule,
-} from '../observability/observability.module.js'
-import type { Readiness } from '../observability/readiness.js'
+import { MetricsModule, ObservabilityModule, TracingModule } from '../observability/observability.module.js'
+import { HealthModule, type Readiness } from '../observability/readiness.js'
 import type { RequestHooks } from '../observability/request-hooks.js'
 import type { Admission } from '../overload/admission.js'
 import { OverloadModule } from '../overload/overload.module.js'

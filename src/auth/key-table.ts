@@ -58,7 +58,7 @@ export interface StoredKey extends AccessKey {
 
 /** What the store says about a key, found by its hash. */
 type KeyLookup =
-  | { readonly status: 'valid'; readonly key: AccessKey; readonly standing: KeyRevocation }
+  | { readonly status: 'valid'; readonly key: AccessKey; readonly revocation: KeyRevocation }
   | { readonly status: 'revoked' | 'expired' | 'unknown' }
 
 interface Entry {
@@ -94,7 +94,7 @@ export class StoredKeys {
     if (entry === undefined) return UNKNOWN
     const { key } = entry
     if (key.isRevoked) return { status: 'revoked' }
-    return hasExpired(key, Date.now()) ? { status: 'expired' } : { status: 'valid', key, standing: entry.revocation }
+    return hasExpired(key, Date.now()) ? { status: 'expired' } : { status: 'valid', key, revocation: entry.revocation }
   }
 
   /** Whether a SHA-256 in hex is that of a key that was deleted, while this process runs. */
@@ -107,8 +107,8 @@ export class StoredKeys {
     for (const key of keys) {
       const known = this.entries.get(key.sha256)
       if (known !== undefined && known.key.updatedAtMs >= key.updatedAtMs) continue
-      const standing = known?.revocation.isOver === false ? known.revocation : new KeyRevocation()
-      this.entries.set(key.sha256, { key, revocation: standing })
+      const revocation = known?.revocation.isOver === false ? known.revocation : new KeyRevocation()
+      this.entries.set(key.sha256, { key, revocation })
     }
     this.endWhatIsOver()
   }
@@ -116,11 +116,11 @@ export class StoredKeys {
   /** The same for all keys there are; one that is missing and was not changed since `sinceMs` has been deleted. */
   learnAll(keys: readonly StoredKey[], sinceMs: number): void {
     const present = new Set(keys.map(({ sha256 }) => sha256))
-    for (const [sha256, { key, revocation: standing }] of this.entries) {
+    for (const [sha256, { key, revocation }] of this.entries) {
       if (present.has(sha256) || key.updatedAtMs >= sinceMs) continue
       this.entries.delete(sha256)
       this.deleted.add(sha256)
-      standing.end()
+      revocation.end()
     }
     this.awaited = false
     this.learn(keys)
@@ -128,8 +128,8 @@ export class StoredKeys {
 
   private endWhatIsOver(): void {
     const nowMs = Date.now()
-    for (const { key, revocation: standing } of this.entries.values()) {
-      if (!standing.isOver && (key.isRevoked || hasExpired(key, nowMs))) standing.end()
+    for (const { key, revocation } of this.entries.values()) {
+      if (!revocation.isOver && (key.isRevoked || hasExpired(key, nowMs))) revocation.end()
     }
   }
 }
@@ -203,10 +203,10 @@ export class KeyTable {
     return found.status === 'valid' && this.hasConfigured(found.key.id) ? { status: 'void' } : found
   }
 
-  private storedCaller({ key, standing }: Extract<KeyLookup, { status: 'valid' }>): Caller {
+  private storedCaller({ key, revocation }: Extract<KeyLookup, { status: 'valid' }>): Caller {
     const known = this.storedCallers.get(key)
     if (known !== undefined) return known
-    const caller = callerOfKey(key, standing)
+    const caller = callerOfKey(key, revocation)
     this.storedCallers.set(key, caller)
     return caller
   }

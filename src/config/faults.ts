@@ -46,9 +46,7 @@ export function fieldPath(parent: string, name: string): string {
   return PRINTABLE_NAME.test(name) ? `${parent}["${name}"]` : `${parent}["…"]`
 }
 
-export function itemPath(parent: string, index: number): string {
-  return `${parent}[${index}]`
-}
+export const itemPath = (parent: string, index: number): string => `${parent}[${index}]`
 
 type Path = readonly PropertyKey[]
 
@@ -148,9 +146,7 @@ function nearest(name: string, candidates: readonly string[]): string | undefine
 }
 
 /** `base_url`, `base-url` and `BASEURL` are spellings of `baseUrl`. */
-function plain(name: string): string {
-  return name.toLowerCase().replaceAll(/[_-]/g, '')
-}
+const plain = (name: string): string => name.toLowerCase().replaceAll(/[_-]/g, '')
 
 /** Levenshtein distance: insertions, deletions and substitutions, one row of the table at a time. */
 function editDistance(left: string, right: string): number {

@@ -245,9 +245,7 @@ function cueText(text: string): string {
     .replaceAll('-->', '->')
 }
 
-function isSeconds(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value)
-}
+const isSeconds = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
 function unexpectedShape(): GatewayError {
   return new GatewayError('upstream_failed', 'The upstream answered without usable segments.', {

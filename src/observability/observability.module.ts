@@ -1,16 +1,4 @@
-import type { ServerResponse } from 'node:http'
-import {
-  Controller,
-  type DynamicModule,
-  Get,
-  HttpStatus,
-  Injectable,
-  Module,
-  type OnApplicationShutdown,
-  type OnModuleInit,
-  Res,
-} from '@nestjs/common'
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger'
+import { type DynamicModule, Injectable, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
 import { gatewayVersion, type Logger } from './logger.js'
 import { byLabel, Metrics, registerCounter } from './metrics.js'
@@ -26,7 +14,7 @@ import { beginTrace, RequestTrace, spansOf } from './tracing.js'
 /** The process's own log, for lines that are about no single request; injected as `Logger`. */
 export const LOGGER = Symbol('logger')
 
-/** What the process says about itself; the server shares `Readiness` and `CallEndings`, as it answers before Nest does. */
+/** What the process says about itself; the server shares `Readiness` and `RequestHooks`, as it answers before Nest does. */
 @Module({})
 export class ObservabilityModule {
   static forRoot(readiness: Readiness, endings: RequestHooks, logger: Logger): DynamicModule {
@@ -119,31 +107,3 @@ class Tracing implements OnModuleInit, OnApplicationShutdown {
 /** OpenTelemetry traces of calls, where a collector is configured. */
 @Module({ imports: [KnownRoutesModule], providers: [Tracing] })
 export class TracingModule {}
-
-const STATUS_SCHEMA = { type: 'object', properties: { status: { type: 'string' } } }
-
-@ApiTags('health')
-@Controller('health')
-class HealthController {
-  constructor(private readonly readiness: Readiness) {}
-
-  @Get('live')
-  @ApiOperation({ summary: '200 while the process lives' })
-  @ApiResponse({ status: 200, schema: STATUS_SCHEMA })
-  live(): { status: string } {
-    return { status: 'live' }
-  }
-
-  @Get('ready')
-  @ApiOperation({ summary: '200 once the gateway can serve; 503 while it starts, drains or has lost its store' })
-  @ApiResponse({ status: 200, schema: STATUS_SCHEMA })
-  @ApiResponse({ status: 503, schema: STATUS_SCHEMA })
-  ready(@Res({ passthrough: true }) response: ServerResponse): { status: string } {
-    response.statusCode = this.readiness.isReady ? HttpStatus.OK : HttpStatus.SERVICE_UNAVAILABLE
-    return { status: this.readiness.status }
-  }
-}
-
-/** Liveness and readiness for operators' probes. */
-@Module({ controllers: [HealthController] })
-export class HealthModule {}

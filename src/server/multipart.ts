@@ -57,13 +57,10 @@ function missingFileName(name: string): GatewayError {
   return invalid(`Expected ${quoted(name)} to be a file part with a filename.`, name)
 }
 
-function invalid(message: string, param: string): GatewayError {
-  return new GatewayError('invalid_request', message, { param })
-}
+const invalid = (message: string, param: string): GatewayError =>
+  new GatewayError('invalid_request', message, { param })
 
-function quoted(name: string): string {
-  return JSON.stringify(name.slice(0, FIELD_NAME_BYTES))
-}
+const quoted = (name: string): string => JSON.stringify(name.slice(0, FIELD_NAME_BYTES))
 
 /** Uploads come over slow lines; the server's own limit for a whole request is the same. */
 export const UPLOAD_TIMEOUT_MS = 120_000

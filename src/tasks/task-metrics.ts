@@ -3,7 +3,7 @@ import { byLabel, Metrics, type Read, registerCounter, registerGauge } from '../
 import { Database } from '../storage/database.js'
 import { CallbackSender } from './callback-delivery.js'
 import { TaskPoller } from './poller.js'
-import { TaskRecorder } from './record-task.js'
+import { TaskRecorder } from './task-updates.js'
 import { CallbackRepository, TaskRepository } from './task.repository.js'
 
 /** Shortest interval between two counts of the store: every replica counts, at every scrape. */

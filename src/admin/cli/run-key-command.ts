@@ -42,28 +42,28 @@ const issuedText = ({ id, key }: IssuedKeyDto): string =>
   `The key of ${id}, shown this once:\n\n  ${key}\n\n` +
   'Replicas that run know it within auth.keyRefreshMs; nobody can show it again.\n'
 
-/** Does what a command says at a desk; resolves with what is to be printed. */
-export async function runCommand(command: KeyAdminCommand, desk: KeyAdmin): Promise<string> {
+/** Does what a command says; resolves with what is to be printed. */
+export async function runCommand(command: KeyAdminCommand, keys: KeyAdmin): Promise<string> {
   const { name, id = '', terms, limits } = command
   switch (name) {
     case 'create': {
-      const issued = await desk.create({ ...(id === '' ? {} : { id }), ...terms, ...someLimits(limits, null) })
+      const issued = await keys.create({ ...(id === '' ? {} : { id }), ...terms, ...someLimits(limits, null) })
       if (command.isQuiet) return `${issued.key}\n`
       return command.isJson ? jsonText(issued) : issuedText(issued)
     }
     case 'list': {
-      const keys = await desk.list()
+      const listed = await keys.list()
       if (command.isQuiet) return ''
-      return command.isJson ? jsonText(keys) : keyTable(keys)
+      return command.isJson ? jsonText(listed) : keyTable(listed)
     }
     case 'show':
-      return shown(await desk.show(id), command)
+      return shown(await keys.show(id), command)
     case 'update': {
-      const current = Object.keys(limits).length === 0 ? null : (await desk.show(id)).limits
-      return shown(await desk.change(id, { ...terms, ...someLimits(limits, current) }), command)
+      const current = Object.keys(limits).length === 0 ? null : (await keys.show(id)).limits
+      return shown(await keys.change(id, { ...terms, ...someLimits(limits, current) }), command)
     }
     case 'revoke':
-      return shown(await desk.revoke(id), command)
+      return shown(await keys.revoke(id), command)
   }
 }
 

@@ -1,8 +1,5 @@
-/*
- * Of texts without a bound, no `+` behind a set of characters: in a process that holds much code of regular expressions
- * already, V8 compiles further ones unoptimized (`--no-regexp-optimization`). They keep a backtrack entry for each character
- * of such a run, a RangeError at ten million.
- */
+// Of texts without a bound no `+` behind a set of characters: in a process that holds much code of regular expressions already,
+// V8 compiles without optimization (`--no-regexp-optimization`) and keeps an entry for each, a RangeError at ten million.
 const SPACE_RUN = /\s\s*/g
 const BLANK = /[\s\u0085\u00a0\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/.source
 /** White space of CommonMark and Unicode, with non-breaking spaces. */
