@@ -57,9 +57,8 @@ export const shownPath = (path: Path): string =>
     '',
   )
 
-export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
+export const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Freezes a plain value and everything it holds; returns the same value. */
 export function deepFreeze<T>(value: T): T {

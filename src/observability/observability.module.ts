@@ -1,15 +1,13 @@
-import { type DynamicModule, Injectable, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common'
+import { type DynamicModule, Module } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
-import { gatewayVersion, type Logger } from './logger.js'
-import { byLabel, Metrics, registerCounter } from './metrics.js'
+import type { Logger } from './logger.js'
+import { Metrics } from './metrics.js'
 import { metricsAddress, MetricsServer } from './metrics-server.js'
-import type { OtlpExporter, SpanCounts } from './otlp-exporter.js'
 import { GatewayMetrics, ProcessMetrics } from './process-metrics.js'
 import { Readiness } from './readiness.js'
 import { RequestHooks } from './request-hooks.js'
 import { AttemptMetrics, RequestMetrics } from './request-metrics.js'
-import { KnownRoutes, KnownRoutesModule } from './routes.js'
-import { beginTrace, RequestTrace, spansOf } from './tracing.js'
+import { KnownRoutesModule } from './routes.js'
 
 /** The process's own log, for lines that are about no single request; injected as `Logger`. */
 export const LOGGER = Symbol('logger')
@@ -49,61 +47,3 @@ export class ObservabilityModule {
   ],
 })
 export class MetricsModule {}
-
-/** What a collector that does not answer may keep a shutdown waiting. */
-const CLOSE_DEADLINE_MS = 2_000
-
-const NOTHING_SENT: SpanCounts = { sent: 0, failed: 0, dropped: 0 }
-
-/**
- * Traces every call where a collector is configured: goes on with the trace of its caller, names each attempt to its
- * upstream, and sends the spans when the call is over. Without a collector nothing is loaded, watched or sent.
- */
-@Injectable()
-class Tracing implements OnModuleInit, OnApplicationShutdown {
-  private sender: OtlpExporter | undefined
-
-  constructor(
-    private readonly store: ConfigStore,
-    private readonly hooks: RequestHooks,
-    private readonly known: KnownRoutes,
-    metrics: Metrics,
-  ) {
-    registerCounter(
-      metrics,
-      {
-        name: 'gateway_trace_spans_total',
-        help: 'Spans sent to the collector, refused by it, or dropped because too many waited.',
-        labelNames: ['outcome'],
-      },
-      () => byLabel('outcome', { ...(this.sender?.counts ?? NOTHING_SENT) }),
-    )
-  }
-
-  async onModuleInit(): Promise<void> {
-    const { otlpUrl, otlpHeaders } = this.store.current.observability
-    if (otlpUrl === undefined) return
-    const { OtlpExporter } = await import('./otlp-exporter.js')
-    this.onFinished(new OtlpExporter({ url: otlpUrl, headers: otlpHeaders, version: gatewayVersion() }))
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.sender?.close(CLOSE_DEADLINE_MS)
-  }
-
-  private onFinished(sender: OtlpExporter): void {
-    this.sender = sender
-    this.hooks.onStarted((call, { headers }) => {
-      call.trace = beginTrace(headers, this.store.current.observability.traceSampleRatio)
-    })
-    this.hooks.onFinished((call, outcome) => {
-      const { trace } = call
-      if (!(trace instanceof RequestTrace) || !trace.isSampled) return
-      for (const span of spansOf(call, trace, outcome, this.known.table.find(call))) sender.send(span)
-    })
-  }
-}
-
-/** OpenTelemetry traces of calls, where a collector is configured. */
-@Module({ imports: [KnownRoutesModule], providers: [Tracing] })
-export class TracingModule {}
