@@ -5,7 +5,7 @@ const { readdirSync } = require('node:fs')
 /** From the bottom up; each folder may import those before it, and itself. */
 const BELOW_CAPABILITIES = [
   ['config', 'gateway.yaml and the environment come before everything else.'],
-  ['core', 'The vocabulary of the gateway leans on settings alone.'],
+  ['core', 'The vocabulary of the gateway leans on the types of settings alone.'],
   ['observability', 'Logs, metrics and traces know what happened, not who made it happen.'],
   ['upstream', 'Everything outbound.'],
   ['storage', 'The store knows rows, not their meaning.'],
@@ -65,6 +65,13 @@ module.exports = {
       to: {},
     },
     ...layerRules,
+    {
+      name: 'core-knows-types-of-settings',
+      comment: 'The vocabulary describes settings; it reads none.',
+      severity: 'error',
+      from: { path: '^src/core/', pathNot: '\\.spec\\.ts$' },
+      to: { path: '^src/config/', dependencyTypesNot: ['type-only'] },
+    },
     {
       name: 'capabilities-know-the-router-only',
       comment:

@@ -19,6 +19,8 @@ export default tseslint.config(
       // Nest's options and errors are typed as classes; literals and parsed bodies are how they are meant to be made.
       '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
       'no-console': 'error',
+      'no-useless-rename': 'error',
+      'object-shorthand': ['error', 'properties'],
     },
   },
   {

@@ -1,5 +1,5 @@
 // `npm test`: everything a change must pass, on two cores. Lint takes as long as the other checks together, so they run side
-// by side; the tests begin when those are over. A check that fails stops none of the others: one run tells all faults.
+// by side; the tests begin when those are over. A build that fails ends all; any other check stops none: one run tells all faults.
 // With names, as in `node scripts/check.mjs lint types`, only these.
 import { spawn } from 'node:child_process'
 
@@ -9,6 +9,8 @@ const FIRST = 'build'
 const LIVE = 'jest'
 
 const wanted = process.argv.slice(2)
+const unknown = wanted.filter((name) => ![FIRST, ...SIDE_BY_SIDE.flat()].includes(name))
+if (unknown.length > 0) throw new Error(`There is no check ${unknown.join(', ')}.`)
 const isWanted = (name) => wanted.length === 0 || wanted.includes(name)
 const passed = []
 const failed = []

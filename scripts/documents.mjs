@@ -60,7 +60,10 @@ async function operations() {
   return formatMarkdown(listed, { ...(await resolveConfig(OPERATIONS)), parser: 'markdown' })
 }
 
-/** The example with a line at the end of its section for each setting that it lacks; what else it says is written by hand. */
+/**
+ * The example with a line at the end of its section for each setting that it lacks, but for those of items of lists and of maps
+ * within a section (`channels[].timeouts`): these, as all else that it says, are written by hand.
+ */
 async function example() {
   const sections = (await readFile(EXAMPLE, 'utf8')).split(/^(?=\w+:$)/m)
   for (const { path, meaning, presence, fallback } of settings) {

@@ -14,7 +14,8 @@ import { ApiChatErrors } from '../dialects/error-docs.js'
 import type { KeyLimiter } from '../limits/key-limiter.js'
 import { remainingOf, resetMsOf } from '../limits/limit-errors.js'
 import { RateLimiter } from '../limits/rate-limiter.js'
-import { CurrentRequest, Endpoint } from '../server/json-request.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
+import { CurrentRequest } from '../server/json-request.js'
 import {
   ApiPeriod,
   assertKnown,

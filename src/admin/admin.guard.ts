@@ -1,24 +1,17 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import {
-  All,
   type BeforeApplicationShutdown,
   type CanActivate,
-  Controller,
   createParamDecorator,
   type ExecutionContext,
   Injectable,
-  Req,
-  UseGuards,
 } from '@nestjs/common'
-import { ApiExcludeController } from '@nestjs/swagger'
-import type { Request } from 'express'
 import { readKey } from '../auth/key.guard.js'
 import { adminFingerprint } from '../config/auth-schema.js'
 import { ConfigStore } from '../config/config-store.js'
 import { GatewayError } from '../core/errors.js'
 import { contextOf, type RequestContext } from '../core/request-context.js'
-import { methodsOf } from '../observability/routes.js'
 import { callerAddress } from '../server/client-address.js'
 import type { Admin, AuditLog } from './audit-log.js'
 
@@ -171,7 +164,8 @@ export class AdminGuard implements CanActivate {
   }
 }
 
-const nothingHere = (): GatewayError => new GatewayError('not_found', 'There is nothing at this path.')
+/** The message of every unknown path. */
+export const nothingHere = (): GatewayError => new GatewayError('not_found', 'There is nothing at this path.')
 
 /** Parameter decorator for the `Admin`, on routes behind `AdminGuard`. */
 export const CurrentAdmin = createParamDecorator((_data, context): Admin => {
@@ -180,17 +174,3 @@ export const CurrentAdmin = createParamDecorator((_data, context): Admin => {
   if (admin === undefined) throw new GatewayError('internal', 'The request has not been authorized.')
   return admin
 })
-
-/** Handles all other paths below `/admin`: without the admin key nothing reveals which routes exist. */
-@ApiExcludeController()
-@Controller('admin')
-@UseGuards(AdminGuard)
-export class UnknownRoutesController {
-  @All('*path')
-  refuse(@Req() request: Request): never {
-    const { method, path } = contextOf(request)
-    const allow = methodsOf(request.app, path)
-    if (allow.length === 0) throw nothingHere()
-    throw new GatewayError('method_not_allowed', `The method ${method} is not allowed at this path.`, { allow })
-  }
-}

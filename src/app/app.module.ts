@@ -3,14 +3,10 @@ import { AdminModule } from '../admin/admin.module.js'
 import { ConfigurationModule, type ConfigurationOptions } from '../config/config-store.js'
 import { EndpointTable } from '../core/endpoint.js'
 import type { Logger } from '../observability/logger.js'
-import {
-  HealthModule,
-  MetricsModule,
-  ObservabilityModule,
-  TracingModule,
-} from '../observability/observability.module.js'
-import type { Readiness } from '../observability/readiness.js'
+import { MetricsModule, ObservabilityModule } from '../observability/observability.module.js'
+import { HealthModule, type Readiness } from '../observability/readiness.js'
 import type { RequestHooks } from '../observability/request-hooks.js'
+import { TracingModule } from '../observability/tracing.js'
 import type { Admission } from '../overload/admission.js'
 import { OverloadModule } from '../overload/overload.module.js'
 import { ProvidersModule } from '../routing/providers.module.js'

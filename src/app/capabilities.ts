@@ -2,6 +2,7 @@ import type { Type } from '@nestjs/common'
 import { AccountModule } from '../account/account.module.js'
 import { AudioModule } from '../audio/audio.module.js'
 import { ChatModule } from '../chat/chat.module.js'
+import { classServes } from '../config/model-classes.js'
 import { type EndpointSpec, EndpointTable } from '../core/endpoint.js'
 import { DocumentModule } from '../document/document.module.js'
 import { ImageModule } from '../image/image.module.js'
@@ -26,4 +27,14 @@ export const CAPABILITIES: readonly CapabilityModule[] = [
   AccountModule,
 ]
 
-export const ENDPOINTS = new EndpointTable(CAPABILITIES.flatMap(({ endpoints }) => endpoints))
+/** Every endpoint of the gateway. */
+export const ENDPOINTS = new EndpointTable(CAPABILITIES.flatMap(({ endpoints }) => endpoints).map(billable))
+
+/** Requests without a model are priced by a name of their own, all others by a class that they can have. */
+export function billable(endpoint: EndpointSpec): EndpointSpec {
+  const { name, billing, capability } = endpoint
+  if (billing === 'none' || billing.model !== undefined) return endpoint
+  const { usageClass } = billing
+  if (usageClass !== 'document' && classServes(usageClass, capability)) return endpoint
+  throw new Error(`The endpoint ${name} is billed as ${usageClass}, a class that none of its models has.`)
+}

@@ -116,7 +116,7 @@ describe('key cache', () => {
       await lab.begin()
       const judged = lab.stored.lookUp(SHA256)
       let ends = 0
-      if (judged.status === 'valid') judged.standing.onOver(() => (ends += 1))
+      if (judged.status === 'valid') judged.revocation.onOver(() => (ends += 1))
       lab.repository.isAway = true
       await jest.advanceTimersByTimeAsync(4_000)
       expect([lab.status(), ends]).toEqual(['valid', 0])

@@ -249,7 +249,7 @@ function countEnds(keys: StoredKeys, key = 'a'): () => number {
   const judged = keys.lookUp(digest(key))
   if (judged.status !== 'valid') throw new Error('the key does not work')
   let count = 0
-  judged.standing.onOver(() => (count += 1))
+  judged.revocation.onOver(() => (count += 1))
   return () => count
 }
 
@@ -351,9 +351,9 @@ describe('Stored keys', () => {
     const judged = keys.lookUp(digest('a'))
     if (judged.status !== 'valid') throw new Error('the key does not work')
     const heard: string[] = []
-    judged.standing.onOver(() => heard.push('left'))()
+    judged.revocation.onOver(() => heard.push('left'))()
     keys.learn([stored({ isRevoked: true, updatedAtMs: 101 })])
-    judged.standing.onOver(() => heard.push('late'))
+    judged.revocation.onOver(() => heard.push('late'))
     expect(heard).toEqual(['late'])
   })
 })

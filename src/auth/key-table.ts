@@ -58,7 +58,7 @@ export interface StoredKey extends AccessKey {
 
 /** What the store says about a key, found by its hash. */
 type KeyLookup =
-  | { readonly status: 'valid'; readonly key: AccessKey; readonly standing: KeyRevocation }
+  | { readonly status: 'valid'; readonly key: AccessKey; readonly revocation: KeyRevocation }
   | { readonly status: 'revoked' | 'expired' | 'unknown' }
 
 interface Entry {
@@ -94,7 +94,7 @@ export class StoredKeys {
     if (entry === undefined) return UNKNOWN
     const { key } = entry
     if (key.isRevoked) return { status: 'revoked' }
-    return hasExpired(key, Date.now()) ? { status: 'expired' } : { status: 'valid', key, standing: entry.revocation }
+    return hasExpired(key, Date.now()) ? { status: 'expired' } : { status: 'valid', key, revocation: entry.revocation }
   }
 
   /** Whether a SHA-256 in hex is that of a key that was deleted, while this process runs. */
@@ -107,8 +107,8 @@ export class StoredKeys {
     for (const key of keys) {
       const known = this.entries.get(key.sha256)
       if (known !== undefined && known.key.updatedAtMs >= key.updatedAtMs) continue
-      const standing = known?.revocation.isOver === false ? known.revocation : new KeyRevocation()
-      this.entries.set(key.sha256, { key, revocation: standing })
+      const revocation = known?.revocation.isOver === false ? known.revocation : new KeyRevocation()
+      this.entries.set(key.sha256, { key, revocation })
     }
     this.endRevokedAndExpired()
   }
@@ -203,10 +203,10 @@ export class KeyTable {
     return found.status === 'valid' && this.hasConfigured(found.key.id) ? { status: 'void' } : found
   }
 
-  private storedCaller({ key, standing }: Extract<KeyLookup, { status: 'valid' }>): Caller {
+  private storedCaller({ key, revocation }: Extract<KeyLookup, { status: 'valid' }>): Caller {
     const known = this.storedCallers.get(key)
     if (known !== undefined) return known
-    const caller = callerOfKey(key, standing)
+    const caller = callerOfKey(key, revocation)
     this.storedCallers.set(key, caller)
     return caller
   }

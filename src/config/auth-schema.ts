@@ -80,7 +80,7 @@ const adminKey = z
   .meta({ type: `text of at least ${MINIMUM_ADMIN_KEY_BITS} bits, or a hash`, secret: true })
 
 /** The operator's key as SHA-256, 64 lower-case hex digits. `isJudged` is false if it was given as a hash. */
-export type AdminKey = DeepReadonly<z.output<typeof adminKey>>
+type AdminKey = DeepReadonly<z.output<typeof adminKey>>
 
 const FINGERPRINT_DIGITS = 8
 

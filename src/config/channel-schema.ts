@@ -158,7 +158,7 @@ export const channels = (providers: readonly ProviderSettings[]) =>
     .default([])
     .describe('The upstreams. No two may share an id')
 
-export type ChannelEntry = DeepReadonly<z.output<ReturnType<typeof channelSchema>>>
+type ChannelEntry = DeepReadonly<z.output<ReturnType<typeof channelSchema>>>
 
 /** `timeouts` is complete: the gateway's, the provider's and this channel's, merged. */
 export interface ChannelConfig extends Omit<ChannelEntry, 'timeouts'> {
@@ -211,7 +211,7 @@ export function channelTimeouts(
   document: unknown,
 ): UpstreamTimeouts {
   const raw = isMap(document) ? document['timeouts'] : undefined
-  const isSet = (name: keyof UpstreamTimeouts): boolean => isMap(raw) && (raw[name] ?? undefined) !== undefined
+  const isSet = (name: keyof UpstreamTimeouts): boolean => isMap(raw) && raw[name] !== undefined && raw[name] !== null
   const fallback = provider?.timeouts ?? {}
   const timeout = (name: keyof UpstreamTimeouts): number =>
     own[name] ?? (isSet(name) ? section[name] : (fallback[name] ?? section[name]))

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 
 /** One fault of the configuration: its path and the rule; never a value. */
-export interface ConfigFault {
+interface ConfigFault {
   readonly path: string
   readonly message: string
 }
@@ -46,9 +46,7 @@ export function fieldPath(parent: string, name: string): string {
   return PRINTABLE_NAME.test(name) ? `${parent}["${name}"]` : `${parent}["…"]`
 }
 
-export function itemPath(parent: string, index: number): string {
-  return `${parent}[${index}]`
-}
+export const itemPath = (parent: string, index: number): string => `${parent}[${index}]`
 
 type Path = readonly PropertyKey[]
 
@@ -59,9 +57,8 @@ export const shownPath = (path: Path): string =>
     '',
   )
 
-export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
+export const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Freezes a plain value and everything it holds; returns the same value. */
 export function deepFreeze<T>(value: T): T {
@@ -102,15 +99,20 @@ const pathOfEarlier = (path: Path, index: number): Path => [...path.slice(0, -2)
 
 /** Faults of a whole map or list come before those inside it; zod reports them afterwards. */
 function inReadingOrder(issues: readonly z.core.$ZodIssue[]): readonly z.core.$ZodIssue[] {
-  const ordered: z.core.$ZodIssue[] = []
-  for (const issue of issues) {
-    const whole = wholeOf(issue)
-    const isInside = (other: z.core.$ZodIssue): boolean =>
-      whole?.every((part, index) => other.path[index] === part) === true && wholeOf(other)?.length !== whole.length
-    const position = ordered.findIndex(isInside)
-    ordered.splice(position === -1 ? ordered.length : position, 0, issue)
-  }
-  return ordered
+  const firstInside = new Map<string, number>()
+  const placed = issues.map((issue, index) => {
+    const wholeDepth = wholeOf(issue)?.length ?? Infinity
+    let place = ''
+    let position = index
+    for (const [depth, part] of ['', ...issue.path].entries()) {
+      place += `/${JSON.stringify(part)}`
+      if (depth === wholeDepth) position = firstInside.get(place) ?? index
+      else if (!firstInside.has(place)) firstInside.set(place, index)
+    }
+    return { issue, position, wholeDepth }
+  })
+  placed.sort((left, right) => left.position - right.position || left.wholeDepth - right.wholeDepth)
+  return placed.map(({ issue }) => issue)
 }
 
 /** The map that has unknown keys, or the list with an item that is there twice; undefined for any other fault. */
@@ -143,9 +145,7 @@ function nearest(name: string, candidates: readonly string[]): string | undefine
 }
 
 /** `base_url`, `base-url` and `BASEURL` are spellings of `baseUrl`. */
-function plain(name: string): string {
-  return name.toLowerCase().replaceAll(/[_-]/g, '')
-}
+const plain = (name: string): string => name.toLowerCase().replaceAll(/[_-]/g, '')
 
 /** Levenshtein distance: insertions, deletions and substitutions, one row of the table at a time. */
 function editDistance(left: string, right: string): number {

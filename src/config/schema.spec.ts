@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { parseConfig } from '../../test/support/config.js'
+import { cpuMs } from '../../test/support/eventually.js'
 import { faultsOf } from '../../test/support/routing.js'
 import { checked, ConfigError, describeUnknownKey, FaultList } from './faults.js'
-import { decimal, workers } from './value-types.js'
+import { decimal, distinct, hostAndPort, identifier, strictMap, workers } from './value-types.js'
 
 const json = JSON.stringify
 
@@ -337,5 +338,51 @@ describe('the number of workers', () => {
 
   it.each([0, 129, 1.5, -1, 'all', 'AUTO', '', true, [], 'auto '])('is not %j', (value) => {
     expect(() => read(value)).toThrow(ConfigError)
+  })
+})
+
+describe('Faults by the ten thousand', () => {
+  const COUNT = 50_000
+  const SCHEMA = strictMap({ list: distinct(strictMap({ id: identifier, to: hostAndPort }), 'id') })
+
+  it.each<[string, (index: number) => object, number]>([
+    ['of values', (index) => ({ id: `i${index}`, to: 'wrong' }), COUNT],
+    ['of values in maps with unknown keys', (index) => ({ id: `i${index}`, to: 'wrong', more: 1 }), 2 * COUNT],
+    ['of values in a list with repetitions', () => ({ id: 'i', to: 'wrong' }), 2 * COUNT - 1],
+  ])('%s are put in reading order in a moment', (_what, itemAt, expected) => {
+    const document = { list: Array.from({ length: COUNT }, (_, index) => itemAt(index)) }
+    const faults = new FaultList()
+    const startedAtMs = cpuMs()
+    checked(SCHEMA, document, faults)
+    expect(cpuMs() - startedAtMs).toBeLessThan(10_000)
+    expect(() => {
+      faults.throwIfAny()
+    }).toThrow(`The configuration has ${expected} faults:`)
+  })
+
+  it('begin with what is wrong as a whole, the outer before the inner', () => {
+    const document = {
+      list: [
+        { id: 'a', to: 'wrong', more: 1 },
+        { id: 'b', to: 'a:1', more: 1 },
+        { id: 'a', to: 'wrong' },
+      ],
+      other: 1,
+    }
+    const faults = new FaultList()
+    checked(SCHEMA, document, faults)
+    expect(() => {
+      faults.throwIfAny()
+    }).toThrow(
+      [
+        'The configuration has 6 faults:',
+        '  document: unknown key "other"; allowed: list',
+        '  list[2].id: is the same as list[0].id',
+        '  list[0]: unknown key "more"; allowed: id, to',
+        '  list[0].to: must be host:port with a port from 1 to 65535, [host]:port for IPv6',
+        '  list[1]: unknown key "more"; allowed: id, to',
+        '  list[2].to: must be host:port with a port from 1 to 65535, [host]:port for IPv6',
+      ].join('\n'),
+    )
   })
 })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ENVIRONMENT_OVERRIDES } from './environment.js'
 
 /** One setting as documents show it; `npm run documents` writes the tables of docs/operations.md from these. */
-export interface SettingReference {
+interface SettingReference {
   /** With `[]` for the items of a list: `auth.keys[].id`. */
   readonly path: string
   /** Allowed values, in Markdown. */

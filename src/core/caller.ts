@@ -74,11 +74,11 @@ export interface Caller {
   readonly revocation?: KeyRevocation
 }
 
-export const callerOfKey = ({ id, models, limits }: AccessKey, standing?: KeyRevocation): Caller => ({
+export const callerOfKey = ({ id, models, limits }: AccessKey, revocation?: KeyRevocation): Caller => ({
   keyId: id,
   ...(models === undefined ? {} : { models }),
   ...(limits === undefined ? {} : { limits }),
-  ...(standing === undefined ? {} : { revocation: standing }),
+  ...(revocation === undefined ? {} : { revocation }),
 })
 
 /** A caller with an upstream key of its own; one id for all of them keeps labels bounded. */

@@ -105,11 +105,6 @@ describe('A table of endpoints', () => {
       { ...FIND, dialect: 'task' },
       /things\.find has the dialect task, others under \/v1\/things have messages/,
     ],
-    [
-      'a billing by a class of model that is not served',
-      { ...FIND, capability: 'speech', billing: { records: ['request'], usageClass: 'chat', model: undefined } },
-      /things\.find is billed as chat/,
-    ],
   ])('refuses %s', (_what, endpoint, message) => {
     expect(() => new EndpointTable([LIST, endpoint])).toThrow(message)
   })

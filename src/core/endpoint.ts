@@ -1,4 +1,4 @@
-import { classServes, type ModelCapability, type ModelClass } from '../config/model-classes.js'
+import type { ModelCapability, ModelClass } from '../config/model-classes.js'
 import { PathTable } from './path-table.js'
 import type { EstimatedUse } from './quota.js'
 
@@ -9,7 +9,7 @@ export type Dialect = 'openai' | 'openai-audio' | 'messages' | 'task' | 'image'
 const DEFAULT_DIALECT: Dialect = 'openai'
 
 /** The headers in which an endpoint's clients may send their key; the first is what a missing key's message asks for. */
-export type KeyHeader = 'authorization' | 'x-api-key' | 'sec-websocket-protocol'
+type KeyHeader = 'authorization' | 'x-api-key' | 'sec-websocket-protocol'
 
 /** The setting of `limits` that bounds a body. */
 export type BodyLimitSetting = 'jsonBodyBytes' | 'imageBodyBytes' | 'audioBodyBytes' | 'documentBytes'
@@ -31,7 +31,7 @@ export interface Billing {
 }
 
 /** Computes, from what an endpoint's requests hold, what one is expected to use before its upstream says so. */
-export type Estimate = (...request: never[]) => EstimatedUse
+type Estimate = (...request: never[]) => EstimatedUse
 
 /** Everything the gateway knows of an endpoint by its path. Each member must be said: none is true by omission. */
 export interface EndpointSpec {
@@ -121,9 +121,7 @@ export class EndpointTable {
     return this.prefixes.get(prefixOf(path)) ?? UNKNOWN_PATH
   }
 
-  private addPrefix(endpoint: EndpointSpec): void {
-    const { name, path, dialect } = endpoint
-    assertBilled(endpoint)
+  private addPrefix({ name, path, dialect }: EndpointSpec): void {
     const prefix = prefixOf(path)
     const beside = this.prefixes.get(prefix)
     if (beside !== undefined && beside.dialect !== dialect) {
@@ -156,13 +154,4 @@ function prefixOf(path: string): string {
 function assertUnique(texts: readonly string[]): void {
   const twice = texts.find((text, index) => texts.indexOf(text) !== index)
   if (twice !== undefined) throw new Error(`Two endpoints are called ${twice}.`)
-}
-
-/** Requests without a model are priced by a name of their own, all others by a class that they can have. */
-function assertBilled({ name, billing, capability }: EndpointSpec): void {
-  if (billing === 'none' || billing.model !== undefined) return
-  const { usageClass } = billing
-  if (usageClass === 'document' || !classServes(usageClass, capability)) {
-    throw new Error(`The endpoint ${name} is billed as ${billing.usageClass}, a class that none of its models has.`)
-  }
 }

@@ -208,7 +208,7 @@ function cutWithComma(frames: Buffer, keyStart: number, valueEnd: number): { sta
   return { start: keyStart, end: frames[after] === COMMA ? after + 1 : valueEnd }
 }
 
-export interface ChatUpstream {
+interface ChatUpstream {
   readonly path: `/${string}`
   /** Names and values in turn; complete, as none of the client's headers are forwarded. */
   readonly headers: readonly string[]

@@ -4,6 +4,7 @@ import { JsonBody } from '../core/json-body.js'
 import type { Units, Usage, UsageEstimator, UsageReader } from '../core/request-context.js'
 import type { MultipartField, UploadedFile } from '../core/spooled-file.js'
 import { reportedUsage } from '../core/usage.js'
+import { isRecord } from '../core/validation-rules.js'
 import { type EncodedMultipart, encodeMultipart, type MultipartPart } from '../upstream/multipart-encoder.js'
 import type { FrameCounter } from '../upstream/sse-relay.js'
 import type { UpstreamResponse } from '../upstream/upstream-client.js'
@@ -244,13 +245,7 @@ function cueText(text: string): string {
     .replaceAll('-->', '->')
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
-}
-
-function isSeconds(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value)
-}
+const isSeconds = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
 function unexpectedShape(): GatewayError {
   return new GatewayError('upstream_failed', 'The upstream answered without usable segments.', {

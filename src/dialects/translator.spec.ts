@@ -193,6 +193,19 @@ describe('A translated stream', () => {
     expect(response.headers).toMatchObject({ 'x-upstream': 'kept', 'cache-control': 'no-cache' })
   })
 
+  it("that cannot be begun ends the upstream's work", async () => {
+    const source = new PlayedSource(() => undefined)
+    const unable: Translator<ModelFields> = {
+      ...SHOUTING,
+      events: () => {
+        throw new GatewayError('invalid_request', 'Cannot be streamed.')
+      },
+    }
+    const refused = translated(unable, BODY, 'LOUD', () => Promise.resolve(new ProviderResponse(200, EVENTS, source)))
+    await expect(refused).rejects.toThrow('Cannot be streamed.')
+    expect(source.asked).toEqual(['cancel'])
+  })
+
   it('that is cut has no end', async () => {
     const source = new PlayedSource((sink) => {
       chunk(sink, frame('ONE'))

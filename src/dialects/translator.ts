@@ -81,8 +81,20 @@ async function translatedStream<Fields extends object>(
   fields: Fields,
 ): Promise<ProviderResponse> {
   if (Buffer.isBuffer(body)) throw malformedResponse('The upstream answered with an event stream that had ended.')
-  const events = new TranslatedEvents(body, translator.events(fields), (error) => translatedError(translator, error))
+  const events = new TranslatedEvents(body, begun(translator, fields, body), (error) =>
+    translatedError(translator, error),
+  )
   return await eventResponse(status, headers, events, usage)
+}
+
+/** An upstream whose stream cannot be translated is aborted. */
+function begun<Fields extends object>(translator: Translator<Fields>, fields: Fields, body: ByteSource) {
+  try {
+    return translator.events(fields)
+  } catch (error) {
+    body.cancel()
+    throw error
+  }
 }
 
 /** The upstream's error body is in its own dialect: the client gets a rendered error instead. */

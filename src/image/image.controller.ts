@@ -3,7 +3,8 @@ import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiParam, ApiResponse, ApiT
 import type { ProviderResponse } from '../core/byte-stream.js'
 import type { RequestContext } from '../core/request-context.js'
 import { IMAGE_STATUSES } from '../providers/contract.js'
-import { CurrentRequest, Endpoint } from '../server/json-request.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
+import { CurrentRequest } from '../server/json-request.js'
 import { IMAGE_EVENTS, IMAGE_FETCH, IMAGE_SEED } from './image.endpoints.js'
 import { ImageService } from './image.service.js'
 

@@ -4,7 +4,8 @@ import { GatewayError, quoted } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import { ApiChatErrors } from '../dialects/error-docs.js'
 import { type ListedModel, ProviderRouter } from '../routing/router.js'
-import { CurrentRequest, Endpoint } from '../server/json-request.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
+import { CurrentRequest } from '../server/json-request.js'
 import { MODEL, MODELS } from './models.endpoints.js'
 
 /** A model in the list form of the chat dialect, with the keys the messages family's SDK reads beside them. */

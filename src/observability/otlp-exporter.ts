@@ -2,7 +2,24 @@ import { type HrTime, type SpanContext, SpanKind, SpanStatusCode, TraceFlags } f
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from '@opentelemetry/sdk-trace'
-import type { SpanRecord } from './tracing.js'
+
+/** A span that is over, without the packages that send it. Times are Unix milliseconds with fractions. */
+export interface SpanRecord {
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId?: string
+  /** The parent is the caller's span. */
+  readonly isParentRemote: boolean
+  /** `server` = a request of a caller; `client` = an attempt at an upstream. */
+  readonly kind: 'server' | 'client'
+  readonly name: string
+  readonly startMs: number
+  readonly endMs: number
+  readonly isError: boolean
+  readonly attributes: Readonly<Record<string, string | number | boolean>>
+  /** When the answer began; attempts that got one. */
+  readonly answeredAtMs?: number
+}
 
 /** Spans that are queued or being sent; further ones are dropped. */
 const MAXIMUM_WAITING = 2048

@@ -1,3 +1,7 @@
+import type { ServerResponse } from 'node:http'
+import { Controller, Get, HttpStatus, Module, Res } from '@nestjs/common'
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger'
+
 /** Whether this process should get traffic: not before it listens, while it drains, or without its store. */
 export class Readiness {
   private state: 'starting' | 'ready' | 'leaving' | 'draining' = 'starting'
@@ -64,3 +68,31 @@ export class Readiness {
     this.isStoreLost = false
   }
 }
+
+const STATUS_SCHEMA = { type: 'object', properties: { status: { type: 'string' } } }
+
+@ApiTags('health')
+@Controller('health')
+class HealthController {
+  constructor(private readonly readiness: Readiness) {}
+
+  @Get('live')
+  @ApiOperation({ summary: '200 while the process lives' })
+  @ApiResponse({ status: 200, schema: STATUS_SCHEMA })
+  live(): { status: string } {
+    return { status: 'live' }
+  }
+
+  @Get('ready')
+  @ApiOperation({ summary: '200 once the gateway can serve; 503 while it starts, drains or has lost its store' })
+  @ApiResponse({ status: 200, schema: STATUS_SCHEMA })
+  @ApiResponse({ status: 503, schema: STATUS_SCHEMA })
+  ready(@Res({ passthrough: true }) response: ServerResponse): { status: string } {
+    response.statusCode = this.readiness.isReady ? HttpStatus.OK : HttpStatus.SERVICE_UNAVAILABLE
+    return { status: this.readiness.status }
+  }
+}
+
+/** Liveness and readiness for operators' probes. */
+@Module({ controllers: [HealthController] })
+export class HealthModule {}

@@ -3,18 +3,10 @@ import { OtlpCollector } from '../../test/support/otlp-collector.js'
 import { attemptRecord } from '../../test/support/raw-upstream.js'
 import { GatewayError } from '../core/errors.js'
 import { AttemptRecord, RequestContext } from '../core/request-context.js'
-import { OtlpExporter } from './otlp-exporter.js'
+import { OtlpExporter, type SpanRecord } from './otlp-exporter.js'
 import type { RequestOutcome } from './request-hooks.js'
 import { RouteTable } from './routes.js'
-import {
-  beginTrace,
-  newSpanId,
-  newTraceId,
-  readTraceContext,
-  RequestTrace,
-  type SpanRecord,
-  spansOf,
-} from './tracing.js'
+import { beginTrace, newSpanId, newTraceId, readTraceContext, RequestTrace, spansOf } from './tracing.js'
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
 const SPAN = '00f067aa0ba902b7'

@@ -1,10 +1,15 @@
 import { randomFillSync } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { Injectable, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common'
+import { ConfigStore } from '../config/config-store.js'
 import type { AttemptRecord, RequestContext, TraceSpan } from '../core/request-context.js'
 import { countedUnits } from '../core/usage-record.js'
 import { outcomeLabelOf } from './access-log.js'
-import type { RequestOutcome } from './request-hooks.js'
-import { type KnownRoute, OTHER_METHOD } from './routes.js'
+import { gatewayVersion } from './logger.js'
+import { byLabel, Metrics, registerCounter } from './metrics.js'
+import type { OtlpExporter, SpanCounts, SpanRecord } from './otlp-exporter.js'
+import { RequestHooks, type RequestOutcome } from './request-hooks.js'
+import { type KnownRoute, KnownRoutes, KnownRoutesModule, OTHER_METHOD } from './routes.js'
 
 /** Random bytes for many ids are drawn at once: one draw costs as much as a hundred ids. */
 const POOL_BYTES = 4096
@@ -116,24 +121,6 @@ export function beginTrace({ traceparent, tracestate }: IncomingHttpHeaders, sam
   return new RequestTrace(context.traceId, context.isSampled, context.parentSpanId, context.traceState)
 }
 
-/** A finished span, independent of the packages that send it. Times are Unix milliseconds with fractions. */
-export interface SpanRecord {
-  readonly traceId: string
-  readonly spanId: string
-  readonly parentSpanId?: string
-  /** The parent is the caller's span. */
-  readonly isParentRemote: boolean
-  /** `server` = a request of a caller; `client` = an attempt at an upstream. */
-  readonly kind: 'server' | 'client'
-  readonly name: string
-  readonly startMs: number
-  readonly endMs: number
-  readonly isError: boolean
-  readonly attributes: Readonly<Record<string, string | number | boolean>>
-  /** When the response began; absent without a response. */
-  readonly answeredAtMs?: number
-}
-
 const MAXIMUM_MODEL_CHARACTERS = 128
 const SERVER_ERROR = 500
 
@@ -233,3 +220,61 @@ function answerAttributes({ log: { upstreamStatus, usage } }: RequestContext): A
   if (completionTokens !== undefined) attributes['gen_ai.usage.output_tokens'] = completionTokens
   return attributes
 }
+
+/** What a collector that does not answer may keep a shutdown waiting. */
+const CLOSE_DEADLINE_MS = 2_000
+
+const NOTHING_SENT: SpanCounts = { sent: 0, failed: 0, dropped: 0 }
+
+/**
+ * Traces every call where a collector is configured: goes on with the trace of its caller, names each attempt to its
+ * upstream, and sends the spans when the call is over. Without a collector nothing is loaded, watched or sent.
+ */
+@Injectable()
+class Tracing implements OnModuleInit, OnApplicationShutdown {
+  private sender: OtlpExporter | undefined
+
+  constructor(
+    private readonly store: ConfigStore,
+    private readonly hooks: RequestHooks,
+    private readonly known: KnownRoutes,
+    metrics: Metrics,
+  ) {
+    registerCounter(
+      metrics,
+      {
+        name: 'gateway_trace_spans_total',
+        help: 'Spans sent to the collector, refused by it, or dropped because too many waited.',
+        labelNames: ['outcome'],
+      },
+      () => byLabel('outcome', { ...(this.sender?.counts ?? NOTHING_SENT) }),
+    )
+  }
+
+  async onModuleInit(): Promise<void> {
+    const { otlpUrl, otlpHeaders } = this.store.current.observability
+    if (otlpUrl === undefined) return
+    const { OtlpExporter } = await import('./otlp-exporter.js')
+    this.onFinished(new OtlpExporter({ url: otlpUrl, headers: otlpHeaders, version: gatewayVersion() }))
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.sender?.close(CLOSE_DEADLINE_MS)
+  }
+
+  private onFinished(sender: OtlpExporter): void {
+    this.sender = sender
+    this.hooks.onStarted((call, { headers }) => {
+      call.trace = beginTrace(headers, this.store.current.observability.traceSampleRatio)
+    })
+    this.hooks.onFinished((call, outcome) => {
+      const { trace } = call
+      if (!(trace instanceof RequestTrace) || !trace.isSampled) return
+      for (const span of spansOf(call, trace, outcome, this.known.table.find(call))) sender.send(span)
+    })
+  }
+}
+
+/** OpenTelemetry traces of calls, where a collector is configured. */
+@Module({ imports: [KnownRoutesModule], providers: [Tracing] })
+export class TracingModule {}

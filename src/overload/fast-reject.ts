@@ -95,7 +95,7 @@ export function readSimpleRequest(bytes: Buffer): SimpleRequest | undefined {
 
 /** The request gate as `FastReject` uses it. */
 export interface FastRejectGate {
-  /** While it is false no request is refused, and shields are in the way. */
+  /** While it is false no request is refused, and a fast reject would be in the way. */
   readonly isRefusing: boolean
   /** The whole answer of a refused request as it goes over the wire; undefined when it is let in. */
   refusalText(request: SimpleRequest): string | undefined
@@ -105,7 +105,7 @@ export interface FastRejectGate {
   lastResponse(socket: Socket): ServerResponse | undefined
 }
 
-const FAST_REJECTED = Symbol('shielded')
+const FAST_REJECTED = Symbol('fast rejected')
 
 type FastRejectSocket = Socket & { [FAST_REJECTED]?: boolean }
 
@@ -129,7 +129,7 @@ export class FastReject {
     private readonly gate: FastRejectGate,
   ) {}
 
-  /** Shields a connection that is between two requests and is not shielded yet; any other is left as it is. */
+  /** Stands before a connection that is between two requests and has no fast reject yet; any other is left as it is. */
   static raise(socket: FastRejectSocket, gate: FastRejectGate): void {
     const [parse, ...others] = socket.listeners('data') as ((chunk: Buffer) => void)[]
     if (parse === undefined || others.length > 0 || socket[FAST_REJECTED] === true) return

@@ -1,23 +1,9 @@
 import type { IncomingMessage } from 'node:http'
-import {
-  applyDecorators,
-  type CanActivate,
-  createParamDecorator,
-  HttpCode,
-  Injectable,
-  mixin,
-  type PipeTransform,
-  RequestMapping,
-  RequestMethod,
-  type Type,
-  UseGuards,
-} from '@nestjs/common'
+import { createParamDecorator, Injectable, mixin, type PipeTransform, type Type } from '@nestjs/common'
 import { ApiBody } from '@nestjs/swagger'
 import type { Request, Response } from 'express'
-import { KeyGuard } from '../auth/key.guard.js'
 import { ConfigStore } from '../config/config-store.js'
 import { DtoCheck } from '../core/dto.js'
-import type { EndpointSpec } from '../core/endpoint.js'
 import { GatewayError } from '../core/errors.js'
 import { JsonBody } from '../core/json-body.js'
 import { contextOf, type RequestContext } from '../core/request-context.js'
@@ -122,18 +108,4 @@ export function assertJson(request: IncomingMessage): void {
   const charset = /charset *= *"?([^";\s]+)/i.exec(contentType)?.[1]?.toLowerCase()
   if (JSON_TYPE.test(contentType) && (charset === undefined || charset === 'utf-8' || charset === 'utf8')) return
   throw new GatewayError('unsupported_media_type', 'The Content-Type of this request must be application/json.')
-}
-
-/**
- * Routes an endpoint to a controller's method, behind the key guard where its callers need a key, or behind guards of its
- * own. Nothing but the specification says which path that is.
- */
-export function Endpoint(
-  { method, path, keyHeaders }: EndpointSpec,
-  guards: readonly Type<CanActivate>[] = keyHeaders.length === 0 ? [] : [KeyGuard],
-): MethodDecorator {
-  const mapping = RequestMapping({ path, method: RequestMethod[method] })
-  // Nest would answer a POST with 201.
-  const status = method === 'POST' ? [HttpCode(200)] : []
-  return applyDecorators(mapping, ...status, ...(guards.length === 0 ? [] : [UseGuards(...guards)]))
 }

@@ -124,7 +124,7 @@ class ParserRequest extends EventEmitter {
   }
 }
 
-export interface FormParserOptions {
+interface FormParserOptions {
   readonly storage: multer.StorageEngine
   readonly fileBytes: number
   /** Gets the parser: what it reports can be heard, and the body is to be written to it. */

@@ -405,6 +405,15 @@ describe('multipart', () => {
       expectRefusal(await postParts(...parts), 'invalid_request', param)
     })
 
+    it.each([
+      ['a file under another name', [filePart('x', 'a.wav', 'audio')], 'file part "audio"'],
+      ['one after the file', [filePart('x'), filePart('y', 'b.wav', 'audio')], 'file part "audio"'],
+      ['a second file', [filePart('x'), filePart('y')], 'a second one'],
+    ])('%s is told which one is accepted', async (_case, parts, got) => {
+      const { error } = await postParts(...parts)
+      expect(error?.message).toBe(`Only one file part, named "file", is accepted; got ${got}.`)
+    })
+
     it('a file sent as text is told that a file part with a filename is expected', async () => {
       const outcome = await postParts(fieldPart('file', 'RIFF'))
       expect(outcome.error?.message).toBe('Expected "file" to be a file part with a filename.')

@@ -57,13 +57,10 @@ function missingFileName(name: string): GatewayError {
   return invalid(`Expected ${quoted(name)} to be a file part with a filename.`, name)
 }
 
-function invalid(message: string, param: string): GatewayError {
-  return new GatewayError('invalid_request', message, { param })
-}
+const invalid = (message: string, param: string): GatewayError =>
+  new GatewayError('invalid_request', message, { param })
 
-function quoted(name: string): string {
-  return JSON.stringify(name.slice(0, FIELD_NAME_BYTES))
-}
+const quoted = (name: string): string => JSON.stringify(name.slice(0, FIELD_NAME_BYTES))
 
 /** Uploads come over slow lines; the server's own limit for a whole request is the same. */
 export const UPLOAD_TIMEOUT_MS = 120_000
@@ -226,9 +223,10 @@ class MultipartReceiver implements StorageEngine {
       this.#reportedParts += 1
       if (name !== undefined) this.#takeField(name, value)
     })
-    parser.on('file', (name: string | undefined, _stream: Readable, info: { filename?: string }) => {
+    // Before multer's own listener, whose message names nothing of the part.
+    parser.prependListener('file', (name: string | undefined, _stream: Readable, info: { filename?: string }) => {
       this.#reportedParts += 1
-      const fault = faultOfFilePart(name ?? '', info.filename, !this.#names.has('file'))
+      const fault = name === undefined ? undefined : faultOfFilePart(name, info.filename, !this.#names.has('file'))
       this.#names.add('file')
       if (fault) this.#refuse(fault)
     })

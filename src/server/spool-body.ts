@@ -5,7 +5,7 @@ import { clientDisconnected, countReceived } from '../core/request-context.js'
 import { SpooledFile } from '../core/spooled-file.js'
 import { type BodyLimits, bodyTooLarge, memoryFull } from './read-body.js'
 
-export interface SpoolLimits extends BodyLimits {
+interface SpoolLimits extends BodyLimits {
   /** Counts what is kept in memory meanwhile. */
   readonly room?: ArrivingBody | undefined
 }

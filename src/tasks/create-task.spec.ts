@@ -17,7 +17,7 @@ import { type ErrorKind, type FailedAttempt, GatewayError } from '../core/errors
 import { RequestContext, clientDisconnected } from '../core/request-context.js'
 import type { SettledTask } from '../core/usage-record.js'
 import { KeyedQueue } from './background-work.js'
-import { endedTask, TaskRecorder, TaskWatchers } from './record-task.js'
+import { endedTask, TaskRecorder, TaskWatchers } from './task-updates.js'
 import type { Task } from './task.js'
 import type { TaskChange, TaskRepository } from './task.repository.js'
 
@@ -491,7 +491,7 @@ class Works {
   })
 
   add(count: number, key = 'main'): void {
-    for (let number = 0; number < count; number++) this.queue.add({ id: `${key}-${number}`, key: key })
+    for (let number = 0; number < count; number++) this.queue.add({ id: `${key}-${number}`, key })
   }
 
   async endOne(): Promise<void> {

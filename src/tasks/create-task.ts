@@ -8,13 +8,13 @@ import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import type { AttemptContext, UpstreamVideoTask, VideoProvider } from '../providers/contract.js'
 import { CallbackAddress } from './callback-attempt.js'
-import { TaskRecorder } from './record-task.js'
+import { TaskRecorder } from './task-updates.js'
 import { UPSTREAM_CALLBACK } from './task.endpoints.js'
 import { isTerminal, newCallbackToken, newTaskId, type Task, upstreamExternalId } from './task.js'
 import {
   type IdempotencyClaim,
   type IdempotencyRecord,
-  type IntentOutcome,
+  type IntentConflict,
   type NewTask,
   TaskRepository,
 } from './task.repository.js'
@@ -99,7 +99,7 @@ export class TaskIntents {
     await this.tasks.dropIntent(task.id).catch(() => undefined)
   }
 
-  private async refusal(outcome: IntentOutcome, claim: IdempotencyClaim | undefined): Promise<GatewayError> {
+  private async refusal(outcome: IntentConflict, claim: IdempotencyClaim | undefined): Promise<GatewayError> {
     const record =
       outcome.outcome === 'idempotency_key_taken'
         ? outcome.record

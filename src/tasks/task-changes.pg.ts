@@ -5,7 +5,7 @@ import type { DatabaseSchema, TaskRow } from '../storage/database.js'
 import { insertRecords } from '../usage/usage.pg.js'
 import { hostOf } from './callback-attempt.js'
 import type { Task, TaskState } from './task.js'
-import type { IdempotencyClaim, IdempotencyRecord, IntentOutcome, NewTask, TaskChange } from './task.repository.js'
+import type { IdempotencyClaim, IdempotencyRecord, IntentConflict, NewTask, TaskChange } from './task.repository.js'
 
 type Queries = Kysely<DatabaseSchema>
 interface ChangedRow {
@@ -114,7 +114,7 @@ export function taskOf(row: TaskRow): Task {
 export class IntentRefused extends Error {
   override readonly name = 'IntentRefused'
 
-  constructor(readonly outcome: Exclude<IntentOutcome, { readonly outcome: 'recorded' }>) {
+  constructor(readonly outcome: IntentConflict) {
     super(outcome.outcome)
   }
 }

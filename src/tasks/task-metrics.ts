@@ -3,8 +3,8 @@ import { byLabel, Metrics, type Read, registerCounter, registerGauge } from '../
 import { Database } from '../storage/database.js'
 import { CallbackSender } from './callback-sender.js'
 import { TaskPoller } from './poller.js'
-import { TaskRecorder } from './record-task.js'
 import { CallbackRepository } from './callback.repository.js'
+import { TaskRecorder } from './task-updates.js'
 import { TaskRepository } from './task.repository.js'
 
 /** Shortest interval between two counts of the store: every replica counts, at every scrape. */

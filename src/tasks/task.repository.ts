@@ -33,6 +33,8 @@ export type IntentOutcome =
   | { readonly outcome: 'external_id_taken' }
   | { readonly outcome: 'idempotency_key_taken'; readonly record: IdempotencyRecord }
 
+export type IntentConflict = Exclude<IntentOutcome, { readonly outcome: 'recorded' }>
+
 /** A change of a task; applied only while the task is still in one of `from`. */
 export interface TaskChange {
   readonly from: readonly TaskState[]

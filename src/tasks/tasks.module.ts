@@ -13,7 +13,7 @@ import {
 } from './callbacks.controller.js'
 import { IdempotentReplays, TaskCreation, TaskIntents } from './create-task.js'
 import { TaskLoops, TaskPoller, TaskRetention } from './poller.js'
-import { TaskRecorder, TaskRefresher, TaskWatchers } from './record-task.js'
+import { TaskRecorder, TaskRefresher, TaskWatchers } from './task-updates.js'
 import { TaskMetrics, TaskWorkMetrics } from './task-metrics.js'
 import { KyselyTaskRepository } from './task.pg.js'
 import { CallbackRepository } from './callback.repository.js'

@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit, Optional } from '@nestjs/common'
+import { Injectable, type OnApplicationShutdown, type OnModuleInit, Optional } from '@nestjs/common'
 import { Client } from 'undici'
 import type { UpstreamTimeouts } from '../config/channel-schema.js'
 import { ConfigStore } from '../config/config-store.js'
@@ -144,9 +144,6 @@ interface Outgoing {
   readonly body: Buffer | null
 }
 
-/** Token of a constructor parameter that only tests provide. */
-const RESOLVE_HOST = Symbol('resolve host')
-
 /**
  * HTTP client for URLs that callers or upstreams send: it reaches public addresses only, and those in `ssrf.allow`.
  * Channels' own addresses go through `UpstreamClient` instead.
@@ -160,9 +157,10 @@ export class SafeFetchClient implements OnModuleInit, OnApplicationShutdown {
   private readonly running = new Set<Client>()
   private readonly resolve: ResolveHost
 
+  /** The resolver is set by tests only. */
   constructor(
     private readonly store: ConfigStore,
-    @Optional() @Inject(RESOLVE_HOST) resolve: ResolveHost = resolveHost,
+    @Optional() resolve: ResolveHost = resolveHost,
   ) {
     this.resolve = boundedLookups(resolve, MAXIMUM_LOOKUPS)
   }

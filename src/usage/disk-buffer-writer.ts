@@ -7,7 +7,7 @@ import { hasCode } from '../core/errors.js'
 import type { UsageRecord } from '../core/usage-record.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
-import { DiskBufferRecovery } from './disk-buffer-recovery.js'
+import { DiskBufferRecovery } from './record-delivery.js'
 import { bufferedRow, DiskBuffer } from './disk-buffer.js'
 import { DroppedUsage } from './usage-metrics.js'
 

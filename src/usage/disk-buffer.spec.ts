@@ -16,7 +16,7 @@ import {
   usageWriterLab,
 } from '../../test/support/usage-writer-lab.js'
 import type { UsageRecord } from '../core/usage-record.js'
-import { DiskBufferRecovery } from './disk-buffer-recovery.js'
+import { DiskBufferRecovery } from './record-delivery.js'
 import { DiskBufferFiles } from './disk-buffer-writer.js'
 import { linesOf, recordOfRow, bufferedRow, DiskBuffer } from './disk-buffer.js'
 

@@ -20,7 +20,7 @@ import type { UsageRecord } from '../core/usage-record.js'
 import { createLogging } from '../observability/logger.js'
 import { Metrics } from '../observability/metrics.js'
 import { PriceTable } from './prices.js'
-import { RecordDelivery } from './disk-buffer-recovery.js'
+import { RecordDelivery } from './record-delivery.js'
 import { entryFromRequest } from './usage-entry.js'
 import { DroppedUsage, UsageMetrics } from './usage-metrics.js'
 

@@ -3,7 +3,8 @@ import { ApiBearerAuth, ApiHeader, ApiOkResponse, ApiOperation, ApiParam, ApiQue
 import type { ProviderResponse } from '../core/byte-stream.js'
 import type { RequestContext } from '../core/request-context.js'
 import { ApiTaskCreateErrors, ApiTaskErrors } from '../dialects/error-docs.js'
-import { CurrentRequest, Endpoint, type JsonBodyRequest, JsonRequest } from '../server/json-request.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
+import { CurrentRequest, type JsonBodyRequest, JsonRequest } from '../server/json-request.js'
 import { MultiImageVideoDto, TextVideoDto } from './video.dto.js'
 import {
   MULTI_IMAGE_CREATE,

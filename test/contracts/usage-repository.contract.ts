@@ -45,7 +45,7 @@ function sumOf(records: readonly UsageRecord[]): Omit<UsageSum, 'day' | 'model' 
   return {
     records: records.length,
     unpricedRecords: records.filter(({ pricing }) => pricing === 'unpriced').length,
-    units: units,
+    units,
     cost: totalOf(records.map(({ cost }) => cost ?? 0)),
   }
 }

@@ -257,13 +257,17 @@ describe('A channel that falls silent after it was fast', () => {
     for (const fault of times(10, () => delays).flat()) second.queueFault(fault)
     const latencyMs = (id: string): number => channelOf(gateway, id).latencyMs ?? Infinity
     // Whatever is done for the first time takes longer, and one of the two would pass for the slower.
-    await eventually(async () => {
-      for (const id of IDS) gateway.application.get(ChannelHealth).reset(id)
-      first.reset()
-      for (const fault of delays) first.queueFault(fault)
-      await bothKnown(gateway)
-      return Math.max(...IDS.map(latencyMs)) <= 1.3 * Math.min(...IDS.map(latencyMs))
-    }, PATIENCE_MS)
+    await eventually(
+      async () => {
+        for (const id of IDS) gateway.application.get(ChannelHealth).reset(id)
+        first.reset()
+        for (const fault of delays) first.queueFault(fault)
+        await bothKnown(gateway)
+        return Math.max(...IDS.map(latencyMs)) <= 1.3 * Math.min(...IDS.map(latencyMs))
+      },
+      () => IDS.map(latencyMs),
+      PATIENCE_MS,
+    )
     first.reset()
     for (const fault of times(100, () => 'hang' as const)) first.queueFault(fault)
   }
@@ -284,16 +288,24 @@ describe('A channel that falls silent after it was fast', () => {
     await withPair(0, {}, async (pair) => {
       const { gateway, first } = pair
       await silence(pair)
-      await eventually(async () => {
-        await askOrWait(pair)
-        return first.activeRequests >= 2
-      }, PATIENCE_MS)
+      await eventually(
+        async () => {
+          await askOrWait(pair)
+          return first.activeRequests >= 2
+        },
+        () => first.activeRequests,
+        PATIENCE_MS,
+      )
       passMs(11_000)
       // The second one's speed is unknown as well, until its next response.
-      await eventually(async () => {
-        await askOrWait(pair)
-        return channelOf(gateway, 'second').latencyMs !== undefined
-      }, PATIENCE_MS)
+      await eventually(
+        async () => {
+          await askOrWait(pair)
+          return channelOf(gateway, 'second').latencyMs !== undefined
+        },
+        () => channelOf(gateway, 'second'),
+        PATIENCE_MS,
+      )
       const silent = channelOf(gateway, 'first').waiting
       for (let call = 0; call < 20; call++) await askOrWait(pair)
       expect(channelOf(gateway, 'first').waiting).toBe(silent)
@@ -306,10 +318,14 @@ describe('A channel that falls silent after it was fast', () => {
     await withPair(0, sections, async (pair) => {
       const { gateway, first, second } = pair
       await silence(pair)
-      await eventually(async () => {
-        expect((await ask(gateway)).status).toBe(200)
-        return channelOf(gateway, 'first').consecutiveFailures > 0
-      }, PATIENCE_MS)
+      await eventually(
+        async () => {
+          expect((await ask(gateway)).status).toBe(200)
+          return channelOf(gateway, 'first').consecutiveFailures > 0
+        },
+        () => channelOf(gateway, 'first'),
+        PATIENCE_MS,
+      )
       const before = [first.requests.length, second.requests.length] as const
       for (let call = 0; call < 20; call++) expect((await ask(gateway)).status).toBe(200)
       expect([first.requests.length, second.requests.length]).toEqual([before[0], before[1] + 20])

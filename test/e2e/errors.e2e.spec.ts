@@ -833,7 +833,7 @@ describe('upgrade and continue', () => {
     it.each([
       ['a chat completion', CHAT_PATH, 'content-type: application/json', Buffer.from(chat)],
       ['a transcription', TRANSCRIPTIONS, `content-type: ${MULTIPART['content-type']}`, upload],
-    ])('sends %s after SIGTERM', async (_name, path, contentType, body) => {
+    ])('sends %s once it is told to go on', async (_name, path, contentType, body) => {
       const { socket, hear, heard } = await converse(posting(path, body.length, bearer, contentType))
       await hear(/100 Continue\r\n\r\n/)
       expect(heard()).toBe('HTTP/1.1 100 Continue\r\n\r\n')

@@ -30,6 +30,13 @@ import {
   sendUpgrade,
 } from '../support/realtime-upstream.js'
 
+/** A session is over a moment after its connection. */
+const freed = (gateway: TestGateway, limit: string): Promise<void> =>
+  eventually(
+    async () => (await limitsOf(gateway))[limit]?.in_use === 0,
+    () => limitsOf(gateway),
+  )
+
 describe('limits realtime', () => {
   const closers: (() => Promise<void>)[] = []
   afterEach(async () => {
@@ -95,7 +102,7 @@ describe('limits realtime', () => {
       expect(body).toMatchObject({ error: { code: 'concurrency_limit_exceeded', type: 'rate_limit_error' } })
       expect(upstream.requests).toHaveLength(1)
       client.close()
-      await eventually(async () => (await limitsOf(gateway))['realtimeSessions']?.in_use === 0)
+      await freed(gateway, 'realtimeSessions')
       expect((await limitsOf(gateway))['requestsPerMinute']).toMatchObject({ remaining: 9 })
       await dial(gateway)
     })
@@ -105,11 +112,11 @@ describe('limits realtime', () => {
       const client = await dial(gateway)
       expect((await refusalOf(gateway)).headers.get('x-gateway-limit')).toBe('concurrency; scope=key:team; reset=1')
       client.terminate()
-      await eventually(async () => (await limitsOf(gateway))['concurrency']?.in_use === 0)
+      await freed(gateway, 'concurrency')
       await upstream.close()
       const refused = await refusalOf(gateway)
       expect(refused.status).toBeGreaterThanOrEqual(500)
-      await eventually(async () => (await limitsOf(gateway))['concurrency']?.in_use === 0)
+      await freed(gateway, 'concurrency')
     })
 
     it('pay for each answer as it is given', async () => {
@@ -121,7 +128,7 @@ describe('limits realtime', () => {
       // 30 tokens heard, 40 spoken: 3 s and 2 s.
       expect((await limitsOf(gateway))['audioSecondsPerMinute']).toMatchObject({ remaining: 55 })
       client.close()
-      await eventually(async () => (await limitsOf(gateway))['concurrency']?.in_use === 0)
+      await freed(gateway, 'concurrency')
       expect((await limitsOf(gateway))['tokensPerMinute']).toMatchObject({ remaining: 900 })
     })
 
@@ -166,7 +173,7 @@ describe('limits realtime', () => {
     socket?.send(JSON.stringify({ type: 'response.output_audio.delta', response_id: 'resp_1', delta }))
     await once(client, 'message')
     client.close()
-    await eventually(async () => (await limitsOf(gateway))['concurrency']?.in_use === 0)
+    await freed(gateway, 'concurrency')
   }
 
   describe('The limits of a key', () => {
@@ -179,7 +186,7 @@ describe('limits realtime', () => {
     })
 
     it.each([['tokensPerMinute', 100] as const, ['audioSecondsPerMinute', 5] as const])(
-      'refuse a connection after as many events as %s allows',
+      'refuse a connection once %s is used up',
       async (name, limit) => {
         const { gateway, upstream } = await start({ [name]: limit, concurrency: 1 })
         await hearAndLeave(gateway, upstream)
@@ -337,7 +344,7 @@ describe('limits realtime answers', () => {
         expect(await tokensLeft()).toBe(1000 - COST)
         if (who === 'client') session.client.socket.terminate()
         else session.upstream.terminate()
-        await eventually(async () => (await limitsOf(gateway))['realtimeSessions']?.in_use === 0)
+        await freed(gateway, 'realtimeSessions')
         expect(await tokensLeft()).toBe(1000)
       },
     )
@@ -367,7 +374,7 @@ describe('limits realtime answers', () => {
       session.upstream.send(JSON.stringify({ type: 'response.output_audio.delta', response_id: 'resp_1', delta }))
       await session.client.next('response.audio.delta')
       session.client.socket.terminate()
-      await eventually(async () => (await limitsOf(gateway))['realtimeSessions']?.in_use === 0)
+      await freed(gateway, 'realtimeSessions')
       expect(await tokensLeft()).toBe(1000 - 40)
     })
 

@@ -83,7 +83,7 @@ describe('limits requests', () => {
       const inUse = async (): Promise<number | undefined> => (await lab.limits('places')).limits['concurrency']?.in_use
       const controller = new AbortController()
       const hanging = lab.chat('places', '#hang', {}, controller.signal).catch(() => 'aborted')
-      await eventually(async () => (await inUse()) === 1)
+      await eventually(async () => (await inUse()) === 1, inUse)
       const refused = await lab.chat('places')
       expect(refused.status).toBe(429)
       expect(refused.headers.get('retry-after')).toBe('1')
@@ -93,15 +93,15 @@ describe('limits requests', () => {
       expect([read.status, await read.json()]).toMatchObject([429, { code: 1303 }])
       controller.abort()
       expect(await hanging).toBe('aborted')
-      await eventually(async () => (await inUse()) === 0)
+      await eventually(async () => (await inUse()) === 0, inUse)
       for (const text of ['Hello', '#500', '#cut', '#reset', 'Hello']) {
         const answer = await lab.chat('places', text)
         expect(answer.status).not.toBe(429)
         await answer.text().catch(() => 'cut')
-        await eventually(async () => (await inUse()) === 0)
+        await eventually(async () => (await inUse()) === 0, inUse)
       }
       expect((await lab.post('places', '/v1/chat/completions', '{')).status).toBe(400)
-      await eventually(async () => (await inUse()) === 0)
+      await eventually(async () => (await inUse()) === 0, inUse)
     })
   })
 

@@ -232,7 +232,7 @@ describe('realtime upgrade', () => {
     })
   })
 
-  describe('an early upload that is not awaited changes nothing about a request', () => {
+  describe('an Upgrade offer without a handler changes nothing about a request', () => {
     it('be it to a path of plain requests', async () => {
       const headers = { connection: 'Upgrade', upgrade: 'websocket' }
       const answer = await sendRaw(gateway.url, { method: 'GET', path: '/v1/models', headers })

@@ -236,6 +236,13 @@ describe('replicas', () => {
   /** Nothing while the store does not answer. */
   const recordedIfAny = (gateway: TestGateway): Promise<string[]> => recorded(gateway).catch(() => [])
 
+  const recordedSoon = (gateway: TestGateway, count: () => number): Promise<void> =>
+    eventually(
+      async () => (await recordedIfAny(gateway)).length === count(),
+      () => recorded(gateway),
+      UNTIL_TRIED_AGAIN_MS,
+    )
+
   describe('Two replicas with one database', () => {
     it('write what each has served, and both show all of it', async () => {
       const database = { url: await postgres.emptyDatabase() }
@@ -264,7 +271,7 @@ describe('replicas', () => {
         await eventually(async () => (await getUsage(gateway)).status === 503)
         await postgres.start()
         const expected = [...before, ...during].sort()
-        await eventually(async () => (await recordedIfAny(gateway)).length === expected.length, UNTIL_TRIED_AGAIN_MS)
+        await recordedSoon(gateway, () => expected.length)
         expect(await recorded(gateway)).toEqual(expected)
         expect(gateway.logText()).not.toContain('"record"')
       },
@@ -289,7 +296,7 @@ describe('replicas', () => {
         })
         expect((await bufferedIds(folder)).length).toBeGreaterThanOrEqual(20)
         await postgres.start()
-        await eventually(async () => (await recordedIfAny(gateway)).length === ids.length, UNTIL_TRIED_AGAIN_MS)
+        await recordedSoon(gateway, () => ids.length)
         expect(await recorded(gateway)).toEqual(ids.sort())
         await eventually(async () => (await readdir(folder)).length === 0)
         expect(gateway.logText()).toContain('"usage is stored that had no room in the queue"')
@@ -319,10 +326,7 @@ describe('replicas', () => {
           return lines().length + Number(queued) === ids.length
         })
         await postgres.start()
-        await eventually(
-          async () => (await recordedIfAny(gateway)).length === ids.length - lines().length,
-          UNTIL_TRIED_AGAIN_MS,
-        )
+        await recordedSoon(gateway, () => ids.length - lines().length)
         const logged = lines().map((line) => (JSON.parse(line) as { record: { requestId: string } }).record.requestId)
         expect(logged.length).toBeGreaterThanOrEqual(20)
         expect([...logged, ...(await recorded(gateway))].sort()).toEqual(ids.sort())
@@ -354,7 +358,7 @@ describe('replicas', () => {
           await eventually(() => gateway.logText().includes('usage waits: the store does not take it'))
           expect(gateway.logText()).not.toContain('a usage record was refused by the store')
           await setReadOnly(database.url, false)
-          await eventually(async () => (await recorded(gateway)).length === ids.length, UNTIL_TRIED_AGAIN_MS)
+          await recordedSoon(gateway, () => ids.length)
           expect(await recorded(gateway)).toEqual(ids.sort())
           expect(gateway.logText()).not.toContain('"record"')
           expect(await gateway.application.get(Metrics).registry.metrics()).not.toMatch(

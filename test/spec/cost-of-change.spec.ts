@@ -1,7 +1,7 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -105,9 +105,8 @@ const BUILD = {
   exclude: ['src/**/*.spec.ts'],
 }
 
-/** The sources with all additions, compiled. */
-async function buildCopy(): Promise<string> {
-  const copy = await mkdtemp(join(tmpdir(), 'cost-of-change-'))
+/** The sources with all additions, compiled into the folder `copy`. */
+async function buildCopy(copy: string): Promise<void> {
   for (const name of ['src', 'package.json', 'tsconfig.json', 'migrations']) {
     await cp(join(ROOT, name), join(copy, name), { recursive: true })
   }
@@ -125,7 +124,14 @@ async function buildCopy(): Promise<string> {
   for (const file of await readdir(join(copy, 'src'), { recursive: true })) {
     if (file.endsWith('.mjs')) await cp(join(copy, 'src', file), join(copy, 'dist', file))
   }
-  return copy
+}
+
+/** The last two columns, new files and entries in lists, of the table of costs in a document. */
+async function documentedCosts(document: string): Promise<string[][]> {
+  const lines = (await readFile(join(ROOT, 'docs', document), 'utf8')).split('\n')
+  const start = lines.findIndex((line) => line.startsWith('|') && line.includes('New files')) + 2
+  const rows = lines.slice(start, lines.indexOf('', start))
+  return rows.map((row) => row.split('|').slice(-3, -1)).map((cells) => cells.map((cell) => cell.trim()))
 }
 
 /** Upstreams of the additions in one server, which remembers the requests. */
@@ -149,16 +155,20 @@ async function answer(request: IncomingMessage, response: ServerResponse, seen: 
 
 const KEY = 'cost-of-change-key'
 const seen: { path: string; key: string; body: Record<string, unknown> }[] = []
+const closers: (() => unknown)[] = []
 let copy: string
-let upstream: Server
-let gateway: ChildProcess
 let output = ''
 let url: string
 let metricsPort: number
 
 beforeAll(async () => {
-  copy = await buildCopy()
-  upstream = createServer((request, response) => void answer(request, response, seen)).listen(0, '127.0.0.1')
+  copy = await temporary(mkdtemp(join(tmpdir(), 'cost-of-change-')))
+  await buildCopy(copy)
+  const upstream = createServer((request, response) => void answer(request, response, seen)).listen(0, '127.0.0.1')
+  closers.push(() => {
+    upstream.closeAllConnections()
+    upstream.close()
+  })
   await once(upstream, 'listening')
   const baseUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
   metricsPort = await freePort()
@@ -168,17 +178,21 @@ beforeAll(async () => {
     auth: { keys: [{ id: 'builder', key: KEY }] },
     channels: [channel('toy'), channel('parrot')],
     database: {},
+    prices: [{ models: ['*'], promptTokens: 1_000_000, completionTokens: 2_000_000 }],
   }
   await writeFile(join(copy, 'gateway.yaml'), JSON.stringify(config))
   // With an empty store in it: making one takes longer than a test may wait.
-  const environment = { PATH: process.env['PATH'], GATEWAY_DATA: await dataDirectory() }
-  gateway = spawn(process.execPath, [join(copy, 'dist/main.js')], { cwd: copy, env: environment })
+  const environment = { PATH: process.env['PATH'], GATEWAY_DATA: await temporary(dataDirectory()) }
+  const gateway = spawn(process.execPath, [join(copy, 'dist/main.js')], { cwd: copy, env: environment })
+  closers.push(async () => {
+    if (gateway.exitCode === null && gateway.kill('SIGTERM')) await once(gateway, 'exit')
+  })
   url = await new Promise((resolve, reject) => {
     gateway.once('exit', () => {
       reject(new Error(output))
     })
     for (const stream of [gateway.stdout, gateway.stderr]) {
-      stream?.on('data', (chunk: Buffer) => {
+      stream.on('data', (chunk: Buffer) => {
         output += chunk.toString()
         const [address] = /http:\/\/127\.0\.0\.1:\d+/.exec(output) ?? []
         if (address !== undefined) resolve(address)
@@ -188,14 +202,18 @@ beforeAll(async () => {
 }, PREPARED_WITHIN_MS)
 
 afterAll(async () => {
-  if (gateway.exitCode === null) {
-    gateway.kill('SIGTERM')
-    await once(gateway, 'exit')
-  }
-  upstream.closeAllConnections()
-  upstream.close()
-  await rm(copy, { recursive: true, force: true })
+  for (const close of closers.reverse()) await close()
 })
+
+/** The folder, which is removed at the end. */
+async function temporary(made: Promise<string>): Promise<string> {
+  const folder = await made
+  closers.push(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+const get = async (path: string): Promise<unknown> =>
+  (await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${KEY}` } })).json()
 
 const post = async (path: string, body: object) => {
   const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
@@ -208,6 +226,19 @@ const messages = [{ role: 'user', content: 'Hello' }]
 describe('The cost of a change', () => {
   it.each(COSTS)('is $files new files of $name, beside entries in lists', async ({ name, files }) => {
     expect(await filesOf(name)).toHaveLength(files)
+  })
+
+  it.each([
+    ['adding-a-provider.md', ['chat-upstream', 'translated-upstream', 'endpoint-on-toy']],
+    ['adding-a-capability.md', ['endpoint']],
+  ])('is what %s says', async (document, names) => {
+    const costs = names.map((name) => COSTS.find((each) => each.name === name)).filter((cost) => cost !== undefined)
+    const shown = (file: string): string =>
+      file.startsWith('src/providers/') ? "that provider's manifest" : `\`${file}\``
+    const entriesOf = (entries: readonly Entry[]): Set<string> => new Set(entries.map(({ file }) => shown(file)))
+    expect(await documentedCosts(document)).toEqual(
+      costs.map(({ files, entries }) => [String(files), [...entriesOf(entries)].join(', ')]),
+    )
   })
 
   it('of an upstream whose dialect is that of the endpoint gives relayed chat', async () => {
@@ -233,25 +264,52 @@ describe('The cost of a change', () => {
     expect(seen).toHaveLength(before)
   })
 
-  it(
-    'of an endpoint gives one that is served, checked, billed, measured and documented',
-    async () => {
-      const served = await post('/v1/embeddings', { model: 'toy-vectors', input: 'Hello' })
-      expect([served.status, JSON.parse(served.text)]).toMatchObject([200, { object: 'list' }])
-      const refused = await post('/v1/embeddings', { model: 'toy-vectors' })
-      expect([refused.status, JSON.parse(refused.text)]).toMatchObject([400, { error: { param: 'input' } }])
-      const get = async (path: string): Promise<unknown> =>
-        (await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${KEY}` } })).json()
+  it('of an endpoint gives one that is served, checked and documented', async () => {
+    const served = await post('/v1/embeddings', { model: 'toy-vectors', input: 'Hello' })
+    expect([served.status, JSON.parse(served.text)]).toMatchObject([200, { object: 'list' }])
+    const refused = await post('/v1/embeddings', { model: 'toy-vectors' })
+    expect([refused.status, JSON.parse(refused.text)]).toMatchObject([400, { error: { param: 'input' } }])
+    expect(await get('/docs/openapi.json')).toMatchObject({
+      paths: { '/v1/embeddings': { post: { tags: ['embeddings'] } } },
+    })
+    expect(await get('/v1/models')).toMatchObject({
+      data: expect.arrayContaining([expect.objectContaining({ id: 'toy-vectors' })]),
+    })
+  })
+
+  const CHAT = '/v1/chat/completions'
+  const STREAMED = { messages, stream: true }
+  // The parrot says nothing of its usage: the gateway estimates nine tokens of the request, and two of the answer.
+  it.each([
+    { what: 'toy-1', path: CHAT, body: { model: 'toy-1', messages }, of: ['chat', 'toy'], cost: '13' },
+    { what: 'parrot-1', path: CHAT, body: { model: 'parrot-1', messages }, of: ['chat', 'parrot'], cost: '13' },
+    { what: 'its stream', path: CHAT, body: { model: 'parrot-1', ...STREAMED }, of: ['chat', 'parrot'], cost: '13' },
+    {
+      what: 'toy-vectors',
+      path: '/v1/embeddings',
+      body: { model: 'toy-vectors', input: 'Hello' },
+      of: ['embedding', 'toy'],
+      cost: '4',
+    },
+  ])(
+    'includes billing and measuring: $what',
+    async ({ path, body, of: [usageClass, channel], cost }) => {
+      const { id } = await post(path, body)
+      const records = async (): Promise<readonly { request_id: string }[]> =>
+        ((await get('/v1/usage/records')) as { data: { request_id: string }[] }).data
+      let record: object | undefined
       // The first question opens the store, which answers once it is open.
-      await eventually(async () => JSON.stringify(await get('/v1/usage?group_by=model')).includes('"toy-vectors"'))
-      expect(await get('/docs/openapi.json')).toMatchObject({
-        paths: { '/v1/embeddings': { post: { tags: ['embeddings'] } } },
-      })
-      expect(await get('/v1/models')).toMatchObject({
-        data: expect.arrayContaining([expect.objectContaining({ id: 'toy-vectors' })]),
-      })
+      await eventually(async () => {
+        record = (await records()).find((each) => each.request_id === id)
+        return record !== undefined
+      }, records)
+      const { model } = body
+      expect(record).toMatchObject({ route: path, model, channel, outcome: 'ok', pricing: 'priced', cost })
       const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
-      expect(metrics).toMatch(/^gateway_\w+\{[^}]*"embeddings"[^}]*\} [1-9]/m)
+      expect(metrics).toMatch(new RegExp(`^gateway_requests_total\\{route="${path}",[^}]*"200"[^}]*\\} [1-9]`, 'm'))
+      expect(metrics).toMatch(
+        new RegExp(`^gateway_usage_cost_total\\{class="${usageClass}",channel="${channel}"\\} [1-9]`, 'm'),
+      )
     },
     STORE_START_MS,
   )

@@ -6,7 +6,7 @@ import type { INestApplication } from '@nestjs/common'
 import { HttpAdapterHost } from '@nestjs/core'
 import type { Application } from 'express'
 import { createApplication, openApiDocument } from '../../src/app/create-app.js'
-import { ENDPOINTS } from '../../src/app/capabilities.js'
+import { billable, ENDPOINTS } from '../../src/app/capabilities.js'
 import { classServes, MODEL_CLASS_NAMES } from '../../src/config/model-classes.js'
 import type { Dialect, EndpointSpec } from '../../src/core/endpoint.js'
 import { createLogging } from '../../src/observability/logger.js'
@@ -144,6 +144,15 @@ describe('Every class of models', () => {
         billing !== 'none' && (classServes(modelClass, capability) || billing.usageClass === modelClass),
     )
     expect(billed).not.toEqual([])
+  })
+})
+
+describe('An endpoint that is billed by a class of models', () => {
+  it('has models of that class', () => {
+    const billing = { records: ['request'], usageClass: 'chat', model: undefined } as const
+    expect(() => billable({ ...REALTIME, name: 'things.find', capability: 'speech', billing })).toThrow(
+      'The endpoint things.find is billed as chat, a class that none of its models has.',
+    )
   })
 })
 

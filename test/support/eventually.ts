@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { availableParallelism, loadavg } from 'node:os'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+import { inspect } from 'node:util'
 
 /** Milliseconds of work of this process so far: on a busy machine the clock says more about the others. */
 export function cpuMs(): number {
@@ -60,15 +61,21 @@ const PATIENCE_MS = 60_000
 /** What takes longer leaves the processor to those it waits for. */
 const QUICK_TURNS = 200
 
-/** Turns the event loop until the condition holds; for what announces itself by no event. */
+/**
+ * Turns the event loop until the condition holds; for what announces itself by no event. The error of a wait that ran out
+ * shows what `seen` gives then.
+ */
 export async function eventually(
   condition: () => boolean | Promise<boolean>,
+  seen?: () => unknown,
   patienceMs: number = PATIENCE_MS,
 ): Promise<void> {
   const deadlineAtMs = performance.now() + patienceMs
   for (let turn = 1; !(await condition()); turn++) {
-    if (performance.now() > deadlineAtMs)
-      throw new Error(`did not come true within ${patienceMs} ms: ${String(condition)}`)
+    if (performance.now() > deadlineAtMs) {
+      const last = seen === undefined ? '' : `; seen: ${inspect(await seen(), { depth: 5 })}`
+      throw new Error(`did not come true within ${patienceMs} ms: ${String(condition)}${last}`)
+    }
     await (turn <= QUICK_TURNS ? nextTurn() : pause(1))
   }
 }

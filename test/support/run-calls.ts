@@ -154,7 +154,8 @@ function lasting({ gateway }: UsageRun): readonly RunCall[] {
       leaves: [`request ${caller.path} ok none`, `task ${caller.path} ok reported`],
       run: async () => {
         const id = await caller.created()
-        await eventually(async () => (await caller.read(id)).body.data.task_status === 'succeed')
+        const read = () => caller.read(id)
+        await eventually(async () => (await read()).body.data.task_status === 'succeed', read)
       },
     },
   ]

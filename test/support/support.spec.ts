@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { type SpeechFormat, synthesizeSpeech } from '@multi-model-gateway/sandbox/audio/speech-synthesizer.js'
 import { decode } from './audio-decoders.js'
 import { AudioFault } from './audio-frames.js'
+import { eventually } from './eventually.js'
 import { startParts } from './gateway-process.js'
 import { parseScrape, valueOf } from './prometheus-text.js'
 
@@ -182,5 +183,17 @@ describe('What is started in parts', () => {
     })
     await expect(started).rejects.toThrow('the balancer is missing')
     expect(closed).toEqual(['store'])
+  })
+})
+
+describe('A wait that ran out', () => {
+  it('says for what, and what was seen meanwhile', async () => {
+    const states = ['made', 'sent']
+    const waited = eventually(
+      () => states.includes('ended'),
+      () => Promise.resolve(states),
+      1,
+    )
+    await expect(waited).rejects.toThrow(/ 1 ms: .*states\.includes\('ended'\); seen: \[ 'made', 'sent' \]$/)
   })
 })

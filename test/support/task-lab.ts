@@ -10,7 +10,7 @@ import { RetryBudget } from '../../src/routing/retry.js'
 import { CallbackAddress } from '../../src/tasks/callback-attempt.js'
 import { IdempotentReplays, TaskCreation, TaskIntents } from '../../src/tasks/create-task.js'
 import { TaskPoller } from '../../src/tasks/poller.js'
-import { TaskRecorder, TaskRefresher, TaskWatchers } from '../../src/tasks/record-task.js'
+import { TaskRecorder, TaskRefresher, TaskWatchers } from '../../src/tasks/task-updates.js'
 import type { Task, TaskState } from '../../src/tasks/task.js'
 import { RefreshThrottle, TaskService } from '../../src/tasks/task.service.js'
 import type { CreateTaskRequest } from '../../src/tasks/contract.js'
@@ -138,7 +138,7 @@ export function taskLab({
     router,
     health,
     creation,
-    wakeTimer: wakeTimer,
+    wakeTimer,
     engine: new TaskService(tasks, callbacks, creation, refresh, gate, watchers, clock, sender),
     poller: new TaskPoller(tasks, refresh, wakeTimer, config, clock, logger),
     intake: new UpstreamCallbacksService(tasks, clock, wakeTimer),
@@ -206,11 +206,14 @@ export const counts = (lab: TaskLab): Promise<Readonly<Partial<Record<TaskState,
 
 /** Lets time pass, poll by poll, until all tasks are in the state. */
 export async function passUntil(lab: TaskLab, state: TaskState, count: number, stepMs = 1000): Promise<void> {
-  await eventually(async () => {
-    if (((await counts(lab))[state] ?? 0) >= count) return true
-    await passRound(lab, stepMs)
-    return false
-  })
+  await eventually(
+    async () => {
+      if (((await counts(lab))[state] ?? 0) >= count) return true
+      await passRound(lab, stepMs)
+      return false
+    },
+    () => counts(lab),
+  )
 }
 
 export const taskOf = async (lab: TaskLab, externalId: string): Promise<Task | undefined> =>

@@ -142,10 +142,13 @@ export async function recordWhere(
   holds: (record: ShownRecord) => boolean,
 ): Promise<ShownRecord> {
   let found: ShownRecord | undefined
-  await eventually(async () => {
-    found = (await recordsOf(gateway)).find(holds)
-    return found !== undefined
-  })
+  await eventually(
+    async () => {
+      found = (await recordsOf(gateway)).find(holds)
+      return found !== undefined
+    },
+    () => recordsOf(gateway),
+  )
   return found as ShownRecord
 }
 

@@ -29,7 +29,7 @@ function expiryOf(text: string, nowMs: number): number {
 }
 
 export const COMMANDS = ['create', 'list', 'show', 'update', 'revoke', 'admin-key'] as const
-export type CommandName = (typeof COMMANDS)[number]
+type CommandName = (typeof COMMANDS)[number]
 
 /** null removes a limit. */
 export type LimitChanges = { readonly [Name in keyof KeyLimits]?: number | null }

@@ -65,8 +65,8 @@ type Fields = Readonly<Record<string, unknown>>
 
 /**
  * What a messages call probably took whose upstream says nothing of it, though its dialect asks for that: texts and
- * tools of the request, and whatever `said` has counted of the answer; nothing of an answer that is not counted. Nothing
- * is read before the figures are needed.
+ * tools of the request, and what was counted of the answer, where it is. Nothing is
+ * read before the figures are needed.
  */
 export class MessagesEstimate implements UsageEstimator {
   constructor(

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { Inject, Injectable, Optional } from '@nestjs/common'
+import { Injectable, Optional } from '@nestjs/common'
 import { pairCredentials, pathPrefix } from '../../config/channel-schema.js'
 import { oneOf, settings } from '../../config/value-types.js'
 import { collect } from '../../core/byte-stream.js'
@@ -27,9 +27,6 @@ const RENEWAL_MS = LIFETIME_S * 1000 * 0.8
 const MAXIMUM_TOKENS = 1000
 
 const PAIR = /^([\x21-\x7b\x7d\x7e]+)\|([\x21-\x7b\x7d\x7e]+)$/
-
-/** Unix milliseconds; tests put a clock of their own here. */
-const VIDGEN_CLOCK = Symbol('vidgen clock')
 
 /** With what a request is sent. */
 interface VidgenAuthorization {
@@ -63,7 +60,8 @@ export class VidgenTokens {
   /** Oldest first. */
   private readonly tokens = new Map<string, SignedToken>()
 
-  constructor(@Optional() @Inject(VIDGEN_CLOCK) private readonly nowMs: () => number = Date.now) {}
+  /** The clock, in Unix milliseconds, is set by tests only. */
+  constructor(@Optional() private readonly nowMs: () => number = Date.now) {}
 
   /** `AK|SK` is signed with, anything without a bar is a bearer. Throws `key_malformed` for a bar in the wrong place. */
   authorize(context: Credentials): VidgenAuthorization {

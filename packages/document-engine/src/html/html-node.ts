@@ -1,3 +1,4 @@
+import { collapseSpaces } from '../markdown/escape-markdown.js'
 import { descendantsOf, type MarkupNode } from '../markdown/markup-node.js'
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '))
@@ -124,12 +125,4 @@ export function textBelow(root: HtmlElement): string {
   return collapseBlanks(parts.join(''))
 }
 
-/**
- * Not `/\s+/`: in a process that holds much code of regular expressions already, V8 compiles further ones unoptimized
- * (`--no-regexp-optimization`). They keep a backtrack entry for each character of such a run, a RangeError at ten million.
- */
-const BLANK_RUN = /\s\s*/g
-
-export const collapseBlankRuns = (text: string): string => text.replace(BLANK_RUN, ' ')
-
-export const collapseBlanks = (text: string): string => collapseBlankRuns(text).trim()
+export const collapseBlanks = (text: string): string => collapseSpaces(text).trim()

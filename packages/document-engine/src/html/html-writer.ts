@@ -1,6 +1,7 @@
+import { collapseSpaces } from '../markdown/escape-markdown.js'
 import { childrenOf } from '../markdown/markup-node.js'
 import { linkTarget, mediaTarget, readImage } from '../markdown/media-handlers.js'
-import { BLOCK_TAGS, collapseBlankRuns, HtmlElement, type HtmlNode, HtmlText, VOID_TAGS } from './html-node.js'
+import { BLOCK_TAGS, HtmlElement, type HtmlNode, HtmlText, VOID_TAGS } from './html-node.js'
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '))
 
@@ -33,7 +34,7 @@ class HtmlWriter {
   writeChildren(element: HtmlElement): void {
     for (let child = element.firstChild; child !== null; child = child.nextSibling) {
       if (child instanceof HtmlElement) this.writeElement(child)
-      else this.parts.push(escapeText(this.preformatted > 0 ? child.data : collapseBlankRuns(child.data)))
+      else this.parts.push(escapeText(this.preformatted > 0 ? child.data : collapseSpaces(child.data)))
     }
   }
 

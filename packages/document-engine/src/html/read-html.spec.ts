@@ -1,5 +1,3 @@
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { cpuMs } from '../../../../test/support/eventually.js'
@@ -211,22 +209,6 @@ describe('a page made to hurt', () => {
     },
     LIMIT_MS * 6,
   )
-
-  it('of ten million blanks is answered by a process whose regular expressions are not optimized', async () => {
-    const engine = new URL('../../dist/html/read-html.js', import.meta.url).href
-    const script = `
-      const { readHtml } = await import(${JSON.stringify(engine)})
-      const bytes = Buffer.from('<p>x' + ' '.repeat(10_000_000) + 'y')
-      const input = { bytes, contentType: 'text/html', name: '', baseUrl: '' }
-      console.log(readHtml(input, { pages: 500, decodedBytes: 25_000_000 }).markdown)`
-    const { stdout } = await promisify(execFile)(process.execPath, [
-      '--no-regexp-optimization',
-      '--input-type=module',
-      '--eval',
-      script,
-    ])
-    expect(stdout.trim()).toBe('x y')
-  })
 
   it('is refused when it has more elements than the limit', () => {
     expect(outcome('<p>x'.repeat(1_000_000))).toBeInstanceOf(EngineFault)

@@ -1,12 +1,19 @@
+// Of texts without a bound no `+` behind a set of characters: in a process that holds much code of regular expressions already,
+// V8 compiles without optimization (`--no-regexp-optimization`) and keeps an entry for each, a RangeError at ten million.
+const SPACE_RUN = /\s\s*/g
 const BLANK = /[\s\u0085\u00a0\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/.source
-/** White space of CommonMark and Unicode, with non-breaking spaces; a star for the reason that `html/html-node.ts` gives. */
+/** White space of CommonMark and Unicode, with non-breaking spaces. */
 const BLANK_RUN = new RegExp(`${BLANK}${BLANK}*`, 'g')
+const TICKS = /``*/g
 // Control characters, soft hyphen, zero-width space, word joiner, byte order mark. Joiners and direction marks stay:
 // some writing systems need them.
 const INVISIBLE = /(?![\t-\r\u0085])[\p{Cc}\u00ad\u200b\u2060\ufeff]/gu
 const UNTIDY = /[^\S ]| {2}|[\p{Cc}\u00ad\u200b\u2060]/u
 
-/** Replaces each run of white space by one blank, and removes invisible characters. */
+/** Replaces each run of white space by one blank. */
+export const collapseSpaces = (text: string): string => text.replace(SPACE_RUN, ' ')
+
+/** The same, and removes invisible characters. */
 export function collapseBlanks(text: string): string {
   if (!UNTIDY.test(text)) return text
   const visible = text.replace(INVISIBLE, '')
@@ -149,7 +156,7 @@ export function escapeInline(text: string, surroundings: Surroundings): string {
 
 /** A code span, fenced by a run of backticks that its text does not contain. */
 export function codeSpan(text: string): string {
-  const runs = new Set(text.match(/`+/g) ?? [])
+  const runs = new Set(text.match(TICKS) ?? [])
   let fence = '`'
   while (runs.has(fence)) fence += '`'
   const padding = firstCharacter(text) === '`' || lastCharacter(text) === '`' ? ' ' : ''
@@ -164,7 +171,7 @@ export function codeElement(text: string): string {
 
 /** A run of backticks longer than any in the text, and at least `least` long. */
 export function fenceFor(text: string, least: number): string {
-  const longest = (text.match(/`+/g) ?? []).reduce((most, ticks) => Math.max(most, ticks.length), 0)
+  const longest = (text.match(TICKS) ?? []).reduce((most, ticks) => Math.max(most, ticks.length), 0)
   return '`'.repeat(Math.max(least, longest + 1))
 }
 

@@ -1,4 +1,5 @@
 import { crc32, inflateRawSync } from 'node:zlib'
+import { collapseSpaces } from '../markdown/escape-markdown.js'
 import { EngineFault, type EngineLimits, type EngineMetadata, NO_METADATA } from '../model/document.js'
 import { childElements, descendant, parseXml, textOf } from './xml.js'
 import { brokenZip, partName, zipEntries, type ZipEntry } from './zip-directory.js'
@@ -10,7 +11,9 @@ const MACHINE_NOTE =
 
 /** Alternative text of a picture; '' where it is only the name of a file. */
 export function alternativeText(description: string | null | undefined): string {
-  const text = (description ?? '').replaceAll(/\s+/g, ' ').replace(MACHINE_NOTE, '').trim()
+  const text = collapseSpaces(description ?? '')
+    .replace(MACHINE_NOTE, '')
+    .trim()
   return FILE_NAME.test(text) ? '' : text
 }
 
@@ -123,7 +126,7 @@ export function mainPart(pack: OfficePackage): string | undefined {
 export function linksOf(relationships: ReadonlyMap<string, Relationship>): ReadonlyMap<string, string> {
   const links = new Map<string, string>()
   for (const [id, { isExternal, target }] of relationships) {
-    if (isExternal && /^(?:https?:|mailto:)\S+$/i.test(target)) links.set(id, target)
+    if (isExternal && /^(?:https?:|mailto:)\S\S*$/i.test(target)) links.set(id, target)
   }
   return links
 }
@@ -158,7 +161,7 @@ export function coreMetadata(pack: OfficePackage): EngineMetadata {
 
 /** One line, cut to the length of metadata. */
 export function shortLine(text: string): string {
-  return text.replaceAll(/\s+/g, ' ').trim().slice(0, LONGEST_CHARACTERS)
+  return collapseSpaces(text).trim().slice(0, LONGEST_CHARACTERS)
 }
 
 function propertiesPart(pack: OfficePackage): string {

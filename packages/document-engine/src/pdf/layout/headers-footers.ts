@@ -1,3 +1,4 @@
+import { collapseSpaces } from '../../markdown/escape-markdown.js'
 import type { Line } from './layout-model.js'
 import { sizeClass } from './document-style.js'
 
@@ -69,11 +70,8 @@ function withOuterRow(head: OuterLine, candidates: readonly OuterLine[]): Line[]
 
 /** Text with a placeholder for numbers, arabic and roman. */
 function patternOf(text: string): string {
-  return text
-    .replace(ROMAN_PATTERN, (number) => (number === '' ? '' : '#'))
-    .replace(/\d+/g, '#')
-    .replace(/\s+/g, ' ')
-    .toLowerCase()
+  const plain = text.replace(ROMAN_PATTERN, (number) => (number === '' ? '' : '#')).replace(/\d\d*/g, '#')
+  return collapseSpaces(plain).toLowerCase()
 }
 
 function placeOf(outer: OuterLine, pattern: string): string {

@@ -1,4 +1,5 @@
 import {
+  collapseSpaces,
   escapeInline,
   escapeLineStart,
   fenceFor,
@@ -106,7 +107,7 @@ export function inlineMarkdown(lines: readonly Line[], style: DocumentStyle, opt
     isItalic: options.isPlain || isUniform((piece) => piece.isItalic || isUnmarkable(piece.text)),
   }
   const merged = mergeAlike(pieces, neutral)
-  const text = withoutLeaders(piecesMarkdown(merged).replace(/\s+/g, ' ').trim())
+  const text = withoutLeaders(collapseSpaces(piecesMarkdown(merged)).trim())
   return options.isLineStart ? escapeLineStart(text) : text
 }
 

@@ -1,4 +1,4 @@
-import { firstCharacter, lastCharacter } from '../../markdown/escape-markdown.js'
+import { collapseSpaces, firstCharacter, lastCharacter } from '../../markdown/escape-markdown.js'
 import type { Line, Span } from './layout-model.js'
 import { isCjk, isRightToLeft } from './line-text.js'
 import { usualSize } from './spans.js'
@@ -41,11 +41,8 @@ export function mergeLines(lines: readonly Line[]): Line {
 }
 
 function textOf(spans: readonly Span[]): string {
-  return spans
-    .map((span) => (span.hasBlankBefore ? ` ${span.text}` : span.text))
-    .join('')
-    .replace(/[\s\u00a0]+/g, ' ')
-    .trim()
+  const text = spans.map((span) => (span.hasBlankBefore ? ` ${span.text}` : span.text)).join('')
+  return collapseSpaces(text).trim()
 }
 
 /** Negative when they overlap; the same for both directions of writing. */

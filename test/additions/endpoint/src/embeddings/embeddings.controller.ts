@@ -3,7 +3,8 @@ import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swa
 import type { ProviderResponse } from '../core/byte-stream.js'
 import { ApiChatErrors } from '../dialects/error-docs.js'
 import { JsonRelayService } from '../routing/json-relay.service.js'
-import { Endpoint, type JsonBodyRequest, JsonRequest } from '../server/json-request.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
+import { type JsonBodyRequest, JsonRequest } from '../server/json-request.js'
 import { EmbeddingsRequestDto } from './embeddings.dto.js'
 import { EMBEDDINGS } from './embeddings.endpoint.js'
 

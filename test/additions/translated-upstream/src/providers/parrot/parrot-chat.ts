@@ -1,13 +1,14 @@
 import { Injectable } from '@nestjs/common'
 import { keyCredentials, noOptions } from '../../config/channel-schema.js'
-import type { ProviderResponse } from '../../core/byte-stream.js'
+import { ProviderResponse } from '../../core/byte-stream.js'
 import type { JsonBody } from '../../core/json-body.js'
-import { DeltaCounter } from '../../core/token-counter.js'
+import { tokensOf } from '../../core/token-counter.js'
 import { RelayedUsage } from '../../core/usage.js'
 import { ChatUsageEstimator } from '../../dialects/openai-chat.js'
 import { type ChatFields, sendOpenAIRequest } from '../../dialects/openai-wire.js'
 import { translated } from '../../dialects/translator.js'
-import { UpstreamClient } from '../../upstream/upstream-client.js'
+import type { FrameCounter } from '../../upstream/sse-relay.js'
+import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
 import { eventStreamResponse, HeaderAllowList, jsonResponse } from '../../upstream/upstream-response.js'
 import type { AttemptContext, ChatProvider, ProviderManifest } from '../contract.js'
 import { PARROT_TRANSLATOR } from './parrot-translator.js'
@@ -31,11 +32,27 @@ class ParrotChatProvider implements ChatProvider {
     const request = { method: 'POST', path: '/squawk', headers, body } as const
     // Its errors alone are of the OpenAI dialect.
     const response = await sendOpenAIRequest(this.client, request, context)
-    const deltas = new DeltaCounter()
+    if (fields.stream !== true) return await this.whole(response, fields)
+    const deltas = new RepeatCounter()
     const usage = new RelayedUsage(new ChatUsageEstimator(fields, deltas))
+    // Of a stream whose client leaves before it begins, this alone is known.
     context.record.usage = usage
-    if (fields.stream !== true) return (await jsonResponse(response, RESPONSE_HEADERS)).response
     return await eventStreamResponse(response, RESPONSE_HEADERS, { ...EVENTS, deltas }, { usage })
+  }
+
+  private async whole(response: UpstreamResponse, fields: ChatFields): Promise<ProviderResponse> {
+    const { response: answer, value } = await jsonResponse(response, RESPONSE_HEADERS)
+    const estimator = new ChatUsageEstimator(fields, { count: tokensOf(String(value?.['repeat'])) })
+    return new ProviderResponse(answer.status, answer.headers, answer.body, new RelayedUsage(estimator))
+  }
+}
+
+/** Frames with a piece of the answer: about a token each. */
+class RepeatCounter implements FrameCounter {
+  count = 0
+
+  line(bytes: Buffer, start: number, end: number): void {
+    if (bytes.subarray(start, end).includes('"repeat"')) this.count++
   }
 }
 

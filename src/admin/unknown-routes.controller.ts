@@ -1,0 +1,21 @@
+import { All, Controller, Req, UseGuards } from '@nestjs/common'
+import { ApiExcludeController } from '@nestjs/swagger'
+import type { Request } from 'express'
+import { GatewayError } from '../core/errors.js'
+import { contextOf } from '../core/request-context.js'
+import { methodsOf } from '../observability/routes.js'
+import { AdminGuard, nothingHere } from './admin.guard.js'
+
+/** All other paths below `/admin`: only the operator learns which routes and methods exist. */
+@ApiExcludeController()
+@Controller('admin')
+@UseGuards(AdminGuard)
+export class UnknownRoutesController {
+  @All('*path')
+  refuse(@Req() request: Request): never {
+    const { method, path } = contextOf(request)
+    const allow = methodsOf(request.app, path)
+    if (allow.length === 0) throw nothingHere()
+    throw new GatewayError('method_not_allowed', `The method ${method} is not allowed at this path.`, { allow })
+  }
+}
