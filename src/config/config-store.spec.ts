@@ -5,7 +5,7 @@ import { Inject, Injectable, Module } from '@nestjs/common'
 import { Test, type TestingModule } from '@nestjs/testing'
 import { parseConfig } from '../../test/support/config.js'
 import { PROVIDERS } from '../app/providers.js'
-import { builtInModels } from '../routing/models.js'
+import { builtInModels } from '../routing/channel.js'
 import { ConfigError } from './faults.js'
 import {
   type ConfigSource,

@@ -2,7 +2,7 @@ import { Injectable, Module, type OnApplicationBootstrap } from '@nestjs/common'
 import { HttpAdapterHost } from '@nestjs/core'
 import type { Application } from 'express'
 import { EndpointTable } from '../core/endpoint.js'
-import { PathTable } from '../core/path-table.js'
+import { PathTable } from '../core/endpoint.js'
 import type { RequestContext } from '../core/request-context.js'
 
 /** The part of Express' router used here: its layers, each with a route or none. */

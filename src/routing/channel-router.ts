@@ -8,9 +8,8 @@ import { Metrics, type Reading, registerGauge } from '../observability/metrics.j
 import type { Capability, ProviderOf } from '../providers/contract.js'
 import { UpstreamClient } from '../upstream/upstream-client.js'
 import { acceptsCaller, channelOrder, everyChannel, ProviderRegistry, RoutingTable } from './channel-selection.js'
-import type { Channel } from './channel.js'
+import { type Channel, classOn } from './channel.js'
 import { type BreakerState, ChannelHealth, type ChannelSnapshot } from './circuit-breaker.js'
-import { classOn } from './models.js'
 import { type Candidate, ChannelRoute, RetryBudget, RoutedRequest } from './retry.js'
 import { type DocumentRoute, type ListedModel, type PinnedRoute, ProviderRouter, type Route } from './router.js'
 

@@ -3,9 +3,8 @@ import { classServes, type ModelClass } from '../config/model-classes.js'
 import type { GatewayConfig } from '../config/settings.js'
 import { type Caller, globMatcher } from '../core/caller.js'
 import type { Capability, ProviderCapabilities, ProviderManifest } from '../providers/contract.js'
-import { Channel } from './channel.js'
+import { builtInModels, Channel, classOn, ModelCatalogue } from './channel.js'
 import type { ChannelHealth } from './circuit-breaker.js'
-import { builtInModels, classOn, ModelCatalogue } from './models.js'
 import type { ListedModel } from './router.js'
 
 /** The draw is overruled where another channel of the same priority would answer in less than half the time. */

@@ -17,7 +17,7 @@ import type {
 } from '../providers/contract.js'
 import { UpstreamClient } from '../upstream/upstream-client.js'
 import { ProviderRegistry } from './channel-selection.js'
-import { assertManifestsAgree, builtInModels } from './models.js'
+import { assertManifestsAgree, builtInModels } from './channel.js'
 import { ProvidersModule } from './providers.module.js'
 import { ProviderRouter } from './router.js'
 

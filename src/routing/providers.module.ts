@@ -5,7 +5,7 @@ import { ChannelMetrics, ChannelRouter } from './channel-router.js'
 import { ProviderRegistry } from './channel-selection.js'
 import { ChannelHealth } from './circuit-breaker.js'
 import { JsonRelayService } from './json-relay.service.js'
-import { assertManifestsAgree } from './models.js'
+import { assertManifestsAgree } from './channel.js'
 import { RetryBudget } from './retry.js'
 import { ChannelReports, ProviderRouter } from './router.js'
 

@@ -4,9 +4,8 @@ import { type ResponseListener, ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import { AttemptRecord, type RequestContext } from '../core/request-context.js'
 import type { AttemptContext } from '../providers/contract.js'
-import type { Channel } from './channel.js'
+import { type Channel, classOn } from './channel.js'
 import type { BreakerState, ChannelAttempt, ChannelFailure, ChannelHealth } from './circuit-breaker.js'
-import { classOn } from './models.js'
 import type { AttemptPolicy, PinnedRoute, Route } from './router.js'
 
 /** A refused key or an empty account does not mend itself in seconds; other faults may. */

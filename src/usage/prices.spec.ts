@@ -8,7 +8,7 @@ import type { PriceRow } from '../config/settings.js'
 import type { Units } from '../core/request-context.js'
 import type { CountedUnits, UsageRecord } from '../core/usage-record.js'
 import { PROVIDERS } from '../app/providers.js'
-import { builtInModels } from '../routing/models.js'
+import { builtInModels } from '../routing/channel.js'
 import { Bill, Decimal, Price, PriceTable, unitPrice } from './prices.js'
 import { pricedUse, settledRecord, type UsageEntry } from './usage-entry.js'
 

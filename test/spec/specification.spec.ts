@@ -30,7 +30,7 @@ import { MessagesRequestDto } from '../../src/messages/messages.dto.js'
 import { IMAGE_TASK_FIELDS } from '../../src/providers/imggen/imggen-wire.js'
 import { p2Format, p2Voice } from '../../src/providers/p2/p2-request.js'
 import { P3_VOICES, readP3Metadata } from '../../src/providers/p3/p3-request.js'
-import { builtInModels } from '../../src/routing/models.js'
+import { builtInModels } from '../../src/routing/channel.js'
 import { MAXIMUM_IMAGE_BYTES, MAXIMUM_IMAGE_RATIO, MINIMUM_IMAGE_PIXELS } from '../../src/video/image-rules.js'
 import {
   ASPECT_RATIOS,

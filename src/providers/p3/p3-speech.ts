@@ -1,11 +1,13 @@
 import { Injectable } from '@nestjs/common'
+import { keyCredentials, voices } from '../../config/channel-schema.js'
+import { identifier, settings } from '../../config/value-types.js'
 import { type ByteSink, type ByteSource, collect, type ProviderResponse } from '../../core/byte-stream.js'
 import { GatewayError } from '../../core/errors.js'
 import { speechResponse } from '../../dialects/speech-response.js'
 import { SafeFetchClient } from '../../upstream/safe-fetch.js'
 import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
 import { assertContentType, malformedResponse } from '../../upstream/upstream-response.js'
-import type { AttemptContext, SpeechCall, SpeechProvider } from '../contract.js'
+import type { AttemptContext, ProviderManifest, SpeechCall, SpeechProvider } from '../contract.js'
 import { parseP3Error } from './p3-error.js'
 import { type P3Request, p3Request } from './p3-request.js'
 import { P3ResponseMetadata } from './p3-response-metadata.js'
@@ -173,3 +175,27 @@ const linkFailed = (cause: unknown): GatewayError =>
     attempt: { phase: 'sent', channelError: true },
     retryable: false,
   })
+
+const options = settings({
+  voices: voices.exactOptional(),
+  groupId: identifier.exactOptional().describe("p3: the account's group, which only older hosts want"),
+})
+
+/** P3, speech with emotion over HTTP. */
+export const P3_MANIFEST: ProviderManifest = {
+  name: 'p3',
+  credentialsSchema: keyCredentials,
+  optionsSchema: options,
+  capabilities: { speech: P3SpeechProvider },
+  defaultModelClass: 'tts',
+  models: {
+    tts: [
+      'speech-2.5-hd-preview',
+      'speech-2.5-turbo-preview',
+      'speech-02-hd',
+      'speech-02-turbo',
+      'speech-01-hd',
+      'speech-01-turbo',
+    ],
+  },
+}
