@@ -13,7 +13,7 @@ export default {
   fakeTimers: { doNotFake: ['nextTick', 'queueMicrotask'] },
   modulePathIgnorePatterns: ['<rootDir>/packages/[^/]+/dist/'],
   testTimeout: 120_000,
-  maxWorkers: 2,
+  maxWorkers: 3,
   // What spec files leave in the memory of a worker ends with it.
   workerIdleMemoryLimit: '1GB',
 }
