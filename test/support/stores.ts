@@ -189,7 +189,8 @@ export async function dataDirectory(): Promise<string> {
   const template = join(tmpdir(), TEMPLATE)
   const directory = await emptyDataDirectory()
   if ((await readdir(template).catch(() => [])).length === 0) await makeTemplate(template)
-  await cp(template, directory, { recursive: true })
+  // A thousand files: `cp` of Node takes ten times as long.
+  await run('cp', ['-R', `${template}/.`, directory])
   return directory
 }
 
