@@ -65,7 +65,7 @@ describe('simulator server', () => {
     })
 
     it('forgets old bodies when they pass 32 MiB in all', async () => {
-      const text = 'x'.repeat(1024 * 1024)
+      const text = `#chunks=1 ${'x'.repeat(1024 * 1024)}`
       for (let index = 0; index < 40; index += 1) await (await chat(text)).arrayBuffer()
       const held = simulator.requests.filter((request) => request.body.length > 0)
       expect(held.length).toBe(32)
