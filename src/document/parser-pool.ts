@@ -120,8 +120,8 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
     } catch (error) {
       if (!(error instanceof EngineEnded)) throw error
       // Only one retry in another process: the document may have caused both exits.
-      return await this.parseOnce(file, options).catch((again: unknown) => {
-        throw again instanceof EngineEnded ? errorFromExit(again) : again
+      return await this.parseOnce(file, options).catch((retryError: unknown) => {
+        throw retryError instanceof EngineEnded ? errorFromExit(retryError) : retryError
       })
     }
   }

@@ -116,7 +116,7 @@ export class ParserProcess {
   private stderrTail = ''
   private error: unknown
   private onReady: () => void = () => undefined
-  private onExit: (exit: ParserExit) => void = () => undefined
+  private resolveExit: (exit: ParserExit) => void = () => undefined
 
   /** Resolves once the engine is loaded; never if the process exits before. */
   readonly ready = new Promise<void>((resolve) => {
@@ -124,7 +124,7 @@ export class ParserProcess {
   })
   /** Resolves when the process has exited and its streams are closed. */
   readonly exited = new Promise<ParserExit>((resolve) => {
-    this.onExit = resolve
+    this.resolveExit = resolve
   })
 
   /** Throws the system's error if the process cannot be spawned. */
@@ -239,7 +239,7 @@ export class ParserProcess {
     const isParsing = this.job?.isParsing ?? false
     this.exit = { code, signal, stderrTail: this.stderrTail, isKilled: this.isKilled, error: this.error, isParsing }
     this.job?.fail(new EngineEnded(this.exit))
-    this.onExit(this.exit)
+    this.resolveExit(this.exit)
   }
 }
 

@@ -72,8 +72,8 @@ export class EngineEnded extends Error {
 
   /** The document did not cause the exit: the process was killed from outside before it began to parse. */
   get isUnrelatedExit(): boolean {
-    const { isKilled, error: fault, isParsing } = this.exit
-    return !isKilled && fault === undefined && !isParsing
+    const { isKilled, error, isParsing } = this.exit
+    return !isKilled && error === undefined && !isParsing
   }
 
   /**
@@ -81,8 +81,8 @@ export class EngineEnded extends Error {
    * signal, often without a message. The engine has no native add-ons that could crash for other reasons.
    */
   get isOutOfMemory(): boolean {
-    const { signal, stderrTail, isKilled, error: fault, isParsing } = this.exit
-    return !isKilled && fault === undefined && isParsing && (signal !== null || OUT_OF_MEMORY.test(stderrTail))
+    const { signal, stderrTail, isKilled, error, isParsing } = this.exit
+    return !isKilled && error === undefined && isParsing && (signal !== null || OUT_OF_MEMORY.test(stderrTail))
   }
 }
 

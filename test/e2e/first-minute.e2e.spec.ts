@@ -105,6 +105,13 @@ describe('started in an empty directory, the gateway', () => {
     expect(heard.text).toContain(createHash('sha1').update(mp3).digest('hex').slice(0, 12))
   })
 
+  it('shows the document of its API as it stands in the repository, with a page to read it', async () => {
+    const served: unknown = await (await fetch(`${url}/docs/openapi.json`)).json()
+    expect(served).toMatchObject(JSON.parse(await readFile('openapi.json', 'utf8')) as object)
+    for (const file of ['', '/swagger-ui.css', '/swagger-ui-bundle.js'])
+      expect([file, (await fetch(`${url}/docs${file}`)).status]).toEqual([file, 200])
+  })
+
   it('marks every answer, good or bad, as one of the sandbox', async () => {
     const headers = { authorization: 'Bearer sandbox-demo-key' }
     const requests = [
