@@ -32,8 +32,6 @@ COPY package.json ./
 COPY migrations ./migrations
 COPY --from=build /app/packages/document-engine/package.json ./packages/document-engine/
 COPY --from=build /app/packages/document-engine/dist ./packages/document-engine/dist
-COPY --from=build /app/packages/sandbox/package.json ./packages/sandbox/
-COPY --from=build /app/packages/sandbox/dist ./packages/sandbox/dist
 COPY --from=build /app/dist ./dist
 # The embedded store or, with DATABASE_URL, the usage that PostgreSQL could not take when the gateway ended: a volume of its
 # own outlives the container. Beside it, only /tmp is written to (uploads above 1 MiB): the root file system may be read-only.

@@ -34,6 +34,18 @@ export default tseslint.config(
     },
   },
   {
+    files: ['**/*.spec.ts', '**/*.contract.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: "MemberExpression[object.name=/^(it|describe)$/][property.name='concurrent']",
+          message: 'Tests of a file run one after the other: test/runner/runtime.cjs.',
+        },
+      ],
+    },
+  },
+  {
     files: ['**/*.js', '**/*.mjs', '**/*.cjs'],
     languageOptions: {
       globals: {

@@ -33,4 +33,9 @@ function build(folder) {
 
 const folders = process.argv.slice(2)
 for (const folder of folders.length > 0 ? folders : ['packages/document-engine', 'packages/sandbox', '.']) build(folder)
-if (folders.length === 0 || folders.includes('.')) await bundleCommands('dist')
+if (folders.length === 0 || folders.includes('.'))
+  await bundleCommands('dist').catch((error) => {
+    // Without bundles `dist` would look like a build, and start.
+    rmSync('dist/main.js', { force: true })
+    throw error
+  })

@@ -2,13 +2,16 @@
 // in half the time, and holds a sixth less memory (docs/decisions/0033). The modules stay beside it for `bench` and `scripts`.
 import { readFile } from 'node:fs/promises'
 import { createRequire, isBuiltin } from 'node:module'
-import { relative, resolve } from 'node:path'
+import { relative, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 
 const COMMANDS = ['main', 'migrate', 'keys-cli']
 
-/** Packages that the framework asks for and the gateway does not use, and one that looks for files beside itself. */
+/**
+ * Packages that the framework asks for and the gateway does not use; one that looks for files beside itself; and `ws`, which the
+ * framework loads by a `require` of its own, so that there would be two of it. (`swagger-ui-dist` is loaded that way alone.)
+ */
 const EXTERNAL = [
   '@electric-sql/pglite',
   '@fastify/static',
@@ -20,6 +23,7 @@ const EXTERNAL = [
   'class-transformer/storage',
   'mongoose',
   'pg-native',
+  'ws',
 ]
 
 /** Decorators need their metadata before any other module runs; CommonJS packages expect the rest in scope. */
@@ -32,8 +36,10 @@ const { dirname: __dirname, filename: __filename } = import.meta`
 const ownPlaces = (folder) => ({
   name: 'own-places',
   setup: ({ onLoad }) => {
-    onLoad({ filter: new RegExp(`^${resolve(folder)}/.*\\.js$`) }, async ({ path }) => {
-      const url = `new URL('./${relative(resolve(folder), path)}', import.meta.url).href`
+    onLoad({ filter: /\.js$/ }, async ({ path }) => {
+      if (!path.startsWith(resolve(folder) + sep)) return undefined
+      const place = JSON.stringify(`./${relative(resolve(folder), path).replaceAll(sep, '/')}`)
+      const url = `new URL(${place}, import.meta.url).href`
       return { contents: (await readFile(path, 'utf8')).replaceAll('import.meta.url', url) }
     })
   },
@@ -42,12 +48,16 @@ const ownPlaces = (folder) => ({
 const ES_MODULE = /^(?:import|export)\s/m
 const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u
 
-/** `import()` of a CommonJS package has the names that Node itself finds in it; esbuild alone leaves `default`. */
+/** `import()` of a CommonJS package has the names that Node finds in it; esbuild alone leaves `default`, which is not asked for. */
 const namesOfCommonJs = {
   name: 'names-of-common-js',
   setup: ({ onResolve, onLoad }) => {
     onResolve({ filter: /^[^./]/ }, async ({ path, kind, importer, resolveDir }) => {
-      if (kind !== 'dynamic-import' || isBuiltin(path) || EXTERNAL.some((name) => path.startsWith(name)))
+      if (
+        kind !== 'dynamic-import' ||
+        isBuiltin(path) ||
+        EXTERNAL.some((name) => path === name || path.startsWith(`${name}/`))
+      )
         return undefined
       const file = createRequire(importer).resolve(path)
       if (ES_MODULE.test(await readFile(file, 'utf8'))) return undefined

@@ -30,7 +30,7 @@ export class AppModule {
     logger: Logger,
   ): DynamicModule {
     return {
-      module: AppModule,
+      module: this,
       imports: [
         ConfigurationModule.forRoot(configuration),
         ObservabilityModule.forRoot(readiness, hooks, logger),

@@ -93,7 +93,7 @@ const atOnce = integer({ min: 1, max: 1_000_000 }).exactOptional()
 
 /** What one key may use. Absent = no limit. */
 const keyLimits = settings({
-  requestsPerMinute: perMinute.describe('Requests per minute, except GET, HEAD and OPTIONS'),
+  requestsPerMinute: perMinute.describe('POST requests and WebSocket upgrades per minute'),
   tokensPerMinute: perMinute.describe('Prompt and completion tokens per minute'),
   audioSecondsPerMinute: perMinute.describe('Seconds of input and output audio per minute'),
   concurrency: atOnce.describe('Concurrent requests'),

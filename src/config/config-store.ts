@@ -234,7 +234,7 @@ export interface ConfigurationOptions {
 export class ConfigurationModule {
   static forRoot({ config, reloadFrom, sandbox = false }: ConfigurationOptions): DynamicModule {
     return {
-      module: ConfigurationModule,
+      module: this,
       global: true,
       imports: [ConfigModule.forFeature(sandbox ? sandboxEnvironmentConfig : environmentConfig)],
       providers: [{ provide: ConfigStore, useFactory: () => new ConfigStore(config, reloadFrom) }],

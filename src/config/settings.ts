@@ -48,7 +48,7 @@ const server = settings({
   explainHeaders: boolean
     .default(true)
     .describe(
-      'Responses of upstreams carry `x-gateway-channel`, `x-gateway-attempts` and `x-gateway-overhead-ms` (see [overload.md](overload.md#headers-that-explain-an-answer))',
+      'Responses to requests that reached an upstream carry `x-gateway-channel`, `x-gateway-attempts` and `x-gateway-overhead-ms` (see [overload.md](overload.md#headers-that-explain-an-answer))',
     ),
   trustedProxies: z
     .array(addressRange)

@@ -170,7 +170,7 @@ export class FrameAssembler {
 /** Upstreams say that they are finished within their last few frames. */
 const TAIL_BYTES = 4096
 
-/** So much is collected before it is cut down to a tail again: small regions are copied once or twice, not every time. */
+/** So much is collected before it is cut down to a tail again: small pieces are copied once or twice, not every time. */
 const COLLECTED_BYTES = 2 * TAIL_BYTES
 
 const NOTHING = Buffer.alloc(0)
@@ -180,7 +180,7 @@ const NOTHING = Buffer.alloc(0)
  * 4 KiB. Marks of completion are looked for here, once, when the stream is over, and not in every chunk that passes.
  */
 export class StreamTail {
-  /** Of its own: a view would keep whole regions alive, in every open stream. */
+  /** Of its own: a view would keep whole chunks alive, in every open stream. */
   private buffer: Buffer = NOTHING
   private length = 0
 

@@ -241,8 +241,8 @@ function streamOf(
   const deltas = new DeltaCounter()
   const usage = new RelayedUsage(new ChatUsageEstimator(fields, deltas))
   context.record.usage = usage
-  const { filter } = new ChatUsageFilter(asksForUsage(fields), (figures) => {
-    usage.reportedUsage = figures
+  const { filter } = new ChatUsageFilter(asksForUsage(fields), (reported) => {
+    usage.reportedUsage = reported
   })
   const events = { ...eventsFor(fields), secret: context.credentials, deltas }
   return eventStreamResponse(response, responseHeaders, events, { usage, filter })

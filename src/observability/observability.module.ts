@@ -17,7 +17,7 @@ export const LOGGER = Symbol('logger')
 export class ObservabilityModule {
   static forRoot(readiness: Readiness, hooks: RequestHooks, logger: Logger): DynamicModule {
     return {
-      module: ObservabilityModule,
+      module: this,
       global: true,
       providers: [
         { provide: Readiness, useValue: readiness },

@@ -88,7 +88,7 @@ class AdmissionWatch implements OnModuleInit, OnApplicationShutdown {
 export class OverloadModule {
   static forRoot(admission: Admission): DynamicModule {
     return {
-      module: OverloadModule,
+      module: this,
       providers: [{ provide: Admission, useValue: admission }, AdmissionMetrics, AdmissionWatch],
     }
   }

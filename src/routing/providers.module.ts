@@ -17,7 +17,7 @@ export class ProvidersModule {
     assertManifestsAgree(manifests)
     const classes = [...new Set(manifests.flatMap(({ capabilities }) => Object.values<Type<object>>(capabilities)))]
     return {
-      module: ProvidersModule,
+      module: this,
       global: true,
       imports: [HttpModule, WebSocketModule],
       providers: [

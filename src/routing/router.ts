@@ -36,7 +36,7 @@ export abstract class ChannelReports {
 export interface AttemptPolicy {
   /** False for calls whose request must not be sent twice once it was sent: paid creates, uploads over 10 MB. */
   readonly canRetryAfterSend: boolean
-  /** Reserved before the first attempt; worth finding out only for a call that has an allowance. */
+  /** Reserved before the first attempt; computed only for a request with a quota. */
   readonly estimatedUse?: EstimatedUse | undefined
 }
 
@@ -46,7 +46,7 @@ export interface Route<Provider> {
   /**
    * Runs the call on the best channel and, when that fails before a byte reached the caller and the policy, the
    * deadline and the retry budget allow it, once more on another. Rejects with the last attempt's `GatewayError`, or
-   * with `rate_limited` when what the policy expects does not fit into the limits of the caller's key.
+   * with `rate_limited` when `estimatedUse` does not fit into the limits of the caller's key.
    */
   attempt<Result>(
     call: RequestContext,

@@ -76,14 +76,14 @@ async function received(arriving: Promise<Buffer>, call: RequestContext): Promis
 
 /**
  * A controller's JSON body: read within the endpoint's limit, checked against the DTO, kept as the caller's bytes.
- * `forgotten` are fields that are large, judged by the DTO and not read afterwards: only their bytes stay in memory.
+ * `droppedFields` are large, checked by the DTO and not read afterwards: only their bytes stay in memory.
  */
 export function JsonRequest(
   { bodyLimit }: JsonEndpoint,
   dto: Type<object>,
-  forgotten: readonly string[] = [],
+  droppedFields: readonly string[] = [],
 ): ParameterDecorator {
-  const parameter = HttpExchange(jsonBodyPipe(bodyLimit, dto, forgotten))
+  const parameter = HttpExchange(jsonBodyPipe(bodyLimit, dto, droppedFields))
   return (target, key, index) => {
     parameter(target, key, index)
     if (key === undefined) return

@@ -102,10 +102,10 @@ export class DiskBufferRecovery implements OnModuleInit, OnModuleDestroy, Before
     private readonly database: Database,
     private readonly store: ConfigStore,
     private readonly folder: DiskBuffer,
-    lost: DroppedUsage,
+    dropped: DroppedUsage,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
-    this.delivery = new RecordDelivery(records, lost, logger)
+    this.delivery = new RecordDelivery(records, dropped, logger)
   }
 
   onModuleInit(): void {

@@ -21,10 +21,12 @@ const LEFT_TIMERS_MS = 15_000
 
 /**
  * The process itself as the environment of a spec file. When the file is over, console, environment, `process.exit` and its
- * listeners are put back, and timers that it left have run out: they must not start new ones under the fake clock of the next.
+ * listeners are put back, and timers that keep a process alive have run out: they must not start new ones under the fake clock
+ * of the next.
  */
 class NativeEnvironment {
-  constructor({ projectConfig }) {
+  constructor({ projectConfig }, { testPath }) {
+    this.testPath = testPath
     this.global = globalThis
     this.moduleMocker = new ModuleMocker(globalThis)
     this.fakeTimersModern = new ModernFakeTimers({ config: projectConfig, global: globalThis })
@@ -46,6 +48,7 @@ class NativeEnvironment {
     this.fakeTimersModern.dispose()
     const endsAtMs = performance.now() + LEFT_TIMERS_MS
     while (runningTimers() > this.timersBefore && performance.now() < endsAtMs) await pause(20)
+    if (runningTimers() > this.timersBefore) process.stderr.write(`${this.testPath} leaves timers that do not end\n`)
     const { console, exit, exitListeners, variables } = this.before
     globalThis.console = console
     process.exit = exit

@@ -14,7 +14,8 @@ const TEST_TIMEOUT = Symbol.for('TEST_TIMEOUT_SYMBOL')
 
 /**
  * Which test runs, in place of circus' AsyncLocalStorage: the tests of a file run one after the other, and the promise hooks
- * that Node 20 has for the latter take a tenth of the time of everything under test.
+ * that Node 20 has for the latter take a tenth of the time of everything under test. What fails late is told of the test that runs
+ * by then, and `it.concurrent` would mix its tests up: lint refuses it.
  */
 class SequentialStorage {
   #store

@@ -47,7 +47,7 @@ function codeText(root: MarkupNode): string {
   walk(root, 0)
   return parts
     .join('')
-    .replace(/^(?:[ \t]*\n)+/, '')
+    .replace(/^[ \t\n]*\n/, '')
     .trimEnd()
 }
 
