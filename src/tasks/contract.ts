@@ -52,8 +52,8 @@ export abstract class Tasks {
     page: { readonly offset: number; readonly limit: number },
     caller: Caller,
   ): Promise<readonly Task[]>
-  /** Calls back at every change of the task until it has ended or the client disconnects; the first time at once. */
-  abstract watch(task: Task, call: RequestContext, onChange: (task: Task) => void): Promise<void>
+  /** Calls back at every change of the task until it has ended or `stop` is aborted; the first time at once. */
+  abstract watch(task: Task, call: RequestContext, stop: AbortSignal, onChange: (task: Task) => void): Promise<void>
   /** The events of the task for its callback URL, sent or waiting. */
   abstract deliveries(task: Task): Promise<readonly CallbackDelivery[]>
   /** Sends one event of the caller again; false when it has none of that id. */

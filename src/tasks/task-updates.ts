@@ -29,19 +29,18 @@ export class TaskWatchers {
   }
 
   /**
-   * Calls back with the task at once and at every change; resolves when it has ended, is deleted, or the client has
-   * disconnected.
+   * Calls back with the task at once and at every change; resolves when it has ended, is deleted, or `stop` is aborted.
    */
-  async watch(task: Task, call: RequestContext, read: ReadTask, onChange: (task: Task) => void): Promise<void> {
+  async watch(task: Task, stop: AbortSignal, read: ReadTask, onChange: (task: Task) => void): Promise<void> {
     const signal = new Signal(this.rereadMs)
     const removeTaskListener = this.listen(task.id, signal.set)
-    const removeDisconnectListener = call.disconnect.onAbort(signal.set)
+    stop.addEventListener('abort', signal.set)
     try {
       let latest = task
       onChange(latest)
       while (!isTerminal(latest.state)) {
         await signal.wait()
-        if (call.disconnect.aborted) return
+        if (stop.aborted) return
         // An outage of the store does not end the stream.
         const current = await read().catch(() => latest)
         if (current === undefined) return
@@ -51,7 +50,7 @@ export class TaskWatchers {
       }
     } finally {
       removeTaskListener()
-      removeDisconnectListener()
+      stop.removeEventListener('abort', signal.set)
     }
   }
 

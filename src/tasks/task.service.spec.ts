@@ -24,9 +24,9 @@ import {
 import { CollectedUsageModule, FakeVideoUpstream } from '../../test/support/task-rows.js'
 import { PROVIDERS } from '../app/providers.js'
 import { ConfigurationModule } from '../config/config-store.js'
-import type { Caller } from '../core/caller.js'
+import { type Caller, KeyRevocation } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
-import { attachContext, RequestContext } from '../core/request-context.js'
+import { attachContext } from '../core/request-context.js'
 import { ObservabilityModule } from '../observability/observability.module.js'
 import { Readiness } from '../observability/readiness.js'
 import { RequestHooks } from '../observability/request-hooks.js'
@@ -36,6 +36,7 @@ import { ProviderRouter } from '../routing/router.js'
 import { GatewayExceptionFilter } from '../server/error-filter.js'
 import { GatewayHttpAdapter } from '../server/http-adapter.js'
 import { Database } from '../storage/database.js'
+import { videoTaskEvents } from '../video/video.service.js'
 import type { Task } from './task.js'
 import { CallbackRepository } from './callback.repository.js'
 import { TaskRepository } from './task.repository.js'
@@ -219,7 +220,7 @@ describe('The events of a task', () => {
 describe('Watching a task', () => {
   interface Watch {
     readonly states: string[]
-    readonly call: RequestContext
+    readonly stop: AbortController
     readonly ended: Promise<void>
   }
 
@@ -227,8 +228,9 @@ describe('Watching a task', () => {
     const call = callOf(caller)
     const task = await lab.engine.find('text2video', id, call)
     const states: string[] = []
-    const ended = lab.engine.watch(task as Task, call, ({ state }) => states.push(state))
-    return { states, call, ended }
+    const stop = new AbortController()
+    const ended = lab.engine.watch(task as Task, call, stop.signal, ({ state }) => states.push(state))
+    return { states, stop, ended }
   }
 
   it('shows it at once, then every change, and ends with it', async () => {
@@ -257,11 +259,11 @@ describe('Watching a task', () => {
     expect(states).toEqual(['submitted', 'succeed'])
   })
 
-  it('ends at once for a task that has ended, and when the caller leaves', async () => {
+  it('ends at once for a task that has ended, and when it is stopped', async () => {
     const lab = taskLab()
     await made(lab, 'order-1')
     const leaving = await watch(lab, 'order-1')
-    leaving.call.disconnect.abort()
+    leaving.stop.abort()
     await leaving.ended
     expect(leaving.states).toEqual(['submitted'])
     lab.upstream.move('failed')
@@ -269,6 +271,31 @@ describe('Watching a task', () => {
     const over = await watch(lab, 'order-1')
     await over.ended
     expect(over.states).toEqual(['failed'])
+  })
+
+  it('ends with the stream it is shown in, also where that ends because its key is revoked', async () => {
+    const lab = taskLab({ rereadMs: 1 })
+    await made(lab, 'order-1')
+    const revocation = new KeyRevocation()
+    const call = callOf({ ...TEAM_A, revocation })
+    const task = (await lab.engine.find('text2video', 'order-1', call)) as Task
+    const frames: string[] = []
+    const failures: unknown[] = []
+    const sink = {
+      data: (chunk: Buffer) => frames.push(chunk.toString()),
+      end: () => undefined,
+      fail: (error: unknown) => failures.push(error),
+    }
+    let hasEnded = false
+    const watch: Tasks['watch'] = (...parameters) =>
+      lab.engine.watch(...parameters).finally(() => {
+        hasEnded = true
+      })
+    videoTaskEvents({ watch } as Tasks, task, call).start(sink)
+    expect([frames.length, hasEnded]).toEqual([1, false])
+    revocation.end()
+    expect(failures).toMatchObject([{ kind: 'unauthorized' }])
+    await eventually(() => hasEnded, undefined, 5_000)
   })
 
   it('outlives a store that is away for a while', async () => {

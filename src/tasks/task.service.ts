@@ -79,8 +79,8 @@ export class TaskService extends Tasks {
     return this.tasks.list(ownerOf(caller), kind, page)
   }
 
-  watch(task: Task, call: RequestContext, onChange: (task: Task) => void): Promise<void> {
-    return this.watchers.watch(task, call, () => this.current(task.id, call), onChange)
+  watch(task: Task, call: RequestContext, stop: AbortSignal, onChange: (task: Task) => void): Promise<void> {
+    return this.watchers.watch(task, stop, () => this.current(task.id, call), onChange)
   }
 
   deliveries(task: Task): Promise<readonly CallbackDelivery[]> {

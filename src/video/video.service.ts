@@ -115,8 +115,9 @@ export const videoTaskEvents = (tasks: Tasks, task: Task, call: RequestContext):
 
 function followed(tasks: Tasks, task: Task, call: RequestContext): Follow {
   return (listener) => {
+    const stop = new AbortController()
     tasks
-      .watch(task, call, ({ object }) => {
+      .watch(task, call, stop.signal, ({ object }) => {
         if (object !== undefined) listener.changed({ object })
       })
       .then(
@@ -127,8 +128,9 @@ function followed(tasks: Tasks, task: Task, call: RequestContext): Follow {
           listener.failed(followingFailure(error))
         },
       )
-    // A watch ends with its call.
-    return () => undefined
+    return () => {
+      stop.abort()
+    }
   }
 }
 

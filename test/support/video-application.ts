@@ -133,19 +133,18 @@ export class StandInTasks extends Tasks {
     return Promise.resolve(this.kept.filter((task) => task.kind === kind))
   }
 
-  async watch(task: Task, call: RequestContext, onChange: (task: Task) => void): Promise<void> {
+  async watch(task: Task, _call: RequestContext, stop: AbortSignal, onChange: (task: Task) => void): Promise<void> {
     let last = task
     this.watchers.set(task.id, (changed) => {
       last = changed
       onChange(changed)
       this.stir()
     })
-    const forget = call.disconnect.onAbort(() => {
+    stop.addEventListener('abort', () => {
       this.stir()
     })
     onChange(task)
-    while (!isTerminal(last.state) && !call.disconnect.aborted) await new Promise<void>((done) => this.wake.push(done))
-    forget()
+    while (!isTerminal(last.state) && !stop.aborted) await new Promise<void>((done) => this.wake.push(done))
     this.watchers.delete(task.id)
     this.stir()
   }
