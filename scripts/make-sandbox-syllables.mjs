@@ -12,7 +12,7 @@
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
-import prettier from 'prettier'
+import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 
 const voiceSource = new URL('../packages/sandbox/src/audio/pcm-voice.ts', import.meta.url)
@@ -50,8 +50,8 @@ const FORMATS = {
 
 const voice = await importTypeScript(voiceSource)
 const tables = Object.entries(FORMATS).map(([name, format]) => [name, makeTable(name, format)])
-const style = await prettier.resolveConfig(tableFile)
-writeFileSync(tableFile, await prettier.format(tableSource(tables), { ...style, parser: 'typescript' }))
+writeFileSync(tableFile, tableSource(tables))
+spawnSync('npx', ['oxfmt', fileURLToPath(tableFile)], { stdio: 'inherit' })
 
 async function importTypeScript(url) {
   const { outputText } = ts.transpileModule(readFileSync(url, 'utf8'), {

@@ -43,4 +43,4 @@ const [before, rest] = page.split(BEGIN)
 const after = rest?.split(END)[1]
 if (after === undefined) throw new Error(`${PAGE} has not both ${BEGIN} and ${END}.`)
 writeFileSync(PAGE, `${before}${text}${after}`)
-console.log(`${PAGE}: figures of ${date}. Now: npx prettier --write ${PAGE}`)
+console.log(`${PAGE}: figures of ${date}. Now: npx oxfmt ${PAGE}`)

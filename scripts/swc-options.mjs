@@ -1,4 +1,4 @@
-/** How TypeScript becomes JavaScript, in the build and under test. `npm run types` checks the types of both. */
+/** How TypeScript becomes JavaScript, in the build and under test. `npm run lint` checks the types of both. */
 export const SWC_OPTIONS = {
   swcrc: false,
   module: { type: 'es6' },

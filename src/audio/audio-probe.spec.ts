@@ -140,9 +140,7 @@ describe('inspectAudio', () => {
       { numRuns: 400 },
     )
   })
-})
 
-describe('inspectAudio', () => {
   it.each<[string, string, string, number | undefined]>([
     ['tone.mp3', 'mp3', 'audio/mpeg', 0.576],
     ['tone-no-xing.mp3', 'mp3', 'audio/mpeg', 0.576],

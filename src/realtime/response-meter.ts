@@ -15,7 +15,15 @@ import {
 } from './response-estimate.js'
 
 type Meaning =
-  'audio' | 'text' | 'begun' | 'session' | 'item' | 'speech_started' | 'speech_stopped' | 'committed' | 'cleared'
+  | 'audio'
+  | 'text'
+  | 'begun'
+  | 'session'
+  | 'item'
+  | 'speech_started'
+  | 'speech_stopped'
+  | 'committed'
+  | 'cleared'
 
 /** The events, of either dialect, that change what a response uses. */
 const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([

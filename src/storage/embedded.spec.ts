@@ -103,7 +103,7 @@ describe('embedded', () => {
       await opened.database.open()
       await opened.database.run((queries) => sql`create table kept as select 7 as number`.execute(queries))
       const [result] = start.mock.results
-      ;((await result?.value) as PostgresWorker).kill()
+      ;((await result?.value) as PostgresWorker | undefined)?.kill()
       await eventually(() => opened.readiness.status === 'store_unreachable')
       const kept = await opened.database.run((queries) => sql`select number from kept`.execute(queries))
       expect(kept.rows).toEqual([{ number: 7 }])

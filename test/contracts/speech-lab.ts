@@ -27,7 +27,15 @@ export const SPEECH_FORMS = ['audio', 'sse'] as const
  * - `stall`: silence in the middle of the audio
  */
 export type SpeechFault =
-  'callersFault' | 'refusedKey' | 'busy' | 'failure' | 'quotesKey' | 'hang' | 'cut' | 'shortEnd' | 'stall'
+  | 'callersFault'
+  | 'refusedKey'
+  | 'busy'
+  | 'failure'
+  | 'quotesKey'
+  | 'hang'
+  | 'cut'
+  | 'shortEnd'
+  | 'stall'
 
 /** A simulator as the contract sees it. */
 interface SpeechUpstream {

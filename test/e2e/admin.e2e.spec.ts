@@ -80,38 +80,6 @@ describe('with auth.adminKey', () => {
     })
     expect((await lab.admin.call('HEAD', '/keys')).status).toBe(200)
   })
-})
-
-describe('a channel that passes the caller’s key on', () => {
-  it(
-    'is never handed the admin key, nor any key that the gateway issues, known or not',
-    async () => {
-      const directory = await dataDirectory()
-      const options = { sections: ADMIN_SECTION, dataDirectory: directory, channel: { credentials: 'caller' } }
-      await withP1Gateway(options, async ({ gateway, simulator }) => {
-        const { id, key } = await adminCaller(gateway.url).issue()
-        await adminCaller(gateway.url).call('DELETE', `/keys/${id}`)
-        const body = JSON.stringify({ ...chat('Hello'), model: 'gpt-4o' })
-        for (const secret of [ADMIN_KEY, key, newKey()]) {
-          const answer = await sendRaw(gateway.url, { path: '/v1/chat/completions', body, headers: withKey(secret) })
-          expect(answer.status).toBe(401)
-        }
-        expect(simulator.requests).toEqual([])
-        await sendRaw(gateway.url, { path: '/v1/chat/completions', body, headers: withKey('sk-somebody-else') })
-        expect(simulator.requests).toHaveLength(1)
-      })
-      await rm(directory, { recursive: true })
-    },
-    STORE_START_MS,
-  )
-})
-
-describe('with auth.adminKey', () => {
-  let lab: AdminLab
-  beforeAll(async () => {
-    lab = await startAdminLab()
-  }, STORE_START_MS)
-  afterAll(() => lab.close())
 
   it('records every use of the admin key, accepted or refused, with action and outcome', async () => {
     const [last] = await lab.auditTrail('?limit=1')
@@ -174,54 +142,6 @@ describe('with auth.adminKey', () => {
       data: [{ sequence: all[2]?.['sequence'] }, { sequence: all[3]?.['sequence'] }],
     })
   })
-})
-
-/** What the audit log has of those who were not let in, the newest first. */
-async function strangersIn(gateway: { readonly url: string }): Promise<readonly object[]> {
-  const { json } = await adminCaller(gateway.url).call('GET', '/audit?limit=1000')
-  return (json['data'] as { action: string }[]).filter(({ action }) => action === 'authorize')
-}
-
-describe('a client that guesses the admin key', () => {
-  it(
-    'gets 429 after ten guesses, while the operator is admitted, and does not fill the audit log',
-    async () => {
-      const directory = await dataDirectory()
-      await withP1Gateway({ sections: ADMIN_SECTION, dataDirectory: directory }, async ({ gateway }) => {
-        const statuses: number[] = []
-        for (const headers of [{ authorization: undefined }, { authorization: 'Basic x' }, withKey(TEST_KEY)]) {
-          statuses.push((await sendRaw(gateway.url, { method: 'GET', path: '/admin/v1/keys', headers })).status)
-        }
-        for (let count = 0; count < 20; count += 1) {
-          const headers = withKey(newKey('sk-gw-admin-'))
-          statuses.push((await sendRaw(gateway.url, { method: 'GET', path: '/admin/v1/anything', headers })).status)
-        }
-        expect(statuses).toEqual([...Array<number>(10).fill(401), ...Array<number>(13).fill(429)])
-        const headers = withKey(`${ADMIN_KEY}x`)
-        const limited = await sendRaw(gateway.url, { method: 'GET', path: '/admin/v1/keys', headers })
-        expect(Number(limited.headers['retry-after'])).toBeGreaterThan(0)
-        expect(Number(limited.headers['retry-after'])).toBeLessThanOrEqual(60)
-        expect(await strangersIn(gateway)).toMatchObject([{ details: { reason: 'key_missing', address: '127.0.0.1' } }])
-      })
-      // What came after the first of a minute is one row, written at its end or at that of the process.
-      await withP1Gateway({ sections: ADMIN_SECTION, dataDirectory: directory }, async ({ gateway }) => {
-        expect(await strangersIn(gateway)).toMatchObject([
-          { details: { refused: 23, seconds: 60, addresses: ['127.0.0.1'] }, outcome: 'refused', actor: '-' },
-          { details: { reason: 'key_missing' } },
-        ])
-      })
-      await rm(directory, { recursive: true })
-    },
-    STORE_START_MS,
-  )
-})
-
-describe('with auth.adminKey', () => {
-  let lab: AdminLab
-  beforeAll(async () => {
-    lab = await startAdminLab()
-  }, STORE_START_MS)
-  afterAll(() => lab.close())
 
   it('shows the usage of all keys, by day, model and key', async () => {
     const { id, key } = await lab.admin.issue({ id: 'spender' })
@@ -280,6 +200,70 @@ describe('with auth.adminKey', () => {
       json: { error: { code: 'configuration_refused', faults: ['there is no configuration file to reload'] } },
     })
   })
+})
+
+describe('a channel that passes the caller’s key on', () => {
+  it(
+    'is never handed the admin key, nor any key that the gateway issues, known or not',
+    async () => {
+      const directory = await dataDirectory()
+      const options = { sections: ADMIN_SECTION, dataDirectory: directory, channel: { credentials: 'caller' } }
+      await withP1Gateway(options, async ({ gateway, simulator }) => {
+        const { id, key } = await adminCaller(gateway.url).issue()
+        await adminCaller(gateway.url).call('DELETE', `/keys/${id}`)
+        const body = JSON.stringify({ ...chat('Hello'), model: 'gpt-4o' })
+        for (const secret of [ADMIN_KEY, key, newKey()]) {
+          const answer = await sendRaw(gateway.url, { path: '/v1/chat/completions', body, headers: withKey(secret) })
+          expect(answer.status).toBe(401)
+        }
+        expect(simulator.requests).toEqual([])
+        await sendRaw(gateway.url, { path: '/v1/chat/completions', body, headers: withKey('sk-somebody-else') })
+        expect(simulator.requests).toHaveLength(1)
+      })
+      await rm(directory, { recursive: true })
+    },
+    STORE_START_MS,
+  )
+})
+
+/** What the audit log has of those who were not let in, the newest first. */
+async function strangersIn(gateway: { readonly url: string }): Promise<readonly object[]> {
+  const { json } = await adminCaller(gateway.url).call('GET', '/audit?limit=1000')
+  return (json['data'] as { action: string }[]).filter(({ action }) => action === 'authorize')
+}
+
+describe('a client that guesses the admin key', () => {
+  it(
+    'gets 429 after ten guesses, while the operator is admitted, and does not fill the audit log',
+    async () => {
+      const directory = await dataDirectory()
+      await withP1Gateway({ sections: ADMIN_SECTION, dataDirectory: directory }, async ({ gateway }) => {
+        const statuses: number[] = []
+        for (const headers of [{ authorization: undefined }, { authorization: 'Basic x' }, withKey(TEST_KEY)]) {
+          statuses.push((await sendRaw(gateway.url, { method: 'GET', path: '/admin/v1/keys', headers })).status)
+        }
+        for (let count = 0; count < 20; count += 1) {
+          const headers = withKey(newKey('sk-gw-admin-'))
+          statuses.push((await sendRaw(gateway.url, { method: 'GET', path: '/admin/v1/anything', headers })).status)
+        }
+        expect(statuses).toEqual([...Array<number>(10).fill(401), ...Array<number>(13).fill(429)])
+        const headers = withKey(`${ADMIN_KEY}x`)
+        const limited = await sendRaw(gateway.url, { method: 'GET', path: '/admin/v1/keys', headers })
+        expect(Number(limited.headers['retry-after'])).toBeGreaterThan(0)
+        expect(Number(limited.headers['retry-after'])).toBeLessThanOrEqual(60)
+        expect(await strangersIn(gateway)).toMatchObject([{ details: { reason: 'key_missing', address: '127.0.0.1' } }])
+      })
+      // What came after the first of a minute is one row, written at its end or at that of the process.
+      await withP1Gateway({ sections: ADMIN_SECTION, dataDirectory: directory }, async ({ gateway }) => {
+        expect(await strangersIn(gateway)).toMatchObject([
+          { details: { refused: 23, seconds: 60, addresses: ['127.0.0.1'] }, outcome: 'refused', actor: '-' },
+          { details: { reason: 'key_missing' } },
+        ])
+      })
+      await rm(directory, { recursive: true })
+    },
+    STORE_START_MS,
+  )
 })
 
 /** What the log and the audit log say of a stranger who says that he comes from there. */

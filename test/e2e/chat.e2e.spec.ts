@@ -169,7 +169,8 @@ describe('chat stream', () => {
   })
   afterAll(() => lab.close())
 
-  const sentOptions = (): unknown => (lab.simulator.lastRequest?.json() as Record<string, unknown>)['stream_options']
+  const sentOptions = (): unknown =>
+    (lab.simulator.lastRequest?.json() as Record<string, unknown> | undefined)?.['stream_options']
 
   describe.each(OPENAI_CLIENTS)('streamed chat with %s', (_name, makeClient) => {
     it('delivers every piece in order, without a trace of usage when the caller did not ask', async () => {

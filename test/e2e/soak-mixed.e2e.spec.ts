@@ -12,7 +12,10 @@ it(
   async () => {
     const surroundings = await startSurroundings('embedded')
     const options = { runMs: 12_000, sampleMs: 1000, workers: 16, seed: 1, surroundings }
-    const outcome = await runMixed(options).finally(() => surroundings.close())
+    const running = runMixed(options)
+    await Promise.allSettled([running])
+    await surroundings.close()
+    const outcome = await running
     const { counts, leftUpstream, before, after, faults } = outcome
     const idle = Object.entries(counts).flatMap(([kind, endings]) => (sum(Object.values(endings)) === 0 ? [kind] : []))
     expect({ idle, leftUpstream, faults, run: describeMixed(options, outcome) }).toMatchObject({

@@ -15,7 +15,7 @@ const TEST_TIMEOUT = Symbol.for('TEST_TIMEOUT_SYMBOL')
 /**
  * Which test runs, in place of circus' AsyncLocalStorage: the tests of a file run one after the other, and the promise hooks
  * that Node 20 has for the latter take a tenth of the time of everything under test. What fails late is told of the test that runs
- * by then, and `it.concurrent` would mix its tests up: lint refuses it.
+ * by then, and `it.concurrent` would mix its tests up: there is none.
  */
 class SequentialStorage {
   #store
@@ -55,6 +55,7 @@ class NativeRuntime extends JestRuntime {
   }
 
   setGlobalsForRuntime(globals) {
+    for (const name of ['it', 'test']) delete globals[name].concurrent
     globalThis[Symbol.for('jest-globals')] = { ...globals, jest: this.jestGlobals.jestObjectFor(this._testPath) }
   }
 

@@ -95,28 +95,6 @@ describe('the checker of the soak', () => {
       'the store still has 1 events to deliver',
     ],
     ['a fault of a process', { processFaults: ['a log holds a secret'] }, 'a log holds a secret'],
-  ]
-
-  it('finds nothing in a run that kept every promise', () => {
-    expect(findViolations(run())).toEqual([])
-  })
-
-  it('takes an event that was given up for settled, when all attempts were made or its receiver is gone', () => {
-    const givenUp = { isDelivered: false, isExhausted: true }
-    const callbacks: ReceivedCallback[] = [toldBefore, { ...told, answer: 'failed' }]
-    const gone: ReceivedCallback[] = [toldBefore, { ...told, answer: 'gone' }]
-    expect(findViolations(run({ ...withDelivery({ ...givenUp, attempts: 4 }), callbacks }))).toEqual([])
-    expect(findViolations(run({ ...withDelivery({ ...givenUp, attempts: 1 }), callbacks: gone }))).toEqual([])
-  })
-
-  it.each(BROKEN)('finds %s', (_, changes, violation) => {
-    expect(findViolations(run(changes))).toContain(violation)
-  })
-})
-
-describe('the checker of the soak', () => {
-  /** Each with what the checker says of it. */
-  const BROKEN: readonly (readonly [string, Partial<SoakRecords>, string])[] = [
     // Readable exactly once, by its owner only.
     [
       'a task that was acknowledged and is nowhere to be found',
@@ -236,6 +214,18 @@ describe('the checker of the soak', () => {
       'task 831 is reported as processing after succeed, by its own time',
     ],
   ]
+
+  it('finds nothing in a run that kept every promise', () => {
+    expect(findViolations(run())).toEqual([])
+  })
+
+  it('takes an event that was given up for settled, when all attempts were made or its receiver is gone', () => {
+    const givenUp = { isDelivered: false, isExhausted: true }
+    const callbacks: ReceivedCallback[] = [toldBefore, { ...told, answer: 'failed' }]
+    const gone: ReceivedCallback[] = [toldBefore, { ...told, answer: 'gone' }]
+    expect(findViolations(run({ ...withDelivery({ ...givenUp, attempts: 4 }), callbacks }))).toEqual([])
+    expect(findViolations(run({ ...withDelivery({ ...givenUp, attempts: 1 }), callbacks: gone }))).toEqual([])
+  })
 
   it.each(BROKEN)('finds %s', (_, changes, violation) => {
     expect(findViolations(run(changes))).toContain(violation)

@@ -97,17 +97,9 @@ async function addEntry(copy: string, { file, before, entry, imported }: Entry):
   await writeFile(path, imported === undefined ? listed : `${imported}\n${listed}`)
 }
 
-/** Types and code in one go; the build itself looks at no types. */
-const BUILD = {
-  extends: './tsconfig.json',
-  compilerOptions: { noEmit: false, customConditions: [], rootDir: 'src', outDir: 'dist', noEmitOnError: true },
-  include: ['src'],
-  exclude: ['src/**/*.spec.ts'],
-}
-
-/** The sources with all additions, compiled into the folder `copy`. */
+/** The sources with all additions in the folder `copy`: linted, types checked, compiled. */
 async function buildCopy(copy: string): Promise<void> {
-  for (const name of ['src', 'package.json', 'tsconfig.json', 'migrations']) {
+  for (const name of ['src', 'package.json', 'tsconfig.json', '.oxlintrc.json', 'migrations']) {
     await cp(join(ROOT, name), join(copy, name), { recursive: true })
   }
   await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
@@ -115,15 +107,13 @@ async function buildCopy(copy: string): Promise<void> {
     await cp(join(ADDITIONS, name), copy, { recursive: true })
     for (const entry of entries) await addEntry(copy, entry)
   }
-  await writeFile(join(copy, 'tsconfig.build.json'), JSON.stringify(BUILD))
-  const compiler = join(ROOT, 'node_modules/typescript/bin/tsc')
-  await run(process.execPath, [compiler, '-p', join(copy, 'tsconfig.build.json')]).catch((error: unknown) => {
-    throw new Error((error as { stdout: string }).stdout)
-  })
-  // As the build's assets: what is JavaScript already.
-  for (const file of await readdir(join(copy, 'src'), { recursive: true })) {
-    if (file.endsWith('.mjs')) await cp(join(copy, 'src', file), join(copy, 'dist', file))
-  }
+  const linter = join(ROOT, 'node_modules/oxlint/bin/oxlint')
+  await run(process.execPath, [linter, 'src', '--ignore-pattern=**/*.spec.ts'], { cwd: copy }).catch(
+    (error: unknown) => {
+      throw new Error((error as { stdout: string }).stdout)
+    },
+  )
+  await run(process.execPath, [join(ROOT, 'scripts/build.mjs'), copy], { cwd: ROOT })
 }
 
 /** The last two columns, new files and entries in lists, of the table of costs in a document. */

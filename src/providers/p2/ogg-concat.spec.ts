@@ -31,6 +31,10 @@ function refusalOf(act: () => unknown): GatewayError {
   throw new Error('nothing was refused')
 }
 
+const spoken = (text: string): Buffer => Buffer.concat([...synthesizeSpeech(text, { format: 'opus', speed: 1 })])
+
+const hex = (bytes: Buffer): string => bytes.toString('hex')
+
 describe('the joined stream', () => {
   it.each<[string, Buffer[]]>([
     ['other audio', [Buffer.alloc(4096, 0xff)]],
@@ -79,13 +83,7 @@ describe('the joined stream', () => {
       { numRuns: 500 },
     )
   })
-})
 
-const spoken = (text: string): Buffer => Buffer.concat([...synthesizeSpeech(text, { format: 'opus', speed: 1 })])
-
-const hex = (bytes: Buffer): string => bytes.toString('hex')
-
-describe('the joined stream', () => {
   it('of a single link is that link, byte for byte, wherever it is cut', () => {
     const whole = spoken('One sentence that is spoken alone.')
     fc.assert(

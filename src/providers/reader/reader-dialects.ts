@@ -74,7 +74,16 @@ export interface ReaderRequest {
 
 /** Why a reader has not read: whose fault that is decides what the caller hears, and whether the channel is at fault. */
 export type ReaderErrorKind =
-  'caller' | 'too_large' | 'unreadable' | 'unreachable' | 'timeout' | 'key' | 'quota' | 'access' | 'busy' | 'failed'
+  | 'caller'
+  | 'too_large'
+  | 'unreadable'
+  | 'unreachable'
+  | 'timeout'
+  | 'key'
+  | 'quota'
+  | 'access'
+  | 'busy'
+  | 'failed'
 
 /** What readers have in common, each in its own words. Sources: their public interfaces. */
 export interface ReaderDialect {
