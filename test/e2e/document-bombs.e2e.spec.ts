@@ -12,8 +12,8 @@ import { CHAT_PATH, chatText, TEST_KEY } from '../support/gateway.js'
 import { childrenOf, isAlive } from '../support/parser-pools.js'
 
 const MEBIBYTE = 1_048_576
-/** Whatever has an end takes half a second of a core of its own. */
-const PARSE_MS = 15_000
+/** Whatever must be answered whole takes a second and a half at most beside another. */
+const PARSE_MS = 8_000
 /** For the upload and the way back, on a machine that does other things as well. */
 const SLACK_MS = 10_000
 const DOCUMENTS = { processes: 2, queue: 2, parseMs: PARSE_MS, memoryBytes: 320 * MEBIBYTE, cacheMs: 0 }

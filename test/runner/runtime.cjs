@@ -9,8 +9,8 @@ process.setSourceMapsEnabled(true)
 setFlagsFromString('--liftoff-only')
 register('./typescript.mjs', pathToFileURL(__filename))
 
-const CIRCUS_HANDLERS = Symbol.for('EVENT_HANDLERS')
-const TEST_TIMEOUT = Symbol.for('TEST_TIMEOUT_SYMBOL')
+/** By description: circus makes a symbol of its own for its state each time it is loaded. */
+const CIRCUS_STATE = new Set(['EVENT_HANDLERS', 'TEST_TIMEOUT_SYMBOL', 'JEST_STATE_SYMBOL'])
 
 /**
  * Which test runs, in place of circus' AsyncLocalStorage: the tests of a file run one after the other, and the promise hooks
@@ -40,10 +40,10 @@ class SequentialStorage {
  * spec file. Whatever a module keeps at its top level is shared by the spec files of a worker.
  */
 class NativeRuntime extends JestRuntime {
-  /** Circus keeps the tests of one file in its module: each file gets a new one. */
+  /** Circus keeps the tests of one file in its module: each file gets a new one, and nothing holds those of the last. */
   requireInternalModule(path) {
-    delete globalThis[CIRCUS_HANDLERS]
-    delete globalThis[TEST_TIMEOUT]
+    for (const symbol of Object.getOwnPropertySymbols(globalThis))
+      if (CIRCUS_STATE.has(symbol.description)) delete globalThis[symbol]
     delete require.cache[path]
     const { AsyncLocalStorage } = asyncHooks
     asyncHooks.AsyncLocalStorage = SequentialStorage

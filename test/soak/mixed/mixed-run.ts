@@ -1,8 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type GatewayProcess, runGateway, startParts } from '../../support/gateway-process.js'
+import { directoryWithStore } from '../../support/stores.js'
 import { LogWatch } from '../gateway-fleet.js'
 import { Random } from '../soak-records.js'
 import { type Ending, ENDINGS } from './http-caller.js'
@@ -49,7 +49,7 @@ const PROBE = new URL('./resource-probe.mjs', import.meta.url).href
 export function startStage(options: MixedOptions): Promise<MixedStage> {
   const { surroundings, seed } = options
   return startParts(async (closedAtLast) => {
-    const directory = await mkdtemp(join(tmpdir(), 'gateway-soak-'))
+    const directory = await directoryWithStore()
     closedAtLast({ close: () => rm(directory, { recursive: true, force: true }) })
     const upstreams = await startUpstreams()
     let closing: Promise<void> | undefined
