@@ -11,7 +11,8 @@ export default {
   injectGlobals: false,
   // Node's sockets and the pipe to jest itself call `process.nextTick`: what they have under way is no timer of a test.
   fakeTimers: { doNotFake: ['nextTick', 'queueMicrotask'] },
-  modulePathIgnorePatterns: ['<rootDir>/packages/[^/]+/dist/'],
+  // No `<rootDir>`: it would be part of a pattern, brackets and all.
+  modulePathIgnorePatterns: ['/packages/[^/]+/dist/'],
   testTimeout: 120_000,
   maxWorkers: 3,
   // What spec files leave in the memory of a worker ends with it.
