@@ -155,6 +155,8 @@ export function openRaw(
   return new Promise((resolve, reject) => {
     const outgoing = request(new URL(path, url), { method, agent: false }, resolve)
     outgoing.on('error', reject)
+    // A server may answer and close while the body is still being written: Node tells that of the socket, once the answer is there.
+    outgoing.on('socket', (socket) => socket.on('error', () => undefined))
     for (const [name, value] of Object.entries(merged)) if (value !== undefined) outgoing.setHeader(name, value)
     if (bytes !== undefined && !outgoing.hasHeader('transfer-encoding'))
       outgoing.setHeader('content-length', bytes.length)
