@@ -58,6 +58,13 @@ describe('parser pool endings', () => {
       expect(markdownOf(await lab.pool.parse('echo:kept'))).toBe('kept')
     })
 
+    it('hides nothing that the next one says of the document', async () => {
+      start()
+      process.kill(processOf(await lab.pool.parse('echo:before')), 'SIGKILL')
+      const error: unknown = await lab.pool.parse('fault:encrypted').catch((thrown: unknown) => thrown)
+      expect(error).toMatchObject({ kind: 'unprocessable', details: { code: 'document_encrypted' } })
+    })
+
     it('is replaced for a document once, and what ends the next one as well is a fault of the gateway', async () => {
       start()
       expect(await givenTo('vanish:')).toEqual({ kind: 'internal', processes: 2 })

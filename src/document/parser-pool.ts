@@ -115,14 +115,14 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
   async parse(file: DocumentFile, options: ParseOptions): Promise<ParsedDocument> {
     const { processes, queue } = this.store.current.documents
     if (this.running + this.queue.length >= processes + queue) throw queueFull()
-    try {
-      return await this.parseOnce(file, options)
-    } catch (error) {
-      if (!(error instanceof EngineEnded)) throw error
-      // Only one retry in another process: the document may have caused both exits.
-      return await this.parseOnce(file, options).catch((retryError: unknown) => {
-        throw retryError instanceof EngineEnded ? errorFromExit(retryError) : retryError
-      })
+    for (let isRetry = false; ; isRetry = true) {
+      try {
+        return await this.parseOnce(file, options)
+      } catch (error) {
+        if (!(error instanceof EngineEnded)) throw error
+        // Only one retry in another process: the document may have caused both exits.
+        if (isRetry) throw errorFromExit(error)
+      }
     }
   }
 

@@ -115,12 +115,12 @@ export class ParserProcess {
   private exit: ParserExit | undefined
   private stderrTail = ''
   private error: unknown
-  private onReady: () => void = () => undefined
+  private resolveReady: () => void = () => undefined
   private resolveExit: (exit: ParserExit) => void = () => undefined
 
   /** Resolves once the engine is loaded; never if the process exits before. */
   readonly ready = new Promise<void>((resolve) => {
-    this.onReady = resolve
+    this.resolveReady = resolve
   })
   /** Resolves when the process has exited and its streams are closed. */
   readonly exited = new Promise<ParserExit>((resolve) => {
@@ -225,7 +225,7 @@ export class ParserProcess {
     if (job !== undefined) job.result(frame)
     else if (this.isReady) this.killForFault(new Error('the engine spoke without being asked'))
     this.isReady = true
-    this.onReady()
+    this.resolveReady()
   }
 
   /** For faults of the engine or the pipe, not of the document. */
