@@ -1,9 +1,8 @@
-import { fieldOf, isObject, type JsonObject, listOf, objectsOf, textOf } from '../server/json-value.js'
+import { fieldOf, isBase64, isObject, type JsonObject, listOf, objectsOf, textOf } from '../server/json-value.js'
 import { reject } from './m1-errors.js'
 import type { M1Model, M1Version } from './m1-field-rules.js'
 
 const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
 type BlockRule = (block: JsonObject, path: string) => void
 
@@ -66,7 +65,7 @@ function image(block: JsonObject, path: string): void {
       const list = IMAGE_TYPES.map((type) => `'${type}'`).join(', ')
       reject(`${path}.image.source.base64.media_type: Input should be ${list}`)
     }
-    if (!BASE64.test(textOf(source['data']))) reject(`${path}.image.source.base64.data: Input should be valid base64`)
+    if (!isBase64(textOf(source['data']))) reject(`${path}.image.source.base64.data: Input should be valid base64`)
   } else if (source['type'] === 'url') {
     if (!/^https?:\/\//.test(textOf(source['url']))) reject(`${path}.image.source.url.url: Input should be a valid URL`)
   } else if (source['type'] !== 'file') {

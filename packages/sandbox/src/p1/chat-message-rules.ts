@@ -1,9 +1,8 @@
-import { fieldOf, isObject, type JsonObject, listOf, objectsOf, textOf } from '../server/json-value.js'
+import { fieldOf, isBase64, isObject, type JsonObject, listOf, objectsOf, textOf } from '../server/json-value.js'
 import { reject } from '../server/openai-errors.js'
 import { missing, object, oneOf, string, wrongType } from './chat-field-rules.js'
 import type { P1Family } from './p1-models.js'
 
-const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 const WEB_OR_DATA_URL = /^(https?:\/\/|data:)/
 
 /** Judges one content part of a user message (section 2 of the chat notes). Throws OpenAiRejection. */
@@ -40,7 +39,7 @@ function judgeAudioPart(audio: unknown, path: string, family: P1Family, messageI
   if (format === undefined) missing(`${path}.format`)
   oneOf('wav', 'mp3')(format, `${path}.format`)
   const text = textOf(data)
-  if (!BASE64.test(text) || text.length % 4 !== 0 || text === '') {
+  if (!isBase64(text) || text.length % 4 !== 0) {
     reject(
       `Invalid '${path}.data': expected base64 encoded audio without a data URL prefix.`,
       `${path}.data`,

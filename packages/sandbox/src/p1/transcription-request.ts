@@ -41,7 +41,9 @@ function judgeSpeakers(form: TranscriptionForm): readonly string[] {
     const message = "'known_speaker_names' and 'known_speaker_references' must have the same length."
     reject(message, 'known_speaker_references', 'invalid_value')
   }
-  if (references.some((reference) => !/^data:audio\/[\w.+-]+;base64,[A-Za-z0-9+/]+={0,2}$/.test(reference))) {
+  if (
+    references.some((reference) => !/^data:audio\/[\w.+-]+;base64,[A-Za-z0-9+/][A-Za-z0-9+/]*={0,2}$/.test(reference))
+  ) {
     reject("'known_speaker_references' must be data URLs.", 'known_speaker_references', 'invalid_value')
   }
   return names
