@@ -128,6 +128,7 @@ describe('A process whose regular expressions are not optimized', () => {
     ['blanks in a page', `<p>x${BLANKS}y`, 'text/html', ['x y', '']],
     ['blanks in a title', slides('x', `<dc:title>a${BLANKS}b</dc:title>`), '', ['x', 'a b']],
     ['backticks in code', `<p><code>${'`'.repeat(LONG)}</code>`, 'text/html', [`\` ${'`'.repeat(18)}`, '']],
+    ['line breaks in code', `<pre><code>${'\n'.repeat(LONG)}x</code></pre>`, 'text/html', ['```\nx\n```', '']],
   ])('reads ten million %s', (_what, content, contentType, expected) => {
     expect(readUnoptimized(content, contentType)).toEqual(expected)
   })

@@ -45,6 +45,7 @@ function codeText(root: MarkupNode): string {
     }
   }
   walk(root, 0)
+  // Not `(?:[ \t]*\n)+`: escape-markdown.ts says why.
   return parts
     .join('')
     .replace(/^[ \t\n]*\n/, '')

@@ -57,7 +57,7 @@ function firstHeading(body: string): string {
   let isCode = false
   for (const line of body.split('\n')) {
     if (/^ {0,3}(?:```|~~~)/.test(line)) isCode = !isCode
-    const heading = isCode ? undefined : /^ {0,3}#[^\S\n][^\S\n]*(\S.*)$/.exec(line)?.[1]
+    const heading = isCode ? undefined : /^ {0,3}#[^\S\n]+(\S.*)$/.exec(line)?.[1]
     if (heading !== undefined)
       return heading
         .slice(0, LONGEST_CHARACTERS)
