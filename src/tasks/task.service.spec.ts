@@ -259,13 +259,15 @@ describe('Watching a task', () => {
     expect(states).toEqual(['submitted', 'succeed'])
   })
 
-  it('ends at once for a task that has ended, and when it is stopped', async () => {
+  it('ends at once for a task that has ended, and when it is stopped, or was before it began', async () => {
     const lab = taskLab()
     await made(lab, 'order-1')
     const leaving = await watch(lab, 'order-1')
     leaving.stop.abort()
     await leaving.ended
     expect(leaving.states).toEqual(['submitted'])
+    const [call, gone] = [callOf(TEAM_A), AbortSignal.abort()]
+    await lab.engine.watch((await lab.engine.find('text2video', 'order-1', call)) as Task, call, gone, () => undefined)
     lab.upstream.move('failed')
     lab.clock.advance(1000)
     const over = await watch(lab, 'order-1')

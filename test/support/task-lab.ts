@@ -98,7 +98,8 @@ export function taskLab({
   laterChannels = channels,
   sections = {},
   world = taskWorld(),
-  rereadMs = 60_000,
+  // Longer than any test waits: what is seen, an event has shown.
+  rereadMs = 3_600_000,
 }: TaskLabOptions = {}): TaskLab {
   // No pace by default: a clock moved by the test would advance between two polls.
   const tasksSection = { pollsPerSecond: 1_000_000, ...sections.tasks }
