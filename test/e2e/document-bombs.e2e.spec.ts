@@ -12,7 +12,7 @@ import { CHAT_PATH, chatText, TEST_KEY } from '../support/gateway.js'
 import { childrenOf, isAlive } from '../support/parser-pools.js'
 
 const MEBIBYTE = 1_048_576
-/** Whatever must be answered whole takes a second and a half at most beside another. */
+/** The longest bomb that must be parsed in full takes a second and a half, with another beside it. */
 const PARSE_MS = 8_000
 /** For the upload and the way back, on a machine that does other things as well. */
 const SLACK_MS = 10_000

@@ -1,21 +1,21 @@
-import { expect, it } from '@jest/globals'
+import { afterEach, expect, it } from '@jest/globals'
 import { describeMixed, runMixed } from '../soak/mixed/mixed-run.js'
-import { startSurroundings } from '../soak/mixed/surroundings.js'
+import { startSurroundings, type Surroundings } from '../soak/mixed/surroundings.js'
 
 /** It takes a twentieth of it on a machine that has nothing else to do. */
 const PATIENCE_MS = 600_000
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
 
+let surroundings: Surroundings | undefined
+afterEach(() => surroundings?.close())
+
 it(
   'serves all kinds of traffic at once while upstreams fail and callers leave, and nothing of it stays behind',
   async () => {
-    const surroundings = await startSurroundings('embedded')
+    surroundings = await startSurroundings('embedded')
     const options = { runMs: 12_000, sampleMs: 1000, workers: 16, seed: 1, surroundings }
-    const running = runMixed(options)
-    await Promise.allSettled([running])
-    await surroundings.close()
-    const outcome = await running
+    const outcome = await runMixed(options)
     const { counts, leftUpstream, before, after, faults } = outcome
     const idle = Object.entries(counts).flatMap(([kind, endings]) => (sum(Object.values(endings)) === 0 ? [kind] : []))
     expect({ idle, leftUpstream, faults, run: describeMixed(options, outcome) }).toMatchObject({

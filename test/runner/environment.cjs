@@ -17,7 +17,7 @@ function frameOf(site) {
 const runningTimers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
 
 /** Longer than any deadline that a closed gateway leaves behind: attempts of exporters and pools. */
-const LEFT_TIMERS_MS = 15_000
+const LEFT_TIMERS_MS = 60_000
 
 /**
  * The process itself as the environment of a spec file. When the file is over, console, environment, `process.exit` and its
@@ -25,8 +25,7 @@ const LEFT_TIMERS_MS = 15_000
  * of the next.
  */
 class NativeEnvironment {
-  constructor({ projectConfig }, { testPath }) {
-    this.testPath = testPath
+  constructor({ projectConfig }) {
     this.global = globalThis
     this.moduleMocker = new ModuleMocker(globalThis)
     this.fakeTimersModern = new ModernFakeTimers({ config: projectConfig, global: globalThis })
@@ -44,11 +43,17 @@ class NativeEnvironment {
     Error.prepareStackTrace = (error, sites) => [`${error}`, ...sites.map(frameOf)].join('\n')
   }
 
-  async teardown() {
+  /** An error of the file, beside those of its tests: one that `teardown` threw would hide them. */
+  async handleTestEvent({ name }, state) {
+    if (name !== 'run_finish') return
     this.fakeTimersModern.dispose()
     const endsAtMs = performance.now() + LEFT_TIMERS_MS
-    while (runningTimers() > this.timersBefore && performance.now() < endsAtMs) await pause(20)
-    if (runningTimers() > this.timersBefore) process.stderr.write(`${this.testPath} leaves timers that do not end\n`)
+    const leavesTimers = () => runningTimers() > this.timersBefore
+    while (leavesTimers() && performance.now() < endsAtMs) await pause(20)
+    if (leavesTimers()) state.unhandledErrors.push(new Error('The file leaves timers that do not end.'))
+  }
+
+  teardown() {
     const { console, exit, exitListeners, variables } = this.before
     globalThis.console = console
     process.exit = exit

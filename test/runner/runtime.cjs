@@ -14,8 +14,8 @@ const CIRCUS_STATE = new Set(['EVENT_HANDLERS', 'TEST_TIMEOUT_SYMBOL', 'JEST_STA
 
 /**
  * Which test runs, in place of circus' AsyncLocalStorage: the tests of a file run one after the other, and the promise hooks
- * that Node 20 has for the latter take a tenth of the time of everything under test. What fails late is told of the test that runs
- * by then, and `it.concurrent` would mix its tests up: there is none.
+ * that Node 20 has for the latter take a tenth of the time of everything under test. A late failure is attributed to the test that
+ * is running by then, and `it.concurrent` would mix its tests up: there is none.
  */
 class SequentialStorage {
   #store
