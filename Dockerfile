@@ -30,6 +30,7 @@ RUN prlimit --version
 COPY --from=packages /app/node_modules ./node_modules
 COPY package.json ./
 COPY migrations ./migrations
+# The engine runs in processes of its own; the simulators are in the bundle.
 COPY --from=build /app/packages/document-engine/package.json ./packages/document-engine/
 COPY --from=build /app/packages/document-engine/dist ./packages/document-engine/dist
 COPY --from=build /app/dist ./dist

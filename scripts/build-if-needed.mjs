@@ -1,6 +1,6 @@
 // `npm start` builds unless each build is newer than all it is made of, and has a file for each source and no other.
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
 const OUTPUT = 'dist/main.js'
@@ -41,6 +41,4 @@ function isUpToDate(folder) {
 if (!existsSync(OUTPUT) || !PACKAGES.every(isUpToDate)) {
   const { status } = spawnSync('npm', ['run', 'build', '--silent'], { stdio: 'inherit' })
   process.exitCode = status ?? 1
-  // Files were written before the error: the next start must not take them for a build.
-  if (status !== 0) rmSync(OUTPUT, { force: true })
 }

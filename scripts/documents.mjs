@@ -1,7 +1,7 @@
 // Writes what is made from the built gateway: openapi.json, the tables of settings in docs/operations.md, and settings that
 // gateway.example.yaml lacks. With --check, fails when a file on disk says something else.
 import { readFile, writeFile } from 'node:fs/promises'
-import { format } from 'oxfmt'
+import { formatted } from './format.mjs'
 
 const { createApplication, openApiDocument } = await import('../dist/app/create-app.js')
 const { createLogging } = await import('../dist/observability/logger.js')
@@ -57,7 +57,7 @@ async function operations() {
     /(<!-- secrets -->\n)[^]*?(\n<!-- end of secrets -->)/,
     (_match, start, end) => `${start}\n${secrets.join(', ')}\n${end}`,
   )
-  return (await format(OPERATIONS, listed)).code
+  return formatted(OPERATIONS, listed)
 }
 
 /**

@@ -14,6 +14,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
+import { formatted } from './format.mjs'
 
 const voiceSource = new URL('../packages/sandbox/src/audio/pcm-voice.ts', import.meta.url)
 const tableFile = new URL('../packages/sandbox/src/audio/syllables.table.ts', import.meta.url)
@@ -50,8 +51,7 @@ const FORMATS = {
 
 const voice = await importTypeScript(voiceSource)
 const tables = Object.entries(FORMATS).map(([name, format]) => [name, makeTable(name, format)])
-writeFileSync(tableFile, tableSource(tables))
-spawnSync('npx', ['oxfmt', fileURLToPath(tableFile)], { stdio: 'inherit' })
+writeFileSync(tableFile, await formatted(fileURLToPath(tableFile), tableSource(tables)))
 
 async function importTypeScript(url) {
   const { outputText } = ts.transpileModule(readFileSync(url, 'utf8'), {

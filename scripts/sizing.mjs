@@ -1,6 +1,7 @@
 // `node scripts/sizing.mjs`, after `npm run bench`: puts the figures of bench/results.json into docs/operations.md, "Sizing",
 // between its two marks.
 import { readFileSync, writeFileSync } from 'node:fs'
+import { formatted } from './format.mjs'
 
 const PAGE = 'docs/operations.md'
 const [BEGIN, END] = ['<!-- sizing: node scripts/sizing.mjs -->', '<!-- /sizing -->']
@@ -42,5 +43,5 @@ const page = readFileSync(PAGE, 'utf8')
 const [before, rest] = page.split(BEGIN)
 const after = rest?.split(END)[1]
 if (after === undefined) throw new Error(`${PAGE} has not both ${BEGIN} and ${END}.`)
-writeFileSync(PAGE, `${before}${text}${after}`)
-console.log(`${PAGE}: figures of ${date}. Now: npx oxfmt ${PAGE}`)
+writeFileSync(PAGE, await formatted(PAGE, `${before}${text}${after}`))
+console.log(`${PAGE}: figures of ${date}.`)
