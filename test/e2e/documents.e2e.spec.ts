@@ -942,7 +942,7 @@ describe('documents deadlines', () => {
     lab = await startDocumentLab({
       sections: {
         timeouts: { firstByteMs: IDLE_MS, idleMs: IDLE_MS },
-        documents: { maximumTimeoutMs: 3000, defaultTimeoutMs: 3000, fetchesInFlight: 2 },
+        documents: { maximumTimeoutMs: 3000, defaultTimeoutMs: 3000 },
       },
     })
   })
@@ -1030,21 +1030,28 @@ describe('documents deadlines', () => {
       expect(await lab.gateway.logLine(requestId)).toMatchObject({ status: 499 })
     })
   })
+})
 
-  describe('more fetches at once than the operator allows', () => {
-    it('are refused at once, with Retry-After', async () => {
-      lab.target.answers.set('/1', () => undefined)
-      lab.target.answers.set('/2', () => undefined)
-      lab.target.answers.set('/3', answerOf(PAGE))
-      const callers = [await lab.ask('/1', 'documents-fetch-1'), await lab.ask('/2', 'documents-fetch-2')]
-      await eventually(() => lab.target.heads.length === 2)
-      const { status, headers, body } = await lab.parse('/3')
-      expect([status, body.code, headers['retry-after']]).toEqual([503, 5001, expect.stringMatching(/^\d+$/)])
-      expect(lab.target.heads).toHaveLength(2)
-      for (const { socket } of callers) socket.destroy()
-      await eventually(() => lab.target.sockets.size === 0)
-      expect((await lab.parse('/3')).status).toBe(200)
-    })
+describe('more fetches at once than the operator allows', () => {
+  let lab: DocumentLab
+
+  beforeAll(async () => {
+    lab = await startDocumentLab({ sections: { documents: { fetchesInFlight: 2 } } })
+  })
+  afterAll(() => lab.close())
+
+  it('are refused at once, with Retry-After', async () => {
+    lab.target.answers.set('/1', () => undefined)
+    lab.target.answers.set('/2', () => undefined)
+    lab.target.answers.set('/3', answerOf(PAGE))
+    const callers = [await lab.ask('/1', 'documents-fetch-1'), await lab.ask('/2', 'documents-fetch-2')]
+    await eventually(() => lab.target.heads.length === 2)
+    const { status, headers, body } = await lab.parse('/3')
+    expect([status, body.code, headers['retry-after']]).toEqual([503, 5001, expect.stringMatching(/^\d+$/)])
+    expect(lab.target.heads).toHaveLength(2)
+    for (const { socket } of callers) socket.destroy()
+    await eventually(() => lab.target.sockets.size === 0)
+    expect((await lab.parse('/3')).status).toBe(200)
   })
 })
 
