@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { codePoint } from '../../test/support/code-point.js'
 import { dialectOf } from '../../test/support/endpoints.js'
 import { renderError } from '../dialects/error-format.js'
 import {
@@ -175,7 +176,7 @@ describe('scrubbedJson', () => {
 describe('presentableMessage', () => {
   it('is never longer than 512 characters, never holds a control character or half a character', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', minLength: 0, maxLength: 700 }), (text) => {
+      fc.property(fc.string({ unit: codePoint, minLength: 0, maxLength: 700 }), (text) => {
         const message = presentableMessage(text)
         expect(message.length).toBeLessThanOrEqual(512)
         expect(message).not.toMatch(/[\p{Cc}\u2028\u2029]/u)

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { codePoint } from '../../test/support/code-point.js'
 import { piecesOf } from '../../test/support/byte-streams.js'
 import { GatewayError } from './errors.js'
 import { JsonBody, type JsonEdits, scanJsonObject } from './json-body.js'
@@ -18,7 +19,7 @@ describe('An edited JSON body', () => {
 
   const space = fc.string({ unit: fc.constantFrom(' ', '\t', '\n', '\r'), maxLength: 3 })
   const spelledText = fc
-    .tuple(fc.string({ unit: 'binary', maxLength: 8 }), fc.boolean())
+    .tuple(fc.string({ unit: codePoint, maxLength: 8 }), fc.boolean())
     .map(([text, escaped]) => (escaped ? escapedSpelling(text) : JSON.stringify(text)))
   const number = fc.oneof(
     fc.constantFrom('1.0', '1e5', '-0', '12345678901234567', '1E-7', '0.10', '99999999999999999999'),
@@ -31,7 +32,7 @@ describe('An edited JSON body', () => {
     fc.tuple(spelledText, scalar).map(([key, item]) => `{"_${key.slice(1)}:${item} }`),
   )
   const member: fc.Arbitrary<Member> = fc
-    .tuple(fc.string({ unit: 'binary', maxLength: 6 }), fc.boolean(), value, fc.tuple(space, space, space, space))
+    .tuple(fc.string({ unit: codePoint, maxLength: 6 }), fc.boolean(), value, fc.tuple(space, space, space, space))
     .filter(([name]) => !['__proto__', 'constructor', 'prototype'].includes(name))
     .map(([name, escaped, text, spaces]) => ({
       name,
@@ -332,7 +333,7 @@ describe('The frame scan', () => {
 
   const word = fc.oneof(
     fc.constantFrom('type', 'obfuscation', 'delta', '', '\\', '"', '{"type":"x"}', '\\"'),
-    fc.string({ unit: 'binary', maxLength: 60 }),
+    fc.string({ unit: codePoint, maxLength: 60 }),
   )
   const spelled = fc
     .tuple(word, fc.boolean())

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { codePoint } from '../../../test/support/code-point.js'
 import { EngineFault, type EngineOutput, faultBehind, NO_METADATA } from './model/document.js'
 import { faultAnswer, type Frame, FrameFault, FrameReader, frameStart, readAnswer } from './protocol.js'
 
@@ -33,7 +34,7 @@ function readerInto(frames: Frame[], limits = ROOMY): FrameReader {
 describe('Frames', () => {
   it('arrive as they were sent, however the bytes between are cut', () => {
     const frame = fc.record({
-      head: fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue()),
+      head: fc.dictionary(fc.string({ unit: codePoint }), fc.jsonValue()),
       payload: fc.uint8Array(),
     })
     fc.assert(

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { codePoint } from '../../../test/support/code-point.js'
 import { type Fields, member, ROWS, spelled, TranslatedSession } from '../../../test/support/realtime-server-events.js'
 import { checkClientEvent, isEventRefusal } from './client-events.js'
 import { ClientDialect, type RealtimeDialect } from './dialect.js'
@@ -201,7 +202,7 @@ describe('A beta client of a GA upstream', () => {
       {
         modalities,
         voice: fc.string(),
-        instructions: fc.string({ unit: 'binary' }),
+        instructions: fc.string({ unit: codePoint }),
         input_audio_format: format,
         output_audio_format: format,
         input_audio_transcription: fc.constantFrom(null, { model: 'whisper-1' }),

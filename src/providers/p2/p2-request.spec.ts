@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { codePoint } from '../../../test/support/code-point.js'
 import { ERROR_KINDS, type ErrorKind, GatewayError } from '../../core/errors.js'
 import type { SentCredentials } from '../../dialects/openai-wire.js'
 import type { UpstreamResponse } from '../../upstream/upstream-client.js'
@@ -263,7 +264,7 @@ describe('the request of P2', () => {
   it('carries any text as UTF-8, a lone surrogate as the replacement character', () => {
     fc.assert(
       fc.property(
-        fc.string({ unit: fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('\ud83d', '\ude00')) }),
+        fc.string({ unit: fc.oneof(fc.string({ unit: codePoint }), fc.constantFrom('\ud83d', '\ude00')) }),
         (text) => {
           expect(sent({ text }).request['text']).toBe(Buffer.from(text).toString('utf8'))
         },
@@ -389,7 +390,7 @@ describe('The words of an upstream', () => {
 
   it('may be anything', () => {
     fc.assert(
-      fc.property(fc.nat(0xffffffff), fc.string({ unit: 'binary' }), fc.boolean(), (code, text, callersKey) => {
+      fc.property(fc.nat(0xffffffff), fc.string({ unit: codePoint }), fc.boolean(), (code, text, callersKey) => {
         const error = parseP2Error(code, text, { ...OURS, callersKey })
         expect(error.details.attempt?.phase).toBe('answered')
       }),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { codePoint } from '../../../test/support/code-point.js'
 import { isSpeakable, textPieces } from './split-text.js'
 
 const MAXIMUM = 1024
@@ -30,7 +31,7 @@ const anyText = fc.string({
     fc.constantFrom('a', 'b1', '漢', '한', '😀', '👨‍👩‍👧', '🇩🇪', 'e\u0301', '\u0301', '\u200d', '\ufe0f'),
     fc.constantFrom('.', '!', '?', '…', '。', '，', ',', ')', '"', '」', ' ', '  ', '\n', '\r\n', '\u00a0', '$'),
     fc.constantFrom('\ud83d', '\ude00'),
-    fc.string({ unit: 'binary', maxLength: 2 }),
+    fc.string({ unit: codePoint, maxLength: 2 }),
   ),
   maxLength: 400,
   size: 'max',

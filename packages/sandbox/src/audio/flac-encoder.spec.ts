@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { codePoint } from '../../../../test/support/code-point.js'
 import { writeOggOpus } from './audio-containers.js'
 import { encodeFlacFrame, flacStreamHeader } from './flac-encoder.js'
 import { synthesizeSpeech } from './speech-synthesizer.js'
@@ -133,7 +134,7 @@ describe('FLAC speech', () => {
   it('does so for any Unicode text and speed', () => {
     const speeds = fc.constantFrom(0.25, 0.5, 1, 1.7, 4)
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 8 }), speeds, (text, speed) => {
+      fc.property(fc.string({ unit: codePoint, maxLength: 8 }), speeds, (text, speed) => {
         expectSameSound(text, speed)
       }),
       { numRuns: 30 },
@@ -274,7 +275,7 @@ function checkOpus(bytes: Buffer): number {
 describe('Opus speech', () => {
   it('is a valid Ogg stream for any text, its length following text and speed within 10 %', () => {
     const anyText = fc.oneof(
-      fc.string({ unit: 'binary', maxLength: 60 }),
+      fc.string({ unit: codePoint, maxLength: 60 }),
       fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units)),
     )
     fc.assert(

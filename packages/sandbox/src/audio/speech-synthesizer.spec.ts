@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { parseBuffer } from 'music-metadata'
+import { codePoint } from '../../../../test/support/code-point.js'
 import { renderPcmFrames, renderSyllable, SAMPLE_RATE, toPcmBytes, VOICE_COUNT } from './pcm-voice.js'
 import {
   type FrameTable,
@@ -14,7 +15,7 @@ import {
 
 describe('speech plan', () => {
   const anyText = fc.oneof(
-    fc.string({ unit: 'binary', maxLength: 200 }),
+    fc.string({ unit: codePoint, maxLength: 200 }),
     fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units)),
   )
 
@@ -153,7 +154,7 @@ describe('encoded syllables', () => {
   }
 
   const anyText = fc.oneof(
-    fc.string({ unit: 'binary', maxLength: 60 }),
+    fc.string({ unit: codePoint, maxLength: 60 }),
     fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units)),
   )
 
@@ -290,7 +291,7 @@ describe('speech synthesizer', () => {
 
     it('lasts 60 ms for each character divided by the speed, for any text', () => {
       const anyText = fc.oneof(
-        fc.string({ unit: 'binary', maxLength: 40 }),
+        fc.string({ unit: codePoint, maxLength: 40 }),
         fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units)),
       )
       fc.assert(
