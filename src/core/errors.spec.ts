@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { codePoint } from '../../test/support/code-point.js'
+import { codePoint } from '../../test/support/arbitraries.js'
 import { dialectOf } from '../../test/support/endpoints.js'
 import { renderError } from '../dialects/error-format.js'
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { codePoint } from '../../test/support/code-point.js'
+import { codePoint } from '../../test/support/arbitraries.js'
 import { piecesOf } from '../../test/support/byte-streams.js'
 import { GatewayError } from './errors.js'
 import { JsonBody, type JsonEdits, scanJsonObject } from './json-body.js'

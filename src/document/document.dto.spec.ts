@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { webUrl } from '../../test/support/arbitraries.js'
 import { cpuMs } from '../../test/support/eventually.js'
 import {
   assertNotOwnAddress,
@@ -62,7 +63,7 @@ describe('The URL of a document', () => {
 
   it('is its own one spelling once it has been given that, and still the same page', () => {
     fc.assert(
-      fc.property(fc.webUrl({ withFragments: true, withQueryParameters: true }), (url) => {
+      fc.property(webUrl, (url) => {
         const once = normalizedUrl(url)
         expect(normalizedUrl(once)).toBe(once)
         const [asked, kept] = [new URL(url), new URL(once)]

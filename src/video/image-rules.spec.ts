@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { codePoint } from '../../test/support/code-point.js'
+import { codePoint } from '../../test/support/arbitraries.js'
 import { jpegHeader, jpegSegment, pngHeader, pngText } from '../../test/support/byte-streams.js'
 import {
   MULTI_IMAGE_PATH,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { codePoint } from '../../../test/support/code-point.js'
+import { codePoint } from '../../../test/support/arbitraries.js'
 import { EngineFault, type EngineOutput, faultBehind, NO_METADATA } from './model/document.js'
 import { faultAnswer, type Frame, FrameFault, FrameReader, frameStart, readAnswer } from './protocol.js'
 
@@ -34,7 +34,7 @@ function readerInto(frames: Frame[], limits = ROOMY): FrameReader {
 describe('Frames', () => {
   it('arrive as they were sent, however the bytes between are cut', () => {
     const frame = fc.record({
-      head: fc.dictionary(fc.string({ unit: codePoint }), fc.jsonValue()),
+      head: fc.dictionary(fc.string({ unit: codePoint }), fc.jsonValue({ stringUnit: codePoint })),
       payload: fc.uint8Array(),
     })
     fc.assert(

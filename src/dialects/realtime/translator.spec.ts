@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { codePoint } from '../../../test/support/code-point.js'
+import { codePoint } from '../../../test/support/arbitraries.js'
 import { type Fields, member, ROWS, spelled, TranslatedSession } from '../../../test/support/realtime-server-events.js'
 import { checkClientEvent, isEventRefusal } from './client-events.js'
 import { ClientDialect, type RealtimeDialect } from './dialect.js'

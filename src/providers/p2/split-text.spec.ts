@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { codePoint } from '../../../test/support/code-point.js'
+import { codePoint } from '../../../test/support/arbitraries.js'
 import { isSpeakable, textPieces } from './split-text.js'
 
 const MAXIMUM = 1024

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { codePoint } from '../../../../test/support/code-point.js'
+import { codePoint } from '../../../../test/support/arbitraries.js'
 import { writeOggOpus } from './audio-containers.js'
 import { encodeFlacFrame, flacStreamHeader } from './flac-encoder.js'
 import { synthesizeSpeech } from './speech-synthesizer.js'

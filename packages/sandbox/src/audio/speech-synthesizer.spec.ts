@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { parseBuffer } from 'music-metadata'
-import { codePoint } from '../../../../test/support/code-point.js'
+import { codePoint } from '../../../../test/support/arbitraries.js'
 import { renderPcmFrames, renderSyllable, SAMPLE_RATE, toPcmBytes, VOICE_COUNT } from './pcm-voice.js'
 import {
   type FrameTable,

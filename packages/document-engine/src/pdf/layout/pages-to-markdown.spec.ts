@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { webUrl } from '../../../../../test/support/arbitraries.js'
 import { cpuMs } from '../../../../../test/support/eventually.js'
 import { markdownOf, type PageMaker, proseLines } from '../../../../../test/support/pdf-files.js'
 import type { PdfPage } from './layout-model.js'
@@ -26,7 +27,7 @@ const anyRun = fc.record({
   isFixedPitch: fc.boolean(),
 })
 const anyRule = fc.record({ x1: anyNumber, y1: anyNumber, x2: anyNumber, y2: anyNumber })
-const anyLink = fc.record({ x: anyNumber, y: anyNumber, width: anyNumber, height: anyNumber, url: fc.webUrl() })
+const anyLink = fc.record({ x: anyNumber, y: anyNumber, width: anyNumber, height: anyNumber, url: webUrl })
 const anyPage = fc.record({
   number: fc.integer({ min: 1, max: 9 }),
   width: anyNumber,
