@@ -35,7 +35,7 @@ export function heldBytes(): number {
 }
 
 /** An upper bound of the memory held: the full collection is made only where the young generation alone does not show that it is small. */
-function heldBytesAtMost(smallBytes: number): number {
+export function heldBytesAtMost(smallBytes: number): number {
   collectGarbage({ type: 'minor' })
   const bytes = usedBytes()
   return bytes < smallBytes ? bytes : heldBytes()
