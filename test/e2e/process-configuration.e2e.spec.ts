@@ -199,10 +199,10 @@ describe('process refusals', () => {
   describe.each(['close', 'keep-alive'])('a client (connection: %s) who is still sending', (connection) => {
     it.each([
       ['an upload over its limit', TRANSCRIPTIONS, MULTIPART['content-type'], KEY, 40, 413, 'payload_too_large'],
-      ['an upload without a key', TRANSCRIPTIONS, MULTIPART['content-type'], undefined, 20, 401, 'invalid_api_key'],
-      ['an upload of another kind', TRANSCRIPTIONS, 'audio/wav', KEY, 20, 415, 'unsupported_media_type'],
-      ['JSON over its limit', CHAT_PATH, JSON_TYPE, KEY, 12, 413, 'payload_too_large'],
-      ['to an unknown path', '/v1/nowhere', JSON_TYPE, KEY, 12, 404, 'not_found'],
+      ['an upload without a key', TRANSCRIPTIONS, MULTIPART['content-type'], undefined, 8, 401, 'invalid_api_key'],
+      ['an upload of another kind', TRANSCRIPTIONS, 'audio/wav', KEY, 8, 415, 'unsupported_media_type'],
+      ['JSON over its limit', CHAT_PATH, JSON_TYPE, KEY, 11, 413, 'payload_too_large'],
+      ['to an unknown path', '/v1/nowhere', JSON_TYPE, KEY, 8, 404, 'not_found'],
     ])('%s reads why it is refused', async (_name, path, type, authorization, megabytes, status, code) => {
       const body = Buffer.alloc(megabytes * MEGABYTE)
       const headers = { connection, authorization, 'content-type': type }

@@ -156,7 +156,7 @@ describe('reading a page', () => {
 })
 
 /** Far above what any of these takes, far below what anything but linear time would take. */
-const LIMIT_MS = 10_000
+const LIMIT_MS = 5_000
 
 function outcome(html: string): EngineOutput | EngineFault {
   const input = { bytes: new TextEncoder().encode(html), contentType: 'text/html', name: '', baseUrl: 'https://e.org/' }
@@ -172,9 +172,9 @@ describe('a page made to hurt', () => {
   it.each([
     ['a million nested elements', '<div>'.repeat(1_000_000)],
     ['a million nested elements with text', '<div>x'.repeat(1_000_000)],
-    ['unclosed formatting', '<b>x<i>y'.repeat(200_000)],
-    ['nested links', '<a href=x>y'.repeat(50_000)],
-    ['nested lists', '<ul><li>x'.repeat(100_000)],
+    ['unclosed formatting', '<b>x<i>y'.repeat(100_000)],
+    ['nested links', '<a href=x>y'.repeat(25_000)],
+    ['nested lists', '<ul><li>x'.repeat(50_000)],
     ['nested tables', '<table><tr><td>x'.repeat(15_000)],
     ['nested quotations of prose', `<blockquote>${'prose, and more of it, '.repeat(6)}`.repeat(20_000)],
     ['end tags of nothing', `${'<div>'.repeat(300)}${'</x>'.repeat(1_000_000)}`],
@@ -190,11 +190,11 @@ describe('a page made to hurt', () => {
     ['declarations that never end', `<!DOCTYPE ${'['.repeat(1_000_000)}`],
     ['ten million blanks', `<p>x${' '.repeat(10_000_000)}y`],
     ['lines', `<p>${'x<br>'.repeat(50_000)}`],
-    ['breaks', `<p>${'<br>'.repeat(500_000)}`],
-    ['headings', '<h1>a b c</h1>'.repeat(15_000)],
+    ['breaks', `<p>${'<br>'.repeat(250_000)}`],
+    ['headings', '<h1>a b c</h1>'.repeat(8_000)],
     ['a title and a heading of many words', `<title>${'a '.repeat(500_000)}</title><h1>${'a '.repeat(500_000)}</h1>`],
     ['drawings', '<svg>'.repeat(500_000)],
-    ['descriptions', '<meta name=description content="x y">'.repeat(200_000)],
+    ['descriptions', '<meta name=description content="x y">'.repeat(100_000)],
     ['data nested without an end', `<script type="application/ld+json">${'['.repeat(1_000_000)}</script>x`],
     ['classes that are all different', Array.from({ length: 15_000 }, (_, n) => `<p class="nav-${n}">w`).join('')],
     ['pictures', '<img src=a.png>'.repeat(200_000)],

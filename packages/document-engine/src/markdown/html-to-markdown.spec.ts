@@ -520,8 +520,8 @@ describe('html to markdown code', () => {
   })
 })
 
-// Each takes well under two seconds on one idle core; a quadratic step takes minutes.
-const LONGEST_MS = 15_000
+// Each takes well under a second on one idle core; a quadratic step takes minutes.
+const LONGEST_MS = 7_500
 
 function conversion(html: string): { markdown: string; elapsedMs: number } {
   const page = parseHTML(`<html><body>${html}</body></html>`) as unknown as { document: { body: MarkupNode } }
@@ -536,11 +536,11 @@ function repeated(unit: string, count: number): string {
 
 describe('Hostile HTML', () => {
   it.each([
-    ['a table of 100,000 cells', `<table>${repeated(`<tr>${repeated('<td>c</td>', 10)}</tr>`, 10_000)}</table>`],
+    ['a table of 50,000 cells', `<table>${repeated(`<tr>${repeated('<td>c</td>', 10)}</tr>`, 5_000)}</table>`],
     ['a row of 30,000 cells', `<table><tr>${repeated('<th>c</th>', 30_000)}</tr></table>`],
     [
       'cells that span everything',
-      `<table>${repeated('<tr><th colspan=1000 rowspan=65534>x</th><td>y</td></tr>', 20_000)}</table>`,
+      `<table>${repeated('<tr><th colspan=1000 rowspan=65534>x</th><td>y</td></tr>', 10_000)}</table>`,
     ],
     [
       'a long cell over all rows',
@@ -551,12 +551,12 @@ describe('Hostile HTML', () => {
       `<table><tr>${repeated('<th>c</th>', 10_000)}</tr>${repeated('<tr><td>x</td></tr>', 20_000)}</table>`,
     ],
     ['tables in tables', repeated('<table><tr><th>a</th><td rowspan=3>', 150) + repeated('<p>x</p>', 20_000)],
-    ['10 MB of text', `<p>${repeated('lorem ipsum_dolor *sit* [a](b) ', 330_000)}</p>`],
-    ['50,000 pieces of emphasis', `<p>x<b>${repeated('<i>a.</i>b<code>c</code>', 50_000)}</b>y`],
+    ['5 MB of text', `<p>${repeated('lorem ipsum_dolor *sit* [a](b) ', 165_000)}</p>`],
+    ['25,000 pieces of emphasis', `<p>x<b>${repeated('<i>a.</i>b<code>c</code>', 25_000)}</b>y`],
     ['emphasised breaks', `<p>a<b>${repeated('<br>', 100_000)}</b>b`],
     ['quotes in quotes', repeated('<blockquote>', 500) + repeated('<p>x</p>', 20_000)],
     ['lists in lists', repeated('<ul><li>', 250) + repeated('<p>x</p>', 20_000)],
-    ['lists between items', `<ul><li>a</li>${repeated('<ul><li>b</li></ul>', 30_000)}</ul>`],
+    ['lists between items', `<ul><li>a</li>${repeated('<ul><li>b</li></ul>', 15_000)}</ul>`],
     ['headings in headings', repeated('<h2><div>', 250) + repeated('<p>x</p>', 20_000)],
     ['scripts in scripts', repeated('<sup>', 500) + repeated('x', 100_000)],
     ['links in links', repeated('<a href="#x">', 250) + repeated('<a href="/x"><p>', 250) + repeated('x<br>', 20_000)],
