@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger'
-import type { z } from 'zod'
+import type * as z from 'zod'
 import type { IssuedKey } from '../auth/key.repository.js'
 import { checked, ConfigError, FaultList } from '../config/faults.js'
 import type { KeyLimits } from '../config/settings.js'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { isMap } from './faults.js'
 import { MODEL_CLASS_NAMES } from './model-classes.js'
 import {

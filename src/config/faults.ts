@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import type * as z from 'zod'
 
 /** One fault of the configuration: its path and the rule; never a value. */
 interface ConfigFault {

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { ENVIRONMENT_OVERRIDES } from './environment.js'
 
 /** One setting as documents show it; `npm run documents` writes the tables of docs/operations.md from these. */

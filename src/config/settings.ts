@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { type AuthSection, auth, countApart, LIMITS_NEED_REDIS } from './auth-schema.js'
 import { callbacks, documents, prices, tasks, usage } from './background-schema.js'
 import { breaker, type ChannelConfig, channels, models, type ProviderSettings } from './channel-schema.js'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
-import { z } from 'zod'
+import * as z from 'zod'
 import { describeUnknownKey, isMap } from './faults.js'
 
 /*

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { pairCredentials, voices } from '../../config/channel-schema.js'
 import { shownPath } from '../../config/faults.js'
 import { bothValid, positiveNumber, settings } from '../../config/value-types.js'
