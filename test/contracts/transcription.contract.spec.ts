@@ -1,7 +1,6 @@
 import { describe, expect } from '@jest/globals'
 import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
 import { startP4Simulator } from '@multi-model-gateway/sandbox/p4/p4.simulator.js'
-import type { RawRequest } from '../support/gateway.js'
 import { form, TRANSCRIPTIONS, TRANSLATIONS, upload } from '../support/upload-server.js'
 import { describeProvider } from './provider.contract.js'
 import { type CallForm, OPENAI_AUDIO } from './provider-lab.js'
@@ -10,14 +9,11 @@ const KEY = 'canary4f1d7c0Qz83Lw'
 const STANDARD = 'whisper-1'
 const GENERATIVE = 'gpt-4o-transcribe'
 
-const formOf = (model: string, path: string, more: readonly (readonly [string, string])[] = []): RawRequest =>
-  upload(form([['model', model], ...more]), path)
-
 /** An upload whose answer is one JSON body. */
 const plain = (name: string, model: string, path: string, usage: object): CallForm => ({
   name,
   errors: OPENAI_AUDIO,
-  request: () => formOf(model, path),
+  request: () => upload(form({ model }), path),
   expectAnswer: ({ text }) => {
     expect(JSON.parse(text)).toMatchObject({ text: expect.stringMatching(/./) })
   },
@@ -30,7 +26,7 @@ const TOKENS = { units: { input_tokens: expect.any(Number), output_tokens: expec
 const streamed: CallForm = {
   name: 'a stream',
   errors: OPENAI_AUDIO,
-  request: () => formOf(GENERATIVE, TRANSCRIPTIONS, [['stream', 'true']]),
+  request: () => upload(form({ model: GENERATIVE, stream: 'true' }), TRANSCRIPTIONS),
   expectAnswer: ({ headers, text }) => {
     expect(headers['content-type']).toMatch(/^text\/event-stream/)
     expect(text).toContain('"transcript.text.done"')

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
+import type { Socket } from 'node:net'
+import { describe, expect, it } from '@jest/globals'
 import type { FaultName } from '@multi-model-gateway/sandbox/server/faults.js'
-import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
+import { eventually, promised } from '../support/eventually.js'
 import {
   ACCOUNT_FAULTS,
+  ask,
   CALLER_FAULTS,
   CHANNEL_FAULTS,
   expectRefused,
@@ -22,21 +22,20 @@ import {
   chat,
   CHAT_PATH,
   chatText,
+  connectTo,
   errorOf,
   eventsOf,
   sendRaw,
   SPEECH_PATH,
   speechText,
-  startGateway,
   TEST_KEY,
-  type TestGateway,
 } from '../support/gateway.js'
+import { shareLab } from '../support/lab-lifetime.js'
 import { type P1Gateway, startP1Gateway, UPSTREAM_KEY } from '../support/provider-gateways.js'
 import { openai4, openai6, OPENAI_CLIENTS } from '../support/sdk-clients.js'
 import { form, MULTIPART, multipartBytes, TRANSCRIPTIONS } from '../support/upload-server.js'
-import { promised } from '../support/eventually.js'
 
-describe('access errors', () => {
+describe('errors', () => {
   const LIMITED_KEY = 'limited-gateway-key'
   const keys = [
     { id: 'test', key: TEST_KEY },
@@ -44,14 +43,12 @@ describe('access errors', () => {
   ]
 
   let lab: P1Gateway
+  /** Waits half a second for an upstream that says nothing; only for faults that are nothing but silence. */
+  let impatient: P1Gateway
+  shareLab(async () => (lab = await startP1Gateway({ keys })))
+  shareLab(async () => (impatient = await startP1Gateway({ channel: SHORT_TIMEOUTS })))
 
-  beforeAll(async () => {
-    lab = await startP1Gateway({ keys })
-  })
-  afterEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
+  const labFor = (fault: FaultName): P1Gateway => (fault === 'hang' || fault === 'stall' ? impatient : lab)
 
   const BODIES: Readonly<Record<string, string>> = {
     [CHAT_PATH]: chatText('Hello'),
@@ -185,20 +182,458 @@ describe('access errors', () => {
       expect(lab.simulator.requests).toHaveLength(1)
     })
   })
+
+  const REQUESTS = [
+    ['a chat completion', CHAT_PATH, chatText('Hello'), 'chatStatus'],
+    ['a streamed chat completion', CHAT_PATH, chatText('Hello', { stream: true }), 'chatStatus'],
+    ['a speech', SPEECH_PATH, speechText('Hello'), 'audioStatus'],
+    [
+      'a speech as events',
+      SPEECH_PATH,
+      speechText('Hello', { model: 'gpt-4o-mini-tts', stream_format: 'sse' }),
+      'audioStatus',
+    ],
+  ] as const
+
+  describe.each(REQUESTS)('%s whose upstream fails before its first byte', (_name, path, body, statusColumn) => {
+    it.each([...CALLER_FAULTS, ...ACCOUNT_FAULTS, ...CHANNEL_FAULTS])(
+      'with $fault is refused as $code',
+      async (row) => {
+        const { gateway, simulator } = labFor(row.fault)
+        simulator.queueFault(row.fault)
+        const answer = await sendRaw(gateway.url, { path, body })
+        const { message, ...error } = errorOf(answer)
+        expect({ status: answer.status, ...error }).toEqual({
+          status: row[statusColumn],
+          type: row.type,
+          code: row.code,
+          param: null,
+        })
+        expect(answer.headers['x-should-retry']).toBe(row.shouldRetry)
+        expect(answer.headers['content-type']).toBe('application/json')
+        expect(answer.headers).not.toHaveProperty('openai-organization')
+        expect(message).toMatch(
+          row.words === undefined ? /^The (upstream|connection)/ : new RegExp(row.words.replace('.', '\\.')),
+        )
+        expect(answer.text).not.toMatch(/sk-ab|https?:|proj_simulated|org-simulated|127\.0\.0\.1/)
+        expect(simulator.requests).toHaveLength(1)
+      },
+    )
+
+    it('with 429 gets Retry-After', async () => {
+      lab.simulator.queueFault('429')
+      const answer = await sendRaw(lab.gateway.url, { path, body })
+      expect(answer.status).toBe(429)
+      expect(errorOf(answer)).toMatchObject({ type: 'rate_limit_error', code: 'rate_limit_exceeded', param: null })
+      expect(answer.headers['retry-after']).toBe('2')
+      expect(answer.text).not.toContain('org-simulated')
+    })
+  })
+
+  describe("the upstream's wish to be left alone", () => {
+    it.each([
+      [{ 'retry-after': '0' }, '1'],
+      [{ 'retry-after': '3600' }, '60'],
+      [{ 'retry-after': '-5' }, '1'],
+      [{ 'retry-after': 'soon' }, '1'],
+      [{ 'retry-after-ms': '20', 'retry-after': '30' }, '1'],
+      [{ 'retry-after': 'Fri, 31 Dec 2199 23:59:59 GMT' }, '60'],
+      [{}, '1'],
+    ])('%j becomes %s seconds', async (headers, seconds) => {
+      lab.simulator.queueFault(tooManyRequests(headers))
+      const answer = await ask(lab.gateway)
+      expect(answer.status).toBe(429)
+      expect(answer.headers['retry-after']).toBe(seconds)
+      expect(answer.text).not.toContain('org-canary1')
+    })
+  })
+
+  describe("the upstream's own words about the caller's fault", () => {
+    it('reach the caller with its own type, code and param, without hosts, accounts and keys', async () => {
+      const secrets = `at https://internal.example.com/x of org-Canary12 with sk-proj-abcdef123456, Bearer ${UPSTREAM_KEY} on 10.1.2.3:8080`
+      const error = {
+        message: `Bad \u001b[31m"quote" ${secrets}`,
+        type: 'odd_error',
+        param: 'messages.[3].role',
+        code: 'odd_code',
+      }
+      const headers = { 'content-type': 'application/json', 'x-request-id': 'req_upstream' }
+      lab.simulator.queueFault({ kind: 'status', status: 400, headers, body: JSON.stringify({ error }) })
+      const answer = await ask(lab.gateway)
+      expect(errorOf(answer)).toMatchObject({ type: 'odd_error', param: 'messages.[3].role', code: 'odd_code' })
+      expect(errorOf(answer).message).toMatch(/^Bad .*"quote"/)
+      expect(answer.text).not.toMatch(/example\.com|Canary12|abcdef123456|canary-key|10\.1\.2\.3/)
+      expect(answer.headers['x-request-id']).not.toBe('req_upstream')
+    })
+
+    it.each([409, 422])('keep their status %i', async (status) => {
+      const error = { message: 'Not like this.', type: 'conflict_error', param: null, code: 'odd' }
+      lab.simulator.queueFault({ kind: 'status', status, body: JSON.stringify({ error }) })
+      const answer = await ask(lab.gateway)
+      expect(answer.status).toBe(status)
+      expect(errorOf(answer)).toEqual(error)
+    })
+
+    it.each([
+      ['no body', ''],
+      ['a page', '<html>https://internal.example.com</html>'],
+      ['another dialect', '{"detail":"nope"}'],
+      ['a list', '[1]'],
+    ])('are replaced when they are %s', async (_name, body) => {
+      lab.simulator.queueFault({ kind: 'status', status: 400, body })
+      const answer = await ask(lab.gateway)
+      expect(answer.status).toBe(400)
+      expect(errorOf(answer)).toEqual({
+        message: 'The upstream refused the request.',
+        type: 'invalid_request_error',
+        param: null,
+        code: null,
+      })
+    })
+
+    it('are a failure of the upstream when its status is none of an error', async () => {
+      for (const status of [204, 302, 418, 451]) {
+        lab.simulator.queueFault({ kind: 'status', status, headers: { location: 'http://127.0.0.1:1/' }, body: '' })
+        const answer = await ask(lab.gateway)
+        expect(answer.status).toBe(502)
+        expect(errorOf(answer)).toMatchObject({ type: 'upstream_error', code: 'upstream_failed' })
+      }
+    })
+  })
+
+  it('no key of an upstream or of a caller is ever logged', () => {
+    expect(lab.gateway.logText()).toContain('"status":502')
+    expect(lab.gateway.logText()).not.toMatch(/canary-key|sk-proj-abcdef|test-gateway-key/)
+  })
+
+  const STYLE = { model: 'gpt-4o-mini-tts', stream_format: 'sse' }
+  const STREAMS = [
+    ['chat', CHAT_PATH, chatText('#chunks=20', { stream: true }), '\n\n'],
+    ['speech events', SPEECH_PATH, speechText('Hello, this is a longer sentence.', STYLE), '\r\n\r\n'],
+    [
+      'speech events the gateway builds',
+      SPEECH_PATH,
+      speechText('#bytes=2000000', { stream_format: 'sse', response_format: 'pcm' }),
+      '\r\n\r\n',
+    ],
+  ] as const
+
+  describe.each(STREAMS)('a stream of %s', (name, path, body, boundary) => {
+    const isBuilt = name.includes('builds')
+
+    it.each([
+      ['cut', 'upstream_failed'],
+      ['stall', 'upstream_timeout'],
+      ['cleancut', 'upstream_failed'],
+    ] as const)('that suffers a %s ends in one error frame and without a terminator', async (fault, code) => {
+      // Raw audio that ends properly cannot be known to be incomplete.
+      if (fault === 'cleancut' && isBuilt) return
+      const { gateway, simulator } = labFor(fault)
+      simulator.queueFault(fault)
+      const answer = await sendRaw(gateway.url, { path, body })
+      const events = eventsOf(answer.text)
+      expect(answer.status).toBe(200)
+      expect(answer.complete).toBe(true)
+      expect(events.length).toBeGreaterThan(1)
+      expect(errorOf({ text: events.at(-1) ?? '' })).toEqual({
+        message: expect.any(String),
+        type: 'upstream_error',
+        param: null,
+        code,
+      })
+      for (const event of events.slice(0, -1)) expect(JSON.parse(event)).not.toHaveProperty('error')
+      expect(answer.text).not.toContain('[DONE]')
+      expect(answer.text.endsWith(boundary)).toBe(true)
+      const line = await gateway.logLine(String(answer.headers['x-request-id']))
+      expect(line).toMatchObject({ status: 200, failure: { kind: code } })
+    })
+
+    it("that ends in the upstream's error frame passes it on and nothing after it", async () => {
+      if (isBuilt) return
+      lab.simulator.queueFault('errorframe')
+      const answer = await sendRaw(lab.gateway.url, { path, body })
+      const events = eventsOf(answer.text)
+      expect(errorOf({ text: events.at(-1) ?? '' })).toMatchObject({ type: 'server_error', param: null, code: null })
+      expect(events).toHaveLength(3)
+      expect(answer.text).not.toContain('[DONE]')
+      const line = await lab.gateway.logLine(String(answer.headers['x-request-id']))
+      expect(line).toMatchObject({ failure: { kind: 'upstream_failed' } })
+    })
+
+    it('that comes slowly comes whole', async () => {
+      if (isBuilt) return
+      lab.simulator.queueFault('slow')
+      const answer = await sendRaw(lab.gateway.url, { path, body })
+      expect(eventsOf(answer.text).at(-1)).toBe('[DONE]')
+    })
+  })
+
+  describe('a chat stream', () => {
+    it('is not finished while one of its choices is not', async () => {
+      const chunk = (index: number, reason: string | null): string =>
+        `data: ${JSON.stringify({ choices: [{ index, delta: {}, finish_reason: reason }] })}\n\n`
+      const body = chunk(0, null) + chunk(1, null) + chunk(0, 'stop')
+      const headers = { 'content-type': 'text/event-stream' }
+      lab.simulator.queueFault({ kind: 'status', status: 200, headers, body })
+      const answer = await sendRaw(lab.gateway.url, {
+        path: CHAT_PATH,
+        body: chatText('Hello', { stream: true, n: 2 }),
+      })
+      expect(errorOf({ text: eventsOf(answer.text).at(-1) ?? '' })).toMatchObject({ code: 'upstream_failed' })
+    })
+
+    it.each([
+      ['openai 6.49.0', openai6],
+      ['openai 4.104.0', openai4],
+    ])('that is cut throws in %s', async (_name, makeClient) => {
+      lab.simulator.queueFault('cut')
+      const stream = await makeClient(lab.gateway).chat.completions.create({ ...chat('#chunks=20'), stream: true })
+      const read = async (): Promise<void> => {
+        for await (const chunk of stream) expect(chunk.choices).toHaveLength(1)
+      }
+      await expect(read()).rejects.toMatchObject({ type: 'upstream_error', code: 'upstream_failed' })
+    })
+  })
+
+  describe('a chat completion', () => {
+    it.each([
+      ['cut', 502, 'upstream_failed', 'false'],
+      ['cleancut', 502, 'upstream_failed', undefined],
+      ['stall', 504, 'upstream_timeout', 'false'],
+      ['errorframe', 502, 'upstream_failed', undefined],
+    ] as const)('whose answer suffers a %s is refused with %s %s', async (fault, status, code, shouldRetry) => {
+      const { gateway, simulator } = labFor(fault)
+      simulator.queueFault(fault)
+      const answer = await ask(gateway)
+      expect(answer.status).toBe(status)
+      expect(errorOf(answer)).toMatchObject({ type: 'upstream_error', code })
+      expect(answer.headers['x-should-retry']).toBe(shouldRetry)
+    })
+  })
+
+  describe('raw audio', () => {
+    it.each(['cut', 'stall', 'errorframe'] as const)('that suffers a %s is visibly cut', async (fault) => {
+      const { gateway, simulator } = labFor(fault)
+      simulator.queueFault(fault)
+      const body = speechText('#bytes=2000000', { response_format: 'pcm' })
+      const answer = await sendRaw(gateway.url, {
+        path: SPEECH_PATH,
+        body,
+        headers: { 'x-request-id': `raw-${fault}` },
+      })
+      expect(answer.status).toBe(200)
+      expect(answer.complete).toBe(false)
+      expect(answer.body.length).toBeGreaterThan(0)
+      const line = await gateway.logLine(`raw-${fault}`)
+      expect(line).toMatchObject({ failure: { kind: fault === 'stall' ? 'upstream_timeout' : 'upstream_failed' } })
+      expect(line['status']).not.toBe(499)
+    })
+  })
+
+  const chatRequest = (requestId: string, body: string, target = CHAT_PATH): string =>
+    `POST ${target} HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${TEST_KEY}\r\nx-request-id: ${requestId}\r\n` +
+    `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+
+  async function answerTo(text: string): Promise<string> {
+    const socket = connectTo(lab.gateway)
+    socket.write(text)
+    const [chunk] = (await once(socket, 'data')) as [Buffer]
+    socket.destroy()
+    return chunk.toString()
+  }
+
+  describe('Requests one behind the other on one connection', () => {
+    it('all end upstream, and all get their log line, when their caller leaves', async () => {
+      const socket = connectTo(lab.gateway)
+      const { simulator, gateway } = lab
+      const hanging = chatText('#hang')
+      socket.write(chatRequest('pipelined-1', hanging) + chatRequest('pipelined-2', hanging))
+      await eventually(() => simulator.requests.length === 2)
+      await Promise.all(simulator.requests.map(({ received }) => received))
+      const leftAtMs = performance.now()
+      socket.destroy()
+      await simulator.idle()
+      expect(performance.now() - leftAtMs).toBeLessThan(promised(1000))
+      expect(await gateway.logLine('pipelined-1')).toMatchObject({ status: 499 })
+      expect(await gateway.logLine('pipelined-2')).toMatchObject({ status: 499 })
+    })
+  })
+
+  describe('A request in the form a proxy sends', () => {
+    it('is judged by the path it names', async () => {
+      const answer = await answerTo(`GET http://gateway/v1/messages HTTP/1.1\r\nHost: gateway\r\n\r\n`)
+      expect(answer).toMatch(/^HTTP\/1.1 405 /)
+      expect(answer).toContain('"type":"error"')
+    })
+
+    it('is served like any other', async () => {
+      const request = chatRequest('absolute', chatText('hello'), `http://gateway${CHAT_PATH}`)
+      expect(await answerTo(request)).toMatch(/^HTTP\/1.1 200 /)
+    })
+  })
+
+  describe('A request with oddities that do not concern the gateway', () => {
+    it.each([
+      ['no Host', 'GET /health/live HTTP/1.1\r\n\r\n', 200],
+      ['an unknown expectation', 'GET /health/live HTTP/1.1\r\nHost: gateway\r\nExpect: miracles\r\n\r\n', 200],
+      ['the method CONNECT', 'CONNECT elsewhere:443 HTTP/1.1\r\nHost: elsewhere:443\r\n\r\n', 400],
+    ])('gets an answer with a body and a request id (%s)', async (_name, text, status) => {
+      const answer = await answerTo(text)
+      expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+      expect(answer).toMatch(/x-request-id: req_[0-9a-f]{32}/)
+      expect(answer).toMatch(/\r\n\r\n\{/)
+    })
+  })
+
+  describe('What never becomes a request', () => {
+    it('is refused in the dialect of the path it named', async () => {
+      const answer = await answerTo('GET /v1/messages HTTP/1.1\r\nHost: gateway\r\nbroken header\r\n\r\n')
+      expect(answer).toMatch(/^HTTP\/1.1 400 /)
+      expect(answer).toContain('{"type":"error","error":{"type":"invalid_request_error"')
+    })
+
+    it.each([
+      ['POST /v1/document/parse', 'content-type: application/pdf', '{"code":1201,'],
+      ['POST /v1/document/parse?timeout=1', 'content-type: application/json', '{"code":1201,'],
+      ['POST /v1/messages', 'content-type: application/json', '{"type":"error",'],
+      ['POST http://gateway/v1/messages', 'content-type: application/json', '{"type":"error",'],
+    ])(
+      'is refused in the dialect of its path when its client ends its side within the body: %s %s',
+      async (line, type, begins) => {
+        const socket = connectTo(lab.gateway, { allowHalfOpen: true })
+        socket.end(
+          `${line} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${TEST_KEY}\r\n${type}\r\ncontent-length: 99\r\n\r\n{"half`,
+        )
+        const chunks: Buffer[] = []
+        for await (const chunk of socket as AsyncIterable<Buffer>) chunks.push(chunk)
+        const answer = Buffer.concat(chunks).toString()
+        expect(answer).toMatch(/^HTTP\/1.1 400 /)
+        expect(answer.split('\r\n\r\n')[1]).toMatch(new RegExp(`^${begins.replace('{', '\\{')}`))
+      },
+    )
+
+    it('does not keep its connection when its client never ends it', async () => {
+      const accepted = once(lab.gateway.server, 'connection') as Promise<[Socket]>
+      const socket = connectTo(lab.gateway, { allowHalfOpen: true })
+      socket.write('GARBAGE\r\n\r\n')
+      socket.resume()
+      const [connection] = await accepted
+      await once(connection, 'close')
+      socket.destroy()
+    })
+  })
+
+  interface Conversation {
+    readonly socket: Socket
+    readonly heard: () => string
+    /** Resolves once what was heard holds the pattern, or the other side has closed. */
+    readonly hear: (pattern: RegExp) => Promise<string>
+  }
+
+  async function converse(lines: readonly string[]): Promise<Conversation> {
+    const socket = connectTo(lab.gateway)
+    let text = ''
+    socket.on('data', (chunk: Buffer) => {
+      text += chunk.toString('latin1')
+      socket.emit('heard')
+    })
+    await once(socket, 'connect')
+    socket.write(`${lines.join('\r\n')}\r\n\r\n`)
+    return {
+      socket,
+      heard: () => text,
+      hear: async (pattern) => {
+        while (!pattern.test(text) && !socket.closed) await Promise.race([once(socket, 'heard'), once(socket, 'close')])
+        return text
+      },
+    }
+  }
+
+  const bearer = `authorization: Bearer ${TEST_KEY}`
+  const upgrade = (path: string, ...more: string[]): string[] => [
+    `GET ${path} HTTP/1.1`,
+    'host: gateway',
+    'connection: Upgrade',
+    'upgrade: websocket',
+    'sec-websocket-version: 13',
+    'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==',
+    ...more,
+  ]
+  const bodyOf = (answer: string): unknown => JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))
+
+  describe('an upgrade', () => {
+    it.each([
+      ['to realtime without a model', '/v1/realtime', [bearer]],
+      ['to an unknown path', '/v1/nowhere', [bearer]],
+      ['to an unknown path without a key', '/nowhere', []],
+      ['to a path of plain requests', '/v1/models', [bearer]],
+    ])('%s is answered with a status and, when it is an error, with JSON', async (_name, path, headers) => {
+      const { hear, socket } = await converse(upgrade(path, ...headers))
+      const answer = await hear(/\}\s*$/)
+      socket.destroy()
+      const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1])
+      expect(status).not.toBe(101)
+      expect(answer).toMatch(/\r\ncontent-type: application\/json/i)
+      expect(answer).toMatch(/\r\nx-request-id: /i)
+      const expected =
+        path === '/v1/models' ? { object: 'list' } : { error: { message: expect.any(String), code: expect.anything() } }
+      expect(bodyOf(answer)).toMatchObject(expected)
+      if (path !== '/v1/models') expect(status).toBeGreaterThanOrEqual(400)
+    })
+  })
+
+  const upload = multipartBytes(form({ model: 'whisper-1' }))
+  const posting = (path: string, length: number, ...more: string[]): string[] => [
+    `POST ${path} HTTP/1.1`,
+    'host: gateway',
+    'expect: 100-continue',
+    'connection: close',
+    `content-length: ${length}`,
+    ...more,
+  ]
+
+  describe('a client who waits for 100 Continue', () => {
+    it.each([
+      ['a chat completion', CHAT_PATH, 'content-type: application/json', Buffer.from(chatText('Hello'))],
+      ['a transcription', TRANSCRIPTIONS, `content-type: ${MULTIPART['content-type']}`, upload],
+    ])('sends %s once it is told to go on', async (_name, path, contentType, body) => {
+      const { socket, hear, heard } = await converse(posting(path, body.length, bearer, contentType))
+      await hear(/100 Continue\r\n\r\n/)
+      expect(heard()).toBe('HTTP/1.1 100 Continue\r\n\r\n')
+      socket.write(body)
+      expect(await hear(/\r\n\r\n\{[^]*\}$/)).toMatch(/HTTP\/1\.1 200 OK/)
+      expect(lab.simulator.requests).toHaveLength(1)
+    })
+
+    it.each([
+      ['without a key', 401, [] as string[], 100],
+      ['with an unknown key', 401, ['authorization: Bearer unknown'], 100],
+      ['with a body too large', 413, [bearer], 100_000_000],
+      ['with a compressed body', 415, [bearer, 'content-encoding: gzip'], 100],
+      ['with another content type', 415, [bearer], 100],
+    ])('%s is refused with %i before it sends anything', async (name, status, headers, length) => {
+      for (const [path, contentType] of [
+        [CHAT_PATH, 'application/json'],
+        [TRANSCRIPTIONS, MULTIPART['content-type']],
+      ] as const) {
+        const type = name.includes('content type') ? 'text/plain' : contentType
+        const { socket, hear, heard } = await converse(posting(path, length, ...headers, `content-type: ${type}`))
+        await hear(/\}$/)
+        socket.destroy()
+        expect(heard()).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+        expect(heard()).not.toContain('100 Continue')
+        expect(bodyOf(heard())).toMatchObject({ error: { type: expect.any(String) } })
+      }
+      expect(lab.simulator.requests).toEqual([])
+    })
+  })
 })
 
 describe('request faults', () => {
   const LIMIT_BYTES = 20_000
 
   let lab: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway({ sections: { limits: { jsonBodyBytes: LIMIT_BYTES } } })
-  })
-  afterEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
+  shareLab(async () => (lab = await startP1Gateway({ sections: { limits: { jsonBodyBytes: LIMIT_BYTES } } })))
 
   const GOOD: Readonly<Record<string, string>> = {
     [CHAT_PATH]: chatText('Hello'),
@@ -330,560 +765,16 @@ describe('request faults', () => {
   })
 })
 
-describe('errors', () => {
-  let lab: P1Gateway
-  /** Waits half a second for the first byte; only for the fault that is nothing but silence. */
-  let impatient: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway()
-    impatient = await startP1Gateway({ channel: SHORT_TIMEOUTS })
-  })
-  afterEach(() => {
-    lab.simulator.reset()
-    impatient.simulator.reset()
-  })
-  afterAll(async () => {
-    await lab.close()
-    await impatient.close()
-  })
-
-  const REQUESTS = [
-    ['a chat completion', CHAT_PATH, chatText('Hello'), 'chatStatus'],
-    ['a streamed chat completion', CHAT_PATH, chatText('Hello', { stream: true }), 'chatStatus'],
-    ['a speech', SPEECH_PATH, speechText('Hello'), 'audioStatus'],
-    [
-      'a speech as events',
-      SPEECH_PATH,
-      speechText('Hello', { model: 'gpt-4o-mini-tts', stream_format: 'sse' }),
-      'audioStatus',
-    ],
-  ] as const
-
-  describe.each(REQUESTS)('%s whose upstream fails before its first byte', (_name, path, body, statusColumn) => {
-    it.each([...CALLER_FAULTS, ...ACCOUNT_FAULTS, ...CHANNEL_FAULTS])(
-      'with $fault is refused as $code',
-      async (row) => {
-        const { gateway, simulator } = row.fault === 'hang' ? impatient : lab
-        simulator.queueFault(row.fault)
-        const answer = await sendRaw(gateway.url, { path, body })
-        const { message, ...error } = errorOf(answer)
-        expect({ status: answer.status, ...error }).toEqual({
-          status: row[statusColumn],
-          type: row.type,
-          code: row.code,
-          param: null,
-        })
-        expect(answer.headers['x-should-retry']).toBe(row.shouldRetry)
-        expect(answer.headers['content-type']).toBe('application/json')
-        expect(answer.headers).not.toHaveProperty('openai-organization')
-        expect(message).toMatch(
-          row.words === undefined ? /^The (upstream|connection)/ : new RegExp(row.words.replace('.', '\\.')),
-        )
-        expect(answer.text).not.toMatch(/sk-ab|https?:|proj_simulated|org-simulated|127\.0\.0\.1/)
-        expect(simulator.requests).toHaveLength(1)
-      },
-    )
-
-    it('with 429 gets Retry-After', async () => {
-      lab.simulator.queueFault('429')
-      const answer = await sendRaw(lab.gateway.url, { path, body })
-      expect(answer.status).toBe(429)
-      expect(errorOf(answer)).toMatchObject({ type: 'rate_limit_error', code: 'rate_limit_exceeded', param: null })
-      expect(answer.headers['retry-after']).toBe('2')
-      expect(answer.text).not.toContain('org-simulated')
-    })
-  })
-
-  describe("the upstream's wish to be left alone", () => {
-    it.each([
-      [{ 'retry-after': '0' }, '1'],
-      [{ 'retry-after': '3600' }, '60'],
-      [{ 'retry-after': '-5' }, '1'],
-      [{ 'retry-after': 'soon' }, '1'],
-      [{ 'retry-after-ms': '20', 'retry-after': '30' }, '1'],
-      [{ 'retry-after': 'Fri, 31 Dec 2199 23:59:59 GMT' }, '60'],
-      [{}, '1'],
-    ])('%j becomes %s seconds', async (headers, seconds) => {
-      lab.simulator.queueFault(tooManyRequests(headers))
-      const answer = await sendRaw(lab.gateway.url, { path: CHAT_PATH, body: chatText('Hello') })
-      expect(answer.status).toBe(429)
-      expect(answer.headers['retry-after']).toBe(seconds)
-      expect(answer.text).not.toContain('org-canary1')
-    })
-  })
-
-  describe("the upstream's own words about the caller's fault", () => {
-    it('reach the caller with its own type, code and param, without hosts, accounts and keys', async () => {
-      const secrets = `at https://internal.example.com/x of org-Canary12 with sk-proj-abcdef123456, Bearer ${UPSTREAM_KEY} on 10.1.2.3:8080`
-      const error = {
-        message: `Bad \u001b[31m"quote" ${secrets}`,
-        type: 'odd_error',
-        param: 'messages.[3].role',
-        code: 'odd_code',
-      }
-      const headers = { 'content-type': 'application/json', 'x-request-id': 'req_upstream' }
-      lab.simulator.queueFault({ kind: 'status', status: 400, headers, body: JSON.stringify({ error }) })
-      const answer = await sendRaw(lab.gateway.url, { path: CHAT_PATH, body: chatText('Hello') })
-      expect(errorOf(answer)).toMatchObject({ type: 'odd_error', param: 'messages.[3].role', code: 'odd_code' })
-      expect(errorOf(answer).message).toMatch(/^Bad .*"quote"/)
-      expect(answer.text).not.toMatch(/example\.com|Canary12|abcdef123456|canary-key|10\.1\.2\.3/)
-      expect(answer.headers['x-request-id']).not.toBe('req_upstream')
-    })
-
-    it.each([409, 422])('keep their status %i', async (status) => {
-      const error = { message: 'Not like this.', type: 'conflict_error', param: null, code: 'odd' }
-      lab.simulator.queueFault({ kind: 'status', status, body: JSON.stringify({ error }) })
-      const answer = await sendRaw(lab.gateway.url, { path: CHAT_PATH, body: chatText('Hello') })
-      expect(answer.status).toBe(status)
-      expect(errorOf(answer)).toEqual(error)
-    })
-
-    it.each([
-      ['no body', ''],
-      ['a page', '<html>https://internal.example.com</html>'],
-      ['another dialect', '{"detail":"nope"}'],
-      ['a list', '[1]'],
-    ])('are replaced when they are %s', async (_name, body) => {
-      lab.simulator.queueFault({ kind: 'status', status: 400, body })
-      const answer = await sendRaw(lab.gateway.url, { path: CHAT_PATH, body: chatText('Hello') })
-      expect(answer.status).toBe(400)
-      expect(errorOf(answer)).toEqual({
-        message: 'The upstream refused the request.',
-        type: 'invalid_request_error',
-        param: null,
-        code: null,
-      })
-    })
-
-    it('are a failure of the upstream when its status is none of an error', async () => {
-      for (const status of [204, 302, 418, 451]) {
-        lab.simulator.queueFault({ kind: 'status', status, headers: { location: 'http://127.0.0.1:1/' }, body: '' })
-        const answer = await sendRaw(lab.gateway.url, { path: CHAT_PATH, body: chatText('Hello') })
-        expect(answer.status).toBe(502)
-        expect(errorOf(answer)).toMatchObject({ type: 'upstream_error', code: 'upstream_failed' })
-      }
-    })
-  })
-
-  it('no key of an upstream or of a caller is ever logged', () => {
-    expect(lab.gateway.logText()).toContain('"status":502')
-    expect(lab.gateway.logText()).not.toMatch(/canary-key|sk-proj-abcdef|test-gateway-key/)
-  })
-})
-
-describe('broken answers', () => {
-  let lab: P1Gateway
-  /** Waits half a second for an upstream that has fallen silent; only for faults that are nothing but silence. */
-  let impatient: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway()
-    impatient = await startP1Gateway({ channel: SHORT_TIMEOUTS })
-  })
-  afterEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(async () => {
-    await lab.close()
-    await impatient.close()
-  })
-
-  const labFor = (fault: FaultName): P1Gateway => (fault === 'stall' ? impatient : lab)
-
-  const STYLE = { model: 'gpt-4o-mini-tts', stream_format: 'sse' }
-  const STREAMS = [
-    ['chat', CHAT_PATH, chatText('#chunks=20', { stream: true }), '\n\n'],
-    ['speech events', SPEECH_PATH, speechText('Hello, this is a longer sentence.', STYLE), '\r\n\r\n'],
-    [
-      'speech events the gateway builds',
-      SPEECH_PATH,
-      speechText('#bytes=2000000', { stream_format: 'sse', response_format: 'pcm' }),
-      '\r\n\r\n',
-    ],
-  ] as const
-
-  describe.each(STREAMS)('a stream of %s', (name, path, body, boundary) => {
-    const isBuilt = name.includes('builds')
-
-    it.each([
-      ['cut', 'upstream_failed'],
-      ['stall', 'upstream_timeout'],
-      ['cleancut', 'upstream_failed'],
-    ] as const)('that suffers a %s ends in one error frame and without a terminator', async (fault, code) => {
-      // Raw audio that ends properly cannot be known to be incomplete.
-      if (fault === 'cleancut' && isBuilt) return
-      const { gateway, simulator } = labFor(fault)
-      simulator.queueFault(fault)
-      const answer = await sendRaw(gateway.url, { path, body })
-      const events = eventsOf(answer.text)
-      expect(answer.status).toBe(200)
-      expect(answer.complete).toBe(true)
-      expect(events.length).toBeGreaterThan(1)
-      expect(errorOf({ text: events.at(-1) ?? '' })).toEqual({
-        message: expect.any(String),
-        type: 'upstream_error',
-        param: null,
-        code,
-      })
-      for (const event of events.slice(0, -1)) expect(JSON.parse(event)).not.toHaveProperty('error')
-      expect(answer.text).not.toContain('[DONE]')
-      expect(answer.text.endsWith(boundary)).toBe(true)
-      const line = await gateway.logLine(String(answer.headers['x-request-id']))
-      expect(line).toMatchObject({ status: 200, failure: { kind: code } })
-    })
-
-    it("that ends in the upstream's error frame passes it on and nothing after it", async () => {
-      if (isBuilt) return
-      lab.simulator.queueFault('errorframe')
-      const answer = await sendRaw(lab.gateway.url, { path, body })
-      const events = eventsOf(answer.text)
-      expect(errorOf({ text: events.at(-1) ?? '' })).toMatchObject({ type: 'server_error', param: null, code: null })
-      expect(events).toHaveLength(3)
-      expect(answer.text).not.toContain('[DONE]')
-      const line = await lab.gateway.logLine(String(answer.headers['x-request-id']))
-      expect(line).toMatchObject({ failure: { kind: 'upstream_failed' } })
-    })
-
-    it('that comes slowly comes whole', async () => {
-      if (isBuilt) return
-      lab.simulator.queueFault('slow')
-      const answer = await sendRaw(lab.gateway.url, { path, body })
-      expect(eventsOf(answer.text).at(-1)).toBe('[DONE]')
-    })
-  })
-
-  describe('a chat stream', () => {
-    it('is not finished while one of its choices is not', async () => {
-      const chunk = (index: number, reason: string | null): string =>
-        `data: ${JSON.stringify({ choices: [{ index, delta: {}, finish_reason: reason }] })}\n\n`
-      const body = chunk(0, null) + chunk(1, null) + chunk(0, 'stop')
-      const headers = { 'content-type': 'text/event-stream' }
-      lab.simulator.queueFault({ kind: 'status', status: 200, headers, body })
-      const answer = await sendRaw(lab.gateway.url, {
-        path: CHAT_PATH,
-        body: chatText('Hello', { stream: true, n: 2 }),
-      })
-      expect(errorOf({ text: eventsOf(answer.text).at(-1) ?? '' })).toMatchObject({ code: 'upstream_failed' })
-    })
-
-    it.each([
-      ['openai 6.49.0', openai6],
-      ['openai 4.104.0', openai4],
-    ])('that is cut throws in %s', async (_name, makeClient) => {
-      lab.simulator.queueFault('cut')
-      const stream = await makeClient(lab.gateway).chat.completions.create({ ...chat('#chunks=20'), stream: true })
-      const read = async (): Promise<void> => {
-        for await (const chunk of stream) expect(chunk.choices).toHaveLength(1)
-      }
-      await expect(read()).rejects.toMatchObject({ type: 'upstream_error', code: 'upstream_failed' })
-    })
-  })
-
-  describe('a chat completion', () => {
-    it.each([
-      ['cut', 502, 'upstream_failed', 'false'],
-      ['cleancut', 502, 'upstream_failed', undefined],
-      ['stall', 504, 'upstream_timeout', 'false'],
-      ['errorframe', 502, 'upstream_failed', undefined],
-    ] as const)('whose answer suffers a %s is refused with %s %s', async (fault, status, code, shouldRetry) => {
-      const { gateway, simulator } = labFor(fault)
-      simulator.queueFault(fault)
-      const answer = await sendRaw(gateway.url, { path: CHAT_PATH, body: chatText('Hello') })
-      expect(answer.status).toBe(status)
-      expect(errorOf(answer)).toMatchObject({ type: 'upstream_error', code })
-      expect(answer.headers['x-should-retry']).toBe(shouldRetry)
-    })
-  })
-
-  describe('raw audio', () => {
-    it.each(['cut', 'stall', 'errorframe'] as const)('that suffers a %s is visibly cut', async (fault) => {
-      const { gateway, simulator } = labFor(fault)
-      simulator.queueFault(fault)
-      const body = speechText('#bytes=2000000', { response_format: 'pcm' })
-      const answer = await sendRaw(gateway.url, {
-        path: SPEECH_PATH,
-        body,
-        headers: { 'x-request-id': `raw-${fault}` },
-      })
-      expect(answer.status).toBe(200)
-      expect(answer.complete).toBe(false)
-      expect(answer.body.length).toBeGreaterThan(0)
-      const line = await gateway.logLine(`raw-${fault}`)
-      expect(line).toMatchObject({ failure: { kind: fault === 'stall' ? 'upstream_timeout' : 'upstream_failed' } })
-      expect(line['status']).not.toBe(499)
-    })
-  })
-})
-
-describe('odd connections', () => {
-  let simulator: Simulator
-  let gateway: TestGateway
-
-  beforeAll(async () => {
-    simulator = await startP1Simulator()
-    gateway = await startGateway({
-      channels: [{ id: 'p1', provider: 'p1', baseUrl: simulator.url, credentials: 'upstream-key' }],
-    })
-  })
-
-  afterAll(async () => {
-    await gateway.close()
-    await simulator.close()
-  })
-
-  beforeEach(() => {
-    simulator.reset()
-  })
-
-  const BODY = JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: '#hang' }] })
-  const chat = (requestId: string, target = '/v1/chat/completions', body = BODY): string =>
-    `POST ${target} HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${TEST_KEY}\r\nx-request-id: ${requestId}\r\n` +
-    `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
-
-  function open(): Socket {
-    const { port } = new URL(gateway.url)
-    return connect(Number(port), '127.0.0.1').on('error', () => undefined)
-  }
-
-  async function answerTo(text: string): Promise<string> {
-    const socket = open()
-    socket.write(text)
-    const [chunk] = (await once(socket, 'data')) as [Buffer]
-    socket.destroy()
-    return chunk.toString()
-  }
-
-  describe('Requests one behind the other on one connection', () => {
-    it('all end upstream, and all get their log line, when their caller leaves', async () => {
-      const socket = open()
-      const started = new Promise<void>((resolve) => {
-        let seen = 0
-        const count = (): void => {
-          if (++seen < 2) return
-          simulator.off('received', count)
-          resolve()
-        }
-        simulator.on('received', count)
-      })
-      socket.write(chat('pipelined-1') + chat('pipelined-2'))
-      await started
-      const leftAtMs = performance.now()
-      socket.destroy()
-      await simulator.idle()
-      expect(performance.now() - leftAtMs).toBeLessThan(promised(1000))
-      expect(await gateway.logLine('pipelined-1')).toMatchObject({ status: 499 })
-      expect(await gateway.logLine('pipelined-2')).toMatchObject({ status: 499 })
-    })
-  })
-
-  describe('A request in the form a proxy sends', () => {
-    it('is judged by the path it names', async () => {
-      const answer = await answerTo(`GET http://gateway/v1/messages HTTP/1.1\r\nHost: gateway\r\n\r\n`)
-      expect(answer).toMatch(/^HTTP\/1.1 405 /)
-      expect(answer).toContain('"type":"error"')
-    })
-
-    it('is served like any other', async () => {
-      const body = BODY.replace('#hang', 'hello')
-      expect(await answerTo(chat('absolute', 'http://gateway/v1/chat/completions', body))).toMatch(/^HTTP\/1.1 200 /)
-    })
-  })
-
-  describe('A request with oddities that do not concern the gateway', () => {
-    it.each([
-      ['no Host', 'GET /health/live HTTP/1.1\r\n\r\n', 200],
-      ['an unknown expectation', 'GET /health/live HTTP/1.1\r\nHost: gateway\r\nExpect: miracles\r\n\r\n', 200],
-      ['the method CONNECT', 'CONNECT elsewhere:443 HTTP/1.1\r\nHost: elsewhere:443\r\n\r\n', 400],
-    ])('gets an answer with a body and a request id (%s)', async (_name, text, status) => {
-      const answer = await answerTo(text)
-      expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
-      expect(answer).toMatch(/x-request-id: req_[0-9a-f]{32}/)
-      expect(answer).toMatch(/\r\n\r\n\{/)
-    })
-  })
-
-  describe('What never becomes a request', () => {
-    it('is refused in the dialect of the path it named', async () => {
-      const answer = await answerTo('GET /v1/messages HTTP/1.1\r\nHost: gateway\r\nbroken header\r\n\r\n')
-      expect(answer).toMatch(/^HTTP\/1.1 400 /)
-      expect(answer).toContain('{"type":"error","error":{"type":"invalid_request_error"')
-    })
-
-    it.each([
-      ['POST /v1/document/parse', 'content-type: application/pdf', '{"code":1201,'],
-      ['POST /v1/document/parse?timeout=1', 'content-type: application/json', '{"code":1201,'],
-      ['POST /v1/messages', 'content-type: application/json', '{"type":"error",'],
-      ['POST http://gateway/v1/messages', 'content-type: application/json', '{"type":"error",'],
-    ])(
-      'is refused in the dialect of its path when its client ends its side within the body: %s %s',
-      async (line, type, begins) => {
-        const { port } = new URL(gateway.url)
-        const socket = connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true })
-        socket.end(
-          `${line} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${TEST_KEY}\r\n${type}\r\ncontent-length: 99\r\n\r\n{"half`,
-        )
-        const chunks: Buffer[] = []
-        for await (const chunk of socket as AsyncIterable<Buffer>) chunks.push(chunk)
-        const answer = Buffer.concat(chunks).toString()
-        expect(answer).toMatch(/^HTTP\/1.1 400 /)
-        expect(answer.split('\r\n\r\n')[1]).toMatch(new RegExp(`^${begins.replace('{', '\\{')}`))
-      },
-    )
-
-    it('does not keep its connection when its client never ends it', async () => {
-      const accepted = once(gateway.server, 'connection') as Promise<[Socket]>
-      const { port } = new URL(gateway.url)
-      const socket = connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true }).on(
-        'error',
-        () => undefined,
-      )
-      socket.write('GARBAGE\r\n\r\n')
-      socket.resume()
-      const [connection] = await accepted
-      await once(connection, 'close')
-      socket.destroy()
-    })
-  })
-})
-
-describe('upgrade and continue', () => {
-  let lab: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway()
-  })
-  afterEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
-
-  interface Conversation {
-    readonly socket: Socket
-    readonly heard: () => string
-    /** Resolves once what was heard holds the pattern, or the other side has closed. */
-    readonly hear: (pattern: RegExp) => Promise<string>
-  }
-
-  async function converse(lines: readonly string[]): Promise<Conversation> {
-    const socket = connect(Number(new URL(lab.gateway.url).port), '127.0.0.1')
-    let text = ''
-    socket.on('data', (chunk: Buffer) => {
-      text += chunk.toString('latin1')
-      socket.emit('heard')
-    })
-    socket.on('error', () => undefined)
-    await once(socket, 'connect')
-    socket.write(`${lines.join('\r\n')}\r\n\r\n`)
-    return {
-      socket,
-      heard: () => text,
-      hear: async (pattern) => {
-        while (!pattern.test(text) && !socket.closed) await Promise.race([once(socket, 'heard'), once(socket, 'close')])
-        return text
-      },
-    }
-  }
-
-  const bearer = `authorization: Bearer ${TEST_KEY}`
-  const upgrade = (path: string, ...more: string[]): string[] => [
-    `GET ${path} HTTP/1.1`,
-    'host: gateway',
-    'connection: Upgrade',
-    'upgrade: websocket',
-    'sec-websocket-version: 13',
-    'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==',
-    ...more,
-  ]
-  const bodyOf = (answer: string): unknown => JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))
-
-  describe('an upgrade', () => {
-    it.each([
-      ['to realtime without a model', '/v1/realtime', [bearer]],
-      ['to an unknown path', '/v1/nowhere', [bearer]],
-      ['to an unknown path without a key', '/nowhere', []],
-      ['to a path of plain requests', '/v1/models', [bearer]],
-    ])('%s is answered with a status and, when it is an error, with JSON', async (_name, path, headers) => {
-      const { hear, socket } = await converse(upgrade(path, ...headers))
-      const answer = await hear(/\}\s*$/)
-      socket.destroy()
-      const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1])
-      expect(status).not.toBe(101)
-      expect(answer).toMatch(/\r\ncontent-type: application\/json/i)
-      expect(answer).toMatch(/\r\nx-request-id: /i)
-      const expected =
-        path === '/v1/models' ? { object: 'list' } : { error: { message: expect.any(String), code: expect.anything() } }
-      expect(bodyOf(answer)).toMatchObject(expected)
-      if (path !== '/v1/models') expect(status).toBeGreaterThanOrEqual(400)
-    })
-  })
-
-  const chat = chatText('Hello')
-  const upload = multipartBytes(form([['model', 'whisper-1']]))
-  const posting = (path: string, length: number, ...more: string[]): string[] => [
-    `POST ${path} HTTP/1.1`,
-    'host: gateway',
-    'expect: 100-continue',
-    'connection: close',
-    `content-length: ${length}`,
-    ...more,
-  ]
-
-  describe('a client who waits for 100 Continue', () => {
-    it.each([
-      ['a chat completion', CHAT_PATH, 'content-type: application/json', Buffer.from(chat)],
-      ['a transcription', TRANSCRIPTIONS, `content-type: ${MULTIPART['content-type']}`, upload],
-    ])('sends %s once it is told to go on', async (_name, path, contentType, body) => {
-      const { socket, hear, heard } = await converse(posting(path, body.length, bearer, contentType))
-      await hear(/100 Continue\r\n\r\n/)
-      expect(heard()).toBe('HTTP/1.1 100 Continue\r\n\r\n')
-      socket.write(body)
-      expect(await hear(/\r\n\r\n\{[^]*\}$/)).toMatch(/HTTP\/1\.1 200 OK/)
-      expect(lab.simulator.requests).toHaveLength(1)
-    })
-
-    it.each([
-      ['without a key', 401, [] as string[], 100],
-      ['with an unknown key', 401, ['authorization: Bearer unknown'], 100],
-      ['with a body too large', 413, [bearer], 100_000_000],
-      ['with a compressed body', 415, [bearer, 'content-encoding: gzip'], 100],
-      ['with another content type', 415, [bearer], 100],
-    ])('%s is refused with %i before it sends anything', async (name, status, headers, length) => {
-      for (const [path, contentType] of [
-        [CHAT_PATH, 'application/json'],
-        [TRANSCRIPTIONS, MULTIPART['content-type']],
-      ] as const) {
-        const type = name.includes('content type') ? 'text/plain' : contentType
-        const { socket, hear, heard } = await converse(posting(path, length, ...headers, `content-type: ${type}`))
-        await hear(/\}$/)
-        socket.destroy()
-        expect(heard()).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
-        expect(heard()).not.toContain('100 Continue')
-        expect(bodyOf(heard())).toMatchObject({ error: { type: expect.any(String) } })
-      }
-      expect(lab.simulator.requests).toEqual([])
-    })
-  })
-})
-
 describe('abort', () => {
   /** The promise: an upstream whose caller has left is aborted within a second. */
   const PROMISED_MS = 1_000
 
   let lab: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway({ withSecond: true })
-  })
-  beforeEach(() => {
-    lab.simulator.reset()
-    lab.second.reset()
-  })
-  afterAll(() => lab.close())
+  shareLab(async () => (lab = await startP1Gateway({ withSecond: true })))
 
   /** The request on a socket of the caller's own, which can be destroyed at any moment. */
   function sendOnSocket({ path, body }: LastingCall, requestId: string, length = Buffer.byteLength(body)): Socket {
-    const socket = connect(Number(new URL(lab.gateway.url).port), '127.0.0.1').on('error', () => undefined)
+    const socket = connectTo(lab.gateway)
     const head = [
       `POST ${path} HTTP/1.1`,
       'host: gateway',
@@ -907,7 +798,7 @@ describe('abort', () => {
       expect(elapsedMs).toBeLessThan(promised(PROMISED_MS))
       expect(await lab.gateway.logLine(requestId)).toMatchObject({ status: 499, channel: 'first', attempts: 1 })
       // The channel is not marked: the next call goes to it, not to the second one.
-      expect((await sendRaw(lab.gateway.url, { path: CHAT_PATH, body: chatText('Hello') })).status).toBe(200)
+      expect((await ask(lab.gateway)).status).toBe(200)
       expect([lab.simulator.requests.length, lab.second.requests.length]).toEqual([2, 0])
     })
 

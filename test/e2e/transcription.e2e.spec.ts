@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { type OpenAI, toFile } from 'openai'
 import { eventually } from '../support/eventually.js'
@@ -12,13 +12,22 @@ import {
   sendRaw,
   TEST_KEY,
 } from '../support/gateway.js'
-import { type P1Gateway, startP1Gateway, startP4Gateway, UPSTREAM_KEY } from '../support/provider-gateways.js'
+import { shareLab } from '../support/lab-lifetime.js'
+import {
+  type P1Gateway,
+  startP1Gateway,
+  startP4Gateway,
+  UPSTREAM_KEY,
+  withLab,
+  withP1Gateway,
+} from '../support/provider-gateways.js'
 import { OPENAI_CLIENTS } from '../support/sdk-clients.js'
 import {
   BOUNDARY,
   fieldPart,
   filePart,
   form,
+  type FormFields,
   MULTIPART,
   multipartBytes,
   type RawPart,
@@ -37,27 +46,36 @@ const JSON_TYPE = 'application/json'
 const S = 'whisper-1'
 const DIARIZE = 'gpt-4o-transcribe-diarize'
 
+const recording = wavOfSeconds(3)
+const checksum = sha1(recording).slice(0, 12)
+const heard = `The audio has checksum ${checksum}. It lasts 3.00 seconds.`
+
+/** The parts as they reached the upstream: name and value, the file's as its digest. */
+const receivedBy = ({ simulator }: P1Gateway): (readonly [string, string | undefined])[] =>
+  (simulator.lastRequest?.parts ?? []).map(({ name, value, sha1: digest }) => [name, value ?? digest])
+
+const keys = [
+  { id: 'test', key: TEST_KEY },
+  { id: 'limited', key: 'limited-gateway-key', models: ['tts-*'] },
+]
+
 const FILE_BYTES = 300_000
 const BODY_BYTES = 400_000
 const bad = (code: string | null, param: string | null = null): Refusal => ({ status: 400, code, param })
 
 describe('transcription', () => {
   let lab: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway()
-  })
-  afterEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
-
-  const recording = wavOfSeconds(3)
-  const heard = `The audio has checksum ${sha1(recording).slice(0, 12)}. It lasts 3.00 seconds.`
+  shareLab(async () => (lab = await startP1Gateway({ keys })))
 
   /** What the upstream itself says to the same form. */
   const upstreamSays = (request: RawRequest): Promise<RawAnswer> =>
     sendRaw(lab.simulator.url, { ...request, headers: { ...request.headers, authorization: `Bearer ${UPSTREAM_KEY}` } })
+
+  const send = async (parts: readonly RawPart[], path = TRANSCRIPTIONS): Promise<void> => {
+    const answer = await sendRaw(lab.gateway.url, upload(parts, path))
+    expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 200 })
+  }
+
   const G = ['gpt-4o-transcribe', 'gpt-4o-mini-transcribe', 'gpt-4o-mini-transcribe-2025-12-15'] as const
 
   const FORMATS = [
@@ -74,15 +92,7 @@ describe('transcription', () => {
 
   describe('a transcription', () => {
     it.each(FORMATS)('of %s as %s is, byte for byte, what the upstream says', async (model, format, contentType) => {
-      const request = upload(
-        form(
-          [
-            ['model', model],
-            ['response_format', format],
-          ],
-          recording,
-        ),
-      )
+      const request = upload(form({ model, response_format: format }, recording))
       const answer = await sendRaw(lab.gateway.url, request)
       expect(answer.status).toBe(200)
       expect(answer.headers['content-type']).toBe(contentType)
@@ -93,7 +103,7 @@ describe('transcription', () => {
     })
 
     it.each([S, ...G, DIARIZE])('of %s is JSON when no format is asked for', async (model) => {
-      const answer = await sendRaw(lab.gateway.url, upload(form([['model', model]], recording)))
+      const answer = await sendRaw(lab.gateway.url, upload(form({ model }, recording)))
       expect(JSON.parse(answer.text)).toMatchObject({ text: heard })
       expect(answer.headers['content-type']).toBe(JSON_TYPE)
     })
@@ -103,16 +113,8 @@ describe('transcription', () => {
       ['segments', ['segment']],
       ['words and segments', ['word', 'segment']],
     ])('as verbose_json has the %s asked for', async (_name, granularities) => {
-      const request = upload(
-        form(
-          [
-            ['model', S],
-            ...granularities.map((value) => ['timestamp_granularities[]', value] as const),
-            ['response_format', 'verbose_json'],
-          ],
-          recording,
-        ),
-      )
+      const fields = { model: S, 'timestamp_granularities[]': granularities, response_format: 'verbose_json' }
+      const request = upload(form(fields, recording))
       const answer = await sendRaw(lab.gateway.url, request)
       const verbose = JSON.parse(answer.text) as Record<string, unknown>
       expect({ words: 'words' in verbose, segments: 'segments' in verbose }).toEqual({
@@ -124,15 +126,13 @@ describe('transcription', () => {
     })
 
     it.each([
-      ['gpt-4o-transcribe', 'json', []],
-      ['gpt-4o-mini-transcribe', 'json', [['include[]', 'logprobs'] as const]],
-      ['gpt-4o-transcribe', 'text', []],
-      [DIARIZE, 'json', []],
-      [DIARIZE, 'diarized_json', []],
+      ['gpt-4o-transcribe', 'json', {}],
+      ['gpt-4o-mini-transcribe', 'json', { 'include[]': 'logprobs' }],
+      ['gpt-4o-transcribe', 'text', {}],
+      [DIARIZE, 'json', {}],
+      [DIARIZE, 'diarized_json', {}],
     ])('of %s as %s streams, frame for frame, what the upstream sends', async (model, format, more) => {
-      const request = upload(
-        form([['model', model], ['stream', 'true'], ['response_format', format], ...more], recording),
-      )
+      const request = upload(form({ model, stream: 'true', response_format: format, ...more }, recording))
       const answer = await sendRaw(lab.gateway.url, request)
       expect(answer.headers['content-type']).toBe('text/event-stream; charset=utf-8')
       expect(answer.headers).not.toHaveProperty('content-length')
@@ -144,68 +144,64 @@ describe('transcription', () => {
     })
 
     it('of class S is an ordinary answer when a stream is asked for', async () => {
-      const answer = await sendRaw(
-        lab.gateway.url,
-        upload(
-          form(
-            [
-              ['model', S],
-              ['stream', 'true'],
-            ],
-            recording,
-          ),
-        ),
-      )
+      const answer = await sendRaw(lab.gateway.url, upload(form({ model: S, stream: 'true' }, recording)))
       expect(answer.headers['content-type']).toBe(JSON_TYPE)
       expect(JSON.parse(answer.text)).toEqual({ text: heard, usage: { type: 'duration', seconds: 3 } })
     })
 
     it('discloses nothing about the gateway’s account, and has its own request id and the limits', async () => {
-      const { headers } = await sendRaw(lab.gateway.url, upload(form([['model', S]], recording)))
+      const { headers } = await sendRaw(lab.gateway.url, upload(form({ model: S }, recording)))
       expect(JSON.stringify(headers)).not.toMatch(/organization|project|simulated|cloudflare|set-cookie/)
       expect(headers['x-request-id']).toMatch(/^req_/)
       expect(headers['x-ratelimit-limit-requests']).toBeDefined()
     })
   })
 
-  describe.each([
-    ['before', (fields: readonly (readonly [string, string])[]) => form(fields, recording).toSorted(byFileLast)],
-    ['behind', (fields: readonly (readonly [string, string])[]) => form(fields, recording)],
-  ])('with its fields %s the file', (_place, parts) => {
+  describe.each(['before', 'behind'])('with its fields %s the file', (place) => {
     it('a form is understood', async () => {
-      const answer = await sendRaw(
-        lab.gateway.url,
-        upload(
-          parts([
-            ['model', 'gpt-4o-transcribe'],
-            ['response_format', 'text'],
-          ]),
-        ),
-      )
-      expect(answer.text).toBe(`${heard}\n`)
+      const file = filePart(recording)
+      const fields = [fieldPart('model', 'gpt-4o-transcribe'), fieldPart('response_format', 'text')]
+      const request = upload(place === 'before' ? [...fields, file] : [file, ...fields])
+      expect((await sendRaw(lab.gateway.url, request)).text).toBe(`${heard}\n`)
     })
   })
 
-  const byFileLast = (a: { head: string }, b: { head: string }): number =>
-    Number(a.head.includes('name="file"')) - Number(b.head.includes('name="file"'))
-})
+  describe('a translation', () => {
+    const translated = heard.replace('The audio', 'The translated audio')
 
-describe('transcription sdk', () => {
-  let lab: P1Gateway
+    it.each([
+      ['json', JSON_TYPE],
+      ['text', TEXT],
+      ['srt', TEXT],
+      ['vtt', TEXT],
+      ['verbose_json', JSON_TYPE],
+    ])('as %s is, byte for byte, what the upstream says', async (format, contentType) => {
+      const request = upload(form({ model: S, response_format: format }, recording), TRANSLATIONS)
+      const answer = await sendRaw(lab.gateway.url, request)
+      expect(answer.status).toBe(200)
+      expect(answer.headers['content-type']).toBe(contentType)
+      expect(answer.body).toEqual((await upstreamSays(request)).body)
+      expect(answer.text).toContain('The translated audio')
+    })
 
-  beforeAll(async () => {
-    lab = await startP1Gateway()
+    it('uses the class S model when none is named, and tells the upstream so', async () => {
+      const answer = await sendRaw(lab.gateway.url, upload(form({}, recording), TRANSLATIONS))
+      expect(JSON.parse(answer.text)).toMatchObject({ text: translated })
+      expect(lab.simulator.lastRequest?.parts?.find(({ name }) => name === 'model')?.value).toBe('whisper-1')
+      expect(lab.simulator.lastRequest?.path).toBe(TRANSLATIONS)
+      expect(await lab.gateway.logLine(String(answer.headers['x-request-id']))).toMatchObject({ model: 'whisper-1' })
+    })
+
+    it('needs the access to that default model', async () => {
+      const headers = { authorization: 'Bearer limited-gateway-key' }
+      const answer = await sendRaw(lab.gateway.url, upload(form({}, recording), TRANSLATIONS, headers))
+      expect(answer.status).toBe(403)
+      expect(lab.simulator.requests).toEqual([])
+    })
   })
-  afterEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
-
-  const recording = wavOfSeconds(3)
-  const heard = `The audio has checksum ${sha1(recording).slice(0, 12)}. It lasts 3.00 seconds.`
-  const file = (): Promise<File> => toFile(recording, 'speech.wav', { type: 'audio/wav' })
 
   describe.each(OPENAI_CLIENTS)('%s', (_name, makeClient) => {
+    const file = (): Promise<File> => toFile(recording, 'speech.wav', { type: 'audio/wav' })
     let client: OpenAI
     beforeAll(() => {
       client = makeClient(lab.gateway)
@@ -300,30 +296,28 @@ describe('transcription sdk', () => {
       expect(lab.simulator.requests).toHaveLength(1)
       expect(lab.simulator.requests[0]?.path).toBe(TRANSCRIPTIONS)
     })
+
+    it('has its form relayed part for part, in the order it chose', async () => {
+      const transcribe = async (at: { url: string }, apiKey: string): Promise<unknown> =>
+        await makeClient(at, { apiKey }).audio.transcriptions.create({
+          file: await file(),
+          model: 'gpt-4o-transcribe',
+          include: ['logprobs'],
+          chunking_strategy: { type: 'server_vad', threshold: 0.5, prefix_padding_ms: 300 },
+          temperature: 0.2,
+          language: 'en',
+        })
+      // The old client ends its body with an empty line, which the strict simulator refuses after recording the parts.
+      await transcribe(lab.simulator, UPSTREAM_KEY).catch(() => undefined)
+      const direct = receivedBy(lab)
+      await transcribe(lab.gateway, TEST_KEY)
+      expect(receivedBy(lab)).toEqual(direct)
+      expect(direct).toHaveLength(8)
+      expect(direct).toContainEqual(['file', sha1(recording)])
+      expect(direct).toContainEqual(['chunking_strategy[prefix_padding_ms]', '300'])
+      expect(lab.simulator.requests.at(-1)?.violations).toEqual([])
+    })
   })
-})
-
-describe('transcription file', () => {
-  let lab: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway()
-  })
-  afterEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
-
-  const recording = wavOfSeconds(2)
-
-  /** The parts as they reached the upstream: name and value, the file's as its digest. */
-  const received = (): (readonly [string, string | undefined])[] =>
-    (lab.simulator.lastRequest?.parts ?? []).map(({ name, value, sha1: digest }) => [name, value ?? digest])
-
-  const send = async (parts: readonly RawPart[], path = TRANSCRIPTIONS): Promise<void> => {
-    const answer = await sendRaw(lab.gateway.url, upload(parts, path))
-    expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 200 })
-  }
 
   describe('the file', () => {
     it.each([
@@ -378,7 +372,7 @@ describe('transcription file', () => {
           content: 'en',
         },
       ])
-      expect(received()).toEqual([
+      expect(receivedBy(lab)).toEqual([
         ['file', sha1(recording)],
         ['model', 'whisper-1'],
         ['language', 'en'],
@@ -387,34 +381,11 @@ describe('transcription file', () => {
 
     it('may be the smallest that upstreams read, one above the memory of the spool, and one in between', async () => {
       for (const bytes of [sample('tone.wav'), wavOfSeconds(30), wavOfSeconds(33), wavOfSeconds(200)]) {
-        await send(form([['model', 'whisper-1']], bytes))
-        expect(received()[0]).toEqual(['file', sha1(bytes)])
+        await send(form({ model: 'whisper-1' }, bytes))
+        expect(receivedBy(lab)[0]).toEqual(['file', sha1(bytes)])
       }
     })
   })
-})
-
-describe('transcription parts', () => {
-  let lab: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway()
-  })
-  afterEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
-
-  const recording = wavOfSeconds(2)
-
-  /** The parts as they reached the upstream: name and value, the file's as its digest. */
-  const received = (): (readonly [string, string | undefined])[] =>
-    (lab.simulator.lastRequest?.parts ?? []).map(({ name, value, sha1: digest }) => [name, value ?? digest])
-
-  const send = async (parts: readonly RawPart[], path = TRANSCRIPTIONS): Promise<void> => {
-    const answer = await sendRaw(lab.gateway.url, upload(parts, path))
-    expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 200 })
-  }
 
   const EVERY_FIELD = [
     ['temperature', '0.20'],
@@ -460,7 +431,7 @@ describe('transcription parts', () => {
           await send(parts)
           const expected: (readonly [string, string])[] = [...fields]
           expected.splice(place, 0, ['file', sha1(recording)])
-          expect(received()).toEqual(expected)
+          expect(receivedBy(lab)).toEqual(expected)
           expect(lab.simulator.violations).toEqual([])
         },
       )
@@ -472,21 +443,21 @@ describe('transcription parts', () => {
         fc.asyncProperty(fc.shuffledSubarray(all, { minLength: all.length }), async (parts) => {
           await send(parts)
           const order = parts.map(({ head }) => /name="([^"]+)"/.exec(head)?.[1])
-          expect(received().map(([name]) => name)).toEqual(order)
+          expect(receivedBy(lab).map(([name]) => name)).toEqual(order)
         }),
         { numRuns: 20 },
       )
     })
 
     it('of a translation travel on as well', async () => {
-      const fields = [['prompt', 'Names: Zoë'] as const, ['temperature', '1'] as const, ['model', 'whisper-1'] as const]
+      const fields = { prompt: 'Names: Zoë', temperature: '1', model: 'whisper-1' }
       await send(form(fields, recording), TRANSLATIONS)
-      expect(received()).toEqual([['file', sha1(recording)], ...fields])
+      expect(receivedBy(lab)).toEqual([['file', sha1(recording)], ...Object.entries(fields)])
     })
 
     it('are joined by the default model of a translation at the end', async () => {
-      await send(form([['temperature', '0']], recording), TRANSLATIONS)
-      expect(received()).toEqual([
+      await send(form({ temperature: '0' }, recording), TRANSLATIONS)
+      expect(receivedBy(lab)).toEqual([
         ['file', sha1(recording)],
         ['temperature', '0'],
         ['model', 'whisper-1'],
@@ -494,19 +465,15 @@ describe('transcription parts', () => {
     })
 
     it('carry the name the channel gives the model, where the caller named it', async () => {
-      const mapped = await startP1Gateway({ channel: { modelMap: { 'whisper-1': 'whisper-mapped' } } })
-      try {
+      await withP1Gateway({ channel: { modelMap: { 'whisper-1': 'whisper-mapped' } } }, async (mapped) => {
         const parts = [fieldPart('language', 'en'), fieldPart('model', 'whisper-1'), filePart(recording)]
         await sendRaw(mapped.gateway.url, upload(parts))
-        const seen = mapped.simulator.lastRequest?.parts?.map(({ name, value }) => [name, value])
-        expect(seen).toEqual([
+        expect(receivedBy(mapped)).toEqual([
           ['language', 'en'],
           ['model', 'whisper-mapped'],
-          ['file', undefined],
+          ['file', sha1(recording)],
         ])
-      } finally {
-        await mapped.close()
-      }
+      })
     })
   })
 
@@ -518,7 +485,7 @@ describe('transcription parts', () => {
         'openai-organization': 'org-canary',
         cookie: 'canary=1',
       }
-      await sendRaw(lab.gateway.url, upload(form([['model', 'whisper-1']], recording), TRANSCRIPTIONS, headers))
+      await sendRaw(lab.gateway.url, upload(form({ model: 'whisper-1' }, recording), TRANSCRIPTIONS, headers))
       const { headers: seen, receivedBytes } = lastRequest(lab.simulator)
       expect(seen['content-length']).toBe(String(receivedBytes))
       expect(seen).not.toHaveProperty('transfer-encoding')
@@ -531,50 +498,12 @@ describe('transcription parts', () => {
     })
   })
 
-  describe.each(OPENAI_CLIENTS)('%s', (_name, makeClient) => {
-    const transcribe = async (at: { url: string }, apiKey?: string): Promise<unknown> => {
-      const client = makeClient(at, apiKey === undefined ? {} : { apiKey })
-      return await client.audio.transcriptions.create({
-        file: await toFile(recording, 'meeting.wav'),
-        model: 'gpt-4o-transcribe',
-        include: ['logprobs'],
-        chunking_strategy: { type: 'server_vad', threshold: 0.5, prefix_padding_ms: 300 },
-        temperature: 0.2,
-        language: 'en',
-      })
-    }
-
-    it('has its form relayed part for part, in the order it chose', async () => {
-      // The old client ends its body with an empty line, which the strict simulator refuses after recording the parts.
-      await transcribe(lab.simulator, UPSTREAM_KEY).catch(() => undefined)
-      const direct = received()
-      await transcribe(lab.gateway)
-      expect(received()).toEqual(direct)
-      expect(direct).toHaveLength(8)
-      expect(direct).toContainEqual(['file', sha1(recording)])
-      expect(direct).toContainEqual(['chunking_strategy[prefix_padding_ms]', '300'])
-      expect(lab.simulator.requests.at(-1)?.violations).toEqual([])
-    })
-  })
-})
-
-describe('transcription usage', () => {
-  let lab: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway()
-  })
-  afterEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
-
   /** The upstream's next answer. */
   const answering = (body: string): void => {
     lab.simulator.queueFault({ kind: 'status', status: 200, headers: { 'content-type': 'application/json' }, body })
   }
   const ask = (model: string, file: Buffer): Promise<RawAnswer> =>
-    sendRaw(lab.gateway.url, upload(form([['model', model]], file)))
+    sendRaw(lab.gateway.url, upload(form({ model }, file)))
 
   const logged = async (answer: RawAnswer): Promise<unknown> =>
     (await lab.gateway.logLine(String(answer.headers['x-request-id'])))['usage']
@@ -664,17 +593,8 @@ describe('transcription p4', () => {
   const MODEL = 'whisper-large-v3'
 
   let lab: P1Gateway
+  shareLab(async () => (lab = await startP4Gateway({ simulator: { strictLength: true } })))
 
-  beforeAll(async () => {
-    lab = await startP4Gateway({ simulator: { strictLength: true } })
-  })
-  afterEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
-
-  const recording = wavOfSeconds(3)
-  const checksum = sha1(recording).slice(0, 12)
   const SRT = `1
 00:00:00,000 --> 00:00:01,860
 The audio has checksum ${checksum}.
@@ -695,25 +615,19 @@ It lasts 3.00 seconds.
 
 `
 
-  const ask = (fields: readonly (readonly [string, string])[], path = TRANSCRIPTIONS): Promise<RawAnswer> =>
-    sendRaw(lab.gateway.url, upload(form([['model', MODEL], ...fields], recording), path))
-
-  const received = (): (readonly [string, string | undefined])[] =>
-    (lab.simulator.lastRequest?.parts ?? []).map(({ name, value, sha1: digest }) => [name, value ?? digest])
+  const ask = (fields: FormFields, path = TRANSCRIPTIONS): Promise<RawAnswer> =>
+    sendRaw(lab.gateway.url, upload(form({ model: MODEL, ...fields }, recording), path))
 
   describe('a transcription by P4', () => {
     it.each([
       ['srt', SRT],
       ['vtt', VTT],
     ])('as %s is rendered here from the segments of verbose_json', async (format, expected) => {
-      const answer = await ask([
-        ['response_format', format],
-        ['language', 'en'],
-      ])
+      const answer = await ask({ response_format: format, language: 'en' })
       expect(answer.status).toBe(200)
       expect(answer.headers['content-type']).toBe(TEXT)
       expect(answer.text).toBe(expected)
-      expect(received()).toEqual([
+      expect(receivedBy(lab)).toEqual([
         ['file', sha1(recording)],
         ['model', MODEL],
         ['response_format', 'verbose_json'],
@@ -723,22 +637,23 @@ It lasts 3.00 seconds.
     })
 
     it('as subtitles asks for segments, whatever granularities the caller named', async () => {
-      const answer = await ask([
-        ['timestamp_granularities[]', 'word'],
-        ['response_format', 'srt'],
-        ['timestamp_granularities[]', 'word'],
-      ])
+      const fields = [
+        fieldPart('timestamp_granularities[]', 'word'),
+        fieldPart('response_format', 'srt'),
+        fieldPart('timestamp_granularities[]', 'word'),
+      ]
+      const answer = await sendRaw(lab.gateway.url, upload([...form({ model: MODEL }, recording), ...fields]))
       expect(answer.text).toBe(SRT)
-      expect(received().map(([name]) => name)).toEqual(['file', 'model', 'response_format'])
+      expect(receivedBy(lab).map(([name]) => name)).toEqual(['file', 'model', 'response_format'])
     })
 
     it('as text is plain text, and as json the words of the upstream', async () => {
-      const text = await ask([['response_format', 'text']])
+      const text = await ask({ response_format: 'text' })
       expect([text.headers['content-type'], text.text]).toEqual([
         TEXT,
         ` The audio has checksum ${checksum}. It lasts 3.00 seconds.\n`,
       ])
-      const json = await ask([])
+      const json = await ask({})
       expect(json.headers['content-type']).toBe('application/json')
       expect(JSON.parse(json.text)).toEqual({
         text: ` The audio has checksum ${checksum}. It lasts 3.00 seconds.`,
@@ -747,16 +662,13 @@ It lasts 3.00 seconds.
     })
 
     it('as verbose_json keeps the words that were asked for', async () => {
-      const answer = await ask([
-        ['response_format', 'verbose_json'],
-        ['timestamp_granularities[]', 'word'],
-      ])
+      const answer = await ask({ response_format: 'verbose_json', 'timestamp_granularities[]': 'word' })
       expect(JSON.parse(answer.text)).toMatchObject({ language: 'English', words: expect.any(Array) })
       expect(answer.text).not.toContain('"segments"')
     })
 
     it('is sent with a length to a prefixed path', async () => {
-      expect((await ask([])).status).toBe(200)
+      expect((await ask({})).status).toBe(200)
       const { path, headers, receivedBytes } = lastRequest(lab.simulator)
       expect(path).toBe(`/openai${TRANSCRIPTIONS}`)
       expect(headers['content-length']).toBe(String(receivedBytes))
@@ -765,7 +677,7 @@ It lasts 3.00 seconds.
 
     it('logs the seconds of audio it was given', async () => {
       for (const format of ['json', 'text', 'srt']) {
-        const answer = await ask([['response_format', format]])
+        const answer = await ask({ response_format: format })
         const line = await lab.gateway.logLine(String(answer.headers['x-request-id']))
         expect(line).toMatchObject({ channel: 'first', usage: { units: { audio_seconds: 3 }, estimated: false } })
       }
@@ -774,7 +686,7 @@ It lasts 3.00 seconds.
 
   describe('a translation by P4', () => {
     it.each(['json', 'text', 'verbose_json', 'srt', 'vtt'])('as %s is English', async (format) => {
-      const answer = await ask([['response_format', format]], TRANSLATIONS)
+      const answer = await ask({ response_format: format }, TRANSLATIONS)
       expect(answer.status).toBe(200)
       expect(answer.text).toContain(`The translated audio has checksum ${checksum}.`)
       expect(lab.simulator.lastRequest?.path).toBe(`/openai${TRANSLATIONS}`)
@@ -796,7 +708,7 @@ It lasts 3.00 seconds.
       ['text', 'cut', 500],
     ] as const)('before an answer as %s with %s is an error in JSON', async (format, fault, status) => {
       lab.simulator.queueFault(fault)
-      const answer = await ask([['response_format', format]])
+      const answer = await ask({ response_format: format })
       expect(answer.status).toBe(status)
       expect(answer.headers['content-type']).toBe('application/json')
       expect(errorOf(answer)).toMatchObject({ message: expect.any(String), type: expect.any(String) })
@@ -806,13 +718,13 @@ It lasts 3.00 seconds.
     it('that appears as a response without segments is reported as one', async () => {
       const body = '{"task":"transcribe","text":"Hello"}'
       lab.simulator.queueFault({ kind: 'status', status: 200, headers: { 'content-type': 'application/json' }, body })
-      const answer = await ask([['response_format', 'srt']])
+      const answer = await ask({ response_format: 'srt' })
       expect([answer.status, errorOf(answer).code]).toEqual([500, 'upstream_failed'])
     })
   })
 
   it('a class G model is refused before P4 is asked', async () => {
-    const parts = form([['model', 'gpt-4o-transcribe']], recording)
+    const parts = form({ model: 'gpt-4o-transcribe' }, recording)
     await expectRefused(lab, upload(parts), { status: 400, code: 'model_not_found', param: 'model' })
   })
 
@@ -832,112 +744,21 @@ It lasts 3.00 seconds.
   })
 
   it('a whisper host with subtitles of its own is treated alike', async () => {
-    const own = await startP4Gateway({ simulator: { mode: 'openai' } })
-    try {
-      const parts = form(
-        [
-          ['model', 'whisper-1'],
-          ['response_format', 'srt'],
-        ],
-        recording,
-      )
-      const answer = await sendRaw(own.gateway.url, upload(parts))
-      expect(answer.text).toBe(SRT)
-    } finally {
-      await own.close()
-    }
-  })
-})
-
-describe('translation', () => {
-  let lab: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway()
-  })
-  afterEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
-
-  const recording = wavOfSeconds(3)
-  const heard = `The audio has checksum ${sha1(recording).slice(0, 12)}. It lasts 3.00 seconds.`
-
-  /** What the upstream itself says to the same form. */
-  const upstreamSays = (request: RawRequest): Promise<RawAnswer> =>
-    sendRaw(lab.simulator.url, { ...request, headers: { ...request.headers, authorization: `Bearer ${UPSTREAM_KEY}` } })
-
-  describe('a translation', () => {
-    const translated = heard.replace('The audio', 'The translated audio')
-
-    it.each([
-      ['json', JSON_TYPE],
-      ['text', TEXT],
-      ['srt', TEXT],
-      ['vtt', TEXT],
-      ['verbose_json', JSON_TYPE],
-    ])('as %s is, byte for byte, what the upstream says', async (format, contentType) => {
-      const request = upload(
-        form(
-          [
-            ['model', S],
-            ['response_format', format],
-          ],
-          recording,
-        ),
-        TRANSLATIONS,
-      )
-      const answer = await sendRaw(lab.gateway.url, request)
-      expect(answer.status).toBe(200)
-      expect(answer.headers['content-type']).toBe(contentType)
-      expect(answer.body).toEqual((await upstreamSays(request)).body)
-      expect(answer.text).toContain('The translated audio')
-    })
-
-    it('uses the class S model when none is named, and tells the upstream so', async () => {
-      const answer = await sendRaw(lab.gateway.url, upload(form([], recording), TRANSLATIONS))
-      expect(JSON.parse(answer.text)).toMatchObject({ text: translated })
-      expect(lab.simulator.lastRequest?.parts?.find(({ name }) => name === 'model')?.value).toBe('whisper-1')
-      expect(lab.simulator.lastRequest?.path).toBe(TRANSLATIONS)
-      expect(await lab.gateway.logLine(String(answer.headers['x-request-id']))).toMatchObject({ model: 'whisper-1' })
-    })
-
-    it('needs the access to that default model', async () => {
-      const limited = await startP1Gateway({ keys: [{ id: 'limited', key: 'limited-key', models: ['tts-*'] }] })
-      try {
-        const headers = { authorization: 'Bearer limited-key' }
-        const answer = await sendRaw(limited.gateway.url, upload(form([], recording), TRANSLATIONS, headers))
-        expect(answer.status).toBe(403)
-        expect(limited.simulator.requests).toEqual([])
-      } finally {
-        await limited.close()
-      }
+    await withLab(startP4Gateway({ simulator: { mode: 'openai' } }), async (own) => {
+      const request = upload(form({ model: 'whisper-1', response_format: 'srt' }, recording))
+      expect((await sendRaw(own.gateway.url, request)).text).toBe(SRT)
     })
   })
 })
 
 describe('transcription refusals', () => {
-  const keys = [
-    { id: 'test', key: TEST_KEY },
-    { id: 'limited', key: 'limited-gateway-key', models: ['tts-*'] },
-  ]
+  const limits = { audioFileBytes: FILE_BYTES, audioBodyBytes: BODY_BYTES }
 
   let lab: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway({
-      keys,
-      sections: { limits: { audioFileBytes: FILE_BYTES, audioBodyBytes: BODY_BYTES } },
-    })
-  })
-  afterEach(async () => {
-    lab.simulator.reset()
-    await eventually(() => spoolsLeft().length === 0)
-  })
-  afterAll(() => lab.close())
+  shareLab(async () => (lab = await startP1Gateway({ keys, sections: { limits } })))
+  afterEach(() => eventually(() => spoolsLeft().length === 0))
 
   const model = fieldPart('model', 'whisper-1')
-  const recording = wavOfSeconds(1)
   const refused = (request: RawRequest, refusal: Refusal): Promise<void> => expectRefused(lab, request, refusal)
 
   describe.each([TRANSCRIPTIONS, TRANSLATIONS])('a form sent to %s', (path) => {
@@ -1009,39 +830,7 @@ describe('transcription refusals', () => {
       const request = upload([filePart(recording), model], path, { 'content-encoding': 'gzip' })
       await refused(request, { status: 415, code: 'unsupported_media_type' })
     })
-  })
 
-  it('nothing of an upload is ever logged', () => {
-    expect(lab.gateway.logText()).toContain('invalid_audio_format')
-    expect(lab.gateway.logText()).not.toMatch(/These are words|xx-bad|test-gateway-key|limited-gateway-key/)
-  })
-})
-
-describe('transcription values', () => {
-  const keys = [
-    { id: 'test', key: TEST_KEY },
-    { id: 'limited', key: 'limited-gateway-key', models: ['tts-*'] },
-  ]
-
-  let lab: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway({
-      keys,
-      sections: { limits: { audioFileBytes: FILE_BYTES, audioBodyBytes: BODY_BYTES } },
-    })
-  })
-  afterEach(async () => {
-    lab.simulator.reset()
-    await eventually(() => spoolsLeft().length === 0)
-  })
-  afterAll(() => lab.close())
-
-  const model = fieldPart('model', 'whisper-1')
-  const recording = wavOfSeconds(1)
-  const refused = (request: RawRequest, refusal: Refusal): Promise<void> => expectRefused(lab, request, refusal)
-
-  describe.each([TRANSCRIPTIONS, TRANSLATIONS])('a form sent to %s', (path) => {
     it.each(['-0.1', '1.1', '1.0000001', '1e9'])('is refused with temperature %s out of range', async (value) => {
       const code = value.startsWith('-') ? 'decimal_below_min_value' : 'decimal_above_max_value'
       await refused(
@@ -1119,19 +908,13 @@ describe('transcription values', () => {
         'gpt-4o-transcribe-diarize',
       ].flatMap((name) => ['verbose_json', 'srt', 'vtt'].map((format) => [name, format] as const)),
     )('by %s as %s is refused as unsupported_value', async (name, format) => {
-      const parts = form([
-        ['model', name],
-        ['response_format', format],
-      ])
+      const parts = form({ model: name, response_format: format })
       await refused(upload(parts), bad('unsupported_value', 'response_format'))
     })
 
     it('as diarized_json is refused but for the model that can tell speakers apart', async () => {
       for (const name of ['whisper-1', 'gpt-4o-transcribe']) {
-        const parts = form([
-          ['model', name],
-          ['response_format', 'diarized_json'],
-        ])
+        const parts = form({ model: name, response_format: 'diarized_json' })
         await refused(upload(parts), bad('unsupported_value', 'response_format'))
       }
     })
@@ -1139,33 +922,9 @@ describe('transcription values', () => {
 
   describe('a translation', () => {
     it.each(['gpt-4o-transcribe', 'gpt-4o-transcribe-diarize'])('by %s is refused', async (name) => {
-      await refused(upload(form([['model', name]]), TRANSLATIONS), bad('model_not_found', 'model'))
+      await refused(upload(form({ model: name }), TRANSLATIONS), bad('model_not_found', 'model'))
     })
   })
-})
-
-describe('multipart refusals', () => {
-  const keys = [
-    { id: 'test', key: TEST_KEY },
-    { id: 'limited', key: 'limited-gateway-key', models: ['tts-*'] },
-  ]
-
-  let lab: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway({
-      keys,
-      sections: { limits: { audioFileBytes: FILE_BYTES, audioBodyBytes: BODY_BYTES } },
-    })
-  })
-  afterEach(async () => {
-    lab.simulator.reset()
-    await eventually(() => spoolsLeft().length === 0)
-  })
-  afterAll(() => lab.close())
-
-  const model = fieldPart('model', 'whisper-1')
-  const recording = wavOfSeconds(1)
 
   const good = multipartBytes([model, filePart(recording)])
   const raw = (body: string | Buffer, headers: RawRequest['headers'] = {}): RawRequest => ({
@@ -1243,5 +1002,10 @@ describe('multipart refusals', () => {
       const headers = { 'content-type': `multipart/form-data; charset=utf-8; boundary="${BOUNDARY}"` }
       expect((await sendRaw(lab.gateway.url, raw(body, headers))).status).toBe(200)
     })
+  })
+
+  it('nothing of an upload is ever logged', () => {
+    expect(lab.gateway.logText()).toContain('invalid_audio_format')
+    expect(lab.gateway.logText()).not.toMatch(/These are words|xx-bad|test-gateway-key|limited-gateway-key/)
   })
 })

@@ -253,16 +253,7 @@ describe('upload failover', () => {
   afterEach(() => eventually(() => spoolsLeft().length === 0))
 
   const request = (file: Buffer, model = 'whisper-1'): RawRequest =>
-    upload(
-      form(
-        [
-          ['language', 'en'],
-          ['model', model],
-          ['prompt', 'Zoë'],
-        ],
-        file,
-      ),
-    )
+    upload(form({ language: 'en', model, prompt: 'Zoë' }, file))
 
   const patience = (fault: FaultName): object => (fault === 'hang' ? { channel: SHORT_TIMEOUTS } : {})
 

@@ -199,24 +199,10 @@ describe('usage accounts', () => {
       ['chat', { path: CHAT_PATH, body: chatText('#hang') }],
       ['a chat stream', { path: CHAT_PATH, body: chatText('#hang', { stream: true }) }],
       ['speech', { path: SPEECH_PATH, body: speechText('#hang') }],
-      [
-        'a recording',
-        upload(
-          form([
-            ['model', 'whisper-1'],
-            ['prompt', '#hang'],
-          ]),
-        ),
-      ],
+      ['a recording', upload(form({ model: 'whisper-1', prompt: '#hang' }))],
       [
         'a recording of which events are wanted',
-        upload(
-          form([
-            ['model', 'gpt-4o-transcribe'],
-            ['prompt', '#hang'],
-            ['stream', 'true'],
-          ]),
-        ),
+        upload(form({ model: 'gpt-4o-transcribe', prompt: '#hang', stream: 'true' })),
       ],
     ])('leaves one record, which is free: %s', async (_what, request) => {
       const arrived = lab.p1.nextRequest()
@@ -252,15 +238,7 @@ describe('usage accounts', () => {
 
   describe('A caller who leaves in the middle of the answer', () => {
     it('has paid for all of a recording, and for the pieces of its transcript that came', async () => {
-      const held = upload(
-        form(
-          [
-            ['model', 'gpt-4o-transcribe'],
-            ['stream', 'true'],
-          ],
-          wavOfSeconds(6),
-        ),
-      )
+      const held = upload(form({ model: 'gpt-4o-transcribe', stream: 'true' }, wavOfSeconds(6)))
       lab.p1.queueFault('stall')
       const caller = await send(held)
       await eventually(() => caller.connection.answer().split('transcript.text.delta').length > 4)
@@ -280,7 +258,7 @@ describe('usage accounts', () => {
   describe('An upstream that breaks off before the caller has a byte', () => {
     it.each<[string, RawRequest]>([
       ['chat', { path: CHAT_PATH, body: chatText('Hello') }],
-      ['a recording', upload(form([['model', 'gpt-4o-transcribe']]))],
+      ['a recording', upload(form({ model: 'gpt-4o-transcribe' }))],
     ])('leaves one record, which is free: %s', async (_what, request) => {
       lab.p1.queueFault('cut')
       const { record } = await lab.recorded(request)

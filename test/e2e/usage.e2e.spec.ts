@@ -198,30 +198,25 @@ describe('usage audio', () => {
     })
 
     it.each<[string, RawRequest, object]>([
-      ['the seconds the upstream bills', upload(form([['model', 'whisper-1']])), { units: { audio_seconds: 1 } }],
+      ['the seconds the upstream bills', upload(form({ model: 'whisper-1' })), { units: { audio_seconds: 1 } }],
       [
         'the seconds of the file',
-        upload(
-          form([
-            ['model', 'whisper-1'],
-            ['response_format', 'srt'],
-          ]),
-        ),
+        upload(form({ model: 'whisper-1', response_format: 'srt' })),
         { units: { audio_seconds: 1 } },
       ],
       [
         'the seconds on another provider',
-        upload(form([['model', 'whisper-large-v3']])),
+        upload(form({ model: 'whisper-large-v3' })),
         { channel: 'p4-main', units: { audio_seconds: 1 } },
       ],
       [
         'the tokens the upstream bills',
-        upload(form([['model', 'gpt-4o-transcribe']])),
+        upload(form({ model: 'gpt-4o-transcribe' })),
         { units: { audio_input_tokens: 10 }, estimated: { audio_seconds: 1 } },
       ],
       [
         'the seconds of a translation',
-        upload(form([['model', 'whisper-1']]), TRANSLATIONS),
+        upload(form({ model: 'whisper-1' }), TRANSLATIONS),
         { route: TRANSLATIONS, units: { audio_seconds: 1 } },
       ],
     ])('of transcription is counted by %s', async (_what, request, expected) => {
@@ -470,7 +465,7 @@ describe('usage figures', () => {
     it('the length of the file and the pieces that came stand beside those of a transcript as a stream', async () => {
       const usage = { type: 'tokens', input_tokens: 70, output_tokens: 30, total_tokens: 100 }
       lab.p1.queueFault(transcriptEvents(usage))
-      const fields = [['model', 'gpt-4o-transcribe'] as const, ['stream', 'true'] as const]
+      const fields = { model: 'gpt-4o-transcribe', stream: 'true' }
       const { record } = await lab.recorded(upload(form(fields, wavOfSeconds(3))))
       expect(record).toMatchObject({
         outcome: 'ok',
@@ -493,17 +488,17 @@ describe('usage figures', () => {
     })
 
     it.each([
-      ['as a whole', [], wholeTranscript()],
-      ['as a stream', [['stream', 'true'] as const], transcriptEvents()],
+      ['as a whole', {}, wholeTranscript()],
+      ['as a stream', { stream: 'true' }, transcriptEvents()],
     ])('an estimate in tokens is recorded for a transcript of class G: %s', async (_how, fields, answer) => {
       lab.p1.queueFault(answer)
-      const { record } = await lab.recorded(upload(form([['model', 'gpt-4o-transcribe'], ...fields], wavOfSeconds(3))))
+      const { record } = await lab.recorded(upload(form({ model: 'gpt-4o-transcribe', ...fields }, wavOfSeconds(3))))
       expect(record).toMatchObject({ outcome: 'ok', reported: null, estimated: HEARD, pricing: 'priced' })
     })
 
     it('the length of the file is recorded for any other transcript, which is measured', async () => {
       lab.p1.queueFault(wholeTranscript())
-      const { record } = await lab.recorded(upload(form([['model', 'whisper-1']], wavOfSeconds(3))))
+      const { record } = await lab.recorded(upload(form({ model: 'whisper-1' }, wavOfSeconds(3))))
       const units = { audio_seconds: 3 }
       expect(record).toMatchObject({ outcome: 'ok', units, reported: units, estimated: null, pricing: 'priced' })
     })

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { type IncomingHttpHeaders, type IncomingMessage, request, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -163,6 +163,10 @@ export function openRaw(
     outgoing.end(bytes)
   })
 }
+
+/** A connection to the gateway. That it breaks off is no error of a test: what came of it is for the test to see. */
+export const connectTo = ({ url }: Pick<TestGateway, 'url'>, options: { allowHalfOpen?: boolean } = {}): Socket =>
+  connect({ port: Number(new URL(url).port), host: '127.0.0.1', ...options }).on('error', () => undefined)
 
 export interface ErrorBody {
   readonly error: {

@@ -244,8 +244,7 @@ export function failedCalls({ gateway }: UsageRun, draw: (most: number) => numbe
 export function brokenTranscripts({ gateway, p1 }: UsageRun, draw: (most: number) => number): readonly RunCall[] {
   // Whole tokens at 1,000 a minute.
   const file = wavOfSeconds(3 * draw(9))
-  const fields = (model: string) => [['model', model] as const, ['stream', 'true'] as const]
-  const raw = upload(form(fields('gpt-4o-mini-transcribe'), file))
+  const raw = upload(form({ model: 'gpt-4o-mini-transcribe', stream: 'true' }, file))
   const leaves = (how: string): Pick<RunCall, 'leaves'> => ({ leaves: [`request ${TRANSCRIPTIONS} ${how}`] })
   return [
     {

@@ -178,11 +178,14 @@ export const upload = (
   headers: RawRequest['headers'] = {},
 ): RawRequest => ({ path, headers: { ...MULTIPART, ...headers }, body: multipartBytes(parts) })
 
+/** Values of fields by name; a field with several values is sent once for each. */
+export type FormFields = Readonly<Record<string, string | readonly string[]>>
+
 /** The usual form: a file called `a.wav`, then these fields. */
-export const form = (
-  fields: readonly (readonly [name: string, value: string])[],
-  file = wavOfSeconds(1),
-): RawPart[] => [filePart(file), ...fields.map(([name, value]) => fieldPart(name, value))]
+export const form = (fields: FormFields, file = wavOfSeconds(1)): RawPart[] => [
+  filePart(file),
+  ...Object.entries(fields).flatMap(([name, values]) => [values].flat().map((value) => fieldPart(name, value))),
+]
 
 /** What uploads have left behind: files by name and, where the system tells, open files that lost theirs. */
 export function spoolsLeft(): string[] {

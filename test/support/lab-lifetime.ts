@@ -1,0 +1,37 @@
+import { afterAll, afterEach, beforeAll } from '@jest/globals'
+
+interface Resettable {
+  reset(): void
+}
+
+/** What the tests of a describe can share; its simulators, where it has some, are reset after each test. */
+interface SharedLab {
+  readonly simulator?: Resettable
+  readonly second?: Resettable
+  close(): Promise<unknown>
+}
+
+/** Starts a lab before the tests of a describe and closes it after them. */
+export function shareLab(start: () => Promise<SharedLab>, startTimeoutMs?: number): void {
+  let lab: SharedLab | undefined
+  beforeAll(async () => {
+    lab = await start()
+  }, startTimeoutMs)
+  afterEach(() => {
+    lab?.simulator?.reset()
+    lab?.second?.reset()
+  })
+  afterAll(() => lab?.close())
+}
+
+/** Closes after each test what it has opened, the last first. */
+export function closeAfterEach(): <Part extends { close(): unknown }>(part: Part) => Part {
+  const parts: { close(): unknown }[] = []
+  afterEach(async () => {
+    for (const part of parts.splice(0).reverse()) await part.close()
+  })
+  return (part) => {
+    parts.push(part)
+    return part
+  }
+}
