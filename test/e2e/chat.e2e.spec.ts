@@ -1,22 +1,15 @@
-import Anthropic from '@anthropic-ai/sdk'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import Anthropic1 from 'anthropic-sdk-1'
+import { describe, expect, it } from '@jest/globals'
 import type { ChatCompletionCreateParamsNonStreaming } from 'openai/resources/chat/completions'
-import { expectRefused } from '../support/failing-calls.js'
+import { ask, expectRefused } from '../support/failing-calls.js'
 import { chat, CHAT_PATH, chatText, errorOf, eventsOf, openRaw, sendRaw, TEST_KEY } from '../support/gateway.js'
+import { shareLab } from '../support/lab-lifetime.js'
+import { ANTHROPIC_CLIENTS } from '../support/m1-gateway.js'
 import { type P1Gateway, startP1Gateway, UPSTREAM_KEY, withP1Gateway } from '../support/provider-gateways.js'
 import { chatHelpers, OPENAI_CLIENTS } from '../support/sdk-clients.js'
 
 describe('chat', () => {
   let lab: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway({ simulator: { acceptUnknownFields: true } })
-  })
-  beforeEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
+  shareLab(async () => (lab = await startP1Gateway({ simulator: { acceptUnknownFields: true } })))
 
   describe.each(OPENAI_CLIENTS)('chat completions with %s', (_name, makeClient) => {
     it('answers as the upstream would, with usage and request id', async () => {
@@ -66,7 +59,7 @@ describe('chat', () => {
       const body =
         '{\n  "id": "chatcmpl-1",\n  "usage": {"prompt_tokens": 1.0e0},\n  "n": 12345678901234567890, "t":"\\u00e9"\n}\n'
       lab.simulator.queueFault({ kind: 'status', status: 200, headers: { 'content-type': 'application/json' }, body })
-      const answer = await sendRaw(lab.gateway.url, { path: CHAT_PATH, body: chatText('Hello') })
+      const answer = await ask(lab.gateway)
       expect(answer.text).toBe(body)
       expect(answer.headers['content-length']).toBe(String(Buffer.byteLength(body)))
     })
@@ -78,7 +71,7 @@ describe('chat', () => {
         2,
       )
       lab.simulator.queueFault({ kind: 'status', status: 200, headers: { 'content-type': 'application/json' }, body })
-      const answer = await sendRaw(lab.gateway.url, { path: CHAT_PATH, body: chatText('Hello') })
+      const answer = await ask(lab.gateway)
       expect(answer.complete).toBe(true)
       expect(answer.body.equals(Buffer.from(body))).toBe(true)
     })
@@ -107,7 +100,7 @@ describe('chat', () => {
     })
 
     it("keeps the upstream's own headers from the caller and passes on its limits and times", async () => {
-      const { headers } = await sendRaw(lab.gateway.url, { path: CHAT_PATH, body: chatText('Hello') })
+      const { headers } = await ask(lab.gateway)
       for (const hidden of [
         'openai-organization',
         'openai-project',
@@ -127,47 +120,32 @@ describe('chat', () => {
   })
 
   describe('the request id', () => {
-    const ask = async (id: string | readonly string[]): Promise<string | string[] | undefined> => {
-      const headers = { 'x-request-id': id }
-      return (await sendRaw(lab.gateway.url, { path: CHAT_PATH, body: chatText('Hello'), headers })).headers[
-        'x-request-id'
-      ]
+    const idAfter = async (id: string | readonly string[]): Promise<string | string[] | undefined> => {
+      const request = { path: CHAT_PATH, body: chatText('Hello'), headers: { 'x-request-id': id } }
+      return (await sendRaw(lab.gateway.url, request)).headers['x-request-id']
     }
 
     it.each(['a', 'my-trace/1:2', 'x'.repeat(128)])('of the caller is kept when it is printable: %s', async (id) => {
-      expect(await ask(id)).toBe(id)
+      expect(await idAfter(id)).toBe(id)
       expect(await lab.gateway.logLine(id)).toMatchObject({ status: 200, channel: 'first', model: 'gpt-4o-mini' })
     })
 
     it.each(['x'.repeat(129), 'two words', 'caf\u00e9', '', ['a', 'b']])(
       'of the caller is replaced when it is not: %s',
       async (id) => {
-        expect(await ask(id)).toMatch(/^req_[0-9a-f]{32}$/)
+        expect(await idAfter(id)).toMatch(/^req_[0-9a-f]{32}$/)
       },
     )
 
     it('never is the one of the upstream', async () => {
-      const answer = await sendRaw(lab.gateway.url, { path: CHAT_PATH, body: chatText('Hello') })
+      const answer = await ask(lab.gateway)
       const line = await lab.gateway.logLine(String(answer.headers['x-request-id']))
       expect(line['upstreamRequestId']).toMatch(/^req_/)
       expect(line['upstreamRequestId']).not.toBe(answer.headers['x-request-id'])
     })
   })
-})
-
-describe('chat stream', () => {
   const STREAM = { stream: true } as const
   const EVENT_STREAM = { 'content-type': 'text/event-stream; charset=utf-8' }
-
-  let lab: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway({ simulator: { acceptUnknownFields: true } })
-  })
-  beforeEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
 
   const sentOptions = (): unknown =>
     (lab.simulator.lastRequest?.json() as Record<string, unknown> | undefined)?.['stream_options']
@@ -215,7 +193,7 @@ describe('chat stream', () => {
       const body = frames.join('\n\n') + '\n\n'
       lab.simulator.queueFault({ kind: 'status', status: 200, headers: EVENT_STREAM, body })
       const more = { ...STREAM, stream_options: { include_usage: true } }
-      const answer = await sendRaw(lab.gateway.url, { path: CHAT_PATH, body: chatText('Hello', more) })
+      const answer = await ask(lab.gateway, 'Hello', more)
       expect(answer.text).toBe(body)
     })
 
@@ -227,7 +205,7 @@ describe('chat stream', () => {
         `data: {"choices":[],"usage":{"prompt_tokens":3,"total_tokens":5}}\n\n` +
         `data: [DONE]\n\n`
       lab.simulator.queueFault({ kind: 'status', status: 200, headers: EVENT_STREAM, body })
-      const answer = await sendRaw(lab.gateway.url, { path: CHAT_PATH, body: chatText('Hello', STREAM) })
+      const answer = await ask(lab.gateway, 'Hello', STREAM)
       expect(answer.text).toBe(
         `data: {"choices":[${text}]}\n\ndata: {"choices":[${text}] ,"x":1.50}\n\ndata: [DONE]\n\n`,
       )
@@ -236,7 +214,7 @@ describe('chat stream', () => {
     })
 
     it('are usable events from the first to the terminator', async () => {
-      const answer = await sendRaw(lab.gateway.url, { path: CHAT_PATH, body: chatText('Hello', STREAM) })
+      const answer = await ask(lab.gateway, 'Hello', STREAM)
       const events = eventsOf(answer.text)
       expect(events.at(-1)).toBe('[DONE]')
       expect(answer.text).not.toContain('usage')
@@ -278,7 +256,10 @@ describe('chat stream', () => {
   })
 })
 
-describe('chat tools', () => {
+describe('strict chat', () => {
+  let lab: P1Gateway
+  shareLab(async () => (lab = await startP1Gateway()))
+
   const parameters = {
     type: 'object',
     properties: { city: { type: 'string' } },
@@ -292,23 +273,11 @@ describe('chat tools', () => {
   const NOTHING = { type: 'object', properties: {} }
   const TIME = { type: 'function', function: { name: 'get_time' } } as const
 
-  let lab: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway()
-  })
-  beforeEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
-
   describe.each(OPENAI_CLIENTS)('tools in chat with %s', (_name, makeClient) => {
     it('come back as tool calls whose arguments are the very text of the model', async () => {
       const args = '{"city" : "Paris",\t"n":1.0}'
-      const data = await makeClient(lab.gateway).chat.completions.create({
-        ...chat(`Go #args=${args}`),
-        tools: [WEATHER],
-      })
+      const body = { ...chat(`Go #args=${args}`), tools: [WEATHER] }
+      const data = await makeClient(lab.gateway).chat.completions.create(body)
       const [call] = data.choices[0]?.message.tool_calls ?? []
       expect(data.choices[0]?.finish_reason).toBe('tool_calls')
       expect(call).toMatchObject({ type: 'function', function: { name: 'get_weather', arguments: args } })
@@ -387,17 +356,12 @@ describe('chat tools', () => {
       ['forced tools', { tools: [WEATHER], tool_choice: { type: 'function', function: { name: 'get_weather' } } }],
       ['strict schemas', { tools: [{ ...WEATHER, function: { ...WEATHER.function, strict: true } }] }],
     ])('carry %s', async (_name, more) => {
-      const answer = await sendRaw(lab.gateway.url, {
-        path: CHAT_PATH,
-        body: JSON.stringify({ ...chat('Go'), ...more }),
-      })
+      const answer = await ask(lab.gateway, 'Go', more)
       expect(answer.status).toBe(200)
       expect(answer.text).toContain('"tool_calls"')
     })
   })
-})
 
-describe('chat audio', () => {
   type Spoken = Pick<ChatCompletionCreateParamsNonStreaming, 'model' | 'modalities' | 'audio' | 'messages'>
 
   const spoken = (text: string, format: 'wav' | 'mp3' | 'pcm16'): Spoken => ({
@@ -413,16 +377,6 @@ describe('chat audio', () => {
   }
 
   const WAV = Buffer.concat([Buffer.from('RIFF\xff\xff\xff\xffWAVEfmt ', 'latin1'), Buffer.alloc(4096, 7)])
-
-  let lab: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway()
-  })
-  beforeEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
 
   describe.each(OPENAI_CLIENTS)('audio in chat with %s', (_name, makeClient) => {
     it('is spoken as one complete file with transcript, expiry and detailed usage', async () => {
@@ -486,10 +440,8 @@ describe('chat audio', () => {
 
   describe('spoken chat on the wire', () => {
     it('streams in the recorded order, without usage for a caller who did not ask', async () => {
-      const answer = await sendRaw(lab.gateway.url, {
-        path: CHAT_PATH,
-        body: JSON.stringify({ ...spoken('Hello', 'pcm16'), stream: true }),
-      })
+      const body = JSON.stringify({ ...spoken('Hello', 'pcm16'), stream: true })
+      const answer = await sendRaw(lab.gateway.url, { path: CHAT_PATH, body })
       const events = eventsOf(answer.text)
       expect(events.at(-1)).toBe('[DONE]')
       expect(events.at(-2)).toContain('"expires_at"')
@@ -502,27 +454,13 @@ describe('chat audio', () => {
     })
 
     it('records the usage of a long spoken answer too', async () => {
-      const answer = await sendRaw(lab.gateway.url, {
-        path: CHAT_PATH,
-        body: JSON.stringify(spoken('#words=200', 'wav')),
-      })
+      const body = JSON.stringify(spoken('#words=200', 'wav'))
+      const answer = await sendRaw(lab.gateway.url, { path: CHAT_PATH, body })
       expect(answer.body.length).toBeGreaterThan(1024 * 1024)
       const line = await lab.gateway.logLine(String(answer.headers['x-request-id']))
       expect(line['usage']).toMatchObject({ units: { completion_tokens_details: { text_tokens: 200 } } })
     })
   })
-})
-
-describe('chat fields', () => {
-  let lab: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway()
-  })
-  afterEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
 
   type Case = readonly [fields: object, param: string, code: string]
 
@@ -534,7 +472,7 @@ describe('chat fields', () => {
       { type: 'text', text: 'x' },
       { type: 'input_audio', input_audio: audio },
     ])
-  const spoken = (audio: unknown, more: object = {}): object => ({ modalities: ['text', 'audio'], audio, ...more })
+  const spokenAs = (audio: unknown, more: object = {}): object => ({ modalities: ['text', 'audio'], audio, ...more })
 
   const MODEL_AND_MESSAGES: readonly Case[] = [
     [{ model: undefined }, 'model', MISSING],
@@ -575,12 +513,12 @@ describe('chat fields', () => {
     [{ modalities: 'audio' }, 'modalities', TYPE],
     [{ modalities: [1] }, 'modalities[0]', TYPE],
     [{ modalities: ['audio'] }, 'audio', MISSING],
-    [spoken('wav'), 'audio', TYPE],
-    [spoken({ format: 'wav' }), 'audio.voice', MISSING],
-    [spoken({ voice: '', format: 'wav' }), 'audio.voice', TYPE],
-    [spoken({ voice: 'alloy' }), 'audio.format', MISSING],
-    [spoken({ voice: 'alloy', format: 'ogg' }), 'audio.format', 'invalid_audio_format'],
-    [spoken({ voice: 'alloy', format: 'wav' }, { stream: true }), 'audio.format', 'unsupported_value'],
+    [spokenAs('wav'), 'audio', TYPE],
+    [spokenAs({ format: 'wav' }), 'audio.voice', MISSING],
+    [spokenAs({ voice: '', format: 'wav' }), 'audio.voice', TYPE],
+    [spokenAs({ voice: 'alloy' }), 'audio.format', MISSING],
+    [spokenAs({ voice: 'alloy', format: 'ogg' }), 'audio.format', 'invalid_audio_format'],
+    [spokenAs({ voice: 'alloy', format: 'wav' }, { stream: true }), 'audio.format', 'unsupported_value'],
   ]
 
   const OPTIONS: readonly Case[] = [
@@ -641,20 +579,17 @@ describe('chat fields', () => {
 describe('models', () => {
   const LIMITED_KEY = 'limited-gateway-key'
 
-  let lab: P1Gateway
-
-  beforeAll(async () => {
-    const keys = [
+  const SETTINGS = {
+    keys: [
       { id: 'test', key: TEST_KEY },
       { id: 'limited', key: LIMITED_KEY, models: ['tts-*', 'house-model', 'claude-*'] },
-    ]
-    lab = await startP1Gateway({
-      keys,
-      channel: { models: ['tts-1', 'tts-1-hd', 'gpt-4o*', 'house-model', 'open-ended-*'] },
-      sections: { models: [{ id: 'open-ended-row', class: 'chat', providers: ['p1'] }] },
-    })
-  })
-  afterAll(() => lab.close())
+    ],
+    channel: { models: ['tts-1', 'tts-1-hd', 'gpt-4o*', 'house-model', 'open-ended-*'] },
+    sections: { models: [{ id: 'open-ended-row', class: 'chat', providers: ['p1'] }] },
+  }
+
+  let lab: P1Gateway
+  shareLab(async () => (lab = await startP1Gateway(SETTINGS)))
 
   interface Listing {
     readonly object: string
@@ -686,6 +621,7 @@ describe('models', () => {
     })
 
     it('asks no upstream and is closed to strangers', async () => {
+      await list(TEST_KEY)
       const headers = { authorization: 'Bearer unknown' }
       const answer = await sendRaw(lab.gateway.url, { method: 'GET', path: '/v1/models', headers })
       expect(answer.status).toBe(401)
@@ -721,31 +657,16 @@ describe('models', () => {
     })
   })
 
-  const anthropic = { baseURL: '', maxRetries: 0 }
-
-  describe.each([
-    [
-      '@anthropic-ai/sdk 0.137.0',
-      (key: object): Anthropic => new Anthropic({ ...anthropic, baseURL: lab.gateway.url, ...key }),
-    ],
-    [
-      '@anthropic-ai/sdk 1.11.0',
-      (key: object): Anthropic =>
-        new Anthropic1({ ...anthropic, baseURL: lab.gateway.url, ...key }) as unknown as Anthropic,
-    ],
-  ])('models with %s', (_name, makeClient) => {
+  describe.each(ANTHROPIC_CLIENTS)('models with %s', (_name, makeClient) => {
     it.each([{ apiKey: TEST_KEY }, { apiKey: null, authToken: TEST_KEY }])(
       'are listed and retrieved with %j',
       async (key) => {
-        const client = makeClient(key)
+        const client = makeClient(lab.gateway, key)
         const ids: string[] = []
         for await (const model of client.models.list()) ids.push(model.id)
         expect(ids).toContain('gpt-4o')
-        expect(await client.models.retrieve('gpt-4o')).toMatchObject({
-          id: 'gpt-4o',
-          type: 'model',
-          display_name: 'gpt-4o',
-        })
+        const shown = { id: 'gpt-4o', type: 'model', display_name: 'gpt-4o' }
+        expect(await client.models.retrieve('gpt-4o')).toMatchObject(shown)
       },
     )
   })

@@ -1,13 +1,12 @@
 import { once } from 'node:events'
 import type { Anthropic } from '@anthropic-ai/sdk'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import type { Fault, FaultName } from '@multi-model-gateway/sandbox/server/faults.js'
 import { SHORT_TIMEOUTS } from '../support/failing-calls.js'
 import { lastRequest, openRaw, type RawAnswer, type RawRequest, sendRaw, TEST_KEY } from '../support/gateway.js'
+import { shareLab } from '../support/lab-lifetime.js'
 import { askLimits } from '../support/limited-gateway.js'
 import {
-  anthropic0,
-  anthropic1,
   ANTHROPIC_CLIENTS,
   COUNT_TOKENS,
   expectError,
@@ -18,20 +17,24 @@ import {
   messageText,
   startM1Gateway,
 } from '../support/m1-gateway.js'
-import { type ProviderLabOptions, UPSTREAM_KEY } from '../support/provider-gateways.js'
+import { UPSTREAM_KEY, withLab } from '../support/provider-gateways.js'
 
 const LIMITED_KEY = 'limited-gateway-key'
 
 describe('messages', () => {
-  let lab: M1Gateway
+  const keys = [
+    { id: 'test', key: TEST_KEY },
+    { id: 'limited', key: LIMITED_KEY, models: ['claude-haiku-*'] },
+  ]
 
-  beforeAll(async () => {
-    lab = await startM1Gateway()
-  })
-  afterEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
+  let lab: M1Gateway
+  /** Waits half a second for an upstream that says nothing; only for faults that are nothing but silence. */
+  let impatient: M1Gateway
+  shareLab(async () => (lab = await startM1Gateway({ keys, sections: { limits: { jsonBodyBytes: 20_000 } } })))
+  shareLab(async () => (impatient = await startM1Gateway({ channel: SHORT_TIMEOUTS })))
+
+  const send = (body: string | Buffer, more: Partial<RawRequest> = {}, target = lab): Promise<RawAnswer> =>
+    sendRaw(target.gateway.url, { path: MESSAGES, body, ...more })
 
   const WEATHER: Anthropic.Tool = {
     name: 'get_weather',
@@ -40,7 +43,10 @@ describe('messages', () => {
   }
   const THINKING = { thinking: { type: 'enabled', budget_tokens: 1024 }, max_tokens: 2000 } as const
 
-  describe.each(ANTHROPIC_CLIENTS)('%s', (_name, makeClient, version, keyHeader) => {
+  /** The version of the API that each client speaks. */
+  const VERSIONS = { '@anthropic-ai/sdk 0.137.0': '2023-06-01', '@anthropic-ai/sdk 1.11.0': '2026-10-21' }
+
+  describe.each(ANTHROPIC_CLIENTS)('%s', (name, makeClient) => {
     let client: Anthropic
     beforeAll(() => {
       client = makeClient(lab.gateway)
@@ -64,13 +70,12 @@ describe('messages', () => {
       await client.messages.create(message('Hello'))
       const { headers } = lastRequest(lab.simulator)
       expect(headers).toMatchObject({
-        'anthropic-version': version,
+        'anthropic-version': VERSIONS[name],
         'x-api-key': UPSTREAM_KEY,
         'content-type': 'application/json',
       })
       expect(headers).not.toHaveProperty('authorization')
       expect(JSON.stringify(headers)).not.toMatch(/stainless|test-gateway-key|Anthropic\/JS/)
-      expect(keyHeader).toMatch(/^(x-api-key|authorization)$/)
     })
 
     it('iterates the raw events of a stream to message_stop', async () => {
@@ -150,21 +155,6 @@ describe('messages', () => {
       expect(await lab.gateway.logLine(String(requestId))).toMatchObject({ status: 499, usage })
     })
   })
-})
-
-describe('messages fidelity', () => {
-  let lab: M1Gateway
-
-  beforeAll(async () => {
-    lab = await startM1Gateway()
-  })
-  afterEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
-
-  const send = (body: string, more: Partial<RawRequest> = {}): Promise<RawAnswer> =>
-    sendRaw(lab.gateway.url, { path: MESSAGES, body, ...more })
 
   describe('a request', () => {
     it('reaches the upstream byte for byte', async () => {
@@ -188,14 +178,12 @@ describe('messages fidelity', () => {
     })
 
     it('changes nothing but the name the channel gives the model', async () => {
-      const mapped = await startM1Gateway({ channel: { modelMap: { 'claude-sonnet-4-6': 'claude-mapped' } } })
-      try {
+      const channel = { modelMap: { 'claude-sonnet-4-6': 'claude-mapped' } }
+      await withLab(startM1Gateway({ channel }), async (mapped) => {
         const body = '{"max_tokens":10, "model" : "claude-sonnet-4-6","messages":[{"role":"user","content":"model"}]}'
-        await sendRaw(mapped.gateway.url, { path: MESSAGES, body })
+        await send(body, {}, mapped)
         expect(mapped.simulator.lastRequest?.body.toString()).toBe(body.replace('claude-sonnet-4-6', 'claude-mapped'))
-      } finally {
-        await mapped.close()
-      }
+      })
     })
 
     it('without a version gets 2023-06-01', async () => {
@@ -256,11 +244,9 @@ describe('messages fidelity', () => {
     it.each([MESSAGES, COUNT_TOKENS])(
       'of %s tells nothing of the account, and carries our request id',
       async (path) => {
-        const body =
-          path === MESSAGES
-            ? messageText('Hello')
-            : '{"model":"claude-sonnet-4-6","messages":[{"role":"user","content":"Hi"}]}'
-        const { headers } = await send(body, { path })
+        const { headers } = await send(messageText('Hello', path === MESSAGES ? {} : { max_tokens: undefined }), {
+          path,
+        })
         expect(JSON.stringify(headers)).not.toMatch(/organization|simulated|cloudflare|google|set-cookie|req_011/)
         expect(headers['request-id']).toBe(headers['x-request-id'])
         expect(headers['anthropic-ratelimit-tokens-limit']).toBe('480000')
@@ -284,26 +270,6 @@ describe('messages fidelity', () => {
       }
     })
   })
-})
-
-describe('messages refusals', () => {
-  const keys = [
-    { id: 'test', key: TEST_KEY },
-    { id: 'limited', key: LIMITED_KEY, models: ['claude-haiku-*'] },
-  ]
-
-  let lab: M1Gateway
-
-  beforeAll(async () => {
-    lab = await startM1Gateway({ keys, sections: { limits: { jsonBodyBytes: 20_000 } } })
-  })
-  afterEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
-
-  const send = (body: string | Buffer, more: Partial<RawRequest> = {}, target = lab): Promise<RawAnswer> =>
-    sendRaw(target.gateway.url, { path: MESSAGES, body, ...more })
 
   const THINK = (budget: unknown, maximum = 4000, type = 'enabled'): string =>
     messageText('Hi', {
@@ -312,19 +278,16 @@ describe('messages refusals', () => {
     })
 
   describe('the gateway refuses before the upstream is asked', () => {
-    it.each<[string, Partial<RawRequest> & { body: string | Buffer }, number, string]>([
-      ['no key', { body: messageText('Hi'), headers: { authorization: undefined } }, 401, 'authentication_error'],
-      [
-        'an unknown key',
-        { body: messageText('Hi'), headers: { authorization: 'Bearer x' } },
-        401,
-        'authentication_error',
-      ],
+    const AUTHENTICATION = 'authentication_error'
+
+    it.each<[string, Partial<RawRequest> & { body: string | Buffer }, number, string?]>([
+      ['no key', { body: messageText('Hi'), headers: { authorization: undefined } }, 401, AUTHENTICATION],
+      ['an unknown key', { body: messageText('Hi'), headers: { authorization: 'Bearer x' } }, 401, AUTHENTICATION],
       [
         'an unknown x-api-key',
         { body: messageText('Hi'), headers: { authorization: undefined, 'x-api-key': 'x' } },
         401,
-        'authentication_error',
+        AUTHENTICATION,
       ],
       [
         'a model the key may not use',
@@ -350,39 +313,24 @@ describe('messages refusals', () => {
         415,
         'invalid_request_error',
       ],
-      ['broken JSON', { body: '{"model":' }, 400, 'invalid_request_error'],
-      [
-        'a second model',
-        { body: messageText('Hi').replace('{', '{"model":"claude-opus-4-5",') },
-        400,
-        'invalid_request_error',
-      ],
-      ['no model', { body: messageText('Hi', { model: undefined }) }, 400, 'invalid_request_error'],
-      ['no max_tokens', { body: messageText('Hi', { max_tokens: undefined }) }, 400, 'invalid_request_error'],
-      ['max_tokens 0', { body: messageText('Hi', { max_tokens: 0 }) }, 400, 'invalid_request_error'],
-      ['max_tokens 1.5', { body: messageText('Hi', { max_tokens: 1.5 }) }, 400, 'invalid_request_error'],
-      ['max_tokens as text', { body: messageText('Hi', { max_tokens: '10' }) }, 400, 'invalid_request_error'],
-      ['no messages', { body: messageText('Hi', { messages: undefined }) }, 400, 'invalid_request_error'],
-      ['empty messages', { body: messageText('Hi', { messages: [] }) }, 400, 'invalid_request_error'],
-      [
-        'a message without content',
-        { body: messageText('Hi', { messages: [{ role: 'user' }] }) },
-        400,
-        'invalid_request_error',
-      ],
-      [
-        'content of a number',
-        { body: messageText('Hi', { messages: [{ role: 'user', content: 5 }] }) },
-        400,
-        'invalid_request_error',
-      ],
-      ['stream as text', { body: messageText('Hi', { stream: 'true' }) }, 400, 'invalid_request_error'],
-      ['thinking as text', { body: messageText('Hi', { thinking: 'enabled' }) }, 400, 'invalid_request_error'],
-      ['thinking without a budget', { body: THINK(undefined) }, 400, 'invalid_request_error'],
-      ['a budget of 1023', { body: THINK(1023) }, 400, 'invalid_request_error'],
-      ['a budget as large as max_tokens', { body: THINK(1024, 1024) }, 400, 'invalid_request_error'],
-      ['a budget over max_tokens', { body: THINK(5000) }, 400, 'invalid_request_error'],
-      ['a budget of 1024.5', { body: THINK(1024.5) }, 400, 'invalid_request_error'],
+      ['broken JSON', { body: '{"model":' }, 400],
+      ['a second model', { body: messageText('Hi').replace('{', '{"model":"claude-opus-4-5",') }, 400],
+      ['no model', { body: messageText('Hi', { model: undefined }) }, 400],
+      ['no max_tokens', { body: messageText('Hi', { max_tokens: undefined }) }, 400],
+      ['max_tokens 0', { body: messageText('Hi', { max_tokens: 0 }) }, 400],
+      ['max_tokens 1.5', { body: messageText('Hi', { max_tokens: 1.5 }) }, 400],
+      ['max_tokens as text', { body: messageText('Hi', { max_tokens: '10' }) }, 400],
+      ['no messages', { body: messageText('Hi', { messages: undefined }) }, 400],
+      ['empty messages', { body: messageText('Hi', { messages: [] }) }, 400],
+      ['a message without content', { body: messageText('Hi', { messages: [{ role: 'user' }] }) }, 400],
+      ['content of a number', { body: messageText('Hi', { messages: [{ role: 'user', content: 5 }] }) }, 400],
+      ['stream as text', { body: messageText('Hi', { stream: 'true' }) }, 400],
+      ['thinking as text', { body: messageText('Hi', { thinking: 'enabled' }) }, 400],
+      ['thinking without a budget', { body: THINK(undefined) }, 400],
+      ['a budget of 1023', { body: THINK(1023) }, 400],
+      ['a budget as large as max_tokens', { body: THINK(1024, 1024) }, 400],
+      ['a budget over max_tokens', { body: THINK(5000) }, 400],
+      ['a budget of 1024.5', { body: THINK(1024.5) }, 400],
       [
         'counting with a budget of 10',
         {
@@ -390,7 +338,6 @@ describe('messages refusals', () => {
           body: messageText('Hi', { max_tokens: undefined, thinking: { type: 'enabled', budget_tokens: 10 } }),
         },
         400,
-        'invalid_request_error',
       ],
       [
         'counting for an unknown model',
@@ -398,7 +345,7 @@ describe('messages refusals', () => {
         404,
         'not_found_error',
       ],
-    ])('%s', async (_name, { body, ...more }, status, type) => {
+    ])('%s', async (_name, { body, ...more }, status, type = 'invalid_request_error') => {
       const answer = await send(body, more)
       expectError(answer, status, type)
       expect(answer.headers['x-should-retry']).toBe('false')
@@ -436,33 +383,6 @@ describe('messages refusals', () => {
       expect((await send(messageText('Hi'), { headers: { 'x-api-key': '' } })).status).toBe(200)
     })
   })
-})
-
-describe('messages failures', () => {
-  const keys = [
-    { id: 'test', key: TEST_KEY },
-    { id: 'limited', key: LIMITED_KEY, models: ['claude-haiku-*'] },
-  ]
-
-  let lab: M1Gateway
-  /** Waits half a second for an upstream that says nothing; only for faults that are nothing but silence. */
-  let impatient: M1Gateway
-
-  beforeAll(async () => {
-    lab = await startM1Gateway({ keys, sections: { limits: { jsonBodyBytes: 20_000 } } })
-    impatient = await startM1Gateway({ channel: SHORT_TIMEOUTS })
-  })
-  afterEach(() => {
-    lab.simulator.reset()
-    impatient.simulator.reset()
-  })
-  afterAll(async () => {
-    await lab.close()
-    await impatient.close()
-  })
-
-  const send = (body: string | Buffer, more: Partial<RawRequest> = {}, target = lab): Promise<RawAnswer> =>
-    sendRaw(target.gateway.url, { path: MESSAGES, body, ...more })
 
   /** How a failed upstream looks to the caller before the first byte. */
   const FAULTS: readonly (readonly [FaultName, number, string, RegExp])[] = [
@@ -541,10 +461,7 @@ describe('messages failures', () => {
       for (const frame of frames.slice(0, -1)) expect(frame).toMatch(/^event: \w+\ndata: \{.*\}$/)
     })
 
-    it.each([
-      ['@anthropic-ai/sdk 0.137.0', anthropic0],
-      ['@anthropic-ai/sdk 1.11.0', anthropic1],
-    ] as const)('throws in %s', async (_name, makeClient) => {
+    it.each(ANTHROPIC_CLIENTS)('throws in %s', async (_name, makeClient) => {
       for (const [fault, type] of [
         ['errorframe', 'overloaded_error'],
         ['cut', 'api_error'],
@@ -571,28 +488,8 @@ describe('messages failures', () => {
     expect(lab.gateway.logText()).toContain('"status":502')
     expect(lab.gateway.logText()).not.toMatch(/canary-key|test-gateway-key|limited-gateway-key/)
   })
-})
 
-describe('messages sdk errors', () => {
-  const keys = [
-    { id: 'test', key: TEST_KEY },
-    { id: 'limited', key: LIMITED_KEY, models: ['claude-haiku-*'] },
-  ]
-
-  let lab: M1Gateway
-
-  beforeAll(async () => {
-    lab = await startM1Gateway({ keys, sections: { limits: { jsonBodyBytes: 20_000 } } })
-  })
-  afterEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
-
-  describe.each([
-    ['@anthropic-ai/sdk 0.137.0', anthropic0],
-    ['@anthropic-ai/sdk 1.11.0', anthropic1],
-  ] as const)('%s without retries', (name, makeClient) => {
+  describe.each(ANTHROPIC_CLIENTS)('%s without retries', (_name, makeClient) => {
     it.each([
       ['an unknown key', { apiKey: 'unknown' }, {}, undefined, 401, 'AuthenticationError', 'authentication_error'],
       ['a forbidden model', { apiKey: LIMITED_KEY }, {}, undefined, 403, 'PermissionDeniedError', 'permission_error'],
@@ -618,7 +515,6 @@ describe('messages sdk errors', () => {
     it('throws for a body too large', async () => {
       const call = makeClient(lab.gateway).messages.create(message('x'.repeat(30_000)))
       await expect(call).rejects.toMatchObject({ status: 413, error: { error: { type: 'request_too_large' } } })
-      expect(name).toContain('@anthropic-ai')
     })
   })
 })
@@ -627,19 +523,13 @@ describe('a second channel', () => {
   const send = ({ gateway }: M1Gateway, more: object = {}): Promise<RawAnswer> =>
     sendRaw(gateway.url, { path: MESSAGES, body: messageText('Hi', more) })
 
-  async function withTwo(options: ProviderLabOptions, run: (two: M1Gateway) => Promise<void>): Promise<void> {
-    const two = await startM1Gateway({ withSecond: true, ...options })
-    try {
-      await run(two)
-    } finally {
-      await two.close()
-    }
-  }
+  const withTwo = (run: (two: M1Gateway) => Promise<void>): Promise<void> =>
+    withLab(startM1Gateway({ withSecond: true }), run)
 
   it.each(['401', '402', '403', 'quota', '429', '500', '529', 'html', 'malformed', 'reset'] as const)(
     'serves what the first fails with %s',
     async (fault) => {
-      await withTwo({}, async (two) => {
+      await withTwo(async (two) => {
         for (const stream of [false, true]) {
           two.simulator.queueFault(fault)
           const answer = await send(two, { stream })
@@ -652,7 +542,7 @@ describe('a second channel', () => {
   )
 
   it.each(['400', '404', '413', '422'] as const)('is not tried for a fault of the caller: %s', async (fault) => {
-    await withTwo({}, async (two) => {
+    await withTwo(async (two) => {
       two.simulator.queueFault(fault)
       expect((await send(two)).status).toBe(Number(fault))
       expect(two.second.requests).toEqual([])
@@ -660,7 +550,7 @@ describe('a second channel', () => {
   })
 
   it('serves a stream whose first event is an error', async () => {
-    await withTwo({}, async (two) => {
+    await withTwo(async (two) => {
       const body = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'
       two.simulator.queueFault({ kind: 'status', status: 200, headers: { 'content-type': 'text/event-stream' }, body })
       const answer = await send(two, { stream: true })
@@ -685,11 +575,8 @@ describe('messages large answers', () => {
 
   let lab: M1Gateway
 
-  beforeAll(async () => {
-    const limits = { tokensPerMinute: LIMIT }
-    lab = await startM1Gateway({ keys: ['leaving', 'staying'].map((id) => ({ id, key: id, limits })) })
-  })
-  afterAll(() => lab.close())
+  const keys = ['leaving', 'staying'].map((id) => ({ id, key: id, limits: { tokensPerMinute: LIMIT } }))
+  shareLab(async () => (lab = await startM1Gateway({ keys })))
 
   /** A question of eight characters, whose caller is known by the same name in the log. */
   const question = (key: string) => ({
