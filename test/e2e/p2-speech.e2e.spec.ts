@@ -1,11 +1,22 @@
 import { once } from 'node:events'
 import { type ClientRequest, request } from 'node:http'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import type { JsonObject } from '@multi-model-gateway/sandbox/server/json-value.js'
 import type { SocketFault } from '@multi-model-gateway/sandbox/server/websocket-protocol.js'
 import { AUDIO_FORMATS } from '../../src/dialects/speech-formats.js'
 import { decode } from '../support/audio-decoders.js'
-import { errorOf, eventsOf, openRaw, type RawAnswer, sendRaw, SPEECH_PATH, TEST_KEY } from '../support/gateway.js'
+import { promised } from '../support/eventually.js'
+import {
+  errorOf,
+  eventsOf,
+  openRaw,
+  type RawAnswer,
+  sendRaw,
+  SPEECH_PATH,
+  TEST_KEY,
+  type TestGateway,
+} from '../support/gateway.js'
+import { shareLab } from '../support/lab-lifetime.js'
 import {
   P2_ACCESS_TOKEN,
   P2_APP_ID,
@@ -17,20 +28,15 @@ import {
   withP2Gateway,
 } from '../support/provider-gateways.js'
 import { OPENAI_CLIENTS } from '../support/sdk-clients.js'
-import { promised } from '../support/eventually.js'
 
+/** The promise: an upstream whose client has disconnected is aborted within a second. */
+const PROMISED_MS = 1_000
+const LONG = '#bytes=60000000'
 const SENTENCE = 'Hello there, this is a sentence that takes the upstream some frames to say.'
 
 describe('p2 speech', () => {
   let lab: P2Gateway
-
-  beforeAll(async () => {
-    lab = await startP2Gateway()
-  })
-  beforeEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
+  shareLab(async () => (lab = await startP2Gateway({ withSecond: true, simulator: { gapMs: 60_000 } })))
 
   const speak = (input: string, more: object = {}): Promise<RawAnswer> =>
     sendRaw(lab.gateway.url, { path: SPEECH_PATH, body: p2Text(input, more) })
@@ -89,11 +95,8 @@ describe('p2 speech', () => {
     })
 
     it.each(OPENAI_CLIENTS)('is understood by %s', async (_name, makeClient) => {
-      const response = await makeClient(lab.gateway).audio.speech.create({
-        model: P2_MODEL,
-        input: 'Hello',
-        voice: 'nova',
-      })
+      const params = { model: P2_MODEL, input: 'Hello', voice: 'nova' } as const
+      const response = await makeClient(lab.gateway).audio.speech.create(params)
       expect(response.headers.get('content-type')).toBe('audio/mpeg')
       await decode('audio/mpeg', Buffer.from(await response.arrayBuffer()))
     })
@@ -109,14 +112,14 @@ describe('p2 speech', () => {
     })
 
     it('reaches the caller while the upstream is still speaking', async () => {
-      await withP2Gateway({ simulator: { gapMs: 60_000 } }, async ({ gateway, simulator }) => {
-        simulator.queueFault('#slow')
-        const response = await openRaw(gateway.url, { path: SPEECH_PATH, body: p2Text('Hello, this is a sentence.') })
-        const [first] = (await response.take(1).toArray()) as Buffer[]
-        expect(first?.length).toBeGreaterThan(0)
-        expect(simulator.lastSession?.end).toBeUndefined()
-        response.destroy()
-      })
+      lab.simulator.queueFault('#slow')
+      const body = p2Text('Hello, this is a sentence.')
+      const response = await openRaw(lab.gateway.url, { path: SPEECH_PATH, body })
+      const [first] = (await response.take(1).toArray()) as Buffer[]
+      expect(first?.length).toBeGreaterThan(0)
+      expect(lab.simulator.lastSession?.end).toBeUndefined()
+      response.destroy()
+      await lab.simulator.idle()
     })
 
     it('is logged with the trace id of the upstream and the characters spoken', async () => {
@@ -168,6 +171,69 @@ describe('p2 speech', () => {
       expect(lab.simulator.sessions).toEqual([])
     })
   })
+
+  /** Sends a request whose head and body are whole, and whose answer nothing waits for. */
+  function begin(body: string, requestId: string): ClientRequest {
+    const headers = {
+      authorization: `Bearer ${TEST_KEY}`,
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      'x-request-id': requestId,
+    }
+    const outgoing = request(new URL(SPEECH_PATH, lab.gateway.url), { method: 'POST', agent: false, headers })
+    outgoing.on('error', () => undefined)
+    outgoing.end(body)
+    return outgoing
+  }
+
+  describe('a client of P2 that disconnects', () => {
+    it.each([
+      ['while the upgrade is not answered', { kind: 'hang' }, 'handshake'],
+      ['before the first audio', '#hang', 'session'],
+    ] as const)('%s ends the connection of the upstream within a second', async (_name, fault, event) => {
+      const { gateway, simulator, second } = lab
+      simulator.queueFault(fault)
+      const arrived = new Promise((resolve) => simulator.once(event, resolve))
+      const closed = simulator.nextClose()
+      const requestId = `left-${event}`
+      const outgoing = begin(p2Text(SENTENCE), requestId)
+      await arrived
+      const leftAtMs = performance.now()
+      outgoing.destroy()
+      await closed
+      expect(performance.now() - leftAtMs).toBeLessThan(promised(PROMISED_MS))
+      expect(await gateway.logLine(requestId)).toMatchObject({ status: 499, channel: 'first', attempts: 1 })
+      expect(second.sessions).toEqual([])
+    })
+
+    it.each(['audio', 'sse'])('in the middle of %s ends it within a second, too', async (stream_format) => {
+      const { gateway, simulator } = lab
+      simulator.queueFault('#slow')
+      const body = p2Text(SENTENCE, { stream_format })
+      const response = await openRaw(gateway.url, { path: SPEECH_PATH, body })
+      await once(response, 'data')
+      const aborted = simulator.nextAbort()
+      const leftAtMs = performance.now()
+      response.destroy()
+      const session = await aborted
+      expect(performance.now() - leftAtMs).toBeLessThan(promised(PROMISED_MS))
+      expect(session.end?.by).toBe('client')
+      await simulator.idle()
+      expect(simulator.openConnections).toBe(0)
+    })
+
+    it('between two pieces asks for no further one', async () => {
+      const { gateway, simulator } = lab
+      const response = await openRaw(gateway.url, { path: SPEECH_PATH, body: p2Text('Hello there. '.repeat(200)) })
+      await once(response, 'data')
+      response.destroy()
+      await simulator.idle()
+      const { length } = simulator.sessions
+      expect(length).toBeLessThan(3)
+      expect((await speak('Hello.')).status).toBe(200)
+      expect(simulator.sessions).toHaveLength(length + 1)
+    })
+  })
 })
 
 describe('p2 speech fields', () => {
@@ -176,15 +242,9 @@ describe('p2 speech fields', () => {
   let lab: P2Gateway
   let callers: P2Gateway
 
-  beforeAll(async () => {
-    const options = { voices: { alloy: OWN_VOICE, house: 'S_house' }, speedRange: { minimum: 0.9, maximum: 1.5 } }
-    lab = await startP2Gateway({ channel: { options } })
-    callers = await startP2Gateway({ channel: { credentials: 'caller' } })
-  })
-  beforeEach(() => {
-    for (const { simulator } of [lab, callers]) simulator.reset()
-  })
-  afterAll(() => Promise.all([lab.close(), callers.close()]))
+  const options = { voices: { alloy: OWN_VOICE, house: 'S_house' }, speedRange: { minimum: 0.9, maximum: 1.5 } }
+  shareLab(async () => (lab = await startP2Gateway({ channel: { options } })))
+  shareLab(async () => (callers = await startP2Gateway({ channel: { credentials: 'caller' } })))
 
   const speak = (more: object, input = 'Hello there.', { gateway } = lab): Promise<RawAnswer> =>
     sendRaw(gateway.url, { path: SPEECH_PATH, body: p2Text(input, more) })
@@ -220,11 +280,8 @@ describe('p2 speech fields', () => {
       async (voice) => {
         const answer = await speak({ voice })
         expect(answer.status).toBe(400)
-        expect(errorOf(answer)).toMatchObject({
-          param: 'voice',
-          code: 'voice_not_found',
-          message: 'voice type not exist',
-        })
+        const words = { param: 'voice', code: 'voice_not_found', message: 'voice type not exist' }
+        expect(errorOf(answer)).toMatchObject(words)
         expect(sent('audio')['voice_type']).toBe(voice)
       },
     )
@@ -323,24 +380,18 @@ describe('p2 speech fields', () => {
       expect(callers.simulator.lastSession?.handshake.headers['authorization']).toBe(`Bearer;${P2_ACCESS_TOKEN}`)
     })
 
-    it.each(['one-part', 'a|b|c', '|b', 'a|'])(
-      'that is malformed (%s) is refused with 401 before anything is sent',
-      async (bearer) => {
-        const answer = await speakAs(bearer)
-        expect(answer.status).toBe(401)
-        expect(errorOf(answer)).toMatchObject({ type: 'authentication_error', code: 'invalid_api_key' })
-        expect(callers.simulator.sessions).toEqual([])
-      },
-    )
-
     it.each([
-      ['token', `${P2_APP_ID}|stranger`],
-      ['app', `stranger|${P2_ACCESS_TOKEN}`],
-    ])('whose %s the upstream does not accept is refused with 401, too', async (_name, bearer) => {
+      ['that is malformed (one-part) is refused with 401 before anything is sent', 'one-part', 0],
+      ['that is malformed (a|b|c) is refused with 401 before anything is sent', 'a|b|c', 0],
+      ['that is malformed (|b) is refused with 401 before anything is sent', '|b', 0],
+      ['that is malformed (a|) is refused with 401 before anything is sent', 'a|', 0],
+      ['whose token the upstream does not accept is refused with 401, too', `${P2_APP_ID}|stranger`, 1],
+      ['whose app the upstream does not accept is refused with 401, too', `stranger|${P2_ACCESS_TOKEN}`, 1],
+    ])('%s', async (_name, bearer, sessions) => {
       const answer = await speakAs(bearer)
       expect(answer.status).toBe(401)
       expect(errorOf(answer)).toMatchObject({ type: 'authentication_error', code: 'invalid_api_key' })
-      expect(callers.simulator.sessions).toHaveLength(1)
+      expect(callers.simulator.sessions).toHaveLength(sessions)
     })
   })
 })
@@ -350,16 +401,8 @@ describe('p2 speech faults', () => {
 
   let lab: P2Gateway
 
-  beforeAll(async () => {
-    lab = await startP2Gateway({
-      simulator: { gapMs: 60_000 },
-      channel: { timeouts: { connectMs: 5_000, firstByteMs: 700, idleMs: 700 } },
-    })
-  })
-  beforeEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
+  const timeouts = { connectMs: 5_000, firstByteMs: 700, idleMs: 700 }
+  shareLab(async () => (lab = await startP2Gateway({ simulator: { gapMs: 60_000 }, channel: { timeouts } })))
 
   const speak = (stream_format: string, { gateway } = lab): Promise<RawAnswer> =>
     sendRaw(gateway.url, { path: SPEECH_PATH, body: p2Text(SENTENCE, { stream_format, response_format: 'pcm' }) })
@@ -525,76 +568,6 @@ describe('p2 speech faults', () => {
   }
 })
 
-/** The promise: an upstream whose caller has left is aborted within a second. */
-const PROMISED_MS = 1_000
-const LONG = '#bytes=60000000'
-
-function begin(url: string, body: string, requestId: string): ClientRequest {
-  const headers = {
-    authorization: `Bearer ${TEST_KEY}`,
-    'content-type': 'application/json',
-    'content-length': Buffer.byteLength(body),
-    'x-request-id': requestId,
-  }
-  const outgoing = request(new URL(SPEECH_PATH, url), { method: 'POST', agent: false, headers })
-  outgoing.on('error', () => undefined)
-  outgoing.end(body)
-  return outgoing
-}
-
-const SILENCES: readonly (readonly [string, SocketFault, string])[] = [
-  ['while the upgrade is not answered', { kind: 'hang' }, 'handshake'],
-  ['before the first audio', '#hang', 'session'],
-]
-
-describe('a caller of P2 who leaves', () => {
-  it.each(SILENCES)('%s ends the connection of the upstream within a second', async (_name, fault, event) => {
-    await withP2Gateway({ withSecond: true }, async ({ gateway, simulator, second }) => {
-      simulator.queueFault(fault)
-      const arrived = new Promise((resolve) => simulator.once(event as 'session', resolve))
-      const closed = simulator.nextClose()
-      const outgoing = begin(gateway.url, p2Text(SENTENCE), 'left-silence')
-      await arrived
-      const leftAtMs = performance.now()
-      outgoing.destroy()
-      await closed
-      expect(performance.now() - leftAtMs).toBeLessThan(promised(PROMISED_MS))
-      expect(await gateway.logLine('left-silence')).toMatchObject({ status: 499, channel: 'first', attempts: 1 })
-      expect(second.sessions).toEqual([])
-    })
-  })
-
-  it.each(['audio', 'sse'])('in the middle of %s ends it within a second, too', async (stream_format) => {
-    await withP2Gateway({ simulator: { gapMs: 60_000 } }, async ({ gateway, simulator }) => {
-      simulator.queueFault('#slow')
-      const body = p2Text(SENTENCE, { stream_format })
-      const response = await openRaw(gateway.url, { path: SPEECH_PATH, body })
-      await once(response, 'data')
-      const aborted = simulator.nextAbort()
-      const leftAtMs = performance.now()
-      response.destroy()
-      const session = await aborted
-      expect(performance.now() - leftAtMs).toBeLessThan(promised(PROMISED_MS))
-      expect(session.end?.by).toBe('client')
-      await simulator.idle()
-      expect(simulator.openConnections).toBe(0)
-    })
-  })
-
-  it('between two pieces asks for no further one', async () => {
-    await withP2Gateway({}, async ({ gateway, simulator }) => {
-      const response = await openRaw(gateway.url, { path: SPEECH_PATH, body: p2Text('Hello there. '.repeat(200)) })
-      await once(response, 'data')
-      response.destroy()
-      await simulator.idle()
-      const { length } = simulator.sessions
-      expect(length).toBeLessThan(3)
-      expect((await sendRaw(gateway.url, { path: SPEECH_PATH, body: p2Text('Hello.') })).status).toBe(200)
-      expect(simulator.sessions).toHaveLength(length + 1)
-    })
-  })
-})
-
 describe('a caller of P2 who reads slowly', () => {
   it.each(['audio', 'sse'])('slows the upstream, and loses nothing of %s', async (stream_format) => {
     const channel = { timeouts: { idleMs: 400 } }
@@ -639,16 +612,19 @@ describe('a second channel at P2', () => {
     sections: { breaker: { failures: 1 } },
   }
 
+  const speakTo = ({ url }: TestGateway): Promise<RawAnswer> =>
+    sendRaw(url, { path: SPEECH_PATH, body: p2Text(SENTENCE) })
+
   it.each(FAULTS)('speaks when the first fails with %j', async (fault) => {
     await withP2Gateway(TWO, async ({ gateway, simulator, second }) => {
       simulator.queueFault(fault)
-      const answer = await sendRaw(gateway.url, { path: SPEECH_PATH, body: p2Text(SENTENCE) })
+      const answer = await speakTo(gateway)
       expect(answer).toMatchObject({ status: 200, complete: true })
       expect([simulator.sessions.length, second.sessions.length]).toEqual([1, 1])
       const line = await gateway.logLine(String(answer.headers['x-request-id']))
       expect(line).toMatchObject({ attempts: 2, channel: 'second' })
       // The first is left alone for a while.
-      expect((await sendRaw(gateway.url, { path: SPEECH_PATH, body: p2Text(SENTENCE) })).status).toBe(200)
+      expect((await speakTo(gateway)).status).toBe(200)
       expect([simulator.sessions.length, second.sessions.length]).toEqual([1, 2])
     })
   })
@@ -658,9 +634,9 @@ describe('a second channel at P2', () => {
     async (fault) => {
       await withP2Gateway(TWO, async ({ gateway, simulator, second }) => {
         simulator.queueFault(fault)
-        expect((await sendRaw(gateway.url, { path: SPEECH_PATH, body: p2Text(SENTENCE) })).status).toBe(400)
+        expect((await speakTo(gateway)).status).toBe(400)
         expect(second.sessions).toEqual([])
-        expect((await sendRaw(gateway.url, { path: SPEECH_PATH, body: p2Text(SENTENCE) })).status).toBe(200)
+        expect((await speakTo(gateway)).status).toBe(200)
         expect(simulator.sessions).toHaveLength(2)
       })
     },
@@ -669,7 +645,7 @@ describe('a second channel at P2', () => {
   it.each(['#cut', '#closeearly', '#errmid'])('never begins again what has begun (%s)', async (fault) => {
     await withP2Gateway(TWO, async ({ gateway, simulator, second }) => {
       simulator.queueFault(fault)
-      const answer = await sendRaw(gateway.url, { path: SPEECH_PATH, body: p2Text(SENTENCE) })
+      const answer = await speakTo(gateway)
       expect(answer).toMatchObject({ status: 200, complete: false })
       expect(second.sessions).toEqual([])
     })

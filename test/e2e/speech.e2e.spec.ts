@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { STATUS_MESSAGES } from '@multi-model-gateway/sandbox/p3/p3-errors.js'
 import type { SpeechCreateParams } from 'openai/resources/audio/speech'
+import { promised } from '../support/eventually.js'
 import { expectRefused, readAndLeave, SHORT_TIMEOUTS, timeAbort } from '../support/failing-calls.js'
 import {
   errorOf,
@@ -13,6 +14,7 @@ import {
   speechText,
   TEST_KEY,
 } from '../support/gateway.js'
+import { shareLab } from '../support/lab-lifetime.js'
 import {
   type P1Gateway,
   P3_MODEL,
@@ -21,20 +23,16 @@ import {
   startP1Gateway,
   startP3Gateway,
   UPSTREAM_KEY,
+  withLab,
 } from '../support/provider-gateways.js'
 import { OPENAI_CLIENTS } from '../support/sdk-clients.js'
-import { promised } from '../support/eventually.js'
+
+/** The promise: an upstream whose client has disconnected is aborted within a second. */
+const PROMISED_MS = 1_000
 
 describe('speech', () => {
   let lab: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway()
-  })
-  beforeEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
+  shareLab(async () => (lab = await startP1Gateway()))
 
   const speak = (body: string): Promise<RawAnswer> => sendRaw(lab.gateway.url, { path: SPEECH_PATH, body })
 
@@ -65,11 +63,8 @@ describe('speech', () => {
     })
 
     it('is mp3 when no format is asked for', async () => {
-      const response = await makeClient(lab.gateway).audio.speech.create({
-        model: 'tts-1',
-        input: 'Hello',
-        voice: 'alloy',
-      })
+      const params = { model: 'tts-1', input: 'Hello', voice: 'alloy' } as const
+      const response = await makeClient(lab.gateway).audio.speech.create(params)
       expect(response.headers.get('content-type')).toBe('audio/mpeg')
       await response.arrayBuffer()
     })
@@ -134,12 +129,8 @@ describe('speech', () => {
     it('gets its terminator even when the upstream forgets it', async () => {
       const frames =
         'data: {"type":"speech.audio.delta","audio":"AAAA"}\r\n\r\ndata: {"type":"speech.audio.done","usage":{}}\r\n\r\n'
-      lab.simulator.queueFault({
-        kind: 'status',
-        status: 200,
-        headers: { 'content-type': 'text/event-stream' },
-        body: frames,
-      })
+      const headers = { 'content-type': 'text/event-stream' }
+      lab.simulator.queueFault({ kind: 'status', status: 200, headers, body: frames })
       expect((await speak(speechText('Hello', STYLE))).text).toBe(`${frames}data: [DONE]\r\n\r\n`)
     })
 
@@ -168,18 +159,6 @@ describe('speech', () => {
       response.destroy()
     })
   })
-})
-
-describe('speech fields', () => {
-  let lab: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway()
-  })
-  afterEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
 
   const MISSING = 'missing_required_parameter'
   const TYPE = 'invalid_type'
@@ -242,27 +221,30 @@ describe('speech fields', () => {
 
 describe('p3 speech', () => {
   let lab: P3Gateway
+  shareLab(async () => (lab = await startP3Gateway()))
 
-  beforeAll(async () => {
-    lab = await startP3Gateway()
-  })
-  beforeEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
+  const TEXT = 'The kettle is on, and the cups are on the table.'
 
-  const speak = (body: string): Promise<RawAnswer> => sendRaw(lab.gateway.url, { path: SPEECH_PATH, body })
+  const speak = (more: object = {}, text = TEXT, of = lab): Promise<RawAnswer> =>
+    sendRaw(of.gateway.url, { path: SPEECH_PATH, body: p3Text(text, more) })
+
+  interface UpstreamAnswer {
+    /** In hexadecimal digits, or a link to it. */
+    readonly data: { readonly audio: string }
+    readonly extra_info: { readonly audio_size: number }
+  }
+
+  /** What the upstream itself answers when it is asked for this text. */
+  async function askUpstream(text: string, audio_setting: object, more: object = {}): Promise<UpstreamAnswer> {
+    const body = { model: P3_MODEL, text, voice_setting: { voice_id: 'Calm_Woman' }, audio_setting, ...more }
+    const headers = { authorization: `Bearer ${UPSTREAM_KEY}` }
+    const answer = await sendRaw(lab.simulator.url, { path: '/v1/t2a_v2', body: JSON.stringify(body), headers })
+    return JSON.parse(answer.text) as UpstreamAnswer
+  }
 
   /** What the upstream makes of the text in one of its own formats. */
-  async function spokenUpstream(text: string, audio_setting: object): Promise<Buffer> {
-    const body = { model: P3_MODEL, text, voice_setting: { voice_id: 'Calm_Woman' }, audio_setting }
-    const answer = await sendRaw(lab.simulator.url, {
-      path: '/v1/t2a_v2',
-      body: JSON.stringify(body),
-      headers: { authorization: `Bearer ${UPSTREAM_KEY}` },
-    })
-    return Buffer.from((JSON.parse(answer.text) as { data: { audio: string } }).data.audio, 'hex')
-  }
+  const spokenUpstream = async (text: string, setting: object): Promise<Buffer> =>
+    Buffer.from((await askUpstream(text, setting)).data.audio, 'hex')
 
   const SAMPLES = { format: 'pcm', sample_rate: 24_000, channel: 1 }
   const WAV_HEADER_BYTES = 44
@@ -283,11 +265,9 @@ describe('p3 speech', () => {
     readonly usage?: Readonly<Record<string, unknown>>
   }
 
-  const TEXT = 'The kettle is on, and the cups are on the table.'
-
   describe.each(FORMATS)('speech by P3 in %s', (response_format, type, fallback, setting, headerBytes) => {
     it('has the bytes of the upstream and the type of these bytes', async () => {
-      const answer = await speak(p3Text(TEXT, { response_format }))
+      const answer = await speak({ response_format })
       expect(answer).toMatchObject({ status: 200, complete: true })
       expect(answer.headers['content-type']).toBe(type)
       expect(answer.headers['x-gateway-audio-fallback']).toBe(fallback)
@@ -299,8 +279,8 @@ describe('p3 speech', () => {
     })
 
     it('has the same bytes as events', async () => {
-      const raw = await speak(p3Text(TEXT, { response_format }))
-      const answer = await speak(p3Text(TEXT, { response_format, stream_format: 'sse' }))
+      const raw = await speak({ response_format })
+      const answer = await speak({ response_format, stream_format: 'sse' })
       expect(answer.headers['content-type']).toBe('text/event-stream; charset=utf-8')
       expect(answer.headers['x-gateway-audio-fallback']).toBe(fallback)
       const events = eventsOf(answer.text)
@@ -331,7 +311,7 @@ describe('p3 speech', () => {
       'the audio is the same with %s',
       async (words) => {
         const text = `${words} Hello.`
-        const answer = await speak(p3Text(text, { response_format: 'pcm' }))
+        const answer = await speak({ response_format: 'pcm' }, text)
         expect(answer).toMatchObject({ status: 200, complete: true })
         expect(answer.body.equals(await spokenUpstream(text, SAMPLES))).toBe(true)
       },
@@ -360,7 +340,7 @@ describe('p3 speech', () => {
       ['你好', { units: { input_characters: 4 }, estimated: false }],
       ['#nousage 你好', { units: { input_characters: 13 }, estimated: true }],
     ])('counts %s as the upstream bills it, or here where it says nothing', async (text, usage) => {
-      const answer = await speak(p3Text(text))
+      const answer = await speak({}, text)
       const line = await lab.gateway.logLine(String(answer.headers['x-request-id']))
       expect(line).toMatchObject({ usage, model: P3_MODEL, channel: 'first' })
       expect(line['upstreamRequestId']).toMatch(/^[0-9a-f]{32}$/)
@@ -370,63 +350,21 @@ describe('p3 speech', () => {
   describe('a group of an older host', () => {
     it('is named in the query where the channel has one', async () => {
       const groupId = '1234567890'
-      const older = await startP3Gateway({ simulator: { groupId }, channel: { options: { groupId } } })
-      try {
-        expect((await sendRaw(older.gateway.url, { path: SPEECH_PATH, body: p3Text('Hello') })).status).toBe(200)
+      await withLab(startP3Gateway({ simulator: { groupId }, channel: { options: { groupId } } }), async (older) => {
+        expect((await speak({}, 'Hello', older)).status).toBe(200)
         expect(lastRequest(older.simulator).query.getAll('GroupId')).toEqual([groupId])
-        expect((await speak(p3Text('Hello'))).status).toBe(200)
+        expect((await speak({}, 'Hello')).status).toBe(200)
         expect(lastRequest(lab.simulator).query.size).toBe(0)
-      } finally {
-        await older.close()
-      }
+      })
     })
   })
-})
 
-describe('p3 subtitles and links', () => {
-  let lab: P3Gateway
-
-  beforeAll(async () => {
-    lab = await startP3Gateway()
-  })
-  beforeEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
-
-  const TEXT = 'The kettle is on.'
   const SUBTITLES = { subtitle_enable: true }
   const LINK = { output_format: 'url' }
 
-  const speak = (more: object, text = TEXT, of = lab): Promise<RawAnswer> =>
-    sendRaw(of.gateway.url, { path: SPEECH_PATH, body: p3Text(text, more) })
-
-  interface LinkedAnswer {
-    readonly data: { readonly audio: string }
-    readonly extra_info: { readonly audio_size: number }
-  }
-
-  /** What the upstream itself answers with a link to the samples of this text. */
-  async function linkedUpstream(text: string): Promise<LinkedAnswer> {
-    const body = {
-      model: P3_MODEL,
-      text,
-      voice_setting: { voice_id: 'Calm_Woman' },
-      audio_setting: { format: 'pcm', sample_rate: 24_000 },
-      ...LINK,
-    }
-    const headers = { authorization: `Bearer ${UPSTREAM_KEY}` }
-    const answer = await sendRaw(lab.simulator.url, { path: '/v1/t2a_v2', body: JSON.stringify(body), headers })
-    return JSON.parse(answer.text) as LinkedAnswer
-  }
-
-  interface Subtitle {
-    readonly text: string
-  }
-
   async function subtitlesOf(answer: RawAnswer): Promise<string> {
     const response = await fetch(String(answer.headers['x-subtitle-url']))
-    return ((await response.json()) as Subtitle[]).map(({ text }) => text).join(' ')
+    return ((await response.json()) as { text: string }[]).map(({ text }) => text).join(' ')
   }
 
   describe.each(['mp3', 'wav', 'flac', 'pcm'])('speech in %s', (response_format) => {
@@ -482,33 +420,25 @@ describe('p3 subtitles and links', () => {
     })
 
     it('is not followed to a private address that is not exempted', async () => {
-      const guarded = await startP3Gateway({ fetchesLinks: false })
-      try {
+      await withLab(startP3Gateway({ fetchesLinks: false }), async (guarded) => {
         const answer = await speak({ metadata: LINK }, TEXT, guarded)
         expect([answer.status, errorOf(answer).code]).toEqual([500, 'upstream_failed'])
         expect(guarded.simulator.requests.map(({ method }) => method)).toEqual(['POST'])
-      } finally {
-        await guarded.close()
-      }
+      })
     })
 
     it('that does not work is tried on another channel', async () => {
-      const pair = await startP3Gateway({ withSecond: true })
-      try {
-        const answer = {
-          data: { audio: `${pair.simulator.url}/files/none.mp3`, status: 2 },
-          base_resp: { status_code: 0 },
-        }
-        pair.simulator.queueFault({ kind: 'status', status: 200, body: JSON.stringify(answer) })
+      await withLab(startP3Gateway({ withSecond: true }), async (pair) => {
+        const audio = `${pair.simulator.url}/files/none.mp3`
+        const body = JSON.stringify({ data: { audio, status: 2 }, base_resp: { status_code: 0 } })
+        pair.simulator.queueFault({ kind: 'status', status: 200, body })
         expect((await speak({ metadata: LINK }, TEXT, pair)).status).toBe(200)
         expect(pair.second.requests.map(({ method }) => method)).toEqual(['POST', 'GET'])
-      } finally {
-        await pair.close()
-      }
+      })
     })
 
     it('to less audio than the upstream says it made is a visible cut', async () => {
-      const made = await linkedUpstream(`${TEXT} `.repeat(20))
+      const made = await askUpstream(`${TEXT} `.repeat(20), { format: 'pcm', sample_rate: 24_000 }, LINK)
       const bytes = (await (await fetch(made.data.audio)).arrayBuffer()).byteLength
       expect(made.extra_info.audio_size).toBe(bytes)
       for (const complete of [true, false]) {
@@ -542,23 +472,48 @@ describe('p3 subtitles and links', () => {
       expect([answer.status, errorOf(answer).code]).toEqual([500, 'upstream_failed'])
     })
   })
+
+  describe('a client that disconnects', () => {
+    it.each([
+      ['before the speech begins', 'hang', {}],
+      ['in the middle of raw audio', 'stall', {}],
+      ['in the middle of events', 'stall', { stream_format: 'sse' }],
+      ['while the audio is kept for its subtitles', 'stall', { metadata: { subtitle_enable: true } }],
+    ] as const)('%s ends the work of the upstream within a second', async (_when, fault, more) => {
+      lab.simulator.queueFault(fault)
+      const { elapsedMs } = await timeAbort(lab.simulator, () => {
+        const controller = new AbortController()
+        const headers = { authorization: `Bearer ${TEST_KEY}`, 'content-type': 'application/json' }
+        const body = p3Text('Hello there, a longer sentence.', more)
+        fetch(lab.gateway.url + SPEECH_PATH, { method: 'POST', body, headers, signal: controller.signal }).catch(
+          () => undefined,
+        )
+        return () => {
+          controller.abort()
+        }
+      })
+      expect(elapsedMs).toBeLessThan(promised(PROMISED_MS))
+    })
+
+    it('after the first byte leaves nothing behind', async () => {
+      lab.simulator.queueFault('stall')
+      const aborted = lab.simulator.nextAbort()
+      await readAndLeave(lab.gateway.url, { path: SPEECH_PATH, body: p3Text('Hello there, a longer sentence.') })
+      await aborted
+      await lab.simulator.idle()
+      expect(lab.simulator.activeRequests).toBe(0)
+    })
+  })
 })
 
 describe('p3 refusals', () => {
-  /** The promise: an upstream whose caller has left is aborted within a second. */
-  const PROMISED_MS = 1_000
-
   let lab: P3Gateway
-
-  beforeAll(async () => {
-    lab = await startP3Gateway({ channel: SHORT_TIMEOUTS })
-  })
-  beforeEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
+  shareLab(async () => (lab = await startP3Gateway({ channel: SHORT_TIMEOUTS })))
 
   const speak = (body: string, of = lab): Promise<RawAnswer> => sendRaw(of.gateway.url, { path: SPEECH_PATH, body })
+
+  /** The gateway sends the upstream the key that its caller sent. */
+  const CALLERS_KEYS = { channel: { credentials: 'caller' }, keys: [] }
 
   const CALLERS = [1026, 1027, 1042, 1043, 1044, 2013, 2037, 2039, 2042, 2048, 2054, 20132]
   const BUSY = [1002, 1039, 1041, 2045, 2056]
@@ -590,22 +545,20 @@ describe('p3 refusals', () => {
 
     it('is spoken on by another channel where it is the channel’s fault, and nowhere else', async () => {
       for (const [code, status] of CODES) {
-        const pair = await startP3Gateway({ withSecond: true })
-        try {
+        await withLab(startP3Gateway({ withSecond: true }), async (pair) => {
+          const body = JSON.stringify({ data: null, base_resp: { status_code: code, status_msg: 'x' } })
           pair.simulator.queueFault({
             kind: 'status',
             status: 200,
             headers: { 'content-type': 'application/json' },
-            body: JSON.stringify({ data: null, base_resp: { status_code: code, status_msg: 'x' } }),
+            body,
           })
           const answer = await speak(p3Text('Hello'), pair)
           const isTriedAgain = status === 429 || status === 500
           expect([code, answer.status, pair.second.requests.length]).toEqual(
             isTriedAgain ? [code, 200, 1] : [code, status, 0],
           )
-        } finally {
-          await pair.close()
-        }
+        })
       }
     })
 
@@ -614,32 +567,18 @@ describe('p3 refusals', () => {
       [1008, 429, 'rate_limit_error'],
       [1004, 401, 'authentication_error'],
     ])('of the code %s is %s where the caller’s own key was sent', async (code, status, type) => {
-      const own = await startP3Gateway({
-        simulator: { apiKey: TEST_KEY },
-        channel: { credentials: 'caller' },
-        keys: [],
-      })
-      try {
+      await withLab(startP3Gateway({ simulator: { apiKey: TEST_KEY }, ...CALLERS_KEYS }), async (own) => {
         const answer = await speak(p3Text(`#${code} Hello`), own)
         expect([answer.status, errorOf(answer).type]).toEqual([status, type])
-      } finally {
-        await own.close()
-      }
+      })
     })
 
     it('of the caller’s own key is the caller’s to know', async () => {
-      const own = await startP3Gateway({
-        simulator: { apiKey: 'another' },
-        channel: { credentials: 'caller' },
-        keys: [],
-      })
-      try {
+      await withLab(startP3Gateway({ simulator: { apiKey: 'another' }, ...CALLERS_KEYS }), async (own) => {
         const answer = await speak(p3Text('Hello'), own)
         expect([answer.status, errorOf(answer).type]).toEqual([401, 'authentication_error'])
         expect(own.simulator.lastRequest?.headers['authorization']).toBe(`Bearer ${TEST_KEY}`)
-      } finally {
-        await own.close()
-      }
+      })
     })
   })
 
@@ -706,44 +645,6 @@ describe('p3 refusals', () => {
     it('that falls silent in the middle is a visible cut', async () => {
       const raw = await speak(p3Text('#stall Hello there.'))
       expect([raw.status, raw.complete]).toEqual([200, false])
-    })
-  })
-
-  describe('a caller who leaves', () => {
-    it.each([
-      ['before the speech begins', 'hang', {}],
-      ['in the middle of raw audio', 'stall', {}],
-      ['in the middle of events', 'stall', { stream_format: 'sse' }],
-      ['while the audio is kept for its subtitles', 'stall', { metadata: { subtitle_enable: true } }],
-    ] as const)('%s ends the work of the upstream within a second', async (_when, fault, more) => {
-      const request = { path: SPEECH_PATH, body: p3Text('Hello there, a longer sentence.', more) }
-      const patient = await startP3Gateway()
-      try {
-        patient.simulator.queueFault(fault)
-        const { elapsedMs } = await timeAbort(patient.simulator, () => {
-          const controller = new AbortController()
-          const headers = { authorization: `Bearer ${TEST_KEY}`, 'content-type': 'application/json' }
-          const { signal } = controller
-          fetch(patient.gateway.url + SPEECH_PATH, { method: 'POST', body: request.body, headers, signal }).catch(
-            () => undefined,
-          )
-          return () => {
-            controller.abort()
-          }
-        })
-        expect(elapsedMs).toBeLessThan(promised(PROMISED_MS))
-      } finally {
-        await patient.close()
-      }
-    })
-
-    it('after the first byte leaves nothing behind', async () => {
-      lab.simulator.queueFault('stall')
-      const aborted = lab.simulator.nextAbort()
-      await readAndLeave(lab.gateway.url, { path: SPEECH_PATH, body: p3Text('Hello there, a longer sentence.') })
-      await aborted
-      await lab.simulator.idle()
-      expect(lab.simulator.activeRequests).toBe(0)
     })
   })
 
