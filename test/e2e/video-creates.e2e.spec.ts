@@ -1,11 +1,10 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import type { Socket } from 'node:net'
+import { afterAll, afterEach, describe, expect, it } from '@jest/globals'
 import { VIDGEN_KINDS } from '@multi-model-gateway/sandbox/vidgen/vidgen-request.js'
 import { eventually } from '../support/eventually.js'
-import { TEST_KEY } from '../support/gateway.js'
-import type { HoldingProxy } from '../support/proxies.js'
-import { STORE_START_MS } from '../support/stores.js'
+import { connectTo, TEST_KEY } from '../support/gateway.js'
+import { shareLab } from '../support/lab-lifetime.js'
 import {
   OTHER_KEY,
   POLLED_OFTEN,
@@ -17,22 +16,19 @@ import { VideoCaller, videoText } from '../support/video-caller.js'
 
 describe('video creates', () => {
   let lab: VidgenGateway
-  let proxy: HoldingProxy
   let caller: VideoCaller
   let keys = 0
 
-  beforeAll(async () => {
+  shareLab(async () => {
     lab = await startVidgenGateway({ tasks: { ...POLLED_OFTEN, reconcileMs: 200 } })
-    proxy = lab.proxy
     caller = new VideoCaller(lab.gateway)
-  }, STORE_START_MS)
-  beforeEach(() => {
-    lab.simulator.reset()
-    proxy.release()
+    return lab
   })
-  afterAll(async () => {
+  afterEach(() => {
+    lab.proxy.release()
+  })
+  afterAll(() => {
     expect(lab.simulator.duplicates).toEqual([])
-    await lab.close()
   })
 
   const newKey = (): Record<string, string> => ({ 'idempotency-key': `key-${++keys}` })
@@ -56,14 +52,14 @@ describe('video creates', () => {
 
     it('while the first is in progress gets 409 with Retry-After, and its response afterwards', async () => {
       const [header, creates] = [newKey(), made()]
-      proxy.hold()
+      lab.proxy.hold()
       const first = callerWith().create({}, header)
       await eventually(() => made() === creates + 1)
       const second = await callerWith().create({}, header)
       expect([second.status, second.headers['retry-after']]).toEqual([409, '1'])
       expect(second.headers).not.toHaveProperty('x-should-retry')
       expect(second.body.code).toBe(1303)
-      proxy.release()
+      lab.proxy.release()
       const third = await first.then(() => callerWith().create({}, header))
       expect(third.text).toBe((await first).text)
       expect(made()).toBe(creates + 1)
@@ -84,12 +80,8 @@ describe('video creates', () => {
       const header = newKey()
       const first = await callerWith().create({}, header)
       const stranger = await callerWith(OTHER_KEY).create({}, header)
-      const other = new VideoCaller(
-        lab.gateway,
-        TEST_KEY,
-        VIDGEN_KINDS.find((each) => each !== kind),
-      )
-      const elsewhere = await other.create({}, header)
+      const otherKind = VIDGEN_KINDS.find((each) => each !== kind)
+      const elsewhere = await new VideoCaller(lab.gateway, TEST_KEY, otherKind).create({}, header)
       expect([stranger.status, elsewhere.status]).toEqual([200, 200])
       expect(new Set([first, stranger, elsewhere].map(({ body }) => body.data.task_id)).size).toBe(3)
     })
@@ -183,16 +175,15 @@ describe('video limits', () => {
   let text: VideoCaller
   let multi: VideoCaller
 
-  beforeAll(async () => {
+  shareLab(async () => {
     lab = await startVidgenGateway({ sections: { admission: { bytesInFlight: IN_FLIGHT_BYTES } } })
     text = new VideoCaller(lab.gateway)
     multi = new VideoCaller(lab.gateway, TEST_KEY, 'multi-image2video')
-  }, STORE_START_MS)
-  beforeEach(() => {
-    lab.simulator.reset()
+    return lab
+  })
+  afterEach(() => {
     lab.proxy.release()
   })
-  afterAll(() => lab.close())
 
   /** A good create, filled up with blanks to this size. */
   const bodyOf = (bytes: number, changes: object = {}): string =>
@@ -312,7 +303,7 @@ describe('video limits', () => {
     requestId = '',
     headers: Readonly<Record<string, string>> = {},
   ): Socket {
-    const socket = connect(Number(new URL(lab.gateway.url).port), '127.0.0.1').on('error', () => undefined)
+    const socket = connectTo(lab.gateway)
     const head = [
       `POST ${multi.path} HTTP/1.1`,
       'host: gateway',
@@ -336,7 +327,7 @@ describe('video callers key', () => {
   let bob: VideoCaller
 
   // The first channel passes the caller's own bearer on; the second has a key of its own, and serves known keys.
-  beforeAll(async () => {
+  shareLab(async () => {
     lab = await startVidgenGateway({
       access: 'anyone',
       tasks: POLLED_OFTEN,
@@ -346,13 +337,10 @@ describe('video callers key', () => {
     })
     alice = new VideoCaller(lab.gateway, ALICE)
     bob = new VideoCaller(lab.gateway, BOB)
-  }, STORE_START_MS)
-  beforeEach(() => {
-    for (const simulator of [lab.simulator, lab.second]) simulator.reset()
+    return lab
   })
-  afterAll(async () => {
+  afterAll(() => {
     expect(lab.gateway.logText()).not.toMatch(new RegExp(`${ALICE}|${BOB}`))
-    await lab.close()
   })
 
   const asked = (): unknown[] => lab.simulator.requests.map(({ method, headers }) => [method, headers['authorization']])

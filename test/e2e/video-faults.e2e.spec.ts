@@ -5,6 +5,7 @@ import { startVidgenSimulator, type VidgenSimulator } from '@multi-model-gateway
 import { ChannelHealth } from '../../src/routing/circuit-breaker.js'
 import { eventually } from '../support/eventually.js'
 import { CHAT_PATH, chatText, sendRaw, startGateway, type TestGateway } from '../support/gateway.js'
+import { shareLab } from '../support/lab-lifetime.js'
 import { p1Channel, UPSTREAM_KEY } from '../support/provider-gateways.js'
 import { unusedPort } from '../support/raw-upstream.js'
 import { startPostgres, STORE_START_MS, type TestPostgres } from '../support/stores.js'
@@ -22,21 +23,18 @@ describe('video faults', () => {
   let lab: VidgenGateway
   let caller: VideoCaller
 
-  beforeAll(async () => {
+  shareLab(async () => {
     lab = await startVidgenGateway({ tasks: { ...POLLED_OFTEN, reconcileMs: 100 } })
     caller = new VideoCaller(lab.gateway)
-  }, STORE_START_MS)
-  beforeEach(() => {
-    lab.simulator.reset()
+    return lab
   })
   afterEach(() => {
     // Tasks that go on are asked for: each test begins without those of others.
     lab.simulator.advance()
     lab.simulator.advance()
   })
-  afterAll(async () => {
+  afterAll(() => {
     expect(lab.simulator.duplicates).toEqual([])
-    await lab.close()
   })
 
   const creates = (): number => lab.simulator.requests.filter(({ method }) => method === 'POST').length
@@ -197,11 +195,11 @@ describe('video deadlines', () => {
   let lab: VidgenGateway
   let caller: VideoCaller
 
-  beforeAll(async () => {
+  shareLab(async () => {
     lab = await startVidgenGateway({ tasks: { ...NEVER_POLLED, maxAgeMs: 1000 } })
     caller = new VideoCaller(lab.gateway)
-  }, STORE_START_MS)
-  afterAll(() => lab.close())
+    return lab
+  })
 
   describe('a task that does not end within its time', () => {
     it('has failed, with the reason, everywhere it is shown, and stays so whatever the upstream says', async () => {
@@ -236,17 +234,16 @@ describe('video failover', () => {
   let lab: VidgenGateway
   let caller: VideoCaller
 
-  beforeAll(async () => {
+  shareLab(async () => {
     lab = await startVidgenGateway({ withSecond: true })
     caller = new VideoCaller(lab.gateway)
-  }, STORE_START_MS)
+    return lab
+  })
   beforeEach(() => {
     // As if the time for which a fault is remembered had passed.
     const health = lab.gateway.application.get(ChannelHealth)
     for (const channel of ['first', 'second']) health.reset(channel)
-    for (const simulator of [lab.simulator, lab.second]) simulator.reset()
   })
-  afterAll(() => lab.close())
 
   const requests = ({ requests: seen }: VidgenSimulator): unknown[] => seen.map(({ method }) => method)
   /** What was asked for; reads come from the background as well, for creates whose answers were lost. */

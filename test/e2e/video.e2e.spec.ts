@@ -1,24 +1,20 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterAll, afterEach, describe, expect, it } from '@jest/globals'
 import { VIDGEN_KINDS } from '@multi-model-gateway/sandbox/vidgen/vidgen-request.js'
 import { pngHeader, pngText } from '../support/byte-streams.js'
-import { TEST_KEY } from '../support/gateway.js'
-import { STORE_START_MS } from '../support/stores.js'
+import { sendRaw, TEST_KEY } from '../support/gateway.js'
+import { shareLab } from '../support/lab-lifetime.js'
+import { withLab } from '../support/provider-gateways.js'
 import { OTHER_KEY, POLLED_OFTEN, startVidgenGateway, type VidgenGateway } from '../support/task-gateways.js'
 import { dataTextOf, type Envelope, type ShownTask, VideoCaller, videoText } from '../support/video-caller.js'
 
 describe('video', () => {
   let lab: VidgenGateway
-
-  beforeAll(async () => {
-    lab = await startVidgenGateway({ tasks: POLLED_OFTEN })
-  }, STORE_START_MS)
-  beforeEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(async () => {
+  shareLab(async () => (lab = await startVidgenGateway({ tasks: POLLED_OFTEN })))
+  afterEach(() => {
     expect(lab.simulator.violations).toEqual([])
+  })
+  afterAll(() => {
     expect(lab.gateway.logText()).not.toMatch(new RegExp(`canary|${TEST_KEY}`))
-    await lab.close()
   })
 
   describe.each(VIDGEN_KINDS)('a %s task', (kind) => {
@@ -131,15 +127,6 @@ describe('video', () => {
       expect(events[1]?.body).toBe(dataTextOf(await caller.read(id)))
     })
   })
-})
-
-describe('video events', () => {
-  let lab: VidgenGateway
-
-  beforeAll(async () => {
-    lab = await startVidgenGateway({ tasks: POLLED_OFTEN })
-  }, STORE_START_MS)
-  afterAll(() => lab.close())
 
   describe.each(VIDGEN_KINDS)('the events of a %s task', (kind) => {
     const caller = (): VideoCaller => new VideoCaller(lab.gateway, TEST_KEY, kind)
@@ -209,14 +196,14 @@ describe('video list', () => {
   /** Newest first, as the list has them. */
   let ids: readonly string[]
 
-  beforeAll(async () => {
+  shareLab(async () => {
     lab = await startVidgenGateway()
     caller = new VideoCaller(lab.gateway)
     const created: string[] = []
     while (created.length < MADE) created.push(await caller.created({ external_task_id: `task-${created.length}` }))
     ids = created.reverse()
-  }, STORE_START_MS)
-  afterAll(() => lab.close())
+    return lab
+  })
 
   describe('the list', () => {
     it.each([
@@ -263,7 +250,6 @@ describe('video list', () => {
     })
 
     it('costs its upstream nothing', async () => {
-      lab.simulator.reset()
       await caller.list()
       expect(lab.simulator.requests).toEqual([])
     })
@@ -276,28 +262,20 @@ describe('video reads', () => {
   let lab: VidgenGateway
   let caller: VideoCaller
 
-  beforeAll(async () => {
+  shareLab(async () => {
     lab = await startVidgenGateway({ access: { bearer: BEARER }, channel: { credentials: BEARER } })
     caller = new VideoCaller(lab.gateway)
-  }, STORE_START_MS)
-  beforeEach(() => {
-    lab.simulator.reset()
+    return lab
   })
-  afterAll(async () => {
+  afterEach(() => {
     expect(lab.simulator.violations).toEqual([])
-    await lab.close()
   })
 
   /** The upstream's own response to the owner of the account. */
   async function upstream(path: string, body?: string): Promise<{ readonly text: string; readonly task: ShownTask }> {
-    const headers = { authorization: `Bearer ${BEARER}`, 'content-type': 'application/json' }
-    const method = body === undefined ? 'GET' : 'POST'
-    const response = await fetch(`${lab.simulator.url}/v1/videos/${path}`, {
-      method,
-      headers,
-      ...(body === undefined ? {} : { body }),
-    })
-    const text = await response.text()
+    const headers = { authorization: `Bearer ${BEARER}` }
+    const question = body === undefined ? { method: 'GET' } : { body }
+    const { text } = await sendRaw(lab.simulator.url, { path: `/v1/videos/${path}`, headers, ...question })
     return { text: dataTextOf({ text }), task: (JSON.parse(text) as Envelope<ShownTask>).data }
   }
 
@@ -387,18 +365,12 @@ describe('video reads', () => {
 
   describe('the option unknownTasks: refuse', () => {
     it('refuses ids that the gateway never saw: 404, without a request to the upstream', async () => {
-      const refusing = await startVidgenGateway({
-        access: { bearer: BEARER },
-        channel: { credentials: BEARER, options: { unknownTasks: 'refuse' } },
-      })
-      try {
+      await withLab(startVidgenGateway({ channel: { options: { unknownTasks: 'refuse' } } }), async (refusing) => {
         const own = new VideoCaller(refusing.gateway)
         expect(await own.read('831200000000000001')).toMatchObject({ status: 404, body: { code: 1203 } })
         expect(refusing.simulator.requests).toEqual([])
         expect((await own.read(await own.created())).status).toBe(200)
-      } finally {
-        await refusing.close()
-      }
+      })
     })
   })
 })
@@ -410,18 +382,15 @@ describe('video fidelity', () => {
   let caller: VideoCaller
   let multi: VideoCaller
 
-  beforeAll(async () => {
+  shareLab(async () => {
     lab = await startVidgenGateway({
       simulator: { modelPrefix: 'theirs-', recordBodies: true },
       channel: { modelMap: { 'vidgen-v1': 'theirs-v1', 'vidgen-v1-6': 'theirs-v1-6', 'vidgen-v3': 'theirs-v3' } },
     })
     caller = new VideoCaller(lab.gateway)
     multi = new VideoCaller(lab.gateway, TEST_KEY, 'multi-image2video')
-  }, STORE_START_MS)
-  beforeEach(() => {
-    lab.simulator.reset()
+    return lab
   })
-  afterAll(() => lab.close())
 
   /** What the upstream received; its random id of the task is `ID`. */
   const received = (): string => {
@@ -518,16 +487,9 @@ describe('video fidelity', () => {
 
 describe('video ownership', () => {
   let lab: VidgenGateway
-
-  beforeAll(async () => {
-    lab = await startVidgenGateway()
-  }, STORE_START_MS)
-  beforeEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(async () => {
+  shareLab(async () => (lab = await startVidgenGateway()))
+  afterAll(() => {
     expect(lab.simulator.duplicates).toEqual([])
-    await lab.close()
   })
 
   describe.each(VIDGEN_KINDS)("another owner's %s task", (kind) => {

@@ -1,23 +1,23 @@
-import { afterAll, afterEach, beforeAll } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals'
 
 interface Resettable {
   reset(): void
 }
 
-/** What the tests of a describe can share; its simulators, where it has some, are reset after each test. */
+/** What the tests of a describe can share. */
 interface SharedLab {
   readonly simulator?: Resettable
   readonly second?: Resettable
   close(): Promise<unknown>
 }
 
-/** Starts a lab before the tests of a describe and closes it after them. */
-export function shareLab(start: () => Promise<SharedLab>, startTimeoutMs?: number): void {
+/** Starts a lab before the tests of a describe and closes it after them; its simulators are reset before each test. */
+export function shareLab(start: () => Promise<SharedLab>): void {
   let lab: SharedLab | undefined
   beforeAll(async () => {
     lab = await start()
-  }, startTimeoutMs)
-  afterEach(() => {
+  })
+  beforeEach(() => {
     lab?.simulator?.reset()
     lab?.second?.reset()
   })
