@@ -1,7 +1,7 @@
 import { once } from 'node:events'
-import { afterEach, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
-import { WebSocket } from 'ws'
+import { promised } from '../support/eventually.js'
 import { ACCOUNT_FAULTS, CALLER_FAULTS, CHANNEL_FAULTS, SHORT_TIMEOUTS } from '../support/failing-calls.js'
 import {
   CHAT_PATH,
@@ -12,13 +12,12 @@ import {
   SPEECH_PATH,
   speechText,
   startGateway,
-  TEST_KEY,
   type TestGateway,
 } from '../support/gateway.js'
+import { closeAfterEach } from '../support/lab-lifetime.js'
 import { p1Channel, UPSTREAM_KEY, withP1Gateway } from '../support/provider-gateways.js'
 import { type RawUpstream, startRawUpstream } from '../support/raw-upstream.js'
-import { REALTIME_PATH, realtimeChannel, startRealtimeUpstream } from '../support/realtime-upstream.js'
-import { promised } from '../support/eventually.js'
+import { connectRealtime, startRealtimeLab } from '../support/realtime-upstream.js'
 
 describe('failover', () => {
   const TWO = { withSecond: true }
@@ -161,30 +160,24 @@ describe('explained answers', () => {
   const JSON_ANSWER = '{"id":"c","object":"chat.completion","choices":[]}'
   const EVENTS = 'data: {"id":"c","choices":[]}\n\ndata: [DONE]\n\n'
 
-  const closers: (() => Promise<void>)[] = []
-  afterEach(async () => {
-    for (const close of closers.splice(0).reverse()) await close()
-  })
+  const opened = closeAfterEach()
 
   const answer = (status: string, type: string, body: string): string =>
     `HTTP/1.1 ${status}\r\ncontent-type: ${type}\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 
-  async function upstreamWith(text: string, thinkingMs = 0): Promise<RawUpstream> {
-    const upstream = await startRawUpstream((socket) => {
-      setTimeout(() => socket.write(text), thinkingMs)
-    })
-    closers.push(() => upstream.close())
-    return upstream
-  }
+  const upstreamWith = async (text: string, thinkingMs = 0): Promise<RawUpstream> =>
+    opened(
+      await startRawUpstream((socket) => {
+        setTimeout(() => socket.write(text), thinkingMs)
+      }),
+    )
 
   async function gatewayWith(upstreams: readonly RawUpstream[], sections: object = {}): Promise<TestGateway> {
     const channels = upstreams.map(({ port }, priority) => ({
       ...{ id: `channel-${priority}`, provider: 'p1', baseUrl: `http://127.0.0.1:${port}` },
       ...{ credentials: 'k', models: ['m'], priority },
     }))
-    const gateway = await startGateway({ channels, sections })
-    closers.push(() => gateway.close())
-    return gateway
+    return opened(await startGateway({ channels, sections }))
   }
 
   const chat = (gateway: TestGateway, stream = false) =>
@@ -215,10 +208,8 @@ describe('explained answers', () => {
 
     it('names the channel that answered in the end', async () => {
       const failing = await upstreamWith(answer('500 Broken', 'application/json', '{}'))
-      const gateway = await gatewayWith([
-        failing,
-        await upstreamWith(answer('200 OK', 'application/json', JSON_ANSWER)),
-      ])
+      const answering = await upstreamWith(answer('200 OK', 'application/json', JSON_ANSWER))
+      const gateway = await gatewayWith([failing, answering])
       const { headers } = await chat(gateway)
       expect([headers['x-gateway-channel'], headers['x-gateway-attempts']]).toEqual(['channel-1', '2'])
     })
@@ -237,13 +228,8 @@ describe('explained answers', () => {
     })
 
     it('says it in the 101 of a socket', async () => {
-      const upstream = await startRealtimeUpstream()
-      closers.push(() => upstream.close())
-      const gateway = await startGateway({ channels: [realtimeChannel(upstream)] })
-      closers.push(() => gateway.close())
-      const client = new WebSocket(gateway.url.replace('http', 'ws') + REALTIME_PATH, {
-        headers: { authorization: `Bearer ${TEST_KEY}` },
-      })
+      const { gateway } = opened(await startRealtimeLab())
+      const client = connectRealtime(gateway)
       const [{ headers }] = (await once(client, 'upgrade')) as [{ headers: Record<string, string> }]
       client.terminate()
       expect(headers['x-gateway-attempts']).toBe('1')

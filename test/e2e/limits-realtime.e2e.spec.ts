@@ -1,9 +1,10 @@
 import { once } from 'node:events'
-import { afterEach, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { WebSocket } from 'ws'
 import { Metrics } from '../../src/observability/metrics.js'
 import { eventually } from '../support/eventually.js'
 import type { TestGateway } from '../support/gateway.js'
+import { closeAfterEach } from '../support/lab-lifetime.js'
 import {
   costOf,
   CREATED,
@@ -12,7 +13,6 @@ import {
   doneWith,
   judged,
   leftOf,
-  type LimitedRealtime,
   type LimitedSession,
   limitHeaders,
   limitsOf,
@@ -23,9 +23,10 @@ import {
 import { parseScrape } from '../support/prometheus-text.js'
 import {
   askUpgrade,
+  connectRealtime,
   headOf,
   type HttpAnswer,
-  REALTIME_PATH,
+  type RealtimeLab,
   type RealtimeUpstream,
   sendUpgrade,
 } from '../support/realtime-upstream.js'
@@ -38,35 +39,35 @@ const freed = (gateway: TestGateway, limit: string): Promise<void> =>
   )
 
 describe('limits realtime', () => {
-  const closers: (() => Promise<void>)[] = []
-  afterEach(async () => {
-    for (const close of closers.splice(0).reverse()) await close()
-  })
+  const opened = closeAfterEach()
 
-  async function start(limits: object): Promise<LimitedRealtime> {
-    const lab = await startLimitedRealtime(limits)
-    closers.push(lab.close)
-    return lab
+  interface Lab extends RealtimeLab {
+    readonly open: () => Promise<LimitedSession>
+    readonly tokensLeft: () => Promise<number | undefined>
+  }
+
+  async function start(limits: object): Promise<Lab> {
+    const lab = opened(await startLimitedRealtime({ concurrency: 20, ...limits }))
+    return {
+      ...lab,
+      open: async () => {
+        const session = await openSession(lab.gateway, lab.upstream)
+        opened(session.client)
+        return session
+      },
+      tokensLeft: () => leftOf(lab.gateway, 'tokensPerMinute'),
+    }
   }
 
   async function dial({ url }: TestGateway): Promise<WebSocket> {
-    const client = new WebSocket(url.replace('http', 'ws') + REALTIME_PATH, {
-      headers: { authorization: 'Bearer team' },
-    })
-    closers.push(() => {
-      client.terminate()
-      return Promise.resolve()
-    })
+    const client = connectRealtime({ url }, { authorization: 'Bearer team' })
+    opened({ close: client.terminate.bind(client) })
     await once(client, 'open')
     return client
   }
 
-  const refusalOf = async ({
-    url,
-  }: TestGateway): Promise<{ status: number; headers: ReadonlyMap<string, string>; body: unknown }> => {
-    const { status, headers, body } = await askUpgrade(url, { headers: { authorization: 'Bearer team' } })
-    return { status, headers, body: JSON.parse(body.toString()) as unknown }
-  }
+  const refusalOf = ({ url }: TestGateway): Promise<HttpAnswer> =>
+    askUpgrade(url, { headers: { authorization: 'Bearer team' } })
 
   const heard = async (socket: WebSocket): Promise<Record<string, unknown>> => {
     const [message] = (await once(socket, 'message')) as [Buffer]
@@ -89,8 +90,8 @@ describe('limits realtime', () => {
       },
     })
 
-  const APPEND = JSON.stringify({ type: 'input_audio_buffer.append', event_id: 'mine', audio: 'AAAA' })
-  const CREATE = '{"type":"response.create","event_id":"mine"}'
+  const appendText = JSON.stringify({ type: 'input_audio_buffer.append', event_id: 'mine', audio: 'AAAA' })
+  const createText = '{"type":"response.create","event_id":"mine"}'
 
   describe('Realtime sessions of a key', () => {
     it('are as many at once as its limit says; the next is refused before its upstream is dialled', async () => {
@@ -99,7 +100,9 @@ describe('limits realtime', () => {
       const { status, headers, body } = await refusalOf(gateway)
       expect([status, headers.get('retry-after')]).toEqual([429, '1'])
       expect(headers.get('x-gateway-limit')).toBe('realtimeSessions; scope=key:team; reset=1')
-      expect(body).toMatchObject({ error: { code: 'concurrency_limit_exceeded', type: 'rate_limit_error' } })
+      expect(JSON.parse(body.toString())).toMatchObject({
+        error: { code: 'concurrency_limit_exceeded', type: 'rate_limit_error' },
+      })
       expect(upstream.requests).toHaveLength(1)
       client.close()
       await freed(gateway, 'realtimeSessions')
@@ -136,14 +139,15 @@ describe('limits realtime', () => {
       const { gateway, upstream } = await start({ tokensPerMinute: 100 })
       const client = await dial(gateway)
       const [socket] = upstream.sockets
-      client.send(CREATE)
+      client.send(createText)
       if (socket === undefined) throw new Error('no connection')
       expect(await heard(socket)).toMatchObject({ type: 'response.create' })
       socket.send(done(150))
       await heard(client)
       const events: Record<string, unknown>[] = []
       client.on('message', (message: Buffer) => events.push(JSON.parse(message.toString()) as Record<string, unknown>))
-      for (const event of [CREATE, APPEND, APPEND, APPEND, '{"type":"response.cancel"}']) client.send(event)
+      for (const event of [createText, appendText, appendText, appendText, '{"type":"response.cancel"}'])
+        client.send(event)
       expect(await heard(socket)).toMatchObject({ type: 'response.cancel' })
       await eventually(() => events.length >= 2)
       const refused = {
@@ -196,33 +200,10 @@ describe('limits realtime', () => {
       },
     )
   })
-})
-
-describe('limits realtime answers', () => {
-  const closers: (() => Promise<void>)[] = []
-  afterEach(async () => {
-    for (const close of closers.splice(0).reverse()) await close()
-  })
-
-  interface Lab {
-    readonly gateway: TestGateway
-    readonly open: () => Promise<LimitedSession>
-    readonly tokensLeft: () => Promise<number | undefined>
-  }
-
-  async function start(limits: object): Promise<Lab> {
-    const { gateway, upstream, close } = await startLimitedRealtime({ concurrency: 20, ...limits })
-    closers.push(close)
-    const open = async (): Promise<LimitedSession> => {
-      const session = await openSession(gateway, upstream)
-      closers.push(() => session.client.close())
-      return session
-    }
-    return { gateway, open, tokensLeft: () => leftOf(gateway, 'tokensPerMinute') }
-  }
 
   const CREATE = createOf(100)
   const COST = costOf(100)
+  const APPEND = { type: 'input_audio_buffer.append', audio: 'AAAA' }
 
   const refusal = (words: RegExp): object => ({
     type: 'error',
@@ -380,14 +361,13 @@ describe('limits realtime answers', () => {
 
     it('is not taken for used up where the session itself goes on speaking into its answer', async () => {
       const { open } = await start({ tokensPerMinute: COST })
-      const append = { type: 'input_audio_buffer.append', audio: 'AAAA' }
       const session = await open()
-      await judged(session, CREATE, append)
+      await judged(session, CREATE, APPEND)
       expect(session.heard).toContain('input_audio_buffer.append')
       await say(session, CREATED)
       await say(session, doneWith(COST))
-      await judged(session, append)
-      expect(session.heard.filter((type) => type === append.type)).toHaveLength(1)
+      await judged(session, APPEND)
+      expect(session.heard.filter((type) => type === APPEND.type)).toHaveLength(1)
       expect(await session.client.next('error')).toMatchObject({ error: { code: 'rate_limit_exceeded' } })
     })
   })
@@ -427,26 +407,13 @@ describe('limits realtime answers', () => {
       expect(createsOf([session])).toBe(2)
     })
   })
-})
-
-describe('limits realtime handshake', () => {
-  const closers: (() => Promise<unknown>)[] = []
-  afterEach(async () => {
-    for (const close of closers.splice(0).reverse()) await close()
-  })
 
   const HEADERS = { authorization: 'Bearer team', 'x-request-id': 'mine-1' }
 
-  async function start(limits: object): Promise<LimitedRealtime> {
-    const lab = await startLimitedRealtime(limits)
-    closers.push(lab.close)
-    return lab
-  }
-
   /** The answer to an upgrade that is granted; its socket stays open until the test is over. */
-  async function opened({ url }: TestGateway): Promise<HttpAnswer> {
+  async function granted({ url }: TestGateway): Promise<HttpAnswer> {
     const socket = await sendUpgrade(url, { headers: HEADERS })
-    closers.push(() => Promise.resolve(socket.destroy()))
+    opened({ close: () => socket.destroy() })
     return await headOf(socket)
   }
 
@@ -457,9 +424,9 @@ describe('limits realtime handshake', () => {
   describe('A session of a key with limits', () => {
     it('begins with what is left of them in the head of its 101', async () => {
       const { gateway } = await start({ requestsPerMinute: 10, realtimeSessions: 2 })
-      const granted = await opened(gateway)
-      expect([granted.status, granted.headers.get('x-request-id')]).toEqual([101, 'mine-1'])
-      expect(limitsIn(granted)).toEqual({
+      const answer = await granted(gateway)
+      expect([answer.status, answer.headers.get('x-request-id')]).toEqual([101, 'mine-1'])
+      expect(limitsIn(answer)).toEqual({
         'x-ratelimit-limit-requests': '10',
         'x-ratelimit-remaining-requests': '9',
         'x-ratelimit-reset-requests': RESET,
@@ -468,7 +435,7 @@ describe('limits realtime handshake', () => {
 
     it('that is one too many is refused in the words of chat, with what is left and when to come back', async () => {
       const { gateway, upstream } = await start({ requestsPerMinute: 10, realtimeSessions: 1 })
-      await opened(gateway)
+      await granted(gateway)
       const refused = await askUpgrade(gateway.url, { headers: HEADERS })
       expect(refused.status).toBe(429)
       expect(JSON.parse(refused.body.toString())).toEqual({
@@ -495,7 +462,7 @@ describe('limits realtime handshake', () => {
 
     it('that no request is left for is refused until the minute is over', async () => {
       const { gateway, upstream } = await start({ requestsPerMinute: 1 })
-      await opened(gateway)
+      await granted(gateway)
       const refused = await askUpgrade(gateway.url, { headers: HEADERS })
       const seconds = refused.headers.get('retry-after') ?? ''
       expect(Number(seconds)).toBeGreaterThan(50)
@@ -520,72 +487,47 @@ describe('limits realtime handshake', () => {
       expect(upstream.requests).toHaveLength(1)
     })
   })
-})
 
-describe('limits realtime refusals', () => {
-  const closers: (() => Promise<void>)[] = []
-  afterEach(async () => {
-    for (const close of closers.splice(0).reverse()) await close()
-  })
-
-  interface Lab {
-    readonly open: () => Promise<LimitedSession>
-    /** `gateway_limit_refusals_total` by limit, of those that have refused something. */
-    readonly refusals: () => Promise<Record<string, number>>
+  /** `gateway_limit_refusals_total` by limit, of those that have refused something. */
+  async function refusalsOf({ application }: TestGateway): Promise<Record<string, number>> {
+    const scrape = parseScrape(await application.get(Metrics).registry.metrics())
+    const samples = scrape.get('gateway_limit_refusals_total')?.samples ?? []
+    const refused = samples.filter(({ value }) => value > 0)
+    return Object.fromEntries(refused.map(({ labels, value }) => [labels['limit'] ?? '', value]))
   }
-
-  async function start(limits: object): Promise<Lab> {
-    const { gateway, upstream, close } = await startLimitedRealtime({ concurrency: 20, ...limits })
-    closers.push(close)
-    return {
-      open: async () => {
-        const session = await openSession(gateway, upstream)
-        closers.push(() => session.client.close())
-        return session
-      },
-      refusals: async () => {
-        const scrape = parseScrape(await gateway.application.get(Metrics).registry.metrics())
-        const samples = scrape.get('gateway_limit_refusals_total')?.samples ?? []
-        const refused = samples.filter(({ value }) => value > 0)
-        return Object.fromEntries(refused.map(({ labels, value }) => [labels['limit'] ?? '', value]))
-      },
-    }
-  }
-
-  const APPEND = { type: 'input_audio_buffer.append', audio: 'AAAA' }
 
   describe('The metric of refusals by limits', () => {
     it('counts each answer that a session is refused, under the limit that refused it', async () => {
-      const { open, refusals } = await start({ tokensPerMinute: costOf(100) })
+      const { open, gateway } = await start({ tokensPerMinute: costOf(100) })
       const [one, other] = [await open(), await open()]
       await judged(one, createOf(100))
-      expect(await refusals()).toEqual({})
+      expect(await refusalsOf(gateway)).toEqual({})
       await judged(other, createOf(100))
       await judged(one, createOf(100), createOf(100))
-      expect(await refusals()).toEqual({ tokensPerMinute: 3 })
+      expect(await refusalsOf(gateway)).toEqual({ tokensPerMinute: 3 })
     })
 
     it('counts of the audio that is refused the first piece until the reset, of each session', async () => {
-      const { open, refusals } = await start({ audioSecondsPerMinute: 20 })
+      const { open, gateway } = await start({ audioSecondsPerMinute: 20 })
       const [one, other, third] = [await open(), await open(), await open()]
       await judged(one, { type: 'response.create' }, { type: 'response.create' })
-      expect(await refusals()).toEqual({})
+      expect(await refusalsOf(gateway)).toEqual({})
       await judged(other, APPEND, APPEND, APPEND)
-      expect(await refusals()).toEqual({ audioSecondsPerMinute: 1 })
+      expect(await refusalsOf(gateway)).toEqual({ audioSecondsPerMinute: 1 })
       await judged(third, APPEND, APPEND)
-      expect(await refusals()).toEqual({ audioSecondsPerMinute: 2 })
+      expect(await refusalsOf(gateway)).toEqual({ audioSecondsPerMinute: 2 })
       // A handshake is a request like any other.
       await expect(open()).rejects.toThrow('429')
-      expect(await refusals()).toEqual({ audioSecondsPerMinute: 3 })
+      expect(await refusalsOf(gateway)).toEqual({ audioSecondsPerMinute: 3 })
     })
 
     it('counts no request for a response that the upstream starts by itself, because it cannot be refused', async () => {
-      const { open, refusals } = await start({ tokensPerMinute: costOf(100) + 1 })
+      const { open, gateway } = await start({ tokensPerMinute: costOf(100) + 1 })
       const [one, other] = [await open(), await open()]
       await judged(one, createOf(100))
       await say(other, CREATED)
       await say(other, doneWith(5))
-      expect(await refusals()).toEqual({})
+      expect(await refusalsOf(gateway)).toEqual({})
     })
   })
 })

@@ -1,14 +1,13 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
-import { connect } from 'node:net'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { WebSocket } from 'ws'
+import { beforeEach, describe, expect, it } from '@jest/globals'
 import { mergedMetricsText, Metrics } from '../../src/observability/metrics.js'
 import { documentPart, startDocumentLab } from '../support/document-lab.js'
 import { endlessWork, eventually } from '../support/eventually.js'
 import { ask, CHAT, FULL, FullGateway, KeptAliveClient } from '../support/failing-calls.js'
-import { CHAT_PATH, chatText, openRaw, sendRaw, startGateway, TEST_KEY } from '../support/gateway.js'
+import { CHAT_PATH, chatText, connectTo, openRaw, sendRaw, startGateway, TEST_KEY } from '../support/gateway.js'
+import { closeAfterEach, shareLab } from '../support/lab-lifetime.js'
 import { childrenOf } from '../support/parser-pools.js'
 import {
   type MetricFamily,
@@ -21,10 +20,10 @@ import {
   valueOf,
 } from '../support/prometheus-text.js'
 import { type P1Gateway, startP1Gateway } from '../support/provider-gateways.js'
-import { type HoldingProxy, startHoldingProxy } from '../support/proxies.js'
+import { startHoldingProxy } from '../support/proxies.js'
 import { startRawUpstream } from '../support/raw-upstream.js'
-import { realtimeChannel, startRealtimeUpstream } from '../support/realtime-upstream.js'
-import { startPostgres, STORE_START_MS, type TestPostgres } from '../support/stores.js'
+import { connectRealtime, startRealtimeLab } from '../support/realtime-upstream.js'
+import { startPostgres } from '../support/stores.js'
 import { POLLED_OFTEN, startVidgenGateway, type VidgenGateway } from '../support/task-gateways.js'
 import { type ShownDelivery, VideoCaller } from '../support/video-caller.js'
 
@@ -32,17 +31,13 @@ describe('metrics', () => {
   const DELAY_MS = 120
   const CHAT = { route: CHAT_PATH, method: 'POST' }
 
+  const opened = closeAfterEach()
+
   let lab: P1Gateway
   let scraper: Scraper
-
   beforeEach(async () => {
-    lab = await startP1Gateway({ withSecond: true, sections: await scrapable() })
-    scraper = await startScraper(lab.gateway.application)
-  })
-
-  afterEach(async () => {
-    await scraper.close()
-    await lab.close()
+    lab = opened(await startP1Gateway({ withSecond: true, sections: await scrapable() }))
+    scraper = opened(await startScraper(lab.gateway.application))
   })
 
   const post = (text: string, more: object = {}) =>
@@ -169,10 +164,7 @@ describe('metrics refusals', () => {
   const PLACES_IN_SHORTAGE = 16
   const NONE = { concurrency: 0, loop_delay: 0, memory: 0, bytes: 0 }
 
-  const closers: (() => Promise<unknown>)[] = []
-  afterEach(async () => {
-    for (const close of closers.splice(0).reverse()) await close()
-  })
+  const opened = closeAfterEach()
 
   interface Lab {
     readonly lab: FullGateway
@@ -180,11 +172,8 @@ describe('metrics refusals', () => {
   }
 
   async function start(sections: object): Promise<Lab> {
-    const lab = await FullGateway.start({ ...(await scrapable()), ...sections })
-    closers.push(() => lab.close())
-    const scraper = await startScraper(lab.gateway.application)
-    closers.push(() => scraper.close())
-    return { lab, scraper }
+    const lab = opened(await FullGateway.start({ ...(await scrapable()), ...sections }))
+    return { lab, scraper: opened(await startScraper(lab.gateway.application)) }
   }
 
   /** As many calls as that, one after the other: their statuses. */
@@ -251,7 +240,7 @@ describe('metrics refusals', () => {
     it('counts those whose bodies had no room beside what others send', async () => {
       const started = await start({ admission: { bytesInFlight: 500_000 } })
       const { lab, scraper } = started
-      const stalled = connect(Number(new URL(lab.url).port), '127.0.0.1').on('error', () => undefined)
+      const stalled = connectTo(lab)
       const head = `POST ${CHAT.path} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${TEST_KEY}\r\n`
       stalled.write(`${head}content-type: application/json\r\ncontent-length: 500000\r\n\r\n{`)
       await eventually(() => lab.admission.memory.bytes === 500_000)
@@ -266,10 +255,7 @@ describe('metrics refusals', () => {
 })
 
 describe('metrics states', () => {
-  const closers: (() => Promise<unknown>)[] = []
-  afterEach(async () => {
-    for (const close of closers.splice(0).reverse()) await close()
-  })
+  const opened = closeAfterEach()
 
   /** The number of each channel's state. */
   const breakersIn = (scrape: Scrape): (number | undefined)[] =>
@@ -278,10 +264,8 @@ describe('metrics states', () => {
   describe('A scrape while a channel fails and is well again', () => {
     it('tells that its breaker is closed (0), open (2), half open (1), and closed again', async () => {
       const sections = { ...(await scrapable()), breaker: { failures: 1, coolDownMs: 500 } }
-      const lab = await startP1Gateway({ withSecond: true, sections })
-      closers.push(() => lab.close())
-      const scraper = await startScraper(lab.gateway.application)
-      closers.push(() => scraper.close())
+      const lab = opened(await startP1Gateway({ withSecond: true, sections }))
+      const scraper = opened(await startScraper(lab.gateway.application))
       expect(breakersIn(await scraper.scrape())).toEqual([0, 0])
       lab.simulator.queueFault('500')
       await ask(lab.gateway)
@@ -294,36 +278,30 @@ describe('metrics states', () => {
   })
 
   describe('A scrape while callbacks fail', () => {
-    it(
-      'tells how many wait for another attempt and how many were given up, in the store and by this process',
-      async () => {
-        const callbacks = { scheduleMs: [0, 3_600_000] }
-        const lab = await startVidgenGateway({ tasks: POLLED_OFTEN, callbacks, sections: await scrapable() })
-        closers.push(() => lab.close())
-        const scraper = await startScraper(lab.gateway.application)
-        closers.push(() => scraper.close())
-        lab.receiver.answer = (response, { path }) => response.writeHead(path === '/gone' ? 410 : 500).end()
-        const caller = new VideoCaller(lab.gateway)
-        const create = (path: string) => caller.created({ callback_url: lab.receiver.url(path) })
-        const ids = [await create('/gone'), await create('/busy'), await create('/busy')]
-        const delivery = async (id: string): Promise<ShownDelivery | undefined> =>
-          (await caller.deliveries(id)).body.data[0]
-        for (const id of ids) lab.simulator.settle(id, 'succeed')
-        // The store is counted at the first scrape, and then not for some seconds.
-        await eventually(async () => {
-          const deliveries = await Promise.all(ids.map(delivery))
-          return deliveries.every((shown) => shown?.attempts === 1)
-        })
-        const scrape = await scraper.scrape()
-        const stored = ['waiting', 'exhausted'].map((state) => valueOf(scrape, 'gateway_callbacks', { state }))
-        expect(stored).toEqual([2, 1])
-        const attempts = ['delivered', 'retry', 'exhausted'].map((outcome) =>
-          valueOf(scrape, 'gateway_callback_attempts_total', { outcome }),
-        )
-        expect(attempts).toEqual([0, 2, 1])
-      },
-      STORE_START_MS,
-    )
+    it('tells how many wait for another attempt and how many were given up, in the store and by this process', async () => {
+      const callbacks = { scheduleMs: [0, 3_600_000] }
+      const lab = opened(await startVidgenGateway({ tasks: POLLED_OFTEN, callbacks, sections: await scrapable() }))
+      const scraper = opened(await startScraper(lab.gateway.application))
+      lab.receiver.answer = (response, { path }) => response.writeHead(path === '/gone' ? 410 : 500).end()
+      const caller = new VideoCaller(lab.gateway)
+      const create = (path: string) => caller.created({ callback_url: lab.receiver.url(path) })
+      const ids = [await create('/gone'), await create('/busy'), await create('/busy')]
+      const delivery = async (id: string): Promise<ShownDelivery | undefined> =>
+        (await caller.deliveries(id)).body.data[0]
+      for (const id of ids) lab.simulator.settle(id, 'succeed')
+      // The store is counted at the first scrape, and then not for some seconds.
+      await eventually(async () => {
+        const deliveries = await Promise.all(ids.map(delivery))
+        return deliveries.every((shown) => shown?.attempts === 1)
+      })
+      const scrape = await scraper.scrape()
+      const stored = ['waiting', 'exhausted'].map((state) => valueOf(scrape, 'gateway_callbacks', { state }))
+      expect(stored).toEqual([2, 1])
+      const attempts = ['delivered', 'retry', 'exhausted'].map((outcome) =>
+        valueOf(scrape, 'gateway_callback_attempts_total', { outcome }),
+      )
+      expect(attempts).toEqual([0, 2, 1])
+    })
   })
 })
 
@@ -346,10 +324,7 @@ describe('metrics workers', () => {
   const WORKERS = 3
 
   let lab: VidgenGateway
-  beforeAll(async () => {
-    lab = await startVidgenGateway()
-  }, STORE_START_MS)
-  afterAll(() => lab.close())
+  shareLab(async () => (lab = await startVidgenGateway()))
 
   const snapshot = () => lab.gateway.application.get(Metrics).collectSnapshot()
 
@@ -387,19 +362,10 @@ describe('metrics workers', () => {
 })
 
 describe('metrics values', () => {
-  const closers: (() => Promise<unknown>)[] = []
-  afterEach(async () => {
-    for (const close of closers.splice(0).reverse()) await close()
-  })
-
-  /** Whatever was opened last is closed first. */
-  function closedAtLast<Part extends { close(): Promise<unknown> }>(part: Part): Part {
-    closers.push(() => part.close())
-    return part
-  }
+  const opened = closeAfterEach()
 
   const scraperOf = async (application: Parameters<typeof startScraper>[0]): Promise<Scraper> =>
-    closedAtLast(await startScraper(application))
+    opened(await startScraper(application))
 
   describe('A scrape after chats whose upstream says what they used', () => {
     it('tells the sums of their tokens by unit, class and channel', async () => {
@@ -407,7 +373,7 @@ describe('metrics values', () => {
         { prompt_tokens: 17, completion_tokens: 5, total_tokens: 22 },
         { prompt_tokens: 4, completion_tokens: 9, total_tokens: 13, prompt_tokens_details: { cached_tokens: 3 } },
       ]
-      const upstream = closedAtLast(
+      const upstream = opened(
         await startRawUpstream((socket) => {
           const answer = JSON.stringify({ id: 'c', object: 'chat.completion', choices: [], usage: usages.shift() })
           const head = `content-type: application/json\r\ncontent-length: ${answer.length}`
@@ -415,7 +381,7 @@ describe('metrics values', () => {
         }),
       )
       const channel = { id: 'told', provider: 'p1', baseUrl: `http://127.0.0.1:${upstream.port}`, credentials: 'k' }
-      const gateway = closedAtLast(await startGateway({ channels: [channel], sections: await scrapable() }))
+      const gateway = opened(await startGateway({ channels: [channel], sections: await scrapable() }))
       const scraper = await scraperOf(gateway.application)
       for (const text of ['one', 'two']) await sendRaw(gateway.url, { path: CHAT_PATH, body: chatText(text) })
       const of = { class: 'chat', channel: 'told' }
@@ -439,7 +405,7 @@ describe('metrics values', () => {
   describe('A scrape while the one process that reads documents stands still', () => {
     it('tells how many documents it reads, and how many wait for it', async () => {
       const sections = { ...(await scrapable()), documents: { processes: 1, queue: 4 } }
-      const lab = closedAtLast(await startDocumentLab({ sections }))
+      const lab = opened(await startDocumentLab({ sections }))
       const scraper = await scraperOf(lab.gateway.application)
       const read = async (name: string): Promise<number> =>
         (await lab.upload([documentPart(`<title>${name}</title><p>${name}</p>`, `${name}.html`, 'text/html')])).status
@@ -463,52 +429,38 @@ describe('metrics values', () => {
   })
 
   describe('A scrape while upstreams and receivers keep their answers back', () => {
-    it(
-      'tells how many tasks are being asked for, and how many callbacks are on their way',
-      async () => {
-        const tasks = { pollIntervalMs: 50 }
-        const lab = closedAtLast(await startVidgenGateway({ tasks, sections: await scrapable() }))
-        const scraper = await scraperOf(lab.gateway.application)
-        const held: ServerResponse[] = []
-        lab.receiver.answer = (response) => held.push(response)
-        const caller = new VideoCaller(lab.gateway)
-        const ids = [await caller.created({ callback_url: lab.receiver.url() }), await caller.created()]
-        lab.proxy.hold()
-        const asking = await scraper.untilValue('gateway_background_work', { kind: 'polls' }, 2)
-        expect(valueOf(asking, 'gateway_background_work', { kind: 'callbacks' })).toBe(0)
+    it('tells how many tasks are being asked for, and how many callbacks are on their way', async () => {
+      const tasks = { pollIntervalMs: 50 }
+      const lab = opened(await startVidgenGateway({ tasks, sections: await scrapable() }))
+      const scraper = await scraperOf(lab.gateway.application)
+      const held: ServerResponse[] = []
+      lab.receiver.answer = (response) => held.push(response)
+      const caller = new VideoCaller(lab.gateway)
+      const ids = [await caller.created({ callback_url: lab.receiver.url() }), await caller.created()]
+      lab.proxy.hold()
+      const asking = await scraper.untilValue('gateway_background_work', { kind: 'polls' }, 2)
+      expect(valueOf(asking, 'gateway_background_work', { kind: 'callbacks' })).toBe(0)
 
-        for (const id of ids) lab.simulator.settle(id, 'succeed')
-        lab.proxy.release()
-        await lab.receiver.has(1)
-        const telling = await scraper.untilValue('gateway_background_work', { kind: 'polls' }, 0)
-        expect(valueOf(telling, 'gateway_background_work', { kind: 'callbacks' })).toBe(1)
+      for (const id of ids) lab.simulator.settle(id, 'succeed')
+      lab.proxy.release()
+      await lab.receiver.has(1)
+      const telling = await scraper.untilValue('gateway_background_work', { kind: 'polls' }, 0)
+      expect(valueOf(telling, 'gateway_background_work', { kind: 'callbacks' })).toBe(1)
 
-        for (const response of held) response.writeHead(204).end()
-        await scraper.untilValue('gateway_background_work', { kind: 'callbacks' }, 0)
-      },
-      STORE_START_MS,
-    )
+      for (const response of held) response.writeHead(204).end()
+      await scraper.untilValue('gateway_background_work', { kind: 'callbacks' }, 0)
+    })
   })
 })
 
 describe('metrics background', () => {
-  const closers: (() => Promise<unknown>)[] = []
-
-  afterEach(async () => {
-    for (const close of closers.splice(0).reverse()) await close()
-  })
+  const opened = closeAfterEach()
 
   describe('A scrape during a realtime session', () => {
     it('shows the session and what has passed through it so far', async () => {
-      const upstream = await startRealtimeUpstream()
-      closers.push(() => upstream.close())
-      const gateway = await startGateway({ channels: [realtimeChannel(upstream)], sections: await scrapable() })
-      closers.push(() => gateway.close())
-      const scraper = await startScraper(gateway.application)
-      closers.push(() => scraper.close())
-      const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/realtime?model=gpt-realtime`, {
-        headers: { authorization: `Bearer ${TEST_KEY}` },
-      })
+      const { gateway, upstream } = opened(await startRealtimeLab({ sections: await scrapable() }))
+      const scraper = opened(await startScraper(gateway.application))
+      const client = connectRealtime(gateway)
       await once(client, 'open')
       const open = await scraper.untilValue('gateway_realtime_sessions', {}, 1)
       expect(valueOf(open, 'gateway_requests_in_flight', { family: 'realtime' })).toBe(1)
@@ -533,19 +485,10 @@ describe('metrics background', () => {
   })
 
   describe('A scrape of a gateway with tasks', () => {
-    let lab: VidgenGateway
-    let scraper: Scraper
-
-    beforeAll(async () => {
-      lab = await startVidgenGateway({ tasks: { pollIntervalMs: 50 }, sections: await scrapable() })
-      scraper = await startScraper(lab.gateway.application)
-    }, STORE_START_MS)
-    afterAll(async () => {
-      await scraper.close()
-      await lab.close()
-    })
-
     it('shows how many stand where, and what became of tasks and callbacks', async () => {
+      const tasks = { pollIntervalMs: 50 }
+      const lab = opened(await startVidgenGateway({ tasks, sections: await scrapable() }))
+      const scraper = opened(await startScraper(lab.gateway.application))
       const caller = new VideoCaller(lab.gateway)
       const [first] = [await caller.created({ callback_url: lab.receiver.url() }), await caller.created()]
       const scrape = await scraper.scrape()
@@ -562,28 +505,15 @@ describe('metrics background', () => {
   })
 
   describe('A scrape while the store does not answer', () => {
-    let postgres: TestPostgres
-    let proxy: HoldingProxy
-    let lab: VidgenGateway
-    let scraper: Scraper
-
-    beforeAll(async () => {
-      postgres = await startPostgres()
-      const url = new URL(await postgres.emptyDatabase())
-      proxy = await startHoldingProxy(Number(url.port))
-      url.port = String(proxy.port)
-      lab = await startVidgenGateway({ sections: { ...(await scrapable()), database: { url: url.href } } })
-      scraper = await startScraper(lab.gateway.application)
-    }, STORE_START_MS)
-    afterAll(async () => {
-      proxy.release()
-      await scraper.close()
-      await lab.close()
-      await proxy.close()
-      await postgres.close()
-    })
-
     it('is answered all the same, without the counts, which are there once it answers', async () => {
+      const postgres = opened(await startPostgres())
+      const url = new URL(await postgres.emptyDatabase())
+      const proxy = opened(await startHoldingProxy(Number(url.port)))
+      url.port = String(proxy.port)
+      const sections = { ...(await scrapable()), database: { url: url.href } }
+      const lab = opened(await startVidgenGateway({ sections }))
+      const scraper = opened(await startScraper(lab.gateway.application))
+      opened({ close: proxy.release.bind(proxy) })
       await new VideoCaller(lab.gateway).created()
       proxy.hold()
       const without = await scraper.scrape()

@@ -7,35 +7,33 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
 import {
   type RealtimeSimulator,
   startRealtimeSimulator,
 } from '@multi-model-gateway/sandbox/realtime/realtime.simulator.js'
-import { WebSocket, WebSocketServer } from 'ws'
+import { type WebSocket, WebSocketServer } from 'ws'
 import type { RealtimeDialect } from '../../src/dialects/realtime/dialect.js'
 import { Readiness } from '../../src/observability/readiness.js'
 import { eventually } from '../support/eventually.js'
 import { startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
+import { closeAfterEach, shareLab } from '../support/lab-lifetime.js'
 import { type P1Gateway, startP1Gateway, UPSTREAM_KEY } from '../support/provider-gateways.js'
 import { startTlsProxy } from '../support/proxies.js'
 import { appendAudio, audioOf, type RealtimeEvent, RealtimeProbe, spoken, typesOf } from '../support/realtime-probe.js'
 import {
-  REALTIME_PATH,
+  connectRealtime,
   REALTIME_UPSTREAM_KEY,
   realtimeChannel,
-  startRealtimeUpstream,
+  startRealtimeLab,
 } from '../support/realtime-upstream.js'
 import { openai4Client, openai6Client, plainClient, type RealtimeClient } from '../support/sdk-clients.js'
-import { dataDirectory, STORE_START_MS } from '../support/stores.js'
+import { dataDirectory } from '../support/stores.js'
 import { EXAMPLE_PRICES, recordsOf, recordWhere, type ShownRecord } from '../support/usage-lab.js'
 
 describe('realtime session', () => {
-  const closers: (() => Promise<unknown>)[] = []
-  afterEach(async () => {
-    for (const close of closers.splice(0).reverse()) await close()
-  })
+  const opened = closeAfterEach()
 
   const CLIENTS = [
     ['a plain client', plainClient],
@@ -88,13 +86,11 @@ describe('realtime session', () => {
   }
 
   async function startHouse(realtimeDialect: RealtimeDialect): Promise<House> {
-    const simulator = await startRealtimeSimulator({ apiKey: REALTIME_UPSTREAM_KEY, dialect: realtimeDialect })
-    closers.push(() => simulator.close())
-    const gateway = await startGateway({ channels: [realtimeChannel(simulator, { options: { realtimeDialect } })] })
-    closers.push(() => gateway.close())
-    const proxy = await startTlsProxy(gateway.url)
-    closers.push(() => proxy.close())
-    return { gateway, simulator, url: proxy.url }
+    const simulator = opened(await startRealtimeSimulator({ apiKey: REALTIME_UPSTREAM_KEY, dialect: realtimeDialect }))
+    const channels = [realtimeChannel(simulator, { options: { realtimeDialect } })]
+    const gateway = opened(await startGateway({ channels }))
+    const { url } = opened(await startTlsProxy(gateway.url))
+    return { gateway, simulator, url }
   }
 
   const checksum = (audio: Buffer): string => createHash('sha1').update(audio).digest('hex').slice(0, 12)
@@ -200,10 +196,7 @@ describe('realtime session', () => {
 })
 
 describe('realtime limits', () => {
-  const closers: (() => Promise<void>)[] = []
-  afterEach(async () => {
-    for (const close of closers.splice(0).reverse()) await close()
-  })
+  const opened = closeAfterEach()
 
   interface Conversation {
     readonly client: WebSocket
@@ -212,17 +205,9 @@ describe('realtime limits', () => {
   }
 
   async function converse(limits: object = {}): Promise<Conversation> {
-    const upstream = await startRealtimeUpstream()
-    closers.push(() => upstream.close())
-    const gateway = await startGateway({ channels: [realtimeChannel(upstream)], sections: { limits } })
-    closers.push(() => gateway.close())
-    const client = new WebSocket(gateway.url.replace('http', 'ws') + REALTIME_PATH, {
-      headers: { authorization: `Bearer ${TEST_KEY}` },
-    })
-    closers.push(() => {
-      client.terminate()
-      return Promise.resolve()
-    })
+    const { gateway, upstream } = opened(await startRealtimeLab({ sections: { limits } }))
+    const client = connectRealtime(gateway)
+    opened({ close: client.terminate.bind(client) })
     await once(client, 'open')
     return { client, upstream: upstream.sockets[0] as WebSocket }
   }
@@ -306,12 +291,11 @@ describe('realtime example', () => {
   let lab: P1Gateway
   let folder: string
 
-  beforeAll(async () => {
-    lab = await startP1Gateway()
+  shareLab(async () => (lab = await startP1Gateway()))
+  beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'realtime-example-'))
   })
-  afterAll(async () => {
-    await lab.close()
+  afterAll(() => {
     rmSync(folder, { recursive: true })
   })
 
@@ -407,10 +391,7 @@ describe('realtime example', () => {
 })
 
 describe('realtime cut', () => {
-  const closers: (() => Promise<unknown>)[] = []
-  afterEach(async () => {
-    for (const close of closers.splice(0).reverse()) await close()
-  })
+  const opened = closeAfterEach()
 
   interface Lab {
     readonly gateway: TestGateway
@@ -419,28 +400,22 @@ describe('realtime cut', () => {
   }
 
   async function start(): Promise<Lab> {
-    const p1 = await startP1Simulator({ apiKey: UPSTREAM_KEY })
+    const p1 = opened(await startP1Simulator({ apiKey: UPSTREAM_KEY }))
     const directory = await dataDirectory()
-    closers.push(
-      () => p1.close(),
-      () => rm(directory, { recursive: true }),
-    )
-    let gateway: TestGateway
-    const open = async (): Promise<TestGateway> => {
-      gateway = await startGateway({
+    opened({ close: () => rm(directory, { recursive: true }) })
+    const open = (): Promise<TestGateway> =>
+      startGateway({
         channels: [{ id: 'p1-main', provider: 'p1', baseUrl: p1.url, credentials: UPSTREAM_KEY }],
         sections: { usage: { store: true }, prices: EXAMPLE_PRICES },
         dataDirectory: directory,
       })
-      return gateway
-    }
-    const first = await open()
-    closers.push(() => gateway.close())
+    let gateway = await open()
+    opened({ close: () => gateway.close() })
     return {
-      gateway: first,
+      gateway,
       restarted: async () => {
-        await first.close()
-        return open()
+        await gateway.close()
+        return (gateway = await open())
       },
     }
   }
@@ -482,128 +457,104 @@ describe('realtime cut', () => {
   }
 
   describe('A realtime answer that never comes to its end', () => {
-    it(
-      'is paid by the client who left in the middle of it, as an estimate',
-      async () => {
-        const { gateway } = await start()
-        const { probe, events } = await begun(gateway)
-        probe.socket.close()
-        await probe.closed
-        const [record, ...others] = await answersOf(gateway)
-        expect(others).toEqual([])
-        const audio = heardTokens(events)
-        expect(audio).toBeGreaterThan(0)
-        const text = typesOf(events).filter((type) => type === 'response.audio_transcript.delta').length
-        expect(record).toMatchObject({
-          kind: 'response',
-          outcome: 'caller_left',
-          model: 'gpt-realtime',
-          channel: 'p1-main',
-          reported: null,
-          estimated: { output_tokens: text + audio, output_token_details: { text_tokens: text, audio_tokens: audio } },
-          units: { completion_tokens: text + audio, audio_output_tokens: audio },
-          pricing: 'priced',
-        })
-        expect(record?.units['prompt_tokens']).toBeGreaterThan(0)
-        expect(Number(record?.cost)).toBeGreaterThan(0)
-      },
-      STORE_START_MS,
-    )
+    it('is paid by the client who left in the middle of it, as an estimate', async () => {
+      const { gateway } = await start()
+      const { probe, events } = await begun(gateway)
+      probe.socket.close()
+      await probe.closed
+      const [record, ...others] = await answersOf(gateway)
+      expect(others).toEqual([])
+      const audio = heardTokens(events)
+      expect(audio).toBeGreaterThan(0)
+      const text = typesOf(events).filter((type) => type === 'response.audio_transcript.delta').length
+      expect(record).toMatchObject({
+        kind: 'response',
+        outcome: 'caller_left',
+        model: 'gpt-realtime',
+        channel: 'p1-main',
+        reported: null,
+        estimated: { output_tokens: text + audio, output_token_details: { text_tokens: text, audio_tokens: audio } },
+        units: { completion_tokens: text + audio, audio_output_tokens: audio },
+        pricing: 'priced',
+      })
+      expect(record?.units['prompt_tokens']).toBeGreaterThan(0)
+      expect(Number(record?.cost)).toBeGreaterThan(0)
+    })
 
-    it(
-      'is paid though the upstream dropped it',
-      async () => {
-        const { gateway } = await start()
-        const probe = await asked(gateway, '#drop')
-        const events = await probe.until('response.audio.delta')
-        await probe.closed
-        await expectEstimated(gateway, 'upstream_failed', events)
-      },
-      STORE_START_MS,
-    )
+    it('is paid though the upstream dropped it', async () => {
+      const { gateway } = await start()
+      const probe = await asked(gateway, '#drop')
+      const events = await probe.until('response.audio.delta')
+      await probe.closed
+      await expectEstimated(gateway, 'upstream_failed', events)
+    })
 
-    it(
-      'is stored though the gateway went down with it',
-      async () => {
-        const { gateway, restarted } = await start()
-        const { probe, events } = await begun(gateway)
-        const readiness = gateway.application.get(Readiness)
-        readiness.markDraining()
-        readiness.markGraceOver()
-        expect(await probe.closed).toMatchObject({ code: 1001 })
-        const next = await restarted()
-        await expectEstimated(next, 'refused', events)
-      },
-      STORE_START_MS,
-    )
+    it('is stored though the gateway went down with it', async () => {
+      const { gateway, restarted } = await start()
+      const { probe, events } = await begun(gateway)
+      const readiness = gateway.application.get(Readiness)
+      readiness.markDraining()
+      readiness.markGraceOver()
+      expect(await probe.closed).toMatchObject({ code: 1001 })
+      const next = await restarted()
+      await expectEstimated(next, 'refused', events)
+    })
 
-    it(
-      'is stored with the figures of its upstream where it ends within the grace time of a gateway that goes down',
-      async () => {
-        const { gateway, restarted } = await start()
-        const probe = await asked(gateway, '#words=40')
-        await probe.until('response.audio.delta')
-        gateway.application.get(Readiness).markDraining()
-        const { response } = (await probe.next('response.done')) as { response: { status: string; usage: unknown } }
-        expect(await probe.closed).toMatchObject({ code: 1001 })
-        expect(response.status).toBe('completed')
-        const next = await restarted()
-        expect(await answersOf(next)).toMatchObject([{ outcome: 'ok', reported: response.usage }])
-      },
-      STORE_START_MS,
-    )
+    it('is stored with the figures of its upstream where it ends within the grace time of a gateway that goes down', async () => {
+      const { gateway, restarted } = await start()
+      const probe = await asked(gateway, '#words=40')
+      await probe.until('response.audio.delta')
+      gateway.application.get(Readiness).markDraining()
+      const { response } = (await probe.next('response.done')) as { response: { status: string; usage: unknown } }
+      expect(await probe.closed).toMatchObject({ code: 1001 })
+      expect(response.status).toBe('completed')
+      const next = await restarted()
+      expect(await answersOf(next)).toMatchObject([{ outcome: 'ok', reported: response.usage }])
+    })
 
-    it(
-      'has taken the audio that was said for it',
-      async () => {
-        const { gateway } = await start()
-        const probe = await RealtimeProbe.open({ url: gateway.url.replace('http', 'ws'), key: TEST_KEY })
-        const session = { instructions: '#stall', turn_detection: null }
-        probe.send({ type: 'session.update', session })
-        await probe.next('session.updated')
-        const audio = spoken()
-        appendAudio(probe, audio)
-        probe.send({ type: 'input_audio_buffer.commit' })
-        probe.send({ type: 'response.create' })
-        await probe.next('response.audio.delta')
-        probe.socket.close()
-        await probe.closed
-        const [record] = await answersOf(gateway)
-        expect(record?.units['audio_input_tokens']).toBe(Math.round(audio.length / 4800))
-      },
-      STORE_START_MS,
-    )
+    it('has taken the audio that was said for it', async () => {
+      const { gateway } = await start()
+      const probe = await RealtimeProbe.open({ url: gateway.url.replace('http', 'ws'), key: TEST_KEY })
+      const session = { instructions: '#stall', turn_detection: null }
+      probe.send({ type: 'session.update', session })
+      await probe.next('session.updated')
+      const audio = spoken()
+      appendAudio(probe, audio)
+      probe.send({ type: 'input_audio_buffer.commit' })
+      probe.send({ type: 'response.create' })
+      await probe.next('response.audio.delta')
+      probe.socket.close()
+      await probe.closed
+      const [record] = await answersOf(gateway)
+      expect(record?.units['audio_input_tokens']).toBe(Math.round(audio.length / 4800))
+    })
 
-    it(
-      'is paid by the figures of its upstream once it has come to its end, with what was heard beside them',
-      async () => {
-        const { gateway } = await start()
-        const probe = await asked(gateway, '#words=3')
-        const events = await probe.until('response.done')
-        const { response } = events.at(-1) as unknown as { response: { usage: Record<string, number> } }
-        probe.socket.close()
-        await probe.closed
-        const records = await answersOf(gateway)
-        expect(records).toMatchObject([
-          {
-            outcome: 'ok',
-            units: {
-              prompt_tokens: response.usage['input_tokens'],
-              completion_tokens: response.usage['output_tokens'],
-            },
-            reported: response.usage,
-            pricing: 'priced',
+    it('is paid by the figures of its upstream once it has come to its end, with what was heard beside them', async () => {
+      const { gateway } = await start()
+      const probe = await asked(gateway, '#words=3')
+      const events = await probe.until('response.done')
+      const { response } = events.at(-1) as unknown as { response: { usage: Record<string, number> } }
+      probe.socket.close()
+      await probe.closed
+      const records = await answersOf(gateway)
+      expect(records).toMatchObject([
+        {
+          outcome: 'ok',
+          units: {
+            prompt_tokens: response.usage['input_tokens'],
+            completion_tokens: response.usage['output_tokens'],
           },
-        ])
-        const audio = heardTokens(events)
-        const text = typesOf(events).filter((type) => type === 'response.audio_transcript.delta').length
-        expect(records[0]?.estimated).toMatchObject({
-          output_tokens: text + audio,
-          output_token_details: { text_tokens: text, audio_tokens: audio },
-        })
-        expect(audio).toBeGreaterThan(0)
-      },
-      STORE_START_MS,
-    )
+          reported: response.usage,
+          pricing: 'priced',
+        },
+      ])
+      const audio = heardTokens(events)
+      const text = typesOf(events).filter((type) => type === 'response.audio_transcript.delta').length
+      expect(records[0]?.estimated).toMatchObject({
+        output_tokens: text + audio,
+        output_token_details: { text_tokens: text, audio_tokens: audio },
+      })
+      expect(audio).toBeGreaterThan(0)
+    })
   })
 })

@@ -1,11 +1,20 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { WebSocket } from 'ws'
 import { Readiness } from '../../src/observability/readiness.js'
 import { eventually } from '../support/eventually.js'
-import { sendRaw, startGateway, TEST_KEY, type TestGateway, type TestGatewayOptions } from '../support/gateway.js'
+import type { Refusal } from '../support/failing-calls.js'
+import {
+  connectTo,
+  sendRaw,
+  startGateway,
+  TEST_KEY,
+  type TestGateway,
+  type TestGatewayOptions,
+} from '../support/gateway.js'
+import { closeAfterEach, shareLab } from '../support/lab-lifetime.js'
 import { unusedPort } from '../support/raw-upstream.js'
 import {
   askUpgrade,
@@ -18,10 +27,11 @@ import {
   REALTIME_PATH,
   REALTIME_UPSTREAM_KEY,
   realtimeChannel,
-  RealtimeDialLab,
+  type RealtimeLab,
   type RealtimeUpstream,
   refusalOf,
   sendUpgrade,
+  startRealtimeLab,
   startRealtimeUpstream,
   textFrame,
   type UpgradeRequest,
@@ -29,30 +39,13 @@ import {
 } from '../support/realtime-upstream.js'
 
 describe('realtime upgrade', () => {
-  let upstream: RealtimeUpstream
-  let gateway: TestGateway
+  const keys = [
+    { id: 'test', key: TEST_KEY },
+    { id: 'narrow', key: 'narrow-key', models: ['tts-*'] },
+  ]
 
-  beforeAll(async () => {
-    upstream = await startRealtimeUpstream()
-    gateway = await startGateway({
-      channels: [realtimeChannel(upstream)],
-      keys: [
-        { id: 'test', key: TEST_KEY },
-        { id: 'narrow', key: 'narrow-key', models: ['tts-*'] },
-      ],
-    })
-  })
-  afterAll(async () => {
-    await gateway.close()
-    await upstream.close()
-  })
-
-  interface Refusal {
-    readonly status: number
-    readonly type?: string
-    readonly code: string | null
-    readonly param?: string | null
-  }
+  let lab: RealtimeLab
+  shareLab(async () => (lab = await startRealtimeLab({ keys })))
 
   const INVALID = 'invalid_request_error'
   const AUTH = { status: 401, type: 'authentication_error', code: 'invalid_api_key' }
@@ -69,7 +62,7 @@ describe('realtime upgrade', () => {
   }
 
   const refused = async (wish: UpgradeRequest, expected: Refusal): Promise<HttpAnswer> => {
-    const answer = await askUpgrade(gateway.url, wish)
+    const answer = await askUpgrade(lab.gateway.url, wish)
     expectRefusal(answer, expected)
     return answer
   }
@@ -78,47 +71,21 @@ describe('realtime upgrade', () => {
   const header = (name: string, value: string | undefined): UpgradeRequest => ({ headers: { [name]: value } })
   const protocols = (...names: string[]): UpgradeRequest => header('sec-websocket-protocol', names.join(', '))
   const BAD_MODEL = { status: 400, param: 'model' }
+  const BAD_PAGE = { status: 403, type: 'permission_error', code: 'origin_not_allowed' }
+  const badHeader = (param: string): Refusal => ({ status: 400, code: null, param })
 
   describe('an upgrade that cannot be served is refused before the 101', () => {
     it.each<[string, UpgradeRequest, Refusal]>([
       ['of another version', header('sec-websocket-version', '8'), UPGRADE],
       ['without a version', header('sec-websocket-version', undefined), UPGRADE],
-      [
-        'without a key of the handshake',
-        header('sec-websocket-key', undefined),
-        { status: 400, code: null, param: 'sec-websocket-key' },
-      ],
-      [
-        'with a short key of the handshake',
-        header('sec-websocket-key', 'dGhl'),
-        { status: 400, code: null, param: 'sec-websocket-key' },
-      ],
-      ['with a body', header('content-length', '5'), { status: 400, code: null, param: 'content-length' }],
-      [
-        'with a body in chunks',
-        header('transfer-encoding', 'chunked'),
-        { status: 400, code: null, param: 'content-length' },
-      ],
-      [
-        'with a broken list of subprotocols',
-        protocols('realtime', ''),
-        { status: 400, code: null, param: 'sec-websocket-protocol' },
-      ],
-      [
-        'with a subprotocol offered twice',
-        protocols('realtime', 'realtime'),
-        { status: 400, code: null, param: 'sec-websocket-protocol' },
-      ],
-      [
-        'from a page',
-        header('origin', 'https://app.example.com'),
-        { status: 403, type: 'permission_error', code: 'origin_not_allowed' },
-      ],
-      [
-        'from a page without an address',
-        header('origin', 'null'),
-        { status: 403, type: 'permission_error', code: 'origin_not_allowed' },
-      ],
+      ['without a key of the handshake', header('sec-websocket-key', undefined), badHeader('sec-websocket-key')],
+      ['with a short key of the handshake', header('sec-websocket-key', 'dGhl'), badHeader('sec-websocket-key')],
+      ['with a body', header('content-length', '5'), badHeader('content-length')],
+      ['with a body in chunks', header('transfer-encoding', 'chunked'), badHeader('content-length')],
+      ['with a broken list of subprotocols', protocols('realtime', ''), badHeader('sec-websocket-protocol')],
+      ['with a subprotocol offered twice', protocols('realtime', 'realtime'), badHeader('sec-websocket-protocol')],
+      ['from a page', header('origin', 'https://app.example.com'), BAD_PAGE],
+      ['from a page without an address', header('origin', 'null'), BAD_PAGE],
       ['without an API key', header('authorization', undefined), AUTH],
       ['with an unknown API key', header('authorization', 'Bearer unknown'), AUTH],
       ['with another scheme', header('authorization', 'Basic dGVzdDp0ZXN0'), AUTH],
@@ -163,7 +130,7 @@ describe('realtime upgrade', () => {
       ['to several protocols', header('upgrade', 'websocket, h2c'), UPGRADE],
     ])('%s', async (_name, wish, expected) => {
       await refused({ ...wish, headers: { connection: 'Upgrade, close', ...wish.headers } }, expected)
-      expect(upstream.requests).toHaveLength(0)
+      expect(lab.upstream.requests).toHaveLength(0)
     })
   })
 
@@ -179,9 +146,9 @@ describe('realtime upgrade', () => {
     })
 
     it('keeps the request id of its client', async () => {
-      const answer = await askUpgrade(gateway.url, { ...path(''), headers: { 'x-request-id': 'mine' } })
+      const answer = await askUpgrade(lab.gateway.url, { ...path(''), headers: { 'x-request-id': 'mine' } })
       expect(answer.headers.get('x-request-id')).toBe('mine')
-      expect(await gateway.logLine('mine')).toMatchObject({
+      expect(await lab.gateway.logLine('mine')).toMatchObject({
         status: 400,
         route: '/v1/realtime',
         keyId: 'test',
@@ -192,18 +159,15 @@ describe('realtime upgrade', () => {
     it('judges the handshake first, then the page, the key, the model', async () => {
       const all = { origin: 'https://app.example.com', authorization: undefined }
       await refused({ ...path('?model=nothing'), headers: { ...all, 'sec-websocket-version': '7' } }, UPGRADE)
-      await refused(
-        { ...path('?model=nothing'), headers: all },
-        { status: 403, type: 'permission_error', code: 'origin_not_allowed' },
-      )
+      await refused({ ...path('?model=nothing'), headers: all }, BAD_PAGE)
       await refused({ ...path('?model=nothing'), headers: { authorization: undefined } }, AUTH)
     })
 
     it('reaches a client that goes on sending', async () => {
       const headers = { authorization: undefined, 'x-request-id': 'eager' }
-      const socket = await sendUpgrade(gateway.url, { headers })
+      const socket = await sendUpgrade(lab.gateway.url, { headers })
       socket.pause()
-      await gateway.logLine('eager')
+      await lab.gateway.logLine('eager')
       for (let round = 0; round < 40; round++) {
         socket.write(Buffer.alloc(10_000, 1))
         await nextTurn()
@@ -215,19 +179,19 @@ describe('realtime upgrade', () => {
 
   describe('the path without an upgrade', () => {
     it('asks for one', async () => {
-      const answer = await sendRaw(gateway.url, { method: 'GET', path: REALTIME_PATH })
+      const answer = await sendRaw(lab.gateway.url, { method: 'GET', path: REALTIME_PATH })
       expect(answer.status).toBe(426)
       expect(answer.headers).toMatchObject({ upgrade: 'websocket', 'content-type': 'application/json' })
     })
 
     it.each(['POST', 'PUT', 'DELETE', 'OPTIONS'])('refuses %s', async (method) => {
-      const { status, headers, text } = await sendRaw(gateway.url, { method, path: REALTIME_PATH })
+      const { status, headers, text } = await sendRaw(lab.gateway.url, { method, path: REALTIME_PATH })
       expect([status, headers['allow']]).toEqual([405, 'GET, HEAD'])
       expect(text).toContain('method_not_allowed')
     })
 
     it('answers HEAD like GET, without the body', async () => {
-      const { status, text } = await sendRaw(gateway.url, { method: 'HEAD', path: REALTIME_PATH })
+      const { status, text } = await sendRaw(lab.gateway.url, { method: 'HEAD', path: REALTIME_PATH })
       expect([status, text]).toEqual([426, ''])
     })
   })
@@ -235,42 +199,40 @@ describe('realtime upgrade', () => {
   describe('an Upgrade offer without a handler changes nothing about a request', () => {
     it('be it to a path of plain requests', async () => {
       const headers = { connection: 'Upgrade', upgrade: 'websocket' }
-      const answer = await sendRaw(gateway.url, { method: 'GET', path: '/v1/models', headers })
+      const answer = await sendRaw(lab.gateway.url, { method: 'GET', path: '/v1/models', headers })
       expect([answer.status, answer.text]).toEqual([200, expect.stringContaining('gpt-realtime')])
     })
 
     it('be it to speak HTTP/2, with a body', async () => {
       const headers = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAMAAABkAAQAAP__' }
       const body = JSON.stringify({ model: 'no-such-model', messages: [{ role: 'user', content: 'Hello' }] })
-      const answer = await sendRaw(gateway.url, { path: '/v1/chat/completions', headers, body })
+      const answer = await sendRaw(lab.gateway.url, { path: '/v1/chat/completions', headers, body })
       expect([answer.status, answer.text]).toEqual([404, expect.stringContaining('model_not_found')])
     })
   })
 })
 
 describe('realtime handshake', () => {
-  let upstream: RealtimeUpstream | undefined
-  let gateway: TestGateway | undefined
-  afterEach(async () => {
-    await gateway?.close()
-    await upstream?.close()
-    gateway = upstream = undefined
-  })
+  const opened = closeAfterEach()
 
-  interface Lab {
-    readonly gateway: TestGateway
-    readonly upstream: RealtimeUpstream
-  }
+  const start = async (...parameters: Parameters<typeof startRealtimeLab>): Promise<RealtimeLab> =>
+    opened(await startRealtimeLab(...parameters))
 
-  async function start(options: Partial<TestGatewayOptions> = {}, channel: object = {}): Promise<Lab> {
-    upstream = await startRealtimeUpstream()
-    gateway = await startGateway({ channels: [realtimeChannel(upstream, channel)], ...options })
-    return { gateway, upstream }
-  }
+  /** Without an answer it accepts upgrades. */
+  const upstreamThat = async (answer?: (upgrade: UpstreamUpgrade) => void): Promise<RealtimeUpstream> =>
+    opened(await startRealtimeUpstream(answer))
+
+  const gatewayTo = async (
+    channels: readonly object[],
+    options: Partial<TestGatewayOptions> = {},
+  ): Promise<TestGateway> => opened(await startGateway({ channels, ...options }))
 
   const KEY_OFFER = `openai-insecure-api-key.${TEST_KEY}`
 
   describe('the subprotocol', () => {
+    let lab: RealtimeLab
+    shareLab(async () => (lab = await startRealtimeLab()))
+
     it.each([
       ['realtime', 'realtime'],
       [undefined, undefined],
@@ -281,8 +243,7 @@ describe('realtime handshake', () => {
       ['chat, openai-beta.realtime-v1', undefined],
       ['Realtime', undefined],
     ])('offered as %s is answered with %s', async (offered, chosen) => {
-      const { gateway } = await start()
-      const socket = await sendUpgrade(gateway.url, { headers: { 'sec-websocket-protocol': offered } })
+      const socket = await sendUpgrade(lab.gateway.url, { headers: { 'sec-websocket-protocol': offered } })
       const { status, headers } = await headOf(socket)
       socket.destroy()
       expect([status, headers.get('sec-websocket-protocol')]).toEqual([101, chosen])
@@ -296,15 +257,14 @@ describe('realtime handshake', () => {
       ['a subprotocol, as browsers must', ['realtime', KEY_OFFER], {}],
       ['a header, and offers nothing', [], { authorization: `Bearer ${TEST_KEY}` }],
     ])('suits a client that sends its key in %s', async (_name, offered, headers) => {
-      const { gateway } = await start()
-      const client = new WebSocket(gateway.url.replace('http', 'ws') + REALTIME_PATH, offered, { headers })
+      const client = new WebSocket(lab.gateway.url.replace('http', 'ws') + REALTIME_PATH, offered, { headers })
       await once(client, 'open')
       expect(client.protocol).toBe(offered[0] ?? '')
       client.terminate()
     })
 
     it('with a key in it reaches neither log nor upstream', async () => {
-      const { gateway, upstream } = await start()
+      const { gateway, upstream } = lab
       const headers = { authorization: undefined, 'x-request-id': 'mine' }
       const offer = { 'sec-websocket-protocol': `realtime, ${KEY_OFFER}` }
       const socket = await sendUpgrade(gateway.url, { headers: { ...headers, ...offer } })
@@ -399,8 +359,8 @@ describe('realtime handshake', () => {
     })
 
     it('during the dial arrive in order, however many they are', async () => {
-      upstream = await startRealtimeUpstream(() => undefined)
-      gateway = await startGateway({ channels: [realtimeChannel(upstream)] })
+      const upstream = await upstreamThat(holds)
+      const gateway = await gatewayTo([realtimeChannel(upstream)])
       const upgrade = upstream.nextUpgrade()
       const connection = once(gateway.server, 'connection') as Promise<[Socket]>
       const socket = await sendUpgrade(gateway.url)
@@ -439,7 +399,7 @@ describe('realtime handshake', () => {
 
     it('on a connection that has had its answer is served', async () => {
       const { gateway } = await start()
-      const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1')
+      const socket = connectTo(gateway)
       socket.write(ahead('GET /health/live HTTP/1.1\r\nhost: x'))
       expect((await headOf(socket)).status).toBe(200)
       socket.write(handshake())
@@ -447,13 +407,6 @@ describe('realtime handshake', () => {
       socket.destroy()
     })
   })
-})
-
-describe('realtime dial', () => {
-  const lab = new RealtimeDialLab()
-  const { gatewayTo, upstreamThat } = lab
-
-  afterEach(() => lab.close())
 
   const errorBody = (message: string, code: string | null = null): object => ({
     error: { message, type: 'invalid_request_error', param: null, code },
@@ -509,31 +462,17 @@ describe('realtime dial', () => {
       expect((await askUpgrade(gateway.url)).status).toBe(502)
     })
 
+    const refuses =
+      (status: number, body: string | object) =>
+      ({ refuse }: UpstreamUpgrade): void => {
+        refuse(status, body)
+      }
+
     it.each<[string, (upgrade: UpstreamUpgrade) => void]>([
-      [
-        'refuses the gateway’s key',
-        ({ refuse }) => {
-          refuse(401, errorBody('No.'))
-        },
-      ],
-      [
-        'is busy',
-        ({ refuse }) => {
-          refuse(429, errorBody('No.'))
-        },
-      ],
-      [
-        'fails',
-        ({ refuse }) => {
-          refuse(500, 'no')
-        },
-      ],
-      [
-        'hangs up',
-        ({ socket }) => {
-          socket.destroy()
-        },
-      ],
+      ['refuses the gateway’s key', refuses(401, errorBody('No.'))],
+      ['is busy', refuses(429, errorBody('No.'))],
+      ['fails', refuses(500, 'no')],
+      ['hangs up', ({ socket }) => void socket.destroy()],
     ])('%s is replaced by the next before the caller hears anything', async (_name, answer) => {
       const first = await upstreamThat(answer)
       const second = await upstreamThat()
@@ -589,13 +528,6 @@ describe('realtime dial', () => {
     expect(upstream.requests).toHaveLength(50)
     expect(listeners()).toEqual(before)
   })
-})
-
-describe('realtime lifetime', () => {
-  const lab = new RealtimeDialLab()
-  const { gatewayTo, upstreamThat } = lab
-
-  afterEach(() => lab.close())
 
   describe('the sessions of a gateway', () => {
     it('are bounded, those being dialled included, and make room when they end', async () => {
@@ -622,8 +554,7 @@ describe('realtime lifetime', () => {
     })
 
     it('end with 1001 when it drains, and no new one begins', async () => {
-      const upstream = await upstreamThat()
-      const gateway = await gatewayTo([realtimeChannel(upstream)])
+      const { gateway, upstream } = await start()
       const client = connectRealtime(gateway)
       await once(client, 'open')
       const [inner] = upstream.sockets
@@ -636,8 +567,7 @@ describe('realtime lifetime', () => {
     })
 
     it('with an answer under way end with that answer when it drains, at the latest with the grace time', async () => {
-      const upstream = await upstreamThat()
-      const gateway = await gatewayTo([realtimeChannel(upstream)])
+      const { gateway, upstream } = await start()
       const codes: number[] = []
       const openAnswering = async (): Promise<WebSocket> => {
         const client = connectRealtime(gateway).on('close', (code) => codes.push(code))
@@ -674,8 +604,7 @@ describe('realtime lifetime', () => {
     })
 
     it('leave one line in the log, with status 101', async () => {
-      const upstream = await upstreamThat()
-      const gateway = await gatewayTo([realtimeChannel(upstream)])
+      const { gateway } = await start()
       const client = connectRealtime(gateway)
       await once(client, 'open')
       expect(gateway.logText()).not.toContain('"msg":"request"')
@@ -707,8 +636,7 @@ describe('realtime lifetime', () => {
       },
     ],
   ])('a session tells the log that it ended for the reason %s', async (cause, end) => {
-    const upstream = await upstreamThat()
-    const gateway = await gatewayTo([realtimeChannel(upstream)])
+    const { gateway, upstream } = await start()
     const client = connectRealtime(gateway)
     await once(client, 'open')
     end(client, upstream.sockets[0] as WebSocket)

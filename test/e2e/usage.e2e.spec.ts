@@ -1,10 +1,10 @@
 import { once } from 'node:events'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import type { Fault } from '@multi-model-gateway/sandbox/server/faults.js'
 import { Metrics } from '../../src/observability/metrics.js'
 import { CHAT_PATH, chatText, openRaw, type RawRequest, SPEECH_PATH, speechText } from '../support/gateway.js'
+import { shareLab } from '../support/lab-lifetime.js'
 import { MESSAGES, messageText } from '../support/m1-gateway.js'
-import { STORE_START_MS } from '../support/stores.js'
 import { form, TRANSLATIONS, upload, wavOfSeconds } from '../support/upload-server.js'
 import {
   completion,
@@ -25,11 +25,7 @@ import {
 
 describe('usage', () => {
   let lab: UsageLab
-
-  beforeAll(async () => {
-    lab = await startUsageLab()
-  }, STORE_START_MS)
-  afterAll(() => lab.close())
+  shareLab(async () => (lab = await startUsageLab()))
 
   const chatCall = (text: string, more: object = {}): RawRequest => ({ path: CHAT_PATH, body: chatText(text, more) })
   const message = (content: string, more: object = {}): RawRequest => ({
@@ -161,11 +157,7 @@ describe('usage', () => {
 
 describe('usage audio', () => {
   let lab: UsageLab
-
-  beforeAll(async () => {
-    lab = await startUsageLab()
-  }, STORE_START_MS)
-  afterAll(() => lab.close())
+  shareLab(async () => (lab = await startUsageLab()))
 
   const speech = (input: string, model: string, more: object = {}): RawRequest => ({
     path: SPEECH_PATH,
@@ -259,11 +251,7 @@ describe('usage reasoning', () => {
   const LOW = 128
 
   let lab: UsageLab
-
-  beforeAll(async () => {
-    lab = await startUsageLab({ prices: PRICES })
-  }, STORE_START_MS)
-  afterAll(() => lab.close())
+  shareLab(async () => (lab = await startUsageLab({ prices: PRICES })))
 
   const chat = (model: string, more: object = {}): RawRequest => ({
     path: CHAT_PATH,
@@ -329,11 +317,7 @@ describe('usage reasoning', () => {
 
 describe('usage figures', () => {
   let lab: UsageLab
-
-  beforeAll(async () => {
-    lab = await startUsageLab()
-  }, STORE_START_MS)
-  afterAll(() => lab.close())
+  shareLab(async () => (lab = await startUsageLab()))
 
   const PATHS = { chat: CHAT_PATH, messages: MESSAGES } as const
 

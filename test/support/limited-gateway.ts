@@ -17,7 +17,7 @@ import {
 import { MESSAGES } from './m1-gateway.js'
 import { UPSTREAM_KEY } from './provider-gateways.js'
 import { type RealtimeEvent, RealtimeProbe } from './realtime-probe.js'
-import { realtimeChannel, type RealtimeUpstream, startRealtimeUpstream } from './realtime-upstream.js'
+import { type RealtimeLab, type RealtimeUpstream, startRealtimeLab } from './realtime-upstream.js'
 
 /** `GET /v1/limits` of a key. */
 export async function askLimits(url: string, key: string): Promise<LimitsResponse> {
@@ -88,25 +88,8 @@ export const shownLimit = (path: string, word: string, limit: number, remaining:
 /** The one key, which has these limits, of a gateway with one realtime upstream; it is its own id. */
 const TEAM = 'team'
 
-export interface LimitedRealtime {
-  readonly gateway: TestGateway
-  readonly upstream: RealtimeUpstream
-  readonly close: () => Promise<void>
-}
-
-export async function startLimitedRealtime(limits: object, sections: object = {}): Promise<LimitedRealtime> {
-  const upstream = await startRealtimeUpstream()
-  const channels = [realtimeChannel(upstream)]
-  const gateway = await startGateway({ channels, keys: [{ id: TEAM, key: TEAM, limits }], sections })
-  return {
-    gateway,
-    upstream,
-    close: async () => {
-      await gateway.close()
-      await upstream.close()
-    },
-  }
-}
+export const startLimitedRealtime = (limits: object): Promise<RealtimeLab> =>
+  startRealtimeLab({ keys: [{ id: TEAM, key: TEAM, limits }] })
 
 /** What an upstream says. */
 export interface UpstreamEvent {

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { WebSocket, WebSocketServer } from 'ws'
-import { startGateway, TEST_KEY, type TestGateway, type TestGatewayOptions } from './gateway.js'
+import { connectTo, startGateway, TEST_KEY, type TestGateway, type TestGatewayOptions } from './gateway.js'
 
 /** The key the gateway uses at these upstreams; a canary that must never reach a caller. */
 export const REALTIME_UPSTREAM_KEY = 'upstream-canary-key'
@@ -135,8 +135,7 @@ export function handshake(wish: UpgradeRequest = {}): Buffer {
 
 /** Sends exactly this handshake on a connection of its own; the caller destroys it. */
 export async function sendUpgrade(url: string, wish: UpgradeRequest = {}): Promise<Socket> {
-  const socket = connect(Number(new URL(url).port), '127.0.0.1')
-  socket.on('error', () => undefined)
+  const socket = connectTo({ url })
   await once(socket, 'connect')
   socket.write(handshake(wish))
   return socket
@@ -187,35 +186,37 @@ export function textFrame(text: string): Buffer {
   return Buffer.concat([Buffer.from([0x81]), length, mask, payload.map((byte, index) => byte ^ (mask[index % 4] ?? 0))])
 }
 
-/** Gateways and the upstreams they dial, which each test starts as it needs them. */
-export class RealtimeDialLab {
-  readonly #closers: (() => Promise<void>)[] = []
+/** A gateway with one realtime upstream. */
+export interface RealtimeLab {
+  readonly gateway: TestGateway
+  readonly upstream: RealtimeUpstream
+  readonly close: () => Promise<void>
+}
 
-  /** An upstream that answers upgrades so; without an answer it accepts them. */
-  readonly upstreamThat = async (answer?: (upgrade: UpstreamUpgrade) => void): Promise<RealtimeUpstream> => {
-    const upstream = await startRealtimeUpstream(answer)
-    this.#closers.push(() => upstream.close())
-    return upstream
-  }
-
-  readonly gatewayTo = async (
-    channels: readonly object[],
-    options: Partial<TestGatewayOptions> = {},
-  ): Promise<TestGateway> => {
-    const gateway = await startGateway({ channels, ...options })
-    this.#closers.push(() => gateway.close())
-    return gateway
-  }
-
-  async close(): Promise<void> {
-    for (const close of this.#closers.splice(0).reverse()) await close()
+/** `channel` = laid over the one channel. */
+export async function startRealtimeLab(
+  options: Partial<TestGatewayOptions> = {},
+  channel: object = {},
+): Promise<RealtimeLab> {
+  const upstream = await startRealtimeUpstream()
+  const gateway = await startGateway({ channels: [realtimeChannel(upstream, channel)], ...options })
+  return {
+    gateway,
+    upstream,
+    close: async () => {
+      await gateway.close()
+      await upstream.close()
+    },
   }
 }
 
 /** A client whose request id is `mine`. */
-export const connectRealtime = (gateway: TestGateway): WebSocket =>
-  new WebSocket(gateway.url.replace('http', 'ws') + REALTIME_PATH, [], {
-    headers: { authorization: `Bearer ${TEST_KEY}`, 'x-request-id': 'mine' },
+export const connectRealtime = (
+  { url }: Pick<TestGateway, 'url'>,
+  headers: Readonly<Record<string, string>> = {},
+): WebSocket =>
+  new WebSocket(url.replace('http', 'ws') + REALTIME_PATH, {
+    headers: { authorization: `Bearer ${TEST_KEY}`, 'x-request-id': 'mine', ...headers },
   })
 
 /** Leaves an upgrade without an answer. */
