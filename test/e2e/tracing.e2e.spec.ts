@@ -1,18 +1,15 @@
 import { once } from 'node:events'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { WebSocket } from 'ws'
-import { CHAT_PATH, startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
+import { describe, expect, it } from '@jest/globals'
+import { CHAT_PATH, startGateway, TEST_KEY } from '../support/gateway.js'
+import { closeAfterEach } from '../support/lab-lifetime.js'
 import { startP1Gateway, UPSTREAM_KEY } from '../support/provider-gateways.js'
 import { unusedPort } from '../support/raw-upstream.js'
-import { realtimeChannel, startRealtimeUpstream } from '../support/realtime-upstream.js'
+import { connectRealtime, startRealtimeLab } from '../support/realtime-upstream.js'
 import { chat, ofRequest, SPAN, spanCounts, TRACE, TracingLab } from '../support/tracing-lab.js'
 
 describe('tracing', () => {
   const lab = new TracingLab()
-  const { spansOf, tracedGateway } = lab
-
-  beforeEach(() => lab.start())
-  afterEach(() => lab.close())
+  const { opened, spansOf, tracedGateway } = lab
 
   const TRACE_PARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-(0[01])$/
 
@@ -119,20 +116,10 @@ describe('tracing', () => {
     })
 
     it('is a trace on sockets as well', async () => {
-      const upstream = await startRealtimeUpstream()
-      lab.closers.push(() => upstream.close())
-      const gateway = await startGateway({
-        channels: [realtimeChannel(upstream)],
-        sections: { observability: { otlpUrl: lab.collector.url } },
-      })
-      lab.closers.push(() => gateway.close())
-      const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/realtime?model=gpt-realtime`, {
-        headers: {
-          authorization: `Bearer ${TEST_KEY}`,
-          traceparent: `00-${TRACE}-${SPAN}-01`,
-          'x-request-id': 'req-1',
-        },
-      })
+      const sections = { observability: { otlpUrl: lab.collector.url } }
+      const { gateway, upstream } = opened(await startRealtimeLab({ sections }))
+      const headers = { traceparent: `00-${TRACE}-${SPAN}-01`, 'x-request-id': 'req-1' }
+      const client = connectRealtime(gateway, headers)
       await once(client, 'open')
       client.close()
       const [server, attempt] = await spansOf('req-1', 1)
@@ -151,14 +138,8 @@ describe('tracing', () => {
       })
       expect(lab.collector.bodies).toContain('multi-model-gateway')
       expect(answer.text).toContain('content')
-      for (const secret of [
-        'prompt-canary',
-        'collector-canary',
-        TEST_KEY,
-        UPSTREAM_KEY,
-        '127.0.0.1',
-        String(simulator.port),
-      ]) {
+      const address = ['127.0.0.1', String(simulator.port)]
+      for (const secret of ['prompt-canary', 'collector-canary', TEST_KEY, UPSTREAM_KEY, ...address]) {
         expect(lab.collector.bodies).not.toContain(secret)
       }
       expect(gateway.logText()).not.toContain('collector-canary')
@@ -171,19 +152,10 @@ describe('tracing', () => {
       expect(ofRequest(lab.collector.spans, 'last')).toHaveLength(2)
     })
   })
-})
-
-describe('tracing collector', () => {
-  const lab = new TracingLab()
-  const { tracedGateway } = lab
-
-  beforeEach(() => lab.start())
-  afterEach(() => lab.close())
 
   describe('Without a collector', () => {
     it('nothing is traced, and no upstream gets a traceparent', async () => {
-      const p1 = await startP1Gateway()
-      lab.closers.push(() => p1.close())
+      const p1 = opened(await startP1Gateway())
       await chat(p1.gateway, 'hello', { traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1' })
       expect(p1.simulator.lastRequest?.headers).not.toHaveProperty('traceparent')
       expect(p1.simulator.lastRequest?.headers).not.toHaveProperty('tracestate')
@@ -225,15 +197,11 @@ describe('tracing collector', () => {
 })
 
 describe('start log', () => {
-  let gateway: TestGateway
-
-  beforeAll(async () => {
-    gateway = await startGateway({ channels: [] })
-  })
-  afterAll(() => gateway.close())
+  const opened = closeAfterEach()
 
   describe('The log of a start', () => {
-    it('knows the dependency of every parameter', () => {
+    it('knows the dependency of every parameter', async () => {
+      const gateway = opened(await startGateway({ channels: [] }))
       expect(gateway.logText()).toContain('AppModule dependencies initialized')
       expect(gateway.logText().match(/undefined dependency/g) ?? []).toEqual([])
     })

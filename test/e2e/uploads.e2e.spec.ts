@@ -1,15 +1,17 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import type { Socket } from 'node:net'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
 import type { FaultName } from '@multi-model-gateway/sandbox/server/faults.js'
 import { toFile } from 'openai'
 import { Admission } from '../../src/overload/admission.js'
 import { eventually, promised } from '../support/eventually.js'
-import { SHORT_TIMEOUTS } from '../support/failing-calls.js'
-import { errorOf, type RawRequest, sendRaw, startGateway, type TestGateway } from '../support/gateway.js'
+import { answer, SHORT_TIMEOUTS } from '../support/failing-calls.js'
+import { connectTo, errorOf, type RawRequest, sendRaw, startGateway, type TestGateway } from '../support/gateway.js'
+import { closeAfterEach, shareLab } from '../support/lab-lifetime.js'
 import { p1Channel, type P1Gateway, startP1Gateway, UPSTREAM_KEY, withP1Gateway } from '../support/provider-gateways.js'
-import { type RawUpstream, startRawUpstream } from '../support/raw-upstream.js'
+import { startRawUpstream } from '../support/raw-upstream.js'
+import { connectionsOf } from '../support/realtime-upstream.js'
 import { OPENAI_CLIENTS } from '../support/sdk-clients.js'
 import { FORM_HEAD, FORM_TAIL, formBytes, openUpload, sendFile } from '../support/slow-uploads.js'
 import { fieldPart, filePart, form, sha1, spoolsLeft, upload, wavOf, wavOfSeconds } from '../support/upload-server.js'
@@ -21,15 +23,8 @@ describe('uploads', () => {
   const BODY_LIMIT_BYTES = 28_311_552
 
   let lab: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway()
-  })
-  afterEach(async () => {
-    lab.simulator.reset()
-    await eventually(() => spoolsLeft().length === 0)
-  })
-  afterAll(() => lab.close())
+  shareLab(async () => (lab = await startP1Gateway()))
+  afterEach(() => eventually(() => spoolsLeft().length === 0))
 
   const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1])
   const codeOf = (answer: string): unknown =>
@@ -122,38 +117,17 @@ describe('uploads', () => {
       expect(lab.simulator.lastRequest?.parts?.[1]?.sha1).toBe(sha1(file))
     })
   })
-})
 
-describe('upload aborts', () => {
   const PIECE_BYTES = 65_536
-  /** The promise: an upstream whose caller has left is aborted within a second. */
+  /** The promise: an upstream whose client has disconnected is aborted within a second. */
   const PROMISED_MS = 1_000
-
-  let lab: P1Gateway
-
-  beforeAll(async () => {
-    lab = await startP1Gateway()
-  })
-  afterEach(async () => {
-    lab.simulator.reset()
-    await eventually(() => spoolsLeft().length === 0)
-  })
-  afterAll(() => lab.close())
-
-  const callersConnected = (): Promise<number> =>
-    new Promise((resolve, reject) => {
-      lab.gateway.server.getConnections((error, count) => {
-        if (error === null) resolve(count)
-        else reject(error)
-      })
-    })
 
   describe('a caller who leaves', () => {
     let connectedBefore: number
     beforeEach(async () => {
-      connectedBefore = await callersConnected()
+      connectedBefore = await connectionsOf(lab.gateway)
     })
-    afterEach(() => eventually(async () => (await callersConnected()) <= connectedBefore))
+    afterEach(() => eventually(async () => (await connectionsOf(lab.gateway)) <= connectedBefore))
 
     it.each([
       ['in the middle of a small file', 50_000, 20_000],
@@ -230,7 +204,7 @@ describe('upload aborts', () => {
 
   describe('many callers who leave in the middle of an upload', () => {
     it('leave no file and no socket behind', async () => {
-      const connectedBefore = await callersConnected()
+      const connectedBefore = await connectionsOf(lab.gateway)
       for (let left = 0; left < 20; left++) {
         const requestId = `many-${left}`
         const target = await openUpload(lab.gateway.url, formBytes(3 * MEGABYTE), { 'x-request-id': requestId })
@@ -240,7 +214,7 @@ describe('upload aborts', () => {
         await lab.gateway.logLine(requestId)
       }
       await eventually(() => spoolsLeft().length === 0)
-      await eventually(async () => (await callersConnected()) <= connectedBefore)
+      await eventually(async () => (await connectionsOf(lab.gateway)) <= connectedBefore)
       expect(lab.simulator.requests).toHaveLength(0)
     })
   })
@@ -250,6 +224,7 @@ describe('upload failover', () => {
   const REPEATABLE_BYTES = 10 * 1024 * 1024
   const TWO = { withSecond: true }
 
+  const opened = closeAfterEach()
   afterEach(() => eventually(() => spoolsLeft().length === 0))
 
   const request = (file: Buffer, model = 'whisper-1'): RawRequest =>
@@ -333,24 +308,20 @@ describe('upload failover', () => {
       ['401 Unauthorized', 'close'],
     ])('with %s (connection: %s) is understood, and the second channel gets the file', async (status, connection) => {
       const file = wavOf(8_000_000)
-      const hasty = await startRawUpstream((socket) => {
-        socket.write(
-          `HTTP/1.1 ${status}\r\ncontent-length: 2\r\ncontent-type: application/json\r\nconnection: ${connection}\r\n\r\n{}`,
-        )
-        if (connection === 'close') socket.end()
-      })
-      const second = await startP1Simulator({ apiKey: UPSTREAM_KEY })
+      const head = `HTTP/1.1 ${status}\r\ncontent-length: 2\r\ncontent-type: application/json\r\n`
+      const hasty = opened(
+        await startRawUpstream((socket) => {
+          socket.write(`${head}connection: ${connection}\r\n\r\n{}`)
+          if (connection === 'close') socket.end()
+        }),
+      )
+      const second = opened(await startP1Simulator({ apiKey: UPSTREAM_KEY }))
       const first = p1Channel('first', second, { baseUrl: `http://127.0.0.1:${hasty.port}` })
-      const gateway = await startGateway({ channels: [first, p1Channel('second', second, { priority: 1 })] })
-      try {
-        const answer = await sendRaw(gateway.url, request(file))
-        expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 200 })
-        expect(second.lastRequest?.parts?.[0]?.sha1).toBe(sha1(file))
-      } finally {
-        await gateway.close()
-        await second.close()
-        await hasty.close()
-      }
+      const channels = [first, p1Channel('second', second, { priority: 1 })]
+      const gateway = opened(await startGateway({ channels }))
+      const answer = await sendRaw(gateway.url, request(file))
+      expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 200 })
+      expect(second.lastRequest?.parts?.[0]?.sha1).toBe(sha1(file))
     })
   })
 
@@ -369,36 +340,30 @@ describe('upload failover', () => {
 
 describe('bytes in flight', () => {
   const IN_FLIGHT_BYTES = 4_000_000
-  const ANSWER = '{"id":"c","object":"chat.completion","choices":[]}'
 
-  let upstream: RawUpstream
   let gateway: TestGateway
   let sockets: Socket[]
+  afterEach(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  const opened = closeAfterEach()
   beforeEach(async () => {
     sockets = []
-    upstream = await startRawUpstream((socket) => {
-      socket.write(
-        `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${ANSWER.length}\r\n\r\n${ANSWER}`,
-      )
-    })
-    const keys = ['a', 'b'].map((id) => ({ id, key: id }))
-    const channel = { provider: 'p1', baseUrl: `http://127.0.0.1:${upstream.port}`, models: ['m', 't'] }
-    gateway = await startGateway({
-      channels: [
-        { ...channel, id: 'own', credentials: 'k' },
-        { ...channel, id: 'callers', credentials: 'caller' },
-      ],
-      keys,
-      sections: {
-        admission: { bytesInFlight: IN_FLIGHT_BYTES },
-        models: [{ id: 't', class: 'stt-standard', providers: ['p1'] }],
-      },
-    })
-  })
-  afterEach(async () => {
-    for (const socket of sockets) socket.destroy()
-    await gateway.close()
-    await upstream.close()
+    const { port } = opened(await startRawUpstream(answer))
+    const channel = { provider: 'p1', baseUrl: `http://127.0.0.1:${port}`, models: ['m', 't'] }
+    gateway = opened(
+      await startGateway({
+        channels: [
+          { ...channel, id: 'own', credentials: 'k' },
+          { ...channel, id: 'callers', credentials: 'caller' },
+        ],
+        keys: ['a', 'b'].map((id) => ({ id, key: id })),
+        sections: {
+          admission: { bytesInFlight: IN_FLIGHT_BYTES },
+          models: [{ id: 't', class: 'stt-standard', providers: ['p1'] }],
+        },
+      }),
+    )
   })
 
   const bytes = (): number => gateway.application.get(Admission).memory.bytes
@@ -411,7 +376,7 @@ describe('bytes in flight', () => {
     path = '/v1/chat/completions',
     type = 'application/json',
   ): Socket {
-    const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1').on('error', () => undefined)
+    const socket = connectTo(gateway)
     sockets.push(socket)
     const head = [`POST ${path} HTTP/1.1`, 'host: x', `authorization: Bearer ${key}`, `content-type: ${type}`, framing]
     const body = 'x'.repeat(sentBytes)

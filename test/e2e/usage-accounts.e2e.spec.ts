@@ -1,14 +1,14 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { UsageRecord } from '../../src/core/usage-record.js'
 import { PARSE_PATH } from '../support/document-lab.js'
 import { type DocumentTarget, PAGE_HEAD, startDocumentTarget } from '../support/document-stand-ins.js'
-import { eventually } from '../support/eventually.js'
+import { eventually, seededRandom } from '../support/eventually.js'
 import { CHAT_PATH, chatText, type RawRequest, SPEECH_PATH, speechText, TEST_KEY } from '../support/gateway.js'
+import { shareLab } from '../support/lab-lifetime.js'
 import { MESSAGES, messageText } from '../support/m1-gateway.js'
 import { RealtimeProbe } from '../support/realtime-probe.js'
 import { brokenTranscripts, failedCalls, leftCalls, servedCalls } from '../support/run-calls.js'
 import { FORM_HEAD, formBytes, openUpload, type SlowUpload } from '../support/slow-uploads.js'
-import { STORE_START_MS } from '../support/stores.js'
 import { askForImage, imagePath } from '../support/task-gateways.js'
 import { form, TRANSCRIPTIONS, TRANSLATIONS, upload, wavOf, wavOfSeconds } from '../support/upload-server.js'
 import {
@@ -28,19 +28,7 @@ describe('usage ledger', () => {
 
   let lab: UsageRun
 
-  beforeAll(async () => {
-    lab = await startUsageRun()
-  }, STORE_START_MS)
-  afterAll(() => lab.close())
-
-  /** Whole numbers from 1 to `most`, the same in every run (a linear congruential generator). */
-  function seeded(seed: number): (most: number) => number {
-    let state = seed
-    return (most) => {
-      state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-      return 1 + Math.floor((state / 2 ** 32) * most)
-    }
-  }
+  shareLab(async () => (lab = await startUsageRun()))
 
   /** Makes every kind of call, and gives the records that must come of it. */
   async function round(draw: (most: number) => number): Promise<readonly string[]> {
@@ -71,7 +59,9 @@ describe('usage ledger', () => {
     const expected: string[] = []
 
     beforeAll(async () => {
-      const draw = seeded(20_261_122)
+      const random = seededRandom(20_261_122)
+      /** Whole numbers from 1 to `most`, the same in every run. */
+      const draw = (most: number): number => 1 + Math.floor(random() * most)
       for (let count = 0; count < ROUNDS; count++) expected.push(...(await round(draw)))
       await lab.idle()
       await eventually(async () => (await lab.sums()).reduce((sum, each) => sum + each.records, 0) >= expected.length)
@@ -117,17 +107,11 @@ describe('usage accounts', () => {
   let target: DocumentTarget
   let lab: UsageLab
 
-  beforeAll(async () => {
-    target = await startDocumentTarget()
-    lab = await startUsageLab({ ssrf: { allow: [`127.0.0.1:${target.port}`] } })
-  }, STORE_START_MS)
+  shareLab(async () => (target = await startDocumentTarget()))
+  shareLab(async () => (lab = await startUsageLab({ ssrf: { allow: [`127.0.0.1:${target.port}`] } })))
   afterEach(() => {
     lab.p1.reset()
     lab.m1.reset()
-  })
-  afterAll(async () => {
-    await lab.close()
-    await target.close()
   })
 
   let count = 0
@@ -269,11 +253,7 @@ describe('usage accounts', () => {
 
 describe('usage sessions', () => {
   let lab: UsageLab
-
-  beforeAll(async () => {
-    lab = await startUsageLab()
-  }, STORE_START_MS)
-  afterAll(() => lab.close())
+  shareLab(async () => (lab = await startUsageLab()))
 
   describe('A realtime session', () => {
     it('is recorded once for each answer, and once by itself without units', async () => {

@@ -16,8 +16,10 @@ import {
   TEST_KEY,
   type TestGateway,
 } from '../support/gateway.js'
+import { shareLab } from '../support/lab-lifetime.js'
 import { askLimits } from '../support/limited-gateway.js'
-import { startPostgres, STORE_START_MS, type TestPostgres } from '../support/stores.js'
+import { withLab } from '../support/provider-gateways.js'
+import { startPostgres, type TestPostgres } from '../support/stores.js'
 import { OTHER_KEY } from '../support/task-gateways.js'
 import {
   getUsage,
@@ -46,26 +48,20 @@ describe('usage reports', () => {
 
   let lab: UsageLab
 
-  const chat = (requestId: string, key = TEST_KEY): Promise<unknown> =>
-    sendRaw(lab.gateway.url, {
-      path: CHAT_PATH,
-      body: chatText('Hello'),
-      headers: { authorization: `Bearer ${key}`, 'x-request-id': requestId },
-    })
+  function chat(requestId: string, key = TEST_KEY): Promise<unknown> {
+    const headers = { authorization: `Bearer ${key}`, 'x-request-id': requestId }
+    return sendRaw(lab.gateway.url, { path: CHAT_PATH, body: chatText('Hello'), headers })
+  }
 
-  beforeAll(async () => {
+  shareLab(async () => {
     lab = await startUsageLab()
     for (let count = 0; count < CHATS; count++) await chat('the-same-id')
     await lab.recorded({ path: SPEECH_PATH, body: speechText('Hello.') })
-    await chat('somebody-else', OTHER_KEY)
-    await sendRaw(lab.gateway.url, {
-      path: CHAT_PATH,
-      body: chatText('Hello'),
-      headers: { authorization: 'Bearer no' },
-    })
+    await chat('of-another-caller', OTHER_KEY)
+    await chat('refused', 'no')
     await recordWhere(lab.gateway, ({ route }) => route === SPEECH_PATH)
-  }, STORE_START_MS)
-  afterAll(() => lab.close())
+    return lab
+  })
 
   const sums = async (query = ''): Promise<Sums> => (await getUsage<Sums>(lab.gateway, query)).body
 
@@ -106,9 +102,9 @@ describe('usage reports', () => {
     it('shows no other caller’s', async () => {
       expect((await getUsage<Sums>(lab.gateway, '', OTHER_KEY)).body.data).toMatchObject([{ records: 1 }])
       const theirs = await recordsOf(lab.gateway, OTHER_KEY)
-      expect(theirs.map(({ request_id: id }) => id)).toEqual(['somebody-else'])
+      expect(theirs.map(({ request_id: id }) => id)).toEqual(['of-another-caller'])
       const mine = await recordsOf(lab.gateway)
-      expect(mine.map(({ request_id: id }) => id)).not.toContain('somebody-else')
+      expect(mine.map(({ request_id: id }) => id)).not.toContain('of-another-caller')
     })
 
     it('sums any period that is asked for', async () => {
@@ -187,15 +183,12 @@ describe('usage reports', () => {
 
   describe('A gateway that is not to store usage', () => {
     it('reports it, and serves', async () => {
-      const silent = await startUsageLab({ usage: { store: false } })
-      try {
-        const answer = await sendRaw(silent.gateway.url, { path: CHAT_PATH, body: chatText('Hello') })
+      await withLab(startUsageLab({ usage: { store: false } }), async ({ gateway }) => {
+        const answer = await sendRaw(gateway.url, { path: CHAT_PATH, body: chatText('Hello') })
         expect(answer.status).toBe(200)
-        const { status, body } = await getUsage<ErrorBody>(silent.gateway)
+        const { status, body } = await getUsage<ErrorBody>(gateway)
         expect([status, body.error]).toMatchObject([404, { code: 'usage_not_stored' }])
-      } finally {
-        await silent.close()
-      }
+      })
     })
   })
 })
@@ -226,7 +219,7 @@ describe('usage reports load', () => {
     there = await startGateway({ channels: [], sections })
     holder = new pg.Client({ connectionString: url })
     await holder.connect()
-  }, STORE_START_MS)
+  })
   afterAll(async () => {
     await holder.end()
     await here.close()

@@ -4,7 +4,7 @@ import type { Fault } from '@multi-model-gateway/sandbox/server/faults.js'
 import { Metrics } from '../../src/observability/metrics.js'
 import { CHAT_PATH, chatText, openRaw, type RawRequest, SPEECH_PATH, speechText } from '../support/gateway.js'
 import { shareLab } from '../support/lab-lifetime.js'
-import { MESSAGES, messageText } from '../support/m1-gateway.js'
+import { COUNT_TOKENS, MESSAGES, messageText } from '../support/m1-gateway.js'
 import { form, TRANSLATIONS, upload, wavOfSeconds } from '../support/upload-server.js'
 import {
   completion,
@@ -28,15 +28,6 @@ describe('usage', () => {
   shareLab(async () => (lab = await startUsageLab()))
 
   const chatCall = (text: string, more: object = {}): RawRequest => ({ path: CHAT_PATH, body: chatText(text, more) })
-  const message = (content: string, more: object = {}): RawRequest => ({
-    path: '/v1/messages',
-    body: JSON.stringify({
-      model: 'claude-sonnet-4-5',
-      max_tokens: 50,
-      messages: [{ role: 'user', content }],
-      ...more,
-    }),
-  })
   const usageIn = (text: string): Record<string, unknown> =>
     (JSON.parse(text) as { usage: Record<string, unknown> }).usage
 
@@ -82,7 +73,8 @@ describe('usage', () => {
 
     it('of messages counts what is cached within the prompt', async () => {
       const content = [{ type: 'text', text: 'Remember this. '.repeat(40), cache_control: { type: 'ephemeral' } }]
-      const { record, text } = await lab.recorded(message('', { messages: [{ role: 'user', content }] }))
+      const body = messageText('', { messages: [{ role: 'user', content }] })
+      const { record, text } = await lab.recorded({ path: MESSAGES, body })
       const usage = usageIn(text) as Record<string, number>
       const { input_tokens: input = 0, cache_creation_input_tokens: written = 0, output_tokens: output } = usage
       expect(written).toBeGreaterThan(10)
@@ -94,11 +86,8 @@ describe('usage', () => {
     })
 
     it('of counting tokens is free', async () => {
-      const { path, body } = message('Hello')
-      const { record } = await lab.recorded({
-        path: `${path}/count_tokens`,
-        body: (body as string).replace('"max_tokens":50,', ''),
-      })
+      const body = messageText('Hello', { max_tokens: undefined })
+      const { record } = await lab.recorded({ path: COUNT_TOKENS, body })
       expect(record).toMatchObject({ outcome: 'ok', units: {}, pricing: 'free', cost: '0' })
     })
   })
@@ -153,11 +142,6 @@ describe('usage', () => {
   })
 
   describeAllRecords(() => lab, 11)
-})
-
-describe('usage audio', () => {
-  let lab: UsageLab
-  shareLab(async () => (lab = await startUsageLab()))
 
   const speech = (input: string, model: string, more: object = {}): RawRequest => ({
     path: SPEECH_PATH,
@@ -166,7 +150,7 @@ describe('usage audio', () => {
   const counts = ({ units }: ShownRecord): readonly string[] =>
     Object.keys(units).filter((name) => (units[name] ?? 0) > 0)
 
-  describe('A request that was served', () => {
+  describe('A request of audio or documents that was served', () => {
     it.each<[string, RawRequest, string, object]>([
       ['by characters', speech('Hello, world.', 'tts-1'), 'p1-main', { units: { characters: 13 }, reported: null }],
       [
@@ -238,86 +222,7 @@ describe('usage audio', () => {
     })
   })
 
-  describeAllRecords(() => lab, 10)
-})
-
-describe('usage reasoning', () => {
-  /** Whole millionths for each token, so that costs are whole numbers of these. */
-  const PRICES = [
-    { models: ['o4-mini'], promptTokens: 1, completionTokens: 10, reasoningTokens: 40 },
-    { models: ['gpt-*', 'claude-*'], promptTokens: 3, completionTokens: 15 },
-  ]
-  /** What the simulator thinks before each choice with an effort of `low`. */
-  const LOW = 128
-
-  let lab: UsageLab
-  shareLab(async () => (lab = await startUsageLab({ prices: PRICES })))
-
-  const chat = (model: string, more: object = {}): RawRequest => ({
-    path: CHAT_PATH,
-    body: chatText('#chunks=5', { model, ...more }),
-  })
-  const millionths = ({ cost }: ShownRecord): number => Math.round(Number(cost) * 1e6)
-
-  describe('Tokens of thought', () => {
-    it.each([
-      ['as a whole', {}, 1, null],
-      // Pieces are counted: those of a thought that is not shown are none.
-      ['as a stream', { stream: true }, 1, { completion_tokens: 5 }],
-      ['for each choice', { n: 3 }, 3, null],
-    ])('of chat stand in the record, and have their own price: %s', async (_how, more, choices, estimated) => {
-      const { record } = await lab.recorded(chat('o4-mini', { reasoning_effort: 'low', ...more }))
-      const [words, thoughts] = [5 * choices, LOW * choices]
-      const { prompt_tokens: prompt = 0 } = record.units
-      expect(record).toMatchObject({
-        outcome: 'ok',
-        units: { completion_tokens: words + thoughts, reasoning_tokens: thoughts },
-        reported: { completion_tokens_details: { reasoning_tokens: thoughts } },
-      })
-      expect(record.estimated).toEqual(estimated)
-      expect(millionths(record)).toBe(prompt + words * 10 + thoughts * 40)
-    })
-
-    it('are paid like words where they have no price', async () => {
-      const { record } = await lab.recorded(chat('gpt-5', { reasoning_effort: 'low' }))
-      expect(record.units['reasoning_tokens']).toBe(LOW)
-      expect(millionths(record)).toBe((record.units['prompt_tokens'] ?? 0) * 3 + (5 + LOW) * 15)
-    })
-
-    it('are none where the upstream says so', async () => {
-      const { record } = await lab.recorded(chat('o4-mini'))
-      expect(record.units).toMatchObject({ completion_tokens: 5, reasoning_tokens: 0 })
-    })
-
-    it('of messages stand in the record as well', async () => {
-      const thinking = { type: 'enabled', budget_tokens: 1024 }
-      for (const stream of [false, true]) {
-        const body = messageText('#chunks=5', { max_tokens: 2000, thinking, stream })
-        const { record } = await lab.recorded({ path: MESSAGES, body })
-        const { completion_tokens: completion = 0, reasoning_tokens: thoughts = 0 } = record.units
-        expect(thoughts).toBeGreaterThan(0)
-        expect(completion).toBe(5 + thoughts)
-        expect(record.reported).toMatchObject({ output_tokens_details: { thinking_tokens: thoughts } })
-      }
-    })
-
-    it('are summed for the caller', async () => {
-      // Of a model that no other test here asks.
-      const efforts = [{ reasoning_effort: 'low' }, { reasoning_effort: 'low', n: 4 }, {}]
-      for (const effort of efforts) await lab.recorded(chat('gpt-5-mini', effort))
-      const { body } = await getUsage<{ data: { model: string; units: Record<string, number> }[] }>(
-        lab.gateway,
-        '?group_by=model',
-      )
-      const units = body.data.find(({ model }) => model === 'gpt-5-mini')?.units
-      expect(units).toMatchObject({ reasoning_tokens: 5 * LOW, completion_tokens: 5 * LOW + 6 * 5 })
-    })
-  })
-})
-
-describe('usage figures', () => {
-  let lab: UsageLab
-  shareLab(async () => (lab = await startUsageLab()))
+  describeAllRecords(() => lab, 21)
 
   const PATHS = { chat: CHAT_PATH, messages: MESSAGES } as const
 
@@ -485,6 +390,80 @@ describe('usage figures', () => {
       const { record } = await lab.recorded(upload(form({ model: 'whisper-1' }, wavOfSeconds(3))))
       const units = { audio_seconds: 3 }
       expect(record).toMatchObject({ outcome: 'ok', units, reported: units, estimated: null, pricing: 'priced' })
+    })
+  })
+})
+
+describe('usage reasoning', () => {
+  /** Whole millionths for each token, so that costs are whole numbers of these. */
+  const PRICES = [
+    { models: ['o4-mini'], promptTokens: 1, completionTokens: 10, reasoningTokens: 40 },
+    { models: ['gpt-*', 'claude-*'], promptTokens: 3, completionTokens: 15 },
+  ]
+  /** What the simulator thinks before each choice with an effort of `low`. */
+  const LOW = 128
+
+  let lab: UsageLab
+  shareLab(async () => (lab = await startUsageLab({ prices: PRICES })))
+
+  const chat = (model: string, more: object = {}): RawRequest => ({
+    path: CHAT_PATH,
+    body: chatText('#chunks=5', { model, ...more }),
+  })
+  const millionths = ({ cost }: ShownRecord): number => Math.round(Number(cost) * 1e6)
+
+  describe('Tokens of thought', () => {
+    it.each([
+      ['as a whole', {}, 1, null],
+      // Pieces are counted: those of a thought that is not shown are none.
+      ['as a stream', { stream: true }, 1, { completion_tokens: 5 }],
+      ['for each choice', { n: 3 }, 3, null],
+    ])('of chat stand in the record, and have their own price: %s', async (_how, more, choices, estimated) => {
+      const { record } = await lab.recorded(chat('o4-mini', { reasoning_effort: 'low', ...more }))
+      const [words, thoughts] = [5 * choices, LOW * choices]
+      const { prompt_tokens: prompt = 0 } = record.units
+      expect(record).toMatchObject({
+        outcome: 'ok',
+        units: { completion_tokens: words + thoughts, reasoning_tokens: thoughts },
+        reported: { completion_tokens_details: { reasoning_tokens: thoughts } },
+      })
+      expect(record.estimated).toEqual(estimated)
+      expect(millionths(record)).toBe(prompt + words * 10 + thoughts * 40)
+    })
+
+    it('are paid like words where they have no price', async () => {
+      const { record } = await lab.recorded(chat('gpt-5', { reasoning_effort: 'low' }))
+      expect(record.units['reasoning_tokens']).toBe(LOW)
+      expect(millionths(record)).toBe((record.units['prompt_tokens'] ?? 0) * 3 + (5 + LOW) * 15)
+    })
+
+    it('are none where the upstream says so', async () => {
+      const { record } = await lab.recorded(chat('o4-mini'))
+      expect(record.units).toMatchObject({ completion_tokens: 5, reasoning_tokens: 0 })
+    })
+
+    it('of messages stand in the record as well', async () => {
+      const thinking = { type: 'enabled', budget_tokens: 1024 }
+      for (const stream of [false, true]) {
+        const body = messageText('#chunks=5', { max_tokens: 2000, thinking, stream })
+        const { record } = await lab.recorded({ path: MESSAGES, body })
+        const { completion_tokens: completion = 0, reasoning_tokens: thoughts = 0 } = record.units
+        expect(thoughts).toBeGreaterThan(0)
+        expect(completion).toBe(5 + thoughts)
+        expect(record.reported).toMatchObject({ output_tokens_details: { thinking_tokens: thoughts } })
+      }
+    })
+
+    it('are summed for the caller', async () => {
+      // Of a model that no other test here asks.
+      const efforts = [{ reasoning_effort: 'low' }, { reasoning_effort: 'low', n: 4 }, {}]
+      for (const effort of efforts) await lab.recorded(chat('gpt-5-mini', effort))
+      const { body } = await getUsage<{ data: { model: string; units: Record<string, number> }[] }>(
+        lab.gateway,
+        '?group_by=model',
+      )
+      const units = body.data.find(({ model }) => model === 'gpt-5-mini')?.units
+      expect(units).toMatchObject({ reasoning_tokens: 5 * LOW, completion_tokens: 5 * LOW + 6 * 5 })
     })
   })
 })

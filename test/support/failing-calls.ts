@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { expect } from '@jest/globals'
 import type { Fault, FaultName } from '@multi-model-gateway/sandbox/server/faults.js'
 import type { RecordedRequest } from '@multi-model-gateway/sandbox/server/recorded-request.js'
@@ -10,6 +10,7 @@ import { eventually } from './eventually.js'
 import {
   CHAT_PATH,
   chatText,
+  connectTo,
   errorOf,
   openRaw,
   type RawAnswer,
@@ -269,7 +270,8 @@ export class FullGateway {
   }
 }
 
-function answer(socket: Socket): void {
+/** Writes the answer to one chat call. */
+export function answer(socket: Socket): void {
   socket.write(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${ANSWER.length}\r\n\r\n${ANSWER}`)
 }
 
@@ -278,7 +280,7 @@ export class KeptAliveClient {
   readonly socket: Socket
 
   constructor(url: string) {
-    this.socket = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => undefined)
+    this.socket = connectTo({ url })
   }
 
   /** The answer's status, its head and its body, which comes with its head. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { TEST_KEY } from './gateway.js'
+import { connectTo, TEST_KEY } from './gateway.js'
 import { fieldPart, MULTIPART, multipartBytes, TRANSCRIPTIONS, wavOf } from './upload-server.js'
 
 /** An upload on a socket of the caller's own, sent piece by piece. */
@@ -21,8 +21,7 @@ export async function openUpload(
   headers: Readonly<Record<string, string>> = {},
   path = TRANSCRIPTIONS,
 ): Promise<SlowUpload> {
-  const socket = connect(Number(new URL(url).port), '127.0.0.1')
-  socket.on('error', () => undefined)
+  const socket = connectTo({ url })
   let received = ''
   socket.on('data', (chunk: Buffer) => {
     received += chunk.toString('latin1')

@@ -1,5 +1,7 @@
+import { beforeEach } from '@jest/globals'
 import { Metrics } from '../../src/observability/metrics.js'
 import { CHAT_PATH, chatText, sendRaw, type TestGateway } from './gateway.js'
+import { closeAfterEach } from './lab-lifetime.js'
 import { type CollectedSpan, OtlpCollector } from './otlp-collector.js'
 import { parseScrape, valueOf } from './prometheus-text.js'
 import { type P1Gateway, startP1Gateway } from './provider-gateways.js'
@@ -8,19 +10,16 @@ import { type P1Gateway, startP1Gateway } from './provider-gateways.js'
 export const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 export const SPAN = '00f067aa0ba902b7'
 
-/** A collector, and gateways that tell it of their requests. */
+/** A collector for each test, and gateways that tell it of their requests. */
 export class TracingLab {
   collector!: OtlpCollector
-  /** What a test started, to be closed after it. */
-  readonly closers: (() => Promise<unknown>)[] = []
+  /** Takes what a test has started, to be closed after it. */
+  readonly opened = closeAfterEach()
 
-  async start(): Promise<void> {
-    this.collector = await OtlpCollector.start()
-    this.closers.push(() => this.collector.close())
-  }
-
-  async close(): Promise<void> {
-    for (const close of this.closers.splice(0).reverse()) await close()
+  constructor() {
+    beforeEach(async () => {
+      this.collector = this.opened(await OtlpCollector.start())
+    })
   }
 
   /** With two channels; what is given lies over the section `observability`. */
@@ -30,9 +29,7 @@ export class TracingLab {
       otlpHeaders: { authorization: 'Api-Key collector-canary' },
       ...observability,
     }
-    const lab = await startP1Gateway({ withSecond: true, sections: { observability: section } })
-    this.closers.push(() => lab.close())
-    return lab
+    return this.opened(await startP1Gateway({ withSecond: true, sections: { observability: section } }))
   }
 
   /** The request's own span and those of its attempts, once all of them have come. */

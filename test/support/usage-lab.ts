@@ -224,7 +224,7 @@ export async function startUsageLab(sections: object = {}): Promise<UsageLab> {
   }
 }
 
-/** What holds for all the records of a suite, which are so many; to be described last. */
+/** What holds for all the records until here, which are so many. */
 export function describeAllRecords(lab: () => UsageLab, count: number): void {
   describe('All of it', () => {
     it('has a price in the example’s table', async () => {
