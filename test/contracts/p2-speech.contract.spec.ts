@@ -51,7 +51,7 @@ describeSpeechProvider('P2', {
         simulator.sessions.filter(({ end, clientMayLeave }) => end === undefined && !clientMayLeave).length,
       violations: () => simulator.violations,
       nextCall: () => simulator.nextSession(),
-      nextDeparture: () => simulator.nextAbort(),
+      nextDisconnect: () => simulator.nextAbort(),
       queueFault: (fault) => {
         simulator.queueFault(FAULTS[fault])
       },

@@ -8,6 +8,7 @@ import {
   TEST_KEY,
   type TestGateway,
 } from '../support/gateway.js'
+import { withLab } from '../support/provider-gateways.js'
 
 /** What befalls the next request at an upstream, whatever its dialect calls it. */
 export type UpstreamFault = 'callersFault' | 'refusedKey' | 'busy' | 'failure' | 'malformed' | 'hang' | 'cut' | 'stall'
@@ -159,19 +160,12 @@ export async function startContractLab(
 }
 
 /** A lab for one test: what it marks and leaves behind ends with it. */
-export async function withContractLab(
+export const withContractLab = (
   plan: ProviderPlan,
   witness: Witness,
   options: ContractLabOptions,
   run: (lab: ContractLab) => Promise<void>,
-): Promise<void> {
-  const lab = await startContractLab(plan, witness, options)
-  try {
-    await run(lab)
-  } finally {
-    await lab.close()
-  }
-}
+): Promise<void> => withLab(startContractLab(plan, witness, options), run)
 
 const AUDIO = { status: 500, word: 'upstream_failed' }
 const codeOf = (error: Readonly<Record<string, unknown>>): unknown => error['code']

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterEach, describe, expect, it } from '@jest/globals'
 import { openRaw, type RawAnswer } from '../support/gateway.js'
+import { shareLab } from '../support/lab-lifetime.js'
 import {
   type CallForm,
   type ContractLab,
@@ -185,13 +186,10 @@ export function describeProvider(name: string, plan: ProviderPlan): void {
   describe(name, () => {
     const witness: Witness = []
     let lab: ContractLab
-    beforeAll(async () => {
-      lab = await startContractLab(plan, witness)
-    })
+    shareLab(async () => (lab = await startContractLab(plan, witness)))
     afterEach(() => {
       lab.upstream.reset()
     })
-    afterAll(() => lab.close())
 
     describe.each(plan.forms)('a call: $name', (form) => {
       describeAnswers(form, () => lab)

@@ -1,7 +1,8 @@
-import { afterEach, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import type { RealtimeSimulator } from '@multi-model-gateway/sandbox/realtime/realtime.simulator.js'
 import type { SocketFault } from '@multi-model-gateway/sandbox/server/websocket-protocol.js'
 import { errorOf, startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
+import { closeAfterEach } from '../support/lab-lifetime.js'
 import { RealtimeProbe, textIn, typesOf, type RealtimeEvent } from '../support/realtime-probe.js'
 
 /** One provider of realtime sessions: how its simulator is started, and how a channel leads there. */
@@ -38,17 +39,10 @@ const errorText = (message: string): string =>
 export function realtimeProviderContract(name: string, plan: RealtimePlan): void {
   describe(name, () => {
     const witness: string[] = []
-    const closers: (() => Promise<unknown>)[] = []
-    afterEach(async () => {
-      for (const close of closers.splice(0).reverse()) await close()
-    })
+    const opened = closeAfterEach()
 
     async function startLab({ channel = {}, withSecond = false, timeouts = {} } = {}): Promise<Lab> {
-      const start = async (): Promise<RealtimeSimulator> => {
-        const simulator = await plan.start()
-        closers.push(() => simulator.close())
-        return simulator
-      }
+      const start = async (): Promise<RealtimeSimulator> => opened(await plan.start())
       const upstream = await start()
       const second = withSecond ? await start() : upstream
       const { provider, credentials, dialect, model } = plan
@@ -56,9 +50,11 @@ export function realtimeProviderContract(name: string, plan: RealtimePlan): void
       const channels: object[] = [{ id: 'first', baseUrl: upstream.url, ...common }]
       if (withSecond) channels.push({ id: 'second', baseUrl: second.url, priority: 1, ...common })
       const gateway = await startGateway({ channels, sections: { timeouts } })
-      closers.push(async () => {
-        await gateway.close()
-        witness.push(gateway.logText())
+      opened({
+        close: async () => {
+          await gateway.close()
+          witness.push(gateway.logText())
+        },
       })
       const headers = dialect === 'beta' ? { 'openai-beta': 'realtime=v1' } : undefined
       const options = {
@@ -69,11 +65,7 @@ export function realtimeProviderContract(name: string, plan: RealtimePlan): void
         gateway,
         upstream,
         second,
-        connect: async () => {
-          const probe = await RealtimeProbe.open(options)
-          closers.push(() => probe.close())
-          return probe
-        },
+        connect: async () => opened(await RealtimeProbe.open(options)),
         refused: async () => {
           const answer = await RealtimeProbe.refused(options)
           witness.push(JSON.stringify(answer))

@@ -10,6 +10,7 @@ import {
   TEST_KEY,
   type TestGateway,
 } from '../support/gateway.js'
+import { withLab } from '../support/provider-gateways.js'
 import { type CountingProxy, startCountingProxy, startCuttingProxy } from '../support/proxies.js'
 
 export const SPEECH_FORMATS = ['mp3', 'wav', 'aac', 'flac', 'opus', 'pcm'] as const
@@ -49,7 +50,7 @@ interface SpeechUpstream {
   /** Resolves when the next call has arrived. */
   readonly nextCall: () => Promise<unknown>
   /** Resolves when the next call is given up by the gateway while something is owed to it. */
-  readonly nextDeparture: () => Promise<unknown>
+  readonly nextDisconnect: () => Promise<unknown>
   readonly queueFault: (fault: SpeechFault) => void
   readonly reset: () => void
   readonly close: () => Promise<void>
@@ -163,19 +164,12 @@ export async function startLab(setup: SpeechSetup, witness: Witness, options: La
 const addressOf = ({ port }: SpeechUpstream): string => `http://127.0.0.1:${port}`
 
 /** A lab for one test: what it marks and leaves behind ends with it. */
-export async function withLab(
+export const withSpeechLab = (
   setup: SpeechSetup,
   witness: Witness,
   options: LabOptions,
   run: (lab: SpeechLab) => Promise<void>,
-): Promise<void> {
-  const lab = await startLab(setup, witness, options)
-  try {
-    await run(lab)
-  } finally {
-    await lab.close()
-  }
-}
+): Promise<void> => withLab(startLab(setup, witness, options), run)
 
 /** A simulator that is called over HTTP, as the contract sees it. */
 export const httpUpstream = (simulator: Simulator, faults: Readonly<Record<SpeechFault, Fault>>): SpeechUpstream => ({
@@ -184,7 +178,7 @@ export const httpUpstream = (simulator: Simulator, faults: Readonly<Record<Speec
   speaking: () => simulator.activeRequests,
   violations: () => simulator.violations,
   nextCall: () => simulator.nextRequest(),
-  nextDeparture: () => simulator.nextAbort(),
+  nextDisconnect: () => simulator.nextAbort(),
   queueFault: (fault) => {
     simulator.queueFault(faults[fault])
   },

@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterEach, describe, expect, it } from '@jest/globals'
 import { Stream } from 'openai/core/streaming'
 import { AUDIO_FORMATS } from '../../src/dialects/speech-formats.js'
 import { decode, type DecodedAudio } from '../support/audio-decoders.js'
+import { shareLab } from '../support/lab-lifetime.js'
 import type { RawAnswer } from '../support/gateway.js'
 import { openai6 } from '../support/sdk-clients.js'
 import {
@@ -12,7 +13,7 @@ import {
   type SpeechLab,
   type SpeechSetup,
   startLab,
-  withLab,
+  withSpeechLab,
   type Witness,
 } from './speech-lab.js'
 import { describeRefusals, describeStreams } from './speech-stream.contract.js'
@@ -30,14 +31,11 @@ const VOICES = ['alloy', 'echo', 'fable', 'onyx', 'nova', 'shimmer'] as const
 /** What is spoken, and in which form it arrives. */
 function describeAudio(setup: SpeechSetup, witness: Witness): void {
   let lab: SpeechLab
-  beforeAll(async () => {
-    lab = await startLab(setup, witness)
-  })
+  shareLab(async () => (lab = await startLab(setup, witness)))
   afterEach(() => {
     expect(lab.upstream.violations()).toEqual([])
     lab.upstream.reset()
   })
-  afterAll(() => lab.close())
 
   const speech = async (form: string, format: keyof typeof AUDIO_FORMATS, more: object = {}): Promise<RawAnswer> => {
     const answer = await lab.speak(SENTENCE, { response_format: format, stream_format: form, ...more })
@@ -106,7 +104,7 @@ function describeAudio(setup: SpeechSetup, witness: Witness): void {
 
   describe('speech events in pcm', () => {
     it('never part a sample, however the bytes of the upstream arrive', async () => {
-      await withLab(setup, witness, { isCut: true }, async ({ speak }) => {
+      await withSpeechLab(setup, witness, { isCut: true }, async ({ speak }) => {
         const { deltas } = speechEvents(await speak(SENTENCE, { response_format: 'pcm', stream_format: 'sse' }))
         expect(deltas.length).toBeGreaterThan(10)
         expect(deltas.filter(({ length }) => length % SAMPLE_BYTES !== 0)).toEqual([])

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterEach, describe, expect, it } from '@jest/globals'
 import { errorOf, type RawAnswer } from '../support/gateway.js'
+import { shareLab } from '../support/lab-lifetime.js'
 import type { CountingProxy } from '../support/proxies.js'
 import {
   flatAudio,
@@ -12,7 +13,7 @@ import {
   type SpeechLab,
   type SpeechSetup,
   startLab,
-  withLab,
+  withSpeechLab,
   type Witness,
 } from './speech-lab.js'
 
@@ -38,14 +39,11 @@ const BUSY = { status: 429, type: 'rate_limit_error', code: 'rate_limit_exceeded
 /** Whose fault a refusal is, and what the caller hears of it. */
 export function describeRefusals(setup: SpeechSetup, witness: Witness): void {
   let lab: SpeechLab
-  beforeAll(async () => {
-    lab = await startLab(setup, witness)
-  })
+  shareLab(async () => (lab = await startLab(setup, witness)))
   afterEach(() => {
     expect(lab.upstream.violations()).toEqual([])
     lab.upstream.reset()
   })
-  afterAll(() => lab.close())
 
   describe.each(SPEECH_FORMS)('as %s', (form) => {
     const speak = (fields: object = {}): Promise<RawAnswer> => lab.speak('Hello.', { stream_format: form, ...fields })
@@ -125,14 +123,14 @@ export function describeRefusals(setup: SpeechSetup, witness: Witness): void {
   describe('a key that the upstream does not know', () => {
     it("is the gateway's failure when it is the channel's", async () => {
       const channel = { credentials: `${setup.credentials}-revoked` }
-      await withLab(setup, witness, { channel }, async ({ speak }) => {
+      await withSpeechLab(setup, witness, { channel }, async ({ speak }) => {
         expectRefusal(await speak('Hello.'), { ...FAILED, param: null })
       })
     })
 
     it("is refused as the caller's own where the channel passes on the keys of callers", async () => {
       const asCaller = { channel: { credentials: 'caller' } }
-      await withLab(setup, witness, asCaller, async ({ speakWith, upstream }) => {
+      await withSpeechLab(setup, witness, asCaller, async ({ speakWith, upstream }) => {
         expect((await speakWith(setup.credentials, 'Hello.')).status).toBe(200)
         const refused = await speakWith(`${setup.credentials}-revoked`, 'Hello.')
         expectRefusal(refused, { status: 401, type: 'authentication_error', code: 'invalid_api_key' })
@@ -145,7 +143,7 @@ export function describeRefusals(setup: SpeechSetup, witness: Witness): void {
     it.each(['refusedKey', 'busy', 'failure'] as const)(
       'comes from there when the first fails with %s',
       async (fault) => {
-        await withLab(setup, witness, { withSecond: true }, async ({ upstream, second, speak }) => {
+        await withSpeechLab(setup, witness, { withSecond: true }, async ({ upstream, second, speak }) => {
           upstream.queueFault(fault)
           const answer = await speak('Hello.', { stream_format: form })
           expect({ status: answer.status, complete: answer.complete }).toEqual({ status: 200, complete: true })
@@ -155,7 +153,7 @@ export function describeRefusals(setup: SpeechSetup, witness: Witness): void {
     )
 
     it("is not asked for there when the request is the caller's fault", async () => {
-      await withLab(setup, witness, { withSecond: true }, async ({ upstream, second, speak }) => {
+      await withSpeechLab(setup, witness, { withSecond: true }, async ({ upstream, second, speak }) => {
         upstream.queueFault('callersFault')
         expect((await speak('Hello.', { stream_format: form })).status).toBe(400)
         expect([upstream.calls(), second.calls()]).toEqual([1, 0])
@@ -178,32 +176,26 @@ const PATIENT_IDLE_MS = 1_500
 const QUIET_MS = 1_900
 const LOOK_EVERY_MS = 50
 
-/** Fifty megabytes through four hops of one process, beside other workers. */
-const LARGE_TEST_MS = 120_000
-
 /** What holds between the first byte of speech and the last. */
 export function describeStreams(setup: SpeechSetup, witness: Witness): void {
   describe('the first byte of speech', () => {
     let lab: SpeechLab
-    beforeAll(async () => {
-      lab = await startLab(setup, witness, { paceMs: PACE_MS })
-    })
+    shareLab(async () => (lab = await startLab(setup, witness, { paceMs: PACE_MS })))
     afterEach(() => {
       expect(lab.upstream.violations()).toEqual([])
       lab.upstream.reset()
     })
-    afterAll(() => lab.close())
 
     describe.each(SPEECH_FORMS)('as %s', (form) => {
       it.each(SPEECH_FORMATS)('in %s reaches the caller while the upstream is still speaking', async (format) => {
-        const departed = lab.upstream.nextDeparture()
+        const disconnected = lab.upstream.nextDisconnect()
         const response = await lab.open(LONG_TEXT, { response_format: format, stream_format: form })
         const [first] = (await once(response, 'data')) as [Buffer]
         expect(response.statusCode).toBe(200)
         expect(first.length).toBeGreaterThan(0)
         expect(lab.upstream.speaking()).toBe(1)
         response.destroy()
-        await within(PROMISED_MS, departed)
+        await within(PROMISED_MS, disconnected)
       })
     })
   })
@@ -219,7 +211,7 @@ export function describeStreams(setup: SpeechSetup, witness: Witness): void {
     ] as const
 
     it.each(breaks)('%s is visibly not whole', async (_name, fault, options, code) => {
-      await withLab(setup, witness, { ...options, withSecond: true }, async ({ upstream, second, speak }) => {
+      await withSpeechLab(setup, witness, { ...options, withSecond: true }, async ({ upstream, second, speak }) => {
         upstream.queueFault(fault)
         const answer = await speak(LONG_TEXT, { stream_format: form })
         expect(answer.status).toBe(200)
@@ -239,28 +231,28 @@ export function describeStreams(setup: SpeechSetup, witness: Witness): void {
 
   describe.each(SPEECH_FORMS)('a caller of speech as %s who leaves', (form) => {
     it('before its first byte ends the work of the upstream within a second', async () => {
-      await withLab(setup, witness, {}, async ({ upstream, ask }) => {
+      await withSpeechLab(setup, witness, {}, async ({ upstream, ask }) => {
         upstream.queueFault('hang')
         const arrived = upstream.nextCall()
-        const departed = upstream.nextDeparture()
+        const disconnected = upstream.nextDisconnect()
         const controller = new AbortController()
         const answer = ask(LONG_TEXT, { stream_format: form }, controller.signal)
         answer.catch(() => undefined)
         await arrived
         controller.abort()
-        await within(PROMISED_MS, departed)
+        await within(PROMISED_MS, disconnected)
         await expect(answer).rejects.toThrow('aborted')
       })
     })
 
     it('in the middle ends the work of the upstream within a second, which is not held against it', async () => {
-      await withLab(setup, witness, { withSecond: true }, async ({ upstream, second, open, speak }) => {
+      await withSpeechLab(setup, witness, { withSecond: true }, async ({ upstream, second, open, speak }) => {
         upstream.queueFault('stall')
-        const departed = upstream.nextDeparture()
+        const disconnected = upstream.nextDisconnect()
         const response = await open(LONG_TEXT, { stream_format: form })
         await once(response, 'data')
         response.destroy()
-        await within(PROMISED_MS, departed)
+        await within(PROMISED_MS, disconnected)
         expect((await speak('Hello.', { stream_format: form })).status).toBe(200)
         expect([upstream.calls(), second.calls()]).toEqual([2, 0])
       })
@@ -268,23 +260,19 @@ export function describeStreams(setup: SpeechSetup, witness: Witness): void {
   })
 
   describe.each(SPEECH_FORMS)('a slow reader of speech as %s', (form) => {
-    it(
-      'pauses the upstream, is not taken for a silent one, and then receives all of it',
-      async () => {
-        const channel = { timeouts: { idleMs: PATIENT_IDLE_MS } }
-        await withLab(setup, witness, { channel, isCounted: true }, async ({ upstream, open, counter }) => {
-          const fields = { response_format: 'pcm', stream_format: form }
-          const response = await open(`#bytes=${LARGE_BYTES}`, fields)
-          expect(response.statusCode).toBe(200)
-          const sentBytes = await settled(counter)
-          expect(sentBytes).toBeGreaterThan(0)
-          expect(sentBytes).toBeLessThan(IN_FLIGHT_BYTES)
-          expect(upstream.speaking()).toBe(1)
-          expect(await flatAudio(response, form)).toEqual({ bytes: LARGE_BYTES, isTrue: true, complete: true })
-        })
-      },
-      LARGE_TEST_MS,
-    )
+    it('pauses the upstream, is not taken for a silent one, and then receives all of it', async () => {
+      const channel = { timeouts: { idleMs: PATIENT_IDLE_MS } }
+      await withSpeechLab(setup, witness, { channel, isCounted: true }, async ({ upstream, open, counter }) => {
+        const fields = { response_format: 'pcm', stream_format: form }
+        const response = await open(`#bytes=${LARGE_BYTES}`, fields)
+        expect(response.statusCode).toBe(200)
+        const sentBytes = await settled(counter)
+        expect(sentBytes).toBeGreaterThan(0)
+        expect(sentBytes).toBeLessThan(IN_FLIGHT_BYTES)
+        expect(upstream.speaking()).toBe(1)
+        expect(await flatAudio(response, form)).toEqual({ bytes: LARGE_BYTES, isTrue: true, complete: true })
+      })
+    })
   })
 }
 
