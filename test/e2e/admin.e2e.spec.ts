@@ -1,12 +1,14 @@
 import { rm } from 'node:fs/promises'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { newKey } from '../../src/auth/key-table.js'
 import { ADMIN_KEY, ADMIN_SECTION, adminCaller, type AdminLab, startAdminLab, withKey } from '../support/admin-lab.js'
 import { eventually } from '../support/eventually.js'
+import { ask } from '../support/failing-calls.js'
 import { chat, CHAT_PATH, chatText, sendRaw, TEST_KEY } from '../support/gateway.js'
+import { shareLab } from '../support/lab-lifetime.js'
 import { withP1Gateway } from '../support/provider-gateways.js'
 import { openai6 } from '../support/sdk-clients.js'
-import { dataDirectory, STORE_START_MS } from '../support/stores.js'
+import { dataDirectory } from '../support/stores.js'
 
 const ROUTES = [
   ['POST', '/admin/v1/keys'],
@@ -42,10 +44,7 @@ describe('without auth.adminKey', () => {
 
 describe('with auth.adminKey', () => {
   let lab: AdminLab
-  beforeAll(async () => {
-    lab = await startAdminLab()
-  }, STORE_START_MS)
-  afterAll(() => lab.close())
+  shareLab(async () => (lab = await startAdminLab()))
 
   it('opens no caller’s route to the admin key, and the other way round', async () => {
     const answer = await sendRaw(lab.gateway.url, { method: 'GET', path: '/v1/models', headers: withKey(ADMIN_KEY) })
@@ -63,21 +62,16 @@ describe('with auth.adminKey', () => {
       const answer = await sendRaw(lab.gateway.url, { method, path, headers: withKey(ADMIN_KEY) })
       expect([path, answer.headers['cache-control']]).toEqual([path, 'no-store'])
     }
-    const refused = await sendRaw(lab.gateway.url, {
-      method: 'GET',
-      path: '/admin/v1/keys',
-      headers: withKey(undefined),
-    })
+    const request = { method: 'GET', path: '/admin/v1/keys', headers: withKey(undefined) }
+    const refused = await sendRaw(lab.gateway.url, request)
     expect(refused).toMatchObject({ status: 401, headers: { 'cache-control': 'no-store' } })
   })
 
   it('shows routes and methods to the operator only', async () => {
     expect(await lab.admin.call('PUT', '/keys')).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, POST' } })
     expect(await lab.admin.call('POST', '/usage')).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } })
-    expect(await lab.admin.call('GET', '/nothing')).toMatchObject({
-      status: 404,
-      json: { error: { code: 'not_found' } },
-    })
+    const nothing = await lab.admin.call('GET', '/nothing')
+    expect(nothing).toMatchObject({ status: 404, json: { error: { code: 'not_found' } } })
     expect((await lab.admin.call('HEAD', '/keys')).status).toBe(200)
   })
 
@@ -119,17 +113,14 @@ describe('with auth.adminKey', () => {
       ],
     })
     for (let count = 0; count < 3; count += 1) {
-      await sendRaw(lab.gateway.url, {
-        path: '/v1/chat/completions',
-        body: JSON.stringify({ ...chat('#500'), model: 'gpt-4o' }),
-      })
+      await ask(lab.gateway, '#500', { model: 'gpt-4o' })
     }
     expect(await stateOf()).toEqual(expect.arrayContaining(['open']))
     const reset = await lab.admin.call('POST', '/channels/first/reset')
     expect(reset).toMatchObject({ status: 200, json: { id: 'first', state: 'closed', consecutive_failures: 0 } })
     await lab.admin.call('POST', '/channels/second/reset')
     expect(await stateOf()).toEqual(['closed', 'closed'])
-    expect(await lab.admin.call('POST', '/channels/nobody/reset')).toMatchObject({ status: 404 })
+    expect(await lab.admin.call('POST', '/channels/unknown/reset')).toMatchObject({ status: 404 })
   })
 
   it('says why nothing can be reloaded where there is no file', async () => {
@@ -141,11 +132,9 @@ describe('with auth.adminKey', () => {
 })
 
 describe('the audit log', () => {
+  // A lab of its own: what others have done is written behind, and would be counted here.
   let lab: AdminLab
-  beforeAll(async () => {
-    lab = await startAdminLab()
-  }, STORE_START_MS)
-  afterAll(() => lab.close())
+  shareLab(async () => (lab = await startAdminLab()))
 
   it('records every use of the admin key, accepted or refused, with action and outcome', async () => {
     const [last] = await lab.auditTrail('?limit=1')
@@ -163,13 +152,7 @@ describe('the audit log', () => {
       )
     await eventually(async () => (await rows()).length === 7)
     const actor = expect.stringMatching(/^admin-[0-9a-f]{8}$/)
-    const row = (
-      action: string,
-      outcome: string,
-      target: string | null,
-      details: object = {},
-      who: unknown = actor,
-    ) => ({
+    const row = (action: string, outcome: string, target: string | null, details = {}, who: unknown = actor) => ({
       sequence: expect.any(Number),
       at: expect.any(Number),
       actor: who,
@@ -211,27 +194,23 @@ describe('the audit log', () => {
 })
 
 describe('a channel that passes the caller’s key on', () => {
-  it(
-    'is never handed the admin key, nor any key that the gateway issues, known or not',
-    async () => {
-      const directory = await dataDirectory()
-      const options = { sections: ADMIN_SECTION, dataDirectory: directory, channel: { credentials: 'caller' } }
-      await withP1Gateway(options, async ({ gateway, simulator }) => {
-        const { id, key } = await adminCaller(gateway.url).issue()
-        await adminCaller(gateway.url).call('DELETE', `/keys/${id}`)
-        const body = JSON.stringify({ ...chat('Hello'), model: 'gpt-4o' })
-        for (const secret of [ADMIN_KEY, key, newKey()]) {
-          const answer = await sendRaw(gateway.url, { path: '/v1/chat/completions', body, headers: withKey(secret) })
-          expect(answer.status).toBe(401)
-        }
-        expect(simulator.requests).toEqual([])
-        await sendRaw(gateway.url, { path: '/v1/chat/completions', body, headers: withKey('sk-somebody-else') })
-        expect(simulator.requests).toHaveLength(1)
-      })
-      await rm(directory, { recursive: true })
-    },
-    STORE_START_MS,
-  )
+  it('is never handed the admin key, nor any key that the gateway issues, known or not', async () => {
+    const directory = await dataDirectory()
+    const options = { sections: ADMIN_SECTION, dataDirectory: directory, channel: { credentials: 'caller' } }
+    await withP1Gateway(options, async ({ gateway, simulator }) => {
+      const { id, key } = await adminCaller(gateway.url).issue()
+      await adminCaller(gateway.url).call('DELETE', `/keys/${id}`)
+      const body = JSON.stringify({ ...chat('Hello'), model: 'gpt-4o' })
+      for (const secret of [ADMIN_KEY, key, newKey()]) {
+        const answer = await sendRaw(gateway.url, { path: '/v1/chat/completions', body, headers: withKey(secret) })
+        expect(answer.status).toBe(401)
+      }
+      expect(simulator.requests).toEqual([])
+      await sendRaw(gateway.url, { path: '/v1/chat/completions', body, headers: withKey('sk-of-another-upstream') })
+      expect(simulator.requests).toHaveLength(1)
+    })
+    await rm(directory, { recursive: true })
+  })
 })
 
 /** What the audit log has of those who were not let in, the newest first. */
@@ -241,37 +220,33 @@ async function strangersIn(gateway: { readonly url: string }): Promise<readonly 
 }
 
 describe('a client that guesses the admin key', () => {
-  it(
-    'gets 429 after ten guesses, while the operator is admitted, and does not fill the audit log',
-    async () => {
-      const directory = await dataDirectory()
-      await withP1Gateway({ sections: ADMIN_SECTION, dataDirectory: directory }, async ({ gateway }) => {
-        const statuses: number[] = []
-        for (const headers of [{ authorization: undefined }, { authorization: 'Basic x' }, withKey(TEST_KEY)]) {
-          statuses.push((await sendRaw(gateway.url, { method: 'GET', path: '/admin/v1/keys', headers })).status)
-        }
-        for (let count = 0; count < 20; count += 1) {
-          const headers = withKey(newKey('sk-gw-admin-'))
-          statuses.push((await sendRaw(gateway.url, { method: 'GET', path: '/admin/v1/anything', headers })).status)
-        }
-        expect(statuses).toEqual([...Array<number>(10).fill(401), ...Array<number>(13).fill(429)])
-        const headers = withKey(`${ADMIN_KEY}x`)
-        const limited = await sendRaw(gateway.url, { method: 'GET', path: '/admin/v1/keys', headers })
-        expect(Number(limited.headers['retry-after'])).toBeGreaterThan(0)
-        expect(Number(limited.headers['retry-after'])).toBeLessThanOrEqual(60)
-        expect(await strangersIn(gateway)).toMatchObject([{ details: { reason: 'key_missing', address: '127.0.0.1' } }])
-      })
-      // What came after the first of a minute is one row, written at its end or at that of the process.
-      await withP1Gateway({ sections: ADMIN_SECTION, dataDirectory: directory }, async ({ gateway }) => {
-        expect(await strangersIn(gateway)).toMatchObject([
-          { details: { refused: 23, seconds: 60, addresses: ['127.0.0.1'] }, outcome: 'refused', actor: '-' },
-          { details: { reason: 'key_missing' } },
-        ])
-      })
-      await rm(directory, { recursive: true })
-    },
-    STORE_START_MS,
-  )
+  it('gets 429 after ten guesses, while the operator is admitted, and does not fill the audit log', async () => {
+    const directory = await dataDirectory()
+    await withP1Gateway({ sections: ADMIN_SECTION, dataDirectory: directory }, async ({ gateway }) => {
+      const statuses: number[] = []
+      for (const headers of [{ authorization: undefined }, { authorization: 'Basic x' }, withKey(TEST_KEY)]) {
+        statuses.push((await sendRaw(gateway.url, { method: 'GET', path: '/admin/v1/keys', headers })).status)
+      }
+      for (let count = 0; count < 20; count += 1) {
+        const headers = withKey(newKey('sk-gw-admin-'))
+        statuses.push((await sendRaw(gateway.url, { method: 'GET', path: '/admin/v1/anything', headers })).status)
+      }
+      expect(statuses).toEqual([...Array<number>(10).fill(401), ...Array<number>(13).fill(429)])
+      const headers = withKey(`${ADMIN_KEY}x`)
+      const limited = await sendRaw(gateway.url, { method: 'GET', path: '/admin/v1/keys', headers })
+      expect(Number(limited.headers['retry-after'])).toBeGreaterThan(0)
+      expect(Number(limited.headers['retry-after'])).toBeLessThanOrEqual(60)
+      expect(await strangersIn(gateway)).toMatchObject([{ details: { reason: 'key_missing', address: '127.0.0.1' } }])
+    })
+    // What came after the first of a minute is one row, written at its end or at that of the process.
+    await withP1Gateway({ sections: ADMIN_SECTION, dataDirectory: directory }, async ({ gateway }) => {
+      expect(await strangersIn(gateway)).toMatchObject([
+        { details: { refused: 23, seconds: 60, addresses: ['127.0.0.1'] }, outcome: 'refused', actor: '-' },
+        { details: { reason: 'key_missing' } },
+      ])
+    })
+    await rm(directory, { recursive: true })
+  })
 })
 
 /** What the log and the audit log say of a stranger who says that he comes from there. */
@@ -280,12 +255,9 @@ async function shownAddresses(server: object, forwardedFor: string | readonly st
   const sections = { server, auth: { keys: [{ id: 'test', key: TEST_KEY }], adminKey: ADMIN_KEY } }
   const seen: unknown[] = []
   await withP1Gateway({ sections, dataDirectory: directory }, async ({ gateway }) => {
-    const refused = { authorization: 'Bearer nobodys', 'x-forwarded-for': forwardedFor }
-    await sendRaw(gateway.url, {
-      path: CHAT_PATH,
-      headers: { ...refused, 'x-request-id': 'chat' },
-      body: chatText('Hi'),
-    })
+    const refused = { authorization: 'Bearer unknown', 'x-forwarded-for': forwardedFor }
+    const headers = { ...refused, 'x-request-id': 'chat' }
+    await sendRaw(gateway.url, { path: CHAT_PATH, headers, body: chatText('Hi') })
     seen.push((await gateway.logLine('chat'))['address'])
     await sendRaw(gateway.url, { method: 'GET', path: '/admin/v1/keys', headers: refused })
     const { json } = await adminCaller(gateway.url).call('GET', '/audit')
@@ -297,21 +269,16 @@ async function shownAddresses(server: object, forwardedFor: string | readonly st
 }
 
 describe('the address of a caller who was refused', () => {
-  it(
-    'is what a trusted proxy says, whatever the caller had written before',
-    async () => {
-      const behind = await shownAddresses({ trustedProxies: ['127.0.0.0/8'] }, ['198.51.100.1', '203.0.113.7'])
-      expect(behind).toEqual(['203.0.113.7', '203.0.113.7'])
-    },
-    STORE_START_MS,
-  )
+  it('is what a trusted proxy says, whatever the caller had written before', async () => {
+    const behind = await shownAddresses({ trustedProxies: ['127.0.0.0/8'] }, ['198.51.100.1', '203.0.113.7'])
+    expect(behind).toEqual(['203.0.113.7', '203.0.113.7'])
+  })
 
   it.each([[{}], [{ trustedProxies: ['10.0.0.0/8'] }]])(
     'is that of the connection if no proxy is trusted (%j)',
     async (server) => {
       expect(await shownAddresses(server, '203.0.113.7')).toEqual(['127.0.0.1', '127.0.0.1'])
     },
-    STORE_START_MS,
   )
 
   it('stands in no line about a call that was served', async () => {

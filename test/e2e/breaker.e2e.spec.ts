@@ -4,9 +4,8 @@ import { ChannelHealth } from '../../src/routing/circuit-breaker.js'
 import { eventually } from '../support/eventually.js'
 import { ask, askAndWait, channelOf, readAndLeave, SHORT_TIMEOUTS, times } from '../support/failing-calls.js'
 import { CHAT_PATH, chatText, startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
-import { p1Channel, type P1Gateway, UPSTREAM_KEY, withP1Gateway } from '../support/provider-gateways.js'
+import { p1Channel, type P1Gateway, UPSTREAM_KEY, withLab, withP1Gateway } from '../support/provider-gateways.js'
 import { RealtimeProbe } from '../support/realtime-probe.js'
-import { STORE_START_MS } from '../support/stores.js'
 import { startVidgenGateway } from '../support/task-gateways.js'
 import { VideoCaller } from '../support/video-caller.js'
 
@@ -348,27 +347,20 @@ describe('The breaker hears of', () => {
     })
   })
 
-  it(
-    'creates of tasks that fail, and is not closed by reads that succeed',
-    async () => {
-      const sections = { breaker: { failures: 1, coolDownMs: 100 } }
-      const lab = await startVidgenGateway({ withSecond: true, sections })
-      try {
-        const caller = new VideoCaller(lab.gateway)
-        const id = await caller.created()
-        lab.simulator.queueFault('429', 'POST')
-        await caller.created()
-        expect(channelOf(lab.gateway, 'first').state).toBe('open')
-        expect((await caller.read(id)).body.code).toBe(0)
-        await eventually(() => channelOf(lab.gateway, 'first').state === 'half_open')
-        expect((await caller.read(id)).body.code).toBe(0)
-        expect(channelOf(lab.gateway, 'first').state).toBe('half_open')
-        await caller.created()
-        expect(channelOf(lab.gateway, 'first').state).toBe('closed')
-      } finally {
-        await lab.close()
-      }
-    },
-    STORE_START_MS,
-  )
+  it('creates of tasks that fail, and is not closed by reads that succeed', async () => {
+    const sections = { breaker: { failures: 1, coolDownMs: 100 } }
+    await withLab(startVidgenGateway({ withSecond: true, sections }), async (lab) => {
+      const caller = new VideoCaller(lab.gateway)
+      const id = await caller.created()
+      lab.simulator.queueFault('429', 'POST')
+      await caller.created()
+      expect(channelOf(lab.gateway, 'first').state).toBe('open')
+      expect((await caller.read(id)).body.code).toBe(0)
+      await eventually(() => channelOf(lab.gateway, 'first').state === 'half_open')
+      expect((await caller.read(id)).body.code).toBe(0)
+      expect(channelOf(lab.gateway, 'first').state).toBe('half_open')
+      await caller.created()
+      expect(channelOf(lab.gateway, 'first').state).toBe('closed')
+    })
+  })
 })

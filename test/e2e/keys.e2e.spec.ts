@@ -1,33 +1,33 @@
 import { createHash } from 'node:crypto'
 import { rm } from 'node:fs/promises'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { VIDGEN_KINDS } from '@multi-model-gateway/sandbox/vidgen/vidgen-request.js'
-import { ADMIN_KEY, adminCaller, type AdminCaller } from '../support/admin-lab.js'
+import { ADMIN_KEY, type AdminAnswer, adminCaller, type AdminCaller } from '../support/admin-lab.js'
 import { eventually } from '../support/eventually.js'
 import { chat, TEST_KEY } from '../support/gateway.js'
+import { shareLab } from '../support/lab-lifetime.js'
 import { type P1Gateway, startP1Gateway } from '../support/provider-gateways.js'
 import { openai6 } from '../support/sdk-clients.js'
-import { dataDirectory, STORE_START_MS } from '../support/stores.js'
+import { dataDirectory } from '../support/stores.js'
 import { startVidgenGateway, type VidgenGateway } from '../support/task-gateways.js'
 import { VideoCaller } from '../support/video-caller.js'
 
 describe('keys', () => {
   const DAY_MS = 86_400_000
 
-  let directory: string
   let lab: P1Gateway
   let admin: AdminCaller
-
-  beforeAll(async () => {
-    directory = await dataDirectory()
+  shareLab(async () => {
+    const directory = await dataDirectory()
     const auth = { keys: [{ id: 'test', key: TEST_KEY }], adminKey: ADMIN_KEY, keyRefreshMs: 100 }
     lab = await startP1Gateway({ sections: { auth }, dataDirectory: directory })
     admin = adminCaller(lab.gateway.url)
-  }, STORE_START_MS)
-
-  afterAll(async () => {
-    await lab.close()
-    await rm(directory, { recursive: true })
+    return {
+      close: async () => {
+        await lab.close()
+        await rm(directory, { recursive: true })
+      },
+    }
   })
 
   const client = (apiKey: string) => openai6(lab.gateway, { apiKey })
@@ -82,10 +82,8 @@ describe('keys', () => {
         message: expect.stringContaining('The API key has been revoked.'),
       })
       expect((await admin.call('DELETE', '/keys/team-b')).json).toEqual(revoked.json)
-      expect(await admin.call('PATCH', '/keys/team-b', { note: 'x' })).toMatchObject({
-        status: 409,
-        json: { error: { code: 'key_revoked' } },
-      })
+      const late = await admin.call('PATCH', '/keys/team-b', { note: 'x' })
+      expect(late).toMatchObject({ status: 409, json: { error: { code: 'key_revoked' } } })
     })
 
     it('needs nothing said: an id is made up, and every model is open', async () => {
@@ -98,10 +96,8 @@ describe('keys', () => {
     it('ends when it expires, and goes on when that is put off', async () => {
       const { id, key } = await admin.issue()
       await admin.call('PATCH', `/keys/${id}`, { expires_at: 1 })
-      await expect(say(key)).rejects.toMatchObject({
-        status: 401,
-        message: expect.stringContaining('The API key has expired.'),
-      })
+      const message: unknown = expect.stringContaining('The API key has expired.')
+      await expect(say(key)).rejects.toMatchObject({ status: 401, message })
       expect((await admin.call('GET', `/keys/${id}`)).json).toMatchObject({ state: 'expired' })
       await admin.call('PATCH', `/keys/${id}`, { expires_at: null })
       expect(await statusOf(say(key))).toBe(200)
@@ -124,9 +120,8 @@ describe('keys', () => {
     })
 
     it('is won by one of two hundred that want the same id', async () => {
-      const answers = await Promise.all(
-        Array.from({ length: 200 }, () => admin.call('POST', '/keys', { id: 'the-one' })),
-      )
+      const create = (): Promise<AdminAnswer> => admin.call('POST', '/keys', { id: 'the-one' })
+      const answers = await Promise.all(Array.from({ length: 200 }, create))
       const won = answers.filter(({ status }) => status === 201)
       expect(won).toHaveLength(1)
       const lost = answers.filter(({ status }) => status === 409)
@@ -207,10 +202,8 @@ describe('keys', () => {
       const path = `/keys/${id.replaceAll(' ', '%20')}`
       const before = (await admin.call('GET', '/keys?limit=1000')).text
       for (const [method, body] of [['GET'], ['PATCH', { note: 'x' }], ['DELETE']] as const) {
-        expect(await admin.call(method, path, body)).toMatchObject({
-          status: 404,
-          json: { error: { code: 'not_found' } },
-        })
+        const answer = await admin.call(method, path, body)
+        expect(answer).toMatchObject({ status: 404, json: { error: { code: 'not_found' } } })
       }
       expect((await admin.call('GET', '/keys?limit=1000')).text).toBe(before)
     })
@@ -245,13 +238,9 @@ describe('keys', () => {
 describe('keys streams', () => {
   const [kind] = VIDGEN_KINDS
 
+  const auth = { keys: [{ id: 'test', key: TEST_KEY }], adminKey: ADMIN_KEY }
   let lab: VidgenGateway
-
-  beforeAll(async () => {
-    const auth = { keys: [{ id: 'test', key: TEST_KEY }], adminKey: ADMIN_KEY }
-    lab = await startVidgenGateway({ sections: { auth } })
-  }, STORE_START_MS)
-  afterAll(() => lab.close())
+  shareLab(async () => (lab = await startVidgenGateway({ sections: { auth } })))
 
   describe('the events of a task', () => {
     it('end with an error when the key of their reader is revoked, and continue for all others', async () => {

@@ -16,13 +16,36 @@ import { configSchema, parseConfig } from '../support/config.js'
 import { eventually } from '../support/eventually.js'
 import { FULL, FullGateway, KeptAliveClient } from '../support/failing-calls.js'
 import { CHAT_PATH, chatText, sendRaw } from '../support/gateway.js'
+import { shareLab } from '../support/lab-lifetime.js'
 import { parseScrape } from '../support/prometheus-text.js'
 import { type P1Gateway, startP1Gateway } from '../support/provider-gateways.js'
 
-describe('documents', () => {
-  const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-  const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8')
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
+/** The first group of every match. */
+const found = (text: string, pattern: RegExp): string[] => [...text.matchAll(pattern)].map(([, group]) => group ?? '')
+
+/** What stands between code marks. */
+const codesIn = (text: string): string[] => found(text, /`([^`]+)`/g)
+
+/** The cells of every table row; `\\|` stands for itself. */
+const cellsIn = (text: string): string[][] =>
+  found(text, /^\|(.+)\|$/gm).map((row) => row.split(/(?<!\\)\|/).map((cell) => cell.trim()))
+
+interface Rule {
+  readonly alert: string
+  readonly expr: string
+  readonly labels: { readonly severity: string }
+  readonly annotations: { readonly summary: string }
+}
+
+/** The rules of all alerts. */
+const RULES = (parse(read('deploy/prometheus/alerts.yml')) as { groups: { rules: Rule[] }[] }).groups.flatMap(
+  ({ rules }) => rules,
+)
+
+describe('documents', () => {
   const markdownIn = (folder: string, recursive: boolean): string[] =>
     readdirSync(join(ROOT, folder), { recursive, encoding: 'utf8' })
       .filter((name) => name.endsWith('.md'))
@@ -35,15 +58,9 @@ describe('documents', () => {
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => normalize(join(folder, name))),
   )
 
-  /** The first group of every match. */
-  const found = (text: string, pattern: RegExp): string[] => [...text.matchAll(pattern)].map(([, group]) => group ?? '')
-
-  /** The cells of every table row, without the code marks around them; `\|` stands for itself. */
-  function tableRows(text: string): string[][] {
-    return found(text, /^\|(.+)\|$/gm).map((row) =>
-      row.split(/(?<!\\)\|/).map((cell) => cell.trim().replace(/^`([^`]*)`$/, '$1')),
-    )
-  }
+  /** The same without the code marks around them. */
+  const tableRows = (text: string): string[][] =>
+    cellsIn(text).map((cells) => cells.map((cell) => cell.replace(/^`([^`]*)`$/, '$1')))
 
   const withoutCode = (text: string): string => text.replaceAll(/^```[^]*?^```$/gm, '').replaceAll(/`[^`\n]*`/g, '')
 
@@ -178,9 +195,6 @@ describe('documents', () => {
 })
 
 describe('compose', () => {
-  const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-  const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8')
-
   interface Service {
     readonly image: string
     readonly build?: string
@@ -379,9 +393,6 @@ describe('compose', () => {
 })
 
 describe('operators pages', () => {
-  const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-  const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
-
   const operations = read('docs/operations.md')
   const metrics = read('docs/metrics.md')
 
@@ -391,8 +402,6 @@ describe('operators pages', () => {
     return text.split('\n## ')[0] ?? ''
   }
 
-  const codesIn = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code)
-
   /** Every metric that docs/metrics.md lists; another spec holds that list against the registry. */
   const knownMetrics = new Set([...metrics.matchAll(/^\| `((?:gateway|process)_[a-z_]+)`/gm)].map(([, name]) => name))
 
@@ -401,8 +410,7 @@ describe('operators pages', () => {
 
   describe('docs/operations.md, Tuning', () => {
     const tuning = sectionOf(operations, 'Tuning')
-    const rows = [...tuning.matchAll(/^\|(.+)\|$/gm)].map(([, row = '']) => row.split('|').map((cell) => cell.trim()))
-    const advice = rows.slice(2)
+    const advice = cellsIn(tuning).slice(2)
 
     it('says for each sign what tells of it and what to do', () => {
       expect(advice.length).toBeGreaterThanOrEqual(12)
@@ -446,16 +454,10 @@ describe('operators pages', () => {
     })
   })
 
-  interface Rules {
-    readonly groups: readonly { readonly rules: readonly { readonly alert: string }[] }[]
-  }
-
   describe('docs/metrics.md, Runbook', () => {
     const runbook = sectionOf(metrics, 'Runbook')
     const entries = runbook.split('\n### ').slice(1)
-    const alerts = (parse(read('deploy/prometheus/alerts.yml')) as Rules).groups.flatMap(({ rules }) =>
-      rules.map(({ alert }) => alert),
-    )
+    const alerts = RULES.map(({ alert }) => alert)
 
     it('has an entry for every alert, in their order, and no other', () => {
       expect(entries.map((entry) => entry.split('\n')[0])).toEqual(alerts)
@@ -484,8 +486,6 @@ describe('operators pages', () => {
 })
 
 describe('metrics documents', () => {
-  const read = (path: string): string => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8')
-
   interface KnownMetric {
     readonly type: string
     readonly labels: readonly string[]
@@ -495,29 +495,25 @@ describe('metrics documents', () => {
   /** What the registry of a started gateway really holds. */
   const known = new Map<string, KnownMetric>()
 
-  beforeAll(async () => {
+  shareLab(async () => {
     lab = await startP1Gateway()
     const metrics = lab.gateway.application.get(Metrics)
     for (const { name, type } of parseScrape(await metrics.collectText()).values()) {
       const labels = Reflect.get(metrics.registry.getSingleMetric(name) ?? {}, 'labelNames') as readonly string[]
       known.set(name, { type, labels: [...labels].sort() })
     }
+    return lab
   })
-
-  afterAll(() => lab.close())
-
-  const cellsIn = (text: string): string[][] =>
-    [...text.matchAll(/^\|(.+)\|$/gm)].map(([, row = '']) => row.split('|').map((cell) => cell.trim()))
-
-  const codesIn = (cell: string | undefined): string[] =>
-    [...(cell ?? '').matchAll(/`([^`]+)`/g)].map(([, code = '']) => code)
 
   describe('docs/metrics.md', () => {
     it('lists every metric with its type and its labels, and no other', () => {
       const rows = cellsIn(read('docs/metrics.md')).filter(([name = '']) =>
         /^`(?:gateway|process)_[a-z_]+`$/.test(name),
       )
-      const listed = rows.map(([name, type, labels]) => [codesIn(name)[0], { type, labels: codesIn(labels).sort() }])
+      const listed = rows.map(([name = '', type, labels = '']) => [
+        codesIn(name)[0],
+        { type, labels: codesIn(labels).sort() },
+      ])
       expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(known))
       expect([listed.length, known.size > 40]).toEqual([known.size, true])
     })
@@ -584,13 +580,6 @@ describe('metrics documents', () => {
     readonly panels: readonly Panel[]
   }
 
-  interface Rule {
-    readonly alert: string
-    readonly expr: string
-    readonly labels: { readonly severity: string }
-    readonly annotations: { readonly summary: string }
-  }
-
   interface Provisioning {
     readonly providers: readonly [{ readonly options: { readonly path: string } }]
   }
@@ -601,9 +590,6 @@ describe('metrics documents', () => {
 
   const dashboard = JSON.parse(read('deploy/grafana/gateway.json')) as Dashboard
   const expressions = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
-  const rules = (parse(read('deploy/prometheus/alerts.yml')) as { groups: { rules: Rule[] }[] }).groups.flatMap(
-    ({ rules: ofGroup }) => ofGroup,
-  )
 
   describe('The dashboard', () => {
     it('asks for metrics and labels that exist', () => {
@@ -643,21 +629,21 @@ describe('metrics documents', () => {
 
   describe('The alerts', () => {
     it('ask for metrics and labels that exist', () => {
-      expect(rules.flatMap(({ expr }) => faultsOf(expr))).toEqual([])
+      expect(RULES.flatMap(({ expr }) => faultsOf(expr))).toEqual([])
     })
 
     it('are documented, each with its severity, what it means and what to do first', () => {
       const rows = cellsIn(read('docs/metrics.md')).filter(([name = '']) => /^`Gateway\w+`$/.test(name))
-      expect(rows.map(([name, severity]) => [codesIn(name)[0], severity])).toEqual(
-        rules.map(({ alert, labels }) => [alert, labels.severity]),
+      expect(rows.map(([name = '', severity]) => [codesIn(name)[0], severity])).toEqual(
+        RULES.map(({ alert, labels }) => [alert, labels.severity]),
       )
       expect(rows.filter(([, , means = '', first = '']) => means.length < 10 || first.length < 10)).toEqual([])
-      expect(rules.filter(({ annotations }) => annotations.summary.length < 10)).toEqual([])
-      expect(rules.length).toBeGreaterThanOrEqual(10)
+      expect(RULES.filter(({ annotations }) => annotations.summary.length < 10)).toEqual([])
+      expect(RULES.length).toBeGreaterThanOrEqual(10)
     })
 
     it('use only labels of their queries in their sentences', () => {
-      const faults = rules.flatMap(({ alert, expr, annotations: { summary } }) => {
+      const faults = RULES.flatMap(({ alert, expr, annotations: { summary } }) => {
         const isGrouped = /\bsum\(|\bmax\(| by \(/.test(expr)
         const left = expr.includes(' by (') ? groupsIn(expr) : isGrouped ? [] : SCRAPE_LABELS
         return [...summary.matchAll(/\$labels\.(\w+)/g)]
@@ -695,9 +681,7 @@ describe('metrics documents', () => {
 })
 
 describe('The tests of the alerts', () => {
-  const ROOT = fileURLToPath(new URL('../..', import.meta.url))
   const FOLDER = 'test/alerts'
-  const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
   interface Check {
     readonly eval_time: string
@@ -718,17 +702,10 @@ describe('The tests of the alerts', () => {
     readonly tests: readonly Scenario[]
   }
 
-  interface RuleFile {
-    readonly groups: readonly { readonly rules: readonly { readonly alert: string; readonly expr: string }[] }[]
-  }
-
   interface Prometheus {
     readonly global: { readonly evaluation_interval: string }
   }
 
-  const rules = (parse(read('deploy/prometheus/alerts.yml')) as RuleFile).groups.flatMap(
-    ({ rules: ofGroup }) => ofGroup,
-  )
   const fileNames = readdirSync(join(ROOT, FOLDER))
   const files = fileNames.map((name) => parse(read(`${FOLDER}/${name}`)) as TestFile)
   const scenarios = files.flatMap(({ tests }) => tests)
@@ -764,13 +741,13 @@ describe('The tests of the alerts', () => {
   const metricsIn = (text: string): string[] => [...text.matchAll(/\b(?:up\b|gateway_[a-z_]+)/g)].map(([name]) => name)
 
   it('see every rule begin to fire at its very time', () => {
-    const missing = rules.filter(({ alert }) => !checksOf(alert).some(beginsSharply)).map(({ alert }) => alert)
+    const missing = RULES.filter(({ alert }) => !checksOf(alert).some(beginsSharply)).map(({ alert }) => alert)
     expect(missing).toEqual([])
-    expect(rules.length).toBeGreaterThanOrEqual(16)
+    expect(RULES.length).toBeGreaterThanOrEqual(16)
   })
 
   it('see every rule stay quiet where its own metrics come near to what it is about', () => {
-    const missing = rules.filter(({ alert, expr }) => {
+    const missing = RULES.filter(({ alert, expr }) => {
       const quiet = scenarios.filter(({ alert_rule_test: checks, input_series: series }) => {
         const own = checks.filter(({ alertname }) => alertname === alert)
         const given = series.flatMap((each) => metricsIn(each.series))
@@ -782,7 +759,7 @@ describe('The tests of the alerts', () => {
   })
 
   it('are about alerts that there are, in scenarios with names of their own', () => {
-    const known = rules.map(({ alert }) => alert)
+    const known = RULES.map(({ alert }) => alert)
     const checks = scenarios.flatMap(({ alert_rule_test: ofScenario }) => ofScenario)
     expect(checks.map(({ alertname }) => alertname).filter((alert) => !known.includes(alert))).toEqual([])
     expect(new Set(scenarios.map(({ name }) => name)).size).toBe(scenarios.length)
@@ -799,9 +776,6 @@ describe('The tests of the alerts', () => {
 })
 
 describe('log fields', () => {
-  const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-  const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
-
   type Line = Readonly<Record<string, unknown>>
 
   /** By field, what the page says of it. */
@@ -819,10 +793,6 @@ describe('log fields', () => {
         }),
       ),
   )
-
-  function codesIn(text: string): string[] {
-    return [...text.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code)
-  }
 
   /** As a worker's line stands in the log that all of them share. */
   function asOfWorker(line: string): Line {
@@ -914,8 +884,6 @@ describe('log fields', () => {
 })
 
 describe('docs/operations.md, Logs', () => {
-  const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-
   /** What an operator sees unless `logging.level` asks for more. */
   const LEVELS: readonly string[] = ['info', 'warn', 'error', 'fatal']
 
@@ -932,7 +900,7 @@ describe('docs/operations.md, Logs', () => {
 
   const sources: readonly Source[] = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts') && !file.endsWith('.spec.ts'))
-    .map((file) => ({ file, text: readFileSync(join(ROOT, 'src', file), 'utf8') }))
+    .map((file) => ({ file, text: read(`src/${file}`) }))
 
   /** The texts that an expression may come to; of one with holes, what stands before the first. Undefined: no text itself. */
   function textsOf(node: ts.Expression): string[] | undefined {
@@ -1007,7 +975,7 @@ describe('docs/operations.md, Logs', () => {
     return texts.map((text) => ({ level: each.level, text, file: each.file }))
   }
 
-  const page = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
+  const page = read('docs/operations.md')
 
   /** Rows of the table that lists lines: the texts of the first cell, each with the level of the second. */
   const listed = [...page.matchAll(/^\| ((?:`[^`]+`(?:, )?)+) +\| (info|warn|error|fatal) +\| /gm)].flatMap(
