@@ -1,6 +1,8 @@
-import { describe, expect, it } from '@jest/globals'
+import { afterAll, afterEach, describe, expect, it } from '@jest/globals'
 import { eventually } from '../support/eventually.js'
+import { sendAndWait, timeAbort } from '../support/failing-calls.js'
 import { TEST_KEY } from '../support/gateway.js'
+import { shareLab } from '../support/lab-lifetime.js'
 import { withLab } from '../support/provider-gateways.js'
 import {
   askForImage,
@@ -11,6 +13,16 @@ import {
   startImggenGateway,
 } from '../support/task-gateways.js'
 
+let lab: ImggenGateway
+shareLab(async () => (lab = await startImggenGateway()))
+afterEach(() => {
+  expect(lab.simulator.violations).toEqual([])
+})
+afterAll(() => {
+  expect(lab.gateway.logText()).not.toContain(IMGGEN_SECRET)
+})
+
+/** A lab of its own for a test that needs another configuration. */
 const inLab = (options: ImggenGatewayOptions, run: (lab: ImggenGateway) => Promise<void>): Promise<void> =>
   withLab(startImggenGateway(options), async (lab) => {
     await run(lab)
@@ -85,27 +97,27 @@ describe.each(['N', 'T', 'A'] as const)('A task of the variant %s', (variant) =>
 })
 
 describe('A finished task', () => {
-  it('carries its nine buttons, its picture, and what no specification names', () =>
-    inLab({}, async ({ gateway, simulator }) => {
-      const id = simulator.submit('a kite')
-      simulator.finish(id)
-      const { body, text } = await askForImage(gateway, imagePath(id))
-      const names = (body['buttons'] as { customId: string }[]).map(
-        ({ customId }) => /^MJ::JOB::(\w+::\d)::[0-9a-f-]{36}(?:::SOLO)?$/.exec(customId)?.[1],
-      )
-      expect(names).toEqual(NINE_BUTTONS)
-      expect(body['imageUrl']).toContain(simulator.url)
-      expect(text).toContain('"shardId":9223372036854775807')
-    }))
+  it('carries its nine buttons, its picture, and what no specification names', async () => {
+    const { gateway, simulator } = lab
+    const id = simulator.submit('a kite')
+    simulator.finish(id)
+    const { body, text } = await askForImage(gateway, imagePath(id))
+    const names = (body['buttons'] as { customId: string }[]).map(
+      ({ customId }) => /^MJ::JOB::(\w+::\d)::[0-9a-f-]{36}(?:::SOLO)?$/.exec(customId)?.[1],
+    )
+    expect(names).toEqual(NINE_BUTTONS)
+    expect(body['imageUrl']).toContain(simulator.url)
+    expect(text).toContain('"shardId":9223372036854775807')
+  })
 })
 
 describe('A seed', () => {
-  it('of a task that has not succeeded is refused in the upstream’s words', () =>
-    inLab({}, async ({ gateway, simulator }) => {
-      const { status, body } = await askForImage(gateway, imagePath(simulator.submit('a kite'), 'image-seed'))
-      expect(status).toBe(400)
-      expect(body).toMatchObject({ code: 1201, description: 'The task has no message hash' })
-    }))
+  it('of a task that has not succeeded is refused in the upstream’s words', async () => {
+    const { gateway, simulator } = lab
+    const { status, body } = await askForImage(gateway, imagePath(simulator.submit('a kite'), 'image-seed'))
+    expect(status).toBe(400)
+    expect(body).toMatchObject({ code: 1201, description: 'The task has no message hash' })
+  })
 
   it('may take longer than other answers of its channel', () =>
     inLab({ channel: { timeouts: { firstByteMs: 30 } } }, async ({ gateway, simulator }) => {
@@ -156,12 +168,6 @@ describe('Several channels', () => {
 describe('The events of a task', () => {
   const OFTEN = { tasks: { pollIntervalMs: 5 } }
   const ONCE = { tasks: { pollIntervalMs: 600_000 } }
-
-  const inLab = (options: ImggenGatewayOptions, run: (lab: ImggenGateway) => Promise<void>): Promise<void> =>
-    withLab(startImggenGateway(options), async (lab) => {
-      await run(lab)
-      expect(lab.simulator.violations).toEqual([])
-    })
 
   interface TaskStream {
     readonly response: Response
@@ -332,15 +338,14 @@ describe('An upstream’s failure', () => {
     ['400', 400, 1201],
     ['404', 404, 1203],
     ['empty', 404, 1203],
-  ] as const)('%s is %i with the code %i', (fault, status, code) =>
-    inLab({}, async ({ gateway, simulator }) => {
-      const id = simulator.submit('a kite')
-      simulator.queueFault(fault)
-      const answer = await askForImage(gateway, imagePath(id))
-      expect(answer).toMatchObject({ status, body: { code, description: answer.body['message'] } })
-      expect(Object.keys(answer.body).sort()).toEqual(['code', 'description', 'message', 'request_id'])
-    }),
-  )
+  ] as const)('%s is %i with the code %i', async (fault, status, code) => {
+    const { gateway, simulator } = lab
+    const id = simulator.submit('a kite')
+    simulator.queueFault(fault)
+    const answer = await askForImage(gateway, imagePath(id))
+    expect(answer).toMatchObject({ status, body: { code, description: answer.body['message'] } })
+    expect(Object.keys(answer.body).sort()).toEqual(['code', 'description', 'message', 'request_id'])
+  })
 
   it('to accept the channel’s secret is never shown as the caller’s', () =>
     inLab({ channel: { credentials: `${IMGGEN_SECRET}-old` } }, async ({ gateway, simulator }) => {
@@ -348,61 +353,48 @@ describe('An upstream’s failure', () => {
       expect([status, body['code'], headers.get('x-should-retry')]).toEqual([502, 5000, 'false'])
     }))
 
-  it('to answer does not outlive its caller', () =>
-    inLab({}, async ({ gateway, simulator }) => {
-      simulator.queueFault('hang')
-      const leaving = new AbortController()
-      const aborted = simulator.nextAbort()
-      const answer = fetch(gateway.url + imagePath('1'), {
-        headers: { authorization: `Bearer ${TEST_KEY}` },
-        signal: leaving.signal,
-      })
-      await simulator.nextRequest()
-      leaving.abort()
-      await expect(answer).rejects.toThrow()
-      await aborted
-    }))
+  it('to answer does not outlive its caller', async () => {
+    const { gateway, simulator } = lab
+    simulator.queueFault('hang')
+    await timeAbort(simulator, () => sendAndWait(gateway, { method: 'GET', path: imagePath('1') }))
+    expect(simulator.lastRequest?.answeredStatus).toBeUndefined()
+  })
 })
 
 describe('A request', () => {
-  it.each(['a.b', 'a%20b', 'a%2Fb', '..a', 'a'.repeat(65), 'é', '%25'])('for the task %s is refused', (id) =>
-    inLab({}, async ({ gateway, simulator }) => {
-      for (const question of ['fetch', 'image-seed', 'events']) {
-        const { status, body } = await askForImage(gateway, imagePath(id, question))
-        expect(status).toBe(400)
-        expect(body).toMatchObject({ code: 1201, description: expect.stringContaining("'id'") })
-      }
-      expect(simulator.requests).toEqual([])
-    }),
-  )
+  it.each(['a.b', 'a%20b', 'a%2Fb', '..a', 'a'.repeat(65), 'é', '%25'])('for the task %s is refused', async (id) => {
+    const { gateway, simulator } = lab
+    for (const question of ['fetch', 'image-seed', 'events']) {
+      const { status, body } = await askForImage(gateway, imagePath(id, question))
+      expect(status).toBe(400)
+      expect(body).toMatchObject({ code: 1201, description: expect.stringContaining("'id'") })
+    }
+    expect(simulator.requests).toEqual([])
+  })
 
-  it.each(['a', 'a'.repeat(64), 'A-b_9'])('may be for the task %s', (id) =>
-    inLab({}, async ({ gateway, simulator }) => {
-      simulator.submit('a kite', { id })
-      expect(await askForImage(gateway, imagePath(id))).toMatchObject({ status: 200, body: { id } })
-    }),
-  )
+  it.each(['a', 'a'.repeat(64), 'A-b_9'])('may be for the task %s', async (id) => {
+    const { gateway, simulator } = lab
+    simulator.submit('a kite', { id })
+    expect(await askForImage(gateway, imagePath(id))).toMatchObject({ status: 200, body: { id } })
+  })
 
-  it('needs a key', () =>
-    inLab({}, async ({ gateway, simulator }) => {
-      expect(await askForImage(gateway, imagePath('a.b'), 'wrong')).toMatchObject({ status: 401, body: { code: 1000 } })
-      const missing = await fetch(gateway.url + imagePath('1'))
-      expect([missing.status, await missing.json()]).toMatchObject([
-        401,
-        { code: 1001, description: expect.any(String) },
-      ])
-      expect(simulator.requests).toEqual([])
-    }))
+  it('needs a key', async () => {
+    const { gateway, simulator } = lab
+    expect(await askForImage(gateway, imagePath('a.b'), 'wrong')).toMatchObject({ status: 401, body: { code: 1000 } })
+    const missing = await fetch(gateway.url + imagePath('1'))
+    expect([missing.status, await missing.json()]).toMatchObject([401, { code: 1001, description: expect.any(String) }])
+    expect(simulator.requests).toEqual([])
+  })
 
-  it('by another method is 405, and to another path 404, in the dialect of images', () =>
-    inLab({}, async ({ gateway }) => {
-      const headers = { authorization: `Bearer ${TEST_KEY}` }
-      const posted = await fetch(gateway.url + imagePath('1'), { method: 'POST', headers })
-      expect([posted.status, posted.headers.get('allow')]).toEqual([405, expect.stringContaining('GET')])
-      expect(await posted.json()).toMatchObject({ code: 1202, description: expect.any(String) })
-      const elsewhere = await askForImage(gateway, '/imggen/task/1')
-      expect(elsewhere).toMatchObject({ status: 404, body: { code: 1203, description: expect.any(String) } })
-    }))
+  it('by another method is 405, and to another path 404, in the dialect of images', async () => {
+    const { gateway } = lab
+    const headers = { authorization: `Bearer ${TEST_KEY}` }
+    const posted = await fetch(gateway.url + imagePath('1'), { method: 'POST', headers })
+    expect([posted.status, posted.headers.get('allow')]).toEqual([405, expect.stringContaining('GET')])
+    expect(await posted.json()).toMatchObject({ code: 1202, description: expect.any(String) })
+    const elsewhere = await askForImage(gateway, '/imggen/task/1')
+    expect(elsewhere).toMatchObject({ status: 404, body: { code: 1203, description: expect.any(String) } })
+  })
 
   it('with a key of the caller’s own is the upstream’s to judge', () =>
     inLab({ channel: { credentials: 'caller' } }, async ({ gateway, simulator }) => {
