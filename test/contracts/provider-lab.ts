@@ -1,13 +1,6 @@
 import type { Fault } from '@multi-model-gateway/sandbox/server/faults.js'
 import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
-import {
-  type RawAnswer,
-  type RawRequest,
-  sendRaw,
-  startGateway,
-  TEST_KEY,
-  type TestGateway,
-} from '../support/gateway.js'
+import { type RawAnswer, type RawRequest, sendRaw, startGateway, type TestGateway } from '../support/gateway.js'
 import { withLab } from '../support/provider-gateways.js'
 
 /** What befalls the next request at an upstream, whatever its dialect calls it. */
@@ -95,8 +88,6 @@ export interface ContractLab {
   readonly second: Simulator
   readonly send: (request: RawRequest) => Promise<RawAnswer>
   readonly sendAfter: (fault: UpstreamFault | Fault, request: RawRequest) => Promise<RawAnswer>
-  /** A caller that is not answered yet; the function lets it leave. */
-  readonly sendAndLeave: (request: RawRequest) => () => void
   readonly close: () => Promise<void>
 }
 
@@ -139,16 +130,6 @@ export async function startContractLab(
     sendAfter: (fault, request) => {
       strike(upstream, fault, request)
       return send(request)
-    },
-    sendAndLeave: ({ method = 'POST', path, headers = {}, body }) => {
-      const leaving = new AbortController()
-      const all = { authorization: `Bearer ${TEST_KEY}`, 'content-type': 'application/json', ...headers }
-      const sent = body === undefined ? {} : { body: Buffer.from(body) }
-      const settings = { method, headers: all as Record<string, string>, signal: leaving.signal, ...sent }
-      fetch(new URL(path, gateway.url), settings).catch(() => undefined)
-      return () => {
-        leaving.abort()
-      }
     },
     close: async () => {
       await gateway.close()

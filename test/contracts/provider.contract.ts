@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { afterEach, describe, expect, it } from '@jest/globals'
+import { sendAndWait } from '../support/failing-calls.js'
 import { openRaw, type RawAnswer } from '../support/gateway.js'
 import { shareLab } from '../support/lab-lifetime.js'
 import {
@@ -125,13 +126,13 @@ function describeSilence(form: CallForm, plan: ProviderPlan, witness: Witness): 
 
 function describeCallers(form: CallForm, plan: ProviderPlan, witness: Witness): void {
   it('of a caller who leaves before the answer ends at the upstream at once', async () => {
-    await withContractLab(plan, witness, {}, async ({ upstream, gateway, sendAndLeave }) => {
+    await withContractLab(plan, witness, {}, async ({ upstream, gateway }) => {
       const request = form.request(upstream)
       strike(upstream, 'hang', request)
       const [arrived, aborted] = [upstream.nextRequest(), upstream.nextAbort()]
-      const leave = sendAndLeave(request)
+      const disconnect = sendAndWait(gateway, request)
       await arrived
-      leave()
+      disconnect()
       expect((await aborted).answeredStatus).toBeUndefined()
       await upstream.idle()
       await gateway.close().catch(() => undefined)

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { STATUS_MESSAGES } from '@multi-model-gateway/sandbox/p3/p3-errors.js'
 import type { SpeechCreateParams } from 'openai/resources/audio/speech'
 import { promised } from '../support/eventually.js'
-import { expectRefused, readAndLeave, SHORT_TIMEOUTS, timeAbort } from '../support/failing-calls.js'
+import { expectRefused, readAndLeave, sendAndWait, SHORT_TIMEOUTS, timeAbort } from '../support/failing-calls.js'
 import {
   errorOf,
   eventsOf,
@@ -481,17 +481,8 @@ describe('p3 speech', () => {
       ['while the audio is kept for its subtitles', 'stall', { metadata: { subtitle_enable: true } }],
     ] as const)('%s ends the work of the upstream within a second', async (_when, fault, more) => {
       lab.simulator.queueFault(fault)
-      const { elapsedMs } = await timeAbort(lab.simulator, () => {
-        const controller = new AbortController()
-        const headers = { authorization: `Bearer ${TEST_KEY}`, 'content-type': 'application/json' }
-        const body = p3Text('Hello there, a longer sentence.', more)
-        fetch(lab.gateway.url + SPEECH_PATH, { method: 'POST', body, headers, signal: controller.signal }).catch(
-          () => undefined,
-        )
-        return () => {
-          controller.abort()
-        }
-      })
+      const request = { path: SPEECH_PATH, body: p3Text('Hello there, a longer sentence.', more) }
+      const elapsedMs = await timeAbort(lab.simulator, () => sendAndWait(lab.gateway, request))
       expect(elapsedMs).toBeLessThan(promised(PROMISED_MS))
     })
 

@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { expect } from '@jest/globals'
 import type { Fault, FaultName } from '@multi-model-gateway/sandbox/server/faults.js'
-import type { RecordedRequest } from '@multi-model-gateway/sandbox/server/recorded-request.js'
 import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
 import { Admission } from '../../src/overload/admission.js'
 import { ChannelHealth, type ChannelSnapshot } from '../../src/routing/circuit-breaker.js'
@@ -50,22 +49,19 @@ export const LASTING_CALLS: readonly LastingCall[] = [
   { name: 'in the middle of speech events', fault: 'stall', ...eventsCall },
 ]
 
-export interface Departed {
-  readonly request: RecordedRequest
-  /** From the caller's leaving to the upstream's seeing it. */
-  readonly elapsedMs: number
-}
-
-/** Waits until the upstream has the request, lets the caller leave, and waits until the upstream sees that. */
-export async function timeAbort(simulator: Simulator, start: () => () => void): Promise<Departed> {
+/**
+ * Waits until the upstream has the request of `start`, which returns the function that disconnects the client. Resolves with
+ * the milliseconds from the disconnect until the upstream sees it.
+ */
+export async function timeAbort(simulator: Simulator, start: () => () => void): Promise<number> {
   const arrived = simulator.nextRequest()
   const aborted = simulator.nextAbort()
-  const leave = start()
+  const disconnect = start()
   await arrived
-  const leftAtMs = performance.now()
-  leave()
-  const request = await aborted
-  return { request, elapsedMs: performance.now() - leftAtMs }
+  const startedAtMs = performance.now()
+  disconnect()
+  await aborted
+  return performance.now() - startedAtMs
 }
 
 /** Reads the first byte of an answer and then destroys the socket. */
@@ -126,16 +122,19 @@ export const ask = ({ url }: Pick<TestGateway, 'url'>, text = 'Hello', more: obj
   sendRaw(url, { path: CHAT_PATH, body: chatText(text, more) })
 
 /** A call without a response yet; returns the function that disconnects. */
-export function askAndWait({ url }: Pick<TestGateway, 'url'>, text = 'Hello'): () => void {
-  const leaving = new AbortController()
-  const headers = { authorization: `Bearer ${TEST_KEY}`, 'content-type': 'application/json' }
-  fetch(url + CHAT_PATH, { method: 'POST', headers, body: chatText(text), signal: leaving.signal }).catch(
-    () => undefined,
-  )
+export function sendAndWait({ url }: Pick<TestGateway, 'url'>, request: RawRequest): () => void {
+  const disconnecting = new AbortController()
+  const { method = 'POST', path, headers, body } = request
+  const merged = { authorization: `Bearer ${TEST_KEY}`, 'content-type': 'application/json', ...headers }
+  const init = { method, headers: merged as Record<string, string>, signal: disconnecting.signal }
+  fetch(url + path, { ...init, ...(body === undefined ? {} : { body: Buffer.from(body) }) }).catch(() => undefined)
   return () => {
-    leaving.abort()
+    disconnecting.abort()
   }
 }
+
+export const askAndWait = (gateway: Pick<TestGateway, 'url'>, text = 'Hello'): (() => void) =>
+  sendAndWait(gateway, { path: CHAT_PATH, body: chatText(text) })
 
 export const times = <Result>(count: number, run: (index: number) => Result): Result[] =>
   Array.from({ length: count }, (_, index) => run(index))

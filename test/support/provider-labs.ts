@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { startReaderSimulator } from '@multi-model-gateway/sandbox/reader/reader.simulator.js'
 import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
 import { SpooledFile } from '../../src/core/spooled-file.js'
@@ -9,6 +7,7 @@ import { ImggenImageProvider } from '../../src/providers/imggen/imggen-image.js'
 import { ReaderDocumentProvider } from '../../src/providers/reader/reader-document.js'
 import { VidgenTokens, VidgenVideoProvider } from '../../src/providers/vidgen/vidgen-video.js'
 import { UpstreamClient } from '../../src/upstream/upstream-client.js'
+import { listenOnLoopback } from './loopback-server.js'
 import { attemptOf, newCall, targetOf } from './raw-upstream.js'
 
 interface SeenRequest {
@@ -43,20 +42,14 @@ async function startVidgenServer(): Promise<VidgenServer> {
       answer(response, seen)
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const { port, close } = await listenOnLoopback(server)
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     requests,
     answerWith: (...next) => {
       answers = [...next]
     },
-    close: async () => {
-      const closed = once(server, 'close')
-      server.close()
-      server.closeAllConnections()
-      await closed
-    },
+    close,
   }
 }
 

@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { createServer as createTlsServer, type TLSSocket } from 'node:tls'
+import { createServer as createTlsServer } from 'node:tls'
+import { listenOnLoopback } from './loopback-server.js'
 
 /** Stands between the gateway and an upstream and counts what the upstream has sent; passes back-pressure on. */
 export interface CountingProxy {
@@ -15,7 +16,6 @@ export interface CountingProxy {
 
 export async function startCountingProxy(upstreamPort: number): Promise<CountingProxy> {
   const sentBytes: number[] = []
-  const sockets = new Set<Socket>()
   const server = createServer((caller) => {
     const upstream = connect(upstreamPort, '127.0.0.1')
     const index = sentBytes.push(0) - 1
@@ -28,23 +28,12 @@ export async function startCountingProxy(upstreamPort: number): Promise<Counting
       [caller, upstream],
       [upstream, caller],
     ] as const) {
-      sockets.add(socket)
       socket.on('error', () => undefined)
       socket.on('close', () => other.destroy())
     }
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    sentBytes,
-    close: async () => {
-      const closed = once(server, 'close')
-      server.close()
-      for (const socket of sockets) socket.destroy()
-      await closed
-    },
-  }
+  const { port, close } = await listenOnLoopback(server)
+  return { url: `http://127.0.0.1:${port}`, sentBytes, close }
 }
 
 /** Stands between the gateway and an upstream and hands on what the upstream sends in pieces of an odd length. */
@@ -56,25 +45,14 @@ export interface CuttingProxy {
 const PIECE_BYTES = 1001
 
 export async function startCuttingProxy(upstreamPort: number): Promise<CuttingProxy> {
-  const sockets = new Set<Socket>()
   const server = createServer({ noDelay: true }, (caller) => {
     const upstream = connect(upstreamPort, '127.0.0.1')
-    for (const socket of [caller, upstream]) sockets.add(socket)
     // A connection that breaks breaks the other one.
     pipeline(caller, upstream).catch(() => undefined)
     pipeline(upstream, inPieces, caller).catch(() => undefined)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: async () => {
-      const closed = once(server, 'close')
-      server.close()
-      for (const socket of sockets) socket.destroy()
-      await closed
-    },
-  }
+  const { port, close } = await listenOnLoopback(server)
+  return { url: `http://127.0.0.1:${port}`, close }
 }
 
 /** Each in a turn of its own, so that the reader does not see two of them at once. */
@@ -178,30 +156,16 @@ export interface TlsProxy {
 /** Ends TLS in front of a server on this machine, as a load balancer would: for clients that insist on `wss:`. */
 export async function startTlsProxy(serverUrl: string): Promise<TlsProxy> {
   const port = Number(new URL(serverUrl).port)
-  const sockets = new Set<TLSSocket>()
   const listener = createTlsServer(selfSigned('localhost'), (outer) => {
     const inner = connect(port, '127.0.0.1')
-    sockets.add(outer)
-    outer.once('close', () => {
-      sockets.delete(outer)
-      inner.destroy()
-    })
+    outer.once('close', () => inner.destroy())
     inner.once('close', () => outer.destroy())
     outer.on('error', () => undefined)
     inner.on('error', () => undefined)
     outer.pipe(inner).pipe(outer)
   })
-  listener.listen(0, '127.0.0.1')
-  await once(listener, 'listening')
-  return {
-    url: `https://127.0.0.1:${(listener.address() as AddressInfo).port}`,
-    close: async () => {
-      const closed = once(listener, 'close')
-      listener.close()
-      for (const socket of sockets) socket.destroy()
-      await closed
-    },
-  }
+  const { port: ownPort, close } = await listenOnLoopback(listener)
+  return { url: `https://127.0.0.1:${ownPort}`, close }
 }
 
 /** Stands between the gateway and an upstream, and holds the upstream's responses back on request. */
@@ -218,50 +182,38 @@ export interface HoldingProxy {
 }
 
 export async function startHoldingProxy(upstreamPort: number): Promise<HoldingProxy> {
-  const pairs = new Set<{ readonly caller: Socket; readonly upstream: Socket }>()
+  const upstreams = new Set<Socket>()
   let isHolding = false
   const server = createServer((caller) => {
     const upstream = connect(upstreamPort, '127.0.0.1')
-    const pair = { caller, upstream }
-    pairs.add(pair)
+    upstreams.add(upstream)
     caller.on('data', (chunk: Buffer) => upstream.write(chunk))
     upstream.on('data', (chunk: Buffer) => caller.write(chunk))
     if (isHolding) upstream.pause()
     for (const socket of [caller, upstream]) {
       socket.on('error', () => undefined)
       socket.on('close', () => {
-        pairs.delete(pair)
+        upstreams.delete(upstream)
         caller.destroy()
         upstream.destroy()
       })
     }
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  const cut = (): void => {
-    for (const { caller, upstream } of [...pairs]) {
-      caller.destroy()
-      upstream.destroy()
-    }
-  }
+  const { port, sockets, close } = await listenOnLoopback(server)
   return {
     url: `http://127.0.0.1:${port}`,
     port,
     hold: () => {
       isHolding = true
-      for (const { upstream } of pairs) upstream.pause()
+      for (const upstream of upstreams) upstream.pause()
     },
     release: () => {
       isHolding = false
-      for (const { upstream } of pairs) upstream.resume()
+      for (const upstream of upstreams) upstream.resume()
     },
-    cut,
-    close: async () => {
-      const closed = once(server, 'close')
-      server.close()
-      cut()
-      await closed
+    cut: () => {
+      for (const caller of sockets) caller.destroy()
     },
+    close,
   }
 }

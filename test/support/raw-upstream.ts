@@ -6,6 +6,7 @@ import { AttemptRecord, RequestContext } from '../../src/core/request-context.js
 import type { AttemptContext } from '../../src/providers/contract.js'
 import type { UpstreamTarget } from '../../src/upstream/upstream-client.js'
 import { contextAt } from './endpoints.js'
+import { listenOnLoopback } from './loopback-server.js'
 
 /** The error this work fails with. Throws when it does not fail, or with an error that is none of the gateway's. */
 export async function failureOf(work: Promise<unknown>): Promise<GatewayError> {
@@ -66,22 +67,16 @@ export async function startPublicEdge(): Promise<PublicEdge> {
     forwarded.on('error', () => outgoing.destroy())
     incoming.pipe(forwarded)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const { port, close } = await listenOnLoopback(server)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${PREFIX}`,
+    url: `http://127.0.0.1:${port}${PREFIX}`,
     leadTo: (gatewayUrl) => {
       gateway = gatewayUrl
     },
     get requests() {
       return requests
     },
-    close: async () => {
-      const closed = once(server, 'close')
-      server.close()
-      server.closeAllConnections()
-      await closed
-    },
+    close,
   }
 }
 
@@ -132,11 +127,9 @@ export interface RawUpstream {
 }
 
 export async function startRawUpstream(onRequest: (socket: Socket, head: string) => void): Promise<RawUpstream> {
-  const sockets = new Set<Socket>()
   let accepted = 0
   const server = createNetServer((socket) => {
     accepted++
-    sockets.add(socket)
     let received = ''
     socket.on('data', (chunk) => {
       received += chunk.toString('latin1')
@@ -148,22 +141,15 @@ export async function startRawUpstream(onRequest: (socket: Socket, head: string)
     })
     // Resets are what these tests are about.
     socket.on('error', () => undefined)
-    socket.once('close', () => sockets.delete(socket))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const { port, sockets, close } = await listenOnLoopback(server)
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     get accepted() {
       return accepted
     },
     sockets,
-    close: async () => {
-      const closed = once(server, 'close')
-      server.close()
-      for (const socket of sockets) socket.destroy()
-      await closed
-    },
+    close,
   }
 }
 

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { WebSocket, WebSocketServer } from 'ws'
 import { connectTo, startGateway, TEST_KEY, type TestGateway, type TestGatewayOptions } from './gateway.js'
+import { listenOnLoopback } from './loopback-server.js'
 
 /** The key the gateway uses at these upstreams; a canary that must never reach a caller. */
 export const REALTIME_UPSTREAM_KEY = 'upstream-canary-key'
@@ -36,12 +37,7 @@ export async function startRealtimeUpstream(
   const server = new WebSocketServer({ noServer: true, handleProtocols: () => false })
   const requests: IncomingMessage[] = []
   const sockets: WebSocket[] = []
-  const connections = new Set<Socket>()
   const waiting: ((upgrade: UpstreamUpgrade) => void)[] = []
-  http.on('connection', (socket: Socket) => {
-    connections.add(socket)
-    socket.once('close', () => connections.delete(socket))
-  })
   http.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     requests.push(request)
     socket.on('error', () => undefined)
@@ -67,22 +63,16 @@ export async function startRealtimeUpstream(
     answer(upgrade)
     for (const resolve of waiting.splice(0)) resolve(upgrade)
   })
-  http.listen(0, '127.0.0.1')
-  await once(http, 'listening')
+  const { port, sockets: connections, close } = await listenOnLoopback(http)
   return {
-    url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     requests,
     sockets,
     get connections() {
       return connections.size
     },
     nextUpgrade: () => new Promise((resolve) => waiting.push(resolve)),
-    close: async () => {
-      const closed = once(http, 'close')
-      http.close()
-      for (const socket of connections) socket.destroy()
-      await closed
-    },
+    close,
   }
 }
 

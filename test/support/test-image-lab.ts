@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { runGateway, startParts } from './gateway-process.js'
+import { listenOnLoopback, type LoopbackServer } from './loopback-server.js'
 import { directoryWithStore } from './stores.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -98,27 +97,16 @@ export const GOOD_ANSWERS: ProductionAnswers = {
   up: ['gateway-1:9090', 'gateway-2:9090', 'balancer:8405'],
 }
 
-export interface StandIn {
-  readonly port: number
-  close(): Promise<unknown>
-}
+export type StandIn = LoopbackServer
 
-async function listen(serve: (request: IncomingMessage, response: ServerResponse) => void): Promise<StandIn> {
-  const server = createServer((request, response) => {
-    request.resume().on('end', () => {
-      serve(request, response)
-    })
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    port: (server.address() as AddressInfo).port,
-    close: () => {
-      server.closeAllConnections()
-      return new Promise((resolve) => server.close(resolve))
-    },
-  }
-}
+const listen = (serve: (request: IncomingMessage, response: ServerResponse) => void): Promise<StandIn> =>
+  listenOnLoopback(
+    createServer((request, response) => {
+      request.resume().on('end', () => {
+        serve(request, response)
+      })
+    }),
+  )
 
 /** The balancer where callers connect. */
 export const startCallersPort = (answers: ProductionAnswers): Promise<StandIn> =>
