@@ -14,13 +14,19 @@ import {
   startGateway,
   type TestGateway,
 } from '../support/gateway.js'
-import { closeAfterEach } from '../support/lab-lifetime.js'
-import { p1Channel, UPSTREAM_KEY, withP1Gateway } from '../support/provider-gateways.js'
+import { closeAfterEach, shareLab } from '../support/lab-lifetime.js'
+import { p1Channel, type P1Gateway, startP1Gateway, UPSTREAM_KEY, withP1Gateway } from '../support/provider-gateways.js'
 import { type RawUpstream, startRawUpstream } from '../support/raw-upstream.js'
 import { connectRealtime, startRealtimeLab } from '../support/realtime-upstream.js'
 
 describe('failover', () => {
   const TWO = { withSecond: true }
+  const opened = closeAfterEach()
+
+  /** Its channels suffer nothing that marks them: for faults of the caller alone. */
+  let unmarked: P1Gateway
+  shareLab(async () => (unmarked = await startP1Gateway(TWO)))
+
   const nameOf = ({ fault }: { fault: string }): string => fault
 
   const CHAT = ['a chat completion', CHAT_PATH, chatText('Hello')] as const
@@ -84,33 +90,27 @@ describe('failover', () => {
     it.each(CALLER_FAULTS.map(nameOf) as '400'[])(
       'is not tried there when the caller is at fault with %s',
       async (fault) => {
-        await withP1Gateway(TWO, async ({ gateway, simulator, second }) => {
-          simulator.queueFault(fault)
-          const answer = await sendRaw(gateway.url, { path, body })
-          expect(answer.status).toBeGreaterThanOrEqual(400)
-          expect(second.requests).toEqual([])
-          // The channel is not marked either: the next call goes there again.
-          expect((await sendRaw(gateway.url, { path, body })).status).toBe(200)
-          expect(simulator.requests).toHaveLength(2)
-        })
+        const { gateway, simulator, second } = unmarked
+        simulator.queueFault(fault)
+        const answer = await sendRaw(gateway.url, { path, body })
+        expect(answer.status).toBeGreaterThanOrEqual(400)
+        expect(second.requests).toEqual([])
+        // The channel is not marked either: the next call goes there again.
+        expect((await sendRaw(gateway.url, { path, body })).status).toBe(200)
+        expect(simulator.requests).toHaveLength(2)
       },
     )
 
     it('shows the failure of the second when both fail, and tries no third', async () => {
-      const simulator = await startP1Simulator({ apiKey: UPSTREAM_KEY })
+      const simulator = opened(await startP1Simulator({ apiKey: UPSTREAM_KEY }))
       const channels = [0, 1, 2].map((priority) => p1Channel(`channel-${priority}`, simulator, { priority }))
-      const gateway = await startGateway({ channels })
-      try {
-        simulator.queueFault('500')
-        simulator.queueFault('quota')
-        const answer = await sendRaw(gateway.url, { path, body })
-        expect([500, 502]).toContain(answer.status)
-        expect(errorOf(answer)).toMatchObject({ type: 'upstream_error', code: 'upstream_failed' })
-        expect(simulator.requests).toHaveLength(2)
-      } finally {
-        await gateway.close()
-        await simulator.close()
-      }
+      const gateway = opened(await startGateway({ channels }))
+      simulator.queueFault('500')
+      simulator.queueFault('quota')
+      const answer = await sendRaw(gateway.url, { path, body })
+      expect([500, 502]).toContain(answer.status)
+      expect(errorOf(answer)).toMatchObject({ type: 'upstream_error', code: 'upstream_failed' })
+      expect(simulator.requests).toHaveLength(2)
     })
   })
 
