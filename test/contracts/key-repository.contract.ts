@@ -98,7 +98,7 @@ export function describeKeyRepository(name: string, repositories: () => KeyRepos
       })
       const bare = await keys.change(key.id, { models: null, limits: null, expiresAtMs: null })
       expect(Object.keys(bare ?? {})).not.toEqual(expect.arrayContaining(['models', 'limits', 'note', 'expiresAtMs']))
-      expect(await keys.change('nobody', { note: 'x' })).toBeUndefined()
+      expect(await keys.change('unknown', { note: 'x' })).toBeUndefined()
     })
 
     it('look later with every change, even when the clock is put back', async () => {
@@ -121,7 +121,7 @@ export function describeKeyRepository(name: string, repositories: () => KeyRepos
       expect(await keys.revoke(id)).toEqual(revoked)
       expect(await keys.change(id, { expiresAtMs: null })).toBeUndefined()
       expect(await keys.find(id)).toEqual(revoked)
-      expect(await keys.revoke('nobody')).toBeUndefined()
+      expect(await keys.revoke('unknown')).toBeUndefined()
     })
 
     it('are shown in the order of their ids, bytes and not letters', async () => {

@@ -9,7 +9,7 @@ export interface LimitStores {
   close(): Promise<void>
 }
 
-/** What the gate may rely on, wherever limits are counted. Every test has keys of its own. */
+/** What the limits of keys rely on, wherever requests are counted. Every test has keys of its own. */
 export function limitStoreContract(name: string, start: () => Promise<LimitStores>): void {
   describe(`Limits counted ${name}`, () => {
     let stores: LimitStores

@@ -95,7 +95,7 @@ export function describeRefusals(setup: SpeechSetup, witness: Witness): void {
     })
 
     it('an unknown voice is a bad request that speaks of the voice', async () => {
-      const answer = await speak({ voice: 'nobody-of-this-name' })
+      const answer = await speak({ voice: 'no-such-voice' })
       expectRefusal(answer, { status: 400, type: 'invalid_request_error' })
       const { param, message } = errorOf(answer)
       expect(param === 'voice' || message.includes('voice')).toBe(true)
@@ -165,7 +165,7 @@ export function describeRefusals(setup: SpeechSetup, witness: Witness): void {
 /** Some ten seconds of speech. */
 const LONG_TEXT = 'The kettle is on the stove, and the tea is not far away. '.repeat(3)
 const PACE_MS = 40
-/** The promise: an upstream whose caller has left is aborted within a second. */
+/** The promise: an upstream whose client has disconnected is aborted within a second. */
 const PROMISED_MS = 1_000
 const LARGE_BYTES = 50_000_000
 /** What three loopback hops may hold in the kernel's buffers for a reader who does not read. */

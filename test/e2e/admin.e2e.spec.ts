@@ -249,7 +249,7 @@ describe('a client that guesses the admin key', () => {
   })
 })
 
-/** What the log and the audit log say of a stranger who says that he comes from there. */
+/** The address that the log and the audit log have of a refused client which sends this `X-Forwarded-For`. */
 async function shownAddresses(server: object, forwardedFor: string | readonly string[]): Promise<unknown[]> {
   const directory = await dataDirectory()
   const sections = { server, auth: { keys: [{ id: 'test', key: TEST_KEY }], adminKey: ADMIN_KEY } }

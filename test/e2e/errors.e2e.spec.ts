@@ -766,7 +766,7 @@ describe('request faults', () => {
 })
 
 describe('abort', () => {
-  /** The promise: an upstream whose caller has left is aborted within a second. */
+  /** The promise: an upstream whose client has disconnected is aborted within a second. */
   const PROMISED_MS = 1_000
 
   let lab: P1Gateway

@@ -189,7 +189,7 @@ describe('keys', () => {
     })
 
     it.each([
-      'nobody',
+      'unknown',
       "team-b' or '1'='1",
       "x'; drop table api_key; --",
       'a%00b',

@@ -111,7 +111,7 @@ describe('video creates', () => {
       expect(again.headers).not.toHaveProperty('x-idempotent-replay')
     })
 
-    it('of a create that was refused before anyone was asked is not taken', async () => {
+    it('of a create that was refused before the upstream was asked is not taken', async () => {
       const header = newKey()
       expect((await caller.create({ prompt: '' }, header)).status).toBe(400)
       expect((await caller.create({}, header)).status).toBe(200)

@@ -17,7 +17,7 @@ import type { ResolveHost } from '../../src/upstream/ssrf-guard.js'
 import { parseConfig } from './config.js'
 import { attemptOf, newCall, startRawUpstream } from './raw-upstream.js'
 
-/** A parser whose Markdown is the text of the file, once the gate is open. */
+/** A parser whose Markdown is the text of the file, once `gate` has resolved. */
 class StandInParser extends DocumentParser {
   readonly parsed: (Omit<DocumentFile, 'spool'> & ParseOptions)[] = []
   gate: Promise<void> | undefined

@@ -68,7 +68,7 @@ export const READ: CallKind = { countsAsRequest: false, isSession: false }
 /** What an answer without a maximum is taken for. */
 export const EXPECTED_OUTPUT_TOKENS = 50
 
-/** A call and its account, as the gate makes them. */
+/** A call and its quota, as the gateway makes them when a request is authorized. */
 export interface LimitedCall {
   readonly call: RequestContext
   readonly allowance: RequestQuota
@@ -76,7 +76,7 @@ export interface LimitedCall {
   enter(kind: CallKind): Promise<void>
   expect(use: EstimatedUse): Promise<void>
   /** Over with an answer of this status; with `usage` where the upstream has reported any. */
-  end(ending?: {
+  end(outcome?: {
     readonly status?: number
     readonly usage?: RequestContext['log']['usage']
     readonly left?: boolean
@@ -109,21 +109,21 @@ export class LimitedCalls {
       countRefusal: (name: LimitName): void => void this.refusals.push(name),
       expectedOutputTokens: EXPECTED_OUTPUT_TOKENS,
     }
-    const allowance = new RequestQuota(call, this.account, String(this.count), settings)
-    call.quota = allowance
+    const quota = new RequestQuota(call, this.account, String(this.count), settings)
+    call.quota = quota
     return {
       call,
-      allowance,
+      allowance: quota,
       enter: async (kind) => {
-        await allowance.enter(kind)
+        await quota.enter(kind)
       },
       expect: async (use) => {
-        await allowance.reserveEstimate(use)
+        await quota.reserveEstimate(use)
       },
       end: async ({ status = 200, usage, left = false } = {}) => {
         call.log.usage = usage
         if (left) call.disconnect.abort()
-        allowance.end({ status: left ? 499 : status, left, totalMs: 1, gatewayMs: 1 })
+        quota.end({ status: left ? 499 : status, left, totalMs: 1, gatewayMs: 1 })
         await nextTurn()
       },
     }

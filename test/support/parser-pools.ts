@@ -24,7 +24,7 @@ function realEngine(): string {
 
 const configOf = (sections: object) =>
   parseConfig(
-    JSON.stringify({ auth: { keys: [{ id: 'test', key: 'nobody-asks-for-it' }] }, channels: [], ...sections }),
+    JSON.stringify({ auth: { keys: [{ id: 'test', key: 'never-used-by-a-test' }] }, channels: [], ...sections }),
     {},
   )
 

@@ -223,7 +223,7 @@ function farEnd(socket: SessionSocket): FarEnd {
 }
 
 /** Limits that are counted elsewhere: every reservation waits until it is answered here. */
-export class SlowAllowance implements Quota {
+export class SlowQuota implements Quota {
   /** Of the reservations that are waited for, the oldest first: with a refusal, or without. */
   readonly answer: ((refusal?: string) => void)[] = []
 
@@ -263,7 +263,7 @@ class SilentRecorder extends UsageRecorder {
 
 export interface ReservingSession {
   readonly session: RealtimeSession
-  readonly allowance: SlowAllowance
+  readonly allowance: SlowQuota
   /** The far ends. */
   readonly client: WebSocketEnd
   readonly upstream: WebSocketEnd
@@ -275,8 +275,8 @@ type WebSocketEnd = Awaited<ReturnType<SocketPairs['open']>>['client']
 export async function openReservingSession(pairs: SocketPairs): Promise<ReservingSession> {
   const [near, far] = [await pairs.open({ near: 'server' }), await pairs.open({ near: 'client' })]
   const call = new RequestContext('req_1', 'GET', '/v1/realtime', performance.now())
-  const allowance = new SlowAllowance()
-  call.quota = allowance
+  const quota = new SlowQuota()
+  call.quota = quota
   const session = new RealtimeSession(
     near.server,
     { socket: far.client, dialect: 'beta' },
@@ -295,5 +295,5 @@ export async function openReservingSession(pairs: SocketPairs): Promise<Reservin
     },
   )
   session.start()
-  return { session, allowance, client: near.client, upstream: far.server }
+  return { session, allowance: quota, client: near.client, upstream: far.server }
 }
