@@ -25,6 +25,7 @@ import {
   connectTo,
   errorOf,
   eventsOf,
+  type RawRequest,
   sendRaw,
   SPEECH_PATH,
   speechText,
@@ -73,8 +74,8 @@ describe('errors', () => {
       ['a beginning of the key', `Bearer ${TEST_KEY.slice(0, -1)}`, /not valid/],
       ['the key and more', `Bearer ${TEST_KEY}x`, /not valid/],
     ])('answers 401 when the authorization is %s', async (_name, authorization, message) => {
-      const refused = { ...UNAUTHORIZED, message }
-      await expectRefused(lab, { path, body: BODIES[path] ?? '', headers: { authorization } }, refused)
+      const request = { path, body: BODIES[path] ?? '', headers: { authorization } }
+      await expectRefused(lab, request, { ...UNAUTHORIZED, message })
       expect(lab.gateway.logText()).not.toContain('unknown-key-canary')
     })
 
@@ -639,6 +640,7 @@ describe('request faults', () => {
     [CHAT_PATH]: chatText('Hello'),
     [SPEECH_PATH]: speechText('Hello', { response_format: 'pcm' }),
   }
+  const refused = (request: RawRequest, refusal: Refusal): Promise<void> => expectRefused(lab, request, refusal)
   const withMember = (path: string, member: string): string => (GOOD[path] ?? '').replace(/}$/, `,${member}}`)
 
   describe.each([CHAT_PATH, SPEECH_PATH])('a body sent to %s', (path) => {
@@ -654,14 +656,14 @@ describe('request faults', () => {
       ['invalid UTF-8', Buffer.concat([Buffer.from('{"model":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')])],
       ['UTF-16', Buffer.from('{"model":"tts-1"}', 'utf16le')],
     ])('is refused when it is %s', async (_name, body) => {
-      await expectRefused(lab, { path, body }, { status: 400, code: 'invalid_json' })
+      await refused({ path, body }, { status: 400, code: 'invalid_json' })
     })
 
     it('is refused when it is nested deeper than 64 levels, and not when it is 64 deep', async () => {
       const deep = (levels: number): string => withMember(path, `"metadata":${nested(levels - 1)}`)
-      await expectRefused(lab, { path, body: deep(65) }, { status: 400, code: 'json_too_deep' })
+      await refused({ path, body: deep(65) }, { status: 400, code: 'json_too_deep' })
       const brackets = withMember(path, `"metadata":${'['.repeat(9_000)}`)
-      await expectRefused(lab, { path, body: brackets }, { status: 400, code: 'json_too_deep' })
+      await refused({ path, body: brackets }, { status: 400, code: 'json_too_deep' })
       expect((await sendRaw(lab.gateway.url, { path, body: deep(64) })).text).not.toContain('json_too_deep')
     })
 
@@ -669,11 +671,7 @@ describe('request faults', () => {
       'is refused when %s repeats a key',
       async (member) => {
         const param = member.includes('input') ? 'input' : 'model'
-        await expectRefused(
-          lab,
-          { path, body: withMember(path, member) },
-          { status: 400, code: 'duplicate_key', param },
-        )
+        await refused({ path, body: withMember(path, member) }, { status: 400, code: 'duplicate_key', param })
       },
     )
 
@@ -682,11 +680,7 @@ describe('request faults', () => {
       async (key) => {
         const param = key.replace('\\u005f', '_')
         for (const member of [`"${key}":{"x":1}`, `"metadata":{"a":[{"${key}" : 1}]}`]) {
-          await expectRefused(
-            lab,
-            { path, body: withMember(path, member) },
-            { status: 400, code: 'forbidden_key', param },
-          )
+          await refused({ path, body: withMember(path, member) }, { status: 400, code: 'forbidden_key', param })
         }
       },
     )
@@ -696,7 +690,7 @@ describe('request faults', () => {
       ['that only shows itself while it arrives', { 'transfer-encoding': 'chunked' }],
     ])('is refused with 413 when it is too large, %s', async (_name, headers) => {
       const body = withMember(path, `"user":"${'x'.repeat(LIMIT_BYTES)}"`)
-      await expectRefused(lab, { path, body, headers }, { status: 413, code: 'payload_too_large' })
+      await refused({ path, body, headers }, { status: 413, code: 'payload_too_large' })
     })
 
     it.each([
@@ -708,11 +702,7 @@ describe('request faults', () => {
       { 'content-type': undefined },
       { 'content-encoding': 'gzip' },
     ])('is refused with 415 when its headers are %j', async (headers) => {
-      await expectRefused(
-        lab,
-        { path, body: GOOD[path] ?? '', headers },
-        { status: 415, code: 'unsupported_media_type' },
-      )
+      await refused({ path, body: GOOD[path] ?? '', headers }, { status: 415, code: 'unsupported_media_type' })
     })
 
     it.each(['application/json; charset=UTF-8', 'Application/JSON', 'application/json;charset="utf-8"'])(
@@ -727,8 +717,7 @@ describe('request faults', () => {
   describe('a path', () => {
     it.each([CHAT_PATH, SPEECH_PATH])('%s answers 405 and what it allows to any other method', async (path) => {
       for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
-        const refused = { status: 405, code: 'method_not_allowed' }
-        await expectRefused(lab, { method, path }, refused)
+        await refused({ method, path }, { status: 405, code: 'method_not_allowed' })
         expect((await sendRaw(lab.gateway.url, { method, path })).headers['allow']).toBe('POST')
       }
     })
@@ -745,7 +734,7 @@ describe('request faults', () => {
       '/v1/audio/Speech',
       '/v1/audio',
     ])('%s is unknown', async (path) => {
-      await expectRefused(lab, { path, body: chatText('Hello') }, { status: 404, code: 'not_found' })
+      await refused({ path, body: chatText('Hello') }, { status: 404, code: 'not_found' })
     })
 
     it('is found whatever its query', async () => {

@@ -759,6 +759,8 @@ describe('transcription refusals', () => {
   afterEach(() => eventually(() => spoolsLeft().length === 0))
 
   const model = fieldPart('model', 'whisper-1')
+  /** A good form and one field more. */
+  const withField = (name: string, value: string): RawPart[] => [model, filePart(recording), fieldPart(name, value)]
   const refused = (request: RawRequest, refusal: Refusal): Promise<void> => expectRefused(lab, request, refusal)
 
   describe.each([TRANSCRIPTIONS, TRANSLATIONS])('a form sent to %s', (path) => {
@@ -833,25 +835,20 @@ describe('transcription refusals', () => {
 
     it.each(['-0.1', '1.1', '1.0000001', '1e9'])('is refused with temperature %s out of range', async (value) => {
       const code = value.startsWith('-') ? 'decimal_below_min_value' : 'decimal_above_max_value'
-      await refused(
-        upload([model, filePart(recording), fieldPart('temperature', value)], path),
-        bad(code, 'temperature'),
-      )
+      await refused(upload(withField('temperature', value), path), bad(code, 'temperature'))
     })
 
     it.each(['', ' ', 'hot', 'NaN', 'Infinity', '0x1', '0,5', '1.2.3', '٠', 'true'])(
       'is refused with temperature %j, which is no decimal',
       async (value) => {
-        const parts = [model, filePart(recording), fieldPart('temperature', value)]
-        await refused(upload(parts, path), bad('invalid_type', 'temperature'))
+        await refused(upload(withField('temperature', value), path), bad('invalid_type', 'temperature'))
       },
     )
 
     it.each(['mp3', 'JSON', 'verbose-json', '', 'diarized_json', '__proto__'])(
       'is refused with response_format %j',
       async (format) => {
-        const parts = [model, filePart(recording), fieldPart('response_format', format)]
-        await refused(upload(parts, path), bad('unsupported_value', 'response_format'))
+        await refused(upload(withField('response_format', format), path), bad('unsupported_value', 'response_format'))
       },
     )
 
@@ -880,24 +877,22 @@ describe('transcription refusals', () => {
     it.each(['xx-bad', 'english', 'zz', '', 'en-US', 'e', '日本', 'en\n'])(
       'is refused in the language %j',
       async (code) => {
-        const parts = [model, filePart(recording), fieldPart('language', code)]
-        await refused(upload(parts), bad('invalid_language_format', 'language'))
+        await refused(upload(withField('language', code)), bad('invalid_language_format', 'language'))
       },
     )
 
     it.each(['en', 'EN', 'eng', 'de', 'zho'])('is not refused for the language %s', async (code) => {
-      await sendRaw(lab.gateway.url, upload([model, filePart(recording), fieldPart('language', code)]))
+      await sendRaw(lab.gateway.url, upload(withField('language', code)))
       expect(lab.simulator.requests).toHaveLength(1)
     })
 
     it.each(['0', '1', '0.5', '1.0', '.5', '1e-3'])('is not refused for the temperature %s', async (value) => {
-      await sendRaw(lab.gateway.url, upload([model, filePart(recording), fieldPart('temperature', value)]))
+      await sendRaw(lab.gateway.url, upload(withField('temperature', value)))
       expect(lab.simulator.requests).toHaveLength(1)
     })
 
     it.each(['yes', '1', '', 'TRUE'])('is refused with stream %j', async (value) => {
-      const parts = [model, filePart(recording), fieldPart('stream', value)]
-      await refused(upload(parts), bad('invalid_type', 'stream'))
+      await refused(upload(withField('stream', value)), bad('invalid_type', 'stream'))
     })
 
     it.each(
