@@ -569,22 +569,23 @@ describe('p2 speech faults', () => {
 })
 
 describe('a caller of P2 who reads slowly', () => {
+  let lab: P2Gateway
+  shareLab(async () => (lab = await startP2Gateway({ channel: { timeouts: { idleMs: 400 } } })))
+
   it.each(['audio', 'sse'])('slows the upstream, and loses nothing of %s', async (stream_format) => {
-    const channel = { timeouts: { idleMs: 400 } }
-    await withP2Gateway({ channel }, async ({ gateway, simulator }) => {
-      const arrived = simulator.nextSession()
-      const body = p2Text(LONG, { response_format: 'pcm', stream_format })
-      const response = await openRaw(gateway.url, { path: SPEECH_PATH, body })
-      const session = await arrived
-      // Longer than the upstream may be silent: a pause of the caller's is not its silence.
-      expect(await session.nextStall(800)).toBe(true)
-      expect(session.sentBytes).toBeLessThan(40_000_000)
-      let received = 0
-      for await (const chunk of response) received += (chunk as Buffer).length
-      if (stream_format === 'audio') expect(received).toBe(60_000_000)
-      // Base64 takes a third more, and each event a little around it.
-      else expect(received).toBeGreaterThan(80_000_000)
-    })
+    const { gateway, simulator } = lab
+    const arrived = simulator.nextSession()
+    const body = p2Text(LONG, { response_format: 'pcm', stream_format })
+    const response = await openRaw(gateway.url, { path: SPEECH_PATH, body })
+    const session = await arrived
+    // Longer than the upstream may be silent: a pause of the caller's is not its silence.
+    expect(await session.nextStall(800)).toBe(true)
+    expect(session.sentBytes).toBeLessThan(40_000_000)
+    let received = 0
+    for await (const chunk of response) received += (chunk as Buffer).length
+    if (stream_format === 'audio') expect(received).toBe(60_000_000)
+    // Base64 takes a third more, and each event a little around it.
+    else expect(received).toBeGreaterThan(80_000_000)
   })
 })
 
