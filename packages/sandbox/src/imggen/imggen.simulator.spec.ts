@@ -5,9 +5,9 @@ import { startCallbackReceiver } from '../tasks/webhooks.js'
 import { pngFile } from './imggen-routes.js'
 import { type ImggenSimulatorOptions, startImggenSimulator } from './imggen.simulator.js'
 
-describe('imggen simulator submits', () => {
+describe('the imggen simulator', () => {
   const lab = new ImggenSimulatorLab()
-  const { get, post, shown } = lab
+  const { fetchTask, get, post, restart, seed, shown } = lab
 
   beforeEach(() => lab.startAnew())
   afterEach(() => lab.close())
@@ -94,14 +94,6 @@ describe('imggen simulator submits', () => {
       expect((await fetch(`${lab.simulator.url}/mj/submit/blend`, init)).status).toBe(404)
     })
   })
-})
-
-describe('imggen simulator', () => {
-  const lab = new ImggenSimulatorLab()
-  const { fetchTask, post, restart, seed, shown } = lab
-
-  beforeEach(() => lab.startAnew())
-  afterEach(() => lab.close())
 
   describe('a task', () => {
     it('proceeds by the clock, with another preview at each step', async () => {
@@ -262,14 +254,6 @@ describe('imggen simulator', () => {
       expect(listed.map(({ id }) => id)).toEqual([two, one])
     })
   })
-})
-
-describe('imggen simulator deliveries', () => {
-  const lab = new ImggenSimulatorLab()
-  const { fetchTask, restart, seed, shown } = lab
-
-  beforeEach(() => lab.startAnew())
-  afterEach(() => lab.close())
 
   describe('image-seed', () => {
     it('is the seed alone, always the same one', async () => {

@@ -3,457 +3,421 @@ import OpenAI from 'openai'
 import type { RunnableToolFunctionWithParse } from 'openai/lib/RunnableFunction'
 import { ChatSimulatorLab, hello, weather } from '../../test/chat-simulator-labs.js'
 
-describe('chat simulator', () => {
-  const lab = new ChatSimulatorLab()
-  const { post } = lab
+const lab = new ChatSimulatorLab()
+const { framesOf, post } = lab
 
-  beforeAll(() => lab.start())
-  afterEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
-
-  describe('what chat refuses', () => {
-    const good = { model: 'gpt-4o-mini', messages: hello }
-    const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } }
-    const cases: readonly [string, object, string | null, string | null, RegExp][] = [
-      ['no model', { messages: hello }, null, null, /^you must provide a model parameter$/],
-      [
-        'no messages',
-        { model: 'x' },
-        'messages',
-        'missing_required_parameter',
-        /^Missing required parameter: 'messages'\.$/,
-      ],
-      ['unknown field', { ...good, foo: 1 }, 'foo', 'unknown_parameter', /^Unknown parameter: 'foo'\.$/],
-      [
-        'wrong type',
-        { ...good, temperature: 'hot' },
-        'temperature',
-        'invalid_type',
-        /^Invalid type for 'temperature': expected a decimal, but got a string instead\.$/,
-      ],
-      [
-        'out of range',
-        { ...good, temperature: 3 },
-        'temperature',
-        'decimal_above_max_value',
-        /^Invalid 'temperature': decimal above maximum value\. Expected a value <= 2, but got 3 instead\.$/,
-      ],
-      [
-        'max_tokens to a reasoning model',
-        { ...good, model: 'gpt-5', max_tokens: 5 },
-        'max_tokens',
-        'unsupported_parameter',
-        /^Unsupported parameter: 'max_tokens' is not supported with this model\. Use 'max_completion_tokens' instead\.$/,
-      ],
-      [
-        'streamed wav',
-        { ...good, model: 'gpt-audio', modalities: ['audio'], audio: { voice: 'alloy', format: 'wav' }, stream: true },
-        'audio.format',
-        'unsupported_value',
-        /^Unsupported value: 'audio\.format' does not support 'wav' when stream=true\. Supported values are: 'pcm16'\.$/,
-      ],
-      [
-        'audio model, text only',
-        { ...good, model: 'gpt-audio' },
-        'model',
-        'invalid_value',
-        /^This model requires that either/,
-      ],
-      [
-        'audio to a text model',
-        {
-          ...good,
-          messages: [
-            { role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'UklGRg==', format: 'wav' } }] },
-          ],
-        },
-        'messages[0]',
-        'invalid_value',
-        /^Invalid 'messages\[0\]'\. Content blocks are expected to be either text or image_url type\.$/,
-      ],
-      [
-        'data URL as audio',
-        {
-          model: 'gpt-audio',
-          messages: [
-            {
-              role: 'user',
-              content: [
-                { type: 'input_audio', input_audio: { data: 'data:audio/wav;base64,UklGRg==', format: 'wav' } },
-              ],
-            },
-          ],
-        },
-        'messages[0].content[0].input_audio.data',
-        'invalid_value',
-        /without a data URL prefix/,
-      ],
-      [
-        'tool calls without answers',
-        { ...good, messages: [...hello, { role: 'assistant', content: null, tool_calls: [call] }, ...hello] },
-        'messages.[2].role',
-        null,
-        /response messages: call_1$/,
-      ],
-      [
-        'stray tool message',
-        { ...good, messages: [...hello, { role: 'tool', tool_call_id: 'call_9', content: 'x' }] },
-        'messages.[1].role',
-        null,
-        /^Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'\.$/,
-      ],
-      [
-        'bad schema',
-        { ...good, tools: [{ type: 'function', function: { name: 'f', parameters: { type: 'string' } } }] },
-        'tools[0].function.parameters',
-        'invalid_function_parameters',
-        /^Invalid schema for function 'f':/,
-      ],
-      [
-        'strict schema that is not closed',
-        { ...good, tools: [{ type: 'function', function: { ...weather.function, strict: true } }] },
-        'tools[0].function.parameters',
-        'invalid_function_parameters',
-        /'additionalProperties' is required/,
-      ],
-      [
-        'too long',
-        { ...good, messages: [{ role: 'user', content: 'word '.repeat(110_000) }] },
-        'messages',
-        'context_length_exceeded',
-        /^This model's maximum context length is 128000 tokens\./,
-      ],
-      [
-        'stream options without stream',
-        { ...good, stream_options: {} },
-        'stream_options',
-        null,
-        /only allowed when 'stream'/,
-      ],
-    ]
-
-    it.each(cases)('%s', async (_name, body, param, code, message) => {
-      const response = await post(body)
-      expect(response.status).toBe(400)
-      const { error } = (await response.json()) as { error: Record<string, unknown> }
-      expect(Object.keys(error)).toEqual(['message', 'type', 'param', 'code'])
-      expect(error).toMatchObject({ type: 'invalid_request_error', param, code })
-      expect(error['message']).toMatch(message)
-    })
-
-    it('a body that is not JSON, a wrong path and a wrong method', async () => {
-      expect(await (await post('{"model":')).text()).toContain('We could not parse the JSON body of your request.')
-      const headers = { authorization: 'Bearer sk-test-key' }
-      expect((await fetch(`${lab.simulator.url}/v1/nothing`, { headers })).status).toBe(404)
-      expect((await fetch(`${lab.simulator.url}/v1/chat/completions`, { headers })).status).toBe(405)
-    })
-  })
+beforeAll(() => lab.start())
+afterEach(() => {
+  lab.simulator.reset()
 })
+afterAll(() => lab.close())
 
-describe('chat simulator sdk', () => {
-  const lab = new ChatSimulatorLab()
-
-  beforeAll(() => lab.start())
-  afterEach(() => {
-    lab.simulator.reset()
-  })
-  afterAll(() => lab.close())
-
-  describe('the official SDK against the P1 chat simulator', () => {
-    it('gets a complete answer with usage and a request id', async () => {
-      const completion = await lab.client.chat.completions.create({ model: 'gpt-4o-mini', messages: hello })
-      expect(completion.choices[0]?.message.content).toBe('You said: hello there')
-      expect(completion.model).toBe('gpt-4o-mini-2024-07-18')
-      expect(completion.usage?.total_tokens).toBe(
-        (completion.usage?.prompt_tokens ?? 0) + (completion.usage?.completion_tokens ?? 0),
-      )
-      expect(completion._request_id).toMatch(/^req_[0-9a-f]{32}$/)
-    })
-
-    it('assembles a streamed answer with its helper', async () => {
-      const stream = lab.client.chat.completions.stream({
-        model: 'gpt-4o-mini',
-        messages: hello,
-        n: 2,
-        stream_options: { include_usage: true },
-      })
-      const final = await stream.finalChatCompletion()
-      expect(final.choices.map((choice) => choice.message.content)).toEqual(Array(2).fill('You said: hello there'))
-      expect(final.usage?.completion_tokens).toBe(8)
-    })
-
-    it.each([true, false])('runs tools to the end, streaming %p', async (stream) => {
-      const asked: string[] = []
-      const tool: RunnableToolFunctionWithParse<{ city: string }> = {
-        type: 'function',
-        function: {
-          ...weather.function,
-          description: 'Weather by city',
-          parse: (text) => JSON.parse(text) as { city: string },
-          function: ({ city }) => {
-            asked.push(city)
-            return 'sunny, 21 degrees'
+describe('what chat refuses', () => {
+  const good = { model: 'gpt-4o-mini', messages: hello }
+  const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } }
+  const cases: readonly [string, object, string | null, string | null, RegExp][] = [
+    ['no model', { messages: hello }, null, null, /^you must provide a model parameter$/],
+    [
+      'no messages',
+      { model: 'x' },
+      'messages',
+      'missing_required_parameter',
+      /^Missing required parameter: 'messages'\.$/,
+    ],
+    ['unknown field', { ...good, foo: 1 }, 'foo', 'unknown_parameter', /^Unknown parameter: 'foo'\.$/],
+    [
+      'wrong type',
+      { ...good, temperature: 'hot' },
+      'temperature',
+      'invalid_type',
+      /^Invalid type for 'temperature': expected a decimal, but got a string instead\.$/,
+    ],
+    [
+      'out of range',
+      { ...good, temperature: 3 },
+      'temperature',
+      'decimal_above_max_value',
+      /^Invalid 'temperature': decimal above maximum value\. Expected a value <= 2, but got 3 instead\.$/,
+    ],
+    [
+      'max_tokens to a reasoning model',
+      { ...good, model: 'gpt-5', max_tokens: 5 },
+      'max_tokens',
+      'unsupported_parameter',
+      /^Unsupported parameter: 'max_tokens' is not supported with this model\. Use 'max_completion_tokens' instead\.$/,
+    ],
+    [
+      'streamed wav',
+      { ...good, model: 'gpt-audio', modalities: ['audio'], audio: { voice: 'alloy', format: 'wav' }, stream: true },
+      'audio.format',
+      'unsupported_value',
+      /^Unsupported value: 'audio\.format' does not support 'wav' when stream=true\. Supported values are: 'pcm16'\.$/,
+    ],
+    [
+      'audio model, text only',
+      { ...good, model: 'gpt-audio' },
+      'model',
+      'invalid_value',
+      /^This model requires that either/,
+    ],
+    [
+      'audio to a text model',
+      {
+        ...good,
+        messages: [
+          { role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'UklGRg==', format: 'wav' } }] },
+        ],
+      },
+      'messages[0]',
+      'invalid_value',
+      /^Invalid 'messages\[0\]'\. Content blocks are expected to be either text or image_url type\.$/,
+    ],
+    [
+      'data URL as audio',
+      {
+        model: 'gpt-audio',
+        messages: [
+          {
+            role: 'user',
+            content: [{ type: 'input_audio', input_audio: { data: 'data:audio/wav;base64,UklGRg==', format: 'wav' } }],
           },
-        },
-      }
-      const messages = [{ role: 'user' as const, content: 'Weather?' }]
-      const runner = stream
-        ? lab.client.chat.completions.runTools({ model: 'gpt-4o-mini', messages, tools: [tool], stream: true })
-        : lab.client.chat.completions.runTools({ model: 'gpt-4o-mini', messages, tools: [tool] })
-      expect(await runner.finalContent()).toBe('The tools answered: sunny, 21 degrees')
-      expect(asked).toEqual(['Paris'])
-    })
+        ],
+      },
+      'messages[0].content[0].input_audio.data',
+      'invalid_value',
+      /without a data URL prefix/,
+    ],
+    [
+      'tool calls without answers',
+      { ...good, messages: [...hello, { role: 'assistant', content: null, tool_calls: [call] }, ...hello] },
+      'messages.[2].role',
+      null,
+      /response messages: call_1$/,
+    ],
+    [
+      'stray tool message',
+      { ...good, messages: [...hello, { role: 'tool', tool_call_id: 'call_9', content: 'x' }] },
+      'messages.[1].role',
+      null,
+      /^Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'\.$/,
+    ],
+    [
+      'bad schema',
+      { ...good, tools: [{ type: 'function', function: { name: 'f', parameters: { type: 'string' } } }] },
+      'tools[0].function.parameters',
+      'invalid_function_parameters',
+      /^Invalid schema for function 'f':/,
+    ],
+    [
+      'strict schema that is not closed',
+      { ...good, tools: [{ type: 'function', function: { ...weather.function, strict: true } }] },
+      'tools[0].function.parameters',
+      'invalid_function_parameters',
+      /'additionalProperties' is required/,
+    ],
+    [
+      'too long',
+      { ...good, messages: [{ role: 'user', content: 'word '.repeat(110_000) }] },
+      'messages',
+      'context_length_exceeded',
+      /^This model's maximum context length is 128000 tokens\./,
+    ],
+    [
+      'stream options without stream',
+      { ...good, stream_options: {} },
+      'stream_options',
+      null,
+      /only allowed when 'stream'/,
+    ],
+  ]
 
-    it('hears audio, answers with audio, and accepts a reference to it', async () => {
-      const data = Buffer.concat([Buffer.from('RIFF'), Buffer.alloc(998)]).toString('base64')
-      const question = {
-        role: 'user' as const,
-        content: [{ type: 'input_audio' as const, input_audio: { data, format: 'wav' as const } }],
-      }
-      const options = {
-        model: 'gpt-audio-1.5',
-        modalities: ['text' as const, 'audio' as const],
-        audio: { voice: 'alloy' as const, format: 'wav' as const },
-      }
-      const first = await lab.client.chat.completions.create({ ...options, messages: [question] })
-      const audio = first.choices[0]?.message.audio
-      expect(audio?.transcript).toBe('You said nothing. I heard wav audio of 1002 bytes.')
-      expect(
-        Buffer.from(audio?.data ?? '', 'base64')
-          .subarray(0, 4)
-          .toString(),
-      ).toBe('RIFF')
-      expect((audio?.expires_at ?? 0) - first.created).toBeGreaterThanOrEqual(3600)
-      const usage = first.usage
-      expect(usage?.completion_tokens_details).toHaveProperty('text_tokens', 10)
-      const id = audio?.id ?? ''
-      const messages: OpenAI.ChatCompletionMessageParam[] = [
-        question,
-        { role: 'assistant' as const, audio: { id } },
-        ...hello,
-      ]
-      await expect(lab.client.chat.completions.create({ ...options, messages })).resolves.toBeDefined()
-      const wrong: OpenAI.ChatCompletionMessageParam[] = [
-        question,
-        { role: 'assistant' as const, audio: { id: 'audio_other' } },
-        ...hello,
-      ]
-      await expect(lab.client.chat.completions.create({ ...options, messages: wrong })).rejects.toMatchObject({
-        status: 400,
-      })
-    })
+  it.each(cases)('%s', async (_name, body, param, code, message) => {
+    const response = await post(body)
+    expect(response.status).toBe(400)
+    const { error } = (await response.json()) as { error: Record<string, unknown> }
+    expect(Object.keys(error)).toEqual(['message', 'type', 'param', 'code'])
+    expect(error).toMatchObject({ type: 'invalid_request_error', param, code })
+    expect(error['message']).toMatch(message)
+  })
 
-    it.each([
-      [{ model: 'missing-model' }, OpenAI.NotFoundError, { code: 'model_not_found', param: null }],
-      [{ temperature: 3 }, OpenAI.BadRequestError, { code: 'decimal_above_max_value', param: 'temperature' }],
-      [{ messages: [{ role: 'user' as const, content: '#403' }] }, OpenAI.PermissionDeniedError, {}],
-      [{ messages: [{ role: 'user' as const, content: '#422' }] }, OpenAI.UnprocessableEntityError, {}],
-      [
-        { messages: [{ role: 'user' as const, content: '#429' }] },
-        OpenAI.RateLimitError,
-        { code: 'rate_limit_exceeded' },
-      ],
-      [
-        { messages: [{ role: 'user' as const, content: '#500' }] },
-        OpenAI.InternalServerError,
-        { type: 'server_error' },
-      ],
-    ])('raises the right class for %j', async (change, errorClass, properties) => {
-      const failing = lab.client.chat.completions.create({ model: 'gpt-4o-mini', messages: hello, ...change })
-      const error: unknown = await failing.catch((reason: unknown) => reason)
-      expect(error).toBeInstanceOf(errorClass)
-      expect(error).toMatchObject({ ...properties, requestID: expect.stringMatching(/^req_/) as unknown })
-    })
-
-    it('raises AuthenticationError with a masked key for a wrong key', async () => {
-      const stranger = new OpenAI({ apiKey: 'sk-abcdefyz', baseURL: `${lab.simulator.url}/v1`, maxRetries: 0 })
-      await expect(stranger.models.list()).rejects.toMatchObject({
-        constructor: OpenAI.AuthenticationError,
-        code: 'invalid_api_key',
-        error: {
-          message: expect.stringMatching(/^Incorrect API key provided: sk-ab\*\*\*yz\. You can find/) as unknown,
-        },
-      })
-    })
-
-    it('throws from its iterator on an error frame', async () => {
-      const stream = await lab.client.chat.completions.create({
-        model: 'gpt-4o-mini',
-        messages: [{ role: 'user', content: '#errorframe a b c' }],
-        stream: true,
-      })
-      const read = async (): Promise<void> => {
-        for await (const chunk of stream) expect(chunk.choices).toHaveLength(1)
-      }
-      await expect(read()).rejects.toBeInstanceOf(OpenAI.APIError)
-    })
-
-    it('lists models', async () => {
-      const ids = (await lab.client.models.list()).data.map((model) => model.id)
-      expect(ids).toContain('gpt-4o-mini')
-      expect((await lab.client.models.retrieve('tts-1')).id).toBe('tts-1')
-    })
+  it('a body that is not JSON, a wrong path and a wrong method', async () => {
+    expect(await (await post('{"model":')).text()).toContain('We could not parse the JSON body of your request.')
+    const headers = { authorization: 'Bearer sk-test-key' }
+    expect((await fetch(`${lab.simulator.url}/v1/nothing`, { headers })).status).toBe(404)
+    expect((await fetch(`${lab.simulator.url}/v1/chat/completions`, { headers })).status).toBe(405)
   })
 })
 
-describe('chat simulator wire', () => {
-  const lab = new ChatSimulatorLab()
-  const { framesOf, post } = lab
-
-  beforeAll(() => lab.start())
-  afterEach(() => {
-    lab.simulator.reset()
+describe('the official SDK against the P1 chat simulator', () => {
+  it('gets a complete answer with usage and a request id', async () => {
+    const completion = await lab.client.chat.completions.create({ model: 'gpt-4o-mini', messages: hello })
+    expect(completion.choices[0]?.message.content).toBe('You said: hello there')
+    expect(completion.model).toBe('gpt-4o-mini-2024-07-18')
+    expect(completion.usage?.total_tokens).toBe(
+      (completion.usage?.prompt_tokens ?? 0) + (completion.usage?.completion_tokens ?? 0),
+    )
+    expect(completion._request_id).toMatch(/^req_[0-9a-f]{32}$/)
   })
-  afterAll(() => lab.close())
 
-  describe('the wire format of chat', () => {
-    it('prints bodies with two-space indent and its own headers', async () => {
-      const response = await post({ model: 'gpt-4o-mini', messages: hello })
-      expect(await response.text()).toMatch(/^\{\n {2}"id": "chatcmpl-[\w-]+",\n {2}"object": "chat.completion",\n/)
-      for (const name of ['openai-organization', 'set-cookie', 'openai-processing-ms', 'x-ratelimit-reset-tokens']) {
-        expect(response.headers.get(name)).not.toBeNull()
-      }
-      expect(lab.simulator.violations).toEqual([])
+  it('assembles a streamed answer with its helper', async () => {
+    const stream = lab.client.chat.completions.stream({
+      model: 'gpt-4o-mini',
+      messages: hello,
+      n: 2,
+      stream_options: { include_usage: true },
     })
+    const final = await stream.finalChatCompletion()
+    expect(final.choices.map((choice) => choice.message.content)).toEqual(Array(2).fill('You said: hello there'))
+    expect(final.usage?.completion_tokens).toBe(8)
+  })
 
-    it('repeats one envelope in every chunk and sends no usage unless asked', async () => {
-      const frames = await framesOf({ model: 'gpt-4o-mini', messages: hello })
-      expect(new Set(frames.map((frame) => [frame['id'], frame['created'], frame['model']].join())).size).toBe(1)
-      expect(frames.every((frame) => !('usage' in frame) && 'obfuscation' in frame)).toBe(true)
-      expect(frames[0]?.['choices']).toEqual([
-        { index: 0, delta: { role: 'assistant', content: '', refusal: null }, logprobs: null, finish_reason: null },
-      ])
-      expect(frames.at(-1)?.['choices']).toEqual([{ index: 0, delta: {}, logprobs: null, finish_reason: 'stop' }])
-    })
+  it.each([true, false])('runs tools to the end, streaming %p', async (stream) => {
+    const asked: string[] = []
+    const tool: RunnableToolFunctionWithParse<{ city: string }> = {
+      type: 'function',
+      function: {
+        ...weather.function,
+        description: 'Weather by city',
+        parse: (text) => JSON.parse(text) as { city: string },
+        function: ({ city }) => {
+          asked.push(city)
+          return 'sunny, 21 degrees'
+        },
+      },
+    }
+    const messages = [{ role: 'user' as const, content: 'Weather?' }]
+    const runner = stream
+      ? lab.client.chat.completions.runTools({ model: 'gpt-4o-mini', messages, tools: [tool], stream: true })
+      : lab.client.chat.completions.runTools({ model: 'gpt-4o-mini', messages, tools: [tool] })
+    expect(await runner.finalContent()).toBe('The tools answered: sunny, 21 degrees')
+    expect(asked).toEqual(['Paris'])
+  })
 
-    it('sends usage null in each chunk and the totals in an extra one when asked', async () => {
-      const frames = await framesOf({
-        model: 'gpt-4o-mini',
-        messages: hello,
-        stream_options: { include_usage: true, include_obfuscation: false },
-      })
-      expect(frames.slice(0, -1).every((frame) => frame['usage'] === null)).toBe(true)
-      expect(frames.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 4 } })
-      expect(frames.every((frame) => !('obfuscation' in frame))).toBe(true)
+  it('hears audio, answers with audio, and accepts a reference to it', async () => {
+    const data = Buffer.concat([Buffer.from('RIFF'), Buffer.alloc(998)]).toString('base64')
+    const question = {
+      role: 'user' as const,
+      content: [{ type: 'input_audio' as const, input_audio: { data, format: 'wav' as const } }],
+    }
+    const options = {
+      model: 'gpt-audio-1.5',
+      modalities: ['text' as const, 'audio' as const],
+      audio: { voice: 'alloy' as const, format: 'wav' as const },
+    }
+    const first = await lab.client.chat.completions.create({ ...options, messages: [question] })
+    const audio = first.choices[0]?.message.audio
+    expect(audio?.transcript).toBe('You said nothing. I heard wav audio of 1002 bytes.')
+    expect(
+      Buffer.from(audio?.data ?? '', 'base64')
+        .subarray(0, 4)
+        .toString(),
+    ).toBe('RIFF')
+    expect((audio?.expires_at ?? 0) - first.created).toBeGreaterThanOrEqual(3600)
+    const usage = first.usage
+    expect(usage?.completion_tokens_details).toHaveProperty('text_tokens', 10)
+    const id = audio?.id ?? ''
+    const messages: OpenAI.ChatCompletionMessageParam[] = [
+      question,
+      { role: 'assistant' as const, audio: { id } },
+      ...hello,
+    ]
+    await expect(lab.client.chat.completions.create({ ...options, messages })).resolves.toBeDefined()
+    const wrong: OpenAI.ChatCompletionMessageParam[] = [
+      question,
+      { role: 'assistant' as const, audio: { id: 'audio_other' } },
+      ...hello,
+    ]
+    await expect(lab.client.chat.completions.create({ ...options, messages: wrong })).rejects.toMatchObject({
+      status: 400,
     })
+  })
 
-    it('streams tool calls: opening with empty arguments, pieces by index, then finish_reason', async () => {
-      const frames = await framesOf({
-        model: 'gpt-4o-mini',
-        messages: [{ role: 'user', content: 'call get_weather and get_time' }],
-        tools: [weather, { type: 'function', function: { name: 'get_time' } }],
-      })
-      const deltas = frames.map((frame) => (frame['choices'] as { delta: Record<string, unknown> }[])[0]?.delta ?? {})
-      const calls = deltas.flatMap(
-        (delta) => (delta['tool_calls'] ?? []) as { index: number; id?: string; function: { arguments: string } }[],
-      )
-      const opened = calls.filter((call) => call.id !== undefined)
-      expect(opened.map((call) => call.function)).toEqual([
-        { name: 'get_weather', arguments: '' },
-        { name: 'get_time', arguments: '' },
-      ])
-      const joined = calls.filter((call) => call.index === 0).map((call) => call.function.arguments)
-      expect(joined.join('')).toBe('{"city":"Paris"}')
-      expect(frames.at(-1)).toMatchObject({ choices: [{ finish_reason: 'tool_calls' }] })
-    })
+  it.each([
+    [{ model: 'missing-model' }, OpenAI.NotFoundError, { code: 'model_not_found', param: null }],
+    [{ temperature: 3 }, OpenAI.BadRequestError, { code: 'decimal_above_max_value', param: 'temperature' }],
+    [{ messages: [{ role: 'user' as const, content: '#403' }] }, OpenAI.PermissionDeniedError, {}],
+    [{ messages: [{ role: 'user' as const, content: '#422' }] }, OpenAI.UnprocessableEntityError, {}],
+    [
+      { messages: [{ role: 'user' as const, content: '#429' }] },
+      OpenAI.RateLimitError,
+      { code: 'rate_limit_exceeded' },
+    ],
+    [{ messages: [{ role: 'user' as const, content: '#500' }] }, OpenAI.InternalServerError, { type: 'server_error' }],
+  ])('raises the right class for %j', async (change, errorClass, properties) => {
+    const failing = lab.client.chat.completions.create({ model: 'gpt-4o-mini', messages: hello, ...change })
+    const error: unknown = await failing.catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(errorClass)
+    expect(error).toMatchObject({ ...properties, requestID: expect.stringMatching(/^req_/) as unknown })
+  })
 
-    it('streams spoken answers in the recorded order, without any finish_reason stop', async () => {
-      const frames = await framesOf({
-        model: 'gpt-audio-1.5',
-        modalities: ['text', 'audio'],
-        audio: { voice: 'alloy', format: 'pcm16' },
-        messages: hello,
-        stream_options: { include_usage: true },
-      })
-      const kinds = frames.map((frame) => {
-        const choices = frame['choices'] as { delta?: { role?: string; audio?: object } }[] | undefined
-        if (choices === undefined) return 'filler'
-        if (choices.length === 0) return 'usage'
-        return choices[0]?.delta?.role ?? Object.keys(choices[0]?.delta?.audio ?? {}).join('+')
-      })
-      const order = kinds.filter((kind, index) => kind !== kinds[index - 1])
-      expect(order.slice(0, 3)).toEqual(['assistant', 'id+transcript', 'filler'])
-      expect(order.slice(-4)).toEqual(['assistant', 'data', 'usage', 'expires_at'])
-      expect(JSON.stringify(frames)).not.toContain('"finish_reason":"stop"')
+  it('raises AuthenticationError with a masked key for a wrong key', async () => {
+    const stranger = new OpenAI({ apiKey: 'sk-abcdefyz', baseURL: `${lab.simulator.url}/v1`, maxRetries: 0 })
+    await expect(stranger.models.list()).rejects.toMatchObject({
+      constructor: OpenAI.AuthenticationError,
+      code: 'invalid_api_key',
+      error: {
+        message: expect.stringMatching(/^Incorrect API key provided: sk-ab\*\*\*yz\. You can find/) as unknown,
+      },
     })
+  })
 
-    it('ends with length at max_tokens and with stop at a stop sequence', async () => {
-      const limited = await lab.client.chat.completions.create({
-        model: 'gpt-4o',
-        messages: hello,
-        max_completion_tokens: 2,
-      })
-      expect(limited.choices[0]).toMatchObject({ finish_reason: 'length', message: { content: 'You said:' } })
-      const stopped = await lab.client.chat.completions.create({ model: 'gpt-4o', messages: hello, stop: ['hello'] })
-      expect(stopped.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: 'You said: ' } })
+  it('throws from its iterator on an error frame', async () => {
+    const stream = await lab.client.chat.completions.create({
+      model: 'gpt-4o-mini',
+      messages: [{ role: 'user', content: '#errorframe a b c' }],
+      stream: true,
     })
+    const read = async (): Promise<void> => {
+      for await (const chunk of stream) expect(chunk.choices).toHaveLength(1)
+    }
+    await expect(read()).rejects.toBeInstanceOf(OpenAI.APIError)
+  })
 
-    it('makes as many chunks or words as the magic text says', async () => {
-      const frames = await framesOf({ model: 'gpt-4o', messages: [{ role: 'user', content: '#chunks=500' }] })
-      expect(frames).toHaveLength(502)
-      const words = await lab.client.chat.completions.create({
-        model: 'gpt-4o',
-        messages: [{ role: 'user', content: '#words=700' }],
-      })
-      expect(words.choices[0]?.message.content?.split(' ')).toHaveLength(700)
-    })
+  it('lists models', async () => {
+    const ids = (await lab.client.models.list()).data.map((model) => model.id)
+    expect(ids).toContain('gpt-4o-mini')
+    expect((await lab.client.models.retrieve('tts-1')).id).toBe('tts-1')
   })
 })
 
-describe('chat simulator reasoning', () => {
-  const lab = new ChatSimulatorLab()
+describe('the wire format of chat', () => {
+  it('prints bodies with two-space indent and its own headers', async () => {
+    const response = await post({ model: 'gpt-4o-mini', messages: hello })
+    expect(await response.text()).toMatch(/^\{\n {2}"id": "chatcmpl-[\w-]+",\n {2}"object": "chat.completion",\n/)
+    for (const name of ['openai-organization', 'set-cookie', 'openai-processing-ms', 'x-ratelimit-reset-tokens']) {
+      expect(response.headers.get(name)).not.toBeNull()
+    }
+    expect(lab.simulator.violations).toEqual([])
+  })
 
-  beforeAll(() => lab.start())
-  afterAll(() => lab.close())
+  it('repeats one envelope in every chunk and sends no usage unless asked', async () => {
+    const frames = await framesOf({ model: 'gpt-4o-mini', messages: hello })
+    expect(new Set(frames.map((frame) => [frame['id'], frame['created'], frame['model']].join())).size).toBe(1)
+    expect(frames.every((frame) => !('usage' in frame) && 'obfuscation' in frame)).toBe(true)
+    expect(frames[0]?.['choices']).toEqual([
+      { index: 0, delta: { role: 'assistant', content: '', refusal: null }, logprobs: null, finish_reason: null },
+    ])
+    expect(frames.at(-1)?.['choices']).toEqual([{ index: 0, delta: {}, logprobs: null, finish_reason: 'stop' }])
+  })
 
-  const ask = { model: 'o4-mini', messages: [{ role: 'user' as const, content: '#chunks=5' }] }
-  const details = (tokens: number): object => ({ completion_tokens_details: { reasoning_tokens: tokens } })
-
-  describe('a model that thinks', () => {
-    it.each([
-      ['minimal', 64],
-      ['low', 128],
-      ['medium', 256],
-      ['high', 512],
-      ['xhigh', 1024],
-    ] as const)('thinks as much as an effort of %s asks for', async (effort, tokens) => {
-      const { usage } = await lab.client.chat.completions.create({ ...ask, reasoning_effort: effort })
-      expect(usage).toMatchObject({ completion_tokens: tokens + 5, ...details(tokens) })
-      expect(usage?.total_tokens).toBe((usage?.prompt_tokens ?? 0) + tokens + 5)
+  it('sends usage null in each chunk and the totals in an extra one when asked', async () => {
+    const frames = await framesOf({
+      model: 'gpt-4o-mini',
+      messages: hello,
+      stream_options: { include_usage: true, include_obfuscation: false },
     })
+    expect(frames.slice(0, -1).every((frame) => frame['usage'] === null)).toBe(true)
+    expect(frames.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 4 } })
+    expect(frames.every((frame) => !('obfuscation' in frame))).toBe(true)
+  })
 
-    it('thinks for each choice, and says so at the end of a stream too', async () => {
-      const frames = await lab.framesOf({
-        ...ask,
-        reasoning_effort: 'low',
-        n: 2,
-        stream_options: { include_usage: true },
-      })
-      expect(frames.at(-1)).toMatchObject({ usage: { completion_tokens: 2 * (128 + 5), ...details(256) } })
-      // The thoughts themselves are never shown.
-      expect(JSON.stringify(frames)).not.toMatch(/reasoning_content/)
+  it('streams tool calls: opening with empty arguments, pieces by index, then finish_reason', async () => {
+    const frames = await framesOf({
+      model: 'gpt-4o-mini',
+      messages: [{ role: 'user', content: 'call get_weather and get_time' }],
+      tools: [weather, { type: 'function', function: { name: 'get_time' } }],
     })
+    const deltas = frames.map((frame) => (frame['choices'] as { delta: Record<string, unknown> }[])[0]?.delta ?? {})
+    const calls = deltas.flatMap(
+      (delta) => (delta['tool_calls'] ?? []) as { index: number; id?: string; function: { arguments: string } }[],
+    )
+    const opened = calls.filter((call) => call.id !== undefined)
+    expect(opened.map((call) => call.function)).toEqual([
+      { name: 'get_weather', arguments: '' },
+      { name: 'get_time', arguments: '' },
+    ])
+    const joined = calls.filter((call) => call.index === 0).map((call) => call.function.arguments)
+    expect(joined.join('')).toBe('{"city":"Paris"}')
+    expect(frames.at(-1)).toMatchObject({ choices: [{ finish_reason: 'tool_calls' }] })
+  })
 
-    it('has as many words left as its thoughts leave of the limit', async () => {
-      const limited = { ...ask, reasoning_effort: 'low' as const }
-      const some = await lab.client.chat.completions.create({ ...limited, max_completion_tokens: 130 })
-      expect(some.choices[0]).toMatchObject({ finish_reason: 'length', message: { content: 'piece1 piece2' } })
-      const none = await lab.client.chat.completions.create({ ...limited, max_completion_tokens: 100 })
-      expect(none.choices[0]).toMatchObject({ finish_reason: 'length', message: { content: '' } })
-      expect(none.usage).toMatchObject({ completion_tokens: 100, ...details(100) })
+  it('streams spoken answers in the recorded order, without any finish_reason stop', async () => {
+    const frames = await framesOf({
+      model: 'gpt-audio-1.5',
+      modalities: ['text', 'audio'],
+      audio: { voice: 'alloy', format: 'pcm16' },
+      messages: hello,
+      stream_options: { include_usage: true },
     })
+    const kinds = frames.map((frame) => {
+      const choices = frame['choices'] as { delta?: { role?: string; audio?: object } }[] | undefined
+      if (choices === undefined) return 'filler'
+      if (choices.length === 0) return 'usage'
+      return choices[0]?.delta?.role ?? Object.keys(choices[0]?.delta?.audio ?? {}).join('+')
+    })
+    const order = kinds.filter((kind, index) => kind !== kinds[index - 1])
+    expect(order.slice(0, 3)).toEqual(['assistant', 'id+transcript', 'filler'])
+    expect(order.slice(-4)).toEqual(['assistant', 'data', 'usage', 'expires_at'])
+    expect(JSON.stringify(frames)).not.toContain('"finish_reason":"stop"')
+  })
 
-    it.each([
-      ['without being asked', ask],
-      ['with an effort of none', { ...ask, reasoning_effort: 'none' as const }],
-      ['where the model cannot', { ...ask, model: 'gpt-4o-mini', reasoning_effort: 'high' as const }],
-    ])('does not %s', async (_when, body) => {
-      expect((await lab.client.chat.completions.create(body)).usage).toMatchObject({
-        completion_tokens: 5,
-        ...details(0),
-      })
+  it('ends with length at max_tokens and with stop at a stop sequence', async () => {
+    const limited = await lab.client.chat.completions.create({
+      model: 'gpt-4o',
+      messages: hello,
+      max_completion_tokens: 2,
+    })
+    expect(limited.choices[0]).toMatchObject({ finish_reason: 'length', message: { content: 'You said:' } })
+    const stopped = await lab.client.chat.completions.create({ model: 'gpt-4o', messages: hello, stop: ['hello'] })
+    expect(stopped.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: 'You said: ' } })
+  })
+
+  it('makes as many chunks or words as the magic text says', async () => {
+    const frames = await framesOf({ model: 'gpt-4o', messages: [{ role: 'user', content: '#chunks=500' }] })
+    expect(frames).toHaveLength(502)
+    const words = await lab.client.chat.completions.create({
+      model: 'gpt-4o',
+      messages: [{ role: 'user', content: '#words=700' }],
+    })
+    expect(words.choices[0]?.message.content?.split(' ')).toHaveLength(700)
+  })
+})
+
+const ask = { model: 'o4-mini', messages: [{ role: 'user' as const, content: '#chunks=5' }] }
+const details = (tokens: number): object => ({ completion_tokens_details: { reasoning_tokens: tokens } })
+
+describe('a model that thinks', () => {
+  it.each([
+    ['minimal', 64],
+    ['low', 128],
+    ['medium', 256],
+    ['high', 512],
+    ['xhigh', 1024],
+  ] as const)('thinks as much as an effort of %s asks for', async (effort, tokens) => {
+    const { usage } = await lab.client.chat.completions.create({ ...ask, reasoning_effort: effort })
+    expect(usage).toMatchObject({ completion_tokens: tokens + 5, ...details(tokens) })
+    expect(usage?.total_tokens).toBe((usage?.prompt_tokens ?? 0) + tokens + 5)
+  })
+
+  it('thinks for each choice, and says so at the end of a stream too', async () => {
+    const frames = await lab.framesOf({
+      ...ask,
+      reasoning_effort: 'low',
+      n: 2,
+      stream_options: { include_usage: true },
+    })
+    expect(frames.at(-1)).toMatchObject({ usage: { completion_tokens: 2 * (128 + 5), ...details(256) } })
+    // The thoughts themselves are never shown.
+    expect(JSON.stringify(frames)).not.toMatch(/reasoning_content/)
+  })
+
+  it('has as many words left as its thoughts leave of the limit', async () => {
+    const limited = { ...ask, reasoning_effort: 'low' as const }
+    const some = await lab.client.chat.completions.create({ ...limited, max_completion_tokens: 130 })
+    expect(some.choices[0]).toMatchObject({ finish_reason: 'length', message: { content: 'piece1 piece2' } })
+    const none = await lab.client.chat.completions.create({ ...limited, max_completion_tokens: 100 })
+    expect(none.choices[0]).toMatchObject({ finish_reason: 'length', message: { content: '' } })
+    expect(none.usage).toMatchObject({ completion_tokens: 100, ...details(100) })
+  })
+
+  it.each([
+    ['without being asked', ask],
+    ['with an effort of none', { ...ask, reasoning_effort: 'none' as const }],
+    ['where the model cannot', { ...ask, model: 'gpt-4o-mini', reasoning_effort: 'high' as const }],
+  ])('does not %s', async (_when, body) => {
+    expect((await lab.client.chat.completions.create(body)).usage).toMatchObject({
+      completion_tokens: 5,
+      ...details(0),
     })
   })
 })

@@ -6,9 +6,9 @@ import type { Simulator } from '../server/simulator-server.js'
 import { recut, resamplePcm, toStereo } from './p3-audio.js'
 import { startP3Simulator } from './p3.simulator.js'
 
-describe('p3 simulator access', () => {
+describe('a simulator of one test', () => {
   const lab = new P3SimulatorLab()
-  const { ask, start } = lab
+  const { ask, post, speak, start } = lab
 
   afterEach(() => lab.close())
 
@@ -74,13 +74,6 @@ describe('p3 simulator access', () => {
       expect((await response.json()) as P3Answer).toMatchObject({ base_resp: { status_code: 1004 } })
     })
   })
-})
-
-describe('p3 simulator answers', () => {
-  const lab = new P3SimulatorLab()
-  const { ask, post, speak, start } = lab
-
-  afterEach(() => lab.close())
 
   describe('an answer in hex', () => {
     it('has the keys of the documents, its own trace id, and headers a relay must drop', async () => {
@@ -175,13 +168,6 @@ describe('p3 simulator answers', () => {
       expect(paused.extra_info).toMatchObject({ audio_length: 2520, usage_characters: 17, word_count: 4 })
     })
   })
-})
-
-describe('p3 simulator files', () => {
-  const lab = new P3SimulatorLab()
-  const { ask, speak } = lab
-
-  afterEach(() => lab.close())
 
   describe('links', () => {
     it('lead to the audio, with its content type and length, as often as one likes', async () => {

@@ -23,11 +23,47 @@ import {
   speak,
 } from './audio-format.js'
 
-describe('spoken turn committed', () => {
+describe('audio that a client appends', () => {
   const lab = new SpokenTurnLab()
   const { append, start } = lab
 
   afterEach(() => lab.close())
+
+  const ANSWER_GA = [
+    'response.created',
+    'response.output_item.added',
+    'conversation.item.added',
+    'response.content_part.added',
+    'response.output_audio_transcript.delta',
+    'response.output_audio.delta',
+    'response.output_audio.done',
+    'response.output_audio_transcript.done',
+    'response.content_part.done',
+    'conversation.item.done',
+    'response.output_item.done',
+    'response.done',
+    'rate_limits.updated',
+  ]
+
+  const ANSWER_BETA = [
+    'response.created',
+    'response.output_item.added',
+    'conversation.item.created',
+    'response.content_part.added',
+    'response.audio_transcript.delta',
+    'response.audio.delta',
+    'response.audio.done',
+    'response.audio_transcript.done',
+    'response.content_part.done',
+    'response.output_item.done',
+    'response.done',
+    'rate_limits.updated',
+  ]
+
+  /** The order with interleaved deltas counted once. */
+  function order(events: readonly RealtimeEvent[]): string[] {
+    return [...new Set(typesOf(events.filter(({ type }) => !String(type).startsWith(TRANSCRIPTION))))]
+  }
 
   describe('a turn that the client commits', () => {
     const manual = { turn_detection: null, input_audio_transcription: { model: 'gpt-4o-transcribe' } }
@@ -113,13 +149,6 @@ describe('spoken turn committed', () => {
       expect(lab.simulator.recordOf(lab.simulator.lastSession).receivedAudio.bytes).toBe(15 * 1024 * 1024)
     })
   })
-})
-
-describe('input audio handler', () => {
-  const lab = new SpokenTurnLab()
-  const { append, start } = lab
-
-  afterEach(() => lab.close())
 
   describe('a spoken turn that the audio itself starts and ends', () => {
     it('counts speech in received audio, with the padding before and the silence behind it', async () => {
@@ -231,52 +260,7 @@ describe('input audio handler', () => {
       lab.probe.send({ type: 'input_audio_buffer.clear' })
       expect(typesOf(await lab.probe.until('input_audio_buffer.cleared'))).toEqual(['input_audio_buffer.cleared'])
     })
-  })
-})
 
-describe('spoken turn order', () => {
-  const lab = new SpokenTurnLab()
-  const { append, start } = lab
-
-  afterEach(() => lab.close())
-
-  const ANSWER_GA = [
-    'response.created',
-    'response.output_item.added',
-    'conversation.item.added',
-    'response.content_part.added',
-    'response.output_audio_transcript.delta',
-    'response.output_audio.delta',
-    'response.output_audio.done',
-    'response.output_audio_transcript.done',
-    'response.content_part.done',
-    'conversation.item.done',
-    'response.output_item.done',
-    'response.done',
-    'rate_limits.updated',
-  ]
-
-  const ANSWER_BETA = [
-    'response.created',
-    'response.output_item.added',
-    'conversation.item.created',
-    'response.content_part.added',
-    'response.audio_transcript.delta',
-    'response.audio.delta',
-    'response.audio.done',
-    'response.audio_transcript.done',
-    'response.content_part.done',
-    'response.output_item.done',
-    'response.done',
-    'rate_limits.updated',
-  ]
-
-  /** The order with interleaved deltas counted once. */
-  function order(events: readonly RealtimeEvent[]): string[] {
-    return [...new Set(typesOf(events.filter(({ type }) => !String(type).startsWith(TRANSCRIPTION))))]
-  }
-
-  describe('a spoken turn that the audio itself starts and ends', () => {
     it('has the order of the GA dialect', async () => {
       await start('ga', {})
       append(spoken())
@@ -323,13 +307,6 @@ describe('spoken turn order', () => {
       })
     })
   })
-})
-
-describe('spoken turn transcribed', () => {
-  const lab = new SpokenTurnLab()
-  const { append, start } = lab
-
-  afterEach(() => lab.close())
 
   describe('the transcription of what was said', () => {
     const withModel = (model: string, more: object = {}): object => ({

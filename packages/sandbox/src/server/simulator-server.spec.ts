@@ -235,7 +235,7 @@ describe('simulator server', () => {
   })
 })
 
-describe('answer stream', () => {
+describe('a streamed answer', () => {
   let simulator: Simulator | undefined
 
   afterEach(async () => {
@@ -273,36 +273,34 @@ describe('answer stream', () => {
     return { made: () => count, givenUp, open }
   }
 
-  describe('a streamed answer', () => {
-    it('makes no more pieces than the network takes while the caller does not read', async () => {
-      const { made, open } = await startEndless()
-      const response = await open()
-      response.pause()
-      for (let turn = 0; turn < 3000; turn += 1) await nextTurn()
-      expect(made()).toBeLessThan(50)
-      response.destroy()
-    })
+  it('makes no more pieces than the network takes while the caller does not read', async () => {
+    const { made, open } = await startEndless()
+    const response = await open()
+    response.pause()
+    for (let turn = 0; turn < 3000; turn += 1) await nextTurn()
+    expect(made()).toBeLessThan(50)
+    response.destroy()
+  })
 
-    it('goes on when the caller reads again', async () => {
-      const { made, open } = await startEndless()
-      const response = await open()
-      response.pause()
-      for (let turn = 0; turn < 100; turn += 1) await nextTurn()
-      let received = 0
-      for await (const chunk of response as AsyncIterable<Buffer>) {
-        received += chunk.length
-        if (received > 100 * PIECE.length) break
-      }
-      expect(made()).toBeGreaterThan(100)
-    })
+  it('goes on when the caller reads again', async () => {
+    const { made, open } = await startEndless()
+    const response = await open()
+    response.pause()
+    for (let turn = 0; turn < 100; turn += 1) await nextTurn()
+    let received = 0
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      received += chunk.length
+      if (received > 100 * PIECE.length) break
+    }
+    expect(made()).toBeGreaterThan(100)
+  })
 
-    it('is given up as soon as the caller leaves', async () => {
-      const { givenUp, open } = await startEndless()
-      const response = await open()
-      response.destroy()
-      await givenUp
-      expect(await simulator?.lastRequest?.closed).toBe('aborted')
-    })
+  it('is given up as soon as the caller leaves', async () => {
+    const { givenUp, open } = await startEndless()
+    const response = await open()
+    response.destroy()
+    await givenUp
+    expect(await simulator?.lastRequest?.closed).toBe('aborted')
   })
 })
 

@@ -77,9 +77,9 @@ describe('a caller of the video upstream', () => {
   })
 })
 
-describe('vidgen simulator creates', () => {
+describe('the vidgen simulator', () => {
   const lab = new VidgenSimulatorLab()
-  const { create, post } = lab
+  const { create, get, post, read, start } = lab
 
   beforeEach(() => lab.startAnew())
   afterEach(() => lab.close())
@@ -169,14 +169,6 @@ describe('vidgen simulator creates', () => {
       expect(lab.simulator.violations).toEqual(['forwarded header: x-forwarded-for'])
     })
   })
-})
-
-describe('vidgen simulator', () => {
-  const lab = new VidgenSimulatorLab()
-  const { create, get, read, start } = lab
-
-  beforeEach(() => lab.startAnew())
-  afterEach(() => lab.close())
 
   describe('a task', () => {
     it('proceeds by the clock: submitted, processing, succeed', async () => {
@@ -279,14 +271,6 @@ describe('vidgen simulator', () => {
       },
     )
   })
-})
-
-describe('vidgen simulator deliveries', () => {
-  const lab = new VidgenSimulatorLab()
-  const { create, read, start } = lab
-
-  beforeEach(() => lab.startAnew())
-  afterEach(() => lab.close())
 
   describe('videos', () => {
     it('can be got for thirty days; the task stays', async () => {
@@ -372,14 +356,6 @@ describe('vidgen simulator deliveries', () => {
       await receiver.close()
     })
   })
-})
-
-describe('vidgen simulator faults', () => {
-  const lab = new VidgenSimulatorLab()
-  const { create, post, read } = lab
-
-  beforeEach(() => lab.startAnew())
-  afterEach(() => lab.close())
 
   describe('a word in a prompt', () => {
     it.each([
