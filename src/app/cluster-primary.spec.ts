@@ -28,44 +28,42 @@ import {
 import { assertAlone, WorkerPool, withWorkers, workersNote, workersOf } from './cluster-primary.js'
 import { ReceivedConfig } from './cluster-worker.js'
 
-describe('ended workers', () => {
-  /** Of a worker that counted so many requests. */
-  function worker(requests: number): Metrics {
-    const metrics = new Metrics()
-    const registers = [metrics.registry]
-    new Counter({ name: 'gateway_requests_total', help: 'h', labelNames: ['status'], registers }).inc(
-      { status: '200' },
-      requests,
-    )
-    new Gauge({ name: 'gateway_in_flight', help: 'h', registers }).set(requests)
-    return metrics
-  }
+/** Of a worker that counted so many requests. */
+function worker(requests: number): Metrics {
+  const metrics = new Metrics()
+  const registers = [metrics.registry]
+  new Counter({ name: 'gateway_requests_total', help: 'h', labelNames: ['status'], registers }).inc(
+    { status: '200' },
+    requests,
+  )
+  new Gauge({ name: 'gateway_in_flight', help: 'h', registers }).set(requests)
+  return metrics
+}
 
-  describe('workers that have ended', () => {
-    it('leave what they counted to the sums, and nothing of what they were doing', async () => {
-      const ended = new EndedWorkers()
-      for (const requests of [5, 7]) ended.add(await worker(requests).collectSnapshot())
-      const text = await mergedMetricsText([await worker(1).collectSnapshot(), await ended.snapshot()])
-      expect(text).toMatch(/^gateway_requests_total\{status="200"\} 13$/m)
-      expect(text).toMatch(/^gateway_in_flight 1$/m)
-    })
-
-    it('that never told anything leave nothing', async () => {
-      const ended = new EndedWorkers()
-      ended.add([])
-      expect(await ended.snapshot()).toEqual([])
-    })
+describe('workers that have ended', () => {
+  it('leave what they counted to the sums, and nothing of what they were doing', async () => {
+    const ended = new EndedWorkers()
+    for (const requests of [5, 7]) ended.add(await worker(requests).collectSnapshot())
+    const text = await mergedMetricsText([await worker(1).collectSnapshot(), await ended.snapshot()])
+    expect(text).toMatch(/^gateway_requests_total\{status="200"\} 13$/m)
+    expect(text).toMatch(/^gateway_in_flight 1$/m)
   })
 
-  describe('what a worker tells', () => {
-    it('is made up from what it told before, where it could not tell a counter in time', async () => {
-      const before = await worker(5).collectSnapshot()
-      const late = (await worker(6).collectSnapshot()).filter((metric) => Reflect.get(metric, 'type') !== 'counter')
-      expect(await mergedMetricsText([completed(late, before)])).toMatch(/^gateway_requests_total\{status="200"\} 5$/m)
-      const text = await mergedMetricsText([completed(await worker(7).collectSnapshot(), before)])
-      expect(text).toMatch(/^gateway_requests_total\{status="200"\} 7$/m)
-      expect(await mergedMetricsText([completed([], before)])).not.toContain('gateway_in_flight')
-    })
+  it('that never told anything leave nothing', async () => {
+    const ended = new EndedWorkers()
+    ended.add([])
+    expect(await ended.snapshot()).toEqual([])
+  })
+})
+
+describe('what a worker tells', () => {
+  it('is made up from what it told before, where it could not tell a counter in time', async () => {
+    const before = await worker(5).collectSnapshot()
+    const late = (await worker(6).collectSnapshot()).filter((metric) => Reflect.get(metric, 'type') !== 'counter')
+    expect(await mergedMetricsText([completed(late, before)])).toMatch(/^gateway_requests_total\{status="200"\} 5$/m)
+    const text = await mergedMetricsText([completed(await worker(7).collectSnapshot(), before)])
+    expect(text).toMatch(/^gateway_requests_total\{status="200"\} 7$/m)
+    expect(await mergedMetricsText([completed([], before)])).not.toContain('gateway_in_flight')
   })
 })
 
@@ -244,7 +242,7 @@ describe('cluster primary', () => {
   })
 })
 
-describe('worker lines', () => {
+describe('lines of several workers', () => {
   /** The built log writer: Node runs no sources. */
   const LOG_WRITER = new URL('../../dist/observability/log-writer.js', import.meta.url)
 
@@ -286,47 +284,45 @@ const timer = setInterval(() => {
     return text.slice(0, -END_MARK.length)
   }
 
-  describe('lines of several workers', () => {
-    it('are whole, complete and in the order of each in a full pipe that is read slowly, however long they are', async () => {
-      const path = join(directory, 'pipe')
-      execFileSync('mkfifo', [path])
-      const readEnd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
-      const writeEnd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
-      const output = new BatchedOutput(writeEnd)
-      const lines = new WorkerLines(output)
-      for (const [index, writer] of ['a', 'b', 'c', 'd'].entries()) {
-        const options = ['--input-type=module', '--eval', WRITER, writer]
-        const child = spawn(process.execPath, options, { cwd: directory, stdio: ['ignore', 'pipe', 'inherit'] })
-        lines.follow(child.stdout, index + 1)
-      }
-      const text = readSlowly(readEnd)
-      await lines.ended()
-      output.write(END_MARK)
-      const counts: Record<string, number[]> = {}
-      for (const line of (await text).trimEnd().split('\n')) {
-        const { worker, writer, count } = JSON.parse(line) as { worker: number; writer: string; count: number }
-        ;(counts[`${writer}${worker}`] ??= []).push(count)
-      }
-      closeSync(writeEnd)
-      expect(counts).toEqual({ a1: COUNTS, b2: COUNTS, c3: COUNTS, d4: COUNTS })
-    })
+  it('are whole, complete and in the order of each in a full pipe that is read slowly, however long they are', async () => {
+    const path = join(directory, 'pipe')
+    execFileSync('mkfifo', [path])
+    const readEnd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const writeEnd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
+    const output = new BatchedOutput(writeEnd)
+    const lines = new WorkerLines(output)
+    for (const [index, writer] of ['a', 'b', 'c', 'd'].entries()) {
+      const options = ['--input-type=module', '--eval', WRITER, writer]
+      const child = spawn(process.execPath, options, { cwd: directory, stdio: ['ignore', 'pipe', 'inherit'] })
+      lines.follow(child.stdout, index + 1)
+    }
+    const text = readSlowly(readEnd)
+    await lines.ended()
+    output.write(END_MARK)
+    const counts: Record<string, number[]> = {}
+    for (const line of (await text).trimEnd().split('\n')) {
+      const { worker, writer, count } = JSON.parse(line) as { worker: number; writer: string; count: number }
+      ;(counts[`${writer}${worker}`] ??= []).push(count)
+    }
+    closeSync(writeEnd)
+    expect(counts).toEqual({ a1: COUNTS, b2: COUNTS, c3: COUNTS, d4: COUNTS })
+  })
 
-    it('end where a worker was killed over one', async () => {
-      const told: string[] = []
-      const lines = new WorkerLines({ write: (line) => told.push(line) })
-      const [killed, other] = [new PassThrough(), new PassThrough()]
-      for (const [index, output] of [killed, other].entries()) lines.follow(output, index + 1)
-      killed.write('{"msg":"o')
-      other.end('{"msg":"other"}\n')
-      killed.write('ne"}\n{"msg":"tw')
-      killed.destroy()
-      await lines.ended()
-      expect(told.sort()).toEqual([
-        '{"worker":1,"msg":"one"}\n',
-        '{"worker":1,"msg":"tw\n',
-        '{"worker":2,"msg":"other"}\n',
-      ])
-    })
+  it('end where a worker was killed over one', async () => {
+    const told: string[] = []
+    const lines = new WorkerLines({ write: (line) => told.push(line) })
+    const [killed, other] = [new PassThrough(), new PassThrough()]
+    for (const [index, output] of [killed, other].entries()) lines.follow(output, index + 1)
+    killed.write('{"msg":"o')
+    other.end('{"msg":"other"}\n')
+    killed.write('ne"}\n{"msg":"tw')
+    killed.destroy()
+    await lines.ended()
+    expect(told.sort()).toEqual([
+      '{"worker":1,"msg":"one"}\n',
+      '{"worker":1,"msg":"tw\n',
+      '{"worker":2,"msg":"other"}\n',
+    ])
   })
 })
 

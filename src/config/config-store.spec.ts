@@ -307,7 +307,7 @@ describe('configWarnings', () => {
   })
 })
 
-describe('config module', () => {
+describe('ConfigurationModule', () => {
   @Injectable()
   class Reader {
     constructor(
@@ -325,35 +325,33 @@ describe('config module', () => {
     await nest?.close()
   })
 
-  describe('ConfigurationModule', () => {
-    it('gives the store and the environment to a module that imports nothing', async () => {
-      const config = parseConfig('{}', {})
-      nest = await Test.createTestingModule({
-        imports: [ConfigurationModule.forRoot({ config }), DistantModule],
-      }).compile()
-      const { store, environment } = nest.get(Reader, { strict: false })
-      expect(store.current).toBe(config)
-      expect(environment).toEqual(readEnvironment(process.env))
-      expect(await store.reload()).toMatchObject({ applied: false })
-    })
+  it('gives the store and the environment to a module that imports nothing', async () => {
+    const config = parseConfig('{}', {})
+    nest = await Test.createTestingModule({
+      imports: [ConfigurationModule.forRoot({ config }), DistantModule],
+    }).compile()
+    const { store, environment } = nest.get(Reader, { strict: false })
+    expect(store.current).toBe(config)
+    expect(environment).toEqual(readEnvironment(process.env))
+    expect(await store.reload()).toMatchObject({ applied: false })
+  })
 
-    it('gives the environment of a sandbox to a sandbox, by the same key', async () => {
-      const module = ConfigurationModule.forRoot({ config: parseConfig('{}', {}), sandbox: true })
-      nest = await Test.createTestingModule({ imports: [module, DistantModule] }).compile()
-      expect(nest.get(Reader, { strict: false }).environment).toEqual(readEnvironment(process.env, true))
-    })
+  it('gives the environment of a sandbox to a sandbox, by the same key', async () => {
+    const module = ConfigurationModule.forRoot({ config: parseConfig('{}', {}), sandbox: true })
+    nest = await Test.createTestingModule({ imports: [module, DistantModule] }).compile()
+    expect(nest.get(Reader, { strict: false }).environment).toEqual(readEnvironment(process.env, true))
+  })
 
-    it('reloads from where it was told', async () => {
-      const next = parseConfig('{logging: {level: error}}', {})
-      const module = ConfigurationModule.forRoot({
-        config: parseConfig('{}', {}),
-        reloadFrom: () => Promise.resolve({ config: next, file: '' }),
-      })
-      nest = await Test.createTestingModule({ imports: [module] }).compile()
-      const store = nest.get(ConfigStore)
-      await store.reload()
-      expect(store.current).toBe(next)
+  it('reloads from where it was told', async () => {
+    const next = parseConfig('{logging: {level: error}}', {})
+    const module = ConfigurationModule.forRoot({
+      config: parseConfig('{}', {}),
+      reloadFrom: () => Promise.resolve({ config: next, file: '' }),
     })
+    nest = await Test.createTestingModule({ imports: [module] }).compile()
+    const store = nest.get(ConfigStore)
+    await store.reload()
+    expect(store.current).toBe(next)
   })
 })
 

@@ -49,7 +49,7 @@ describe('collect', () => {
   })
 })
 
-describe('byte stream', () => {
+describe('A held body', () => {
   const failure = (): GatewayError => new GatewayError('upstream_failed', 'reset')
   const settled = async (promise: Promise<unknown>): Promise<boolean> => {
     const pending = Symbol('pending')
@@ -65,90 +65,88 @@ describe('byte stream', () => {
     jest.useRealTimers()
   })
 
-  describe('A held body', () => {
-    it('is handed over when enough bytes are there, and delivers them first, then the rest in order', async () => {
-      const holding = peek(source, { bytes: 3 })
-      source.data('ab')
-      expect(await settled(holding)).toBe(false)
-      source.data('c')
-      const held = await holding
-      source.data('d')
-      expect(held.complete).toBeUndefined()
-      const sink = new RecordingSink()
-      held.start(sink)
-      source.data('e')
-      source.end()
-      expect(sink.chunks.map(String)).toEqual(['ab', 'c', 'd', 'e'])
-      expect(sink.ending).toBe('end')
-    })
+  it('is handed over when enough bytes are there, and delivers them first, then the rest in order', async () => {
+    const holding = peek(source, { bytes: 3 })
+    source.data('ab')
+    expect(await settled(holding)).toBe(false)
+    source.data('c')
+    const held = await holding
+    source.data('d')
+    expect(held.complete).toBeUndefined()
+    const sink = new RecordingSink()
+    held.start(sink)
+    source.data('e')
+    source.end()
+    expect(sink.chunks.map(String)).toEqual(['ab', 'c', 'd', 'e'])
+    expect(sink.ending).toBe('end')
+  })
 
-    it('is known as a whole when it ended in time, be it empty', async () => {
-      const holding = peek(source, { bytes: 100 })
-      source.data('ab', 'cd')
-      source.end()
-      const held = await holding
-      expect(held.complete?.toString()).toBe('abcd')
-      const sink = new RecordingSink()
-      held.start(sink)
-      expect([sink.text, sink.ending]).toEqual(['abcd', 'end'])
-      const empty = new ManualSource()
-      const holdingNothing = peek(empty, { bytes: 1 })
-      empty.end()
-      expect((await holdingNothing).complete).toHaveLength(0)
-    })
+  it('is known as a whole when it ended in time, be it empty', async () => {
+    const holding = peek(source, { bytes: 100 })
+    source.data('ab', 'cd')
+    source.end()
+    const held = await holding
+    expect(held.complete?.toString()).toBe('abcd')
+    const sink = new RecordingSink()
+    held.start(sink)
+    expect([sink.text, sink.ending]).toEqual(['abcd', 'end'])
+    const empty = new ManualSource()
+    const holdingNothing = peek(empty, { bytes: 1 })
+    empty.end()
+    expect((await holdingNothing).complete).toHaveLength(0)
+  })
 
-    it('rejects when it fails before it was handed over', async () => {
-      const holding = peek(source, { bytes: 100, graceMs: 1000 })
-      source.data('ab')
-      source.fail(failure())
-      await expect(holding).rejects.toMatchObject({ kind: 'upstream_failed' })
-      expect(jest.getTimerCount()).toBe(0)
-    })
+  it('rejects when it fails before it was handed over', async () => {
+    const holding = peek(source, { bytes: 100, graceMs: 1000 })
+    source.data('ab')
+    source.fail(failure())
+    await expect(holding).rejects.toMatchObject({ kind: 'upstream_failed' })
+    expect(jest.getTimerCount()).toBe(0)
+  })
 
-    it('reports a failure between the handing over and the start after what had arrived', async () => {
-      const holding = peek(source, { bytes: 1 })
-      source.data('ab')
-      const held = await holding
-      source.fail(failure())
-      expect(held.complete).toBeUndefined()
-      const sink = new RecordingSink()
-      held.start(sink)
-      expect([sink.text, sink.failure]).toEqual(['ab', 'upstream_failed'])
-    })
+  it('reports a failure between the handing over and the start after what had arrived', async () => {
+    const holding = peek(source, { bytes: 1 })
+    source.data('ab')
+    const held = await holding
+    source.fail(failure())
+    expect(held.complete).toBeUndefined()
+    const sink = new RecordingSink()
+    held.start(sink)
+    expect([sink.text, sink.failure]).toEqual(['ab', 'upstream_failed'])
+  })
 
-    it('is handed over after the grace time although nothing came, and works from then on', async () => {
-      const holding = peek(source, { bytes: 1, graceMs: 1000 })
-      jest.advanceTimersByTime(999)
-      expect(await settled(holding)).toBe(false)
-      jest.advanceTimersByTime(1)
-      const held = await holding
-      const sink = new RecordingSink()
-      held.start(sink)
-      source.data('late')
-      source.fail(failure())
-      expect([sink.text, sink.failure]).toEqual(['late', 'upstream_failed'])
-    })
+  it('is handed over after the grace time although nothing came, and works from then on', async () => {
+    const holding = peek(source, { bytes: 1, graceMs: 1000 })
+    jest.advanceTimersByTime(999)
+    expect(await settled(holding)).toBe(false)
+    jest.advanceTimersByTime(1)
+    const held = await holding
+    const sink = new RecordingSink()
+    held.start(sink)
+    source.data('late')
+    source.fail(failure())
+    expect([sink.text, sink.failure]).toEqual(['late', 'upstream_failed'])
+  })
 
-    it('pauses an upstream that sends far more than was asked for, and resumes it at the start', async () => {
-      const holding = peek(source, { bytes: 10 })
-      source.data(Buffer.alloc(10 + 65_536))
-      expect(source.asked).toEqual([])
-      source.data('x')
-      expect(source.asked).toEqual(['pause'])
-      const held = await holding
-      held.start(new RecordingSink())
-      expect(source.asked).toEqual(['pause', 'resume'])
-    })
+  it('pauses an upstream that sends far more than was asked for, and resumes it at the start', async () => {
+    const holding = peek(source, { bytes: 10 })
+    source.data(Buffer.alloc(10 + 65_536))
+    expect(source.asked).toEqual([])
+    source.data('x')
+    expect(source.asked).toEqual(['pause'])
+    const held = await holding
+    held.start(new RecordingSink())
+    expect(source.asked).toEqual(['pause', 'resume'])
+  })
 
-    it('carries back-pressure and cancellation to the upstream', async () => {
-      const holding = peek(source, { bytes: 1 })
-      source.data('x')
-      const held = await holding
-      held.pause()
-      held.resume()
-      held.cancel()
-      expect(source.asked).toEqual(['pause', 'resume', 'cancel'])
-    })
+  it('carries back-pressure and cancellation to the upstream', async () => {
+    const holding = peek(source, { bytes: 1 })
+    source.data('x')
+    const held = await holding
+    held.pause()
+    held.resume()
+    held.cancel()
+    expect(source.asked).toEqual(['pause', 'resume', 'cancel'])
   })
 })
 
@@ -207,67 +205,65 @@ describe('A stream in any chunks', () => {
   })
 })
 
-describe('sse frames', () => {
-  const frames = (text: string): string[] => [...framesOf(Buffer.from(text))].map(String)
+const frames = (text: string): string[] => [...framesOf(Buffer.from(text))].map(String)
 
-  describe('lastFrameEnd', () => {
-    it.each([
-      ['', 0],
-      ['data: a', 0],
-      ['data: a\n', 0],
-      ['data: a\r\n\r', 0],
-      ['data: a\n\n', 9],
-      ['data: a\r\n\r\n', 11],
-      ['data: a\r\n\n', 10],
-      ['data: a\n\r\n', 10],
-      ['data: a\n\ndata: b\n', 9],
-      ['data: a\n\ndata: b\n\ndata', 18],
-      ['\ndata: a', 0],
-    ])('finds where the last whole frame of %j ends', (text, end) => {
-      expect(lastFrameEnd(Buffer.from(text))).toBe(end)
-    })
+describe('lastFrameEnd', () => {
+  it.each([
+    ['', 0],
+    ['data: a', 0],
+    ['data: a\n', 0],
+    ['data: a\r\n\r', 0],
+    ['data: a\n\n', 9],
+    ['data: a\r\n\r\n', 11],
+    ['data: a\r\n\n', 10],
+    ['data: a\n\r\n', 10],
+    ['data: a\n\ndata: b\n', 9],
+    ['data: a\n\ndata: b\n\ndata', 18],
+    ['\ndata: a', 0],
+  ])('finds where the last whole frame of %j ends', (text, end) => {
+    expect(lastFrameEnd(Buffer.from(text))).toBe(end)
+  })
+})
+
+describe('framesOf', () => {
+  it('parts LF, CRLF and mixed frames, each with its empty line', () => {
+    expect(frames('data: a\n\ndata: b\r\n\r\nevent: c\ndata: c\n\r\n')).toEqual([
+      'data: a\n\n',
+      'data: b\r\n\r\n',
+      'event: c\ndata: c\n\r\n',
+    ])
   })
 
-  describe('framesOf', () => {
-    it('parts LF, CRLF and mixed frames, each with its empty line', () => {
-      expect(frames('data: a\n\ndata: b\r\n\r\nevent: c\ndata: c\n\r\n')).toEqual([
-        'data: a\n\n',
-        'data: b\r\n\r\n',
-        'event: c\ndata: c\n\r\n',
-      ])
-    })
-
-    it('loses no byte, whatever lines there are', () => {
-      const text = '\n\ndata: a\n\n\n\r\n: note\n\n\r\n\r\ndata: b\n\nrest'
-      expect(frames(text).join('')).toBe(text)
-    })
+  it('loses no byte, whatever lines there are', () => {
+    const text = '\n\ndata: a\n\n\n\r\n: note\n\n\r\n\r\ndata: b\n\nrest'
+    expect(frames(text).join('')).toBe(text)
   })
+})
 
-  describe('dataOf', () => {
-    it.each([
-      ['data: a\n\n', 'a'],
-      ['data:a\n\n', 'a'],
-      ['data:  a\r\n\r\n', ' a'],
-      ['event: x\r\ndata: a\r\ndata: b\r\n\r\n', 'a\nb'],
-      [': note\n\n', undefined],
-      ['event: x\n\n', undefined],
-      ['database: a\n\n', undefined],
-    ])('reads the data of %j', (frame, data) => {
-      expect(dataOf(Buffer.from(frame))).toBe(data)
-    })
+describe('dataOf', () => {
+  it.each([
+    ['data: a\n\n', 'a'],
+    ['data:a\n\n', 'a'],
+    ['data:  a\r\n\r\n', ' a'],
+    ['event: x\r\ndata: a\r\ndata: b\r\n\r\n', 'a\nb'],
+    [': note\n\n', undefined],
+    ['event: x\n\n', undefined],
+    ['database: a\n\n', undefined],
+  ])('reads the data of %j', (frame, data) => {
+    expect(dataOf(Buffer.from(frame))).toBe(data)
   })
+})
 
-  describe('jsonOf', () => {
-    it.each(['data: [DONE]\n\n', 'data: {"a":\n\n', 'data: [1]\n\n', 'data: null\n\n', ': note\n\n'])(
-      'is undefined for %j',
-      (frame) => {
-        expect(jsonOf(Buffer.from(frame))).toBeUndefined()
-      },
-    )
+describe('jsonOf', () => {
+  it.each(['data: [DONE]\n\n', 'data: {"a":\n\n', 'data: [1]\n\n', 'data: null\n\n', ': note\n\n'])(
+    'is undefined for %j',
+    (frame) => {
+      expect(jsonOf(Buffer.from(frame))).toBeUndefined()
+    },
+  )
 
-    it('reads an object, over several data lines too', () => {
-      expect(jsonOf(Buffer.from('data: {"a":\ndata: "ü"}\n\n'))).toEqual({ a: 'ü' })
-    })
+  it('reads an object, over several data lines too', () => {
+    expect(jsonOf(Buffer.from('data: {"a":\ndata: "ü"}\n\n'))).toEqual({ a: 'ü' })
   })
 })
 

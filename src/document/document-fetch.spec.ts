@@ -120,7 +120,7 @@ describe('document client', () => {
   })
 })
 
-describe('document fetch', () => {
+describe('A fetched body', () => {
   const MEGABYTE = 1_000_000
 
   afterEach(() => {
@@ -198,102 +198,100 @@ describe('document fetch', () => {
     return Buffer.concat([gzipSync('').subarray(0, 10), Buffer.alloc(bytes, emptyBlock)])
   }
 
-  describe('A fetched body', () => {
-    it('is what it was before it was encoded, however it is cut', async () => {
-      const content = fc.oneof(
-        fc.uint8Array({ minLength: 1, maxLength: 2000 }),
-        fc.integer({ min: 1, max: 300_000 }).map((length) => new Uint8Array(length)),
-      )
-      await fc.assert(
-        fc.asyncProperty(
-          content,
-          fc.constantFrom(...ENCODERS),
-          fc.integer({ min: 1, max: 5000 }),
-          async (bytes, [name, encode], cut) => {
-            const original = Buffer.from(bytes)
-            const arrived = await decoded(cutEvery(encode(original), cut), name)
-            expect(arrived.equals(original)).toBe(true)
-          },
-        ),
-        { numRuns: 60 },
-      )
-    })
-
-    it('is empty when nothing came, whatever encoding was announced', async () => {
-      for (const [name] of ENCODERS) expect(await decoded([], name)).toHaveLength(0)
-      expect(await decoded([], 'zstd')).toHaveLength(0)
-    })
-
-    it.each(['none', 'utf-8', 'UTF8', 'identity', ' , identity,none'])(
-      'is as it stands where its encoding is %j',
-      async (name) => {
-        expect((await decoded([Buffer.from('plain')], name)).toString()).toBe('plain')
-        expect((await decoded([gzipSync('packed')], `${name}, gzip`)).toString()).toBe('packed')
-      },
+  it('is what it was before it was encoded, however it is cut', async () => {
+    const content = fc.oneof(
+      fc.uint8Array({ minLength: 1, maxLength: 2000 }),
+      fc.integer({ min: 1, max: 300_000 }).map((length) => new Uint8Array(length)),
     )
+    await fc.assert(
+      fc.asyncProperty(
+        content,
+        fc.constantFrom(...ENCODERS),
+        fc.integer({ min: 1, max: 5000 }),
+        async (bytes, [name, encode], cut) => {
+          const original = Buffer.from(bytes)
+          const arrived = await decoded(cutEvery(encode(original), cut), name)
+          expect(arrived.equals(original)).toBe(true)
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
 
-    it('packed more often than three times is not unpacked', async () => {
-      const packed = [1, 2, 3, 4].reduce((bytes) => gzipSync(bytes), Buffer.from('deep'))
-      await expect(decoded([packed], 'gzip, gzip, gzip, gzip')).rejects.toMatchObject({ kind: 'upstream_failed' })
-    })
+  it('is empty when nothing came, whatever encoding was announced', async () => {
+    for (const [name] of ENCODERS) expect(await decoded([], name)).toHaveLength(0)
+    expect(await decoded([], 'zstd')).toHaveLength(0)
+  })
 
-    it('larger than the limit in any of its forms is too large, whatever comes out at the end', async () => {
-      const hollow = hollowGzip(2 * MEGABYTE)
-      for (const [bytes, name] of [
-        [hollow, 'gzip'],
-        [gzipSync(hollow), 'gzip, gzip'],
-        [brotliCompressSync(Buffer.alloc(2 * MEGABYTE)), 'br'],
-      ] as const) {
-        await expect(decoded(cutEvery(bytes, 10_000), name, MEGABYTE)).rejects.toMatchObject({
-          kind: 'payload_too_large',
-        })
-      }
-    })
+  it.each(['none', 'utf-8', 'UTF8', 'identity', ' , identity,none'])(
+    'is as it stands where its encoding is %j',
+    async (name) => {
+      expect((await decoded([Buffer.from('plain')], name)).toString()).toBe('plain')
+      expect((await decoded([gzipSync('packed')], `${name}, gzip`)).toString()).toBe('packed')
+    },
+  )
 
-    it('of several gzip members is all of them', async () => {
-      const both = Buffer.concat([gzipSync('one'), gzipSync('two')])
-      expect((await decoded([both], 'gzip')).toString()).toBe('onetwo')
-    })
+  it('packed more often than three times is not unpacked', async () => {
+    const packed = [1, 2, 3, 4].reduce((bytes) => gzipSync(bytes), Buffer.from('deep'))
+    await expect(decoded([packed], 'gzip, gzip, gzip, gzip')).rejects.toMatchObject({ kind: 'upstream_failed' })
+  })
 
-    it('is broken when any byte is missing at its end', async () => {
-      const original = Buffer.from('A kettle is a vessel in which water is brought to the boil.')
-      await fc.assert(
-        fc.asyncProperty(fc.constantFrom(...ENCODERS.slice(1)), fc.nat(), async ([name, encode], at) => {
-          const bytes = encode(original)
-          const cut = bytes.subarray(0, 1 + (at % (bytes.length - 1)))
-          await expect(decoded([cut], name)).rejects.toMatchObject({ kind: 'upstream_failed' })
-        }),
-        { numRuns: 60 },
-      )
-    })
+  it('larger than the limit in any of its forms is too large, whatever comes out at the end', async () => {
+    const hollow = hollowGzip(2 * MEGABYTE)
+    for (const [bytes, name] of [
+      [hollow, 'gzip'],
+      [gzipSync(hollow), 'gzip, gzip'],
+      [brotliCompressSync(Buffer.alloc(2 * MEGABYTE)), 'br'],
+    ] as const) {
+      await expect(decoded(cutEvery(bytes, 10_000), name, MEGABYTE)).rejects.toMatchObject({
+        kind: 'payload_too_large',
+      })
+    }
+  })
 
-    it('stops where it passes the limit: the rest is neither read nor kept', async () => {
-      const pieces = Array.from({ length: 200 }, () => gzipSync(Buffer.alloc(MEGABYTE)))
-      for (const [encoding, body] of [
-        ['gzip', new Pieces(pieces)],
-        ['', new Pieces(Array.from({ length: 200 }, () => Buffer.alloc(MEGABYTE)))],
-      ] as const) {
-        await expect(spoolDecoded(body, contentEncodings(encoding), 5 * MEGABYTE)).rejects.toMatchObject({
-          kind: 'payload_too_large',
-        })
-        expect(body.cancelled).toBe(true)
-        expect(body.taken).toBeLessThan(150)
-      }
-    })
+  it('of several gzip members is all of them', async () => {
+    const both = Buffer.concat([gzipSync('one'), gzipSync('two')])
+    expect((await decoded([both], 'gzip')).toString()).toBe('onetwo')
+  })
 
-    it('fails as it failed on its way, wherever that was', async () => {
-      const failure = new GatewayError('upstream_timeout', 'Words.')
-      const packed = gzipSync(Buffer.alloc(100_000, 'ab'))
-      for (const pieces of [[], [packed.subarray(0, 5)], [packed]]) {
-        await expect(spoolDecoded(new Pieces(pieces, failure), ['gzip'], MEGABYTE)).rejects.toBe(failure)
-        await expect(spoolDecoded(new Pieces(pieces, failure), [], MEGABYTE)).rejects.toBe(failure)
-      }
-    })
+  it('is broken when any byte is missing at its end', async () => {
+    const original = Buffer.from('A kettle is a vessel in which water is brought to the boil.')
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...ENCODERS.slice(1)), fc.nat(), async ([name, encode], at) => {
+        const bytes = encode(original)
+        const cut = bytes.subarray(0, 1 + (at % (bytes.length - 1)))
+        await expect(decoded([cut], name)).rejects.toMatchObject({ kind: 'upstream_failed' })
+      }),
+      { numRuns: 60 },
+    )
+  })
 
-    it('in an unknown encoding is refused at once', async () => {
-      const body = new Pieces([Buffer.from('a'), Buffer.from('b')])
-      await expect(spoolDecoded(body, ['compress'], MEGABYTE)).rejects.toMatchObject({ kind: 'upstream_failed' })
+  it('stops where it passes the limit: the rest is neither read nor kept', async () => {
+    const pieces = Array.from({ length: 200 }, () => gzipSync(Buffer.alloc(MEGABYTE)))
+    for (const [encoding, body] of [
+      ['gzip', new Pieces(pieces)],
+      ['', new Pieces(Array.from({ length: 200 }, () => Buffer.alloc(MEGABYTE)))],
+    ] as const) {
+      await expect(spoolDecoded(body, contentEncodings(encoding), 5 * MEGABYTE)).rejects.toMatchObject({
+        kind: 'payload_too_large',
+      })
       expect(body.cancelled).toBe(true)
-    })
+      expect(body.taken).toBeLessThan(150)
+    }
+  })
+
+  it('fails as it failed on its way, wherever that was', async () => {
+    const failure = new GatewayError('upstream_timeout', 'Words.')
+    const packed = gzipSync(Buffer.alloc(100_000, 'ab'))
+    for (const pieces of [[], [packed.subarray(0, 5)], [packed]]) {
+      await expect(spoolDecoded(new Pieces(pieces, failure), ['gzip'], MEGABYTE)).rejects.toBe(failure)
+      await expect(spoolDecoded(new Pieces(pieces, failure), [], MEGABYTE)).rejects.toBe(failure)
+    }
+  })
+
+  it('in an unknown encoding is refused at once', async () => {
+    const body = new Pieces([Buffer.from('a'), Buffer.from('b')])
+    await expect(spoolDecoded(body, ['compress'], MEGABYTE)).rejects.toMatchObject({ kind: 'upstream_failed' })
+    expect(body.cancelled).toBe(true)
   })
 })

@@ -85,16 +85,19 @@ describe('The answer with a document', () => {
   })
 })
 
-describe('document service files', () => {
+describe('The document service', () => {
   let lab: DocumentServiceLab
 
   beforeEach(() => {
     lab = new DocumentServiceLab()
-    lab.route = undefined
   })
   afterEach(() => lab.expectAllGivenBack())
 
   describe('A file that the gateway reads itself', () => {
+    beforeEach(() => {
+      lab.route = undefined
+    })
+
     it('goes to the parser as it was claimed, and comes back with what that found', async () => {
       const { request, leave } = await lab.fileRequest('some "text"')
       const call = newCall()
@@ -166,15 +169,6 @@ describe('document service files', () => {
       expect(lab.parser.parsed).toEqual([])
     })
   })
-})
-
-describe('document service', () => {
-  let lab: DocumentServiceLab
-
-  beforeEach(() => {
-    lab = new DocumentServiceLab()
-  })
-  afterEach(() => lab.expectAllGivenBack())
 
   describe('A document for which an upstream reader is configured', () => {
     it('is read by that alone, in the words of the contract', async () => {
@@ -305,7 +299,7 @@ describe('document service', () => {
   })
 })
 
-describe('document cache', () => {
+describe('A result', () => {
   const CACHE_MS = 60_000
   const CACHE_BYTES = 100_000
 
@@ -332,70 +326,68 @@ describe('document cache', () => {
   }
   const page = documentOf('page')
 
-  describe('A result', () => {
-    it('is found by all callers, by the same caller, or by none', () => {
-      cache.begin('a', ':key x')({ document: page, reuse: 'anyone' })
-      cache.begin('b', ':key x')({ document: page, reuse: 'same caller' })
-      cache.begin('c', ':key x')({ document: page, reuse: 'none' })
-      expect(['a', 'b', 'c'].map((identity) => cache.find(identity, ':key x'))).toEqual([page, page, undefined])
-      expect(['a', 'b', 'c'].map((identity) => cache.find(identity, ':key y'))).toEqual([page, undefined, undefined])
-    })
+  it('is found by all callers, by the same caller, or by none', () => {
+    cache.begin('a', ':key x')({ document: page, reuse: 'anyone' })
+    cache.begin('b', ':key x')({ document: page, reuse: 'same caller' })
+    cache.begin('c', ':key x')({ document: page, reuse: 'none' })
+    expect(['a', 'b', 'c'].map((identity) => cache.find(identity, ':key x'))).toEqual([page, page, undefined])
+    expect(['a', 'b', 'c'].map((identity) => cache.find(identity, ':key y'))).toEqual([page, undefined, undefined])
+  })
 
-    it('takes the place of what was known before, also for those for whom it is not', () => {
-      cache.begin('a', ':key x')({ document: page, reuse: 'anyone' })
-      cache.begin('a', ':key y')({ document: documentOf('newer'), reuse: 'none' })
-      expect(cache.find('a', ':key x')).toBeUndefined()
-    })
+  it('takes the place of what was known before, also for those for whom it is not', () => {
+    cache.begin('a', ':key x')({ document: page, reuse: 'anyone' })
+    cache.begin('a', ':key y')({ document: documentOf('newer'), reuse: 'none' })
+    expect(cache.find('a', ':key x')).toBeUndefined()
+  })
 
-    it('is forgotten after its time, however often it was asked for', async () => {
-      documents = { cacheMs: 100 }
-      await store.reload()
-      const keptAtMs = performance.now()
-      cache.begin('a', ':key x')({ document: page, reuse: 'anyone' })
-      expect(cache.find('a', ':key x')).toBe(page)
-      await eventually(() => cache.find('a', ':key x') === undefined)
-      expect(performance.now() - keptAtMs).toBeGreaterThan(95)
-    })
+  it('is forgotten after its time, however often it was asked for', async () => {
+    documents = { cacheMs: 100 }
+    await store.reload()
+    const keptAtMs = performance.now()
+    cache.begin('a', ':key x')({ document: page, reuse: 'anyone' })
+    expect(cache.find('a', ':key x')).toBe(page)
+    await eventually(() => cache.find('a', ':key x') === undefined)
+    expect(performance.now() - keptAtMs).toBeGreaterThan(95)
+  })
 
-    it('gives way to newer ones when there is no room, the one that was asked for last going last', () => {
-      const large = documentOf('x'.repeat(30_000))
-      for (const identity of ['a', 'b', 'c']) cache.begin(identity, ':key x')({ document: large, reuse: 'anyone' })
-      cache.find('a', ':key x')
-      cache.begin('d', ':key x')({ document: large, reuse: 'anyone' })
-      expect(['a', 'b', 'c', 'd'].map((identity) => cache.find(identity, ':key x') !== undefined)).toEqual([
-        true,
-        false,
-        true,
-        true,
-      ])
-    })
+  it('gives way to newer ones when there is no room, the one that was asked for last going last', () => {
+    const large = documentOf('x'.repeat(30_000))
+    for (const identity of ['a', 'b', 'c']) cache.begin(identity, ':key x')({ document: large, reuse: 'anyone' })
+    cache.find('a', ':key x')
+    cache.begin('d', ':key x')({ document: large, reuse: 'anyone' })
+    expect(['a', 'b', 'c', 'd'].map((identity) => cache.find(identity, ':key x') !== undefined)).toEqual([
+      true,
+      false,
+      true,
+      true,
+    ])
+  })
 
-    it('that is larger than the whole cache evicts no entry', () => {
-      cache.begin('a', ':key x')({ document: page, reuse: 'anyone' })
-      cache.begin('b', ':key x')({ document: documentOf('x'.repeat(CACHE_BYTES)), reuse: 'anyone' })
-      expect([cache.find('a', ':key x'), cache.find('b', ':key x')]).toEqual([page, undefined])
-    })
+  it('that is larger than the whole cache evicts no entry', () => {
+    cache.begin('a', ':key x')({ document: page, reuse: 'anyone' })
+    cache.begin('b', ':key x')({ document: documentOf('x'.repeat(CACHE_BYTES)), reuse: 'anyone' })
+    expect([cache.find('a', ':key x'), cache.find('b', ':key x')]).toEqual([page, undefined])
+  })
 
-    it('of an earlier configuration is forgotten, and so is one that was being read under it', async () => {
-      cache.begin('a', ':key x')({ document: page, reuse: 'anyone' })
-      const keep = cache.begin('b', ':key x')
-      await store.reload()
-      keep({ document: page, reuse: 'anyone' })
-      expect([cache.find('a', ':key x'), cache.find('b', ':key x')]).toEqual([undefined, undefined])
-      cache.begin('b', ':key x')({ document: page, reuse: 'anyone' })
-      expect(cache.find('b', ':key x')).toBe(page)
-    })
+  it('of an earlier configuration is forgotten, and so is one that was being read under it', async () => {
+    cache.begin('a', ':key x')({ document: page, reuse: 'anyone' })
+    const keep = cache.begin('b', ':key x')
+    await store.reload()
+    keep({ document: page, reuse: 'anyone' })
+    expect([cache.find('a', ':key x'), cache.find('b', ':key x')]).toEqual([undefined, undefined])
+    cache.begin('b', ':key x')({ document: page, reuse: 'anyone' })
+    expect(cache.find('b', ':key x')).toBe(page)
+  })
 
-    it('is never known while the cache is switched off', async () => {
-      documents = { cacheMs: 0 }
-      await store.reload()
-      cache.begin('a', ':key x')({ document: page, reuse: 'anyone' })
-      expect(cache.find('a', ':key x')).toBeUndefined()
-    })
+  it('is never known while the cache is switched off', async () => {
+    documents = { cacheMs: 0 }
+    await store.reload()
+    cache.begin('a', ':key x')({ document: page, reuse: 'anyone' })
+    expect(cache.find('a', ':key x')).toBeUndefined()
   })
 })
 
-describe('shared readings', () => {
+describe('A reading', () => {
   const TEXTS = { url: '', title: '', description: '', keywords: '', siteName: '', favicon: '', contentType: '' }
   const READING: DocumentParse = {
     document: { metadata: { ...TEXTS, statusCode: 200 }, content: contentOf(''), pages: 1, isCached: false },
@@ -420,64 +412,62 @@ describe('shared readings', () => {
       })
     })
 
-  describe('A reading', () => {
-    it('is shared by requests for the same document before it ends, and by no others', async () => {
-      const [first, second] = [wait('a'), wait('a')]
-      expect(begun).toHaveLength(1)
-      end(READING)
-      expect(await Promise.all([first, second])).toEqual([READING, READING])
-      const later = newCall()
-      const waiting = [wait('a', later), wait('b', later)]
-      expect(begun).toHaveLength(3)
-      later.disconnect.abort()
-      for (const left of waiting) await expect(left).rejects.toMatchObject({ kind: 'caller_left' })
-    })
+  it('is shared by requests for the same document before it ends, and by no others', async () => {
+    const [first, second] = [wait('a'), wait('a')]
+    expect(begun).toHaveLength(1)
+    end(READING)
+    expect(await Promise.all([first, second])).toEqual([READING, READING])
+    const later = newCall()
+    const waiting = [wait('a', later), wait('b', later)]
+    expect(begun).toHaveLength(3)
+    later.disconnect.abort()
+    for (const left of waiting) await expect(left).rejects.toMatchObject({ kind: 'caller_left' })
+  })
 
-    it('that has no waiting request is aborted, and no request joins it, however long its end takes', async () => {
-      const leaving = newCall()
-      const left = wait('a', leaving)
-      leaving.disconnect.abort()
-      await expect(left).rejects.toMatchObject({ kind: 'caller_left' })
-      expect(begun[0]?.disconnect.aborted).toBe(true)
-      const staying = wait('a')
-      expect(begun).toHaveLength(2)
-      end(READING)
-      expect(await staying).toBe(READING)
-    })
+  it('that has no waiting request is aborted, and no request joins it, however long its end takes', async () => {
+    const leaving = newCall()
+    const left = wait('a', leaving)
+    leaving.disconnect.abort()
+    await expect(left).rejects.toMatchObject({ kind: 'caller_left' })
+    expect(begun[0]?.disconnect.aborted).toBe(true)
+    const staying = wait('a')
+    expect(begun).toHaveLength(2)
+    end(READING)
+    expect(await staying).toBe(READING)
+  })
 
-    it('counts its memory towards the first request, until it ends', async () => {
-      const memory = new MemoryBudget(() => ({ bytesInFlight: 1000, callerShare: 1 }))
-      const asking = Object.assign(newCall(), { caller: { keyId: 'k' } })
-      asking.memory = new BudgetLease(memory, asking)
-      const waiting = wait('a', asking)
-      const [shared] = begun
-      shared?.memory?.add(600)
-      expect(memory.bytes).toBe(600)
-      end(READING)
-      await waiting
-      expect(memory.bytes).toBe(0)
-      shared?.memory?.add(600)
-      expect(memory.bytes).toBe(0)
-    })
+  it('counts its memory towards the first request, until it ends', async () => {
+    const memory = new MemoryBudget(() => ({ bytesInFlight: 1000, callerShare: 1 }))
+    const asking = Object.assign(newCall(), { caller: { keyId: 'k' } })
+    asking.memory = new BudgetLease(memory, asking)
+    const waiting = wait('a', asking)
+    const [shared] = begun
+    shared?.memory?.add(600)
+    expect(memory.bytes).toBe(600)
+    end(READING)
+    await waiting
+    expect(memory.bytes).toBe(0)
+    shared?.memory?.add(600)
+    expect(memory.bytes).toBe(0)
+  })
 
-    it('tells each of those who wait what it took, and who asked it knows nothing of the others', async () => {
-      const calls = [newCall(), newCall()]
-      const waiting = calls.map((call) => wait('a', call))
-      const [shared] = begun
-      if (shared === undefined) throw new Error('nothing was begun')
-      shared.log.attempts.push(attemptRecord('reader-main', 1, { endedAtMs: 2, upstreamMs: 5, upstreamStatus: 203 }))
-      shared.log.channelId = 'reader-main'
-      end(READING)
-      await Promise.all(waiting)
-      for (const { log } of calls) {
-        expect(log).toMatchObject({
-          attempts: [{ startedAtMs: 1 }],
-          upstreamMs: 5,
-          channelId: 'reader-main',
-          upstreamStatus: 203,
-        })
-      }
-      expect(calls).not.toContain(shared)
-    })
+  it('tells each of those who wait what it took, and who asked it knows nothing of the others', async () => {
+    const calls = [newCall(), newCall()]
+    const waiting = calls.map((call) => wait('a', call))
+    const [shared] = begun
+    if (shared === undefined) throw new Error('nothing was begun')
+    shared.log.attempts.push(attemptRecord('reader-main', 1, { endedAtMs: 2, upstreamMs: 5, upstreamStatus: 203 }))
+    shared.log.channelId = 'reader-main'
+    end(READING)
+    await Promise.all(waiting)
+    for (const { log } of calls) {
+      expect(log).toMatchObject({
+        attempts: [{ startedAtMs: 1 }],
+        upstreamMs: 5,
+        channelId: 'reader-main',
+        upstreamStatus: 203,
+      })
+    }
+    expect(calls).not.toContain(shared)
   })
 })

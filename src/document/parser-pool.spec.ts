@@ -19,11 +19,35 @@ import { ClientDisconnect } from '../core/request-context.js'
 import { SpooledFile } from '../core/spooled-file.js'
 import { RestartBackoff } from './parser-fleet.js'
 
-describe('parser pool endings', () => {
+describe('A pool of parser processes', () => {
   const lab = new ParserPoolLab()
   const { start } = lab
 
   afterEach(() => lab.close())
+
+  /** The processes of as many documents as have to be read at the same time. */
+  async function meeting(count: number): Promise<number[]> {
+    const directory = await mkdtemp(join(tmpdir(), 'engines-'))
+    const documents = Array.from({ length: count }, () => lab.pool.parse(`meet:${count},${directory}`))
+    try {
+      return (await Promise.all(documents)).map(processOf)
+    } finally {
+      await rm(directory, { recursive: true })
+    }
+  }
+
+  /** So many documents that stay until everybody leaves. */
+  function hold(count: number): { readonly release: () => Promise<unknown> } {
+    const departure = new ClientDisconnect()
+    const held = Array.from({ length: count }, () => lab.pool.parse('wait', { departure }))
+    const settled = Promise.allSettled(held)
+    return {
+      release: () => {
+        departure.abort()
+        return settled
+      },
+    }
+  }
 
   describe('A process that is ended from outside', () => {
     /** Names of the processes that were given a document which says where to leave them. */
@@ -168,37 +192,6 @@ describe('parser pool endings', () => {
       await expect(lab.pool.parse('echo:1', { departure })).rejects.toMatchObject({ kind: 'caller_left' })
     })
   })
-})
-
-describe('parser pool sizes', () => {
-  const lab = new ParserPoolLab()
-  const { start } = lab
-
-  afterEach(() => lab.close())
-
-  /** The processes of as many documents as have to be read at the same time. */
-  async function meeting(count: number): Promise<number[]> {
-    const directory = await mkdtemp(join(tmpdir(), 'engines-'))
-    const documents = Array.from({ length: count }, () => lab.pool.parse(`meet:${count},${directory}`))
-    try {
-      return (await Promise.all(documents)).map(processOf)
-    } finally {
-      await rm(directory, { recursive: true })
-    }
-  }
-
-  /** So many documents that stay until everybody leaves. */
-  function hold(count: number): { readonly release: () => Promise<unknown> } {
-    const departure = new ClientDisconnect()
-    const held = Array.from({ length: count }, () => lab.pool.parse('wait', { departure }))
-    const settled = Promise.allSettled(held)
-    return {
-      release: () => {
-        departure.abort()
-        return settled
-      },
-    }
-  }
 
   describe('Many documents at once', () => {
     it('are read in as many processes as the configuration grants, and no more', async () => {
@@ -348,13 +341,6 @@ describe('parser pool sizes', () => {
       await expect(lab.pool.parse('echo:late')).rejects.toMatchObject({ kind: 'overloaded' })
     })
   })
-})
-
-describe('parser pool', () => {
-  const lab = new ParserPoolLab()
-  const { start } = lab
-
-  afterEach(() => lab.close())
 
   describe('A document that can be read', () => {
     it('comes back as the engine said it, its content untouched', async () => {

@@ -14,7 +14,7 @@ import {
 } from './load-monitor.js'
 import { refusalError, Refusals, RequestGate } from './request-gate.js'
 
-describe('admission', () => {
+describe('A new request', () => {
   const SETTINGS: AdmissionSection = {
     concurrentRequests: 100,
     bytesInFlight: 1_000_000,
@@ -84,59 +84,57 @@ describe('admission', () => {
     }
   }
 
-  describe('A new request', () => {
-    it('is let in until as many are under way as may be, and again when one has ended', () => {
-      const machine = new Machine({ concurrentRequests: 2 })
-      machine.begin(1)
-      expect(machine.judge()).toBeUndefined()
-      machine.begin(1)
-      expect([machine.judge(), machine.admission.underWay]).toEqual(['concurrency', 2])
-      machine.admission.end()
-      expect(machine.judge()).toBeUndefined()
-    })
+  it('is let in until as many are under way as may be, and again when one has ended', () => {
+    const machine = new Machine({ concurrentRequests: 2 })
+    machine.begin(1)
+    expect(machine.judge()).toBeUndefined()
+    machine.begin(1)
+    expect([machine.judge(), machine.admission.underWay]).toEqual(['concurrency', 2])
+    machine.admission.end()
+    expect(machine.judge()).toBeUndefined()
+  })
 
-    it('is one of sixteen at once while memory is short, and of all when it is not any more', () => {
-      const machine = new Machine()
-      machine.begin(15)
-      machine.memoryShare = 0.95
-      machine.rest(1_000)
-      expect(machine.judge()).toBeUndefined()
-      machine.begin(1)
-      expect(machine.judge()).toBe('memory')
-      machine.memoryShare = 0.85
-      machine.rest(1_000)
-      expect(machine.judge()).toBe('memory')
-      machine.memoryShare = 0.75
-      machine.rest(1_000)
-      expect(machine.judge()).toBeUndefined()
-    })
+  it('is one of sixteen at once while memory is short, and of all when it is not any more', () => {
+    const machine = new Machine()
+    machine.begin(15)
+    machine.memoryShare = 0.95
+    machine.rest(1_000)
+    expect(machine.judge()).toBeUndefined()
+    machine.begin(1)
+    expect(machine.judge()).toBe('memory')
+    machine.memoryShare = 0.85
+    machine.rest(1_000)
+    expect(machine.judge()).toBe('memory')
+    machine.memoryShare = 0.75
+    machine.rest(1_000)
+    expect(machine.judge()).toBeUndefined()
+  })
 
-    it('is never one of more than may be at once, however short memory is', () => {
-      const machine = new Machine({ concurrentRequests: 1 })
-      machine.memoryShare = 0.95
-      machine.rest(1_000)
-      machine.begin(1)
-      expect(machine.judge()).toBe('memory')
-    })
+  it('is never one of more than may be at once, however short memory is', () => {
+    const machine = new Machine({ concurrentRequests: 1 })
+    machine.memoryShare = 0.95
+    machine.rest(1_000)
+    machine.begin(1)
+    expect(machine.judge()).toBe('memory')
+  })
 
-    it('has a part of each turn of the event loop while these are too long, and all of them when they are not', () => {
-      const machine = new Machine()
-      machine.turns(6, 200)
-      expect([machine.judge(), machine.judge()]).toEqual([undefined, undefined])
-      machine.work(200)
-      expect(machine.judge()).toBe('loop_delay')
-      machine.rest(3_000)
-      machine.work(200)
-      expect([machine.judge(), machine.judge()]).toEqual([undefined, undefined])
-    })
+  it('has a part of each turn of the event loop while these are too long, and all of them when they are not', () => {
+    const machine = new Machine()
+    machine.turns(6, 200)
+    expect([machine.judge(), machine.judge()]).toEqual([undefined, undefined])
+    machine.work(200)
+    expect(machine.judge()).toBe('loop_delay')
+    machine.rest(3_000)
+    machine.work(200)
+    expect([machine.judge(), machine.judge()]).toEqual([undefined, undefined])
+  })
 
-    it('is counted under its reason when it is refused', () => {
-      const { admission } = new Machine()
-      admission.countRefusal('memory')
-      admission.countRefusal('loop_delay')
-      admission.countRefusal('memory')
-      expect(admission.refused).toEqual({ concurrency: 0, loop_delay: 1, memory: 2 })
-    })
+  it('is counted under its reason when it is refused', () => {
+    const { admission } = new Machine()
+    admission.countRefusal('memory')
+    admission.countRefusal('loop_delay')
+    admission.countRefusal('memory')
+    expect(admission.refused).toEqual({ concurrency: 0, loop_delay: 1, memory: 2 })
   })
 })
 

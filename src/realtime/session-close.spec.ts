@@ -17,7 +17,7 @@ import { Heartbeat, SessionTimers } from './session-close.js'
 import { closeReason } from './session-endings.js'
 import { SocketSide } from './socket.js'
 
-describe('session closing clients', () => {
+describe('A realtime session', () => {
   let sessions: TestSessions
   beforeEach(async () => {
     sessions = await startSessions({ maxPayload: 100_000 })
@@ -26,6 +26,43 @@ describe('session closing clients', () => {
 
   /** Within which the other side must be closed (design: Disconnect). */
   const ONE_SECOND_MS = 1000
+
+  const LOST = { code: 1011, reason: 'upstream connection lost' }
+  const UPSTREAM_FAILED = { type: 'error', error: { type: 'server_error', code: 'upstream_failed' } }
+  const CREATE = { type: 'response.create', event_id: 'mine' }
+  const CREATED = { type: 'response.created', response: { id: 'resp_1', output: [] } }
+  const WORD = { type: 'response.output_text.delta', delta: 'Hello' }
+  const USAGE = { total_tokens: 70, input_tokens: 40, output_tokens: 30 }
+  const DONE = { type: 'response.done', response: { id: 'resp_1', status: 'completed', usage: USAGE } }
+  const RESTARTING = { code: 1001, reason: 'the gateway is restarting' }
+
+  const open = (options: SessionOptions = {}): Promise<TestSession> =>
+    sessions.open({ clientDialect: 'ga', upstreamDialect: 'ga', ...options })
+
+  /** The upstream says it, and the client has heard it. */
+  async function say({ client, upstream }: TestSession, ...events: readonly object[]): Promise<void> {
+    const heard = client.count(client.received.length + events.length)
+    for (const event of events) upstream.send(event)
+    await heard
+  }
+
+  /** The client says it, and the upstream has heard it. */
+  async function ask({ client, upstream }: TestSession, event: object): Promise<void> {
+    const heard = upstream.count(upstream.received.length + 1)
+    client.send(event)
+    await heard
+  }
+
+  /** Resolves when all that the client has sent has been judged. */
+  async function judged({ client }: TestSession): Promise<void> {
+    const refused = client.count(client.received.length + 1)
+    client.send({ type: 'nothing' })
+    await refused
+  }
+
+  const typesOf = (events: readonly Record<string, unknown>[]): unknown[] => events.map(({ type }) => type)
+
+  const COMMIT = { type: 'input_audio_buffer.commit' }
 
   describe('A client that leaves', () => {
     it.each<[string, string, (client: { terminate(): void; close(code?: number): void }) => void]>([
@@ -155,51 +192,6 @@ describe('session closing clients', () => {
       expect(timers()).toBe(before)
     })
   })
-})
-
-describe('The reason of a close', () => {
-  it('that may be shown stays as it is', () => {
-    expect(closeReason(Buffer.from('session over'), 'secret-1')).toBe('session over')
-    expect(closeReason(Buffer.alloc(0), 'secret-1')).toBe('')
-  })
-
-  it('shows no host, no account and no secret', () => {
-    const reason = Buffer.from('secret-1 of org-abcdef refused at wss://api.example.com/v1')
-    expect(closeReason(reason, 'secret-1')).toBe('[key] of [account] refused at [address]')
-  })
-
-  it('always fits into a close frame and is the beginning of what was said', () => {
-    // What a cut character would become may not be in the text itself.
-    const texts = fc.string({ unit: 'grapheme', maxLength: 400 }).filter((text) => !text.includes('\ufffd'))
-    fc.assert(
-      fc.property(texts, (text) => {
-        const reason = closeReason(Buffer.from(text), '')
-        const bytes = Buffer.from(reason)
-        expect(bytes.length).toBeLessThanOrEqual(123)
-        expect(isUtf8(bytes)).toBe(true)
-        expect(reason).not.toContain('\ufffd')
-      }),
-    )
-  })
-
-  it.each(['é', '€', '😀'])('is cut before a character that does not fit whole: %s', (character) => {
-    for (let padding = 118; padding <= 123; padding++) {
-      const reason = closeReason(Buffer.from('x'.repeat(padding) + character.repeat(3)), '')
-      expect(reason).toMatch(new RegExp(`^x+${character}*$`, 'u'))
-      expect(Buffer.byteLength(reason)).toBeGreaterThan(123 - Buffer.byteLength(character))
-    }
-  })
-})
-
-describe('session closing', () => {
-  let sessions: TestSessions
-  beforeEach(async () => {
-    sessions = await startSessions({ maxPayload: 100_000 })
-  })
-  afterEach(() => sessions.close())
-
-  const LOST = { code: 1011, reason: 'upstream connection lost' }
-  const UPSTREAM_FAILED = { type: 'error', error: { type: 'server_error', code: 'upstream_failed' } }
 
   describe('An upstream that closes', () => {
     it.each([1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 4000, 4999])(
@@ -332,47 +324,6 @@ describe('session closing', () => {
       await session.ended
     })
   })
-})
-
-describe('session close', () => {
-  let sessions: TestSessions
-  beforeEach(async () => {
-    sessions = await startSessions()
-  })
-  afterEach(() => sessions.close())
-
-  const CREATE = { type: 'response.create', event_id: 'mine' }
-  const CREATED = { type: 'response.created', response: { id: 'resp_1', output: [] } }
-  const WORD = { type: 'response.output_text.delta', delta: 'Hello' }
-  const USAGE = { total_tokens: 70, input_tokens: 40, output_tokens: 30 }
-  const DONE = { type: 'response.done', response: { id: 'resp_1', status: 'completed', usage: USAGE } }
-  const RESTARTING = { code: 1001, reason: 'the gateway is restarting' }
-
-  const open = (options: SessionOptions = {}): Promise<TestSession> =>
-    sessions.open({ clientDialect: 'ga', upstreamDialect: 'ga', ...options })
-
-  /** The upstream says it, and the client has heard it. */
-  async function say({ client, upstream }: TestSession, ...events: readonly object[]): Promise<void> {
-    const heard = client.count(client.received.length + events.length)
-    for (const event of events) upstream.send(event)
-    await heard
-  }
-
-  /** The client says it, and the upstream has heard it. */
-  async function ask({ client, upstream }: TestSession, event: object): Promise<void> {
-    const heard = upstream.count(upstream.received.length + 1)
-    client.send(event)
-    await heard
-  }
-
-  /** Resolves when all that the client has sent has been judged. */
-  async function judged({ client }: TestSession): Promise<void> {
-    const refused = client.count(client.received.length + 1)
-    client.send({ type: 'nothing' })
-    await refused
-  }
-
-  const typesOf = (events: readonly Record<string, unknown>[]): unknown[] => events.map(({ type }) => type)
 
   describe('A session that is to finish', () => {
     it.each<[string, readonly object[]]>([
@@ -501,16 +452,6 @@ describe('session close', () => {
       expect(opened.session.endCause).toBe('upstream_closed')
     })
   })
-})
-
-describe('session clock', () => {
-  let sessions: TestSessions
-  beforeEach(async () => {
-    sessions = await startSessions()
-  })
-  afterEach(() => sessions.close())
-
-  const COMMIT = { type: 'input_audio_buffer.commit' }
 
   describe('A silent side', () => {
     it('is cut off when it is the client, and the upstream closed', async () => {
@@ -616,6 +557,40 @@ describe('session clock', () => {
       clock.stop()
       expect(timers()).toBe(before)
     })
+  })
+})
+
+describe('The reason of a close', () => {
+  it('that may be shown stays as it is', () => {
+    expect(closeReason(Buffer.from('session over'), 'secret-1')).toBe('session over')
+    expect(closeReason(Buffer.alloc(0), 'secret-1')).toBe('')
+  })
+
+  it('shows no host, no account and no secret', () => {
+    const reason = Buffer.from('secret-1 of org-abcdef refused at wss://api.example.com/v1')
+    expect(closeReason(reason, 'secret-1')).toBe('[key] of [account] refused at [address]')
+  })
+
+  it('always fits into a close frame and is the beginning of what was said', () => {
+    // What a cut character would become may not be in the text itself.
+    const texts = fc.string({ unit: 'grapheme', maxLength: 400 }).filter((text) => !text.includes('\ufffd'))
+    fc.assert(
+      fc.property(texts, (text) => {
+        const reason = closeReason(Buffer.from(text), '')
+        const bytes = Buffer.from(reason)
+        expect(bytes.length).toBeLessThanOrEqual(123)
+        expect(isUtf8(bytes)).toBe(true)
+        expect(reason).not.toContain('\ufffd')
+      }),
+    )
+  })
+
+  it.each(['é', '€', '😀'])('is cut before a character that does not fit whole: %s', (character) => {
+    for (let padding = 118; padding <= 123; padding++) {
+      const reason = closeReason(Buffer.from('x'.repeat(padding) + character.repeat(3)), '')
+      expect(reason).toMatch(new RegExp(`^x+${character}*$`, 'u'))
+      expect(Buffer.byteLength(reason)).toBeGreaterThan(123 - Buffer.byteLength(character))
+    }
   })
 })
 

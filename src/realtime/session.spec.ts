@@ -12,7 +12,7 @@ import {
 } from '../../test/support/realtime-session.js'
 import { MessageQueue, RateLimit, SocketSide } from './socket.js'
 
-describe('session abuse', () => {
+describe('A realtime session', () => {
   const FRAGMENTS = 16
 
   let sessions: TestSessions
@@ -22,6 +22,27 @@ describe('session abuse', () => {
   afterEach(() => sessions.close())
 
   const COMMIT = { type: 'input_audio_buffer.commit' }
+
+  const AUDIO = Buffer.alloc(4800, 7).toString('base64')
+  const APPEND = { type: 'input_audio_buffer.append', audio: AUDIO }
+  const DONE = {
+    type: 'response.done',
+    event_id: 'event_9',
+    response: {
+      status: 'completed',
+      usage: {
+        total_tokens: 253,
+        input_tokens: 132,
+        input_token_details: { cached_tokens_details: { text_tokens: 64 } },
+      },
+    },
+  }
+  const TRANSCRIBED = {
+    type: 'conversation.item.input_audio_transcription.completed',
+    item_id: 'item_1',
+    transcript: 'Hello',
+    usage: { type: 'duration', seconds: 2 },
+  }
 
   describe('A client that sends too much', () => {
     it('in pings is closed with 1008', async () => {
@@ -114,178 +135,6 @@ describe('session abuse', () => {
         expect(after[name] ?? 0).toBeLessThanOrEqual(before[name] ?? 0)
     })
   })
-})
-
-describe('message order', () => {
-  let pairs: SocketPairs
-  beforeEach(async () => {
-    pairs = await startSocketPairs()
-  })
-  afterEach(() => pairs.close())
-
-  /** A client whose messages that begin with `wait` are waited for until they are let go. */
-  class Lab {
-    readonly handled: string[] = []
-    readonly failures: unknown[] = []
-    letGo: () => void = () => undefined
-    fail: (error: Error) => void = () => undefined
-    readonly order: MessageQueue
-
-    private constructor(
-      readonly client: WebSocket,
-      readonly near: WebSocket,
-    ) {
-      const handle = (data: Buffer, isBinary: boolean): Promise<void> | undefined => this.handle(data, isBinary)
-      this.order = new MessageQueue(new SocketSide(near, 1_000_000), handle, (error) => this.failures.push(error))
-      near.on('message', (data, isBinary) => {
-        this.order.take(data as Buffer, isBinary)
-      })
-      near.resume()
-    }
-
-    static async open(): Promise<Lab> {
-      const { client, server } = await pairs.open({ near: 'server' })
-      return new Lab(client, server)
-    }
-
-    async until(count: number): Promise<void> {
-      while (this.handled.length < count) await once(this.near, 'message')
-    }
-
-    private handle(data: Buffer, isBinary: boolean): Promise<void> | undefined {
-      const text = `${data.toString()}${isBinary ? '!' : ''}`
-      if (text === 'bad') throw new Error('bad')
-      this.handled.push(text)
-      if (!text.startsWith('wait')) return undefined
-      return new Promise((resolve, reject) => {
-        this.letGo = resolve
-        this.fail = reject
-      })
-    }
-  }
-
-  describe('The messages of a client', () => {
-    it('are handled as they come while none is waited for', async () => {
-      const lab = await Lab.open()
-      for (const text of ['one', 'two']) lab.client.send(text)
-      lab.client.send(Buffer.from('three'))
-      await lab.until(3)
-      expect(lab.handled).toEqual(['one', 'two', 'three!'])
-      expect(lab.near.isPaused).toBe(false)
-    })
-
-    it('behind one that is waited for stay behind it, unread, and in order', async () => {
-      const lab = await Lab.open()
-      // In one piece, so that the library has read all of them when the first is handled.
-      const socket = Reflect.get(lab.client, '_socket') as { cork(): void; uncork(): void }
-      socket.cork()
-      for (const text of ['wait 1', 'two', 'wait 3', 'four']) lab.client.send(text)
-      lab.client.send(Buffer.from('five'))
-      socket.uncork()
-      await lab.until(1)
-      await nextTurn()
-      expect(lab.handled).toEqual(['wait 1'])
-      expect(lab.near.isPaused).toBe(true)
-      lab.letGo()
-      await nextTurn()
-      expect(lab.handled).toEqual(['wait 1', 'two', 'wait 3'])
-      expect(lab.near.isPaused).toBe(true)
-      lab.letGo()
-      await nextTurn()
-      expect(lab.handled).toEqual(['wait 1', 'two', 'wait 3', 'four', 'five!'])
-      expect(lab.near.isPaused).toBe(false)
-      lab.client.send('six')
-      await lab.until(6)
-      expect(lab.handled.at(-1)).toBe('six')
-      expect(lab.failures).toEqual([])
-    })
-
-    it('are not handled any more once nobody hears them', async () => {
-      const lab = await Lab.open()
-      lab.order.take(Buffer.from('wait'), false)
-      lab.order.take(Buffer.from('late'), false)
-      lab.order.stop()
-      lab.letGo()
-      await nextTurn()
-      expect(lab.handled).toEqual(['wait'])
-    })
-
-    it('are handled no more once what one waits for has failed, and the failure is told', async () => {
-      const lab = await Lab.open()
-      lab.order.take(Buffer.from('wait'), false)
-      lab.order.take(Buffer.from('next'), false)
-      lab.fail(new Error('lost'))
-      await nextTurn()
-      expect(lab.handled).toEqual(['wait'])
-      expect(lab.failures).toEqual([new Error('lost')])
-    })
-
-    it('that cannot be handled are told of, also behind one that was waited for', async () => {
-      const lab = await Lab.open()
-      lab.order.take(Buffer.from('bad'), false)
-      lab.order.take(Buffer.from('wait'), false)
-      lab.order.take(Buffer.from('bad'), false)
-      lab.letGo()
-      await nextTurn()
-      expect(lab.failures).toEqual([new Error('bad'), new Error('bad')])
-    })
-  })
-})
-
-describe('rate limit', () => {
-  beforeEach(() => {
-    jest.useFakeTimers()
-  })
-  afterEach(() => {
-    jest.useRealTimers()
-  })
-
-  const taken = (rate: RateLimit, tries: number): number =>
-    Array.from({ length: tries }, () => rate.take()).filter((isTaken) => isTaken).length
-
-  describe('A rate limit', () => {
-    it('lets one second’s worth through at once, then only what time brings', () => {
-      const rate = new RateLimit(20)
-      expect(taken(rate, 100)).toBe(20)
-      jest.advanceTimersByTime(500)
-      expect(taken(rate, 100)).toBe(10)
-    })
-
-    it('saves up no more than one second’s worth', () => {
-      const rate = new RateLimit(20)
-      jest.advanceTimersByTime(60_000)
-      expect(taken(rate, 100)).toBe(20)
-    })
-  })
-})
-
-describe('session', () => {
-  let sessions: TestSessions
-  beforeEach(async () => {
-    sessions = await startSessions()
-  })
-  afterEach(() => sessions.close())
-
-  const AUDIO = Buffer.alloc(4800, 7).toString('base64')
-  const APPEND = { type: 'input_audio_buffer.append', audio: AUDIO }
-  const DONE = {
-    type: 'response.done',
-    event_id: 'event_9',
-    response: {
-      status: 'completed',
-      usage: {
-        total_tokens: 253,
-        input_tokens: 132,
-        input_token_details: { cached_tokens_details: { text_tokens: 64 } },
-      },
-    },
-  }
-  const TRANSCRIBED = {
-    type: 'conversation.item.input_audio_transcription.completed',
-    item_id: 'item_1',
-    transcript: 'Hello',
-    usage: { type: 'duration', seconds: 2 },
-  }
 
   describe('An event of the client', () => {
     it('reaches an upstream of its dialect as the very bytes it came in, as text and in order', async () => {
@@ -484,5 +333,144 @@ describe('session', () => {
       expect(warnings).toMatchObject([{ requestId: 'req_1', err: new Error('the database is gone') }])
       expect(call.log.usage?.units).toMatchObject({ total_tokens: 253 })
     })
+  })
+})
+
+describe('The messages of a client', () => {
+  let pairs: SocketPairs
+  beforeEach(async () => {
+    pairs = await startSocketPairs()
+  })
+  afterEach(() => pairs.close())
+
+  /** A client whose messages that begin with `wait` are waited for until they are let go. */
+  class Lab {
+    readonly handled: string[] = []
+    readonly failures: unknown[] = []
+    letGo: () => void = () => undefined
+    fail: (error: Error) => void = () => undefined
+    readonly order: MessageQueue
+
+    private constructor(
+      readonly client: WebSocket,
+      readonly near: WebSocket,
+    ) {
+      const handle = (data: Buffer, isBinary: boolean): Promise<void> | undefined => this.handle(data, isBinary)
+      this.order = new MessageQueue(new SocketSide(near, 1_000_000), handle, (error) => this.failures.push(error))
+      near.on('message', (data, isBinary) => {
+        this.order.take(data as Buffer, isBinary)
+      })
+      near.resume()
+    }
+
+    static async open(): Promise<Lab> {
+      const { client, server } = await pairs.open({ near: 'server' })
+      return new Lab(client, server)
+    }
+
+    async until(count: number): Promise<void> {
+      while (this.handled.length < count) await once(this.near, 'message')
+    }
+
+    private handle(data: Buffer, isBinary: boolean): Promise<void> | undefined {
+      const text = `${data.toString()}${isBinary ? '!' : ''}`
+      if (text === 'bad') throw new Error('bad')
+      this.handled.push(text)
+      if (!text.startsWith('wait')) return undefined
+      return new Promise((resolve, reject) => {
+        this.letGo = resolve
+        this.fail = reject
+      })
+    }
+  }
+
+  it('are handled as they come while none is waited for', async () => {
+    const lab = await Lab.open()
+    for (const text of ['one', 'two']) lab.client.send(text)
+    lab.client.send(Buffer.from('three'))
+    await lab.until(3)
+    expect(lab.handled).toEqual(['one', 'two', 'three!'])
+    expect(lab.near.isPaused).toBe(false)
+  })
+
+  it('behind one that is waited for stay behind it, unread, and in order', async () => {
+    const lab = await Lab.open()
+    // In one piece, so that the library has read all of them when the first is handled.
+    const socket = Reflect.get(lab.client, '_socket') as { cork(): void; uncork(): void }
+    socket.cork()
+    for (const text of ['wait 1', 'two', 'wait 3', 'four']) lab.client.send(text)
+    lab.client.send(Buffer.from('five'))
+    socket.uncork()
+    await lab.until(1)
+    await nextTurn()
+    expect(lab.handled).toEqual(['wait 1'])
+    expect(lab.near.isPaused).toBe(true)
+    lab.letGo()
+    await nextTurn()
+    expect(lab.handled).toEqual(['wait 1', 'two', 'wait 3'])
+    expect(lab.near.isPaused).toBe(true)
+    lab.letGo()
+    await nextTurn()
+    expect(lab.handled).toEqual(['wait 1', 'two', 'wait 3', 'four', 'five!'])
+    expect(lab.near.isPaused).toBe(false)
+    lab.client.send('six')
+    await lab.until(6)
+    expect(lab.handled.at(-1)).toBe('six')
+    expect(lab.failures).toEqual([])
+  })
+
+  it('are not handled any more once nobody hears them', async () => {
+    const lab = await Lab.open()
+    lab.order.take(Buffer.from('wait'), false)
+    lab.order.take(Buffer.from('late'), false)
+    lab.order.stop()
+    lab.letGo()
+    await nextTurn()
+    expect(lab.handled).toEqual(['wait'])
+  })
+
+  it('are handled no more once what one waits for has failed, and the failure is told', async () => {
+    const lab = await Lab.open()
+    lab.order.take(Buffer.from('wait'), false)
+    lab.order.take(Buffer.from('next'), false)
+    lab.fail(new Error('lost'))
+    await nextTurn()
+    expect(lab.handled).toEqual(['wait'])
+    expect(lab.failures).toEqual([new Error('lost')])
+  })
+
+  it('that cannot be handled are told of, also behind one that was waited for', async () => {
+    const lab = await Lab.open()
+    lab.order.take(Buffer.from('bad'), false)
+    lab.order.take(Buffer.from('wait'), false)
+    lab.order.take(Buffer.from('bad'), false)
+    lab.letGo()
+    await nextTurn()
+    expect(lab.failures).toEqual([new Error('bad'), new Error('bad')])
+  })
+})
+
+describe('A rate limit', () => {
+  beforeEach(() => {
+    jest.useFakeTimers()
+  })
+  afterEach(() => {
+    jest.useRealTimers()
+  })
+
+  const taken = (rate: RateLimit, tries: number): number =>
+    Array.from({ length: tries }, () => rate.take()).filter((isTaken) => isTaken).length
+
+  it('lets one second’s worth through at once, then only what time brings', () => {
+    const rate = new RateLimit(20)
+    expect(taken(rate, 100)).toBe(20)
+    jest.advanceTimersByTime(500)
+    expect(taken(rate, 100)).toBe(10)
+  })
+
+  it('saves up no more than one second’s worth', () => {
+    const rate = new RateLimit(20)
+    jest.advanceTimersByTime(60_000)
+    expect(taken(rate, 100)).toBe(20)
   })
 })

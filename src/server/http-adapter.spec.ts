@@ -249,7 +249,7 @@ describe('the address of a caller', () => {
   })
 })
 
-describe('upgradable server', () => {
+describe('A server that is told to close', () => {
   let server: UpgradableServer
   let clients: Socket[]
   beforeEach(async () => {
@@ -275,31 +275,29 @@ describe('upgradable server', () => {
     return { client, near }
   }
 
-  describe('A server that is told to close', () => {
-    it('all requests cuts those to leave HTTP, and leaves the sockets that have left it alone', async () => {
-      const [waiting, left] = [await leaving(), await leaving()]
-      server.handOver(left.near)
-      const closed = once(waiting.client, 'close')
-      server.closeAllRequests()
-      await closed
-      expect([waiting.near.destroyed, left.near.destroyed]).toEqual([true, false])
-    })
+  it('all requests cuts those to leave HTTP, and leaves the sockets that have left it alone', async () => {
+    const [waiting, left] = [await leaving(), await leaving()]
+    server.handOver(left.near)
+    const closed = once(waiting.client, 'close')
+    server.closeAllRequests()
+    await closed
+    expect([waiting.near.destroyed, left.near.destroyed]).toEqual([true, false])
+  })
 
-    it('all connections cuts both', async () => {
-      const [waiting, left] = [await leaving(), await leaving()]
-      server.handOver(left.near)
-      const closed = Promise.all([waiting, left].map(({ client }) => once(client, 'close')))
-      server.closeAllConnections()
-      await closed
-    })
+  it('all connections cuts both', async () => {
+    const [waiting, left] = [await leaving(), await leaving()]
+    server.handOver(left.near)
+    const closed = Promise.all([waiting, left].map(({ client }) => once(client, 'close')))
+    server.closeAllConnections()
+    await closed
+  })
 
-    it('forgets a socket that has closed before it was handed over', async () => {
-      const { near } = await leaving()
-      near.destroy()
-      await once(near, 'close')
-      server.handOver(near)
-      expect(server).toMatchObject({ leaving: new Set(), upgraded: new Set() })
-    })
+  it('forgets a socket that has closed before it was handed over', async () => {
+    const { near } = await leaving()
+    near.destroy()
+    await once(near, 'close')
+    server.handOver(near)
+    expect(server).toMatchObject({ leaving: new Set(), upgraded: new Set() })
   })
 })
 

@@ -532,7 +532,7 @@ describe('faultOfFieldName', () => {
   })
 })
 
-describe('spooled body', () => {
+describe('A body that is received as a file', () => {
   const MEBIBYTE = 1_048_576
 
   let close: () => Promise<void>
@@ -585,35 +585,33 @@ describe('spooled body', () => {
 
   const bytes = (length: number): Buffer => Buffer.from(Uint8Array.from({ length }, (_, at) => at % 251))
 
-  describe('A body that is received as a file', () => {
-    it.each([0, 1, 65_536, MEBIBYTE, 3 * MEBIBYTE])('arrives as it was sent: %i bytes', async (length) => {
-      const body = bytes(length)
-      await send(`content-length: ${length}`, body)
-      expect((await contentOf(await (outcomes[0] as Promise<SpooledFile>))).equals(body)).toBe(true)
-    })
+  it.each([0, 1, 65_536, MEBIBYTE, 3 * MEBIBYTE])('arrives as it was sent: %i bytes', async (length) => {
+    const body = bytes(length)
+    await send(`content-length: ${length}`, body)
+    expect((await contentOf(await (outcomes[0] as Promise<SpooledFile>))).equals(body)).toBe(true)
+  })
 
-    it('arrives in pieces as well', async () => {
-      await send('transfer-encoding: chunked', '3\r\nabc\r\n', '2\r\nde\r\n', '0\r\n\r\n')
-      expect((await contentOf(await (outcomes[0] as Promise<SpooledFile>))).toString()).toBe('abcde')
-    })
+  it('arrives in pieces as well', async () => {
+    await send('transfer-encoding: chunked', '3\r\nabc\r\n', '2\r\nde\r\n', '0\r\n\r\n')
+    expect((await contentOf(await (outcomes[0] as Promise<SpooledFile>))).toString()).toBe('abcde')
+  })
 
-    it('is refused as soon as it is too large, and nothing of it stays', async () => {
-      await send('transfer-encoding: chunked', '300001\r\n', bytes(3 * MEBIBYTE + 1))
-      await expect(outcomes[0]).rejects.toMatchObject({ kind: 'payload_too_large' })
-      expect(requests[0]?.destroyed).toBe(false)
-    })
+  it('is refused as soon as it is too large, and nothing of it stays', async () => {
+    await send('transfer-encoding: chunked', '300001\r\n', bytes(3 * MEBIBYTE + 1))
+    await expect(outcomes[0]).rejects.toMatchObject({ kind: 'payload_too_large' })
+    expect(requests[0]?.destroyed).toBe(false)
+  })
 
-    it('is refused when it takes too long, and nothing of it stays', async () => {
-      limits = { ...limits, timeoutMs: 50 }
-      await send(`content-length: ${2 * MEBIBYTE}`, bytes(2 * MEBIBYTE - 1))
-      await expect(outcomes[0]).rejects.toMatchObject({ kind: 'request_timeout' })
-    })
+  it('is refused when it takes too long, and nothing of it stays', async () => {
+    limits = { ...limits, timeoutMs: 50 }
+    await send(`content-length: ${2 * MEBIBYTE}`, bytes(2 * MEBIBYTE - 1))
+    await expect(outcomes[0]).rejects.toMatchObject({ kind: 'request_timeout' })
+  })
 
-    it('ends with a caller who leaves, and nothing of it stays', async () => {
-      const socket = await send(`content-length: ${3 * MEBIBYTE}`, bytes(2 * MEBIBYTE))
-      if (process.platform === 'linux') await eventually(() => spoolsLeft().length === 1)
-      socket.destroy()
-      await expect(outcomes[0]).rejects.toMatchObject({ kind: 'caller_left' })
-    })
+  it('ends with a caller who leaves, and nothing of it stays', async () => {
+    const socket = await send(`content-length: ${3 * MEBIBYTE}`, bytes(2 * MEBIBYTE))
+    if (process.platform === 'linux') await eventually(() => spoolsLeft().length === 1)
+    socket.destroy()
+    await expect(outcomes[0]).rejects.toMatchObject({ kind: 'caller_left' })
   })
 })

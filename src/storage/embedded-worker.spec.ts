@@ -8,7 +8,7 @@ import pg from 'pg'
 import { dataDirectory, STORE_START_MS } from '../../test/support/stores.js'
 import { WorkerSocket } from './embedded-worker.js'
 
-describe('embedded worker', () => {
+describe('the worker of the embedded store', () => {
   jest.setTimeout(STORE_START_MS)
 
   const FILE = fileURLToPath(new URL('./postgres.worker.mjs', import.meta.url))
@@ -55,51 +55,49 @@ describe('embedded worker', () => {
 
   const syncs = (): number => Atomics.load(disk, 0)
 
-  describe('the worker of the embedded store', () => {
-    it('has each commit on the disk before it answers, and nothing to sync for what is only read', async () => {
-      for (let number = 0; number < 5; number += 1) {
-        const before = syncs()
-        await client.query('insert into written values ($1)', [number])
-        expect(syncs()).toBeGreaterThan(before)
-      }
+  it('has each commit on the disk before it answers, and nothing to sync for what is only read', async () => {
+    for (let number = 0; number < 5; number += 1) {
       const before = syncs()
-      await client.query('select * from written')
-      expect(syncs()).toBe(before)
-    })
+      await client.query('insert into written values ($1)', [number])
+      expect(syncs()).toBeGreaterThan(before)
+    }
+    const before = syncs()
+    await client.query('select * from written')
+    expect(syncs()).toBe(before)
+  })
 
-    it('syncs a transaction once, at its end', async () => {
-      const before = syncs()
-      await client.query('begin')
-      for (let number = 10; number < 15; number += 1) await client.query('insert into written values ($1)', [number])
-      expect(syncs()).toBe(before)
-      await client.query('commit')
-      expect(syncs()).toBe(before + 1)
-    })
+  it('syncs a transaction once, at its end', async () => {
+    const before = syncs()
+    await client.query('begin')
+    for (let number = 10; number < 15; number += 1) await client.query('insert into written values ($1)', [number])
+    expect(syncs()).toBe(before)
+    await client.query('commit')
+    expect(syncs()).toBe(before + 1)
+  })
 
-    it('acknowledges nothing that the disk has not taken, and ends', async () => {
-      const ended = once(worker, 'exit')
-      Atomics.store(disk, 1, 1)
-      await expect(client.query('insert into written values (99)')).rejects.toThrow()
-      await ended
-    })
+  it('acknowledges nothing that the disk has not taken, and ends', async () => {
+    const ended = once(worker, 'exit')
+    Atomics.store(disk, 1, 1)
+    await expect(client.query('insert into written values (99)')).rejects.toThrow()
+    await ended
+  })
 
-    it('answers errors with their codes, and goes on after them', async () => {
-      await expect(client.query('select nothing')).rejects.toMatchObject({ code: '42703' })
-      await expect(client.query('select $1::int', ['x'])).rejects.toMatchObject({ code: '22P02' })
-      await expect(client.query('select 1; select nothing')).rejects.toMatchObject({ code: '42703' })
-      const { rows } = await client.query<object>({ name: 'prepared', text: 'select $1::bigint as big', values: ['9'] })
-      expect(rows).toEqual([{ big: '9' }])
-    })
+  it('answers errors with their codes, and goes on after them', async () => {
+    await expect(client.query('select nothing')).rejects.toMatchObject({ code: '42703' })
+    await expect(client.query('select $1::int', ['x'])).rejects.toMatchObject({ code: '22P02' })
+    await expect(client.query('select 1; select nothing')).rejects.toMatchObject({ code: '42703' })
+    const { rows } = await client.query<object>({ name: 'prepared', text: 'select $1::bigint as big', values: ['9'] })
+    expect(rows).toEqual([{ big: '9' }])
+  })
 
-    it('takes and gives megabytes', async () => {
-      const text = 'x'.repeat(5_000_000)
-      const { rows } = await client.query<{ text: string }>('select $1::text as text', [text])
-      expect(rows[0]?.text === text).toBe(true)
-    })
+  it('takes and gives megabytes', async () => {
+    const text = 'x'.repeat(5_000_000)
+    const { rows } = await client.query<{ text: string }>('select $1::text as text', [text])
+    expect(rows[0]?.text === text).toBe(true)
   })
 })
 
-describe('worker socket', () => {
+describe('WorkerSocket', () => {
   let worker: MessagePort
   let socket: WorkerSocket
   const onSilence = jest.fn()
@@ -122,60 +120,58 @@ describe('worker socket', () => {
     return Buffer.from(bytes).toString()
   }
 
-  describe('WorkerSocket', () => {
-    it('sends together what the driver corks together', async () => {
-      socket.cork()
-      socket.write('Parse')
-      socket.write('Bind')
-      socket.write('Sync')
-      process.nextTick(() => {
-        socket.uncork()
-      })
-      expect(await nextMessage()).toBe('ParseBindSync')
+  it('sends together what the driver corks together', async () => {
+    socket.cork()
+    socket.write('Parse')
+    socket.write('Bind')
+    socket.write('Sync')
+    process.nextTick(() => {
+      socket.uncork()
     })
+    expect(await nextMessage()).toBe('ParseBindSync')
+  })
 
-    it('hands over what the worker answers, also to nothing at all', async () => {
-      socket.write('a')
-      worker.postMessage(new Uint8Array())
-      worker.postMessage(Uint8Array.from(Buffer.from('answer')))
-      const [data] = (await once(socket, 'data')) as [Buffer]
-      expect(data.toString()).toBe('answer')
-    })
+  it('hands over what the worker answers, also to nothing at all', async () => {
+    socket.write('a')
+    worker.postMessage(new Uint8Array())
+    worker.postMessage(Uint8Array.from(Buffer.from('answer')))
+    const [data] = (await once(socket, 'data')) as [Buffer]
+    expect(data.toString()).toBe('answer')
+  })
 
-    it('ends when the worker ends', async () => {
-      const closed = once(socket, 'close')
-      worker.close()
-      await closed
-      expect(socket.destroyed).toBe(true)
-    })
+  it('ends when the worker ends', async () => {
+    const closed = once(socket, 'close')
+    worker.close()
+    await closed
+    expect(socket.destroyed).toBe(true)
+  })
 
-    it('ends when the driver ends it', async () => {
-      const closed = once(worker, 'close')
-      socket.resume()
-      socket.end('X')
-      expect(await nextMessage()).toBe('X')
-      await closed
-    })
+  it('ends when the driver ends it', async () => {
+    const closed = once(worker, 'close')
+    socket.resume()
+    socket.end('X')
+    expect(await nextMessage()).toBe('X')
+    await closed
+  })
 
-    it('complains of a worker that leaves one of two messages unanswered for a minute', async () => {
-      socket.write('first')
-      socket.write('second')
-      await nextMessage()
-      worker.postMessage(Uint8Array.from(Buffer.from('answer')))
-      await once(socket, 'data')
-      jest.advanceTimersByTime(59_999)
-      expect(onSilence).not.toHaveBeenCalled()
-      jest.advanceTimersByTime(1)
-      expect(onSilence).toHaveBeenCalledTimes(1)
-    })
+  it('complains of a worker that leaves one of two messages unanswered for a minute', async () => {
+    socket.write('first')
+    socket.write('second')
+    await nextMessage()
+    worker.postMessage(Uint8Array.from(Buffer.from('answer')))
+    await once(socket, 'data')
+    jest.advanceTimersByTime(59_999)
+    expect(onSilence).not.toHaveBeenCalled()
+    jest.advanceTimersByTime(1)
+    expect(onSilence).toHaveBeenCalledTimes(1)
+  })
 
-    it('complains of nothing once all is answered', async () => {
-      socket.write('only')
-      await nextMessage()
-      worker.postMessage(Uint8Array.from(Buffer.from('answer')))
-      await once(socket, 'data')
-      jest.advanceTimersByTime(600_000)
-      expect(onSilence).not.toHaveBeenCalled()
-    })
+  it('complains of nothing once all is answered', async () => {
+    socket.write('only')
+    await nextMessage()
+    worker.postMessage(Uint8Array.from(Buffer.from('answer')))
+    await once(socket, 'data')
+    jest.advanceTimersByTime(600_000)
+    expect(onSilence).not.toHaveBeenCalled()
   })
 })

@@ -27,7 +27,7 @@ import { Database, StoreUnusable } from './database.js'
 import { isSilence, storeFailure, storeOverloaded } from './reconnecting-database.js'
 import { DatabaseModule } from './storage.module.js'
 
-describe('migrate', () => {
+describe('migrations', () => {
   jest.setTimeout(STORE_START_MS)
 
   /** Takes a store back to 0003. */
@@ -86,54 +86,52 @@ describe('migrate', () => {
     await rm(directory, { recursive: true })
   })
 
-  describe('migrations', () => {
-    it('make the same schema in both engines, and change nothing when they are applied again', async () => {
-      const url = await postgres.emptyDatabase()
-      const first = [await schemaOf(await open({ url })), await schemaOf(await open({ directory }))]
+  it('make the same schema in both engines, and change nothing when they are applied again', async () => {
+    const url = await postgres.emptyDatabase()
+    const first = [await schemaOf(await open({ url })), await schemaOf(await open({ directory }))]
+    await closeAll()
+    const second = [await schemaOf(await open({ url })), await schemaOf(await open({ directory }))]
+    expect(second).toEqual(first)
+    expect(first[0]).toEqual(first[1])
+    expect(first[0]?.['migrations']).toEqual(MIGRATIONS)
+    expect(first[0]?.['columns']?.length).toBeGreaterThan(40)
+  })
+
+  it('add up by the hour what earlier versions have stored', async () => {
+    for (const at of [{ url: await postgres.emptyDatabase() }, { directory }]) {
+      const before = await open(at)
+      await before.run((queries) => sql.raw(AS_BEFORE_HOURS).execute(queries))
+      const records = [0, 1, 2].map((index) => usageRecord({ atMs: NOON_MS + index, cost: '0.1' }))
+      await before.run((queries) => insertRecords(queries, records))
       await closeAll()
-      const second = [await schemaOf(await open({ url })), await schemaOf(await open({ directory }))]
-      expect(second).toEqual(first)
-      expect(first[0]).toEqual(first[1])
-      expect(first[0]?.['migrations']).toEqual(MIGRATIONS)
-      expect(first[0]?.['columns']?.length).toBeGreaterThan(40)
-    })
+      const usage = new KyselyUsageRepository(await open(at))
+      await usage.insert([usageRecord({ atMs: NOON_MS + 3, cost: '0.1' })])
+      const hour = { fromMs: NOON_MS, toMs: NOON_MS + 3_600_000, groupBy: [] }
+      expect(await usage.sums(hour, 1)).toMatchObject([{ records: 4, cost: '0.4', units: { promptTokens: 40 } }])
+      await closeAll()
+    }
+  })
 
-    it('add up by the hour what earlier versions have stored', async () => {
-      for (const at of [{ url: await postgres.emptyDatabase() }, { directory }]) {
-        const before = await open(at)
-        await before.run((queries) => sql.raw(AS_BEFORE_HOURS).execute(queries))
-        const records = [0, 1, 2].map((index) => usageRecord({ atMs: NOON_MS + index, cost: '0.1' }))
-        await before.run((queries) => insertRecords(queries, records))
-        await closeAll()
-        const usage = new KyselyUsageRepository(await open(at))
-        await usage.insert([usageRecord({ atMs: NOON_MS + 3, cost: '0.1' })])
-        const hour = { fromMs: NOON_MS, toMs: NOON_MS + 3_600_000, groupBy: [] }
-        expect(await usage.sums(hour, 1)).toMatchObject([{ records: 4, cost: '0.4', units: { promptTokens: 40 } }])
-        await closeAll()
-      }
-    })
+  it('are applied once by five replicas that start together', async () => {
+    const url = await postgres.emptyDatabase()
+    const databases = await Promise.all(Array.from({ length: 5 }, () => open({ url })))
+    const applied = await databases[0]?.run(
+      async (queries) => (await sql`select name from migration`.execute(queries)).rows,
+    )
+    expect(applied).toEqual(MIGRATIONS)
+  })
 
-    it('are applied once by five replicas that start together', async () => {
-      const url = await postgres.emptyDatabase()
-      const databases = await Promise.all(Array.from({ length: 5 }, () => open({ url })))
-      const applied = await databases[0]?.run(
-        async (queries) => (await sql`select name from migration`.execute(queries)).rows,
-      )
-      expect(applied).toEqual(MIGRATIONS)
-    })
-
-    it('refuse a store that a newer version has migrated', async () => {
-      const url = await postgres.emptyDatabase()
-      const database = await open({ url })
-      await database.run((queries) => sql`insert into migration values ('9999-future', 'some day')`.execute(queries))
-      const late = open({ url })
-      await expect(late).rejects.toThrow(StoreUnusable)
-      await expect(late).rejects.toThrow('newer version of the gateway (9999-future)')
-    })
+  it('refuse a store that a newer version has migrated', async () => {
+    const url = await postgres.emptyDatabase()
+    const database = await open({ url })
+    await database.run((queries) => sql`insert into migration values ('9999-future', 'some day')`.execute(queries))
+    const late = open({ url })
+    await expect(late).rejects.toThrow(StoreUnusable)
+    await expect(late).rejects.toThrow('newer version of the gateway (9999-future)')
   })
 })
 
-describe('database module', () => {
+describe('DatabaseModule', () => {
   /** A loop that has one more thing to write when it is told to stop. */
   @Injectable()
   class LastWrite implements BeforeApplicationShutdown {
@@ -154,34 +152,32 @@ describe('database module', () => {
     nameDataDirectory(undefined)
   })
 
-  describe('DatabaseModule', () => {
-    it(
-      'gives the store to modules that import nothing, opens it for whoever asks, and closes it last',
-      async () => {
-        const directory = await dataDirectory()
-        nameDataDirectory(directory)
-        const nest = await Test.createTestingModule({
-          imports: [
-            ConfigurationModule.forRoot({ config: parseConfig('{}', {}) }),
-            ObservabilityModule.forRoot(new Readiness(), new RequestHooks(), createLogging('silent').logger),
-            DatabaseModule,
-            DistantModule,
-          ],
-        }).compile()
-        await nest.init()
-        const owner = join(directory, 'OWNER')
-        expect(existsSync(owner)).toBe(false)
-        await nest.get(Database).open()
-        expect(existsSync(owner)).toBe(true)
-        const loop = nest.get(LastWrite, { strict: false })
-        await nest.close()
-        expect(loop.written).toEqual([{ written: 'in time' }])
-        expect(existsSync(owner)).toBe(false)
-        await rm(directory, { recursive: true })
-      },
-      STORE_START_MS,
-    )
-  })
+  it(
+    'gives the store to modules that import nothing, opens it for whoever asks, and closes it last',
+    async () => {
+      const directory = await dataDirectory()
+      nameDataDirectory(directory)
+      const nest = await Test.createTestingModule({
+        imports: [
+          ConfigurationModule.forRoot({ config: parseConfig('{}', {}) }),
+          ObservabilityModule.forRoot(new Readiness(), new RequestHooks(), createLogging('silent').logger),
+          DatabaseModule,
+          DistantModule,
+        ],
+      }).compile()
+      await nest.init()
+      const owner = join(directory, 'OWNER')
+      expect(existsSync(owner)).toBe(false)
+      await nest.get(Database).open()
+      expect(existsSync(owner)).toBe(true)
+      const loop = nest.get(LastWrite, { strict: false })
+      await nest.close()
+      expect(loop.written).toEqual([{ written: 'in time' }])
+      expect(existsSync(owner)).toBe(false)
+      await rm(directory, { recursive: true })
+    },
+    STORE_START_MS,
+  )
 })
 
 const withCode = (code: string): Error => Object.assign(new Error('said the server'), { code })

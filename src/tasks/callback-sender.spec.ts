@@ -23,7 +23,7 @@ import {
 
 const HOUR_MS = 3_600_000
 
-describe('callback sender faults', () => {
+describe('The sender of callbacks', () => {
   let lab: CallbackLab
   let held: HeldAnswers
 
@@ -41,6 +41,29 @@ describe('callback sender faults', () => {
     await lab.outbox.until(() => lab.outbox.row(webhookId).attempts === 1)
     expect(lab.outbox.row(webhookId)).toMatchObject({ attempts: 1, lastError, nextAttemptAtMs: expect.any(Number) })
   }
+
+  /** The configuration's default, and the margin of a lease. */
+  const TIMEOUT_MS = 15_000
+  const LEASE_MS = 45_000
+  /** Shorter than the pauses of a sender that waits for its timer instead of for room. */
+  const SOON_MS = 15_000
+  const DAY_MS = 24 * HOUR_MS
+
+  const answerWith =
+    (status: number, headers: Record<string, string> = {}): (typeof lab.receiver)['answer'] =>
+    (response) =>
+      response.writeHead(status, headers).end()
+
+  /** Sends one event on its way and waits until its first attempt is recorded. */
+  async function attempted(webhookId = 'msg_1'): Promise<void> {
+    lab.outbox.add({ webhookId, url: lab.receiver.url() })
+    const { sender } = await lab.startSender()
+    sender.wake()
+    await lab.outbox.until(() => lab.outbox.row(webhookId).attempts === 1)
+  }
+
+  /** Between now and the next attempt, in milliseconds; the clock runs on, so by a second it may be less. */
+  const waitMs = (webhookId = 'msg_1'): number => (lab.outbox.row(webhookId).nextAttemptAtMs ?? NaN) - lab.clock.nowMs()
 
   describe('A receiver that fails', () => {
     it('by being slow is left after the time allowed', async () => {
@@ -165,26 +188,6 @@ describe('callback sender faults', () => {
       expect(lab.outbox.claims).toBe(claims)
     })
   })
-})
-
-describe('callback sender leases', () => {
-  let lab: CallbackLab
-  let held: HeldAnswers
-
-  beforeEach(async () => {
-    lab = await CallbackLab.start()
-    held = new HeldAnswers()
-  })
-  afterEach(async () => {
-    await lab.close()
-  })
-
-  /** The configuration's default, and the margin of a lease. */
-  const TIMEOUT_MS = 15_000
-  const LEASE_MS = 45_000
-  /** Shorter than the pauses of a sender that waits for its timer instead of for room. */
-  const SOON_MS = 15_000
-  const STORE_GONE = new GatewayError('overloaded', 'The store cannot be reached.')
 
   describe('A receiver that takes everything', () => {
     it(
@@ -291,35 +294,6 @@ describe('callback sender leases', () => {
       expect(lab.receiver.webhookIds).toEqual(['first', 'first', 'second'])
     })
   })
-})
-
-describe('callback delivery', () => {
-  const DAY_MS = 24 * HOUR_MS
-
-  let lab: CallbackLab
-
-  beforeEach(async () => {
-    lab = await CallbackLab.start()
-  })
-  afterEach(async () => {
-    await lab.close()
-  })
-
-  const answerWith =
-    (status: number, headers: Record<string, string> = {}): (typeof lab.receiver)['answer'] =>
-    (response) =>
-      response.writeHead(status, headers).end()
-
-  /** Sends one event on its way and waits until its first attempt is recorded. */
-  async function attempted(webhookId = 'msg_1'): Promise<void> {
-    lab.outbox.add({ webhookId, url: lab.receiver.url() })
-    const { sender } = await lab.startSender()
-    sender.wake()
-    await lab.outbox.until(() => lab.outbox.row(webhookId).attempts === 1)
-  }
-
-  /** Between now and the next attempt, in milliseconds; the clock runs on, so by a second it may be less. */
-  const waitMs = (webhookId = 'msg_1'): number => (lab.outbox.row(webhookId).nextAttemptAtMs ?? NaN) - lab.clock.nowMs()
 
   describe('An event', () => {
     it('arrives as the very bytes that were stored, signed, under the name of the gateway', async () => {
@@ -516,7 +490,7 @@ describe('callback delivery', () => {
   })
 })
 
-describe('callback address', () => {
+describe('A callback_url', () => {
   const REFUSED = { kind: 'invalid_request', details: { code: 'url_not_allowed', param: 'callback_url' } }
 
   let resolve: ResolveHost
@@ -531,137 +505,133 @@ describe('callback address', () => {
   /** A URL of a public host with so many characters. */
   const ofLength = (length: number): string => 'https://hooks.test/'.padEnd(length, 'a')
 
-  describe('A callback_url', () => {
-    it.each([
-      'https://hooks.test/video?token=1',
-      'http://hooks.test:8080/',
-      'https://8.8.8.8/',
-      'http://127.0.0.1:9000/hook',
-      'http://hooks.internal:9000/',
-      ofLength(2048),
-    ])('may be %s', async (url) => {
-      await expect(address.assertAllowed(url)).resolves.toBeUndefined()
-    })
+  it.each([
+    'https://hooks.test/video?token=1',
+    'http://hooks.test:8080/',
+    'https://8.8.8.8/',
+    'http://127.0.0.1:9000/hook',
+    'http://hooks.internal:9000/',
+    ofLength(2048),
+  ])('may be %s', async (url) => {
+    await expect(address.assertAllowed(url)).resolves.toBeUndefined()
+  })
 
-    it.each([
-      ofLength(2049),
-      '',
-      'hooks.test',
-      '/hook',
-      'ftp://hooks.test/',
-      'javascript:alert(1)',
-      'https://user@hooks.test/',
-      'https://:password@hooks.test/',
-      'http://127.0.0.1/',
-      'http://2130706433:9001/',
-      'http://[::ffff:127.0.0.1]:9000/',
-      'http://169.254.169.254/latest/meta-data/',
-      'https://hooks.test:6379/',
-      'https://hooks.test/\u0000',
-      '\u0000https://hooks.test/',
-      'https://hooks.test/\r\nhook',
-    ])('may not be %s', async (url) => {
-      await expect(address.assertAllowed(url)).rejects.toMatchObject(REFUSED)
-    })
+  it.each([
+    ofLength(2049),
+    '',
+    'hooks.test',
+    '/hook',
+    'ftp://hooks.test/',
+    'javascript:alert(1)',
+    'https://user@hooks.test/',
+    'https://:password@hooks.test/',
+    'http://127.0.0.1/',
+    'http://2130706433:9001/',
+    'http://[::ffff:127.0.0.1]:9000/',
+    'http://169.254.169.254/latest/meta-data/',
+    'https://hooks.test:6379/',
+    'https://hooks.test/\u0000',
+    '\u0000https://hooks.test/',
+    'https://hooks.test/\r\nhook',
+  ])('may not be %s', async (url) => {
+    await expect(address.assertAllowed(url)).rejects.toMatchObject(REFUSED)
+  })
 
-    it('may not name a host with a private address, even beside public ones', async () => {
-      resolve = () =>
-        Promise.resolve([
-          { address: '8.8.8.8', family: 4 },
-          { address: '10.0.0.1', family: 4 },
-        ])
-      await expect(address.assertAllowed('https://hooks.test/')).rejects.toMatchObject(REFUSED)
-    })
+  it('may not name a host with a private address, even beside public ones', async () => {
+    resolve = () =>
+      Promise.resolve([
+        { address: '8.8.8.8', family: 4 },
+        { address: '10.0.0.1', family: 4 },
+      ])
+    await expect(address.assertAllowed('https://hooks.test/')).rejects.toMatchObject(REFUSED)
+  })
 
-    it('may name a host that does not resolve yet', async () => {
-      resolve = () => Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }))
-      await expect(address.assertAllowed('https://new.test/')).resolves.toBeUndefined()
-    })
+  it('may name a host that does not resolve yet', async () => {
+    resolve = () => Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }))
+    await expect(address.assertAllowed('https://new.test/')).resolves.toBeUndefined()
+  })
 
-    it('is never repeated in the refusal', async () => {
-      const url = 'http://canary.test:22/canary?canary'
-      const refusal: unknown = await address.assertAllowed(url).catch((error: unknown) => error)
-      expect((refusal as Error).message).not.toContain('canary')
-      await expect(address.assertAllowed(`${ofLength(2049)}canary`)).rejects.not.toThrow('canary')
-    })
+  it('is never repeated in the refusal', async () => {
+    const url = 'http://canary.test:22/canary?canary'
+    const refusal: unknown = await address.assertAllowed(url).catch((error: unknown) => error)
+    expect((refusal as Error).message).not.toContain('canary')
+    await expect(address.assertAllowed(`${ofLength(2049)}canary`)).rejects.not.toThrow('canary')
   })
 })
 
-describe('callback schedule', () => {
-  const DAY_MS = 24 * HOUR_MS
-  const SCHEDULE_MS = [0, 5000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 36_000_000]
-  const NOW_MS = Date.parse('Wed, 01 Jul 2026 12:00:00 GMT')
+const DAY_MS = 24 * HOUR_MS
+const SCHEDULE_MS = [0, 5000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 36_000_000]
+const NOW_MS = Date.parse('Wed, 01 Jul 2026 12:00:00 GMT')
 
-  const lowest = (): number => 0
-  const middle = (): number => 0.5
+const lowest = (): number => 0
+const middle = (): number => 0.5
 
-  describe('The next attempt', () => {
-    it('follows the schedule, one delay for each attempt, and ends with it', () => {
-      const delays = SCHEDULE_MS.map((_, attempts) => {
-        const atMs = nextAttemptAtMs(SCHEDULE_MS, { attempts: attempts + 1, nowMs: NOW_MS }, middle)
-        return atMs === undefined ? undefined : atMs - NOW_MS
-      })
-      expect(delays).toEqual([...SCHEDULE_MS.slice(1), undefined])
-      expect(nextAttemptAtMs([], { attempts: 1, nowMs: NOW_MS })).toBeUndefined()
+describe('The next attempt', () => {
+  it('follows the schedule, one delay for each attempt, and ends with it', () => {
+    const delays = SCHEDULE_MS.map((_, attempts) => {
+      const atMs = nextAttemptAtMs(SCHEDULE_MS, { attempts: attempts + 1, nowMs: NOW_MS }, middle)
+      return atMs === undefined ? undefined : atMs - NOW_MS
     })
-
-    it('is up to 20 % earlier or later than that, and uses the whole of this range', () => {
-      expect(nextAttemptAtMs(SCHEDULE_MS, { attempts: 1, nowMs: NOW_MS }, lowest)).toBe(NOW_MS + 4000)
-      expect(nextAttemptAtMs(SCHEDULE_MS, { attempts: 1, nowMs: NOW_MS }, () => 0.999_999)).toBe(NOW_MS + 6000)
-      const drawn = Array.from({ length: 200 }, () => nextAttemptAtMs(SCHEDULE_MS, { attempts: 2, nowMs: 0 }) ?? 0)
-      expect(Math.min(...drawn)).toBeGreaterThanOrEqual(240_000)
-      expect(Math.max(...drawn)).toBeLessThanOrEqual(360_000)
-      expect(new Set(drawn).size).toBeGreaterThan(100)
-    })
-
-    it('waits as long as the receiver asks, but never comes earlier than the schedule', () => {
-      const failed = (retryAfterMs: number) => ({ attempts: 1, nowMs: NOW_MS, retryAfterMs })
-      expect(nextAttemptAtMs(SCHEDULE_MS, failed(60_000), middle)).toBe(NOW_MS + 60_000)
-      expect(nextAttemptAtMs(SCHEDULE_MS, failed(1000), middle)).toBe(NOW_MS + 5000)
-    })
-
-    it('is none after the last one, whatever the receiver asks', () => {
-      const failed = { attempts: SCHEDULE_MS.length, nowMs: NOW_MS, retryAfterMs: 60_000 }
-      expect(nextAttemptAtMs(SCHEDULE_MS, failed)).toBeUndefined()
-    })
+    expect(delays).toEqual([...SCHEDULE_MS.slice(1), undefined])
+    expect(nextAttemptAtMs([], { attempts: 1, nowMs: NOW_MS })).toBeUndefined()
   })
 
-  describe('Retry-After', () => {
-    it.each([
-      ['0', 0],
-      ['120', 120_000],
-      [' 120 ', 120_000],
-      ['Wed, 01 Jul 2026 12:02:00 GMT', 120_000],
-      ['Wednesday, 01-Jul-26 12:02:00 GMT', 120_000],
-      ['Wed, 01 Jul 2026 11:00:00 GMT', 0],
-      ['Thu, 02 Jul 2026 12:00:00 GMT', DAY_MS],
-      ['Fri, 03 Jul 2026 12:00:00 GMT', DAY_MS],
-      ['86401', DAY_MS],
-      ['9'.repeat(400), DAY_MS],
-    ])('is read as seconds or as a date, at most 24 hours: %s', (value, expected) => {
-      expect(readRetryAfterMs(value, NOW_MS)).toBe(expected)
-    })
+  it('is up to 20 % earlier or later than that, and uses the whole of this range', () => {
+    expect(nextAttemptAtMs(SCHEDULE_MS, { attempts: 1, nowMs: NOW_MS }, lowest)).toBe(NOW_MS + 4000)
+    expect(nextAttemptAtMs(SCHEDULE_MS, { attempts: 1, nowMs: NOW_MS }, () => 0.999_999)).toBe(NOW_MS + 6000)
+    const drawn = Array.from({ length: 200 }, () => nextAttemptAtMs(SCHEDULE_MS, { attempts: 2, nowMs: 0 }) ?? 0)
+    expect(Math.min(...drawn)).toBeGreaterThanOrEqual(240_000)
+    expect(Math.max(...drawn)).toBeLessThanOrEqual(360_000)
+    expect(new Set(drawn).size).toBeGreaterThan(100)
+  })
 
-    it.each([undefined, '', '-5', '1.5', '1e3', 'soon', '2027-07', 'Wed', '2026-07-01T12:02:00Z', '+5'])(
-      'that says nothing readable counts for nothing: %s',
-      (value) => {
-        expect(readRetryAfterMs(value, NOW_MS)).toBe(0)
-      },
+  it('waits as long as the receiver asks, but never comes earlier than the schedule', () => {
+    const failed = (retryAfterMs: number) => ({ attempts: 1, nowMs: NOW_MS, retryAfterMs })
+    expect(nextAttemptAtMs(SCHEDULE_MS, failed(60_000), middle)).toBe(NOW_MS + 60_000)
+    expect(nextAttemptAtMs(SCHEDULE_MS, failed(1000), middle)).toBe(NOW_MS + 5000)
+  })
+
+  it('is none after the last one, whatever the receiver asks', () => {
+    const failed = { attempts: SCHEDULE_MS.length, nowMs: NOW_MS, retryAfterMs: 60_000 }
+    expect(nextAttemptAtMs(SCHEDULE_MS, failed)).toBeUndefined()
+  })
+})
+
+describe('Retry-After', () => {
+  it.each([
+    ['0', 0],
+    ['120', 120_000],
+    [' 120 ', 120_000],
+    ['Wed, 01 Jul 2026 12:02:00 GMT', 120_000],
+    ['Wednesday, 01-Jul-26 12:02:00 GMT', 120_000],
+    ['Wed, 01 Jul 2026 11:00:00 GMT', 0],
+    ['Thu, 02 Jul 2026 12:00:00 GMT', DAY_MS],
+    ['Fri, 03 Jul 2026 12:00:00 GMT', DAY_MS],
+    ['86401', DAY_MS],
+    ['9'.repeat(400), DAY_MS],
+  ])('is read as seconds or as a date, at most 24 hours: %s', (value, expected) => {
+    expect(readRetryAfterMs(value, NOW_MS)).toBe(expected)
+  })
+
+  it.each([undefined, '', '-5', '1.5', '1e3', 'soon', '2027-07', 'Wed', '2026-07-01T12:02:00Z', '+5'])(
+    'that says nothing readable counts for nothing: %s',
+    (value) => {
+      expect(readRetryAfterMs(value, NOW_MS)).toBe(0)
+    },
+  )
+
+  it('twice counts for nothing', () => {
+    expect(readRetryAfterMs(['5', '6'], NOW_MS)).toBe(0)
+  })
+
+  it('is always within 24 hours, whatever a receiver sends', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.date().map(String), fc.integer().map(String)), (value) => {
+        const waitMs = readRetryAfterMs(value, NOW_MS)
+        expect(waitMs).toBeGreaterThanOrEqual(0)
+        expect(waitMs).toBeLessThanOrEqual(DAY_MS)
+      }),
     )
-
-    it('twice counts for nothing', () => {
-      expect(readRetryAfterMs(['5', '6'], NOW_MS)).toBe(0)
-    })
-
-    it('is always within 24 hours, whatever a receiver sends', () => {
-      fc.assert(
-        fc.property(fc.oneof(fc.string(), fc.date().map(String), fc.integer().map(String)), (value) => {
-          const waitMs = readRetryAfterMs(value, NOW_MS)
-          expect(waitMs).toBeGreaterThanOrEqual(0)
-          expect(waitMs).toBeLessThanOrEqual(DAY_MS)
-        }),
-      )
-    })
   })
 })
 

@@ -47,7 +47,7 @@ describe('Lookups of names', () => {
   })
 })
 
-describe('guarded client faults', () => {
+describe('A guarded client', () => {
   let lab: GuardedLab
   beforeEach(async () => {
     lab = await GuardedLab.start()
@@ -150,6 +150,214 @@ describe('guarded client faults', () => {
         kind: 'upstream_failed',
         details: { attempt: { phase: 'unsent' } },
       })
+    })
+  })
+
+  describe('A redirect', () => {
+    it.each([301, 302, 303, 307, 308])('of status %i is followed, as its target stands', async (status) => {
+      lab.answers['/from'] = redirectTo('to?x=y', status)
+      const response = await lab.get('/from')
+      expect([response.status, await textOf(response)]).toEqual([200, 'ok'])
+      expect(lab.heads[1]).toMatch(/^GET \/to\?x=y HTTP/)
+    })
+
+    it.each([
+      'http://10.0.0.1/',
+      'http://localhost:PORT/',
+      'http://rebound.test:PORT/',
+      'http://[::1]:PORT/',
+      'file:///x',
+    ])('to what may not be fetched is refused: %s', async (location) => {
+      lab.answers['/from'] = redirectTo(location.replace('PORT', String(lab.upstream.port)))
+      await expect(lab.get('/from')).rejects.toEqual(refused)
+      expect(lab.upstream.accepted).toBe(1)
+    })
+
+    it('is judged by what its host is then, not by what it was', async () => {
+      const { port } = lab.upstream
+      lab.answers['/from'] = (socket) => {
+        lab.allowed = [`127.0.0.1:${port}`]
+        void lab.store.reload().then(() => socket.write(redirectTo('/to')))
+      }
+      await expect(lab.get('/from', {}, 'files.test')).rejects.toEqual(refused)
+      expect(lab.resolved).toEqual(['files.test', 'files.test'])
+      expect(lab.heads).toHaveLength(1)
+    })
+
+    it('shows in the answer, which says where it came from', async () => {
+      lab.answers['/from'] = redirectTo(`http://files.test:${lab.upstream.port}/to?x=y`)
+      const { url, body } = await lab.client.get(`HTTP://127.0.0.1:${lab.upstream.port}/from#part`, {
+        context: attemptOf(newCall()),
+        deadlineAtMs: performance.now() + 20_000,
+        timeouts: GENEROUS_TIMEOUTS,
+      })
+      body.cancel()
+      expect(url).toBe(`http://files.test:${lab.upstream.port}/to?x=y`)
+    })
+
+    it('takes credentials along on its own origin only, and a way back does not restore them', async () => {
+      lab.answers['/a'] = redirectTo('/b')
+      lab.answers['/b'] = redirectTo(`http://files.test:${lab.upstream.port}/c`)
+      lab.answers['/c'] = redirectTo(`http://127.0.0.1:${lab.upstream.port}/d`)
+      lab.answers['/d'] = `HTTP/1.1 200 OK\r\ncontent-length: 2\r\nset-cookie: a=b\r\n\r\nok`
+      await textOf(await lab.get('/a', { headers: ['authorization', 'Bearer k', 'accept', 'x/y'] }))
+      expect(lab.heads.map((head) => head.includes('authorization: Bearer k'))).toEqual([true, true, false, false])
+      expect(lab.heads.map((head) => head.includes('accept: x/y'))).toEqual([true, true, true, true])
+    })
+
+    it('brings no cookies along', async () => {
+      lab.answers['/a'] = redirectTo('/b').replace('location', 'set-cookie: a=b\r\nlocation')
+      await textOf(await lab.get('/a'))
+      expect(lab.heads[1]).not.toMatch(/cookie/i)
+    })
+
+    it('is the last one after three, or after as many as the request says', async () => {
+      lab.answers['/loop'] = redirectTo('/loop')
+      await expect(lab.get('/loop')).rejects.toEqual(refused)
+      expect(lab.heads).toHaveLength(4)
+      const tooMany = await lab.get('/loop', { maximumRedirects: 0 }).catch((error: unknown) => error)
+      expect(tooMany).toMatchObject({ details: { cause: expect.any(TooManyRedirects) } })
+      expect(lab.heads).toHaveLength(5)
+      lab.answers['/1'] = redirectTo('/2')
+      lab.answers['/2'] = redirectTo('/3')
+      lab.answers['/3'] = redirectTo('/4')
+      expect((await lab.get('/1')).status).toBe(200)
+    })
+
+    it(
+      'leaves no connection behind, even if its own answer never ends',
+      async () => {
+        let first: Socket | undefined
+        lab.answers['/from'] = (socket) => {
+          first = socket
+          socket.write('HTTP/1.1 302 Found\r\nlocation: /to\r\ncontent-length: 9\r\n\r\n')
+        }
+        expect(await textOf(await lab.get('/from'))).toBe('ok')
+        if (first?.destroyed === false) await once(first, 'close')
+        expect(first?.destroyed).toBe(true)
+      },
+      SOON_MS,
+    )
+  })
+
+  describe('A URL that may be fetched', () => {
+    it('is asked for as it stands, with the headers given and nothing that tells of the gateway', async () => {
+      const response = await lab.get('/a%20b/c?d=e#f', { headers: ['Accept', 'audio/*', 'X-Key', 'k'] })
+      expect([response.status, await textOf(response)]).toEqual([200, 'ok'])
+      const [line, ...headers] = lab.heads[0]?.split('\r\n') ?? []
+      expect(line).toBe('GET /a%20b/c?d=e HTTP/1.1')
+      expect(headers.sort()).toEqual([
+        'Accept: audio/*',
+        'X-Key: k',
+        'connection: close',
+        `host: 127.0.0.1:${lab.upstream.port}`,
+      ])
+    })
+
+    it('answers with any status, and with redirects that do not say where to', async () => {
+      lab.answers['/404'] = 'HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n'
+      lab.answers['/300'] = 'HTTP/1.1 302 Found\r\ncontent-length: 0\r\n\r\n'
+      expect((await lab.get('/404')).status).toBe(404)
+      expect((await lab.get('/300')).status).toBe(302)
+    })
+
+    it('streams its answer, however long', async () => {
+      const length = 8 * 1024 * 1024
+      lab.answers['/long'] = (socket) =>
+        socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${length}\r\n\r\n${'x'.repeat(length)}`)
+      expect((await textOf(await lab.get('/long'))).length).toBe(length)
+    })
+
+    it('is fetched on a connection of its own, from the one address that was checked', async () => {
+      await textOf(await lab.get('/', {}, 'files.test'))
+      await textOf(await lab.get('/', {}, 'files.test'))
+      expect(lab.resolved).toEqual(['files.test', 'files.test'])
+      expect(lab.upstream.accepted).toBe(2)
+      expect(lab.heads[0]).toContain(`host: files.test:${lab.upstream.port}`)
+    })
+  })
+
+  describe('A URL that may not be fetched', () => {
+    it.each([
+      'http://localhost/',
+      'http://rebound.test/',
+      'http://127.0.0.1/',
+      'http://2130706433/',
+      'http://0x7f.1/',
+      'http://017700000001/',
+      'http://[::1]/',
+      'http://[::ffff:127.0.0.1]/',
+      'http://0.0.0.0/',
+      'https://169.254.169.254/latest/meta-data/',
+      'http://[fd00:ec2::254]/',
+      'http://10.0.0.1:8080/',
+      'file:///etc/passwd',
+      'ftp://files.test/',
+      'http://u:p@files.test/',
+      'not a url',
+    ])('is a broken answer when an upstream sent it, and the caller’s fault when a caller did: %s', async (url) => {
+      await expect(lab.fetchUrl(url)).rejects.toEqual(refused)
+      await expect(lab.fetchUrl(url, { callersField: 'callback_url' })).rejects.toMatchObject({
+        kind: 'invalid_request',
+        details: { code: 'url_not_allowed', param: 'callback_url' },
+      })
+      expect(lab.upstream.accepted).toBe(0)
+    })
+
+    it('is one on the port of a server that listens here, unless host and port are exempt as they stand', async () => {
+      const { port } = lab.upstream
+      for (const host of ['localhost', 'other.test', '[::ffff:127.0.0.1]']) {
+        await expect(lab.fetchUrl(`http://${host}:${port}/`)).rejects.toEqual(refused)
+      }
+      lab.allowed = [`127.0.0.1:${port + 1}`, `127.0.0.2:${port}`]
+      await lab.store.reload()
+      await expect(lab.fetchUrl(`http://127.0.0.1:${port}/`)).rejects.toEqual(refused)
+      expect(lab.upstream.accepted).toBe(0)
+    })
+
+    it('says nothing of hosts and addresses, to the caller or to the log', async () => {
+      const error = await lab
+        .fetchUrl('http://secret-host.test/', { callersField: 'url' })
+        .catch((thrown: unknown) => thrown)
+      const { message, cause } = error as { message: string; cause: Error }
+      expect(`${message} ${cause.message}`).not.toMatch(/secret|127|test/)
+    })
+
+    it('is one whose host has a private address beside a public one', async () => {
+      lab.resolve = () =>
+        Promise.resolve([
+          { address: '8.8.8.8', family: 4 },
+          { address: '127.0.0.1', family: 4 },
+        ])
+      await expect(lab.fetchUrl(`http://mixed.test:${lab.upstream.port}/`)).rejects.toEqual(refused)
+      expect(lab.upstream.accepted).toBe(0)
+    })
+
+    it('is one that was allowed before a reload, although a connection to it was open', async () => {
+      lab.answers['/'] = (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nab')
+      const before = await lab.get('/', {}, 'files.test')
+      lab.allowed = []
+      await lab.store.reload()
+      await expect(lab.get('/', {}, 'files.test')).rejects.toEqual(refused)
+      for (const socket of lab.upstream.sockets) socket.write('cd')
+      expect(await textOf(before)).toBe('abcd')
+    })
+  })
+
+  describe('The module', () => {
+    it('gives a client that asks the resolver of the system', async () => {
+      const module = await Test.createTestingModule({ imports: [HttpModule] })
+        .useMocker((token) => (token === ConfigStore ? lab.store : undefined))
+        .compile()
+      const guarded = module.get(SafeFetchClient)
+      const request = {
+        context: attemptOf(newCall()),
+        deadlineAtMs: performance.now() + 20_000,
+        timeouts: GENEROUS_TIMEOUTS,
+      }
+      await expect(guarded.get(`http://localhost:${lab.upstream.port}/`, request)).rejects.toEqual(refused)
+      expect(lab.upstream.accepted).toBe(0)
+      await module.close()
     })
   })
 })
@@ -346,235 +554,7 @@ describe('guarded client post', () => {
   })
 })
 
-describe('guarded client redirects', () => {
-  let lab: GuardedLab
-  beforeEach(async () => {
-    lab = await GuardedLab.start()
-  })
-  afterEach(async () => {
-    await lab.close()
-  })
-
-  describe('A redirect', () => {
-    it.each([301, 302, 303, 307, 308])('of status %i is followed, as its target stands', async (status) => {
-      lab.answers['/from'] = redirectTo('to?x=y', status)
-      const response = await lab.get('/from')
-      expect([response.status, await textOf(response)]).toEqual([200, 'ok'])
-      expect(lab.heads[1]).toMatch(/^GET \/to\?x=y HTTP/)
-    })
-
-    it.each([
-      'http://10.0.0.1/',
-      'http://localhost:PORT/',
-      'http://rebound.test:PORT/',
-      'http://[::1]:PORT/',
-      'file:///x',
-    ])('to what may not be fetched is refused: %s', async (location) => {
-      lab.answers['/from'] = redirectTo(location.replace('PORT', String(lab.upstream.port)))
-      await expect(lab.get('/from')).rejects.toEqual(refused)
-      expect(lab.upstream.accepted).toBe(1)
-    })
-
-    it('is judged by what its host is then, not by what it was', async () => {
-      const { port } = lab.upstream
-      lab.answers['/from'] = (socket) => {
-        lab.allowed = [`127.0.0.1:${port}`]
-        void lab.store.reload().then(() => socket.write(redirectTo('/to')))
-      }
-      await expect(lab.get('/from', {}, 'files.test')).rejects.toEqual(refused)
-      expect(lab.resolved).toEqual(['files.test', 'files.test'])
-      expect(lab.heads).toHaveLength(1)
-    })
-
-    it('shows in the answer, which says where it came from', async () => {
-      lab.answers['/from'] = redirectTo(`http://files.test:${lab.upstream.port}/to?x=y`)
-      const { url, body } = await lab.client.get(`HTTP://127.0.0.1:${lab.upstream.port}/from#part`, {
-        context: attemptOf(newCall()),
-        deadlineAtMs: performance.now() + 20_000,
-        timeouts: GENEROUS_TIMEOUTS,
-      })
-      body.cancel()
-      expect(url).toBe(`http://files.test:${lab.upstream.port}/to?x=y`)
-    })
-
-    it('takes credentials along on its own origin only, and a way back does not restore them', async () => {
-      lab.answers['/a'] = redirectTo('/b')
-      lab.answers['/b'] = redirectTo(`http://files.test:${lab.upstream.port}/c`)
-      lab.answers['/c'] = redirectTo(`http://127.0.0.1:${lab.upstream.port}/d`)
-      lab.answers['/d'] = `HTTP/1.1 200 OK\r\ncontent-length: 2\r\nset-cookie: a=b\r\n\r\nok`
-      await textOf(await lab.get('/a', { headers: ['authorization', 'Bearer k', 'accept', 'x/y'] }))
-      expect(lab.heads.map((head) => head.includes('authorization: Bearer k'))).toEqual([true, true, false, false])
-      expect(lab.heads.map((head) => head.includes('accept: x/y'))).toEqual([true, true, true, true])
-    })
-
-    it('brings no cookies along', async () => {
-      lab.answers['/a'] = redirectTo('/b').replace('location', 'set-cookie: a=b\r\nlocation')
-      await textOf(await lab.get('/a'))
-      expect(lab.heads[1]).not.toMatch(/cookie/i)
-    })
-
-    it('is the last one after three, or after as many as the request says', async () => {
-      lab.answers['/loop'] = redirectTo('/loop')
-      await expect(lab.get('/loop')).rejects.toEqual(refused)
-      expect(lab.heads).toHaveLength(4)
-      const tooMany = await lab.get('/loop', { maximumRedirects: 0 }).catch((error: unknown) => error)
-      expect(tooMany).toMatchObject({ details: { cause: expect.any(TooManyRedirects) } })
-      expect(lab.heads).toHaveLength(5)
-      lab.answers['/1'] = redirectTo('/2')
-      lab.answers['/2'] = redirectTo('/3')
-      lab.answers['/3'] = redirectTo('/4')
-      expect((await lab.get('/1')).status).toBe(200)
-    })
-
-    it(
-      'leaves no connection behind, even if its own answer never ends',
-      async () => {
-        let first: Socket | undefined
-        lab.answers['/from'] = (socket) => {
-          first = socket
-          socket.write('HTTP/1.1 302 Found\r\nlocation: /to\r\ncontent-length: 9\r\n\r\n')
-        }
-        expect(await textOf(await lab.get('/from'))).toBe('ok')
-        if (first?.destroyed === false) await once(first, 'close')
-        expect(first?.destroyed).toBe(true)
-      },
-      SOON_MS,
-    )
-  })
-})
-
-describe('guarded client', () => {
-  let lab: GuardedLab
-  beforeEach(async () => {
-    lab = await GuardedLab.start()
-  })
-  afterEach(async () => {
-    await lab.close()
-  })
-
-  describe('A URL that may be fetched', () => {
-    it('is asked for as it stands, with the headers given and nothing that tells of the gateway', async () => {
-      const response = await lab.get('/a%20b/c?d=e#f', { headers: ['Accept', 'audio/*', 'X-Key', 'k'] })
-      expect([response.status, await textOf(response)]).toEqual([200, 'ok'])
-      const [line, ...headers] = lab.heads[0]?.split('\r\n') ?? []
-      expect(line).toBe('GET /a%20b/c?d=e HTTP/1.1')
-      expect(headers.sort()).toEqual([
-        'Accept: audio/*',
-        'X-Key: k',
-        'connection: close',
-        `host: 127.0.0.1:${lab.upstream.port}`,
-      ])
-    })
-
-    it('answers with any status, and with redirects that do not say where to', async () => {
-      lab.answers['/404'] = 'HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n'
-      lab.answers['/300'] = 'HTTP/1.1 302 Found\r\ncontent-length: 0\r\n\r\n'
-      expect((await lab.get('/404')).status).toBe(404)
-      expect((await lab.get('/300')).status).toBe(302)
-    })
-
-    it('streams its answer, however long', async () => {
-      const length = 8 * 1024 * 1024
-      lab.answers['/long'] = (socket) =>
-        socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${length}\r\n\r\n${'x'.repeat(length)}`)
-      expect((await textOf(await lab.get('/long'))).length).toBe(length)
-    })
-
-    it('is fetched on a connection of its own, from the one address that was checked', async () => {
-      await textOf(await lab.get('/', {}, 'files.test'))
-      await textOf(await lab.get('/', {}, 'files.test'))
-      expect(lab.resolved).toEqual(['files.test', 'files.test'])
-      expect(lab.upstream.accepted).toBe(2)
-      expect(lab.heads[0]).toContain(`host: files.test:${lab.upstream.port}`)
-    })
-  })
-
-  describe('A URL that may not be fetched', () => {
-    it.each([
-      'http://localhost/',
-      'http://rebound.test/',
-      'http://127.0.0.1/',
-      'http://2130706433/',
-      'http://0x7f.1/',
-      'http://017700000001/',
-      'http://[::1]/',
-      'http://[::ffff:127.0.0.1]/',
-      'http://0.0.0.0/',
-      'https://169.254.169.254/latest/meta-data/',
-      'http://[fd00:ec2::254]/',
-      'http://10.0.0.1:8080/',
-      'file:///etc/passwd',
-      'ftp://files.test/',
-      'http://u:p@files.test/',
-      'not a url',
-    ])('is a broken answer when an upstream sent it, and the caller’s fault when a caller did: %s', async (url) => {
-      await expect(lab.fetchUrl(url)).rejects.toEqual(refused)
-      await expect(lab.fetchUrl(url, { callersField: 'callback_url' })).rejects.toMatchObject({
-        kind: 'invalid_request',
-        details: { code: 'url_not_allowed', param: 'callback_url' },
-      })
-      expect(lab.upstream.accepted).toBe(0)
-    })
-
-    it('is one on the port of a server that listens here, unless host and port are exempt as they stand', async () => {
-      const { port } = lab.upstream
-      for (const host of ['localhost', 'other.test', '[::ffff:127.0.0.1]']) {
-        await expect(lab.fetchUrl(`http://${host}:${port}/`)).rejects.toEqual(refused)
-      }
-      lab.allowed = [`127.0.0.1:${port + 1}`, `127.0.0.2:${port}`]
-      await lab.store.reload()
-      await expect(lab.fetchUrl(`http://127.0.0.1:${port}/`)).rejects.toEqual(refused)
-      expect(lab.upstream.accepted).toBe(0)
-    })
-
-    it('says nothing of hosts and addresses, to the caller or to the log', async () => {
-      const error = await lab
-        .fetchUrl('http://secret-host.test/', { callersField: 'url' })
-        .catch((thrown: unknown) => thrown)
-      const { message, cause } = error as { message: string; cause: Error }
-      expect(`${message} ${cause.message}`).not.toMatch(/secret|127|test/)
-    })
-
-    it('is one whose host has a private address beside a public one', async () => {
-      lab.resolve = () =>
-        Promise.resolve([
-          { address: '8.8.8.8', family: 4 },
-          { address: '127.0.0.1', family: 4 },
-        ])
-      await expect(lab.fetchUrl(`http://mixed.test:${lab.upstream.port}/`)).rejects.toEqual(refused)
-      expect(lab.upstream.accepted).toBe(0)
-    })
-
-    it('is one that was allowed before a reload, although a connection to it was open', async () => {
-      lab.answers['/'] = (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nab')
-      const before = await lab.get('/', {}, 'files.test')
-      lab.allowed = []
-      await lab.store.reload()
-      await expect(lab.get('/', {}, 'files.test')).rejects.toEqual(refused)
-      for (const socket of lab.upstream.sockets) socket.write('cd')
-      expect(await textOf(before)).toBe('abcd')
-    })
-  })
-
-  describe('The module', () => {
-    it('gives a client that asks the resolver of the system', async () => {
-      const module = await Test.createTestingModule({ imports: [HttpModule] })
-        .useMocker((token) => (token === ConfigStore ? lab.store : undefined))
-        .compile()
-      const guarded = module.get(SafeFetchClient)
-      const request = {
-        context: attemptOf(newCall()),
-        deadlineAtMs: performance.now() + 20_000,
-        timeouts: GENEROUS_TIMEOUTS,
-      }
-      await expect(guarded.get(`http://localhost:${lab.upstream.port}/`, request)).rejects.toEqual(refused)
-      expect(lab.upstream.accepted).toBe(0)
-      await module.close()
-    })
-  })
-})
-
-describe('safe fetch', () => {
+describe('A private address', () => {
   /** Listens at every address of this machine: whoever gets through is counted. */
   let target: UntouchedServer
   let resolve: ResolveHost
@@ -678,117 +658,108 @@ describe('safe fetch', () => {
     fc.tuple(ipv6, zone).map(([address, suffix]) => `[${address}${suffix}]`),
   )
 
-  describe('A private address', () => {
-    it('is never reached, however the URL spells it', async () => {
-      await fc.assert(
-        fc.asyncProperty(literal, verb, async (host, by) => {
-          await expectRefused(`http://${host}:${target.port}/`, by)
-        }),
-        { numRuns: 400 },
-      )
-      expect(target.accepted).toBe(0)
-    })
+  it('is never reached, however the URL spells it', async () => {
+    await fc.assert(
+      fc.asyncProperty(literal, verb, async (host, by) => {
+        await expectRefused(`http://${host}:${target.port}/`, by)
+      }),
+      { numRuns: 400 },
+    )
+    expect(target.accepted).toBe(0)
+  })
 
-    it('is reached by the same spellings once it is exempt, so that the servers here would notice', async () => {
-      const client = clientAllowing(`127.0.0.1:${target.port}`)
-      for (const host of ['2130706433', '0x7f.1', '０177.0.0.1', '127.0.0.1.']) {
-        expect((await client.get(`http://${host}:${target.port}/`, request())).status).toBe(200)
-      }
-      expect((await VERBS.post(client, `http://127.1:${target.port}/`)).status).toBe(200)
-      expect(target.accepted).toBe(5)
-    })
+  it('is reached by the same spellings once it is exempt, so that the servers here would notice', async () => {
+    const client = clientAllowing(`127.0.0.1:${target.port}`)
+    for (const host of ['2130706433', '0x7f.1', '０177.0.0.1', '127.0.0.1.']) {
+      expect((await client.get(`http://${host}:${target.port}/`, request())).status).toBe(200)
+    }
+    expect((await VERBS.post(client, `http://127.1:${target.port}/`)).status).toBe(200)
+    expect(target.accepted).toBe(5)
+  })
 
-    it('is never reached behind a user, or a public address that only looks like the host', async () => {
-      const user = fc.constantFrom('8.8.8.8', 'u', 'u:p', ':p', '8.8.8.8:80', 'example.com%2f', 'a%40b')
-      await fc.assert(
-        fc.asyncProperty(user, literal, verb, async (name, host, by) => {
-          await expectRefused(`http://${name}@${host}:${target.port}/`, by)
-        }),
-      )
-      for (const url of [
-        `http://127.0.0.1:${target.port}\\@8.8.8.8/`,
-        `http://127.0.0.1:${target.port}#@8.8.8.8/`,
-        `http:\\\\127.0.0.1:${target.port}\\`,
-        `http:127.0.0.1:${target.port}`,
-        `\thttp://127.0.0.1:${target.port}/\n`,
-      ]) {
-        await expectRefused(url, 'get')
-        await expectRefused(url, 'post')
-      }
-      expect(target.accepted).toBe(0)
-    })
+  it('is never reached behind a user, or a public address that only looks like the host', async () => {
+    const user = fc.constantFrom('8.8.8.8', 'u', 'u:p', ':p', '8.8.8.8:80', 'example.com%2f', 'a%40b')
+    await fc.assert(
+      fc.asyncProperty(user, literal, verb, async (name, host, by) => {
+        await expectRefused(`http://${name}@${host}:${target.port}/`, by)
+      }),
+    )
+    for (const url of [
+      `http://127.0.0.1:${target.port}\\@8.8.8.8/`,
+      `http://127.0.0.1:${target.port}#@8.8.8.8/`,
+      `http:\\\\127.0.0.1:${target.port}\\`,
+      `http:127.0.0.1:${target.port}`,
+      `\thttp://127.0.0.1:${target.port}/\n`,
+    ]) {
+      await expectRefused(url, 'get')
+      await expectRefused(url, 'post')
+    }
+    expect(target.accepted).toBe(0)
+  })
 
-    it('is never reached by a name, whatever else the name server says beside it', async () => {
-      const name = fc.constantFrom(
-        'localhost',
-        'LOCALHOST',
-        'localhost.',
-        'rebind.test',
-        'rebind.test.',
-        'a.b.localhost',
-      )
-      const address = fc.oneof(
-        loopback.map((parts) => ({ address: parts.join('.'), family: 4 })),
-        ipv6.map((text) => ({ address: text, family: 6 })),
-      )
-      const isFirst = fc.boolean()
-      await fc.assert(
-        fc.asyncProperty(name, address, isFirst, verb, async (host, hidden, first, by) => {
-          const open = { address: '8.8.8.8', family: 4 }
-          resolve = () => Promise.resolve(first ? [hidden, open] : [open, hidden])
-          await expectRefused(`http://${host}:${target.port}/`, by)
-          resolve = () => Promise.resolve([hidden])
-          await expectRefused(`http://${host}:${target.port}/`, by)
-        }),
-      )
-      expect(target.accepted).toBe(0)
-    })
+  it('is never reached by a name, whatever else the name server says beside it', async () => {
+    const name = fc.constantFrom('localhost', 'LOCALHOST', 'localhost.', 'rebind.test', 'rebind.test.', 'a.b.localhost')
+    const address = fc.oneof(
+      loopback.map((parts) => ({ address: parts.join('.'), family: 4 })),
+      ipv6.map((text) => ({ address: text, family: 6 })),
+    )
+    const isFirst = fc.boolean()
+    await fc.assert(
+      fc.asyncProperty(name, address, isFirst, verb, async (host, hidden, first, by) => {
+        const open = { address: '8.8.8.8', family: 4 }
+        resolve = () => Promise.resolve(first ? [hidden, open] : [open, hidden])
+        await expectRefused(`http://${host}:${target.port}/`, by)
+        resolve = () => Promise.resolve([hidden])
+        await expectRefused(`http://${host}:${target.port}/`, by)
+      }),
+    )
+    expect(target.accepted).toBe(0)
+  })
 
-    it('is never reached by a name that was public when it was judged, and is private when it is used', async () => {
-      await fc.assert(
-        fc.asyncProperty(fc.integer({ min: 1, max: 4 }), verb, async (publicAnswers, by) => {
-          let asked = 0
-          resolve = () => {
-            const address = asked++ < publicAnswers ? '8.8.8.8' : '127.0.0.1'
-            return Promise.resolve([{ address, family: 4 }])
-          }
-          const client = clientAllowing()
-          const url = `http://rebind.test:${target.port}/`
-          for (let judged = 0; judged < publicAnswers; judged++) await client.assertAllowed(url, 'callback_url', 1000)
-          await expectRefused(url, by, client)
-          // Asked once for each use: there is no second answer between check and connection.
-          expect(asked).toBe(publicAnswers + 1)
-        }),
-        { numRuns: 20 },
-      )
-      expect(target.accepted).toBe(0)
-    })
+  it('is never reached by a name that was public when it was judged, and is private when it is used', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 4 }), verb, async (publicAnswers, by) => {
+        let asked = 0
+        resolve = () => {
+          const address = asked++ < publicAnswers ? '8.8.8.8' : '127.0.0.1'
+          return Promise.resolve([{ address, family: 4 }])
+        }
+        const client = clientAllowing()
+        const url = `http://rebind.test:${target.port}/`
+        for (let judged = 0; judged < publicAnswers; judged++) await client.assertAllowed(url, 'callback_url', 1000)
+        await expectRefused(url, by, client)
+        // Asked once for each use: there is no second answer between check and connection.
+        expect(asked).toBe(publicAnswers + 1)
+      }),
+      { numRuns: 20 },
+    )
+    expect(target.accepted).toBe(0)
+  })
 
-    it('is never reached by a redirect, whatever its status and however it spells the address', async () => {
-      let location = ''
-      let status = 302
-      const receiver = await startRawUpstream((socket) => {
-        socket.end(`HTTP/1.1 ${status} Moved\r\nlocation: ${location}\r\ncontent-length: 0\r\n\r\n`)
-      })
-      const client = clientAllowing(`127.0.0.1:${receiver.port}`)
-      const url = `http://127.0.0.1:${receiver.port}/`
-      const ascii = literal.filter((host) => /^[\x21-\x7e]+$/.test(host))
-      const anyStatus = fc.constantFrom(301, 302, 303, 307, 308)
-      await fc.assert(
-        fc.asyncProperty(ascii, anyStatus, fc.constantFrom('http://', '//'), async (host, code, prefix) => {
-          status = code
-          location = `${prefix}${host}:${target.port}/`
-          await expectRefused(url, 'get', client)
-          expect((await VERBS.post(client, url)).status).toBe(code)
-        }),
-      )
-      expect(target.accepted).toBe(0)
-      await receiver.close()
+  it('is never reached by a redirect, whatever its status and however it spells the address', async () => {
+    let location = ''
+    let status = 302
+    const receiver = await startRawUpstream((socket) => {
+      socket.end(`HTTP/1.1 ${status} Moved\r\nlocation: ${location}\r\ncontent-length: 0\r\n\r\n`)
     })
+    const client = clientAllowing(`127.0.0.1:${receiver.port}`)
+    const url = `http://127.0.0.1:${receiver.port}/`
+    const ascii = literal.filter((host) => /^[\x21-\x7e]+$/.test(host))
+    const anyStatus = fc.constantFrom(301, 302, 303, 307, 308)
+    await fc.assert(
+      fc.asyncProperty(ascii, anyStatus, fc.constantFrom('http://', '//'), async (host, code, prefix) => {
+        status = code
+        location = `${prefix}${host}:${target.port}/`
+        await expectRefused(url, 'get', client)
+        expect((await VERBS.post(client, url)).status).toBe(code)
+      }),
+    )
+    expect(target.accepted).toBe(0)
+    await receiver.close()
   })
 })
 
-describe('guarded client verdict', () => {
+describe('A URL that is judged here and fetched by somebody else', () => {
   /** As many lookups as may hang before the next one is refused. */
   const MOST_LOOKUPS = 128
 
@@ -804,42 +775,40 @@ describe('guarded client verdict', () => {
   const failing = (code: string) => (): Promise<never> => Promise.reject(Object.assign(new Error(code), { code }))
   const never = (): Promise<never> => new Promise(() => undefined)
 
-  describe('A URL that is judged here and fetched by somebody else', () => {
-    it('passes when its addresses are public, or when there is no such name', async () => {
-      await judge('https://8.8.8.8/')
-      resolve = () => Promise.resolve([{ address: '8.8.8.8', family: 4 }])
-      await judge('https://public.test/')
-      for (const code of ['ENOTFOUND', 'ENODATA']) {
-        resolve = failing(code)
-        await judge('https://unknown.test/')
-      }
-    })
+  it('passes when its addresses are public, or when there is no such name', async () => {
+    await judge('https://8.8.8.8/')
+    resolve = () => Promise.resolve([{ address: '8.8.8.8', family: 4 }])
+    await judge('https://public.test/')
+    for (const code of ['ENOTFOUND', 'ENODATA']) {
+      resolve = failing(code)
+      await judge('https://unknown.test/')
+    }
+  })
 
-    it('is refused as one that is fetched here', async () => {
-      resolve = () => Promise.resolve([{ address: '10.0.0.5', family: 4 }])
-      const refusal = { kind: 'invalid_request', details: { code: 'url_not_allowed', param: 'url' } }
-      for (const url of ['http://127.0.0.1/', 'http://private.test/', 'http://8.8.8.8:22/', 'ws://8.8.8.8/'])
-        await expect(judge(url)).rejects.toMatchObject(refusal)
-    })
+  it('is refused as one that is fetched here', async () => {
+    resolve = () => Promise.resolve([{ address: '10.0.0.5', family: 4 }])
+    const refusal = { kind: 'invalid_request', details: { code: 'url_not_allowed', param: 'url' } }
+    for (const url of ['http://127.0.0.1/', 'http://private.test/', 'http://8.8.8.8:22/', 'ws://8.8.8.8/'])
+      await expect(judge(url)).rejects.toMatchObject(refusal)
+  })
 
-    it('does not pass unjudged when its name server is slow: a private address may come a moment later', async () => {
-      resolve = never
-      await expect(judge('https://slow.test/', 10)).rejects.toMatchObject({
-        kind: 'upstream_timeout',
-        message: "The host of 'url' could not be looked up in time.",
-      })
+  it('does not pass unjudged when its name server is slow: a private address may come a moment later', async () => {
+    resolve = never
+    await expect(judge('https://slow.test/', 10)).rejects.toMatchObject({
+      kind: 'upstream_timeout',
+      message: "The host of 'url' could not be looked up in time.",
     })
+  })
 
-    it('does not pass unjudged when its name server has no answer, or so many names hang that it is not asked', async () => {
-      const unjudged = { kind: 'upstream_failed', message: "The host of 'url' could not be looked up." }
-      for (const code of ['EAI_AGAIN', 'EAI_FAIL', 'ESERVFAIL']) {
-        resolve = failing(code)
-        await expect(judge('https://broken.test/')).rejects.toMatchObject(unjudged)
-      }
-      resolve = never
-      const hanging = Array.from({ length: MOST_LOOKUPS }, () => judge('https://slow.test/', 1000))
-      await expect(judge('https://private.test/')).rejects.toMatchObject(unjudged)
-      for (const { status } of await Promise.allSettled(hanging)) expect(status).toBe('rejected')
-    })
+  it('does not pass unjudged when its name server has no answer, or so many names hang that it is not asked', async () => {
+    const unjudged = { kind: 'upstream_failed', message: "The host of 'url' could not be looked up." }
+    for (const code of ['EAI_AGAIN', 'EAI_FAIL', 'ESERVFAIL']) {
+      resolve = failing(code)
+      await expect(judge('https://broken.test/')).rejects.toMatchObject(unjudged)
+    }
+    resolve = never
+    const hanging = Array.from({ length: MOST_LOOKUPS }, () => judge('https://slow.test/', 1000))
+    await expect(judge('https://private.test/')).rejects.toMatchObject(unjudged)
+    for (const { status } of await Promise.allSettled(hanging)) expect(status).toBe('rejected')
   })
 })

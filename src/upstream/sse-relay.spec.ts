@@ -5,282 +5,267 @@ import { GatewayError } from '../core/errors.js'
 import { CHAT_EVENTS, SPEECH_EVENTS, TRANSCRIPTION_EVENTS } from '../dialects/openai-wire.js'
 import { KEEP_ALIVE_MS, type FramesFilter, type SseDialect, SseRelay } from './sse-relay.js'
 
-describe('sse relay errors', () => {
-  const MESSAGES_EVENTS: SseDialect = { completionMarks: ['event: message_stop'], errorMark: 'event: error' }
-  const CHUNK = 'data: {"choices":[{"delta":{"content":"a"},"finish_reason":null}]}\n\n'
-  const SECRETS = 'Visit "https://api.openai.com/x" with sk-abcdefgh of org-secret1'
-  const CLEAN = 'Visit "[address]" with [key] of [account]'
-  const errorFrame = (message: string): string =>
-    `data: ${JSON.stringify({ error: { message, type: 'server_error', param: null, code: null } })}\n\n`
+const MESSAGES_EVENTS: SseDialect = { completionMarks: ['event: message_stop'], errorMark: 'event: error' }
 
-  function relayed(dialect: SseDialect, ...pieces: string[]): { source: ManualSource; sink: RecordingSink } {
-    const source = new ManualSource()
-    const sink = new RecordingSink()
-    new SseRelay(source, dialect).start(sink)
-    source.data(...pieces)
+const CHUNK = 'data: {"choices":[{"index":0,"delta":{"content":"Grüße 🎉 日本"},"finish_reason":null}]}\n\n'
+const STOP = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
+const DONE = 'data: [DONE]\n\n'
+const SPOKEN = 'data: {"type":"speech.audio.delta","audio":"UklGRg=="}\r\n\r\n'
+const SPEECH_DONE = 'data: {"type":"speech.audio.done","usage":{"input_tokens":1}}\r\n\r\n'
+
+function relayOf(dialect: SseDialect, filter?: FramesFilter) {
+  const source = new ManualSource()
+  const sink = new RecordingSink()
+  const relay = new SseRelay(source, dialect, filter)
+  relay.start(sink)
+  return { source, sink, relay }
+}
+
+function relayed(dialect: SseDialect, ...pieces: readonly (string | Buffer)[]) {
+  const { source, sink } = relayOf(dialect)
+  source.data(...pieces)
+  source.end()
+  return { source, sink }
+}
+
+const reset = (): GatewayError => new GatewayError('upstream_failed', 'reset', { attempt: { phase: 'sent' } })
+
+beforeEach(() => {
+  jest.useFakeTimers()
+})
+afterEach(() => {
+  expect(jest.getTimerCount()).toBe(0)
+  jest.useRealTimers()
+})
+
+const SECRETS = 'Visit "https://api.openai.com/x" with sk-abcdefgh of org-secret1'
+const CLEAN = 'Visit "[address]" with [key] of [account]'
+const errorFrame = (message: string): string =>
+  `data: ${JSON.stringify({ error: { message, type: 'server_error', param: null, code: null } })}\n\n`
+
+/** What the caller gets: the stream, then the frame with which its failure is shown. */
+function shown({ text, ending }: RecordingSink): string {
+  if (ending === undefined || ending === 'end') return text
+  return text + (ending.details.frame ?? '')
+}
+
+describe('A relayed event stream', () => {
+  it.each([
+    ['LF', CHAT_EVENTS, `: hello\n\n${CHUNK}${CHUNK}${STOP}${DONE}`],
+    ['CRLF', SPEECH_EVENTS, `${SPOKEN}${SPOKEN}${SPEECH_DONE}data: [DONE]\r\n\r\n`],
+    ['named events', MESSAGES_EVENTS, 'event: ping\ndata: {}\n\nevent: message_stop\ndata: {"é":1}\n\n'],
+  ])('arrives byte for byte however it was cut into pieces (%s)', (_name, dialect, text) => {
+    const bytes = Buffer.from(text)
+    fc.assert(
+      fc.property(fc.array(fc.nat(bytes.length), { maxLength: 40 }), (cuts) => {
+        const { sink } = relayed(dialect, ...piecesOf(bytes, cuts))
+        expect(sink.text).toBe(text)
+        expect(sink.ending).toBe('end')
+      }),
+    )
+    expect(relayed(dialect, ...piecesOf(bytes, [...bytes.keys()])).sink.text).toBe(text)
+  })
+
+  it('passes each frame on as soon as it is whole, never a part of one', () => {
+    const { source, sink, relay } = relayOf(CHAT_EVENTS)
+    source.data(CHUNK.slice(0, 20))
+    expect(sink.chunks).toEqual([])
+    source.data(CHUNK.slice(20) + CHUNK.slice(0, 5))
+    expect(sink.text).toBe(CHUNK)
+    relay.cancel()
+  })
+
+  it.each([
+    ['nothing at all', CHAT_EVENTS, ''],
+    ['a chunk', CHAT_EVENTS, CHUNK],
+    ['half a frame', CHAT_EVENTS, CHUNK + STOP.slice(0, 30)],
+    ['speech without its done event', SPEECH_EVENTS, `${SPOKEN}data: [DONE]\r\n\r\n`],
+    ['a transcript delta', TRANSCRIPTION_EVENTS, 'data: {"type":"transcript.text.delta","delta":"a"}\r\n\r\n'],
+    ['a message without its stop', MESSAGES_EVENTS, 'event: message_delta\ndata: {}\n\n'],
+  ])('fails when the upstream stops politely after %s', (_name, dialect, text) => {
+    const { sink } = relayed(dialect, text)
+    expect(sink.ending).toMatchObject({
+      kind: 'upstream_failed',
+      details: { attempt: { phase: 'sent', channelError: true }, retryable: false },
+    })
+    expect(text.startsWith(sink.text)).toBe(true)
+    expect(sink.text).toMatch(/^$|\n\r?\n$/)
+  })
+
+  it.each([
+    [CHAT_EVENTS, CHUNK, STOP + DONE],
+    [SPEECH_EVENTS, SPOKEN, `${SPEECH_DONE}data: [DONE]\r\n\r\n`],
+    [MESSAGES_EVENTS, 'event: ping\ndata: {}\n\n', 'event: message_stop\ndata: {}\n\n'],
+  ])('is complete when the connection breaks after its last event, and failed before it', (dialect, before, last) => {
+    const broken = relayOf(dialect)
+    broken.source.data(before)
+    broken.source.fail(reset())
+    expect(broken.sink.failure).toBe('upstream_failed')
+    const whole = relayOf(dialect)
+    whole.source.data(before, last)
+    whole.source.fail(reset())
+    expect(whole.sink.ending).toBe('end')
+    expect(whole.sink.text).toBe(before + last)
+  })
+
+  it.each([
+    [CHAT_EVENTS, { choices: [{ delta: { content: 'data: [DONE]\n\ndata: [DONE]\n\n' }, finish_reason: null }] }],
+    [CHAT_EVENTS, { choices: [{ delta: { content: '"finish_reason":"stop"' }, finish_reason: null }] }],
+    [CHAT_EVENTS, { choices: [{ delta: { content: 'finish_reason' } }] }],
+    [SPEECH_EVENTS, { type: 'speech.audio.delta', audio: '"speech.audio.done"' }],
+    [TRANSCRIPTION_EVENTS, { type: 'transcript.text.delta', delta: '"transcript.text.done" data: [DONE]' }],
+    [MESSAGES_EVENTS, { type: 'content_block_delta', delta: { text: '\nevent: message_stop\n' } }],
+  ])('is not complete because the text of a model says so', (dialect, event) => {
+    expect(relayed(dialect, `data: ${JSON.stringify(event)}\n\n`).sink.failure).toBe('upstream_failed')
+  })
+
+  it('counts a last frame without its empty line, and closes it', () => {
+    const { sink } = relayed(CHAT_EVENTS, CHUNK, 'data: [DONE]')
+    expect(sink.text).toBe(`${CHUNK}data: [DONE]\n\n`)
+    expect(sink.ending).toBe('end')
+  })
+
+  it('gains the terminator of its dialect when the upstream left it out, and only then', () => {
+    expect(relayed(SPEECH_EVENTS, SPOKEN, SPEECH_DONE).sink.text).toBe(`${SPOKEN}${SPEECH_DONE}data: [DONE]\r\n\r\n`)
+    expect(relayed(SPEECH_EVENTS, SPOKEN, SPEECH_DONE, 'data: [DONE]\r\n\r\n').sink.text.match(/DONE/g)).toHaveLength(1)
+    expect(relayed(CHAT_EVENTS, CHUNK, STOP).sink.text).toBe(CHUNK + STOP)
+  })
+
+  it('is given up when one frame grows beyond 16 MiB', () => {
+    const { source, sink } = relayOf(CHAT_EVENTS)
+    source.data(CHUNK, 'data: ', Buffer.alloc(16 * 1024 * 1024, 'x'))
+    expect(sink.failure).toBe('upstream_failed')
+    expect(source.asked).toEqual(['cancel'])
+    source.data('more')
+    expect(sink.text).toBe(CHUNK)
+  })
+
+  it('carries back-pressure and cancellation to the upstream', () => {
+    const { source, relay } = relayOf(CHAT_EVENTS)
+    relay.pause()
+    relay.resume()
+    relay.cancel()
+    expect(source.asked).toEqual(['pause', 'resume', 'cancel'])
+  })
+
+  it('leaves out what its filter leaves out', () => {
+    const { source, sink } = relayOf(CHAT_EVENTS, (region) => (region.includes('usage') ? Buffer.alloc(0) : region))
+    source.data(CHUNK)
+    source.data('data: {"usage":1}\n\n')
+    source.data(DONE)
     source.end()
-    return { source, sink }
-  }
-
-  /** What the caller gets: the stream, then the frame with which its failure is shown. */
-  function shown({ text, ending }: RecordingSink): string {
-    if (ending === undefined || ending === 'end') return text
-    return text + (ending.details.frame ?? '')
-  }
-
-  describe('White space', () => {
-    it.each([
-      ['data:{"error":{"message":"m"}}\n\n', CHAT_EVENTS],
-      ['data: { "error" : {"message":"m"}}\n\n', CHAT_EVENTS],
-      ['event:error\ndata:{"type":"error","error":{"message":"m"}}\n\n', MESSAGES_EVENTS],
-    ])('is as optional in a failure as in any event (%s)', (frame, dialect) => {
-      expect(relayed(dialect, frame).sink.ending).toMatchObject({ kind: 'upstream_failed', message: 'm' })
-    })
-
-    it('is optional in the events that complete a stream', () => {
-      const stream = 'event:message_stop\ndata:{"type":"message_stop"}\n\n'
-      expect(relayed(MESSAGES_EVENTS, stream).sink).toMatchObject({ text: stream, ending: 'end' })
-    })
-  })
-
-  describe('The credential that was sent', () => {
-    it('is not named by a failure that quotes it back, whatever its shape', () => {
-      const secret = 'opaque+channel.credential'
-      const { sink } = relayed({ ...CHAT_EVENTS, secret }, CHUNK, errorFrame(`The key ${secret} is odd.`))
-      expect(shown(sink)).toContain('The key [key] is odd.')
-      expect(shown(sink)).not.toContain(secret)
-    })
-  })
-
-  describe('An error frame of the upstream', () => {
-    it.each([
-      ['chat', CHAT_EVENTS, errorFrame(SECRETS)],
-      ['speech', SPEECH_EVENTS, errorFrame(SECRETS).replaceAll('\n', '\r\n')],
-      ['messages', MESSAGES_EVENTS, `event: error\n${errorFrame(SECRETS)}`],
-      ['an error that is a text', CHAT_EVENTS, `data: {"error":${JSON.stringify(SECRETS)}}\n\n`],
-      ['a last frame without its empty line', CHAT_EVENTS, errorFrame(SECRETS).trimEnd()],
-    ])('that comes first is a failure, scrubbed, with nothing delivered (%s)', (_name, dialect, frame) => {
-      const { source, sink } = relayed(dialect, frame)
-      expect(sink.ending).toMatchObject({
-        kind: 'upstream_failed',
-        message: CLEAN,
-        details: { attempt: { phase: 'answered', channelError: true } },
-      })
-      expect(sink.chunks).toEqual([])
-      expect(shown(sink)).toBe('')
-      expect(source.asked).toEqual(['cancel'])
-    })
-
-    it('that comes later is delivered scrubbed, is still JSON, and nothing follows it', () => {
-      const { source, sink } = relayed(CHAT_EVENTS, CHUNK, errorFrame(SECRETS) + CHUNK, 'data: [DONE]\n\n')
-      const [first, error, ...others] = shown(sink).split(/(?<=\n\n)/)
-      expect(first).toBe(CHUNK)
-      expect(JSON.parse(error?.slice(6) ?? '')).toEqual({
-        error: { message: CLEAN, type: 'server_error', param: null, code: null },
-      })
-      expect(others).toEqual([])
-      expect(sink.ending).toMatchObject({ kind: 'upstream_failed', message: CLEAN })
-      expect(source.asked).toEqual(['cancel'])
-    })
-
-    it('in the same piece as good frames lets these through once', () => {
-      expect(shown(relayed(CHAT_EVENTS, CHUNK + CHUNK + errorFrame('Overloaded')).sink)).toBe(
-        CHUNK + CHUNK + errorFrame('Overloaded'),
-      )
-    })
-
-    it.each([
-      [MESSAGES_EVENTS, 'event: error\n', 'event: ping\ndata: {"type": "ping"}\n\n'],
-      [CHAT_EVENTS, 'event: error\n', CHUNK],
-    ])('keeps its event name', (dialect, name, before) => {
-      const { sink } = relayed(dialect, before, name + errorFrame('see https://host.example/x'))
-      expect(shown(sink)).toBe(before + name + errorFrame('see [address]'))
-    })
-
-    it('keeps the line ends of its stream', () => {
-      const spoken = 'data: {"type":"speech.audio.delta","audio":""}\r\n\r\n'
-      const error = errorFrame('broken').replaceAll('\n', '\r\n')
-      expect(shown(relayed(SPEECH_EVENTS, spoken, error).sink)).toBe(spoken + error)
-    })
-
-    it('is not what a text of a model makes look like one', () => {
-      const text = `data: ${JSON.stringify({ choices: [{ delta: { content: '\n\ndata: {"error":{"message":"a"}}\n\n' } }] })}\n\n`
-      const { sink } = relayed(CHAT_EVENTS, text, 'data: [DONE]\n\n')
-      expect(sink.text).toBe(`${text}data: [DONE]\n\n`)
-      expect(sink.ending).toBe('end')
-    })
-
-    it('is not a frame whose error is null, and no frame is delivered twice for it', () => {
-      const frame = 'data: {"error":null,"choices":[]}\n\n'
-      const { sink } = relayed(CHAT_EVENTS, `${CHUNK}${frame}data: [DONE]\n\n`)
-      expect(sink.text).toBe(`${CHUNK}${frame}data: [DONE]\n\n`)
-      expect(sink.ending).toBe('end')
-    })
+    expect(sink.chunks.map(String)).toEqual([CHUNK, DONE])
   })
 })
 
-describe('sse relay', () => {
-  const MESSAGES_EVENTS: SseDialect = { completionMarks: ['event: message_stop'], errorMark: 'event: error' }
+describe('Keep-alive comments', () => {
+  it('are sent after each 15 s of silence, between frames only', () => {
+    const { source, sink, relay } = relayOf(CHAT_EVENTS)
+    source.data(CHUNK, CHUNK.slice(0, 10))
+    jest.advanceTimersByTime(KEEP_ALIVE_MS)
+    jest.advanceTimersByTime(KEEP_ALIVE_MS)
+    source.data(CHUNK.slice(10))
+    expect(sink.text).toBe(`${CHUNK}: keep-alive\n\n: keep-alive\n\n${CHUNK}`)
+    relay.cancel()
+  })
 
-  const CHUNK = 'data: {"choices":[{"index":0,"delta":{"content":"Grüße 🎉 日本"},"finish_reason":null}]}\n\n'
-  const STOP = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
-  const DONE = 'data: [DONE]\n\n'
-  const SPOKEN = 'data: {"type":"speech.audio.delta","audio":"UklGRg=="}\r\n\r\n'
-  const SPEECH_DONE = 'data: {"type":"speech.audio.done","usage":{"input_tokens":1}}\r\n\r\n'
-
-  function relayOf(dialect: SseDialect, filter?: FramesFilter) {
-    const source = new ManualSource()
-    const sink = new RecordingSink()
-    const relay = new SseRelay(source, dialect, filter)
-    relay.start(sink)
-    return { source, sink, relay }
-  }
-
-  function relayed(dialect: SseDialect, pieces: readonly (string | Buffer)[]): RecordingSink {
-    const { source, sink } = relayOf(dialect)
-    source.data(...pieces)
+  it('wait anew after each frame, and stop with the stream', () => {
+    const { source, sink } = relayOf(CHAT_EVENTS)
+    jest.advanceTimersByTime(KEEP_ALIVE_MS - 1)
+    source.data(STOP)
+    jest.advanceTimersByTime(KEEP_ALIVE_MS - 1)
     source.end()
-    return sink
-  }
-
-  const reset = (): GatewayError => new GatewayError('upstream_failed', 'reset', { attempt: { phase: 'sent' } })
-
-  beforeEach(() => {
-    jest.useFakeTimers()
+    jest.advanceTimersByTime(10 * KEEP_ALIVE_MS)
+    expect(sink.text).toBe(STOP)
   })
-  afterEach(() => {
-    expect(jest.getTimerCount()).toBe(0)
-    jest.useRealTimers()
-  })
+})
 
-  describe('A relayed event stream', () => {
-    it.each([
-      ['LF', CHAT_EVENTS, `: hello\n\n${CHUNK}${CHUNK}${STOP}${DONE}`],
-      ['CRLF', SPEECH_EVENTS, `${SPOKEN}${SPOKEN}${SPEECH_DONE}data: [DONE]\r\n\r\n`],
-      ['named events', MESSAGES_EVENTS, 'event: ping\ndata: {}\n\nevent: message_stop\ndata: {"é":1}\n\n'],
-    ])('arrives byte for byte however it was cut into pieces (%s)', (_name, dialect, text) => {
-      const bytes = Buffer.from(text)
-      fc.assert(
-        fc.property(fc.array(fc.nat(bytes.length), { maxLength: 40 }), (cuts) => {
-          const sink = relayed(dialect, piecesOf(bytes, cuts))
-          expect(sink.text).toBe(text)
-          expect(sink.ending).toBe('end')
-        }),
-      )
-      expect(relayed(dialect, piecesOf(bytes, [...bytes.keys()])).text).toBe(text)
-    })
-
-    it('passes each frame on as soon as it is whole, never a part of one', () => {
-      const { source, sink, relay } = relayOf(CHAT_EVENTS)
-      source.data(CHUNK.slice(0, 20))
-      expect(sink.chunks).toEqual([])
-      source.data(CHUNK.slice(20) + CHUNK.slice(0, 5))
-      expect(sink.text).toBe(CHUNK)
-      relay.cancel()
-    })
-
-    it.each([
-      ['nothing at all', CHAT_EVENTS, ''],
-      ['a chunk', CHAT_EVENTS, CHUNK],
-      ['half a frame', CHAT_EVENTS, CHUNK + STOP.slice(0, 30)],
-      ['speech without its done event', SPEECH_EVENTS, `${SPOKEN}data: [DONE]\r\n\r\n`],
-      ['a transcript delta', TRANSCRIPTION_EVENTS, 'data: {"type":"transcript.text.delta","delta":"a"}\r\n\r\n'],
-      ['a message without its stop', MESSAGES_EVENTS, 'event: message_delta\ndata: {}\n\n'],
-    ])('fails when the upstream stops politely after %s', (_name, dialect, text) => {
-      const sink = relayed(dialect, [text])
-      expect(sink.ending).toMatchObject({
-        kind: 'upstream_failed',
-        details: { attempt: { phase: 'sent', channelError: true }, retryable: false },
-      })
-      expect(text.startsWith(sink.text)).toBe(true)
-      expect(sink.text).toMatch(/^$|\n\r?\n$/)
-    })
-
-    it.each([
-      [CHAT_EVENTS, CHUNK, STOP + DONE],
-      [SPEECH_EVENTS, SPOKEN, `${SPEECH_DONE}data: [DONE]\r\n\r\n`],
-      [MESSAGES_EVENTS, 'event: ping\ndata: {}\n\n', 'event: message_stop\ndata: {}\n\n'],
-    ])('is complete when the connection breaks after its last event, and failed before it', (dialect, before, last) => {
-      const broken = relayOf(dialect)
-      broken.source.data(before)
-      broken.source.fail(reset())
-      expect(broken.sink.failure).toBe('upstream_failed')
-      const whole = relayOf(dialect)
-      whole.source.data(before, last)
-      whole.source.fail(reset())
-      expect(whole.sink.ending).toBe('end')
-      expect(whole.sink.text).toBe(before + last)
-    })
-
-    it.each([
-      [CHAT_EVENTS, { choices: [{ delta: { content: 'data: [DONE]\n\ndata: [DONE]\n\n' }, finish_reason: null }] }],
-      [CHAT_EVENTS, { choices: [{ delta: { content: '"finish_reason":"stop"' }, finish_reason: null }] }],
-      [CHAT_EVENTS, { choices: [{ delta: { content: 'finish_reason' } }] }],
-      [SPEECH_EVENTS, { type: 'speech.audio.delta', audio: '"speech.audio.done"' }],
-      [TRANSCRIPTION_EVENTS, { type: 'transcript.text.delta', delta: '"transcript.text.done" data: [DONE]' }],
-      [MESSAGES_EVENTS, { type: 'content_block_delta', delta: { text: '\nevent: message_stop\n' } }],
-    ])('is not complete because the text of a model says so', (dialect, event) => {
-      expect(relayed(dialect, [`data: ${JSON.stringify(event)}\n\n`]).failure).toBe('upstream_failed')
-    })
-
-    it('counts a last frame without its empty line, and closes it', () => {
-      const sink = relayed(CHAT_EVENTS, [CHUNK, 'data: [DONE]'])
-      expect(sink.text).toBe(`${CHUNK}data: [DONE]\n\n`)
-      expect(sink.ending).toBe('end')
-    })
-
-    it('gains the terminator of its dialect when the upstream left it out, and only then', () => {
-      expect(relayed(SPEECH_EVENTS, [SPOKEN, SPEECH_DONE]).text).toBe(`${SPOKEN}${SPEECH_DONE}data: [DONE]\r\n\r\n`)
-      expect(relayed(SPEECH_EVENTS, [SPOKEN, SPEECH_DONE, 'data: [DONE]\r\n\r\n']).text.match(/DONE/g)).toHaveLength(1)
-      expect(relayed(CHAT_EVENTS, [CHUNK, STOP]).text).toBe(CHUNK + STOP)
-    })
-
-    it('is given up when one frame grows beyond 16 MiB', () => {
-      const { source, sink } = relayOf(CHAT_EVENTS)
-      source.data(CHUNK, 'data: ', Buffer.alloc(16 * 1024 * 1024, 'x'))
-      expect(sink.failure).toBe('upstream_failed')
-      expect(source.asked).toEqual(['cancel'])
-      source.data('more')
-      expect(sink.text).toBe(CHUNK)
-    })
-
-    it('carries back-pressure and cancellation to the upstream', () => {
-      const { source, relay } = relayOf(CHAT_EVENTS)
-      relay.pause()
-      relay.resume()
-      relay.cancel()
-      expect(source.asked).toEqual(['pause', 'resume', 'cancel'])
-    })
-
-    it('leaves out what its filter leaves out', () => {
-      const { source, sink } = relayOf(CHAT_EVENTS, (region) => (region.includes('usage') ? Buffer.alloc(0) : region))
-      source.data(CHUNK)
-      source.data('data: {"usage":1}\n\n')
-      source.data(DONE)
-      source.end()
-      expect(sink.chunks.map(String)).toEqual([CHUNK, DONE])
-    })
+describe('White space', () => {
+  it.each([
+    ['data:{"error":{"message":"m"}}\n\n', CHAT_EVENTS],
+    ['data: { "error" : {"message":"m"}}\n\n', CHAT_EVENTS],
+    ['event:error\ndata:{"type":"error","error":{"message":"m"}}\n\n', MESSAGES_EVENTS],
+  ])('is as optional in a failure as in any event (%s)', (frame, dialect) => {
+    expect(relayed(dialect, frame).sink.ending).toMatchObject({ kind: 'upstream_failed', message: 'm' })
   })
 
-  describe('Keep-alive comments', () => {
-    it('are sent after each 15 s of silence, between frames only', () => {
-      const { source, sink, relay } = relayOf(CHAT_EVENTS)
-      source.data(CHUNK, CHUNK.slice(0, 10))
-      jest.advanceTimersByTime(KEEP_ALIVE_MS)
-      jest.advanceTimersByTime(KEEP_ALIVE_MS)
-      source.data(CHUNK.slice(10))
-      expect(sink.text).toBe(`${CHUNK}: keep-alive\n\n: keep-alive\n\n${CHUNK}`)
-      relay.cancel()
-    })
+  it('is optional in the events that complete a stream', () => {
+    const stream = 'event:message_stop\ndata:{"type":"message_stop"}\n\n'
+    expect(relayed(MESSAGES_EVENTS, stream).sink).toMatchObject({ text: stream, ending: 'end' })
+  })
+})
 
-    it('wait anew after each frame, and stop with the stream', () => {
-      const { source, sink } = relayOf(CHAT_EVENTS)
-      jest.advanceTimersByTime(KEEP_ALIVE_MS - 1)
-      source.data(STOP)
-      jest.advanceTimersByTime(KEEP_ALIVE_MS - 1)
-      source.end()
-      jest.advanceTimersByTime(10 * KEEP_ALIVE_MS)
-      expect(sink.text).toBe(STOP)
+describe('The credential that was sent', () => {
+  it('is not named by a failure that quotes it back, whatever its shape', () => {
+    const secret = 'opaque+channel.credential'
+    const { sink } = relayed({ ...CHAT_EVENTS, secret }, CHUNK, errorFrame(`The key ${secret} is odd.`))
+    expect(shown(sink)).toContain('The key [key] is odd.')
+    expect(shown(sink)).not.toContain(secret)
+  })
+})
+
+describe('An error frame of the upstream', () => {
+  it.each([
+    ['chat', CHAT_EVENTS, errorFrame(SECRETS)],
+    ['speech', SPEECH_EVENTS, errorFrame(SECRETS).replaceAll('\n', '\r\n')],
+    ['messages', MESSAGES_EVENTS, `event: error\n${errorFrame(SECRETS)}`],
+    ['an error that is a text', CHAT_EVENTS, `data: {"error":${JSON.stringify(SECRETS)}}\n\n`],
+    ['a last frame without its empty line', CHAT_EVENTS, errorFrame(SECRETS).trimEnd()],
+  ])('that comes first is a failure, scrubbed, with nothing delivered (%s)', (_name, dialect, frame) => {
+    const { source, sink } = relayed(dialect, frame)
+    expect(sink.ending).toMatchObject({
+      kind: 'upstream_failed',
+      message: CLEAN,
+      details: { attempt: { phase: 'answered', channelError: true } },
     })
+    expect(sink.chunks).toEqual([])
+    expect(shown(sink)).toBe('')
+    expect(source.asked).toEqual(['cancel'])
+  })
+
+  it('that comes later is delivered scrubbed, is still JSON, and nothing follows it', () => {
+    const { source, sink } = relayed(CHAT_EVENTS, CHUNK, errorFrame(SECRETS) + CHUNK, 'data: [DONE]\n\n')
+    const [first, error, ...others] = shown(sink).split(/(?<=\n\n)/)
+    expect(first).toBe(CHUNK)
+    expect(JSON.parse(error?.slice(6) ?? '')).toEqual({
+      error: { message: CLEAN, type: 'server_error', param: null, code: null },
+    })
+    expect(others).toEqual([])
+    expect(sink.ending).toMatchObject({ kind: 'upstream_failed', message: CLEAN })
+    expect(source.asked).toEqual(['cancel'])
+  })
+
+  it('in the same piece as good frames lets these through once', () => {
+    expect(shown(relayed(CHAT_EVENTS, CHUNK + CHUNK + errorFrame('Overloaded')).sink)).toBe(
+      CHUNK + CHUNK + errorFrame('Overloaded'),
+    )
+  })
+
+  it.each([
+    [MESSAGES_EVENTS, 'event: error\n', 'event: ping\ndata: {"type": "ping"}\n\n'],
+    [CHAT_EVENTS, 'event: error\n', CHUNK],
+  ])('keeps its event name', (dialect, name, before) => {
+    const { sink } = relayed(dialect, before, name + errorFrame('see https://host.example/x'))
+    expect(shown(sink)).toBe(before + name + errorFrame('see [address]'))
+  })
+
+  it('keeps the line ends of its stream', () => {
+    const spoken = 'data: {"type":"speech.audio.delta","audio":""}\r\n\r\n'
+    const error = errorFrame('broken').replaceAll('\n', '\r\n')
+    expect(shown(relayed(SPEECH_EVENTS, spoken, error).sink)).toBe(spoken + error)
+  })
+
+  it('is not what a text of a model makes look like one', () => {
+    const text = `data: ${JSON.stringify({ choices: [{ delta: { content: '\n\ndata: {"error":{"message":"a"}}\n\n' } }] })}\n\n`
+    const { sink } = relayed(CHAT_EVENTS, text, 'data: [DONE]\n\n')
+    expect(sink.text).toBe(`${text}data: [DONE]\n\n`)
+    expect(sink.ending).toBe('end')
+  })
+
+  it('is not a frame whose error is null, and no frame is delivered twice for it', () => {
+    const frame = 'data: {"error":null,"choices":[]}\n\n'
+    const { sink } = relayed(CHAT_EVENTS, `${CHUNK}${frame}data: [DONE]\n\n`)
+    expect(sink.text).toBe(`${CHUNK}${frame}data: [DONE]\n\n`)
+    expect(sink.ending).toBe('end')
   })
 })

@@ -31,6 +31,11 @@ import {
   type UpstreamTarget,
 } from './upstream-client.js'
 
+const bodyOf = ({ body }: UpstreamResponse): Promise<Buffer> =>
+  collect(body, Infinity, () => {
+    throw new Error('unreachable')
+  })
+
 describe('upstream client faults', () => {
   let client: UpstreamClient
   let upstream: RawUpstream | undefined
@@ -65,11 +70,6 @@ describe('upstream client faults', () => {
       (error: unknown) => error as GatewayError,
     )
   }
-
-  const wholeBody = ({ body }: UpstreamResponse): Promise<Buffer> =>
-    collect(body, Infinity, () => {
-      throw new Error('unreachable')
-    })
 
   const CHUNKED = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
   const SENT = { attempt: { phase: 'sent', channelError: true }, retryable: false }
@@ -141,12 +141,12 @@ describe('upstream client faults', () => {
     ])('by %s makes the body fail, never end', async (_name, answer) => {
       const response = await send(await upstreamThat(answer))
       expect(response.status).toBe(200)
-      expect(await failureOf(wholeBody(response))).toMatchObject({ kind: 'upstream_failed', details: SENT })
+      expect(await failureOf(bodyOf(response))).toMatchObject({ kind: 'upstream_failed', details: SENT })
     })
 
     it('by silence makes the body fail after the idle time', async () => {
       const target = await upstreamThat((socket) => socket.write(`${CHUNKED}3\r\nabc\r\n`), { idleMs: 50 })
-      expect(await failureOf(wholeBody(await send(target)))).toMatchObject({ kind: 'upstream_timeout', details: SENT })
+      expect(await failureOf(bodyOf(await send(target)))).toMatchObject({ kind: 'upstream_timeout', details: SENT })
     })
 
     it('by the end of the total time makes the body fail, and learns of it', async () => {
@@ -155,7 +155,7 @@ describe('upstream client faults', () => {
         closed = once(socket, 'close')
         socket.write(`${CHUNKED}3\r\nabc\r\n`)
       })
-      expect(await failureOf(wholeBody(await send(target, newCall(), 100)))).toMatchObject({ kind: 'upstream_timeout' })
+      expect(await failureOf(bodyOf(await send(target, newCall(), 100)))).toMatchObject({ kind: 'upstream_timeout' })
       await closed
     })
   })
@@ -179,7 +179,7 @@ describe('upstream client faults', () => {
         socket.write(`${CHUNKED}3\r\nabc\r\n`)
       })
       const call = newCall()
-      const body = failureOf(wholeBody(await send(target, call)))
+      const body = failureOf(bodyOf(await send(target, call)))
       call.disconnect.abort()
       expect(await body).toMatchObject({ kind: 'caller_left' })
       await closed
@@ -227,11 +227,6 @@ describe('upstream client', () => {
 
   const send = (request = GET, target: UpstreamTarget = targetOf(upstream.port), call = newCall()) =>
     client.send(request, target, attemptOf(call), performance.now() + 20_000)
-
-  const bodyOf = ({ body }: UpstreamResponse): Promise<Buffer> =>
-    collect(body, Infinity, () => {
-      throw new Error('unreachable')
-    })
 
   /** Lets a byte that is on its way arrive: several whole exchanges with the same process. */
   async function roundTrips(): Promise<void> {

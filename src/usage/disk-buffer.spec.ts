@@ -196,7 +196,7 @@ describe('The lines of a file', () => {
   })
 })
 
-describe('overflow files', () => {
+describe('Rows of a process that goes on', () => {
   let place: string
   let path: string
   let files: DiskBufferFiles
@@ -221,99 +221,97 @@ describe('overflow files', () => {
     return Object.assign([...many], { slice })
   }
 
-  describe('Rows of a process that goes on', () => {
-    it('are in one file, which nobody else can read, until it is released', async () => {
-      const many = records(250)
-      expect(await files.append(many.slice(0, 120))).toBe(120)
-      expect(await files.append(many.slice(120))).toBe(130)
-      const [file = '', ...others] = files.release()
-      expect([others, await bufferedIds(path)]).toEqual([[], idsOf(many)])
-      expect([(await stat(file)).mode & 0o777, (await stat(path)).mode & 0o777]).toEqual([0o600, 0o700])
-      const late = records(1)
-      await files.append(late)
-      expect([(await readFile(file, 'utf8')).split('\n')].map(({ length }) => length)).toEqual([251])
-      expect(files.release()).toHaveLength(1)
-      expect(files.release()).toEqual([])
-    })
+  it('are in one file, which nobody else can read, until it is released', async () => {
+    const many = records(250)
+    expect(await files.append(many.slice(0, 120))).toBe(120)
+    expect(await files.append(many.slice(120))).toBe(130)
+    const [file = '', ...others] = files.release()
+    expect([others, await bufferedIds(path)]).toEqual([[], idsOf(many)])
+    expect([(await stat(file)).mode & 0o777, (await stat(path)).mode & 0o777]).toEqual([0o600, 0o700])
+    const late = records(1)
+    await files.append(late)
+    expect([(await readFile(file, 'utf8')).split('\n')].map(({ length }) => length)).toEqual([251])
+    expect(files.release()).toHaveLength(1)
+    expect(files.release()).toEqual([])
+  })
 
-    it('are in several files when they are many', async () => {
-      const many = records(40)
-      files = new DiskBufferFiles(new DiskBuffer(path), bytesOf(many.slice(0, 15)))
-      for (let at = 0; at < 40; at += 10) await files.append(many.slice(at, at + 10))
-      expect((await diskBufferFiles(path)).map((text) => text.split('\n').length - 1)).toEqual([20, 20])
-      expect(files.release()).toHaveLength(2)
-    })
+  it('are in several files when they are many', async () => {
+    const many = records(40)
+    files = new DiskBufferFiles(new DiskBuffer(path), bytesOf(many.slice(0, 15)))
+    for (let at = 0; at < 40; at += 10) await files.append(many.slice(at, at + 10))
+    expect((await diskBufferFiles(path)).map((text) => text.split('\n').length - 1)).toEqual([20, 20])
+    expect(files.release()).toHaveLength(2)
+  })
 
-    it('find room as far as there is any, files of others included', async () => {
-      const many = records(120)
-      new DiskBuffer(path).append(many.slice(0, 30).map(bufferedRow))
-      const small = new DiskBufferFiles(new DiskBuffer(path, bytesOf(many.slice(0, 100))))
-      expect(await small.append(many.slice(30))).toBe(70)
-      expect(await small.append(many.slice(100))).toBe(0)
-      expect((await bufferedIds(path)).toSorted()).toEqual(idsOf(many.slice(0, 100)).sort())
-    })
+  it('find room as far as there is any, files of others included', async () => {
+    const many = records(120)
+    new DiskBuffer(path).append(many.slice(0, 30).map(bufferedRow))
+    const small = new DiskBufferFiles(new DiskBuffer(path, bytesOf(many.slice(0, 100))))
+    expect(await small.append(many.slice(30))).toBe(70)
+    expect(await small.append(many.slice(100))).toBe(0)
+    expect((await bufferedIds(path)).toSorted()).toEqual(idsOf(many.slice(0, 100)).sort())
+  })
 
-    it('are refused with what the file system says, where nothing can be written', async () => {
-      await writeFile(join(place, 'data'), 'a file where the folder should be')
-      await expect(files.append(records(1))).rejects.toThrow(/EEXIST|ENOTDIR/)
-    })
+  it('are refused with what the file system says, where nothing can be written', async () => {
+    await writeFile(join(place, 'data'), 'a file where the folder should be')
+    await expect(files.append(records(1))).rejects.toThrow(/EEXIST|ENOTDIR/)
+  })
 
-    it('are not in the file when that was said of any of them', async () => {
-      const [first, second] = [records(10), records(200)]
-      await files.append(first)
-      // One of them cannot be serialized.
-      const broken = [...second.slice(0, 150), { ...second[150], units: 1n } as never]
-      await expect(files.append(broken)).rejects.toThrow(TypeError)
-      expect(await bufferedIds(path)).toEqual(idsOf(first))
-      await files.append(second)
-      expect(await bufferedIds(path)).toEqual(idsOf([...first, ...second]))
-    })
+  it('are not in the file when that was said of any of them', async () => {
+    const [first, second] = [records(10), records(200)]
+    await files.append(first)
+    // One of them cannot be serialized.
+    const broken = [...second.slice(0, 150), { ...second[150], units: 1n } as never]
+    await expect(files.append(broken)).rejects.toThrow(TypeError)
+    expect(await bufferedIds(path)).toEqual(idsOf(first))
+    await files.append(second)
+    expect(await bufferedIds(path)).toEqual(idsOf([...first, ...second]))
+  })
 
-    it('are in a new file when somebody has taken the one there was', async () => {
-      const [first, second, third] = [records(3), records(3), records(3)]
-      const other = new DiskBuffer(path)
-      await files.append(first)
-      const taken = other.take()
-      await files.append(second)
-      const takenLater = other.take()
-      await files.append(third)
-      expect(new Set([...taken, ...takenLater]).size).toBe(2)
-      expect([...(await bufferedIds(path))].sort()).toEqual(idsOf([...first, ...second, ...third]).sort())
-    })
+  it('are in a new file when somebody has taken the one there was', async () => {
+    const [first, second, third] = [records(3), records(3), records(3)]
+    const other = new DiskBuffer(path)
+    await files.append(first)
+    const taken = other.take()
+    await files.append(second)
+    const takenLater = other.take()
+    await files.append(third)
+    expect(new Set([...taken, ...takenLater]).size).toBe(2)
+    expect([...(await bufferedIds(path))].sort()).toEqual(idsOf([...first, ...second, ...third]).sort())
+  })
 
-    it('may be taken in the very moment they are written: then they are in another file, too', async () => {
-      const [first, second] = [records(3), records(120)]
-      await files.append(first)
-      let taken: readonly string[] | undefined
-      const taking = whenRead(second, () => {
-        taken ??= new DiskBuffer(path).take()
-      })
-      expect(await files.append(taking)).toBe(120)
-      const [file = '', ...others] = files.release()
-      expect(others).toEqual([])
-      const lines = (await readFile(file, 'utf8')).trim().split('\n')
-      expect(lines.map((line) => (JSON.parse(line) as UsageRecord).id)).toEqual(idsOf(second))
-      expect(await readdir(path)).toHaveLength(2)
+  it('may be taken in the very moment they are written: then they are in another file, too', async () => {
+    const [first, second] = [records(3), records(120)]
+    await files.append(first)
+    let taken: readonly string[] | undefined
+    const taking = whenRead(second, () => {
+      taken ??= new DiskBuffer(path).take()
     })
+    expect(await files.append(taking)).toBe(120)
+    const [file = '', ...others] = files.release()
+    expect(others).toEqual([])
+    const lines = (await readFile(file, 'utf8')).trim().split('\n')
+    expect(lines.map((line) => (JSON.parse(line) as UsageRecord).id)).toEqual(idsOf(second))
+    expect(await readdir(path)).toHaveLength(2)
+  })
 
-    it('are made into text a few at a time, and others have their turns in between', async () => {
-      let turn = 0
-      const asked: { readonly rows: number; readonly turn: number }[] = []
-      const many = whenRead(records(2000), (rows) => {
-        turn++
-        asked.push({ rows, turn })
-        // Other waiting work runs before more rows are requested.
-        setImmediate(() => turn++)
-      })
-      expect(await files.append(many)).toBe(2000)
-      expect(Math.max(...asked.map(({ rows }) => rows))).toBeLessThanOrEqual(50)
-      const gaps = asked.slice(1).map(({ turn: at }, index) => at - (asked[index]?.turn ?? 0))
-      expect(Math.min(...gaps)).toBeGreaterThan(1)
+  it('are made into text a few at a time, and others have their turns in between', async () => {
+    let turn = 0
+    const asked: { readonly rows: number; readonly turn: number }[] = []
+    const many = whenRead(records(2000), (rows) => {
+      turn++
+      asked.push({ rows, turn })
+      // Other waiting work runs before more rows are requested.
+      setImmediate(() => turn++)
     })
+    expect(await files.append(many)).toBe(2000)
+    expect(Math.max(...asked.map(({ rows }) => rows))).toBeLessThanOrEqual(50)
+    const gaps = asked.slice(1).map(({ turn: at }, index) => at - (asked[index]?.turn ?? 0))
+    expect(Math.min(...gaps)).toBeGreaterThan(1)
   })
 })
 
-describe('disk buffer', () => {
+describe('What has no room in the queue while the store is away', () => {
   const QUEUE_ROWS = 50
   const USAGE = { queueRows: QUEUE_ROWS, batchRows: 10, batchMs: 1 }
 
@@ -354,148 +352,146 @@ describe('disk buffer', () => {
 
   const isStored = (many: readonly UsageRecord[]) => (): boolean => lab.store.rows.size === many.length
 
-  describe('What has no room in the queue while the store is away', () => {
-    it('waits in files, and is stored by the running process when the store answers again, each row once', async () => {
-      const many = records(2000)
-      await use(many)
+  it('waits in files, and is stored by the running process when the store answers again, each row once', async () => {
+    const many = records(2000)
+    await use(many)
+    await eventually(inFiles)
+    expect(await lab.buffered()).toHaveLength(2000 - QUEUE_ROWS - 10)
+    lab.store.before = () => undefined
+    await eventually(isStored(many))
+    await eventually(async () => (await files()).length === 0)
+    expect(lab.written().sort()).toEqual(idsOf(many).sort())
+    expect(lab.store.batches.flat().length).toBeLessThan(2000 + 100)
+    expect([lab.logged(), await lab.metric('gateway_usage_dropped_total')]).toEqual([[], 0])
+    expect([
+      logged('usage waits in files: the queue is full'),
+      logged('usage is stored that had no room in the queue'),
+    ]).toEqual([1, 1])
+  })
+
+  it('is stored each time the store comes back', async () => {
+    for (const stored of [300, 600]) {
+      lab.store.before = away
+      await use(records(300))
       await eventually(inFiles)
-      expect(await lab.buffered()).toHaveLength(2000 - QUEUE_ROWS - 10)
       lab.store.before = () => undefined
-      await eventually(isStored(many))
-      await eventually(async () => (await files()).length === 0)
-      expect(lab.written().sort()).toEqual(idsOf(many).sort())
-      expect(lab.store.batches.flat().length).toBeLessThan(2000 + 100)
-      expect([lab.logged(), await lab.metric('gateway_usage_dropped_total')]).toEqual([[], 0])
-      expect([
-        logged('usage waits in files: the queue is full'),
-        logged('usage is stored that had no room in the queue'),
-      ]).toEqual([1, 1])
-    })
+      await eventually(async () => lab.store.rows.size === stored && (await files()).length === 0)
+    }
+    expect(lab.logged()).toEqual([])
+    expect(logged('usage waits in files: the queue is full')).toBe(2)
+  })
 
-    it('is stored each time the store comes back', async () => {
-      for (const stored of [300, 600]) {
-        lab.store.before = away
-        await use(records(300))
-        await eventually(inFiles)
-        lab.store.before = () => undefined
-        await eventually(async () => lab.store.rows.size === stored && (await files()).length === 0)
-      }
-      expect(lab.logged()).toEqual([])
-      expect(logged('usage waits in files: the queue is full')).toBe(2)
-    })
+  it('is in the log, row by row, and counted, where no file can be written, which is said once', async () => {
+    await writeFile(lab.folder.path, 'a file where the folder should be')
+    const many = records(500)
+    await use(many)
+    await eventually(() => lab.logged().length === 500 - QUEUE_ROWS - 10)
+    expect(await lab.metric('gateway_usage_dropped_total')).toBe(500 - QUEUE_ROWS - 10)
+    lab.store.before = () => undefined
+    await eventually(() => lab.store.rows.size === QUEUE_ROWS + 10)
+    expect([...lab.written(), ...lab.logged()].sort()).toEqual(idsOf(many).sort())
+    expect(logged('usage that does not fit into the queue finds no room in a file')).toBe(1)
+    await rm(lab.folder.path)
+  })
 
-    it('is in the log, row by row, and counted, where no file can be written, which is said once', async () => {
-      await writeFile(lab.folder.path, 'a file where the folder should be')
-      const many = records(500)
-      await use(many)
-      await eventually(() => lab.logged().length === 500 - QUEUE_ROWS - 10)
-      expect(await lab.metric('gateway_usage_dropped_total')).toBe(500 - QUEUE_ROWS - 10)
+  it('is in the log without a file being made, where there is no room for one row, and each outage says why', async () => {
+    await begin({}, 0)
+    for (const [outage, stored] of [QUEUE_ROWS + 10, 2 * (QUEUE_ROWS + 10)].entries()) {
+      lab.store.before = away
+      await use(records(300))
+      await eventually(() => lab.logged().length === (outage + 1) * (300 - QUEUE_ROWS - 10))
+      expect(await files()).toEqual([])
       lab.store.before = () => undefined
-      await eventually(() => lab.store.rows.size === QUEUE_ROWS + 10)
-      expect([...lab.written(), ...lab.logged()].sort()).toEqual(idsOf(many).sort())
-      expect(logged('usage that does not fit into the queue finds no room in a file')).toBe(1)
-      await rm(lab.folder.path)
-    })
+      await eventually(() => lab.store.rows.size === stored)
+    }
+    expect(logged('usage that does not fit into the queue finds no room in a file')).toBe(2)
+    expect(logged('usage is stored that had no room in the queue')).toBe(0)
+  })
 
-    it('is in the log without a file being made, where there is no room for one row, and each outage says why', async () => {
-      await begin({}, 0)
-      for (const [outage, stored] of [QUEUE_ROWS + 10, 2 * (QUEUE_ROWS + 10)].entries()) {
-        lab.store.before = away
-        await use(records(300))
-        await eventually(() => lab.logged().length === (outage + 1) * (300 - QUEUE_ROWS - 10))
-        expect(await files()).toEqual([])
-        lab.store.before = () => undefined
-        await eventually(() => lab.store.rows.size === stored)
-      }
-      expect(logged('usage that does not fit into the queue finds no room in a file')).toBe(2)
-      expect(logged('usage is stored that had no room in the queue')).toBe(0)
-    })
+  it('takes no more of the disk than all files may, and the rest is in the log', async () => {
+    const many = records(500)
+    // Of those that overflow: the first ten are being stored.
+    const bytes = many.slice(10, 110).reduce((sum, record) => sum + Buffer.byteLength(bufferedRow(record)), 0)
+    await begin({}, bytes)
+    await use(many)
+    await eventually(() => lab.logged().length === 500 - QUEUE_ROWS - 10 - 100)
+    expect(await lab.buffered()).toHaveLength(100)
+    lab.store.before = () => undefined
+    await eventually(() => lab.store.rows.size === QUEUE_ROWS + 10 + 100)
+    expect([...lab.written(), ...lab.logged()].sort()).toEqual(idsOf(many).sort())
+    // There is room again.
+    await eventually(async () => (await files()).length === 0)
+  })
 
-    it('takes no more of the disk than all files may, and the rest is in the log', async () => {
-      const many = records(500)
-      // Of those that overflow: the first ten are being stored.
-      const bytes = many.slice(10, 110).reduce((sum, record) => sum + Buffer.byteLength(bufferedRow(record)), 0)
-      await begin({}, bytes)
-      await use(many)
-      await eventually(() => lab.logged().length === 500 - QUEUE_ROWS - 10 - 100)
-      expect(await lab.buffered()).toHaveLength(100)
-      lab.store.before = () => undefined
-      await eventually(() => lab.store.rows.size === QUEUE_ROWS + 10 + 100)
-      expect([...lab.written(), ...lab.logged()].sort()).toEqual(idsOf(many).sort())
-      // There is room again.
-      await eventually(async () => (await files()).length === 0)
-    })
+  it('is in files at the end, all of it, also what is just being written', async () => {
+    const many = records(5000)
+    lab.writer.add(many)
+    await nextTurn()
+    lab.writer.persistRemaining()
+    // Rows that are being written may be duplicated.
+    await eventually(async () => new Set(await wholeRows()).size === 5000)
+    expect([...new Set(await wholeRows())].sort()).toEqual(idsOf(many).sort())
+    expect([lab.logged(), await lab.metric('gateway_usage_dropped_total')]).toEqual([[], 0])
+  })
 
-    it('is in files at the end, all of it, also what is just being written', async () => {
-      const many = records(5000)
-      lab.writer.add(many)
-      await nextTurn()
-      lab.writer.persistRemaining()
-      // Rows that are being written may be duplicated.
-      await eventually(async () => new Set(await wholeRows()).size === 5000)
-      expect([...new Set(await wholeRows())].sort()).toEqual(idsOf(many).sort())
-      expect([lab.logged(), await lab.metric('gateway_usage_dropped_total')]).toEqual([[], 0])
-    })
+  it('is in the log or in a file, never in both, at an end that comes while the log is told of it', async () => {
+    await writeFile(lab.folder.path, 'a file where the folder should be')
+    const many = records(4000)
+    await use(many, 1000)
+    while (lab.logged().length === 0) await nextTurn()
+    await rm(lab.folder.path)
+    lab.writer.persistRemaining()
+    const kept = await lab.buffered()
+    for (let turn = 0; turn < 10; turn++) await nextTurn()
+    expect(kept.length).toBeGreaterThan(1000)
+    expect([...kept, ...lab.logged()].sort()).toEqual(idsOf(many).sort())
+    expect(await lab.metric('gateway_usage_dropped_total')).toBe(lab.logged().length)
+  })
 
-    it('is in the log or in a file, never in both, at an end that comes while the log is told of it', async () => {
-      await writeFile(lab.folder.path, 'a file where the folder should be')
-      const many = records(4000)
-      await use(many, 1000)
-      while (lab.logged().length === 0) await nextTurn()
-      await rm(lab.folder.path)
-      lab.writer.persistRemaining()
-      const kept = await lab.buffered()
-      for (let turn = 0; turn < 10; turn++) await nextTurn()
-      expect(kept.length).toBeGreaterThan(1000)
-      expect([...kept, ...lab.logged()].sort()).toEqual(idsOf(many).sort())
-      expect(await lab.metric('gateway_usage_dropped_total')).toBe(lab.logged().length)
-    })
+  it('is kept once, though more comes after the end than the queue takes', async () => {
+    const [first, late] = [records(200), records(200)]
+    lab.writer.add(first)
+    lab.writer.persistRemaining()
+    lab.writer.add(late)
+    lab.writer.persistRemaining()
+    expect((await lab.buffered()).toSorted()).toEqual(idsOf([...first, ...late]).sort())
+  })
 
-    it('is kept once, though more comes after the end than the queue takes', async () => {
-      const [first, late] = [records(200), records(200)]
-      lab.writer.add(first)
-      lab.writer.persistRemaining()
-      lab.writer.add(late)
-      lab.writer.persistRemaining()
-      expect((await lab.buffered()).toSorted()).toEqual(idsOf([...first, ...late]).sort())
-    })
+  it('is written by an end to which the store is back, as far as it is in no file', async () => {
+    await begin({ batchRows: 1000, batchMs: 60_000 })
+    const many = records(500)
+    lab.writer.add(many)
+    lab.store.before = () => undefined
+    await lab.writer.stop()
+    expect(lab.written().sort()).toEqual(idsOf(many).sort())
+    expect(await lab.buffered()).toEqual([])
+  })
 
-    it('is written by an end to which the store is back, as far as it is in no file', async () => {
-      await begin({ batchRows: 1000, batchMs: 60_000 })
-      const many = records(500)
-      lab.writer.add(many)
-      lab.store.before = () => undefined
-      await lab.writer.stop()
-      expect(lab.written().sort()).toEqual(idsOf(many).sort())
-      expect(await lab.buffered()).toEqual([])
-    })
+  it('waits in files as well, all of it, when a reload has made the queue much smaller', async () => {
+    await begin({ queueRows: 15_000 })
+    const many = records(15_010)
+    lab.writer.add(many.slice(0, -20))
+    await lab.reload({ ...USAGE, queueRows: QUEUE_ROWS })
+    for (const [index, record] of many.slice(-20).entries()) {
+      lab.writer.add([record])
+      const left = Math.max(QUEUE_ROWS + 10, 15_010 - 1000 * (index + 1))
+      await eventually(async () => (await lab.metric('gateway_usage_queue_rows')) <= left)
+    }
+    expect(await lab.buffered()).toHaveLength(15_010 - QUEUE_ROWS - 10)
+    expect(lab.logged()).toEqual([])
+  })
 
-    it('waits in files as well, all of it, when a reload has made the queue much smaller', async () => {
-      await begin({ queueRows: 15_000 })
-      const many = records(15_010)
-      lab.writer.add(many.slice(0, -20))
-      await lab.reload({ ...USAGE, queueRows: QUEUE_ROWS })
-      for (const [index, record] of many.slice(-20).entries()) {
-        lab.writer.add([record])
-        const left = Math.max(QUEUE_ROWS + 10, 15_010 - 1000 * (index + 1))
-        await eventually(async () => (await lab.metric('gateway_usage_queue_rows')) <= left)
-      }
-      expect(await lab.buffered()).toHaveLength(15_010 - QUEUE_ROWS - 10)
-      expect(lab.logged()).toEqual([])
-    })
-
-    it('takes no more memory than ten thousand rows do, however slow the disk is', async () => {
-      const many = records(30_000)
-      // In one turn: nothing can be written meanwhile. A batch is being stored.
-      for (let at = 0; at < many.length; at += 100) lab.writer.add(many.slice(at, at + 100))
-      expect(await lab.metric('gateway_usage_queue_rows')).toBeLessThanOrEqual(10_000 + QUEUE_ROWS + 10)
-      const waiting = [...many.slice(0, QUEUE_ROWS), ...many.slice(QUEUE_ROWS + 10)]
-      expect(lab.logged()).toEqual(idsOf(waiting.slice(0, -10_000 - QUEUE_ROWS)))
-    })
+  it('takes no more memory than ten thousand rows do, however slow the disk is', async () => {
+    const many = records(30_000)
+    // In one turn: nothing can be written meanwhile. A batch is being stored.
+    for (let at = 0; at < many.length; at += 100) lab.writer.add(many.slice(at, at + 100))
+    expect(await lab.metric('gateway_usage_queue_rows')).toBeLessThanOrEqual(10_000 + QUEUE_ROWS + 10)
+    const waiting = [...many.slice(0, QUEUE_ROWS), ...many.slice(QUEUE_ROWS + 10)]
+    expect(lab.logged()).toEqual(idsOf(waiting.slice(0, -10_000 - QUEUE_ROWS)))
   })
 })
 
-describe('usage recovery', () => {
+describe('What an earlier process could not store', () => {
   let lab: UsageWriterLab
   let recovery: DiskBufferRecovery
 
@@ -528,136 +524,134 @@ describe('usage recovery', () => {
   const files = (): Promise<string[]> => readdir(lab.folder.path)
   const logged = (): unknown[] => lab.lines.map(({ msg }) => msg)
 
-  describe('What an earlier process could not store', () => {
-    it('is stored by the next one, in batches, and its file is gone', async () => {
-      const many = records(1234)
-      lab.folder.append(many.map(bufferedRow))
-      await lab.database.open()
-      await eventually(async () => (await files()).length === 0)
-      expect(lab.written()).toEqual(idsOf(many))
-      expect(Math.max(...lab.store.batches.map(({ length }) => length))).toBe(100)
-      expect([...lab.store.rows.values()]).toEqual(many)
-      expect(logged()).toEqual(['usage is stored that an earlier process could not store any more'])
-    })
+  it('is stored by the next one, in batches, and its file is gone', async () => {
+    const many = records(1234)
+    lab.folder.append(many.map(bufferedRow))
+    await lab.database.open()
+    await eventually(async () => (await files()).length === 0)
+    expect(lab.written()).toEqual(idsOf(many))
+    expect(Math.max(...lab.store.batches.map(({ length }) => length))).toBe(100)
+    expect([...lab.store.rows.values()]).toEqual(many)
+    expect(logged()).toEqual(['usage is stored that an earlier process could not store any more'])
+  })
 
-    it('is stored once, although the store has some of it, or two processes read it', async () => {
-      const many = records(250)
-      lab.folder.append(many.map(bufferedRow))
-      await lab.store.insert(many.slice(0, 30))
-      const other = recoveryOf(lab)
-      await lab.database.open()
-      await eventually(async () => (await files()).length === 0)
-      await other.beforeApplicationShutdown()
-      expect(lab.written().sort()).toEqual(idsOf(many).sort())
-    })
+  it('is stored once, although the store has some of it, or two processes read it', async () => {
+    const many = records(250)
+    lab.folder.append(many.map(bufferedRow))
+    await lab.store.insert(many.slice(0, 30))
+    const other = recoveryOf(lab)
+    await lab.database.open()
+    await eventually(async () => (await files()).length === 0)
+    await other.beforeApplicationShutdown()
+    expect(lab.written().sort()).toEqual(idsOf(many).sort())
+  })
 
-    it('is stored by whoever comes first where several read many files, and nobody takes that for a fault', async () => {
-      const many = records(5)
-      const late = many.slice(4).map(bufferedRow).join('')
-      for (const record of many.slice(0, 4)) new DiskBuffer(lab.folder.path).append([bufferedRow(record)])
-      let goOn = (): void => undefined
-      let begin = (): void => undefined
-      const isHeld = new Promise<void>((resolve) => (goOn = resolve))
-      const mayBegin = new Promise<void>((resolve) => (begin = resolve))
-      // The first of two readers is paused in its first file until the other one has stored and removed all of them.
-      let batches = 0
-      lab.store.before = () => (batches++ === 0 ? isHeld : mayBegin)
-      const other = recoveryOf(lab)
-      await lab.database.open()
-      const taken = await files()
-      begin()
-      await eventually(async () => (await files()).length === 0)
-      expect(taken).toHaveLength(4)
-      // Only the first reader gets the last file: it skips those that are gone.
-      await writeFile(join(lab.folder.path, taken.sort().at(-1) ?? ''), late)
-      goOn()
-      await Promise.all([recovery.beforeApplicationShutdown(), other.beforeApplicationShutdown()])
-      expect([lab.written().sort(), await files()]).toEqual([idsOf(many).sort(), []])
-      expect(new Set(logged())).toEqual(new Set(['usage is stored that an earlier process could not store any more']))
-    })
+  it('is stored by whoever comes first where several read many files, and nobody takes that for a fault', async () => {
+    const many = records(5)
+    const late = many.slice(4).map(bufferedRow).join('')
+    for (const record of many.slice(0, 4)) new DiskBuffer(lab.folder.path).append([bufferedRow(record)])
+    let goOn = (): void => undefined
+    let begin = (): void => undefined
+    const isHeld = new Promise<void>((resolve) => (goOn = resolve))
+    const mayBegin = new Promise<void>((resolve) => (begin = resolve))
+    // The first of two readers is paused in its first file until the other one has stored and removed all of them.
+    let batches = 0
+    lab.store.before = () => (batches++ === 0 ? isHeld : mayBegin)
+    const other = recoveryOf(lab)
+    await lab.database.open()
+    const taken = await files()
+    begin()
+    await eventually(async () => (await files()).length === 0)
+    expect(taken).toHaveLength(4)
+    // Only the first reader gets the last file: it skips those that are gone.
+    await writeFile(join(lab.folder.path, taken.sort().at(-1) ?? ''), late)
+    goOn()
+    await Promise.all([recovery.beforeApplicationShutdown(), other.beforeApplicationShutdown()])
+    expect([lab.written().sort(), await files()]).toEqual([idsOf(many).sort(), []])
+    expect(new Set(logged())).toEqual(new Set(['usage is stored that an earlier process could not store any more']))
+  })
 
-    it('lacks the lines that were damaged, of which one speaks', async () => {
-      const many = records(3)
-      const [one = '', two = '', three = ''] = many.map(bufferedRow)
-      lab.folder.append([one])
-      await writeFile(join(lab.folder.path, '1-killed.rows'), `${two.slice(0, 40)}\n${three}${two.slice(0, 77)}`)
-      await lab.database.open()
-      await eventually(async () => (await files()).length === 0)
-      expect(lab.written().sort()).toEqual(idsOf([many[0], many[2]].filter((each) => each !== undefined)))
-      expect(lab.lines.find(({ lines }) => lines === 2)?.['msg']).toBe('lines of kept usage cannot be read: left out')
-    })
+  it('lacks the lines that were damaged, of which one speaks', async () => {
+    const many = records(3)
+    const [one = '', two = '', three = ''] = many.map(bufferedRow)
+    lab.folder.append([one])
+    await writeFile(join(lab.folder.path, '1-killed.rows'), `${two.slice(0, 40)}\n${three}${two.slice(0, 77)}`)
+    await lab.database.open()
+    await eventually(async () => (await files()).length === 0)
+    expect(lab.written().sort()).toEqual(idsOf([many[0], many[2]].filter((each) => each !== undefined)))
+    expect(lab.lines.find(({ lines }) => lines === 2)?.['msg']).toBe('lines of kept usage cannot be read: left out')
+  })
 
-    it('stays in its file until all of it is stored', async () => {
-      const many = records(250)
-      lab.folder.append(many.map(bufferedRow))
-      lab.store.before = () => (lab.store.batches.length > 2 ? away() : undefined)
-      await lab.database.open()
-      await eventually(() => lab.store.batches.length === 3)
-      await end()
-      expect(await files()).toHaveLength(1)
-      // The next start.
-      lab.store.before = () => undefined
-      const second = recoveryOf(lab)
-      await lab.database.open()
-      await eventually(async () => (await files()).length === 0)
-      await second.beforeApplicationShutdown()
-      expect(lab.written()).toEqual(idsOf(many))
-    })
+  it('stays in its file until all of it is stored', async () => {
+    const many = records(250)
+    lab.folder.append(many.map(bufferedRow))
+    lab.store.before = () => (lab.store.batches.length > 2 ? away() : undefined)
+    await lab.database.open()
+    await eventually(() => lab.store.batches.length === 3)
+    await end()
+    expect(await files()).toHaveLength(1)
+    // The next start.
+    lab.store.before = () => undefined
+    const second = recoveryOf(lab)
+    await lab.database.open()
+    await eventually(async () => (await files()).length === 0)
+    await second.beforeApplicationShutdown()
+    expect(lab.written()).toEqual(idsOf(many))
+  })
 
-    it('waits in its file while the store is away', async () => {
-      const many = records(3)
-      lab.folder.append(many.map(bufferedRow))
-      lab.store.before = () => (lab.store.batches.length < 2 ? away() : undefined)
-      await lab.database.open()
-      await eventually(() => lab.store.batches.length === 1)
-      expect(await files()).toHaveLength(1)
-      await eventually(async () => (await files()).length === 0)
-      expect(lab.written()).toEqual(idsOf(many))
-    })
+  it('waits in its file while the store is away', async () => {
+    const many = records(3)
+    lab.folder.append(many.map(bufferedRow))
+    lab.store.before = () => (lab.store.batches.length < 2 ? away() : undefined)
+    await lab.database.open()
+    await eventually(() => lab.store.batches.length === 1)
+    expect(await files()).toHaveLength(1)
+    await eventually(async () => (await files()).length === 0)
+    expect(lab.written()).toEqual(idsOf(many))
+  })
 
-    it('keeps its file while another process is still writing into it', async () => {
-      const [first, second] = records(2)
-      lab.folder.append([first].filter((each) => each !== undefined).map(bufferedRow))
-      lab.store.before = async () => {
-        if (lab.store.batches.length > 1) return
-        // Its name is free by now: the writer creates another file.
-        lab.folder.append([second].filter((each) => each !== undefined).map(bufferedRow))
-        await Promise.resolve()
-      }
-      await lab.database.open()
-      await eventually(() => lab.store.rows.size === 1)
-      await eventually(async () => (await diskBufferFiles(lab.folder.path)).length === 1)
-      const next = recoveryOf(lab)
-      await lab.database.open()
-      await eventually(() => lab.store.rows.size === 2)
-      await next.beforeApplicationShutdown()
-    })
+  it('keeps its file while another process is still writing into it', async () => {
+    const [first, second] = records(2)
+    lab.folder.append([first].filter((each) => each !== undefined).map(bufferedRow))
+    lab.store.before = async () => {
+      if (lab.store.batches.length > 1) return
+      // Its name is free by now: the writer creates another file.
+      lab.folder.append([second].filter((each) => each !== undefined).map(bufferedRow))
+      await Promise.resolve()
+    }
+    await lab.database.open()
+    await eventually(() => lab.store.rows.size === 1)
+    await eventually(async () => (await diskBufferFiles(lab.folder.path)).length === 1)
+    const next = recoveryOf(lab)
+    await lab.database.open()
+    await eventually(() => lab.store.rows.size === 2)
+    await next.beforeApplicationShutdown()
+  })
 
-    it('loses a row that no store takes to the log, and no other', async () => {
-      const many = records(10)
-      lab.folder.append(many.map(bufferedRow))
-      const bad = many[4]?.id ?? ''
-      lab.store.before = (batch) =>
-        idsOf(batch).includes(bad) ? Object.assign(new Error('said the server'), { code: '22003' }) : undefined
-      await lab.database.open()
-      await eventually(async () => (await files()).length === 0)
-      expect([lab.written().length, lab.logged()]).toEqual([9, [bad]])
-      expect(await lab.metric('gateway_usage_dropped_total')).toBe(1)
-    })
+  it('loses a row that no store takes to the log, and no other', async () => {
+    const many = records(10)
+    lab.folder.append(many.map(bufferedRow))
+    const bad = many[4]?.id ?? ''
+    lab.store.before = (batch) =>
+      idsOf(batch).includes(bad) ? Object.assign(new Error('said the server'), { code: '22003' }) : undefined
+    await lab.database.open()
+    await eventually(async () => (await files()).length === 0)
+    expect([lab.written().length, lab.logged()]).toEqual([9, [bad]])
+    expect(await lab.metric('gateway_usage_dropped_total')).toBe(1)
+  })
 
-    it('stays where it is where usage is not to be stored', async () => {
-      await begin({ store: false })
-      lab.folder.append(records(2).map(bufferedRow))
-      await lab.database.open()
-      await end()
-      expect([await files(), lab.store.batches]).toEqual([[expect.stringMatching(/\.rows$/)], []])
-    })
+  it('stays where it is where usage is not to be stored', async () => {
+    await begin({ store: false })
+    lab.folder.append(records(2).map(bufferedRow))
+    await lab.database.open()
+    await end()
+    expect([await files(), lab.store.batches]).toEqual([[expect.stringMatching(/\.rows$/)], []])
+  })
 
-    it('stays where it is when it cannot be read, which is said, and keeps nobody from starting', async () => {
-      await rm(lab.folder.path, { recursive: true, force: true })
-      await appendFile(lab.folder.path, 'no folder')
-      await lab.database.open()
-      await eventually(() => logged().includes('usage that waits in files cannot be read'))
-    })
+  it('stays where it is when it cannot be read, which is said, and keeps nobody from starting', async () => {
+    await rm(lab.folder.path, { recursive: true, force: true })
+    await appendFile(lab.folder.path, 'no folder')
+    await lab.database.open()
+    await eventually(() => logged().includes('usage that waits in files cannot be read'))
   })
 })

@@ -24,7 +24,7 @@ import { RecordDelivery } from './record-delivery.js'
 import { entryFromRequest } from './usage-entry.js'
 import { DroppedUsage, UsageMetrics } from './usage-metrics.js'
 
-describe('usage ledger', () => {
+describe('The usage ledger', () => {
   let lab: UsageLedgerLab
 
   async function begin(options: UsageLedgerOptions): Promise<void> {
@@ -36,6 +36,7 @@ describe('usage ledger', () => {
     lab = await usageLedgerLab()
   })
   afterEach(() => lab.close())
+  const channel = (id: string): object => ({ id, provider: 'p1', baseUrl: 'http://127.0.0.1:1', credentials: 'secret' })
 
   describe('The ledger', () => {
     it('has a record of every call that is over', async () => {
@@ -97,59 +98,7 @@ describe('usage ledger', () => {
       expect(await lab.rows()).toHaveLength(1)
       expect(lab.lines).toMatchObject([{ msg: 'usage could not be recorded' }])
     })
-  })
 
-  describe('The end of the process', () => {
-    it('writes everything before the end', async () => {
-      const { chat, ledger: queue, store } = lab
-      for (let count = 0; count < 123; count++) chat()
-      await queue.beforeApplicationShutdown()
-      expect(store.rows.size).toBe(123)
-      // A task that ended while loops were stopping.
-      queue.taskEnded(endedVideo())
-      await eventually(() => store.rows.size === 124)
-    })
-
-    it('begins to write before any other work ends, and waits no longer than for the store', async () => {
-      const { chat, ledger: queue, store } = lab
-      for (let count = 0; count < 3; count++) chat()
-      queue.onModuleDestroy()
-      await eventually(() => store.rows.size === 3)
-      await queue.beforeApplicationShutdown()
-    })
-
-    it('keeps what was noted a moment before, in whatever way it comes', async () => {
-      const others = process.listeners('exit')
-      await begin({})
-      const own = process.listeners('exit').filter((listener) => !others.includes(listener))
-      expect(own).toHaveLength(1)
-      const { chat, ledger: queue, store, buffered } = lab
-      store.before = away
-      for (let count = 0; count < 70; count++) chat()
-      for (const listener of own) listener(1)
-      expect(await buffered()).toHaveLength(70)
-      queue.onApplicationShutdown()
-      expect(process.listeners('exit').filter((listener) => own.includes(listener))).toEqual([])
-    })
-  })
-})
-
-describe('usage queue', () => {
-  const channel = (id: string): object => ({ id, provider: 'p1', baseUrl: 'http://127.0.0.1:1', credentials: 'secret' })
-
-  let lab: UsageLedgerLab
-
-  async function begin(options: UsageLedgerOptions): Promise<void> {
-    await lab.close()
-    lab = await usageLedgerLab(options)
-  }
-
-  beforeEach(async () => {
-    lab = await usageLedgerLab()
-  })
-  afterEach(() => lab.close())
-
-  describe('The ledger', () => {
     it('counts what was used by class and channel, and costs', async () => {
       await begin({ prices: [{ models: ['*'], promptTokens: '1000000' }] })
       const { chat, endings, samples } = lab
@@ -251,6 +200,40 @@ describe('usage queue', () => {
     })
   })
 
+  describe('The end of the process', () => {
+    it('writes everything before the end', async () => {
+      const { chat, ledger: queue, store } = lab
+      for (let count = 0; count < 123; count++) chat()
+      await queue.beforeApplicationShutdown()
+      expect(store.rows.size).toBe(123)
+      // A task that ended while loops were stopping.
+      queue.taskEnded(endedVideo())
+      await eventually(() => store.rows.size === 124)
+    })
+
+    it('begins to write before any other work ends, and waits no longer than for the store', async () => {
+      const { chat, ledger: queue, store } = lab
+      for (let count = 0; count < 3; count++) chat()
+      queue.onModuleDestroy()
+      await eventually(() => store.rows.size === 3)
+      await queue.beforeApplicationShutdown()
+    })
+
+    it('keeps what was noted a moment before, in whatever way it comes', async () => {
+      const others = process.listeners('exit')
+      await begin({})
+      const own = process.listeners('exit').filter((listener) => !others.includes(listener))
+      expect(own).toHaveLength(1)
+      const { chat, ledger: queue, store, buffered } = lab
+      store.before = away
+      for (let count = 0; count < 70; count++) chat()
+      for (const listener of own) listener(1)
+      expect(await buffered()).toHaveLength(70)
+      queue.onApplicationShutdown()
+      expect(process.listeners('exit').filter((listener) => own.includes(listener))).toEqual([])
+    })
+  })
+
   describe('An ended task', () => {
     it('has one of every task that ended, once, and nothing to pay for one that failed', async () => {
       await begin({ prices: [{ models: ['*'], videos: '0.35', images: '0.05' }] })
@@ -324,7 +307,7 @@ describe('Usage that is lost', () => {
   })
 })
 
-describe('record delivery', () => {
+describe('A batch', () => {
   const saying = (code: string): Error => Object.assign(new Error('said the server'), { code })
 
   let store: MemoryUsage
@@ -351,56 +334,54 @@ describe('record delivery', () => {
 
   const written = (): string[] => [...store.rows.keys()]
 
-  describe('A batch', () => {
-    it.each(['22001', '22P02', '23502', '23514'])(
-      'is not kept back by a row that the store does not take: %s',
-      async (code) => {
-        const many = records(20)
-        const bad = many[7]?.id ?? ''
-        store.before = (batch) => (idsOf(batch).includes(bad) ? saying(code) : undefined)
-        expect(await delivery.deliver(many)).toEqual([])
-        expect(written()).toEqual(idsOf(many).filter((id) => id !== bad))
-        expect(refused).toEqual([bad])
-        // Bisection finds it: far fewer than twenty attempts.
-        expect(store.batches.length).toBeLessThan(12)
-        expect(logged).toEqual(['a usage record was refused by the store'])
-      },
-    )
-
-    it.each(['25006', '40P01', '40001', '42501', '42P01', '54000', 'XX000'])(
-      'that the store does not take as it stands comes again, whole: %s',
-      async (code) => {
-        const many = records(20)
-        let attempts = 0
-        store.before = () => (attempts++ < 1 ? saying(code) : undefined)
-        expect(await delivery.deliver(many)).toEqual([])
-        expect(written()).toEqual(idsOf(many))
-        expect(store.batches.map(({ length }) => length)).toEqual([20, 20])
-        expect(refused).toEqual([])
-        expect(logged).toEqual(['usage waits: the store does not take it'])
-      },
-    )
-
-    it('comes again whatever else went wrong, which is said once, and nothing is said of a store that is away', async () => {
-      const failures = [new TypeError('no code'), saying('25006'), away()]
-      store.before = () => failures.shift()
-      expect(await delivery.deliver(records(2))).toEqual([])
-      expect(logged).toEqual(['usage waits: the store does not take it'])
-    })
-
-    it('comes back to whoever stops the delivery, as far as it was not delivered', async () => {
-      const many = records(8)
-      const [bad, waiting] = [many[1]?.id ?? '', many[6]?.id ?? '']
-      store.before = (batch) => {
-        if (idsOf(batch).includes(bad)) return saying('22P02')
-        return idsOf(batch).includes(waiting) ? away() : undefined
-      }
-      const delivered = delivery.deliver(many)
-      await eventually(() => written().length === 3)
-      delivery.stop(performance.now())
-      expect(idsOf(await delivered)).toEqual(idsOf(many.slice(4)))
+  it.each(['22001', '22P02', '23502', '23514'])(
+    'is not kept back by a row that the store does not take: %s',
+    async (code) => {
+      const many = records(20)
+      const bad = many[7]?.id ?? ''
+      store.before = (batch) => (idsOf(batch).includes(bad) ? saying(code) : undefined)
+      expect(await delivery.deliver(many)).toEqual([])
+      expect(written()).toEqual(idsOf(many).filter((id) => id !== bad))
       expect(refused).toEqual([bad])
-    })
+      // Bisection finds it: far fewer than twenty attempts.
+      expect(store.batches.length).toBeLessThan(12)
+      expect(logged).toEqual(['a usage record was refused by the store'])
+    },
+  )
+
+  it.each(['25006', '40P01', '40001', '42501', '42P01', '54000', 'XX000'])(
+    'that the store does not take as it stands comes again, whole: %s',
+    async (code) => {
+      const many = records(20)
+      let attempts = 0
+      store.before = () => (attempts++ < 1 ? saying(code) : undefined)
+      expect(await delivery.deliver(many)).toEqual([])
+      expect(written()).toEqual(idsOf(many))
+      expect(store.batches.map(({ length }) => length)).toEqual([20, 20])
+      expect(refused).toEqual([])
+      expect(logged).toEqual(['usage waits: the store does not take it'])
+    },
+  )
+
+  it('comes again whatever else went wrong, which is said once, and nothing is said of a store that is away', async () => {
+    const failures = [new TypeError('no code'), saying('25006'), away()]
+    store.before = () => failures.shift()
+    expect(await delivery.deliver(records(2))).toEqual([])
+    expect(logged).toEqual(['usage waits: the store does not take it'])
+  })
+
+  it('comes back to whoever stops the delivery, as far as it was not delivered', async () => {
+    const many = records(8)
+    const [bad, waiting] = [many[1]?.id ?? '', many[6]?.id ?? '']
+    store.before = (batch) => {
+      if (idsOf(batch).includes(bad)) return saying('22P02')
+      return idsOf(batch).includes(waiting) ? away() : undefined
+    }
+    const delivered = delivery.deliver(many)
+    await eventually(() => written().length === 3)
+    delivery.stop(performance.now())
+    expect(idsOf(await delivered)).toEqual(idsOf(many.slice(4)))
+    expect(refused).toEqual([bad])
   })
 })
 

@@ -138,6 +138,7 @@ const changed = (count: number, state: Task['state'] = 'processing'): Task => ({
   state,
   object: `{"n":${count}}`,
 })
+
 const frame = (count: number): string => `event: task\ndata: {"n":${count}}\n\n`
 
 function begun(tasks: Tasks = new StandInTasks()): { events: TaskEvents; notes: Notes; call: RequestContext } {
@@ -214,7 +215,7 @@ describe('The event stream of a video task', () => {
   })
 })
 
-describe('video create', () => {
+describe('The service of videos', () => {
   let application: VideoApplication
   afterEach(() => application.close())
 
@@ -312,11 +313,6 @@ describe('video create', () => {
       })
     })
   })
-})
-
-describe('video find', () => {
-  let application: VideoApplication
-  afterEach(() => application.close())
 
   describe('A task', () => {
     it('of the caller is answered in the envelope, with the text of its object', async () => {
@@ -416,11 +412,6 @@ describe('video find', () => {
       expect(answer.text).not.toContain('order-77')
     })
   })
-})
-
-describe('video list and events', () => {
-  let application: VideoApplication
-  afterEach(() => application.close())
 
   describe('The list', () => {
     it('holds the objects of the caller’s tasks of that kind, as text', async () => {

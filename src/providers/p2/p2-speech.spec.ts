@@ -483,7 +483,7 @@ describe('a server frame', () => {
   })
 })
 
-describe('p2 session faults', () => {
+describe('A session with P2', () => {
   const lab = new P2SessionLab()
   const { begin, expectNothingLeft } = lab
 
@@ -597,13 +597,6 @@ describe('p2 session faults', () => {
       await expectNothingLeft(begun)
     })
   })
-})
-
-describe('p2 session', () => {
-  const lab = new P2SessionLab()
-  const { begin, expectNothingLeft } = lab
-
-  afterEach(() => lab.reset())
 
   describe('A synthesis', () => {
     it('sends its one request and hands on the audio of every frame until the last', async () => {

@@ -582,109 +582,107 @@ describe('spooled audio', () => {
     return await done
   }
 
-  describe('spooled audio', () => {
-    it.each([10, MEMORY_BYTES, AUDIO.length])('of %s bytes is read back as it came, and then gone', async (size) => {
-      const bytes = AUDIO.subarray(0, size)
-      const kept = await spooled(bytes)
-      expect(kept.size).toBe(size)
-      if (process.platform === 'linux') expect(leftovers()).toHaveLength(size > MEMORY_BYTES ? 1 : 0)
-      const read = await collect(
-        new SpooledSource(kept, newCall().disconnect),
-        AUDIO.length,
-        () => new GatewayError('internal', ''),
-      )
-      expect(read.equals(bytes)).toBe(true)
-      await gone()
-    })
+  it.each([10, MEMORY_BYTES, AUDIO.length])('of %s bytes is read back as it came, and then gone', async (size) => {
+    const bytes = AUDIO.subarray(0, size)
+    const kept = await spooled(bytes)
+    expect(kept.size).toBe(size)
+    if (process.platform === 'linux') expect(leftovers()).toHaveLength(size > MEMORY_BYTES ? 1 : 0)
+    const read = await collect(
+      new SpooledSource(kept, newCall().disconnect),
+      AUDIO.length,
+      () => new GatewayError('internal', ''),
+    )
+    expect(read.equals(bytes)).toBe(true)
+    await gone()
+  })
 
-    it('arrives no faster than the disk takes it', async () => {
-      const body = new ManualSource()
-      const done = spool(body, MAXIMUM_BYTES, file())
-      body.data(AUDIO, AUDIO)
-      expect(body.asked).toEqual(['pause'])
-      await eventually(() => body.asked.length === 2)
-      expect(body.asked).toEqual(['pause', 'resume'])
-      body.end()
-      await (await done).remove()
-    })
+  it('arrives no faster than the disk takes it', async () => {
+    const body = new ManualSource()
+    const done = spool(body, MAXIMUM_BYTES, file())
+    body.data(AUDIO, AUDIO)
+    expect(body.asked).toEqual(['pause'])
+    await eventually(() => body.asked.length === 2)
+    expect(body.asked).toEqual(['pause', 'resume'])
+    body.end()
+    await (await done).remove()
+  })
 
-    it('is gone when its source fails', async () => {
-      const body = new ManualSource()
-      const done = spool(body, MAXIMUM_BYTES, file())
-      const cut = new GatewayError('upstream_failed', 'cut')
-      body.data(AUDIO)
-      if (process.platform === 'linux') await eventually(() => leftovers().length === 1)
-      body.fail(cut)
-      await expect(done).rejects.toBe(cut)
-      await gone()
-    })
+  it('is gone when its source fails', async () => {
+    const body = new ManualSource()
+    const done = spool(body, MAXIMUM_BYTES, file())
+    const cut = new GatewayError('upstream_failed', 'cut')
+    body.data(AUDIO)
+    if (process.platform === 'linux') await eventually(() => leftovers().length === 1)
+    body.fail(cut)
+    await expect(done).rejects.toBe(cut)
+    await gone()
+  })
 
-    it('is refused, and gone, once it is longer than any speech', async () => {
-      const body = new ManualSource()
-      const done = spool(body, MAXIMUM_BYTES, file())
-      body.data(AUDIO, AUDIO)
-      expect(body.asked).not.toContain('cancel')
-      body.data('x', 'late')
-      expect(body.asked).toContain('cancel')
-      await expect(done).rejects.toMatchObject({
-        kind: 'upstream_failed',
-        details: { attempt: { phase: 'answered', channelError: true } },
-      })
-      await gone()
+  it('is refused, and gone, once it is longer than any speech', async () => {
+    const body = new ManualSource()
+    const done = spool(body, MAXIMUM_BYTES, file())
+    body.data(AUDIO, AUDIO)
+    expect(body.asked).not.toContain('cancel')
+    body.data('x', 'late')
+    expect(body.asked).toContain('cancel')
+    await expect(done).rejects.toMatchObject({
+      kind: 'upstream_failed',
+      details: { attempt: { phase: 'answered', channelError: true } },
     })
+    await gone()
+  })
 
-    it('that the disk refuses ends the upstream call and is the gateway’s fault', async () => {
-      await rm(directory, { recursive: true })
-      const body = new ManualSource()
-      const done = spool(body, MAXIMUM_BYTES, file())
-      body.data(AUDIO)
-      await expect(done).rejects.toMatchObject({ kind: 'internal' })
-      expect(body.asked).toContain('cancel')
-    })
+  it('that the disk refuses ends the upstream call and is the gateway’s fault', async () => {
+    await rm(directory, { recursive: true })
+    const body = new ManualSource()
+    const done = spool(body, MAXIMUM_BYTES, file())
+    body.data(AUDIO)
+    await expect(done).rejects.toMatchObject({ kind: 'internal' })
+    expect(body.asked).toContain('cancel')
+  })
 
-    it('is gone when its caller leaves, before or while it is read', async () => {
-      for (const isStarted of [false, true]) {
-        const call = newCall()
-        const source = new SpooledSource(await spooled(), call.disconnect)
-        const sink = new RecordingSink()
-        if (isStarted) source.start(sink)
-        call.disconnect.abort()
-        if (!isStarted) source.start(sink)
-        expect(sink.failure).toBe('caller_left')
-        await gone()
-      }
-      const left = newCall()
-      left.disconnect.abort()
+  it('is gone when its caller leaves, before or while it is read', async () => {
+    for (const isStarted of [false, true]) {
+      const call = newCall()
+      const source = new SpooledSource(await spooled(), call.disconnect)
       const sink = new RecordingSink()
-      new SpooledSource(await spooled(), left.disconnect).start(sink)
+      if (isStarted) source.start(sink)
+      call.disconnect.abort()
+      if (!isStarted) source.start(sink)
       expect(sink.failure).toBe('caller_left')
       await gone()
-    })
+    }
+    const left = newCall()
+    left.disconnect.abort()
+    const sink = new RecordingSink()
+    new SpooledSource(await spooled(), left.disconnect).start(sink)
+    expect(sink.failure).toBe('caller_left')
+    await gone()
+  })
 
-    it('waits for a slow reader and is gone when that gives it up', async () => {
-      const source = new SpooledSource(await spooled(), newCall().disconnect)
-      const sink = new RecordingSink()
-      source.start({
-        data: (chunk) => {
-          sink.data(chunk)
-          if (sink.chunks.length === 1) source.pause()
-          else source.cancel()
-        },
-        end: () => {
-          sink.end()
-        },
-        fail: (error) => {
-          sink.fail(error)
-        },
-      })
-      await eventually(() => sink.chunks.length === 1)
-      let turns = 0
-      await eventually(() => ++turns > 100)
-      expect(sink.chunks).toHaveLength(1)
-      source.resume()
-      await eventually(() => sink.failure === 'caller_left')
-      expect(sink.chunks).toHaveLength(2)
-      await gone()
+  it('waits for a slow reader and is gone when that gives it up', async () => {
+    const source = new SpooledSource(await spooled(), newCall().disconnect)
+    const sink = new RecordingSink()
+    source.start({
+      data: (chunk) => {
+        sink.data(chunk)
+        if (sink.chunks.length === 1) source.pause()
+        else source.cancel()
+      },
+      end: () => {
+        sink.end()
+      },
+      fail: (error) => {
+        sink.fail(error)
+      },
     })
+    await eventually(() => sink.chunks.length === 1)
+    let turns = 0
+    await eventually(() => ++turns > 100)
+    expect(sink.chunks).toHaveLength(1)
+    source.resume()
+    await eventually(() => sink.failure === 'caller_left')
+    expect(sink.chunks).toHaveLength(2)
+    await gone()
   })
 })

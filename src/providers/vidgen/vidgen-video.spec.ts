@@ -14,7 +14,7 @@ import {
 import { attemptOf, GENEROUS_TIMEOUTS, newCall, targetOf, unusedPort } from '../../../test/support/raw-upstream.js'
 import { signedToken, VidgenTokens } from './vidgen-video.js'
 
-describe('vidgen video', () => {
+describe('The provider of vidgen videos', () => {
   const CREATED = json(200, enveloped(TASK))
   const tokenAt = (nowMs: number): string => `Bearer ${signedToken('ak_demo', 'sk_demo', nowMs)}`
 
@@ -27,6 +27,16 @@ describe('vidgen video', () => {
     lab.reset()
   })
   afterAll(() => lab.close())
+
+  /** `Promise.withResolvers` of newer engines. */
+  function withResolvers(): { promise: Promise<void>; resolve: () => void } {
+    let resolve = (): void => undefined
+    const promise = new Promise<void>((settle) => {
+      resolve = settle
+    })
+    return { promise, resolve }
+  }
+  const AUTHORIZATION = `Bearer ${signedToken('ak_demo', 'sk_demo', START_MS)}`
 
   describe('The token of a channel', () => {
     it('serves creates and reads until it is renewed', async () => {
@@ -179,30 +189,6 @@ describe('vidgen video', () => {
       }
     })
   })
-
-  /** `Promise.withResolvers` of newer engines. */
-  function withResolvers(): { promise: Promise<void>; resolve: () => void } {
-    let resolve = (): void => undefined
-    const promise = new Promise<void>((settle) => {
-      resolve = settle
-    })
-    return { promise, resolve }
-  }
-})
-
-describe('vidgen video provider', () => {
-  const CREATED = json(200, enveloped(TASK))
-  const AUTHORIZATION = `Bearer ${signedToken('ak_demo', 'sk_demo', START_MS)}`
-
-  let lab: VidgenLab
-
-  beforeAll(async () => {
-    lab = await startVidgenLab()
-  })
-  afterEach(() => {
-    lab.reset()
-  })
-  afterAll(() => lab.close())
 
   describe('A create', () => {
     it('sends the bytes it was given, under a signed token, and answers with the task', async () => {
