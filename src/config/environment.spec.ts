@@ -10,9 +10,9 @@ import fc from 'fast-check'
 import { parse } from 'yaml'
 import { configSchema, parseConfig } from '../../test/support/config.js'
 import { seededRandom } from '../../test/support/eventually.js'
+import { faultsOf } from '../../test/support/routing.js'
 import { adminFingerprint, estimatedBits, MINIMUM_ADMIN_KEY_BITS } from './auth-schema.js'
 import { PROVIDERS } from '../app/providers.js'
-import { ConfigError } from './faults.js'
 import { configWarnings, handedOver } from './config-store.js'
 import {
   environmentConfig,
@@ -305,15 +305,6 @@ describe('variable', () => {
     })
   })
 
-  function faultsOf(yaml: string, env: Variables): string[] {
-    try {
-      parseConfig(yaml, env)
-    } catch (error) {
-      return (error as ConfigError).faults.map(({ path, message }) => `${path}: ${message}`)
-    }
-    return []
-  }
-
   describe('a configuration', () => {
     it('takes secrets from files, in its values and in place of them', () => {
       const config = parseConfig(
@@ -352,18 +343,9 @@ describe('auth.adminKey', () => {
   const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
   const GOOD = 'sk-gw-admin-Wm3vQx8LrT5kZ0pYb7NcJ2sHd9FgAe4'
 
-  const withAdminKey = (adminKey: unknown, keys: object[] = []) =>
-    parseConfig(JSON.stringify({ auth: { adminKey, keys } }), {})
-
-  function faultsOf(adminKey: unknown, keys: object[] = []): readonly string[] {
-    try {
-      withAdminKey(adminKey, keys)
-    } catch (error) {
-      if (error instanceof ConfigError) return error.faults.map(({ path, message }) => `${path}: ${message}`)
-      throw error
-    }
-    return []
-  }
+  const yamlOf = (adminKey: unknown, keys: object[] = []): string => JSON.stringify({ auth: { adminKey, keys } })
+  const withAdminKey = (adminKey: unknown, keys?: object[]) => parseConfig(yamlOf(adminKey, keys), {})
+  const faultsWith = (adminKey: unknown, keys?: object[]): readonly string[] => faultsOf(yamlOf(adminKey, keys))
 
   const TOO_EASY = ['auth.adminKey: is too easy to guess, 128 bits are needed: make one with npm run keys -- admin-key']
 
@@ -390,7 +372,7 @@ describe('auth.adminKey', () => {
     randomBytes(12).toString('hex'),
     randomBytes(15).toString('base64url'),
   ])('refuses the start with %s, and does not say it', (key) => {
-    expect(faultsOf(key)).toEqual(TOO_EASY)
+    expect(faultsWith(key)).toEqual(TOO_EASY)
   })
 
   it.each([GOOD, '?q8F)zR2!mK5$wX9^bT4&nL7*pH3', 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934c'])(
@@ -436,15 +418,15 @@ describe('auth.adminKey', () => {
   it.each([12345, true, ['x'], {}, `${GOOD} ${GOOD}`, 'schlüssel', `${GOOD}${'k'.repeat(512)}`, 'sha256:abc'])(
     'is at fault as %j',
     (key) => {
-      expect(faultsOf(key)).toEqual([expect.stringMatching(/^auth\.adminKey: must be /)])
+      expect(faultsWith(key)).toEqual([expect.stringMatching(/^auth\.adminKey: must be /)])
     },
   )
 
   it('is nobody else’s key, in whichever form either is written', () => {
     const fault = ['auth.adminKey: must differ from every key of auth.keys']
-    expect(faultsOf(GOOD, [{ id: 'a', key: GOOD }])).toEqual(fault)
-    expect(faultsOf(`sha256:${sha256(GOOD)}`, [{ id: 'a', key: GOOD }])).toEqual(fault)
-    expect(faultsOf(GOOD, [{ id: 'a', key: `sha256:${sha256(GOOD)}` }])).toEqual(fault)
+    expect(faultsWith(GOOD, [{ id: 'a', key: GOOD }])).toEqual(fault)
+    expect(faultsWith(`sha256:${sha256(GOOD)}`, [{ id: 'a', key: GOOD }])).toEqual(fault)
+    expect(faultsWith(GOOD, [{ id: 'a', key: `sha256:${sha256(GOOD)}` }])).toEqual(fault)
   })
 
   it('is told apart by a fingerprint that gives away neither key nor hash', () => {

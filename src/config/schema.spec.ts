@@ -148,15 +148,8 @@ describe('Several workers without Redis', () => {
   const DATABASE = { url: 'postgres://db/gateway' }
   const LIMITED = { auth: { defaultLimits: { concurrency: 1 } } }
 
-  function faultsOf(document: object, env: Readonly<Record<string, string>> = {}): readonly string[] {
-    try {
-      parseConfig(JSON.stringify({ database: DATABASE, ...document }), env)
-      return []
-    } catch (error) {
-      if (!(error instanceof ConfigError)) throw error
-      return error.faults.map(({ path, message }) => `${path}: ${message}`)
-    }
-  }
+  const faultsBeside = (document: object, env: Readonly<Record<string, string>> = {}): readonly string[] =>
+    faultsOf(JSON.stringify({ database: DATABASE, ...document }), env)
 
   const FAULT =
     /: server\.workers must be 1, or redis\.url must be set, where auth\.defaultLimits or auth\.keys\[\]\.limits are/
@@ -175,8 +168,8 @@ describe('Several workers without Redis', () => {
       },
     ],
   ])('are a fault where %s, which names both settings', (_case, limited) => {
-    expect(faultsOf({ ...limited, server: { workers: 2 } })).toEqual([expect.stringMatching(FAULT)])
-    expect(faultsOf(limited, { WORKERS: '8' })).toEqual([expect.stringMatching(FAULT)])
+    expect(faultsBeside({ ...limited, server: { workers: 2 } })).toEqual([expect.stringMatching(FAULT)])
+    expect(faultsBeside(limited, { WORKERS: '8' })).toEqual([expect.stringMatching(FAULT)])
   })
 
   it.each<[string, object]>([
@@ -189,14 +182,14 @@ describe('Several workers without Redis', () => {
       { server: { workers: 8 }, auth: { keys: [{ id: 'a', key: 'k', limits: {} }], defaultLimits: {} } },
     ],
   ])('are none with %s', (_case, document) => {
-    expect(faultsOf(document)).toEqual([])
+    expect(faultsBeside(document)).toEqual([])
   })
 
   it('are told beside other faults', () => {
-    expect(faultsOf({ ...LIMITED, server: { workers: 2, port: -1 } })).toHaveLength(1)
-    expect(faultsOf({ ...LIMITED, server: { workers: 2 }, database: { ...DATABASE, maxConnections: 0 } })).toHaveLength(
-      2,
-    )
+    expect(faultsBeside({ ...LIMITED, server: { workers: 2, port: -1 } })).toHaveLength(1)
+    expect(
+      faultsBeside({ ...LIMITED, server: { workers: 2 }, database: { ...DATABASE, maxConnections: 0 } }),
+    ).toHaveLength(2)
   })
 })
 

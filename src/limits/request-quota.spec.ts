@@ -11,7 +11,7 @@ import {
   tokens,
   WORK,
 } from '../../test/support/limited-calls.js'
-import { attemptRecord } from '../../test/support/raw-upstream.js'
+import { attemptRecord, failureOf } from '../../test/support/raw-upstream.js'
 import { GatewayError } from '../core/errors.js'
 import { estimateChat, estimateRecording, estimateSpeech } from './estimate-usage.js'
 import { RequestReservation } from './reservations.js'
@@ -82,23 +82,13 @@ describe('The counts of a key', () => {
   )
 })
 
-async function refusalOf(work: Promise<unknown>): Promise<GatewayError> {
-  try {
-    await work
-  } catch (error) {
-    if (error instanceof GatewayError) return error
-    throw error
-  }
-  throw new Error('was not refused')
-}
-
 describe('A call of a key with limits', () => {
   it('counts as a request of its minute when it asks for work, and not when it reads', async () => {
     const calls = new LimitedCalls({ requestsPerMinute: 2, concurrency: 9 })
     for (let count = 0; count < 3; count++) await calls.enter(READ)
     await calls.enter()
     await calls.enter()
-    const error = await refusalOf(calls.enter())
+    const error = await failureOf(calls.enter())
     expect(error.kind).toBe('rate_limited')
     expect(error.message).toBe(
       'The limit of 2 requests per minute of this API key (key:team-a) is used up. It is reset in 60 s.',
@@ -112,7 +102,7 @@ describe('A call of a key with limits', () => {
     const calls = new LimitedCalls({ requestsPerMinute: 9, concurrency: 1 })
     const first = await calls.enter()
     const second = calls.make()
-    const error = await refusalOf(second.enter({ countsAsRequest: true, isSession: false }))
+    const error = await failureOf(second.enter({ countsAsRequest: true, isSession: false }))
     expect(error.message).toContain('The limit of 1 requests at once of this API key (key:team-a) is reached.')
     expect(error.details).toMatchObject({ code: 'concurrency_limit_exceeded', retryAfterSeconds: 1 })
     expect(second.call.responseHeaders).toMatchObject({
@@ -132,7 +122,7 @@ describe('A call of a key with limits', () => {
       const calls = new LimitedCalls({ requestsPerMinute: 9, tokensPerMinute: 100, audioSecondsPerMinute: 10 }, kind)
       await (await calls.enter()).expect({ audioSeconds: 8 })
       const two = await calls.enter()
-      await refusalOf(two.expect({ tokens: 70, audioSeconds: 3 }))
+      await failureOf(two.expect({ tokens: 70, audioSeconds: 3 }))
       expect(two.call.responseHeaders).toMatchObject({
         'x-ratelimit-remaining-requests': '7',
         'x-ratelimit-remaining-tokens': '100',
@@ -141,12 +131,12 @@ describe('A call of a key with limits', () => {
       const full = new LimitedCalls({ requestsPerMinute: 9, concurrency: 1, realtimeSessions: 1 }, kind)
       await full.enter()
       const refused = full.make()
-      await refusalOf(refused.enter(WORK))
+      await failureOf(refused.enter(WORK))
       expect(refused.call.responseHeaders['x-ratelimit-remaining-requests']).toBe('8')
       const seats = new LimitedCalls({ requestsPerMinute: 9, realtimeSessions: 1 }, kind)
       await seats.enter(SESSION)
       const noSeat = seats.make()
-      await refusalOf(noSeat.enter(SESSION))
+      await failureOf(noSeat.enter(SESSION))
       expect(noSeat.call.responseHeaders['x-ratelimit-remaining-requests']).toBe('8')
     },
   )
@@ -154,7 +144,7 @@ describe('A call of a key with limits', () => {
   it('holds nothing once it is refused, however long its caller goes on sending', async () => {
     const calls = new LimitedCalls({ requestsPerMinute: 1, concurrency: 2 })
     const first = await calls.enter()
-    await refusalOf(calls.enter())
+    await failureOf(calls.enter())
     expect((await calls.used()).underWay).toBe(1)
     await first.end()
     expect((await calls.used()).underWay).toBe(0)
@@ -163,7 +153,7 @@ describe('A call of a key with limits', () => {
   it('takes nothing when its caller has left before it was counted in', async () => {
     const calls = new LimitedCalls({ concurrency: 1 }, 'awaited')
     const one = calls.make()
-    const entering = refusalOf(one.enter(READ))
+    const entering = failureOf(one.enter(READ))
     await one.end({ left: true })
     expect((await entering).kind).toBe('caller_left')
     expect((await calls.used()).underWay).toBe(0)
@@ -172,7 +162,7 @@ describe('A call of a key with limits', () => {
   it('reserves nothing once its caller has left', async () => {
     const calls = new LimitedCalls({ tokensPerMinute: 1000 }, 'awaited')
     const one = await calls.enter()
-    const expecting = refusalOf(one.expect({ tokens: 800 }))
+    const expecting = failureOf(one.expect({ tokens: 800 }))
     await one.end({ left: true })
     expect((await expecting).kind).toBe('caller_left')
     expect((await calls.used()).tokens).toBe(0)
@@ -201,7 +191,7 @@ describe('A call of a key with limits', () => {
     served(one)
     await one.end({ usage: tokens(900, 300) })
     expect(await calls.used()).toMatchObject({ tokens: 1200 })
-    const error = await refusalOf((await calls.enter()).expect({ tokens: 1 }))
+    const error = await failureOf((await calls.enter()).expect({ tokens: 1 }))
     expect(error.message).toContain('The limit of 1000 tokens per minute of this API key (key:team-a) is used up.')
   })
 
@@ -209,7 +199,7 @@ describe('A call of a key with limits', () => {
     const calls = new LimitedCalls({ tokensPerMinute: 100, audioSecondsPerMinute: 10, concurrency: 5 })
     await (await calls.enter()).expect({ audioSeconds: 8 })
     const two = await calls.enter()
-    const error = await refusalOf(two.expect({ tokens: 70, audioSeconds: 3 }))
+    const error = await failureOf(two.expect({ tokens: 70, audioSeconds: 3 }))
     expect(error.message).toBe(
       'The limit of 10 seconds of audio per minute of this API key (key:team-a) has 2 left, and this request expects ' +
         'to use 3. It is reset in 60 s.',
@@ -222,7 +212,7 @@ describe('A call of a key with limits', () => {
   it('is told not to try again when it can never fit', async () => {
     const calls = new LimitedCalls({ tokensPerMinute: 100 })
     const one = await calls.enter()
-    const error = await refusalOf(one.expect({ tokens: 101 }))
+    const error = await failureOf(one.expect({ tokens: 101 }))
     expect(error.message).toBe(
       'The limit of 100 tokens per minute of this API key (key:team-a) is less than the 101 that this request expects ' +
         'to use: it can never be served. Ask for less at once.',
@@ -237,9 +227,9 @@ describe('A call of a key with limits', () => {
     const one = await calls.enter()
     await one.expect({ tokens: 4000, audioSeconds: 900, isGuess: true })
     expect(await calls.used()).toMatchObject({ tokens: 100, audioSeconds: 10 })
-    const waiting = await refusalOf((await calls.enter()).expect({ tokens: 1, audioSeconds: 900, isGuess: true }))
+    const waiting = await failureOf((await calls.enter()).expect({ tokens: 1, audioSeconds: 900, isGuess: true }))
     expect(waiting.details).toEqual({ retryAfterSeconds: 60 })
-    const never = await refusalOf((await calls.enter()).expect({ audioSeconds: 10.5 }))
+    const never = await failureOf((await calls.enter()).expect({ audioSeconds: 10.5 }))
     expect(never.details).toEqual({ code: 'request_exceeds_limit', retryable: false })
     served(one)
     await one.end({ usage: tokens(300, 20) })
@@ -283,7 +273,7 @@ describe('A realtime session of a key with limits', () => {
   it('has a seat for its life', async () => {
     const calls = new LimitedCalls({ realtimeSessions: 1 })
     const one = await calls.enter(SESSION)
-    const error = await refusalOf(calls.enter(SESSION))
+    const error = await failureOf(calls.enter(SESSION))
     expect(error.message).toContain('The limit of 1 realtime sessions at once')
     expect(error.details.code).toBe('concurrency_limit_exceeded')
     await calls.enter()
@@ -306,7 +296,7 @@ describe('A realtime session of a key with limits', () => {
     const one = await calls.enter(SESSION)
     expect(one.allowance.exhaustedLimit()).toBeUndefined()
     one.allowance.consume({ tokens: 130 })
-    const error = await refusalOf(calls.enter(SESSION))
+    const error = await failureOf(calls.enter(SESSION))
     expect(error.message).toContain('The limit of 100 tokens per minute of this API key (key:team-a) is used up.')
     expect(calls.refusals).toEqual(['tokensPerMinute'])
     expect(one.allowance.exhaustedLimit()?.message).toContain('is used up. It is reset in 60 s.')

@@ -8,7 +8,7 @@ import { BatchedOutput } from './log-writer.js'
 import { createLogging, describeError } from './logger.js'
 import { promised } from '../../test/support/eventually.js'
 
-describe('log writer', () => {
+describe('Output in batches', () => {
   const ALL_KINDS = [
     ['pipe that waits'],
     ['pipe that never waits'],
@@ -48,6 +48,8 @@ describe('log writer', () => {
   afterAll(() => {
     lab.close()
   })
+  /** What a try to write is made of: a call of the thread pool, or a time to wait for. */
+  const OF_A_TRY = new Set(['FSREQCALLBACK', 'Timeout', 'Immediate'])
 
   describe('At the end of the process, batched output', () => {
     it.each(ALL_KINDS)('writes the rest of a batch before what came later: %s', async (kind) => {
@@ -139,20 +141,6 @@ describe('log writer', () => {
         expect((await read()) === MANY_LINES.join('')).toBe(true)
       })
     })
-  })
-})
-
-describe('batched output', () => {
-  /** What a try to write is made of: a call of the thread pool, or a time to wait for. */
-  const OF_A_TRY = new Set(['FSREQCALLBACK', 'Timeout', 'Immediate'])
-
-  let lab: BatchedOutputLab
-
-  beforeAll(() => {
-    lab = new BatchedOutputLab()
-  })
-  afterAll(() => {
-    lab.close()
   })
 
   describe('batched output', () => {

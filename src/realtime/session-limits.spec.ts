@@ -143,14 +143,18 @@ describe('session limits', () => {
     throw new Error('was asked what it expects')
   }
 
+  let allowance: NumberedAllowance
+  let answers: ResponseReservations
+  beforeEach(() => {
+    allowance = new NumberedAllowance()
+    answers = new ResponseReservations(allowance)
+  })
   afterEach(() => {
     jest.restoreAllMocks()
   })
 
   describe('The answers of a session', () => {
     it('are settled each by what it has used, in the order in which they began', () => {
-      const allowance = new NumberedAllowance()
-      const answers = new ResponseReservations(allowance)
       expect(answers.tryReserve(() => ({ tokens: 10 }), 'a')).toBeUndefined()
       expect(answers.tryReserve(() => ({ tokens: 20 }), 'b')).toBeUndefined()
       answers.begin(unexpected)
@@ -166,8 +170,6 @@ describe('session limits', () => {
     })
 
     it('hold nothing once refused, and one that ends for all that is spent then', () => {
-      const allowance = new NumberedAllowance()
-      const answers = new ResponseReservations(allowance)
       allowance.refusal = { limit: 'tokensPerMinute', message: 'There is no room.' }
       expect(answers.tryReserve(() => ({ tokens: 10 }), 'a')).toEqual({
         limit: 'tokensPerMinute',
@@ -179,8 +181,6 @@ describe('session limits', () => {
     })
 
     it('are told apart by their ids, also from one whose end never comes', () => {
-      const allowance = new NumberedAllowance()
-      const answers = new ResponseReservations(allowance)
       for (const id of ['lost', 'one', 'two']) {
         void answers.tryReserve(() => ({ tokens: 10 }), undefined)
         answers.begin(unexpected, id)
@@ -194,16 +194,12 @@ describe('session limits', () => {
     })
 
     it('are settled though the upstream never said that they begin', () => {
-      const allowance = new NumberedAllowance()
-      const answers = new ResponseReservations(allowance)
       void answers.tryReserve(() => ({ tokens: 10 }), undefined)
       answers.end()
       expect(allowance.settled).toEqual([[1, NOTHING]])
     })
 
     it('that nobody asked for are reserved when they begin, and settled though that takes longer than they do', async () => {
-      const allowance = new NumberedAllowance()
-      const answers = new ResponseReservations(allowance)
       allowance.isAwaited = true
       answers.begin(() => ({ tokens: 30 }))
       expect(allowance.reserved).toEqual([{ tokens: 30 }])
@@ -216,8 +212,6 @@ describe('session limits', () => {
     })
 
     it('are waited for where their limits are counted elsewhere', async () => {
-      const allowance = new NumberedAllowance()
-      const answers = new ResponseReservations(allowance)
       allowance.isAwaited = true
       const asking = answers.tryReserve(() => ({ tokens: 10 }), 'a')
       expect(asking).toBeInstanceOf(Promise)
@@ -233,8 +227,8 @@ describe('session limits', () => {
     it.each([
       ['a key with limits', new NumberedAllowance()],
       ['one without', undefined],
-    ])('are known of %s from the event that asks for them to their end', (_whose, allowance) => {
-      const answers = new ResponseReservations(allowance)
+    ])('are known of %s from the event that asks for them to their end', (_whose, quota) => {
+      answers = new ResponseReservations(quota)
       expect(answers.isEmpty()).toBe(true)
       void answers.tryReserve(() => ({ tokens: 10 }), 'a')
       expect(answers.isEmpty()).toBe(false)
@@ -249,7 +243,7 @@ describe('session limits', () => {
     })
 
     it('are none once the upstream has refused them, or nothing has come of them for a minute', () => {
-      const answers = new ResponseReservations(undefined)
+      answers = new ResponseReservations(undefined)
       const now = jest.spyOn(performance, 'now')
       now.mockReturnValue(1000)
       void answers.tryReserve(unexpected, 'a')
@@ -275,8 +269,6 @@ describe('session limits', () => {
       ['gives back nothing where it says nothing of answers', { event_id: null, param: 'session.voice' }, undefined],
       ['gives back nothing where it is of a cancel', { event_id: null, param: 'response_id' }, undefined],
     ])('%s', (_what, error, number) => {
-      const allowance = new NumberedAllowance()
-      const answers = new ResponseReservations(allowance)
       void answers.tryReserve(() => ({ tokens: 10 }), 'a')
       void answers.tryReserve(() => ({ tokens: 20 }), 'b')
       answers.reject(error as Readonly<Record<string, unknown>>)
@@ -284,8 +276,6 @@ describe('session limits', () => {
     })
 
     it('takes nothing from an answer that is under way', () => {
-      const allowance = new NumberedAllowance()
-      const answers = new ResponseReservations(allowance)
       void answers.tryReserve(() => ({ tokens: 10 }), 'a')
       answers.begin(unexpected)
       answers.reject({ event_id: 'a', code: 'conversation_already_has_active_response' })
@@ -295,8 +285,6 @@ describe('session limits', () => {
 
   describe('An answer that never comes', () => {
     it('is forgotten after a minute, so that the next one is not taken for it', () => {
-      const allowance = new NumberedAllowance()
-      const answers = new ResponseReservations(allowance)
       const now = jest.spyOn(performance, 'now')
       now.mockReturnValue(1000)
       void answers.tryReserve(() => ({ tokens: 10 }), 'lost')
@@ -313,8 +301,6 @@ describe('session limits', () => {
     })
 
     it('gives back what it holds once 32 others have been asked for', () => {
-      const allowance = new NumberedAllowance()
-      const answers = new ResponseReservations(allowance)
       for (let count = 0; count < 32; count++) void answers.tryReserve(() => ({ tokens: 1 }), undefined)
       expect(allowance.settled).toEqual([])
       void answers.tryReserve(() => ({ tokens: 1 }), undefined)

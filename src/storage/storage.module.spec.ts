@@ -183,14 +183,10 @@ describe('DatabaseModule', () => {
 const withCode = (code: string): Error => Object.assign(new Error('said the server'), { code })
 
 describe('storeFailure', () => {
-  it.each(['08000', '08006', '57P01', '57P02', '57P03', '57P05', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT'])(
-    'takes %s for a lost connection',
-    (code) => {
-      expect(storeFailure(withCode(code))).toBe('lost')
-    },
-  )
-
-  it.each(['EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'])('takes %s for a lost connection', (code) => {
+  it.each([
+    ...['08000', '08006', '57P01', '57P02', '57P03', '57P05', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT'],
+    ...['EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'],
+  ])('takes %s for a lost connection', (code) => {
     expect(storeFailure(withCode(code))).toBe('lost')
   })
 
@@ -212,12 +208,13 @@ describe('storeFailure', () => {
     expect(storeFailure(new Error('timeout exceeded when trying to connect'))).toBe('busy')
   })
 
-  it.each([withCode('23505'), withCode('42P01'), withCode('22003'), new Error('anything else'), 'no error at all'])(
-    'leaves %s to whoever wrote the statement',
-    (error) => {
-      expect(storeFailure(error)).toBe('statement')
-    },
-  )
+  it.each([
+    ...['23505', '42P01', '22003'].map((code) => [code, withCode(code)] as const),
+    ['an error without a code', new Error('anything else')],
+    ['what is no error', 'no error at all'],
+  ])('leaves %s to the code that wrote the statement', (_name, error) => {
+    expect(storeFailure(error)).toBe('statement')
+  })
 
   it('knows a connection that is still waiting for its answer', () => {
     expect(isSilence(new Error('Query read timeout'))).toBe(true)

@@ -10,6 +10,7 @@ import { request } from 'undici'
 import { RecordingSink } from '../../test/support/byte-streams.js'
 import {
   attemptOf,
+  failureOf,
   GENEROUS_TIMEOUTS,
   newCall,
   type RawUpstream,
@@ -60,15 +61,6 @@ describe('upstream client faults', () => {
   function send(target: UpstreamTarget, call: RequestContext = newCall(), totalMs = 20_000): Promise<UpstreamResponse> {
     const request = { method: 'POST', path: '/', headers: [], body: Buffer.from('{}') } as const
     return client.send(request, target, attemptOf(call), performance.now() + totalMs)
-  }
-
-  async function failureOf(work: Promise<unknown>): Promise<GatewayError> {
-    return await work.then(
-      () => {
-        throw new Error('nothing failed')
-      },
-      (error: unknown) => error as GatewayError,
-    )
   }
 
   const CHUNKED = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'

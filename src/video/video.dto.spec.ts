@@ -8,25 +8,26 @@ import { CAMERA_AXES, CAMERA_TYPES, MultiImageVideoDto, TextVideoDto } from './v
 /** One character in two UTF-16 units and four bytes. */
 const WIDE = '🛶'
 
-describe('A multi-image create', () => {
-  const check = new DtoCheck(MultiImageVideoDto)
-  const good = { prompt: 'a paper boat', image_list: [{ image: pngText() }] }
-  const images = (count: number): object[] => Array<object>(count).fill({ image: pngText() })
+const images = (count: number): object[] => Array<object>(count).fill({ image: pngText() })
+const simple = (config: object): object => ({ type: 'simple', config })
+const seconds = (from: number, to: number): number[] =>
+  Array.from({ length: to - from + 1 }, (_, index) => from + index)
 
-  /** The field a body is refused for; undefined when it is accepted. */
-  async function refusedFor(fields: Record<string, unknown>): Promise<string | undefined> {
-    try {
-      await check.assert({ ...good, ...fields })
-      return undefined
-    } catch (error) {
-      const { kind, details, message } = error as { kind: string; message: string; details: { param: string } }
-      expect(kind).toBe('invalid_request')
-      expect(message).toContain(details.param)
-      return details.param
-    }
-  }
+interface Create {
+  readonly what: string
+  readonly check: DtoCheck<object>
+  readonly good: object
+  /** Fields, each with values that it may have. */
+  readonly accepted: readonly (readonly [field: string, values: readonly unknown[]])[]
+  /** Fields, each with values that it may not have, and the parameter that is named where it is not the field. */
+  readonly refused: readonly (readonly [field: string, values: readonly unknown[], param?: string])[]
+}
 
-  const ACCEPTED: readonly (readonly [string, readonly unknown[]])[] = [
+const MULTI_IMAGE: Create = {
+  what: 'A multi-image create',
+  check: new DtoCheck(MultiImageVideoDto),
+  good: { prompt: 'a paper boat', image_list: images(1) },
+  accepted: [
     ['model_name', ['vidgen-v1-6', null, undefined]],
     ['image_list', [images(1), images(4), [{ image: 'https://example.com/a.png', note: 1 }]]],
     ['prompt', ['x', ' x ', 'x'.repeat(2_500), WIDE.repeat(2_500)]],
@@ -38,9 +39,8 @@ describe('A multi-image create', () => {
     ['callback_url', ['https://example.com/hook', null]],
     ['external_task_id', ['a', '0'.repeat(128), 'Order_77.b:c-d', null]],
     ['something_new', [{ anything: [1, 2] }]],
-  ]
-
-  const REFUSED: readonly (readonly [string, readonly unknown[], string?])[] = [
+  ],
+  refused: [
     ['model_name', ['vidgen-v1', 'VIDGEN-V1-6', '', 6]],
     ['image_list', [undefined, null, [], images(5), {}, 'x']],
     ['image_list', [[...images(1), 'x']], 'image_list[1]'],
@@ -55,49 +55,14 @@ describe('A multi-image create', () => {
     ['watermark_info', [{ enabled: 'true' }, { enabled: 1 }], 'watermark_info.enabled'],
     ['callback_url', [5, '', ' ', {}]],
     ['external_task_id', ['', '0'.repeat(129), 'a b', 'a/b', 'ä', 'a\n', 5]],
-  ]
+  ],
+}
 
-  function shown(value: unknown): string {
-    const text = value === undefined ? 'undefined' : JSON.stringify(value)
-    return text.length <= 40 ? text : `${text.slice(0, 30)}… (${text.length})`
-  }
-
-  it.each(ACCEPTED.flatMap(([name, values]) => values.map((value) => [name, shown(value), value] as const)))(
-    'is accepted with %s %s',
-    async (name, _shown, value) => {
-      expect(await refusedFor({ [name]: value })).toBeUndefined()
-    },
-  )
-
-  it.each(
-    REFUSED.flatMap(([name, values, param = name]) =>
-      values.map((value) => [name, shown(value), param, value] as const),
-    ),
-  )('is refused with %s %s, naming %s', async (name, _shown, param, value) => {
-    expect(await refusedFor({ [name]: value })).toBe(param)
-  })
-})
-
-describe('A text-to-video create', () => {
-  const check = new DtoCheck(TextVideoDto)
-  const good = { prompt: 'a paper boat on a canal' }
-
-  async function refusedFor(fields: Record<string, unknown>): Promise<string | undefined> {
-    try {
-      await check.assert({ ...good, ...fields })
-      return undefined
-    } catch (error) {
-      const { kind, details, message } = error as { kind: string; message: string; details: { param: string } }
-      expect(kind).toBe('invalid_request')
-      expect(message).toContain(details.param)
-      return details.param
-    }
-  }
-  const simple = (config: object): object => ({ type: 'simple', config })
-  const seconds = (from: number, to: number): number[] =>
-    Array.from({ length: to - from + 1 }, (_, index) => from + index)
-
-  const ACCEPTED: readonly (readonly [string, readonly unknown[]])[] = [
+const TEXT_TO_VIDEO: Create = {
+  what: 'A text-to-video create',
+  check: new DtoCheck(TextVideoDto),
+  good: { prompt: 'a paper boat on a canal' },
+  accepted: [
     ['model_name', ['vidgen-v1', 'anything-else', null, undefined]],
     ['model', ['vidgen-v1', null]],
     ['prompt', ['x', WIDE.repeat(2_500)]],
@@ -122,9 +87,8 @@ describe('A text-to-video create', () => {
         { type, config: {} },
       ]),
     ],
-  ]
-
-  const REFUSED: readonly (readonly [string, readonly unknown[], string?])[] = [
+  ],
+  refused: [
     ['model_name', ['', ' ', 5, 'a\u0000b']],
     ['model', ['', 5, 'a\u0000b']],
     ['prompt', [undefined, null, '', ' \n', 5, 'x'.repeat(2_501), WIDE.repeat(2_501)]],
@@ -148,14 +112,29 @@ describe('A text-to-video create', () => {
       [simple({ zoom: 10.01 }), simple({ zoom: -10.01 }), simple({ zoom: '4' }), { config: { zoom: 11 } }],
       'camera_control.config.zoom',
     ],
-  ]
+  ],
+}
 
-  function shown(value: unknown): string {
-    const text = value === undefined ? 'undefined' : JSON.stringify(value)
-    return text.length <= 60 ? text : `${text.slice(0, 30)}… (${text.length})`
+function shown(value: unknown): string {
+  const text = value === undefined ? 'undefined' : JSON.stringify(value)
+  return text.length <= 60 ? text : `${text.slice(0, 30)}… (${text.length})`
+}
+
+describe.each([MULTI_IMAGE, TEXT_TO_VIDEO])('$what', ({ check, good, accepted, refused }) => {
+  /** The field a body is refused for; undefined when it is accepted. */
+  async function refusedFor(fields: Record<string, unknown>): Promise<string | undefined> {
+    try {
+      await check.assert({ ...good, ...fields })
+      return undefined
+    } catch (error) {
+      const { kind, details, message } = error as { kind: string; message: string; details: { param: string } }
+      expect(kind).toBe('invalid_request')
+      expect(message).toContain(details.param)
+      return details.param
+    }
   }
 
-  it.each(ACCEPTED.flatMap(([name, values]) => values.map((value) => [name, shown(value), value] as const)))(
+  it.each(accepted.flatMap(([name, values]) => values.map((value) => [name, shown(value), value] as const)))(
     'is accepted with %s %s',
     async (name, _shown, value) => {
       expect(await refusedFor({ [name]: value })).toBeUndefined()
@@ -163,7 +142,7 @@ describe('A text-to-video create', () => {
   )
 
   it.each(
-    REFUSED.flatMap(([name, values, param = name]) =>
+    refused.flatMap(([name, values, param = name]) =>
       values.map((value) => [name, shown(value), param, value] as const),
     ),
   )('is refused with %s %s, naming %s', async (name, _shown, param, value) => {
