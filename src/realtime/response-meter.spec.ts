@@ -209,6 +209,26 @@ describe('What the next answer is expected to hear', () => {
   })
 })
 
+/** What ends a session. */
+type Act = (opened: TestSession) => void
+
+const closes =
+  (side: 'client' | 'upstream', code?: number): Act =>
+  (opened) => {
+    opened[side].socket.close(code)
+  }
+const vanishes =
+  (side: 'client' | 'upstream'): Act =>
+  (opened) => {
+    opened[side].socket.terminate()
+  }
+const drains: Act = ({ session }) => {
+  session.drain()
+}
+const revokes: Act = ({ session }) => {
+  session.revoke()
+}
+
 describe('cut answer', () => {
   let sessions: TestSessions
   beforeEach(async () => {
@@ -258,49 +278,13 @@ describe('cut answer', () => {
   }
 
   describe('An answer that is cut off', () => {
-    it.each<[string, string, (session: TestSession) => void]>([
-      [
-        'the client closes',
-        'caller_left',
-        ({ client }) => {
-          client.socket.close()
-        },
-      ],
-      [
-        'the client vanishes',
-        'caller_left',
-        ({ client }) => {
-          client.socket.terminate()
-        },
-      ],
-      [
-        'the upstream vanishes',
-        'upstream_failed',
-        ({ upstream }) => {
-          upstream.socket.terminate()
-        },
-      ],
-      [
-        'the upstream closes as if nothing were',
-        'upstream_failed',
-        ({ upstream }) => {
-          upstream.socket.close(1000)
-        },
-      ],
-      [
-        'the gateway drains',
-        'refused',
-        ({ session }) => {
-          session.drain()
-        },
-      ],
-      [
-        'the key is revoked',
-        'refused',
-        ({ session }) => {
-          session.revoke()
-        },
-      ],
+    it.each<[string, string, Act]>([
+      ['the client closes', 'caller_left', closes('client')],
+      ['the client vanishes', 'caller_left', vanishes('client')],
+      ['the upstream vanishes', 'upstream_failed', vanishes('upstream')],
+      ['the upstream closes as if nothing were', 'upstream_failed', closes('upstream', 1000)],
+      ['the gateway drains', 'refused', drains],
+      ['the key is revoked', 'refused', revokes],
     ])('because %s is recorded once, as an estimate, %s', async (_why, outcome, end) => {
       const opened = await after(BEGUN)
       end(opened)

@@ -17,6 +17,23 @@ import { Heartbeat, SessionTimers } from './session-close.js'
 import { closeReason } from './session-endings.js'
 import { SocketSide } from './socket.js'
 
+/** What a case does to a session. */
+type Act = (opened: TestSession) => void
+
+const closes =
+  (side: 'client' | 'upstream', code?: number): Act =>
+  (opened) => {
+    opened[side].socket.close(code)
+  }
+const vanishes =
+  (side: 'client' | 'upstream'): Act =>
+  (opened) => {
+    opened[side].socket.terminate()
+  }
+const drains: Act = ({ session }) => {
+  session.drain()
+}
+
 describe('A realtime session', () => {
   let sessions: TestSessions
   beforeEach(async () => {
@@ -65,39 +82,16 @@ describe('A realtime session', () => {
   const COMMIT = { type: 'input_audio_buffer.commit' }
 
   describe('A client that leaves', () => {
-    it.each<[string, string, (client: { terminate(): void; close(code?: number): void }) => void]>([
-      [
-        'with a close',
-        'client_closed',
-        (socket) => {
-          socket.close(1000)
-        },
-      ],
-      [
-        'with a close of its own code',
-        'client_closed',
-        (socket) => {
-          socket.close(4001)
-        },
-      ],
-      [
-        'with a close without a code',
-        'client_closed',
-        (socket) => {
-          socket.close()
-        },
-      ],
-      [
-        'without a close',
-        'client_lost',
-        (socket) => {
-          socket.terminate()
-        },
-      ],
+    it.each<[string, string, Act]>([
+      ['with a close', 'client_closed', closes('client', 1000)],
+      ['with a close of its own code', 'client_closed', closes('client', 4001)],
+      ['with a close without a code', 'client_closed', closes('client')],
+      ['without a close', 'client_lost', vanishes('client')],
     ])('%s closes the upstream with 1000 within a second', async (_name, cause, leave) => {
-      const { call, client, session, upstream } = await sessions.open()
+      const opened = await sessions.open()
+      const { call, session, upstream } = opened
       const leftAtMs = performance.now()
-      leave(client.socket)
+      leave(opened)
       expect(await upstream.closed).toEqual({ code: 1000, reason: '' })
       expect(performance.now() - leftAtMs).toBeLessThan(promised(ONE_SECOND_MS))
       await session.ended
@@ -157,31 +151,11 @@ describe('A realtime session', () => {
   describe('The end of a session', () => {
     const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
 
-    it.each<[string, (opened: TestSession) => void]>([
-      [
-        'a close of the upstream',
-        ({ upstream }) => {
-          upstream.socket.close(1000)
-        },
-      ],
-      [
-        'a loss of the upstream',
-        ({ upstream }) => {
-          upstream.socket.terminate()
-        },
-      ],
-      [
-        'a close of the client',
-        ({ client }) => {
-          client.socket.close(1000)
-        },
-      ],
-      [
-        'a drain',
-        ({ session }) => {
-          session.drain()
-        },
-      ],
+    it.each<[string, Act]>([
+      ['a close of the upstream', closes('upstream', 1000)],
+      ['a loss of the upstream', vanishes('upstream')],
+      ['a close of the client', closes('client', 1000)],
+      ['a drain', drains],
     ])('by %s leaves no timer', async (_name, end) => {
       const before = timers()
       const opened = await sessions.open()
@@ -230,32 +204,24 @@ describe('A realtime session', () => {
   })
 
   describe('The loss of the upstream', () => {
-    it.each<[string, (upstream: { terminate(): void; send(data: string): void }) => void]>([
-      [
-        'by a cut',
-        (socket) => {
-          socket.terminate()
-        },
-      ],
-      [
-        'by a frame that breaks the protocol',
-        (socket) => {
-          const connection = Reflect.get(socket, '_socket') as { write(bytes: Buffer): void }
-          connection.write(Buffer.from([0xf1, 0x00]))
-        },
-      ],
-      [
-        'by a close code that does not exist',
-        (socket) => {
-          const connection = Reflect.get(socket, '_socket') as { write(bytes: Buffer): void }
-          connection.write(Buffer.from([0x88, 0x02, 0x07, 0xd0]))
-        },
-      ],
+    /** Bytes that the library would not send. */
+    const upstreamWrites =
+      (...bytes: readonly number[]): Act =>
+      ({ upstream }) => {
+        const connection = Reflect.get(upstream.socket, '_socket') as { write(bytes: Buffer): void }
+        connection.write(Buffer.from(bytes))
+      }
+
+    it.each<[string, Act]>([
+      ['by a cut', vanishes('upstream')],
+      ['by a frame that breaks the protocol', upstreamWrites(0xf1, 0x00)],
+      ['by a close code that does not exist', upstreamWrites(0x88, 0x02, 0x07, 0xd0)],
     ])('%s is told by an error event and 1011, after all that came before', async (_name, lose) => {
-      const { call, client, session, upstream } = await sessions.open()
+      const opened = await sessions.open()
+      const { call, client, session, upstream } = opened
       upstream.send({ type: 'input_audio_buffer.cleared' })
       await client.count(1)
-      lose(upstream.socket)
+      lose(opened)
       expect(await client.closed).toEqual(LOST)
       expect(client.events().slice(1)).toMatchObject([UPSTREAM_FAILED])
       expect(session.endCause).toBe('upstream_lost')

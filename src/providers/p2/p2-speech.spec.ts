@@ -503,6 +503,12 @@ describe('A session with P2', () => {
       await expectNothingLeft(begun)
     })
 
+    const sends =
+      (message: Buffer | string) =>
+      (socket: WebSocket): void => {
+        socket.send(message)
+      }
+
     it.each<[string, (socket: WebSocket) => void]>([
       [
         'the connection breaks',
@@ -510,30 +516,10 @@ describe('A session with P2', () => {
           socket.terminate()
         },
       ],
-      [
-        'a text message comes',
-        (socket) => {
-          socket.send('{}')
-        },
-      ],
-      [
-        'a frame is malformed',
-        (socket) => {
-          socket.send(Buffer.from('11', 'hex'))
-        },
-      ],
-      [
-        'a message is too long',
-        (socket) => {
-          socket.send(Buffer.alloc(MAXIMUM_MESSAGE_BYTES + 1))
-        },
-      ],
-      [
-        'the last frame comes without any audio before or in it',
-        (socket) => {
-          socket.send(lastAudio())
-        },
-      ],
+      ['a text message comes', sends('{}')],
+      ['a frame is malformed', sends(Buffer.from('11', 'hex'))],
+      ['a message is too long', sends(Buffer.alloc(MAXIMUM_MESSAGE_BYTES + 1))],
+      ['the last frame comes without any audio before or in it', sends(lastAudio())],
     ])('when %s', async (_name, answer) => {
       const begun = await begin(answer)
       await begun.ended()

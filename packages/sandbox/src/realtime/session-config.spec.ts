@@ -6,8 +6,17 @@ const { start, updateRefusal, updated } = lab
 
 afterEach(() => lab.close())
 
+async function expectRefused(session: unknown, code: string, param: string): Promise<void> {
+  expect(await updateRefusal(session)).toMatchObject({ type: 'invalid_request_error', code, param, event_id: 'ev_1' })
+}
+
 describe('session.update in the GA dialect', () => {
   beforeEach(() => start('ga'))
+
+  async function expectUnchanged(): Promise<void> {
+    const unchanged = { instructions: '', tools: [], max_output_tokens: 'inf' }
+    expect(await updated({ type: 'realtime' })).toMatchObject(unchanged)
+  }
 
   it('changes only what is given, deep inside audio too', async () => {
     const first = await updated({
@@ -57,98 +66,58 @@ describe('session.update in the GA dialect', () => {
   })
 
   it.each([
-    ['a missing type', { instructions: 'x' }, 'missing_required_parameter', 'session.type'],
-    ['modalities', { type: 'realtime', modalities: ['text'] }, 'unknown_parameter', 'session.modalities'],
-    ['a voice of the beta', { type: 'realtime', voice: 'alloy' }, 'unknown_parameter', 'session.voice'],
-    ['a temperature', { type: 'realtime', temperature: 0.8 }, 'unknown_parameter', 'session.temperature'],
-    [
-      'turn detection of the beta',
-      { type: 'realtime', turn_detection: null },
-      'unknown_parameter',
-      'session.turn_detection',
-    ],
-    [
-      'both modalities',
-      { type: 'realtime', output_modalities: ['audio', 'text'] },
-      'invalid_value',
-      'session.output_modalities',
-    ],
-    [
-      'an unknown voice',
-      { type: 'realtime', audio: { output: { voice: 'nova' } } },
-      'invalid_value',
-      'session.audio.output.voice',
-    ],
-    [
-      'a format of the beta',
-      { type: 'realtime', audio: { input: { format: 'pcm16' } } },
-      'invalid_type',
-      'session.audio.input.format',
-    ],
+    ['a missing type', { type: undefined, instructions: 'x' }, 'missing_required_parameter', 'type'],
+    ['modalities', { modalities: ['text'] }, 'unknown_parameter', 'modalities'],
+    ['a voice of the beta', { voice: 'alloy' }, 'unknown_parameter', 'voice'],
+    ['a temperature', { temperature: 0.8 }, 'unknown_parameter', 'temperature'],
+    ['turn detection of the beta', { turn_detection: null }, 'unknown_parameter', 'turn_detection'],
+    ['both modalities', { output_modalities: ['audio', 'text'] }, 'invalid_value', 'output_modalities'],
+    ['an unknown voice', { audio: { output: { voice: 'nova' } } }, 'invalid_value', 'audio.output.voice'],
+    ['a format of the beta', { audio: { input: { format: 'pcm16' } } }, 'invalid_type', 'audio.input.format'],
     [
       'another rate',
-      { type: 'realtime', audio: { input: { format: { type: 'audio/pcm', rate: 16_000 } } } },
+      { audio: { input: { format: { type: 'audio/pcm', rate: 16_000 } } } },
       'integer_below_min_value',
-      'session.audio.input.format.rate',
+      'audio.input.format.rate',
     ],
-    [
-      'a wild speed',
-      { type: 'realtime', audio: { output: { speed: 3 } } },
-      'decimal_above_max_value',
-      'session.audio.output.speed',
-    ],
+    ['a wild speed', { audio: { output: { speed: 3 } } }, 'decimal_above_max_value', 'audio.output.speed'],
     [
       'a wild threshold',
-      { type: 'realtime', audio: { input: { turn_detection: { type: 'server_vad', threshold: 2 } } } },
+      { audio: { input: { turn_detection: { type: 'server_vad', threshold: 2 } } } },
       'decimal_above_max_value',
-      'session.audio.input.turn_detection.threshold',
+      'audio.input.turn_detection.threshold',
     ],
     [
       'another detection',
-      { type: 'realtime', audio: { input: { turn_detection: { type: 'magic' } } } },
+      { audio: { input: { turn_detection: { type: 'magic' } } } },
       'invalid_value',
-      'session.audio.input.turn_detection.type',
+      'audio.input.turn_detection.type',
     ],
     [
       'eagerness for server VAD',
-      { type: 'realtime', audio: { input: { turn_detection: { type: 'server_vad', eagerness: 'low' } } } },
+      { audio: { input: { turn_detection: { type: 'server_vad', eagerness: 'low' } } } },
       'unknown_parameter',
-      'session.audio.input.turn_detection.eagerness',
+      'audio.input.turn_detection.eagerness',
     ],
     [
       'a wrapped tool',
-      { type: 'realtime', tools: [{ type: 'function', name: 'f', function: {} }] },
+      { tools: [{ type: 'function', name: 'f', function: {} }] },
       'unknown_parameter',
-      'session.tools[0].function',
+      'tools[0].function',
     ],
-    [
-      'a nameless tool',
-      { type: 'realtime', tools: [{ type: 'function' }] },
-      'missing_required_parameter',
-      'session.tools[0].name',
-    ],
-    [
-      'too many tokens',
-      { type: 'realtime', max_output_tokens: 5000 },
-      'integer_above_max_value',
-      'session.max_output_tokens',
-    ],
-    ['instructions of another type', { type: 'realtime', instructions: 5 }, 'invalid_type', 'session.instructions'],
-    ['another model', { type: 'realtime', model: 'gpt-realtime-mini' }, 'invalid_value', 'session.model'],
-    ['a transcription session', { type: 'transcription' }, 'invalid_session_type', 'session.type'],
-    ['no object', 'realtime', 'invalid_type', 'session'],
-  ])('refuses %s and changes nothing', async (_name, session, code, param) => {
-    expect(await updateRefusal(session)).toMatchObject({
-      type: 'invalid_request_error',
-      code,
-      param,
-      event_id: 'ev_1',
-    })
-    expect(await updated({ type: 'realtime' })).toMatchObject({
-      instructions: '',
-      tools: [],
-      max_output_tokens: 'inf',
-    })
+    ['a nameless tool', { tools: [{ type: 'function' }] }, 'missing_required_parameter', 'tools[0].name'],
+    ['too many tokens', { max_output_tokens: 5000 }, 'integer_above_max_value', 'max_output_tokens'],
+    ['instructions of another type', { instructions: 5 }, 'invalid_type', 'instructions'],
+    ['another model', { model: 'gpt-realtime-mini' }, 'invalid_value', 'model'],
+    ['a transcription session', { type: 'transcription' }, 'invalid_session_type', 'type'],
+  ])('refuses %s and changes nothing', async (_name, change, code, setting) => {
+    await expectRefused({ type: 'realtime', ...change }, code, `session.${setting}`)
+    await expectUnchanged()
+  })
+
+  it('refuses no object and changes nothing', async () => {
+    await expectRefused('realtime', 'invalid_type', 'session')
+    await expectUnchanged()
   })
 })
 
@@ -182,39 +151,34 @@ describe('session.update in the beta dialect', () => {
   })
 
   it.each([
-    ['audio alone', { modalities: ['audio'] }, 'invalid_value', 'session.modalities'],
-    ['a session type', { type: 'realtime' }, 'unknown_parameter', 'session.type'],
-    ['GA modalities', { output_modalities: ['audio'] }, 'unknown_parameter', 'session.output_modalities'],
-    ['GA audio', { audio: {} }, 'unknown_parameter', 'session.audio'],
-    ['too cold a temperature', { temperature: 0.5 }, 'decimal_below_min_value', 'session.temperature'],
-    ['too hot a temperature', { temperature: 1.3 }, 'decimal_above_max_value', 'session.temperature'],
-    ['an unknown format', { input_audio_format: 'mp3' }, 'invalid_value', 'session.input_audio_format'],
-    ['a GA voice', { voice: 'marin' }, 'invalid_value', 'session.voice'],
+    ['audio alone', { modalities: ['audio'] }, 'invalid_value', 'modalities'],
+    ['a session type', { type: 'realtime' }, 'unknown_parameter', 'type'],
+    ['GA modalities', { output_modalities: ['audio'] }, 'unknown_parameter', 'output_modalities'],
+    ['GA audio', { audio: {} }, 'unknown_parameter', 'audio'],
+    ['too cold a temperature', { temperature: 0.5 }, 'decimal_below_min_value', 'temperature'],
+    ['too hot a temperature', { temperature: 1.3 }, 'decimal_above_max_value', 'temperature'],
+    ['an unknown format', { input_audio_format: 'mp3' }, 'invalid_value', 'input_audio_format'],
+    ['a GA voice', { voice: 'marin' }, 'invalid_value', 'voice'],
     [
       'an idle time',
       { turn_detection: { type: 'server_vad', idle_timeout_ms: 6000 } },
       'unknown_parameter',
-      'session.turn_detection.idle_timeout_ms',
+      'turn_detection.idle_timeout_ms',
     ],
     [
       'a silence in text',
       { turn_detection: { type: 'server_vad', silence_duration_ms: '500' } },
       'invalid_type',
-      'session.turn_detection.silence_duration_ms',
+      'turn_detection.silence_duration_ms',
     ],
     [
       'an unknown transcriber',
       { input_audio_transcription: { model: 'ear-1' } },
       'invalid_value',
-      'session.input_audio_transcription.model',
+      'input_audio_transcription.model',
     ],
-  ])('refuses %s', async (_name, session, code, param) => {
-    expect(await updateRefusal(session)).toMatchObject({
-      type: 'invalid_request_error',
-      code,
-      param,
-      event_id: 'ev_1',
-    })
+  ])('refuses %s', async (_name, session, code, setting) => {
+    await expectRefused(session, code, `session.${setting}`)
   })
 
   it('says which modalities there are', async () => {
@@ -228,25 +192,15 @@ describe('events that are none', () => {
   beforeEach(() => start('ga'))
 
   it.each([
-    ['no type', { event_id: 'ev_1' }, 'invalid_event', 'type'],
-    ['an unknown type', { type: 'session.destroy', event_id: 'ev_1' }, 'invalid_value', 'type'],
-    ['a server event', { type: 'response.done', event_id: 'ev_1' }, 'invalid_value', 'type'],
-    [
-      'an update without a session',
-      { type: 'session.update', event_id: 'ev_1' },
-      'missing_required_parameter',
-      'session',
-    ],
-    ['an unknown member', { type: 'response.cancel', colour: 'red', event_id: 'ev_1' }, 'unknown_parameter', 'colour'],
-    ['WebRTC', { type: 'output_audio_buffer.clear', event_id: 'ev_1' }, 'invalid_event', 'type'],
-    [
-      'beta transcription',
-      { type: 'transcription_session.update', session: {}, event_id: 'ev_1' },
-      'invalid_value',
-      'type',
-    ],
+    ['no type', {}, 'invalid_event', 'type'],
+    ['an unknown type', { type: 'session.destroy' }, 'invalid_value', 'type'],
+    ['a server event', { type: 'response.done' }, 'invalid_value', 'type'],
+    ['an update without a session', { type: 'session.update' }, 'missing_required_parameter', 'session'],
+    ['an unknown member', { type: 'response.cancel', colour: 'red' }, 'unknown_parameter', 'colour'],
+    ['WebRTC', { type: 'output_audio_buffer.clear' }, 'invalid_event', 'type'],
+    ['beta transcription', { type: 'transcription_session.update', session: {} }, 'invalid_value', 'type'],
   ])('are refused: %s', async (_name, event, code, param) => {
-    lab.probe.send(event)
+    lab.probe.send({ ...event, event_id: 'ev_1' })
     expect(await lab.probe.next('error')).toMatchObject({ error: { code, param, event_id: 'ev_1' } })
     expect(lab.simulator.violations).toEqual([])
   })
