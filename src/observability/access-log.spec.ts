@@ -131,7 +131,7 @@ describe('access log', () => {
         headers: { authorization: `Bearer ${TEST_KEY}`, 'content-type': 'application/json' },
         body: JSON.stringify({ model: 'tts-1', input: CANARIES.prompt, voice: 'alloy' }),
       })
-      await expect(response.text()).rejects.toThrow()
+      await expect(response.text()).rejects.toThrow('terminated')
       expect(await logLine(response.headers.get('x-request-id') ?? '')).toMatchObject({
         level: 40,
         status: 200,
@@ -155,7 +155,7 @@ describe('access log', () => {
       })
       await arrived
       leaving.abort()
-      await expect(asking).rejects.toThrow()
+      await expect(asking).rejects.toMatchObject({ name: 'AbortError' })
       expect(await logLine('left-1')).toMatchObject({ level: 30, status: 499, channel: 'main' })
     })
 

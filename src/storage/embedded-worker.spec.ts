@@ -78,7 +78,7 @@ describe('the worker of the embedded store', () => {
   it('acknowledges nothing that the disk has not taken, and ends', async () => {
     const ended = once(worker, 'exit')
     Atomics.store(disk, 1, 1)
-    await expect(client.query('insert into written values (99)')).rejects.toThrow()
+    await expect(client.query('insert into written values (99)')).rejects.toThrow('Connection terminated')
     await ended
   })
 

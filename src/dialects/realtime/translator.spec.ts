@@ -400,7 +400,9 @@ describe('A client that has not shown its dialect', () => {
   it('is not taken at a word that was refused', () => {
     const client = undetermined()
     const call = new TranslatedSession(client, 'ga')
-    expect(() => call.say({ type: 'session.update', session: { type: 'realtime', audio: 1 } })).toThrow()
+    expect(() => call.say({ type: 'session.update', session: { type: 'realtime', audio: 1 } })).toThrow(
+      "Invalid type for 'session.audio'",
+    )
     expect(client.dialect).toBeUndefined()
   })
 })

@@ -211,7 +211,9 @@ describe('a simulator of one test', () => {
       expect(bytes.length).toBe(1_000_001)
       expect(answer.extra_info?.['audio_size']).toBe(1_000_001)
       lab.simulator?.queueFault('cut')
-      await expect(fetch(answer.data?.audio ?? '').then((response) => response.arrayBuffer())).rejects.toThrow()
+      await expect(fetch(answer.data?.audio ?? '').then((response) => response.arrayBuffer())).rejects.toThrow(
+        'terminated',
+      )
     })
   })
 

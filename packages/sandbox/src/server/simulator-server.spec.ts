@@ -172,7 +172,7 @@ describe('simulator server', () => {
       const pending = chat('#hang', {}, controller.signal)
       const request = await arriving
       controller.abort()
-      await expect(pending).rejects.toThrow()
+      await expect(pending).rejects.toMatchObject({ name: 'AbortError' })
       expect(await request.closed).toBe('aborted')
     })
 

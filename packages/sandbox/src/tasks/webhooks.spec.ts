@@ -254,7 +254,7 @@ describe('the callback receiver', () => {
     receiver.queueFault('500')
     receiver.queueFault('reset')
     expect((await notify('{}')).status).toBe(500)
-    await expect(notify('{}')).rejects.toThrow()
+    await expect(notify('{}')).rejects.toThrow('fetch failed')
     expect(receiver.received).toHaveLength(0)
   })
 

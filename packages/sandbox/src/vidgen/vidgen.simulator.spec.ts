@@ -405,7 +405,7 @@ describe('the vidgen simulator', () => {
     })
 
     it('#lost makes a task and resets the connection', async () => {
-      await expect(post({ prompt: '#lost', external_task_id: 'e-1' })).rejects.toThrow()
+      await expect(post({ prompt: '#lost', external_task_id: 'e-1' })).rejects.toThrow('fetch failed')
       expect(await read('e-1')).toMatchObject({ task_status: 'submitted' })
     })
 
@@ -415,8 +415,8 @@ describe('the vidgen simulator', () => {
     })
 
     it('#cut makes a task and breaks its answer off, #reset makes none', async () => {
-      await expect(create({ prompt: '#cut', external_task_id: 'e-1' })).rejects.toThrow()
-      await expect(post({ prompt: '#reset' })).rejects.toThrow()
+      await expect(create({ prompt: '#cut', external_task_id: 'e-1' })).rejects.toThrow('terminated')
+      await expect(post({ prompt: '#reset' })).rejects.toThrow('fetch failed')
       expect(lab.simulator.creates.map(({ externalTaskId }) => externalTaskId)).toEqual(['e-1'])
     })
   })
