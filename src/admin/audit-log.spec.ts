@@ -83,7 +83,7 @@ describe('The trail of an operator', () => {
     expect(rows.map((row) => row.outcome)).toEqual([outcome, outcome])
   })
 
-  it('lets whoever only looks go on when that cannot be written down', async () => {
+  it('lets an operator who only looks go on when that cannot be written down', async () => {
     const { trail, lines } = lab({ isWritable: false })
     expect(await trail.read(ADMIN, ACT, () => 'seen')).toBe('seen')
     await eventually(() => lines.length === 2)

@@ -159,7 +159,7 @@ describe('cluster primary', () => {
       ])
     })
 
-    it('kills whoever has not ended in time, says so, and does not call that a good end', async () => {
+    it('kills a worker that has not ended in time, says so, and does not call that a good end', async () => {
       const { fleet, lines } = await startTwo('deaf')
       expect(await fleet.drain('SIGTERM', 300)).toBe(false)
       const killed = { level: 50, afterMs: 300, msg: KILLED }
@@ -193,7 +193,7 @@ describe('cluster primary', () => {
       expect(Object.keys(cluster.workers ?? {})).toEqual([])
     })
 
-    it('starts nobody once it drains', async () => {
+    it('starts no worker once it drains', async () => {
       const { fleet } = await startTwo('obedient')
       expect(await fleet.drain('SIGTERM', 20_000)).toBe(true)
       expect(await fleet.start()).toBeUndefined()
@@ -363,7 +363,7 @@ describe('the configuration that the primary hands over', () => {
     expect(everyMs()).toBe(1)
   })
 
-  it('is never an older one, although it came while somebody here waited for the newer one', async () => {
+  it('is never an older one, although it came while a caller here waited for the newer one', async () => {
     const { handed, store, everyMs } = worker()
     const asked = store.reload()
     await Promise.resolve()
@@ -373,7 +373,7 @@ describe('the configuration that the primary hands over', () => {
     expect(everyMs()).toBe(3)
   })
 
-  it('is taken over although what somebody here had asked for is refused', async () => {
+  it('is taken over although what a caller here had asked for is refused', async () => {
     const { handed, store, everyMs } = worker()
     const asked = store.reload()
     await Promise.resolve()
@@ -383,7 +383,7 @@ describe('the configuration that the primary hands over', () => {
     expect(everyMs()).toBe(2)
   })
 
-  it('is what was heard last where nobody asked', async () => {
+  it('is what was heard last where no caller asked', async () => {
     const { handed, store, everyMs } = worker()
     await Promise.all([2, 3, 4].map((ms) => store.reload(handed.receive(accepted(ms)))))
     expect(everyMs()).toBe(4)

@@ -132,7 +132,7 @@ describe('The refresher of keys', () => {
     expect(lab.stored.isAwaited).toBe(false)
   })
 
-  it('opens no store where nobody issues keys, until a reload sets an admin key', async () => {
+  it('opens no store where no operator issues keys, until a reload sets an admin key', async () => {
     const next = Promise.resolve({ config: readingEvery(2_000), file: '' })
     const config = new ConfigStore(parseConfig('{}', {}), () => next)
     await lab.begin(config)

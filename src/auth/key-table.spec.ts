@@ -342,7 +342,7 @@ describe('Stored keys', () => {
     expect([ends(), endsAgain()]).toEqual([1, 1])
   })
 
-  it('tell nobody who has left, and at once who comes late', () => {
+  it('tell no listener that has left, and at once one that comes late', () => {
     const keys = new StoredKeys()
     keys.learn([stored()])
     const judged = keys.lookUp(digest('a'))

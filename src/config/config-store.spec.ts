@@ -133,20 +133,20 @@ describe('ConfigStore', () => {
   it('runs reloads one after the other, in the order they were asked for', async () => {
     const steps: string[] = []
     let reads = 0
-    const gate = new EventEmitter()
-    const gates = [once(gate, 'open 0'), once(gate, 'open 1')]
+    const release = new EventEmitter()
+    const released = [once(release, 'read 0'), once(release, 'read 1')]
     const store = new ConfigStore(yaml('{}'), async () => {
       const read = reads++
       steps.push(`start ${read}`)
-      await gates[read]
+      await released[read]
       steps.push(`end ${read}`)
       return { config: yaml(`{tasks: {pollIntervalMs: ${read + 1}}}`), file: '' }
     })
     const reloads = [store.reload(), store.reload()]
-    gate.emit('open 1')
+    release.emit('read 1')
     await new Promise((resolve) => setImmediate(resolve))
     expect(steps).toEqual(['start 0'])
-    gate.emit('open 0')
+    release.emit('read 0')
     await Promise.all(reloads)
     expect(steps).toEqual(['start 0', 'end 0', 'start 1', 'end 1'])
     expect(store.current.tasks.pollIntervalMs).toBe(2)

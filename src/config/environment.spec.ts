@@ -422,7 +422,7 @@ describe('auth.adminKey', () => {
     },
   )
 
-  it('is nobody else’s key, in whichever form either is written', () => {
+  it('is the key of no caller, in whichever form either is written', () => {
     const fault = ['auth.adminKey: must differ from every key of auth.keys']
     expect(faultsWith(GOOD, [{ id: 'a', key: GOOD }])).toEqual(fault)
     expect(faultsWith(`sha256:${sha256(GOOD)}`, [{ id: 'a', key: GOOD }])).toEqual(fault)

@@ -83,11 +83,11 @@ describe('the configuration', () => {
     ])
   })
 
-  it.each(['-', 'caller'])('refuses %s as the id of a key: logs, usage and limits call somebody else so', (id) => {
+  it.each(['-', 'caller'])('refuses %s as the id of a key: logs, usage and limits call other callers so', (id) => {
     const auth = (name: string): string => json({ auth: { keys: [{ id: name, key: 'one' }] } })
     expect(faultsOf(auth(id))).toEqual([expect.stringMatching(/^auth\.keys\[0\]\.id: .*mean somebody else$/)])
     expect(faultsOf(auth(`${id}1`))).toEqual([])
-    // Of channels nobody is called anything.
+    // Channels may have these ids.
     expect(faultsOf(json({ channels: [{ id, provider: 'p1', baseUrl: 'http://h', credentials: 'k' }] }))).toEqual([])
   })
 
@@ -578,7 +578,7 @@ describe('interpolation', () => {
     expect(faults).toEqual([expect.stringMatching(/^field: holds a malformed placeholder/)])
   })
 
-  it('marks a faulty value so that nobody reports it twice', () => {
+  it('marks a faulty value so that it is not reported twice', () => {
     expect(interpolate(['${MISSING}'], {}, new FaultList())).toEqual([FAULTED])
   })
 

@@ -276,7 +276,7 @@ function tailOf(regions: readonly (readonly string[])[]): string {
   for (const frames of regions) {
     const region = Buffer.from(frames.join(''))
     tail.add(region)
-    // Whoever gave the region may use its memory again.
+    // The owner of the region may use its memory again.
     region.fill(0)
   }
   return tail.bytes.toString()

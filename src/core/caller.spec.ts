@@ -59,7 +59,7 @@ describe('globMatcher', () => {
 })
 
 describe('The owner of what a caller made', () => {
-  it('is the key id of a known key, never the key of anybody', () => {
+  it('is the key id of a known key, never the key itself', () => {
     expect(ownerOf({ keyId: 'team-a' })).toBe('team-a')
     expect(ownerOf({ keyId: 'caller', bearer: 'secret' })).toBe('bearer:2bb80d537b1da3e38bd30361aa855686')
   })

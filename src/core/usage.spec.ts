@@ -50,7 +50,7 @@ describe('When a call is over', () => {
     expect([log.usage, log.estimate, meter.asked]).toEqual([SO_FAR, undefined, ['so far']])
   })
 
-  it('what a provider has counted by itself stays, and nobody who counts nothing is asked', () => {
+  it('what a provider has counted by itself stays, and a provider that counts nothing is not asked', () => {
     const own = { input_characters: 5 }
     expect(settled({ usage: REPORTED, usageReader: new RelayedUsage(new Meter()), estimate: own }).estimate).toBe(own)
     expect(

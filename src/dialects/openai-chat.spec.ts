@@ -29,7 +29,10 @@ describe('The estimate of a whole answer', () => {
 
   it.each([
     ['is broken', '{"choices":['],
-    ['nobody can write again', `{"choices":[{"message":{"tool_calls":${'['.repeat(400_000)}${']'.repeat(400_000)}}}]}`],
+    [
+      'cannot be written again',
+      `{"choices":[{"message":{"tool_calls":${'['.repeat(400_000)}${']'.repeat(400_000)}}}]}`,
+    ],
   ])('is nothing of what %s', (_what, text) => {
     expect(new ResponseEstimate(Buffer.from(text)).count).toBe(0)
   })
@@ -45,7 +48,7 @@ describe('What a chat completion has used', () => {
     expect(meter.countedUnits()).toEqual({ completion_tokens: 7 })
   })
 
-  it('is looked for in its request when nobody has said it', () => {
+  it('is looked for in its request when the upstream has not said it', () => {
     const units = { prompt_tokens: 2 + 4 + 3, completion_tokens: 7, total_tokens: 2 + 4 + 3 + 7 }
     expect(new ChatUsageEstimator(REQUEST, { count: 7 }).estimate()).toEqual({ units, estimated: true })
   })

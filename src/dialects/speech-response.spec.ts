@@ -69,7 +69,7 @@ describe('speech event source', () => {
       expect(sink.failure).toBe('upstream_failed')
     })
 
-    it('fail when the upstream sent no audio at all, as nobody may be billed for silence', () => {
+    it('fail when the upstream sent no audio at all, as no caller may be billed for silence', () => {
       const { source, sink } = started()
       source.end()
       expect(sink.ending).toMatchObject({ kind: 'upstream_failed', details: { attempt: { channelError: true } } })
@@ -433,7 +433,7 @@ describe('renderSubtitles', () => {
     expect(renderSubtitles('vtt', answer)).toBe(renderVtt(twoSegments))
   })
 
-  it('makes empty subtitles of an answer in which nobody speaks', () => {
+  it('makes empty subtitles of an answer without speech', () => {
     expect(renderSubtitles('srt', { segments: [] })).toBe('\n')
     expect(renderSubtitles('vtt', { segments: [] })).toBe('WEBVTT\n\n')
   })

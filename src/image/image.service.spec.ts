@@ -156,7 +156,7 @@ describe('A watched task', () => {
     expect(looks).toBe(3)
   })
 
-  it('fails as the gateway’s own fault when nobody else’s is known', async () => {
+  it('fails as the gateway’s own fault when no other fault is known', async () => {
     answers = [new Error('a secret')]
     const notes = new Notes()
     watch.add(notes)
@@ -289,7 +289,7 @@ describe('The memory of channels', () => {
     expect(known.find('1')).toBe('second')
   })
 
-  it('holds 10,000 tasks, without those that nobody asked for the longest', () => {
+  it('holds 10,000 tasks, without those that were not asked for the longest', () => {
     const known = new KnownChannels()
     for (let id = 0; id < 10_000; id++) known.remember(String(id), 'first')
     known.remember('0', 'first')

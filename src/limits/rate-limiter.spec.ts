@@ -21,24 +21,24 @@ import { promised } from '../../test/support/eventually.js'
 const MEGABYTE = 1_000_000
 const INVENTED = 100_000
 
-/** A gate as the gateway has it, and what it logs. */
-function gateOf(settings: object) {
+/** A limiter as the gateway has it, and what it logs. */
+function limiterOf(settings: object) {
   const config = new ConfigStore(parseConfig(JSON.stringify(settings), {}))
-  const endings = new RequestHooks()
+  const hooks = new RequestHooks()
   const warnings: unknown[][] = []
   const logger = { info: () => undefined, warn: (...line: unknown[]) => void warnings.push(line) }
-  const gate = new RateLimiter(config, endings, new Metrics(), logger)
-  return { gate, endings, warnings }
+  const limiter = new RateLimiter(config, hooks, new Metrics(), logger)
+  return { limiter, hooks, warnings }
 }
 
 function begin(
-  gate: RateLimiter,
+  limiter: RateLimiter,
   caller: Caller,
 ): { readonly call: RequestContext; readonly scope: string | undefined } {
   const call = contextAt('POST', '/v1/chat/completions', 'req', performance.now())
   call.caller = caller
   try {
-    expect(gate.begin(call)).toBe(true)
+    expect(limiter.begin(call)).toBe(true)
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
   }
@@ -49,22 +49,22 @@ const invented = (index: number): Caller => ({ keyId: 'caller', bearer: `invente
 
 describe('A hundred thousand invented bearers', () => {
   it('are counted in bounded memory, and those beyond ten thousand together', () => {
-    const { gate, endings } = gateOf({
+    const { limiter, hooks } = limiterOf({
       auth: { defaultLimits: { requestsPerMinute: 5, tokensPerMinute: 1000, concurrency: 5 } },
     })
     const beforeBytes = heldBytes()
     const timersBefore = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
     const refused = new Map<string | undefined, number>()
     for (let index = 0; index < INVENTED; index++) {
-      const { call, scope } = begin(gate, invented(index))
+      const { call, scope } = begin(limiter, invented(index))
       refused.set(scope, (refused.get(scope) ?? 0) + 1)
-      endings.over(call, { status: 200, left: false, totalMs: 1, gatewayMs: 1 })
+      hooks.over(call, { status: 200, left: false, totalMs: 1, gatewayMs: 1 })
     }
     expect(heldBytes() - beforeBytes).toBeLessThan(20 * MEGABYTE)
     expect(process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length - timersBefore).toBeLessThan(10)
     expect(Object.fromEntries(refused)).toEqual({ undefined: 10_005, [OTHER_BEARERS]: INVENTED - 10_005 })
     // Who was there before has limits of its own still.
-    expect(begin(gate, invented(0)).scope).toBeUndefined()
+    expect(begin(limiter, invented(0)).scope).toBeUndefined()
   })
 })
 
@@ -80,7 +80,7 @@ describe('The scopes of limits', () => {
     expect(scopes.find(invented(1))).toBe(scopes.of(invented(1)))
   })
 
-  it('stay with whoever comes at least once a minute, and have room again for others once somebody is idle', () => {
+  it('stay with a caller that comes at least once a minute, and have room again for others once a caller is idle', () => {
     jest.useFakeTimers()
     const scopes = new LimitScopes(2)
     const [first, second, third] = [invented(1), invented(2), invented(3)]
@@ -107,9 +107,9 @@ describe('The limits of keys that have none of their own', () => {
       parseConfig(JSON.stringify({ auth: { defaultLimits: { requestsPerMinute } } }), {})
     const store = new ConfigStore(configOf(1), () => Promise.resolve({ config: configOf(3), file: '' }))
     const logger = { info: () => undefined, warn: () => undefined }
-    const gate = new RateLimiter(store, new RequestHooks(), new Metrics(), logger)
+    const limiter = new RateLimiter(store, new RequestHooks(), new Metrics(), logger)
     const caller = { keyId: 'stored' }
-    const refusals = (): (string | undefined)[] => [1, 2].map(() => begin(gate, caller).scope)
+    const refusals = (): (string | undefined)[] => [1, 2].map(() => begin(limiter, caller).scope)
     expect(refusals()).toEqual([undefined, 'key:stored'])
     await store.reload()
     expect([...refusals(), ...refusals()]).toEqual([undefined, undefined, 'key:stored', 'key:stored'])
@@ -118,12 +118,12 @@ describe('The limits of keys that have none of their own', () => {
 
 describe('A key that has no limits', () => {
   it('is not counted at all, though others have the defaults', () => {
-    const { gate } = gateOf({ auth: { defaultLimits: { concurrency: 1 } } })
-    const calls = [{}, {}, {}].map((limits) => begin(gate, { keyId: 'free', limits }).call)
-    expect(
-      calls.map(({ quota: allowance, responseHeaders: answerHeaders }) => [allowance, Object.keys(answerHeaders)]),
-    ).toEqual(calls.map(() => [undefined, ['x-request-id']]))
-    expect(begin(gate, { keyId: 'team' }).call.quota).toBeDefined()
+    const { limiter } = limiterOf({ auth: { defaultLimits: { concurrency: 1 } } })
+    const calls = [{}, {}, {}].map((limits) => begin(limiter, { keyId: 'free', limits }).call)
+    expect(calls.map(({ quota, responseHeaders }) => [quota, Object.keys(responseHeaders)])).toEqual(
+      calls.map(() => [undefined, ['x-request-id']]),
+    )
+    expect(begin(limiter, { keyId: 'team' }).call.quota).toBeDefined()
   })
 })
 
@@ -131,20 +131,20 @@ describe('Keys of the store that have limits', () => {
   const limits = { concurrency: 1 }
 
   it('are warned of once where several workers count each for itself', () => {
-    const { gate, warnings } = gateOf({ server: { workers: 2 }, database: { url: 'postgres://db/gateway' } })
-    begin(gate, { keyId: 'free' })
-    begin(gate, { keyId: 'free', limits: {} })
+    const { limiter, warnings } = limiterOf({ server: { workers: 2 }, database: { url: 'postgres://db/gateway' } })
+    begin(limiter, { keyId: 'free' })
+    begin(limiter, { keyId: 'free', limits: {} })
     expect(warnings).toEqual([])
-    begin(gate, { keyId: 'stored', limits })
-    begin(gate, { keyId: 'other', limits })
+    begin(limiter, { keyId: 'stored', limits })
+    begin(limiter, { keyId: 'other', limits })
     expect(warnings).toEqual([
       [{ keyId: 'stored', workers: 2 }, expect.stringMatching(/set redis\.url, or server\.workers to 1/)],
     ])
   })
 
   it('are not where one process counts', () => {
-    const { gate, warnings } = gateOf({})
-    begin(gate, { keyId: 'stored', limits })
+    const { limiter, warnings } = limiterOf({})
+    begin(limiter, { keyId: 'stored', limits })
     expect(warnings).toEqual([])
   })
 })
@@ -224,7 +224,7 @@ describe('The headers of a limit', () => {
     expect(upstreamDuration(milliseconds)).toBe(spelled)
   })
 
-  it('show all of a limit that nobody has used', () => {
+  it('show all of an unused limit', () => {
     const headers: Record<string, string> = {}
     writeLimitHeaders(
       headers,
@@ -336,7 +336,7 @@ describe('The windows of one process', () => {
     expect(windows.add(KEY, 100, 200)).toMatchObject({ fits: true, used: 160 })
   })
 
-  it('are forgotten once they are over, by whoever opens one, however many there were', () => {
+  it('are forgotten once they are over, by the call that opens one, however many there were', () => {
     const windows = new MemoryWindows()
     for (let key = 0; key < 1000; key++) windows.add(`${KEY}-${key}`, 1, 100)
     jest.advanceTimersByTime(30_000)

@@ -317,7 +317,7 @@ describe('A call of a key with limits, when it is over,', () => {
     expect((await calls.used()).tokens).toBe(0)
   })
 
-  it('pays what was used so far when its caller left, and its whole expectation when nobody can tell', async () => {
+  it('pays what was used so far when its caller left, and its whole expectation when its usage is unknown', async () => {
     const calls = new LimitedCalls({ tokensPerMinute: 1000 })
     const told = await calls.enter()
     await told.expect({ tokens: 500 })
@@ -356,7 +356,7 @@ describe('A call of a key with limits, when it is over,', () => {
   })
 
   it.each([
-    ['nobody was asked', () => undefined],
+    ['no upstream was asked', () => undefined],
     ['its request had not been sent', (one: LimitedCall) => one.call.log.attempts.push(attemptRecord('p1-main', 1))],
     [
       'the upstream had failed already',
@@ -374,7 +374,7 @@ describe('A call of a key with limits, when it is over,', () => {
     expect((await calls.used()).tokens).toBe(0)
   })
 
-  it('has asked an upstream also when the departure ended the attempt first', async () => {
+  it('has asked an upstream also when the client disconnect ended the attempt first', async () => {
     const calls = new LimitedCalls({ tokensPerMinute: 1000 })
     const one = await calls.enter()
     await one.expect({ tokens: 500 })
@@ -550,7 +550,7 @@ describe('work reservations', () => {
   })
 
   describe('What another process has given back', () => {
-    it('is noticed within a second by whoever took the limit for used up', async () => {
+    it('is noticed within a second by the session that took the limit for used up', async () => {
       const calls = new LimitedCalls(LIMITS)
       const session = await calls.enter(SESSION)
       const now = jest.spyOn(performance, 'now')

@@ -229,7 +229,7 @@ describe('The word for how a call ended', () => {
     ['a probe that is told no', undefined, 503, 'refused'],
     ['no room', failed('overloaded'), 503, 'overloaded'],
     ['a fault of the gateway', failed('internal'), 500, 'gateway_failed'],
-    ['an error nobody knows', new Error('odd'), 500, 'gateway_failed'],
+    ['an unknown error', new Error('odd'), 500, 'gateway_failed'],
   ])('after %s', (_what, failure, status, expected) => {
     expect(label(failure, status)).toBe(expected)
   })

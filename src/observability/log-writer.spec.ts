@@ -29,7 +29,7 @@ describe('Output in batches', () => {
   }
   createHook({ init }).enable()`
 
-  /** Says at last how long all who hear of the end have taken: whoever waits for the process may hear of it late. */
+  /** Says at last how long all who hear of the end have taken: the test that waits for the process may hear of it late. */
   const TIMED = `let endedAtMs = 0
   process.prependListener('exit', () => (endedAtMs = performance.now()))
   process.on('exit', () => process.stderr.write(' after ' + (performance.now() - endedAtMs)))`
@@ -127,7 +127,7 @@ describe('Output in batches', () => {
   })
 
   describe('While its reader stands still, batched output', () => {
-    it.each(ALL_KINDS)('holds up nobody: %s', async (kind) => {
+    it.each(ALL_KINDS)('holds up no caller: %s', async (kind) => {
       const script = `${WRITE_MANY}
       let turns = 0
       const turn = setInterval(() => {

@@ -65,7 +65,7 @@ const metric = (name: string, labelNames: readonly string[] = []) => ({ name, he
 const valuesIn = (text: string): string[] => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
 
 describe('The metrics of a process', () => {
-  it('are read when somebody asks, and what is no longer read is no longer shown', async () => {
+  it('are read when a scrape asks, and what is no longer read is no longer shown', async () => {
     const metrics = new Metrics()
     let channels: Record<string, number> = { one: 1, two: 2 }
     registerCounter(metrics, metric('gateway_a_total', ['channel']), () => byLabel('channel', channels))
@@ -237,7 +237,7 @@ describe('Attempts', () => {
     expect(await attempts()).toEqual({ 'two ok': 1, 'three ok': 1 })
   })
 
-  it('that failed for a reason nobody knows are faults of the gateway', async () => {
+  it('that failed for an unknown reason are faults of the gateway', async () => {
     const { end, metrics } = counting()
     end([], new Error('odd'))
     const scrape = parseScrape(await metrics.collectText())
@@ -342,7 +342,7 @@ describe('metrics server', () => {
       expect(await answer.text()).not.toContain('canary')
     })
 
-    it('names the port, and what to do, when somebody else listens there', async () => {
+    it('names the port, and what to do, when another server listens there', async () => {
       const first = metricsServer(0)
       await first.listen()
       const second = metricsServer(first.port)

@@ -207,7 +207,7 @@ describe('The spans of a call', () => {
     expect(Math.abs(server.startMs - (Date.now() - performance.now() + 1000))).toBeLessThan(1000)
   })
 
-  it('of an attempt that nobody ended end with the call', () => {
+  it('of an attempt that was not ended end with the call', () => {
     const call = endedCall()
     call.log.attempts.push(attemptRecord('only', 1010))
     const [server, attempt] = spans(call, { ...OK, status: 499, left: true })

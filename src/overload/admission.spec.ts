@@ -184,7 +184,7 @@ describe('loop load', () => {
 
   /**
    * One turn of an event loop in which `requests` come one after the other and each that is admitted takes `costMs`, each
-   * refused one a hundredth of that; `otherMs` is what is done beside them, and for `stolenMs` somebody else had the processor.
+   * refused one a hundredth of that; `otherMs` is what is done beside them, and for `stolenMs` another process had the processor.
    * Returns how many were admitted.
    */
   function turn(requests: number, costMs = 0, otherMs = 0, stolenMs = 0): number {
@@ -502,7 +502,7 @@ describe('request door', () => {
       },
     )
 
-    it('gives it to nobody in place of operators beyond those that are let in at once', () => {
+    it('gives it to no caller in place of operators beyond those that are let in at once', () => {
       const door = busyDoor()
       const operators = Array.from({ length: 6 }, () => door.check('/admin/v1/keys'))
       expect(operators).toEqual(['let_in', 'let_in', 'let_in', 'let_in', 'let_in', 'loop_delay'])

@@ -12,7 +12,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import fc from 'fast-check'
 import { FastReject, readIntoSharedMemory, readSimpleRequest, type FastRejectGate } from './fast-reject.js'
 
-describe('connection shield', () => {
+describe('fast reject of a connection', () => {
   const IDLE_MS = 75_000
   const REFUSED = 'HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n'
   const REQUEST = 'POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\ncontent-length: 2\r\n\r\n{}'
@@ -73,7 +73,7 @@ describe('connection shield', () => {
     return answer.toString()
   }
 
-  describe('A shielded connection', () => {
+  describe('A connection under fast reject', () => {
     it('is refused without the server, and served by it when there is room, and refused again', async () => {
       expect(await ask()).toBe(REFUSED)
       door.isFull = false
@@ -208,13 +208,13 @@ describe('Reading into shared memory', () => {
     expect(memories.size).toBe(1)
   })
 
-  it('passes on what is pushed as any other bytes of the connection, at the pace of whoever reads them', async () => {
+  it('passes on what is pushed as any other bytes of the connection, at the pace of their reader', async () => {
     const { client, accepted } = await connection()
     readIntoSharedMemory(accepted, (bytes) => accepted.push(Buffer.from(bytes)))
     const sent = bytesOf(3_000_000)
     client.end(sent)
     await once(accepted, 'readable')
-    // Nobody reads: the connection stops long before all of it has come.
+    // The stream has no reader: the connection stops long before all of it has come.
     await new Promise(setImmediate)
     expect(accepted.bytesRead).toBeLessThan(sent.length / 2)
     const received: Buffer[] = []
@@ -222,7 +222,7 @@ describe('Reading into shared memory', () => {
     expect(Buffer.concat(received).equals(sent)).toBe(true)
   })
 
-  it('is for whoever asked last', async () => {
+  it('is for the listener that asked last', async () => {
     const { client, accepted } = await connection()
     accepted.resume()
     const first: string[] = []

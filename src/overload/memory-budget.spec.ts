@@ -173,7 +173,7 @@ function addTo(calls: MemoryHolder[], call: MemoryHolder): MemoryHolder {
 }
 
 describe('One caller of several', () => {
-  it('takes everything while nobody else asks', () => {
+  it('takes everything while no other caller asks', () => {
     const inFlight = budget()
     for (let index = 0; index < 10; index++) expect(inFlight.take(callOf('a'), 10)).toBe(true)
   })

@@ -342,7 +342,7 @@ describe('cut answer', () => {
         { units: usage, estimated: false },
         { units: { output_token_details: { text_tokens: 0, audio_tokens: 22 } }, estimated: true },
       ])
-      // Nobody knows which piece was whose.
+      // Which piece was of which answer is unknown.
       expect(entries[0]?.estimate).toBeUndefined()
     })
   })

@@ -293,7 +293,7 @@ describe('A realtime session', () => {
 
   describe('A session that is to finish', () => {
     it.each<[string, readonly object[]]>([
-      ['in which nobody has asked for anything', []],
+      ['in which the client has asked for nothing', []],
       ['that has its answer', [CREATED, WORD, DONE]],
       ['whose answer has failed', [CREATED, { type: 'response.done', response: { id: 'resp_1', status: 'failed' } }]],
     ])('%s is closed with 1001 at once, on both sides', async (_which, events) => {
@@ -632,7 +632,7 @@ describe('session timers', () => {
       }
     })
 
-    it('lives while nobody reads it', async () => {
+    it('lives while it is not read', async () => {
       const { side, pair } = await sideOf(false)
       const slow = await sideOf(true)
       slow.pair.client.pause()

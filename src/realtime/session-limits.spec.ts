@@ -84,8 +84,8 @@ describe('The counts of a key with realtime sessions', () => {
           const calls = new LimitedCalls({ tokensPerMinute: LIMIT }, kind)
           const given = await Promise.all(
             asked.map(async (tokens) => {
-              const { allowance } = calls.make()
-              return (await new ResponseReservations(allowance).tryReserve(() => ({ tokens }), undefined)) === undefined
+              const { allowance: quota } = calls.make()
+              return (await new ResponseReservations(quota).tryReserve(() => ({ tokens }), undefined)) === undefined
                 ? tokens
                 : 0
             }),
@@ -102,7 +102,7 @@ describe('The counts of a key with realtime sessions', () => {
 
 describe('session limits', () => {
   /** Reserves under numbers, at once or when told; keeps what became of each. */
-  class NumberedAllowance implements Quota {
+  class NumberedQuota implements Quota {
     readonly reserved: EstimatedUse[] = []
     readonly settled: [number, TokensAndAudio][] = []
     readonly spent: TokensAndAudio[] = []
@@ -134,7 +134,7 @@ describe('session limits', () => {
     }
 
     countRefusal(): never {
-      throw new Error('whoever tells the caller counts')
+      throw new Error('the guard that refuses counts refusals')
     }
   }
 
@@ -143,11 +143,11 @@ describe('session limits', () => {
     throw new Error('was asked what it expects')
   }
 
-  let allowance: NumberedAllowance
+  let quota: NumberedQuota
   let answers: ResponseReservations
   beforeEach(() => {
-    allowance = new NumberedAllowance()
-    answers = new ResponseReservations(allowance)
+    quota = new NumberedQuota()
+    answers = new ResponseReservations(quota)
   })
   afterEach(() => {
     jest.restoreAllMocks()
@@ -161,23 +161,23 @@ describe('session limits', () => {
       answers.end({ tokens: 5 })
       answers.begin(unexpected)
       answers.end({ tokens: 6 })
-      expect(allowance.reserved).toEqual([{ tokens: 10 }, { tokens: 20 }])
-      expect(allowance.settled).toEqual([
+      expect(quota.reserved).toEqual([{ tokens: 10 }, { tokens: 20 }])
+      expect(quota.settled).toEqual([
         [1, { tokens: 5 }],
         [2, { tokens: 6 }],
       ])
-      expect(allowance.spent).toEqual([])
+      expect(quota.spent).toEqual([])
     })
 
     it('hold nothing once refused, and one that ends for all that is spent then', () => {
-      allowance.refusal = { limit: 'tokensPerMinute', message: 'There is no room.' }
+      quota.refusal = { limit: 'tokensPerMinute', message: 'There is no room.' }
       expect(answers.tryReserve(() => ({ tokens: 10 }), 'a')).toEqual({
         limit: 'tokensPerMinute',
         message: 'There is no room.',
       })
       answers.end({ tokens: 5 })
-      expect(allowance.settled).toEqual([])
-      expect(allowance.spent).toEqual([{ tokens: 5 }])
+      expect(quota.settled).toEqual([])
+      expect(quota.spent).toEqual([{ tokens: 5 }])
     })
 
     it('are told apart by their ids, also from one whose end never comes', () => {
@@ -187,7 +187,7 @@ describe('session limits', () => {
       }
       answers.end({ tokens: 2 }, 'two')
       answers.end({ tokens: 1 }, 'one')
-      expect(allowance.settled).toEqual([
+      expect(quota.settled).toEqual([
         [3, { tokens: 2 }],
         [2, { tokens: 1 }],
       ])
@@ -196,39 +196,39 @@ describe('session limits', () => {
     it('are settled though the upstream never said that they begin', () => {
       void answers.tryReserve(() => ({ tokens: 10 }), undefined)
       answers.end()
-      expect(allowance.settled).toEqual([[1, NOTHING]])
+      expect(quota.settled).toEqual([[1, NOTHING]])
     })
 
-    it('that nobody asked for are reserved when they begin, and settled though that takes longer than they do', async () => {
-      allowance.isAwaited = true
+    it('that the client did not ask for are reserved when they begin, and settled though that takes longer than they do', async () => {
+      quota.isAwaited = true
       answers.begin(() => ({ tokens: 30 }))
-      expect(allowance.reserved).toEqual([{ tokens: 30 }])
+      expect(quota.reserved).toEqual([{ tokens: 30 }])
       answers.end({ tokens: 7 })
-      expect(allowance.settled).toEqual([])
-      allowance.release()
+      expect(quota.settled).toEqual([])
+      quota.release()
       await Promise.resolve()
       await Promise.resolve()
-      expect(allowance.settled).toEqual([[1, { tokens: 7 }]])
+      expect(quota.settled).toEqual([[1, { tokens: 7 }]])
     })
 
     it('are waited for where their limits are counted elsewhere', async () => {
-      allowance.isAwaited = true
+      quota.isAwaited = true
       const asking = answers.tryReserve(() => ({ tokens: 10 }), 'a')
       expect(asking).toBeInstanceOf(Promise)
-      allowance.release()
+      quota.release()
       expect(await asking).toBeUndefined()
       answers.begin(unexpected)
       answers.end({ tokens: 3 })
-      expect(allowance.settled).toEqual([[1, { tokens: 3 }]])
+      expect(quota.settled).toEqual([[1, { tokens: 3 }]])
     })
   })
 
   describe('Answers under way', () => {
     it.each([
-      ['a key with limits', new NumberedAllowance()],
+      ['a key with limits', new NumberedQuota()],
       ['one without', undefined],
-    ])('are known of %s from the event that asks for them to their end', (_whose, quota) => {
-      answers = new ResponseReservations(quota)
+    ])('are known of %s from the event that asks for them to their end', (_whose, counted) => {
+      answers = new ResponseReservations(counted)
       expect(answers.isEmpty()).toBe(true)
       void answers.tryReserve(() => ({ tokens: 10 }), 'a')
       expect(answers.isEmpty()).toBe(false)
@@ -272,14 +272,14 @@ describe('session limits', () => {
       void answers.tryReserve(() => ({ tokens: 10 }), 'a')
       void answers.tryReserve(() => ({ tokens: 20 }), 'b')
       answers.reject(error as Readonly<Record<string, unknown>>)
-      expect(allowance.settled).toEqual(number === undefined ? [] : [[number, NOTHING]])
+      expect(quota.settled).toEqual(number === undefined ? [] : [[number, NOTHING]])
     })
 
     it('takes nothing from an answer that is under way', () => {
       void answers.tryReserve(() => ({ tokens: 10 }), 'a')
       answers.begin(unexpected)
       answers.reject({ event_id: 'a', code: 'conversation_already_has_active_response' })
-      expect(allowance.settled).toEqual([])
+      expect(quota.settled).toEqual([])
     })
   })
 
@@ -290,11 +290,11 @@ describe('session limits', () => {
       void answers.tryReserve(() => ({ tokens: 10 }), 'lost')
       now.mockReturnValue(61_000)
       void answers.tryReserve(() => ({ tokens: 20 }), 'next')
-      expect(allowance.settled).toEqual([])
+      expect(quota.settled).toEqual([])
       now.mockReturnValue(61_001)
       answers.begin(unexpected)
       answers.end({ tokens: 8 })
-      expect(allowance.settled).toEqual([
+      expect(quota.settled).toEqual([
         [1, NOTHING],
         [2, { tokens: 8 }],
       ])
@@ -302,9 +302,9 @@ describe('session limits', () => {
 
     it('gives back what it holds once 32 others have been asked for', () => {
       for (let count = 0; count < 32; count++) void answers.tryReserve(() => ({ tokens: 1 }), undefined)
-      expect(allowance.settled).toEqual([])
+      expect(quota.settled).toEqual([])
       void answers.tryReserve(() => ({ tokens: 1 }), undefined)
-      expect(allowance.settled).toEqual([[1, NOTHING]])
+      expect(quota.settled).toEqual([[1, NOTHING]])
     })
   })
 })
@@ -424,7 +424,7 @@ describe('An answer whose reservation takes its time', () => {
   })
 })
 
-class RecordingAllowance implements Quota {
+class RecordingQuota implements Quota {
   readonly spent: TokensAndAudio[] = []
   readonly settled: TokensAndAudio[] = []
   readonly refusals: string[] = []
@@ -460,8 +460,8 @@ const ANSWER = {
 }
 
 /** As a session has it. */
-const deskOf = (allowance: Quota | undefined): ResponseReserver => ({
-  tryReserve: (_create, eventId) => new SessionUsageLimits(allowance).responses.tryReserve(() => ({}), eventId),
+const reserverOf = (quota: Quota | undefined): ResponseReserver => ({
+  tryReserve: (_create, eventId) => new SessionUsageLimits(quota).responses.tryReserve(() => ({}), eventId),
 })
 
 const event = (type: string): { type: string; frame: Buffer } => ({
@@ -471,28 +471,28 @@ const event = (type: string): { type: string; frame: Buffer } => ({
 
 describe('What a session spends', () => {
   it('is the tokens of each answer, and the audio that was new in it', () => {
-    const allowance = new RecordingAllowance()
-    new SessionUsageLimits(allowance).record('response', ANSWER)
-    expect(allowance.spent).toEqual([{ tokens: 253, audioSeconds: 4 + 4.5 }])
+    const quota = new RecordingQuota()
+    new SessionUsageLimits(quota).record('response', ANSWER)
+    expect(quota.spent).toEqual([{ tokens: 253, audioSeconds: 4 + 4.5 }])
   })
 
   it('is settled with what the answer has reserved, where it has', () => {
-    const allowance = new RecordingAllowance()
-    const spending = new SessionUsageLimits(allowance)
+    const quota = new RecordingQuota()
+    const spending = new SessionUsageLimits(quota)
     expect(spending.responses.tryReserve(() => ({ tokens: 500 }), undefined)).toBeUndefined()
     spending.record('response', ANSWER)
     spending.record('response', ANSWER)
-    expect(allowance.settled).toEqual([{ tokens: 253, audioSeconds: 8.5 }])
-    expect(allowance.spent).toEqual([{ tokens: 253, audioSeconds: 8.5 }])
+    expect(quota.settled).toEqual([{ tokens: 253, audioSeconds: 8.5 }])
+    expect(quota.spent).toEqual([{ tokens: 253, audioSeconds: 8.5 }])
   })
 
   it('is the audio of a transcription only where nothing answers it', () => {
-    const allowance = new RecordingAllowance()
-    const spending = new SessionUsageLimits(allowance)
+    const quota = new RecordingQuota()
+    const spending = new SessionUsageLimits(quota)
     spending.record('input_transcription', { seconds: 3 })
     spending.record('response', ANSWER)
     spending.record('input_transcription', { seconds: 3 })
-    expect(allowance.spent).toEqual([{ audioSeconds: 3 }, { tokens: 253, audioSeconds: 8.5 }, {}])
+    expect(quota.spent).toEqual([{ audioSeconds: 3 }, { tokens: 253, audioSeconds: 8.5 }, {}])
   })
 
   it('is nothing of a key without limits', () => {
@@ -504,16 +504,16 @@ describe('What a session spends', () => {
 
 describe('A session whose key has nothing left', () => {
   it('goes on as long as something is', () => {
-    const allowance = new RecordingAllowance()
-    const guard = new SessionLimitGuard(allowance, deskOf(allowance))
+    const quota = new RecordingQuota()
+    const guard = new SessionLimitGuard(quota, reserverOf(quota))
     expect(guard.check(event('response.create'))).toBe('forward')
-    expect(new SessionLimitGuard(undefined, deskOf(undefined)).check(event('response.create'))).toBe('forward')
+    expect(new SessionLimitGuard(undefined, reserverOf(undefined)).check(event('response.create'))).toBe('forward')
   })
 
   it('is refused every answer it asks for, and told of the first audio alone until the reset', () => {
-    const allowance = new RecordingAllowance()
-    const guard = new SessionLimitGuard(allowance, deskOf(allowance))
-    allowance.limit = {
+    const quota = new RecordingQuota()
+    const guard = new SessionLimitGuard(quota, reserverOf(quota))
+    quota.limit = {
       limit: 'tokensPerMinute',
       message: 'The limit is used up.',
       endsAtMs: performance.now() + 60_000,
@@ -530,25 +530,25 @@ describe('A session whose key has nothing left', () => {
     expect(guard.check(event('input_audio_buffer.append'))).toBe('drop')
     expect(guard.check(event('response.cancel'))).toBe('forward')
     expect(guard.check(event('session.update'))).toBe('forward')
-    allowance.limit = { ...allowance.limit, endsAtMs: performance.now() - 1 }
+    quota.limit = { ...quota.limit, endsAtMs: performance.now() - 1 }
     void guard.check(event('input_audio_buffer.append'))
-    allowance.limit = undefined
+    quota.limit = undefined
     expect(guard.check(event('input_audio_buffer.append'))).toBe('forward')
   })
 
   it('is counted as refused each time it is told so, by the name of the limit', () => {
-    const allowance = new RecordingAllowance()
-    const guard = new SessionLimitGuard(allowance, deskOf(allowance))
+    const quota = new RecordingQuota()
+    const guard = new SessionLimitGuard(quota, reserverOf(quota))
     void guard.check(event('response.create'))
     void guard.check(event('input_audio_buffer.append'))
-    expect(allowance.refusals).toEqual([])
+    expect(quota.refusals).toEqual([])
     const message = 'The limit is used up.'
-    allowance.limit = { limit: 'tokensPerMinute', message, endsAtMs: performance.now() + 60_000 }
+    quota.limit = { limit: 'tokensPerMinute', message, endsAtMs: performance.now() + 60_000 }
     for (let count = 0; count < 3; count++) void guard.check(event('input_audio_buffer.append'))
-    expect(allowance.refusals).toEqual(['tokensPerMinute'])
-    allowance.limit = { limit: 'audioSecondsPerMinute', message, endsAtMs: performance.now() + 60_000 }
+    expect(quota.refusals).toEqual(['tokensPerMinute'])
+    quota.limit = { limit: 'audioSecondsPerMinute', message, endsAtMs: performance.now() + 60_000 }
     for (let count = 0; count < 2; count++) void guard.check(event('response.create'))
     void guard.check(event('session.update'))
-    expect(allowance.refusals).toEqual(['tokensPerMinute', 'audioSecondsPerMinute', 'audioSecondsPerMinute'])
+    expect(quota.refusals).toEqual(['tokensPerMinute', 'audioSecondsPerMinute', 'audioSecondsPerMinute'])
   })
 })

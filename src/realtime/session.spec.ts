@@ -53,7 +53,7 @@ describe('A realtime session', () => {
       await session.ended
     })
 
-    it('in pongs that nobody asked for is closed with 1008', async () => {
+    it('in pongs that the gateway did not ask for is closed with 1008', async () => {
       const { client } = await sessions.open({ limits: { realtimePingsPerSecond: 20 } })
       for (let pongs = 0; pongs < 50; pongs++) client.socket.pong()
       expect(await client.closed).toMatchObject({ code: 1008 })
@@ -219,7 +219,7 @@ describe('A realtime session', () => {
       expect(client.events()).toEqual([{ type: 'response.audio.delta', delta: AUDIO }])
     })
 
-    it('that nobody knows reaches the client unchanged', async () => {
+    it('that is unknown reaches the client unchanged', async () => {
       const { client, upstream } = await sessions.open({ clientDialect: 'beta', upstreamDialect: 'ga' })
       upstream.send('{"type":"something.new","big":12345678901234567890}')
       await client.count(1)
@@ -312,7 +312,7 @@ describe('A realtime session', () => {
       expect(near.upstream.listenerCount('message')).toBe(0)
     })
 
-    it('is recorded for an answer that is on its way when the gateway drains, though nobody hears it', async () => {
+    it('is recorded for an answer that is on its way when the gateway drains, though no client hears it', async () => {
       const { client, entries, session, upstream } = await sessions.open()
       upstream.send(DONE)
       session.drain()
@@ -419,7 +419,7 @@ describe('The messages of a client', () => {
     expect(lab.failures).toEqual([])
   })
 
-  it('are not handled any more once nobody hears them', async () => {
+  it('are not handled any more once their queue is stopped', async () => {
     const lab = await Lab.open()
     lab.order.take(Buffer.from('wait'), false)
     lab.order.take(Buffer.from('late'), false)

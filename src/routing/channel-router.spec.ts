@@ -243,7 +243,7 @@ describe('A model of video', () => {
     expect(asked).toEqual(['first upstream-v1-6', 'second vidgen-v1-6'])
   })
 
-  it('is not asked for twice when nobody knows whether the first has made a task', async () => {
+  it('is not asked for twice when it is unknown whether the first has made a task', async () => {
     const { router } = routingOf({
       channels: [channelEntry('a', { provider: 'vidgen' }), channelEntry('b', { provider: 'vidgen' })],
     })

@@ -33,11 +33,11 @@ interface Condition {
   readonly openUntilMs?: number
   /** As it is known. */
   readonly waitMs?: number
-  /** Where nobody knows. */
+  /** Where it is unknown. */
   readonly leastMs?: number
 }
 
-/** Channels that are not named are well, and nobody knows how long they take. */
+/** Channels that are not named are well, and how long they take is unknown. */
 const health = (conditions: Readonly<Record<string, Condition>> = {}) => ({
   stateOf: (id: string) => conditions[id]?.state ?? 'closed',
   openUntilMs: (id: string) => conditions[id]?.openUntilMs ?? 0,

@@ -151,7 +151,7 @@ describe('The wait that is expected on a channel', () => {
     expect(health.expectedWaitMs('a', 1)).toBeCloseTo((100 + 0.2 * 100) * 2)
   })
 
-  it('is unknown again when nobody has used the channel for ten seconds', () => {
+  it('is unknown again when no call has used the channel for ten seconds', () => {
     const health = healthOf()
     health.begin('a').succeeded()
     jest.advanceTimersByTime(10_000)
@@ -162,7 +162,7 @@ describe('The wait that is expected on a channel', () => {
 })
 
 describe('An answer that took long', () => {
-  /** What one more call would wait for after answers that took so long, each of which nobody else waited beside. */
+  /** What one more call would wait for after answers that took so long, each of which was alone under way. */
   function expectedAfter(...latenciesMs: readonly number[]): number | undefined {
     const health = healthOf()
     for (const latencyMs of latenciesMs) {
@@ -179,7 +179,7 @@ describe('An answer that took long', () => {
     expect(expectedAfter(100, 60_000, 60_000)).toBeCloseTo(256)
   })
 
-  it('counts as it is where nobody knew the average', () => {
+  it('counts as it is where the average was unknown', () => {
     expect(expectedAfter(60_000)).toBe(60_000)
   })
 
@@ -256,7 +256,7 @@ describe('circuit breaker', () => {
       expect(expectedMs()).toBe(400)
     })
 
-    it('is unknown again once nobody waits any more, and not known anew because somebody does', () => {
+    it('is unknown again once no call waits any more, and not known anew because one does', () => {
       answerWithin(100)
       const left = health.begin('a')
       pass(10_001)
@@ -463,7 +463,7 @@ describe('channel slow answer', () => {
       expect(Math.min(...calls)).toBeGreaterThan(0)
     })
 
-    // Where nobody knew the average any more, the answer is all that is known for ten seconds: less than a call of a
+    // Where the average was unknown again, the answer is all that is known for ten seconds: less than a call of a
     // channel that had none in the ten seconds before.
     it.each(SHAPES)('keeps its share after that has come: %j', (shape) => {
       const calls = runs(shape, (traffic) => {

@@ -22,9 +22,9 @@ beforeEach(async () => {
   call = newCall()
   answer = new ProviderResponse(200, { ...HEADERS }, source, undefined, 'frame')
   server = createServer((_request, response: ServerResponse) => {
-    const { disconnect: departure } = call
+    const { disconnect } = call
     response.once('close', () => {
-      if (!response.writableFinished) departure.abort()
+      if (!response.writableFinished) disconnect.abort()
     })
     writeResponse(answer, response, call)
     server.emit('relaying')
@@ -148,7 +148,7 @@ describe('An answer on its way', () => {
     })
     socket.destroy()
     await left
-    source.data('nobody reads this')
+    source.data('this is not read')
     source.end()
     await turn()
     expect(call.disconnect.aborted).toBe(true)

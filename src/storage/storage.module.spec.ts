@@ -153,7 +153,7 @@ describe('DatabaseModule', () => {
   })
 
   it(
-    'gives the store to modules that import nothing, opens it for whoever asks, and closes it last',
+    'gives the store to modules that import nothing, opens it for the module that asks, and closes it last',
     async () => {
       const directory = await dataDirectory()
       nameDataDirectory(directory)

@@ -97,7 +97,7 @@ describe('The sender of callbacks', () => {
       await failedWith('private', 'The URL does not lead to a public address.')
     })
 
-    it('by a certificate that nobody vouches for gets nothing', async () => {
+    it('by a certificate that no authority vouches for gets nothing', async () => {
       let requests = 0
       const server = createServer(selfSigned('localhost'), (_request, response) => {
         requests++
@@ -118,7 +118,7 @@ describe('The sender of callbacks', () => {
       }
     })
 
-    it('holds up nobody else, and gets no more at once than it may', async () => {
+    it('holds up no other receiver, and gets no more at once than it may', async () => {
       lab.receiver.answer = held.hold
       const ids = lab.addMany(50)
       lab.outbox.add({ webhookId: 'other', url: lab.other.url() })
@@ -235,7 +235,7 @@ describe('The sender of callbacks', () => {
   })
 
   describe('An event that has waited for its turn too long', () => {
-    it('is left to whoever holds the next lease', async () => {
+    it('is left to the process that holds the next lease', async () => {
       lab.callbacks = { perHost: 1 }
       await lab.reload()
       lab.receiver.answer = held.hold
@@ -350,7 +350,7 @@ describe('The sender of callbacks', () => {
       await lab.receiver.has(2)
     })
 
-    it('that is due in a moment is sent then, although nobody wakes the sender', async () => {
+    it('that is due in a moment is sent then, although no event wakes the sender', async () => {
       lab.outbox.add({ webhookId: 'soon', url: lab.receiver.url(), nextAttemptAtMs: lab.clock.nowMs() + 150 })
       await lab.startSender()
       await lab.receiver.has(1)
@@ -410,7 +410,7 @@ describe('The sender of callbacks', () => {
       expect(lab.receiver.webhookIds).toEqual(['msg_1', 'msg_1'])
     })
 
-    it('is given up at once when the receiver says that nobody is there any more', async () => {
+    it('is given up at once when the receiver says that it is gone', async () => {
       lab.receiver.answer = answerWith(410, { 'retry-after': '1' })
       await attempted()
       expect(lab.outbox.row('msg_1')).toMatchObject({ attempts: 1, exhaustedAtMs: expect.any(Number) })
@@ -449,7 +449,7 @@ describe('The sender of callbacks', () => {
   })
 
   describe('An event that is soon due again', () => {
-    it('is sent then, although nobody wakes the sender', async () => {
+    it('is sent then, although no event wakes the sender', async () => {
       lab.callbacks = { scheduleMs: [0, 50, 50] }
       await lab.reload()
       lab.receiver.answer = answerWith(500)

@@ -103,7 +103,7 @@ const unknown = { status: 404, body: { code: 1203, message: expect.any(String), 
 
 describe('The events of a task', () => {
   it.each(['%00', 'a%0Ab', 'x'.repeat(257)])(
-    'are not there under what can be no id, and nobody is asked: %s',
+    'are not there under what can be no id, and no upstream is asked: %s',
     async (id) => {
       expect(await ask('GET', EVENTS.replace('831200000000000001', id))).toEqual(unknown)
     },
@@ -135,7 +135,7 @@ describe('The events of a task', () => {
     expect(await ask('GET', EVENTS)).toMatchObject(success([done]))
   })
 
-  it('are not there for anybody else, for another kind, or without a key', async () => {
+  it('are not there for another caller, for another kind, or without a key', async () => {
     expect(await ask('GET', EVENTS, 'theirs')).toEqual(unknown)
     expect(await ask('GET', EVENTS.replace('text2video', 'multi-image2video'))).toEqual(unknown)
     expect(await ask('GET', EVENTS.replace('text2video', 'image2video'))).toMatchObject({ status: 404 })
@@ -157,7 +157,7 @@ describe('An event', () => {
     },
   )
 
-  it('of somebody else is not found, and left alone', async () => {
+  it('of another caller is not found, and left alone', async () => {
     expect(await ask('POST', '/vidgen/v1/callbacks/msg_1/redeliver', 'theirs')).toEqual(unknown)
     expect(await ask('POST', '/vidgen/v1/callbacks/msg_1/redeliver', '')).toMatchObject({ status: 401 })
     expect(outbox.row('msg_1')).toMatchObject({ attempts: 2, nextAttemptAtMs: 2000 })

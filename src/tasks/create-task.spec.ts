@@ -77,7 +77,7 @@ describe('A create whose answer is lost', () => {
     ['the connection breaks', LOST],
     ['the time is up', attemptError('upstream_timeout', { phase: 'sent' })],
     ['the caller leaves', clientDisconnected()],
-    ['nobody knows why', new GatewayError('upstream_failed', 'Something.')],
+    ['for an unknown reason', new GatewayError('upstream_failed', 'Something.')],
   ] as const
 
   it.each(LOSSES)('because %s is in doubt, and the caller must not send it again', async (_why, error) => {
@@ -104,7 +104,7 @@ describe('A create whose answer is lost', () => {
     })
   })
 
-  it('by an error nobody foresaw is in doubt as well', async () => {
+  it('by an unforeseen error is in doubt as well', async () => {
     const lab = taskLab()
     lab.upstream.createFaults.push({ when: 'after', error: new TypeError('a bug') })
     await expect(lab.engine.create(lab.order(), callOf())).rejects.toThrow('a bug')
@@ -139,7 +139,7 @@ describe('A create whose answer is lost', () => {
   })
 })
 
-describe('A create that takes longer than anybody waits for', () => {
+describe('A create that takes longer than any caller waits for', () => {
   it('is answered all the same when it was given up for lost and not found meanwhile', async () => {
     const lab = taskLab()
     lab.poller.start()
@@ -256,7 +256,7 @@ describe('A create with an upstream key of the callers own', () => {
   const OWN = { keyId: 'caller', bearer: 'ak|sk' }
   const CHANNELS = [videoChannel('own', { credentials: 'caller' })]
 
-  it('is made, but without callbacks, as nobody else can follow it', async () => {
+  it('is made, but without callbacks, as no other caller can follow it', async () => {
     const lab = taskLab({ channels: CHANNELS, sections: { server: { publicUrl: 'https://gateway.example' } } })
     const refused = lab.engine.create(lab.order({ callbackUrl: CALLBACK_URL }, OWN), callOf(OWN))
     expect((await failureOf(refused)).details).toMatchObject({ param: 'callback_url', code: 'unsupported_parameter' })
@@ -330,7 +330,7 @@ describe('A create under an idempotency key', () => {
     expect((await create(lab)).replayed).toBe(true)
   })
 
-  it('is told to come back while nobody knows what came of the first, then answered from what was found', async () => {
+  it('is told to come back while it is unknown what came of the first, then answered from what was found', async () => {
     const lab = taskLab()
     lab.upstream.createFaults.push({ when: 'after', error: LOST })
     await expect(create(lab)).rejects.toMatchObject({ kind: 'upstream_failed' })
@@ -584,7 +584,7 @@ describe('task recorder', () => {
       expect(usage.settled).toMatchObject([{ id: `video ${task.id}`, hasSucceeded: true }])
     })
 
-    it('that somebody else wrote before uses nothing, and counts for nobody else', async () => {
+    it('that another process wrote before uses nothing, and counts for that process alone', async () => {
       const task = await someTask()
       const [one, two] = [recorderOf(), recorderOf()]
       await one.record(task, end(task))

@@ -33,7 +33,7 @@ describe('The poller of tasks', () => {
   afterEach(stopLabs)
 
   describe('A task in the background', () => {
-    it('is followed to its end although nobody asks for it, and its caller is told of each change', async () => {
+    it('is followed to its end although no caller asks for it, and its caller is told of each change', async () => {
       const lab = startedLab()
       await make(lab, 1, { callbackUrl: CALLBACK_URL })
       lab.upstream.move('processing')
@@ -87,7 +87,7 @@ describe('The poller of tasks', () => {
       await passUntil(lab, 'failed', 1)
     })
 
-    it('is polled at once when its upstream calls back, which nobody else can', async () => {
+    it('is polled at once when its upstream calls back, which no stranger can', async () => {
       const lab = startedLab({
         sections: { server: { publicUrl: 'https://gateway.example/' }, tasks: { pollIntervalMs: 600_000 } },
       })
@@ -191,7 +191,7 @@ describe('The poller of tasks', () => {
 
   describe('One bad task among many', () => {
     it.each([
-      ['whose read throws what nobody foresaw', new TypeError('a bug')],
+      ['whose read throws an unforeseen error', new TypeError('a bug')],
       ['whose upstream fails', DOWN],
     ])('%s does not stop the rest', async (_which, error) => {
       const lab = startedLab()
@@ -582,7 +582,7 @@ describe('Counts of the store', () => {
     jest.useRealTimers()
   })
 
-  it('are waited for by whoever asks first, and by those who ask meanwhile', async () => {
+  it('are waited for by the caller that asks first, and by those who ask meanwhile', async () => {
     const store = new ManualStore()
     const counts = new StoreCounts(store.count)
     const told = Promise.all([counts.latest(), counts.latest()])
@@ -605,7 +605,7 @@ describe('Counts of the store', () => {
     expect([await next, store.asked]).toEqual([8, 2])
   })
 
-  it('of a store that hangs hold nobody up for longer than half a second, and it is not asked again', async () => {
+  it('of a store that hangs hold no caller up for longer than half a second, and it is not asked again', async () => {
     const store = new ManualStore()
     const counts = new StoreCounts(store.count)
     const early = counts.latest()

@@ -100,7 +100,7 @@ describe('A task asked for', () => {
     expect(lab.upstream.reads).toHaveLength(1)
   })
 
-  it('of somebody else is not there, by whatever id', async () => {
+  it('of another caller is not there, by whatever id', async () => {
     const lab = taskLab()
     await made(lab, 'order-1')
     const upstreamExternalId = lab.upstream.creates[0]?.externalId ?? ''
@@ -110,7 +110,7 @@ describe('A task asked for', () => {
     await expect(lab.engine.find('multi-image2video', '830000', callOf())).resolves.toBeUndefined()
   })
 
-  it('that this gateway never saw is nobodys', async () => {
+  it('that this gateway never saw has no owner', async () => {
     expect(await find(taskLab(), '831200000000000001')).toBeUndefined()
   })
 })
@@ -433,7 +433,7 @@ describe('tasks module', () => {
       expect(await post(path, '')).toMatchObject({ status: 404, body: { code: 1203 } })
     })
 
-    it('is of no use to whoever guesses, and takes no large bodies', async () => {
+    it('is of no use to a stranger who guesses, and takes no large bodies', async () => {
       const path = await create()
       for (const wrong of [
         `${path}x`,

@@ -304,7 +304,7 @@ const TASK: Task = {
 }
 
 describe('The external id an upstream is given', () => {
-  it('differs between owners and tasks, and shows the owner to nobody', () => {
+  it('differs between owners and tasks, and does not show the owner', () => {
     const ids = [
       upstreamExternalId('team-a', 'order-1', 't1'),
       upstreamExternalId('team-b', 'order-1', 't1'),

@@ -22,7 +22,7 @@ import { HttpModule } from './upstream.module.js'
 const ADDRESSES = [{ address: '93.184.216.34', family: 4 }]
 
 describe('Lookups of names', () => {
-  it('are so many at once and no more, also when nobody waits for them, and go on once one has ended', async () => {
+  it('are so many at once and no more, also when no caller waits for them, and go on once one has ended', async () => {
     const ends: (() => void)[] = []
     const hanging: ResolveHost = async () => {
       await new Promise<void>((end) => ends.push(end))
@@ -144,7 +144,7 @@ describe('A guarded client', () => {
       await failed
     })
 
-    it('of a name nobody knows fails as a connection does', async () => {
+    it('of an unknown name fails as a connection does', async () => {
       lab.resolve = () => Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }))
       await expect(lab.fetchUrl('http://unknown.test/')).rejects.toMatchObject({
         kind: 'upstream_failed',
@@ -509,7 +509,7 @@ describe('guarded client post', () => {
       SOON_MS,
     )
 
-    it('to an address that is not allowed names the field of whoever sent it', async () => {
+    it('to an address that is not allowed names the field of the caller who sent it', async () => {
       const request = {
         context: attemptOf(newCall()),
         deadlineAtMs: performance.now() + 20_000,
@@ -537,7 +537,7 @@ describe('guarded client post', () => {
       expect(receiver.accepted).toBe(0)
     })
 
-    it('passes when its addresses are public, or the operator exempts it; nobody is called', async () => {
+    it('passes when its addresses are public, or the operator exempts it; no server is called', async () => {
       await judge(`http://127.0.0.1:${receiver.port}/`)
       await judge('https://8.8.8.8/')
       resolve = () => Promise.resolve([{ address: '8.8.8.8', family: 4 }])
@@ -555,7 +555,7 @@ describe('guarded client post', () => {
 })
 
 describe('A private address', () => {
-  /** Listens at every address of this machine: whoever gets through is counted. */
+  /** Listens at every address of this machine: each connection that gets through is counted. */
   let target: UntouchedServer
   let resolve: ResolveHost
   let clients: SafeFetchClient[]
@@ -759,7 +759,7 @@ describe('A private address', () => {
   })
 })
 
-describe('A URL that is judged here and fetched by somebody else', () => {
+describe('A URL that is judged here and fetched by another server', () => {
   /** As many lookups as may hang before the next one is refused. */
   const MOST_LOOKUPS = 128
 

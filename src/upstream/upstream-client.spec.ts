@@ -308,7 +308,7 @@ describe('upstream client', () => {
       }
     })
 
-    it('holds an upstream whose answer nobody reads, and loses nothing of it', async () => {
+    it('holds an upstream whose answer is not read, and loses nothing of it', async () => {
       const response = await send()
       await roundTrips()
       const [socket] = upstream.sockets

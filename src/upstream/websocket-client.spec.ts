@@ -23,7 +23,7 @@ const secure = (target: UpstreamTarget): UpstreamTarget => ({
 })
 
 describe('A dial that fails', () => {
-  it('because nobody listens was never sent', async () => {
+  it('because no server listens was never sent', async () => {
     expect(await failureOf(dial(targetOf(await unusedPort())))).toMatchObject({
       kind: 'upstream_failed',
       details: { attempt: { phase: 'unsent', channelError: true }, retryable: true },
@@ -179,7 +179,7 @@ describe('An accepted upgrade', () => {
     expect(received).toEqual(['first', 'second'])
   })
 
-  it('ends with a message over the limit, which throws nothing when nobody listens', async () => {
+  it('ends with a message over the limit, which throws nothing without a listener', async () => {
     const target = await socketServer((socket) => {
       socket.send(Buffer.alloc(1001))
     })

@@ -24,7 +24,7 @@ import { DiskBufferFiles } from './disk-buffer-writer.js'
 import { bufferedRow, DiskBuffer } from './disk-buffer.js'
 import { UsageMetrics } from './usage-metrics.js'
 
-describe('The rows of processes that nobody has asked', () => {
+describe('The rows of processes whose usage no report has asked for', () => {
   let place: string
   let path: string
 
@@ -59,7 +59,7 @@ describe('The rows of processes that nobody has asked', () => {
     expect(await bufferedIds(path)).toEqual(idsOf(turns.slice(4)))
   })
 
-  it('are taken by whoever opens a store, like all others', () => {
+  it('are taken by the process that opens a store, like all others', () => {
     const many = records(3)
     keep(many)
     new DiskBuffer(path).append(many.map(bufferedRow))
@@ -79,7 +79,7 @@ describe('The rows of processes that nobody has asked', () => {
     expect(await bufferedIds(path)).toHaveLength(3 + 2 + 4 + 3)
   })
 
-  it('leave to whoever stores them the files that are taken already', async () => {
+  it('leave to the process that stores them the files that are taken already', async () => {
     const [first, second] = [records(5), records(5)]
     keep(first)
     const [taken = ''] = new DiskBuffer(path).take()
@@ -228,7 +228,7 @@ describe('Usage that the store did not take before the end', () => {
     expect(idsLogged(lines)).toEqual(idsOf(many.slice(4)))
   })
 
-  it('is forgotten where nobody had asked for it and no file can be written: one line says how much, and why', async () => {
+  it('is forgotten where no report had asked for it and no file can be written: one line says how much, and why', async () => {
     await writeFile(join(place, 'rows'), '')
     const folder = new DiskBuffer(join(place, 'rows', 'deeper'))
     expect(leftovers(folder, 'trace').keepPending(records(1000), 1000)).toBe(0)
@@ -238,7 +238,7 @@ describe('Usage that the store did not take before the end', () => {
     await isNoLoss()
   })
 
-  it('is forgotten as far as there is no room, where nobody had asked for it: one line says how much, and why', async () => {
+  it('is forgotten as far as there is no room, where no report had asked for it: one line says how much, and why', async () => {
     const many = records(10)
     const bytes = many.slice(0, 4).reduce((sum, record) => sum + JSON.stringify(record).length + 1, 0)
     const folder = new DiskBuffer(join(place, 'rows'), bytes)
@@ -276,7 +276,7 @@ describe('Usage that the store did not take before the end', () => {
   })
 })
 
-describe('What nobody had asked for when its process ended', () => {
+describe('What no report had asked for when its process ended', () => {
   const FORGOTTEN = 'usage is not stored here: the oldest records are forgotten'
 
   let place: string
@@ -316,7 +316,7 @@ describe('What nobody had asked for when its process ended', () => {
   const later = (count: number, fromMs: number): UsageRecord[] =>
     records(count).map((record, index) => ({ ...record, atMs: fromMs + index }))
 
-  it('waits in its file until somebody asks, who gets all of it at once, each record once', async () => {
+  it('waits in its file until a report asks, which gets all of it at once, each record once', async () => {
     const some = records(4)
     await used(some)
     const next = await start()

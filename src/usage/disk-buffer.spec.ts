@@ -35,7 +35,7 @@ describe('disk buffer folder', () => {
   const rows = (count: number): string[] => Array.from({ length: count }, (_, index) => `row ${index}\n`)
 
   describe('Rows that could not be stored', () => {
-    it('are in one file of the process, which nobody else can read, and those that come later behind them', async () => {
+    it('are in one file of the process, which no other user can read, and those that come later behind them', async () => {
       expect(folder.append(rows(2500))).toBe(2500)
       expect(folder.append(['late\n'])).toBe(1)
       const [name = '', ...others] = await readdir(path)
@@ -72,7 +72,7 @@ describe('disk buffer folder', () => {
     })
   })
 
-  describe('Whoever starts next', () => {
+  describe('The process that starts next', () => {
     it('takes all files, the oldest first, and they are there until it removes them', async () => {
       await mkdir(path, { recursive: true })
       for (const name of ['2-b.rows', '1-a.rows', '0-dead.taken']) await writeFile(join(path, name), '')
@@ -143,7 +143,7 @@ describe('disk buffer folder', () => {
       return Object.assign([...many], { slice })
     }
 
-    it('are in one file, which nobody else can read, until it is released', async () => {
+    it('are in one file, which no other user can read, until it is released', async () => {
       const many = records(250)
       expect(await files.append(many.slice(0, 120))).toBe(120)
       expect(await files.append(many.slice(120))).toBe(130)
@@ -190,7 +190,7 @@ describe('disk buffer folder', () => {
       expect(await bufferedIds(path)).toEqual(idsOf([...first, ...second]))
     })
 
-    it('are in a new file when somebody has taken the one there was', async () => {
+    it('are in a new file when another process has taken the one there was', async () => {
       const [first, second, third] = [records(3), records(3), records(3)]
       const other = new DiskBuffer(path)
       await files.append(first)
@@ -540,7 +540,7 @@ describe('What an earlier process could not store', () => {
     expect(lab.written().sort()).toEqual(idsOf(many).sort())
   })
 
-  it('is stored by whoever comes first where several read many files, and nobody takes that for a fault', async () => {
+  it('is stored by the process that comes first where several read many files, and none takes that for a fault', async () => {
     const many = records(5)
     const late = many.slice(4).map(bufferedRow).join('')
     for (const record of many.slice(0, 4)) new DiskBuffer(lab.folder.path).append([bufferedRow(record)])
@@ -642,7 +642,7 @@ describe('What an earlier process could not store', () => {
     expect([await files(), lab.store.batches]).toEqual([[expect.stringMatching(/\.rows$/)], []])
   })
 
-  it('stays where it is when it cannot be read, which is said, and keeps nobody from starting', async () => {
+  it('stays where it is when it cannot be read, which is said, and keeps no process from starting', async () => {
     await rm(lab.folder.path, { recursive: true, force: true })
     await appendFile(lab.folder.path, 'no folder')
     await lab.database.open()

@@ -395,9 +395,9 @@ describe('A record', () => {
     ['nothing was used of a model without a price', { model: 'other' }, 'free', '0'],
     ['something was used without a price', { model: 'other', ...reported({ prompt_tokens: 1 }) }, 'unpriced', null],
     ['one of its units has no price', reported({ prompt_tokens: 1, seconds: 2 }), 'unpriced', null],
-    ['nobody knows what the figures are', reported({ credits: 3 }), 'unpriced', null],
-    ['nobody knows what deep figures are', reported({ bill: { credits: 3 } }), 'unpriced', null],
-    ['figures nobody knows are zeros', reported({ credits: 0, bill: { credits: 0 } }), 'free', '0'],
+    ['the figures are unknown', reported({ credits: 3 }), 'unpriced', null],
+    ['deep figures are unknown', reported({ bill: { credits: 3 } }), 'unpriced', null],
+    ['unknown figures are zeros', reported({ credits: 0, bill: { credits: 0 } }), 'free', '0'],
     ['it has no model', { model: undefined, ...reported({ prompt_tokens: 1 }) }, 'unpriced', null],
     ['requests have a price', { model: 'flat' }, 'priced', '0.5'],
     [

@@ -146,7 +146,7 @@ describe('The usage ledger', () => {
       expect(lab.lines).toEqual([])
     })
 
-    it('has counted every call that is over when somebody asks for the metrics, whether it is written or not', async () => {
+    it('has counted every call that is over when a scrape asks for the metrics, whether it is written or not', async () => {
       await begin({ prices: [{ models: ['other'], promptTokens: '1' }] })
       const { chat, samples, store } = lab
       for (let count = 0; count < 70; count++) chat()
@@ -250,7 +250,7 @@ describe('The usage ledger', () => {
       expect(store.rows.get('task video 1')?.reported).toBe('{"final_unit_deduction":2,"videos":1}')
     })
 
-    it('is priced at once for whoever writes its end down, and counts when that is written', async () => {
+    it('is priced at once for the store that writes its end down, and counts when that is written', async () => {
       await begin({ prices: [{ models: ['*'], videos: '0.35' }] })
       const { ledger: queue, samples } = lab
       const settled = queue.settleTask(endedVideo())
@@ -370,7 +370,7 @@ describe('A batch', () => {
     expect(logged).toEqual(['usage waits: the store does not take it'])
   })
 
-  it('comes back to whoever stops the delivery, as far as it was not delivered', async () => {
+  it('comes back to the caller that stops the delivery, as far as it was not delivered', async () => {
     const many = records(8)
     const [bad, waiting] = [many[1]?.id ?? '', many[6]?.id ?? '']
     store.before = (batch) => {
@@ -443,7 +443,7 @@ describe('What a call leaves to be recorded', () => {
     expect(entryFromRequest(callTo(method, path), OK, PRICES)).toBeUndefined()
   })
 
-  it('is nothing for callers nobody knows', () => {
+  it('is nothing for unknown callers', () => {
     expect(entryFromRequest(callTo('POST', '/v1/chat/completions', '-'), OK, PRICES)).toBeUndefined()
   })
 

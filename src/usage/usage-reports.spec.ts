@@ -242,7 +242,7 @@ describe('The period of a report', () => {
     })
   })
 
-  it('is at most as long as it may be, and whoever asks for more is told by the name of from', () => {
+  it('is at most as long as it may be, and a caller who asks for more is told by the name of from', () => {
     const day = 86_400_000
     expect(readPeriod({ from: '2026-01-01', to: '2026-01-03' }, NOW, 2 * day)).toMatchObject({
       toMs: Date.parse('2026-01-03'),
@@ -304,7 +304,7 @@ describe('The rest of a query', () => {
     expect(refusal(() => readCursor({ cursor }))).toMatchObject({ details: { param: 'cursor' } })
   })
 
-  it('refuses what nobody would read', () => {
+  it('refuses what no report would read', () => {
     expect(
       refusal(() => {
         assertKnown({ form: '1' }, ['from'])

@@ -89,7 +89,7 @@ describe('What was used', () => {
     expect(await buffered()).toEqual(idsOf(many))
   })
 
-  it('is written when a batch is full, or when somebody says that it is time', async () => {
+  it('is written when a batch is full, or when the ledger says that it is time', async () => {
     await begin({ batchRows: 10 })
     const { writer, store, written, metric } = lab
     const some = records(9)
@@ -142,7 +142,7 @@ describe('What was used', () => {
   })
 })
 
-describe('Where nobody asked for a store', () => {
+describe('Where no caller asked for a store', () => {
   beforeEach(async () => {
     await begin({ store: undefined, batchRows: 2, queueRows: 5 })
   })
@@ -158,7 +158,7 @@ describe('Where nobody asked for a store', () => {
     expect(written()).toEqual(idsOf(some))
   })
 
-  it('whoever asks for reports opens it, and finds what was used before', async () => {
+  it('a caller who asks for reports opens it, and finds what was used before', async () => {
     const { writer, store, written } = lab
     const some = records(4)
     writer.add(some)
@@ -167,7 +167,7 @@ describe('Where nobody asked for a store', () => {
     expect(written()).toEqual(idsOf(some))
   })
 
-  it('only the newest is kept, which is said once, and is no loss that anybody counts', async () => {
+  it('only the newest is kept, which is said once, and is no loss that is counted', async () => {
     const { writer, lines, written, metric } = lab
     const many = records(12)
     for (const record of many) writer.add([record])
@@ -189,7 +189,7 @@ describe('Where nobody asked for a store', () => {
 })
 
 describe('Where usage is not to be stored', () => {
-  it('nothing is written, whoever opened the store', async () => {
+  it('nothing is written, although a caller opened the store', async () => {
     await begin({ store: false, batchRows: 1 })
     const { writer, store, database, buffered, metric } = lab
     writer.add(records(3))

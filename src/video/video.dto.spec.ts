@@ -192,7 +192,7 @@ describe('The id in a path', () => {
   })
 
   it.each(['', '.', '..', '../x', 'a/b', 'a\\b', 'a\nb', 'a\0', '\u0085', 'x'.repeat(257)])(
-    'is nobody’s as %j, which would lead elsewhere upstream',
+    'is no task’s as %j, which would lead elsewhere upstream',
     (id) => {
       expect(() => {
         assertTaskId(id)

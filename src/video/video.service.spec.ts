@@ -268,7 +268,7 @@ describe('The service of videos', () => {
       expect(application.tasks.orders[0]).not.toHaveProperty('callbackUrl')
     })
 
-    it('of a model that nobody serves, or under a key of another form, is refused before anything is recorded', async () => {
+    it('of a model that no channel serves, or under a key of another form, is refused before anything is recorded', async () => {
       application = await startVideoApplication([new StandInChannel('first')])
       expect(await application.post(TEXT_PATH, '{"prompt":"x","model_name":"unknown"}')).toMatchObject({
         status: 400,
@@ -336,7 +336,7 @@ describe('The service of videos', () => {
       })
     })
 
-    it('of somebody else is not found, and nobody is asked', async () => {
+    it('of another caller is not found, and no upstream is asked', async () => {
       const channel = new StandInChannel('first')
       application = await startVideoApplication([channel])
       application.tasks.foreign.add('text2video/7')
@@ -345,7 +345,7 @@ describe('The service of videos', () => {
     })
 
     it.each(['%2E%2E', 'a%2F..%2Fb', 'x'.repeat(257), 'a%00'])(
-      'with an id that would lead elsewhere is not found, and nobody is asked: %s',
+      'with an id that would lead elsewhere is not found, and no upstream is asked: %s',
       async (id) => {
         const channel = new StandInChannel('first')
         application = await startVideoApplication([channel])
@@ -390,7 +390,7 @@ describe('The service of videos', () => {
     })
 
     it.each(['text2video', 'multi-image2video'])(
-      'is not shown when it turns out to be the %s task of somebody else',
+      'is not shown when it turns out to be the %s task of another caller',
       async (kind) => {
         const channel = new StandInChannel('first')
         channel.known.set('external', upstreamTask('5'))

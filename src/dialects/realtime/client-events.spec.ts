@@ -92,7 +92,7 @@ describe('An audio append', () => {
     expect(refusalOf(text)).toMatchObject({ code })
   })
 
-  it('keeps fields nobody knows and an event_id in any script', () => {
+  it('keeps unknown fields and an event_id in any script', () => {
     expect(refusalOf(`{"type":"${APPEND}","audio":"AAAA","x":{"a":[1]}}`)).toEqual({})
     expect(refusalOf(`{"type":"${APPEND}","audio":"AAAA","event_id":"\u00e9\\n"}`)).toEqual({})
     expect(refusalOf(`{"typ\\u0065":"${APPEND}","\\u0061udio":"AAAA"}`)).toEqual({})

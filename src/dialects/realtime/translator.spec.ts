@@ -588,7 +588,7 @@ describe('An answer', () => {
     expect(isOutOfBand(frameOf({ type: 'response.done', response }))).toBe(true)
   })
 
-  it('is of the conversation where nobody can read it', () => {
+  it('is of the conversation where it cannot be read', () => {
     expect(isOutOfBand(Buffer.from('{"type":"response.done","response":{]}'))).toBe(false)
   })
 })

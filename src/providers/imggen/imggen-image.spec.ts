@@ -60,7 +60,7 @@ describe.each([
   it.each([
     ['a failure', shown(200, 'a secret of theirs', 9)],
     ['a failure with a status', shown(500, 'a secret of theirs', 4)],
-    ['a code nobody knows', shown(200, 'a secret of theirs', 77)],
+    ['an unknown code', shown(200, 'a secret of theirs', 77)],
     ['no account to draw with', shown(200, 'no available account instance', 3)],
     ['no account to draw with, as 404', shown(404, '无可用的账号实例', 3)],
     ['a page', json(200, '<html>', { 'content-type': 'text/html; charset=utf-8' })],

@@ -97,7 +97,7 @@ describe('The estimate of a messages call', () => {
     expect(unitsOf({ messages: [] }, 7)).toEqual({ input_tokens: 0, output_tokens: 7 })
   })
 
-  it('says nothing of an output that nobody has counted', () => {
+  it('says nothing of an output that the upstream has not counted', () => {
     const { units } = new MessagesEstimate({ messages: [{ content: '1234' }] }).estimate()
     expect(units).toEqual({ input_tokens: 4 + 1 })
   })
@@ -128,7 +128,7 @@ describe('The estimate of a messages call', () => {
 
   it.each([
     ['is broken', '{"content":['],
-    ['nobody can write again', `{"content":[{"input":{"a":${'['.repeat(400_000)}${']'.repeat(400_000)}}}]}`],
+    ['cannot be written again', `{"content":[{"input":{"a":${'['.repeat(400_000)}${']'.repeat(400_000)}}}]}`],
   ])('is nothing of an answer that %s', (_what, text) => {
     expect(new WholeMessage(Buffer.from(text)).count).toBe(0)
   })

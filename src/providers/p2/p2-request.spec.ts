@@ -356,7 +356,7 @@ describe('Words about the account', () => {
     }
   })
 
-  it('come with a hint for whoever runs the channel', () => {
+  it('come with a hint for the operator of the channel', () => {
     expect(causeOf(parseP2Error(3001, GRANT, OURS))).toContain('app id and access token')
     expect(causeOf(parseP2Error(3031, 'Fail to feed text, reason Init Engine Instance failed', OURS))).toContain(
       'cluster',

@@ -104,7 +104,7 @@ describe('p2 speech source', () => {
       expect(upstream.closeCodes).toEqual([1000, 1000, 1000])
     })
 
-    it('is dialled for once before anybody listens, and further only as it is spoken', async () => {
+    it('is dialled for once before a reader listens, and further only as it is spoken', async () => {
       let first: WebSocket | undefined
       const plan = await planFor(['One.', 'Two.'], (socket, message, index) => {
         if (index === 0) first = socket
@@ -235,13 +235,13 @@ describe('p2 speech source', () => {
 })
 
 const FIELDS = { model: 'tts', input: 'Hello.', voice: 'alloy' }
-const NOBODY_LISTENS = 1
+const CLOSED_PORT = 1
 
 function speakWith(credentials: string, callersKey: boolean): Promise<unknown> {
   const context: AttemptContext = {
     ...attemptOf(newCall('/v1/audio/speech')),
     channelId: 'first',
-    target: targetOf(NOBODY_LISTENS),
+    target: targetOf(CLOSED_PORT),
     credentials,
     callersKey,
     upstreamModel: 'tts',

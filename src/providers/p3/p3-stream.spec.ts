@@ -371,7 +371,7 @@ describe('the audio of an event stream', () => {
     expect(hear([event(large, 1), event('', 2)]).audio).toHaveLength(large.length)
   })
 
-  it('is given up by whoever listens, and nothing comes after that', () => {
+  it('is given up by its reader, and nothing comes after that', () => {
     const body = new ManualSource()
     const source = new P3AudioSource(body, () => undefined)
     const sink = new RecordingSink()

@@ -96,7 +96,7 @@ describe('The provider of vidgen videos', () => {
       expect(sent).toHaveLength(1)
     })
 
-    it('is not told to anybody, nor the keys it is made of', async () => {
+    it('is told to no caller, nor the keys it is made of', async () => {
       const token = signedToken('ak_demo', 'sk_demo', START_MS)
       const message = `${token} of ak_demo|sk_demo (ak_demo, sk_demo) at https://api.example.com is wrong`
       lab.server.answerWith(json(400, enveloped('null', 1201, message)))
@@ -165,7 +165,7 @@ describe('The provider of vidgen videos', () => {
       await closed
     })
 
-    it('because nobody listens has made none', async () => {
+    it('because no server listens has made none', async () => {
       const target = targetOf(await unusedPort())
       await expect(lab.create({ target })).rejects.toMatchObject({
         kind: 'upstream_failed',
@@ -243,7 +243,7 @@ describe('The provider of vidgen videos', () => {
     it.each([
       ['the id missing', '{"task_status":"submitted"}'],
       ['the status missing', '{"task_id":"1"}'],
-      ['a status nobody knows', '{"task_id":"1","task_status":"queued"}'],
+      ['an unknown status', '{"task_id":"1","task_status":"queued"}'],
       ['no task at all', 'null'],
       ['a list', `[${TASK}]`],
     ])('that is answered with %s may have made a task', async (_what, data) => {

@@ -132,7 +132,7 @@ interface Row {
   /** As documented; what it is must not matter. */
   readonly status: number
   readonly kind: ErrorKind
-  /** Whose fault; `unknown` = nobody can say whether a task was made. */
+  /** Whose fault; `unknown` = whether a task was made is not known. */
   readonly fault: 'caller' | 'channel' | 'unknown'
   readonly word?: string
   readonly retryable?: false
