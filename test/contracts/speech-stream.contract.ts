@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from '@jest/globals'
+import { promised } from '../support/eventually.js'
 import { errorOf, type RawAnswer } from '../support/gateway.js'
 import { shareLab } from '../support/lab-lifetime.js'
 import type { CountingProxy } from '../support/proxies.js'
@@ -195,7 +196,7 @@ export function describeStreams(setup: SpeechSetup, witness: Witness): void {
         expect(first.length).toBeGreaterThan(0)
         expect(lab.upstream.speaking()).toBe(1)
         response.destroy()
-        await within(PROMISED_MS, disconnected)
+        await within(promised(PROMISED_MS), disconnected)
       })
     })
   })
@@ -240,7 +241,7 @@ export function describeStreams(setup: SpeechSetup, witness: Witness): void {
         answer.catch(() => undefined)
         await arrived
         controller.abort()
-        await within(PROMISED_MS, disconnected)
+        await within(promised(PROMISED_MS), disconnected)
         await expect(answer).rejects.toThrow('aborted')
       })
     })
@@ -252,7 +253,7 @@ export function describeStreams(setup: SpeechSetup, witness: Witness): void {
         const response = await open(LONG_TEXT, { stream_format: form })
         await once(response, 'data')
         response.destroy()
-        await within(PROMISED_MS, disconnected)
+        await within(promised(PROMISED_MS), disconnected)
         expect((await speak('Hello.', { stream_format: form })).status).toBe(200)
         expect([upstream.calls(), second.calls()]).toEqual([2, 0])
       })
