@@ -1,7 +1,6 @@
 import { setTimeout as passTime } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { heldBytes } from '../../test/support/held-memory.js'
 import { eventually } from '../../test/support/eventually.js'
 import { startSessions, type TestSessions } from '../../test/support/realtime-session.js'
 import type { SessionSocket } from './socket.js'
@@ -43,16 +42,6 @@ async function standstill(unread: SessionSocket, stuck: SessionSocket): Promise<
     waitingBytes = stuck.bufferedAmount
     await passTime(100)
   }
-}
-
-setFlagsFromString('--expose-gc')
-const collectGarbage = runInNewContext('gc') as () => void
-
-/** Memory that is in use, not memory that waits for its collection. */
-function heldBytes(): number {
-  collectGarbage()
-  const { arrayBuffers, heapUsed } = process.memoryUsage()
-  return arrayBuffers + heapUsed
 }
 
 describe('A client that does not read', () => {
