@@ -208,7 +208,7 @@ describe('Reading into shared memory', () => {
     expect(memories.size).toBe(1)
   })
 
-  it('passes on what is pushed as any other bytes of the connection, at the pace of their reader', async () => {
+  it('gives the reader of the stream what the listener pushes into it, at the pace of that reader', async () => {
     const { client, accepted } = await connection()
     readIntoSharedMemory(accepted, (bytes) => accepted.push(Buffer.from(bytes)))
     const sent = bytesOf(3_000_000)
