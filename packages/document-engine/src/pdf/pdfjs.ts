@@ -1,5 +1,6 @@
 import Module, { createRequire } from 'node:module'
 import { dirname } from 'node:path'
+import { pathToFileURL } from 'node:url'
 
 const requireHere = createRequire(import.meta.url)
 
@@ -11,8 +12,26 @@ let loading: Promise<Pdfjs> | undefined
 
 /** Loads pdf.js with the first PDF: it costs about 100 ms and 30 MB, which other formats do not need. */
 export function loadPdfjs(): Promise<Pdfjs> {
-  loading ??= importWithoutCanvas()
+  loading ??= keepingBuiltIns(importWithoutCanvas)
   return loading
+}
+
+/**
+ * The package brings core-js, which replaces `JSON.parse`, `JSON.stringify` and `Array.prototype.push` for the whole process, by
+ * JavaScript that takes a hundred times as long for a string of megabytes. What it adds stays: pdf.js needs it.
+ */
+const REPLACED = [JSON, Array.prototype, Function.prototype]
+
+async function keepingBuiltIns<Result>(load: () => Promise<Result>): Promise<Result> {
+  const natives = REPLACED.map((object): [object, PropertyDescriptorMap] => [
+    object,
+    Object.getOwnPropertyDescriptors<object>(object),
+  ])
+  try {
+    return await load()
+  } finally {
+    for (const [object, descriptors] of natives) Object.defineProperties(object, descriptors)
+  }
 }
 
 /** Data directories of the package, each with a slash at its end. */
@@ -34,6 +53,9 @@ async function importWithoutCanvas(): Promise<Pdfjs> {
   if (path !== undefined && requireHere.cache[path] === undefined) {
     requireHere.cache[path] = Object.assign(new Module(path), { loaded: true, exports: standIns })
   }
+  // By this name pdf.js finds what it would import itself with the first document.
+  const worker = pathToFileURL(requireHere.resolve('pdfjs-dist/legacy/build/pdf.worker.mjs')).href
+  Reflect.set(globalThis, 'pdfjsWorker', await import(worker))
   return import('pdfjs-dist/legacy/build/pdf.mjs')
 }
 

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { deflateSync } from 'node:zlib'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import PDFDocument from 'pdfkit'
@@ -184,6 +185,27 @@ async function failAtPage(number: number, error: Error): Promise<void> {
 
 afterEach(() => {
   jest.restoreAllMocks()
+})
+
+describe('The library of PDFs', () => {
+  it('adds to the built-ins of the process and replaces none of them', () => {
+    const engine = new URL('../../dist/engine.js', import.meta.url).href
+    const script = `
+      const { readFileSync } = await import('node:fs')
+      const { readDocument } = await import(${JSON.stringify(engine)})
+      const builtIns = ['Array', 'Function', 'JSON', 'Map', 'Math', 'Number', 'Object', 'Promise', 'RegExp', 'Set', 'String', 'Uint8Array']
+        .flatMap((name) => [[name, globalThis[name]], [name + '.prototype', globalThis[name].prototype ?? {}]])
+        .map(([name, object]) => ({ name, object, before: Object.getOwnPropertyDescriptors(object) }))
+      await readDocument({ bytes: readFileSync(0), contentType: '', name: '', baseUrl: '' }, { pages: 5, decodedBytes: 1e6 })
+      const replaced = builtIns.flatMap(({ name, object, before }) =>
+        Object.keys(before)
+          .filter((key) => !Object.is(Object.getOwnPropertyDescriptor(object, key)?.value, before[key].value))
+          .map((key) => name + '.' + key))
+      console.log(JSON.stringify({ replaced, hasLoaded: 'pdfjsWorker' in globalThis }))`
+    const flags = ['--input-type=module', '--eval', script]
+    const { stdout, stderr } = spawnSync(process.execPath, flags, { input: pages(1), encoding: 'utf8' })
+    expect(stderr + stdout).toBe(`${JSON.stringify({ replaced: [], hasLoaded: true })}\n`)
+  })
 })
 
 describe('A page of a PDF that cannot be read', () => {
