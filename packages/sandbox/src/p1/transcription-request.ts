@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, parseJsonObject } from '../server/json-value.js'
+import { isBase64, isObject, type JsonObject, parseJsonObject } from '../server/json-value.js'
 import { OpenAiRejection, reject } from '../server/openai-errors.js'
 import { audioFacts, type AudioFacts } from '../transcription/audio-metadata.js'
 import {
@@ -41,12 +41,15 @@ function judgeSpeakers(form: TranscriptionForm): readonly string[] {
     const message = "'known_speaker_names' and 'known_speaker_references' must have the same length."
     reject(message, 'known_speaker_references', 'invalid_value')
   }
-  if (
-    references.some((reference) => !/^data:audio\/[\w.+-]+;base64,[A-Za-z0-9+/][A-Za-z0-9+/]*={0,2}$/.test(reference))
-  ) {
+  if (!references.every(isAudioUrl)) {
     reject("'known_speaker_references' must be data URLs.", 'known_speaker_references', 'invalid_value')
   }
   return names
+}
+
+function isAudioUrl(text: string): boolean {
+  const [prefix = ''] = /^data:audio\/[\w.+-]+;base64,/.exec(text) ?? []
+  return prefix !== '' && isBase64(text.slice(prefix.length))
 }
 
 /** Clients send the strategy as `auto`, as a JSON object, or as one part per key; all are accepted. */
