@@ -51,7 +51,7 @@ async function keyAdminFor({ url }: Command): Promise<KeyAdmin> {
   return storeKeyAdmin(variables)
 }
 
-/** Loaded where it is needed: providers and the store are a quarter of the time of a command that has no use for them. */
+/** Imported here: `--help` and `--url` need neither providers nor the store, a quarter of the time they take. */
 async function storeKeyAdmin(variables: NodeJS.ProcessEnv): Promise<KeyAdmin> {
   const { loadConfigFile, parseConfig } = await import('./config/load-config.js')
   const { openStoreKeyAdmin } = await import('./admin/cli/key-store.js')

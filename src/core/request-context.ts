@@ -206,7 +206,7 @@ export class RequestContext {
   readonly responseHeaders: Record<string, string>
   readonly log = new RequestLog()
 
-  /** Set by the limit gate, once it is known that the caller has limits. */
+  /** Set by the limits, once it is known that the caller has limits. */
   quota: Quota | undefined = undefined
 
   /** Whether its answer says who gave it. */

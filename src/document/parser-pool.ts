@@ -22,6 +22,9 @@ import {
   parserStopping,
 } from './parser.js'
 
+/** A document is given to another process once: it may have ended the first. */
+const MAXIMUM_ATTEMPTS = 2
+
 interface Waiter<Grant> {
   readonly grant: (value: Grant) => void
   readonly refuse: (error: Error) => void
@@ -115,13 +118,12 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
   async parse(file: DocumentFile, options: ParseOptions): Promise<ParsedDocument> {
     const { processes, queue } = this.store.current.documents
     if (this.running + this.queue.length >= processes + queue) throw queueFull()
-    for (let isRetry = false; ; isRetry = true) {
+    for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.parseOnce(file, options)
       } catch (error) {
         if (!(error instanceof EngineEnded)) throw error
-        // Only one retry in another process: the document may have caused both exits.
-        if (isRetry) throw errorFromExit(error)
+        if (attempt === MAXIMUM_ATTEMPTS) throw errorFromExit(error)
       }
     }
   }

@@ -35,6 +35,7 @@ export class TaskWatchers {
     const signal = new Signal(this.rereadMs)
     const removeTaskListener = this.listen(task.id, signal.set)
     stop.addEventListener('abort', signal.set)
+    // A signal that is aborted already fires no event.
     if (stop.aborted) signal.set()
     try {
       let latest = task

@@ -45,7 +45,7 @@ function codeText(root: MarkupNode): string {
     }
   }
   walk(root, 0)
-  // Not `(?:[ \t]*\n)+`: escape-markdown.ts says why.
+  // Not `(?:[ \t]*\n)+`: a repeated group, like a repeated set, has no stack for ten million (escape-markdown.ts).
   return parts
     .join('')
     .replace(/^[ \t\n]*\n/, '')
