@@ -5,13 +5,13 @@
 //   NODE_IMAGE=localhost/gateway-node:22 npm run test:image
 //
 // Where a proxy signs for the npm registry, NODE_EXTRA_CA_CERTS names its certificate, as for Node here; the image trusts it, too.
-import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ContainerEngine, run } from './container-engine.mjs'
 
 const [tag = 'localhost/gateway-node:22'] = process.argv.slice(2)
-const { DEBIAN_MIRROR = 'http://deb.debian.org/debian', NODE_EXTRA_CA_CERTS } = process.env
+const { DEBIAN_MIRROR = 'http://deb.debian.org/debian', NODE_EXTRA_CA_CERTS = '' } = process.env
 const CERTIFICATES = '/etc/ssl/certs/extra.pem'
 const SUITE = 'bookworm'
 /** util-linux has prlimit, which the image checks for. */
@@ -38,7 +38,7 @@ async function fillRoot(root, folder) {
   }
   await run(['chmod', '+x', join(modules, 'npm/bin/npm-cli.js'), join(modules, 'npm/bin/npx-cli.js')])
   await run(['chroot', root, 'useradd', '--create-home', '--uid', '1000', 'node'])
-  if (NODE_EXTRA_CA_CERTS !== undefined) cpSync(NODE_EXTRA_CA_CERTS, join(root, CERTIFICATES))
+  if (NODE_EXTRA_CA_CERTS !== '') await run(['install', '-m', '644', NODE_EXTRA_CA_CERTS, join(root, CERTIFICATES)])
   rmSync(join(root, 'var/cache/apt/archives'), { recursive: true, force: true })
 }
 
@@ -54,7 +54,7 @@ try {
     'import',
     '--change',
     'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-    ...(NODE_EXTRA_CA_CERTS === undefined ? [] : ['--change', `ENV NODE_EXTRA_CA_CERTS=${CERTIFICATES}`]),
+    ...(NODE_EXTRA_CA_CERTS === '' ? [] : ['--change', `ENV NODE_EXTRA_CA_CERTS=${CERTIFICATES}`]),
     archive,
     tag,
   ])
