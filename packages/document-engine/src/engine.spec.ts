@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { runUnoptimized } from '../../../test/support/unoptimized.js'
 import { describe, expect, it } from '@jest/globals'
 import PDFDocument from 'pdfkit'
 import {
@@ -106,7 +106,6 @@ const BLANKS = ' '.repeat(LONG)
 const slides = (paragraph: string, core: string): Uint8Array =>
   presentationFile([{ shapes: slideShape(slideParagraph(paragraph)) }], { 'docProps/core.xml': coreProperties(core) })
 
-/** V8 compiles regular expressions like this in a process that already holds much of their code. */
 function readUnoptimized(content: string | Uint8Array, contentType: string): unknown {
   const engine = new URL('../dist/engine.js', import.meta.url).href
   const script = `
@@ -115,12 +114,8 @@ function readUnoptimized(content: string | Uint8Array, contentType: string): unk
     const input = { bytes: readFileSync(0), contentType: ${JSON.stringify(contentType)}, name: '', baseUrl: 'http://a/' }
     const { markdown, metadata } = await readDocument(input, { pages: 500, decodedBytes: 25_000_000 })
     console.log(JSON.stringify([markdown.slice(0, 20).trim(), metadata.title.slice(0, 20)]))`
-  const { stdout, stderr } = spawnSync(
-    process.execPath,
-    ['--no-regexp-optimization', '--input-type=module', '--eval', script],
-    { input: content, encoding: 'utf8' },
-  )
-  return stdout === '' ? stderr : JSON.parse(stdout)
+  const said = runUnoptimized(script, content)
+  return said.startsWith('[') ? JSON.parse(said) : said
 }
 
 describe('A process whose regular expressions are not optimized', () => {

@@ -5,12 +5,16 @@ import { cpuMs } from '../../../../test/support/eventually.js'
 import { htmlToMarkdown } from './html-to-markdown.js'
 import type { MarkupNode } from './markup-node.js'
 
-function wholeMarkdownOf(html: string, baseUrl = 'https://example.org/dir/page?q=1'): string {
+function bodyOf(html: string): MarkupNode {
   const page = parseHTML(`<html><body>${html}</body></html>`) as unknown as { document: { body: MarkupNode } }
-  return htmlToMarkdown(page.document.body, { baseUrl })
+  return page.document.body
 }
 
-const markdownOf = (html: string, baseUrl?: string): string => wholeMarkdownOf(html, baseUrl).trimEnd()
+/** With the line feed at its end. */
+const markdownOf = (html: string, baseUrl = 'https://example.org/dir/page?q=1'): string =>
+  htmlToMarkdown(bodyOf(html), { baseUrl })
+
+const trimmedMarkdownOf = (html: string, baseUrl?: string): string => markdownOf(html, baseUrl).trimEnd()
 
 describe('Headings', () => {
   it.each([
@@ -33,7 +37,7 @@ describe('Headings', () => {
     ['a link', '<h2><a href="/x">a</a></h2>', '## [a](https://example.org/x)\n'],
     ['what they swallowed set free', `<h2><p>a</p><ul><li>b</li></ul></h2>`, '## a\n\n- b\n'],
   ])('have %s', (_title, html, markdown) => {
-    expect(wholeMarkdownOf(html)).toBe(markdown)
+    expect(markdownOf(html)).toBe(markdown)
   })
 })
 
@@ -68,7 +72,7 @@ describe('Lists', () => {
     ['several definitions', '<dl><dt>A</dt><dt>B</dt><dd>a</dd><dd>b</dd></dl>', '- **A**, **B**\n  - a\n  - b\n'],
     ['a long definition', '<dl><dt>A<dd><p>a</p><p>b</p></dl>', '- **A**: a\n\n  b\n'],
   ])('have %s', (_title, html, markdown) => {
-    expect(wholeMarkdownOf(html)).toBe(markdown)
+    expect(markdownOf(html)).toBe(markdown)
   })
 })
 
@@ -89,7 +93,7 @@ describe('Other blocks', () => {
     ['nothing', ' <p> </p><div><span></span></div>', ''],
     ['the head left out', '<head><title>t</title></head><p>a', 'a\n'],
   ])('are right for %s', (_title, html, markdown) => {
-    expect(wholeMarkdownOf(html)).toBe(markdown)
+    expect(markdownOf(html)).toBe(markdown)
   })
 
   it('are read of a whole document as of an element', () => {
@@ -129,7 +133,7 @@ describe('Emphasis', () => {
     ['overlapping runs', '<b>a <i>b</i></b><i> c</i>', '**a _b_** *c*'],
     ['inserted and marked text', '<ins>a</ins> <u>b</u> <mark>c</mark> <small>d</small>', 'a b c d'],
   ])('is right for %s', (_title, html, markdown) => {
-    expect(markdownOf(html)).toBe(markdown)
+    expect(trimmedMarkdownOf(html)).toBe(markdown)
   })
 })
 
@@ -152,7 +156,7 @@ describe('Text', () => {
     ['controls', 'a<button>Copy</button><select><option>x</select><input>', 'a'],
     ['a button that opens a section', '<h3><button>Question?</button></h3>', '### Question?'],
   ])('is right for %s', (_title, html, markdown) => {
-    expect(markdownOf(html)).toBe(markdown)
+    expect(trimmedMarkdownOf(html)).toBe(markdown)
   })
 })
 
@@ -188,7 +192,7 @@ describe('Scripts and quotations', () => {
     ['a picture of a formula', '<img class="latex" src="f.png" alt="\\alpha">', '$\\alpha$'],
     ['TeX between delimiters', '<span class="math inline">\\(a*b*c\\)</span>', '$a*b*c$'],
   ])('are right for %s', (_title, html, markdown) => {
-    expect(markdownOf(html)).toBe(markdown)
+    expect(trimmedMarkdownOf(html)).toBe(markdown)
   })
 })
 
@@ -223,7 +227,7 @@ describe('Text that looks like a tag', () => {
     ['in a picture of a formula', `<img class="tex" alt="${TAG}">`, '$< img src=x onerror=alert(1)>$'],
     ['in a mail address', `<a href="mailto:a${TAG}">x</a>`, '[x](mailto:a%3Cimg%20src=x%20onerror=alert(1)%3E)'],
   ])('is no tag %s', (_title, html, markdown) => {
-    expect(markdownOf(html)).toBe(markdown)
+    expect(trimmedMarkdownOf(html)).toBe(markdown)
   })
 })
 
@@ -260,11 +264,11 @@ describe('Links', () => {
     ['a card in text', 'x <a href="/a"><div>T</div></a> y', 'x\n\n[T](https://example.org/a)\n\ny'],
     ['a bad address', '<a href="http://[">x</a>', 'x'],
   ])('are right for %s', (_title, html, markdown) => {
-    expect(markdownOf(html)).toBe(markdown)
+    expect(trimmedMarkdownOf(html)).toBe(markdown)
   })
 
   it('stay relative where no base is known', () => {
-    expect(markdownOf('<a href="a b.html">x</a> <a href="java\nscript:x">y</a>', '')).toBe('[x](a%20b.html) y')
+    expect(trimmedMarkdownOf('<a href="a b.html">x</a> <a href="java\nscript:x">y</a>', '')).toBe('[x](a%20b.html) y')
   })
 })
 
@@ -301,7 +305,7 @@ describe('Pictures and films', () => {
     ['sound', '<audio src="/f.mp3" title="Talk"></audio>', '[Talk](https://example.org/f.mp3)'],
     ['drawings', 'a<svg><title>t</title><path d="M0"/></svg>b', 'ab'],
   ])('are right for %s', (_title, html, markdown) => {
-    expect(markdownOf(html)).toBe(markdown)
+    expect(trimmedMarkdownOf(html)).toBe(markdown)
   })
 })
 
@@ -403,7 +407,7 @@ describe('Tables', () => {
       '| A | B |\n| --- | --- |\n| x y<br>z w | 1 |',
     ],
   ])('have %s', (_title, html, markdown) => {
-    expect(markdownOf(html)).toBe(markdown)
+    expect(trimmedMarkdownOf(html)).toBe(markdown)
   })
 })
 
@@ -421,7 +425,7 @@ describe('Tables that lay out a page', () => {
     ['nothing in them', table(['', ''], ['', '']), ''],
     ['one column with words', table(['a', ''], ['b', '']), 'a\n\nb'],
   ])('become blocks: %s', (_title, html, markdown) => {
-    expect(markdownOf(html)).toBe(markdown)
+    expect(trimmedMarkdownOf(html)).toBe(markdown)
   })
 })
 
@@ -436,7 +440,7 @@ describe('Code spans', () => {
     ['code in a link', '<a href="/x"><code>a</code></a>', '[`a`](https://example.org/x)'],
     ['two in a row', '<code>a</code><code>b</code>', '`ab`'],
   ])('are right for %s', (_title, html, markdown) => {
-    expect(markdownOf(html)).toBe(markdown)
+    expect(trimmedMarkdownOf(html)).toBe(markdown)
   })
 })
 
@@ -464,7 +468,7 @@ describe('Code blocks', () => {
     ['nothing', '<pre> \n </pre>', ''],
     ['carriage returns and odd blanks', '<pre>a\r\n\u00a0b\u200b</pre>', '```\na\n b\n```'],
   ])('are right for %s', (_title, html, markdown) => {
-    expect(markdownOf(html)).toBe(markdown)
+    expect(trimmedMarkdownOf(html)).toBe(markdown)
   })
 
   it.each([
@@ -483,17 +487,17 @@ describe('Code blocks', () => {
     ['<pre><code class="big code">x</code></pre>', ''],
     ['<pre><code class="language-`x`">x</code></pre>', ''],
   ])('of %s are in "%s"', (html, language) => {
-    expect(markdownOf(html)).toBe(`\`\`\`${language}\nx\n\`\`\``)
+    expect(trimmedMarkdownOf(html)).toBe(`\`\`\`${language}\nx\n\`\`\``)
   })
 })
 
-// Each takes well under a second on one idle core; a quadratic step takes minutes.
+// Each takes a second or two with its parsing; a quadratic step takes half a minute.
 const LONGEST_MS = 7_500
 
 function conversion(html: string): { markdown: string; elapsedMs: number } {
-  const page = parseHTML(`<html><body>${html}</body></html>`) as unknown as { document: { body: MarkupNode } }
+  const body = bodyOf(html)
   const start = cpuMs()
-  const markdown = htmlToMarkdown(page.document.body, { baseUrl: 'https://example.org/' })
+  const markdown = htmlToMarkdown(body, { baseUrl: 'https://example.org/' })
   return { markdown, elapsedMs: cpuMs() - start }
 }
 
@@ -623,7 +627,7 @@ describe('Markdown made of any HTML', () => {
   it('ends with one line feed, and has neither trailing blanks nor two blank lines in a row outside code', () => {
     fc.assert(
       fc.property(html, (source) => {
-        const markdown = wholeMarkdownOf(source)
+        const markdown = markdownOf(source)
         expect(markdown).toMatch(/^$|[^\n]\n$/)
         const lines = linesOf(markdown)
         for (const [index, { text, isCode }] of lines.slice(0, -1).entries()) {
@@ -639,7 +643,7 @@ describe('Markdown made of any HTML', () => {
   it('lets no tag through that a page could run', () => {
     fc.assert(
       fc.property(html, (source) => {
-        const prose = linesOf(wholeMarkdownOf(source)).filter(({ isCode }) => !isCode)
+        const prose = linesOf(markdownOf(source)).filter(({ isCode }) => !isCode)
         for (const { text } of prose) {
           const open = text.replace(ESCAPE_OR_CODE, '')
           expect(open).not.toMatch(/<(?!br>|\/?code>|\/?su[bp]>|https?:)[a-z/!]/i)
@@ -666,7 +670,7 @@ describe('Markdown made of any HTML', () => {
           return `<tr>${inner.join('')}</tr>`
         })
         let width = 0
-        for (const { text, isCode } of linesOf(wholeMarkdownOf(`<table>${source.join('')}</table>`))) {
+        for (const { text, isCode } of linesOf(markdownOf(`<table>${source.join('')}</table>`))) {
           const isRow = !isCode && /^[> -]*\|.*\|$/.test(text)
           const bars = text.replace(/\\[^]/g, '').split('|').length
           if (isRow && width > 0) expect(bars).toBe(width)
@@ -696,7 +700,7 @@ describe('Markdown made of any HTML', () => {
     fc.assert(
       fc.property(words, (tags) => {
         const source = tags.map((tag, index) => `<${tag} href="/x">word${index}end</${tag}> `).join('')
-        const markdown = wholeMarkdownOf(source)
+        const markdown = markdownOf(source)
         for (const index of tags.keys()) expect(markdown).toContain(`word${index}end`)
       }),
     )

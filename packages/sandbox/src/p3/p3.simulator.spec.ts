@@ -6,7 +6,7 @@ import type { Simulator } from '../server/simulator-server.js'
 import { recut, resamplePcm, toStereo } from './p3-audio.js'
 import { startP3Simulator } from './p3.simulator.js'
 
-describe('a simulator of one test', () => {
+describe('a P3 simulator of a test of its own', () => {
   const lab = new P3SimulatorLab()
   const { ask, post, speak, start } = lab
 

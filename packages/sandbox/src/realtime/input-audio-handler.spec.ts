@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { SPOKEN_ANSWER } from '../../../../test/support/realtime-server-events.js'
 import {
   audioOf,
   FRAME_BYTES,
@@ -28,37 +29,6 @@ describe('audio that a client appends', () => {
   const { append, start } = lab
 
   afterEach(() => lab.close())
-
-  const ANSWER_GA = [
-    'response.created',
-    'response.output_item.added',
-    'conversation.item.added',
-    'response.content_part.added',
-    'response.output_audio_transcript.delta',
-    'response.output_audio.delta',
-    'response.output_audio.done',
-    'response.output_audio_transcript.done',
-    'response.content_part.done',
-    'conversation.item.done',
-    'response.output_item.done',
-    'response.done',
-    'rate_limits.updated',
-  ]
-
-  const ANSWER_BETA = [
-    'response.created',
-    'response.output_item.added',
-    'conversation.item.created',
-    'response.content_part.added',
-    'response.audio_transcript.delta',
-    'response.audio.delta',
-    'response.audio.done',
-    'response.audio_transcript.done',
-    'response.content_part.done',
-    'response.output_item.done',
-    'response.done',
-    'rate_limits.updated',
-  ]
 
   /** The order with interleaved deltas counted once. */
   function order(events: readonly RealtimeEvent[]): string[] {
@@ -273,7 +243,7 @@ describe('audio that a client appends', () => {
         'conversation.item.added',
         'conversation.item.done',
       ])
-      expect(order(events.slice(5))).toEqual(ANSWER_GA)
+      expect(order(events.slice(5))).toEqual(SPOKEN_ANSWER.ga)
       const itemId = user[0]?.['item_id']
       expect(user.slice(1, 3).map((event) => event['item_id'])).toEqual([itemId, itemId])
       expect(user[3]).toMatchObject({
@@ -294,7 +264,7 @@ describe('audio that a client appends', () => {
         'input_audio_buffer.committed',
         'conversation.item.created',
       ])
-      expect(order(events.slice(4))).toEqual(ANSWER_BETA)
+      expect(order(events.slice(4))).toEqual(SPOKEN_ANSWER.beta)
       expect(events[3]?.['item']).toMatchObject({ object: 'realtime.item' })
       expect(events.some((event) => 'obfuscation' in event)).toBe(false)
       expect(events.find(({ type }) => type === 'response.done')).toMatchObject({

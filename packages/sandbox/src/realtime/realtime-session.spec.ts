@@ -264,11 +264,15 @@ describe('tools', () => {
 })
 
 describe('a turn in text', () => {
-  it('has the order of the GA dialect', async () => {
-    await start('ga')
+  async function textTurn(dialect: 'ga' | 'beta') {
+    await start(dialect)
     say('hello there')
-    lab.probe.send({ type: 'response.create', response: textIn('ga') })
-    const events = await lab.probe.until('rate_limits.updated')
+    lab.probe.send({ type: 'response.create', response: textIn(dialect) })
+    return lab.probe.until('rate_limits.updated')
+  }
+
+  it('has the order of the GA dialect', async () => {
+    const events = await textTurn('ga')
     expect(shapeOf(events)).toEqual([
       'conversation.item.added',
       'conversation.item.done',
@@ -297,10 +301,7 @@ describe('a turn in text', () => {
   })
 
   it('has the order of the beta dialect', async () => {
-    await start('beta')
-    say('hello there')
-    lab.probe.send({ type: 'response.create', response: textIn('beta') })
-    const events = await lab.probe.until('rate_limits.updated')
+    const events = await textTurn('beta')
     expect(shapeOf(events)).toEqual([
       'conversation.item.created',
       'response.created',
